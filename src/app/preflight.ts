@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import { CurlewError } from '../core/errors.ts';
 import { readLimited } from '../platform/files/read-limited.ts';
 import { readGivenFile, writeStateFile } from '../platform/files/state-file.ts';
-import { checkNodesFor, EXCLUDED, ignoringSome, packageResults } from '../runtime/host/host-checks.ts';
+import { checkNodesFor, EXCLUDED, ignoreTitles, packageResults } from '../runtime/host/host-checks.ts';
 import { requireSystemOf } from '../runtime/host/own-system.ts';
 import { addonSpecs, versionsOf } from '../runtime/host/preflight-specs.ts';
 import { missingPackages } from '../runtime/host/required-packages.ts';
@@ -91,7 +91,7 @@ export async function preflight(given: PreflightRequest, context: Context): Prom
   const { facts } = outcome;
   // Facts are of another machine, whose cluster is not this one.
   const nodes = builtIn && factsFile === undefined ? await nodeResults(wanted, request, context) : [];
-  const made = ignoringSome([...outcome.results, ...nodes], request.ignore ?? [], { report });
+  const made = ignoreTitles([...outcome.results, ...nodes], request.ignore ?? [], { report });
   const results = [...packageResults(missing), ...made];
   const counts = countsOf(results);
   if (missing !== undefined) {

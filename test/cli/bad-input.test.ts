@@ -34,7 +34,7 @@ function oneError({ exitCode, stdout, stderr }: Outcome, status: number): void {
   assert.not.match(stderr, /[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/);
 }
 
-const AGAIN = /hint: the whole output is in \S+\.log; when the cause is removed, run the same command again/;
+const AGAIN = /hint: the complete output is in \S+\.log; fix the cause, then run the same command again/;
 
 /** Scripts of an add-on `bad`; `where` follows on `error HOOK_FAILED: bad: `. */
 const SCRIPTS: readonly (readonly [title: string, script: string, where: string, printed: string])[] = [
@@ -134,7 +134,7 @@ test('a process left in the background is ended, named, and no failure', async (
   await writeFile(box.at('b.tar.gz'), bundleOf([{ name: 'bad', version: '1.0.0', files: { 'install.sh': script } }]));
   const { exitCode, stderr } = await install(box);
   assert.is(exitCode, 0, stderr);
-  assert.match(stderr, /bad: bad left processes behind, which were ended: sleep/);
+  assert.match(stderr, /bad: bad left processes running, which were ended: sleep/);
 });
 
 test('a byte flipped anywhere in a bundle is told with the file that it is in, and nothing is put in place', async () => {
@@ -169,7 +169,7 @@ test('a package whose addon.json names another version is told, and no folder is
   await writeFile(box.at('b.tar.gz'), archiveOf([spec, moved]).bytes);
   const ended = await install(box);
   oneError(ended, 16);
-  assert.match(ended.stderr, /b\.tar\.gz: addons\/aaa\/2\.0\.0\/addon\.json is the one of aaa-1\.0\.0/);
+  assert.match(ended.stderr, /b\.tar\.gz: addons\/aaa\/2\.0\.0\/addon\.json describes aaa-1\.0\.0/);
   assert.match(ended.stderr, /hint: build or fetch the package again/);
   assert.is(await stat(box.at('root')).catch(() => 'absent'), 'absent');
 });
@@ -182,8 +182,8 @@ test('a second installer at once is told which process is at work, and what to d
   await appears(box.at(NODE, 'ready'), first);
   const second = await install(box, '--quiet');
   oneError(second, 19);
-  assert.match(second.stderr, `another run is at work (process ${first.pid ?? 0})`);
-  assert.match(second.stderr, 'hint: wait until it has ended, or end it');
+  assert.match(second.stderr, `another run is in progress (process ${first.pid ?? 0})`);
+  assert.match(second.stderr, 'hint: wait until it ends, or end it');
   await writeFile(box.at(NODE, 'go'), '');
   assert.is((await first).exitCode, 0);
   assert.is((await readRecords(join(box.path, NODE))).applied['bad']?.finished, true);

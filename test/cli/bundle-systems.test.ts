@@ -86,7 +86,7 @@ test('a site without the other systems: planned, saved, made, looked at, install
   ]);
   assert.match(await ok(box, 'status', '--root', 'root'), /kubernetes .* without rhel-8, rhel-9$/m);
   const again = await install(box, 'ubuntu', '--bundle', 'whole.tar.gz', '--dry-run');
-  assert.match(again.stdout, /the node has it without rhel-8, rhel-9/);
+  assert.match(again.stdout, /on this node without rhel-8, rhel-9/);
   assert.is((await install(box, 'ubuntu', '--bundle', 'whole.tar.gz')).exitCode, 0);
   assert.not.match(await ok(box, 'status', '--root', 'root'), 'without');
 });
@@ -99,7 +99,7 @@ test('a node whose system was left out is told so by name, and nothing is change
     assert.is(exitCode, 22, stderr);
     assert.match(
       stderr,
-      'this machine is rocky 8.9: its host packages (rhel-8) were left out of kubernetes-1.29.9; the bundle has those for ubuntu-22.04, rhel-9',
+      'this machine is rocky 8.9: its host packages (rhel-8) were omitted from kubernetes-1.29.9; the bundle has those for ubuntu-22.04, rhel-9',
     );
     assert.match(stderr, 'make the bundle with --os rhel-8 as well');
     assert.is(await stat(box.at(NODE)).catch(() => 'absent'), 'absent');
@@ -120,7 +120,7 @@ test('preflight refuses such a node as install does, with what comes along, and 
   assert.is(refused.exitCode, 22, refused.stderr);
   const { stderr } = await install(box, 'rocky', '--bundle', 'b.tar.gz');
   assert.is(refused.stderr, stderr);
-  assert.match(stderr, /left out of (?=.*kubernetes-1\.29\.9)(?=.*host-openssl)/);
+  assert.match(stderr, /omitted from (?=.*kubernetes-1\.29\.9)(?=.*host-openssl)/);
   assert.match((await look('rocky', '--from', 'facts.json')).stdout, / passed, /);
 });
 

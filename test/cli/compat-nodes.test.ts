@@ -18,7 +18,7 @@ test('status, why and logs read what it installed, and do not call its files cha
   for (const line of stdout.split('\n')) assert.ok(line.length <= 80, line);
   const why = (await done(box, 'why web --root finished')).stdout;
   assert.match(why, /^ {2}hook web_already_applied +done/m);
-  assert.match(why.replaceAll(/\s+/g, ' '), 'only checked; its files are proved, or extracted again');
+  assert.match(why.replaceAll(/\s+/g, ' '), 'only checked; its files are verified, or extracted again');
   assert.is((await done(box, 'logs --root finished')).stdout.match(/, install, finished$/gm)?.length, 2);
   assert.match((await done(box, 'logs web --root finished')).stdout, /^web already_applied 1$/m);
 });

@@ -59,10 +59,7 @@ test('after an upgrade that finished, the hint names rollback and --allow-downgr
   await on(box, 'install', 'newer.tar.gz');
   const { exitCode, stderr } = await on(box, 'install', 'b.tar.gz');
   assert.is(exitCode, 34);
-  assert.match(
-    stderr,
-    'hint: curlew rollback --root root --unconfined web goes back to 1.9.0; --allow-downgrade installs',
-  );
+  assert.match(stderr, 'hint: curlew rollback --root root --unconfined web restores 1.9.0; --allow-downgrade installs');
 });
 
 test('after an upgrade that failed, the way back is rollback', async () => {
@@ -71,10 +68,7 @@ test('after an upgrade that failed, the way back is rollback', async () => {
   assert.is((await on(box, 'install', 'newer.tar.gz')).exitCode, 20);
   const { exitCode, stderr } = await on(box, 'install', 'b.tar.gz');
   assert.is(exitCode, 34);
-  assert.match(
-    stderr,
-    'curlew rollback --root root --unconfined web goes back to what it was before the upgrade that failed',
-  );
+  assert.match(stderr, 'curlew rollback --root root --unconfined web restores the version before the failed upgrade');
   const back = await runTraced(['rollback', 'web', '--root', 'root', '--unconfined'], box);
   assert.is(back.exitCode, 0, back.stderr);
 });

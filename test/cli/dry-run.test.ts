@@ -104,7 +104,7 @@ test('a saved plan is run without saying anything again, once', async () => {
   assert.match(done.stdout, /^aaa {2}1\.0\.0 {2}installed/);
   const again = await curlew(['install', '--plan', 'plan.json'], traced(box));
   assert.is(again.exitCode, 32);
-  assert.match(again.stderr, /error PLAN_CHANGED: .*\n {2}the records of this node: run \S+ came between\n {2}hint: /);
+  assert.match(again.stderr, /error PLAN_CHANGED: .*\n {2}the records of this node: run \S+ ran since\n {2}hint: /);
 });
 
 test('a file that is there does not become a plan, unless it may be replaced', async () => {

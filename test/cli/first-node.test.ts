@@ -68,7 +68,7 @@ test('on a node that has joined, an upgrade runs join hooks, and an add-on does 
   assert.equal(await trace(box), ['web_join', 'web_join']);
   assert.equal(await recorded(box), ['1.0.1', 'join']);
   const { stdout } = await on(box, 'install', 'newer.tar.gz');
-  assert.match(stdout, /^web {2}1\.0\.1 {2}installed \(this node has joined with it, and has not installed it\)/);
+  assert.match(stdout, /^web {2}1\.0\.1 {2}installed \(this node joined with it and did not install it\)/);
   assert.equal(await recorded(box), ['1.0.1', 'install']);
 });
 

@@ -131,7 +131,7 @@ test('a failing hook ends with status 20, the place, the last lines, the log and
   assert.equal([exitCode, stdout], [20, '']);
   assert.match(stderr, /error HOOK_FAILED: aaa: aaa failed with status 3 at .*addons\/aaa\/1\.0\.0\/install\.sh:\d+/);
   assert.match(stderr, 'disk full');
-  assert.match(stderr, /hint: the whole output is in .*aaa\.log/);
+  assert.match(stderr, /hint: the complete output is in .*aaa\.log/);
   assert.match(stderr, 'run the same command again');
 });
 
@@ -227,7 +227,7 @@ test('a run that was killed leaves its hook at work; the next run ends it and go
   const { exitCode, stdout, stderr } = await next;
   assert.is(exitCode, 0, stderr);
   assert.match(stdout, /aaa +1\.0\.0 +installed \(it was not installed\)/);
-  assert.match(stderr, /hook aaa of run .* was still at work without its parent, and was ended/);
+  assert.match(stderr, /hook aaa of run .* was still running without its parent, and was ended/);
 });
 
 test('a run goes on when its terminal hangs up', async () => {

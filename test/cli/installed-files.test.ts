@@ -238,7 +238,7 @@ test('reset calls no uninstall hook out of a script that others can write to', a
   await chmod(box.at(AAA, 'install.sh'), 0o666);
   const { exitCode, stderr } = await runTraced(['reset', '--yes', '--unconfined', ...TRIAL], box);
   assert.is(exitCode, 0, stderr);
-  assert.match(stderr, 'aaa-1.0.0 is not on this node any more, or was changed: its hooks do not run');
+  assert.match(stderr, 'aaa-1.0.0 is no longer on this node, or was changed; its hooks are not run');
   assert.equal(await trace(box), []);
 });
 
@@ -263,7 +263,7 @@ test('a node without a record of its files is proved once, and has one then', as
   for (const spoil of [async () => rm(record), async () => writeFile(record, '{'), async () => chmod(record, 0o666)]) {
     await spoil();
     const told = await runCommand(['verify', '--installed', '--root', 'root'], box.path);
-    assert.equal([told.exitCode, /there is no record of its files/.test(told.stdout)], [15, true]);
+    assert.equal([told.exitCode, /its files are not recorded/.test(told.stdout)], [15, true]);
     assert.is((await install(box, REAPPLY)).exitCode, 0);
     assert.is((await runCommand(['verify', '--installed', '--root', 'root'], box.path)).exitCode, 0);
   }
@@ -277,7 +277,7 @@ test('a record that says of files what is not so is no proof of them', async () 
   const text = await readFile(record, 'utf8');
   await writeFile(record, text.replace(/(\["data\/x\.yaml",420,5,")sha256:[0-9a-f]{64}/, `$1${digestOf('x: 2\n')}`));
   const told = await runCommand(['verify', '--installed', '--root', 'root'], box.path);
-  assert.equal([told.exitCode, /the record of its files is not that of its package/.test(told.stdout)], [15, true]);
+  assert.equal([told.exitCode, /the record of its files does not match its package/.test(told.stdout)], [15, true]);
   assert.is((await install(box, REAPPLY)).exitCode, 0);
   assert.is(await readFile(box.at(AAA, 'data/x.yaml'), 'utf8'), 'x: 1\n');
 });

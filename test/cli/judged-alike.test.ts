@@ -70,7 +70,7 @@ test('a delta is judged by what it brings, without its base', async () => {
   assert.is(good.exitCode, 0, good.stderr);
   const bad = await verify({ ...tracerPackage('aaa'), extra: { name: 'zzz' } });
   assert.is(bad.exitCode, 16, bad.stderr);
-  assert.match(bad.stderr, 'addons/aaa/1.0.0/addon.json is the one of zzz-1.0.0');
+  assert.match(bad.stderr, 'addons/aaa/1.0.0/addon.json describes zzz-1.0.0');
 });
 
 test.run();

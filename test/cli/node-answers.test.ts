@@ -45,7 +45,7 @@ test('a node on which nothing was ever installed says so, and that is no failure
   assert.is((await ask(box, 'logs')).stdout, 'No run is known here.');
   const why = await ask(box, 'why', 'aaa');
   assert.is(why.exitCode, 14);
-  assert.match(why.stderr, 'nothing was ever installed here');
+  assert.match(why.stderr, 'nothing was ever installed on this node');
   assert.is(await stat(box.at('node')).catch(() => 'absent'), 'absent');
 });
 
@@ -73,7 +73,7 @@ test('files of which nothing is recorded are not called changed', async () => {
   assert.match((await ask(box, 'status')).stdout, /^aaa .* files not verified$/m);
   assert.match(
     (await ask(box, 'why', 'aaa')).stdout.replaceAll(/\s+/g, ' '),
-    '; its files are proved, or extracted again',
+    '; its files are verified, or extracted again',
   );
 });
 
@@ -226,7 +226,7 @@ test('what only root may read is told as that', async () => {
     const refused = async (): Promise<never> => {
       throw fileError('read x', Object.assign(new Error(`${code}: not permitted`), { code }));
     };
-    const error = await assert.rejectsWith(readable('/var/lib/x', refused), 'FILE_UNUSABLE', /this user may not/);
+    const error = await assert.rejectsWith(readable('/var/lib/x', refused), 'FILE_UNUSABLE', /permission denied/);
     assert.is(error.hint, 'run it as root');
   }
 });

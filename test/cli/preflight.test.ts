@@ -180,7 +180,7 @@ test('where Kubernetes would be upgraded, all nodes of a cluster that answers ar
   };
   const title = 'Nodes of the cluster';
   const { stdout, stderr } = await checked(true, '--ignore', title);
-  const line = `[FAIL] ${title}: Not ready, and Kubernetes is to be upgraded: two (ignored)`;
+  const line = `[FAIL] ${title}: Not ready before the upgrade of Kubernetes: two (ignored)`;
   assert.match(stdout.replaceAll(/\s+/g, ' '), line, stderr);
   assert.not.match((await checked(false)).stdout, title);
   for (const word of ['--exclude-builtin', '--is-join', `--root=${box.at('root')}`]) {

@@ -19,7 +19,7 @@ test('a failed upgrade is rolled back to the package and settings of before, of 
     await put(box, [tracer('aaa', fails, version)], greeting(version, 'after'));
     const failed = await onNode(box, 'install', '--unconfined', '--bundle', 'b.tar.gz');
     assert.is(failed.exitCode, 20);
-    const way = `curlew rollback --root ${box.at('root')} --unconfined aaa goes back to 1.0.0`;
+    const way = `curlew rollback --root ${box.at('root')} --unconfined aaa restores 1.0.0`;
     assert.match(failed.stderr.replaceAll(/\s+/g, ' '), way);
     await trace(box);
     const back = await onNode(box, 'rollback', 'aaa', '--unconfined', '--json', '--quiet');
@@ -42,7 +42,7 @@ test('a failed upgrade is rolled back to the package and settings of before, of 
     assert.equal(extracted.map(({ name, version: one }) => `${name} ${one}`).toSorted(), ['aaa 1.0.0', 'bbb 1.0.0']);
   }
   const again = await onNode(box, 'rollback', 'aaa', '--unconfined');
-  assert.equal([again.exitCode, /is not kept/.test(again.stderr)], [14, true]);
+  assert.equal([again.exitCode, /was not kept/.test(again.stderr)], [14, true]);
   assert.match((await onNode(box, 'rollback', 'ccc', '--unconfined')).stderr, 'it is not installed');
 });
 
@@ -52,8 +52,8 @@ test('an add-on whose first run failed has nothing to go back to, and the hint n
   assert.is((await onNode(box, 'install', '--unconfined', '--bundle', 'b.tar.gz')).exitCode, 20);
   const { exitCode, stderr } = await onNode(box, 'rollback', 'aaa', '--unconfined');
   assert.is(exitCode, 14);
-  assert.match(stderr, 'roll aaa back: it was not installed before the run that did not finish');
-  assert.match(stderr, `curlew uninstall --root ${box.at('root')} --unconfined aaa removes what it has installed`);
+  assert.match(stderr, 'roll aaa back: it was not installed before the unfinished run');
+  assert.match(stderr, `curlew uninstall --root ${box.at('root')} --unconfined aaa removes what that run installed`);
   assert.match((await onNode(box, 'rollback', 'aab', '--unconfined')).stderr, 'did you mean "aaa"?');
 });
 
@@ -162,7 +162,7 @@ test('--drop-previous keeps nothing that could be rolled back to', async () => {
     (await readRecords(box.at(NODE))).extracted.map(({ version }) => version),
     ['2.0.0'],
   );
-  assert.match((await onNode(box, 'rollback', 'aaa', '--unconfined')).stderr, 'is not kept');
+  assert.match((await onNode(box, 'rollback', 'aaa', '--unconfined')).stderr, 'was not kept');
 });
 
 test('a node that joined rolls back by its join hook', async () => {
@@ -228,7 +228,7 @@ test('an upgrade says beforehand that what it replaces was changed, and is nothi
   await onNode(box, 'install', '--unconfined', '--bundle', 'b.tar.gz');
   await appendFile(box.at(NODE, 'addons/aaa/1.0.0/install.sh'), '# by hand');
   await put(box, [tracer('aaa', SAYS, '2.0.0')]);
-  const why = 'the package of aaa-1.0.0 is not on this node any more, or was changed';
+  const why = 'the package of aaa-1.0.0 is no longer on this node, or was changed';
   const told = await onNode(box, 'install', '--unconfined', '--bundle', 'b.tar.gz', '--dry-run');
   assert.match(flat(told.stdout), `back not after this run: ${why}`);
   const failed = await onNode(box, 'install', '--unconfined', '--bundle', 'b.tar.gz');

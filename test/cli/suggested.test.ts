@@ -78,7 +78,7 @@ test('hints of failures on a trial node lead back to it', async () => {
   await using newer = await boxWith([tracer('aaa', fails('2.0.0'), '2.0.0')]);
   const upgraded = await runTraced(['install', '--bundle', newer.at('b.tar.gz'), ...place], box);
   assert.is(upgraded.exitCode, 20);
-  const rollback = `curlew rollback --install-dir /opt/trial --root ${box.at('root')} --unconfined aaa goes back to 1.0.0`;
+  const rollback = `curlew rollback --install-dir /opt/trial --root ${box.at('root')} --unconfined aaa restores 1.0.0`;
   assert.match(upgraded.stderr, rollback);
   const unknown = await runCommand(['logs', '--run', 'none', ...place.slice(0, 4)], box.path);
   assert.match(unknown.stderr, `curlew logs --install-dir /opt/trial --root ${box.at('root')} lists the runs`);

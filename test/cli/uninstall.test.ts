@@ -208,10 +208,10 @@ test('an add-on whose package is gone is removed only with --keep-going, without
   await rm(box.at(NODE, 'addons/web/1.0.0/install.sh'));
   const refused = await on(box, 'uninstall', 'web', '--yes');
   assert.equal([refused.exitCode, await installed(box)], [14, ['web']]);
-  assert.match(refused.stderr.replaceAll(/\s+/g, ' '), `${uninstallIn(box)} web --keep-going removes what is left`);
+  assert.match(refused.stderr.replaceAll(/\s+/g, ' '), `${uninstallIn(box)} web --keep-going removes its files`);
   await writeFile(box.at('less.tar.gz'), bundleOf([addon('db')]));
   const pruned = await on(box, 'install', '--bundle', 'less.tar.gz', '--prune');
-  assert.match(pruned.stderr.replaceAll(/\s+/g, ' '), `${uninstallIn(box)} web --keep-going removes what is left`);
+  assert.match(pruned.stderr.replaceAll(/\s+/g, ' '), `${uninstallIn(box)} web --keep-going removes its files`);
   assert.is((await on(box, 'uninstall', 'web', '--yes', '--keep-going')).exitCode, 0);
   assert.equal([await trace(box), await installed(box)], [[], []]);
   assert.is(await stat(box.at(NODE, 'addons/web')).catch(() => 'absent'), 'absent');

@@ -76,7 +76,7 @@ test('what the cluster says otherwise is told, and decides what the next run doe
   const own = await ownRecord(box);
   await note(box, { aaa: { ...own, run: '20200101T000000Z-0000', finished: false } });
   const { stdout } = await ask(box, 'aaa');
-  assert.match(stdout, /^cluster {4}run 20200101T000000Z-0000 touched it and did not finish$/m);
+  assert.match(stdout, /^cluster {4}run 20200101T000000Z-0000 changed it and did not finish$/m);
   assert.match(stdout, /^next run {3}it is installed again: its last run did not finish$/m);
   await note(box, { aaa: { ...own, version: '2.0.0' }, ccc: own });
   assert.is((await told(box, 'aaa')).cluster, 'version 2.0.0 is applied');
@@ -94,7 +94,7 @@ test('a cluster that does not answer, refuses or is damaged is told; the node an
   assert.is((await told(box, 'aaa')).cluster, undefined, 'this node was in no cluster so far');
   const path = box.at('node/records.json');
   await writeFile(path, JSON.stringify({ ...(await readRecords(box.at('node'))), cluster: 'u-1' }));
-  assert.match((await told(box, 'aaa')).cluster ?? '', /^not known: the API server .* does not answer$/);
+  assert.match((await told(box, 'aaa')).cluster ?? '', /^unknown: the API server .* does not answer$/);
   await rm(box.at('answers/away'));
   await writeFile(box.at('answers/refused'), '');
   assert.match((await told(box, 'aaa')).cluster ?? '', /^not known: .*Unauthorized/);
@@ -112,7 +112,7 @@ test('another cluster than before is told, and one of a trial is not asked', asy
   const path = box.at('node/records.json');
   await writeFile(path, JSON.stringify({ ...(await readRecords(box.at('node'))), cluster: 'u-0' }));
   await note(box, { aaa: await ownRecord(box) });
-  assert.match((await told(box, 'aaa')).cluster ?? '', /\(u-1\) is another one than before \(u-0\)/);
+  assert.match((await told(box, 'aaa')).cluster ?? '', /\(u-1\) is not the one before \(u-0\)/);
   await mkdir(box.at('trial'), { recursive: true });
   assert.is((await ask(box, 'aaa', '--root', box.at('trial'))).exitCode, 14);
 });

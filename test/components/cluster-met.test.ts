@@ -46,7 +46,7 @@ if (reason === undefined) {
     const error = await assert.rejectsWith(
       running,
       'CLUSTER_FAILED',
-      /^bbb: note that it is installed: write ConfigMap kurl\/kurl-current-config: .*refused/,
+      /^bbb: record that it is installed: write ConfigMap kurl\/kurl-current-config: .*refused/,
     );
     assert.match(error.hint ?? '', 'run the same command again: it resumes');
     await server.startAgain();
@@ -98,7 +98,7 @@ if (reason === undefined) {
     assert.equal(outcomes(met), ['aaa installed', 'kubernetes already applied']);
     assert.match(
       met.addons.find(({ name }) => name === 'aaa')?.because ?? '',
-      'in the cluster that answers now it was not installed',
+      'in the cluster that now answers: it was not installed',
     );
   });
 
@@ -140,7 +140,7 @@ if (reason === undefined) {
     const refused = await assert.rejectsWith(
       install(box, server, { addons }, { variables }),
       'UNSUPPORTED',
-      /made by kURL/,
+      /kURL created this cluster/,
     );
     assert.match(refused.hint ?? '', '--adopt');
     assert.equal(await trace(box), []);
@@ -150,7 +150,7 @@ if (reason === undefined) {
     const settings = { aaa: { x: 1 } };
     const adopted = await install(box, server, { addons, settings, adopt: true }, { variables, events });
     assert.equal(outcomes(adopted), ['aaa installed']);
-    assert.is(adopted.addons[0]?.because, 'nobody knows which package of 1.0.0 was installed');
+    assert.is(adopted.addons[0]?.because, 'another tool installed 1.0.0, from an unknown package');
     assert.ok((await trace(box)).includes('10.32.0.0/20 10.50.0.0/22 1'));
     const records = await dataOf(server, 'curlew-records');
     assert.not.match(JSON.stringify([records, events, adopted]), 'topsecret');
@@ -176,9 +176,9 @@ if (reason === undefined) {
     const error = await assert.rejectsWith(
       failed,
       'UNSUPPORTED',
-      /kurl-current-config would have \d+ bytes, of 1048576/,
+      /kurl-current-config would have \d+ bytes; the limit is 1048576/,
     );
-    assert.match(error.hint ?? '', 'a ConfigMap of its own');
+    assert.match(error.hint ?? '', 'a separate ConfigMap');
     assert.equal(await trace(box), []);
     await assert.rejectsWith(
       readFile(box.at('node/records.json')).catch(() => {

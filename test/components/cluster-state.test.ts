@@ -92,8 +92,8 @@ if (reason === undefined) {
     const events: ProgressEvent[] = [];
     assert.equal(outcomes(await install(box, server, { addons }, { events })), ['aaa installed']);
     const notes = events.flatMap((event) => (event.type === 'note' ? [event.text] : [])).join('\n');
-    assert.match(notes, `the cluster that answers (${records.cluster ?? ''}) is another one than before (11111111`);
-    assert.match(notes, 'ConfigMap kurl/curlew-records is of another cluster');
+    assert.match(notes, `the cluster (${records.cluster ?? ''}) is not the one before (11111111`);
+    assert.match(notes, 'ConfigMap kurl/curlew-records describes another cluster');
     assert.equal(outcomes(await install(box, server, { addons })), ['aaa already applied']);
   });
 
@@ -102,7 +102,7 @@ if (reason === undefined) {
     ['a record with another shape', { 'addon.aaa': '{"version":1}' }, /damaged: "addon\.aaa"/],
     ['a name that is none', { 'addon.._x': '{}' }, /damaged: "addon\.\._x"/],
     ['another format', { format: '9' }, /format "9" is not known/],
-    ['no cluster', { cluster: null }, /does not say of which cluster/],
+    ['no cluster', { cluster: null }, /the UID of its cluster is missing/],
   ] as const) {
     test(`${title} in the ConfigMap is named, and no hook runs`, async () => {
       await using box = await boxOf(server);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ImageRuntime } from '../../src/runtime/images/image-runtime.ts';
 import { loadImages, type LoadedImages } from '../../src/runtime/images/load.ts';
-import type { WantedImage } from '../../src/runtime/images/wanted.ts';
+import type { RequiredImage } from '../../src/runtime/images/required.ts';
 import * as assert from '../support/assert.ts';
 import { never } from '../support/context.ts';
 import { blobPath, writeLayout } from '../support/image-packages.ts';
@@ -40,13 +40,13 @@ interface Lab {
   readonly box: Tree;
   readonly env: Env;
   readonly daemon: SocketDaemon;
-  readonly load: (env: Env, images: readonly WantedImage[]) => Promise<LoadedImages>;
+  readonly load: (env: Env, images: readonly RequiredImage[]) => Promise<LoadedImages>;
 }
 
 /** A daemon of its own: what one test breaks must not matter to the next. */
 async function lab(kind: RuntimeKind, box: Tree): Promise<Lab> {
   const daemon = await kind.start(box.at('runtime'));
-  const load = async (env: Env, images: readonly WantedImage[]): Promise<LoadedImages> => {
+  const load = async (env: Env, images: readonly RequiredImage[]): Promise<LoadedImages> => {
     const runtime: ImageRuntime = await runtimeAt(kind, env, never);
     return loadImages(runtime, { doing: 'load images of demo-1.0', images }, { signal: never });
   };

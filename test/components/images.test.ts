@@ -11,7 +11,7 @@ import type { ImageRuntime } from '../../src/runtime/images/image-runtime.ts';
 import { loadImages, type LoadedImages } from '../../src/runtime/images/load.ts';
 import { loadPackages } from '../../src/runtime/images/load-packages.ts';
 import { planImages } from '../../src/runtime/images/plan.ts';
-import { archiveImages, type WantedImage } from '../../src/runtime/images/wanted.ts';
+import { archiveImages, type RequiredImage } from '../../src/runtime/images/required.ts';
 import type { SourcePackage } from '../../src/runtime/node/source.ts';
 import * as assert from '../support/assert.ts';
 import { never } from '../support/context.ts';
@@ -65,11 +65,11 @@ function testRuntime(kind: RuntimeKind): void {
   let daemon: SocketDaemon;
   let env: Env;
   let runtime: ImageRuntime;
-  const load = async (images: readonly WantedImage[], notes: string[] = []): Promise<LoadedImages> =>
+  const load = async (images: readonly RequiredImage[], notes: string[] = []): Promise<LoadedImages> =>
     loadImages(runtime, { doing: 'load', images, note: (text) => notes.push(text) }, { signal: never });
 
   const idsOf = async (...names: readonly string[]): Promise<readonly (string | undefined)[]> => {
-    const known = await runtime.survey(names, { signal: never });
+    const known = await runtime.lookUp(names, { signal: never });
     return names.map((name) => known.get(name)?.id);
   };
 
@@ -153,7 +153,7 @@ function testRuntime(kind: RuntimeKind): void {
     const ids = await idsOf('registry.test/pin/tagged:1', ...names);
     if (kind.name === 'docker') {
       assert.equal(ids, [pinned.config.digest, undefined, undefined]);
-      assert.match(notes.join('\n'), new RegExp(`docker does not know ${names[0] ?? ''} by that name`));
+      assert.match(notes.join('\n'), new RegExp(`docker cannot set the name ${names[0] ?? ''}`));
     } else {
       assert.equal(
         ids,
@@ -181,7 +181,7 @@ function testRuntime(kind: RuntimeKind): void {
     assert.equal(await idsOf(...names, 'registry.k8s.io/etcd:1'), ids);
     await client(kind, env, ...(kind.name === 'docker' ? ['image'] : ['images']), 'rm', 'registry.k8s.io/pause:1');
     assert.equal((await load(k8s.wanted())).references, [], 'a name alone is given again');
-    assert.is((await runtime.survey(['registry.k8s.io/pause:1'], { signal: never })).size, 1);
+    assert.is((await runtime.lookUp(['registry.k8s.io/pause:1'], { signal: never })).size, 1);
   });
 
   test(`${title}: archives of docker's form are loaded once`, async () => {

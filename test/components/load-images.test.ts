@@ -136,7 +136,7 @@ function testCommand(kind: RuntimeKind): void {
     await writeFile(path, Buffer.from(layer?.data ?? []).fill(1, 5000, 6000));
     const { exitCode, stderr } = await curlew(['load-images', '--dir', 'unpacked'], { cwd: box.path, env });
     assert.is(exitCode, 15);
-    assert.match(stderr, /not the file that its package has/);
+    assert.match(stderr, /not the file that its package contains/);
     assert.is((await client(kind, env, 'images', 'ls', '-q')).trim(), '');
   });
 

@@ -35,7 +35,7 @@ if (noDisk === undefined) {
       assert.is(stderr.split('\n').filter((line) => line.startsWith('error ')).length, 1);
       assert.match(stderr, /^error HOOK_FAILED: bad: bad failed.*no space is left on the disk of /m);
       assert.match(stderr, /last lines of its output:\n(?: {4}.*\n)* {4}so much to say/);
-      assert.match(stderr, /hint: \S+\/bad\.log has \d+ MB: look at its end and remove it; free some space, then run /);
+      assert.match(stderr, /hint: \S+\/bad\.log has \d+ MB: check its end and remove it; free some space, then run /);
       assert.match((await install(box)).stderr, /^error NO_SPACE: /m);
       const { lastRun = '' } = await readRecords(box.at(NODE));
       await rm(box.at(NODE, 'runs', lastRun, 'bad.log'));

@@ -19,8 +19,12 @@ const TITLES = {
 
 if (reason === undefined) {
   for (const [title, small, lack] of [
-    [TITLES.bytes, 'size=500k', /\/disk: \d+ MB are missing: the run needs 2 MB, free are 1 MB/],
-    [TITLES.inodes, 'size=100m,nr_inodes=7', /\/disk: \d+ inodes are missing: the run makes \d+ files, \d can be made/],
+    [TITLES.bytes, 'size=500k', /\/disk: \d+ MB are missing: the run needs 2 MB; 1 MB are free/],
+    [
+      TITLES.inodes,
+      'size=100m,nr_inodes=7',
+      /\/disk: \d+ inodes are missing: the run creates \d+ files; \d inodes are free/,
+    ],
   ] as const) {
     test(title, async () => {
       await using box = await tree();

@@ -186,7 +186,7 @@ when('a root that others can open is refused, since hooks can leave set-user-ID 
   try {
     await execa('chmod', ['755', root]);
     const options = { root, seen: '/var/lib/curlew', scripts: SCRIPTS, uid, signal: never };
-    const error = await assert.rejectsWith(confinedPlace(options), 'UNSUPPORTED', /others can open that folder/);
+    const error = await assert.rejectsWith(confinedPlace(options), 'UNSUPPORTED', /other users can open that folder/);
     assert.match(error.hint ?? '', `chmod 700 ${root}`);
     const fresh = await confinedPlace({ ...options, root: join(root, 'new') });
     assert.is((await stat(join(fresh.directory, '../../..'))).mode & 0o777, 0o700);

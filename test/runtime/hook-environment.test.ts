@@ -81,7 +81,7 @@ test('hooks after pre_init find the networks of the cluster, where nothing else 
 
 test('words that a hook is called with arrive as they are, and none when there are none', async () => {
   await using box = await hooks(['demo() { printf "%s|" "$#" "$@" >out; }']);
-  await box.run('demo', { words: ['', 'a b', '$(id) *', 'lb:6443'] });
+  await box.run('demo', { args: ['', 'a b', '$(id) *', 'lb:6443'] });
   assert.is(await readFile(box.at('out'), 'utf8'), '4||a b|$(id) *|lb:6443|');
   await box.run('demo');
   assert.is(await readFile(box.at('out'), 'utf8'), '0|');
@@ -94,7 +94,7 @@ test('more variables than can be handed on are told as that', async () => {
     'HOOK_FAILED',
     /^demo: demo left 17\d{6} bytes of variables, more than 16777216/,
   );
-  assert.match(error.hint ?? '', 'keep in a file');
+  assert.match(error.hint ?? '', 'in a file');
 });
 
 test('a hook that is ended just when it starts a program says where it was, every time', async () => {

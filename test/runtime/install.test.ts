@@ -113,7 +113,7 @@ test('changed settings, another package and reapply install again', async () => 
     (await run(box, from, given)).addons[0]?.because;
   assert.is(await because({}), 'it was not installed');
   assert.is(await because({ settings: { aaa: { x: 1 } } }), 'its settings have changed');
-  assert.is(await because({ settings: { aaa: { x: 1 } }, reapply: true }), 'asked for by --reapply');
+  assert.is(await because({ settings: { aaa: { x: 1 } }, reapply: true }), 'requested by --reapply');
   const other = await packagesOf(bundleOf([tracer('aaa', '# changed')]));
   assert.is(await because({ settings: { aaa: { x: 1 } } }, other), 'another package of this version was installed');
   assert.match(await readFile(box.at('node/addons/aaa/1.0.0/install.sh'), 'utf8'), '# changed');

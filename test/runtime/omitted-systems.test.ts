@@ -168,7 +168,7 @@ for (const [id, version, folders] of [
       run(box, packages, await onSystem(box, id, version)),
       'UNSUPPORTED',
       new RegExp(
-        `this machine is ${id} ${version}: .*\\(${folders}\\) were left out of aaa-1\\.0\\.0; .* for ubuntu-22`,
+        `this machine is ${id} ${version}: .*\\(${folders}\\) were omitted from aaa-1\\.0\\.0; .* for ubuntu-22`,
       ),
     );
     assert.equal(await trace(box), []);

@@ -17,7 +17,7 @@ export interface Hooks extends Tree {
   /** Runs a hook of the add-on `demo`. */
   readonly run: (
     name: string,
-    options?: Partial<HookOptions> & Partial<Pick<HookRequest, 'own' | 'words' | 'attempt' | 'limitMs'>>,
+    options?: Partial<HookOptions> & Partial<Pick<HookRequest, 'own' | 'args' | 'attempt' | 'limitMs'>>,
   ) => Promise<HookOutcome>;
   readonly notes: () => readonly string[];
 }
@@ -60,10 +60,10 @@ export async function hooks(
     ...box,
     shell,
     events,
-    run: async (name, { own, words, attempt = 1, limitMs, ...options } = {}) => {
+    run: async (name, { own, args, attempt = 1, limitMs, ...options } = {}) => {
       const outcome = await runHook(
         shell,
-        { addon: 'demo', function: name, own, words, attempt, limitMs },
+        { addon: 'demo', function: name, own, args, attempt, limitMs },
         { report: (event) => events.push(event), signal: never, ...options },
       );
       await adoptCarried(shell);

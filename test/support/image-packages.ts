@@ -9,14 +9,14 @@ import type { ResolvedImage } from '../../src/formats/oci/image.ts';
 import { planDockerArchive } from '../../src/formats/oci/docker-archive.ts';
 import { formatImageLayout } from '../../src/formats/oci/oci-layout.ts';
 import { folderFiles } from '../../src/runtime/images/folder-files.ts';
-import { packageImages, type WantedImage } from '../../src/runtime/images/wanted.ts';
+import { packageImages, type RequiredImage } from '../../src/runtime/images/required.ts';
 import { plainTar, type Image } from './images.ts';
 
 export interface ImagePackage {
   /** Holds `images/`. */
   readonly folder: string;
   readonly images: readonly PackageImage[];
-  readonly wanted: () => readonly WantedImage[];
+  readonly wanted: () => readonly RequiredImage[];
 }
 
 /** References to images. */

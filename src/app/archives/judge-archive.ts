@@ -8,7 +8,7 @@ import type { Digest } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { BUNDLE_JSON, INSTALLER_YAML, prefixOf } from '../../core/layout.ts';
 import { addonRef } from '../../core/ref.ts';
-import { archivePackages, textOf, type SourcePackage } from '../../runtime/node/source.ts';
+import { archivePackages, readEntryText, type SourcePackage } from '../../runtime/node/source.ts';
 
 export interface JudgedArchive {
   /** With packages where they are in any bundle, also in one for kURL's own scripts. */
@@ -41,7 +41,7 @@ export async function judgeArchive(
   const root = async (name: string, limit: number): Promise<string | undefined> => {
     const entry = findEntry(given, name);
     if (entry === undefined || !has(entry)) return undefined;
-    return textOf(source.name, entry, { read, limit, signal });
+    return readEntryText(source.name, entry, { read, limit, signal });
   };
   const text = await root(BUNDLE_JSON, BUNDLE_JSON_LIMIT);
   const bundle = text === undefined ? undefined : parseBundleJson(text, source.name);

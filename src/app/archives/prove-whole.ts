@@ -10,7 +10,7 @@ import { CurlewError } from '../../core/errors.ts';
 import { reportStep } from '../../core/events.ts';
 import { INSTALLER_YAML } from '../../core/layout.ts';
 import { sourceFiles } from '../../runtime/images/folder-files.ts';
-import { packageImages } from '../../runtime/images/wanted.ts';
+import { packageImages } from '../../runtime/images/required.ts';
 import type { Context } from '../context.ts';
 import { judgeArchive, type JudgedArchive } from './judge-archive.ts';
 import { requireSpec } from '../ports/run-source.ts';

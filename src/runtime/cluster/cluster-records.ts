@@ -1,6 +1,6 @@
 /**
- * ConfigMap `kurl/curlew-records`: what was applied to this cluster, by whichever node. One key for each add-on, so that
- * writers on several nodes are in nobody's way. Pure.
+ * ConfigMap `kurl/curlew-records`: add-ons that any node applied to this cluster. Each add-on has its own key, so that writers on
+ * several nodes do not conflict. Pure.
  */
 import { canonicalJson } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
@@ -20,7 +20,7 @@ export const RECORDS_MAP: ConfigMapName = { namespace: 'kurl', name: 'curlew-rec
 
 const FORMAT = '1';
 const ADDON = 'addon.';
-/** Most bytes of one key that are parsed. */
+/** Maximum bytes of one key. */
 const VALUE_LIMIT = 64 << 10;
 
 export type Applied = Readonly<Record<string, AppliedRecord>>;
@@ -28,31 +28,31 @@ export type Applied = Readonly<Record<string, AppliedRecord>>;
 export interface ClusterRecords {
   /** By name of the add-on. */
   readonly applied: Applied;
-  /** What was taken over from kURL; undefined where nothing was. */
+  /** State that was taken over from kURL; undefined if none was. */
   readonly adopted: Adopted | undefined;
-  /** Address of its load balancer when a run over kubernetes finished last; undefined where there was none. */
+  /** Address of its load balancer when a run with kubernetes last finished; undefined if it had none. */
   readonly loadBalancer: string | undefined;
 }
 
-/** Facts of a cluster that kURL has made. */
+/** Facts of a cluster that kURL created. */
 export interface Adopted {
-  /** kURL's version, where it said one. */
+  /** kURL's version, if recorded. */
   readonly kurlVersion: string | undefined;
   /** From its ConfigMap `kube-system/kurl-config`; without tokens and keys. */
   readonly facts: Readonly<Record<string, string>>;
 }
 
 /**
- * Reads the ConfigMap's data; `uid` is the cluster's. Undefined when it is about another cluster: then it came with a
- * backup. Damage is `CLUSTER_FAILED`: guessing would install again, or skip, wrongly.
+ * Parses the ConfigMap's data; `uid` is the cluster's. Undefined if it describes another cluster, as after a restore from a
+ * backup. `CLUSTER_FAILED` if it is damaged: a guess would reinstall or skip add-ons wrongly.
  */
 export function parseClusterRecords(data: Data, uid: string): ClusterRecords | undefined {
   const damaged = (what: string): CurlewError =>
     new CurlewError('CLUSTER_FAILED', `read ConfigMap ${RECORDS_MAP.namespace}/${RECORDS_MAP.name}: damaged: ${what}`, {
-      hint: `mend it, or delete it (kubectl -n ${RECORDS_MAP.namespace} delete configmap ${RECORDS_MAP.name}): everything then counts as not installed and is installed again`,
+      hint: `repair it, or delete it (kubectl -n ${RECORDS_MAP.namespace} delete configmap ${RECORDS_MAP.name}): everything then counts as not installed and is installed again`,
     });
   if (data['format'] !== FORMAT) throw damaged(`format ${JSON.stringify(data['format']?.slice(0, 20))} is not known`);
-  if (data['cluster'] === undefined) throw damaged('it does not say of which cluster it is');
+  if (data['cluster'] === undefined) throw damaged('the UID of its cluster is missing');
   if (data['cluster'] !== uid) return undefined;
   const applied: Record<string, AppliedRecord> = {};
   for (const [key, text] of Object.entries(data)) {
@@ -86,15 +86,15 @@ function isAdopted(value: unknown): value is Adopted {
 }
 
 export interface RecordsChange {
-  /** In place of the old ones; undefined takes one away. */
+  /** New records; undefined removes one. */
   readonly applied: Readonly<Record<string, AppliedRecord | undefined>>;
   readonly adopted?: Adopted | undefined;
   readonly loadBalancer?: string | undefined;
 }
 
-/** Data with these add-ons' records changed; other keys stay as they are. */
+/** The data with the records of these add-ons changed; other keys stay. */
 export function withRecords(before: Data | undefined, uid: string, change: RecordsChange): Data {
-  // Of another cluster: nothing of it holds here.
+  // Data of another cluster is dropped.
   const kept = before?.['cluster'] === uid ? before : {};
   const adopted = change.adopted === undefined ? {} : { adopted: canonicalJson(change.adopted) };
   const moved = change.loadBalancer === undefined ? {} : { loadBalancer: change.loadBalancer };

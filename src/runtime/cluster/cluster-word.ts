@@ -1,19 +1,19 @@
-/** What the cluster has noted of one add-on, where that is not what this node has. */
+/** Compares the cluster's record of one add-on with this node's. */
 import { CurlewError } from '../../core/errors.ts';
 import type { AppliedRecord, Records } from '../node/records.ts';
 import type { Cluster } from './cluster.ts';
 import { isOfCluster, merged, movedNote } from './consult.ts';
 
 export interface ClusterWord {
-  /** The node's records, in which the cluster has the last word. */
+  /** The node's records, overridden by the cluster's. */
   readonly records: Records;
-  /** How the cluster's record differs from the node's, or why that is not known; undefined when they agree. */
+  /** How the cluster's record differs from the node's, or why that is unknown; undefined if they agree. */
   readonly text: string | undefined;
 }
 
 /**
- * Asks the cluster of this node. Whatever keeps it from answering is told, and the node's own records stand: asking why must
- * not need a cluster that is well.
+ * Reads the record from the cluster of this node. If it cannot be reached, `text` gives the reason and the node's own records
+ * are used: `curlew why` must also work without a healthy cluster.
  */
 export async function askCluster(
   name: string,
@@ -31,24 +31,24 @@ export async function askCluster(
     const text = difference(mine, recordOf(known, name));
     const moved = records.cluster !== undefined && records.cluster !== cluster.uid;
     const applied = merged(records.applied, known);
-    const told = moved ? [movedNote(records.cluster, cluster.uid), text].filter((one) => one !== undefined) : [text];
-    return { records: { ...records, applied }, text: told[0] === undefined ? undefined : told.join('; ') };
+    const parts = moved ? [movedNote(records.cluster, cluster.uid), text].filter((one) => one !== undefined) : [text];
+    return { records: { ...records, applied }, text: parts[0] === undefined ? undefined : parts.join('; ') };
   } catch (error) {
     if (!(error instanceof CurlewError) || error.code !== 'CLUSTER_FAILED') throw error;
-    return own(`not known: ${error.message}`);
+    return own(`unknown: ${error.message}`);
   }
 }
 
-const AWAY = "not known: the API server of this node's cluster does not answer";
+const AWAY = "unknown: the API server of this node's cluster does not answer";
 
 function recordOf(applied: Records['applied'], name: string): AppliedRecord | undefined {
   return Object.hasOwn(applied, name) ? applied[name] : undefined;
 }
 
-/** Which node has applied it is no difference. */
+/** The node that applied it is ignored. */
 function difference(own: AppliedRecord | undefined, noted: AppliedRecord | undefined): string | undefined {
   if (noted === undefined) return own === undefined ? undefined : 'has no record of it: it counts as not installed';
-  if (own === undefined) return `version ${noted.version} is applied${howItEnded(noted)}`;
+  if (own === undefined) return `version ${noted.version} is applied${runText(noted)}`;
   const parts = [
     ...(own.version === noted.version ? [] : [`version ${noted.version} is applied`]),
     ...(own.version === noted.version && own.digest !== noted.digest
@@ -56,11 +56,11 @@ function difference(own: AppliedRecord | undefined, noted: AppliedRecord | undef
       : []),
     ...(own.settings === noted.settings ? [] : ['it is applied with other settings']),
     ...(own.finished || !noted.finished ? [] : ['its last run finished']),
-    ...(noted.finished || !own.finished ? [] : [`run ${noted.run} touched it and did not finish`]),
+    ...(noted.finished || !own.finished ? [] : [`run ${noted.run} changed it and did not finish`]),
   ];
   return parts.length === 0 ? undefined : parts.join('; ');
 }
 
-function howItEnded({ run, finished }: AppliedRecord): string {
+function runText({ run, finished }: AppliedRecord): string {
   return finished ? `, by run ${run}` : `; run ${run} did not finish`;
 }

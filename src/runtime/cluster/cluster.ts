@@ -1,4 +1,4 @@
-/** The cluster that a node belongs to: who it is, and what is noted in it. */
+/** The cluster of a node: its identity, and the state that is recorded in it. */
 import {
   type ClusterRecords,
   parseClusterRecords,
@@ -23,21 +23,21 @@ import { isObject } from '../../core/json.ts';
 import { type KubeApi, openApi } from '../../kube/api.ts';
 import { apiPath } from '../../kube/path.ts';
 
-/** A cluster whose API server has answered. Each call throws `CLUSTER_FAILED` when it does not, for a while, any more. */
+/** A cluster whose API server has answered. Each call throws `CLUSTER_FAILED` if it stops answering for a while. */
 export interface Cluster {
-  /** Of its kube-system namespace: another cluster has another one. */
+  /** UID of its kube-system namespace; it identifies the cluster. */
   readonly uid: string;
-  /** `absent`: there are none. `foreign`: they came from another cluster. */
+  /** `absent`: there are none. `foreign`: they describe another cluster. */
   readonly readRecords: () => Promise<ClusterRecords | 'absent' | 'foreign'>;
   readonly writeRecords: (change: RecordsChange) => Promise<void>;
-  /** The cluster configuration of kubeadm, as it keeps it; undefined where it has made no cluster. */
+  /** kubeadm's ClusterConfiguration; undefined if kubeadm did not create the cluster. */
   readonly readKubeadm: () => Promise<string | undefined>;
   readonly readNodes: () => Promise<readonly ClusterNode[]>;
-  /** kURL's state; undefined where kURL has left no mark of its own. */
+  /** kURL's state; undefined if kURL has written none. */
   readonly readKurl: () => Promise<KurlState | undefined>;
-  /** What was current when a new run begins becomes kURL's last state. */
+  /** Copies kURL's current state to its last state, at the start of a run. */
   readonly keepKurl: () => Promise<void>;
-  /** Begins kURL's current state anew. */
+  /** Replaces kURL's current state. */
   readonly beginKurl: (data: KurlData) => Promise<void>;
   /** Adds keys to kURL's current state. */
   readonly addKurl: (data: KurlData) => Promise<void>;
@@ -46,11 +46,11 @@ export interface Cluster {
 }
 
 export interface OpenClusterOptions {
-  /** Says which cluster (KUBECONFIG), and how it is reached. */
+  /** KUBECONFIG and proxy variables, which determine the cluster and how to reach it. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** How long the API server may be away later on before that is an error. */
+  /** How long the API server may later be unreachable before that is an error. */
   readonly patienceMs?: number;
-  /** How long one answer may take. */
+  /** Timeout of one request. */
   readonly answerMs?: number;
   readonly signal: AbortSignal;
 }
@@ -59,8 +59,7 @@ const PATIENCE_MS = 30_000;
 const KUBEADM_CONFIG: ConfigMapName = { namespace: 'kube-system', name: 'kubeadm-config' };
 
 /**
- * Undefined when there is no kubeconfig, or nobody who answers. `CLUSTER_FAILED` when an API server answers
- * and refuses.
+ * Undefined if there is no kubeconfig or the API server does not answer. `CLUSTER_FAILED` if it answers with a refusal.
  */
 export async function openCluster({
   env,
@@ -73,13 +72,13 @@ export async function openCluster({
   const answer = await api.ask({ verb: 'get', path: apiPath`/api/v1/namespaces/kube-system` }, { signal });
   if (answer.kind === 'problem') {
     if (answer.problem === 'unreachable' || answer.problem === 'not found') return undefined;
-    throw new CurlewError('CLUSTER_FAILED', `look for the cluster: ${answer.said}`, {
-      hint: `${answer.hint ?? 'see what answers there'}; if this node is in no cluster, name a kubeconfig that is not there`,
+    throw new CurlewError('CLUSTER_FAILED', `find the cluster: ${answer.said}`, {
+      hint: `${answer.hint ?? 'check which server answers there'}; if this node is in no cluster, set KUBECONFIG to a file that does not exist`,
     });
   }
   const uid = uidOf(answer.value);
   const maps = configMapClient(api, { patienceMs, signal });
-  /** Makes none where nothing is secret: what is not there is looked for once. */
+  /** Creates no Secret without content; a missing Secret is looked up only once. */
   const absent = new Set<ConfigMapName>();
   const changeSecret = async (name: ConfigMapName, change: (before: Data) => Data): Promise<void> => {
     if (Object.keys(change({})).length === 0) {
@@ -137,23 +136,23 @@ export async function openCluster({
 function uidOf(value: unknown): string {
   const uid = isObject(value) && isObject(value['metadata']) ? value['metadata']['uid'] : undefined;
   if (typeof uid === 'string' && isClusterUid(uid)) return uid;
-  throw new CurlewError('CLUSTER_FAILED', 'look for the cluster: its kube-system namespace has no uid');
+  throw new CurlewError('CLUSTER_FAILED', 'find the cluster: its kube-system namespace has no uid');
 }
 
 export interface ClusterNode {
   readonly name: string;
-  /** `True`, `False` or `Unknown`, as its condition Ready is; empty where it has none yet. */
+  /** `True`, `False` or `Unknown`: its condition Ready; empty if it has none yet. */
   readonly ready: string;
   readonly controlPlane: boolean;
 }
 
-/** Labels of nodes with an API server, by kubeadm of today and before 1.24. */
+/** Labels of control-plane nodes, of present kubeadm and before 1.24. */
 const CONTROL_PLANE = ['node-role.kubernetes.io/control-plane', 'node-role.kubernetes.io/master'];
 
 const PAGE = 100;
 const MOST_PAGES = 100;
 
-/** `CLUSTER_FAILED` when the API server does not give the list. */
+/** `CLUSTER_FAILED` if the API server does not return the list. */
 export async function readNodes(
   api: KubeApi,
   { signal }: { readonly signal: AbortSignal },

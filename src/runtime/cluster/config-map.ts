@@ -1,4 +1,4 @@
-/** ConfigMaps, and Secrets, that several writers change: nobody's change is lost, and an API server that is away for a moment is waited for. */
+/** ConfigMaps and Secrets with several writers: no change is lost, and requests are repeated while the API server is unreachable. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { CurlewError } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
@@ -10,51 +10,51 @@ export type Data = Readonly<Record<string, string>>;
 export interface ConfigMapName {
   readonly namespace: string;
   readonly name: string;
-  /** A Secret is handled like a ConfigMap; its values are texts here, and base64 only on the way. */
+  /** A Secret is handled like a ConfigMap; its values are plain text here, and base64 only in requests. */
   readonly kind?: 'ConfigMap' | 'Secret';
 }
 
 interface ConfigMap {
   readonly data: Data;
-  /** This tool has written it last, or somebody who keeps labels. */
+  /** It has curlew's label: curlew wrote it last, or a writer that keeps labels did. */
   readonly ours: boolean;
-  /** The whole object, so that a change keeps what it does not know. */
+  /** The whole object, so that a change keeps unknown fields. */
   readonly object: Readonly<Record<string, unknown>>;
 }
 
 export interface ConfigMapClient {
-  /** Undefined when there is none. */
+  /** Undefined if it does not exist. */
   readonly read: (name: ConfigMapName) => Promise<Pick<ConfigMap, 'data' | 'ours'> | undefined>;
   /**
-   * Makes or replaces. `change` gets what is there and gives what should be; it is called again when another writer was
-   * faster. Nothing is written when nothing changes.
+   * Creates or replaces it. `change` maps the present data to the new data; it is called again if another writer was faster.
+   * Writes nothing if nothing changes.
    */
   readonly change: (name: ConfigMapName, change: (data: Data | undefined) => Data) => Promise<Data>;
 }
 
-/** Most bytes of the values of a ConfigMap (Kubernetes: MaxSecretSize, validation of ConfigMaps). */
+/** Maximum total bytes of the values of a ConfigMap (Kubernetes: MaxSecretSize, validation of ConfigMaps). */
 export const CONFIG_MAP_LIMIT: number = 1 << 20;
 
 const MOST_CONFLICTS = 20;
-/** Tells what this tool has written from what kURL has, which makes its ConfigMaps anew each time. */
+/** Marks ConfigMaps that curlew wrote. kURL creates its ConfigMaps again each time, without the label. */
 const LABEL = { 'app.kubernetes.io/managed-by': 'curlew' } as const;
 
-/** What kubectl apply leaves behind: a copy of all values, secret ones included, which is not true any more. */
+/** Annotation of kubectl apply: an outdated copy of all values, including secret ones. */
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 
 export interface ClientOptions {
-  /** How long an API server may be away before that is an error. */
+  /** How long an API server may be unreachable before that is an error. */
   readonly patienceMs: number;
   readonly signal: AbortSignal;
 }
 
 export function configMapClient(api: KubeApi, { patienceMs, signal }: ClientOptions): ConfigMapClient {
   const call = async (doing: string, request: ApiRequest): Promise<Called> =>
-    callPatiently(api, doing, request, { patienceMs, signal });
+    callWithRetry(api, doing, request, { patienceMs, signal });
   const known = new Map<string, ConfigMap>();
   const read = async (name: ConfigMapName): Promise<ConfigMap | undefined> => {
     const doing = `read ${titleOf(name)}`;
-    const found = await call(doing, { verb: 'get', path: pathOf(name) });
+    const found = await call(doing, { verb: 'get', path: objectPath(name) });
     const map = found.outcome === 'done' ? configMapOf(name, found.value, doing) : undefined;
     remember(known, name, map);
     return map;
@@ -73,11 +73,11 @@ export function configMapClient(api: KubeApi, { patienceMs, signal }: ClientOpti
           remember(known, name, configMapOf(name, written.value, doing));
           return data;
         }
-        // Gone, made or changed by somebody else meanwhile, or there is no namespace for it yet.
+        // Another writer removed, created or changed it meanwhile, or its namespace does not exist yet.
         if (before === undefined && written.outcome === 'not found') await makeNamespace(call, name.namespace);
       }
-      throw new CurlewError('CLUSTER_FAILED', `${doing}: others changed it again and again`, {
-        hint: 'see who else writes it, then run the same command again',
+      throw new CurlewError('CLUSTER_FAILED', `${doing}: other writers changed it each time`, {
+        hint: 'find the other writer, then run the same command again',
       });
     },
   };
@@ -101,11 +101,11 @@ function remember(known: Map<string, ConfigMap>, name: ConfigMapName, map: Confi
   else known.set(keyOf(name), map);
 }
 
-function folderOf(name: ConfigMapName): ApiPath {
+function collectionPath(name: ConfigMapName): ApiPath {
   return apiPath`/api/v1/namespaces/${name.namespace}/${kindOf(name) === 'Secret' ? 'secrets' : 'configmaps'}`;
 }
 
-function pathOf(name: ConfigMapName): ApiPath {
+function objectPath(name: ConfigMapName): ApiPath {
   const kinds = kindOf(name) === 'Secret' ? 'secrets' : 'configmaps';
   return apiPath`/api/v1/namespaces/${name.namespace}/${kinds}/${name.name}`;
 }
@@ -118,21 +118,21 @@ function isSame(a: Data, b: Data): boolean {
 function requireFit(doing: string, data: Data): void {
   const bytes = bytesOf(data);
   if (bytes <= CONFIG_MAP_LIMIT) return;
-  throw new CurlewError('CLUSTER_FAILED', `${doing}: it would have ${bytes} bytes, of ${CONFIG_MAP_LIMIT} at most`);
+  throw new CurlewError('CLUSTER_FAILED', `${doing}: it would have ${bytes} bytes; the limit is ${CONFIG_MAP_LIMIT}`);
 }
 
-/** What counts against the limit. */
+/** Bytes that count toward the limit. */
 export function bytesOf(data: Data): number {
   return Object.values(data).reduce((sum, value) => sum + Buffer.byteLength(value), 0);
 }
 
-function writeRequest(wanted: ConfigMapName, before: ConfigMap | undefined, data: Data): ApiRequest {
-  const { namespace, name } = wanted;
-  const kind = kindOf(wanted);
+function writeRequest(target: ConfigMapName, before: ConfigMap | undefined, data: Data): ApiRequest {
+  const { namespace, name } = target;
+  const kind = kindOf(target);
   const { metadata = {}, ...rest } = before?.object ?? { apiVersion: 'v1', kind };
   const { labels, annotations, ...others } = isObject(metadata) ? metadata : {};
   const { [LAST_APPLIED]: _stale, ...notes } = isObject(annotations) ? annotations : {};
-  const labelled = {
+  const labeled = {
     ...others,
     annotations: notes,
     name,
@@ -140,9 +140,9 @@ function writeRequest(wanted: ConfigMapName, before: ConfigMap | undefined, data
     labels: { ...(isObject(labels) ? labels : {}), ...LABEL },
   };
   const values = kind === 'Secret' ? mapped(data, (text) => Buffer.from(text).toString('base64')) : data;
-  const document = JSON.stringify({ ...rest, metadata: labelled, data: values });
-  if (before === undefined) return { verb: 'create', path: folderOf(wanted), document };
-  return { verb: 'replace', path: pathOf(wanted), document };
+  const document = JSON.stringify({ ...rest, metadata: labeled, data: values });
+  if (before === undefined) return { verb: 'create', path: collectionPath(target), document };
+  return { verb: 'replace', path: objectPath(target), document };
 }
 
 function mapped(data: Data, change: (text: string) => string): Data {
@@ -154,15 +154,15 @@ async function makeNamespace(
   name: string,
 ): Promise<void> {
   const document = JSON.stringify({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
-  await call(`make namespace ${name}`, { verb: 'create', path: apiPath`/api/v1/namespaces`, document });
+  await call(`create namespace ${name}`, { verb: 'create', path: apiPath`/api/v1/namespaces`, document });
 }
 
 function configMapOf(name: ConfigMapName, value: unknown, doing: string): ConfigMap {
   const bad = (what: string): CurlewError => new CurlewError('CLUSTER_FAILED', `${doing}: ${what}`);
-  if (!isObject(value) || !isObject(value['metadata'])) throw bad(`the answer is no ${kindOf(name)}`);
+  if (!isObject(value) || !isObject(value['metadata'])) throw bad(`the answer is not a ${kindOf(name)}`);
   const { data = {} } = value;
   if (!isObject(data) || !Object.values(data).every((text) => typeof text === 'string'))
-    throw bad('its data is no map');
+    throw bad('its data is not a map of strings');
   const { managedFields: _fields, ...metadata } = value['metadata'];
   const { labels } = metadata;
   const ours = isObject(labels) && Object.entries(LABEL).every(([key, text]) => labels[key] === text);
@@ -175,8 +175,8 @@ type Called =
   | { readonly outcome: 'done'; readonly value: unknown }
   | { readonly outcome: 'not found' | 'taken' | 'conflict' };
 
-/** Asks again while the API server is away, as it is for a moment when its node is upgraded. */
-async function callPatiently(
+/** Repeats a request while the API server is unreachable, as during an upgrade of its node. */
+async function callWithRetry(
   api: KubeApi,
   doing: string,
   request: ApiRequest,
@@ -198,5 +198,6 @@ async function callPatiently(
   }
 }
 
-const NOT_RUNNING = 'see that the API server is running (crictl ps -a), then run the same command again: it resumes';
-const NOT_DONE = 'see what the API server says to this, then run the same command again';
+const NOT_RUNNING =
+  'start the API server (crictl ps -a shows its container), then run the same command again: it resumes';
+const NOT_DONE = 'fix the cause on the API server, then run the same command again';

@@ -1,4 +1,4 @@
-/** What the cluster says before a run is planned: which records count, and whether this node is kURL's. */
+/** Reads the cluster's state before a run is planned: effective records, and state of kURL. */
 import { CurlewError } from '../../core/errors.ts';
 import { isContainerRuntime } from '../hooks/hooks.ts';
 import { NO_RUN, type Records } from '../node/records.ts';
@@ -17,43 +17,43 @@ import {
 } from './kurl-config.ts';
 import type { RunPlan } from '../run/run-plan.ts';
 
-/** What a run needs to keep its state in the cluster. */
+/** How a run reads and records state in the cluster. */
 export interface ClusterRequest {
   /** The cluster that this node belongs to, if its API server answers. */
   readonly find: () => Promise<Cluster | undefined>;
-  /** A cluster that kURL has made may be taken over; undefined when it is of no concern to this run. */
+  /** Whether a cluster that kURL created may be taken over; undefined if the run does not support that. */
   readonly adopt: boolean | undefined;
-  /** The run is about all add-ons of a spec, not one of them. */
+  /** The run applies all add-ons of a spec, not a single one. */
   readonly whole: boolean;
-  /** Release that the packages are of, where that is known. */
+  /** Release of the packages, if known. */
   readonly release: string | undefined;
-  /** What the spec says of each add-on, by folder name: version and settings. */
+  /** Version and settings of each add-on in the spec, by folder name. */
   readonly entries: ReadonlyMap<string, SpecEntry>;
 }
 
 export interface ClusterView {
   readonly cluster: Cluster | undefined;
-  /** The node's records, in which the cluster has the last word of what was applied to it. */
+  /** The node's records; the cluster's records override those of add-ons in the cluster. */
   readonly records: Records;
-  /** What this node says by itself. */
+  /** Records of this node alone. */
   readonly own: Applied;
-  /** What the cluster has noted; empty without a cluster. */
+  /** Records of the cluster; empty without a cluster. */
   readonly known: Applied;
-  /** What this run takes over from kURL. */
+  /** State that this run takes over from kURL. */
   readonly adopting: ReturnType<typeof adoptKurl> | undefined;
-  /** Facts of a cluster that kURL has made, taken over now or earlier. */
+  /** Facts of a cluster that kURL created, taken over now or earlier. */
   readonly adopted: Adopted | undefined;
-  /** The address of its load balancer that was noted last. */
+  /** The last recorded address of its load balancer. */
   readonly loadBalancer: string | undefined;
-  /** Another cluster than the last run's: nothing that was done to that one can be gone on with. */
+  /** It is another cluster than the last run's, so that run cannot be resumed. */
   readonly moved: boolean;
-  /** To be told when the run begins. */
+  /** Warnings to report when the run starts. */
   readonly notes: readonly string[];
 }
 
 /**
- * Asks the cluster, changing nothing. `UNSUPPORTED` for a cluster that kURL has made, unless it is to be adopted; of an API
- * server that refuses, or of damaged records, `CLUSTER_FAILED`.
+ * Reads the cluster's state and changes nothing. `UNSUPPORTED` for a cluster that kURL created, unless it is to be adopted.
+ * `CLUSTER_FAILED` if the API server refuses or records are damaged.
  */
 export async function consultCluster(request: ClusterRequest | undefined, records: Records): Promise<ClusterView> {
   const cluster = await request?.find();
@@ -70,13 +70,12 @@ export async function consultCluster(request: ClusterRequest | undefined, record
   const notes: string[] = [];
   const moved = records.cluster !== undefined && records.cluster !== cluster.uid;
   if (moved) notes.push(movedNote(records.cluster, cluster.uid));
-  if (found === 'foreign')
-    notes.push(`${titleOf(RECORDS_MAP)} is of another cluster, and counts for nothing in this one`);
-  // Where this node's own records name the cluster, somebody has deleted those in the cluster: that makes it not kURL's.
+  if (found === 'foreign') notes.push(`${titleOf(RECORDS_MAP)} describes another cluster and is ignored`);
+  // If this node's records name the cluster, its ConfigMap was deleted: that does not make it a cluster of kURL.
   const isNew = found === 'absent' && records.cluster !== cluster.uid;
   const adopting = isNew ? await takeOver(request, cluster) : undefined;
   if (adopting !== undefined) notes.push(adoptedNote(adopting));
-  else if (request.adopt === true) notes.push('there is nothing of kURL to take over');
+  else if (request.adopt === true) notes.push('there is no state of kURL to take over');
   const known = typeof found === 'object' ? found.applied : (adopting?.applied ?? {});
   const adopted = typeof found === 'object' ? found.adopted : adopting?.adopted;
   return {
@@ -97,19 +96,19 @@ export function isOfCluster(ref: { readonly name: string }): boolean {
   return !isContainerRuntime(ref);
 }
 
-/** The cluster's word, with what only this node can know: its container runtime, what it can go back to, what it began. */
+/** The cluster's records, plus what only this node knows: its container runtime, rollback targets, unfinished installs. */
 export function merged(own: Applied, known: Applied): Applied {
-  // What did not finish may have left the cluster before its part of this node was removed.
+  // An unfinished removal may have removed the add-on from the cluster, but not yet from this node.
   const rows = Object.entries(own).filter(
     ([name, { finished }]) => !isOfCluster({ name }) || (!finished && !Object.hasOwn(known, name)),
   );
   for (const [name, record] of Object.entries(known)) {
     if (!isOfCluster({ name })) continue;
     const { previous, by, run } = (Object.hasOwn(own, name) ? own[name] : undefined) ?? {};
-    // Only a node itself knows what it has installed. One that has joined counts like any other: the cluster has it.
+    // Only the node knows that it installed the add-on. With `join` the cluster's record is used unchanged.
     const noted = by === 'install' ? { ...record, by } : record;
-    // Once a run of another node has finished with the add-on, nobody goes back. Until then a run that died may have told
-    // this node more than the cluster, or the other way round.
+    // After another node's run has finished with the add-on, it cannot be rolled back here. Before that, a run that died may have
+    // updated only one of the two records.
     const isOver = record.finished && record.run !== run;
     rows.push([name, isOver || previous === undefined ? noted : { ...noted, previous }]);
   }
@@ -117,15 +116,15 @@ export function merged(own: Applied, known: Applied): Applied {
 }
 
 export function movedNote(before: string | undefined, uid: string): string {
-  return `the cluster that answers (${uid}) is another one than before (${before ?? 'none'}): nothing counts as applied to it but what it says itself`;
+  return `the cluster (${uid}) is not the one before (${before ?? 'none'}): only add-ons in its own records count as applied`;
 }
 
 async function takeOver(request: ClusterRequest, cluster: Cluster): Promise<ReturnType<typeof adoptKurl> | undefined> {
   const state = await cluster.readKurl();
   if (state === undefined) return undefined;
   if (request.adopt) return adoptKurl(state);
-  throw new CurlewError('UNSUPPORTED', 'this cluster was made by kURL, and nothing of it is in the records', {
-    hint: 'take it over with --adopt: nothing of kURL is deleted, and every add-on of the spec is installed once more',
+  throw new CurlewError('UNSUPPORTED', 'kURL created this cluster, and it has no records of curlew', {
+    hint: 'take it over with --adopt: nothing of kURL is deleted, and every add-on of the spec is installed again',
   });
 }
 
@@ -135,12 +134,12 @@ function adoptedNote({ applied, adopted }: ReturnType<typeof adoptKurl>): string
   return `taken over from kURL${version}: ${names.length === 0 ? 'no add-ons' : names.join(', ')}`;
 }
 
-/** The variables of the spec, with what is known of a cluster that kURL has made. */
+/** The variables of the spec, plus facts of a cluster that kURL created. */
 export function variablesFor(variables: readonly ShellVariable[], { adopted }: ClusterView): readonly ShellVariable[] {
   return adopted === undefined ? variables : withFacts(variables, adopted);
 }
 
-/** What a run notes in the cluster must fit there: `UNSUPPORTED` before anything is changed. */
+/** Throws `UNSUPPORTED` before any change if the state of a run does not fit into ConfigMaps. */
 export function requireRoom(request: ClusterRequest, view: ClusterView, plan: RunPlan): void {
   const addons = plan.addons.filter(({ ref }) => isOfCluster(ref));
   const rows = addons.map(({ ref, digest, settings }) => {
@@ -159,9 +158,9 @@ export function requireRoom(request: ClusterRequest, view: ClusterView, plan: Ru
     if (bytes <= CONFIG_MAP_LIMIT) continue;
     throw new CurlewError(
       'UNSUPPORTED',
-      `plan: ${titleOf(map)} would have ${bytes} bytes, of ${CONFIG_MAP_LIMIT} at most`,
+      `plan: ${titleOf(map)} would have ${bytes} bytes; the limit is ${CONFIG_MAP_LIMIT}`,
       {
-        hint: 'keep large settings of an add-on in a file or a ConfigMap of its own, and name that in the spec',
+        hint: 'keep large settings of an add-on in a file or a separate ConfigMap, and name that in the spec',
       },
     );
   }

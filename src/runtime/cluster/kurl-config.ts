@@ -1,6 +1,6 @@
 /**
- * kURL's own state in the cluster (kurl.md 6.8), for what reads it there: `kurl/kurl-current-config` says what this run has
- * installed with which settings, `kurl/kurl-last-config` what the one before had. Pure.
+ * kURL's own state in the cluster (kurl.md 6.8), for programs that read it: `kurl/kurl-current-config` lists the add-ons of this
+ * run and their settings, `kurl/kurl-last-config` those of the run before. Pure.
  */
 import { canonicalJson } from '../../core/digest.ts';
 import { isObject } from '../../core/json.ts';
@@ -12,16 +12,16 @@ import type { ConfigMapName, Data } from './config-map.ts';
 
 export const CURRENT_CONFIG: ConfigMapName = { namespace: 'kurl', name: 'kurl-current-config' };
 export const LAST_CONFIG: ConfigMapName = { namespace: 'kurl', name: 'kurl-last-config' };
-/** Secrets beside them, under the same names: the entries as a whole of those add-ons that have secret settings. */
+/** Secrets with the same names: the complete entries of add-ons with secret settings. */
 export const CURRENT_SECRET: ConfigMapName = { ...CURRENT_CONFIG, kind: 'Secret' };
 export const LAST_SECRET: ConfigMapName = { ...LAST_CONFIG, kind: 'Secret' };
 export const KURL_CONFIG: ConfigMapName = { namespace: 'kube-system', name: 'kurl-config' };
-/** Below the install folder: what no cluster can hold yet. */
+/** File in the install folder for containerd, which is installed before the cluster exists. */
 export const CONTAINERD_APPLIED = 'containerd-last-applied';
 const VERSION_KEY = 'kurl-version';
 const ADDON = 'addons-';
 
-/** JSON as Go writes it, which kURL's own tool is made of: keys sorted, and three characters escaped. */
+/** JSON as kURL's tool writes it, in Go: sorted keys, and HTML characters and line separators escaped. */
 function goJson(value: unknown): string {
   const escape = (char: string): string => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`;
   return canonicalJson(value).replaceAll(/[<>&\u2028\u2029]/g, escape);
@@ -32,26 +32,26 @@ export function encodeEntry(entry: unknown): string {
   return Buffer.from(goJson(entry)).toString('base64');
 }
 
-/** The key under which an add-on is. */
+/** The key of an add-on. */
 export function entryKey(name: string): string {
   return `${ADDON}${name}`;
 }
 
-/** An add-on of the spec: what it says of it, and the JSON Schema of its settings, where its package ships one. */
+/** An add-on of the spec: its entry, and the JSON Schema of its settings if its package has one. */
 export interface SpecEntry {
   readonly entry: Readonly<Record<string, unknown>>;
   readonly schema: unknown;
 }
 
-/** What is noted of a run: for everybody who may read ConfigMaps, and for those who may read Secrets. */
+/** State of a run: `shown` for ConfigMaps, `secret` for Secrets. */
 export interface KurlData {
   readonly shown: Data;
   readonly secret: Data;
 }
 
 /**
- * The key and value that say that an add-on was installed with this entry of the spec, without its secrets; and the same
- * as a whole where it has any.
+ * Key and value of an installed add-on: its entry of the spec without secrets for the ConfigMap and, if it has secrets, the
+ * complete entry for the Secret.
  */
 export function entryData(name: string, { entry, schema }: SpecEntry = { entry: {}, schema: undefined }): KurlData {
   const { shown, hidden } = withoutSecrets(entry, schema);
@@ -59,7 +59,7 @@ export function entryData(name: string, { entry, schema }: SpecEntry = { entry: 
   return { shown: { [key]: encodeEntry(shown) }, secret: hidden ? { [key]: encodeEntry(entry) } : {} };
 }
 
-/** What is noted at the beginning of a run, with these add-ons installed already. */
+/** The state at the start of a run, with the add-ons that are already installed. */
 export function beginData(release: string | undefined, entries: readonly KurlData[]): KurlData {
   const version = release === undefined ? {} : { [VERSION_KEY]: release };
   return {
@@ -69,8 +69,8 @@ export function beginData(release: string | undefined, entries: readonly KurlDat
 }
 
 /**
- * The state of the run before, to be kept: what kURL has written, or an earlier curlew, has its secrets in the ConfigMap.
- * Values that cannot be read stay as they are.
+ * The state of the previous run, to be kept. In state of kURL or an earlier curlew, secrets are in the ConfigMap; they move to the
+ * Secret. Values that cannot be decoded stay.
  */
 export function keptData(config: Data, secret: Data): KurlData {
   const entries = Object.entries(config).map(([key, text]): KurlData => {
@@ -91,19 +91,19 @@ export interface KurlState {
   readonly config: Data | undefined;
 }
 
-/** Secrets of kURL's that have no business anywhere else, and what is of no use without them. */
+/** Keys with kURL's secrets, which must not be copied, and values that are useless without them. */
 const NO_FACT = /token|cert|key|expiration/i;
 
 /**
- * What can be known of add-ons that kURL has installed: version and settings, never the package. An entry that cannot be
- * read counts as not installed.
+ * Add-ons that kURL installed: version and settings are known, the package is not. An entry that cannot be decoded counts as not
+ * installed.
  */
 export function adoptKurl({ current, last, config }: KurlState): {
   readonly applied: Readonly<Record<string, AppliedRecord>>;
   readonly adopted: Adopted;
 } {
   const applied: Record<string, AppliedRecord> = {};
-  // A run of kURL that failed has not written all keys again: then those of the one before hold.
+  // A failed run of kURL has not written all keys: the keys of the run before complete them.
   for (const [key, text] of Object.entries({ ...last, ...current })) {
     const name = key.startsWith(ADDON) ? key.slice(ADDON.length) : '';
     const entry = decodeEntry(text);
@@ -126,7 +126,7 @@ function decodeEntry(text: string): Readonly<Record<string, unknown>> | undefine
   }
 }
 
-/** Which facts are shell variables, where the spec does not set them (kurl.md 4.4, 6.8). */
+/** Facts that set shell variables if the spec does not (kurl.md 4.4, 6.8). */
 const FACT_VARIABLES: Readonly<Record<string, string>> = {
   service_cidr: 'SERVICE_CIDR',
   pod_cidr: 'POD_CIDR',
@@ -138,7 +138,7 @@ const FACT_VARIABLES: Readonly<Record<string, string>> = {
 
 type Variable = readonly [name: string, value: string];
 
-/** The variables of a spec, with facts of the cluster where they are empty. */
+/** The variables of a spec; empty ones are set from facts of the cluster. */
 export function withFacts(variables: readonly Variable[], { facts }: Adopted): readonly Variable[] {
   const out = new Map(variables);
   for (const [fact, name] of Object.entries(FACT_VARIABLES)) {

@@ -1,4 +1,4 @@
-/** The address at which a cluster's load balancer is found, and whether a run changes it (kurl.md 6.6). */
+/** The address of a cluster's load balancer, and whether a run changes it (kurl.md 6.6). */
 import type { ShellVariable } from '../hooks/settings.ts';
 import type { Cluster } from './cluster.ts';
 import type { ClusterView } from './consult.ts';
@@ -8,16 +8,16 @@ import type { LoadBalancerMove } from '../run/run-plan.ts';
 const ADDRESS = 'LOAD_BALANCER_ADDRESS';
 const INTERNAL = 'EKCO_ENABLE_INTERNAL_LOAD_BALANCER';
 
-/** The address that the variables of a spec mean; undefined for a cluster without a load balancer. */
+/** The address from the variables of a spec; undefined for a cluster without a load balancer. */
 export function loadBalancerOf(variables: readonly ShellVariable[]): string | undefined {
   const values = new Map(variables);
-  // ekco puts one on each node, and sets the variable before kubernetes is installed.
+  // ekco runs one on each node, and sets the variable before kubernetes is installed.
   if ((values.get(INTERNAL) ?? '') !== '') return 'localhost';
   const address = values.get(ADDRESS) ?? '';
   return isLoadBalancer(address) ? address : undefined;
 }
 
-/** Undefined when the address stays, or one of the two is not known. The port does not count. */
+/** Undefined if the address stays, or one of the two is unknown. Ports are ignored. */
 export async function loadBalancerMove(
   { cluster, loadBalancer }: Pick<ClusterView, 'cluster' | 'loadBalancer'>,
   variables: readonly ShellVariable[],
@@ -29,7 +29,7 @@ export async function loadBalancerMove(
   return { before, now, others: (await cluster.readNodes()).length > 1 };
 }
 
-/** kubeadm's own word, as kURL reads it: for clusters whose address was not noted. */
+/** The address from kubeadm's configuration, as kURL reads it, for clusters without a recorded address. */
 async function controlPlaneOf(cluster: Cluster): Promise<string | undefined> {
   const text = await cluster.readKubeadm();
   const [, address = ''] = /^controlPlaneEndpoint:[ \t]*["']?([^\s"']+)/m.exec(text ?? '') ?? [];

@@ -1,9 +1,8 @@
-/** What a run notes in the cluster, step by step, from the moment on that an API server answers. */
+/** Records the progress of a run in the cluster, as soon as an API server answers. */
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { CurlewError } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
-import type { OnceAction } from '../run/continue-plan.ts';
 import { isContainerRuntime, KUBERNETES } from '../hooks/hooks.ts';
 import { isRemoved } from '../run/plan-phases.ts';
 import { whyInstall } from '../run/plan.ts';
@@ -14,75 +13,76 @@ import type { Applied } from './cluster-records.ts';
 import type { Cluster } from './cluster.ts';
 import { isOfCluster, movedNote, type ClusterRequest, type ClusterView } from './consult.ts';
 import { beginData, CONTAINERD_APPLIED, encodeEntry, entryData, entryKey } from './kurl-config.ts';
+import type { OnceAction } from '../run/continue-plan.ts';
 import type { PlannedAddon, RunPlan } from '../run/run-plan.ts';
 
 export interface RunClusterParts {
-  /** Undefined when the cluster is to be left alone. */
+  /** Undefined if the cluster must not be changed. */
   readonly request: ClusterRequest | undefined;
   readonly view: ClusterView;
   readonly plan: RunPlan;
-  /** Id of the run. */
+  /** ID of the run. */
   readonly run: string;
   readonly directory: string;
-  /** The address of the cluster's load balancer from now on, where it has one. */
+  /** The new address of the cluster's load balancer, if it has one. */
   readonly loadBalancer: string | undefined;
   readonly records: RunRecords;
-  /** Does an act that a run and those that go on from it do once; from its end on the journal knows that it is done. */
-  readonly once: (action: OnceAction, act: () => Promise<void>) => Promise<void>;
+  /** Performs an action that a run, or the runs that resume it, do once, and records it in the journal. */
+  readonly once: (action: OnceAction, perform: () => Promise<void>) => Promise<void>;
   readonly report: Report;
   readonly signal: AbortSignal;
 }
 
-/** How long the API server of a known cluster may take to come back before an add-on needs it. */
+/** How long to wait for the API server of a known cluster if an add-on needs it. */
 const PATIENCE_MS = 30_000;
 
-/** Tells, of a failure, with which add-on the run was at work. */
-async function noting({ ref }: PlannedAddon, what: string, writing: Promise<void> | undefined): Promise<void> {
+/** Adds the add-on to the message of a failed write. */
+async function recording({ ref }: PlannedAddon, what: string, writing: Promise<void> | undefined): Promise<void> {
   try {
     await writing;
   } catch (error) {
     if (!(error instanceof CurlewError)) throw error;
     const { code, message, hint, cause } = error;
-    throw new CurlewError(code, `${ref.name}: note that it ${what}: ${message}`, { hint, cause });
+    throw new CurlewError(code, `${ref.name}: record that it ${what}: ${message}`, { hint, cause });
   }
 }
 
-/** The cluster of a run that is under way. Without a request every call does nothing. */
+/** The cluster of a run in progress. Without a request every call does nothing. */
 export class RunCluster {
   readonly #parts: RunClusterParts;
   #cluster: Cluster | undefined;
-  /** What the cluster said when it was met in the middle of the run; undefined when the plan knew it. */
-  #met: Applied | undefined;
+  /** Records of a cluster that was first reached during the run; undefined if the plan knew the cluster. */
+  #found: Applied | undefined;
 
   constructor(parts: RunClusterParts) {
     this.#parts = parts;
   }
 
-  /** Hooks are about to run: from here on the cluster does not count what they touch as finished. */
+  /** Hooks are about to run: marks their add-ons as unfinished in the cluster. */
   async begin(): Promise<void> {
     const { view } = this.#parts;
     for (const text of view.notes) this.#note('warning', text);
     if (view.cluster !== undefined) await this.#enter(view.cluster, view.known);
   }
 
-  /** Why an add-on that was to be applied already is not, in a cluster that the plan did not know. */
+  /** Why an add-on that the plan considers applied is not, in a cluster that the plan did not know. */
   async whyNotApplied(addon: PlannedAddon): Promise<string | undefined> {
     if (!isOfCluster(addon.ref)) return undefined;
     await this.#meet(addon);
-    if (this.#met === undefined) return undefined;
+    if (this.#found === undefined) return undefined;
     const { name } = addon.ref;
-    const record = Object.hasOwn(this.#met, name) ? this.#met[name] : undefined;
+    const record = Object.hasOwn(this.#found, name) ? this.#found[name] : undefined;
     const because = whyInstall(addon, record, false);
-    return because === undefined ? undefined : `in the cluster that answers now ${because}`;
+    return because === undefined ? undefined : `in the cluster that now answers: ${because}`;
   }
 
   async installing(addon: PlannedAddon): Promise<void> {
     if (!isOfCluster(addon.ref)) return;
     await this.#meet(addon);
-    await noting(addon, 'is being installed', this.#cluster?.writeRecords({ applied: this.#row(addon, false) }));
+    await recording(addon, 'is being installed', this.#cluster?.writeRecords({ applied: this.#row(addon, false) }));
   }
 
-  /** An add-on was installed, or found to be. */
+  /** An add-on was installed, or its check has succeeded. */
   async applied(addon: PlannedAddon): Promise<void> {
     const { request, directory } = this.#parts;
     if (request === undefined) return;
@@ -92,10 +92,10 @@ export class RunCluster {
       await writeStateFile(join(directory, CONTAINERD_APPLIED), encodeEntry(entry?.entry ?? {}));
     if (name === KUBERNETES) await this.#meet(addon);
     if (name === KUBERNETES || isContainerRuntime(addon.ref)) return;
-    await noting(addon, 'is installed', this.#cluster?.addKurl(entryData(name, entry)));
+    await recording(addon, 'is installed', this.#cluster?.addKurl(entryData(name, entry)));
   }
 
-  /** What these add-ons have in the cluster is removed. Kubernetes itself goes with its last node. */
+  /** Objects of these add-ons are removed from the cluster. Kubernetes itself ends with its last node. */
   async removed(addons: readonly PlannedAddon[]): Promise<void> {
     const gone = addons.filter(({ ref, mode }) => mode === 'remove' && isOfCluster(ref) && ref.name !== KUBERNETES);
     const cluster = this.#cluster;
@@ -103,20 +103,20 @@ export class RunCluster {
     await this.#parts.once('cluster removed', async () => {
       for (const addon of gone) {
         const { name } = addon.ref;
-        await noting(addon, 'was removed', cluster.writeRecords({ applied: { [name]: undefined } }));
-        await noting(addon, 'was removed', cluster.removeKurl([entryKey(name)]));
+        await recording(addon, 'was removed', cluster.writeRecords({ applied: { [name]: undefined } }));
+        await recording(addon, 'was removed', cluster.removeKurl([entryKey(name)]));
       }
     });
   }
 
   async finished(addons: readonly PlannedAddon[]): Promise<void> {
-    // The API server may be among what was removed.
+    // The run may have removed the API server.
     if (addons.length === 0) return;
     if (this.#cluster === undefined && this.#parts.request !== undefined) await this.#meet(undefined);
     const rows = addons
       .filter((addon) => isOfCluster(addon.ref) && !isRemoved(addon))
       .map((addon) => this.#row(addon, true));
-    // Until here the former address counts: what add-ons do about a new one is done again.
+    // Not earlier: if the run fails before, add-ons handle the change of the address again.
     const loadBalancer = addons.some(({ ref }) => ref.name === KUBERNETES) ? this.#parts.loadBalancer : undefined;
     await this.#cluster?.writeRecords({ applied: Object.assign({}, ...rows) as Applied, loadBalancer });
   }
@@ -125,7 +125,7 @@ export class RunCluster {
     return { [ref.name]: { version: ref.version, digest, settings, run: this.#parts.run, finished } };
   }
 
-  /** Looks for a cluster that was not there before. One that is known has to come back before an add-on needs it. */
+  /** Looks for a cluster that did not exist before. A known one must answer before an add-on needs it. */
   async #meet(addon: PlannedAddon | undefined): Promise<void> {
     const { request, records, signal } = this.#parts;
     if (request === undefined || this.#cluster !== undefined) return;
@@ -142,7 +142,7 @@ export class RunCluster {
         'CLUSTER_FAILED',
         `${addon.ref.name}: the API server of this node's cluster does not answer`,
         {
-          hint: 'see that it is running (crictl ps -a), then run the same command again: it resumes',
+          hint: 'start it (crictl ps -a shows its container), then run the same command again: it resumes',
         },
       );
     }
@@ -150,31 +150,31 @@ export class RunCluster {
     if (before !== undefined && before !== cluster.uid) this.#note('warning', movedNote(before, cluster.uid));
     const found = await cluster.readRecords();
     const known = typeof found === 'object' ? found.applied : {};
-    this.#met = known;
+    this.#found = known;
     await this.#enter(cluster, known);
   }
 
-  /** Marks what this run touches as unfinished, and begins kURL's state anew unless an earlier run has. */
+  /** Marks the add-ons of this run as unfinished, and replaces kURL's state unless an earlier run has. */
   async #enter(cluster: Cluster, known: Applied): Promise<void> {
     const { request, view, plan, run, records, once } = this.#parts;
-    // What only this node leaves stays as it is in the cluster.
+    // Add-ons that are removed only from this node stay in the cluster.
     const names = new Set(plan.addons.flatMap(({ ref, mode }) => (mode === 'leave' ? [] : [ref.name])));
     const touched = Object.entries(known).flatMap(([name, record]) => {
       if (names.has(name)) return [[name, { ...record, run, finished: false }] as const];
-      // What another writer does to the others meanwhile must stay.
+      // Other add-ons are left out, so that concurrent changes to them are not overwritten.
       return view.adopting === undefined ? [] : [[name, record] as const];
     });
-    // Before anything of kURL's is written: without these records the next run would take the cluster for kURL's.
+    // Before kURL's state is written: without these records the next run would take the cluster for one of kURL.
     await cluster.writeRecords({ applied: Object.fromEntries(touched), adopted: view.adopting?.adopted });
     await records.belongsTo(cluster.uid);
     this.#cluster = cluster;
     if (request?.whole !== true) return;
-    const there = plan.addons.filter(
+    const present = plan.addons.filter(
       ({ ref, mode }) => mode === 'already applied' && isOfCluster(ref) && ref.name !== KUBERNETES,
     );
-    const entries = there.map(({ ref }) => entryData(ref.name, request.entries.get(ref.name)));
+    const entries = present.map(({ ref }) => entryData(ref.name, request.entries.get(ref.name)));
     const data = beginData(request.release, entries);
-    // Two acts: done once more after the second one, the first would take what has begun for what was before.
+    // Two actions: repeated after the second one, the first would save the new state as the last one.
     await once('cluster last', async () => cluster.keepKurl());
     await once('cluster current', async () => cluster.beginKurl(data));
   }

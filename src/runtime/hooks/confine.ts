@@ -1,4 +1,4 @@
-/** `--root`: hooks run in a sandbox; what they write lands below a folder. */
+/** `--root`: hooks run in a sandbox; all their writes go below a folder. */
 import { chmod, mkdtemp, readdir, realpath, rm, stat } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
 import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
@@ -10,29 +10,29 @@ import type { NodePlace } from '../node/node-place.ts';
 type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface ConfineOptions {
-  /** Absolute path of the folder that takes the writes. */
+  /** Absolute path of the folder that receives all writes. */
   readonly root: string;
-  /** Absolute path of the install folder as hooks shall see it; it lies below `root` in truth. */
+  /** Absolute path of the install folder inside the sandbox; the real folder is below `root`. */
   readonly seen: string;
   /** Folder with confine.sh. */
   readonly scripts: string;
-  /** Effective user id of this process. */
+  /** Effective user ID of this process. */
   readonly uid: number;
-  /** With the network of this machine. */
+  /** Hooks may use the network of this machine. */
   readonly network?: boolean;
-  /** Files and folders that hooks may read although they lie where nothing of this machine is shown. */
+  /** Files and folders that hooks may read although they are in hidden folders. */
   readonly shown?: readonly string[];
-  /** The caller's environment, which says where credentials are. */
+  /** The caller's environment, whose variables name credential files. */
   readonly env?: Environment;
-  /** Names of further variables that hooks get. */
+  /** Names of further variables that are passed to hooks. */
   readonly passed?: readonly string[];
   readonly signal: AbortSignal;
 }
 
-/** What curlew and bash need, and what says how to show text. Any other variable may be, or lead to, a secret. */
+/** Variables that curlew and bash need, and those of locale and terminal. Any other variable may be, or lead to, a secret. */
 const VARIABLES = /^(?:PATH|LANG|LANGUAGE|LC_[A-Z]+|TZ|TERM|NO_COLOR|ASSUME_YES|BIN_CURLEW)$/;
 
-/** Variables that name files with credentials, wherever these lie; where one is passed on, hooks can read its files. */
+/** Variables that name credential files. If one is passed, hooks can read its files. */
 const CREDENTIALS: readonly string[] = [
   'KUBECONFIG',
   'DOCKER_CONFIG',
@@ -46,35 +46,35 @@ function filesOf(env: Environment, names: readonly string[]): readonly string[] 
   return names.flatMap((name) => (env[name] ?? '').split(':')).filter((path) => isAbsolute(path));
 }
 
-/** The environment of hooks in a sandbox: what is harmless, and what was asked for by name. */
+/** The environment of hooks in a sandbox: harmless variables, and those requested by name. */
 export function confinedEnvironment(env: Environment, passed: readonly string[]): Environment {
   const own = Object.entries(env).filter(([name]) => VARIABLES.test(name) || passed.includes(name));
   return { HOME: '/root', USER: 'root', LOGNAME: 'root', ...Object.fromEntries(own) };
 }
 
 /**
- * Where credentials of this machine and of its users lie, and what other programs leave for each other. Hooks find an empty
- * place there.
+ * Folders with credentials of this machine and its users, and with temporary files of other programs. They are empty in the
+ * sandbox.
  */
 const HIDDEN: readonly string[] = [
   ['/root', '/home', '/tmp', '/var/tmp', '/run/user', '/run/secrets', '/etc/kubernetes/pki', '/var/lib/kubelet'],
   ['/var/lib/etcd', '/etc/rancher', '/var/lib/rancher', '/var/lib/k0s', '/etc/ssl/private', '/etc/krb5.keytab'],
   ['/var/spool/cron', '/var/lib/cloud'],
 ].flat();
-/** The same, file by file, where hooks may have files of their own beside. */
+/** Hidden files in folders where hooks may have their own files. */
 const HIDDEN_FILES: readonly (readonly [folder: string, name: RegExp])[] = [
   ['/etc/kubernetes', /\.conf$/],
   ['/etc/ssh', /_key$/],
 ];
 
 const HINT =
-  'trials need what confine.sh --check names; --unconfined runs hooks on this machine itself, not in a sandbox: they can change and reach all that this user can';
+  'confine.sh --check lists the requirements; --unconfined runs hooks without a sandbox: they can change and reach everything that this user can';
 
-/** Makes the folder, and tries the sandbox once, by the command that runs hooks, in a folder beside. Impossible: `UNSUPPORTED`. */
+/** Creates the folder and tries the sandbox once with the command that runs hooks. `UNSUPPORTED` if it does not work. */
 export async function confinedPlace(options: ConfineOptions): Promise<NodePlace> {
   const { scripts, uid, signal, network = false, env = {}, passed = [] } = options;
   const script = join(scripts, 'confine.sh');
-  // Somebody else's attempt fails before anything is made.
+  // Without root, the check fails before anything is created.
   if (uid !== 0) await tryScript(options, ['bash', script, '--check']);
   await makeRoot(options.root);
   const root = await realpath(options.root);
@@ -97,26 +97,26 @@ export async function confinedPlace(options: ConfineOptions): Promise<NodePlace>
   ].flat();
   const wrapBelow =
     (upper: string): NodePlace['wrap'] =>
-    (words) => ['bash', script, ...choices, upper, directory, seen, ...words];
+    (command) => ['bash', script, ...choices, upper, directory, seen, ...command];
   await tryBelow(root, async (upper) => tryScript(options, wrapBelow(upper)(['true'])));
   signal.throwIfAborted();
   return { directory, seen: options.seen, confined: true, connected: network, wrap: wrapBelow(root) };
 }
 
 /**
- * Runs `attempt` with an empty folder on the file system of `root`, and removes the folder. The folders of `root` may be in use:
- * an overlay that is mounted a second time takes the working folder away from the first one, whose hook then cannot write.
+ * Runs `attempt` with an empty folder on the file system of `root`, and removes the folder. The overlay of `root` may be in use by
+ * another run: a second mount would take its work folder, and its hooks could no longer write.
  */
 async function tryBelow(root: string, attempt: (upper: string) => Promise<void>): Promise<void> {
   const parent = join(root, '.overlay');
   await makeFolder(parent);
   const upper = await mkdtemp(join(parent, 'try-')).catch((error: unknown) => {
-    throw fileError(`make a folder in ${parent}`, error);
+    throw fileError(`create a folder in ${parent}`, error);
   });
   try {
     await attempt(upper);
   } finally {
-    // What cannot be removed is in nobody's way: it holds no more than empty folders.
+    // Ignored: only empty folders would be left.
     await rm(upper, { recursive: true, force: true }).catch(() => undefined);
   }
 }
@@ -131,20 +131,20 @@ async function tryScript(
   throw new CurlewError('UNSUPPORTED', `no sandbox below ${root}: ${reason}`, { hint: HINT, cause: error.cause });
 }
 
-/** A new one is for its owner alone. */
+/** A new root folder is accessible only to its owner. */
 async function makeRoot(root: string): Promise<void> {
   const found = await stat(root).catch(() => undefined);
   await makeFolder(root);
   if (found === undefined) await chmod(root, 0o700);
 }
 
-/** Hooks can leave programs that run as their owner, whoever starts them: nobody else may get there. */
+/** Hooks can leave set-user-ID programs below the root folder: no other user may reach it. */
 async function requireClosed(root: string): Promise<void> {
   for (let path = root; ; path = dirname(path)) {
     const { mode } = await stat(path);
     if ((mode & 0o011) === 0) return;
     if (path !== '/') continue;
-    throw new CurlewError('UNSUPPORTED', `no sandbox below ${root}: others can open that folder`, {
+    throw new CurlewError('UNSUPPORTED', `no sandbox below ${root}: other users can open that folder`, {
       hint: `hooks can leave set-user-ID programs there: chmod 700 ${root}, or name a folder that does not exist`,
     });
   }
@@ -153,12 +153,12 @@ async function requireClosed(root: string): Promise<void> {
 async function hiddenPlaces(env: Environment): Promise<readonly string[]> {
   const home = env['HOME'] ?? '/root';
   const files = await Promise.all(
-    HIDDEN_FILES.map(async ([folder, wanted]) => {
+    HIDDEN_FILES.map(async ([folder, pattern]) => {
       const names = await readdir(folder).catch(() => []);
-      return names.filter((name) => wanted.test(name)).map((name) => join(folder, name));
+      return names.filter((name) => pattern.test(name)).map((name) => join(folder, name));
     }),
   );
-  // A home such as / or /usr holds the system, too.
+  // A home such as / or /usr also contains the system.
   const homes =
     dirname(resolve(home)) === '/' ? ['.kube', '.config', '.ssh', '.aws'].map((name) => join(home, name)) : [home];
   const found = await existing([...HIDDEN, ...files.flat(), ...homes, ...filesOf(env, CREDENTIALS)]);
@@ -167,49 +167,49 @@ async function hiddenPlaces(env: Environment): Promise<readonly string[]> {
   );
 }
 
-/** Real paths of those that exist. */
+/** Real paths of existing files. */
 async function existing(paths: readonly string[]): Promise<readonly string[]> {
   const found = await Promise.all(paths.map(async (path) => realpath(path).catch(() => undefined)));
   return found.filter((path) => path !== undefined);
 }
 
-/** The path without symbolic links, of which the end need not exist. */
+/** The path without symbolic links; its last parts need not exist. */
 async function canonical(path: string): Promise<string> {
   const found = await realpath(path).catch(() => undefined);
   return found ?? join(await canonical(dirname(path)), basename(path));
 }
 
-/** Folders whose contents come from packages, and are exchanged as a whole. */
+/** Folders whose contents come from packages and are replaced as a whole. */
 const WHOLE = /^(?:previous\/)?(?:addons|packages)\/[^/]+\/[^/]+\/|^runs\//;
 
 /**
- * Refuses symbolic links that lead out of the install folder (`HOOK_FAILED`): hooks write to it, and what this process puts
- * there afterwards would land elsewhere on this machine.
+ * Refuses symbolic links that lead out of the install folder (`HOOK_FAILED`): hooks can create them, and later writes of this
+ * process would go elsewhere on this machine.
  */
 export async function requireOwnLinks(directory: string): Promise<void> {
   const own = await realpath(directory);
-  const look = async (folder: string): Promise<void> => {
+  const check = async (folder: string): Promise<void> => {
     const entries = await readdir(join(own, folder), { withFileTypes: true });
     for (const entry of entries) {
       const path = join(folder, entry.name);
       if (WHOLE.test(path)) continue;
-      if (entry.isDirectory()) await look(path);
+      if (entry.isDirectory()) await check(path);
       if (!entry.isSymbolicLink()) continue;
       const target = await realpath(join(own, path)).catch(() => '/');
       if (isWithin(own, target)) continue;
       throw new CurlewError(
         'HOOK_FAILED',
-        `a hook has left a symbolic link that leads out of the sandbox: ${join(directory, path)}`,
+        `a hook left a symbolic link that leads out of the sandbox: ${join(directory, path)}`,
         {
-          hint: 'remove the link, or the whole trial; an add-on may link to a relative path in the install folder',
+          hint: 'remove the link, or the whole sandbox; an add-on may link to a relative path in the install folder',
         },
       );
     }
   };
   try {
-    await look('');
+    await check('');
   } catch (error) {
     if (errnoOf(error) === undefined) throw error;
-    throw fileError(`look through ${directory}`, error);
+    throw fileError(`check the links in ${directory}`, error);
   }
 }

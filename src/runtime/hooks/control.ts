@@ -1,12 +1,12 @@
-/** The records that a hook writes on its control descriptor, and following them while they are written. */
+/** The records that a hook writes to its control descriptor, and reading them while they are written. */
 import { watch } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { asError } from '../../core/errors.ts';
 import { createSemaphore } from '../../platform/limit/semaphore.ts';
 
-/** Where a command failed, as the ERR trap saw it. */
+/** The place of a failed command, from the ERR trap. */
 export interface FailurePlace {
-  /** Subshells around it; 0 is the hook's own shell. */
+  /** Depth of subshells; 0 is the hook's own shell. */
   readonly depth: number;
   readonly status: number;
   /** Empty at top level. */
@@ -35,12 +35,12 @@ export type ControlRecord =
 const LEVELS: readonly LogLevel[] = ['info', 'step', 'substep', 'success', 'warning', 'failure'];
 const STAGES = ['settings', 'source', 'carried', 'call'] as const;
 const QUESTIONS = ['yes', 'no', 'text', 'secret'] as const;
-/** It becomes part of a file's name. */
+/** Strict, because it becomes part of a file name. */
 const QUESTION_ID = /^[0-9]{1,20}-[0-9]{1,20}$/;
 
 /**
- * One line of scripts/lib/logging.sh `curlew_control`. Hooks can write here what they like, so a line that is none of
- * ours is undefined, never an error.
+ * Parses one line of `curlew_control` in scripts/lib/logging.sh. Hooks can write anything here: an unknown line is undefined, not
+ * an error.
  */
 export function parseControlLine(line: string): ControlRecord | undefined {
   const [kind, first = '', second = '', third = '', fourth = '', fifth = '', sixth = ''] = line
@@ -86,23 +86,23 @@ function unescape(field: string): string {
   });
 }
 
-const LOOK_MS = 500;
+const POLL_MS = 500;
 
-/** Calls back when a file may have grown. A machine can be out of watches: then twice a second. */
+/** Calls back when a file may have grown. If the machine has no watches left, polls twice a second. */
 function onChange(path: string, callback: () => void): () => void {
   let timer: NodeJS.Timeout | undefined;
-  const look = (): void => {
-    timer ??= setInterval(callback, LOOK_MS).unref();
+  const poll = (): void => {
+    timer ??= setInterval(callback, POLL_MS).unref();
   };
   try {
     const watcher = watch(path, { persistent: false }, callback);
-    watcher.on('error', look);
+    watcher.on('error', poll);
     return () => {
       watcher.close();
       clearInterval(timer);
     };
   } catch {
-    look();
+    poll();
     return () => {
       clearInterval(timer);
     };
@@ -110,17 +110,17 @@ function onChange(path: string, callback: () => void): () => void {
 }
 
 const READ_SIZE = 64 << 10;
-/** Longer than any record of ours; what is longer is thrown away. */
+/** Longer than any valid record; longer lines are discarded. */
 const LINE_LIMIT = 128 << 10;
 
 export interface Follower {
-  /** Reads what is still unread and stops following. May be called twice. */
+  /** Reads the rest and stops. May be called more than once. */
   readonly finish: () => Promise<void>;
 }
 
 /**
- * Hands over each record of a file that grows. A file and not a pipe: a hook must be able to go on writing when this
- * process has died.
+ * Calls back with each record of a growing file. It is a file, not a pipe, so that a hook can continue to write after this process
+ * has died.
  */
 export async function followControl(path: string, onRecord: (record: ControlRecord) => void): Promise<Follower> {
   const file = await open(path, 'r');
@@ -141,7 +141,7 @@ export async function followControl(path: string, onRecord: (record: ControlReco
       rest = text.byteLength > LINE_LIMIT ? text.subarray(-LINE_LIMIT) : text;
     }
   };
-  // One reader at a time: a change that comes while reading is seen by the next one.
+  // One reader at a time: the next one reads changes that occur during a read.
   const mutex = createSemaphore(1);
   let failure: Error | undefined;
   const next = async (): Promise<void> =>

@@ -1,11 +1,11 @@
-/** How long a hook may take: for as long as it likes, unless somebody has said otherwise. Pure. */
+/** The time limit of a hook; no limit by default. Pure. */
 import { CurlewError } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
 import type { AddonJson } from '../../core/package.ts';
 import { HOOK_TIMEOUT } from '../../spec/settings.ts';
 
 const UNITS: Readonly<Record<string, number>> = { '': 1, s: 1, m: 60, h: 3600 };
-/** A timer cannot be set for longer. */
+/** The longest possible timer. */
 const MOST_SECONDS = 86_400 * 24;
 
 /** `90`, `90s`, `30m` or `2h` in seconds; 0 is undefined, no limit. `what` names the value for the error, a USAGE. */
@@ -15,7 +15,7 @@ export function parseLimit(text: string, what: string): number | undefined {
   if (!(seconds <= MOST_SECONDS)) {
     throw new CurlewError(
       'USAGE',
-      `${what}: ${JSON.stringify(text.slice(0, 40))} is no time that a hook can be given`,
+      `${what}: ${JSON.stringify(text.slice(0, 40))} is not a valid time limit of a hook`,
       {
         hint: 'write 90s, 30m or 2h; 0 for no limit',
       },
@@ -25,8 +25,8 @@ export function parseLimit(text: string, what: string): number | undefined {
 }
 
 /**
- * Seconds for each hook of an add-on: its setting in the spec, the operator's general limit, its author's default, which
- * stands in the JSON Schema of its settings.
+ * Time limit in seconds of each hook of an add-on: its setting in the spec, otherwise the operator's general limit, otherwise the
+ * default in the JSON Schema of its settings.
  */
 export function hookLimit(
   addon: Pick<AddonJson, 'name' | 'settings'>,

@@ -1,4 +1,4 @@
-/** What hooks of earlier runs printed: which logs there are, and their ends. */
+/** Logs of hooks of earlier runs: the list, and their last lines. */
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CurlewError } from '../../core/errors.ts';
@@ -9,13 +9,13 @@ import { endOfFile } from './log-tail.ts';
 
 export interface RunSummary extends Omit<RunHistory, 'actions' | 'plan'> {
   readonly addons: readonly string[];
-  /** What has a log, in the order of the run. */
+  /** Hooks with a log, in the order of the run. */
   readonly logs: readonly { readonly hook: string; readonly bytes: number }[];
 }
 
 export interface HookLog {
   readonly run: string;
-  /** Undefined for what was read of all add-ons at once. */
+  /** Undefined for the log of the look-up, which sources all add-ons. */
   readonly addon: string | undefined;
   /** The function that was called. */
   readonly hook: string;
@@ -23,13 +23,13 @@ export interface HookLog {
   readonly bytes: number;
   /** Without escape sequences and other control characters. */
   readonly lines: readonly string[];
-  /** There is more of it before the first line. */
+  /** Lines before the first one are left out. */
   readonly cut: boolean;
 }
 
 const LOG = '.log';
 
-/** The runs that are still known, the latest first. A damaged journal is said, not passed over. */
+/** The kept runs, latest first. Throws `FILE_UNUSABLE` if a journal is damaged. */
 export async function listRunLogs(directory: string): Promise<readonly RunSummary[]> {
   const { runs, records, busy } = await readHistory(directory);
   const rows: RunSummary[] = [];
@@ -40,18 +40,18 @@ export async function listRunLogs(directory: string): Promise<readonly RunSummar
 }
 
 async function summarize(directory: string, run: string, busy: boolean): Promise<RunSummary> {
-  const { actions, plan, ...told } = await readRun(directory, run, { busy });
+  const { actions, plan, ...summary } = await readRun(directory, run, { busy });
   const order = actions.flatMap((action) => action.function ?? []);
   const found = await logsOf(directory, run);
   const logs = found.toSorted((a, b) => order.indexOf(a.hook) - order.indexOf(b.hook));
-  return { ...told, addons: plan?.addons.map(({ ref }) => ref.name) ?? [], logs };
+  return { ...summary, addons: plan?.addons.map(({ ref }) => ref.name) ?? [], logs };
 }
 
 async function logsOf(directory: string, run: string): Promise<RunSummary['logs']> {
   const folder = join(directory, nodePath.run(run));
   return readable(directory, async () => {
     const entries = await readdir(folder, { withFileTypes: true });
-    // A hook may have put anything in the place of its log.
+    // A hook may have replaced its log with anything.
     const rows = entries
       .filter((one) => one.isFile() && one.name.endsWith(LOG))
       .map(async ({ name }) => {
@@ -63,9 +63,9 @@ async function logsOf(directory: string, run: string): Promise<RunSummary['logs'
 }
 
 export interface LogQuery {
-  /** The run to look at; the latest that has something when undefined. */
+  /** ID of a run; undefined for the latest one with such a log. */
   readonly run: string | undefined;
-  /** Name of an add-on, or of what stands in the list of logs. */
+  /** Name of an add-on, or of a log in the list. */
   readonly addon: string;
   /** Name of a hook such as `install` or `post_init`, or of its function; all of the add-on's when undefined. */
   readonly hook: string | undefined;
@@ -73,17 +73,17 @@ export interface LogQuery {
   readonly lines: number;
 }
 
-/** `NOT_FOUND` when there is no such run, add-on, hook or log. */
+/** `NOT_FOUND` if the run, add-on, hook or log does not exist. */
 export async function readHookLogs(directory: string, query: LogQuery): Promise<readonly HookLog[]> {
   const { runs, records, busy } = await readHistory(directory);
-  const { run: wanted, addon } = query;
-  if (wanted !== undefined && !runs.includes(wanted)) {
-    throw notFound(`${directory} knows no run ${JSON.stringify(wanted.slice(0, 60))}`, wanted, runs);
+  const { run: requested, addon } = query;
+  if (requested !== undefined && !runs.includes(requested)) {
+    throw notFound(`${directory} has no run ${JSON.stringify(requested.slice(0, 60))}`, requested, runs);
   }
   const known = new Set<string>();
   const hooks = new Set<string>();
   const functions = new Set<string>();
-  for (const run of wanted === undefined ? runs : [wanted]) {
+  for (const run of requested === undefined ? runs : [requested]) {
     const history = await readRun(directory, run, { busy: busy !== undefined && run === records.lastRun });
     for (const { ref } of history.plan?.addons ?? []) known.add(ref.name);
     const found = await matching(directory, history, query);
@@ -94,7 +94,7 @@ export async function readHookLogs(directory: string, query: LogQuery): Promise<
       functions.add(action.function);
     }
   }
-  const where = wanted === undefined ? directory : `run ${wanted}`;
+  const where = requested === undefined ? directory : `run ${requested}`;
   if (!known.has(addon)) throw notFound(`no log of ${JSON.stringify(addon.slice(0, 120))} in ${where}`, addon, known);
   const { hook } = query;
   if (hook === undefined) throw notFound(`no hook of ${addon} has run in ${where}`, '', []);
@@ -106,14 +106,14 @@ async function matching(
   { run, actions }: RunHistory,
   { addon, hook, lines }: LogQuery,
 ): Promise<readonly HookLog[]> {
-  const there = new Set((await logsOf(directory, run)).map((one) => one.hook));
+  const existing = new Set((await logsOf(directory, run)).map((one) => one.hook));
   const called = actions.filter((action) => action.addon === addon && action.function !== undefined);
   const own = called.flatMap((action) => action.function ?? []);
-  const wanted = called.filter((action) => hook === undefined || action.function === hook || action.hook === hook);
-  const names = wanted.flatMap((action) => action.function ?? []);
-  // What is read of all add-ons at once belongs to none of them.
+  const matches = called.filter((action) => hook === undefined || action.function === hook || action.hook === hook);
+  const names = matches.flatMap((action) => action.function ?? []);
+  // The look-up of all add-ons belongs to no single add-on.
   const others = own.length === 0 && hook === undefined ? [addon] : [];
-  const found = [...new Set([...names, ...others])].filter((name) => there.has(name));
+  const found = [...new Set([...names, ...others])].filter((name) => existing.has(name));
   const read = found.map(async (name): Promise<HookLog> => {
     const path = join(directory, nodePath.run(run), `${name}${LOG}`);
     const end = await readable(directory, async () => endOfFile(path, lines));
@@ -122,7 +122,7 @@ async function matching(
   return Promise.all(read);
 }
 
-/** `others` are names that can be meant as well, and need not be listed. */
+/** `others` are further valid names that are not listed. */
 function notFound(what: string, name: string, known: Iterable<string>, others: Iterable<string> = []): CurlewError {
   const all = [...known];
   const near = nearest(name, [...all, ...others]);

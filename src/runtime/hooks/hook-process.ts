@@ -1,7 +1,7 @@
 /**
- * One bash process for one hook: its environment, its output, how it is stopped, and what it leaves behind. Output and
- * control records go to files, so a hook lives on when this process dies: unlike the programs of platform/process, which
- * are read through pipes and end with this process. Its daemons may stay, too.
+ * Runs one hook in a bash process: environment, output, termination, remaining processes. Output and control records go to
+ * files, so a hook survives the death of this process, unlike programs of platform/process, which use pipes and end with it.
+ * Daemons of a hook may stay, too.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { open, rm, stat, type FileHandle } from 'node:fs/promises';
@@ -22,13 +22,13 @@ import {
   type ProcessInfo,
 } from '../../platform/process/process-tree.ts';
 
-/** What all hooks of a run have in common. All paths are absolute, as this process sees them. */
+/** Settings that all hooks of a run share. All paths are absolute paths of this process. */
 export interface HookShell {
   readonly place: NodePlace;
   readonly run: string;
-  /** Folder of the run: logs, control files. */
+  /** Folder of the run, for logs and control files. */
   readonly folder: string;
-  /** Folder that hooks may write to in a sandbox, too: what they hand on, and the answers that they take away. */
+  /** Folder that hooks may also write to in a sandbox: carried variables, and answers that they remove. */
   readonly exchange: string;
   /** Folder with hook-runner.sh, cap-log.sh and lib/. */
   readonly scripts: string;
@@ -43,28 +43,28 @@ export interface HookShell {
 
 export interface HookRequest {
   readonly addon: string;
-  /** Name of the shell function; it names the log too. */
+  /** Name of the shell function, and of the log. */
   readonly function: string;
-  /** What it is called with. */
-  readonly words?: readonly string[] | undefined;
-  /** install.sh that is sourced once more just before the call. */
+  /** Arguments of the function. */
+  readonly args?: readonly string[] | undefined;
+  /** install.sh that is sourced again just before the call. */
   readonly own?: string | undefined;
-  /** 1 at the first try; more when an earlier try did not finish. */
+  /** 1 for the first attempt; more if earlier attempts did not finish. */
   readonly attempt: number;
-  /** What it says is read at its end by whoever runs it: nothing is reported line by line. */
-  readonly toldAtEnd?: boolean | undefined;
-  /** No deadline when absent. */
+  /** The caller reads its output at its end, so its log lines are not reported. */
+  readonly returnsOutput?: boolean | undefined;
+  /** No limit if absent. */
   readonly limitMs?: number | undefined;
 }
 
 export interface HookOptions {
   readonly report: Report;
-  /** Who answers the questions of a hook; absent when nobody is there. */
+  /** Answers the questions of a hook; absent if there is no terminal. */
   readonly ask?: Ask | undefined;
-  /** How long a hook may be silent before a sign of life is given; 60 s unless a test says otherwise. */
+  /** Silence after which a running hook is reported; default: 60 s. */
   readonly heartbeatMs?: number;
   readonly graceMs?: number;
-  /** How large a log may become; as usual unless a test says otherwise. */
+  /** Size limit of its log. */
   readonly logCap?: LogCap;
   readonly signal: AbortSignal;
 }
@@ -72,18 +72,18 @@ export interface HookOptions {
 export interface HookOutcome {
   readonly seconds: number;
   readonly log: string;
-  /** What it has told on its way. */
+  /** From its control records. */
   readonly notes: HookNotes;
-  /** Names of processes of its session that had to be ended. */
+  /** Names of processes in its session that curlew ended. */
   readonly ended: readonly string[];
-  /** Names of processes that live on in sessions of their own. */
+  /** Names of processes that keep running in their own sessions. */
   readonly daemons: readonly string[];
 }
 
 const HEARTBEAT_MS = 60_000;
-/** How often the log is looked at in that time. */
-const LOOKS = 4;
-/** Would change what bash is before the runner's first line: `BASH_FUNC_…` are functions that the caller has exported. */
+/** Checks of the log in that time. */
+const CHECKS = 4;
+/** Variables that change bash before the runner's first line; `BASH_FUNC_…` are exported functions of the caller. */
 const SHELL_VARIABLES = /^(?:BASH_ENV|ENV|SHELLOPTS|BASHOPTS|POSIXLY_CORRECT|BASH_FUNC_.*|CURLEW_.*)$/s;
 const EXTRA_PATH = '/usr/local/bin';
 
@@ -92,14 +92,14 @@ function logPath({ folder }: Pick<HookShell, 'folder'>, hook: Pick<HookRequest, 
 }
 
 /**
- * Runs hook-runner.sh with these words to its end. `HOOK_FAILED` when it fails or exceeds its limit; an abort ends
- * everything that it started.
+ * Runs hook-runner.sh with these arguments to its end. `HOOK_FAILED` if it fails or exceeds its limit; an abort ends all
+ * processes that it started.
  */
 export async function runShell(
   shell: HookShell,
   request: HookRequest,
   options: HookOptions,
-  words: readonly string[],
+  args: readonly string[],
 ): Promise<HookOutcome> {
   const { signal, report, graceMs } = options;
   signal.throwIfAborted();
@@ -110,23 +110,23 @@ export async function runShell(
   const onRecord = (record: ControlRecord): void => {
     noticeRecord(notes, record);
     if (record.kind === 'question') questions?.take(record);
-    if (record.kind === 'log' && request.toldAtEnd !== true) reportLog(report, request, record);
+    if (record.kind === 'log' && request.returnsOutput !== true) reportLog(report, request, record);
   };
   const limit = request.limitMs === undefined ? undefined : AbortSignal.timeout(request.limitMs);
   const stop = AbortSignal.any([signal, ...(limit === undefined ? [] : [limit])]);
   const answers = join(shell.exchange, `${request.function}.answer`);
   const over = new AbortController();
-  const asked = { addon: request.addon, log, answers, report, signal: AbortSignal.any([stop, over.signal]) };
-  const questions = options.ask === undefined ? undefined : answerQuestions({ ...asked, ask: options.ask });
+  const source = { addon: request.addon, log, answers, report, signal: AbortSignal.any([stop, over.signal]) };
+  const questions = options.ask === undefined ? undefined : answerQuestions({ ...source, ask: options.ask });
   const marker = `CURLEW_HOOK=${shell.run}/${request.function}`;
-  // Followed before there is a process that a failure here would leave alone.
+  // Before the process starts: a failure here must not leave a process behind.
   await (await openFresh(control, 'w')).close();
   const follower = await followControl(control, onRecord);
   const { child, output } = await start(shell, request, {
     log,
     control,
     marker,
-    words,
+    args,
     answers: questions === undefined ? undefined : answers,
   }).catch(async (error: unknown) => {
     await follower.finish();
@@ -153,7 +153,7 @@ export async function runShell(
     const left = membersOf(family);
     const ended = left.inSession.length === 0 ? [] : await endProcesses(() => membersOf(family).inSession, grace);
     await follower.finish();
-    // Before its end is quoted.
+    // The log must be complete before its end is quoted.
     await settleLog();
     const failed = { ...request, log, notes };
     if (signal.aborted) throw await hookFailure({ ...failed, exit: 'cancelled', cause: signal.reason });
@@ -174,22 +174,22 @@ export async function runShell(
   }
 }
 
-interface StartWords {
+interface StartOptions {
   readonly log: string;
   readonly control: string;
   readonly marker: string;
-  readonly words: readonly string[];
-  /** Path of the answers to its questions; undefined when nobody can be asked. */
+  readonly args: readonly string[];
+  /** Path prefix of the answer files; undefined if there is no terminal. */
   readonly answers: string | undefined;
 }
 
 async function start(
   shell: HookShell,
   request: HookRequest,
-  { log, control, marker, words, answers }: StartWords,
+  { log, control, marker, args: runnerArgs, answers }: StartOptions,
 ): Promise<{ readonly child: ChildProcess; /** The log, open. */ readonly output: FileHandle }> {
   const { place, env, run } = shell;
-  const [command, ...args] = place.wrap(['bash', '--noprofile', '--norc', ...words]);
+  const [command, ...args] = place.wrap(['bash', '--noprofile', '--norc', ...runnerArgs]);
   const output = await openFresh(log, 'a');
   const records = await openFresh(control, 'a');
   try {
@@ -201,7 +201,7 @@ async function start(
           ? {}
           : { CURLEW_ANSWER: seenPath(place, answers), CURLEW_ASKER: place.confined ? 'self' : String(process.pid) }),
       },
-      // A session of its own: no terminal, and everything that stays in it can be ended together.
+      // Its own session: no terminal, and all its processes can be ended together.
       detached: true,
       stdio: [place.confined ? 'pipe' : 'ignore', output.fd, output.fd, records.fd],
     });
@@ -212,7 +212,7 @@ async function start(
     return { child, output };
   } catch (error) {
     await output.close();
-    throw new CurlewError('UNSUPPORTED', `${request.addon}: ${command} could not be started`, { cause: error });
+    throw new CurlewError('UNSUPPORTED', `${request.addon}: cannot start ${command}`, { cause: error });
   } finally {
     await records.close();
   }
@@ -245,7 +245,7 @@ function hookEnvironment(
   };
 }
 
-/** The exit status, or the name of the signal that ended it. */
+/** The exit status, or the signal that ended it. */
 async function exited(child: ChildProcess): Promise<number | NodeJS.Signals> {
   if (child.exitCode !== null) return child.exitCode;
   if (child.signalCode !== null) return child.signalCode;
@@ -261,30 +261,30 @@ function reportLog(report: Report, { addon }: HookRequest, record: Extract<Contr
   report({ type: 'note', level, text: `${addon}: ${record.text.trimEnd()}` });
 }
 
-/** Says that a hook is still at work when its log has not grown for a while. */
+/** Reports that a hook is still running if its log has not grown for a while. */
 function watchSilence(
   request: HookRequest,
   log: string,
   { report, heartbeatMs = HEARTBEAT_MS }: HookOptions,
   questions: Questions | undefined,
 ): NodeJS.Timeout {
-  const lookMs = heartbeatMs / LOOKS;
+  const checkMs = heartbeatMs / CHECKS;
   let size = 0;
-  let looks = 0;
-  const look = async (): Promise<void> => {
+  let silent = 0;
+  const check = async (): Promise<void> => {
     const found = await stat(log).catch(() => undefined);
     if (found === undefined) return;
-    looks = found.size === size ? looks + 1 : 0;
+    silent = found.size === size ? silent + 1 : 0;
     size = found.size;
-    if (looks === 0 || looks % LOOKS !== 0 || questions?.isOpen() === true) return;
-    const seconds = Math.round((looks * lookMs) / 1000);
+    if (silent === 0 || silent % CHECKS !== 0 || questions?.isOpen() === true) return;
+    const seconds = Math.round((silent * checkMs) / 1000);
     report({
       type: 'note',
       level: 'info',
-      text: `${request.addon}: ${request.function} is at work, silent for ${seconds} s`,
+      text: `${request.addon}: ${request.function} is running; no output for ${seconds} s`,
     });
   };
   return setInterval(() => {
-    void look();
-  }, lookMs);
+    void check();
+  }, checkMs);
 }

@@ -1,4 +1,4 @@
-/** Hooks of a run: one after another, with the variables of one handed to the next. */
+/** Runs hooks one after another; each passes its variables to the next. */
 import { constants } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,19 +9,19 @@ import { runShell, type HookOptions, type HookOutcome, type HookRequest, type Ho
 import { seenPath } from '../node/node-place.ts';
 
 export interface FinishedHook extends HookOutcome {
-  /** Of the variables that it hands on; they lie ready, and count when {@link adoptCarried} has been called. */
+  /** Digest of the variables that it passes on; {@link adoptCarried} makes them effective. */
   readonly carried: Digest;
 }
 
 /**
- * Runs one hook to its end. `HOOK_FAILED` when it fails, is absent, leaves with `exit`, or exceeds its limit; an abort
- * ends everything that it started.
+ * Runs one hook to its end. `HOOK_FAILED` if it fails, is not defined, calls `exit`, or exceeds its limit; an abort ends
+ * all processes that it started.
  */
 export async function runHook(shell: HookShell, request: HookRequest, options: HookOptions): Promise<FinishedHook> {
   const result = nextCarried(shell);
   await rm(result, { force: true });
   try {
-    const outcome = await runShell(shell, request, options, runnerWords(shell, result, request));
+    const outcome = await runShell(shell, request, options, runnerArgs(shell, result, request));
     return { ...outcome, carried: await settleResult(request, result, outcome) };
   } finally {
     await rm(`${result}.part`, { force: true });
@@ -32,61 +32,61 @@ function nextCarried({ exchange }: Pick<HookShell, 'exchange'>): string {
   return join(exchange, 'carried.sh');
 }
 
-/** From now on later hooks begin with the variables that the last one has handed on. */
+/** Later hooks start with the variables that the last one passed on. */
 export async function adoptCarried(shell: Pick<HookShell, 'carried' | 'exchange'>): Promise<void> {
   await rename(nextCarried(shell), shell.carried);
 }
 
-/** The file with the carried variables of this digest, which a run that died may have had no time to adopt. */
+/** The file with the carried variables of this digest, which a run that died may not have adopted. */
 export async function findCarried(
   shell: Pick<HookShell, 'carried' | 'exchange'>,
   digest: Digest,
 ): Promise<string | undefined> {
   for (const path of [shell.carried, nextCarried(shell)]) {
-    // What its journal names is whole, whether the version that wrote it said so at its end or not.
+    // Its digest is in the journal, so it is complete even without the last line, which older versions did not write.
     const text = await readBounded(path, 'the last run');
     if (text !== undefined && digestOf(text) === digest) return path;
   }
   return undefined;
 }
 
-/** Sources everything without calling a hook, and returns the names of all functions that are defined then. */
+/** Sources everything without calling a hook, and returns the names of all functions. */
 export async function lookUpFunctions(shell: HookShell, options: HookOptions): Promise<ReadonlySet<string>> {
   const result = join(shell.exchange, 'functions');
   const request = { addon: 'all add-ons', function: 'look-up', attempt: 1 };
-  const outcome = await runShell(shell, request, options, runnerWords(shell, result, undefined));
+  const outcome = await runShell(shell, request, options, runnerArgs(shell, result, undefined));
   const text = await readResult(result, 'the look-up of functions');
   if (text === undefined) throw await hookFailure({ ...request, ...outcome, exit: 'exited' });
   await rm(result, { force: true });
   return new Set(text.slice(0, -WHOLE.length).split('\n'));
 }
 
-/** The words of hook-runner.sh; its head says what they mean. */
-function runnerWords(
+/** The arguments of hook-runner.sh, which the comment at its top explains. */
+function runnerArgs(
   { place, scripts, settings, carried, installScripts }: HookShell,
   result: string,
-  hook: Pick<HookRequest, 'function' | 'words' | 'own'> | undefined,
+  hook: Pick<HookRequest, 'function' | 'args' | 'own'> | undefined,
 ): readonly string[] {
   const paths = [join(scripts, 'hook-runner.sh'), join(scripts, 'lib'), settings, carried, result];
   const own = hook?.own === undefined ? '' : seenPath(place, hook.own);
   const seen = (path: string): string => seenPath(place, path);
-  const words = hook?.words ?? [];
-  return [...paths.map(seen), hook?.function ?? '', own, String(words.length), ...words, ...installScripts.map(seen)];
+  const args = hook?.args ?? [];
+  return [...paths.map(seen), hook?.function ?? '', own, String(args.length), ...args, ...installScripts.map(seen)];
 }
 
-/** The last line of what hook-runner.sh has written to its end. */
+/** The last line of a complete result of hook-runner.sh. */
 const WHOLE = ': whole\n';
-/** Most bytes that may be handed from hook to hook. */
+/** Maximum bytes that are passed from hook to hook. */
 const RESULT_LIMIT = 16 << 20;
 
-/** Undefined for what was not written to its end. */
+/** Undefined if the result is incomplete. */
 async function readResult(path: string, whose: string): Promise<string | undefined> {
   const text = await readBounded(path, whose);
   return text?.endsWith(WHOLE) === true ? text : undefined;
 }
 
 async function readBounded(path: string, whose: string): Promise<string | undefined> {
-  // A hook may have left anything: a link is not followed, a pipe not waited for.
+  // A hook may have left anything there: follow no link, do not wait for a pipe.
   const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(
     () => undefined,
   );
@@ -97,14 +97,14 @@ async function readBounded(path: string, whose: string): Promise<string | undefi
     const { size } = found;
     if (size <= RESULT_LIMIT) return await file.readFile('utf8');
     throw new CurlewError('HOOK_FAILED', `${whose} left ${size} bytes of variables, more than ${RESULT_LIMIT}`, {
-      hint: 'keep in a file what later hooks need of it',
+      hint: 'keep large values for later hooks in a file',
     });
   } finally {
     await file.close();
   }
 }
 
-/** A hook that ended with status 0 but has not written to the end has called `exit`. */
+/** A hook that ended with status 0 but without a complete result has called `exit`. */
 async function settleResult(
   request: HookRequest,
   result: string,

@@ -1,9 +1,9 @@
-/** The lifecycle hooks: what their functions are called, in which order they come. */
+/** The lifecycle hooks: their function names and their order. */
 
 /**
- * In the order of a run; `install` and `already_applied` exclude each other (kurl.md 6.6). `around` are functions of
- * other names, called before and after kubernetes is installed or joined; `upgrade` is the kubernetes of a node.
- * `pre_remove` removes the cluster's part of an add-on, `uninstall` this node's; `leave` comes where only the node goes.
+ * In the order of a run; either `install` or `already_applied` is called (kurl.md 6.6). `around` are functions with other names
+ * that are called before and after kubernetes is installed or joined. `upgrade` upgrades kubernetes on a node. `pre_remove`
+ * removes an add-on from the cluster, `uninstall` from this node; `leave` is called if only the node leaves the cluster.
  */
 export type Hook =
   | 'pre_init'
@@ -18,7 +18,7 @@ export type Hook =
   | 'leave'
   | 'uninstall';
 
-/** Add-ons that run containers; they are installed before images can be loaded. */
+/** Container runtimes; they are installed before images can be loaded. */
 const CONTAINER_RUNTIMES: readonly string[] = ['docker', 'containerd'];
 
 export function isContainerRuntime({ name }: { readonly name: string }): boolean {
@@ -33,19 +33,19 @@ export function hookFunction(addon: string, hook: Hook): string {
   return addon === 'containerd' ? 'containerd_install' : addon;
 }
 
-/** What an add-on has to do at kubernetes' install or join, by its name and the setting that asks for it. */
+/** A function of an add-on that is called before or after kubernetes is installed or joined, and when. */
 export interface AroundHook {
   readonly addon: string;
   readonly function: string;
   readonly when: 'before' | 'after';
-  /** The shell variable that must be set; undefined when the function is called wherever it is defined. */
+  /** The shell variable that must be set; undefined if no variable is needed. */
   readonly ifSet: string | undefined;
-  /** It is called where a node joins, too. */
+  /** It is also called if a node joins. */
   readonly onJoin?: boolean;
-  /** Only where the load balancer gets another address; `others`: and nodes beside this one know the former. */
+  /** Only if the address of the load balancer changes; `others`: and the cluster has other nodes that use the former one. */
   readonly ifMoved?: 'always' | 'others';
-  /** It is called with the former address and the new one. */
-  readonly isTold?: boolean;
+  /** It is called with the former and the new address. */
+  readonly passesAddresses?: boolean;
 }
 
 const INTERNAL_LB = 'EKCO_ENABLE_INTERNAL_LOAD_BALANCER';
@@ -53,10 +53,24 @@ const MOVED = 'ekco_handle_load_balancer_address_change';
 
 /** kurl.md 6.6: the special functions of ekco and registry, in the order of their calls. */
 export const AROUND_KUBERNETES: readonly AroundHook[] = [
-  { addon: 'ekco', function: `${MOVED}_pre_init`, when: 'before', ifSet: undefined, ifMoved: 'always', isTold: true },
+  {
+    addon: 'ekco',
+    function: `${MOVED}_pre_init`,
+    when: 'before',
+    ifSet: undefined,
+    ifMoved: 'always',
+    passesAddresses: true,
+  },
   { addon: 'ekco', function: 'ekco_bootstrap_internal_lb', when: 'before', ifSet: INTERNAL_LB, onJoin: true },
   { addon: 'ekco', function: 'ekco_cleanup_bootstrap_internal_lb', when: 'after', ifSet: INTERNAL_LB, onJoin: true },
   { addon: 'ekco', function: `${MOVED}_kubeconfigs`, when: 'after', ifSet: undefined, ifMoved: 'others' },
-  { addon: 'ekco', function: `${MOVED}_post_init`, when: 'after', ifSet: undefined, ifMoved: 'others', isTold: true },
+  {
+    addon: 'ekco',
+    function: `${MOVED}_post_init`,
+    when: 'after',
+    ifSet: undefined,
+    ifMoved: 'others',
+    passesAddresses: true,
+  },
   { addon: 'registry', function: 'registry_init', when: 'after', ifSet: undefined },
 ];

@@ -1,6 +1,6 @@
 /**
- * A limit for what a hook prints: scripts/cap-log.sh cuts its log, also when this process is gone. That is why it is no
- * program of platform/process, which end with this one.
+ * Limits the size of hook logs: scripts/cap-log.sh truncates a log, even after this process has ended. So it is not started
+ * through platform/process, whose programs end with this process.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -10,16 +10,16 @@ import type { Readable } from 'node:stream';
 import { isOutputOfProcess } from '../../platform/process/process-tree.ts';
 
 export interface LogCap {
-  /** Bytes from which on a log is cut. */
+  /** Maximum bytes; a larger log is truncated. */
   readonly most: number;
-  /** Bytes at its beginning and at its end that stay; together at most half of `most`. */
+  /** Bytes at its start and end that are kept; together at most half of `most`. */
   readonly head: number;
   readonly tail: number;
 }
 
 const LOG_CAP: LogCap = { most: 64 << 20, head: 8 << 20, tail: 24 << 20 };
 
-/** Most hooks end before: they need nobody beside them. */
+/** Most hooks end earlier and need no watcher. */
 const FIRST_LOOK_MS = 200;
 
 export interface CapOptions {
@@ -30,9 +30,8 @@ export interface CapOptions {
 }
 
 /**
- * Keeps a log that exists, open as `file`, at this size for as long as any process has it open. The returned function is to be
- * called when the hook has ended; when it resolves, the log has been cut for the last time unless something still writes to it,
- * and `file` is closed.
+ * Limits the size of an existing log, open as `file`, while any process has it open. Call the returned function when the hook has
+ * ended. When it resolves, `file` is closed and the log has its final size unless a process still writes to it.
  */
 export function capLog(log: string, file: FileHandle, options: CapOptions): () => Promise<void> {
   const { most } = options.cap ?? LOG_CAP;
@@ -55,10 +54,10 @@ interface Watcher {
 
 function startWatcher(log: string, { fd }: FileHandle, { scripts, path, cap = LOG_CAP }: CapOptions): Watcher {
   const { most, head, tail } = cap;
-  const words = ['--noprofile', '--norc', join(scripts, 'cap-log.sh'), log, ...[most, head, tail].map(String)];
-  // Of the hook's environment it gets nothing: by that the processes of a hook are found.
-  const child = spawn('bash', words, { env: { PATH: path }, detached: true, stdio: ['pipe', 'pipe', 'ignore', fd] });
-  // As long as it runs it has files open, so that their disk cannot be unmounted.
+  const args = ['--noprofile', '--norc', join(scripts, 'cap-log.sh'), log, ...[most, head, tail].map(String)];
+  // It does not get the hook's environment, which identifies the processes of a hook.
+  const child = spawn('bash', args, { env: { PATH: path }, detached: true, stdio: ['pipe', 'pipe', 'ignore', fd] });
+  // While it runs, its open files keep their disk from being unmounted.
   const looked = Promise.race([once(child, 'exit'), once(child.stdout as Readable, 'data')]);
   looked.catch(() => undefined);
   child.stdin?.on('error', () => undefined);

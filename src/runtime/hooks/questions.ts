@@ -1,4 +1,4 @@
-/** Questions of a hook: handed to whoever runs it, and the answers to the hook, by a file of its own for each. */
+/** Passes questions of a hook to the caller, and each answer to the hook in a file. */
 import { rm } from 'node:fs/promises';
 import { asError } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
@@ -9,27 +9,27 @@ import { createSemaphore } from '../../platform/limit/semaphore.ts';
 
 export interface Question {
   readonly addon: string;
-  /** `yes` and `no` name the answer that counts when none is given; what is typed for a `secret` must not be shown. */
+  /** `yes` and `no` are the default answers; the answer to a `secret` must not be shown. */
   readonly kind: Extract<ControlRecord, { kind: 'question' }>['question'];
-  /** What the hook has printed since it began, or since its last question: there it says what it wants to know. */
+  /** Output of the hook since it started or since its last question; it contains the text of the question. */
   readonly lines: readonly string[];
 }
 
-/** The answer of a person, maybe empty; undefined when there is nobody any more who could give one. */
+/** Returns the user's answer, which may be empty; undefined if the terminal has closed. */
 export type Ask = (question: Question, options: { readonly signal: AbortSignal }) => Promise<string | undefined>;
 
 export interface Questions {
   readonly take: (record: Extract<ControlRecord, { kind: 'question' }>) => void;
-  /** True while a person is being waited for. */
+  /** True while an answer is awaited. */
   readonly isOpen: () => boolean;
-  /** Waits until none is open, and removes what nobody has read. */
+  /** Waits until no question is open, and removes unread answers. */
   readonly finish: () => Promise<void>;
 }
 
 interface QuestionsOptions {
   readonly addon: string;
   readonly log: string;
-  /** Path of the answers, to which the id of a question is added. */
+  /** Path prefix of the answer files; the ID of a question is appended. */
   readonly answers: string;
   readonly ask: Ask;
   readonly report: Report;
@@ -38,7 +38,7 @@ interface QuestionsOptions {
 
 const MOST_LINES = 20;
 
-/** Answers never go anywhere but to the hook: into no log, journal or event. */
+/** Answers go only to the hook, never into a log, journal or event. */
 export function answerQuestions({ addon, log, answers, ask, report, signal }: QuestionsOptions): Questions {
   let seen = 0;
   /** One question at a time, in their order. */
@@ -48,10 +48,10 @@ export function answerQuestions({ addon, log, answers, ask, report, signal }: Qu
   const answer = async ({ id, question }: Extract<ControlRecord, { kind: 'question' }>): Promise<void> => {
     const path = `${answers}-${id}`;
     files.push(path);
-    const said = await linesFrom(log, seen);
-    seen = said.end;
-    const text = await ask({ addon, kind: question, lines: said.lines.slice(-MOST_LINES) }, { signal });
-    await writeStateFile(path, text === undefined ? 'nobody\n' : `answer\n${text}\n`);
+    const output = await linesFrom(log, seen);
+    seen = output.end;
+    const text = await ask({ addon, kind: question, lines: output.lines.slice(-MOST_LINES) }, { signal });
+    await writeStateFile(path, text === undefined ? 'none\n' : `answer\n${text}\n`);
   };
   return {
     take: (record) => {
@@ -60,14 +60,14 @@ export function answerQuestions({ addon, log, answers, ask, report, signal }: Qu
         try {
           await answer(record);
         } catch (error) {
-          // Whoever stops the run ends the hook that waits; any other failure must not leave it waiting.
+          // An abort ends the waiting hook; after any other failure it must not wait forever.
           if (signal.aborted) return;
           report({
             type: 'note',
             level: 'warning',
-            text: `${addon}: its question cannot be asked: ${asError(error).message}`,
+            text: `${addon}: cannot ask its question: ${asError(error).message}`,
           });
-          await writeStateFile(`${answers}-${record.id}`, 'nobody\n').catch(() => undefined);
+          await writeStateFile(`${answers}-${record.id}`, 'none\n').catch(() => undefined);
         } finally {
           open -= 1;
         }

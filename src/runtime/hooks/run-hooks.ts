@@ -1,4 +1,4 @@
-/** The hook actions of a plan: which functions exist, in which shell they run, what happens when one fails. */
+/** Runs the hook actions of a plan. */
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CurlewError, fileError } from '../../core/errors.ts';
@@ -17,7 +17,7 @@ export type HookAction = Extract<PlannedAction, { kind: 'hook' }>;
 export interface HookRun {
   readonly shell: HookShell;
   readonly journal: Journal;
-  /** Attempts of earlier runs that did not finish, by id of the action. */
+  /** Attempts of unfinished earlier runs, by action ID. */
   readonly attempts: ReadonlyMap<string, number>;
   readonly report: Report;
   readonly ask?: Ask | undefined;
@@ -26,7 +26,7 @@ export interface HookRun {
 
 const LOOK_UP = 'look-up';
 
-/** Reads every install.sh once, so that none with a mistake is met in the middle of a run, and lists the functions. */
+/** Sources every install.sh once, so that a broken one fails before any hook runs. Returns the names of all functions. */
 export async function lookUp({ shell, journal, report, signal }: HookRun): Promise<ReadonlySet<string>> {
   if (shell.installScripts.length === 0) return new Set();
   await journal.append({ type: 'started', action: LOOK_UP, attempt: 1 });
@@ -35,7 +35,7 @@ export async function lookUp({ shell, journal, report, signal }: HookRun): Promi
   return found;
 }
 
-/** Runs one hook between two entries of the journal. Returns what it told the operator: an outro, all that it printed. */
+/** Runs one hook and records its start and end in the journal. Returns the message for the operator: the output of an outro. */
 export async function runHookAction(action: HookAction, addon: PlannedAddon, run: HookRun): Promise<string> {
   const { shell, journal, report, ask, signal } = run;
   const attempt = (run.attempts.get(action.id) ?? 0) + 1;
@@ -45,10 +45,10 @@ export async function runHookAction(action: HookAction, addon: PlannedAddon, run
   await journal.append({ type: 'started', action: action.id, attempt });
   const own =
     action.hook === 'install' ? join(shell.place.directory, nodePath.addon(addon.ref), INSTALL_SH) : undefined;
-  const toldAtEnd = action.hook === 'outro';
+  const returnsOutput = action.hook === 'outro';
   const limitMs = action.limit === undefined ? undefined : action.limit * 1000;
   const { addon: name, function: called, words } = action;
-  const request = { addon: name, function: called, words, own, attempt, toldAtEnd, limitMs };
+  const request = { addon: name, function: called, args: words, own, attempt, returnsOutput, limitMs };
   const outcome = await reportStep(
     report,
     { id: action.id, title: title(action, addon) },
@@ -58,17 +58,17 @@ export async function runHookAction(action: HookAction, addon: PlannedAddon, run
   reportLeftOvers(report, action, outcome);
   await journal.append({ type: 'done', action: action.id, outcome: 'done', carried: outcome.carried });
   await adoptCarried(shell);
-  return toldAtEnd ? endOfLog(outcome.log) : '';
+  return returnsOutput ? endOfLog(outcome.log) : '';
 }
 
-/** Where no other words say more, those of `curlew logs ADDON HOOK`. */
+/** Step titles; hooks without a better title use the name that `curlew logs ADDON HOOK` takes. */
 const TITLES: Readonly<Record<Hook, string>> = {
   pre_init: 'pre_init',
   install: 'install',
-  already_applied: 'check what is applied already',
+  already_applied: 'check that it is applied',
   join: 'join',
   upgrade: 'upgrade this node',
-  around: 'take part in kubernetes',
+  around: 'prepare or finish kubernetes',
   post_init: 'post_init',
   outro: 'outro',
   pre_remove: 'remove from the cluster',
@@ -80,10 +80,10 @@ function title({ hook }: HookAction, { ref }: PlannedAddon): string {
   return `${ref.name} ${ref.version}: ${TITLES[hook]}`;
 }
 
-/** Patches of kubeadm's configuration, which add-ons put there before Kubernetes is installed or joined. */
+/** Folders where add-ons write patches of kubeadm's configuration before Kubernetes is installed or joined. */
 const PATCHES = ['kubeadm/init-patches', 'kubeadm/join-patches'];
 
-/** As kURL does before the first hook of a run (its setup_kubeadm_kustomize). */
+/** Empties these folders before the first hook of a run, like kURL's setup_kubeadm_kustomize. */
 export async function emptyPatches(directory: string): Promise<void> {
   for (const name of PATCHES) await emptyFolder(directory, nodePath.kustomize(name));
 }
@@ -100,16 +100,16 @@ async function emptyFolder(directory: string, below: string): Promise<void> {
 
 function reportLeftOvers(report: Report, { addon, function: name }: HookAction, { ended, daemons }: HookOutcome): void {
   if (ended.length > 0) {
-    const text = `${addon}: ${name} left processes behind, which were ended: ${[...new Set(ended)].join(', ')}`;
+    const text = `${addon}: ${name} left processes running, which were ended: ${[...new Set(ended)].join(', ')}`;
     report({ type: 'note', level: 'warning', text });
   }
   if (daemons.length > 0) {
-    const text = `${addon}: ${name} started what goes on running: ${[...new Set(daemons)].join(', ')}`;
+    const text = `${addon}: ${name} started processes that keep running: ${[...new Set(daemons)].join(', ')}`;
     report({ type: 'note', level: 'info', text });
   }
 }
 
-/** How an add-on that is applied already came out: undefined when that is so, or why it has to be installed after all. */
+/** Runs the `already_applied` hook. Undefined if it succeeds; otherwise the reason to install the add-on again. */
 export async function checkApplied(action: HookAction, addon: PlannedAddon, run: HookRun): Promise<string | undefined> {
   try {
     await runHookAction(action, addon, run);

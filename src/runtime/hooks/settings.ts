@@ -1,18 +1,18 @@
-/** Settings as a file of shell assignments: plain text, nothing in it is ever expanded. */
+/** Settings as a file of shell assignments: quoted text that is never expanded. */
 import { CurlewError } from '../../core/errors.ts';
 import { isReservedVariable } from '../../spec/variable-names.ts';
 
 export type ShellVariable = readonly [name: string, value: string];
 
 const NAME = /^[A-Z_][A-Z0-9_]*$/;
-/** Any text as one word of bash. */
+/** Quotes any text as one bash word. */
 export function shellQuote(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
 
 /**
- * Assignments of unexported variables, one a line; a variable of the same name in the caller's environment is hidden
- * from hooks and their children. `settings` come from outside, `own` from this tool.
+ * Assignments of unexported variables. A variable of the same name in the caller's environment is hidden from hooks and their
+ * children. `settings` are untrusted input, `own` comes from curlew.
  */
 export function settingsText(settings: readonly ShellVariable[], own: readonly ShellVariable[]): string {
   for (const [name, value] of settings) {
@@ -22,7 +22,7 @@ export function settingsText(settings: readonly ShellVariable[], own: readonly S
         `settings: ${JSON.stringify(name.slice(0, 100))} cannot be a shell variable`,
       );
     }
-    if (value.includes('\0')) throw new CurlewError('SPEC_INVALID', `settings: ${name} holds a NUL character`);
+    if (value.includes('\0')) throw new CurlewError('SPEC_INVALID', `settings: ${name} contains a NUL character`);
   }
   const lines = [...settings, ...own].map(([name, value]) => `unset -v ${name}\n${name}=${shellQuote(value)}\n`);
   return lines.join('');

@@ -1,6 +1,6 @@
 /**
- * What a machine is asked before a run changes it: host packages that add-ons leave to the operator, host preflights; and
- * of its cluster, whether all nodes are ready.
+ * Checks before a run changes the machine: host packages that the operator must install, host preflights, and whether all
+ * nodes of the cluster are ready.
  */
 import { access } from 'node:fs/promises';
 import { CurlewError } from '../../core/errors.ts';
@@ -8,7 +8,7 @@ import { reportStep, type Report } from '../../core/events.ts';
 import type { Installer } from '../../spec/installer.ts';
 import { assembleSpecs } from '../preflight/assemble.ts';
 import { countsOf, ignoring, type Counts, type PreflightResult } from '../preflight/judge.ts';
-import { onlyLooking } from '../preflight/only-looking.ts';
+import { withoutChanges } from '../preflight/only-looking.ts';
 import { resultLine } from '../preflight/report.ts';
 import { runPreflights } from '../preflight/run.ts';
 import type { Situation } from '../preflight/situation.ts';
@@ -19,31 +19,31 @@ import { whyChanged } from '../run/plan.ts';
 import { readRecords, settingsDigest } from '../node/records.ts';
 import { addonSpecs, versionsOf } from './preflight-specs.ts';
 import { missingPackages, type MissingPackage, type MissingPackages } from './required-packages.ts';
-import type { CheckMode, RunView, WantedPackage } from '../run/request.ts';
+import type { CheckMode, RunView, RequestedPackage } from '../run/request.ts';
 
 export interface HostChecks {
   readonly mode: CheckMode;
   readonly counts: Counts;
   readonly results: readonly PreflightResult[];
-  /** Checks that were not made, because they do more than look. */
+  /** Titles of checks that were skipped because they would change something. */
   readonly leftOut: readonly string[];
-  /** Undefined when none lack. */
+  /** Undefined if none are missing. */
   readonly packages: MissingPackages | undefined;
 }
 
-/** The variable of a spec that leaves out the checks that are built in. */
+/** The variable of a spec that disables the built-in checks. */
 export const EXCLUDED = 'EXCLUDE_BUILTIN_HOST_PREFLIGHTS';
 
 interface CheckOptions {
-  /** Leaves out what would write, or run what a spec names. */
-  readonly onlyLook: boolean;
+  /** Skips checks that would write, or run programs that a spec names. */
+  readonly readOnly: boolean;
   readonly report: Report;
   readonly signal: AbortSignal;
 }
 
 /**
- * Looks at this machine. Undefined when nothing is asked for, or when the run goes on from one that was let pass: what
- * that has begun would be in the way of its own checks. Mistakes in specs are `SPEC_INVALID`.
+ * Checks this machine. Undefined if no checks are requested, or if the run resumes another one: its own changes would fail the
+ * checks. `SPEC_INVALID` for mistakes in specs.
  */
 export async function checkHost(view: RunView, options: CheckOptions): Promise<HostChecks | undefined> {
   const { request, plan } = view;
@@ -59,21 +59,22 @@ export async function checkHost(view: RunView, options: CheckOptions): Promise<H
   for (const { place, message } of warnings) {
     report({ type: 'note', level: 'warning', text: `${place.file}:${place.line}: ${message}` });
   }
-  const looking = options.onlyLook ? onlyLooking(specs) : { specs, leftOut: [] };
-  const own = await carryOut(looking.specs, { env, tool: checks.tool, report, signal });
+  const selected = options.readOnly ? withoutChanges(specs) : { specs, leftOut: [] };
+  const own = await runSpecs(selected.specs, { env, tool: checks.tool, report, signal });
   const isExcluded = request.variables.some(([name, text]) => name === EXCLUDED && text !== '');
-  const made = [...own, ...(checks.builtIn && !isExcluded ? await checkNodes(view) : [])];
-  const results = ignoringSome(made, checks.ignored, { report });
-  const told = { mode: checks.mode, counts: countsOf(results), results, leftOut: looking.leftOut, packages };
-  return told.results.length + told.leftOut.length === 0 && packages === undefined ? undefined : told;
+  const all = [...own, ...(checks.builtIn && !isExcluded ? await checkNodes(view) : [])];
+  const results = ignoreTitles(all, checks.ignored, { report });
+  const { leftOut } = selected;
+  if (results.length + leftOut.length === 0 && packages === undefined) return undefined;
+  return { mode: checks.mode, counts: countsOf(results), results, leftOut, packages };
 }
 
 /**
- * What an install of these packages would find out about the cluster's nodes, for a command that changes nothing. Empty where it would not
- * ask, or no cluster answers; one that refuses is `CLUSTER_FAILED`.
+ * The node checks of an install of these packages, for a command that changes nothing. Empty if an install would not check nodes,
+ * or no cluster answers. `CLUSTER_FAILED` if the API server refuses.
  */
 export async function checkNodesFor(
-  packages: readonly WantedPackage[],
+  packages: readonly RequestedPackage[],
   {
     directory,
     find,
@@ -83,8 +84,8 @@ export async function checkNodesFor(
   const kubernetes = packages.filter(({ source }) => source.ref.name === KUBERNETES);
   if (kubernetes.length === 0) return [];
   const own = await readRecords(directory);
-  const asking = { find, adopt: true, whole: true, release: undefined, entries: new Map() };
-  const view = await consultCluster(asking, own);
+  const request = { find, adopt: true, whole: true, release: undefined, entries: new Map() };
+  const view = await consultCluster(request, own);
   const loadBalancer = await loadBalancerMove(view, variables);
   const addons = kubernetes.map(({ source: { ref, addon }, settings }) => {
     const now = { ref, digest: addon.digest, settings: settingsDigest(settings) };
@@ -97,7 +98,7 @@ export async function checkNodesFor(
 
 const MOST_NAMED = 10;
 
-/** As much of a run as is looked at. */
+/** The parts of a run that the node checks use. */
 interface NodesView extends Pick<RunView, 'records'> {
   readonly request: Pick<RunView['request'], 'kind'>;
   readonly plan: Pick<RunView['plan'], 'addons'>;
@@ -105,33 +106,34 @@ interface NodesView extends Pick<RunView, 'records'> {
 }
 
 /**
- * kURL's preflight of the cluster (kurl.md 8.2): before another Kubernetes is put in the place of one that was installed
- * to the end, all nodes must be ready. Empty for other runs, where nothing is asked.
+ * kURL's preflight of the cluster (kurl.md 8.2): before an installed Kubernetes is replaced by another version, all nodes must be
+ * ready. Empty for other runs.
  */
 export async function checkNodes({ request, records, plan, view }: NodesView): Promise<readonly PreflightResult[]> {
   const planned = plan.addons.find(({ ref }) => ref.name === KUBERNETES);
   const isUpgrade = planned?.mode === 'install' && records.applied[KUBERNETES]?.finished === true;
   if (request.kind !== 'install' || !isUpgrade || view.cluster === undefined) return [];
   const nodes = await view.cluster.readNodes();
-  const away = nodes.filter(({ ready }) => ready === 'False' || ready === 'Unknown').map(({ name }) => name);
-  const more = away.length - MOST_NAMED;
-  const named = `${away.slice(0, MOST_NAMED).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
-  const message = away.length === 0 ? 'All nodes are ready' : `Not ready, and Kubernetes is to be upgraded: ${named}`;
-  const verdict = away.length === 0 ? 'pass' : 'fail';
+  const notReady = nodes.filter(({ ready }) => ready === 'False' || ready === 'Unknown').map(({ name }) => name);
+  const more = notReady.length - MOST_NAMED;
+  const named = `${notReady.slice(0, MOST_NAMED).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+  const message =
+    notReady.length === 0 ? 'All nodes are ready' : `Not ready before the upgrade of Kubernetes: ${named}`;
+  const verdict = notReady.length === 0 ? 'pass' : 'fail';
   return [{ verdict, title: 'Nodes of the cluster', message, strict: false, spec: 'built-in' }];
 }
 
-async function carryOut(
+async function runSpecs(
   specs: Parameters<typeof runPreflights>[0],
   {
     env,
     tool,
     report,
     signal,
-  }: Pick<RunView['request'], 'env'> & { readonly tool: string } & Omit<CheckOptions, 'onlyLook'>,
+  }: Pick<RunView['request'], 'env'> & { readonly tool: string } & Omit<CheckOptions, 'readOnly'>,
 ): Promise<readonly PreflightResult[]> {
-  const isWanted = ({ excluded }: { readonly excluded: boolean }): boolean => !excluded;
-  if (!specs.some(({ collectors, analyzers }) => [...collectors, ...analyzers].some(isWanted))) return [];
+  const isIncluded = ({ excluded }: { readonly excluded: boolean }): boolean => !excluded;
+  if (!specs.some(({ collectors, analyzers }) => [...collectors, ...analyzers].some(isIncluded))) return [];
   const id = 'host preflights';
   return reportStep(
     report,
@@ -147,15 +149,15 @@ async function carryOut(
   );
 }
 
-/** As `ignoring`, and reports titles that no check of this machine has. */
-export function ignoringSome(
-  made: readonly PreflightResult[],
+/** Like `ignoring`, and warns about titles that no check has. */
+export function ignoreTitles(
+  all: readonly PreflightResult[],
   titles: readonly string[],
   { report }: { readonly report: Report },
 ): readonly PreflightResult[] {
-  const { results, unknown } = ignoring(made, titles);
+  const { results, unknown } = ignoring(all, titles);
   for (const title of unknown) {
-    const text = `--ignore: no check of this machine is titled ${JSON.stringify(title)}; results show their titles before the colon`;
+    const text = `--ignore: no check has the title ${JSON.stringify(title)}; in results, the title is the part before the colon`;
     report({ type: 'note', level: 'warning', text });
   }
   return results;
@@ -165,10 +167,10 @@ export function countsText({ pass, warn, fail, ignored }: Counts): string {
   return `${pass} passed, ${warn} with a warning, ${fail} failed${ignored === undefined ? '' : `, ${ignored} ignored`}`;
 }
 
-/** What is there when the control plane of this machine was made. */
+/** Exists on machines with a control plane. */
 const API_SERVER = '/etc/kubernetes/manifests/kube-apiserver.yaml';
 
-/** As kURL's scripts tell its preflights (kurl.md 8.2): a second install is an upgrade, and so is one of another node. */
+/** As kURL's scripts describe the run to its preflights (kurl.md 8.2): a repeated install is an upgrade. */
 async function situationOf({ request, records, plan }: RunView, installer: Installer): Promise<Situation> {
   const { kind, variables, packages } = request;
   const value = (name: string): string => variables.find(([known]) => known === name)?.[1] ?? '';
@@ -182,7 +184,7 @@ async function situationOf({ request, records, plan }: RunView, installer: Insta
       () => true,
       () => false,
     );
-  // Without kubernetes the add-ons themselves are all that this machine can be an older state of.
+  // Without kubernetes, an applied add-on makes the run an upgrade.
   const isKnown = (): boolean =>
     !sources.some(({ ref }) => ref.name === KUBERNETES) &&
     plan.addons.some(({ ref }) => Object.hasOwn(records.applied, ref.name));
@@ -197,7 +199,7 @@ async function situationOf({ request, records, plan }: RunView, installer: Insta
   };
 }
 
-/** Why a run may not begin, as sentences; none when it may. */
+/** Reasons why a run must not start; none if it may. */
 export function hostProblems({ mode, results, packages }: HostChecks): readonly string[] {
   if (mode === 'ignore') return [];
   const wrong = results.filter((result) => stops(result, mode)).map(resultLine);
@@ -209,7 +211,7 @@ function stops({ verdict, ignored }: PreflightResult, mode: CheckMode): boolean 
   return verdict === 'fail' || (verdict === 'warn' && mode === 'enforce-warnings');
 }
 
-/** The same as results of checks, as `curlew preflight` shows them. */
+/** Missing host packages as check results, for `curlew preflight`. */
 export function packageResults(missing: MissingPackages | undefined): readonly PreflightResult[] {
   return (missing?.packages ?? []).map((one) => ({
     verdict: 'fail',
@@ -221,7 +223,7 @@ export function packageResults(missing: MissingPackages | undefined): readonly P
 }
 
 function isMissing({ neededBy, offered }: MissingPackage): string {
-  const unknown = offered ? '' : '; no repository of this machine offers it';
+  const unknown = offered ? '' : '; no repository of this machine has it';
   return `is missing: ${neededBy.join(', ')} ${neededBy.length === 1 ? 'needs' : 'need'} it${unknown}`;
 }
 
@@ -229,20 +231,16 @@ function packageLines(missing: MissingPackages | undefined): readonly string[] {
   return (missing?.packages ?? []).map((one) => `host package ${one.name} ${isMissing(one)}`);
 }
 
-/** Tells what does not stop the run; `PREFLIGHT_FAILED` with all that does. */
+/** Reports problems that do not stop the run; throws `PREFLIGHT_FAILED` with all that do. */
 export function requireFit(checks: HostChecks, { report }: Pick<CheckOptions, 'report'>): void {
   const { mode, results, packages } = checks;
   const problems = hostProblems(checks);
   const others = results.filter((result) => result.verdict !== 'pass' && !stops(result, mode));
-  const said = [...(mode === 'ignore' ? packageLines(packages) : []), ...others.map(resultLine)];
-  for (const text of said) report({ type: 'note', level: 'warning', text });
+  const warnings = [...(mode === 'ignore' ? packageLines(packages) : []), ...others.map(resultLine)];
+  for (const text of warnings) report({ type: 'note', level: 'warning', text });
   if (problems.length === 0) return;
   const install = packages === undefined ? '' : `install the packages: ${packages.command}; `;
-  throw new CurlewError(
-    'PREFLIGHT_FAILED',
-    `this machine is not fit for what is to be installed:\n${problems.join('\n')}`,
-    {
-      hint: `${install}mend what is told, then run the same command again; --ignore TITLE lets one check pass, --preflights ignore all`,
-    },
-  );
+  throw new CurlewError('PREFLIGHT_FAILED', `this machine does not meet the requirements:\n${problems.join('\n')}`, {
+    hint: `${install}fix the problems, then run the same command again; --ignore TITLE ignores one check, --preflights ignore all of them`,
+  });
 }

@@ -1,4 +1,4 @@
-/** Facts about this machine: file systems and their room, memory, its address. Nothing is changed. */
+/** Facts about this machine: file systems and their space, memory, its address. Changes nothing. */
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { lstat, readdir, readFile, realpath, stat, statfs } from 'node:fs/promises';
@@ -6,30 +6,30 @@ import { dirname, join } from 'node:path';
 import { asError, CurlewError, errnoOf } from '../../core/errors.ts';
 import { mountOf, parseMounts } from '../../platform/files/mounts.ts';
 
-/** A file system that holds some of the paths asked for. */
+/** A file system that contains some of the requested paths. */
 export interface MountFacts {
-  /** Names the file system: mounts of the same one share their room. */
+  /** Identifies the file system: its mounts share their space. */
   readonly device: string;
   readonly mountPoint: string;
-  /** Those asked for that lie on it, whether they exist yet or not. */
+  /** Requested paths on it; they need not exist. */
   readonly paths: readonly string[];
   /** Bytes. */
   readonly total: number;
-  /** Bytes that are left to everybody; what is set aside for root does not count. */
+  /** Free bytes, without those that are reserved for root. */
   readonly free: number;
-  /** Files that can still be made; undefined where there is no such limit. */
+  /** Inodes; undefined if they are not limited. */
   readonly inodes: { readonly total: number; readonly free: number } | undefined;
 }
 
 export interface MemoryFacts {
   /** Bytes. */
   readonly total: number;
-  /** Bytes that programs can get without swapping. */
+  /** Bytes that programs can allocate without swapping. */
   readonly available: number;
 }
 
 export interface FactOptions {
-  /** Where the kernel shows itself; another folder in tests. */
+  /** The proc file system; another folder in tests. */
   readonly proc?: string;
   readonly signal: AbortSignal;
 }
@@ -45,37 +45,37 @@ export async function mountsOf(
   const found = new Map<string, MountFacts>();
   for (const path of paths) {
     signal.throwIfAborted();
-    const there = await existing(path);
-    const { device, mountPoint } = mountOf(there, mounts) ?? {
-      device: String((await stat(there)).dev),
-      mountPoint: there,
+    const folder = await existing(path);
+    const { device, mountPoint } = mountOf(folder, mounts) ?? {
+      device: String((await stat(folder)).dev),
+      mountPoint: folder,
     };
     const known = found.get(device);
     found.set(
       device,
       known === undefined
-        ? { device, mountPoint, paths: [path], ...(await roomOf(there)) }
+        ? { device, mountPoint, paths: [path], ...(await spaceOf(folder)) }
         : { ...known, paths: [...known.paths, path] },
     );
   }
   return [...found.values()];
 }
 
-/** Where the file system of an absolute path is mounted, if no program on it may run. */
+/** The mount point of an absolute path if it is mounted noexec; otherwise undefined. */
 export async function noexecMount(path: string, { proc = PROC }: FactOptions): Promise<string | undefined> {
   const mounts = parseMounts(await readFile(join(proc, 'self/mountinfo'), 'utf8').catch(() => ''));
   const mount = mountOf(await existing(path), mounts);
   return mount?.noexec === true ? mount.mountPoint : undefined;
 }
 
-async function roomOf(path: string): Promise<Pick<MountFacts, 'total' | 'free' | 'inodes'>> {
+async function spaceOf(path: string): Promise<Pick<MountFacts, 'total' | 'free' | 'inodes'>> {
   const { bsize, blocks, bavail, files, ffree } = await statfs(path);
-  // Some file systems make inodes as they are wanted, and count none.
+  // Some file systems allocate inodes on demand and report none.
   const inodes = files === 0 ? undefined : { total: files, free: ffree };
   return { total: blocks * bsize, free: bavail * bsize, inodes };
 }
 
-/** The nearest folder upwards that exists, without links. */
+/** The nearest existing folder above a path, with links resolved. */
 async function existing(path: string): Promise<string> {
   for (let at = path; ; at = dirname(at)) {
     try {
@@ -88,7 +88,7 @@ async function existing(path: string): Promise<string> {
   }
 }
 
-/** Bytes that everything below a folder takes on its disk; what cannot be looked at counts for nothing. */
+/** Bytes on disk of everything below a folder; unreadable files are not counted. */
 export async function takenBy(folder: string, { signal }: Pick<FactOptions, 'signal'>): Promise<number> {
   let bytes = 0;
   for (const entry of await readdir(folder, { withFileTypes: true }).catch(() => [])) {
@@ -104,10 +104,10 @@ export async function takenBy(folder: string, { signal }: Pick<FactOptions, 'sig
   return bytes;
 }
 
-/** What stat(2) counts blocks in. */
+/** Unit of `blocks` in stat(2). */
 const BLOCK = 512;
 
-/** Undefined where the kernel does not say. */
+/** Undefined if the kernel does not report it. */
 export async function memoryFacts({ proc = PROC }: FactOptions): Promise<MemoryFacts | undefined> {
   const text = await readFile(join(proc, 'meminfo'), 'utf8').catch(() => '');
   const bytes = (name: string): number | undefined => {
@@ -118,10 +118,10 @@ export async function memoryFacts({ proc = PROC }: FactOptions): Promise<MemoryF
   return total === undefined || available === undefined ? undefined : { total, available };
 }
 
-/** Addresses for documentation, which no network has: what leads to them leads to all others. */
+/** Addresses reserved for documentation: they are always reached through the default route. */
 const FAR_AWAY = { 4: '203.0.113.1', 6: '2001:db8::1' } as const;
 
-/** The address by which this machine reaches others: that of its default route, where it has one. Nothing is sent. */
+/** The source address of this machine's default route, if it has one. Sends nothing. */
 export async function addressOfDefaultRoute(version: 4 | 6): Promise<string | undefined> {
   const socket = createSocket(version === 4 ? 'udp4' : 'udp6');
   try {

@@ -1,4 +1,4 @@
-/** What a plan means for this machine: room on its disks, ports, images that its container runtime lacks. */
+/** The effects of a plan on this machine: disk space, ports, missing images. */
 import { join } from 'node:path';
 import type { Report } from '../../core/events.ts';
 import { nodePath } from '../../core/layout.ts';
@@ -18,18 +18,18 @@ import type { RunView } from '../run/request.ts';
 /** Images of one add-on. */
 export interface AddonImages {
   readonly addon: string;
-  /** How many the package holds. */
+  /** Number of images in the package. */
   readonly images: number;
-  /** References of those that the runtime lacks. */
+  /** References of images that the runtime does not have. */
   readonly missing: readonly string[];
-  /** Bytes of image data that go to the runtime, as they lie in the package. */
+  /** Bytes of image data that are sent to the runtime, in the format of the package. */
   readonly bytes: number;
 }
 
 export interface ImagePlan {
-  /** The runtime that they are loaded into; undefined when there is none yet, or none at all. */
+  /** The runtime that loads them; undefined if there is none, or none yet. */
   readonly runtime: RuntimeName | undefined;
-  /** Why none are loaded; undefined when they are. */
+  /** Why none are loaded; undefined if they are. */
   readonly skipped: string | undefined;
   readonly addons: readonly AddonImages[];
 }
@@ -45,7 +45,7 @@ interface Cancellable {
   readonly signal: AbortSignal;
 }
 
-/** Asks this machine; nothing is changed. */
+/** Inspects this machine and changes nothing. */
 export async function planHost(view: RunView, plan: RunPlan, { signal }: Cancellable): Promise<HostPlan> {
   const images = await planImages(view, plan, { signal });
   const needs = portsNeeded(plan);
@@ -54,7 +54,7 @@ export async function planHost(view: RunView, plan: RunPlan, { signal }: Cancell
   return { disk, ports, images, memory: await memoryFacts({ signal }) };
 }
 
-/** `NO_SPACE` when the plan does not fit on this machine; ports that are taken are only noted. */
+/** Throws `NO_SPACE` if the plan does not fit on this machine; ports in use are only warnings. */
 export async function requireHost(
   view: RunView,
   plan: RunPlan,
@@ -62,7 +62,7 @@ export async function requireHost(
 ): Promise<void> {
   const { disk, ports } = await planHost(view, plan, { signal });
   requireRoom(disk);
-  // Whoever has the port may be about to go; if not, kubernetes itself says so.
+  // The program that uses the port may end in time; if not, kubernetes itself reports it.
   for (const text of portConflicts(ports)) report({ type: 'note', level: 'warning', text });
 }
 
@@ -71,14 +71,14 @@ async function planImages(
   plan: RunPlan,
   { signal }: Cancellable,
 ): Promise<ImagePlan> {
-  const wanted = plan.actions.filter(({ kind }) => kind === 'images');
-  if (skipImages !== undefined || wanted.length === 0) return { runtime: undefined, skipped: skipImages, addons: [] };
+  const loads = plan.actions.filter(({ kind }) => kind === 'images');
+  if (skipImages !== undefined || loads.length === 0) return { runtime: undefined, skipped: skipImages, addons: [] };
   const runtime = await findImageRuntime({ env, order: runtimeOrder(plan.addons), signal });
   const isPlanned = plan.addons.some(({ ref }) => isContainerRuntime(ref));
   if (runtime === undefined && !isPlanned) {
     return { runtime: undefined, skipped: 'no container runtime answers, and the spec has none', addons: [] };
   }
-  const names = new Set(wanted.map(({ addon }) => addon));
+  const names = new Set(loads.map(({ addon }) => addon));
   const sources = [...packages.map(({ source }) => ({ label: source.ref.name, source })), ...along].filter(
     ({ label }) => names.has(label),
   );

@@ -1,4 +1,4 @@
-/** Where the container runtime of this machine keeps its images: asked of itself, of its configuration, or as usual. */
+/** The image folder of a container runtime: from the runtime itself, its configuration, or the default. */
 import { readFile } from 'node:fs/promises';
 import { runProgram } from '../../platform/process/run-program.ts';
 
@@ -11,7 +11,7 @@ export interface ImageRootOptions {
   readonly signal: AbortSignal;
 }
 
-const USUAL: Readonly<Record<RuntimeName, string>> = {
+const DEFAULT: Readonly<Record<RuntimeName, string>> = {
   containerd: '/var/lib/containerd',
   docker: '/var/lib/docker',
 };
@@ -22,7 +22,7 @@ const MAX_OUTPUT = 1 << 20;
 /** An absolute path; it need not exist. */
 export async function imageRoot(name: RuntimeName, options: ImageRootOptions): Promise<string> {
   const found = name === 'docker' ? await dockerRoot(options) : await containerdRoot(options);
-  return found?.startsWith('/') === true ? found : USUAL[name];
+  return found?.startsWith('/') === true ? found : DEFAULT[name];
 }
 
 async function dockerRoot(options: ImageRootOptions): Promise<string | undefined> {
@@ -36,7 +36,7 @@ async function containerdRoot(options: ImageRootOptions): Promise<string | undef
   return tomlRoot(dumped ?? (await readFile(config, 'utf8').catch(() => '')));
 }
 
-/** The `root` of a containerd configuration: a key of the top, before the first table. */
+/** The `root` of a containerd configuration, a key before the first table. */
 export function tomlRoot(text: string): string | undefined {
   for (const line of text.split('\n')) {
     if (/^\s*\[/.test(line)) return undefined;

@@ -1,4 +1,4 @@
-/** Which ports of this machine are in use, and by whom: read from the kernel's tables, never tried by binding. */
+/** Ports of this machine that are in use, and by which programs: from the kernel's tables, without binding them. */
 import { createReadStream } from 'node:fs';
 import { readdir, readlink } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ export type Protocol = 'tcp' | 'udp';
 export interface PortInUse {
   readonly protocol: Protocol;
   readonly port: number;
-  /** Name of the program, where this process may know it. */
+  /** Name of the program, if this process may see it. */
   readonly process: string | undefined;
 }
 
@@ -29,13 +29,13 @@ interface Socket {
   readonly inode: string;
 }
 
-/** Those of the wanted ports that somebody listens on, in order; a port bound on several addresses is told once. */
+/** The given ports that are in use, in order; a port that is bound on several addresses is listed once. */
 export async function portsInUse(
-  wanted: readonly { readonly protocol: Protocol; readonly port: number }[],
+  ports: readonly { readonly protocol: Protocol; readonly port: number }[],
   { proc = '/proc', signal }: FactOptions,
 ): Promise<readonly PortInUse[]> {
-  if (wanted.length === 0) return [];
-  const keys = new Set(wanted.map(({ protocol, port }) => `${protocol} ${port}`));
+  if (ports.length === 0) return [];
+  const keys = new Set(ports.map(({ protocol, port }) => `${protocol} ${port}`));
   const sockets: Socket[] = [];
   for (const [file, protocol, state] of TABLES) {
     for await (const socket of socketsOf(join(proc, 'net', file), protocol, state)) {
@@ -54,7 +54,7 @@ export async function portsInUse(
   return [...found.values()].toSorted((a, b) => a.port - b.port);
 }
 
-/** A table that is not there (no IPv6) has no sockets. Line by line: a busy machine has very many. */
+/** A missing table (no IPv6) has no sockets. Reads line by line: a busy machine has very many. */
 async function* socketsOf(path: string, protocol: Protocol, state: string): AsyncGenerator<Socket> {
   let rest = '';
   try {
@@ -73,7 +73,7 @@ async function* socketsOf(path: string, protocol: Protocol, state: string): Asyn
   }
 }
 
-/** Program names by inode of a socket; without root only those of the same user can be seen. */
+/** Program names by socket inode; without root only those of the same user are visible. */
 async function ownersOf(inodes: ReadonlySet<string>, proc: string): Promise<ReadonlyMap<string, string>> {
   const owners = new Map<string, string>();
   for (const pid of await readdir(proc)) {

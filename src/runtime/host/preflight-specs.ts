@@ -1,4 +1,4 @@
-/** The host preflights of the packages of a run, read from the packages themselves. */
+/** Host preflight specs from the packages of a run. */
 import { CurlewError } from '../../core/errors.ts';
 import { formatRef } from '../../core/ref.ts';
 import { HOST_PREFLIGHT_YAML, SPEC_LIMIT, type AddonSpec } from '../preflight/assemble.ts';
@@ -14,8 +14,8 @@ export function versionsOf(packages: readonly SourcePackage[]): ReadonlyMap<stri
 }
 
 /**
- * The specs of all packages that have one; with the setting `kurl.skipSystemPackageInstall` also one for the host packages
- * of each, as its Manifest names them.
+ * The specs of all packages that have one. With the setting `kurl.skipSystemPackageInstall`, also a spec for the host packages in
+ * each Manifest.
  */
 export async function addonSpecs(
   packages: readonly SourcePackage[],

@@ -1,4 +1,4 @@
-/** Host packages that add-ons leave to the operator (`Deps`), asked of this machine by the library of hooks. */
+/** Host packages that the operator must install (`Deps`), checked by the hooks' bash library. */
 import { CurlewError } from '../../core/errors.ts';
 import { packagePath } from '../../core/layout.ts';
 import { formatRef } from '../../core/ref.ts';
@@ -9,17 +9,17 @@ export interface MissingPackage {
   readonly name: string;
   /** The add-ons that need it, with their versions. */
   readonly neededBy: readonly string[];
-  /** A repository of this machine offers it, as far as its indexes that are here tell. */
+  /** A repository of this machine has it, according to the local package index. */
   readonly offered: boolean;
 }
 
 export interface MissingPackages {
-  /** The whole command that installs them. */
+  /** The command that installs them. */
   readonly command: string;
   readonly packages: readonly MissingPackage[];
 }
 
-/** What lacks of all that these packages need here; undefined when nothing does. Nothing is changed. */
+/** Missing host packages on this machine; undefined if none are missing. Changes nothing. */
 export async function missingPackages(
   packages: readonly SourcePackage[],
   options: LibraryOptions,
@@ -35,8 +35,8 @@ export async function missingPackages(
     }
   }
   if (neededBy.size === 0) return undefined;
-  const doing = 'look for the host packages that add-ons need';
-  // How packages are installed here, then those that lack.
+  const doing = 'check the host packages that add-ons need';
+  // The first line is the install command, the others are the missing packages.
   const [command = '', ...rows] = await askLibrary(
     'curlew_missing_packages "$@"',
     [...neededBy.keys()],
@@ -51,12 +51,12 @@ export async function missingPackages(
   return { command: [command, ...found.map(({ name }) => name)].join(' '), packages: found };
 }
 
-/** Names and what a package provides, as rpm writes it; nothing that could be an option or more than one word. */
+/** Names, and capabilities as rpm writes them; nothing that could be an option or more than one word. */
 const NAME = /^[A-Za-z0-9/][A-Za-z0-9+._/:@()-]*$/;
 
 function requireName(name: string, place: string): void {
   if (NAME.test(name)) return;
-  throw new CurlewError('PACKAGE_INVALID', `${place}: ${JSON.stringify(name)} is no name of a package`, {
+  throw new CurlewError('PACKAGE_INVALID', `${place}: ${JSON.stringify(name)} is not a package name`, {
     hint: 'build the add-on again',
   });
 }

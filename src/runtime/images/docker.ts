@@ -1,31 +1,31 @@
-/** A Docker engine through its client, which finds the engine as everything else on the machine does. */
+/** A Docker engine through its client, which uses the machine's own configuration to find the engine. */
 import { isDigest, type Digest } from '../../core/digest.ts';
 import { formatImageRef, parseImageRef } from '../../core/image-ref.ts';
 import { isObject, isTexts } from '../../core/json.ts';
 import { createKeyedMutex } from '../../platform/limit/keyed-mutex.ts';
 import { createSemaphore } from '../../platform/limit/semaphore.ts';
 import { blobsOf, type ImageRuntime, type KnownName } from './image-runtime.ts';
-import { ask, askSurely, feed, loadError, type Env } from './program.ts';
-import type { Cancellable } from './archive.ts';
-import type { OciForm } from './wanted.ts';
+import { runClient, runClientOrThrow, feed, loadError, type Env } from './program.ts';
+import type { Cancellable } from './docker-archive.ts';
+import type { OciForm } from './required.ts';
 
 const IDS_AT_ONCE = 500;
 
 export function docker(env: Env, width: number): ImageRuntime {
   const list = async ({ signal }: Cancellable): Promise<ReadonlyMap<string, KnownName>> => {
-    const words = ['docker', 'image', 'list', '--no-trunc', '--digests', '--format', '{{json .}}'] as const;
-    return parseList(await askSurely('ask docker for its images', words, { env, signal }));
+    const command = ['docker', 'image', 'list', '--no-trunc', '--digests', '--format', '{{json .}}'] as const;
+    return parseList(await runClientOrThrow('list the images of docker', command, { env, signal }));
   };
   return {
     name: 'docker',
     width,
     loads: createSemaphore(width),
     layers: createKeyedMutex(),
-    survey: async (names, options) => {
+    lookUp: async (names, options) => {
       const all = await list(options);
       return new Map(names.flatMap((name) => [...pair(name, all.get(name))]));
     },
-    // It gives a name with a digest only to what it has pulled itself; by its id it knows every image.
+    // Docker sets a name with a digest only for images that it pulled itself. Every image has an ID.
     namesOf: async (image, options) => {
       const tags = image.names.filter((name) => !name.includes('@'));
       if (tags.length > 0) return tags;
@@ -36,29 +36,29 @@ export function docker(env: Env, width: number): ImageRuntime {
       const form = await image.form(options);
       return id === image.digest || id === (form.kind === 'oci' ? form.image.config.descriptor.digest : form.config);
     },
-    stock: async ({ signal }) => {
+    listContent: async ({ signal }) => {
       const ids = [...new Set([...(await list({ signal })).values()].map(({ id }) => id))];
       const chains = new Set<string>();
       for (let at = 0; at < ids.length; at += IDS_AT_ONCE) {
-        const words = ['docker', 'image', 'inspect', '--format', '{{json .RootFS.Layers}}'] as const;
-        // One that is removed meanwhile is an error of its own, and not one of the others.
-        const { stdout } = await ask([...words, ...ids.slice(at, at + IDS_AT_ONCE)], { env, signal });
+        const command = ['docker', 'image', 'inspect', '--format', '{{json .RootFS.Layers}}'] as const;
+        // If an image is removed meanwhile, docker fails, but still prints the others.
+        const { stdout } = await runClient([...command, ...ids.slice(at, at + IDS_AT_ONCE)], { env, signal });
         for (const line of stdout.split('\n')) for (const chain of chainsOf(parseLayers(line))) chains.add(chain);
       }
-      return (form) => lackingBlobs(form, chains);
+      return (form) => missingBlobs(form, chains);
     },
-    take: async (doing, bytes, { signal }) => feed(doing, ['docker', 'load', '--quiet'], bytes, { env, signal }),
+    importTar: async (doing, bytes, { signal }) => feed(doing, ['docker', 'load', '--quiet'], bytes, { env, signal }),
     alias: async (name, alias, { signal }) => {
-      await askSurely(`name ${name} also ${alias}`, ['docker', 'tag', name, alias], { env, signal });
+      await runClientOrThrow(`tag ${name} as ${alias}`, ['docker', 'tag', name, alias], { env, signal });
     },
     remove: async (names, { signal }) => {
       const known = await list({ signal });
       const removed: string[] = [];
       const used: string[] = [];
       for (const name of names.filter((one) => known.has(one))) {
-        const { status, stderr } = await ask(['docker', 'image', 'rm', name], { env, signal });
+        const { status, stderr } = await runClient(['docker', 'image', 'rm', name], { env, signal });
         if (status === 0) removed.push(name);
-        // Whatever the container, also one that has stopped.
+        // By any container, even a stopped one.
         else if (/conflict|in use/i.test(stderr)) used.push(name);
         else throw loadError(`remove image ${name}`, stderr.trim());
       }
@@ -71,18 +71,18 @@ function pair<Value>(key: string, value: Value | undefined): readonly (readonly 
   return value === undefined ? [] : [[key, value]];
 }
 
-/** Rows of `docker image list` by full name with tag, full name with digest, and id. */
+/** Rows of `docker image list` by full name with tag, full name with digest, and ID. */
 function parseList(text: string): ReadonlyMap<string, KnownName> {
   const known = new Map<string, KnownName>();
   for (const line of text.split('\n')) {
     const { ID: id, Repository: repository, Tag: tag, Digest: digest } = parseObject(line);
     if (typeof id !== 'string' || !isDigest(id)) continue;
-    const found = { id, ready: true, whole: true };
+    const found = { id, ready: true, complete: true };
     known.set(id, found);
     if (typeof repository !== 'string') continue;
     for (const written of [`${repository}:${String(tag)}`, `${repository}@${String(digest)}`]) {
       const ref = parseImageRef(written);
-      // `<none>` is no tag, and no repository.
+      // `<none>` is not a valid tag or repository.
       if (typeof ref !== 'string') known.set(formatImageRef(ref), found);
     }
   }
@@ -107,18 +107,18 @@ function parseJson(line: string): unknown {
   }
 }
 
-/** Docker keeps a layer with all that lie below it: an image's first ones, one after the other. */
+/** Docker identifies a layer by its chain: the layer and all layers below it. */
 function chainsOf(diffIds: readonly string[]): readonly string[] {
   return diffIds.map((_, index) => diffIds.slice(0, index + 1).join(' '));
 }
 
-function lackingBlobs(form: OciForm, chains: ReadonlySet<string>): ReadonlySet<Digest> {
+function missingBlobs(form: OciForm, chains: ReadonlySet<string>): ReadonlySet<Digest> {
   const own = chainsOf(form.diffIds);
-  const lacking = new Set(blobsOf(form));
+  const missing = new Set(blobsOf(form));
   const needed = new Set(
     form.image.layers.filter((_, index) => !chains.has(own[index] ?? '')).map(({ digest }) => digest),
   );
-  // Manifest and config are small, and Docker asks for them in every tar.
-  for (const { digest } of form.image.layers) if (!needed.has(digest)) lacking.delete(digest);
-  return lacking;
+  // Manifest and config stay: they are small, and Docker requires them in every tar.
+  for (const { digest } of form.image.layers) if (!needed.has(digest)) missing.delete(digest);
+  return missing;
 }

@@ -1,4 +1,4 @@
-/** Images of all packages below a folder: those of an install folder, of an unpacked bundle, and of kURL's own. */
+/** Images of all packages in a folder: an install folder, an unpacked bundle, or a bundle of kURL. */
 import type { Dirent } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -11,24 +11,24 @@ import { requireImages } from '../node/placed-package.ts';
 import type { SourcePackage } from '../node/source.ts';
 import { readStateFile } from '../../platform/files/state-file.ts';
 import { folderFiles, sourceFiles } from './folder-files.ts';
-import type { Cancellable } from './archive.ts';
-import { archiveImages, HOST_ARCH, packageImages, type WantedImage } from './wanted.ts';
+import type { Cancellable } from './docker-archive.ts';
+import { archiveImages, HOST_ARCH, packageImages, type RequiredImage } from './required.ts';
 
 /** The images of one package. */
 export interface FoundImages {
   /** `demo-1.0`, or `shared` for kURL's own images. */
   readonly title: string;
-  readonly images: readonly WantedImage[];
+  readonly images: readonly RequiredImage[];
 }
 
-/** kURL's own bundles have everything below this folder. */
+/** Bundles of kURL contain everything in this folder. */
 const KURL = 'kurl';
-/** kURL's image of its own tools. */
+/** Folder with kURL's image of its own tools. */
 const SHARED = 'shared';
 const ARCHIVE = /\.(?:tar|tar\.gz|tgz)$/;
 const ARCHIVES_AT_ONCE = 2;
 
-/** The same of packages that are not extracted; those of other architectures are left out. */
+/** Images of packages that are not extracted; packages of other architectures are left out. */
 export function sourceImages(packages: readonly SourcePackage[]): readonly FoundImages[] {
   return packages
     .filter(({ addon }) => addon.arch === HOST_ARCH)
@@ -37,10 +37,9 @@ export function sourceImages(packages: readonly SourcePackage[]): readonly Found
 }
 
 /**
- * Looks into `addons/NAME/VERSION` and `packages/NAME/VERSION`, also below `kurl/`. A package with an addon.json is taken
- * at its word; of another one every archive in `images/` is read for its names. What is recorded of a package that a run has
- * put there must still hold for its images. Packages without images, and those of other architectures, are left out.
- * `NOT_FOUND` when there are none.
+ * Images in `addons/NAME/VERSION` and `packages/NAME/VERSION`, also below `kurl/`. An addon.json lists the images of a package;
+ * without one, the archives in `images/` are read for their names. Images of packages with a record are verified against it.
+ * Packages without images, and those of other architectures, are left out. `NOT_FOUND` if there are no images.
  */
 export async function findImages(folder: string, { signal }: Cancellable): Promise<readonly FoundImages[]> {
   const roots = [folder, join(folder, KURL)];
@@ -55,12 +54,12 @@ export async function findImages(folder: string, { signal }: Cancellable): Promi
   }
   const some = found.filter(({ images }) => images.length > 0);
   if (some.length > 0) return some;
-  throw new CurlewError('NOT_FOUND', `look for images below ${folder}: there are none`, {
-    hint: 'name an unpacked bundle, or a folder with addons/NAME/VERSION/images in it',
+  throw new CurlewError('NOT_FOUND', `find images in ${folder}: there are none`, {
+    hint: 'name an unpacked bundle, or a folder that contains addons/NAME/VERSION/images',
   });
 }
 
-/** Undefined when nothing is recorded of this package. */
+/** Undefined if the package has no record. */
 async function recordedImages(
   folder: string,
   { path, title, ref }: PackageFolder,
@@ -99,10 +98,10 @@ async function imagesOf({ path, title }: PackageFolder, { signal }: Cancellable)
   return { title, images: addon.arch === HOST_ARCH ? packageImages(folderFiles(path), addon) : [] };
 }
 
-async function archivesIn(path: string, folder: string, { signal }: Cancellable): Promise<readonly WantedImage[]> {
+async function archivesIn(path: string, folder: string, { signal }: Cancellable): Promise<readonly RequiredImage[]> {
   const names = (await listed(join(path, folder), (entry) => entry.isFile())).filter((name) => ARCHIVE.test(name));
   const files = folderFiles(path);
-  const read = async (name: string, within: Cancellable): Promise<readonly WantedImage[]> =>
+  const read = async (name: string, within: Cancellable): Promise<readonly RequiredImage[]> =>
     archiveImages(files, `${folder}/${name}`, within);
   return (await mapLimited(names, read, { width: ARCHIVES_AT_ONCE, signal })).flat();
 }
@@ -111,12 +110,12 @@ async function folders(path: string): Promise<readonly string[]> {
   return listed(path, (entry) => entry.isDirectory());
 }
 
-/** Sorted; nothing when there is no such folder. */
-async function listed(path: string, wanted: (entry: Dirent) => boolean): Promise<readonly string[]> {
+/** Sorted names; none if the folder does not exist. */
+async function listed(path: string, select: (entry: Dirent) => boolean): Promise<readonly string[]> {
   try {
     const entries = await readdir(path, { withFileTypes: true });
     return entries
-      .filter(wanted)
+      .filter(select)
       .map(({ name }) => name)
       .toSorted(compareText);
   } catch (error) {

@@ -4,12 +4,12 @@ import { availableParallelism } from 'node:os';
 import { containerd } from './containerd.ts';
 import { docker } from './docker.ts';
 import type { ImageRuntime } from './image-runtime.ts';
-import { ask, type Env } from './program.ts';
-import type { Cancellable } from './archive.ts';
+import { runClient, type Env } from './program.ts';
+import type { Cancellable } from './docker-archive.ts';
 
 const ANSWER_MS = 10_000;
 const CONTAINERD_SOCKET = '/run/containerd/containerd.sock';
-/** Unpacking layers keeps a processor busy; more than a few at once only wait for the disk. */
+/** Unpacking a layer uses one processor; more than a few at once only wait for the disk. */
 const LEAST_WIDTH = 2;
 const MOST_WIDTH = 4;
 
@@ -18,8 +18,7 @@ export type RuntimeName = ImageRuntime['name'];
 export const RUNTIME_NAMES: readonly RuntimeName[] = ['containerd', 'docker'];
 
 /**
- * The order in which runtimes are asked: Docker brings a containerd of its own, so that both answer where an add-on has
- * installed it.
+ * The order in which runtimes are tried: Docker includes its own containerd, so both answer if an add-on installed Docker.
  */
 export function runtimeOrder(addons: readonly { readonly ref: { readonly name: string } }[]): readonly RuntimeName[] {
   const has = (name: RuntimeName): boolean => addons.some(({ ref }) => ref.name === name);
@@ -28,11 +27,11 @@ export function runtimeOrder(addons: readonly { readonly ref: { readonly name: s
 
 export interface FindOptions extends Cancellable {
   readonly env: Env;
-  /** Which ones, and which first. */
+  /** Runtimes to try, in this order. */
   readonly order?: readonly RuntimeName[];
 }
 
-/** The first that answers; undefined when none does. */
+/** The first runtime that answers; undefined if none does. */
 export async function findImageRuntime({
   env,
   order = RUNTIME_NAMES,
@@ -47,14 +46,14 @@ export async function findImageRuntime({
 }
 
 async function hasContainerd(env: Env, signal: AbortSignal): Promise<boolean> {
-  // ctr tries for ten seconds to reach a socket where nobody listens.
+  // ctr tries for ten seconds to connect to a socket without a listener.
   if (!(await listens(env['CONTAINERD_ADDRESS'] ?? CONTAINERD_SOCKET))) return false;
-  return (await ask(['ctr', 'version'], { env, signal, timeoutMs: ANSWER_MS })).status === 0;
+  return (await runClient(['ctr', 'version'], { env, signal, timeoutMs: ANSWER_MS })).status === 0;
 }
 
 async function hasDocker(env: Env, signal: AbortSignal): Promise<boolean> {
-  const words = ['docker', 'version', '--format', '{{.Server.Version}}'] as const;
-  return (await ask(words, { env, signal, timeoutMs: ANSWER_MS })).status === 0;
+  const command = ['docker', 'version', '--format', '{{.Server.Version}}'] as const;
+  return (await runClient(command, { env, signal, timeoutMs: ANSWER_MS })).status === 0;
 }
 
 async function listens(address: string): Promise<boolean> {

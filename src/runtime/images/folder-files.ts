@@ -1,4 +1,4 @@
-/** The files of a package that lies in a folder of its own. */
+/** Files of packages, for reading images from them. */
 import { createReadStream } from 'node:fs';
 import { lstat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -6,10 +6,11 @@ import { errnoOf, fileError } from '../../core/errors.ts';
 import type { PackageFile } from '../../core/package.ts';
 import { changed, readVerified } from '../node/verified-file.ts';
 import type { SourcePackage } from '../node/source.ts';
-import type { ImageFiles } from './archive.ts';
+import type { ImageFiles } from './docker-archive.ts';
 
 const READ_SIZE = 1 << 20;
 
+/** Files of a package in a folder; they are not verified. */
 export function folderFiles(folder: string): ImageFiles {
   return {
     name: folder,
@@ -33,7 +34,7 @@ export function folderFiles(folder: string): ImageFiles {
   };
 }
 
-/** The same of a package that lies in a folder: each file is proved while it is read, and others are not there. */
+/** Files of a package in a folder: listed ones only, each verified while it is read. */
 export function placedFiles(folder: string, files: readonly PackageFile[]): ImageFiles {
   const find = (path: string): PackageFile | undefined => files.find((file) => file.path === path);
   return {
@@ -47,7 +48,7 @@ export function placedFiles(folder: string, files: readonly PackageFile[]): Imag
   };
 }
 
-/** The same of a package that is not extracted. */
+/** Files of a package that is not extracted. */
 export function sourceFiles({ ref, files, read }: Pick<SourcePackage, 'ref' | 'files' | 'read'>): ImageFiles {
   return {
     name: `${ref.name}-${ref.version}`,

@@ -1,42 +1,42 @@
-/** What loading needs of a container runtime; one file each for containerd and Docker. */
+/** The interface of container runtimes for loading images; containerd and Docker implement it. */
 import type { Digest } from '../../core/digest.ts';
 import type { KeyedMutex } from '../../platform/limit/keyed-mutex.ts';
 import type { Semaphore } from '../../platform/limit/semaphore.ts';
-import type { Cancellable } from './archive.ts';
-import type { ImageForm, OciForm, WantedImage } from './wanted.ts';
+import type { Cancellable } from './docker-archive.ts';
+import type { ImageForm, OciForm, RequiredImage } from './required.ts';
 
-/** What a name stands for. */
+/** The image that a name refers to. */
 export interface KnownName {
-  /** The runtime's own id: of a manifest for containerd, of a config or a manifest for Docker. */
+  /** The runtime's ID: of a manifest for containerd, of a config or a manifest for Docker. */
   readonly id: Digest;
-  /** Its layers are unpacked, so that containers can be made of it at once. */
+  /** Its layers are unpacked, so that containers can start from it at once. */
   readonly ready: boolean;
-  /** All its blobs are there, too. An image can do without its layers' once they are unpacked. */
-  readonly whole: boolean;
+  /** All its blobs are present. Blobs of unpacked layers are not needed to start containers. */
+  readonly complete: boolean;
 }
 
-/** A container runtime that answers. */
+/** A container runtime that responds. */
 export interface ImageRuntime {
   readonly name: 'containerd' | 'docker';
-  /** How many images it takes at once. */
+  /** Number of images to load at once. */
   readonly width: number;
-  /** Of as many images. */
+  /** Limits loads to `width`. */
   readonly loads: Semaphore;
-  /** By digest: no two loads may bring the same layer at the same time. */
+  /** By digest: no two loads may send the same layer at the same time. */
   readonly layers: KeyedMutex;
-  /** Those of the names that it knows. */
-  readonly survey: (names: readonly string[], options: Cancellable) => Promise<ReadonlyMap<string, KnownName>>;
-  /** The names that it can give to an image; at least one. */
-  readonly namesOf: (image: WantedImage, options: Cancellable) => Promise<readonly string[]>;
-  /** Whether what a name stands for is this image. */
-  readonly isImage: (known: KnownName, image: WantedImage, options: Cancellable) => Promise<boolean>;
-  /** Asks what it has. The answer names the blobs of an image that it lacks. */
-  readonly stock: (options: Cancellable) => Promise<(form: OciForm) => ReadonlySet<Digest>>;
-  /** Takes the tar of an OCI layout or a docker archive. `doing` begins the message of an error. */
-  readonly take: (doing: string, bytes: AsyncIterable<Uint8Array>, options: Cancellable) => Promise<void>;
-  /** Gives an image that it knows by one name a second name, which nothing has. */
+  /** The images of the names that exist. */
+  readonly lookUp: (names: readonly string[], options: Cancellable) => Promise<ReadonlyMap<string, KnownName>>;
+  /** The names that it can give an image; at least one. */
+  readonly namesOf: (image: RequiredImage, options: Cancellable) => Promise<readonly string[]>;
+  /** True if a name refers to this image. */
+  readonly isImage: (known: KnownName, image: RequiredImage, options: Cancellable) => Promise<boolean>;
+  /** Lists its content. The returned function gives the missing blobs of an image. */
+  readonly listContent: (options: Cancellable) => Promise<(form: OciForm) => ReadonlySet<Digest>>;
+  /** Imports the tar of an OCI layout or a docker archive. `doing` starts the message of an error. */
+  readonly importTar: (doing: string, bytes: AsyncIterable<Uint8Array>, options: Cancellable) => Promise<void>;
+  /** Gives an image a second name, which must be free. */
   readonly alias: (name: string, alias: string, options: Cancellable) => Promise<void>;
-  /** Removes those of the names that it knows; the image of one that a container uses stays. */
+  /** Removes these names if they exist; names of images that a container uses stay. */
   readonly remove: (names: readonly string[], options: Cancellable) => Promise<RemovedImages>;
 }
 
@@ -50,7 +50,7 @@ export function blobsOf({ image }: OciForm): ReadonlySet<Digest> {
   return new Set([image.digest, image.config.descriptor.digest, ...image.layers.map(({ digest }) => digest)]);
 }
 
-/** Bytes of some blobs of an image, each once; of the whole archive for the other form. */
+/** Bytes of the given blobs of an image (default: all), each counted once; for an archive, its size. */
 export function bytesOf(form: ImageForm, blobs?: ReadonlySet<Digest>): number {
   if (form.kind === 'archive') return form.bytes;
   const { image } = form;

@@ -1,17 +1,17 @@
-/** Images of several packages into the container runtime, side by side. */
+/** Loads the images of several packages into the container runtime, in parallel. */
 import { eachLimited } from '../../platform/limit/each.ts';
 import { reportStep, type Report } from '../../core/events.ts';
 import type { ImageRuntime } from './image-runtime.ts';
-import { findLacking, type Lacking } from './lacking.ts';
+import { findMissing, type MissingImages } from './missing.ts';
 import { loadImages, type LoadedImages } from './load.ts';
-import type { WantedImage } from './wanted.ts';
+import type { RequiredImage } from './required.ts';
 
 export interface PackageImages {
-  /** Of the step that is reported. */
+  /** ID of the reported step. */
   readonly id: string;
-  /** Whose images they are, such as `demo-1.0`. */
+  /** The package, such as `demo-1.0`. */
   readonly title: string;
-  readonly images: readonly WantedImage[];
+  readonly images: readonly RequiredImage[];
 }
 
 export interface LoadPackagesOptions<Package extends PackageImages> {
@@ -21,13 +21,13 @@ export interface LoadPackagesOptions<Package extends PackageImages> {
   readonly signal: AbortSignal;
 }
 
-/** What each package brought, in their order. Asks the runtime once when nothing is missing. */
+/** Returns the loaded images of each package, in their order. Queries the runtime only once if nothing is missing. */
 export async function loadPackages<Package extends PackageImages>(
   runtime: ImageRuntime,
   packages: readonly Package[],
   { report, around = async (_, load) => load(), signal }: LoadPackagesOptions<Package>,
 ): Promise<readonly LoadedImages[]> {
-  const all = await findLacking(
+  const all = await findMissing(
     runtime,
     packages.flatMap(({ images }) => images),
     { signal },
@@ -38,7 +38,7 @@ export async function loadPackages<Package extends PackageImages>(
     const request = {
       doing: `load images of ${title}`,
       images,
-      lacking: lackingOf(all, images),
+      missing: missingOf(all, images),
       progress: (bytes: number, total: number) => {
         report({ type: 'step-progress', id, bytes, total });
       },
@@ -51,7 +51,7 @@ export async function loadPackages<Package extends PackageImages>(
         report,
         { id, title: `load images of ${title}` },
         async () => loadImages(runtime, request, within),
-        ({ references: { length } }) => (length === 0 ? 'all there already' : `${length} loaded into ${runtime.name}`),
+        ({ references: { length } }) => (length === 0 ? 'all already loaded' : `${length} loaded into ${runtime.name}`),
       ),
     );
     results.set(one, result);
@@ -60,7 +60,7 @@ export async function loadPackages<Package extends PackageImages>(
   return packages.map((one) => results.get(one) ?? { references: [], bytes: 0 });
 }
 
-function lackingOf(all: Lacking, images: readonly WantedImage[]): Lacking {
+function missingOf(all: MissingImages, images: readonly RequiredImage[]): MissingImages {
   const names = new Set(images.flatMap((image) => image.names));
   return {
     images: new Set(images.filter((image) => all.images.has(image))),

@@ -1,4 +1,4 @@
-/** Removing images of add-ons that go from the container runtime. */
+/** Removes images of removed add-ons from the container runtime. */
 import { CurlewError } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
 import { formatRef } from '../../core/ref.ts';
@@ -7,13 +7,13 @@ import type { Records } from '../node/records.ts';
 import type { SourcePackage } from '../node/source.ts';
 import { findImageRuntime, runtimeOrder } from './find-runtime.ts';
 import { sourceFiles } from './folder-files.ts';
-import type { Cancellable } from './archive.ts';
-import { packageImages } from './wanted.ts';
+import type { Cancellable } from './docker-archive.ts';
+import { packageImages } from './required.ts';
 import type { RunView } from '../run/request.ts';
 
 /**
- * Removes the images of removed packages that no other package of this node has. Returns their names; what is in use stays
- * and is reported, as is a failure: images that stay are no reason to keep an add-on.
+ * Removes the images of removed packages that no other package on this node has, and returns their names. Images in use stay and
+ * are reported, as is a failure: it must not keep an add-on from being removed.
  */
 export async function pruneImages(
   { request, plan }: Pick<RunView, 'request' | 'plan'>,
@@ -37,7 +37,7 @@ export async function pruneImages(
     }
     const { removed, used } = await runtime.remove(names, { signal });
     for (const name of used)
-      note(`image ${name} stays: a container uses it; kubelet removes it when it needs the room`);
+      note(`image ${name} stays: a container uses it; kubelet removes it when it needs the space`);
     return removed;
   } catch (error) {
     signal.throwIfAborted();
@@ -63,7 +63,10 @@ async function otherPackages(
     others.map(async ({ digest, omitted: _omitted, ...ref }) => {
       const found = await describedPackage(place.directory, ref, digest, { signal });
       if (found !== undefined) return found;
-      throw new CurlewError('NOT_FOUND', `which of them ${formatRef(ref)} needs is not known: its record is gone`);
+      throw new CurlewError(
+        'NOT_FOUND',
+        `the images of ${formatRef(ref)} are unknown: its record is missing or damaged`,
+      );
     }),
   );
 }

@@ -1,11 +1,11 @@
-/** Packages that others take the place of: those that an add-on can be rolled back to stay, all others go. */
+/** Replaced packages: those that a rollback needs are kept, all others are removed. */
 import type { Digest } from '../../core/digest.ts';
 import { prefixOf } from '../../core/layout.ts';
 import type { AddonRef } from '../../core/ref.ts';
 import { isRemoved } from '../run/plan-phases.ts';
 import type { PreparedRun } from '../run/prepare.ts';
 import { recordedDigest } from './placed-package.ts';
-import { clearStaging, dropPrevious, takeAway } from './put-in-place.ts';
+import { clearStaging, dropPrevious, moveAside } from './put-in-place.ts';
 import type { AppliedRecord, PreviousRecord, Records } from './records.ts';
 import type { RunRecords } from '../run/run-records.ts';
 import type { SourcePackage } from './source.ts';
@@ -23,7 +23,7 @@ function recordOf({ applied }: Pick<Records, 'applied'>, name: string): AppliedR
   return Object.hasOwn(applied, name) ? applied[name] : undefined;
 }
 
-/** True when what lies in the place of a package is what its add-on would be rolled back to. */
+/** True if the package in this place is the one that its add-on would be rolled back to. */
 export async function isWantedBack(
   { ref, addon }: SourcePackage,
   directory: string,
@@ -36,15 +36,15 @@ export async function isWantedBack(
 }
 
 /**
- * From here on an add-on that is replaced goes back to what it is now: what it was before that makes room, before the new
- * package is unpacked.
+ * A rollback now returns to the present version of each replaced add-on. Removes the version before that, which frees its
+ * space before the new package is unpacked.
  */
 export async function dropOlder({ prepared, plan, run, records }: FormerParts): Promise<void> {
   const { directory } = prepared.request.place;
   const older = plan.addons.flatMap((addon): readonly (readonly [AddonRef, PreviousRecord])[] => {
     const record = recordOf(records.now, addon.ref.name);
     if (isRemoved(addon) || record?.previous === undefined || !record.finished) return [];
-    // What this run goes back to is needed until its hooks begin.
+    // The package that this run rolls back to is needed until its hooks begin.
     if (isSame(record, addon) || isSame(record.previous, addon)) return [];
     return [[addon.ref, record.previous]];
   });
@@ -67,11 +67,11 @@ async function takeOff(
   ref: AddonRef,
   { directory, run, records }: { readonly directory: string } & Pick<FormerParts, 'run' | 'records'>,
 ): Promise<void> {
-  await takeAway(ref, { directory, run });
+  await moveAside(ref, { directory, run });
   await records.forgetExtracted(ref);
 }
 
-/** At the end of a run: packages of its add-ons that are neither applied nor kept for a rollback, and steps that were taken. */
+/** At the end of a run: removes packages that are neither applied nor kept for a rollback, and the upgrade steps it took. */
 export async function dropFormer({ prepared, plan, run, records }: FormerParts): Promise<void> {
   const { request, along } = prepared;
   const { directory } = request.place;
@@ -91,7 +91,7 @@ export async function dropFormer({ prepared, plan, run, records }: FormerParts):
     const isOther = addons.some(({ ref }) => ref.name === one.name) && !kept.has(prefixOf(one));
     if (isOther || steps.includes(prefixOf(one))) await takeOff(one, { directory, run, records });
   }
-  // Only a package of the very same version lies apart.
+  // Only a package with the same version is kept in the folder `previous`.
   for (const { ref, before } of previous) if (before?.version !== ref.version) await dropPrevious(directory, ref);
   await clearStaging(directory);
 }

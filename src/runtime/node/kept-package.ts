@@ -1,4 +1,4 @@
-/** Packages that lie on the node already: in the install folder, or put by when another took their place. */
+/** Packages that are on the node: in place, or kept in `previous` after another package of the same version replaced them. */
 import { constants, copyFile, lstat, mkdir, open, readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { CurlewError, fileError } from '../../core/errors.ts';
@@ -16,8 +16,8 @@ import { readOwnFile } from '../../platform/files/state-file.ts';
 import { changed, readVerified } from './verified-file.ts';
 
 /**
- * The package of this digest, wherever it is below the install folder: verified as a run verifies the packages in place or,
- * where its files are not recorded, by reading all of them. `NOT_FOUND` when it is gone, or somebody has changed it or could.
+ * The package with this digest, wherever it is below the install folder. It is verified like the packages in place or, if its
+ * files are not recorded, by reading all of them. `NOT_FOUND` if it is missing, was changed, or is writable by other users.
  */
 export async function keptPackage(
   directory: string,
@@ -33,16 +33,16 @@ export async function keptPackage(
     });
     if (found?.addon.digest === digest) return found;
   }
-  throw new CurlewError('NOT_FOUND', `the package of ${formatRef(ref)} is not on this node any more, or was changed`, {
+  throw new CurlewError('NOT_FOUND', `the package of ${formatRef(ref)} is no longer on this node, or was changed`, {
     hint: 'install it from a bundle or store that has it',
   });
 }
 
-/** What was proved may have been exchanged since: it is proved again as it is read. */
+/** Verifies files again while they are read: they could have been replaced since. */
 function readerOf(folder: string, files: readonly PackageFile[]): SourcePackage['read'] {
   return (path, { signal }) => {
     const file = files.find((one) => one.path === path);
-    if (file === undefined) throw new CurlewError('NOT_FOUND', `read ${join(folder, path)}: no file of the package`);
+    if (file === undefined) throw new CurlewError('NOT_FOUND', `read ${join(folder, path)}: not a file of the package`);
     return readVerified([join(folder, path)], file, signal);
   };
 }
@@ -58,7 +58,7 @@ async function readKept(
   if (addon === undefined) return undefined;
   const omitted = await readOwnFile(join(folder, OMITTED_JSON), OMITTED_JSON_LIMIT);
   const record = await readPlacedRecord(directory, path);
-  // That of another package is what a run that died has left.
+  // A record of another package is left over from a run that died.
   const files = record?.digest === digest ? await recordedFiles(folder, record, signal) : await filesOf(folder, signal);
   if (files === undefined) return undefined;
   return {
@@ -81,7 +81,7 @@ async function filesBelow(folder: string): Promise<readonly Omit<PackageFile, 'd
   return files;
 }
 
-/** Undefined when one of them differs. What hooks have put beside them does not count, and large files are not read again. */
+/** Undefined if a file differs. Files that hooks added are ignored, and large files are not read again. */
 async function recordedFiles(
   folder: string,
   { files }: PlacedRecord,
@@ -92,7 +92,7 @@ async function recordedFiles(
   return differences.every(({ harmless }) => harmless) ? files : undefined;
 }
 
-/** Undefined when others could exchange one of them. */
+/** Undefined if other users could replace one of the files. */
 async function filesOf(folder: string, signal: AbortSignal): Promise<readonly PackageFile[] | undefined> {
   const files: PackageFile[] = [];
   for (const file of await filesBelow(folder)) {
@@ -123,7 +123,7 @@ async function copyPackage(
       } finally {
         await file.close();
       }
-      // The copy is out of everybody's reach, and what it was made of need not have been.
+      // Other users cannot write to the copy, but may have been able to write to its source.
       if ((await hashFile(target, { signal })).digest !== digest) throw changed(join(folder, path));
     }
     for (const one of folders) await syncFolder(one);

@@ -1,22 +1,22 @@
-/** The install folder, as this process reaches it and as hooks see it. */
+/** The install folder, as this process and as hooks see it. */
 import { isAbsolute, join, relative } from 'node:path';
 
 export interface NodePlace {
   /** Absolute path of the install folder. */
   readonly directory: string;
-  /** The same folder in the eyes of a hook: another path when hooks are confined. */
+  /** Path of the same folder for hooks; it differs if hooks are confined. */
   readonly seen: string;
-  /** Hooks run in a sandbox, and end when their standard input does, so with this process. */
+  /** Hooks run in a sandbox and end when their standard input closes, and so with this process. */
   readonly confined: boolean;
-  /** Hooks have the network of this machine. */
+  /** Hooks use the network of this machine. */
   readonly connected: boolean;
-  /** The command that runs these words where hooks run. */
-  readonly wrap: (words: readonly [string, ...string[]]) => readonly [string, ...string[]];
+  /** Wraps a command so that it runs where hooks run. */
+  readonly wrap: (command: readonly [string, ...string[]]) => readonly [string, ...string[]];
 }
 
-/** The install folder itself, nothing in between. */
+/** The install folder without a sandbox. */
 export function plainPlace(directory: string): NodePlace {
-  return { directory, seen: directory, confined: false, connected: true, wrap: (words) => words };
+  return { directory, seen: directory, confined: false, connected: true, wrap: (command) => command };
 }
 
 /** A path below the install folder, as hooks see it. */

@@ -1,6 +1,6 @@
 /**
- * Whether files below a folder are those of a package. Scripts, specs and all that is small are read each time; of what is
- * large, a file that looks as it did when its bytes were proved is believed.
+ * Compares the files below a folder with those of a package. Scripts, specs and small files are read each time. A large file is
+ * trusted without reading if its metadata is the same as when its bytes were verified.
  */
 import { createHash } from 'node:crypto';
 import { constants, type BigIntStats } from 'node:fs';
@@ -15,50 +15,50 @@ import type { PackageFile } from '../../core/package.ts';
 import { isStranger } from '../../platform/files/state-file.ts';
 import { markOf, type PlacedFile } from './placed-record.ts';
 
-/** How a file differs from what its package says; `owner` is neither root nor whoever runs this. */
+/** How a file differs from its package; `owner`: it belongs neither to root nor to the current user. */
 export type Difference = 'missing' | 'type' | 'owner' | 'mode' | 'size' | 'digest';
 
 export interface FileDifference {
-  /** Below the package's folder; of a folder with its slash, of the package's own folder `./`. */
+  /** Relative to the package's folder. A folder ends with a slash; `./` is the package's folder itself. */
   readonly path: string;
   readonly what: readonly Difference[];
-  /** The bytes are right, and nobody else can write to them: only other bits of the mode differ, as a hook may set them. */
+  /** The bytes are right and no other user can write to them: only mode bits differ that a hook may have set. */
   readonly harmless: boolean;
 }
 
 export interface JudgedFiles {
   readonly differences: readonly FileDifference[];
-  /** Those that do not differ, or do no harm; marked when their bytes were proved and they may be believed the next time. */
+  /** Files without harmful differences. A mark is set if the bytes were verified and the file may be trusted the next time. */
   readonly files: readonly PlacedFile[];
 }
 
 interface JudgeOptions {
-  /** Files whose bytes were proved, by path; default: none. */
+  /** Files whose bytes were verified, by path; default: none. */
   readonly known?: ReadonlyMap<string, PlacedFile> | undefined;
-  /** Read everything, also after a difference was found. */
+  /** Read everything, even after a difference was found. */
   readonly thorough: boolean;
-  /** Told of it when so much has to be read that it takes a while. */
+  /** Receives progress if reading takes more than a second. */
   readonly progress?: { readonly report: Report; readonly title: string } | undefined;
   readonly signal: AbortSignal;
 }
 
 const AT_ONCE = 8;
-/** Larger files are believed by their marks; scripts, specs and programs when they are larger than the other one. */
+/** Files larger than `SMALL`, and scripts, specs and programs larger than `LARGE`, are trusted by their marks. */
 const SMALL = 1 << 20;
 const LARGE = 64 << 20;
 const TEXT = /\.(?:sh|bash|ya?ml|json|toml|conf|service|tmpl|tpl|py|pl|lua|awk|sed)$/i;
-/** Changes within the grain of a file system's clock leave no trace in a mark. */
+/** Changes within the granularity of a file system's clock do not show in a mark. */
 const GRAIN_MS = 2000;
 
-/** Images and host packages go to programs that prove them; everything else may be run, sourced or applied by a hook. */
+/** Programs that load images and host packages verify them. A hook may run, source or apply every other file. */
 function isReadEachTime({ path, mode, size }: PackageFile): boolean {
   if (path.startsWith('images/') || osFolderOf(path) !== undefined) return false;
   return size <= (mode === 0o755 || TEXT.test(path) ? LARGE : SMALL);
 }
 
 /**
- * Compares files below `folder` with what a package's index says of them; what else lies there does not count. Folders count
- * too: what others can write to could be exchanged at any moment. Nothing is followed, changed or waited for.
+ * Compares files below `folder` with the index of a package; other files there are ignored. Folders are checked, too: if other
+ * users can write to a folder, they could replace its files at any moment. Follows no links, changes nothing, never blocks.
  */
 export async function judgeFiles(
   folder: string,
@@ -88,7 +88,7 @@ interface Looks {
   readonly looks: readonly Look[];
 }
 
-/** Everything but the bytes. */
+/** Compares everything except the bytes. */
 async function lookOver(folder: string, wanted: readonly PackageFile[], signal: AbortSignal): Promise<Looks> {
   const folders = await judgeFolders(folder, wanted, signal);
   const lost = folders.filter(({ what }) => what.includes('missing') || what.includes('type'));
@@ -101,7 +101,7 @@ async function lookOver(folder: string, wanted: readonly PackageFile[], signal: 
   return { folders, looks };
 }
 
-/** Whether these files, whose bytes are proved, could be exchanged by others, or are no plain files. */
+/** True if other users could replace one of these verified files, or one is not a regular file. */
 export async function areExposed(
   folder: string,
   files: readonly PackageFile[],
@@ -120,12 +120,12 @@ interface Row {
 
 interface Proof {
   readonly look: Look;
-  /** What the file may be known by the next time. */
+  /** Mark that identifies the file the next time. */
   readonly mark: string | undefined;
 }
 
-/** What takes less than a second is not worth a word. */
-const UNTOLD = 256 << 20;
+/** Reading fewer bytes takes less than a second and is not reported. */
+const UNREPORTED = 256 << 20;
 
 async function readRows(
   rows: readonly Row[],
@@ -140,7 +140,7 @@ async function readRows(
       async (row, within) => proveBytes(row, { ...within, onBytes: (more) => onBytes?.((done += more)) }),
       { width: AT_ONCE, signal },
     );
-  if (progress === undefined || total < UNTOLD) return read();
+  if (progress === undefined || total < UNREPORTED) return read();
   const { report, title } = progress;
   return reportStep(
     report,
@@ -150,7 +150,7 @@ async function readRows(
   );
 }
 
-/** True for what looks as it did when its bytes were proved; scripts are not believed for that. */
+/** True if the metadata is the same as when the bytes were verified. Never true for scripts. */
 function isKnown(file: PackageFile, { mark }: Look, known: PlacedFile | undefined): boolean {
   return !isReadEachTime(file) && mark !== undefined && known?.mark === mark && known.digest === file.digest;
 }
@@ -162,7 +162,7 @@ interface Look {
 }
 
 const MISSING: Look = { what: ['missing'], mark: undefined, writable: false };
-/** Set-id bits, and what lets others write. */
+/** Set-ID bits, and write bits of group and others. */
 const HARMFUL = 0o7022;
 
 async function lookAt(path: string, { mode, size }: PackageFile): Promise<Look> {
@@ -194,7 +194,7 @@ function differing(wanted: readonly PackageFile[], looks: readonly Look[]): read
   });
 }
 
-/** Every folder on the way to a file, from the package's own on: one that is real, of us, and that nobody else writes to. */
+/** Checks the package's folder and every folder above a file: a directory, our own, not writable by other users. */
 async function judgeFolders(
   folder: string,
   wanted: readonly PackageFile[],
@@ -213,23 +213,23 @@ async function judgeFolders(
   return differences;
 }
 
-/** What keeps the files of a folder from being believed: others could exchange them at any moment. */
+/** Why the files of a folder cannot be trusted: other users could replace them at any moment. */
 export function folderProblems(found: BigIntStats | undefined): readonly Difference[] {
   if (found === undefined) return ['missing'];
   if (!found.isDirectory()) return ['type'];
   const what: Difference[] = isStranger(Number(found.uid)) ? ['owner'] : [];
-  // Rights that a list of access control gives to single users show as those of the group.
+  // Rights that an ACL grants to single users show as group bits.
   if ((Number(found.mode) & 0o022) !== 0) what.push('mode');
   return what;
 }
 
 interface ReadOptions {
-  /** Told of each chunk how many bytes it has. */
+  /** Called with the number of bytes of each chunk. */
   readonly onBytes: (more: number) => void;
   readonly signal: AbortSignal;
 }
 
-/** Reads a file, unless it is known or is of another size. */
+/** Reads a file, unless it is known or its size differs. */
 async function proveBytes({ file, look, path, isKnown }: Row, options: ReadOptions): Promise<Proof> {
   const { mark, what } = look;
   if (isKnown) return { look, mark };
@@ -238,7 +238,7 @@ async function proveBytes({ file, look, path, isKnown }: Row, options: ReadOptio
   const began = Date.now();
   const read = await readBytes(path, file.size, { ...options, synced: !always });
   if (read?.digest !== file.digest) return { look: { ...look, what: [...what, 'digest'] }, mark: undefined };
-  // What was read is what was looked at, and a change in the same tick would show.
+  // The file that was read is the one whose metadata was compared, and a change within the same clock tick would show.
   const isSettled = read.mark === mark && read.changedMs < began - GRAIN_MS;
   return { look, mark: always || !isSettled ? undefined : mark };
 }
@@ -251,7 +251,7 @@ async function readBytes(
   try {
     await using file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     if (!(await file.stat()).isFile()) return undefined;
-    // What was written through a mapping before may go on being written to until then, and change no time.
+    // Without a sync, writes through an existing memory mapping could continue without a change of any time.
     if (synced) await file.sync();
     const hash = createHash('sha256');
     const memory = Buffer.allocUnsafeSlow(Math.min(1 << 20, size + 1));
@@ -268,13 +268,13 @@ async function readBytes(
     return { digest: `sha256:${hash.digest('hex')}`, mark: markOf(after), changedMs: Number(after.ctimeMs) };
   } catch (error) {
     signal.throwIfAborted();
-    // It was exchanged since it was looked at.
+    // It was replaced since the lstat.
     if (['ENOENT', 'ELOOP', 'ENOTDIR', 'ENXIO'].includes(errnoOf(error) ?? '')) return undefined;
     throw error instanceof CurlewError ? error : fileError(`read ${path}`, error);
   }
 }
 
-/** The marks of files whose bytes were proved when they were written, as they lie there now. */
+/** Present marks of files whose bytes were verified when they were written. */
 export async function markFiles(
   folder: string,
   files: readonly PackageFile[],

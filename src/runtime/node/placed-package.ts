@@ -1,4 +1,4 @@
-/** Packages whose files lie in the install folder: which of them a run may use as they are, and which it extracts again. */
+/** Packages in the install folder: which of them a run may use as they are, and which it extracts again. */
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Digest } from '../../core/digest.ts';
@@ -15,24 +15,24 @@ import { checkedAddon, type SourcePackage } from './source.ts';
 import { changed, readVerified } from './verified-file.ts';
 
 interface JudgeOptions {
-  /** Who is told of a read that takes a while. */
+  /** Receives progress of reads that take more than a second. */
   readonly report?: Report | undefined;
   readonly signal: AbortSignal;
 }
 
 export interface PlacedState {
-  /** Of the package; undefined unless all its files lie in place, with the bytes that it says. */
+  /** Of the package; undefined unless all its files are in place with the right bytes. */
   readonly digest: Digest | undefined;
-  /** Why they do not, where there is something of it. */
+  /** Differences of the files in place, if there are any files. */
   readonly differences: readonly FileDifference[];
-  /** What was found out, and is to be kept by {@link keepPlaced}; undefined when it is known already. */
+  /** New record for {@link keepPlaced}; undefined if the present one is up to date. */
   readonly found: PlacedRecord | undefined;
 }
 
-/** Nothing is in its place, or that has not been checked. */
-export const NOTHING: PlacedState = { digest: undefined, differences: [], found: undefined };
+/** No package is in the place, or it has not been checked. */
+export const NOT_PLACED: PlacedState = { digest: undefined, differences: [], found: undefined };
 
-/** Judges what lies in the place of a package by the package's own index. Nothing is changed. */
+/** Compares the files in place with the package's own index. Changes nothing. */
 export async function judgePlaced(
   directory: string,
   { ref, addon: { digest }, files }: Pick<SourcePackage, 'ref' | 'addon' | 'files'>,
@@ -40,16 +40,16 @@ export async function judgePlaced(
 ): Promise<PlacedState> {
   const path = nodePath.addon(ref);
   const record = await readPlacedRecord(directory, path);
-  if (record !== undefined && record.digest !== digest) return NOTHING;
+  if (record !== undefined && record.digest !== digest) return NOT_PLACED;
   const known = new Map(record?.files.map((file) => [file.path, file]));
-  // What was left out of the package here need not have been left out of the one that lies there.
+  // Folders that this package omits may be present in place.
   const own = files.filter((file) => file.path !== OMITTED_JSON);
   const note = known.get(OMITTED_JSON);
   const wanted: readonly PackageFile[] = note === undefined ? own : [...own, note];
-  const progress = report && { report, title: `prove ${formatRef(ref)} in place` };
+  const progress = report && { report, title: `verify ${formatRef(ref)} in place` };
   const judged = await judgeFiles(join(directory, path), wanted, { known, thorough: false, progress, signal });
   const wrong = judged.differences.filter(({ harmless }) => !harmless);
-  if (wrong.some(({ path: one, what }) => one === './' && what.includes('missing'))) return NOTHING;
+  if (wrong.some(({ path: one, what }) => one === './' && what.includes('missing'))) return NOT_PLACED;
   if (wrong.length > 0) return { digest: undefined, differences: wrong, found: undefined };
   const now = new Map([...known, ...judged.files.map((file) => [file.path, file] as const)]);
   const isKnown = judged.files.every((file) => {
@@ -59,7 +59,7 @@ export async function judgePlaced(
   return { digest, differences: [], found: isKnown ? undefined : { digest, files: [...now.values()] } };
 }
 
-/** Keeps what was found out of a package in place, so that the next run need not read all of it. */
+/** Writes the new record of a package in place, so that the next run need not read all of it. */
 export async function keepPlaced(directory: string, ref: AddonRef, { found }: PlacedState): Promise<void> {
   if (found === undefined) return;
   try {
@@ -69,7 +69,7 @@ export async function keepPlaced(directory: string, ref: AddonRef, { found }: Pl
   }
 }
 
-/** To be called when a package was extracted, each byte proved, and lies in its place. */
+/** Records a package that was extracted, verified and moved into place. */
 export async function recordPlaced(
   directory: string,
   { ref, addon: { digest }, files }: Pick<SourcePackage, 'ref' | 'addon' | 'files'>,
@@ -79,12 +79,12 @@ export async function recordPlaced(
   await keepPlaced(directory, ref, { digest, differences: [], found: { digest, files: marked } });
 }
 
-/** Digest of the package that was put in this place last; what became of its files since is not looked at. */
+/** Recorded digest of the package in this place. Its files are not checked. */
 export async function recordedDigest(directory: string, ref: AddonRef): Promise<Digest | undefined> {
   return (await readPlacedRecord(directory, nodePath.addon(ref)))?.digest;
 }
 
-/** Digest of the package that lies in the place of this one, judged by what was recorded of it; undefined when there is none. */
+/** Digest of the package in this place, whose files are compared with its record; undefined if there is none or files differ. */
 export async function placedDigest(
   directory: string,
   ref: AddonRef,
@@ -99,8 +99,8 @@ export async function placedDigest(
 }
 
 /**
- * Whether the package that an add-on was applied with lies in its place. Undefined when nothing is recorded of its files, as on a
- * node of a version that kept no such records: a run proves them, or extracts them again.
+ * True if the package that was applied is in place. Undefined if its files are not recorded, as on nodes of versions without
+ * such records: the next run verifies them or extracts them again.
  */
 export async function isPlaced(
   directory: string,
@@ -112,12 +112,12 @@ export async function isPlaced(
   return (await placedDigest(directory, ref, options)) === digest;
 }
 
-/** What is known of a package that lies in place, without its archive. */
+/** A package in place, without its archive. */
 export type PlacedPackage = Pick<SourcePackage, 'ref' | 'addon' | 'files' | 'omitted' | 'read'>;
 
 /**
- * The package of this digest that lies in place, as it was recorded: the record proves itself by the digest, and only what is
- * read of the files is compared with it. Undefined when the records do not vouch for it.
+ * The recorded package with this digest. The digest verifies the record itself; files are verified only when they are read.
+ * Undefined if there is no record of this package.
  */
 export async function recordedPackage(
   directory: string,
@@ -142,7 +142,7 @@ export async function recordedPackage(
   };
   const read: SourcePackage['read'] = (path, options) => {
     const file = record.files.find((one) => one.path === path);
-    if (file === undefined) throw new CurlewError('NOT_FOUND', `read ${join(folder, path)}: no file of the package`);
+    if (file === undefined) throw new CurlewError('NOT_FOUND', `read ${join(folder, path)}: not a file of the package`);
     return readVerified([join(folder, path)], file, options.signal);
   };
   const checked = checkedAddon(texts, ref, record.files, folder);
@@ -150,8 +150,8 @@ export async function recordedPackage(
 }
 
 /**
- * The same, for those who only want to know what the package says of itself: whether it lies there as a whole is not looked
- * at. Undefined also when that cannot be read any more.
+ * Like {@link recordedPackage}, for callers that need only the package's metadata. Also undefined if it cannot be read or does
+ * not match its digest.
  */
 export async function describedPackage(
   directory: string,
@@ -166,7 +166,7 @@ export async function describedPackage(
   });
 }
 
-/** The whole package of this digest, when it lies in place and the records say so; undefined when it does not, or only in part. */
+/** The package with this digest if it is recorded and in place, complete and verified; otherwise undefined. */
 export async function placedPackage(
   directory: string,
   ref: AddonRef,
@@ -183,14 +183,14 @@ export async function placedPackage(
     return (await judgePlaced(directory, found, { signal })).digest === digest ? found : undefined;
   } catch {
     signal.throwIfAborted();
-    // Whatever it is, the package is fetched as if there were nothing.
+    // Whatever the error is, the package is fetched again.
     return undefined;
   }
 }
 
 /**
- * The recorded package in this place, whose images and addon.json are proved; undefined when nothing is recorded of it.
- * `DIGEST_MISMATCH` when they differ from what was recorded.
+ * The recorded package in this place after its images and addon.json are verified; undefined if nothing is recorded.
+ * `DIGEST_MISMATCH` if they differ from the record.
  */
 export async function requireImages(
   directory: string,
@@ -208,12 +208,12 @@ export async function requireImages(
   return recordedPackage(directory, ref, record.digest, { signal });
 }
 
-/** Folders of ours whose contents are run or believed. */
+/** Folders of an install folder whose contents are run or trusted. */
 const FOLDERS = ['.', 'addons', 'packages', 'previous', 'placed', 'fetched', 'runs', 'kustomize', 'assets', 'bin'];
 
 /**
- * Judged before anything below an install folder is believed: whoever can write to one of its own folders could exchange files
- * after they were proved, so that such a folder is `FILE_UNUSABLE`. What is missing is made by a run.
+ * Checks the folders of an install folder before any file in them is trusted. `FILE_UNUSABLE` if another user can write to one:
+ * that user could replace files after they were verified. Missing folders are fine, a run creates them.
  */
 export async function requireOwnFolders(directory: string, refs: readonly AddonRef[]): Promise<void> {
   const names = refs.map(({ tree, name }) => `${tree}/${name}`);
@@ -225,9 +225,13 @@ export async function requireOwnFolders(directory: string, refs: readonly AddonR
     });
     const problems = found?.isDirectory() === true ? folderProblems(found) : [];
     if (problems.length === 0) continue;
-    const what = problems.includes('owner') ? `it belongs to user ${found?.uid}` : 'others may write to it';
-    throw new CurlewError('FILE_UNUSABLE', `use ${path}: ${what}, and could exchange what a run has proved`, {
-      hint: `see who did that; then run: chown root:root ${path} && chmod 755 ${path}`,
-    });
+    const what = problems.includes('owner') ? `it belongs to user ${found?.uid}` : 'other users can write to it';
+    throw new CurlewError(
+      'FILE_UNUSABLE',
+      `use ${path}: ${what}, so files could be replaced after they were verified`,
+      {
+        hint: `find out who changed it; then run: chown root:root ${path} && chmod 755 ${path}`,
+      },
+    );
   }
 }

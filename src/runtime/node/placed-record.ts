@@ -1,6 +1,6 @@
 /**
- * What is known of the files of a package that lie in place: what its index says of each, and how the file looked when its
- * bytes were proved. Written only after that, readable and writable by its owner alone.
+ * The record of a package in place: its index, and the metadata of each file when its bytes were verified. It is written
+ * only after that, with access for its owner only.
  */
 import type { BigIntStats } from 'node:fs';
 import { mkdir, rename, rm } from 'node:fs/promises';
@@ -18,7 +18,7 @@ const FORMAT = 1;
 const LIMIT = 384 << 20;
 
 export interface PlacedFile extends PackageFile {
-  /** See {@link markOf}; undefined where the bytes have to be read each time. */
+  /** See {@link markOf}; undefined if the bytes must be read each time. */
   readonly mark: string | undefined;
 }
 
@@ -29,20 +29,20 @@ export interface PlacedRecord {
 }
 
 /**
- * How a file looks without reading it: inode, size, times of its last change in nanoseconds. The kernel sets the last of
- * these times by its own clock whenever bytes, mode or owner change, and no call sets it to another value.
+ * Identifies a file state without reading it: inode, size, and mtime and ctime in nanoseconds. The kernel sets ctime from its
+ * own clock whenever bytes, mode or owner change, and no system call sets it to another value.
  */
 export function markOf({ ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
   return [ino, size, mtimeNs, ctimeNs].join(' ');
 }
 
-/** `path` is the package's folder, below the install folder. Undefined when there is no record that can be believed. */
+/** `path` is the package's folder, relative to the install folder. Undefined if there is no valid record. */
 export async function readPlacedRecord(directory: string, path: string): Promise<PlacedRecord | undefined> {
   let value: unknown;
   try {
     value = JSON.parse((await readOwnFile(join(directory, nodePath.placed(path)), LIMIT)) ?? 'null');
   } catch (error) {
-    // Without a record everything is read once more, no worse.
+    // Without a record all files are read again.
     if (error instanceof CurlewError || error instanceof SyntaxError) return undefined;
     throw error;
   }
@@ -59,7 +59,7 @@ export async function writePlacedRecord(
   { digest, files }: PlacedRecord,
 ): Promise<void> {
   const file = join(directory, nodePath.placed(path));
-  // One row a file, in a line of its own: people read this, too.
+  // One line per file: people read this, too.
   const rows = files.map(({ path: name, mode, size, digest: own, mark }) =>
     JSON.stringify(mark === undefined ? [name, mode, size, own] : [name, mode, size, own, mark]),
   );
@@ -67,7 +67,7 @@ export async function writePlacedRecord(
   await writeStateFile(file, `{"format":${FORMAT},"digest":"${digest}","files":[\n${rows.join(',\n')}\n]}\n`);
 }
 
-/** What is known of a package that was moved from one folder to another; nothing where nothing was known. */
+/** Moves the record of a package that was moved. Without one, removes the record of the target. */
 export async function movePlacedRecord(directory: string, from: string, to: string): Promise<void> {
   const target = join(directory, nodePath.placed(to));
   await mkdir(dirname(target), { recursive: true, mode: 0o700 });

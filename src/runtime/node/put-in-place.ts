@@ -1,4 +1,4 @@
-/** From a package to its folder on the node: beside it first, complete and on disk, then renamed. */
+/** Moves a package into its folder on the node: it is staged completely, synced, then renamed. */
 import { lstat, mkdir, readdir, rename, rm, rmdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { errnoOf, fileError } from '../../core/errors.ts';
@@ -10,20 +10,20 @@ import { syncFolder } from '../../platform/files/sync-folder.ts';
 
 const STAGING = /^\.(?:new|old)-/;
 
-/** Removes what interrupted runs left between unpacking and renaming. */
+/** Removes folders that interrupted runs left between unpacking and renaming. */
 export async function clearStaging(directory: string): Promise<void> {
   for (const name of await readdir(directory)) {
     if (STAGING.test(name)) await rm(join(directory, name), { recursive: true, force: true });
   }
 }
 
-/** Folders that interrupted runs left and that {@link clearStaging} removes; an install folder that is not there has none. */
+/** Folders that {@link clearStaging} would remove; none if the install folder does not exist. */
 export async function stagingOf(directory: string): Promise<readonly string[]> {
   const names = await readdir(directory).catch(() => []);
   return names.filter((name) => STAGING.test(name)).map((name) => join(directory, name));
 }
 
-/** Unpacks into `.new-<run>`; nothing that a hook sees changes. */
+/** Unpacks into `.new-<run>`, which no hook uses. */
 export async function stagePackage(
   source: SourcePackage,
   { directory, run, signal }: { readonly directory: string; readonly run: string; readonly signal: AbortSignal },
@@ -39,7 +39,7 @@ export async function stagePackage(
   }
 }
 
-/** Renames what was staged to its place; what lay there goes away, or is put by. */
+/** Renames the staged package into place. The former one is removed or, with `keep`, moved to `previous`. */
 export async function renameIntoPlace(
   ref: AddonRef,
   { directory, run, keep }: { readonly directory: string; readonly run: string; readonly keep: boolean },
@@ -61,7 +61,7 @@ export async function renameIntoPlace(
     await syncFolder(directory);
     if (!keep) await rm(old, { recursive: true, force: true });
   } catch (error) {
-    throw fileError(`put ${path} in place`, error);
+    throw fileError(`move ${path} into place`, error);
   }
 }
 
@@ -75,32 +75,32 @@ async function isThere(path: string): Promise<boolean> {
   }
 }
 
-/** Takes the folder of a package away, all of it at once; {@link clearStaging} removes what lay in it. */
-export async function takeAway(
+/** Removes the folder of a package atomically: renames it; {@link clearStaging} deletes its files. */
+export async function moveAside(
   ref: AddonRef,
   { directory, run }: { readonly directory: string; readonly run: string },
 ): Promise<void> {
   const path = nodePath.addon(ref);
   const [target, old] = [join(directory, path), join(directory, `.old-${run}`, path)];
   try {
-    // Before the folder: a run that dies in between must not leave it behind.
+    // Before the folder: a run that dies in between must not leave the record behind.
     await dropPlacedRecord(directory, path);
     if (!(await isThere(target))) return;
     await mkdir(dirname(old), { recursive: true, mode: 0o755 });
     await rename(target, old);
     await syncFolder(dirname(target));
   } catch (error) {
-    throw fileError(`take ${path} away`, error);
+    throw fileError(`remove ${path}`, error);
   }
 }
 
-/** Removes what was put by for an add-on, when nobody will go back to it any more. */
+/** Removes the kept package of an add-on when no rollback needs it. */
 export async function dropPrevious(directory: string, ref: AddonRef): Promise<void> {
   const folder = dirname(nodePath.previous(ref));
   await rm(join(directory, folder), { recursive: true, force: true });
   await dropPlacedRecord(directory, nodePath.previous(ref));
   for (const above of [dirname(folder), dirname(dirname(folder))]) {
-    // Other add-ons may have something there.
+    // Not empty if other add-ons have kept packages.
     await rmdir(join(directory, above)).catch(() => undefined);
   }
 }

@@ -1,4 +1,4 @@
-/** `records.json`: what this node has installed, and how far that got. Written whole after every change. */
+/** `records.json`: what this node has installed, and in which state. Every change rewrites the whole file. */
 import { join } from 'node:path';
 import { canonicalJson, digestOf, isDigest, type Digest } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
@@ -10,54 +10,54 @@ import { KUBERNETES } from '../hooks/hooks.ts';
 
 const RECORDS_FORMAT = 1;
 
-/** A package whose files lie in the install folder, complete and verified. */
+/** A package whose files are in the install folder, complete and verified. */
 export interface ExtractedRecord {
   readonly tree: AddonTree;
   readonly name: string;
   readonly version: string;
   readonly digest: Digest;
-  /** Folders of operating systems that its bundle had left out; absent when it is whole. */
+  /** Folders of operating systems that its bundle omitted; absent if it is whole. */
   readonly omitted?: readonly string[] | undefined;
 }
 
-/** What an add-on was before the run that is not finished yet. */
+/** The state of an add-on before its last change, for a rollback. */
 export interface PreviousRecord {
   readonly version: string;
   readonly digest: Digest;
   readonly settings: Digest;
-  /** The run that applied it, and has its settings. */
+  /** The run that applied it and has its settings. */
   readonly run: string;
 }
 
 export type AppliedBy = 'install' | 'join';
 
-/** What was applied last. */
+/** The last applied state of an add-on. */
 export interface AppliedRecord {
   readonly version: string;
-  /** Undefined when another tool has installed it, and nobody knows which package that was. */
+  /** Undefined if another tool installed it: its package is unknown. */
   readonly digest?: Digest | undefined;
   /** See {@link settingsDigest}. */
   readonly settings: Digest;
   /** Id of the run that touched it last. */
   readonly run: string;
-  /** That run went to its end. */
+  /** That run finished. */
   readonly finished: boolean;
-  /** Whose hook has done it: on a node that joins, most add-ons are not installed. Absent where nobody knows any more. */
+  /** The hook that applied it: a node that joins does not install most add-ons. Absent in records of older versions. */
   readonly by?: AppliedBy | undefined;
-  /** What can be gone back to: as long as this is not finished, and is something else. */
+  /** What a rollback restores; absent if there is nothing. */
   readonly previous?: PreviousRecord | undefined;
 }
 
-/** Why Kubernetes that was changed to the end stays as it is. */
+/** Why a finished upgrade of Kubernetes cannot be rolled back. */
 export const NO_DOWNGRADE = 'kubeadm does not downgrade a cluster that was upgraded';
 
-/** True for what nothing leads back from once a run of it has finished. */
+/** True if the add-on cannot be rolled back because its last run has finished. */
 export function isFinal(name: string, { finished }: Pick<AppliedRecord, 'finished'>): boolean {
   return name === KUBERNETES && finished;
 }
 
-/** What an add-on with this record is rolled back to, as far as the records say; undefined when there is nothing, or no way. */
-export function wayBack(
+/** What a rollback of an add-on with this record restores; undefined if there is nothing or it cannot be rolled back. */
+export function rollbackTarget(
   name: string,
   { finished, previous }: Pick<AppliedRecord, 'finished' | 'previous'>,
 ): PreviousRecord | undefined {
@@ -67,7 +67,7 @@ export function wayBack(
 export interface Records {
   readonly format: typeof RECORDS_FORMAT;
   readonly lastRun: string | undefined;
-  /** Uid of the kube-system namespace of the cluster that `applied` is about; absent when none has answered yet. */
+  /** UID of the kube-system namespace of the cluster that `applied` describes; absent until a cluster has answered. */
   readonly cluster?: string | undefined;
   readonly extracted: readonly ExtractedRecord[];
   /** By name of the add-on. */
@@ -76,14 +76,14 @@ export interface Records {
 
 export const NO_RECORDS: Records = { format: RECORDS_FORMAT, lastRun: undefined, extracted: [], applied: {} };
 
-/** Identity of an add-on's settings, whatever the order of their keys. */
+/** Identity of an add-on's settings; the order of keys does not matter. */
 export function settingsDigest(settings: unknown): Digest {
   return digestOf(canonicalJson(settings));
 }
 
 const LIMIT = 16 << 20;
 
-/** No file means that nothing is installed. A damaged one is `FILE_UNUSABLE`: guessing would re-install or skip wrongly. */
+/** Without a file nothing is installed. `FILE_UNUSABLE` if it is damaged: a guess would reinstall or skip add-ons wrongly. */
 export async function readRecords(directory: string): Promise<Records> {
   const path = join(directory, nodePath.records);
   const text = await readOwnFile(path, LIMIT);
@@ -109,22 +109,22 @@ export async function readRecords(directory: string): Promise<Records> {
 }
 
 export async function writeRecords(directory: string, records: Records): Promise<void> {
-  // The same records are the same bytes, whichever way a run came to them.
+  // Equal records are equal bytes, regardless of the order of changes.
   const applied = Object.fromEntries(Object.entries(records.applied).toSorted(([a], [b]) => compareText(a, b)));
   await writeStateFile(join(directory, nodePath.records), `${JSON.stringify({ ...records, applied }, undefined, 2)}\n`);
 }
 
-/** Ids of runs: `20261121T101500Z-3f2a`; in the order of time as long as the clock goes on. */
+/** Run IDs look like `20261121T101500Z-3f2a` and sort by time. */
 export function isRunId(text: string): boolean {
   return /^\d{8}T\d{6}Z-[0-9a-f]{4}$/.test(text);
 }
 
-/** Uids of Kubernetes are UUIDs; other distributions of it may write others. */
+/** UIDs of Kubernetes are UUIDs; other distributions may use other formats. */
 export function isClusterUid(text: string): boolean {
   return /^[0-9A-Za-z-]{1,64}$/.test(text);
 }
 
-/** In place of a run's id: none of this tool's has touched it. */
+/** Instead of a run ID: no run of curlew has touched it. */
 export const NO_RUN = '00000000T000000Z-0000';
 
 function isText(value: unknown, check: (text: string) => boolean): boolean {

@@ -1,15 +1,15 @@
-/** Removing what runs have put into an install folder. */
+/** Removes the files that runs created in an install folder. */
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileError } from '../../core/errors.ts';
 import { PLACED } from '../../core/layout.ts';
 import { CONTAINERD_APPLIED } from '../cluster/kurl-config.ts';
 
-/** Removes all files of an add-on, of whichever version; what hooks put elsewhere stays. */
+/** Removes all files of an add-on, of every version. Files that hooks created elsewhere stay. */
 export async function removeAddonFiles(directory: string, name: string): Promise<void> {
   const trees = ['addons', 'packages', 'previous/addons', 'previous/packages', 'kustomize'];
   try {
-    // What is known of them first: without it, what is left would be read as a whole.
+    // The records first: without a record, files that remain are verified by reading all of them.
     for (const tree of trees)
       for (const path of [`${PLACED}/${tree}/${name}`, `${tree}/${name}`])
         await rm(join(directory, path), { recursive: true, force: true });
@@ -18,7 +18,7 @@ export async function removeAddonFiles(directory: string, name: string): Promise
   }
 }
 
-/** All that runs put into an install folder, the records last: until they are gone, the same call can be given again. */
+/** Everything that runs create in an install folder. Records are last: until they are removed, the call can be repeated. */
 const OURS: readonly string[] = [
   'addons',
   'packages',
@@ -35,13 +35,13 @@ const OURS: readonly string[] = [
   'records.json',
 ];
 
-/** Removes our files; what hooks or people put beside them stays. Returns the names that were there. */
+/** Removes curlew's own files; files of hooks or users stay. Returns the names that existed. */
 export async function removeOurFiles(directory: string): Promise<readonly string[]> {
   try {
-    const there = await readdir(directory);
+    const existing = await readdir(directory);
     const ours = [
-      ...OURS.filter((name) => there.includes(name)),
-      ...there.filter((name) => /^\.(?:new|old)-/.test(name)),
+      ...OURS.filter((name) => existing.includes(name)),
+      ...existing.filter((name) => /^\.(?:new|old)-/.test(name)),
     ];
     for (const name of ours) await rm(join(directory, name), { recursive: true, force: true });
     return ours;

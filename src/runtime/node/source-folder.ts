@@ -1,6 +1,6 @@
 /**
- * An unpacked bundle: its files are verified against the table of contents that tar left, and get a second name in the
- * install folder. The first one goes away when the package is in place, so a run may die at any moment before.
+ * An unpacked bundle: its files are verified against its table of contents and hard-linked into the install folder. The
+ * original names are removed when the package is in place, so a run can be interrupted at any moment.
  */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
@@ -31,20 +31,20 @@ const TOC_LIMIT = 1 << 30;
 export interface FolderOptions {
   /** The install folder. */
   readonly directory: string;
-  /** Throws when the table of contents, which lies at `path`, is not to be believed; absent: any is. */
+  /** Throws if the table of contents at `path` is not trusted; absent: every one is. */
   readonly trust?: { readonly check: (name: string, text: Uint8Array, path: string) => Promise<unknown> } | undefined;
   readonly signal: AbortSignal;
 }
 
 export interface FolderPackages {
   readonly packages: readonly SourcePackage[];
-  /** The text of a file of the bundle's own, verified; undefined when the bundle has none of this name. */
+  /** The verified text of a file in the bundle's root; undefined if the bundle has no such file. */
   readonly readRoot: (name: string, limit: number) => Promise<string | undefined>;
 }
 
 /**
- * Packages of an unpacked bundle. What an earlier run has moved away is looked for in `directory`, the install folder:
- * a package that is found nowhere is left out.
+ * Packages of an unpacked bundle. Packages that an earlier run has moved are read from `directory`, the install folder. A
+ * package that is in neither folder is left out.
  */
 export async function folderPackages(
   folder: string,
@@ -52,7 +52,7 @@ export async function folderPackages(
 ): Promise<FolderPackages> {
   const text = await readStateFile(join(folder, TOC_NAME), TOC_LIMIT);
   if (text === undefined) {
-    throw new CurlewError('NOT_FOUND', `open ${folder}: there is no ${TOC_NAME} in it`, {
+    throw new CurlewError('NOT_FOUND', `open ${folder}: it does not contain ${TOC_NAME}`, {
       hint: 'name the folder that a bundle was unpacked into with tar, or the bundle itself with --bundle',
     });
   }
@@ -101,7 +101,7 @@ export async function folderPackages(
   return { packages, readRoot };
 }
 
-/** Undefined when the package is in none of the folders. */
+/** Undefined if none of the folders contains the package. */
 async function readTexts(
   folders: readonly string[],
   ref: AddonRef,
@@ -125,7 +125,7 @@ async function readListed(folder: string, entry: PlacedEntry | undefined, limit:
   return text !== undefined && digestOf(text) === entry.digest ? text : undefined;
 }
 
-/** Puts the files of a package into a folder that does not exist yet; the bundle's own stay where they are. */
+/** Links or copies the files of a package into a folder that does not exist yet; the originals stay. */
 async function takePackage(
   from: string,
   wanted: ReadonlyMap<string, PackageFile>,
@@ -133,7 +133,7 @@ async function takePackage(
   signal: AbortSignal,
 ): Promise<void> {
   try {
-    await refuseStrangers(from, wanted);
+    await refuseUnlisted(from, wanted);
     const folders = new Set<string>();
     for (const [path, file] of wanted) {
       signal.throwIfAborted();
@@ -146,29 +146,28 @@ async function takePackage(
     for (const folder of [...folders, into, dirname(into)]) await syncFolder(folder);
   } catch (error) {
     if (errnoOf(error) === 'ENOENT') throw changed(from);
-    throw fileError(`take over ${from}`, error);
+    throw fileError(`link or copy ${from}`, error);
   }
 }
 
-/** A file that the table does not list is somebody's mistake, and would go away with the others. */
-async function refuseStrangers(from: string, wanted: ReadonlyMap<string, unknown>): Promise<void> {
+/** A file that the table of contents does not list would be removed with the others: refuse it. */
+async function refuseUnlisted(from: string, wanted: ReadonlyMap<string, unknown>): Promise<void> {
   for (const entry of await readdir(from, { recursive: true, withFileTypes: true })) {
     if (entry.isDirectory()) continue;
     const path = join(entry.parentPath, entry.name).slice(from.length);
     if (entry.isFile() && wanted.has(path)) continue;
-    throw new CurlewError('PACKAGE_INVALID', `${from}${path}: the bundle holds no such file`, {
+    throw new CurlewError('PACKAGE_INVALID', `${from}${path}: the bundle has no such file`, {
       hint: 'remove it, or unpack the bundle again into an empty folder',
     });
   }
 }
 
-/** Why a file gets no second name: another disk, a disk without such names, too many of them. */
+/** Errors of link(2) that a copy avoids: another file system, one without hard links, too many links. */
 const NO_LINK = ['EXDEV', 'EPERM', 'ENOTSUP', 'EMLINK'];
 
 /**
- * A second name takes no space and no time. A copy is made where there is another name already (tar writes equal files
- * as one), and of what belongs to somebody else or could be opened for writing by others, who could change it after it was
- * verified.
+ * A hard link takes no space and no time. A file is copied if it has another link (tar writes equal files as one), or if its
+ * owner is another user or other users could have it open for writing: they could change it after it was verified.
  */
 async function linkOrCopy(from: string, into: string): Promise<void> {
   const { nlink, uid, mode } = await lstat(from);
@@ -183,7 +182,7 @@ async function linkOrCopy(from: string, into: string): Promise<void> {
   await copyFile(from, into, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
 }
 
-/** Gives a file its mode, has it on disk, and returns the digest of its bytes. */
+/** Sets the mode of a file, syncs it, and returns the digest of its bytes. */
 async function settleFile(path: string, { mode }: PackageFile, signal: AbortSignal): Promise<Digest> {
   const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
   try {

@@ -1,4 +1,4 @@
-/** Where packages come from: an archive that is read by range, or a folder that it was unpacked into. */
+/** Package sources: an archive that is read by range, or a folder that a bundle was unpacked into. */
 import type { ArchiveIndex, PlacedEntry, RangeSource } from '../../formats/archive/entry.ts';
 import { extractEntries, requireExtractable, type ReadEntry } from '../../formats/archive/extract.ts';
 import { findEntry, readPayload } from '../../formats/archive/read.ts';
@@ -18,11 +18,11 @@ import {
 import { addonRef, formatRef, type AddonRef } from '../../core/ref.ts';
 
 export interface RemotePackage {
-  /** Bytes that are to be fetched. */
+  /** Bytes to fetch. */
   readonly size: number;
   /**
-   * Brings the package's bytes below an install folder; what an earlier run has brought is gone on with. `onBytes` is told
-   * how many are there.
+   * Downloads the package below an install folder, or resumes the download of an earlier run. `onBytes` is called with the
+   * number of bytes that are on disk.
    */
   readonly fetch: (
     directory: string,
@@ -38,26 +38,26 @@ export interface SourcePackage {
   readonly ref: AddonRef;
   /** Its digest has been compared with the table of contents. */
   readonly addon: AddonJson;
-  /** Below the package's prefix; those that were left out are not among them. */
+  /** Paths are relative to the package's prefix. Omitted files are not listed. */
   readonly files: readonly PackageFile[];
-  /** Folders of operating systems that a bundle left out of it. */
+  /** Folders of operating systems that the bundle omitted. */
   readonly omitted: readonly OsId[];
-  /** Writes all files into a folder that does not exist yet; every byte is verified, and on disk at the end. */
+  /** Writes all files into a folder that does not exist yet. Verifies every byte; all files are synced when it returns. */
   readonly extract: (into: string, options: { readonly signal: AbortSignal }) => Promise<void>;
   /**
-   * The bytes of one file, by its path below the package's prefix. They are verified as they pass: use them only when the
-   * stream has ended.
+   * The bytes of one file, by its path relative to the package's prefix. They are verified while they are read: use them only
+   * after the stream has ended.
    */
   readonly read: (path: string, options: { readonly signal: AbortSignal }) => AsyncIterable<Uint8Array>;
-  /** For a package that is not on this machine: to be fetched before it is extracted. */
+  /** Only for a package that must be fetched before it is extracted. */
   readonly remote?: RemotePackage;
-  /** Absolute path of the folder whose files are moved, not copied; undefined when there is none. */
+  /** Absolute path of the folder that the files are moved from; undefined if they are copied. */
   readonly movedFrom?: string;
-  /** Gives up what it was extracted from; to be called when its files are in place for good. */
+  /** Removes the files that it was extracted from. Call it when the package is in place. */
   readonly discard?: () => Promise<void>;
 }
 
-/** Entries of a table of contents by the package that they belong to; files of the bundle's own are left out. */
+/** Entries of a table of contents, grouped by package; files in the bundle's root are left out. */
 export function entriesByPackage<Entry extends { readonly path: string }>(
   entries: readonly Entry[],
 ): readonly { readonly ref: AddonRef; readonly entries: readonly Entry[] }[] {
@@ -79,14 +79,14 @@ export function packageFiles(ref: AddonRef, entries: readonly Omit<PlacedEntry, 
   return entries.map(({ path, mode, size, digest }) => ({ path: path.slice(length), mode, size, digest }));
 }
 
-/** The texts of a package that say what it is. */
+/** The metadata texts of a package. */
 export interface PackageTexts {
   readonly addon: string;
-  /** Of its {@link OMITTED_JSON}; undefined for a package that is whole. */
+  /** Of its {@link OMITTED_JSON}; undefined if the package is whole. */
   readonly omitted: string | undefined;
 }
 
-/** Reads an addon.json and compares it with the place it stands in, the files beside it, and those left out. */
+/** Parses an addon.json and compares it with its place, with the package's files, and with the omitted ones. */
 export function checkedAddon(
   texts: PackageTexts,
   ref: AddonRef,
@@ -96,38 +96,32 @@ export function checkedAddon(
   const addon = parseAddonJson(texts.addon, `${from}: ${formatRef(ref)}`);
   const named = refOf(addon);
   if (prefixOf(named) !== prefixOf(ref)) {
-    throw new CurlewError(
-      'PACKAGE_INVALID',
-      `${from}: ${prefixOf(ref)}${ADDON_JSON} is the one of ${formatRef(named)}`,
-      { hint: 'build or fetch the package again' },
-    );
+    throw new CurlewError('PACKAGE_INVALID', `${from}: ${prefixOf(ref)}${ADDON_JSON} describes ${formatRef(named)}`, {
+      hint: 'build or fetch the package again',
+    });
   }
   const omitted = texts.omitted === undefined ? undefined : parseOmitted(texts.omitted, `${from}: ${formatRef(ref)}`);
   const stray = files.find(({ path }) => omitted?.folders.some((folder) => path.startsWith(`${folder}/`)));
   if (stray !== undefined) {
     throw new CurlewError(
       'PACKAGE_INVALID',
-      `${from}: ${prefixOf(ref)}${stray.path} is there, and its folder left out`,
+      `${from}: ${prefixOf(ref)}${stray.path} exists, but its folder is listed as omitted`,
       {
-        hint: 'make the bundle again',
+        hint: 'create the bundle again',
       },
     );
   }
   const whole =
     omitted === undefined ? files : [...files.filter(({ path }) => path !== OMITTED_JSON), ...omitted.files];
   if (packageDigest(whole) !== addon.digest) {
-    throw new CurlewError(
-      'DIGEST_MISMATCH',
-      `${from}: the files of ${formatRef(ref)} are not those of its ${ADDON_JSON}`,
-      {
-        hint: 'build or fetch the package again',
-      },
-    );
+    throw new CurlewError('DIGEST_MISMATCH', `${from}: the files of ${formatRef(ref)} do not match its ${ADDON_JSON}`, {
+      hint: 'build or fetch the package again',
+    });
   }
   return { addon, omitted: omitted?.folders ?? [] };
 }
 
-/** A package promised a file that is not in it. */
+/** The error for a file that a package lists but does not contain. */
 export function missingFile(from: string, ref: AddonRef, path: string): CurlewError {
   return new CurlewError('PACKAGE_INVALID', `${from}: ${prefixOf(ref)}${path} is missing`, {
     hint: 'build or fetch the package again',
@@ -135,16 +129,16 @@ export function missingFile(from: string, ref: AddonRef, path: string): CurlewEr
 }
 
 export interface ArchiveOptions {
-  /** The unpacked bytes of a payload, proved; default: those in the archive itself. */
+  /** Reads and verifies the unpacked bytes of a payload; default: from the archive itself. */
   readonly read?: ReadEntry | undefined;
-  /** Whether the payload of an entry is at hand; a package whose notes are not is left out. Default: all are. */
+  /** Whether the payload of an entry is available; a package without its metadata is left out. Default: all are. */
   readonly has?: ((entry: PlacedEntry) => boolean) | undefined;
   readonly signal: AbortSignal;
 }
 
 /**
- * All packages of an archive: one package, or a bundle of many. What could not be extracted, and a package that is not what its
- * addon.json says, is `PACKAGE_INVALID` or `DIGEST_MISMATCH`.
+ * All packages of an archive: one package, or a bundle of many. `PACKAGE_INVALID` or `DIGEST_MISMATCH` if an entry could not be
+ * extracted, or a package does not match its addon.json.
  */
 export async function archivePackages(
   source: RangeSource,
@@ -162,8 +156,8 @@ export async function archivePackages(
     const note = findEntry(index, `${prefix}${OMITTED_JSON}`);
     if (!has(entry) || (note !== undefined && !has(note))) continue;
     const texts = {
-      addon: await textOf(source.name, entry, { read, limit: ADDON_JSON_LIMIT, signal }),
-      omitted: note && (await textOf(source.name, note, { read, limit: OMITTED_JSON_LIMIT, signal })),
+      addon: await readEntryText(source.name, entry, { read, limit: ADDON_JSON_LIMIT, signal }),
+      omitted: note && (await readEntryText(source.name, note, { read, limit: OMITTED_JSON_LIMIT, signal })),
     };
     packages.push({
       ref,
@@ -184,8 +178,8 @@ export async function archivePackages(
   return packages;
 }
 
-/** The text of an entry with a payload of its own; more than `limit` bytes is `PACKAGE_INVALID`. `from` is the archive. */
-export async function textOf(
+/** The text of an entry with its own payload; more than `limit` bytes is `PACKAGE_INVALID`. `from` names the archive. */
+export async function readEntryText(
   from: string,
   entry: PlacedEntry,
   { read, limit, signal }: { readonly read: ReadEntry; readonly limit: number; readonly signal: AbortSignal },

@@ -1,11 +1,11 @@
-/** Files of packages that lie somewhere as plain files: read, and proved while they are read. */
+/** Reads plain files of packages and verifies them while they are read. */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { constants, open, type FileHandle } from 'node:fs/promises';
 import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
 import type { PackageFile } from '../../core/package.ts';
 
-/** The bytes of the first of these files that exists; their end is an error when they are not what was promised. */
+/** The bytes of the first of these files that exists. Throws at the end if they do not match the size and digest. */
 export async function* readVerified(
   paths: readonly string[],
   wanted: Pick<PackageFile, 'size' | 'digest'>,
@@ -41,9 +41,9 @@ export async function* readVerified(
   }
 }
 
-/** The error of a file that is not what its package says, or is missing. */
+/** The error for a package's file that is missing or has other bytes. */
 export function changed(path: string): CurlewError {
-  return new CurlewError('DIGEST_MISMATCH', `${path}: not the file that its package has`, {
-    hint: 'unpack the bundle again; what was installed is put right by the same curlew install',
+  return new CurlewError('DIGEST_MISMATCH', `${path}: not the file that its package contains`, {
+    hint: 'unpack the bundle again; the same curlew install repairs installed files',
   });
 }

@@ -1,4 +1,4 @@
-/** All packages of an install folder against what is recorded of them: every byte is read, nothing is changed. */
+/** Verifies all packages of an install folder against their records. Reads every byte and changes nothing. */
 import { join } from 'node:path';
 import { asError } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
@@ -15,20 +15,20 @@ export interface VerifiedPackage {
   readonly tree: AddonTree;
   readonly name: string;
   readonly version: string;
-  /** Of the package, as the records have it. */
+  /** Recorded digest of the package. */
   readonly digest: Digest;
   readonly files: number;
   readonly bytes: number;
-  /** Paths below the install folder; those of folders end with a slash. */
+  /** Paths are relative to the install folder; those of folders end with a slash. */
   readonly differences: readonly { readonly path: string; readonly what: readonly Difference[] }[];
-  /** Why it cannot be told what its files should be; absent when that is known. */
+  /** Why the expected files are unknown; absent if they are known. */
   readonly problem?: string | undefined;
 }
 
 export interface VerifiedNode {
   readonly directory: string;
   readonly packages: readonly VerifiedPackage[];
-  /** What is wrong with the install folder itself. */
+  /** Problems of the install folder itself. */
   readonly problems: readonly string[];
 }
 
@@ -37,16 +37,16 @@ interface VerifyOptions {
   readonly signal: AbortSignal;
 }
 
-/** True when nothing differs and nothing is unknown. */
+/** True if nothing differs and nothing is unknown. */
 export function isAsInstalled({ packages, problems }: VerifiedNode): boolean {
   return problems.length === 0 && packages.every((one) => one.differences.length === 0 && one.problem === undefined);
 }
 
-/** What hooks have added beside the files of packages is not looked at. Damaged records are `FILE_UNUSABLE`. */
+/** Ignores files that hooks have added to packages. `FILE_UNUSABLE` if the records are damaged. */
 export async function verifyPlaced(directory: string, options: VerifyOptions): Promise<VerifiedNode> {
   const { records, busy } = await readHistory(directory);
   if (busy !== undefined) {
-    const text = `a run is at work (process ${busy}): what it is about to put in place may be told as missing`;
+    const text = `a run is in progress (process ${busy}): files that it has not written yet may be reported as missing`;
     options.report({ type: 'note', level: 'warning', text });
   }
   const refs = records.extracted.map(({ tree, name, version }) => addonRef(name, version, tree));
@@ -69,7 +69,7 @@ async function verifyOne(
   const known = { tree, name, version, digest };
   const record = await readPlacedRecord(directory, path);
   if (record?.digest !== digest) {
-    const problem = `there is no record of its files: the next curlew install of ${name} proves them or extracts them again`;
+    const problem = `its files are not recorded: the next curlew install of ${name} verifies them or extracts them again`;
     return { ...known, files: 0, bytes: 0, differences: [], problem };
   }
   const progress = { report, title: `verify ${formatRef(ref)}` };
@@ -86,6 +86,6 @@ async function verifyOne(
     return found;
   } catch (error) {
     signal.throwIfAborted();
-    return { ...found, problem: `the record of its files is not that of its package: ${asError(error).message}` };
+    return { ...found, problem: `the record of its files does not match its package: ${asError(error).message}` };
   }
 }

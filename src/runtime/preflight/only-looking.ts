@@ -10,7 +10,7 @@ export interface OnlyLooking {
   readonly leftOut: readonly string[];
 }
 
-export function onlyLooking(specs: readonly HostPreflight[]): OnlyLooking {
+export function withoutChanges(specs: readonly HostPreflight[]): OnlyLooking {
   const acts = (kind: string | undefined): boolean => kind !== undefined && COLLECTORS.get(kind)?.acts === true;
   const leftOut: string[] = [];
   const kept = specs.map((spec) => {

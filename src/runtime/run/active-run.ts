@@ -1,4 +1,4 @@
-/** A run that is under way, action by action: fetch, extract, hooks, images; each between two entries of the journal. */
+/** A run in progress, action by action: fetch, extract, hooks, images. The journal records the start and the end of each. */
 import { join } from 'node:path';
 import { CurlewError } from '../../core/errors.ts';
 import { reportStep } from '../../core/events.ts';
@@ -10,12 +10,12 @@ import { installAfter, type OnceAction } from './continue-plan.ts';
 import { fetchPackages } from '../fetch/fetch-packages.ts';
 import { closeFetchFolder } from '../fetch/remote-package.ts';
 import { dropFormer, dropOlder, isWantedBack } from '../node/former-packages.ts';
-import { withWayBack } from '../hooks/hook-failure.ts';
+import { withRollbackHint } from '../hooks/hook-failure.ts';
 import { type Hook, hookFunction, isContainerRuntime } from '../hooks/hooks.ts';
 import { findImageRuntime, runtimeOrder } from '../images/find-runtime.ts';
 import { placedFiles } from '../images/folder-files.ts';
 import { loadPackages } from '../images/load-packages.ts';
-import { packageImages } from '../images/wanted.ts';
+import { packageImages } from '../images/required.ts';
 import type { Journal } from './journal.ts';
 import { endOfLog } from '../hooks/log-tail.ts';
 import { isRemoved } from './plan-phases.ts';
@@ -53,7 +53,7 @@ function outcomeOf(mode: PlannedAddon['mode'], kind: RunKind): Outcome {
   return mode === 'already applied' ? mode : mode === 'install' ? 'installed' : 'removed';
 }
 
-/** A run that is under way: what has been recorded and found out so far. */
+/** The state of a run in progress. */
 export class ActiveRun {
   readonly #parts: RunParts;
   readonly #hooks: HookRun;
@@ -64,8 +64,8 @@ export class ActiveRun {
   readonly #loaded: string[] = [];
   readonly #messages: { readonly addon: string; readonly text: string }[] = [];
   readonly #removal: RunRemoval;
-  /** Acts that are done once, by this run or one that it goes on from. */
-  readonly #acts: Set<string>;
+  /** Ids of actions that this run, or the run that it resumes, has done. */
+  readonly #done: Set<string>;
   #skipped: string | undefined;
 
   constructor(parts: RunParts) {
@@ -86,11 +86,11 @@ export class ActiveRun {
       directory,
       loadBalancer: loadBalancerOf(request.variables),
       records: this.#records,
-      once: async (action, act) => this.#once(action, act),
+      once: async (action, perform) => this.#once(action, perform),
       ...options,
     });
     this.#removal = new RunRemoval({ prepared, plan, journal, records: this.#records, ...options });
-    this.#acts = new Set(plan.continues?.done.map(({ action }) => action));
+    this.#done = new Set(plan.continues?.done.map(({ action }) => action));
     this.#skipped = request.skipImages;
     this.#hooks = {
       shell: {
@@ -130,7 +130,7 @@ export class ActiveRun {
     await this.#noteDone();
     for (const group of changing(plan.actions)) {
       const [first] = group;
-      // Before any node's part goes: kubernetes may be among them.
+      // Before uninstall hooks run on the node: one of them may remove kubernetes.
       if (first?.kind === 'hook' && first.hook === 'uninstall') await this.#cluster.removed(plan.addons);
       if (first?.kind === 'hook') await this.#hook(first, functions);
       else await this.#loadAll(group);
@@ -149,13 +149,13 @@ export class ActiveRun {
     return { addons, images, messages, ...this.#removal.failures() };
   }
 
-  /** True where hooks of the run that this one continues have done something that the others build upon. */
+  /** True if this run continues another one whose hooks have begun: the remaining hooks depend on what those did. */
   #continuesHooks(): boolean {
     if (this.#parts.plan.continues === undefined) return false;
-    return [...this.#acts, ...this.#hooks.attempts.keys()].some((action) => action.startsWith('hook '));
+    return [...this.#done, ...this.#hooks.attempts.keys()].some((action) => action.startsWith('hook '));
   }
 
-  /** What outros said that are done already, from their logs. */
+  /** Messages of outro hooks that the resumed run has done, from their logs. */
   async #earlierMessages(): Promise<RunResult['messages']> {
     const { prepared, plan } = this.#parts;
     const messages: RunResult['messages'][number][] = [];
@@ -170,18 +170,18 @@ export class ActiveRun {
     return messages;
   }
 
-  async #once(action: OnceAction, act: () => Promise<void>): Promise<void> {
-    if (this.#acts.has(action)) return;
-    await act();
+  async #once(action: OnceAction, perform: () => Promise<void>): Promise<void> {
+    if (this.#done.has(action)) return;
+    await perform();
     await this.#parts.journal.append({ type: 'done', action, outcome: 'done' });
-    this.#acts.add(action);
+    this.#done.add(action);
   }
 
-  /** What follows hooks that are done already: the run that did them may have died before. */
+  /** Records hooks of the resumed run in the cluster: that run may have died before it did. */
   async #noteDone(): Promise<void> {
     const { plan } = this.#parts;
     const isDone = ({ ref }: PlannedAddon, hook: Hook): boolean =>
-      this.#acts.has(`hook ${hookFunction(ref.name, hook)}`);
+      this.#done.has(`hook ${hookFunction(ref.name, hook)}`);
     for (const addon of plan.addons) {
       if (isDone(addon, 'install') || isDone(addon, 'already_applied')) await this.#cluster.applied(addon);
     }
@@ -212,7 +212,7 @@ export class ActiveRun {
       () => 'extracted',
     );
     await journal.append({ type: 'done', action: id, outcome: 'extracted' });
-    // A bundle that was unpacked on a disk which cannot be written to stays as it is.
+    // Fails if the bundle was unpacked on a read-only disk; it stays as it is.
     await source.discard?.().catch(() => undefined);
     await clearStaging(directory);
   }
@@ -228,7 +228,7 @@ export class ActiveRun {
 
   async #hook(action: HookAction, functions: ReadonlySet<string>): Promise<void> {
     const addon = this.#parts.plan.addons.find(({ ref }) => ref.name === action.addon);
-    if (addon === undefined) throw new Error(`no add-on of this plan: ${action.addon}`);
+    if (addon === undefined) throw new Error(`not an add-on of this plan: ${action.addon}`);
     this.#hooks.signal.throwIfAborted();
     if (action.hook === 'already_applied') {
       const check = async (): Promise<string | undefined> =>
@@ -249,7 +249,7 @@ export class ActiveRun {
     if (functions.has(action.function)) {
       const text = await runHookAction(action, addon, this.#hooks).catch(async (error: unknown) => {
         if (isRemoved(addon)) return this.#removal.survive(error, action);
-        throw withWayBack(error, action.addon, await this.#wayBack(action.addon));
+        throw withRollbackHint(error, action.addon, await this.#rollbackTarget(action.addon));
       });
       if (text !== '') this.#messages.push({ addon: action.addon, text });
     } else if (action.hook === 'install') {
@@ -259,8 +259,8 @@ export class ActiveRun {
     if (action.hook === 'install') await this.#cluster.applied(addon);
   }
 
-  /** The version that an add-on, whose hook has failed, can be rolled back to. */
-  async #wayBack(name: string): Promise<string | undefined> {
+  /** The version that an add-on can be rolled back to after its hook failed. */
+  async #rollbackTarget(name: string): Promise<string | undefined> {
     const { prepared, options } = this.#parts;
     const { applied, extracted } = this.#records.now;
     const back = Object.hasOwn(applied, name) ? applied[name]?.previous : undefined;
@@ -278,7 +278,7 @@ export class ActiveRun {
     if (runtime === undefined) {
       if (plan.addons.some(({ ref }) => isContainerRuntime(ref))) {
         throw new CurlewError('IMAGE_LOAD_FAILED', 'load images: neither containerd nor docker answers', {
-          hint: 'see that the container runtime is running, then run the same command again',
+          hint: 'start the container runtime, then run the same command again',
         });
       }
       this.#skipped = 'no container runtime answers, and the spec has none';
@@ -305,11 +305,11 @@ export class ActiveRun {
 
   #source(name: string): SourcePackage {
     const found = this.#sources().find(({ label }) => label === name);
-    if (found === undefined) throw new Error(`no package of this run: ${name}`);
+    if (found === undefined) throw new Error(`not a package of this run: ${name}`);
     return found.source;
   }
 
-  /** All packages of the run, by what the actions of its plan call them. */
+  /** All packages of the run, with the labels that the actions of its plan use. */
   #sources(): readonly { readonly label: string; readonly source: SourcePackage }[] {
     const { request, along } = this.#parts.prepared;
     return [...request.packages.map(({ source }) => ({ label: source.ref.name, source })), ...along];
@@ -317,8 +317,8 @@ export class ActiveRun {
 }
 
 /**
- * What changes the machine: everything is on the node, and verified, before. Loads of images that follow each other are one
- * group, every hook stands alone.
+ * The actions that change the machine, after all packages are on the node and verified. Consecutive image loads form one group;
+ * each hook is its own group.
  */
 function changing(actions: readonly PlannedAction[]): readonly (readonly PlannedAction[])[] {
   const groups: PlannedAction[][] = [];

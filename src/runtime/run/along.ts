@@ -1,26 +1,26 @@
-/** Packages that come to a node beside those of its spec: steps of upgrades, and what the machine itself needs. Pure. */
+/** Companion packages, which the spec does not name: upgrade steps, and packages that the machine itself needs. Pure. */
 import { compareVersions, formatRef, type AddonRef } from '../../core/ref.ts';
 import type { Records } from '../node/records.ts';
 import type { SourcePackage } from '../node/source.ts';
 
-/** A package beside the spec that a source offers. */
+/** A companion package that a source offers. */
 export interface OfferedPackage {
   readonly source: SourcePackage;
   readonly role: 'step' | 'machine';
 }
 
-/** Not a name that anything else of a plan has. */
+/** A label that no add-on of a plan has. */
 export function alongLabel(ref: AddonRef): string {
   return formatRef(ref).toLowerCase().replaceAll('+', '-');
 }
 
-/** Rook's way from 1.0 to 1.4 has a name of its own. */
+/** Rook's upgrade from 1.0 to 1.4 is a package with its own name. */
 const STEP_OF: Readonly<Record<string, string>> = { rookupgrade: 'rook' };
 const LEAPS_TO: Readonly<Record<string, string>> = { rookupgrade: '1.4' };
 
 /**
- * Those that a run wants: what the machine needs always, steps only between the version that the node has and
- * the one of the spec.
+ * The companions that a run needs: always those of the machine, and upgrade steps only between the version on the node and
+ * the version of the spec.
  */
 export function wantedAlong(
   offered: readonly OfferedPackage[],
@@ -39,7 +39,7 @@ export function wantedAlong(
   });
 }
 
-/** What was applied last, or else the oldest whose files lie here. */
+/** The version that was applied last, or otherwise the oldest extracted one. */
 function versionHere(name: string, { applied, extracted }: Records): string | undefined {
   if (Object.hasOwn(applied, name)) return applied[name]?.version;
   const versions = extracted.filter((one) => one.name === name).map(({ version }) => version);

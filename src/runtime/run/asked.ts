@@ -1,6 +1,6 @@
 /**
- * What a run was asked for, kept in its folder: enough to ask for the same again, and to run hooks of what it installed
- * with its settings. It may hold secrets, so it is for its owner alone, and goes with the last record that names the run.
+ * The request of a run, saved in its folder: enough to repeat it, and to run hooks of the add-ons that it installed with the
+ * same settings. It may contain secrets, so only its owner can read it. It is removed with the last record that names the run.
  */
 import { join } from 'node:path';
 import { CurlewError } from '../../core/errors.ts';
@@ -17,7 +17,7 @@ export interface Asked {
   readonly variables: readonly ShellVariable[];
   /** By name of the add-on. */
   readonly settings: Readonly<Record<string, unknown>>;
-  /** JSON that only whoever asked understands: how to ask for the same again. */
+  /** JSON that only the caller understands: how to repeat the request. */
   readonly command: unknown;
 }
 
@@ -27,7 +27,7 @@ export async function writeAsked(folder: string, asked: Omit<Asked, 'format'>): 
   await writeStateFile(join(folder, ASKED_FILE), `${JSON.stringify({ format: FORMAT, ...asked })}\n`);
 }
 
-/** Undefined when it is gone. A damaged one is `FILE_UNUSABLE`. */
+/** Undefined if it does not exist. `FILE_UNUSABLE` if it is damaged. */
 export async function readAsked(directory: string, run: string): Promise<Asked | undefined> {
   const path = join(directory, nodePath.run(run), ASKED_FILE);
   const text = await readOwnFile(path, LIMIT);
@@ -35,7 +35,7 @@ export async function readAsked(directory: string, run: string): Promise<Asked |
   const asked = parseAsked(text);
   if (asked !== undefined) return asked;
   throw new CurlewError('FILE_UNUSABLE', `read ${path}: damaged`, {
-    hint: 'give the whole command that began the run, in the place of curlew resume',
+    hint: 'repeat the full command that started the run instead of curlew resume',
   });
 }
 

@@ -1,16 +1,16 @@
-/** Going on where a run has stopped: when that is safe, and what is left to be done. Pure. */
+/** Resuming an unfinished run: when it is safe, and which actions remain. Pure. */
 import { canonicalJson, digestOf, type Digest } from '../../core/digest.ts';
 import { hookFunction } from '../hooks/hooks.ts';
 import type { LastRun } from './last-run.ts';
 import { isRemoved } from './plan-phases.ts';
 import type { PlanOptions, PlannedAction, PlannedAddon, RunPlan } from './run-plan.ts';
 
-/** What a plan is made of. Two runs of the same want the same of the same machine. */
+/** Digest of everything that a plan is made from. Runs with the same identity do the same on the same machine. */
 export function runIdentity({ kind, addons }: RunPlan, { reapply, images, variables, keepData }: PlanOptions): Digest {
   const rows = addons.map((addon) => {
     const { ref, digest, settings } = addon;
     const row = [ref.tree, ref.name, ref.version, digest, settings];
-    // What is left in the cluster of one that goes changes while the run removes it.
+    // Whether a removed add-on is still in the cluster changes during the run, so the mode is not part of the identity.
     return isRemoved(addon) ? [...row, keepData === true ? 'removed but its data' : 'removed'] : row;
   });
   return digestOf(canonicalJson([kind, rows, reapply, images, digestOf(canonicalJson(variables))]));
@@ -22,8 +22,8 @@ export interface Now {
 }
 
 /**
- * True when the hooks that a run has done need not run again: it did not finish, was asked for the same, and the machine
- * has not been started anew since, which would have undone what hooks did to the kernel and to processes.
+ * True if hooks that a run has done need not run again: it did not finish, its request is the same, and the machine has not
+ * rebooted since. A reboot undoes what hooks did to the kernel and to processes.
  */
 export function canContinue(last: LastRun, now: Now): boolean {
   const { planned, outcome } = last;
@@ -31,18 +31,17 @@ export function canContinue(last: LastRun, now: Now): boolean {
   return planned.identity === now.identity && planned.boot === now.boot;
 }
 
-/** Acts beside the plan that a run and those that go on from it do once. */
+/** Actions outside the plan that a run, or the runs that resume it, do once. */
 export type OnceAction = 'cluster last' | 'cluster current' | 'cluster removed';
 
-/** What holds from run to run once it is done. */
 const LASTING = /^(?:hook|cluster) /;
 
-/** What is left of the plan of a run that can be gone on from; `fresh` is the plan that would begin anew. */
+/** The remaining plan of a run that can be resumed; `fresh` is the plan that starts over. */
 export function continuePlan(fresh: RunPlan, last: LastRun): RunPlan {
   const before = last.planned?.plan;
   if (before === undefined) return fresh;
   const bringing = fresh.actions.filter(({ kind }) => kind === 'fetch' || kind === 'extract');
-  // A hook that took too long is given more time by the same command with another limit.
+  // The same command with another limit gives more time to a hook that timed out.
   const limits = new Map(
     fresh.actions.flatMap((one) => (one.kind === 'hook' ? [[one.addon, one.limit] as const] : [])),
   );

@@ -1,41 +1,41 @@
-/** What the actions of a plan take and give back on disk, in their order. Pure. */
+/** The disk space that the actions of a plan use and free, in their order. Pure. */
 import type { ImageFormat, PackageFile } from '../../core/package.ts';
 import { sizeOnDisk, type DiskStep } from './plan-disk.ts';
 import type { RunPlan } from './run-plan.ts';
 
-/** What a package means for the disk. */
+/** A package and its disk usage. */
 export interface PackageRoom {
   readonly addon: string;
   readonly files: readonly PackageFile[];
   readonly imageFormat: ImageFormat;
-  /** Bytes of its file that have to be fetched; 0 for what is here. */
+  /** Bytes to fetch; 0 for a package on this machine. */
   readonly fetched: number;
-  /** Its files get a second name in the install folder instead of being copied. */
+  /** Its files are hard-linked into the install folder, not copied. */
   readonly moved: boolean;
 }
 
 export interface ImageRoom {
-  /** Absolute path of the folder where the container runtime keeps images. */
+  /** Absolute path of the container runtime's image folder. */
   readonly root: string;
-  /** Bytes of image data, as they lie in the package, that the runtime lacks; by add-on. */
+  /** Bytes of image data that the runtime does not have, in the format of the package; by add-on. */
   readonly missing: ReadonlyMap<string, number>;
 }
 
 export interface RoomPlaces {
   /** The install folder. */
   readonly directory: string;
-  /** Bytes in it that an interrupted run has left, and that go away or are gone on with. */
+  /** Bytes that an interrupted run has left in it, which are removed or reused. */
   readonly leftOvers: number;
-  /** Undefined when no images are loaded. */
+  /** Undefined if no images are loaded. */
   readonly images: ImageRoom | undefined;
 }
 
 /** Layers of real images are two to three times as large once they are unpacked. */
 const UNPACKED = 2.5;
-/** Of the bytes in the package: what a runtime keeps as it came, and what it unpacks. */
+/** Factor for the bytes in the package: a runtime keeps them as they are and unpacked. */
 const IMAGE_FACTOR: Readonly<Record<ImageFormat, number>> = {
   oci: 1 + UNPACKED,
-  // Layers of a docker archive are not compressed: they are kept that way as well.
+  // Layers of a docker archive are not compressed, and are kept uncompressed.
   'docker-archive': 2 * UNPACKED,
 };
 
@@ -49,7 +49,7 @@ export function diskSteps(
     if (found === undefined) return [];
     const fetched = fetchStep(found, directory);
     if (kind === 'fetch') return [fetched];
-    // The file that was fetched goes away when all that it holds is in place.
+    // The fetched file is removed when its package is in place.
     if (kind === 'extract') {
       const extracted = extractStep(found, directory);
       return fetched.bytes === 0 ? [extracted] : [extracted, { ...fetched, bytes: -fetched.bytes, files: -1 }];
@@ -66,12 +66,10 @@ function fetchStep({ addon, fetched }: PackageRoom, path: string): DiskStep {
 }
 
 function extractStep({ addon, files, moved }: PackageRoom, path: string): DiskStep {
-  // tar has written files that occur more than once as one file with many names; those are copied.
-  const wanted = moved ? files.filter(occursTwice(files)) : files;
-  const because = moved
-    ? 'its files are moved, not copied'
-    : 'extracted beside what is in place, which stays until the new one is complete';
-  return { path, use: 'package', addon, ...sizeOnDisk(wanted), because };
+  // tar writes equal files as one file with many links; those are copied.
+  const copied = moved ? files.filter(occursTwice(files)) : files;
+  const because = moved ? 'its files are moved, not copied' : 'the former files stay until the new ones are complete';
+  return { path, use: 'package', addon, ...sizeOnDisk(copied), because };
 }
 
 function occursTwice(files: readonly PackageFile[]): (file: PackageFile) => boolean {
@@ -84,6 +82,6 @@ function imageSteps({ addon, imageFormat }: PackageRoom, { root, missing }: Imag
   const packed = missing.get(addon) ?? 0;
   if (packed === 0) return [];
   const factor = IMAGE_FACTOR[imageFormat];
-  const because = `an estimate: ${factor} times what the package holds of them, kept and unpacked`;
+  const because = `an estimate: ${factor} times the missing bytes in the package, kept and unpacked`;
   return [{ path: root, use: 'images', addon, bytes: Math.ceil(packed * factor), files: 0, because }];
 }

@@ -1,4 +1,4 @@
-/** A plan with its reasons, add-on by add-on: what an operator is told before a run. */
+/** A plan with its reasons, add-on by add-on, for the operator before a run. */
 import type { Report } from '../../core/events.ts';
 import { checkHost, hostProblems, type HostChecks } from '../host/host-checks.ts';
 import { planHost } from '../host/host-plan.ts';
@@ -10,11 +10,11 @@ import { backOutlooks, type BackOutlook } from './way-back.ts';
 import type { RunPlan } from './run-plan.ts';
 import type { RunView } from './request.ts';
 
-/** What will be done with one add-on. */
+/** The planned changes of one add-on. */
 export interface AddonOutlook {
   readonly name: string;
   readonly version: string;
-  /** Undefined when it is not fetched. */
+  /** Undefined if it is not fetched. */
   readonly fetch: { readonly because: string; readonly bytes: number } | undefined;
   readonly extract: { readonly wanted: boolean; readonly because: string; readonly bytes: number };
   readonly images: {
@@ -25,14 +25,14 @@ export interface AddonOutlook {
     /** Why none are loaded. */
     readonly skipped: string | undefined;
   };
-  /** The version that `curlew rollback` returns to after the run; absent when there is none. */
+  /** The version that `curlew rollback` returns to after the run; absent if there is none. */
   readonly back?: string | undefined;
-  /** Why it returns to nothing, though the add-on was something before; absent when that is no question. */
+  /** Why a rollback to the present version will not be possible; absent if it will be, or the add-on is not installed. */
   readonly noBack?: string | undefined;
   readonly apply: { readonly mode: RunPlan['addons'][number]['mode']; readonly because: string };
   /** Functions of its install.sh that the run will call, in order. */
   readonly hooks: readonly string[];
-  /** Those that the run which this one goes on from has done. */
+  /** Hooks that the resumed run has done. */
   readonly done: readonly string[];
 }
 
@@ -40,15 +40,15 @@ export interface DryRun extends SavedPlan {
   /** The install folder. */
   readonly directory: string;
   readonly addons: readonly AddonOutlook[];
-  /** What comes along beside the spec, and why; absent when nothing does. */
+  /** Companion packages, and why they are needed; absent if there are none. */
   readonly along?: readonly { readonly name: string; readonly version: string; readonly because: string }[] | undefined;
-  /** How the checks of this machine came out, but for those that would do more than look; absent when there are none. */
+  /** Results of the host checks, except checks that would change something; absent if there are none. */
   readonly checks?: HostChecks | undefined;
-  /** Why a run would stop before its first change, or may fail. */
+  /** Reasons why a run would stop before its first change, or may fail. */
   readonly problems: readonly string[];
   /** The error with which the run would stop before its first change. */
   readonly stops: 'NO_SPACE' | 'PREFLIGHT_FAILED' | undefined;
-  /** The file that the plan was saved in. */
+  /** The file that the plan was saved to. */
   readonly out: string | undefined;
 }
 
@@ -60,12 +60,12 @@ export interface DryRunOptions {
   readonly signal: AbortSignal;
 }
 
-/** Nothing is changed, on this machine or in a container runtime. `UNSUPPORTED` when a run would be, too. */
+/** Changes nothing, on this machine or in a container runtime. `UNSUPPORTED` if a run would be, too. */
 export async function dryRun(view: RunView, { words, tool, out, report, signal }: DryRunOptions): Promise<DryRun> {
   const { plan, request } = view;
   await requireOwnSystem(view, { signal });
   const host = await planHost(view, plan, { signal });
-  const checks = await checkHost(view, { onlyLook: true, report, signal });
+  const checks = await checkHost(view, { readOnly: true, report, signal });
   const unfit = checks === undefined ? [] : hostProblems(checks);
   const backs = await backOutlooks(view, { signal });
   const problems = [...host.disk.mounts.flatMap(shortOf), ...unfit, ...portConflicts(host.ports)];
@@ -95,11 +95,11 @@ function stopsBy(fits: boolean, unfit: readonly string[]): DryRun['stops'] {
 }
 
 function shortOf({ mountPoint, short, inodes }: MountPlan): readonly string[] {
-  const lack = [
+  const missing = [
     ...(short === 0 ? [] : [`${Math.ceil(short / 1e6)} MB`]),
     ...(inodes === undefined || inodes.short === 0 ? [] : [`${inodes.short} inodes`]),
   ];
-  return lack.length === 0 ? [] : [`${mountPoint} is too small: ${lack.join(' and ')} are lacking`];
+  return missing.length === 0 ? [] : [`${mountPoint} is too small: ${missing.join(' and ')} are missing`];
 }
 
 function outlookOf(
@@ -111,7 +111,7 @@ function outlookOf(
   const packages = [...request.packages, ...(request.removal?.packages ?? [])];
   const found = packages.find(({ source }) => source.ref.name === name)?.source;
   const planned = plan.addons.find(({ ref }) => ref.name === name);
-  if (found === undefined || planned === undefined) throw new Error(`no package of this plan: ${name}`);
+  if (found === undefined || planned === undefined) throw new Error(`not a package of this plan: ${name}`);
   const own = plan.actions.filter(({ addon }) => addon === name);
   const fetch = own.find(({ kind }) => kind === 'fetch');
   const extract = own.find(({ kind }) => kind === 'extract');

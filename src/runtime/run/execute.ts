@@ -1,4 +1,4 @@
-/** Carries out a plan on an install folder, action by action, from the journal to the records. */
+/** Executes a plan on an install folder, from the journal to the records. */
 import { join } from 'node:path';
 import { asError, CurlewError } from '../../core/errors.ts';
 import { nodePath } from '../../core/layout.ts';
@@ -22,8 +22,8 @@ import type { RunPlan } from './run-plan.ts';
 import type { RunOptions, RunResult } from './run-result.ts';
 
 /**
- * Carries out all actions of a plan. `UNSUPPORTED`, `NO_SPACE` and `PREFLIGHT_FAILED` before anything is changed,
- * `HOOK_FAILED` when a hook fails; whatever the error, the same call goes on from a consistent state.
+ * Executes all actions of a plan. `UNSUPPORTED`, `NO_SPACE` and `PREFLIGHT_FAILED` occur before any change, `HOOK_FAILED` if a
+ * hook fails. After any error the same call resumes from a consistent state.
  */
 export async function execute(prepared: PreparedRun, plan: RunPlan, options: RunOptions): Promise<RunResult> {
   const started = performance.now();
@@ -31,7 +31,7 @@ export async function execute(prepared: PreparedRun, plan: RunPlan, options: Run
   const { directory } = request.place;
   await requireOwnSystem(prepared, options);
   await requireHost(prepared, plan, options);
-  const checks = await checkHost(prepared, { onlyLook: false, ...options });
+  const checks = await checkHost(prepared, { readOnly: false, ...options });
   if (checks !== undefined) requireFit(checks, options);
   for (const text of await backNotes(prepared, options)) options.report({ type: 'note', level: 'warning', text });
   if (last !== undefined) await endLastRun(last, options);
@@ -62,12 +62,12 @@ export async function execute(prepared: PreparedRun, plan: RunPlan, options: Run
     return { ...result, run: folder.run, checks: checks?.counts, seconds: (performance.now() - started) / 1000 };
   } catch (error) {
     const outcome = options.signal.aborted ? 'cancelled' : 'failed';
-    // The disk may be full: what went wrong first is what the caller must hear.
+    // The disk may be full: report the first error, not that of the journal.
     const [message = ''] = asError(error).message.split('\n');
     await journal.append({ type: 'ended', outcome, message }).catch(() => undefined);
     if (!options.signal.aborted || (error instanceof CurlewError && error.hint !== undefined)) throw error;
     throw new CurlewError('CANCELLED', 'cancelled', {
-      hint: 'the same command, or curlew resume, goes on where it was ended',
+      hint: 'run the same command again, or curlew resume, to continue',
       cause: error,
     });
   }
@@ -77,7 +77,7 @@ async function saveChecks(folder: string, checks: HostChecks): Promise<void> {
   await writeStateFile(join(folder, PREFLIGHT_FILE), `${JSON.stringify(checks, undefined, 2)}\n`);
 }
 
-/** What every hook may expect to be set (kurl.md 6.6). */
+/** Variables that are set for every hook (kurl.md 6.6). */
 async function ownVariables(
   prepared: PreparedRun,
   { signal }: Pick<RunOptions, 'signal'>,
@@ -100,7 +100,7 @@ async function ownVariables(
   ];
 }
 
-/** The image of helper programs that this run brings, or else the newest that an earlier one has brought. */
+/** The image of helper programs from this run's packages, or otherwise the newest one that is extracted on the node. */
 async function helperImage(
   { request: { packages, place }, along, records }: PreparedRun,
   signal: AbortSignal,

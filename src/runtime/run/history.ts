@@ -1,4 +1,4 @@
-/** Earlier runs on an install folder, as their journals tell them. Nothing is changed, no lock is taken. */
+/** Earlier runs on an install folder, read from their journals. Changes nothing and takes no lock. */
 import { join } from 'node:path';
 import { CurlewError, errnoOf } from '../../core/errors.ts';
 import { nodePath } from '../../core/layout.ts';
@@ -9,12 +9,12 @@ import { readRecords, type Records } from '../node/records.ts';
 import { runsOf } from './run-folder.ts';
 import type { PlannedAction, RunKind, RunPlan } from './run-plan.ts';
 
-/** `interrupted`: it neither came to an end nor is it at work. */
+/** `interrupted`: it has not ended and is not running. */
 export type RunState = 'finished' | 'failed' | 'cancelled' | 'at work' | 'interrupted';
 
 /**
- * How far an action came; `not reached` also when the run ended before it, `not defined` for a hook that the install.sh of a
- * finished run does not have.
+ * The state of an action. `not reached` also if the run ended before it; `not defined` for a hook that install.sh does not
+ * define.
  */
 export type ActionState = 'done' | 'failed' | 'begun' | 'not reached' | 'not defined';
 
@@ -23,11 +23,11 @@ export interface ActionHistory {
   readonly kind: PlannedAction['kind'];
   readonly addon: string;
   readonly because: string;
-  /** What is called and which of the hooks that is; undefined for what is no hook. */
+  /** The function that is called, and its hook; undefined for actions that are not hooks. */
   readonly function: string | undefined;
   readonly hook: Hook | undefined;
   readonly state: ActionState;
-  /** What the journal says of its end. */
+  /** Outcome or error message from the journal. */
   readonly outcome: string | undefined;
 }
 
@@ -36,26 +36,26 @@ export interface RunHistory {
   readonly kind: RunKind | undefined;
   /** ISO 8601. */
   readonly began: string | undefined;
-  /** ISO 8601; undefined when it came to no end. */
+  /** ISO 8601; undefined if it has not ended. */
   readonly ended: string | undefined;
   readonly state: RunState;
-  /** What went wrong. */
+  /** The error message. */
   readonly message: string | undefined;
   /** In the order of the run. */
   readonly actions: readonly ActionHistory[];
   readonly plan: RunPlan | undefined;
 }
 
-/** What an install folder says of itself. */
+/** Records and runs of an install folder. */
 export interface NodeHistory {
   readonly records: Records;
-  /** Process id of the run that is at work. */
+  /** Process ID of the run in progress. */
   readonly busy: number | undefined;
-  /** Ids, the latest first. */
+  /** IDs, latest first. */
   readonly runs: readonly string[];
 }
 
-/** A folder that is not there has no history. One that this user may not read is `FILE_UNUSABLE`, as damaged records are. */
+/** Empty if the folder does not exist. `FILE_UNUSABLE` if this user cannot read it or the records are damaged. */
 export async function readHistory(directory: string): Promise<NodeHistory> {
   return readable(directory, async () => {
     const records = await readRecords(directory);
@@ -63,21 +63,21 @@ export async function readHistory(directory: string): Promise<NodeHistory> {
   });
 }
 
-/** Says what to do about files that only root may read. */
+/** Adds a hint to errors about files that only root can read. */
 export async function readable<Result>(directory: string, read: () => Promise<Result>): Promise<Result> {
   try {
     return await read();
   } catch (error) {
     const errno = errnoOf(error instanceof CurlewError ? error.cause : error);
     if (errno !== 'EACCES' && errno !== 'EPERM') throw error;
-    throw new CurlewError('FILE_UNUSABLE', `read ${directory}: this user may not`, {
-      hint: 'run it as root',
+    throw new CurlewError('FILE_UNUSABLE', `read ${directory}: permission denied`, {
+      hint: 'run the command as root',
       cause: error,
     });
   }
 }
 
-/** One run; `busy` says whether some run is at work. A damaged journal is `FILE_UNUSABLE`. */
+/** One run; `busy` is true if a run is in progress. `FILE_UNUSABLE` if the journal is damaged. */
 export async function readRun(
   directory: string,
   run: string,
@@ -87,7 +87,6 @@ export async function readRun(
   return historyOf(run, entries, { busy });
 }
 
-/** Pure. */
 function historyOf(run: string, entries: readonly JournalEntry[], { busy }: { readonly busy: boolean }): RunHistory {
   const plan = entries.find((entry) => entry.type === 'planned')?.plan;
   const end = entries.findLast((entry) => entry.type === 'ended');

@@ -1,6 +1,6 @@
 /**
- * The write-ahead log of a run: what is to be done, what was begun, how it ended. One line an entry: a checksum and
- * JSON; each is on disk before the act it announces.
+ * The write-ahead log of a run: the plan, the start of each action, its end. One line per entry: a checksum and JSON. Each
+ * entry is on disk before the action that it announces.
  */
 import { createHash } from 'node:crypto';
 import { open, type FileHandle } from 'node:fs/promises';
@@ -18,13 +18,13 @@ export type JournalEntry = { readonly at: string } & (
   | {
       readonly type: 'planned';
       readonly plan: RunPlan;
-      /** Actions that earlier runs began without coming to an end, and how often. */
+      /** Actions that earlier runs started without finishing them, and the number of attempts. */
       readonly earlier?: readonly (readonly [action: string, attempt: number])[];
-      /** What the plan was made of: only a run of the same goes on where this one stopped. */
+      /** Digest of everything that the plan is made from: only a run with the same identity can resume this one. */
       readonly identity?: Digest | undefined;
-      /** The start of the machine that it ran in: what hooks did may have gone with it. */
+      /** Boot ID of the machine: a reboot may undo what hooks did. */
       readonly boot?: string | undefined;
-      /** Of the carried variables that it began with; absent when there were none. */
+      /** Digest of the carried variables at its start; absent if there were none. */
       readonly carried?: Digest | undefined;
     }
   | { readonly type: 'started'; readonly action: string; readonly attempt: number }
@@ -32,26 +32,26 @@ export type JournalEntry = { readonly at: string } & (
       readonly type: 'done';
       readonly action: string;
       readonly outcome: string;
-      /** After a hook: of the variables that are carried from it to the next one. */
+      /** After a hook: digest of the variables that are carried to the next one. */
       readonly carried?: Digest | undefined;
     }
   | { readonly type: 'failed'; readonly action: string; readonly message: string }
   | {
       readonly type: 'ended';
       readonly outcome: 'finished' | 'failed' | 'cancelled';
-      /** What went wrong, in one line. */
+      /** The error in one line. */
       readonly message?: string;
     }
 );
 
-/** Outcome of a hook that failed in a run that continues all the same. */
+/** Outcome of a hook that failed in a run that continued anyway. */
 export const FAILED = 'failed';
 
 type WithoutTime<Entry> = Entry extends unknown ? Omit<Entry, 'at'> : never;
 type JournalFact = WithoutTime<JournalEntry>;
 
 export interface Journal extends AsyncDisposable {
-  /** Returns when the entry is on disk. */
+  /** Returns after the entry is on disk. */
   readonly append: (fact: JournalFact) => Promise<void>;
 }
 
@@ -66,13 +66,13 @@ export function formatEntry(entry: JournalEntry): string {
   return `{"sum":"${checksum(json)}","entry":${json}}\n`;
 }
 
-/** The line without its line end; undefined when it is torn or damaged. */
+/** The entry of a line without its newline; undefined if it is torn or damaged. */
 function parseLine(line: string): unknown {
   const [, sum, json] = /^\{"sum":"([0-9a-f]{16})","entry":(.*)\}$/s.exec(line) ?? [];
   return json === undefined || sum !== checksum(json) ? undefined : (JSON.parse(json) as unknown);
 }
 
-/** A line whose sum is right was written as a whole, but maybe by another version of this tool. */
+/** A line with the right checksum is complete, but another version of curlew may have written it. */
 function isEntry(entry: unknown): entry is JournalEntry {
   if (!isObject(entry) || typeof entry['at'] !== 'string') return false;
   const { type, action, attempt, outcome, message, plan, earlier, identity, boot, carried } = entry;
@@ -101,7 +101,7 @@ function isEarlier(earlier: unknown): boolean {
   return Array.isArray(earlier) && earlier.every(isRow);
 }
 
-/** What a plan names becomes the path of a folder whose scripts run, and that goes. */
+/** Names in a plan become paths of folders whose scripts are run and which are removed, so they are checked. */
 function isPlan(plan: unknown): boolean {
   if (!isObject(plan) || typeof plan['kind'] !== 'string') return false;
   const { addons, actions, continues } = plan;
@@ -130,7 +130,7 @@ function isDone(done: unknown): boolean {
   return Array.isArray(done) && done.every(isRow);
 }
 
-/** Entries of a journal's text. A torn last line is left out; damage before it, and what is no entry, is `FILE_UNUSABLE`. */
+/** Entries of a journal's text. A torn last line is ignored; any other damage or unknown entry is `FILE_UNUSABLE`. */
 export function parseJournal(text: string, path: string): readonly JournalEntry[] {
   const lines = text.split('\n');
   if (lines.at(-1) === '') lines.pop();
@@ -143,12 +143,12 @@ export function parseJournal(text: string, path: string): readonly JournalEntry[
         'FILE_UNUSABLE',
         `read ${path}: line ${index + 1} is damaged, or of another version of curlew`,
         {
-          hint: 'use the version of curlew that made this run, or move its folder away to start over',
+          hint: 'use the version of curlew that started this run, or move its folder away to start over',
         },
       );
     } else if (index < lines.length - 1) {
       throw new CurlewError('FILE_UNUSABLE', `read ${path}: line ${index + 1} is damaged`, {
-        hint: 'the disk or somebody has changed it; move the folder of this run away to start anew',
+        hint: 'a disk error or another program changed it; move the folder of this run away to start over',
       });
     }
   }
@@ -157,7 +157,7 @@ export function parseJournal(text: string, path: string): readonly JournalEntry[
 
 const LIMIT = 64 << 20;
 
-/** No journal has no entries. */
+/** Entries of a journal; none if it does not exist. */
 export async function readJournal(path: string): Promise<readonly JournalEntry[]> {
   const text = await readOwnFile(path, LIMIT);
   return text === undefined ? [] : parseJournal(text, path);
@@ -180,12 +180,12 @@ export async function createJournal(path: string): Promise<Journal> {
       throw fileError(`write ${path}`, error);
     }
   };
-  // One at a time, whoever calls; after a failure nothing more is written.
-  let turn: Promise<void> = Promise.resolve();
+  // Writes are serialized; after a failure nothing more is written.
+  let tail: Promise<void> = Promise.resolve();
   return {
     append: async (fact) => {
-      turn = turn.then(async () => write(fact));
-      await turn;
+      tail = tail.then(async () => write(fact));
+      await tail;
     },
     [Symbol.asyncDispose]: async () => {
       await file.close();
@@ -193,7 +193,7 @@ export async function createJournal(path: string): Promise<Journal> {
   };
 }
 
-/** How often each action of a run was begun without coming to an end: what `CURLEW_ATTEMPT` of the next try builds on. */
+/** Attempts of each action of a run that was started but not finished; `CURLEW_ATTEMPT` continues to count from them. */
 export function unfinishedAttempts(entries: readonly JournalEntry[]): ReadonlyMap<string, number> {
   const attempts = new Map<string, number>();
   for (const entry of entries) {

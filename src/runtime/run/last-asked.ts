@@ -1,9 +1,9 @@
-/** Which run there is to go on with. */
+/** The unfinished run of an install folder. */
 import { readAsked, type Asked } from './asked.ts';
 import { readLastRun } from './last-run.ts';
 import { readRecords } from '../node/records.ts';
 
-/** The last run and what it was asked for; undefined when there was none, or it finished. */
+/** The last run and its request; undefined if there is none or it finished. */
 export async function lastAsked(
   directory: string,
 ): Promise<{ readonly run: string; readonly asked: Asked | undefined } | undefined> {

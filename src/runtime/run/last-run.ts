@@ -1,4 +1,4 @@
-/** What the last run over an install folder left: how far it came, hooks that outlived it, tries to be counted. */
+/** The last run on an install folder: its progress, hooks that survived it, and attempts. */
 import { join } from 'node:path';
 import type { Digest } from '../../core/digest.ts';
 import type { Report } from '../../core/events.ts';
@@ -9,21 +9,21 @@ import type { Records } from '../node/records.ts';
 
 export interface LastRun {
   readonly run: string;
-  /** How often each action was begun, by it and those before it, without being done. */
+  /** Attempts of each unfinished action, in this run and those before it. */
   readonly attempts: ReadonlyMap<string, number>;
-  /** Undefined when it died. */
+  /** Undefined if it died. */
   readonly outcome: 'finished' | 'failed' | 'cancelled' | undefined;
-  /** Undefined when there is no journal any more. */
+  /** Undefined if its journal no longer exists. */
   readonly planned: Extract<JournalEntry, { type: 'planned' }> | undefined;
-  /** Actions that are done, and by which run: itself, or one that it went on from. */
+  /** Finished actions and the run that did them: itself, or one that it resumed. */
   readonly done: ReadonlyMap<string, string>;
-  /** Checks of what is applied already that failed, and how. */
+  /** Failed `already_applied` checks and their messages. */
   readonly refuted: ReadonlyMap<string, string>;
-  /** Of the variables that its next hook would have begun with; undefined when there were none. */
+  /** Digest of the variables for its next hook; undefined if there were none. */
   readonly carried: Digest | undefined;
 }
 
-/** A damaged journal is `FILE_UNUSABLE`. */
+/** Undefined if there was no run. `FILE_UNUSABLE` if its journal is damaged. */
 export async function readLastRun(
   directory: string,
   { lastRun }: Pick<Records, 'lastRun'>,
@@ -33,7 +33,7 @@ export async function readLastRun(
   return lastRunOf(lastRun, entries);
 }
 
-/** What the entries of a run's journal come to. Pure. */
+/** The state of a run from its journal. Pure. */
 export function lastRunOf(run: string, entries: readonly JournalEntry[]): LastRun {
   const planned = entries.find((entry) => entry.type === 'planned');
   const done = new Map(planned?.plan.continues?.done.map((one) => [one.action, one.run]));
@@ -41,7 +41,7 @@ export function lastRunOf(run: string, entries: readonly JournalEntry[]): LastRu
   let carried = planned?.carried;
   for (const entry of entries) {
     if (entry.type === 'failed') refuted.set(entry.action, entry.message);
-    // A hook that may fail, and did, is tried again.
+    // A hook that failed in a run that continued is tried again.
     if (entry.type !== 'done' || entry.outcome === FAILED) continue;
     done.set(entry.action, run);
     carried = entry.carried ?? carried;
@@ -51,18 +51,18 @@ export function lastRunOf(run: string, entries: readonly JournalEntry[]): LastRu
   return { run, attempts: unfinishedAttempts(entries), outcome, planned, done, refuted, carried };
 }
 
-/** Ends hooks of the last run that still run although their parent has died. Call it with the lock held. */
+/** Ends hooks of the last run that survived their parent. The caller must hold the lock. */
 export async function endLastRun(
   { run, attempts }: Pick<LastRun, 'run' | 'attempts'>,
   { report, graceMs }: { readonly report: Report; readonly graceMs?: number },
 ): Promise<void> {
   for (const action of attempts.keys()) {
     const marker = `CURLEW_HOOK=${run}/${action.replace(/^hook /, '')}`;
-    // No session is -1: whatever carries the marker is found.
+    // No session has the ID -1: all processes with the marker are found.
     const find = (): ReturnType<typeof membersOf>['outside'] => membersOf({ session: -1, marker }).outside;
     const ended = await endProcesses(find, graceMs === undefined ? {} : { graceMs });
     if (ended.length === 0) continue;
-    const text = `${action} of run ${run} was still at work without its parent, and was ended`;
+    const text = `${action} of run ${run} was still running without its parent, and was ended`;
     report({ type: 'note', level: 'warning', text });
   }
 }

@@ -1,6 +1,6 @@
 /**
- * One run at a time on an install folder. The lock names its owner by pid, start time and boot, so one whose owner is
- * gone is recognised and taken over, by exactly one of those who try.
+ * Locks an install folder: one run at a time. The lock names its owner by PID, start time and boot ID. A lock whose owner is
+ * dead is detected, and exactly one of the competing processes takes it over.
  */
 import { randomBytes } from 'node:crypto';
 import { link, readdir, rename, rm } from 'node:fs/promises';
@@ -16,18 +16,18 @@ interface Owner {
   readonly pid: number;
   readonly start: string;
   readonly boot: string;
-  /** Makes the text of every lock another one. */
+  /** Makes the text of every lock unique. */
   readonly nonce: string;
 }
 
-/** Takes the lock or throws `BUSY`. Disposing of it gives it back. */
+/** Takes the lock or throws `BUSY`. Disposing it releases the lock. */
 export async function lockFolder(directory: string): Promise<AsyncDisposable> {
   const path = join(directory, nodePath.lock);
   const own = await ownText();
   const offer = `${path}.${process.pid}-${randomBytes(4).toString('hex')}`;
   try {
     try {
-      // Synced: locks and claims that a power cut has made empty could not be distinguished.
+      // Synced: after a power failure, empty locks and claims could not be told apart.
       await writeNew(offer, own, 0o600);
       while (!(await tryLink(offer, path))) await takeOver(path, offer, own);
     } finally {
@@ -36,15 +36,11 @@ export async function lockFolder(directory: string): Promise<AsyncDisposable> {
     await clearOffers(directory, own);
   } catch (error) {
     if (!['ENOSPC', 'EDQUOT'].includes(errnoOf(error) ?? '')) throw fileError(`lock ${directory}`, error);
-    // Not a word of the lock: nobody holds it, and another folder would be another node.
-    throw new CurlewError(
-      'NO_SPACE',
-      `begin a run in ${directory}: no space left on its disk, and nothing was changed`,
-      {
-        hint: `free some space there, then run the same command again; df -h ${directory} and df -i ${directory} show it`,
-        cause: error,
-      },
-    );
+    // The message does not mention the lock: it is free. Nor another folder, which would be another node.
+    throw new CurlewError('NO_SPACE', `start a run in ${directory}: no space left on its disk; nothing was changed`, {
+      hint: `free some space there (see df -h ${directory} and df -i ${directory}), then run the same command again`,
+      cause: error,
+    });
   }
   return {
     [Symbol.asyncDispose]: async () => {
@@ -53,7 +49,7 @@ export async function lockFolder(directory: string): Promise<AsyncDisposable> {
   };
 }
 
-/** Process id of the run that is at work on a folder; undefined when there is none. Takes nothing. */
+/** Process ID of the run in progress on a folder; undefined if there is none. Does not take the lock. */
 export async function lockOwner(directory: string): Promise<number | undefined> {
   const text = await textOf(join(directory, nodePath.lock)).catch(() => undefined);
   const owner = text === undefined ? undefined : parseOwner(text);
@@ -89,8 +85,8 @@ async function textOf(path: string): Promise<string | undefined> {
 }
 
 /**
- * Removes the lock of an owner that is gone. The right to do so is a claim: a file whose name follows from the text of
- * what is taken over, so one process at most has it; a claim whose owner is gone is taken over in the same way.
+ * Removes the lock of a dead owner. The right to do so is a claim: a file whose name is derived from the text of the lock, so
+ * at most one process holds it. A claim whose owner is dead is taken over in the same way.
  */
 async function takeOver(path: string, offer: string, own: string): Promise<void> {
   const stale = await textOf(path);
@@ -100,14 +96,14 @@ async function takeOver(path: string, offer: string, own: string): Promise<void>
   for (;;) {
     const owner = parseOwner(taken);
     if (taken !== own && owner !== undefined && (await isAlive(owner))) throw busy(path, owner);
-    // Those before are part of the name, so that claims of the same text (empty ones) are no circle.
+    // The name includes the claims before it, so that claims with the same text (empty ones) do not form a cycle.
     const claim = `${path}.claim-${hexOf(digestOf([...claims, taken].join('\n'))).slice(0, 16)}`;
     claims.push(claim);
     if (await tryLink(offer, claim)) break;
     taken = (await textOf(claim)) ?? stale;
   }
   try {
-    // Another one may have taken it over, and let go of the claim, since it was read.
+    // Another process may have taken it over and released the claim since it was read.
     if ((await textOf(path)) === stale) {
       const dead = `${offer}.dead`;
       await rename(path, dead);
@@ -118,7 +114,7 @@ async function takeOver(path: string, offer: string, own: string): Promise<void>
   }
 }
 
-/** Removes what those left who died while they took the lock, or gave it back. */
+/** Removes files of processes that died while they took or released the lock. */
 async function clearOffers(directory: string, own: string): Promise<void> {
   const prefix = `${nodePath.lock}.`;
   for (const name of await readdir(directory)) {
@@ -126,7 +122,7 @@ async function clearOffers(directory: string, own: string): Promise<void> {
     const path = join(directory, name);
     const text = await textOf(path).catch(() => undefined);
     const owner = text === undefined ? undefined : parseOwner(text);
-    // A lock that is just being written is empty: it is left alone until its owner can be told.
+    // A file that is being written is empty: it stays until its owner is known.
     const writing = Number(/^\d+(?=-)/.exec(name.slice(prefix.length))?.[0] ?? process.pid);
     const alive =
       owner === undefined ? writing !== process.pid && processInfo(writing) !== undefined : await isAlive(owner);
@@ -135,12 +131,12 @@ async function clearOffers(directory: string, own: string): Promise<void> {
 }
 
 function busy(path: string, { pid }: Owner): CurlewError {
-  return new CurlewError('BUSY', `lock ${path}: another run is at work (process ${pid})`, {
-    hint: 'wait until it has ended, or end it',
+  return new CurlewError('BUSY', `lock ${path}: another run is in progress (process ${pid})`, {
+    hint: 'wait until it ends, or end it',
   });
 }
 
-/** Undefined for a lock that was cut short: its owner died while the machine did. */
+/** Undefined for a truncated lock: its owner died with the machine. */
 function parseOwner(text: string): Owner | undefined {
   try {
     const value = JSON.parse(text) as Partial<Owner> | null;

@@ -1,21 +1,21 @@
-/** How much room a run needs on each file system at its peak, and whether there is that much. Pure. */
+/** The space that a run needs on each file system at its peak, and whether it is available. Pure. */
 import { CurlewError } from '../../core/errors.ts';
 import type { PackageFile } from '../../core/package.ts';
 import type { MountFacts } from '../host/host-facts.ts';
 
 export type DiskUse = 'left-overs' | 'fetched package' | 'package' | 'images';
 
-/** Something that takes room, or gives it back, at one moment of a run. */
+/** A change of disk usage at one point of a run. */
 export interface DiskStep {
-  /** Absolute; on which file system it lies is found by it. */
+  /** Absolute; determines the file system. */
   readonly path: string;
   readonly use: DiskUse;
-  /** Empty where it is none's. */
+  /** Empty if it belongs to no add-on. */
   readonly addon: string;
-  /** Negative when room is given back. */
+  /** Negative if space is freed. */
   readonly bytes: number;
   readonly files: number;
-  /** How the number was found. */
+  /** How the number was determined. */
   readonly because: string;
 }
 
@@ -32,15 +32,15 @@ export interface MountPlan {
   readonly paths: readonly string[];
   readonly total: number;
   readonly free: number;
-  /** Bytes that the run takes here at its peak. */
+  /** Bytes that the run uses at its peak. */
   readonly peak: number;
-  /** Bytes that have to be free even then. */
+  /** Bytes that must stay free even then. */
   readonly reserve: number;
-  /** Bytes that are lacking; 0 when all of it fits. */
+  /** Missing bytes; 0 if everything fits. */
   readonly short: number;
-  /** Files that the run makes at its peak, and how many more can be made; undefined where nothing limits them. */
+  /** Inodes that the run uses at its peak, and free ones; undefined if they are not limited. */
   readonly inodes: { readonly peak: number; readonly free: number; readonly short: number } | undefined;
-  /** What the peak is made of, the largest first. */
+  /** Parts of the peak, the largest first. */
   readonly needs: readonly DiskNeed[];
 }
 
@@ -49,12 +49,12 @@ export interface DiskPlan {
   readonly mounts: readonly MountPlan[];
 }
 
-/** kubelet removes images when the disk that holds them is fuller than 85 %: imageGCHighThresholdPercent. */
+/** kubelet removes images if more than 85 % of their disk is used: imageGCHighThresholdPercent. */
 const IMAGE_RESERVE = 0.15;
 
 /**
- * Follows the steps in the order of the run. `mounts` holds the paths of all steps. A mount that images are put on keeps
- * 15 % of itself free.
+ * Sums up the steps in the order of the run. `mounts` contains the paths of all steps. On mounts with images 15 % must stay
+ * free.
  */
 export function planDisk(steps: readonly DiskStep[], mounts: readonly MountFacts[]): DiskPlan {
   const plans = mounts.map((mount) => {
@@ -87,7 +87,7 @@ function planMount({ mountPoint, paths, total, free, inodes }: MountFacts, steps
   };
 }
 
-/** The highest sum that the steps reach, and after how many of them; nothing is less than 0. */
+/** The highest sum of the steps, at least 0, and the number of steps to reach it. */
 function highest(
   steps: readonly DiskStep[],
   of: (step: DiskStep) => number,
@@ -101,7 +101,7 @@ function highest(
   return best;
 }
 
-/** What is there after these steps; what was given back is taken off what it was. */
+/** Disk usage after these steps, by use and add-on. */
 function liveAt(steps: readonly DiskStep[]): readonly DiskNeed[] {
   const live = new Map<string, DiskNeed>();
   for (const { use, addon, bytes, files, because } of steps) {
@@ -116,7 +116,7 @@ function liveAt(steps: readonly DiskStep[]): readonly DiskNeed[] {
 
 const BLOCK = 4096;
 
-/** Bytes and files that these take in a folder: whole blocks, and the folders themselves. */
+/** Bytes and inodes that these files use: whole blocks, including their folders. */
 export function sizeOnDisk(files: readonly Pick<PackageFile, 'path' | 'size'>[]): {
   readonly bytes: number;
   readonly files: number;
@@ -131,26 +131,26 @@ export function sizeOnDisk(files: readonly Pick<PackageFile, 'path' | 'size'>[])
   return { bytes: bytes + folders.size * BLOCK, files: files.length + folders.size };
 }
 
-/** `NO_SPACE` when a plan does not fit: what is lacking on each file system, and what takes most. */
+/** Throws `NO_SPACE` if a plan does not fit, with the missing space on each file system. */
 export function requireRoom({ fits, mounts }: DiskPlan): void {
   if (fits) return;
-  const lines = mounts.flatMap((mount) => [...lacking(mount)]);
+  const lines = mounts.flatMap((mount) => [...shortages(mount)]);
   throw new CurlewError('NO_SPACE', `plan: the disk is too small; nothing was changed\n${lines.join('\n')}`, {
-    hint: 'free that much, or name another folder with --install-dir; --dry-run shows what takes how much',
+    hint: 'free that much, or name another folder with --install-dir; --dry-run shows the details',
   });
 }
 
-function* lacking({ mountPoint, free, peak, reserve, short, inodes, total }: MountPlan): Generator<string> {
+function* shortages({ mountPoint, free, peak, reserve, short, inodes, total }: MountPlan): Generator<string> {
   if (short > 0) {
-    const kept = reserve === 0 ? '' : `, and ${bytesText(reserve)} (15 % of ${bytesText(total)}) have to stay free`;
-    yield `${mountPoint}: ${bytesText(short)} are missing: the run needs ${bytesText(peak)}${kept}, free are ${bytesText(free)}`;
+    const kept = reserve === 0 ? '' : `, and ${bytesText(reserve)} (15 % of ${bytesText(total)}) must stay free`;
+    yield `${mountPoint}: ${bytesText(short)} are missing: the run needs ${bytesText(peak)}${kept}; ${bytesText(free)} are free`;
   }
   if (inodes !== undefined && inodes.short > 0) {
-    yield `${mountPoint}: ${inodes.short} inodes are missing: the run makes ${inodes.peak} files, ${inodes.free} can be made`;
+    yield `${mountPoint}: ${inodes.short} inodes are missing: the run creates ${inodes.peak} files; ${inodes.free} inodes are free`;
   }
 }
 
-/** Whole megabytes, as people compare them with what `df` says. */
+/** Whole megabytes, for comparison with `df`. */
 function bytesText(bytes: number): string {
   return `${Math.ceil(bytes / 1e6)} MB`;
 }

@@ -1,6 +1,6 @@
 /**
- * A plan as a document: what a dry run shows, and what a run can be held to later. Nothing in it is ever carried out: a
- * run makes its own plan, and goes on only when that is the same.
+ * A plan as a document: a dry run shows it, and a later run can be compared with it. It is never executed: a run creates its
+ * own plan, and continues only if that is the same.
  */
 import { canonicalJson, digestOf, type Digest } from '../../core/digest.ts';
 import { asError, CurlewError } from '../../core/errors.ts';
@@ -11,21 +11,21 @@ import { readGivenFile } from '../../platform/files/state-file.ts';
 import type { PlannedAction, RunPlan } from './run-plan.ts';
 import type { RunView } from './request.ts';
 
-/** Everything that a plan follows from. */
+/** Everything that a plan is made from. */
 export interface PlanBasis {
   /** Version of curlew. */
   readonly tool: string;
   /** By name. */
   readonly packages: readonly (AddonRef & { readonly digest: Digest; readonly settings: Digest })[];
-  /** Of all variables that hooks get. */
+  /** Digest of all variables for hooks. */
   readonly variables: Digest;
-  /** Of what the records say is extracted and applied. */
+  /** Digest of the extracted and applied records. */
   readonly records: Digest;
-  /** The run that changed them last. */
+  /** The last run. */
   readonly lastRun?: string | undefined;
 }
 
-/** Options of the command line that decide what is planned, as they were given; paths are absolute. */
+/** Command-line options that determine the plan, as given; paths are absolute. */
 export type PlanWords = Readonly<Record<string, string | readonly string[] | true>>;
 
 export interface SavedPlan {
@@ -33,7 +33,7 @@ export interface SavedPlan {
   readonly words: PlanWords;
   readonly basis: PlanBasis;
   readonly plan: RunPlan;
-  /** As the machine was when the plan was made. */
+  /** The state of the machine when the plan was made. */
   readonly host: HostPlan;
 }
 
@@ -57,19 +57,18 @@ export function basisOf({ request, packages, records }: RunView, tool: string): 
   };
 }
 
-/** What has changed since, as sentences without an end; nothing when nothing has. */
+/** Changes between two plans, one phrase each; none if they are the same. */
 export function whatChanged(before: PlanBasis, now: PlanBasis): readonly string[] {
   const packages = packageChanges(before.packages, now.packages);
-  const said: string[] = [...packages];
-  if (before.tool !== now.tool) said.push(`curlew was ${before.tool} and is ${now.tool}`);
+  const changes: string[] = [...packages];
+  if (before.tool !== now.tool) changes.push(`curlew was ${before.tool} and is ${now.tool}`);
   // Settings and versions of add-ons are among the variables.
-  if (packages.length === 0 && before.variables !== now.variables) said.push('other settings of the installer spec');
+  if (packages.length === 0 && before.variables !== now.variables) changes.push('the settings of the installer spec');
   if (before.records !== now.records) {
-    const since =
-      now.lastRun === undefined || now.lastRun === before.lastRun ? '' : `: run ${now.lastRun} came between`;
-    said.push(`the records of this node${since}`);
+    const since = now.lastRun === undefined || now.lastRun === before.lastRun ? '' : `: run ${now.lastRun} ran since`;
+    changes.push(`the records of this node${since}`);
   }
-  return said;
+  return changes;
 }
 
 type PackageBasis = PlanBasis['packages'];
@@ -84,15 +83,15 @@ function packageChanges(before: PackageBasis, now: PackageBasis): readonly strin
         return [`${one.name} was ${known.version} and is ${one.version}`];
       }
       return [
-        ...(known.digest === one.digest ? [] : [`another package of ${formatRef(one)}`]),
+        ...(known.digest === one.digest ? [] : [`the package of ${formatRef(one)}`]),
         ...(known.settings === one.settings ? [] : [`the settings of ${one.name}`]),
       ];
     }),
-    ...gone.map(({ name }) => `${name} is in the plan only`),
+    ...gone.map(({ name }) => `${name} is only in the plan`),
   ];
 }
 
-/** `PLAN_CHANGED` when a run would not do exactly what was planned. */
+/** Throws `PLAN_CHANGED` if a run would not do exactly what was planned. */
 export function requireSamePlan(saved: SavedPlan, view: RunView, tool: string): void {
   const changed = whatChanged(saved.basis, basisOf(view, tool));
   const actions = canonicalJson(saved.plan) === canonicalJson(view.plan) ? [] : actionChanges(saved.plan, view.plan);
@@ -101,7 +100,7 @@ export function requireSamePlan(saved: SavedPlan, view: RunView, tool: string): 
   const lines = all.slice(0, MOST_LINES).map((line) => `\n${line}`);
   const more = all.length > MOST_LINES ? `\nand ${all.length - MOST_LINES} more` : '';
   throw new CurlewError('PLAN_CHANGED', `run the saved plan: changed since it was made:${lines.join('')}${more}`, {
-    hint: 'look at what would be done now with --dry-run, and save that plan',
+    hint: 'review the new plan with --dry-run, and save it',
   });
 }
 
@@ -110,21 +109,21 @@ const MOST_LINES = 20;
 function actionChanges(before: RunPlan, now: RunPlan): readonly string[] {
   const ids = (actions: readonly PlannedAction[]): ReadonlySet<string> => new Set(actions.map(({ id }) => id));
   const [was, is] = [ids(before.actions), ids(now.actions)];
-  const said = [
-    ...now.actions.filter(({ id }) => !was.has(id)).map(({ id, because }) => `to be done now: ${id} (${because})`),
-    ...before.actions.filter(({ id }) => !is.has(id)).map(({ id }) => `no longer to be done: ${id}`),
+  const changes = [
+    ...now.actions.filter(({ id }) => !was.has(id)).map(({ id, because }) => `new action: ${id} (${because})`),
+    ...before.actions.filter(({ id }) => !is.has(id)).map(({ id }) => `no longer an action: ${id}`),
   ];
-  return said.length > 0 ? said : ['the order of the actions, or why they are done'];
+  return changes.length > 0 ? changes : ['the order of the actions, or their reasons'];
 }
 
-/** Text of the document; whatever else comes with the plan is left out. */
+/** The text of a saved plan; other properties of the object are left out. */
 export function formatPlan({ format, words, basis, plan, host }: SavedPlan): string {
   return `${JSON.stringify({ format, words, basis, plan, host }, undefined, 2)}\n`;
 }
 
 const LIMIT = 16 << 20;
 
-/** Reads a plan from anywhere: what is not one in every part is `FILE_UNUSABLE`. */
+/** Reads an untrusted plan. `FILE_UNUSABLE` if any part of it is invalid. */
 export async function readPlan(path: string): Promise<SavedPlan> {
   const text = await readGivenFile(path, LIMIT);
   if (text === undefined) {
@@ -134,7 +133,7 @@ export async function readPlan(path: string): Promise<SavedPlan> {
   }
   const bad = (what: string, cause?: unknown): CurlewError =>
     new CurlewError('FILE_UNUSABLE', `read ${path}: not a saved plan: ${what}`, {
-      hint: 'make it again: curlew install --dry-run --out FILE',
+      hint: 'save it again: curlew install --dry-run --out FILE',
       cause,
     });
   let value: unknown;
@@ -146,7 +145,7 @@ export async function readPlan(path: string): Promise<SavedPlan> {
   const { planProblem } = await import('./plan-schema.ts');
   const problem = planProblem(value);
   if (problem !== undefined) throw bad(problem.slice(0, MESSAGE));
-  // The schema says so.
+  // Checked by the schema.
   return value as SavedPlan;
 }
 

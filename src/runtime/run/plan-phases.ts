@@ -42,28 +42,28 @@ export function phases(kind: RunKind, whole: Phased): Actions {
     return because === undefined ? [] : [{ ...one, because }];
   });
   const fetches = missing.filter(({ remote }) => remote);
-  const beside = along(run).flatMap((one) => {
-    const lacks = whyExtract(one, records);
-    return lacks === undefined ? [] : [{ ...one, because: `${one.because}; ${lacks}` }];
+  const companions = companionsOf(run).flatMap((one) => {
+    const because = whyExtract(one, records);
+    return because === undefined ? [] : [{ ...one, because: `${one.because}; ${because}` }];
   });
   return [
     ...fetches.map(({ ref, because }) => fetch(ref, because)),
-    ...beside
+    ...companions
       .filter(({ remote }) => remote)
       .map(({ ref, label, because }) => ({ ...fetch(ref, because), addon: label })),
     ...missing.map(({ ref, because }) => extract(ref, because)),
-    ...beside.map(({ ref, label, because }) => ({ ...extract(ref, because), addon: label })),
+    ...companions.map(({ ref, label, because }) => ({ ...extract(ref, because), addon: label })),
     ...(kind === 'install' ? installPhases(run) : joinPhases(kind, run)),
     ...removed,
   ];
 }
 
-/** Whether a run removes an add-on, from the cluster or only from this node. */
+/** True if a run removes an add-on, from the cluster or only from this node. */
 export function isRemoved({ mode }: Pick<PlannedAddon, 'mode'>): boolean {
   return mode === 'remove' || mode === 'leave';
 }
 
-/** What add-ons have in the cluster goes first, while all that it may need is there. */
+/** Objects in the cluster are removed first, while everything they may need still runs. */
 function removalPhases(kind: RunKind, run: Phased): Actions {
   const addons = run.addons.filter(isRemoved);
   return [
@@ -83,7 +83,7 @@ function installPhases(run: Phased): Actions {
     ...every('pre_init'),
     ...addons.filter(({ ref }) => isContainerRuntime(ref)).flatMap((addon) => apply(run, addon)),
     ...facts.flatMap((one) => images(run, one)),
-    ...alongImages(run),
+    ...companionImages(run),
     ...kubernetes(run, (addon) => apply(run, addon)),
     ...later.flatMap((addon) => apply(run, addon)),
     ...every('post_init'),
@@ -98,7 +98,7 @@ function joinPhases(kind: 'join' | 'upgrade', run: Phased): Actions {
     ...addons.filter(({ ref }) => isContainerRuntime(ref)).flatMap((addon) => apply(run, addon)),
     ...addons.filter(({ ref }) => ref.name === KUBERNETES).flatMap((addon) => hookOf(run, addon, 'pre_init')),
     ...facts.filter(({ ref }) => ref.name === KUBERNETES).flatMap((one) => images(run, one)),
-    ...alongImages(run),
+    ...companionImages(run),
     ...others.flatMap((addon) => [
       ...facts.filter(({ ref }) => ref.name === addon.ref.name).flatMap((one) => images(run, one)),
       ...hookOf(run, addon, 'join'),
@@ -107,47 +107,49 @@ function joinPhases(kind: 'join' | 'upgrade', run: Phased): Actions {
   ];
 }
 
-/** What is done to kubernetes, between the functions that other add-ons have for that moment. */
-function kubernetes(run: Phased, act: (addon: PlannedAddon) => Actions): Actions {
+/** The actions of kubernetes, between the hooks that other add-ons define for before and after them. */
+function kubernetes(run: Phased, actionsOf: (addon: PlannedAddon) => Actions): Actions {
   const found = run.addons.find(({ ref }) => ref.name === KUBERNETES);
   if (found === undefined) return [];
   const { variables, loadBalancer } = run.options;
-  const isWanted = ({ ifSet, ifMoved }: AroundHook): boolean => {
+  const isCalled = ({ ifSet, ifMoved }: AroundHook): boolean => {
     if (ifMoved !== undefined && (loadBalancer === undefined || (ifMoved === 'others' && !loadBalancer.others)))
       return false;
     return ifSet === undefined || variables.some(([name, value]) => name === ifSet && value !== '');
   };
   const around = (when: AroundHook['when']): Actions =>
-    AROUND_KUBERNETES.filter((one) => one.when === when && isWanted(one)).flatMap((one) => {
+    AROUND_KUBERNETES.filter((one) => one.when === when && isCalled(one)).flatMap((one) => {
       const addon = run.addons.find(({ ref }) => ref.name === one.addon);
       const idle = addon?.mode === 'already applied' && found.mode === 'already applied';
       if (addon === undefined || idle || (found.mode === 'join' && one.onJoin !== true)) return [];
       const actions = hookOf(run, addon, 'around', one.function);
-      return one.ifMoved === undefined || loadBalancer === undefined ? actions : actions.map(toldOf(loadBalancer, one));
+      return one.ifMoved === undefined || loadBalancer === undefined
+        ? actions
+        : actions.map(withMove(loadBalancer, one));
     });
-  return [...around('before'), ...act(found), ...around('after')];
+  return [...around('before'), ...actionsOf(found), ...around('after')];
 }
 
-function toldOf(
+function withMove(
   { before, now }: LoadBalancerMove,
-  { isTold = false }: AroundHook,
+  { passesAddresses = false }: AroundHook,
 ): (action: PlannedAction) => PlannedAction {
   const because = `the load balancer was ${before} and is ${now}`;
-  return (action) => ({ ...action, because, ...(isTold ? { words: [before, now] } : {}) });
+  return (action) => ({ ...action, because, ...(passesAddresses ? { words: [before, now] } : {}) });
 }
 
-function along({ options }: Phased): readonly AlongFacts[] {
+function companionsOf({ options }: Phased): readonly AlongFacts[] {
   return options.along ?? [];
 }
 
-/** Steps load their own images when they are taken. */
-function alongImages(run: Phased): Actions {
-  return along(run)
+/** Hooks load the images of upgrade steps themselves. */
+function companionImages(run: Phased): Actions {
+  return companionsOf(run)
     .filter(({ isStep }) => !isStep)
     .flatMap((one) => imagesOf(run, one.label, one.images.length));
 }
 
-/** Undefined when the files of the package lie in the install folder. */
+/** Undefined if the files of the package are in place. */
 function whyExtract(
   {
     ref,
@@ -161,13 +163,13 @@ function whyExtract(
   const known = extracted.find(
     ({ tree, name, version }) => tree === ref.tree && name === ref.name && version === ref.version,
   );
-  const lacks = known?.omitted?.filter((folder) => !omitted.includes(folder)) ?? [];
-  // One in part has the identity of the whole: a plan that was made with the other is another plan.
-  const comes = omitted.length === 0 ? '' : `; it comes without ${omitted.join(', ')}`;
-  if (known?.digest === digest && lacks.length > 0) return `the node has it without ${lacks.join(', ')}${comes}`;
+  const missing = known?.omitted?.filter((folder) => !omitted.includes(folder)) ?? [];
+  // A partial package has the identity of the whole one, but its plan is another plan.
+  const suffix = omitted.length === 0 ? '' : `; the package omits ${omitted.join(', ')}`;
+  if (known?.digest === digest && missing.length > 0) return `on this node without ${missing.join(', ')}${suffix}`;
   if (known?.digest === digest && inPlace === digest) return undefined;
-  if (known?.digest === digest && differs.length > 0) return `${differsText(differs)}${comes}`;
-  return (known === undefined ? 'not on this node' : 'the node has another package of this version') + comes;
+  if (known?.digest === digest && differs.length > 0) return `${differsText(differs)}${suffix}`;
+  return (known === undefined ? 'not on this node' : 'the node has another package of this version') + suffix;
 }
 
 function differsText(differs: readonly FileDifference[]): string {
@@ -199,10 +201,17 @@ function apply(run: Phased, addon: PlannedAddon): Actions {
 
 function hookOf({ facts }: Phased, addon: PlannedAddon, hook: Hook, name?: string): Actions {
   if (!addon.hasInstallScript) return [];
-  const words = name ?? hookFunction(addon.ref.name, hook);
+  const called = name ?? hookFunction(addon.ref.name, hook);
   const isOwn = hook === 'install' || hook === 'already_applied' || isRemoved(addon);
   const because = isOwn ? addon.because : 'every run';
   const limit = facts.find(({ ref }) => ref.name === addon.ref.name)?.hookLimit;
-  const common = { id: `hook ${words}`, because, kind: 'hook', addon: addon.ref.name, hook, function: words } as const;
+  const common = {
+    id: `hook ${called}`,
+    because,
+    kind: 'hook',
+    addon: addon.ref.name,
+    hook,
+    function: called,
+  } as const;
   return [limit === undefined ? common : { ...common, limit }];
 }

@@ -1,4 +1,4 @@
-/** Which ports the add-ons of a run need, as far as that is known, and whether somebody has them already. Pure. */
+/** Known ports that the add-ons of a run need, and whether another program uses them. Pure. */
 import type { PortInUse, Protocol } from '../host/listening-ports.ts';
 import type { Records } from '../node/records.ts';
 import type { RunPlan } from './run-plan.ts';
@@ -7,19 +7,19 @@ export interface PortNeed {
   readonly addon: string;
   readonly protocol: Protocol;
   readonly port: number;
-  /** What listens there. */
+  /** The program that listens on it. */
   readonly what: string;
 }
 
 export interface PortPlan extends PortNeed {
   readonly state: 'free' | 'in use';
-  /** The program that has it, where that can be seen. */
+  /** The program that uses it, if this user can see it. */
   readonly process: string | undefined;
-  /** False when it is in use by what the add-on itself has been installed as. */
+  /** False if the installed add-on itself uses the port. */
   readonly conflict: boolean;
 }
 
-/** The ports of kURL's built-in host preflights (kurl.md 8.3); what other add-ons listen on stands nowhere. */
+/** The ports of kURL's built-in host preflights (kurl.md 8.3); ports of other add-ons are not documented. */
 const KNOWN: Readonly<Record<string, readonly (readonly [port: number, what: string])[]>> = {
   kubernetes: [
     [2379, 'etcd, clients'],
@@ -40,7 +40,7 @@ export function portsNeeded({ addons }: Pick<RunPlan, 'addons'>): readonly PortN
   });
 }
 
-/** An add-on that the records know, or that an earlier run began to install, may have its ports itself. */
+/** An add-on in the records, even if it is only partially installed, may use its ports itself. */
 export function planPorts(
   needs: readonly PortNeed[],
   inUse: readonly PortInUse[],
@@ -54,7 +54,7 @@ export function planPorts(
   });
 }
 
-/** One sentence for each port that somebody else has. */
+/** One sentence for each port that another program uses. */
 export function portConflicts(ports: readonly PortPlan[]): readonly string[] {
   return ports
     .filter(({ conflict }) => conflict)

@@ -2,7 +2,7 @@
 import { Ajv, type ErrorObject } from 'ajv';
 import { PLAN_WORDS, type WordKind } from './plan-words.ts';
 
-/** Longer than anything that this tool writes into one field. */
+/** Longer than any text that curlew writes into one field. */
 const TEXT = { type: 'string', maxLength: 4096 } as const;
 const COUNT = { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER } as const;
 const DIGEST = { type: 'string', pattern: '^sha256:[0-9a-f]{64}$' } as const;
@@ -12,7 +12,7 @@ interface Field {
   readonly [key: string]: unknown;
 }
 
-/** An object with these fields; those whose name ends in `?` may be left out. */
+/** An object with these fields; fields whose name ends in `?` are optional. */
 function object(fields: Readonly<Record<string, Field>>, about?: string): Field {
   const names = Object.keys(fields);
   return {
@@ -46,11 +46,11 @@ const basis = object(
   {
     tool: TEXT,
     packages: list(object({ ...REF, digest: DIGEST, settings: DIGEST }), 'By name.'),
-    variables: { ...DIGEST, description: 'Of all variables that hooks get.' },
-    records: { ...DIGEST, description: 'Of what the records say is extracted and applied.' },
+    variables: { ...DIGEST, description: 'Digest of all variables for hooks.' },
+    records: { ...DIGEST, description: 'Digest of the extracted and applied records.' },
     'lastRun?': RUN_ID,
   },
-  'Everything that the plan follows from: when any of it has changed, the plan is refused.',
+  'Everything that the plan is made from: if any of it has changed, the plan is refused.',
 );
 
 const plan = object({
@@ -58,7 +58,7 @@ const plan = object({
   kind: { enum: ['install', 'join', 'upgrade'] },
   'continues?': object(
     { run: RUN_ID, done: list(object({ action: TEXT, run: RUN_ID })) },
-    'The run that this one resumes, and which of the hooks are done.',
+    'The run that this one resumes, and the actions that it has done.',
   ),
   addons: list(
     object({
@@ -79,7 +79,7 @@ const plan = object({
       because: TEXT,
       'hook?': { type: 'string', maxLength: 100 },
       'function?': TEXT,
-      'words?': list(TEXT, 'What it is called with.'),
+      'words?': list(TEXT, 'Arguments of the function.'),
       'limit?': { ...COUNT, description: 'Seconds.' },
     }),
     'In the order of the run.',
@@ -91,9 +91,9 @@ const mount = object({
   paths: list(TEXT),
   total: COUNT,
   free: COUNT,
-  peak: { ...COUNT, description: 'Bytes that the run takes here at its peak.' },
-  reserve: { ...COUNT, description: 'Bytes that have to be free even then.' },
-  short: { ...COUNT, description: 'Bytes that are lacking.' },
+  peak: { ...COUNT, description: 'Bytes that the run uses at its peak.' },
+  reserve: { ...COUNT, description: 'Bytes that must stay free even then.' },
+  short: { ...COUNT, description: 'Missing bytes.' },
   'inodes?': object({ peak: COUNT, free: COUNT, short: COUNT }),
   needs: list(object({ use: TEXT, addon: { $ref: '#/definitions/name' }, bytes: COUNT, files: COUNT, because: TEXT })),
 });
@@ -119,7 +119,7 @@ const host = object(
     }),
     'memory?': object({ total: COUNT, available: COUNT }),
   },
-  'What the plan meant for the machine when it was made; it is not compared.',
+  'The state of the machine when the plan was made; it is not compared.',
 );
 
 export const PLAN_SCHEMA: Field = {
@@ -128,7 +128,7 @@ export const PLAN_SCHEMA: Field = {
   ...object({
     format: { const: 1 },
     words: {
-      description: 'Options of the command line that decide what is planned; paths are absolute.',
+      description: 'Command-line options that determine the plan; paths are absolute.',
       type: 'object',
       additionalProperties: false,
       properties: Object.fromEntries(Object.entries(PLAN_WORDS).map(([name, kind]) => [name, WORD_FIELDS[kind]])),
@@ -151,12 +151,12 @@ export const PLAN_SCHEMA: Field = {
   },
 };
 
-/** What is wrong with a value that should be a saved plan; undefined when nothing is. */
+/** The first problem of a value that should be a saved plan; undefined if it is valid. */
 export function planProblem(value: unknown): string | undefined {
   const fits = new Ajv({ strict: true, strictTypes: false }).compile(PLAN_SCHEMA);
   if (fits(value)) return undefined;
   const [error] = fits.errors ?? [];
-  return error === undefined ? 'it does not meet the schema' : described(error);
+  return error === undefined ? 'it does not match the schema' : described(error);
 }
 
 function described({ instancePath, message = '', keyword, params }: ErrorObject): string {

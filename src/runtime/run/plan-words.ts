@@ -1,8 +1,8 @@
-/** Options of the command line that a saved plan brings along. */
+/** Command-line options that are saved with a plan. */
 
 export type WordKind = 'path' | 'text' | 'texts' | 'places' | 'flag';
 
-/** Settings given as `--set` are not among them: they may be secret, and only their digest is kept. */
+/** `--set` is not included: settings may be secret, and only their digest is saved. */
 export const PLAN_WORDS: Readonly<Record<string, WordKind>> = {
   bundle: 'path',
   dir: 'path',

@@ -1,15 +1,15 @@
-/** What a run will do, and why, before anything is done. Pure: packages, records and spec in, plain data out. */
+/** Plans a run: what it will do, and why. Pure: from packages, records and spec to plain data. */
 import { CurlewError } from '../../core/errors.ts';
 import { compareText, compareVersions } from '../../core/ref.ts';
 import { orderAddons } from '../../spec/order.ts';
 import { isContainerRuntime, KUBERNETES } from '../hooks/hooks.ts';
 import { phases } from './plan-phases.ts';
-import { settingsDigest, wayBack, type AppliedRecord, type Records } from '../node/records.ts';
+import { settingsDigest, rollbackTarget, type AppliedRecord, type Records } from '../node/records.ts';
 import type { PackageFacts, PlannedAddon, PlanOptions, RunKind, RunPlan, SpecKind } from './run-plan.ts';
 
 /**
- * An add-on that is in the spec twice is `SPEC_INVALID`, and so is a cycle of `requires`. An older version than the one
- * that is recorded is `DOWNGRADE`, unless that is allowed.
+ * `SPEC_INVALID` if an add-on is in the spec twice or `requires` has a cycle. `DOWNGRADE` if a version is older than the
+ * recorded one, unless that is allowed.
  */
 export function planRun(
   kind: RunKind,
@@ -23,18 +23,18 @@ export function planRun(
     names.add(ref.name);
   }
   if (options.allowDowngrade !== true) refuseDowngrades(packages, records);
-  const wanted = inOrder(packages);
-  // What came last rests on what came before it.
+  const kept = inOrder(packages);
+  // In reverse order: later add-ons depend on earlier ones.
   const removed = inOrder(options.removed ?? []).toReversed();
   const addons = [
-    ...wanted.map((facts) => planAddon(kind, facts, records, options)),
+    ...kept.map((facts) => planAddon(kind, facts, records, options)),
     ...removed.map((facts) => planRemoval(kind, facts, options)),
   ];
   return {
     format: 1,
     kind,
     addons,
-    actions: phases(kind, { facts: [...wanted, ...removed], addons, records, options }),
+    actions: phases(kind, { facts: [...kept, ...removed], addons, records, options }),
   };
 }
 
@@ -45,7 +45,7 @@ function inOrder(packages: readonly PackageFacts[]): readonly PackageFacts[] {
 function refuseDowngrades(packages: readonly PackageFacts[], { applied }: Records): void {
   const older = packages.flatMap(({ ref: { name, version } }) => {
     const before = Object.hasOwn(applied, name) ? applied[name] : undefined;
-    // What never was installed to its end is no version to go back from.
+    // An add-on whose first install never finished has no version to compare with.
     if (before === undefined || (!before.finished && before.previous === undefined)) return [];
     return compareVersions(before.version, version) > 0 ? [{ name, version, before }] : [];
   });
@@ -61,15 +61,15 @@ interface Downgrade {
 }
 
 function downgradeHint(older: readonly Downgrade[]): string {
-  const kept = older.filter(({ name, version, before }) => wayBack(name, before)?.version === version);
+  const kept = older.filter(({ name, version, before }) => rollbackTarget(name, before)?.version === version);
   const failed = kept.find(({ before }) => !before.finished);
   if (failed !== undefined) {
-    return `curlew rollback ${failed.name} goes back to what it was before the upgrade that failed`;
+    return `curlew rollback ${failed.name} restores the version before the failed upgrade`;
   }
   const [back] = kept;
   const other =
-    back === undefined ? 'use a newer bundle or release' : `curlew rollback ${back.name} goes back to ${back.version}`;
-  return `${other}; --allow-downgrade installs this one, which may not understand newer data`;
+    back === undefined ? 'use a newer bundle or release' : `curlew rollback ${back.name} restores ${back.version}`;
+  return `${other}; --allow-downgrade installs this one, which may not be able to read newer data`;
 }
 
 function planAddon(kind: RunKind, facts: PackageFacts, records: Records, options: PlanOptions): PlannedAddon {
@@ -77,7 +77,7 @@ function planAddon(kind: RunKind, facts: PackageFacts, records: Records, options
   const settings = settingsDigest(facts.settings);
   const common = { ref, digest, settings, hasInstallScript };
   if (kind !== 'install' && !isContainerRuntime(ref)) return { ...common, mode: 'join', because: `every ${kind}` };
-  // Not every name that an object answers to is one of its own: `constructor` is a valid name of an add-on.
+  // hasOwn: `constructor` is a valid name of an add-on.
   const record = Object.hasOwn(records.applied, ref.name) ? records.applied[ref.name] : undefined;
   const because = whyChanged({ ref, digest, settings }, record, options);
   return because === undefined
@@ -89,17 +89,17 @@ function planRemoval(kind: RunKind, facts: PackageFacts, { leaving }: PlanOption
   const { ref, digest, hasInstallScript } = facts;
   const mode = leaving?.has(ref.name) === true ? 'remove' : 'leave';
   const whose = mode === 'remove' ? '' : kind === 'reset' ? 'this node leaves: ' : 'only from this node: ';
-  const because = kind === 'reset' || kind === 'uninstall' ? 'asked for' : 'it is not in the spec';
+  const because = kind === 'reset' || kind === 'uninstall' ? 'requested' : 'it is not in the spec';
   return { ref, digest, settings: settingsDigest(facts.settings), mode, because: whose + because, hasInstallScript };
 }
 
-/** The address may be a setting of ekco's alone; it is kubernetes that answers there. */
+/** The address may be only in ekco's settings, but kubernetes serves it. */
 function whyMoved(name: string, { loadBalancer }: Pick<PlanOptions, 'loadBalancer'>): string | undefined {
   if (name !== KUBERNETES || loadBalancer === undefined) return undefined;
   return `the load balancer was ${loadBalancer.before} and is ${loadBalancer.now}`;
 }
 
-/** {@link whyInstall}, or that the cluster's load balancer moves. */
+/** {@link whyInstall}, or that the cluster's load balancer changes. */
 export function whyChanged(
   planned: Pick<PlannedAddon, 'ref' | 'digest' | 'settings'>,
   record: AppliedRecord | undefined,
@@ -108,34 +108,34 @@ export function whyChanged(
   return whyInstall(planned, record, options.reapply) ?? whyMoved(planned.ref.name, options);
 }
 
-/** Undefined when nothing is to be installed. */
+/** Undefined if the add-on need not be installed. */
 export function whyInstall(
   { ref, digest, settings }: Pick<PlannedAddon, 'ref' | 'digest' | 'settings'>,
   record: AppliedRecord | undefined,
   reapply: boolean,
 ): string | undefined {
   if (record === undefined) return 'it was not installed';
-  if (record.by === 'join') return 'this node has joined with it, and has not installed it';
+  if (record.by === 'join') return 'this node joined with it and did not install it';
   if (record.version !== ref.version) return `version ${record.version} was installed`;
-  if (record.digest === undefined) return `nobody knows which package of ${record.version} was installed`;
+  if (record.digest === undefined) return `another tool installed ${record.version}, from an unknown package`;
   if (record.digest !== digest) return 'another package of this version was installed';
   if (record.settings !== settings) return 'its settings have changed';
   if (!record.finished) return 'its last run did not finish';
-  return reapply ? 'asked for by --reapply' : undefined;
+  return reapply ? 'requested by --reapply' : undefined;
 }
 
 /**
- * A run of this kind on a node with these records: the node that add-ons were installed from is upgraded by an install, since
- * only that applies them. Throws `USAGE` where such a node is to join.
+ * The kind of run on a node with these records: `install` also upgrades the node that add-ons were installed from, since only
+ * an install applies them. Throws `USAGE` if such a node is to join.
  */
-export function kindOnNode(asked: SpecKind, { applied }: Pick<Records, 'applied'>): SpecKind {
+export function kindOnNode(requested: SpecKind, { applied }: Pick<Records, 'applied'>): SpecKind {
   // Every kind of run installs the container runtime.
   const installed = Object.entries(applied).filter(
     ([name, { by }]) => by === 'install' && !isContainerRuntime({ name }),
   );
   const [first] = installed;
-  if (asked === 'install' || first === undefined) return asked;
-  if (asked === 'upgrade') return 'install';
+  if (requested === 'install' || first === undefined) return requested;
+  if (requested === 'upgrade') return 'install';
   const [name, { version }] = first;
   throw new CurlewError('USAGE', `curlew join: ${name} ${version} was installed from this node, so it cannot join`, {
     hint: 'curlew upgrade applies a newer bundle; curlew reset removes what is installed',
@@ -147,7 +147,7 @@ export interface StayingAddon {
   readonly version: string;
 }
 
-/** Add-ons that are applied and are none of those that a run is about, by name: it leaves them as they are. */
+/** Applied add-ons that a run is not about and leaves as they are, by name. */
 export function stayingAddons(
   about: readonly string[],
   { applied }: Pick<Records, 'applied'>,

@@ -1,4 +1,4 @@
-/** What a run is to do, found out without doing any of it: the lock, the records, what the last run left, the plan. */
+/** Prepares a run without executing it: the lock, the records, the last run, the plan. */
 import { rmdir } from 'node:fs/promises';
 import type { Report } from '../../core/events.ts';
 import { INSTALL_SH } from '../../core/layout.ts';
@@ -14,45 +14,45 @@ import { leavingAddons } from './removal.ts';
 import { lockFolder } from './lock.ts';
 import { planRun } from './plan.ts';
 import { bootId } from '../../platform/process/process-tree.ts';
-import { judgePlaced, keepPlaced, NOTHING, type PlacedState, requireOwnFolders } from '../node/placed-package.ts';
+import { judgePlaced, keepPlaced, NOT_PLACED, type PlacedState, requireOwnFolders } from '../node/placed-package.ts';
 import { readRecords, type Records } from '../node/records.ts';
 import { runFolder } from './run-folder.ts';
 import type { SourcePackage } from '../node/source.ts';
 import type { PackageFacts, RunPlan } from './run-plan.ts';
-import type { AlongPackage, RunRequest, RunView, WantedPackage } from './request.ts';
+import type { AlongPackage, RunRequest, RunView, RequestedPackage } from './request.ts';
 
 export interface LookOptions {
   readonly report: Report;
   readonly signal: AbortSignal;
 }
 
-/** A run that can begin. The install folder is locked until it is disposed of. */
+/** A run that can start. The install folder is locked until it is disposed. */
 export interface PreparedRun extends RunView, AsyncDisposable {}
 
 /**
- * Locks the install folder, plans, and records what it had to read of packages in place. Nothing else is changed, and a folder
- * that was made for the lock goes away with it when nothing was put there. `BUSY` when another run is at work on the folder.
+ * Locks the install folder, plans, and records packages in place that it had to read. Nothing else is changed; an install folder
+ * that was created for the lock is removed with it if it stayed empty. `BUSY` if another run is in progress on the folder.
  */
 export async function prepare(given: RunRequest, options: LookOptions): Promise<PreparedRun> {
   const { directory } = given.place;
   await makeFolder(directory);
   const lock = await lockFolder(directory);
-  const free = async (): Promise<void> => {
+  const release = async (): Promise<void> => {
     await lock[Symbol.asyncDispose]();
-    // A folder that is in use is not empty.
+    // Fails if the folder is not empty.
     await rmdir(directory).catch(() => undefined);
   };
   try {
     const view = await viewRun(given, options);
     for (const { ref, state } of view.placed) await keepPlaced(directory, ref, state);
-    return { ...view, [Symbol.asyncDispose]: free };
+    return { ...view, [Symbol.asyncDispose]: release };
   } catch (error) {
-    await free();
+    await release();
     throw error;
   }
 }
 
-/** Finds out what a run would do without taking the lock or touching anything: another run may be changing it. */
+/** Plans a run without taking the lock or changing anything; another run may change the folder meanwhile. */
 export async function viewRun(given: RunRequest, look: LookOptions): Promise<RunView> {
   const { directory } = given.place;
   await requireOwnFolders(
@@ -61,46 +61,46 @@ export async function viewRun(given: RunRequest, look: LookOptions): Promise<Run
   );
   const own = await readRecords(directory);
   const last = await readLastRun(directory, own);
-  // On a node beside the primary nothing is applied to the cluster.
+  // Only the primary applies add-ons to the cluster.
   const isJoin = given.kind === 'join' || given.kind === 'upgrade';
   const cluster = isJoin ? undefined : given.cluster;
   const consulted = await consultCluster(cluster, own);
   const { leaving, notes } = await leavingAddons({ ...given, cluster }, own, consulted);
   const view = { ...consulted, notes: [...consulted.notes, ...notes] };
-  // What goes is only what this node has.
+  // Only add-ons of this node are removed.
   const isRemoval = given.kind === 'uninstall' || given.kind === 'reset';
   const records = isRemoval ? { ...view.records, applied: own.applied } : view.records;
   const request = { ...given, cluster, variables: variablesFor(given.variables, view) };
-  const judge = judgeOnce(directory, look);
+  const placed = placedPackages(directory, look);
   const packages = [];
-  for (const wanted of request.packages) packages.push(factsOf(request, wanted, await judge.of(wanted.source)));
-  // They were proved when they were found.
-  const removed = (request.removal?.packages ?? []).map((one) => factsOf(request, one, NOTHING));
+  for (const one of request.packages) packages.push(factsOf(request, one, await placed.check(one.source)));
+  // They were verified when they were opened.
+  const removed = (request.removal?.packages ?? []).map((one) => factsOf(request, one, NOT_PLACED));
   const { kind, reapply, allowDowngrade, skipImages, variables } = request;
   const loadBalancer = await loadBalancerMove(view, variables);
-  const along = await alongOf(request, records, judge);
+  const along = await companionsOf(request, records, placed);
   const images = skipImages === undefined;
   const keepData = request.removal?.keepData;
   const options = { reapply, allowDowngrade, images, variables, loadBalancer, along, removed, leaving, keepData };
   const fresh = planRun(kind, packages, records, options);
   const now = { identity: runIdentity(fresh, options), boot: await bootId() };
-  // What a hook has done may rest on files that are not there any more.
+  // Hooks that are done may depend on files that no longer exist.
   const isWhole = [...packages, ...along].every(({ differs = [] }) => differs.length === 0);
-  const begun = await continued(directory, fresh, view.moved || !isWhole ? undefined : last, now);
-  if (cluster !== undefined) requireRoom(cluster, view, begun.plan);
-  return { request, records, view, last, packages, along, now, placed: judge.all(), ...begun };
+  const resumed = await resumePlan(directory, fresh, view.moved || !isWhole ? undefined : last, now);
+  if (cluster !== undefined) requireRoom(cluster, view, resumed.plan);
+  return { request, records, view, last, packages, along, now, placed: placed.all(), ...resumed };
 }
 
-interface Judge {
-  readonly of: (source: SourcePackage) => Promise<PlacedState>;
+interface PlacedPackages {
+  readonly check: (source: SourcePackage) => Promise<PlacedState>;
   readonly all: () => RunView['placed'];
 }
 
-/** One after another: each reads as much at once as a disk gives. */
-function judgeOnce(directory: string, options: LookOptions): Judge {
+/** Packages are checked one after another: each check already reads in parallel. */
+function placedPackages(directory: string, options: LookOptions): PlacedPackages {
   const placed: RunView['placed'][number][] = [];
   return {
-    of: async (source) => {
+    check: async (source) => {
       const state = await judgePlaced(directory, source, options);
       placed.push({ ref: source.ref, state });
       return state;
@@ -109,42 +109,42 @@ function judgeOnce(directory: string, options: LookOptions): Judge {
   };
 }
 
-/** Goes on from the last run where that is safe; otherwise everything starts over. */
-async function continued(
+/** Resumes the last run if that is safe; otherwise everything starts over. */
+async function resumePlan(
   directory: string,
   fresh: RunPlan,
   last: LastRun | undefined,
   now: Now,
 ): Promise<Pick<RunView, 'plan' | 'carried'>> {
-  const anew = { plan: fresh, carried: undefined };
-  if (last === undefined || !canContinue(last, now)) return anew;
+  const restart = { plan: fresh, carried: undefined };
+  if (last === undefined || !canContinue(last, now)) return restart;
   const plan = continuePlan(fresh, last);
   if (last.carried === undefined) return { plan, carried: undefined };
   const path = await findCarried(runFolder(directory, last.run), last.carried);
-  return path === undefined ? anew : { plan, carried: { path, digest: last.carried } };
+  return path === undefined ? restart : { plan, carried: { path, digest: last.carried } };
 }
 
-async function alongOf(
+async function companionsOf(
   { packages, offered = [] }: RunRequest,
   records: Records,
-  judge: Judge,
+  placed: PlacedPackages,
 ): Promise<readonly AlongPackage[]> {
   const refs = packages.map(({ source }) => source.ref);
-  const along: AlongPackage[] = [];
+  const companions: AlongPackage[] = [];
   for (const { source, role, because } of wantedAlong(offered, refs, records)) {
     const { ref, addon, omitted } = source;
-    const { digest: inPlace, differences: differs } = await judge.of(source);
+    const { digest: inPlace, differences: differs } = await placed.check(source);
     const { digest, images } = addon;
     const label = alongLabel(ref);
     const [isStep, remote] = [role === 'step', source.remote !== undefined];
-    along.push({ source, label, ref, digest, images, omitted, inPlace, differs, because, isStep, remote });
+    companions.push({ source, label, ref, digest, images, omitted, inPlace, differs, because, isStep, remote });
   }
-  return along;
+  return companions;
 }
 
 function factsOf(
   { hookLimit: general }: RunRequest,
-  { source, settings }: WantedPackage,
+  { source, settings }: RequestedPackage,
   { digest: inPlace, differences: differs }: PlacedState,
 ): PackageFacts {
   const { ref, addon, files } = source;

@@ -1,4 +1,4 @@
-/** Which add-ons a run removes from a node: some of them, or all. */
+/** Requests that remove some or all add-ons of a node. */
 import { CurlewError } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
 import { nearest } from '../../core/nearest.ts';
@@ -12,12 +12,12 @@ import { isRemoved } from './plan-phases.ts';
 import { type AppliedRecord, readRecords, type Records } from '../node/records.ts';
 import type { ShellVariable } from '../hooks/settings.ts';
 import type { SourcePackage } from '../node/source.ts';
-import type { Removal, RunRequest, WantedPackage } from './request.ts';
+import type { Removal, RunRequest, RequestedPackage } from './request.ts';
 import { hostname } from 'node:os';
 import type { ClusterView } from '../cluster/consult.ts';
 import { runsOf } from './run-folder.ts';
 
-/** How {@link Removal} is to be done, where it is asked for. */
+/** Options of a requested {@link Removal}. */
 export type RemovalOptions = Pick<Removal, 'keepGoing' | 'keepData' | 'pruneImages'>;
 
 interface Cancellable {
@@ -30,7 +30,7 @@ interface KeptAddons {
 }
 
 /**
- * What runs the hooks that remove all add-ons of a node. An add-on whose package is not there any more is reported, and left
+ * A request that runs the hooks to remove all add-ons of a node. An add-on whose package no longer exists is reported and left
  * out.
  */
 export async function resetRequest(
@@ -41,16 +41,16 @@ export async function resetRequest(
   const records = await readRecords(directory);
   const warn = (text: string): void => report({ type: 'note', level: 'warning', text });
   const { removal, variables } = await keptAddons(directory, records, Object.keys(records.applied), {
-    unknown: (name) => warn(`${name}: another tool installed it: nothing of it is removed`),
-    missing: (error) => warn(`${error.message}: its hooks do not run`),
+    unknown: (name) => warn(`${name}: another tool installed it, so it is not removed`),
+    missing: (error) => warn(`${error.message}; its hooks are not run`),
     signal,
   });
   return { kind: 'reset', packages: [], removal: { ...removal, ...options }, variables, reapply: true };
 }
 
 /**
- * What runs the hooks that remove these add-ons. `NOT_FOUND` for one that is not installed, or whose package is not there
- * any more; `USAGE` for what everything else runs on, and where others that stay require one of them.
+ * A request that runs the hooks to remove these add-ons. `NOT_FOUND` if one is not installed or its package no longer exists;
+ * `USAGE` for kubernetes and the container runtime, and if an add-on that stays requires one of them.
  */
 export async function uninstallRequest(
   directory: string,
@@ -61,7 +61,7 @@ export async function uninstallRequest(
   const records = await readRecords(directory);
   const installed = names.filter((name) => Object.hasOwn(records.applied, name));
   const others = names.filter((name) => !installed.includes(name));
-  // What was extracted without being installed, or what an earlier try has removed from the records, has only files.
+  // Add-ons that were extracted but not installed, or that an earlier try removed from the records, have only files.
   const known = new Set([
     ...records.extracted.map(({ name }) => name),
     ...unfinishedRemovals(await readLastRun(directory, records), records),
@@ -74,28 +74,28 @@ export async function uninstallRequest(
   return { kind: 'uninstall', packages: [], removal: { ...removal, forgotten, ...options }, variables, reapply: true };
 }
 
-/** The same of add-ons that a spec no longer has; `wanted` are the packages that it does have. */
+/** A removal of the add-ons that a spec no longer has; `required` are the packages that it has. */
 export async function pruneRequest(
   directory: string,
-  wanted: readonly SourcePackage[],
+  required: readonly SourcePackage[],
   options: RemovalOptions,
   within: Cancellable & { readonly report: Report },
 ): Promise<{ readonly removal: Removal; readonly variables: readonly ShellVariable[] }> {
   const records = await readRecords(directory);
-  const isWanted = (name: string): boolean => wanted.some(({ ref }) => ref.name === name);
+  const isRequired = (name: string): boolean => required.some(({ ref }) => ref.name === name);
   const names = Object.entries(records.applied).flatMap(([name, { digest }]) =>
-    isWanted(name) || isBase(name) || digest === undefined ? [] : [name],
+    isRequired(name) || isBase(name) || digest === undefined ? [] : [name],
   );
   const { removal, variables } = await removableAddons(directory, records, names, { ...options, ...within });
-  const stay = wanted.map(({ ref, addon }) => ({ ...addon, name: ref.name, version: ref.version }));
+  const stay = required.map(({ ref, addon }) => ({ ...addon, name: ref.name, version: ref.version }));
   refuseDependents(removal, stay, (name, by) => ({
     what: `remove ${name}, which is not in the spec: ${by} requires it`,
-    hint: `put ${name} into the spec, or leave out --prune`,
+    hint: `add ${name} to the spec, or omit --prune`,
   }));
   return { removal: { ...removal, ...options }, variables };
 }
 
-/** What everything else runs on. */
+/** True for the add-ons that all others run on. */
 function isBase(name: string): boolean {
   return name === KUBERNETES || isContainerRuntime({ name });
 }
@@ -109,22 +109,18 @@ async function removableAddons(
   const base = names.find(isBase);
   if (base !== undefined) {
     throw new CurlewError('USAGE', `uninstall ${base}: everything else on this node runs on it`, {
-      hint: 'curlew reset removes all add-ons, and this one last',
+      hint: 'curlew reset removes all add-ons, this one last',
     });
   }
   return keptAddons(directory, records, names, {
     unknown: (name) => {
-      throw new CurlewError(
-        'UNSUPPORTED',
-        `uninstall ${name}: another tool installed it, and its hooks are not known`,
-        {
-          hint: `remove it as that tool does; curlew install of a bundle that has ${name} takes it over`,
-        },
-      );
+      throw new CurlewError('UNSUPPORTED', `uninstall ${name}: another tool installed it, and its hooks are unknown`, {
+        hint: `remove it with that tool; curlew install of a bundle that has ${name} takes it over`,
+      });
     },
     missing: (error, name) => {
       if (!keepGoing) throw withMissingHint(error, name);
-      report({ type: 'note', level: 'warning', text: `${error.message}: its hooks do not run` });
+      report({ type: 'note', level: 'warning', text: `${error.message}; its hooks are not run` });
     },
     signal,
   });
@@ -132,7 +128,7 @@ async function removableAddons(
 
 function withMissingHint({ code, message, cause }: CurlewError, name: string): CurlewError {
   return new CurlewError(code, message, {
-    hint: `install it again first; curlew uninstall ${name} --keep-going removes what is left of it without its hooks`,
+    hint: `install it again first; curlew uninstall ${name} --keep-going removes its files without running its hooks`,
     cause,
   });
 }
@@ -148,7 +144,7 @@ async function keptAddons(
   names: readonly string[],
   { unknown, missing, signal }: KeptOptions,
 ): Promise<KeptAddons> {
-  const packages: WantedPackage[] = [];
+  const packages: RequestedPackage[] = [];
   const forgotten: string[] = [];
   const variables = new Map<string, ShellVariable>();
   const rows = names.flatMap((name): readonly (readonly [string, AppliedRecord])[] => {
@@ -179,7 +175,7 @@ async function keptAddons(
 function notInstalled(name: string, { applied }: Records): CurlewError {
   const near = nearest(name, new Set(Object.keys(applied)));
   return new CurlewError('NOT_FOUND', `uninstall ${name}: it is not installed on this node`, {
-    hint: near === undefined ? 'curlew status shows what is' : `did you mean "${near}"?`,
+    hint: near === undefined ? 'curlew status lists installed add-ons' : `did you mean "${near}"?`,
   });
 }
 
@@ -203,18 +199,18 @@ async function requireNoDependents(
   }
   refuseDependents(removal, stay, (name, by, all) => ({
     what: `uninstall ${name}: ${by} requires it`,
-    hint: `curlew uninstall ${[...names, ...all].join(' ')} removes both`,
+    hint: `curlew uninstall ${[...names, ...all].join(' ')} removes all of them`,
   }));
 }
 
-/** What an add-on that stays requires must stay, or something else that fulfills it. */
+/** Throws `USAGE` if an add-on that stays requires a removed one, and no other that stays fulfills it. */
 function refuseDependents(
   { packages }: Pick<Removal, 'packages'>,
   stay: readonly StayingFacts[],
-  words: (name: string, by: string, all: readonly string[]) => { readonly what: string; readonly hint: string },
+  describe: (name: string, by: string, all: readonly string[]) => { readonly what: string; readonly hint: string },
 ): void {
   const removed = packages.map(({ source: { ref, addon } }) => ({ name: ref.name, fulfills: addon.fulfills }));
-  // Lists of packages may be as long as their author likes: each is looked through once.
+  // The lists are of any length: each is searched only once.
   const provided = new Set(stay.flatMap(({ name, fulfills }) => [name, ...fulfills]));
   const providers = new Map<string, string[]>();
   for (const { name, fulfills } of removed) {
@@ -222,14 +218,14 @@ function refuseDependents(
   }
   const broken = stay.flatMap((addon) =>
     addon.requires
-      .filter((wanted) => !provided.has(wanted))
-      .flatMap((wanted) => (providers.get(wanted) ?? []).map((name) => ({ name, addon }))),
+      .filter((required) => !provided.has(required))
+      .flatMap((required) => (providers.get(required) ?? []).map((name) => ({ name, addon }))),
   );
   const [first] = broken;
   if (first === undefined) return;
   const dependents = [...new Set(broken.map(({ addon }) => addon))];
   const by = dependents.map(({ name, version }) => `${name} ${version}`).join(', ');
-  const { what, hint } = words(
+  const { what, hint } = describe(
     first.name,
     by,
     dependents.map(({ name }) => name),
@@ -237,7 +233,7 @@ function refuseDependents(
   throw new CurlewError('USAGE', what, { hint });
 }
 
-/** Names that a run which did not finish has removed from the records; files of theirs may be left. */
+/** Add-ons that an unfinished run has removed from the records; some of their files may remain. */
 export function unfinishedRemovals(last: LastRun | undefined, { applied }: Records): readonly string[] {
   if (last === undefined || last.outcome === 'finished') return [];
   const removed = last.planned?.plan.addons.filter(isRemoved) ?? [];
@@ -245,8 +241,8 @@ export function unfinishedRemovals(last: LastRun | undefined, { applied }: Recor
 }
 
 /**
- * Names of those that leave the cluster with this run, so that their part in it is removed, too. Without a cluster that is
- * everything that was installed from this node. `CLUSTER_FAILED` when the cluster of an `uninstall` does not answer.
+ * Names of the add-ons that this run also removes from the cluster. Without a cluster, these are all that were installed from
+ * this node. `CLUSTER_FAILED` if the cluster of an `uninstall` does not answer.
  */
 export async function leavingAddons(
   { kind, place, removal, cluster }: Pick<RunRequest, 'kind' | 'place' | 'removal' | 'cluster'>,
@@ -258,19 +254,19 @@ export async function leavingAddons(
     Object.hasOwn(own.applied, name) ? own.applied[name] : undefined;
   const installed = names.filter((name) => recordOf(name)?.by !== 'join');
   const nothing = { leaving: new Set<string>(), notes: [] };
-  // On a node beside the primary nothing is removed from the cluster.
+  // Only the primary removes add-ons from the cluster.
   if (names.length === 0 || kind === 'join' || kind === 'upgrade') return nothing;
   if (view.cluster === undefined) {
     if (own.cluster === undefined || cluster === undefined || installed.length === 0)
       return { ...nothing, leaving: new Set(installed) };
     if (kind !== 'reset' && removal?.keepGoing !== true) {
       throw new CurlewError('CLUSTER_FAILED', `remove ${installed.join(', ')}: the API server does not answer`, {
-        hint: `start it (crictl ps -a shows its container); curlew uninstall ${installed.join(' ')} --keep-going leaves what they have in the cluster`,
+        hint: `start it (crictl ps -a shows its container); curlew uninstall ${installed.join(' ')} --keep-going leaves their objects in the cluster`,
       });
     }
-    return { ...nothing, notes: ['the API server does not answer: what the add-ons have in the cluster stays there'] };
+    return { ...nothing, notes: ['the API server does not answer: objects of the add-ons stay in the cluster'] };
   }
-  // Before an add-on is installed to its end, the cluster may not have heard of it.
+  // The cluster's record may not list an add-on whose install has not finished.
   const isListed = (name: string): boolean => Object.hasOwn(view.known, name);
   const isPending = (name: string): boolean => recordOf(name)?.by !== 'join' && recordOf(name)?.finished === false;
   if (kind !== 'reset')

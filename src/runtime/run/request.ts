@@ -1,4 +1,4 @@
-/** What is asked of a run, and what it would find and do. */
+/** The request of a run, and the view of the node that its plan is made from. */
 import type { Digest } from '../../core/digest.ts';
 import type { AddonRef } from '../../core/ref.ts';
 import type { Installer } from '../../spec/installer.ts';
@@ -13,38 +13,38 @@ import type { AlongFacts, PackageFacts, RunKind, RunPlan } from './run-plan.ts';
 import type { ShellVariable } from '../hooks/settings.ts';
 import type { SourcePackage } from '../node/source.ts';
 
-export interface WantedPackage {
+export interface RequestedPackage {
   readonly source: SourcePackage;
   readonly settings: unknown;
 }
 
-/** What stops a run: what failed; warnings, too; nothing. */
+/** Which check results stop a run: failures, failures and warnings, none. */
 export const CHECK_MODES = ['enforce', 'enforce-warnings', 'ignore'] as const;
 
 export type CheckMode = (typeof CHECK_MODES)[number];
 
 export interface CheckRequest {
   readonly mode: CheckMode;
-  /** Titles of checks whose results do not count. */
+  /** Titles of checks whose results are ignored. */
   readonly ignored: readonly string[];
   readonly installer: Installer;
-  /** With the checks that are built in. */
+  /** Include the built-in checks. */
   readonly builtIn: boolean;
   /** Version of curlew. */
   readonly tool: string;
 }
 
-/** What a run removes, and how. */
+/** The add-ons that a run removes, and how. */
 export interface Removal {
-  /** Those whose hooks run, with the settings they were installed with. */
-  readonly packages: readonly WantedPackage[];
-  /** Names of others, of which only records and files are removed. */
+  /** Packages whose hooks run, with the settings that they were installed with. */
+  readonly packages: readonly RequestedPackage[];
+  /** Names of other add-ons, whose records and files are removed without running hooks. */
   readonly forgotten: readonly string[];
-  /** A hook that fails is reported, and the run continues. */
+  /** A failed hook is reported and the run continues. */
   readonly keepGoing: boolean;
-  /** Hooks are asked to leave data alone. */
+  /** Hooks must not remove data. */
   readonly keepData: boolean;
-  /** Images that no other add-on has are removed from the container runtime, too. */
+  /** Also remove images that no other add-on has from the container runtime. */
   readonly pruneImages: boolean;
 }
 
@@ -53,48 +53,48 @@ export interface RunRequest {
   readonly place: NodePlace;
   /** Folder with hook-runner.sh, cap-log.sh and lib/. */
   readonly scripts: string;
-  readonly packages: readonly WantedPackage[];
-  /** What is removed; absent: nothing. */
+  readonly packages: readonly RequestedPackage[];
+  /** Absent if nothing is removed. */
   readonly removal?: Removal | undefined;
-  /** What else the source has to offer. */
+  /** Companion packages that the source has. */
   readonly offered?: readonly OfferedPackage[] | undefined;
   readonly variables: readonly ShellVariable[];
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly reapply: boolean;
-  /** An older version may take the place of a newer one; absent: it may not. */
+  /** An older version may replace a newer one; default: false. */
   readonly allowDowngrade?: boolean | undefined;
-  /** Packages that others take the place of stay for a rollback; absent: they do. */
+  /** Replaced packages are kept for a rollback; default: true. */
   readonly keepsPrevious?: boolean | undefined;
-  /** Why images are not to be loaded; undefined when they are. */
+  /** Why images are not loaded; undefined if they are. */
   readonly skipImages: string | undefined;
-  /** Seconds that each hook may take, where neither its add-on's settings nor its author say otherwise. */
+  /** Default time limit of each hook in seconds; settings or the package of an add-on may override it. */
   readonly hookLimit: number | undefined;
-  /** JSON that is kept with the run: how whoever asks can ask for the same again. */
+  /** JSON that is saved with the run, so that the caller can repeat the request. */
   readonly command: unknown;
-  /** What the machine is asked before anything is changed; absent: nothing. */
+  /** Host checks before any change; absent: none. */
   readonly checks?: CheckRequest | undefined;
-  /** Where what is applied is noted in the cluster; absent when that is to be left alone. */
+  /** How to reach the cluster, to record applied add-ons in it; absent if it must not be changed. */
   readonly cluster?: ClusterRequest | undefined;
 }
 
-/** A package that comes along, with what the plan knows of it. */
+/** A companion package with its facts for the plan. */
 export interface AlongPackage extends AlongFacts {
   readonly source: SourcePackage;
 }
 
-/** What a run would find and do now. */
+/** The state of the node for a run, and its plan. */
 export interface RunView {
   readonly request: RunRequest;
   readonly records: Records;
   readonly view: ClusterView;
   readonly last: LastRun | undefined;
   readonly packages: readonly PackageFacts[];
-  /** Those of the offered packages that come along. */
+  /** Offered companion packages that the run needs. */
   readonly along: readonly AlongPackage[];
   readonly plan: RunPlan;
   readonly now: Now;
-  /** How the places of these packages were found, and of those that come along. */
+  /** State of the packages in place, including companion packages. */
   readonly placed: readonly { readonly ref: AddonRef; readonly state: PlacedState }[];
-  /** Variables that hooks begin with, where the plan resumes another run. */
+  /** Variables for the first hook if the plan resumes another run. */
   readonly carried: { readonly path: string; readonly digest: Digest } | undefined;
 }

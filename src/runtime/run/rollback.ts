@@ -1,20 +1,19 @@
-/** Going back to what an add-on was before a run that changed it. */
+/** Rolls an add-on back to its state before the last change. */
 import { CurlewError } from '../../core/errors.ts';
 import { nearest } from '../../core/nearest.ts';
-import { isFinal, NO_DOWNGRADE, readRecords, wayBack } from '../node/records.ts';
+import { isFinal, NO_DOWNGRADE, readRecords, rollbackTarget } from '../node/records.ts';
 import { openKept } from './way-back.ts';
 import type { RunRequest } from './request.ts';
 
 interface RollbackOptions {
-  /** Whether the last run was this very rollback, and came to no end: it may have died after its last record. */
+  /** True if the last run was this same rollback and did not end: it may have died after its last record. */
   readonly isAgain: () => Promise<boolean>;
   readonly signal: AbortSignal;
 }
 
 /**
- * What installs the package and the settings that this add-on had before it was changed last. `NOT_FOUND` when there is
- * nothing to go back to: the add-on is not installed, nothing was there before, or it is gone. Kubernetes that was upgraded to
- * the end is `UNSUPPORTED`.
+ * A request that installs the package and the settings of this add-on before its last change. `NOT_FOUND` if the add-on is not
+ * installed, had no former state, or that is no longer available. `UNSUPPORTED` for a finished upgrade of Kubernetes.
  */
 export async function rollbackRequest(
   directory: string,
@@ -28,28 +27,28 @@ export async function rollbackRequest(
     throw refused(
       name,
       'it is not installed',
-      near === undefined ? 'curlew status shows what is' : `did you mean "${near}"?`,
+      near === undefined ? 'curlew status lists installed add-ons' : `did you mean "${near}"?`,
     );
   }
-  const wasDone = record.finished && record.run === records.lastRun && (await isAgain());
-  if (isFinal(name, record) && !wasDone) {
+  const wasRolledBack = record.finished && record.run === records.lastRun && (await isAgain());
+  if (isFinal(name, record) && !wasRolledBack) {
     throw new CurlewError('UNSUPPORTED', `roll ${name} back: ${NO_DOWNGRADE}`, {
-      hint: 'restore etcd from a backup with the former version, or upgrade to a newer one',
+      hint: 'restore etcd from a backup of the former version, or upgrade to a newer one',
     });
   }
   const { digest } = record;
-  const done = wasDone && digest !== undefined ? { ...record, digest } : undefined;
-  const previous = done ?? wayBack(name, record);
+  const done = wasRolledBack && digest !== undefined ? { ...record, digest } : undefined;
+  const previous = done ?? rollbackTarget(name, record);
   if (previous === undefined) {
     if (record.finished) {
-      throw refused(name, 'what it was before its last change is not kept', 'install the version that you want');
+      throw refused(name, 'its state before the last change was not kept', 'install the version that you want');
     }
-    const hint = `curlew resume continues that run; curlew uninstall ${name} removes what it has installed`;
-    throw refused(name, 'it was not installed before the run that did not finish', hint);
+    const hint = `curlew resume continues that run; curlew uninstall ${name} removes what that run installed`;
+    throw refused(name, 'it was not installed before the unfinished run', hint);
   }
   const { source, asked } = await openKept(directory, name, previous, { ...records, signal });
   return {
-    // A node that joined runs no install hook: the cluster's part is not its own.
+    // A node that joined must not run install hooks: the primary applies add-ons to the cluster.
     kind: record.by === 'join' ? 'upgrade' : 'install',
     keepsPrevious: false,
     packages: [{ source, settings: asked.settings[name] ?? {} }],

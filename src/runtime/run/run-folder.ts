@@ -1,4 +1,4 @@
-/** The folder of one run: journal, logs, and for as long as hooks may run the files that their shells read. */
+/** The folder of one run: journal, logs and, while hooks may run, the files that their shells read. */
 import { randomBytes } from 'node:crypto';
 import { chmod, cp, mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -17,7 +17,7 @@ export interface RunFolder {
   readonly settings: string;
   readonly carried: string;
   readonly scripts: string;
-  /** What hooks hand on; in a sandbox they can write nowhere else in the folders of runs. */
+  /** Folder for variables that hooks pass on; in a sandbox, hooks can write only there in run folders. */
   readonly exchange: string;
 }
 
@@ -34,15 +34,14 @@ export function runFolder(directory: string, run: string): RunFolder {
 }
 
 /**
- * `20261121T101500Z-3f2a`: after the second its milliseconds, so that ids sort as runs began; the last digit is chance.
- * `latest` is the greatest of the ids that there are: with a clock that was set back the new one follows on it all the
- * same, a millisecond later.
+ * A run ID such as `20261121T101500Z-3f2a`: time, milliseconds in hex, and a random last digit, so that IDs sort by start.
+ * `latest` is the greatest existing ID: if the clock was set back, the new ID is one millisecond after it.
  */
 export function newRunId(now: Date, latest: string | undefined): string {
   const id = idAt(now);
   if (latest === undefined || id.slice(0, -1) > latest.slice(0, -1)) return id;
   const after = new Date(timeOf(latest) + 1);
-  // A folder that was named by hand may say no time, or the last one that an id can hold.
+  // A folder that a user named may contain no valid time, or the last one that an ID can represent.
   const next = Number.isNaN(after.getTime()) ? id : idAt(after);
   return isRunId(next) ? next : id;
 }
@@ -58,7 +57,7 @@ function timeOf(run: string): number {
   return Date.parse(second) + Number.parseInt(run.slice(-4, -1), 16);
 }
 
-/** Ids of the runs that an install folder still knows, the latest first. */
+/** IDs of the runs that an install folder still has, latest first. */
 export async function runsOf(directory: string): Promise<readonly string[]> {
   const folder = join(directory, 'runs');
   try {
@@ -72,16 +71,16 @@ export async function runsOf(directory: string): Promise<readonly string[]> {
 
 export interface CreateOptions {
   readonly directory: string;
-  /** Folder with hook-runner.sh, cap-log.sh and lib/; a run keeps its own copy, where its hooks can read it. */
+  /** Folder with hook-runner.sh, cap-log.sh and lib/; a run has its own copy that its hooks can read. */
   readonly scripts: string;
   readonly settings: readonly ShellVariable[];
   readonly own: readonly ShellVariable[];
-  /** File with the variables that its first hook begins with. */
+  /** File with the variables for its first hook. */
   readonly carried: string | undefined;
   readonly asked: Omit<Asked, 'format'>;
 }
 
-/** Makes the install folder's own folders and a new run's. */
+/** Creates the folders of the install folder and the folder of a new run. */
 export async function createRunFolder({
   directory,
   scripts,
@@ -109,20 +108,20 @@ export async function createRunFolder({
   }
   await writeStateFile(folder.settings, text);
   await writeAsked(folder.path, asked);
-  // A journal that cannot be found after a power cut would be none.
+  // Without a sync, a power failure could lose the journal's folder.
   for (const path of [dirname(folder.path), directory, dirname(directory)]) await syncFolder(path);
   return folder;
 }
 
-/** How the checks of the machine came out before a run. */
+/** Results of the host checks before a run. */
 export const PREFLIGHT_FILE = 'preflight.json';
 
-/** What stays of a run: its journal, how its checks came out, and what hooks printed. */
+/** Files of a run that are kept: its journal, the results of its checks, and the output of hooks. */
 const KEPT = /^(?:journal\.jsonl|preflight\.json|.+\.log)$/;
 
 /**
- * Removes what only running hooks need: settings and carried variables may hold secrets. What the run was asked for stays
- * when it is still `needed`.
+ * Removes files that only running hooks need: settings and carried variables may contain secrets. The saved request stays if it
+ * is still `needed`.
  */
 export async function dropShellFiles({ path }: Pick<RunFolder, 'path'>, needed: boolean): Promise<void> {
   for (const name of await readdir(path)) {
@@ -132,17 +131,17 @@ export async function dropShellFiles({ path }: Pick<RunFolder, 'path'>, needed: 
 }
 
 const KEEP_FINISHED = 10;
-/** Runs that failed, were cancelled or died: somebody may still have to find out why. */
+/** Runs that failed, were cancelled or died: an operator may need to find out why. */
 const KEEP_OTHERS = 20;
 
-/** Bytes of logs that are kept in all; those of the oldest runs go first. */
+/** Total bytes of logs that are kept; those of the oldest runs are removed first. */
 const KEEP_LOGS = 512 << 20;
 
 /**
- * Removes the oldest run folders beyond the number kept of each kind, but none that the records name, and those of runs
- * that died before they began; from those that stay, what only running hooks need, but not from `current`. Call it with
- * the lock held, and no hook of an earlier run alive. Where all logs take up more than `keepLogs` bytes, runs keep their
- * journals and lose their logs, the oldest first, but never `current` and the last one, which may be resumed.
+ * Removes the oldest run folders beyond the number kept of each kind, and those of runs that died before they started, but none
+ * that the records name. From the others except `current`, removes files that only running hooks need. The caller must hold
+ * the lock, and no hook of an earlier run may be running. If all logs exceed `keepLogs` bytes, removes logs of the oldest runs,
+ * but never those of `current` and of the last run, which may be resumed.
  */
 export async function pruneRuns(
   directory: string,
@@ -152,15 +151,15 @@ export async function pruneRuns(
 ): Promise<void> {
   let logs = 0;
   const named = new Set([lastRun, ...Object.values(applied).flatMap(({ run, previous }) => [run, previous?.run])]);
-  const seen = { finished: 0, others: 0 };
+  const counts = { finished: 0, others: 0 };
   try {
     for (const run of await runsOf(directory)) {
       if (run === current) continue;
       const folder = runFolder(directory, run);
-      const how = await howItEnded(directory, run);
-      const finished = how === 'finished';
-      const keep = finished ? (seen.finished += 1) <= KEEP_FINISHED : (seen.others += 1) <= KEEP_OTHERS;
-      if ((!keep || how === 'never began') && !named.has(run)) {
+      const state = await endState(directory, run);
+      const finished = state === 'finished';
+      const keep = finished ? (counts.finished += 1) <= KEEP_FINISHED : (counts.others += 1) <= KEEP_OTHERS;
+      if ((!keep || state === 'not started') && !named.has(run)) {
         await rm(folder.path, { recursive: true, force: true });
         continue;
       }
@@ -174,17 +173,17 @@ export async function pruneRuns(
   }
 }
 
-async function howItEnded(directory: string, run: string): Promise<'finished' | 'not finished' | 'never began'> {
+async function endState(directory: string, run: string): Promise<'finished' | 'not finished' | 'not started'> {
   const entries = await readJournal(join(directory, nodePath.journal(run))).catch(() => undefined);
-  if (entries?.length === 0) return 'never began';
+  if (entries?.length === 0) return 'not started';
   const last = entries?.at(-1);
   return last?.type === 'ended' && last.outcome === 'finished' ? 'finished' : 'not finished';
 }
 
-/** Bytes are those on the disk: a log that is cut while it is written has a hole. */
+/** Bytes on disk, not file sizes: a log that is truncated while it is written has a hole. */
 async function logFiles(folder: string): Promise<readonly { readonly path: string; readonly bytes: number }[]> {
   const entries = await readdir(folder, { withFileTypes: true });
-  // A hook may have put anything in the place of its log.
+  // A hook may have replaced its log with anything.
   const names = entries.filter((one) => one.isFile() && one.name.endsWith('.log')).map(({ name }) => name);
   return Promise.all(
     names.map(async (name) => {

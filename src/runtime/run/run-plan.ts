@@ -1,4 +1,4 @@
-/** A run as a list of actions, and what it is planned from. */
+/** A run as a list of actions, and the inputs of its plan. */
 import type { Digest } from '../../core/digest.ts';
 import type { PackageImage } from '../../core/package.ts';
 import type { AddonRef } from '../../core/ref.ts';
@@ -6,7 +6,7 @@ import type { Hook } from '../hooks/hooks.ts';
 import type { FileDifference } from '../node/placed-files.ts';
 import type { ShellVariable } from '../hooks/settings.ts';
 
-/** What the plan needs to know of a package. */
+/** Facts about a package for the plan. */
 export interface PackageFacts {
   readonly ref: AddonRef;
   readonly digest: Digest;
@@ -16,34 +16,34 @@ export interface PackageFacts {
   readonly hasInstallScript: boolean;
   /** The add-on's settings in the installer spec. */
   readonly settings: unknown;
-  /** Folders of operating systems that were left out of the package. */
+  /** Folders of operating systems that the package omits. */
   readonly omitted?: readonly string[] | undefined;
-  /** Digest of the package whose files are in the install folder, all that this one has, whatever the records say. */
+  /** Digest of the package if all its files are in the install folder, regardless of the records. */
   readonly inPlace: Digest | undefined;
-  /** What differs from this package in the folder where it should be; absent for nothing, or where there is no such folder. */
+  /** Differences of the files in place from this package; absent if there are none or its folder does not exist. */
   readonly differs?: readonly FileDifference[] | undefined;
-  /** The package is elsewhere, and has to be brought here before it can be extracted. */
+  /** The package must be fetched before it can be extracted. */
   readonly remote: boolean;
-  /** Seconds that one of its hooks may take; undefined for as long as it likes. */
+  /** Time limit of each of its hooks in seconds; undefined for no limit. */
   readonly hookLimit: number | undefined;
 }
 
-/** What the plan needs to know of a package beside those of the spec. */
+/** Facts about a companion package for the plan. */
 export interface AlongFacts extends Pick<
   PackageFacts,
   'ref' | 'digest' | 'images' | 'omitted' | 'inPlace' | 'differs' | 'remote'
 > {
-  /** What its actions call it: an add-on of the spec may have the same name. */
+  /** Its name in actions: an add-on of the spec may have the same name as the package. */
   readonly label: string;
   readonly because: string;
   readonly isStep: boolean;
 }
 
-/** What add-ons learn about the load balancer when kubernetes is installed with another address of it. */
+/** A change of the load balancer's address. */
 export interface LoadBalancerMove {
   readonly before: string;
   readonly now: string;
-  /** The cluster has nodes beside this one, which know the former address. */
+  /** The cluster has other nodes, which use the former address. */
   readonly others: boolean;
 }
 
@@ -52,8 +52,8 @@ export interface PlannedAddon {
   readonly digest: Digest;
   readonly settings: Digest;
   /**
-   * `join` for what is only joined: on a node beside the primary, all but the container runtime. `remove` from cluster and
-   * node, `leave` from this node only.
+   * `join`: on other nodes than the primary, all add-ons except the container runtime. `remove`: from cluster and node. `leave`:
+   * only from this node.
    */
   readonly mode: 'install' | 'already applied' | 'join' | 'remove' | 'leave';
   readonly because: string;
@@ -69,9 +69,9 @@ export type PlannedAction = { readonly id: string; readonly because: string } & 
       readonly addon: string;
       readonly hook: Hook;
       readonly function: string;
-      /** What it is called with; absent for nothing. */
+      /** Arguments of the function; absent for none. */
       readonly words?: readonly string[] | undefined;
-      /** Seconds that it may take; absent for as long as it likes. */
+      /** Time limit in seconds; absent for no limit. */
       readonly limit?: number | undefined;
     }
 );
@@ -83,18 +83,18 @@ export interface DoneAction {
 }
 
 /**
- * `install` is for a primary, `join` and `upgrade` are for the nodes beside it; `uninstall` removes some add-ons, `reset`
+ * `install` is for a primary, `join` and `upgrade` are for the other nodes; `uninstall` removes some add-ons, `reset` removes
  * everything from a node.
  */
 export type RunKind = 'install' | 'join' | 'upgrade' | 'uninstall' | 'reset';
 
-/** Kinds of runs that carry out a spec. */
+/** Kinds of runs that apply a spec. */
 export type SpecKind = Exclude<RunKind, 'uninstall' | 'reset'>;
 
 export interface RunPlan {
   readonly format: 1;
   readonly kind: RunKind;
-  /** The run that this one resumes, and which of the hooks are done. */
+  /** The run that this one resumes, and the actions that are done. */
   readonly continues?: { readonly run: string; readonly done: readonly DoneAction[] } | undefined;
   /** In the order of the run, each once. */
   readonly addons: readonly PlannedAddon[];
@@ -102,21 +102,21 @@ export interface RunPlan {
 }
 
 export interface PlanOptions {
-  /** Install everything, whatever the records say. */
+  /** Install everything, regardless of the records. */
   readonly reapply: boolean;
-  /** An older version may take the place of a newer one. */
+  /** An older version may replace a newer one. */
   readonly allowDowngrade?: boolean | undefined;
   readonly images: boolean;
-  /** Shell variables of the spec: some of them ask for special hooks. */
+  /** Shell variables of the spec: some hooks are called only if a variable is set. */
   readonly variables: readonly ShellVariable[];
-  /** The cluster's load balancer gets another address. */
+  /** Set if the address of the cluster's load balancer changes. */
   readonly loadBalancer?: LoadBalancerMove | undefined;
-  /** Packages beside those of the spec that come along. */
+  /** Companion packages that the run needs. */
   readonly along?: readonly AlongFacts[] | undefined;
   /** Packages of add-ons that are removed. */
   readonly removed?: readonly PackageFacts[] | undefined;
-  /** Names of those among them that leave the cluster, too. */
+  /** Names of removed add-ons that are also removed from the cluster. */
   readonly leaving?: ReadonlySet<string> | undefined;
-  /** Their hooks are asked to leave data alone. */
+  /** Their hooks must not remove data. */
   readonly keepData?: boolean | undefined;
 }

@@ -1,4 +1,4 @@
-/** What a run writes into the records, step by step. */
+/** Updates of the records during a run. */
 import { isRemoved } from './plan-phases.ts';
 import {
   writeRecords,
@@ -9,7 +9,7 @@ import {
 } from '../node/records.ts';
 import type { PlannedAddon } from './run-plan.ts';
 
-/** The records of an install folder while a run changes them; each change is on disk when its call returns. */
+/** The records of an install folder during a run; each change is on disk when its call returns. */
 export class RunRecords {
   readonly #directory: string;
   readonly #run: string;
@@ -29,12 +29,12 @@ export class RunRecords {
     await this.#write({ lastRun: this.#run });
   }
 
-  /** What was applied is about this cluster. */
+  /** Records the cluster that the add-ons are applied to. */
   async belongsTo(cluster: string): Promise<void> {
     await this.#write({ cluster });
   }
 
-  /** From here on nothing says that the folder of this package is complete. */
+  /** The folder of this package no longer counts as complete. */
   async forgetExtracted(one: Omit<ExtractedRecord, 'digest'>): Promise<void> {
     await this.#write({ extracted: this.#others(one) });
   }
@@ -44,8 +44,8 @@ export class RunRecords {
   }
 
   /**
-   * Hooks of these add-ons are about to run: until the end of the run none of them counts as finished. `keepsPrevious`: what
-   * they are now is what they go back to, also where the run itself goes back; otherwise such a run can be given again.
+   * Hooks of these add-ons are about to run: until the end of the run they do not count as finished. With `keepsPrevious`, a
+   * later rollback restores their present state. Without it, a rollback keeps its own target, so that it can be repeated.
    */
   async hooksBegin(addons: readonly PlannedAddon[], keepsPrevious: boolean): Promise<void> {
     const rows = Object.entries(this.#records.applied).map(([name, record]) => {
@@ -63,13 +63,13 @@ export class RunRecords {
     await this.#write({ applied: { ...this.#records.applied, ...this.#row(addon, false) } });
   }
 
-  /** `keepsPrevious`: each can be rolled back to what it was before. */
+  /** With `keepsPrevious`, each can be rolled back to its former state. */
   async finished(addons: readonly PlannedAddon[], keepsPrevious: boolean): Promise<void> {
     const rows = addons.map((addon) => this.#row(addon, true, keepsPrevious));
     await this.#write({ applied: Object.assign({}, this.#records.applied, ...rows) as Records['applied'] });
   }
 
-  /** What these add-ons were before what they are now is not kept any longer. */
+  /** The former states of these add-ons are no longer kept. */
   async forgetPrevious(names: ReadonlySet<string>): Promise<void> {
     const rows = Object.entries(this.#records.applied).map(([name, { previous: _previous, ...record }]) => {
       return [name, names.has(name) || _previous === undefined ? record : { ...record, previous: _previous }] as const;
@@ -77,13 +77,13 @@ export class RunRecords {
     await this.#write({ applied: Object.fromEntries(rows) });
   }
 
-  /** These add-ons are not installed on this node any more; what is known of their packages is for those who remove the files. */
+  /** These add-ons are no longer installed on this node. Their `extracted` records stay until their files are removed. */
   async removed(names: ReadonlySet<string>): Promise<void> {
     const rows = Object.entries(this.#records.applied).filter(([name]) => !names.has(name));
     await this.#write({ applied: Object.fromEntries(rows) });
   }
 
-  /** Nothing of the packages of these add-ons lies here any more. */
+  /** The files of these add-ons' packages are removed. */
   async forgetPackages(names: ReadonlySet<string>): Promise<void> {
     await this.#write({ extracted: this.#records.extracted.filter(({ name }) => !names.has(name)) });
   }
@@ -129,14 +129,14 @@ function withPrevious(record: AppliedRecord, previous: PreviousRecord | undefine
   return previous === undefined ? record : { ...record, previous };
 }
 
-/** What an add-on can be rolled back to from now on: the last that finished, or what that one could, when it is the same. */
+/** The new rollback target of an add-on: its last finished state or, if that is the same as planned, the target of that state. */
 export function previousOf({ applied }: Records, addon: PlannedAddon): PreviousRecord | undefined {
   const { name } = addon.ref;
   const record = Object.hasOwn(applied, name) ? applied[name] : undefined;
   if (record === undefined || isRemoved(addon)) return undefined;
   if (!record.finished) return record.previous;
   if (isSame(record, addon)) return record.previous;
-  // Without its package there is no way back.
+  // Without a known package it cannot be restored.
   if (record.digest === undefined) return undefined;
   return { version: record.version, digest: record.digest, settings: record.settings, run: record.run };
 }

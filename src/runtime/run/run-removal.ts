@@ -1,4 +1,4 @@
-/** What a run that is under way removes beside calling hooks: images, records, files. */
+/** What a run removes in addition to calling hooks: images, records, files. */
 import { CurlewError } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
 import { requireOwnLinks } from '../hooks/confine.ts';
@@ -22,7 +22,7 @@ interface RemovalParts {
   readonly signal: AbortSignal;
 }
 
-/** Without a removal in its request every call does nothing. */
+/** Every call does nothing if the request removes nothing. */
 export class RunRemoval {
   readonly #parts: RemovalParts;
   readonly #failed: FailedRemoval[] = [];
@@ -31,12 +31,12 @@ export class RunRemoval {
     this.#parts = parts;
   }
 
-  /** Lets the run continue after a hook of an add-on that is removed has failed, where that was asked for; throws otherwise. */
+  /** Lets the run continue after a hook of a removed add-on failed if `keepGoing` is requested; throws otherwise. */
   async survive(error: unknown, { id, addon, function: called }: HookAction): Promise<string> {
     const { prepared, journal, report } = this.#parts;
     const { removal } = prepared.request;
     if (removal?.keepGoing !== true || !(error instanceof CurlewError) || error.code !== 'HOOK_FAILED') throw error;
-    // What follows removes files, which must not be those that a link of the hook leads to.
+    // Files are removed next: they must not be reached through a link that the hook created.
     const { place } = prepared.request;
     if (place.confined) await requireOwnLinks(place.directory);
     await journal.append({ type: 'done', action: id, outcome: FAILED });
@@ -45,12 +45,12 @@ export class RunRemoval {
     return '';
   }
 
-  /** The hooks that failed so far. */
+  /** Hooks that have failed. */
   failures(): Pick<RunResult, 'failed'> {
     return this.#failed.length === 0 ? {} : { failed: this.#failed };
   }
 
-  /** Names of the images that were removed; undefined when that was not asked for. */
+  /** Names of the removed images; undefined if that was not requested. */
   async removeImages(): Promise<readonly string[] | undefined> {
     const { prepared, records, report, signal } = this.#parts;
     if (prepared.request.removal?.pruneImages !== true) return undefined;
@@ -58,8 +58,8 @@ export class RunRemoval {
   }
 
   /**
-   * What was removed counts as installed no longer before its files go: those that a run which dies leaves are removed by the next
-   * one, and until then the records have their packages, so that `curlew status` shows them.
+   * Removes the `applied` records, then the files, then the `extracted` records: if the run dies in between, `curlew status` shows
+   * the remaining packages and the next run removes them.
    */
   async finish(): Promise<void> {
     const { prepared, plan, records } = this.#parts;

@@ -1,4 +1,4 @@
-/** What came of a run. */
+/** The result of a run. */
 import type { Report } from '../../core/events.ts';
 import type { HostChecks } from '../host/host-checks.ts';
 import type { Ask } from '../hooks/questions.ts';
@@ -20,21 +20,21 @@ export interface RunResult {
   readonly images: {
     readonly loaded: readonly string[];
     readonly skipped: string | undefined;
-    /** Those that were removed from the container runtime; absent when that was not asked for. */
+    /** Images that were removed from the container runtime; absent if that was not requested. */
     readonly removed?: readonly string[] | undefined;
   };
-  /** Hooks that failed while an add-on was removed all the same; absent when there are none. */
+  /** Failed hooks of add-ons that were removed anyway; absent if there are none. */
   readonly failed?: readonly FailedRemoval[] | undefined;
-  /** Messages of outros for the operator, in their order; those that said nothing are left out. */
+  /** Messages of outro hooks for the operator, in their order; empty ones are left out. */
   readonly messages: readonly { readonly addon: string; readonly text: string }[];
-  /** How the checks of the machine came out; absent when there were none. */
+  /** Results of the host checks; absent if there were none. */
   readonly checks?: HostChecks['counts'] | undefined;
   readonly seconds: number;
 }
 
 export interface RunOptions {
   readonly report: Report;
-  /** Who answers the questions of hooks; absent when nobody is there. */
+  /** Answers the questions of hooks; absent if there is no terminal. */
   readonly ask?: Ask | undefined;
   readonly signal: AbortSignal;
 }

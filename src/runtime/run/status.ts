@@ -1,28 +1,28 @@
-/** What a node has installed, and what came of its last run. */
+/** The installed add-ons of a node, and the result of its last run. */
 import { asError } from '../../core/errors.ts';
 import type { Digest } from '../../core/digest.ts';
 import { addonRef, compareText } from '../../core/ref.ts';
 import { readHistory, readRun, type RunHistory } from './history.ts';
 import { isPlaced } from '../node/placed-package.ts';
-import { NO_RUN, wayBack, type ExtractedRecord, type Records } from '../node/records.ts';
+import { NO_RUN, rollbackTarget, type ExtractedRecord, type Records } from '../node/records.ts';
 import { whyLost } from './way-back.ts';
 
 export interface AddonStatus {
   readonly name: string;
   readonly version: string;
-  /** Of the package; undefined when another tool has installed it. */
+  /** Of the package; undefined if another tool installed it. */
   readonly digest: Digest | undefined;
   readonly settings: Digest;
-  /** The run that touched it last, and when that began (ISO 8601, or `unknown`). */
+  /** The run that changed it last, and when that started (ISO 8601, or `unknown`). */
   readonly run: string;
   readonly when: string;
-  /** That run went to its end; otherwise the next one installs it again. */
+  /** That run finished; otherwise the next one installs the add-on again. */
   readonly finished: boolean;
-  /** The version that `curlew rollback` returns to; absent when there is none, or what is kept of it is not whole. */
+  /** The version that `curlew rollback` restores; absent if there is none or its package is damaged. */
   readonly back?: string | undefined;
-  /** The files of that package lie in the install folder, as the package has them; absent when nothing is recorded of them. */
+  /** Whether the package is in place, complete and unchanged; absent if its files are not recorded. */
   readonly inPlace?: boolean | undefined;
-  /** Folders of operating systems that its bundle had left out; absent when it is whole. */
+  /** Folders of operating systems that its bundle omitted; absent if it is whole. */
   readonly omitted?: readonly string[] | undefined;
 }
 
@@ -30,16 +30,16 @@ export interface NodeStatus {
   readonly directory: string;
   /** By name. */
   readonly addons: readonly AddonStatus[];
-  /** Packages whose files are here without having been installed. */
+  /** Packages that are extracted but not installed. */
   readonly extracted: readonly Pick<ExtractedRecord, 'tree' | 'name' | 'version' | 'digest'>[];
   readonly lastRun: Omit<RunHistory, 'actions' | 'plan'> | undefined;
-  /** Process id of the run that is at work. */
+  /** Process ID of the run in progress. */
   readonly busy: number | undefined;
-  /** What could not be read. */
+  /** Messages about files that could not be read. */
   readonly problems: readonly string[];
 }
 
-/** An install folder that is not there has nothing installed. Damaged records are `FILE_UNUSABLE`. */
+/** Empty if the install folder does not exist. `FILE_UNUSABLE` if the records are damaged. */
 export async function nodeStatus(directory: string, { signal }: { readonly signal: AbortSignal }): Promise<NodeStatus> {
   const { records, busy } = await readHistory(directory);
   const problems: string[] = [];
@@ -51,12 +51,12 @@ export async function nodeStatus(directory: string, { signal }: { readonly signa
           problems.push(asError(error).message);
           return undefined;
         });
-  const { actions: _actions, plan: _plan, ...told } = last ?? {};
+  const { actions: _actions, plan: _plan, ...summary } = last ?? {};
   return {
     directory,
     addons: await addonsOf(directory, records, signal),
     extracted: records.extracted.filter(({ name }) => !Object.hasOwn(records.applied, name)),
-    lastRun: last === undefined ? undefined : (told as NodeStatus['lastRun']),
+    lastRun: last === undefined ? undefined : (summary as NodeStatus['lastRun']),
     busy,
     problems,
   };
@@ -71,7 +71,7 @@ async function addonsOf(
     const { version, digest, settings, run, finished } = record;
     const { tree = 'addons', omitted } = extracted.find((one) => one.name === name && one.version === version) ?? {};
     const inPlace = await isPlaced(directory, addonRef(name, version, tree), digest, { signal });
-    const kept = wayBack(name, record);
+    const kept = rollbackTarget(name, record);
     const isBroken = kept !== undefined && (await whyLost(directory, name, kept, { extracted, signal })) !== undefined;
     const back = isBroken ? undefined : kept?.version;
     const known = { name, version, digest, settings, run, when: timeOf(run), finished, back, inPlace };
@@ -80,7 +80,7 @@ async function addonsOf(
   return (await Promise.all(rows)).toSorted((a, b) => compareText(a.name, b.name));
 }
 
-/** A run's id begins with its time: `20261121T101500Z-3f2a`. */
+/** A run ID starts with its time: `20261121T101500Z-3f2a`. */
 function timeOf(run: string): string {
   if (run === NO_RUN) return 'unknown';
   return run.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z-.*$/, '$1-$2-$3T$4:$5:$6Z');

@@ -1,4 +1,4 @@
-/** What an add-on can be rolled back to: proved by a rollback, and by everything that promises one. */
+/** Former states of add-ons: a rollback opens and verifies them, as does everything that announces a rollback. */
 import { CurlewError } from '../../core/errors.ts';
 import { formatRef } from '../../core/ref.ts';
 import { readAsked, type Asked } from './asked.ts';
@@ -10,7 +10,7 @@ import type { RunView } from './request.ts';
 
 type KeptOptions = Pick<Records, 'extracted'> & { readonly signal: AbortSignal };
 
-/** The package and the settings of a former state of an add-on, proved. `NOT_FOUND` when one of them is gone or was changed. */
+/** The verified package and the settings of a former state. `NOT_FOUND` if one of them is missing or was changed. */
 export async function openKept(
   directory: string,
   name: string,
@@ -21,14 +21,14 @@ export async function openKept(
   const ref = { tree: known?.tree ?? 'addons', name, version } as const;
   const asked = await readAsked(directory, run);
   if (asked === undefined) {
-    throw new CurlewError('NOT_FOUND', `the settings of ${formatRef(ref)} are not on this node any more`, {
+    throw new CurlewError('NOT_FOUND', `the settings of ${formatRef(ref)} are no longer on this node`, {
       hint: 'install it again',
     });
   }
   return { asked, source: await keptPackage(directory, ref, digest, { signal }) };
 }
 
-/** Why {@link openKept} would fail; undefined if it would not. */
+/** The error message of {@link openKept}; undefined if it succeeds. */
 export async function whyLost(
   ...[directory, name, previous, options]: Parameters<typeof openKept>
 ): Promise<string | undefined> {
@@ -42,15 +42,15 @@ export async function whyLost(
   }
 }
 
-/** Where a run of an add-on leads back to when it has finished. */
+/** The rollback target of an add-on after a run. */
 export interface BackOutlook {
   readonly name: string;
   readonly version: string;
-  /** Why it does not; undefined if it does. */
+  /** Why a rollback will not be possible; undefined if it will be. */
   readonly lost: string | undefined;
 }
 
-/** Of each add-on of a plan that was something before, unless the run is to keep nothing. Nothing is changed. */
+/** Rollback targets of the installed add-ons of a plan; none if the run keeps no former packages. Changes nothing. */
 export async function backOutlooks(
   { request, records, plan }: RunView,
   { signal }: { readonly signal: AbortSignal },
@@ -69,7 +69,7 @@ export async function backOutlooks(
   return outlooks;
 }
 
-/** Warnings for the operator before a run: each add-on that it changes, and that cannot be rolled back after it. */
+/** Warnings before a run: each changed add-on that cannot be rolled back after it. */
 export async function backNotes(view: RunView, options: { readonly signal: AbortSignal }): Promise<readonly string[]> {
   const isChanged = (name: string): boolean =>
     view.plan.addons.some(({ ref, mode }) => ref.name === name && mode !== 'already applied');

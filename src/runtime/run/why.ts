@@ -1,4 +1,4 @@
-/** Why an add-on came out as it did the last time, and what its next run would do. */
+/** Explains the last result of an add-on, and what its next run would do. */
 import { CurlewError } from '../../core/errors.ts';
 import { nearest } from '../../core/nearest.ts';
 import { addonRef } from '../../core/ref.ts';
@@ -13,29 +13,29 @@ import type { DoneAction } from './run-plan.ts';
 export interface AddonHistory {
   readonly name: string;
   readonly version: string | undefined;
-  /** Undefined when no run that is still known had it. */
+  /** Undefined if none of the kept runs had the add-on. */
   readonly last:
     | {
         readonly run: string;
         readonly began: string | undefined;
         readonly state: RunState;
-        /** What the run was to do with it, and why. */
+        /** Its mode in the plan, and why. */
         readonly mode: string;
         readonly because: string;
-        /** What of it was done before, by the run that this one went on from. */
+        /** Its actions that the resumed run had done. */
         readonly before: readonly DoneAction[];
         /** Its own actions, in their order. */
         readonly actions: readonly ActionHistory[];
-        /** What stopped the run. */
+        /** The error that stopped the run. */
         readonly message: string | undefined;
-        /** The action at which the run ended is one of its own. */
+        /** One of its own actions stopped the run. */
         readonly culprit: boolean;
       }
     | undefined;
   readonly record: AppliedRecord | undefined;
-  /** How the cluster's record differs from this node's, or why that is not known; undefined when they agree. */
+  /** How the cluster's record differs from this node's, or why that is unknown; undefined if they agree. */
   readonly cluster: string | undefined;
-  /** What the next run does, as far as that can be said without knowing its packages and settings. */
+  /** What the next run does, as far as is known without its packages and settings. */
   readonly next: string;
 }
 
@@ -62,8 +62,8 @@ async function noCluster(): Promise<undefined> {
 }
 
 /**
- * `NOT_FOUND` when neither the records, of this node or of its cluster, nor a run that is still known have the add-on.
- * `find` opens the cluster; absent where there is none, as with --root.
+ * `NOT_FOUND` if neither the records of this node or of its cluster nor a kept run have the add-on. `find` opens the cluster;
+ * absent if there is none, as with --root.
  */
 export async function whyAddon(
   directory: string,
@@ -90,7 +90,7 @@ export async function whyAddon(
     return { name, version, last: undefined, record, cluster: word.text, next };
   }
   const near = nearest(name, known);
-  const list = known.size === 0 ? 'nothing was ever installed here' : `known: ${[...known].join(', ')}`;
+  const list = known.size === 0 ? 'nothing was ever installed on this node' : `known: ${[...known].join(', ')}`;
   throw new CurlewError('NOT_FOUND', `no run in ${directory} had an add-on ${JSON.stringify(name.slice(0, 120))}`, {
     hint: near === undefined ? list : `did you mean "${near}"?`,
   });
@@ -129,9 +129,9 @@ async function filesOutlook(
   signal: AbortSignal,
 ): Promise<string> {
   if (found !== undefined) {
-    const isThere = await isPlaced(directory, addonRef(found.name, found.version, found.tree), digest, { signal });
-    if (isThere === true) return '';
-    if (isThere === undefined) return '; its files are proved, or extracted again';
+    const inPlace = await isPlaced(directory, addonRef(found.name, found.version, found.tree), digest, { signal });
+    if (inPlace === true) return '';
+    if (inPlace === undefined) return '; its files are verified, or extracted again';
   }
-  return '; its files are extracted again, since they are not those of the package';
+  return '; its files are extracted again, because they differ from the package';
 }

@@ -82,7 +82,7 @@ const NODES = [
 
 test('an upgrade of Kubernetes wants all nodes ready', async () => {
   const [bad] = await checkNodes(viewOf(NODES, {}));
-  assert.equal([bad?.verdict, bad?.message], ['fail', 'Not ready, and Kubernetes is to be upgraded: b, c']);
+  assert.equal([bad?.verdict, bad?.message], ['fail', 'Not ready before the upgrade of Kubernetes: b, c']);
   const [good] = await checkNodes(viewOf(NODES.slice(0, 1), {}));
   assert.equal([good?.verdict, good?.message], ['pass', 'All nodes are ready']);
   const many = Array.from({ length: 12 }, (_, at) => ({ name: `n${at}`, ready: 'False', controlPlane: false }));

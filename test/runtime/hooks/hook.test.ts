@@ -267,7 +267,7 @@ test('steps arrive while the hook runs, with what is special in them intact', as
 test('a silent hook gives a sign of life', async () => {
   await using box = await hooks(['demo() { until [ -e go ]; do sleep 0.01; done; }']);
   const running = box.run('demo', { heartbeatMs: 20 });
-  while (!box.notes().some((text) => text.includes('silent'))) await wait(5);
+  while (!box.notes().some((text) => text.includes('no output for'))) await wait(5);
   await writeFile(box.at('go'), '');
   await running;
 });

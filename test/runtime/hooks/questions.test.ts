@@ -63,7 +63,7 @@ test('a question that cannot be asked leaves no hook waiting', async () => {
       throw new Error('the terminal is broken');
     },
   });
-  assert.match(box.notes().join('\n'), 'its question cannot be asked: the terminal is broken');
+  assert.match(box.notes().join('\n'), 'cannot ask its question: the terminal is broken');
 });
 
 test('a hook that is stopped takes its question back', async () => {

@@ -58,7 +58,7 @@ test('an add-on may be called bashful', () => {
 });
 
 test('a NUL character in a setting is refused', () => {
-  assert.throwsWith(() => settingsText([['DEMO_X', 'a\0b']], []), 'SPEC_INVALID', /DEMO_X holds a NUL/);
+  assert.throwsWith(() => settingsText([['DEMO_X', 'a\0b']], []), 'SPEC_INVALID', /DEMO_X contains a NUL/);
 });
 
 test('no value of a spec is ever run: not when hooks read it, not in templates', async () => {

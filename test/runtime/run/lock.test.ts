@@ -21,7 +21,7 @@ test('a lock is taken, keeps others out, and leaves nothing behind', async () =>
   await using box = await tree();
   {
     await using _held = await lockFolder(box.path);
-    await assert.rejectsWith(lockFolder(box.path), 'BUSY', /another run is at work \(process \d+\)/);
+    await assert.rejectsWith(lockFolder(box.path), 'BUSY', /another run is in progress \(process \d+\)/);
     assert.equal(await readdir(box.path), ['lock']);
   }
   assert.equal(await readdir(box.path), []);

@@ -73,7 +73,7 @@ test('what is lacking is told for every file system, with what has to stay free'
   const steps = [step(3 * GB), step(7 * GB, { path: '/images', use: 'images' })];
   const plan = planDisk(steps, [mount(GB, 10 * GB), mount(8 * GB, 20 * GB, ['/images'])]);
   const error = assert.throwsWith(() => requireRoom(plan), 'NO_SPACE', /nothing was changed/);
-  assert.match(error.message, '/x: 2000 MB are missing: the run needs 3000 MB, free are 1000 MB');
+  assert.match(error.message, '/x: 2000 MB are missing: the run needs 3000 MB; 1000 MB are free');
   assert.match(error.message, '/images: 2000 MB are missing: the run needs 7000 MB, and 3000 MB (15 % of 20000 MB)');
 });
 

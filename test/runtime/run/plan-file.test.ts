@@ -62,16 +62,16 @@ test('a package in part is told, and takes the place of a whole one in no plan',
   const part = await planned(['ubuntu-22.04']);
   assert.equal(
     part.plan.actions.map(({ because }) => because),
-    ['not on this node; it comes without rhel-8'],
+    ['not on this node; the package omits rhel-8'],
   );
-  assert.throwsWith(() => requireSamePlan(saved, part, '1.0.0'), 'PLAN_CHANGED', /or why they are done/);
+  assert.throwsWith(() => requireSamePlan(saved, part, '1.0.0'), 'PLAN_CHANGED', /or their reasons/);
 });
 
 for (const [title, more, names, message] of [
   ['an add-on more', {}, ['aaa', 'bbb', 'ccc'], /ccc was not in the plan/],
-  ['an add-on less', {}, ['aaa'], /bbb is in the plan only/],
-  ['another variable', { variables: [['X', '1']] }, [], /other settings of the installer spec/],
-  ['another decision', { reapply: true }, [], /why they are done|to be done now/],
+  ['an add-on less', {}, ['aaa'], /bbb is only in the plan/],
+  ['another variable', { variables: [['X', '1']] }, [], /the settings of the installer spec/],
+  ['another decision', { reapply: true }, [], /their reasons|new action/],
 ] as const) {
   test(`${title} is named, and the plan refused`, async () => {
     await using box = await tree();
@@ -88,7 +88,7 @@ test('records that a run has changed meanwhile are named with that run, and so i
   const { run: id } = await run(box, await packagesOf(bundleOf([tracer('aaa')])));
   const now = await view(box);
   const { message } = assert.throwsWith(() => requireSamePlan(saved, now, '2.0.0'), 'PLAN_CHANGED');
-  assert.match(message, `the records of this node: run ${id} came between`);
+  assert.match(message, `the records of this node: run ${id} ran since`);
   assert.match(message, 'curlew was 1.0.0 and is 2.0.0');
 });
 
@@ -98,7 +98,7 @@ test('files of a package that somebody has removed since are extracted again, wh
   const saved = await readPlan(await save(box, await view(box)));
   await writeFile(box.at('node/addons/aaa/1.0.0/addon.json'), '{}');
   const now = await view(box);
-  assert.throwsWith(() => requireSamePlan(saved, now, '1.0.0'), 'PLAN_CHANGED', /to be done now: extract aaa-1\.0\.0/);
+  assert.throwsWith(() => requireSamePlan(saved, now, '1.0.0'), 'PLAN_CHANGED', /new action: extract aaa-1\.0\.0/);
 });
 
 test('what a package holds, its version and its settings are compared', async () => {
@@ -109,7 +109,7 @@ test('what a package holds, its version and its settings are compared', async ()
   const changed = (more: object): readonly string[] =>
     whatChanged(before, { ...before, packages: [{ ...first, ...more }, ...rest] });
   assert.equal(changed({}), []);
-  assert.equal(changed({ digest: digestOf('x') }), ['another package of aaa-1.0.0']);
+  assert.equal(changed({ digest: digestOf('x') }), ['the package of aaa-1.0.0']);
   assert.equal(changed({ settings: digestOf('x') }), ['the settings of aaa']);
   assert.equal(changed({ version: '1.0.1' }), ['aaa was 1.0.0 and is 1.0.1']);
 });

@@ -125,7 +125,7 @@ for (const [title, after, records, reapply, because] of [
   ],
   ['other settings', facts('demo', { settings: { a: 1 } }), installed([before]), false, 'its settings have changed'],
   ['a run that did not finish', before, installed([before], false), false, 'its last run did not finish'],
-  ['--reapply', before, installed([before]), true, 'asked for by --reapply'],
+  ['--reapply', before, installed([before]), true, 'requested by --reapply'],
 ] as const) {
   test(`${title} is a reason to install`, () => {
     const [addon] = planRun('install', [after], records, { ...OPTIONS, reapply }).addons;

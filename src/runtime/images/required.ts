@@ -1,4 +1,4 @@
-/** Images that packages want a node to have, read with distrust: the list of an addon.json, and the forms it stands for. */
+/** Images that packages require, from untrusted input: the list in addon.json, and the manifests or archives it names. */
 import { digestOf, type Digest } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { formatImageRef, imageNames, parseImageRef } from '../../core/image-ref.ts';
@@ -8,37 +8,37 @@ import type { Arch } from '../../core/ref.ts';
 import type { Descriptor } from '../../formats/oci/image.ts';
 import { CONFIG_LIMIT, MANIFEST_LIMIT, parseConfig, parseManifest } from '../../formats/oci/manifest.ts';
 import type { LaidOutImage } from '../../formats/oci/oci-layout.ts';
-import { readArchive, type Cancellable, type ImageFiles } from './archive.ts';
+import { readArchive, type Cancellable, type ImageFiles } from './docker-archive.ts';
 import { createSingleFlightCache } from '../../platform/limit/single-flight-cache.ts';
 
-/** An image of an OCI layout: blobs that can be sent one by one. */
+/** An image in an OCI layout: blobs can be sent individually. */
 export interface OciForm {
   readonly kind: 'oci';
   readonly image: LaidOutImage;
-  /** Of the unpacked layers, in the order of the manifest. */
+  /** Digests of the unpacked layers, in the order of the manifest. */
   readonly diffIds: readonly Digest[];
   readonly blob: (descriptor: Descriptor, options: Cancellable) => AsyncIterable<Uint8Array>;
 }
 
-/** An image in an archive of docker's form, plain or gzip'd: all or nothing. */
+/** An image in a docker archive, plain or gzipped: it can only be sent as a whole. */
 export interface ArchiveForm {
   readonly kind: 'archive';
   readonly config: Digest;
-  /** Size of the archive as it lies there. */
+  /** Size of the archive file. */
   readonly bytes: number;
   readonly open: (options: Cancellable) => AsyncIterable<Uint8Array>;
 }
 
 export type ImageForm = OciForm | ArchiveForm;
 
-export interface WantedImage {
+export interface RequiredImage {
   /** For messages. */
   readonly reference: string;
-  /** What the runtime is to call it, normalised; at least one. */
+  /** Normalized names for it in the runtime; at least one. */
   readonly names: readonly string[];
-  /** Of the manifest; undefined when there is an archive, for which the runtime makes one. */
+  /** Digest of the manifest; undefined for an archive, for which the runtime creates one. */
   readonly digest: Digest | undefined;
-  /** Reads what the image is made of, once. Throws `IMAGE_INVALID`, `DIGEST_MISMATCH` or what reading throws. */
+  /** Reads manifest and config once. Throws `IMAGE_INVALID`, `DIGEST_MISMATCH` or errors of reading. */
   readonly form: (options: Cancellable) => Promise<ImageForm>;
 }
 
@@ -46,22 +46,22 @@ const MOST_IMAGES = 10_000;
 
 const ARCHES: Readonly<Record<string, Arch>> = { x64: 'amd64', arm64: 'arm64' };
 
-/** Of the machine that this runs on; undefined where no package can be used. */
+/** The architecture of this machine; undefined if no package supports it. */
 export const HOST_ARCH: Arch | undefined = ARCHES[process.arch];
 const HOST_PLATFORM = `linux/${HOST_ARCH ?? process.arch}`;
 
 /**
- * The images that an addon.json lists, each once. Nothing is read yet; what the list itself says wrong is
- * `IMAGE_INVALID`, another platform than the host's `UNSUPPORTED`.
+ * The images that an addon.json lists, each once. Nothing is read yet. `IMAGE_INVALID` if the list is invalid, `UNSUPPORTED` if
+ * an image is for another platform.
  */
 export function packageImages(
   files: ImageFiles,
   { images, imageFormat }: Pick<AddonJson, 'images' | 'imageFormat'>,
   platform: string = HOST_PLATFORM,
-): readonly WantedImage[] {
+): readonly RequiredImage[] {
   if (images.length > MOST_IMAGES) throw invalid(files, `${images.length} images, more than ${MOST_IMAGES}`);
   const digests = new Map<string, Digest>();
-  const wanted = new Map<string, WantedImage>();
+  const wanted = new Map<string, RequiredImage>();
   const forms = createSingleFlightCache<ImageForm>();
   for (const image of images) {
     const ref = parseImageRef(image.reference);
@@ -75,7 +75,7 @@ export function packageImages(
       );
     }
     const isArchive = imageFormat === 'docker-archive';
-    // An archive of docker's form holds no name with a digest.
+    // A docker archive cannot contain a name with a digest.
     const names = imageNames(ref).filter((name) => !isArchive || !name.includes('@'));
     if (names.length === 0) throw invalid(files, `image ${reference} has no tag, and its archive cannot name a digest`);
     for (const name of names) {
@@ -84,7 +84,7 @@ export function packageImages(
       digests.set(name, image.digest);
     }
     const form = isArchive ? archiveOf(files, image, reference) : layoutOf(files, image, { reference, names });
-    const formOnce: WantedImage['form'] = async (options) => forms.get(reference, async () => form(options));
+    const formOnce: RequiredImage['form'] = async (options) => forms.get(reference, async () => form(options));
     wanted.set(reference, { reference, names, digest: isArchive ? undefined : image.digest, form: formOnce });
   }
   return [...wanted.values()];
@@ -101,8 +101,8 @@ function invalid({ name }: ImageFiles, what: string): CurlewError {
 function layoutOf(
   files: ImageFiles,
   { digest, platform }: PackageImage,
-  { reference, names }: Pick<WantedImage, 'reference' | 'names'>,
-): WantedImage['form'] {
+  { reference, names }: Pick<RequiredImage, 'reference' | 'names'>,
+): RequiredImage['form'] {
   const from = `${files.name}: image ${reference}`;
   return async ({ signal }) => {
     const manifest = await readBlob(files, { digest, limit: MANIFEST_LIMIT, from }, { signal });
@@ -142,24 +142,24 @@ async function readBlob(
   });
 }
 
-function archiveOf(files: ImageFiles, { id }: PackageImage, reference: string): WantedImage['form'] {
+function archiveOf(files: ImageFiles, { id }: PackageImage, reference: string): RequiredImage['form'] {
   const problem = fileNameProblem(id);
   if (problem !== undefined) throw invalid(files, `the id ${quoted(id)} of image ${reference} ${problem}`);
   const path = packagePath.dockerArchive(id);
   return async ({ signal }) => {
     const { rows, bytes, open } = await readArchive(files, path, { signal });
     const [row, ...more] = rows;
-    if (row === undefined || more.length > 0) throw invalid(files, `${path} holds ${rows.length} images, not one`);
+    if (row === undefined || more.length > 0) throw invalid(files, `${path} contains ${rows.length} images, not one`);
     return { kind: 'archive', config: row.config, bytes, open };
   };
 }
 
-/** The images of an archive that no addon.json speaks of, by the names that the archive gives them. */
+/** The images of an archive without an addon.json, with the names in the archive. */
 export async function archiveImages(
   files: ImageFiles,
   path: string,
   { signal }: Cancellable,
-): Promise<readonly WantedImage[]> {
+): Promise<readonly RequiredImage[]> {
   const { rows, bytes, open } = await readArchive(files, path, { signal });
   return rows
     .filter(({ names }) => names.length > 0)

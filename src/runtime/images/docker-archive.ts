@@ -1,4 +1,4 @@
-/** Archives of docker's form, as `docker save` writes them: which images they hold, and their bytes without gzip. */
+/** Archives in the format of `docker save`: the images they contain, and their uncompressed bytes. */
 import { Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { isDigest, digestOf, type Digest } from '../../core/digest.ts';
@@ -12,27 +12,27 @@ export interface Cancellable {
   readonly signal: AbortSignal;
 }
 
-/** The files of a package, wherever they lie; paths are below the package's prefix. */
+/** The files of a package; paths are relative to the package's prefix. */
 export interface ImageFiles {
   /** For messages. */
   readonly name: string;
-  /** Bytes of a file; undefined when there is none. */
+  /** Bytes of a file; undefined if it does not exist. */
   readonly size: (path: string) => Promise<number | undefined>;
   readonly read: (path: string, options: Cancellable) => AsyncIterable<Uint8Array>;
 }
 
 /** One image of an archive. */
 interface ArchiveRow {
-  /** Full names with tags; none when it was saved without one. */
+  /** Full names with tags; none if it was saved without one. */
   readonly names: readonly string[];
   readonly config: Digest;
 }
 
 interface ImageArchive {
   readonly rows: readonly ArchiveRow[];
-  /** As it lies there. */
+  /** Size of the archive file. */
   readonly bytes: number;
-  /** The plain tar. */
+  /** The uncompressed tar. */
   readonly open: (options: Cancellable) => AsyncIterable<Uint8Array>;
 }
 
@@ -42,17 +42,17 @@ const MOST_IMAGES = 1000;
 const CONFIG = /(?:^|\/)([0-9a-f]{64})(?:\.json)?$/;
 /** An unpacked tar may be this many times larger than the archive; a gzip bomb is about 1000 times larger. */
 const MOST_RATIO = 200;
-const UNSUSPICIOUS = 64 << 20;
+const ALWAYS_ALLOWED = 64 << 20;
 const READ_SIZE = 1 << 20;
 
-/** Reads as much of an archive as is needed to know its images. What is no such archive is `IMAGE_INVALID`. */
+/** Reads as much of an archive as is needed to list its images. `IMAGE_INVALID` if it is not such an archive. */
 export async function readArchive(files: ImageFiles, path: string, { signal }: Cancellable): Promise<ImageArchive> {
   const from = `${files.name}: ${path}`;
   const invalid = (what: string, cause?: unknown): CurlewError =>
     new CurlewError('IMAGE_INVALID', `${from}: ${what}`, { cause, hint: 'build or fetch the package again' });
   const bytes = await files.size(path);
   if (bytes === undefined) throw invalid('no such file');
-  const most = Math.max(UNSUSPICIOUS, bytes * MOST_RATIO);
+  const most = Math.max(ALWAYS_ALLOWED, bytes * MOST_RATIO);
   const open = (options: Cancellable): AsyncIterable<Uint8Array> =>
     limited(unzipped(files.read(path, options), invalid), most, invalid);
   let rows: readonly ArchiveRow[] | undefined;
@@ -66,9 +66,9 @@ export async function readArchive(files: ImageFiles, path: string, { signal }: C
     }
     if (rows?.every(({ config }) => configs.has(config)) === true) break;
   }
-  if (rows === undefined) throw invalid(`not an archive of images: there is no ${MANIFEST_JSON} in it`);
-  const lacking = rows.find(({ config }) => !configs.has(config));
-  if (lacking !== undefined) throw invalid(`the config ${lacking.config} is not in it, or damaged`);
+  if (rows === undefined) throw invalid(`not an image archive: ${MANIFEST_JSON} is missing`);
+  const broken = rows.find(({ config }) => !configs.has(config));
+  if (broken !== undefined) throw invalid(`the config ${broken.config} is missing or damaged`);
   return { rows, bytes, open };
 }
 
@@ -94,7 +94,7 @@ function parseRows(data: Uint8Array, invalid: (what: string, cause?: unknown) =>
   });
 }
 
-/** The bytes as they are, or unpacked when they are gzip'd. */
+/** The uncompressed bytes; the input may be gzipped or not. */
 async function* unzipped(
   packed: AsyncIterable<Uint8Array>,
   invalid: (what: string, cause?: unknown) => Error,

@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib';
 import { digestOf } from '../../../src/core/digest.ts';
 import type { PackageImage } from '../../../src/core/package.ts';
 import { folderFiles } from '../../../src/runtime/images/folder-files.ts';
-import { archiveImages, packageImages, type WantedImage } from '../../../src/runtime/images/wanted.ts';
+import { archiveImages, packageImages, type RequiredImage } from '../../../src/runtime/images/required.ts';
 import * as assert from '../../support/assert.ts';
 import { blobPath, NODE_PLATFORM, writeArchives, writeLayout } from '../../support/image-packages.ts';
 import { makeImage, makeIndex, makeLayer, plainTar } from '../../support/images.ts';
@@ -21,7 +21,10 @@ function row(reference: string, more: Partial<PackageImage> = {}): PackageImage 
   return { id: 'app', reference, digest: DIGEST, platform: NODE_PLATFORM, ...more };
 }
 
-function list(images: readonly PackageImage[], imageFormat: 'oci' | 'docker-archive' = 'oci'): readonly WantedImage[] {
+function list(
+  images: readonly PackageImage[],
+  imageFormat: 'oci' | 'docker-archive' = 'oci',
+): readonly RequiredImage[] {
   return packageImages(FILES, { images, imageFormat }, NODE_PLATFORM);
 }
 
@@ -116,14 +119,14 @@ test('damaged and hostile archives are refused', async () => {
     ['no archive at all', Buffer.from('hello'), /is truncated/],
     ['noise', Buffer.alloc(2048, 'x'), /it is damaged/],
     ['nothing', Buffer.alloc(0), /is truncated/],
-    ['no manifest', plainTar({ a: 'b' }), /no manifest\.json in it/],
+    ['no manifest', plainTar({ a: 'b' }), /manifest\.json is missing/],
     ['no JSON', plainTar({ 'manifest.json': '{' }), /not JSON/],
     ['no list', tar({}), /names no image/],
     ['no config', tar([{ ...good[0], Config: '../../etc/passwd' }]), /names no config/],
     [
       'a config that lies about its digest',
       tar(good, Buffer.from('{"a":1}')),
-      /the config sha256:.* is not in it, or damaged/,
+      /the config sha256:.* is missing or damaged/,
     ],
     ['a name that is an option', tar([{ ...good[0], RepoTags: ['--all'] }]), /the name "--all"/],
     ['cut short', gzipSync(tar(good)).subarray(0, 60), /unexpected end/],
