@@ -13,7 +13,6 @@ import type { Applied } from './cluster-records.ts';
 import type { Cluster } from './cluster.ts';
 import { isOfCluster, movedNote, type ClusterRequest, type ClusterView } from './consult.ts';
 import { beginData, CONTAINERD_APPLIED, encodeEntry, entryData, entryKey } from './kurl-config.ts';
-import type { OnceAction } from '../run/continue-plan.ts';
 import type { PlannedAddon, RunPlan } from '../run/run-plan.ts';
 
 export interface RunClusterParts {
@@ -27,8 +26,8 @@ export interface RunClusterParts {
   /** The new address of the cluster's load balancer, if it has one. */
   readonly loadBalancer: string | undefined;
   readonly records: RunRecords;
-  /** Performs an action that a run, or the runs that resume it, do once, and records it in the journal. */
-  readonly once: (action: OnceAction, perform: () => Promise<void>) => Promise<void>;
+  /** Performs a step that a run, or the runs that resume it, do once, and records it in the journal. */
+  readonly once: (step: 'last' | 'current' | 'removed', perform: () => Promise<void>) => Promise<void>;
   readonly report: Report;
   readonly signal: AbortSignal;
 }
@@ -100,7 +99,7 @@ export class RunCluster {
     const gone = addons.filter(({ ref, mode }) => mode === 'remove' && isOfCluster(ref) && ref.name !== KUBERNETES);
     const cluster = this.#cluster;
     if (cluster === undefined || gone.length === 0) return;
-    await this.#parts.once('cluster removed', async () => {
+    await this.#parts.once('removed', async () => {
       for (const addon of gone) {
         const { name } = addon.ref;
         await recording(addon, 'was removed', cluster.writeRecords({ applied: { [name]: undefined } }));
@@ -175,8 +174,8 @@ export class RunCluster {
     const entries = present.map(({ ref }) => entryData(ref.name, request.entries.get(ref.name)));
     const data = beginData(request.release, entries);
     // Two actions: repeated after the second one, the first would save the new state as the last one.
-    await once('cluster last', async () => cluster.keepKurl());
-    await once('cluster current', async () => cluster.beginKurl(data));
+    await once('last', async () => cluster.keepKurl());
+    await once('current', async () => cluster.beginKurl(data));
   }
 
   #note(level: 'info' | 'warning', text: string): void {

@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { CurlewError, fileError } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
 import { followControl, type ControlRecord } from './control.ts';
+import { hookMarker } from '../run/action-id.ts';
 import { hookFailure, noticeRecord, type HookNotes } from './hook-failure.ts';
 import { requireOwnLinks } from './confine.ts';
 import { capLog, type LogCap } from './log-cap.ts';
@@ -118,7 +119,7 @@ export async function runShell(
   const over = new AbortController();
   const source = { addon: request.addon, log, answers, report, signal: AbortSignal.any([stop, over.signal]) };
   const questions = options.ask === undefined ? undefined : answerQuestions({ ...source, ask: options.ask });
-  const marker = `CURLEW_HOOK=${shell.run}/${request.function}`;
+  const marker = hookMarker(shell.run, request.function);
   // Before the process starts: a failure here must not leave a process behind.
   await (await openFresh(control, 'w')).close();
   const follower = await followControl(control, onRecord);

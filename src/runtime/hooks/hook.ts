@@ -4,6 +4,7 @@ import { open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { digestOf, type Digest } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
+import { LOOK_UP } from '../run/action-id.ts';
 import { hookFailure } from './hook-failure.ts';
 import { runShell, type HookOptions, type HookOutcome, type HookRequest, type HookShell } from './hook-process.ts';
 import { seenPath } from '../node/node-place.ts';
@@ -53,7 +54,7 @@ export async function findCarried(
 /** Sources everything without calling a hook, and returns the names of all functions. */
 export async function lookUpFunctions(shell: HookShell, options: HookOptions): Promise<ReadonlySet<string>> {
   const result = join(shell.exchange, 'functions');
-  const request = { addon: 'all add-ons', function: 'look-up', attempt: 1 };
+  const request = { addon: 'all add-ons', function: LOOK_UP, attempt: 1 };
   const outcome = await runShell(shell, request, options, runnerArgs(shell, result, undefined));
   const text = await readResult(result, 'the look-up of functions');
   if (text === undefined) throw await hookFailure({ ...request, ...outcome, exit: 'exited' });

@@ -10,6 +10,7 @@ import type { Hook } from './hooks.ts';
 import type { Journal } from '../run/journal.ts';
 import { endOfLog } from './log-tail.ts';
 import type { Ask } from './questions.ts';
+import { LOOK_UP } from '../run/action-id.ts';
 import type { PlannedAction, PlannedAddon } from '../run/run-plan.ts';
 
 export type HookAction = Extract<PlannedAction, { kind: 'hook' }>;
@@ -23,8 +24,6 @@ export interface HookRun {
   readonly ask?: Ask | undefined;
   readonly signal: AbortSignal;
 }
-
-const LOOK_UP = 'look-up';
 
 /** Sources every install.sh once, so that a broken one fails before any hook runs. Returns the names of all functions. */
 export async function lookUp({ shell, journal, report, signal }: HookRun): Promise<ReadonlySet<string>> {

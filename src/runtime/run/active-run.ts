@@ -6,7 +6,8 @@ import { INSTALL_SH, nodePath } from '../../core/layout.ts';
 import { formatRef } from '../../core/ref.ts';
 import { loadBalancerOf } from '../cluster/load-balancer.ts';
 import { RunCluster } from '../cluster/run-cluster.ts';
-import { installAfter, type OnceAction } from './continue-plan.ts';
+import { actionId, hookActionId, parseActionId } from './action-id.ts';
+import { installAfter } from './continue-plan.ts';
 import { fetchPackages } from '../fetch/fetch-packages.ts';
 import { closeFetchFolder } from '../fetch/remote-package.ts';
 import { dropFormer, dropOlder, isWantedBack } from '../node/former-packages.ts';
@@ -86,7 +87,7 @@ export class ActiveRun {
       directory,
       loadBalancer: loadBalancerOf(request.variables),
       records: this.#records,
-      once: async (action, perform) => this.#once(action, perform),
+      once: async (step, perform) => this.#once(actionId('cluster', step), perform),
       ...options,
     });
     this.#removal = new RunRemoval({ prepared, plan, journal, records: this.#records, ...options });
@@ -152,7 +153,7 @@ export class ActiveRun {
   /** True if this run continues another one whose hooks have begun: the remaining hooks depend on what those did. */
   #continuesHooks(): boolean {
     if (this.#parts.plan.continues === undefined) return false;
-    return [...this.#done, ...this.#hooks.attempts.keys()].some((action) => action.startsWith('hook '));
+    return [...this.#done, ...this.#hooks.attempts.keys()].some((id) => parseActionId(id)?.kind === 'hook');
   }
 
   /** Messages of outro hooks that the resumed run has done, from their logs. */
@@ -161,7 +162,7 @@ export class ActiveRun {
     const messages: RunResult['messages'][number][] = [];
     for (const { ref } of plan.addons) {
       const name = hookFunction(ref.name, 'outro');
-      const done = plan.continues?.done.find(({ action }) => action === `hook ${name}`);
+      const done = plan.continues?.done.find(({ action }) => action === actionId('hook', name));
       if (done === undefined) continue;
       const folder = runFolder(prepared.request.place.directory, done.run);
       const text = await endOfLog(join(folder.path, `${name}.log`));
@@ -170,7 +171,7 @@ export class ActiveRun {
     return messages;
   }
 
-  async #once(action: OnceAction, perform: () => Promise<void>): Promise<void> {
+  async #once(action: string, perform: () => Promise<void>): Promise<void> {
     if (this.#done.has(action)) return;
     await perform();
     await this.#parts.journal.append({ type: 'done', action, outcome: 'done' });
@@ -180,8 +181,7 @@ export class ActiveRun {
   /** Records hooks of the resumed run in the cluster: that run may have died before it did. */
   async #noteDone(): Promise<void> {
     const { plan } = this.#parts;
-    const isDone = ({ ref }: PlannedAddon, hook: Hook): boolean =>
-      this.#done.has(`hook ${hookFunction(ref.name, hook)}`);
+    const isDone = ({ ref }: PlannedAddon, hook: Hook): boolean => this.#done.has(hookActionId(ref.name, hook));
     for (const addon of plan.addons) {
       if (isDone(addon, 'install') || isDone(addon, 'already_applied')) await this.#cluster.applied(addon);
     }
@@ -201,7 +201,7 @@ export class ActiveRun {
       { id, title: `extract ${formatRef(source.ref)}`, bytes },
       async () => {
         await stagePackage(source, { directory, run, signal });
-        await journal.append({ type: 'done', action: `stage ${formatRef(source.ref)}`, outcome: 'staged' });
+        await journal.append({ type: 'done', action: actionId('stage', formatRef(source.ref)), outcome: 'staged' });
         await this.#records.forgetExtracted({ tree, name, version });
         const keep = await isWantedBack(source, directory, this.#records.now);
         await renameIntoPlace(source.ref, { directory, run, keep });

@@ -1,6 +1,7 @@
 /** Resuming an unfinished run: when it is safe, and which actions remain. Pure. */
 import { canonicalJson, digestOf, type Digest } from '../../core/digest.ts';
 import { hookFunction } from '../hooks/hooks.ts';
+import { actionId, hookActionId, parseActionId } from './action-id.ts';
 import type { LastRun } from './last-run.ts';
 import { isRemoved } from './plan-phases.ts';
 import type { PlanOptions, PlannedAction, PlannedAddon, RunPlan } from './run-plan.ts';
@@ -31,10 +32,11 @@ export function canContinue(last: LastRun, now: Now): boolean {
   return planned.identity === now.identity && planned.boot === now.boot;
 }
 
-/** Actions outside the plan that a run, or the runs that resume it, do once. */
-export type OnceAction = 'cluster last' | 'cluster current' | 'cluster removed';
-
-const LASTING = /^(?:hook|cluster) /;
+/** True for actions that a run which resumes another one does not repeat. */
+function isLasting(id: string): boolean {
+  const kind = parseActionId(id)?.kind;
+  return kind === 'hook' || kind === 'cluster';
+}
 
 /** The remaining plan of a run that can be resumed; `fresh` is the plan that starts over. */
 export function continuePlan(fresh: RunPlan, last: LastRun): RunPlan {
@@ -53,10 +55,10 @@ export function continuePlan(fresh: RunPlan, last: LastRun): RunPlan {
     return last.done.has(left.id) ? [] : [limits.has(left.addon) ? withLimit(left, limits.get(left.addon)) : left];
   });
   const addons = before.addons.map((addon): PlannedAddon => {
-    const because = last.refuted.get(`hook ${hookFunction(addon.ref.name, 'already_applied')}`);
+    const because = last.refuted.get(hookActionId(addon.ref.name, 'already_applied'));
     return because === undefined ? addon : { ...addon, mode: 'install', because };
   });
-  const done = [...last.done].filter(([action]) => LASTING.test(action)).map(([action, run]) => ({ action, run }));
+  const done = [...last.done].filter(([action]) => isLasting(action)).map(([action, run]) => ({ action, run }));
   return { ...fresh, continues: { run: last.run, done }, addons, actions: [...bringing, ...rest] };
 }
 
@@ -69,5 +71,5 @@ function withLimit({ limit: _before, ...action }: HookAction, limit: number | un
 /** The action that installs an add-on whose check has failed. */
 export function installAfter(check: HookAction, because: string): HookAction {
   const name = hookFunction(check.addon, 'install');
-  return { ...check, id: `hook ${name}`, hook: 'install', function: name, because };
+  return { ...check, id: actionId('hook', name), hook: 'install', function: name, because };
 }

@@ -2,6 +2,7 @@
 import type { Report } from '../../core/events.ts';
 import { checkHost, hostProblems, type HostChecks } from '../host/host-checks.ts';
 import { planHost } from '../host/host-plan.ts';
+import { actionId } from './action-id.ts';
 import { basisOf, type PlanWords, type SavedPlan } from './plan-file.ts';
 import { portConflicts } from './plan-ports.ts';
 import { sizeOnDisk, type MountPlan } from './plan-disk.ts';
@@ -137,6 +138,8 @@ function outlookOf(
     noBack: back?.lost,
     apply: { mode: planned.mode, because: planned.because },
     hooks: own.flatMap((action) => (action.kind === 'hook' && defined.has(action.function) ? [action.function] : [])),
-    done: found.addon.hooks.filter((hook) => plan.continues?.done.some(({ action }) => action === `hook ${hook}`)),
+    done: found.addon.hooks.filter((hook) =>
+      plan.continues?.done.some(({ action }) => action === actionId('hook', hook)),
+    ),
   };
 }

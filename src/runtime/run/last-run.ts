@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Digest } from '../../core/digest.ts';
 import type { Report } from '../../core/events.ts';
 import { nodePath } from '../../core/layout.ts';
+import { actionMarker } from './action-id.ts';
 import { FAILED, readJournal, unfinishedAttempts, type JournalEntry } from './journal.ts';
 import { endProcesses, membersOf } from '../../platform/process/process-tree.ts';
 import type { Records } from '../node/records.ts';
@@ -57,7 +58,8 @@ export async function endLastRun(
   { report, graceMs }: { readonly report: Report; readonly graceMs?: number },
 ): Promise<void> {
   for (const action of attempts.keys()) {
-    const marker = `CURLEW_HOOK=${run}/${action.replace(/^hook /, '')}`;
+    const marker = actionMarker(run, action);
+    if (marker === undefined) continue;
     // No session has the ID -1: all processes with the marker are found.
     const find = (): ReturnType<typeof membersOf>['outside'] => membersOf({ session: -1, marker }).outside;
     const ended = await endProcesses(find, graceMs === undefined ? {} : { graceMs });

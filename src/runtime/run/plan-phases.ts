@@ -1,5 +1,6 @@
-/** The actions of a run in their order (design: on the node; kurl.md 6.2, 6.3). Pure. */
+/** The actions of a run in their order (kurl.md 6.2, 6.3). Pure. */
 import { formatRef, type AddonRef } from '../../core/ref.ts';
+import { actionId } from './action-id.ts';
 import {
   AROUND_KUBERNETES,
   hookFunction,
@@ -179,11 +180,11 @@ function differsText(differs: readonly FileDifference[]): string {
 }
 
 function fetch(ref: PackageFacts['ref'], because: string): PlannedAction {
-  return { id: `fetch ${formatRef(ref)}`, kind: 'fetch', addon: ref.name, because };
+  return { id: actionId('fetch', formatRef(ref)), kind: 'fetch', addon: ref.name, because };
 }
 
 function extract(ref: PackageFacts['ref'], because: string): PlannedAction {
-  return { id: `extract ${formatRef(ref)}`, kind: 'extract', addon: ref.name, because };
+  return { id: actionId('extract', formatRef(ref)), kind: 'extract', addon: ref.name, because };
 }
 
 function images(run: Phased, { ref, images: own }: PackageFacts): Actions {
@@ -192,7 +193,7 @@ function images(run: Phased, { ref, images: own }: PackageFacts): Actions {
 
 function imagesOf({ options }: Phased, name: string, count: number): Actions {
   if (!options.images || count === 0) return [];
-  return [{ id: `images ${name}`, kind: 'images', addon: name, because: `${count} images` }];
+  return [{ id: actionId('images', name), kind: 'images', addon: name, because: `${count} images` }];
 }
 
 function apply(run: Phased, addon: PlannedAddon): Actions {
@@ -205,13 +206,7 @@ function hookOf({ facts }: Phased, addon: PlannedAddon, hook: Hook, name?: strin
   const isOwn = hook === 'install' || hook === 'already_applied' || isRemoved(addon);
   const because = isOwn ? addon.because : 'every run';
   const limit = facts.find(({ ref }) => ref.name === addon.ref.name)?.hookLimit;
-  const common = {
-    id: `hook ${called}`,
-    because,
-    kind: 'hook',
-    addon: addon.ref.name,
-    hook,
-    function: called,
-  } as const;
+  const id = actionId('hook', called);
+  const common = { id, because, kind: 'hook', addon: addon.ref.name, hook, function: called } as const;
   return [limit === undefined ? common : { ...common, limit }];
 }
