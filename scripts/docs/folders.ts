@@ -51,6 +51,16 @@ export const FOLDERS: readonly Folder[] = [
     imports: ['core', 'platform/limit', 'platform/process', 'platform/http', 'formats/oci'],
   },
   {
+    name: 'store',
+    holds: 'stores in folders and S3, and on web servers (read-only)',
+    imports: ['core', 'platform/limit', 'platform/files', 'platform/http'],
+  },
+  {
+    name: 'transfer',
+    holds: 'one file from the network to disk: resumed after any interruption, verified before it gets its name',
+    imports: ['core', 'platform/limit', 'platform/files', 'platform/http', 'formats/archive', 'store'],
+  },
+  {
     name: 'build',
     holds: 'plan, fetch, cache, pack',
     imports: [
@@ -63,17 +73,13 @@ export const FOLDERS: readonly Folder[] = [
       'formats/oci',
       'manifest',
       'registry',
+      'transfer',
     ],
   },
   {
     name: 'build/sbom',
     holds: 'SBOMs and provenance of packages and bundles',
     imports: ['core', 'formats/signing', 'manifest'],
-  },
-  {
-    name: 'store',
-    holds: 'stores in folders and S3, and on web servers (read-only)',
-    imports: ['core', 'platform/limit', 'platform/files', 'platform/http'],
   },
   {
     name: 'store/release',
@@ -84,11 +90,6 @@ export const FOLDERS: readonly Folder[] = [
     name: 'bundle',
     holds: 'plan; `write` it anywhere, in `parts`, as a `delta`',
     imports: ['core', 'platform/limit', 'platform/files', 'formats/archive', 'spec', 'store'],
-  },
-  {
-    name: 'transfer',
-    holds: 'download of one file, verified by its own table of contents',
-    imports: ['core', 'platform/limit', 'platform/files', 'formats/archive', 'store'],
   },
   {
     name: 'serve',
@@ -137,6 +138,7 @@ export const FOLDERS: readonly Folder[] = [
       'formats/oci',
       'spec',
       'store',
+      'transfer',
       'kube',
       'runtime/preflight',
     ],

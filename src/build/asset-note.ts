@@ -1,4 +1,4 @@
-/** What is known of an asset's address from the last time: enough to ask whether it still holds the same bytes. */
+/** What the server of an asset reported when it was last fetched: enough to ask whether the asset is still the same. */
 import { utimes } from 'node:fs/promises';
 import { isDigest, type Digest } from '../core/digest.ts';
 import { isObject } from '../core/json.ts';
@@ -16,8 +16,8 @@ export interface SourceNote {
 
 const NOTE_LIMIT = 64 << 10;
 
-/** A note that is damaged missing or of another user costs a download, no more. Its time says when it was last of use. */
-export async function readNote(path: string): Promise<SourceNote | undefined> {
+/** A note that is missing, damaged or another user's costs only a download. Its mtime is the time of its last use. */
+export async function readSourceNote(path: string): Promise<SourceNote | undefined> {
   try {
     const text = await readLeft(path, NOTE_LIMIT);
     const now = new Date();
@@ -28,7 +28,7 @@ export async function readNote(path: string): Promise<SourceNote | undefined> {
   }
 }
 
-/** A note from outside, or undefined when it is none. */
+/** Undefined for any other value. */
 export function checkedNote(note: unknown): SourceNote | undefined {
   if (!isObject(note)) return undefined;
   const { size, digest, etag, lastModified } = note;
@@ -41,13 +41,13 @@ export function checkedNote(note: unknown): SourceNote | undefined {
   };
 }
 
-export async function writeNote(path: string, note: SourceNote): Promise<void> {
+export async function writeSourceNote(path: string, note: SourceNote): Promise<void> {
   await writeStateFile(path, JSON.stringify(note), 0o644);
 }
 
 /**
- * Asks the server with a HEAD request. True only if it answers with the same entity tag, or with no tag, the same date
- * and the same length: a server that says neither is always asked for the whole file.
+ * Asks the server with a HEAD request. True only if it reports the same entity tag, or no tag, the same date and the same
+ * length. If a server reports neither tag nor date, the asset is always fetched again.
  */
 export async function isCurrent(
   step: AssetStep,

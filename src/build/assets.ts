@@ -1,23 +1,23 @@
 /**
- * Fetches assets. Their sizes are seldom known beforehand, so they wait on disk until the package's layout is made; a
- * broken download resumes where it stopped, in this run or a later one.
+ * Fetches assets. Most sizes are not known beforehand, so assets wait on disk until the layout of the package is known. A broken
+ * download resumes where it stopped, in this run or a later one.
  */
-import { link, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { link, rm, stat, writeFile } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import { openFileSource, readPayload } from '../formats/archive/read.ts';
 import { digestOf, hexOf, parseDigest, type Digest } from '../core/digest.ts';
 import { CurlewError, errnoOf, fileError, redact } from '../core/errors.ts';
-import { openGrowingFile } from '../platform/files/growing-file.ts';
 import { hashFile } from '../platform/files/hash-file.ts';
 import type { AssetStep } from '../manifest/step.ts';
-import { download } from '../platform/http/download.ts';
-import { isCurrent, readNote, writeNote, type SourceNote } from './asset-note.ts';
+import { fetchUrl } from '../transfer/from-url.ts';
+import { removePartial, type PartialPaths } from '../transfer/partial-file.ts';
+import { isCurrent, readSourceNote, writeSourceNote, type SourceNote } from './asset-note.ts';
 import { claim } from '../platform/files/claim.ts';
-import { assetFolder, isWorthKeeping, makeOwn, placesOf, type AssetPlaces } from './cache.ts';
+import { assetFolder, isWorthKeeping, makeOwn, pathsOf } from './cache.ts';
 import type { BuildPorts } from './ports.ts';
 import { requireWithin } from './within-repository.ts';
 
-/** An asset whose bytes lie in a file. */
+/** An asset whose bytes are in a file. */
 export interface FetchedAsset {
   readonly step: AssetStep;
   readonly path: string;
@@ -27,9 +27,9 @@ export interface FetchedAsset {
 
 export type AssetPorts = Pick<BuildPorts, 'http' | 'cache' | 'bodies' | 'donors'>;
 
-/** What was learnt of an address when it was last fetched. */
+/** The note from the last download of an address. */
 export async function noteOf(cache: string, source: string): Promise<SourceNote | undefined> {
-  return readNote(placesOf(assetFolder(cache), source).note);
+  return readSourceNote(pathsOf(assetFolder(cache), source).sourceNote);
 }
 
 /** The path of a local asset: absolute, or relative to the Manifest's folder (kurl.md 1.5). */
@@ -37,10 +37,10 @@ export function localPath(step: AssetStep, root: string): string {
   return isAbsolute(step.source) ? step.source : join(root, step.source);
 }
 
-/** No file is larger, and one whose length no server tells is cut here; the disk is full before, mostly. */
+/** Most bytes of an asset, whatever length the server reports; most disks are full before. */
 const ASSET_LIMIT = 2 ** 38;
 
-/** Size and digest of a local file, read once. A missing one is `NOT_FOUND`, a folder `FILE_UNUSABLE`. */
+/** Size and digest of a local file, read once. A missing file is `NOT_FOUND`, a folder `FILE_UNUSABLE`. */
 export async function measureFile(
   path: string,
   doing: string,
@@ -64,14 +64,14 @@ export async function measureFile(
 export interface AssetOptions {
   /** The add-on's folder. */
   readonly root: string;
-  /** Folder of the add-on's own, removed when its build ends. */
+  /** Folder of this build alone, removed when it ends. */
   readonly scratch: string;
   readonly onBytes: (bytes: number) => void;
-  /** Told by how much more is to come than was known. */
+  /** How many more bytes there are to fetch than were known before. */
   readonly onExpected: (bytes: number) => void;
 }
 
-/** Fetches one asset; a known digest is checked before anybody can use the file. */
+/** Fetches one asset; a known digest is checked before the file can be used. */
 export async function fetchAsset(
   step: AssetStep,
   { root, scratch, onBytes, onExpected }: AssetOptions,
@@ -99,6 +99,11 @@ export async function fetchAsset(
   }
 }
 
+/** The digest that the Manifest gives. */
+function digestIn({ digest, fileName }: AssetStep): Digest | undefined {
+  return digest === undefined ? undefined : parseDigest(digest, `asset ${fileName}`);
+}
+
 function checkDigest(step: AssetStep, digest: Digest, doing: string): void {
   if (step.digest === undefined || step.digest === digest) return;
   throw new CurlewError('DIGEST_MISMATCH', `${doing}: ${redact(step.source)} gave ${digest}, not ${step.digest}`, {
@@ -114,11 +119,11 @@ interface Fetching {
   readonly signal: AbortSignal;
 }
 
-/** Links the body to a place of this add-on's own. Another build may have taken it from the cache: then once more. */
+/** Links the body into the folder of this build. If another build has removed it from the cache, it is fetched again. */
 async function takeBody(step: AssetStep, to: string, fetching: Fetching): Promise<void> {
   const { bodies } = fetching.ports;
   const linkBody = async (): Promise<void> =>
-    link(await bodies.get(step.source, async () => bringBody(step, fetching)), to);
+    link(await bodies.get(step.source, async () => bodyOf(step, fetching)), to);
   try {
     await linkBody();
   } catch (error) {
@@ -128,34 +133,35 @@ async function takeBody(step: AssetStep, to: string, fetching: Fetching): Promis
   }
 }
 
-/** The body of an address: from a package that holds it still, or downloaded. */
-async function bringBody(step: AssetStep, fetching: Fetching): Promise<string> {
+/** The body of an address: reused from a package that has it, or downloaded. */
+async function bodyOf(step: AssetStep, fetching: Fetching): Promise<string> {
   const { ports, scratch, signal } = fetching;
-  const places = placesOf(assetFolder(ports.cache), step.source);
-  let held: AsyncDisposable;
+  const paths = pathsOf(assetFolder(ports.cache), step.source);
+  let claimed: AsyncDisposable;
   try {
-    held = await claim(places.body);
+    claimed = await claim(paths.file);
   } catch (error) {
     if (!(error instanceof CurlewError && error.code === 'BUSY')) throw error;
-    // Another process fetches the same address: then this one has a download of its own.
-    const own = placesOf(scratch, step.source);
+    // Another process fetches the same address: this one downloads it separately.
+    const own = pathsOf(scratch, step.source);
     await receive(step, own, fetching);
-    return own.body;
+    return own.file;
   }
-  await using _held = held;
-  const note = await readNote(places.note);
-  const known = step.digest === undefined ? note?.digest : parseDigest(step.digest, `asset ${step.fileName}`);
-  const current =
-    step.digest !== undefined || (note !== undefined && (await isCurrent(step, note, ports.http, { signal })));
-  if (known !== undefined && current) {
-    if (await isBody(places.body, known, signal)) return places.body;
-    if (await takeFromPackage(known, places.body, fetching)) return places.body;
+  await using _claimed = claimed;
+  const note = await readSourceNote(paths.sourceNote);
+  const published = digestIn(step);
+  const known = published ?? note?.digest;
+  const isSame =
+    published !== undefined || (note !== undefined && (await isCurrent(step, note, ports.http, { signal })));
+  if (known !== undefined && isSame) {
+    if (await isBody(paths.file, known, signal)) return paths.file;
+    if (await takeFromPackage(known, paths.file, fetching)) return paths.file;
   }
-  await receive(step, places, fetching);
-  return places.body;
+  await receive(step, paths, fetching);
+  return paths.file;
 }
 
-/** True if an earlier run that failed later has left the whole body behind. */
+/** True if an earlier run, which failed later, left the complete body. */
 async function isBody(path: string, digest: Digest, signal: AbortSignal): Promise<boolean> {
   try {
     return (await measureFile(path, 'read an asset', { signal })).digest === digest;
@@ -165,13 +171,13 @@ async function isBody(path: string, digest: Digest, signal: AbortSignal): Promis
   }
 }
 
-/** Unpacks an asset from a finished package that has it, verified. */
+/** Extracts and verifies an asset from a finished package that has it. */
 async function takeFromPackage(digest: Digest, to: string, { ports, signal }: Fetching): Promise<boolean> {
   const donor = (await ports.donors()).get(digest);
   if (donor === undefined) return false;
   try {
     await using source = await openFileSource(donor.path);
-    // What lies there may be linked into another build's folder: it is replaced, not written over.
+    // The file may be linked into another build's folder: it is replaced, not written over.
     await rm(to, { force: true });
     await writeFile(to, readPayload(source, donor.entry, { signal }), { flag: 'wx' });
     return true;
@@ -184,69 +190,26 @@ async function takeFromPackage(digest: Digest, to: string, { ports, signal }: Fe
 
 async function receive(
   step: AssetStep,
-  places: AssetPlaces,
+  paths: PartialPaths & { readonly sourceNote: string },
   { ports, onBytes, onExpected, signal }: Fetching,
 ): Promise<void> {
-  let expected = 0;
   const doing = `asset ${step.fileName}`;
-  const begun = await readNote(places.begun);
+  let expected = 0;
+  const onSize = (size: number): void => {
+    onExpected(size - expected);
+    expected = size;
+  };
+  const check = (digest: Digest): void => checkDigest(step, digest, doing);
+  const wanted = { doing, url: step.source, paths, digest: digestIn(step), check, limit: ASSET_LIMIT };
   try {
-    await using file = await openGrowingFile(places.partial, { signal });
-    // Without an entity tag nobody can say that the rest belongs to what is there.
-    if (begun?.etag === undefined) await file.restart();
-    const from = file.size();
-    const expectedEtag = begun?.etag ?? (await beginWith(step, places, ports, signal));
-    onBytes(from);
-    const request = {
-      doing,
-      url: step.source,
-      from,
-      expectedEtag,
-      limit: ASSET_LIMIT,
-      sized: (size: number): void => {
-        onExpected(size - expected);
-        expected = size;
-      },
-      write: async (chunk: Uint8Array): Promise<void> => {
-        onBytes(chunk.byteLength);
-        await file.append(chunk);
-      },
-      restart: async (): Promise<void> => {
-        onBytes(-file.size());
-        await file.restart();
-      },
-    };
-    const { etag, lastModified } = await download(ports.http, request, { signal });
-    const digest = await file.finish();
-    await writeNote(places.note, { size: file.size(), digest, etag, lastModified });
-    await rename(places.partial, places.body);
-    await rm(places.begun, { force: true });
+    await writeSourceNote(paths.sourceNote, await fetchUrl(ports.http, wanted, { onBytes, onSize, signal }));
   } catch (error) {
-    if (!isWorthKeeping(error, signal)) await clearPartial(places);
+    if (!isWorthKeeping(error, signal)) await removePartial(paths);
     throw error;
   }
 }
 
-async function clearPartial({ partial, begun }: AssetPlaces): Promise<void> {
-  for (const path of [partial, begun]) await rm(path, { force: true });
-}
-
-/** Notes the entity tag of what is about to be fetched, so that a run after a crash can ask for the rest of it. */
-async function beginWith(
-  step: AssetStep,
-  places: AssetPlaces,
-  { http }: AssetPorts,
-  signal: AbortSignal,
-): Promise<string | undefined> {
-  const request = { doing: `asset ${step.fileName}`, url: step.source, method: 'HEAD' } as const;
-  const { status, headers } = await http.small(request, { limit: 0, signal });
-  const etag = status === 200 ? headers['etag'] : undefined;
-  const note = { size: 0, digest: digestOf(''), etag, lastModified: undefined };
-  if (etag !== undefined) await writeNote(places.begun, note);
-  return etag;
-}
-
-/** Takes the bodies of this run off the disk; what is unfinished stays, so that a later run can go on. */
+/** Removes the bodies of this run; unfinished downloads stay for a later run. */
 export async function removeBodies({ bodies }: Pick<AssetPorts, 'bodies'>): Promise<void> {
   for (const path of await bodies.drain()) await rm(path, { force: true });
 }

@@ -4,15 +4,7 @@ import { join } from 'node:path';
 import { digestOf, hexOf } from '../core/digest.ts';
 import { CurlewError, fileError } from '../core/errors.ts';
 import { isStranger } from '../platform/files/state-file.ts';
-
-/** Files of one address. */
-export interface AssetPlaces {
-  readonly body: string;
-  readonly partial: string;
-  /** Validators of what lies in `partial`. */
-  readonly begun: string;
-  readonly note: string;
-}
+import type { PartialPaths } from '../transfer/partial-file.ts';
 
 const DAY_MS = 86_400_000;
 /** What no build has read or written for so long is taken away. */
@@ -30,10 +22,10 @@ function scratchFolder(cache: string): string {
   return join(cache, 'unfinished');
 }
 
-/** Addresses may hold secrets, so files are named by their digest. */
-export function placesOf(folder: string, source: string): AssetPlaces {
+/** The files of one address, named by its digest, since addresses may contain secrets. */
+export function pathsOf(folder: string, source: string): PartialPaths & { readonly sourceNote: string } {
   const base = join(folder, hexOf(digestOf(source)));
-  return { body: `${base}.body`, partial: `${base}.partial`, begun: `${base}.begun`, note: `${base}.json` };
+  return { file: `${base}.body`, partial: `${base}.partial`, note: `${base}.begun`, sourceNote: `${base}.json` };
 }
 
 /**

@@ -1,4 +1,4 @@
-/** What stands already where a file is to be fetched to. */
+/** A file that already has the name that a transfer writes to. */
 import { rename, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { digestAsStep } from '../formats/archive/digest-all.ts';
@@ -12,75 +12,117 @@ import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
 import { reportStep, type Report } from '../core/events.ts';
 import { openLeft } from '../platform/files/left-file.ts';
 import { readArchiveEnd, type ArchiveEnd, type OpenPlace } from './open-place.ts';
-import { pathsBeside } from './partial-file.ts';
+import { openPartial, pathsBeside } from './partial-file.ts';
 
-export interface Wanted {
+export interface ExistingOptions {
   readonly sha256: Digest | undefined;
-  readonly check: ((toc: Uint8Array, from: OpenPlace) => Promise<void>) | undefined;
+  readonly check?: ((toc: Uint8Array, from: OpenPlace) => Promise<void>) | undefined;
   readonly force: boolean;
   readonly report: Report;
   readonly signal: AbortSignal;
 }
 
-/** A file that is there to its last byte. */
-interface Settled {
-  /** Digest of its table of contents; undefined where nobody has to know. */
+/** A file that is complete. */
+interface Complete {
+  /** Digest of its table of contents; undefined if it has none, or none was read. */
   readonly contents: Digest | undefined;
-  /** False where the place tells nothing but a length, which is the same. */
+  /** False if the place reports nothing but a length, which is the same. */
   readonly compared: boolean;
 }
 
 /**
- * Undefined when the file is to be fetched. The beginning of it, as other programs leave it, becomes what is gone on
- * with. Anything else is `FILE_EXISTS`, unless it may be replaced.
+ * A file of this sha256 needs no place: it already has its name, or a run was killed before it could give it. `size` is that
+ * of the file, if it is known. Undefined if the file has to be fetched; then nothing has changed.
  */
-export async function settleExisting(file: string, opened: OpenPlace, wanted: Wanted): Promise<Settled | undefined> {
-  const { signal, force } = wanted;
-  if (!(await isThere(file))) return undefined;
+export async function completeHere(
+  file: string,
+  { sha256, size }: { readonly sha256: Digest; readonly size: number | undefined },
+  options: Pick<ExistingOptions, 'force' | 'report' | 'signal'>,
+): Promise<{ readonly size: number; readonly contents: Digest | undefined } | undefined> {
+  const paths = pathsBeside(file);
+  const found = await sizeOf(file);
+  if (found !== undefined && (size ?? found) === found) {
+    await using source = await openFileSource(file);
+    if ((await digestAsStep(source, options)) === sha256) return await endOf(source, options);
+  }
+  if (size === undefined || (await sizeOf(paths.partial)) !== size) return undefined;
+  const identity = { size, contents: undefined, from: '', etag: undefined };
+  await using partial = await openPartial(paths, identity, 'all');
+  const { source, have } = partial;
+  if (!have.has({ offset: 0, end: size }) || (await digestAsStep(source, options)) !== sha256) return undefined;
+  const end = await endOf(source, options);
+  await partial.finish(options);
+  return end;
+}
+
+async function endOf(
+  source: RangeSource,
+  options: { readonly signal: AbortSignal },
+): Promise<{ readonly size: number; readonly contents: Digest | undefined }> {
+  const { size } = source;
+  try {
+    return { size, contents: (await readIndex(source, options)).tocDigest };
+  } catch (error) {
+    if (!(error instanceof CurlewError) || error.code !== 'PACKAGE_INVALID') throw error;
+    return { size, contents: undefined };
+  }
+}
+
+/**
+ * Undefined if the file has to be fetched. The beginning of it, which other programs leave under this name, becomes the partial
+ * file. Any other file is `FILE_EXISTS`, unless it may be replaced.
+ */
+export async function checkExisting(
+  file: string,
+  opened: OpenPlace,
+  options: ExistingOptions,
+): Promise<Complete | undefined> {
+  const { signal, force, sha256 } = options;
+  if ((await sizeOf(file)) === undefined) return undefined;
   const { partial } = pathsBeside(file);
   {
     await using source = await openFileSource(file);
-    // Nothing tells whether it is the same one; what is replaced is neither proved nor signed by anybody.
-    if (force && opened.end === undefined && wanted.sha256 === undefined) return undefined;
-    const found = await judge(source, opened, wanted);
+    // Nothing shows whether it is the same file; one that is replaced needs neither verification nor a signature.
+    if (force && opened.end === undefined && sha256 === undefined) return undefined;
+    const found = await compare(source, opened, options);
     if (typeof found !== 'string') return found;
     if (force) return undefined;
-    if ((await isThere(partial)) || !(await isBeginning(source, opened, signal))) throw exists(file, found);
+    if ((await sizeOf(partial)) !== undefined || !(await isBeginning(source, opened, signal)))
+      throw exists(file, found);
   }
-  // What is refused under the other name is refused before it loses its own.
+  // A file that is refused under the other name must keep its own.
   const left = await openLeft(file, 'write');
   await left?.close();
   try {
     await rename(file, partial);
   } catch (error) {
-    throw fileError(`go on with ${file}`, error);
+    throw fileError(`resume ${file}`, error);
   }
   return undefined;
 }
 
-async function isThere(path: string): Promise<boolean> {
+async function sizeOf(path: string): Promise<number | undefined> {
   try {
-    await stat(path);
-    return true;
+    return (await stat(path)).size;
   } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return false;
-    throw fileError(`look at ${path}`, error);
+    if (errnoOf(error) === 'ENOENT') return undefined;
+    throw fileError(`inspect ${path}`, error);
   }
 }
 
 function exists(file: string, why: string): CurlewError {
-  const what = 'a file of this name is there, and is not the one to fetch';
+  const what = 'a file of this name exists, and is not the one to fetch';
   return new CurlewError('FILE_EXISTS', `pull ${file}: ${what}: ${why}`, {
     hint: 'name another file, or replace it with --force',
   });
 }
 
-/** A text says why the file is another one. */
-async function judge(
+/** A string is the reason why the file is not the one at the place. */
+async function compare(
   source: RangeSource,
   opened: OpenPlace,
-  { sha256, check, report, signal }: Wanted,
-): Promise<Settled | string> {
+  { sha256, check, report, signal }: ExistingOptions,
+): Promise<Complete | string> {
   const { object, end } = opened;
   if (source.size !== object.size) return `it has ${source.size} bytes, not ${object.size}`;
   if (sha256 !== undefined && (await digestAsStep(source, { report, signal })) !== sha256)
@@ -93,31 +135,34 @@ async function judge(
     if (end !== undefined && tocDigest !== end.index.tocDigest) {
       return `its contents are ${tocDigest}, not ${end.index.tocDigest}`;
     }
-    await proveThere(source, { report, signal });
+    await verifyExisting(source, { report, signal });
   } catch (error) {
     if (error instanceof CurlewError && ['PACKAGE_INVALID', 'DIGEST_MISMATCH'].includes(error.code)) {
-      return 'it is damaged, or no bundle and no package';
+      return 'it is damaged, or neither a bundle nor a package';
     }
     throw error;
   }
   await check?.(own.toc, opened);
-  // A signature that is asked for at the place is of what the place has.
+  // A signature at the place is for the file at the place.
   const compared = [end, sha256, check].some((one) => one !== undefined);
   return { contents: own.index.tocDigest, compared };
 }
 
-async function proveThere(source: RangeSource, { report, signal }: Pick<Wanted, 'report' | 'signal'>): Promise<void> {
+async function verifyExisting(
+  source: RangeSource,
+  { report, signal }: Pick<ExistingOptions, 'report' | 'signal'>,
+): Promise<void> {
   const id = 'check';
   const onBytes = (bytes: number): void => report({ type: 'step-progress', id, bytes });
   await reportStep(
     report,
-    { id, title: `check ${basename(source.name)}, which is there`, bytes: source.size },
+    { id, title: `check existing ${basename(source.name)}`, bytes: source.size },
     async () => verifyArchive(source, { onBytes, signal }),
-    () => 'whole',
+    () => 'complete',
   );
 }
 
-/** Shorter than the file, begins with the header of its first entry, and is no whole archive itself. */
+/** Shorter than the file, begins with the header of its first entry, and is not a complete archive. */
 async function isBeginning(source: RangeSource, { object, end }: OpenPlace, signal: AbortSignal): Promise<boolean> {
   const [first] = end?.index.entries ?? [];
   if (first === undefined || source.size >= object.size) return false;

@@ -1,110 +1,113 @@
-/** Fetches what a file lacks from one place, over several connections; what is whole is proved at once. */
+/** Fetches the missing bytes of a file from one place, over several connections, and verifies each section once it is complete. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ArchiveEnd, OpenPlace } from './open-place.ts';
-import { archiveBricks, bricksIn, wholeBrick, type Brick } from './bricks.ts';
+import { archiveSections, sectionsIn, wholeSection, type Section } from './sections.ts';
 import type { PartialFile } from './partial-file.ts';
 import { createRanges, type Range, type Ranges } from './ranges.ts';
 import type { Digest } from '../core/digest.ts';
 import { eachLimited } from '../platform/limit/each.ts';
 import { CurlewError } from '../core/errors.ts';
 
-/** A file on its way. */
+/** A file that is being fetched. */
 export interface Filling {
   readonly file: PartialFile;
-  readonly bricks: readonly Brick[];
-  readonly proved: Set<Brick>;
-  /** Those that are being proved. */
-  readonly proving: Set<Brick>;
-  /** Undefined for a file that is no archive, or of which that is not known yet. */
+  readonly sections: readonly Section[];
+  readonly verified: Set<Section>;
+  /** Sections that are being verified. */
+  readonly verifying: Set<Section>;
+  /** Undefined for a file that is not an archive, or not yet known to be one. */
   readonly end: ArchiveEnd | undefined;
 }
 
 export interface FillOptions {
   readonly connections: number;
-  /** Milliseconds to wait after so many bytes. */
+  /** Milliseconds to wait after this many bytes. */
   readonly pace: ((bytes: number) => number) | undefined;
-  /** So many bytes are there by now; fewer than before when some were wrong. */
+  /** How many bytes the file has now; fewer than before if some were wrong. */
   readonly onBytes: (bytes: number) => void;
-  /** So many more bytes have come. */
+  /** How many more bytes have arrived. */
   readonly onFetched: (bytes: number) => void;
+  /** Ends the hint of a {@link CurlewError} about a damaged file: where to get a good one. */
+  readonly elsewhere: string;
   readonly signal: AbortSignal;
 }
 
-/** One request asks for at most so much, so that connections share the work to the end. */
+/** Most bytes of one request, so that connections share the work to the end. */
 const SPAN = 32 << 20;
 const SMALLEST_SPAN = 1 << 20;
-/**
- * After so many bytes a connection has what it wrote put on disk and noted; the same again at most is written meanwhile. So
- * what a killed run has written in vain stays below 4 MiB a connection.
- */
-const STEP = 3 << 19;
-const PIECE = 1 << 19;
+const CHUNK = 1 << 19;
 
-/** The bricks of a file whose end is known, or of one that is proved as a whole. */
+/** Sections of the archive if its end is known; otherwise the file is verified as a whole. */
 export function fillingOf(file: PartialFile, end: ArchiveEnd | undefined, digest: Digest | undefined): Filling {
-  const { size } = file.source;
-  const bricks = end === undefined ? [wholeBrick(size, digest)] : archiveBricks(end.index, file.source.name);
-  return { file, bricks, proved: new Set(), proving: new Set(), end };
+  const { size, name } = file.source;
+  const sections = end === undefined ? [wholeSection(size, digest)] : archiveSections(end.index, name);
+  return { file, sections, verified: new Set(), verifying: new Set(), end };
 }
 
-/** Proves what is there; wrong bytes are forgotten. */
-export async function proveThere(
+/** Verifies the sections that are complete; wrong ones are forgotten. */
+export async function verifyComplete(
   filling: Filling,
-  { onProved, ...options }: Pick<FillOptions, 'onBytes' | 'signal'> & { readonly onProved?: (bytes: number) => void },
+  {
+    onVerified,
+    ...options
+  }: Pick<FillOptions, 'onBytes' | 'signal'> & { readonly onVerified?: (bytes: number) => void },
 ): Promise<void> {
-  for (const brick of filling.bricks) {
-    if (filling.proved.has(brick) || !filling.file.have.has(brick)) continue;
-    await prove(filling, brick, options);
-    onProved?.(brick.end - brick.offset);
+  for (const section of filling.sections) {
+    if (filling.verified.has(section) || !filling.file.have.has(section)) continue;
+    await verifySection(filling, section, options);
+    onVerified?.(section.end - section.offset);
   }
 }
 
-/** True when the bytes are right. Wrong ones are forgotten. */
-async function prove(
-  { file, proved, proving }: Filling,
-  brick: Brick,
+/** True if the bytes are right. Wrong ones are forgotten. */
+async function verifySection(
+  { file, verified, verifying }: Filling,
+  section: Section,
   { onBytes, signal }: Pick<FillOptions, 'onBytes' | 'signal'>,
 ): Promise<boolean> {
   signal.throwIfAborted();
-  proving.add(brick);
+  verifying.add(section);
   try {
-    await brick.prove(file.source, { signal });
-    proved.add(brick);
+    await section.verify(file.source, { signal });
+    verified.add(section);
     return true;
   } catch (error) {
     if (!(error instanceof CurlewError) || !['PACKAGE_INVALID', 'DIGEST_MISMATCH'].includes(error.code)) throw error;
-    file.have.remove(brick);
+    file.have.remove(section);
     onBytes(file.have.bytes());
     return false;
   } finally {
-    proving.delete(brick);
+    verifying.delete(section);
   }
 }
 
 /**
- * When this returns, all bytes are there and proved. A brick that arrives damaged is asked for once more; then the place
- * has failed with `DIGEST_MISMATCH`. Whatever fails stops all connections; what they have written stays.
+ * When this returns, the file is complete and verified. A section that arrives damaged is requested once more, unless this
+ * place has just sent the whole file; then the place fails with `DIGEST_MISMATCH`. Any failure stops all connections; what they
+ * have written stays.
  */
 export async function fill(filling: Filling, from: OpenPlace, options: FillOptions): Promise<void> {
   const { file } = filling;
   const { size } = file.source;
-  await proveThere(filling, options);
+  await verifyComplete(filling, options);
   const width = from.ranged ? options.connections : 1;
-  const taken = createRanges(file.have.list());
+  const requested = createRanges(file.have.list());
   const span = spanFor(size - file.have.bytes(), from.ranged ? width : undefined);
-  const damaged = new Map<Brick, number>();
+  const damaged = new Set<Section>(
+    filling.sections.filter(({ entry }) => entry === undefined && file.have.bytes() === 0),
+  );
   const connections = Array.from({ length: width });
   await eachLimited(
     connections,
     async (_, { signal }) => {
       const own = { ...options, signal };
-      for (let gap = taken.gap(size); gap !== undefined; gap = taken.gap(size)) {
+      for (let gap = requested.gap(size); gap !== undefined; gap = requested.gap(size)) {
         const range = from.ranged
           ? { offset: gap.offset, end: Math.min(gap.end, gap.offset + span) }
-          : { offset: gap.offset, end: lastGap(taken, size).end };
-        taken.add(range);
+          : { offset: gap.offset, end: lastGap(requested, size).end };
+        requested.add(range);
         await fetchRange(filling, from, range, own);
-        await proveIn(filling, range, { taken, damaged, from: from.name, ...own });
+        await verifyIn(filling, range, { requested, damaged, from: from.name, ...own });
       }
     },
     { width, signal: options.signal },
@@ -117,9 +120,9 @@ function spanFor(missing: number, connections: number | undefined): number {
   return Math.max(SMALLEST_SPAN, Math.min(SPAN, Math.ceil(missing / (connections * 2))));
 }
 
-/** Where no part can be asked for, one stream brings everything from the first gap to the last. */
-function lastGap(taken: Ranges, size: number): Range {
-  const last = taken.list().at(-1);
+/** A place that sends no parts gets one request, from the first gap to the last. */
+function lastGap(requested: Ranges, size: number): Range {
+  const last = requested.list().at(-1);
   if (last === undefined || last.end < size) return { offset: last?.end ?? 0, end: size };
   return { offset: 0, end: last.offset };
 }
@@ -131,64 +134,55 @@ async function fetchRange(
   { pace, onBytes, onFetched, signal }: FillOptions,
 ): Promise<void> {
   const range = { offset, length: end - offset };
-  // Each chunk is written before the next one comes.
-  const memory = Buffer.allocUnsafeSlow(PIECE);
+  // Each chunk is written before the next one arrives.
+  const memory = Buffer.allocUnsafeSlow(CHUNK);
   const allocate = (length: number): Uint8Array => memory.subarray(0, length);
   const { body } = await place.store.get(place.key, { range, ifMatch: object.etag, allocate, signal });
+  const write = file.writer();
   let at = offset;
-  let unnoted = 0;
-  let noting: Promise<void> = Promise.resolve();
   for await (const chunk of body) {
-    for (let done = 0; done < chunk.byteLength; done += PIECE) {
-      const piece = chunk.subarray(done, done + PIECE);
-      // One stream brings also what lies between gaps: that is proved, or will be.
-      for (const gap of file.have.missing({ offset: at, end: at + piece.byteLength })) {
-        await file.write(gap.offset, piece.subarray(gap.offset - at, gap.end - at));
+    for (let done = 0; done < chunk.byteLength; done += CHUNK) {
+      const part = chunk.subarray(done, done + CHUNK);
+      // A single stream also brings the bytes between gaps: those are verified, or will be.
+      for (const gap of file.have.missing({ offset: at, end: at + part.byteLength })) {
+        await write(gap.offset, part.subarray(gap.offset - at, gap.end - at));
       }
-      at += piece.byteLength;
-      unnoted += piece.byteLength;
-      if (unnoted < STEP) continue;
-      await noting;
-      noting = file.checkpoint();
-      // It is waited for above; a failure must not go unheard until then.
-      noting.catch(() => undefined);
-      unnoted = 0;
+      at += part.byteLength;
     }
     onFetched(chunk.byteLength);
     onBytes(file.have.bytes());
     const wait = pace?.(chunk.byteLength) ?? 0;
     if (wait > 0) await delay(wait, undefined, { signal });
   }
-  await noting;
-  if (at !== end) throw new CurlewError('FETCH_FAILED', `${name}: gave ${at - offset} bytes, not ${end - offset}`);
+  if (at !== end) throw new CurlewError('FETCH_FAILED', `${name}: sent ${at - offset} bytes, not ${end - offset}`);
 }
 
-interface ProveOptions extends FillOptions {
-  readonly taken: Ranges;
-  readonly damaged: Map<Brick, number>;
+interface VerifyOptions extends FillOptions {
+  readonly requested: Ranges;
+  /** Sections that are not requested again. */
+  readonly damaged: Set<Section>;
   readonly from: string;
 }
 
-/** Proves what has become whole with a range. */
-async function proveIn(
+/** Verifies the sections that a range has completed. */
+async function verifyIn(
   filling: Filling,
   range: Range,
-  { taken, damaged, from, ...options }: ProveOptions,
+  { requested, damaged, from, ...options }: VerifyOptions,
 ): Promise<void> {
-  for (const brick of bricksIn(filling.bricks, range)) {
+  for (const section of sectionsIn(filling.sections, range)) {
     // Another connection may have brought the rest of it.
-    if (filling.proved.has(brick) || filling.proving.has(brick) || !filling.file.have.has(brick)) continue;
-    if (await prove(filling, brick, options)) continue;
-    const times = (damaged.get(brick) ?? 0) + 1;
-    if (times > 1) throw damagedThere(from, brick);
-    damaged.set(brick, times);
-    taken.remove(brick);
+    if (filling.verified.has(section) || filling.verifying.has(section) || !filling.file.have.has(section)) continue;
+    if (await verifySection(filling, section, options)) continue;
+    if (damaged.has(section)) throw damagedThere(from, section, options);
+    damaged.add(section);
+    requested.remove(section);
   }
 }
 
-function damagedThere(from: string, { entry }: Brick): CurlewError {
-  const what = entry === undefined ? 'gives other bytes than were promised' : `${entry.path}: arrives damaged`;
+function damagedThere(from: string, { entry }: Section, { elsewhere }: FillOptions): CurlewError {
+  const what = entry === undefined ? 'sent other bytes than were published' : `${entry.path}: arrives damaged`;
   return new CurlewError('DIGEST_MISMATCH', `${from}: ${what}`, {
-    hint: 'the file was replaced or damaged there: fetch it from somewhere else',
+    hint: `the file was replaced or damaged there: ${elsewhere}`,
   });
 }

@@ -1,4 +1,4 @@
-/** One place's part in fetching a file: is it the same file, what is there already, what lacks, is it right. */
+/** The part of one place in a transfer: checks that it has the same file, verifies the bytes on disk, fetches the missing ones. */
 import { basename, dirname } from 'node:path';
 import { digestAsStep } from '../formats/archive/digest-all.ts';
 import type { Digest } from '../core/digest.ts';
@@ -6,28 +6,32 @@ import { CurlewError } from '../core/errors.ts';
 import { type Report, reportStep } from '../core/events.ts';
 import { requireSpace } from '../platform/files/space.ts';
 import type { FetchPlace } from '../store/places.ts';
-import { settleExisting } from './existing.ts';
-import { fill, type Filling, fillingOf, type FillOptions, proveThere } from './fill.ts';
+import { checkExisting } from './existing.ts';
+import { fill, type Filling, fillingOf, type FillOptions, verifyComplete } from './fill.ts';
 import { type ArchiveEnd, type OpenPlace, readArchiveEnd } from './open-place.ts';
-import { type Identity, isSameFile, lookAtLeft, openPartial, pathsBeside } from './partial-file.ts';
+import { type Identity, inspectPartial, isSameFile, openPartial, pathsBeside } from './partial-file.ts';
 import type { PlacedEntry, RangeSource } from '../formats/archive/entry.ts';
 import { isMemberHeader, MEMBER_HEADER } from '../formats/archive/member.ts';
 import { headerMember, paddingMember } from '../formats/archive/place.ts';
 import { openFileSource, readIndex, readRange } from '../formats/archive/read.ts';
-import type { Brick } from './bricks.ts';
+import type { Section } from './sections.ts';
 
-export interface PullOptions {
+export interface TransferOptions extends Pick<FillOptions, 'connections' | 'pace' | 'elsewhere' | 'signal'> {
+  /** Beginning of messages, such as `pull web.tar.gz`. */
+  readonly doing: string;
   /** Of the whole file; then it need not be an archive. */
   readonly sha256: Digest | undefined;
-  /** Holds the signature of a table of contents against trusted keys; throws when it does not stand. */
-  readonly check: ((toc: Uint8Array, from: OpenPlace) => Promise<void>) | undefined;
-  /** Replace the file if it is there. */
+  /** Bytes of the whole file, if they are known: a place that has another size is skipped. */
+  readonly size?: number | undefined;
+  /** Digest of the table of contents, if it is known: a place that has another one is skipped. */
+  readonly contents?: Digest | undefined;
+  /** Verifies the signature of a table of contents with trusted keys; throws if it is invalid. */
+  readonly check?: ((toc: Uint8Array, from: OpenPlace) => Promise<void>) | undefined;
+  /** Replace an existing file. */
   readonly force: boolean;
-  /** Requests at once. */
-  readonly connections: number;
-  readonly pace: FillOptions['pace'];
+  /** How many bytes the file has now, and of how many. */
+  readonly onBytes: (bytes: number, total?: number) => void;
   readonly report: Report;
-  readonly signal: AbortSignal;
 }
 
 export interface Pulled {
@@ -38,33 +42,33 @@ export interface Pulled {
   readonly contents: Digest | undefined;
   /** Bytes that came over the network. */
   readonly fetched: number;
-  /** The places that gave bytes, in their order. */
+  /** The places that sent bytes, in their order. */
   readonly from: readonly string[];
 }
 
-/** A file on its way, whichever places are asked for it. */
-export interface Pull {
+/** A transfer, from all of its places. */
+export interface Transfer {
   readonly file: string;
-  readonly options: PullOptions;
-  readonly onBytes: (bytes: number, total?: number) => void;
+  readonly options: TransferOptions;
   filling: Filling | undefined;
   fetched: number;
   readonly from: Set<string>;
-  /** Places whose file was replaced while it was being read. */
+  /** Places whose file was replaced during the transfer. */
   readonly changed: Set<FetchPlace>;
 }
 
-/** A file that is no archive will do. */
-export function mayBeAny({ options: { sha256, check } }: Pull): boolean {
-  return sha256 !== undefined && check === undefined;
+/** True if the file need not be an archive. */
+export function acceptsAnyFile({ options: { sha256, contents, check } }: Transfer): boolean {
+  return sha256 !== undefined && contents === undefined && check === undefined;
 }
 
-/** Brings what lacks from one place, and gives the file its name. What it throws may be better elsewhere. */
-export async function fromPlace(run: Pull, opened: OpenPlace): Promise<Pulled> {
+/** Fetches the missing bytes from one place, and gives the file its name. Another place may not have the failures that it throws. */
+export async function fromPlace(run: Transfer, opened: OpenPlace): Promise<Pulled> {
   const { file, options } = run;
-  const found = run.filling === undefined ? await settleExisting(file, opened, options) : undefined;
+  requireExpected(run, opened, opened.end);
+  const found = run.filling === undefined ? await checkExisting(file, opened, options) : undefined;
   if (found !== undefined) {
-    if (!found.compared) tellUncompared(run, opened);
+    if (!found.compared) warnUncompared(run, opened);
     return { file, size: opened.object.size, contents: found.contents, fetched: 0, from: [] };
   }
   let filling = await fillingFor(run, opened);
@@ -72,79 +76,100 @@ export async function fromPlace(run: Pull, opened: OpenPlace): Promise<Pulled> {
   if (filling.end === undefined) {
     const end = await endOf(run, filling, opened);
     if (end !== undefined) {
+      requireExpected(run, opened, end);
       filling = await withEnd(run, filling, end, opened);
       await fillFrom(run, filling, opened);
     }
   }
   const { source } = filling.file;
   const { sha256 } = options;
-  if (sha256 !== undefined && filling.end !== undefined && (await digestAsStep(source, options)) !== sha256) {
-    throw new CurlewError('DIGEST_MISMATCH', `${opened.name}: it is whole, but has another sha256 than was asked for`, {
+  const contents = filling.end?.index.tocDigest;
+  // The table of contents describes every byte, so the expected one stands for the expected sha256.
+  const isHashed = sha256 !== undefined && contents !== undefined && contents !== options.contents;
+  if (isHashed && (await digestAsStep(source, options)) !== sha256) {
+    throw new CurlewError('DIGEST_MISMATCH', `${opened.name}: it is complete, but has another sha256 than requested`, {
       hint: 'check the sha256 and the address',
     });
   }
   await filling.file.finish(options);
-  const contents = filling.end?.index.tocDigest;
   return { file, size: source.size, contents, fetched: run.fetched, from: [...run.from] };
 }
 
-async function fillFrom(run: Pull, filling: Filling, opened: OpenPlace): Promise<void> {
-  const { size } = filling.file.source;
-  const { connections, pace, signal } = run.options;
-  run.onBytes(filling.file.have.bytes(), size);
+/** The place must have the size and the contents that the caller knows. */
+function requireExpected({ options }: Transfer, { name, object }: OpenPlace, end: ArchiveEnd | undefined): void {
+  const { doing, size, contents, elsewhere } = options;
+  const found = end?.index.tocDigest;
+  let what: string | undefined;
+  if (size !== undefined && object.size !== size) what = `has ${object.size} bytes, not ${size}`;
+  else if (contents !== undefined && found !== undefined && found !== contents) {
+    what = `has the contents ${found}, not ${contents}`;
+  }
+  if (what === undefined) return;
+  throw new CurlewError('DIGEST_MISMATCH', `${doing}: ${name} ${what}`, {
+    hint: `the file was replaced or damaged there: ${elsewhere}`,
+  });
+}
+
+async function fillFrom(run: Transfer, filling: Filling, opened: OpenPlace): Promise<void> {
+  const { onBytes } = run.options;
+  onBytes(filling.file.have.bytes(), filling.file.source.size);
   const onFetched = (bytes: number): void => {
     run.fetched += bytes;
     run.from.add(opened.name);
   };
-  await fill(filling, opened, { connections, pace, onBytes: run.onBytes, onFetched, signal });
+  await fill(filling, opened, { ...run.options, onFetched });
 }
 
 function identityOf({ name, object: { size, etag }, end }: OpenPlace): Identity {
   return { size, contents: end?.index.tocDigest, from: name, etag };
 }
 
-/** The file that is being fetched, once it is sure that this place has the same one. */
-async function fillingFor(run: Pull, opened: OpenPlace): Promise<Filling> {
+/** The file that is being fetched, if this place has the same one. */
+async function fillingFor(run: Transfer, opened: OpenPlace): Promise<Filling> {
   const current = run.filling;
-  const wanted = identityOf(opened);
-  if (current !== undefined && isSameFile(current.file.identity(), wanted)) {
+  const { sha256, check, report } = run.options;
+  const offered = identityOf(opened);
+  if (current !== undefined && isSameFile(current.file.identity(), offered)) {
     const isArchive = opened.end !== undefined;
     if (current.end === undefined && isArchive) return withEnd(run, current, opened.end, opened);
     if (!opened.ranged || (current.end !== undefined) === isArchive) return current;
   }
   if (current !== undefined) {
-    // It may have been replaced while nobody answered: then no request was refused for it.
-    if (current.file.identity().from === opened.name) run.changed.add(opened.place);
-    if (!run.changed.has(opened.place)) throw another(opened, current.file.identity());
-    await current.file.checkpoint();
+    const { from } = current.file.identity();
+    // If it was replaced between two requests, neither was refused for it.
+    if (from === opened.name) run.changed.add(opened.place);
+    const isReplaced = run.changed.has(opened.place);
+    // Without a digest the file of the first place is the right one.
+    if (!isReplaced && sha256 === undefined) throw another(opened, current.file.identity());
     await current.file[Symbol.asyncDispose]();
     run.filling = undefined;
-    const text = `${opened.name} has been replaced: what both versions have in common is kept`;
-    run.options.report({ type: 'note', level: 'warning', text });
+    const what = isReplaced ? 'has been replaced' : `has another file than ${from}`;
+    const text = `${opened.name} ${what}: data that both versions have in common is kept`;
+    report({ type: 'note', level: 'warning', text });
   }
-  if (opened.end !== undefined) await run.options.check?.(opened.end.toc, opened);
-  await prepareDisk(run, wanted, current === undefined);
-  const file = await openPartial(run.file, wanted);
-  run.filling = fillingOf(file, undefined, run.options.sha256);
+  if (opened.end !== undefined) await check?.(opened.end.toc, opened);
+  await prepareDisk(run, opened, current === undefined);
+  const file = await openPartial(pathsBeside(run.file), offered, 'all');
+  run.filling = fillingOf(file, undefined, sha256);
   return opened.end === undefined ? run.filling : withEnd(run, run.filling, opened.end, undefined);
 }
 
-/** Asks for room, and tells when an earlier run has begun something else. */
-async function prepareDisk({ file, options }: Pull, wanted: Identity, isFirst: boolean): Promise<void> {
-  const [folder, { partial }] = [dirname(file), pathsBeside(file)];
-  const { otherFrom, aside, bytes } = await lookAtLeft(file, wanted);
+/** Requires free space, and warns if an earlier run has begun another file. */
+async function prepareDisk({ file, options }: Transfer, opened: OpenPlace, isFirst: boolean): Promise<void> {
+  const [folder, paths] = [dirname(file), pathsBeside(file)];
+  const { otherFrom, aside, bytes } = await inspectPartial(paths, identityOf(opened));
   const hint = aside
-    ? `${partial} is of another version: remove it, or free some space, and run the same command again`
+    ? `${paths.partial} is of another version: remove it, or free some space, and run the same command again`
     : undefined;
-  await requireSpace(folder, wanted.size - bytes, `pull ${basename(file)} into ${folder}`, hint);
+  await requireSpace(folder, opened.object.size - bytes, `${options.doing} into ${folder}`, hint);
   if (otherFrom === undefined || !isFirst) return;
-  const why = otherFrom === wanted.from ? `${otherFrom} has been replaced` : `${otherFrom} had something else`;
-  const what = aside ? 'begun anew with what both versions have in common' : 'begun anew';
-  options.report({ type: 'note', level: 'warning', text: `${why} since ${basename(partial)} was begun: ${what}` });
+  const why = otherFrom === opened.name ? `${otherFrom} has been replaced` : `${otherFrom} had another file`;
+  const what = aside ? 'starting over with data that both versions have in common' : 'starting over';
+  options.report({ type: 'note', level: 'warning', text: `${why} when ${basename(paths.partial)} was begun: ${what}` });
 }
 
-function tellUncompared({ file, options }: Pull, { name }: OpenPlace): void {
-  const text = `${name} gives no parts of files, and nothing to compare: ${basename(file)} has the same length and is whole; --force fetches it again`;
+function warnUncompared({ file, options }: Transfer, { name }: OpenPlace): void {
+  const text = `${name} sends no parts of files, and nothing to compare: ${basename(file)} has the same length and is complete; --force fetches it again`;
   options.report({ type: 'note', level: 'warning', text });
 }
 
@@ -159,11 +184,11 @@ function another({ name, object, end }: OpenPlace, { size, contents, from }: Ide
 }
 
 /**
- * From here on every entry is proved by itself. `unchecked` is the place whose signature is to be looked at first;
- * undefined when that has been done.
+ * From here on each entry is verified by itself. `unchecked` is the place whose signature has to be checked first; undefined
+ * if that has been done.
  */
 async function withEnd(
-  run: Pull,
+  run: Transfer,
   { file }: Filling,
   end: ArchiveEnd,
   unchecked: OpenPlace | undefined,
@@ -174,46 +199,46 @@ async function withEnd(
   file.identify({ ...file.identity(), contents: end.index.tocDigest });
   await file.write(end.index.tocOffset, end.bytes);
   run.filling = filling;
-  run.onBytes(file.have.bytes(), file.source.size);
-  await checkThere(run, filling);
+  options.onBytes(file.have.bytes(), file.source.size);
+  await verifyPartial(run, filling);
   for (const path of [pathsBeside(run.file).older, ...(options.force ? [run.file] : [])]) {
-    await takeFrom(path, filling, { onBytes: run.onBytes, signal: options.signal });
+    await reusePayloads(path, filling, options);
   }
   return filling;
 }
 
-/** Tells how far it is: of a large file that was there nearly whole this takes a while. */
-async function checkThere({ file, onBytes, options: { report, signal } }: Pull, filling: Filling): Promise<void> {
-  const { have } = filling.file;
-  const bytes = have.bytes() - (filling.end?.bytes.byteLength ?? 0);
+/** Reports progress: for a large file that is almost complete, this takes a while. */
+async function verifyPartial({ file, options }: Transfer, filling: Filling): Promise<void> {
+  const { report, onBytes, signal } = options;
+  const bytes = filling.file.have.bytes() - (filling.end?.bytes.byteLength ?? 0);
   if (bytes === 0) return;
   const id = 'check';
-  let proved = 0;
-  const onProved = (more: number): void => {
-    proved += more;
-    report({ type: 'step-progress', id, bytes: proved });
+  let verified = 0;
+  const onVerified = (more: number): void => {
+    verified += more;
+    report({ type: 'step-progress', id, bytes: verified });
   };
   await reportStep(
     report,
-    { id, title: `check what is there of ${basename(file)}`, bytes },
-    async () => proveThere(filling, { onBytes, onProved, signal }),
+    { id, title: `check partial ${basename(file)}`, bytes },
+    async () => verifyComplete(filling, { onBytes, onVerified, signal }),
     () => 'done',
   );
 }
 
-/** The end of a file that came in one stream. Without one, and without a digest, nothing of it can be believed. */
-async function endOf(run: Pull, filling: Filling, opened: OpenPlace): Promise<ArchiveEnd | undefined> {
+/** The end of a file that came in one stream. Without one, and without a digest, none of its bytes can be verified. */
+async function endOf(run: Transfer, filling: Filling, opened: OpenPlace): Promise<ArchiveEnd | undefined> {
   const { file } = filling;
+  const { size } = file.source;
   try {
     return await readArchiveEnd(file.source, { signal: run.options.signal });
   } catch (error) {
     if (!(error instanceof CurlewError) || error.code !== 'PACKAGE_INVALID') throw error;
-    if (mayBeAny(run)) return undefined;
-    const { size } = file.source;
+    if (acceptsAnyFile(run)) return undefined;
     file.have.remove({ offset: 0, end: size });
     if (run.fetched >= size) throw error;
   }
-  // Some of it lay here before, and does not fit: all of it gets one fair try.
+  // Bytes of an earlier run do not fit: fetch all of it, once.
   await fillFrom(run, filling, opened);
   return endOf(run, filling, opened);
 }
@@ -223,8 +248,8 @@ function payloadKey({ digest, packed, packedDigest }: PlacedEntry): string {
   return `${digest} ${packed} ${packedDigest ?? ''}`;
 }
 
-/** Takes what is still missing and stands whole in the file of this path. One that is absent or no archive is of no use. */
-async function takeFrom(
+/** Copies missing entries whose payloads are in the archive at this path, if it is one. */
+async function reusePayloads(
   path: string,
   filling: Filling,
   options: Pick<FillOptions, 'onBytes' | 'signal'>,
@@ -235,12 +260,12 @@ async function takeFrom(
     source = await openFileSource(path);
     const { entries } = await readIndex(source, { signal });
     const payloads = new Map(entries.filter(({ packed }) => packed > 0).map((entry) => [payloadKey(entry), entry]));
-    for (const brick of filling.bricks) {
-      if (filling.proved.has(brick)) continue;
+    for (const section of filling.sections) {
+      if (filling.verified.has(section)) continue;
       signal.throwIfAborted();
-      if (await copyBrick(brick, payloads, source, filling, signal)) options.onBytes(filling.file.have.bytes());
+      if (await copySection(section, payloads, source, filling, signal)) options.onBytes(filling.file.have.bytes());
     }
-    await proveThere(filling, options);
+    await verifyComplete(filling, options);
     await filling.file.checkpoint();
   } catch (error) {
     if (!(error instanceof CurlewError) || !['NOT_FOUND', 'PACKAGE_INVALID', 'FILE_UNUSABLE'].includes(error.code)) {
@@ -251,9 +276,9 @@ async function takeFrom(
   }
 }
 
-/** Writes a brick whose bytes are at hand; proved are they later. */
-async function copyBrick(
-  { offset, entry }: Brick,
+/** Writes a section whose bytes are known or in `source`; it is verified later. */
+async function copySection(
+  { offset, entry }: Section,
   payloads: ReadonlyMap<string, PlacedEntry>,
   source: RangeSource,
   { file }: Filling,
@@ -263,7 +288,7 @@ async function copyBrick(
   const old = payloads.get(payloadKey(entry));
   if (entry.packed > 0) {
     if (old === undefined) return false;
-    // Where nothing was written yet there are zeros.
+    // A range that was never written is zeros.
     if (!isMemberHeader(await readRange(source, old.offset, MEMBER_HEADER.byteLength, { signal }))) return false;
   }
   const header = headerMember(entry);

@@ -1,4 +1,4 @@
-/** One place that a file can be had from: what it has there, learned with a few small requests. */
+/** One place that has a file: size, version and table of contents, read with a few small requests. */
 import type { ArchiveIndex, RangeSource } from '../formats/archive/entry.ts';
 import { readTocMember } from '../formats/archive/read.ts';
 import { formatFooter, parseToc, tocText } from '../formats/archive/toc.ts';
@@ -6,10 +6,10 @@ import { CurlewError } from '../core/errors.ts';
 import type { FetchPlace } from '../store/places.ts';
 import type { StoredObject } from '../store/store.ts';
 
-/** The end of an archive: everything else follows from it. */
+/** The end of an archive, which describes all other bytes. */
 export interface ArchiveEnd {
   readonly index: ArchiveIndex;
-  /** What a signature covers. */
+  /** The bytes that a signature covers. */
   readonly toc: Uint8Array;
   /** All bytes from the TOC's offset on. */
   readonly bytes: Uint8Array;
@@ -20,19 +20,19 @@ export interface OpenPlace {
   readonly name: string;
   readonly place: FetchPlace;
   readonly object: StoredObject;
-  /** Parts of the file can be asked for. */
+  /** The place sends parts of the file. */
   readonly ranged: boolean;
-  /** Undefined for a file that is no archive, and where parts cannot be asked for. */
+  /** Undefined for a file that is not an archive, and if the place sends no parts. */
   readonly end: ArchiveEnd | undefined;
 }
 
 interface PlaceOptions {
-  /** A file that is no archive will do. */
+  /** Accept a file that is not an archive. */
   readonly anyFile: boolean;
   readonly signal: AbortSignal;
 }
 
-/** A TOC that arrives damaged is asked for once more. Throws what reading from the store throws. */
+/** A TOC that arrives damaged is requested once more. Throws the errors of the store's reads. */
 export async function openPlace(place: FetchPlace, { anyFile, signal }: PlaceOptions): Promise<OpenPlace> {
   const { store, key } = place;
   const name = `${store.address}/${key}`;
@@ -54,7 +54,7 @@ export async function openPlace(place: FetchPlace, { anyFile, signal }: PlaceOpt
 
 function notAnArchive(error: CurlewError): CurlewError {
   return new CurlewError(error.code, error.message, {
-    hint: 'a file that is no package and no bundle is taken with --sha256 HEX',
+    hint: 'to fetch a file that is neither a package nor a bundle, give its digest with --sha256 HEX',
     cause: error,
   });
 }

@@ -1,6 +1,13 @@
 /**
- * A file that is written in any order, in one run or in several, and what is known of it. It stands beside the file that
- * is to be: `FILE.partial`, with a note in `FILE.partial.json` of what is on disk.
+ * The file that a transfer writes to before it has its final name, in any order, in one run or in several: `FILE.partial`, and
+ * a note of the bytes that are on disk in `FILE.partial.json`. The contract, wherever the bytes come from:
+ *
+ * - Both files are created exclusively. A link, a pipe, or a file that another user owns or can write to is refused, untouched.
+ * - A note lists only synced bytes: after a power cut or SIGKILL, at most the last few MiB of each connection are missing.
+ * - A note only saves work. The caller verifies the whole file; without anything to verify it by, only bytes that the note
+ *   lists are resumed (`noted`), and only from a server that still has the same version.
+ * - Bytes of another version are removed, or moved aside for their payloads.
+ * - The final name is given last, to a complete and synced file; then the note goes.
  */
 import { constants, open, rename, rm, stat, type FileHandle } from 'node:fs/promises';
 import type { RangeSource } from '../formats/archive/entry.ts';
@@ -14,28 +21,34 @@ import { writeStateFile } from '../platform/files/state-file.ts';
 import { writeFully } from '../platform/files/write-fully.ts';
 import { createRanges, type Range, type Ranges } from './ranges.ts';
 
-/** Which file it is. */
+/** Which version of which file it is. */
 export interface Identity {
-  readonly size: number;
-  /** Of the table of contents, or of the whole file where that is known instead; undefined before either is. */
+  /** Bytes of the whole file; undefined if not known. */
+  readonly size: number | undefined;
+  /** Digest of the table of contents, or of the whole file if that is known instead; undefined before either is. */
   readonly contents: Digest | undefined;
-  /** The place that it was begun from, and what that says of its version. */
+  /** Address that it was begun from, without secrets. */
   readonly from: string;
-  readonly etag: string;
+  /** Entity tag of the file there; undefined if not known yet. */
+  readonly etag: string | undefined;
 }
 
 export interface PartialFile extends AsyncDisposable {
-  /** To read what is there; as long as the whole file. */
+  /** The file as far as its size is known; bytes that have not been written are zeros. */
   readonly source: RangeSource;
-  /** What has been written, in this run or before. */
+  /** Ranges that have been written, in this run or before. */
   readonly have: Ranges;
   readonly identity: () => Identity;
-  /** Tells what became known of the file. */
+  /** Changes what is known of the file. */
   readonly identify: (identity: Identity) => void;
   /** The chunk may be used again when the call returns. */
   readonly write: (offset: number, chunk: Uint8Array) => Promise<void>;
+  /** {@link write} for one connection, with a checkpoint after every 1.5 MiB, while the next bytes arrive. */
+  readonly writer: () => PartialFile['write'];
   /** What had been written when it was called is on disk, and noted there. Calls at once share the work. */
   readonly checkpoint: () => Promise<void>;
+  /** Forgets all bytes, on disk first: what is written next may be of another version. */
+  readonly restart: () => Promise<void>;
   /** Gives the file its name. Another file of that name is replaced with `force`, and `FILE_EXISTS` without. */
   readonly finish: (options: { readonly force: boolean }) => Promise<void>;
 }
@@ -43,16 +56,25 @@ export interface PartialFile extends AsyncDisposable {
 /** A note is one line; lines are added until the file is as long as this. */
 const NOTE_ROOM = 1 << 20;
 const NOTE_LIMIT = 64 << 20;
+/**
+ * After this many bytes a connection has them synced and noted, and writes at most as many meanwhile. A killed run loses less
+ * than 4 MiB a connection.
+ */
+const STEP = 3 << 19;
 
-/** Names beside the file that is to be. */
-export function pathsBeside(file: string): {
+export interface PartialPaths {
+  /** The final name. */
+  readonly file: string;
   readonly partial: string;
   readonly note: string;
-  /** What was fetched of another version: its payloads may be of use. */
-  readonly older: string;
-} {
+  /** Gets what was fetched of another version, if its payloads may be of use. */
+  readonly older?: string;
+}
+
+/** Names next to the final file. */
+export function pathsBeside(file: string): Required<PartialPaths> {
   const partial = `${file}.partial`;
-  return { partial, note: `${partial}.json`, older: `${partial}.old` };
+  return { file, partial, note: `${partial}.json`, older: `${partial}.old` };
 }
 
 interface Note extends Identity {
@@ -64,7 +86,7 @@ function formatNote({ size, contents, from, etag }: Identity, have: readonly Ran
   return `${JSON.stringify({ format: 1, size, contents, from, etag, have: pairs })}\n`;
 }
 
-/** The last line that is whole counts: a machine that went down may have cut off the one behind it. */
+/** The last complete line counts: a power cut may have cut off the one after it. */
 function lastNote(text: string): Note | undefined {
   for (let end = text.lastIndexOf('\n'); end > 0;) {
     const start = text.lastIndexOf('\n', end - 1);
@@ -75,7 +97,7 @@ function lastNote(text: string): Note | undefined {
   return undefined;
 }
 
-/** Undefined for anything but a note of ours: then every byte that lies there must prove itself. */
+/** Undefined for anything else, such as the notes of older versions. */
 function parseNote(text: string): Note | undefined {
   let value: unknown;
   try {
@@ -85,54 +107,59 @@ function parseNote(text: string): Note | undefined {
   }
   if (!isObject(value) || value['format'] !== 1) return undefined;
   const { size, contents, from, etag, have } = value;
-  if (typeof size !== 'number' || typeof from !== 'string' || typeof etag !== 'string') return undefined;
+  if (size !== undefined && !isOffset(size)) return undefined;
+  if (typeof from !== 'string' || (etag !== undefined && typeof etag !== 'string')) return undefined;
   if (contents !== undefined && (typeof contents !== 'string' || !isDigest(contents))) return undefined;
   if (!Array.isArray(have)) return undefined;
   const ranges = have.map((pair: unknown) => {
     const [offset, end]: readonly unknown[] = Array.isArray(pair) ? pair : [];
-    return isPlace(offset) && isPlace(end) && end <= size ? { offset, end } : undefined;
+    return isOffset(offset) && isOffset(end) && end <= (size ?? end) ? { offset, end } : undefined;
   });
   if (ranges.includes(undefined)) return undefined;
   return { size, contents, from, etag, have: ranges.filter((range) => range !== undefined) };
 }
 
-function isPlace(value: unknown): value is number {
+function isOffset(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
 }
 
-/** Whether two descriptions can be of one file. */
-export function isSameFile(a: Identity, b: Identity): boolean {
-  if (a.size !== b.size) return false;
-  if (a.contents !== undefined && b.contents !== undefined) return a.contents === b.contents;
-  return a.from !== b.from || a.etag === b.etag;
+function differs<Value>(a: Value | undefined, b: Value | undefined): boolean {
+  return a !== undefined && b !== undefined && a !== b;
 }
 
-/** What an earlier run has left beside a file. */
-export interface Left {
-  /** Of another file than is wanted: the place that it came from. */
+/** False if two descriptions cannot be of one file. */
+export function isSameFile(a: Identity, b: Identity): boolean {
+  if (differs(a.size, b.size)) return false;
+  if (a.contents !== undefined && b.contents !== undefined) return a.contents === b.contents;
+  return a.from !== b.from || !differs(a.etag, b.etag);
+}
+
+/** What an earlier run has left next to the final file. */
+export interface LeftPartial {
+  /** If it is of another file: the address that it came from. */
   readonly otherFrom: string | undefined;
-  /** That one goes aside, for its payloads may be of use; otherwise what is there is used again, or removed. */
+  /** That one is moved aside for its payloads; otherwise it is resumed or removed. */
   readonly aside: boolean;
-  /** Bytes of the disk that are used again or given back. */
+  /** Bytes on disk that are reused or freed. */
   readonly bytes: number;
 }
 
-async function readNote(file: string): Promise<Note | undefined> {
-  return lastNote((await readLeft(pathsBeside(file).note, NOTE_LIMIT)) ?? '');
+async function readNote({ note }: PartialPaths): Promise<Note | undefined> {
+  return lastNote((await readLeft(note, NOTE_LIMIT)) ?? '');
 }
 
-/** Looks at what is there, and changes nothing. */
-export async function lookAtLeft(file: string, wanted: Identity): Promise<Left> {
-  const { partial, older } = pathsBeside(file);
-  const note = await readNote(file);
-  const isOther = note !== undefined && !isSameFile(note, wanted) && (await bytesOnDisk(partial)) > 0;
+/** Inspects what an earlier run has left, and changes nothing. */
+export async function inspectPartial(paths: Required<PartialPaths>, requested: Identity): Promise<LeftPartial> {
+  const { partial, older } = paths;
+  const note = await readNote(paths);
+  const isOther = note !== undefined && !isSameFile(note, requested) && (await bytesOnDisk(partial)) > 0;
   const aside = isOther && note.contents !== undefined;
-  // What goes aside takes the place of what was put there before.
+  // The partial file that is moved aside replaces an older one there.
   const bytes = await bytesOnDisk(aside ? older : partial);
   return { otherFrom: isOther ? note.from : undefined, aside, bytes };
 }
 
-/** What a file takes up: one with holes is smaller than it says. */
+/** A sparse file uses less than its size. */
 async function bytesOnDisk(path: string): Promise<number> {
   const found = await stat(path).catch(() => undefined);
   return found === undefined ? 0 : found.blocks * 512;
@@ -146,35 +173,50 @@ async function guarded<Result>(doing: string, work: () => Promise<Result>): Prom
   }
 }
 
-/** Opens what an earlier run has left of this file, or begins it. What it left of another one is put aside. */
-export async function openPartial(file: string, wanted: Identity): Promise<PartialFile> {
-  const { partial, note: notePath, older } = pathsBeside(file);
+/**
+ * Opens what an earlier run has left of this file, or creates it. Bytes of another version are moved aside, or removed. `keep`
+ * says which bytes of the same version count: `all`, if the caller verifies them, or only those that the note lists.
+ */
+export async function openPartial(
+  paths: PartialPaths,
+  requested: Identity,
+  keep: 'all' | 'noted',
+): Promise<PartialFile> {
+  const { partial, older } = paths;
   const doing = `write ${partial}`;
-  const note = await readNote(file);
-  if (note !== undefined && !isSameFile(note, wanted)) {
-    await guarded(doing, () => (note.contents === undefined ? rm(partial, { force: true }) : putAside(partial, older)));
-    await rm(notePath, { force: true });
+  const note = await readNote(paths);
+  // Bytes that a digest was to verify need not be of the version in the note.
+  const isKnown = note !== undefined && isSameFile(note, requested) && (keep === 'all' || note.contents === undefined);
+  const known = isKnown ? note : undefined;
+  if (note !== undefined && known === undefined) {
+    const isUseful = note.contents !== undefined && older !== undefined;
+    await guarded(doing, () => (isUseful ? moveAside(partial, older) : rm(partial, { force: true })));
   }
-  const known = note !== undefined && isSameFile(note, wanted) ? note : undefined;
   const handle = await openOrMake(partial);
+  let file: PartialFile | undefined;
   try {
+    const identity = {
+      ...requested,
+      contents: requested.contents ?? known?.contents,
+      etag: requested.etag ?? known?.etag,
+    };
     const found = await guarded(doing, () => handle.stat());
-    const have = createRanges(known?.have ?? [{ offset: 0, end: found.size }]);
-    have.remove({ offset: Math.min(found.size, wanted.size), end: Number.MAX_SAFE_INTEGER });
-    await guarded(doing, () => handle.truncate(wanted.size));
-    return growing(file, {
-      handle,
-      source: fileSource(handle, partial, wanted.size),
-      have,
-      identity: { ...wanted, contents: wanted.contents ?? known?.contents },
-    });
+    const have = createRanges(known?.have ?? (keep === 'all' ? [{ offset: 0, end: found.size }] : []));
+    const listed = have.bytes();
+    have.remove({ offset: Math.min(found.size, requested.size ?? found.size), end: Number.MAX_SAFE_INTEGER });
+    const isStale = known === undefined ? note !== undefined || requested.size !== undefined : have.bytes() < listed;
+    // Before the file grows: neither a note nor its absence may stand for bytes that this run has yet to write.
+    file = writing(paths, handle, have, identity);
+    if (isStale) await file.checkpoint();
+    await guarded(doing, () => handle.truncate(requested.size ?? have.list().at(-1)?.end ?? 0));
+    return file;
   } catch (error) {
-    await handle.close();
+    await (file === undefined ? handle.close() : file[Symbol.asyncDispose]());
     throw error;
   }
 }
 
-async function putAside(partial: string, older: string): Promise<void> {
+async function moveAside(partial: string, older: string): Promise<void> {
   try {
     await rename(partial, older);
   } catch (error) {
@@ -182,7 +224,12 @@ async function putAside(partial: string, older: string): Promise<void> {
   }
 }
 
-/** Adds lines to a file: that needs one sync, where a file in the place of another needs three. */
+/** Removes what is left of a transfer that nothing resumes. */
+export async function removePartial({ partial, note, older }: PartialPaths): Promise<void> {
+  for (const path of [partial, note, older]) if (path !== undefined) await rm(path, { force: true });
+}
+
+/** Appends lines to a note: that needs one sync, replacing the file three. */
 function noteWriter(path: string) {
   let opened: FileHandle | undefined;
   let room = 0;
@@ -211,24 +258,8 @@ function noteWriter(path: string) {
   };
 }
 
-interface Opened {
-  readonly handle: FileHandle;
-  readonly source: RangeSource;
-  readonly have: Ranges;
-  identity: Identity;
-}
-
-function growing(file: string, opened: Opened): PartialFile {
-  const { handle, source, have } = opened;
-  const { partial, note, older } = pathsBeside(file);
-  const doing = `write ${partial}`;
-  const notes = noteWriter(note);
-  const save = async (): Promise<void> => {
-    // First what is said, then what it says: nothing is noted that is not on disk.
-    const text = formatNote(opened.identity, have.list());
-    await guarded(doing, () => handle.datasync());
-    await notes.write(text);
-  };
+/** Calls during one `save` share the next one. `idle` resolves when no save is running or waiting. */
+function coalesced(save: () => Promise<void>) {
   let current: Promise<void> = Promise.resolve();
   let next: Promise<void> | undefined;
   const saveNext = async (): Promise<void> => {
@@ -238,27 +269,79 @@ function growing(file: string, opened: Opened): PartialFile {
     await current;
   };
   return {
-    source,
+    call: async (): Promise<void> => (next ??= saveNext()),
+    idle: async (): Promise<void> => {
+      await next?.catch(() => undefined);
+      await current.catch(() => undefined);
+    },
+  };
+}
+
+function writing(paths: PartialPaths, handle: FileHandle, have: Ranges, opened: Identity): PartialFile {
+  const { file, partial } = paths;
+  const doing = `write ${partial}`;
+  const notes = noteWriter(paths.note);
+  let identity = opened;
+  let isNoted = true;
+  const saving = coalesced(async () => {
+    const text = formatNote(identity, have.list());
+    isNoted = true;
+    try {
+      // The data first: nothing is noted that is not on disk.
+      await guarded(doing, () => handle.datasync());
+      await notes.write(text);
+    } catch (error) {
+      isNoted = false;
+      throw error;
+    }
+  });
+  const write = async (offset: number, chunk: Uint8Array): Promise<void> => {
+    isNoted = false;
+    await guarded(doing, () => writeFully(handle, chunk, offset));
+    have.add({ offset, end: offset + chunk.byteLength });
+  };
+  return {
+    get source() {
+      return fileSource(handle, partial, identity.size ?? 0);
+    },
     have,
-    identity: () => opened.identity,
-    identify: (identity) => {
-      opened.identity = identity;
+    identity: () => identity,
+    identify: (changed) => {
+      identity = changed;
     },
-    write: async (offset, chunk) => {
-      await guarded(doing, () => writeFully(handle, chunk, offset));
-      have.add({ offset, end: offset + chunk.byteLength });
+    write,
+    writer: () => {
+      let unnoted = 0;
+      let noting: Promise<void> = Promise.resolve();
+      return async (offset, chunk) => {
+        await write(offset, chunk);
+        unnoted += chunk.byteLength;
+        if (unnoted < STEP) return;
+        unnoted = 0;
+        await noting;
+        noting = saving.call();
+        // The next call awaits it; until then its failure must not be an unhandled rejection.
+        noting.catch(() => undefined);
+      };
     },
-    checkpoint: async () => (next ??= saveNext()),
+    checkpoint: saving.call,
+    restart: async () => {
+      have.remove({ offset: 0, end: Number.MAX_SAFE_INTEGER });
+      await saving.call();
+    },
     finish: async ({ force }) =>
       guarded(`write ${file}`, async () => {
+        await saving.idle();
+        if (identity.size !== undefined) await handle.truncate(identity.size);
         await handle.sync();
         await nameFile(partial, file, force);
-        await rm(partial, { force: true });
-        await rm(note, { force: true });
-        await rm(older, { force: true });
+        isNoted = true;
+        await removePartial(paths);
       }),
     [Symbol.asyncDispose]: async () => {
-      await current.catch(() => undefined);
+      // A full disk takes no note either: then the last one still holds.
+      if (!isNoted) await saving.call().catch(() => undefined);
+      await saving.idle();
       await notes.close();
       await handle.close();
     },

@@ -1,64 +1,70 @@
 /**
- * Brings one file here from the first of several places that has it whole. What arrives stays, whatever happens; what is
- * wrong is asked for again, alone; the file gets its name when all of it is there, proved and on disk.
+ * Transfers one file from the first of several places that has all of it. Bytes that have arrived are kept, whatever fails; wrong
+ * ones are fetched again, alone; the file gets its name when it is complete, verified and on disk.
  */
 import { basename } from 'node:path';
 import { CurlewError } from '../core/errors.ts';
 import { reportStep } from '../core/events.ts';
 import { claim } from '../platform/files/claim.ts';
 import { allFailed, isPlaceError, type FetchPlace } from '../store/places.ts';
-import { fromPlace, mayBeAny, type Pull, type Pulled, type PullOptions } from './from-place.ts';
+import { completeHere } from './existing.ts';
+import { acceptsAnyFile, fromPlace, type Pulled, type Transfer, type TransferOptions } from './from-place.ts';
 import { openPlace } from './open-place.ts';
 
-/** Rounds over all places that bring nothing new end it; so do so many replaced files. */
+/** The transfer ends after this many rounds over all places that bring nothing new, and after this many replaced files. */
 const MOST_RESTARTS = 3;
-/** A failure of these kinds may be over soon. */
-const PASSING: readonly string[] = ['FETCH_FAILED', 'STORE_CONFLICT'];
+/** Failures that may be temporary. */
+const TEMPORARY: readonly string[] = ['FETCH_FAILED', 'STORE_CONFLICT'];
 
-/**
- * Fetches to `file`, whose folder exists. `places` are asked in their order; never empty. What the first of them has
- * rules: one that has something else is told and left out. Throws what the last place said when none can help,
- * `FILE_EXISTS`, `NO_SPACE`, `BUSY` while another process fetches the same, and what `check` throws.
- */
+export type PullOptions = Omit<TransferOptions, 'doing' | 'elsewhere' | 'onBytes'>;
+
+/** {@link transfer} as a step of its own. `BUSY` while another process fetches the same file. */
 export async function pull(places: readonly FetchPlace[], file: string, options: PullOptions): Promise<Pulled> {
   const { report, signal } = options;
   await using _claimed = await claim(file);
   const id = 'pull';
-  const onBytes = (bytes: number, total?: number): void => report({ type: 'step-progress', id, bytes, total });
-  const run: Pull = {
-    file,
-    options,
-    onBytes,
-    filling: undefined,
-    fetched: 0,
-    from: new Set(),
-    changed: new Set(),
+  const doing = `pull ${basename(file)}`;
+  let [size, progress] = [0, 'before any bytes arrived'];
+  const onBytes = (bytes: number, total?: number): void => {
+    report({ type: 'step-progress', id, bytes, total });
+    if (total !== undefined) size = total;
+    progress = `with ${bytes} of ${size} bytes there`;
   };
   try {
     return await reportStep(
       report,
-      { id, title: `pull ${basename(file)}` },
-      async () => inTurn(run, places),
-      ({ fetched }) => (fetched === 0 ? 'there already' : 'whole and proved'),
+      { id, title: doing },
+      async () => transfer(places, file, { ...options, doing, elsewhere: 'fetch it from another place', onBytes }),
+      ({ fetched }) => (fetched === 0 ? 'already exists' : 'complete and verified'),
     );
   } catch (error) {
-    // A disk that is full takes no note either: what the last one says still holds.
-    await run.filling?.file.checkpoint().catch(() => undefined);
-    throw signal.aborted ? stopped(run) : error;
+    if (!signal.aborted) throw error;
+    throw new CurlewError('CANCELLED', `${doing}: stopped ${progress}`, {
+      hint: 'the same command resumes where it stopped',
+    });
+  }
+}
+
+/**
+ * Fetches to `file`, whose folder exists. `places` are tried in order; never empty. Without a digest, the first place determines
+ * which file it is, and places that have another one are skipped with a warning. Throws the last error if all places fail,
+ * `FILE_EXISTS`, `NO_SPACE`, and what `check` throws.
+ */
+export async function transfer(places: readonly FetchPlace[], file: string, options: TransferOptions): Promise<Pulled> {
+  const { sha256, size, check } = options;
+  if (sha256 !== undefined && check === undefined) {
+    const found = await completeHere(file, { sha256, size }, options);
+    if (found !== undefined) return { file, ...found, fetched: 0, from: [] };
+  }
+  const run: Transfer = { file, options, filling: undefined, fetched: 0, from: new Set(), changed: new Set() };
+  try {
+    return await tryPlaces(run, places);
   } finally {
     await run.filling?.file[Symbol.asyncDispose]();
   }
 }
 
-function stopped({ file, filling }: Pull): CurlewError {
-  const { have, source } = filling?.file ?? {};
-  const there = have === undefined ? 'before anything came' : `with ${have.bytes()} of ${source?.size} bytes there`;
-  return new CurlewError('CANCELLED', `pull ${basename(file)}: stopped ${there}`, {
-    hint: 'the same command resumes where it stopped',
-  });
-}
-
-async function inTurn(run: Pull, places: readonly FetchPlace[]): Promise<Pulled> {
+async function tryPlaces(run: Transfer, places: readonly FetchPlace[]): Promise<Pulled> {
   const { report, signal } = run.options;
   const failures = new Map<FetchPlace, CurlewError>();
   const slow = new Set<FetchPlace>();
@@ -69,7 +75,7 @@ async function inTurn(run: Pull, places: readonly FetchPlace[]): Promise<Pulled>
     const again: FetchPlace[] = [];
     for (let place = queue.shift(); place !== undefined; place = queue.shift()) {
       try {
-        const opened = await openPlace(place, { anyFile: mayBeAny(run), signal });
+        const opened = await openPlace(place, { anyFile: acceptsAnyFile(run), signal });
         if (!opened.ranged && queue.length > 0 && !slow.has(place)) {
           slow.add(place);
           queue.push(place);
@@ -81,7 +87,7 @@ async function inTurn(run: Pull, places: readonly FetchPlace[]): Promise<Pulled>
         if (!isPlaceError(error)) throw error;
         failures.set(place, error);
         if (error.code === 'STORE_CONFLICT') run.changed.add(place);
-        if (PASSING.includes(error.code)) again.push(place);
+        if (TEMPORARY.includes(error.code)) again.push(place);
         if (queue.length > 0) {
           report({ type: 'note', level: 'warning', text: `${error.message}; the next place is asked` });
         }

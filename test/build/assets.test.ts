@@ -1,5 +1,5 @@
 import { rmSync } from 'node:fs';
-import { readdir, utimes, writeFile } from 'node:fs/promises';
+import { readdir, readFile, utimes, writeFile } from 'node:fs/promises';
 import { CurlewError } from '../../src/core/errors.ts';
 import { digestOf, hexOf } from '../../src/core/digest.ts';
 import type { ProgressEvent } from '../../src/core/events.ts';
@@ -42,6 +42,37 @@ test('an asset whose server resets at half goes on there in the next run', async
   await buildAll({ root: box.path });
   const [first] = web.log.slice(before).filter(({ method }) => method === 'GET');
   assert.match(String(first?.headers['range']), /^bytes=[1-9]\d+-$/);
+});
+
+test('an asset that an older version left unfinished is resumed by its digest, and starts over without one', async () => {
+  const body = noise(300_000);
+  await using web = await serveFiles({ tool: body });
+  const address = `${web.url}/tool`;
+  const named = `cache/assets/${hexOf(digestOf(address))}`;
+  for (const [suffix, left, range] of [
+    ['', noise(100_000, 9), undefined],
+    [`#${digestOf(body).replace(':', '=')}`, body.subarray(0, 100_000), 'bytes=100000-'],
+  ] as const) {
+    await using box = await tree({
+      ...addon('a', `asset tool ${address}${suffix}\n`),
+      [`${named}.partial`]: left,
+      [`${named}.begun`]: JSON.stringify({ size: 0, digest: digestOf(''), etag: '"300000-tool"' }),
+    });
+    const before = web.log.length;
+    await buildAll({ root: box.path });
+    const gets = web.log.slice(before).filter(({ method }) => method === 'GET');
+    assert.equal(
+      gets.map(({ headers }) => headers['range']),
+      [range],
+    );
+    assert.equal(
+      (await readdir(box.at('cache/assets'))).filter((name) => !name.endsWith('.json')),
+      [],
+    );
+    const made = await readFile(box.at('out/a-1.0.tar.gz'));
+    // Stored blocks end every 64 KiB.
+    for (const at of [0, 70_000, 290_000]) assert.ok(made.includes(body.subarray(at, at + 10_000)), `bytes at ${at}`);
+  }
 });
 
 test('what assets come to is told as soon as their servers say it', async () => {

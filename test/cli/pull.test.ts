@@ -6,7 +6,7 @@ import { createPace } from '../../src/transfer/pace.ts';
 import * as assert from '../support/assert.ts';
 import { startCurlew, type Outcome } from '../support/curlew.ts';
 import { noise } from '../support/packages.ts';
-import { largePackage } from '../support/pulls.ts';
+import { largePackage, notedBytes } from '../support/pulls.ts';
 import { runCommand } from '../support/run-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
@@ -20,10 +20,7 @@ const NAME = 'web.tar.gz';
 async function noted(box: Tree, before: number, signal: AbortSignal): Promise<number> {
   for (;;) {
     signal.throwIfAborted();
-    const text = await readFile(pathsBeside(box.at(NAME)).note, 'utf8').catch(() => '');
-    const [last = '{"have":[]}'] = text.split('\n').slice(0, -1).slice(-1);
-    const { have } = JSON.parse(last) as { readonly have: readonly (readonly [number, number])[] };
-    const bytes = have.reduce((sum, [offset, end]) => sum + end - offset, 0);
+    const bytes = await notedBytes(pathsBeside(box.at(NAME)).note);
     if (bytes > before) return bytes;
     await wait(10);
   }
@@ -41,7 +38,7 @@ test('the file takes the name of the address, and what is there is told', async 
   assert.match(stdout, `contents ${WEB.plan.index.tocDigest}`);
   assert.not.match(stdout + stderr, 'secret123');
   const again = await runCommand(['pull', `${server.url}/dist/${NAME}`, '-o', '.', '--json'], box.path);
-  assert.match(again.stderr, `check ${NAME}, which is there: whole`);
+  assert.match(again.stderr, `check existing ${NAME}: complete`);
   const { file, fetched, size } = JSON.parse(again.stdout) as Record<string, unknown>;
   assert.equal({ file, fetched, size }, { file: box.at(NAME), fetched: 0, size: WEB.bytes.byteLength });
 });

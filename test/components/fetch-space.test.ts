@@ -1,11 +1,12 @@
 import { statfsSync, writeFileSync } from 'node:fs';
-import { mkdir, readdir, rm, stat } from 'node:fs/promises';
+import { mkdir, readdir, rm } from 'node:fs/promises';
 import * as assert from '../support/assert.ts';
 import { publishTestPackages } from '../support/bundles.ts';
 import { curlew, type Outcome } from '../support/curlew.ts';
 import { specOf } from '../support/node-bundles.ts';
 import { traced, tracerPackage } from '../support/node-install.ts';
 import { noise } from '../support/packages.ts';
+import { notedBytes } from '../support/pulls.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
 import { serveFolder } from '../support/web-server.ts';
@@ -46,7 +47,9 @@ if (reason === undefined) {
       assert.match(full.stderr, 'run the same command again');
       const fetched = box.at('root/var/lib/curlew/fetched');
       let there = 0;
-      for (const name of await readdir(fetched)) there += (await stat(`${fetched}/${name}`)).size;
+      for (const name of await readdir(fetched)) {
+        if (name.endsWith('.json')) there += await notedBytes(`${fetched}/${name}`);
+      }
       assert.ok(there > 2_000_000, String(there));
       await rm(filler);
       sent = 0;

@@ -1,8 +1,9 @@
 /** Pulls as the command does, in this process, from servers on loopback. */
+import { readFile } from 'node:fs/promises';
 import type { ProgressEvent } from '../../src/core/events.ts';
 import type { HttpOptions } from '../../src/platform/http/http.ts';
-import type { Pulled, PullOptions } from '../../src/transfer/from-place.ts';
-import { pull } from '../../src/transfer/pull.ts';
+import type { Pulled } from '../../src/transfer/from-place.ts';
+import { pull, type PullOptions } from '../../src/transfer/pull.ts';
 import { webObject } from '../../src/store/web.ts';
 import { quickHttp } from './client.ts';
 import { noise, packageOf, type TestFile } from './packages.ts';
@@ -40,6 +41,14 @@ export async function pullTo(
   const usual = { sha256: undefined, check: undefined, force: false, connections: 3, pace: undefined };
   const pulled = await pull(places, file, { ...usual, ...options, report });
   return { ...pulled, notes };
+}
+
+/** Bytes that the last complete line of a partial file's note lists; 0 without a note. */
+export async function notedBytes(note: string): Promise<number> {
+  const text = await readFile(note, 'utf8').catch(() => '');
+  const [last = '{"have":[]}'] = text.split('\n').slice(0, -1).slice(-1);
+  const { have } = JSON.parse(last) as { readonly have: readonly (readonly [number, number])[] };
+  return have.reduce((sum, [offset, end]) => sum + end - offset, 0);
 }
 
 /** The ranges that were asked for, in order, as `[first, last]`; without those that were refused. */

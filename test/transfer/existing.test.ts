@@ -38,7 +38,7 @@ test('where no parts are given, a whole file of the same length is taken for the
   assert.equal([fetched, contents], [0, WEB.plan.index.tocDigest]);
   assert.match(
     notes.join('\n'),
-    /gives no parts of files.* has the same length and is whole; --force fetches it again$/,
+    /sends no parts of files.* has the same length and is complete; --force fetches it again$/,
   );
   const sure = await pullTo(box.at(NAME), [address], { signal, sha256: digestOf(WEB.bytes) });
   assert.equal([sure.fetched, sure.notes], [0, []]);

@@ -197,7 +197,10 @@ test('a file that was replaced between two runs starts over; what both have in c
   const { fetched, notes } = await pullTo(file, [`${other.url}/${NAME}`], { signal });
   assert.ok((await readFile(file)).equals(next.bytes));
   assert.ok(fetched < 3_500_000, String(fetched));
-  assert.match(notes.join('\n'), /had something else since .*\.partial was begun: begun anew with what both versions/);
+  assert.match(
+    notes.join('\n'),
+    /had another file when .*\.partial was begun: starting over with data that both versions/,
+  );
   assert.equal(await readdir(join(file, '..')), [NAME]);
 });
 

@@ -17,6 +17,11 @@ export interface DownloadRequest extends HttpRequest {
   readonly immutable?: boolean | undefined;
   /** `UNSUPPORTED` if a server ignores Range, instead of skipping the bytes before the range. */
   readonly partsOnly?: boolean | undefined;
+  /**
+   * No digest verifies the bytes: a response continues them only with the same strong validator, and with the same
+   * Last-Modified if the server sends no strong ETag. Any other response starts over.
+   */
+  readonly unverified?: boolean | undefined;
   /** Required ETag of the body: the one of the bytes before `from`. */
   readonly expectedEtag?: string | undefined;
   /**
@@ -24,8 +29,8 @@ export interface DownloadRequest extends HttpRequest {
    * reading pauses meanwhile.
    */
   readonly write: (chunk: Uint8Array) => Promise<void> | undefined;
-  /** Called with the size of the whole body each time a server announces it. */
-  readonly sized?: ((size: number) => void) | undefined;
+  /** Called with the facts of each response whose body is used, before the first byte of it. */
+  readonly onFacts?: ((facts: BodyFacts) => void) | undefined;
   /** Called if the body on the server has changed: discard all bytes; the download starts again from the first. */
   readonly restart?: (() => Promise<void>) | undefined;
 }
@@ -39,8 +44,8 @@ export interface Downloaded {
   readonly finalUrl: string;
 }
 
-/** Properties of a body that a server announces; parts with different facts do not belong together. */
-interface Facts {
+/** What a server reports about the whole body; two parts with different facts do not belong together. */
+export interface BodyFacts {
   readonly etag: string | undefined;
   readonly lastModified: string | undefined;
   readonly size: number | undefined;
@@ -48,13 +53,13 @@ interface Facts {
 
 interface Progress {
   received: number;
-  facts: Facts;
+  facts: BodyFacts;
   finalUrl: string;
 }
 
 /** How a response continues the received bytes. */
 type Part =
-  | { readonly kind: 'body'; readonly skip: number; readonly facts: Facts }
+  | { readonly kind: 'body'; readonly skip: number; readonly facts: BodyFacts }
   | { readonly kind: 'changed' }
   /** Nothing is left to send. */
   | { readonly kind: 'whole' }
@@ -64,16 +69,27 @@ type Part =
 const PROGRESS = 64 * 1024;
 const FAILURE_LIMIT = 8192;
 const MOST_RESTARTS = 3;
-const NO_FACTS: Facts = { etag: undefined, lastModified: undefined, size: undefined };
+const NO_FACTS: BodyFacts = { etag: undefined, lastModified: undefined, size: undefined };
 
 function differs<Value>(a: Value | undefined, b: Value | undefined): boolean {
   return a !== undefined && b !== undefined && a !== b;
 }
 
-function isOther(known: Facts, seen: Facts): boolean {
+function isOther(known: BodyFacts, seen: BodyFacts): boolean {
   return (
     differs(known.etag, seen.etag) || differs(known.size, seen.size) || differs(known.lastModified, seen.lastModified)
   );
+}
+
+/** Parts of two responses may be combined (RFC 9110, 15.3.7.3). */
+function isProvedSame(known: BodyFacts, seen: Pick<BodyFacts, 'etag' | 'lastModified'>): boolean {
+  if (isStrong(known.etag)) return seen.etag === known.etag;
+  return known.lastModified !== undefined && seen.lastModified === known.lastModified;
+}
+
+/** Equal strong entity tags mean equal bytes; weak ones do not (RFC 9110, 8.8.1). */
+export function isStrong(etag: string | undefined): boolean {
+  return etag?.startsWith('"') === true;
 }
 
 /** `Content-Range: bytes FIRST-LAST/TOTAL`; TOTAL may be `*`. */
@@ -89,18 +105,19 @@ function contentRange(
 
 /** Classifies the response to a request for the bytes starting at `received`. */
 function partOf(request: DownloadRequest, head: ResponseHead, { received, facts: known }: Progress): Part {
-  const { doing, expectedSize, expectedEtag, until, immutable = false } = request;
+  const { doing, expectedSize, expectedEtag, until, immutable = false, unverified = false } = request;
   const bad = (what: string): CurlewError => new CurlewError('FETCH_FAILED', `${doing}: ${head.url} ${what}`);
   const validators = immutable
     ? { etag: undefined, lastModified: undefined }
     : { etag: head.headers['etag'], lastModified: head.headers['last-modified'] };
   if (head.status === 416 && received > 0) {
-    const isEnd = until === undefined && !differs(known.size, received);
+    const isSame = !unverified || isProvedSame(known, validators);
+    const isEnd = until === undefined && !differs(known.size, received) && isSame;
     return { kind: isEnd && head.headers['content-range']?.trim() === `bytes */${received}` ? 'whole' : 'changed' };
   }
   if (head.status !== 200 && head.status !== 206) return { kind: 'refused' };
   const length = contentLength(head);
-  let facts: Facts = { ...validators, size: length };
+  let facts: BodyFacts = { ...validators, size: length };
   let skip = received;
   if (head.status === 206) {
     const range = contentRange(head.headers['content-range']);
@@ -113,7 +130,8 @@ function partOf(request: DownloadRequest, head: ResponseHead, { received, facts:
     }
     skip = received - range.first;
   }
-  if (received > 0 && isOther(known, facts)) return { kind: 'changed' };
+  if (received > 0 && (isOther(known, facts) || (unverified && !isProvedSame(known, facts))))
+    return { kind: 'changed' };
   if (expectedEtag !== undefined && differs(known.etag, facts.etag)) return { kind: 'changed' };
   if (request.partsOnly === true && head.status === 200 && (received > 0 || until !== undefined)) {
     throw new CurlewError('UNSUPPORTED', `${doing}: ${head.url} does not support range requests`);
@@ -150,7 +168,7 @@ async function attempt(
       if (most > limit) throw tooLong(doing, head.url, limit);
       progress.facts = part.facts;
       progress.finalUrl = head.url;
-      if (part.facts.size !== undefined) request.sized?.(part.facts.size);
+      request.onFacts?.(part.facts);
     },
     data: (chunk) => {
       if (part?.kind !== 'body') {
@@ -176,7 +194,7 @@ async function attempt(
   if (progress.received > 0 || request.until !== undefined) {
     headers['range'] = `bytes=${progress.received}-${request.until === undefined ? '' : until - 1}`;
     const { etag, lastModified } = progress.facts;
-    // A weak ETag must not be in If-Range (RFC 9110, 13.1.5).
+    // If-Range must not contain a weak ETag, nor a date if there is any ETag (RFC 9110, 13.1.5).
     const validator = etag?.startsWith('W/') === true ? undefined : (etag ?? lastModified);
     if (validator !== undefined) headers['if-range'] = validator;
   }
@@ -201,11 +219,15 @@ function isWhole({ expectedSize, until }: DownloadRequest, { received, facts }: 
   return received === Math.min(until ?? Infinity, expectedSize ?? facts.size ?? until ?? received);
 }
 
-async function startAgain({ doing, url, restart }: DownloadRequest, progress: Progress, times: number): Promise<void> {
+async function startAgain(request: DownloadRequest, progress: Progress, times: number): Promise<void> {
+  const { doing, url, restart, unverified = false } = request;
   if (restart === undefined || times > MOST_RESTARTS) {
-    throw new CurlewError('FETCH_FAILED', `${doing}: ${url} changes while it is being fetched`, {
-      hint: 'run the command again',
-    });
+    const { etag, lastModified } = progress.facts;
+    const isNamed = !unverified || isStrong(etag) || lastModified !== undefined;
+    const what = isNamed
+      ? 'changes while it is being fetched'
+      : 'breaks off, and cannot be resumed: the server sends neither a strong ETag nor Last-Modified';
+    throw new CurlewError('FETCH_FAILED', `${doing}: ${url} ${what}`, { hint: 'run the command again' });
   }
   await restart();
   progress.received = 0;

@@ -1,4 +1,4 @@
-/** The fetch phase of a run: every package that has to come from elsewhere, several at once. */
+/** The fetch phase of a run: the packages that are not on this machine, several at once. */
 import { eachLimited } from '../../platform/limit/each.ts';
 import { reportStep, type Report } from '../../core/events.ts';
 import { formatRef } from '../../core/ref.ts';
@@ -10,7 +10,7 @@ import type { RunPlan } from '../run/run-plan.ts';
 
 export interface FetchPhase {
   readonly place: NodePlace;
-  /** By what the actions of the plan call them. */
+  /** By their labels in the actions of the plan. */
   readonly packages: readonly { readonly label: string; readonly source: SourcePackage }[];
   readonly journal: Journal;
   readonly report: Report;
@@ -19,21 +19,21 @@ export interface FetchPhase {
 
 const AT_ONCE = 4;
 
-/** Fetches what the plan says; a package that lies there whole from an earlier run is not asked for again. */
+/** Fetches the packages of the plan; one that an earlier run has fetched completely is not requested again. */
 export async function fetchPackages(plan: RunPlan, phase: FetchPhase): Promise<void> {
   const { journal, report, signal } = phase;
   const { directory } = phase.place;
-  const wanted = plan.actions.flatMap(({ kind, id, addon }) => {
+  const actions = plan.actions.flatMap(({ kind, id, addon }) => {
     const source = phase.packages.find(({ label }) => label === addon)?.source;
     return kind === 'fetch' && source?.remote !== undefined ? [{ id, source, remote: source.remote }] : [];
   });
-  if (wanted.length === 0) return;
+  if (actions.length === 0) return;
   await openFetchFolder(
     directory,
-    wanted.map(({ source }) => source),
+    actions.map(({ source }) => source),
   );
   await eachLimited(
-    wanted,
+    actions,
     async ({ id, source, remote }, within) => {
       await journal.append({ type: 'started', action: id, attempt: 1 });
       const onBytes = (bytes: number): void => report({ type: 'step-progress', id, bytes });

@@ -1,24 +1,24 @@
-/** A package that is not on this machine: what is in it is read by range, its bytes are brought by the fetch phase. */
-import { createHash } from 'node:crypto';
+/** A package that is not on this machine: its contents are read by range, its bytes are brought by the fetch phase. */
 import { readdir, rm, rmdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { openFileSource, readIndex } from '../../formats/archive/read.ts';
 import type { ArchiveIndex, RangeSource } from '../../formats/archive/entry.ts';
-import { verifyArchive } from '../../formats/archive/verify.ts';
 import { hexOf, type Digest } from '../../core/digest.ts';
 import { CurlewError, fileError } from '../../core/errors.ts';
+import type { ProgressEvent, Report } from '../../core/events.ts';
 import { nodePath } from '../../core/layout.ts';
 import { makeFolder } from '../../platform/files/make-folder.ts';
 import { tryPlaces, type FetchPlace } from '../../store/places.ts';
 import { openStoreSource } from '../../store/source.ts';
+import { pathsBeside } from '../../transfer/partial-file.ts';
+import { transfer } from '../../transfer/pull.ts';
 import type { PlacedPackage } from '../node/placed-package.ts';
 import { archivePackages, type SourcePackage } from '../node/source.ts';
-import { fetchFile, partialPaths, type FetchOptions } from './fetch-file.ts';
 
 interface PublishedFile {
   readonly digest: Digest;
   readonly sha256: Digest;
-  /** Of the table of contents; undefined where the catalogue does not tell it. */
+  /** Of the table of contents; undefined in catalogues that do not have it. */
   readonly toc?: Digest | undefined;
   readonly size: number;
 }
@@ -26,17 +26,22 @@ interface PublishedFile {
 export interface RemoteFile {
   /** For messages: `flannel-0.28.7`. */
   readonly name: string;
-  /** What a catalogue says of it; undefined for a package that none names. */
+  /** From a catalogue; undefined for a package that is in none. */
   readonly published: PublishedFile | undefined;
-  /** In their order; never empty. */
+  /** In the order in which they are tried; never empty. */
   readonly places: readonly FetchPlace[];
 }
 
-type OpenOptions = Pick<FetchOptions, 'report' | 'signal'>;
+interface OpenOptions {
+  readonly report: Report;
+  readonly signal: AbortSignal;
+}
+
+const REPUBLISH = 'publish the release again, or name a mirror with another --from';
 
 /**
- * Reads what is in a package at the first place that has the right one. Nothing is fetched yet: its `fetch` does that,
- * before its `extract`.
+ * Reads the contents of a package at the first place that has the right one. Its bytes are fetched by `fetch`, which must be
+ * called before `extract`.
  */
 export async function openRemotePackage(file: RemoteFile, options: OpenOptions): Promise<SourcePackage> {
   return tryPlaces(file.places, async (place) => openAt(file, place, options), options);
@@ -47,7 +52,7 @@ async function openAt(file: RemoteFile, { store, key }: FetchPlace, options: Ope
   const source = await openStoreSource(store, key, options);
   if (published !== undefined && source.size !== published.size) {
     throw new CurlewError('DIGEST_MISMATCH', `${source.name}: has ${source.size} bytes, not ${published.size}`, {
-      hint: 'publish the release again, or name a mirror with another --from',
+      hint: REPUBLISH,
     });
   }
   const index = await readIndex(source, options);
@@ -57,59 +62,78 @@ async function openAt(file: RemoteFile, { store, key }: FetchPlace, options: Ope
   if (found === undefined || other !== undefined || !isWhole(found) || isOther) {
     const what =
       published === undefined ? 'it does not hold one whole package' : 'not the package that the catalogue names';
-    throw new CurlewError('DIGEST_MISMATCH', `${source.name}: ${what}`, {
-      hint: 'publish the release again, or name a mirror with another --from',
-    });
+    throw new CurlewError('DIGEST_MISMATCH', `${source.name}: ${what}`, { hint: REPUBLISH });
   }
-  return knownPackage(file, found, source.size);
+  return remotePackage(file, found, {
+    size: source.size,
+    contents: published === undefined ? index.tocDigest : undefined,
+  });
 }
 
 /**
- * A package of which enough is known: nobody is asked for it before it is fetched. What is fetched lies below the install
- * folder, under the package's identity.
+ * A package whose contents are known from the node: no place is asked before it is fetched. It is fetched below the install
+ * folder, under the package's digest.
  */
 export function knownPackage(file: RemoteFile, found: PlacedPackage, size: number): SourcePackage {
-  const { digest } = found.addon;
-  const wanted = { name: file.name, size, sha256: file.published?.sha256, places: file.places };
+  return remotePackage(file, found, { size, contents: undefined });
+}
+
+/** `contents` is the digest of the table of contents that was read, for a package that no catalogue describes. */
+function remotePackage(
+  { name, published, places }: RemoteFile,
+  found: PlacedPackage,
+  { size, contents }: { readonly size: number; readonly contents: Digest | undefined },
+): SourcePackage {
   let path: string | undefined;
   return {
     ...found,
     extract: async (into, options) => {
-      if (path === undefined) throw new Error(`not fetched: ${file.name}`);
+      if (path === undefined) throw new Error(`not fetched: ${name}`);
       await using source = await openFileSource(path);
-      await (await packageIn(source, found, { toc: file.published?.toc, ...options })).extract(into, options);
+      await (await packageIn(source, found, { toc: published?.toc, ...options })).extract(into, options);
     },
     discard: async () => {
       if (path !== undefined) await rm(path, { force: true });
     },
     remote: {
       size,
-      fetch: async (directory, options) => {
-        const target = fetchedPath(directory, digest);
-        const known = await isThere(target, wanted, options.signal);
-        if (!known) await fetchFile(wanted, target, options);
-        if (wanted.sha256 === undefined) await proveFetched(target, found, options.signal);
+      fetch: async (directory, { onBytes, report, signal }) => {
+        const target = fetchedPath(directory, found.addon.digest);
+        const { fetched } = await transfer(places, target, {
+          doing: `fetch ${name}`,
+          sha256: published?.sha256,
+          size,
+          contents: published === undefined ? contents : published.toc,
+          force: true,
+          connections: 1,
+          pace: undefined,
+          elsewhere: 'publish it again, or name a mirror with another --from',
+          onBytes: (bytes) => onBytes(bytes),
+          // The steps of a run are those of its plan.
+          report: (event: ProgressEvent) => (event.type === 'note' ? report(event) : undefined),
+          signal,
+        });
         path = target;
-        return known ? 'there already' : 'fetched';
+        return fetched === 0 ? 'already here' : 'fetched';
       },
     },
   };
 }
 
-/** Beside the files that make the identity of a package, its table of contents names its `addon.json`. */
+/** The table of contents also covers `addon.json`, which the digest of a package does not. */
 export function requireContents({ name }: RangeSource, index: ArchiveIndex, toc: Digest | undefined): void {
   if (toc === undefined || index.tocDigest === toc) return;
   throw new CurlewError('DIGEST_MISMATCH', `${name}: its contents are not those that the catalogue names`, {
-    hint: 'publish the release again, or name a mirror with another --from',
+    hint: REPUBLISH,
   });
 }
 
-/** Stores have whole packages: only a bundle may leave something out. */
+/** Stores contain whole packages: only a bundle may leave files out. */
 export function isWhole({ omitted }: Pick<SourcePackage, 'omitted'>): boolean {
   return omitted.length === 0;
 }
 
-/** The package of this identity in an archive that lies on this machine. */
+/** The package of this digest in an archive on this machine. */
 async function packageIn(
   source: RangeSource,
   { addon }: PlacedPackage,
@@ -125,66 +149,27 @@ async function packageIn(
   });
 }
 
-/** No catalogue vouches for these bytes: they must prove themselves, or they go away. */
-async function proveFetched(path: string, found: PlacedPackage, signal: AbortSignal): Promise<void> {
-  try {
-    await using source = await openFileSource(path);
-    await verifyArchive(source, { signal });
-    await packageIn(source, found, { toc: undefined, signal });
-  } catch (error) {
-    if (!signal.aborted) await rm(path, { force: true });
-    throw error;
-  }
-}
-
 function fetchedPath(directory: string, digest: Digest): string {
   return join(directory, nodePath.fetched, `${hexOf(digest)}.tar.gz`);
 }
 
-/** What an earlier run has fetched counts only if it is right to the last byte; anything else goes away. */
-async function isThere(
-  path: string,
-  { size, sha256 }: { readonly size: number; readonly sha256: Digest | undefined },
-  signal: AbortSignal,
-): Promise<boolean> {
-  try {
-    await using source = await openFileSource(path);
-    if (source.size === size && (sha256 === undefined || (await hashOf(source, signal)) === sha256)) return true;
-  } catch (error) {
-    signal.throwIfAborted();
-    if (!(error instanceof CurlewError)) throw error;
-  }
-  await rm(path, { recursive: true, force: true });
-  return false;
-}
-
-async function hashOf(source: RangeSource, signal: AbortSignal): Promise<string> {
-  const hash = createHash('sha256');
-  for await (const chunk of source.read(0, source.size, { signal })) hash.update(chunk);
-  return `sha256:${hash.digest('hex')}`;
-}
-
-/** Makes the folder for what is fetched, and removes what earlier runs left there of other packages. */
-export async function openFetchFolder(directory: string, wanted: readonly SourcePackage[]): Promise<void> {
+/** Creates the folder for fetched packages, and removes what earlier runs left there of other packages. */
+export async function openFetchFolder(directory: string, packages: readonly SourcePackage[]): Promise<void> {
   const folder = join(directory, nodePath.fetched);
   await makeFolder(folder);
-  const keep = new Set(
-    wanted.flatMap(({ addon }) => {
-      const path = fetchedPath('', addon.digest);
-      const { partial, note } = partialPaths(path);
-      return [path, partial, note].map((one) => basename(one));
-    }),
-  );
+  const paths = packages.flatMap(({ addon }) => Object.values(pathsBeside(fetchedPath('', addon.digest))));
+  const keep = new Set(paths.map((path) => basename(path)));
   try {
-    for (const name of await readdir(folder)) {
-      if (!keep.has(name)) await rm(join(folder, name), { recursive: true, force: true });
+    for (const entry of await readdir(folder, { withFileTypes: true })) {
+      const isKept = entry.isFile() && keep.has(entry.name);
+      if (!isKept) await rm(join(folder, entry.name), { recursive: true, force: true });
     }
   } catch (error) {
     throw fileError(`clear ${folder}`, error);
   }
 }
 
-/** The folder goes away with its last package. */
+/** Removes the folder once it is empty. */
 export async function closeFetchFolder(directory: string): Promise<void> {
   await rmdir(join(directory, nodePath.fetched)).catch(() => undefined);
 }

@@ -31,7 +31,7 @@ export interface RemotePackage {
       readonly report: Report;
       readonly signal: AbortSignal;
     },
-  ) => Promise<'fetched' | 'there already'>;
+  ) => Promise<'fetched' | 'already here'>;
 }
 
 export interface SourcePackage {
