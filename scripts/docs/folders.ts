@@ -38,7 +38,15 @@ export const FOLDERS: readonly Folder[] = [
   {
     name: 'manifest',
     holds: 'directives, parser, linter, lock',
-    imports: ['core', 'platform/limit', 'platform/process', 'formats/yaml', 'formats/bash', 'formats/archive'],
+    imports: [
+      'core',
+      'platform/limit',
+      'platform/files',
+      'platform/process',
+      'formats/yaml',
+      'formats/bash',
+      'formats/archive',
+    ],
   },
   {
     name: 'manifest/scaffold',

@@ -1,11 +1,9 @@
 /** The `Manifest.lock` that is committed beside a Manifest: read before a build, written when its maker asks for it. */
-import { readFile, rename, rm, stat } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
 import { MANIFEST_LOCK } from '../core/layout.ts';
-import { partialName, sweepPartials } from '../platform/files/partial.ts';
-import { syncFolder } from '../platform/files/sync-folder.ts';
-import { writeNew } from '../platform/files/write-new.ts';
+import { writeStateFile } from '../platform/files/state-file.ts';
 import { formatLock, LOCK_LIMIT, parseLock, type ManifestLock } from '../manifest/lock.ts';
 
 /** What a build does with the committed lock: look whether it differs, refuse to differ, or write it anew. */
@@ -34,18 +32,8 @@ export async function readCommittedLock(folder: string): Promise<ManifestLock | 
 export async function writeCommittedLock(folder: string, lock: ManifestLock): Promise<boolean> {
   const path = join(folder, MANIFEST_LOCK);
   const text = formatLock(lock);
+  if ((await readFile(path, 'utf8').catch(() => '')) === text) return false;
   // Not in the folder itself: what a killed build left there would be a file of the package.
-  const beside = dirname(folder);
-  const aside = join(beside, partialName());
-  try {
-    if ((await readFile(path, 'utf8').catch(() => '')) === text) return false;
-    await sweepPartials(beside);
-    await writeNew(aside, text, 0o644);
-    await rename(aside, path);
-    await syncFolder(folder);
-    return true;
-  } catch (error) {
-    await rm(aside, { force: true }).catch(() => undefined);
-    throw fileError(`write ${path}`, error);
-  }
+  await writeStateFile(path, text, 0o644, dirname(folder));
+  return true;
 }

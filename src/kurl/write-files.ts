@@ -1,11 +1,9 @@
 /** The files that a repository needs here beside those that it has. Nothing that is there is changed. */
-import { lstat, rename, rm } from 'node:fs/promises';
+import { lstat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
 import { makeFolder } from '../platform/files/make-folder.ts';
-import { partialName } from '../platform/files/partial.ts';
-import { syncFolder } from '../platform/files/sync-folder.ts';
-import { writeNew } from '../platform/files/write-new.ts';
+import { writeStateFile } from '../platform/files/state-file.ts';
 import { readTextFile } from '../manifest/text-file.ts';
 import type { Migration } from './migrate.ts';
 
@@ -53,7 +51,7 @@ export async function writeNewFiles(
       if (errnoOf(error) === 'ENOENT') return undefined;
       throw fileError(`look at ${target}`, error);
     });
-    if (there === undefined) await writeWhole(target, text);
+    if (there === undefined) await writeStateFile(target, text, 0o644);
     const read = there === undefined ? undefined : readTextFile(target, LIMIT);
     const same = read?.kind === 'text' && read.text === text;
     written.push({ path, outcome: there === undefined ? 'written' : same ? 'same' : 'kept' });
@@ -72,17 +70,5 @@ async function makeFolders(out: string, below: string): Promise<void> {
         hint: 'make it a folder',
       });
     }
-  }
-}
-
-async function writeWhole(target: string, text: string): Promise<void> {
-  const part = join(dirname(target), partialName());
-  try {
-    await writeNew(part, text, 0o644);
-    await rename(part, target);
-    await syncFolder(dirname(target));
-  } catch (error) {
-    await rm(part, { force: true });
-    throw fileError(`write ${target}`, error);
   }
 }

@@ -4,11 +4,12 @@
  * visible in one step, and a file that was replaced by another program has no note.
  */
 import type { BigIntStats } from 'node:fs';
-import { open, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isDigest, type Digest } from '../core/digest.ts';
 import { CurlewError, errnoOf } from '../core/errors.ts';
 import { syncFolder } from '../platform/files/sync-folder.ts';
+import { writeNew } from '../platform/files/write-new.ts';
 import { makeInside, openInside, removeInside } from './folder-inside.ts';
 import { HIDDEN } from './key.ts';
 import type { Metadata } from './store.ts';
@@ -77,7 +78,7 @@ export async function writeNote(
     const stamp = await stat(partial.path, { bigint: true });
     const path = notePath(root, key, stamp);
     try {
-      await writeSynced(path, text);
+      await writeNew(path, text, 0o644);
       await syncFolder(noteFolder(root, key));
       return stamp;
     } catch (error) {
@@ -88,19 +89,6 @@ export async function writeNote(
     }
   }
   throw new CurlewError('BUSY', `${key}: too many concurrent writers`);
-}
-
-async function writeSynced(path: string, text: string): Promise<void> {
-  const file = await open(path, 'wx', 0o644);
-  try {
-    await writeFile(file, text);
-    await file.sync();
-  } catch (error) {
-    await rm(path, { force: true });
-    throw error;
-  } finally {
-    await file.close();
-  }
 }
 
 /** Removes the note of one file of a key. */

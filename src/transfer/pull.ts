@@ -89,7 +89,7 @@ async function tryPlaces(run: Transfer, places: readonly FetchPlace[]): Promise<
         if (error.code === 'STORE_CONFLICT') run.changed.add(place);
         if (TEMPORARY.includes(error.code)) again.push(place);
         if (queue.length > 0) {
-          report({ type: 'note', level: 'warning', text: `${error.message}; the next place is asked` });
+          report({ type: 'note', level: 'warning', text: `${error.message}; trying the next place` });
         }
       }
     }

@@ -52,7 +52,7 @@ test('a store in a folder is a place like others', async () => {
   assert.is(exitCode, 14, stderr);
   const second = await runCommand(['pull', `dist/none.tar.gz`, `dist/${NAME}`, '-o', 'copy.tar.gz'], box.path);
   assert.is(second.exitCode, 0, second.stderr);
-  assert.match(second.stderr, 'there is no none.tar.gz; the next place is asked');
+  assert.match(second.stderr, 'there is no none.tar.gz; trying the next place');
   assert.ok((await readFile(box.at('copy.tar.gz'))).equals(WEB.bytes));
 });
 

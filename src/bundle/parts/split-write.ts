@@ -1,6 +1,6 @@
 /** Writes a file in parts. Each part is synced before the next begins. The file itself may be generated meanwhile. */
 import { createHash } from 'node:crypto';
-import { open, readFile, realpath, rename, rm, statfs } from 'node:fs/promises';
+import { readFile, realpath, rm, statfs, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ArchiveIndex, RangeSource } from '../../formats/archive/entry.ts';
 import type { Digest } from '../../core/digest.ts';
@@ -10,9 +10,9 @@ import type { Report } from '../../core/events.ts';
 import { formatHead, formatSums, type Part, PARTS_FORMAT, type PartsHead, partsPath } from '../../core/parts.ts';
 import { hashFile } from '../../platform/files/hash-file.ts';
 import { openLeft } from '../../platform/files/left-file.ts';
-import { partialName, sweepPartials } from '../../platform/files/partial.ts';
+import { nameFile } from '../../platform/files/name-file.ts';
+import { sweepPartials, writeAside } from '../../platform/files/partial.ts';
 import { writeStateFile } from '../../platform/files/state-file.ts';
-import { syncFolder } from '../../platform/files/sync-folder.ts';
 import { writeFully } from '../../platform/files/write-fully.ts';
 import { createEntryCheck, type EntryCheck } from '../write/entry-check.ts';
 import {
@@ -216,43 +216,33 @@ async function writePart(
   { whole, check, report, signal }: SplitJob,
   save: (digest: Digest) => Promise<void>,
 ): Promise<Digest> {
-  const partial = join(folder, partialName());
   const hash = createHash('sha256');
-  try {
-    // The existing file is unusable, and the medium may have no space for both.
-    await rm(join(folder, name), { force: true });
-    const file = await open(partial, 'wx', 0o644);
+  const path = join(folder, name);
+  // The existing file is unusable, and the medium may have no space for both.
+  await rm(path, { force: true });
+  const write = async (file: FileHandle): Promise<void> => {
+    const writes = createWriteQueue(async (piece, at) => writeFully(file, piece, at), { concurrency: WRITE_CONCURRENCY });
     try {
-      const writes = createWriteQueue(async (piece, at) => writeFully(file, piece, at), {
-        concurrency: WRITE_CONCURRENCY,
-      });
-      try {
-        let done = offset;
-        for await (const chunk of whole.source.read(offset, size, { signal, allocate: writes.allocate })) {
-          hash.update(chunk);
-          await check?.push(chunk);
-          done += chunk.byteLength;
-          await writes.push(chunk);
-          report({ type: 'step-progress', id: whole.name, bytes: done });
-        }
-        await writes.finish();
-        if (done !== offset + size)
-          throw new Error(`${whole.source.name}: returned ${done - offset} bytes instead of ${size}`);
-      } finally {
-        await writes.settle();
+      let done = offset;
+      for await (const chunk of whole.source.read(offset, size, { signal, allocate: writes.allocate })) {
+        hash.update(chunk);
+        await check?.push(chunk);
+        done += chunk.byteLength;
+        await writes.push(chunk);
+        report({ type: 'step-progress', id: whole.name, bytes: done });
       }
-      await file.sync();
+      await writes.finish();
+      if (done !== offset + size) throw new Error(`${whole.source.name}: returned ${done - offset} bytes instead of ${size}`);
     } finally {
-      await file.close();
+      await writes.settle();
     }
+  };
+  return writeAside(folder, 0o644, write, async (partial) => {
     const digest: Digest = `sha256:${hash.digest('hex')}`;
     await save(digest);
-    await rename(partial, join(folder, name));
-    await syncFolder(folder);
+    await nameFile(partial, path, true);
     return digest;
-  } finally {
-    await rm(partial, { force: true });
-  }
+  });
 }
 
 async function finish(

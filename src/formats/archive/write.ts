@@ -5,12 +5,11 @@
  * Until then it is `.<name>.partial` next to the target. Its table of contents is written first, so that a later run can see
  * the place of each payload and reuse the bytes of an interrupted run.
  */
-import { constants } from 'node:fs';
-import { open, readFile, rename, rm, type FileHandle } from 'node:fs/promises';
+import { readFile, rename, rm, type FileHandle } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { hexOf } from '../../core/digest.ts';
 import { CurlewError, fileError } from '../../core/errors.ts';
-import { openLeft } from '../../platform/files/left-file.ts';
+import { openLeft, openOrMake } from '../../platform/files/left-file.ts';
 import { requireSpace } from '../../platform/files/space.ts';
 import { syncFolder } from '../../platform/files/sync-folder.ts';
 import { writeFully } from '../../platform/files/write-fully.ts';
@@ -124,7 +123,7 @@ async function makePartial(
   try {
     await rm(path, { force: true });
     await requireSpace(dirname(path), size, doing);
-    return await open(path, constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW, 0o644);
+    return await openOrMake(path);
   } catch (error) {
     throw fileError(doing, error);
   }

@@ -1,5 +1,4 @@
 /** Fixes findings of lint where that is safe: replaces whole files atomically, and keeps everything else byte for byte. */
-import { randomBytes } from 'node:crypto';
 import {
   closeSync,
   constants,
@@ -17,6 +16,7 @@ import { dirname, join } from 'node:path';
 import type { Diagnostic } from '../../core/diagnostic.ts';
 import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
 import { INSTALL_SH, MANIFEST } from '../../core/layout.ts';
+import { partialName } from '../../platform/files/partial.ts';
 import type { AddonFolder } from '../find-addons.ts';
 import { statOf } from '../text-file.ts';
 import { fixManifest, fixScript, type Change } from './fix.ts';
@@ -99,7 +99,7 @@ function decodeUtf8(bytes: Buffer): string | undefined {
 
 /** Writes the new file next to the folder, which is packed, then replaces the old one, with its mode and owner. */
 function replace(path: string, before: Buffer, after: Buffer): void {
-  const temporary = join(dirname(dirname(path)), `.curlew-fix-${randomBytes(6).toString('hex')}`);
+  const temporary = join(dirname(dirname(path)), partialName());
   try {
     const old = statOf(path);
     const file = openSync(temporary, 'wx', 0o600);

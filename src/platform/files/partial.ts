@@ -3,7 +3,7 @@
  * process that writes the file, which is never removed while that process runs.
  */
 import { randomBytes } from 'node:crypto';
-import { lstat, readdir, rm } from 'node:fs/promises';
+import { lstat, open, readdir, rm, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isOwnerRunning, ownOwner } from './owner.ts';
 
@@ -44,4 +44,30 @@ async function isOld(path: string, now: number, folders: boolean): Promise<boole
   const found = await lstat(path).catch(() => undefined);
   const counts = found?.isFile() === true || (folders && found?.isDirectory() === true);
   return found !== undefined && counts && now - found.ctimeMs > LEAST_AGE_MS;
+}
+
+/**
+ * Creates a file that appears only when it is complete: written under a random name in `folder`, synced, then named by `name`.
+ * If anything fails, nothing of it is left. Throws what the calls throw; errors of the system as they are.
+ */
+export async function writeAside<Result>(
+  folder: string,
+  mode: number,
+  write: (file: FileHandle) => Promise<void>,
+  name: (partial: string) => Promise<Result>,
+): Promise<Result> {
+  await sweepPartials(folder);
+  const partial = join(folder, partialName());
+  try {
+    const file = await open(partial, 'wx+', mode);
+    try {
+      await write(file);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    return await name(partial);
+  } finally {
+    await rm(partial, { force: true }).catch(() => undefined);
+  }
 }

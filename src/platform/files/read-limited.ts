@@ -1,5 +1,5 @@
 /** Reads whole files from outside, within a limit. */
-import { open } from 'node:fs/promises';
+import { open, type FileHandle } from 'node:fs/promises';
 import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
 
 const PIECE = 64 << 10;
@@ -12,20 +12,25 @@ export async function readLimited(path: string, limit: number): Promise<Buffer> 
   try {
     const file = await open(path, 'r');
     try {
-      const parts: Buffer[] = [];
-      for (let size = 0; ;) {
-        const piece = Buffer.allocUnsafe(PIECE);
-        const { bytesRead } = await file.read(piece);
-        if (bytesRead === 0) return Buffer.concat(parts);
-        size += bytesRead;
-        if (size > limit) throw new CurlewError('FILE_UNUSABLE', `read ${path}: it is larger than ${limit} bytes`);
-        parts.push(piece.subarray(0, bytesRead));
-      }
+      return await readOpen(file, path, limit);
     } finally {
       await file.close();
     }
   } catch (error) {
     if (errnoOf(error) === 'ENOENT') throw new CurlewError('NOT_FOUND', `read ${path}: no such file`, { cause: error });
     throw fileError(`read ${path}`, error);
+  }
+}
+
+/** All bytes of an open file, from its current position. More than `limit` is `FILE_UNUSABLE`; `path` is for messages. */
+export async function readOpen(file: FileHandle, path: string, limit: number): Promise<Buffer> {
+  const parts: Buffer[] = [];
+  for (let size = 0; ;) {
+    const piece = Buffer.allocUnsafe(PIECE);
+    const { bytesRead } = await file.read(piece);
+    if (bytesRead === 0) return Buffer.concat(parts);
+    size += bytesRead;
+    if (size > limit) throw new CurlewError('FILE_UNUSABLE', `read ${path}: larger than ${limit} bytes`);
+    parts.push(piece.subarray(0, bytesRead));
   }
 }

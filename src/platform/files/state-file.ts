@@ -1,26 +1,27 @@
 /** State files: complete under their name, or absent. */
-import { constants, createReadStream, type Stats } from 'node:fs';
-import { open, rename, rm, type FileHandle } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
-import { partialName, sweepPartials } from './partial.ts';
-import { syncFolder } from './sync-folder.ts';
-import { writeNew } from './write-new.ts';
+import { constants, type Stats } from 'node:fs';
+import { open, type FileHandle } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { nameFile } from './name-file.ts';
+import { writeAside } from './partial.ts';
+import { readLimited, readOpen } from './read-limited.ts';
 import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
 
-/**
- * Writes next to the file under a unique name, syncs, renames, and syncs the folder. Removes the partial files of killed
- * writers from the folder.
- */
-export async function writeStateFile(path: string, text: string | Uint8Array, mode = 0o600): Promise<void> {
-  const folder = dirname(path);
-  const partial = join(folder, partialName());
+/** Writes a file by {@link writeAside}, in `aside`, or in its own folder; an existing file, link or pipe is replaced. */
+export async function writeStateFile(
+  path: string,
+  text: string | Uint8Array,
+  mode = 0o600,
+  aside = dirname(path),
+): Promise<void> {
   try {
-    await sweepPartials(folder);
-    await writeNew(partial, text, mode);
-    await rename(partial, path);
-    await syncFolder(folder);
+    await writeAside(
+      aside,
+      mode,
+      async (file) => file.writeFile(text),
+      async (partial) => nameFile(partial, path, true),
+    );
   } catch (error) {
-    await rm(partial, { force: true }).catch(() => undefined);
     throw fileError(`write ${path}`, error);
   }
 }
@@ -40,7 +41,7 @@ export async function readFound(path: string, limit: number): Promise<Buffer | u
     file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
     const found = await file.stat();
     // Reading a folder fails with a clear error.
-    if (found.isFile() || found.isDirectory()) return await bytesOf(streamOf(file), path, limit);
+    if (found.isFile() || found.isDirectory()) return await readOpen(file, path, limit);
     throw new CurlewError('FILE_UNUSABLE', `read ${path}: not a regular file`, {
       hint: 'find out who put it there, and replace it with the file itself',
     });
@@ -55,10 +56,10 @@ export async function readFound(path: string, limit: number): Promise<Buffer | u
 /** The text at a path from the command line, which may be a pipe or a device, such as bash's `<(…)`. */
 export async function readGivenFile(path: string, limit: number): Promise<string | undefined> {
   try {
-    return (await bytesOf(createReadStream(path) as AsyncIterable<Buffer>, path, limit)).toString('utf8');
+    return (await readLimited(path, limit)).toString('utf8');
   } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return undefined;
-    throw fileError(`read ${path}`, error);
+    if (error instanceof CurlewError && error.code === 'NOT_FOUND') return undefined;
+    throw error;
   }
 }
 
@@ -104,21 +105,5 @@ export function strangeness(found: Stats): string | undefined {
 
 /** The whole text of an open file. Larger than `limit` bytes is `FILE_UNUSABLE`. */
 export async function readAll(file: FileHandle, path: string, limit: number): Promise<string> {
-  return (await bytesOf(streamOf(file), path, limit)).toString('utf8');
-}
-
-function streamOf(file: FileHandle): AsyncIterable<Buffer> {
-  return file.createReadStream({ autoClose: false }) as AsyncIterable<Buffer>;
-}
-
-async function bytesOf(stream: AsyncIterable<Buffer>, path: string, limit: number): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  // Counted while reading: a pipe or a device reports no size.
-  for await (const chunk of stream) {
-    size += chunk.byteLength;
-    if (size > limit) throw new CurlewError('FILE_UNUSABLE', `read ${path}: larger than ${limit} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
+  return (await readOpen(file, path, limit)).toString('utf8');
 }

@@ -1,9 +1,9 @@
 /** Files that appear under their name only complete and synced; an interrupted write leaves no file. */
-import { open, rm, type FileHandle } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import type { FileHandle } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { errnoOf, fileError } from '../../core/errors.ts';
 import { nameFile, refuseExisting } from './name-file.ts';
-import { partialName, sweepPartials } from './partial.ts';
+import { sweepPartials, writeAside } from './partial.ts';
 import { requireSpace } from './space.ts';
 
 export interface WholeOptions {
@@ -42,19 +42,7 @@ export async function writeWhole(
   const doing = `write ${path}`;
   try {
     await requireFree(path, options);
-    const partial = join(dirname(path), partialName());
-    try {
-      const file = await open(partial, 'wx+', mode);
-      try {
-        await write(file);
-        await file.sync();
-      } finally {
-        await file.close();
-      }
-      await nameFile(partial, path, force);
-    } finally {
-      await rm(partial, { force: true });
-    }
+    await writeAside(dirname(path), mode, write, async (partial) => nameFile(partial, path, force));
   } catch (error) {
     if (errnoOf(error) === undefined) throw error;
     throw fileError(doing, error);

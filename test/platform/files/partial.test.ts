@@ -1,8 +1,8 @@
 import { execa } from 'execa';
 import { once } from 'node:events';
-import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename, symlink, writeFile } from 'node:fs/promises';
 import { ownOwner } from '../../../src/platform/files/owner.ts';
-import { partialName, sweepPartials } from '../../../src/platform/files/partial.ts';
+import { partialName, sweepPartials, writeAside } from '../../../src/platform/files/partial.ts';
 import * as assert from '../../support/assert.ts';
 import { compiledModule } from '../../support/compiled.ts';
 import { deadPartialName, partialNameOf } from '../../support/partials.ts';
@@ -44,6 +44,34 @@ test('names never meet, and are short enough for every file system', () => {
   const names = new Set(Array.from({ length: 1000 }, partialName));
   assert.is(names.size, 1000);
   assert.ok([...names].every((name) => name.length < 100));
+});
+
+test('a file appears complete under its name, and a failure before that leaves nothing', async () => {
+  await using box = await tree();
+  await writeFile(box.at(deadPartialName()), 'half');
+  const named = await writeAside(
+    box.path,
+    0o600,
+    async (file) => file.writeFile('whole'),
+    async (partial) => {
+      assert.is(await readFile(partial, 'utf8'), 'whole');
+      await rename(partial, box.at('a'));
+      return 'named';
+    },
+  );
+  assert.is(named, 'named');
+  const fails = async (): Promise<never> => {
+    throw new Error('no');
+  };
+  const nothing = async (): Promise<void> => undefined;
+  for (const [write, name] of [
+    [fails, nothing],
+    [nothing, fails],
+  ] as const) {
+    const said = await writeAside(box.path, 0o600, write, name).catch((error: unknown) => String(error));
+    assert.is(said, 'Error: no');
+  }
+  assert.equal(await readdir(box.path), ['a']);
 });
 
 test('what a killed process left is removed; what a running one writes stays', async () => {
