@@ -84,7 +84,7 @@ export async function fromPlace(run: Transfer, opened: OpenPlace): Promise<Pulle
   const { source } = filling.file;
   const { sha256 } = options;
   const contents = filling.end?.index.tocDigest;
-  // The table of contents describes every byte, so the expected one stands for the expected sha256.
+  // The table of contents describes every byte, so with the expected one the sha256 is right, too.
   const isHashed = sha256 !== undefined && contents !== undefined && contents !== options.contents;
   if (isHashed && (await digestAsStep(source, options)) !== sha256) {
     throw new CurlewError('DIGEST_MISMATCH', `${opened.name}: it is complete, but has another sha256 than requested`, {

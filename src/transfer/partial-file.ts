@@ -39,15 +39,15 @@ export interface PartialFile extends AsyncDisposable {
   /** Ranges that have been written, in this run or before. */
   readonly have: Ranges;
   readonly identity: () => Identity;
-  /** Changes what is known of the file. */
+  /** Records new facts about the file. */
   readonly identify: (identity: Identity) => void;
   /** The chunk may be used again when the call returns. */
   readonly write: (offset: number, chunk: Uint8Array) => Promise<void>;
-  /** {@link write} for one connection, with a checkpoint after every 1.5 MiB, while the next bytes arrive. */
+  /** {@link write} for one connection, with a checkpoint every 1.5 MiB while the next bytes arrive. */
   readonly writer: () => PartialFile['write'];
-  /** What had been written when it was called is on disk, and noted there. Calls at once share the work. */
+  /** Syncs and notes all bytes written before the call. Concurrent calls share the work. */
   readonly checkpoint: () => Promise<void>;
-  /** Forgets all bytes, on disk first: what is written next may be of another version. */
+  /** Discards all bytes, first in the note on disk: the next ones may be of another version. */
   readonly restart: () => Promise<void>;
   /** Gives the file its name. Another file of that name is replaced with `force`, and `FILE_EXISTS` without. */
   readonly finish: (options: { readonly force: boolean }) => Promise<void>;
@@ -57,7 +57,7 @@ export interface PartialFile extends AsyncDisposable {
 const NOTE_ROOM = 1 << 20;
 const NOTE_LIMIT = 64 << 20;
 /**
- * After this many bytes a connection has them synced and noted, and writes at most as many meanwhile. A killed run loses less
+ * A connection syncs and notes its bytes this often, and writes at most as many during a checkpoint: a killed run loses less
  * than 4 MiB a connection.
  */
 const STEP = 3 << 19;
@@ -67,7 +67,7 @@ export interface PartialPaths {
   readonly file: string;
   readonly partial: string;
   readonly note: string;
-  /** Gets what was fetched of another version, if its payloads may be of use. */
+  /** For the bytes of another version, if their payloads may be reused. */
   readonly older?: string;
 }
 

@@ -16,6 +16,19 @@ const MOST_RESTARTS = 3;
 /** Failures that may be temporary. */
 const TEMPORARY: readonly string[] = ['FETCH_FAILED', 'STORE_CONFLICT'];
 
+/**
+ * A limit in bytes a second for all connections together: the function returns after each chunk how many milliseconds to wait
+ * before the next one is read. `now` is a clock in milliseconds. Time in which nothing arrived is not made up for.
+ */
+export function createPace(bytesPerSecond: number, now: () => number): (bytes: number) => number {
+  let due = now();
+  return (bytes) => {
+    const at = now();
+    due = Math.max(due, at) + (bytes / bytesPerSecond) * 1000;
+    return due - at;
+  };
+}
+
 export type PullOptions = Omit<TransferOptions, 'doing' | 'elsewhere' | 'onBytes'>;
 
 /** {@link transfer} as a step of its own. `BUSY` while another process fetches the same file. */

@@ -1,6 +1,6 @@
-/** Which bytes of a file are there: ranges that neither meet nor overlap, in order. No I/O. */
+/** The bytes that a file has: ranges that neither touch nor overlap, in order. No I/O. */
 
-/** From the first byte to the one before `end`. */
+/** The bytes from `offset` up to, without, `end`. */
 export interface Range {
   readonly offset: number;
   readonly end: number;
@@ -9,13 +9,13 @@ export interface Range {
 export interface Ranges {
   readonly add: (range: Range) => void;
   readonly remove: (range: Range) => void;
-  /** All bytes of the range are there. */
+  /** True if all bytes of the range are included. */
   readonly has: (range: Range) => boolean;
-  /** The first bytes before `end` that are not there; undefined when all are. */
+  /** The first missing bytes before `end`; undefined if none are missing. */
   readonly gap: (end: number) => Range | undefined;
-  /** What is not there of a range, in order. */
+  /** The missing parts of a range, in order. */
   readonly missing: (range: Range) => readonly Range[];
-  /** How many bytes are there. */
+  /** Number of bytes. */
   readonly bytes: () => number;
   readonly list: () => readonly Range[];
 }
@@ -23,7 +23,7 @@ export interface Ranges {
 export function createRanges(given: readonly Range[] = []): Ranges {
   const all: Range[] = [];
   let bytes = 0;
-  /** Position of the first range that ends at `at` or behind it. */
+  /** Index of the first range that ends at `at` or later. */
   const from = (at: number): number => {
     let low = 0;
     let high = all.length;
@@ -34,7 +34,7 @@ export function createRanges(given: readonly Range[] = []): Ranges {
     }
     return low;
   };
-  /** Puts `parts` where those ranges stand that touch `range`. */
+  /** Replaces the ranges that touch `range` with `parts`. */
   const replace = (range: Range, parts: (touched: readonly Range[]) => readonly Range[]): void => {
     const first = from(range.offset);
     let last = first;

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { digestOf } from '../../src/core/digest.ts';
+import { digestOf, type Digest } from '../../src/core/digest.ts';
 import type { ProgressEvent } from '../../src/core/events.ts';
 import type { FetchPlace } from '../../src/store/places.ts';
 import { createWebStore } from '../../src/store/web.ts';
@@ -10,11 +10,12 @@ import * as assert from '../support/assert.ts';
 import type { Http } from '../../src/platform/http/http.ts';
 import { quickHttp } from '../support/client.ts';
 import { answers, sendsOtherBytes } from '../support/faults.ts';
-import { notedBytes } from '../support/pulls.ts';
+import { noise } from '../support/packages.ts';
+import { askedRanges, largePackage, notedBytes } from '../support/pulls.ts';
 import { patterned } from '../support/store-conformance.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
-import { serveFolder, type Fault, type Reply, type WebServer } from '../support/web-server.ts';
+import { serveFiles, serveFolder, type Fault, type Reply, type WebServer } from '../support/web-server.ts';
 
 const test = suite('transfer: a file whose digest is known');
 const BODY = patterned(1_000_000);
@@ -224,6 +225,52 @@ test('wrong bytes everywhere: each place is named, and nothing is left to go on 
   assert.match(error.message, one.url);
   assert.match(error.message, two.url);
   assert.is(await notedIn(box), 0);
+});
+
+const [RIGHT, WRONG] = [largePackage(), largePackage('1.0.0', { blob1: noise(2_500_001, 55) })];
+
+/** The right package from a place that has another one of the same size, and from a good one. */
+async function fromMirrors(
+  known: { readonly contents?: Digest | undefined; readonly size?: number },
+  { http, box, signal }: { readonly http: Http; readonly box: Tree; readonly signal: AbortSignal },
+): Promise<{ readonly asked: readonly (readonly [number, number])[]; readonly notes: readonly string[] }> {
+  await using wrong = await serveFiles({ 'p.tar.gz': WRONG.bytes });
+  await using good = await serveFiles({ 'p.tar.gz': RIGHT.bytes });
+  const told = listening(signal);
+  const usual = { doing: 'fetch p-1', force: true, connections: 1, pace: undefined, elsewhere: 'name a mirror' };
+  const given = { ...usual, ...known, sha256: digestOf(RIGHT.bytes) };
+  const { fetched } = await transfer(placesAt(http, wrong, good), box.at('got'), { ...given, ...told });
+  assert.ok((await readFile(box.at('got'))).equals(RIGHT.bytes));
+  assert.equal(await readdir(box.path), ['got']);
+  assert.ok(fetched > 0);
+  return { asked: askedRanges(wrong), notes: told.notes };
+}
+
+test('another file at the first place is found out by its sha256 at the end, and the next place brings the rest', async ({
+  signal,
+}) => {
+  assert.is(RIGHT.bytes.byteLength, WRONG.bytes.byteLength);
+  await using box = await tree();
+  await using http = await quickHttp();
+  const { notes } = await fromMirrors({}, { http, box, signal });
+  assert.match(notes.join('\n'), /has another sha256 than requested; the next place is asked/);
+  assert.match(notes.join('\n'), /has another file than .*data that both versions have in common is kept/);
+});
+
+test('with the digest of its table of contents, another file costs one small request', async ({ signal }) => {
+  await using box = await tree();
+  await using http = await quickHttp();
+  const { asked, notes } = await fromMirrors({ contents: RIGHT.plan.index.tocDigest }, { http, box, signal });
+  assert.is(asked.length, 1);
+  assert.match(notes.join('\n'), /has the contents sha256:.*, not sha256:/);
+});
+
+test('a complete file of this sha256 needs no place', async ({ signal }) => {
+  await using box = await tree({ got: BODY });
+  await using http = await quickHttp();
+  await using server = await serveFolder(box.path);
+  await fetchFile(placesAt(http, server), box.at('got'), listening(signal));
+  assert.is(server.log.length, 0);
 });
 
 test.run();
