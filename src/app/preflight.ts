@@ -11,7 +11,7 @@ import { missingPackages } from '../runtime/host/required-packages.ts';
 import type { SourcePackage } from '../runtime/node/source.ts';
 import { assembleSpecs, SPEC_LIMIT, type AddonSpec, type SpecText } from '../runtime/preflight/assemble.ts';
 import { FACTS_LIMIT, formatFacts, parseFacts } from '../runtime/preflight/facts.ts';
-import { countsOf, statusOf, type Counts, type PreflightResult } from '../runtime/preflight/judge.ts';
+import { countsOf, statusOf, type Counts, type PreflightResult } from '../runtime/preflight/analyze.ts';
 import { savedReport } from '../runtime/preflight/report.ts';
 import { judged, runPreflights } from '../runtime/preflight/run.ts';
 import type { Situation } from '../runtime/preflight/situation.ts';

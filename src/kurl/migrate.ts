@@ -8,7 +8,7 @@ import { batches, checkSyntax } from '../manifest/lint-shell.ts';
 import { planManifest } from '../manifest/plan.ts';
 import { readTextFile } from '../manifest/text-file.ts';
 import { parsePreflight } from '../runtime/preflight/parse.ts';
-import { NOWHERE, type Situation, templateData } from '../runtime/preflight/situation.ts';
+import { NO_INSTALLATION, type Situation, templateData } from '../runtime/preflight/situation.ts';
 import { type Finding, findings, placeOf, type Tell } from './finding.ts';
 import { judgeAddon, type JudgedScript, type Knowledge, ownPath, settingPrefix, type Uses } from './judge.ts';
 import { FUNCTIONS } from './compatibility/functions.ts';
@@ -191,9 +191,9 @@ async function brokenScripts(
 
 /** Specs are templates: what stands in them depends on what a machine is to become. */
 const SITUATIONS: readonly Situation[] = [
-  NOWHERE,
-  { ...NOWHERE, isUpgrade: true },
-  { ...NOWHERE, isJoin: true, isPrimary: false, primaryHosts: ['192.0.2.1'], secondaryHosts: ['192.0.2.2'] },
+  NO_INSTALLATION,
+  { ...NO_INSTALLATION, isUpgrade: true },
+  { ...NO_INSTALLATION, isJoin: true, isPrimary: false, primaryHosts: ['192.0.2.1'], secondaryHosts: ['192.0.2.2'] },
 ];
 
 function preflightFindings(

@@ -123,7 +123,7 @@ test('a hook that never ends: Ctrl-C tells what it was doing, and how to go on',
   assert.match(stderr, new RegExp(`^bad: bad was cancelled at \\S*${SCRIPT}:1 in bad: (?:sleep|touch) .*\n`), stderr);
   assert.match(
     stderr,
-    /last lines of its output:\n {4}begun\n(?: {4}.*\n)* {2}hint: the same command, or curlew resume --root \S+(?: --unconfined)?, goes on/,
+    /last lines of its output:\n {4}begun\n(?: {4}.*\n)* {2}hint: run the same command again, or curlew resume --root \S+(?: --unconfined)?, to continue/,
   );
 });
 

@@ -101,7 +101,7 @@ test('a node whose system was left out is told so by name, and nothing is change
       stderr,
       'this machine is rocky 8.9: its host packages (rhel-8) were omitted from kubernetes-1.29.9; the bundle has those for ubuntu-22.04, rhel-9',
     );
-    assert.match(stderr, 'make the bundle with --os rhel-8 as well');
+    assert.match(stderr, 'create the bundle with --os rhel-8 as well');
     assert.is(await stat(box.at(NODE)).catch(() => 'absent'), 'absent');
   }
 });

@@ -125,7 +125,7 @@ test('a plan holds the run to the packages and settings that it was made from', 
   await writeFile(box.at('other.tar.gz'), bundleOf([tracer('aaa', ': changed')]));
   const other = await curlew(['install', '--plan', 'plan.json', '--bundle', 'other.tar.gz'], traced(box));
   assert.is(other.exitCode, 32);
-  assert.match(other.stderr, 'another package of aaa-1.0.0');
+  assert.match(other.stderr, 'the package of aaa-1.0.0');
   const settings = await curlew(['install', '--plan', 'plan.json', '--set', 'aaa.colour=blue'], traced(box));
   assert.is(settings.exitCode, 32);
   assert.match(settings.stderr, 'the settings of aaa');

@@ -217,7 +217,7 @@ test('a check that hangs, a port that is used and a disk that is gone are told b
   assert.is(exitCode, 21, stderr);
   assert.match(stderr, '[WARN] S: No matching files (run "slow" took longer than 0.1 s)');
   assert.match(stderr, '[FAIL] P: taken');
-  assert.match(stderr, /\[FAIL\] D: cannot be judged: diskUsage "gone": /);
+  assert.match(stderr, /\[FAIL\] D: cannot be evaluated: diskUsage "gone": /);
 });
 
 test.run();

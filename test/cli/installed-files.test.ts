@@ -208,9 +208,9 @@ test('an install folder that others can write to is refused before anything is r
     await chmod(box.at(NODE, name), name === 'addons' ? 0o775 : 0o777);
     const { exitCode, stderr } = await install(box, REAPPLY);
     assert.is(exitCode, 25, stderr);
-    assert.match(stderr, 'others may write to it');
+    assert.match(stderr, 'other users can write to it');
     const told = await runCommand(['verify', '--installed', '--root', 'root'], box.path);
-    assert.equal([told.exitCode, /others may write to it/.test(told.stdout)], [15, true]);
+    assert.equal([told.exitCode, /other users can write to it/.test(told.stdout)], [15, true]);
     await chmod(box.at(NODE, name), mode & 0o7777);
   }
   assert.equal(await trace(box), []);

@@ -102,7 +102,7 @@ test('resume refuses a run whose request was changed into none', async () => {
     await writeFile(path, JSON.stringify({ ...(JSON.parse(text) as object), command }));
     const { exitCode, stderr } = await onNode(box, 'resume');
     assert.is(exitCode, 25, stderr);
-    assert.match(stderr, /the last run does not tell what it was asked for\n {2}hint: give the whole command/);
+    assert.match(stderr, /the last run does not tell what it was asked for\n {2}hint: repeat the full command/);
   }
 });
 

@@ -173,8 +173,8 @@ test('a large log is shown by its end', async () => {
 });
 
 for (const [title, words, exitCode, message] of [
-  ['an unknown run', ['logs', '--run', '../../etc'], 14, /knows no run/],
-  ['an unknown run of an add-on', ['logs', 'bbb', '--run', '20260101T000000Z-0000'], 14, /knows no run/],
+  ['an unknown run', ['logs', '--run', '../../etc'], 14, /has no run/],
+  ['an unknown run of an add-on', ['logs', 'bbb', '--run', '20260101T000000Z-0000'], 14, /has no run/],
   ['an unknown add-on', ['logs', 'bbc'], 14, /did you mean "bbb"\?/],
   ['an unknown hook', ['logs', 'bbb', 'bbb_per_init'], 14, /did you mean "bbb_pre_init"\?/],
   ['an unknown hook by its short name', ['logs', 'bbb', 'instal'], 14, /did you mean "install"\?/],
@@ -227,7 +227,7 @@ test('what only root may read is told as that', async () => {
       throw fileError('read x', Object.assign(new Error(`${code}: not permitted`), { code }));
     };
     const error = await assert.rejectsWith(readable('/var/lib/x', refused), 'FILE_UNUSABLE', /permission denied/);
-    assert.is(error.hint, 'run it as root');
+    assert.is(error.hint, 'run the command as root');
   }
 });
 

@@ -57,7 +57,7 @@ test('one add-on goes, with its settings, files and records; the others stay', a
   await using box = await node([addon('web'), addon('db')], '--set', 'db.greeting=hello');
   const { exitCode, stdout, stderr } = await on(box, 'uninstall', 'db', '--yes');
   assert.is(exitCode, 0, stderr);
-  assert.match(stdout, /^db {2}1\.0\.0 {2}removed \(asked for\)\nrun \S+, [\d.]+ s$/);
+  assert.match(stdout, /^db {2}1\.0\.0 {2}removed \(requested\)\nrun \S+, [\d.]+ s$/);
   assert.equal(await trace(box), ['db out ', 'db off hello']);
   assert.equal(await installed(box), ['web']);
   assert.equal(await readdir(box.at(NODE, 'addons')), ['web']);
@@ -97,7 +97,7 @@ test('what another add-on requires stays, and both are named', async () => {
   const { exitCode, stderr } = await on(box, 'uninstall', 'db', '--yes');
   assert.is(exitCode, 64);
   assert.match(stderr, 'uninstall db: web 1.0.0 requires it');
-  assert.match(stderr, `${uninstallIn(box)} db web removes both`);
+  assert.match(stderr, `${uninstallIn(box)} db web removes all of them`);
   assert.equal([await trace(box), await installed(box)], [[], ['db', 'web']]);
 });
 
@@ -130,7 +130,7 @@ test('a dry run shows the hooks, and changes nothing', async () => {
   for (const words of [['uninstall', 'web'], ['reset']] as const) {
     const { exitCode, stdout, stderr } = await on(box, words[0], ...words.slice(1), '--dry-run');
     assert.is(exitCode, 0, stderr);
-    assert.match(stdout, /^ {2}remove {3}asked for\n {2}hooks {4}web_pre_remove web_uninstall$/m);
+    assert.match(stdout, /^ {2}remove {3}requested\n {2}hooks {4}web_pre_remove web_uninstall$/m);
   }
   assert.equal([await trace(box), await installed(box)], [[], ['web']]);
 });

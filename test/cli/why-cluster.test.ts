@@ -97,7 +97,7 @@ test('a cluster that does not answer, refuses or is damaged is told; the node an
   assert.match((await told(box, 'aaa')).cluster ?? '', /^unknown: the API server .* does not answer$/);
   await rm(box.at('answers/away'));
   await writeFile(box.at('answers/refused'), '');
-  assert.match((await told(box, 'aaa')).cluster ?? '', /^not known: .*Unauthorized/);
+  assert.match((await told(box, 'aaa')).cluster ?? '', /^unknown: .*Unauthorized/);
   await rm(box.at('answers/refused'));
   await writeFile(box.at('answers/curlew-records'), '{"metadata":{},"data":{"format":"9"}}');
   assert.match((await told(box, 'aaa')).cluster ?? '', /^not known: read ConfigMap kurl\/curlew-records: damaged/);

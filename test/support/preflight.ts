@@ -3,10 +3,10 @@ import type { Json } from '../../src/formats/yaml/yaml.ts';
 import type { Host } from '../../src/runtime/preflight/collector.ts';
 import { COLLECTORS } from '../../src/runtime/preflight/collectors.ts';
 import type { Fact } from '../../src/runtime/preflight/facts.ts';
-import { judgeFacts, type PreflightResult } from '../../src/runtime/preflight/judge.ts';
+import { analyzeFacts, type PreflightResult } from '../../src/runtime/preflight/analyze.ts';
 import { parsePreflight, type ParsedPreflight } from '../../src/runtime/preflight/parse.ts';
 import { settingsOf } from '../../src/runtime/preflight/settings.ts';
-import { NOWHERE, templateData, type Situation } from '../../src/runtime/preflight/situation.ts';
+import { NO_INSTALLATION, templateData, type Situation } from '../../src/runtime/preflight/situation.ts';
 import type { HostPreflight } from '../../src/runtime/preflight/spec.ts';
 
 const HEAD = 'apiVersion: troubleshoot.sh/v1beta2\nkind: HostPreflight\nmetadata:\n  name: test\nspec:\n';
@@ -16,12 +16,12 @@ export function specText(body: string): string {
   return HEAD + body;
 }
 
-export function parse(body: string, situation: Situation = NOWHERE): ParsedPreflight {
+export function parse(body: string, situation: Situation = NO_INSTALLATION): ParsedPreflight {
   return parsePreflight('spec.yaml', specText(body), templateData(situation));
 }
 
 /** A spec without mistakes. */
-export function preflightOf(body: string, situation: Situation = NOWHERE): HostPreflight {
+export function preflightOf(body: string, situation: Situation = NO_INSTALLATION): HostPreflight {
   const { preflight, diagnostics } = parse(body, situation);
   if (preflight === undefined) throw new Error(JSON.stringify(diagnostics));
   return preflight;
@@ -48,7 +48,7 @@ export function judge(
     status: 'collected',
     data,
   };
-  return judgeFacts([preflightOf(body)], [fact]);
+  return analyzeFacts([preflightOf(body)], [fact]);
 }
 
 /** Whether a condition holds; what cannot be judged is told as text. */

@@ -3,7 +3,7 @@ import { preflight, type PreflightReport } from '../../app/preflight.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { INSTALL_DIRECTORY } from '../../core/layout.ts';
 import { countsText } from '../../runtime/host/host-checks.ts';
-import { parseDuration } from '../../runtime/preflight/go-words.ts';
+import { parseDuration } from '../../runtime/preflight/go-notation.ts';
 import { resultLines, TAGS } from '../../runtime/preflight/report.ts';
 import { FLAGS } from '../../spec/flags.ts';
 import { command } from '../command.ts';

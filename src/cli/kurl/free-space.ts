@@ -1,6 +1,6 @@
 /** `kurl cluster check-free-disk-space`: whether the volumes of a storage class have room. */
 import { CurlewError } from '../../core/errors.ts';
-import { parseQuantity } from '../../runtime/preflight/go-words.ts';
+import { parseQuantity } from '../../runtime/preflight/go-notation.ts';
 import { readYaml } from '../../formats/yaml/yaml.ts';
 import { formatBytes } from '../render/units.ts';
 import { apiPath } from '../../kube/path.ts';

@@ -1,10 +1,10 @@
-/** What an analyzer is: a judgement of facts by the outcomes of a spec. Pure. */
+/** The interface of analyzers, which evaluate facts by the outcomes of a spec. Pure. */
 import type { Json } from '../../formats/yaml/yaml.ts';
 import type { Collector } from './collector.ts';
 import type { SettingForms, Settings } from './settings.ts';
 import type { AnalyzerSpec, Outcome, Verdict } from './spec.ts';
 
-export interface Judgement {
+export interface AnalyzerResult {
   readonly verdict: Verdict;
   readonly message: string;
   readonly uri: string | undefined;
@@ -13,26 +13,26 @@ export interface Judgement {
 export interface Analyzer<Facts extends Json> {
   /** The key in a spec. */
   readonly kind: string;
-  /** Whose facts it judges. */
+  /** The collector of the facts that it evaluates. */
   readonly collector: Collector<Facts>;
-  /** Beside `collectorName`, `outcomes` and the like. */
+  /** In addition to `collectorName`, `outcomes` and the other common settings. */
   readonly settings: SettingForms;
-  /** Headline of its results when a spec gives none. */
+  /** Default title of its results. */
   readonly title: (collectorName: string) => string;
-  /** All judgements; none when no outcome holds. What cannot be judged is a {@link JudgeProblem}. */
-  readonly judge: (facts: Facts, spec: AnalyzerSpec) => readonly Judgement[];
-  /** The judgements when there are no facts; undefined, or absent: it fails. */
-  readonly withoutFacts?: (spec: AnalyzerSpec) => readonly Judgement[] | undefined;
-  /** The name of its facts, where `collectorName` does not say it. */
+  /** All results; none if no outcome holds. Throws {@link AnalyzerProblem} if the facts cannot be evaluated. */
+  readonly analyze: (facts: Facts, spec: AnalyzerSpec) => readonly AnalyzerResult[];
+  /** The results if there are no facts; undefined or absent: it fails. */
+  readonly withoutFacts?: (spec: AnalyzerSpec) => readonly AnalyzerResult[] | undefined;
+  /** The name of its facts, if it is not `collectorName`. */
   readonly factName?: (spec: AnalyzerSpec) => string | undefined;
 }
 
-/** An analyzer whose type of facts is forgotten: the table gives it those of its own collector only. */
+/** An analyzer with the type of its facts erased: it gets only those of its own collector. */
 export type AnyAnalyzer = Analyzer<Json>;
 
-/** A condition that is none, or cannot be held against the facts. */
-export class JudgeProblem extends Error {
-  /** The outcome that it stands in. */
+/** A condition that is invalid, or cannot be evaluated on the facts. */
+export class AnalyzerProblem extends Error {
+  /** The outcome that contains it. */
   readonly outcome: Outcome | undefined;
   constructor(message: string, options: { readonly outcome?: Outcome | undefined; readonly cause?: unknown } = {}) {
     super(message, options.cause === undefined ? {} : { cause: options.cause });
@@ -40,28 +40,28 @@ export class JudgeProblem extends Error {
   }
 }
 
-export function judgementOf({ verdict, message, uri }: Outcome): Judgement {
+export function resultOf({ verdict, message, uri }: Outcome): AnalyzerResult {
   return { verdict, message, uri };
 }
 
-/** The usual way: the first outcome that holds. */
+/** The default evaluation: the first outcome that holds. */
 export function firstOutcome<Facts>(
   holds: (when: string, facts: Facts, settings: Settings) => boolean,
-): (facts: Facts, spec: AnalyzerSpec) => readonly Judgement[] {
+): (facts: Facts, spec: AnalyzerSpec) => readonly AnalyzerResult[] {
   return (facts, { outcomes, settings }) => {
     const found = outcomes.find(
       (outcome) => outcome.when === '' || inOutcome(outcome, () => holds(outcome.when, facts, settings)),
     );
-    return found === undefined ? [] : [judgementOf(found)];
+    return found === undefined ? [] : [resultOf(found)];
   };
 }
 
-/** Tells in which outcome a problem arose. */
+/** Adds the outcome to a problem. */
 export function inOutcome<Result>(outcome: Outcome, body: () => Result): Result {
   try {
     return body();
   } catch (error) {
-    if (!(error instanceof JudgeProblem)) throw error;
-    throw new JudgeProblem(error.message, { outcome, cause: error });
+    if (!(error instanceof AnalyzerProblem)) throw error;
+    throw new AnalyzerProblem(error.message, { outcome, cause: error });
   }
 }

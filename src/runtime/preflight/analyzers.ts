@@ -18,7 +18,7 @@ import { systemPackages } from './analyzers/system-packages.ts';
 import { textAnalyze } from './analyzers/text-analyze.ts';
 import { time } from './analyzers/time.ts';
 
-/** The one cast of this table: facts are checked by the collector that the analyzer names before it sees them. */
+/** The cast is safe: an analyzer gets only facts that its own collector has checked. */
 function row<Facts extends Json>(analyzer: Analyzer<Facts>): readonly [string, AnyAnalyzer] {
   return [analyzer.kind, analyzer as unknown as AnyAnalyzer];
 }

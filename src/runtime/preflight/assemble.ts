@@ -1,4 +1,4 @@
-/** All specs of a run in kURL's order: built in, the vendor's, those of add-ons, those given by hand. Pure. */
+/** All specs of a run in kURL's order: built-in, the vendor's, those of add-ons, those of the command line. Pure. */
 import { stringify } from 'yaml';
 import type { Diagnostic } from '../../core/diagnostic.ts';
 import { CurlewError } from '../../core/errors.ts';
@@ -11,7 +11,7 @@ import type { HostPreflight } from './spec.ts';
 
 /** The file in a package. */
 export const HOST_PREFLIGHT_YAML = 'host-preflight.yaml';
-/** Most bytes of a spec that are read. */
+/** Maximum bytes of a spec. */
 export const SPEC_LIMIT: number = 1 << 20;
 
 export interface SpecText {
@@ -25,23 +25,23 @@ export interface AddonSpec extends SpecText {
 }
 
 export interface AssembleOptions {
-  /** In the order in which they are installed. */
+  /** In install order. */
   readonly addons: readonly AddonSpec[];
-  /** Named by hand: they come last. */
+  /** Specs that the operator named; they are last. */
   readonly others: readonly SpecText[];
-  /** The built-in checks are those of a node of Kubernetes: without that in the installer spec they are left out anyway. */
+  /** Include the built-in checks. They are for Kubernetes nodes, so they are left out if the spec has no Kubernetes. */
   readonly builtIn: boolean;
 }
 
 export interface Assembled {
   readonly specs: readonly HostPreflight[];
-  /** Remarks; mistakes are thrown. */
+  /** Warnings; errors are thrown. */
   readonly warnings: readonly Diagnostic[];
 }
 
 /**
- * Reads all specs; mistakes of all of them are one `SPEC_INVALID`. The setting `kurl.excludeBuiltinHostPreflights` leaves
- * out the built-in checks and those of add-ons, as kURL does; the vendor's stay.
+ * Parses all specs; their errors are thrown as one `SPEC_INVALID`. The setting `kurl.excludeBuiltinHostPreflights` disables the
+ * built-in checks and those of add-ons, as in kURL; the vendor's stay.
  */
 export function assembleSpecs(situation: Situation, { addons, others, builtIn }: AssembleOptions): Assembled {
   const data = templateData(situation);
@@ -58,7 +58,7 @@ export function assembleSpecs(situation: Situation, { addons, others, builtIn }:
   return { specs: [...own, ...parsed.flatMap(({ preflight }) => preflight ?? [])], warnings: diagnostics };
 }
 
-/** Add-ons as kURL asks them, container runtimes last. */
+/** Add-ons in kURL's order, container runtimes last. */
 function inKurlOrder(addons: readonly AddonSpec[]): readonly AddonSpec[] {
   const rank = ({ addon }: AddonSpec): number => {
     const at = ORDER_ON_NODE.indexOf(addon);
@@ -68,7 +68,7 @@ function inKurlOrder(addons: readonly AddonSpec[]): readonly AddonSpec[] {
   return addons.toSorted((a, b) => rank(a) - rank(b));
 }
 
-/** The spec inside of the installer spec, as a text, since its values may be templates. */
+/** The spec inside the installer spec, as text because its values may be templates. */
 function vendorSpec({ installer }: Situation): readonly SpecText[] {
   const settings = installer?.sections.find(({ specName }) => specName === 'kurl')?.settings ?? {};
   const { hostPreflights } = settings;

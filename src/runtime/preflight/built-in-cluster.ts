@@ -1,11 +1,25 @@
-/** Built-in checks of what lies between the machines of a cluster: load balancer, other nodes, API, certificates. Pure. */
-import type { Check, Row } from './built-in-check.ts';
+/** Built-in checks of connections between the machines of a cluster: load balancer, other nodes, API, certificates. Pure. */
+import type { JsonObject } from '../../formats/yaml/yaml.ts';
 import { settingText, versionOf, type Situation } from './situation.ts';
+import type { Outcome } from './spec.ts';
+
+/** Outcome of a built-in check. */
+export type Row = readonly [verdict: Outcome['verdict'], when: string, message: string];
+
+/** A built-in check: a collector and its analyzer. */
+export interface Check {
+  readonly kind: string;
+  readonly name?: string;
+  readonly settings?: JsonObject;
+  readonly excluded?: boolean;
+  readonly checkName?: string;
+  readonly outcomes: readonly Row[];
+}
 
 function reachable(what: string, verdict: 'warn' | 'fail'): readonly Row[] {
   return [
     [verdict, 'connection-refused', `A connection to ${what} was refused`],
-    [verdict, 'connection-timeout', `${what} does not answer: look at the firewalls between`],
+    [verdict, 'connection-timeout', `${what} does not answer: check the firewalls between`],
     [verdict, 'error', `A connection to ${what} failed`],
   ];
 }
@@ -44,7 +58,7 @@ export function clusterChecks(situation: Situation): readonly Check[] {
         ['fail', 'invalid-address', `The load balancer address ${balancer} is not valid`],
         ...reachable(`${balancer} by the load balancer`, 'warn'),
         ['warn', 'address-in-use', 'Port 6443 is in use'],
-        ['pass', 'connected', `The load balancer ${balancer} leads here`],
+        ['pass', 'connected', `The load balancer ${balancer} forwards to this machine`],
         ['warn', '', 'The status of the load balancer is unexpected'],
       ],
     },
@@ -65,7 +79,7 @@ export function clusterChecks(situation: Situation): readonly Check[] {
   ];
 }
 
-/** A node that joins has to reach the others (kurl.md 8.2). */
+/** A node that joins must reach the others (kurl.md 8.2). */
 function otherNodes({ isPrimary, isJoin, isUpgrade, primaryHosts, secondaryHosts }: Situation): readonly Check[] {
   if (!isJoin || isUpgrade) return [];
   const to =
@@ -100,9 +114,9 @@ function keyPairs(excluded: boolean): readonly Check[] {
       ['fail', 'key-pair-missing', `${path}.crt or ${path}.key is missing`],
       ['fail', 'key-pair-switched', `${path}.crt and ${path}.key are switched`],
       ['fail', 'key-pair-encrypted', `${path}.key is encrypted`],
-      ['fail', 'key-pair-mismatch', `${path}.crt and ${path}.key do not fit together`],
+      ['fail', 'key-pair-mismatch', `${path}.crt and ${path}.key do not match`],
       ['fail', 'key-pair-invalid', `${path}.crt or ${path}.key is not valid`],
-      ['pass', 'key-pair-valid', `${path}.crt and ${path}.key fit together`],
+      ['pass', 'key-pair-valid', `${path}.crt and ${path}.key match`],
     ],
   });
   return [

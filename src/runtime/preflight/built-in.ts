@@ -1,7 +1,6 @@
-/** The checks that every node has to pass, whatever its add-ons bring (kurl.md 8.3). Pure. */
+/** The checks that every node must pass, regardless of its add-ons (kurl.md 8.3). Pure. */
 import type { Place } from '../../core/diagnostic.ts';
-import type { Check, Row } from './built-in-check.ts';
-import { clusterChecks } from './built-in-cluster.ts';
+import { clusterChecks, type Check, type Row } from './built-in-cluster.ts';
 import { settingsOf } from './settings.ts';
 import { versionOf, type Situation } from './situation.ts';
 import type { AnalyzerSpec, CollectorSpec, HostPreflight } from './spec.ts';
@@ -27,7 +26,7 @@ export function builtInSpec(situation: Situation): HostPreflight {
 }
 
 function collectorOf({ kind, name, settings = {}, excluded = false }: Check): readonly CollectorSpec[] {
-  // One look at the system is enough for all checks of it.
+  // One collector of the system serves all its checks.
   if (kind === 'hostOS') return [];
   const named = name === undefined ? settings : { collectorName: name, ...settings };
   return [{ kind, name, excluded, settings: settingsOf(named), place: PLACE }];
@@ -79,7 +78,7 @@ function machineChecks(): readonly Check[] {
         ['fail', 'ntp == unsynchronized+inactive', 'The system clock is not synchronized'],
         ['warn', 'ntp == unsynchronized+active', 'The system clock is not synchronized yet'],
         ['pass', 'ntp == synchronized+active', 'The system clock is synchronized'],
-        ['warn', 'timezone != UTC', 'Another time zone than UTC can get in the way of other systems'],
+        ['warn', 'timezone != UTC', 'Another time zone than UTC can cause problems with other systems'],
         ['pass', 'timezone == UTC', 'The time zone is UTC'],
       ],
     },
@@ -87,17 +86,17 @@ function machineChecks(): readonly Check[] {
 }
 
 function diskChecks(situation: Situation): readonly Check[] {
-  const room = (path: string): readonly Row[] => [
-    ['fail', 'total < 30Gi', `The disk of ${path} has less than 30Gi in all`],
+  const total = (path: string): readonly Row[] => [
+    ['fail', 'total < 30Gi', `The disk of ${path} has less than 30Gi in total`],
     ['fail', 'used/total > 80%', `The disk of ${path} is more than 80% full`],
     ['warn', 'used/total > 60%', `The disk of ${path} is more than 60% full`],
     ['warn', 'available < 10Gi', `The disk of ${path} has less than 10Gi left`],
-    ['pass', '', `The disk of ${path} has at least 30Gi in all and 10Gi left, and is less than 60% full`],
+    ['pass', '', `The disk of ${path} has at least 30Gi in total and 10Gi left, and is less than 60% full`],
   ];
   const left = (path: string, verdict: 'warn' | 'fail'): readonly Row[] => [
     [verdict, 'used/total > 80%', `The disk of ${path} is more than 80% full`],
     [verdict, 'available < 10Gi', `The disk of ${path} has less than 10Gi left`],
-    ['pass', '', `The disk of ${path} has room enough`],
+    ['pass', '', `The disk of ${path} has enough space`],
   ];
   const check = (path: string, outcomes: readonly Row[], addon?: string): Check => ({
     kind: 'diskUsage',
@@ -107,15 +106,15 @@ function diskChecks(situation: Situation): readonly Check[] {
     outcomes,
   });
   return [
-    check('/var/lib/kubelet', room('/var/lib/kubelet')),
-    check('/var/lib/docker', room('/var/lib/docker'), 'docker'),
-    check('/var/lib/containerd', room('/var/lib/containerd'), 'containerd'),
+    check('/var/lib/kubelet', total('/var/lib/kubelet')),
+    check('/var/lib/docker', total('/var/lib/docker'), 'docker'),
+    check('/var/lib/containerd', total('/var/lib/containerd'), 'containerd'),
     check('/var/lib/rook', left('/var/lib/rook', 'fail'), 'rook'),
     check('/var/openebs', left('/var/openebs', 'warn'), 'openebs'),
   ];
 }
 
-/** Who listens where; `lo`: on loopback only. Those of primaries do not matter on other nodes. */
+/** Ports of Kubernetes; `loopback`: only on loopback; `primary`: only on primaries. */
 const PORTS: readonly (readonly [name: string, port: number, loopback: boolean, primary: boolean])[] = [
   ['Kubernetes API', 6443, false, true],
   ['ETCD Client API', 2379, false, true],
@@ -134,9 +133,9 @@ function portChecks({ isPrimary, isUpgrade }: Situation): readonly Check[] {
     settings: { port, ...(loopback ? { interface: 'lo' } : {}) },
     excluded: isUpgrade || (primary && !isPrimary),
     outcomes: [
-      ['fail', 'connection-refused', `A connection to port ${port} of this machine was refused: look at its routes`],
+      ['fail', 'connection-refused', `A connection to port ${port} of this machine was refused: check its routes`],
       ['warn', 'address-in-use', `Another process listens on port ${port}`],
-      ['fail', 'connection-timeout', `Port ${port} of this machine does not answer: look at its firewall`],
+      ['fail', 'connection-timeout', `Port ${port} of this machine does not answer: check its firewall`],
       ['fail', 'error', `The status of port ${port} is unexpected`],
       ['pass', 'connected', `Port ${port} is free`],
       ['warn', '', `The status of port ${port} is unexpected`],
@@ -148,7 +147,7 @@ function within(constraint: string, version: string): boolean {
   try {
     return satisfiesConstraint(constraint, version);
   } catch (error) {
-    // A version such as "nightly" is in no range.
+    // A version such as "nightly" matches no range.
     if (error instanceof UnfitValue) return false;
     throw error;
   }
@@ -183,8 +182,8 @@ function systemChecks(situation: Situation): readonly Check[] {
       excluded: !isPrimary || isJoin || isUpgrade,
       outcomes: [
         ['warn', 'fileNotCollected', 'The latency of the file system could not be measured'],
-        ['pass', 'p99 < 10ms', 'Writes are fast enough (p99 below 10ms is wanted, it is {{ .P99 }})'],
-        ['warn', '', 'Writes are slow. p99 below 10ms is wanted, it is:{{ .String }}'],
+        ['pass', 'p99 < 10ms', 'Writes are fast enough (p99 should be below 10ms, it is {{ .P99 }})'],
+        ['warn', '', 'Writes are slow. p99 should be below 10ms, it is:{{ .String }}'],
       ],
     },
     check('Docker Support', docker !== '' && within('< 20.10.17', docker ?? ''), [

@@ -1,4 +1,4 @@
-/** Carries out the collectors of specs, all at once but for those that would get in each other's way. */
+/** Runs the collectors of specs in parallel, except those that would interfere with each other. */
 import { asError, CurlewError, errnoOf } from '../../core/errors.ts';
 import { eachLimited } from '../../platform/limit/each.ts';
 import { createKeyedMutex, type KeyedMutex } from '../../platform/limit/keyed-mutex.ts';
@@ -12,25 +12,25 @@ import type { CollectorSpec, HostPreflight } from './spec.ts';
 
 export interface CollectOptions extends Host {
   readonly report: Report;
-  /** Most milliseconds for any collector; without it each has its own limit. */
+  /** Maximum milliseconds of any collector; by default each has its own limit. */
   readonly limitMs?: number | undefined;
 }
 
-/** They mostly wait; more at once than any spec has. */
+/** Collectors mostly wait, so this is more than any spec has. */
 const WIDTH = 256;
 
-/** The facts of all collectors that are not excluded, in the order of the specs. Throws only when it is cancelled. */
+/** The facts of all collectors that are not excluded, in the order of the specs. Throws only if it is cancelled. */
 export async function collectFacts(specs: readonly HostPreflight[], options: CollectOptions): Promise<readonly Fact[]> {
   const { signal } = options;
-  const wanted = specs.flatMap(({ collectors }) => collectors).filter(({ excluded }) => !excluded);
-  const order = [...wanted.keys()].toSorted((a, b) => startRank(wanted[a]) - startRank(wanted[b]));
+  const included = specs.flatMap(({ collectors }) => collectors).filter(({ excluded }) => !excluded);
+  const order = [...included.keys()].toSorted((a, b) => startRank(included[a]) - startRank(included[b]));
   const mutex = createKeyedMutex();
   const known = createSingleFlightCache<Fact>();
   const facts: Fact[] = [];
   await eachLimited(
     order,
     async (at, context) => {
-      const spec = wanted[at];
+      const spec = included[at];
       if (spec === undefined) return;
       facts[at] = await collectSpec(spec, { ...options, signal: context.signal }, mutex, known);
     },
@@ -52,10 +52,10 @@ async function collectSpec(
   const collector = COLLECTORS.get(spec.kind);
   const name = nameOf(spec, collector);
   if (collector === undefined) {
-    return { kind: spec.kind, name, ms: 0, status: 'failed', problem: `there is no collector ${spec.kind}` };
+    return { kind: spec.kind, name, ms: 0, status: 'failed', problem: `unknown collector ${spec.kind}` };
   }
   const collect = async (): Promise<Fact> => collectOne(spec, name, collector, options, mutex);
-  // The machine's own facts are the same for everybody.
+  // Facts of the machine are the same in all specs.
   return collector.shared ? known.get(spec.kind, collect) : collect();
 }
 
@@ -74,16 +74,16 @@ async function collectOne(
   const title = spec.name ?? spec.kind;
   const id = `preflight ${spec.kind} ${name} ${spec.place.line}`;
   const key = collector.mutexKey?.(spec.settings);
-  const work = async (): Promise<Fact> => {
+  const perform = async (): Promise<Fact> => {
     options.report({ type: 'step-started', id, title: `check ${title}` });
     const fact = await withLimit(spec, name, collector, options);
-    options.report({ type: 'step-done', id, outcome: fact.status === 'collected' ? 'looked at' : fact.problem });
+    options.report({ type: 'step-done', id, outcome: fact.status === 'collected' ? 'collected' : fact.problem });
     return fact;
   };
-  return mutex.run(key === undefined ? [] : [key], work, options);
+  return mutex.run(key === undefined ? [] : [key], perform, options);
 }
 
-/** A collector that does not even hear the signal is left behind. */
+/** A collector that ignores the signal is abandoned. */
 async function withLimit(
   { kind, settings }: CollectorSpec,
   name: string,
@@ -103,13 +103,13 @@ async function withLimit(
     const given = new Promise<never>((_, reject) => {
       both.addEventListener('abort', () => reject(asError(both.reason)), { once: true });
     });
-    timer = setTimeout(() => late.abort(new TooLate(limit)), limit);
+    timer = setTimeout(() => late.abort(new LimitExceeded(limit)), limit);
     const work = collector.collect(settings, { root, env, signal: both });
     const data: Json = await Promise.race([work, given]);
     return { ...base(), status: 'collected', data };
   } catch (error) {
     signal.throwIfAborted();
-    if (error instanceof TooLate || late.signal.aborted) {
+    if (error instanceof LimitExceeded || late.signal.aborted) {
       return {
         ...base(),
         status: 'late',
@@ -122,19 +122,19 @@ async function withLimit(
   }
 }
 
-class TooLate extends Error {
+class LimitExceeded extends Error {
   readonly limit: number;
   constructor(limit: number) {
-    super('too late');
+    super('limit exceeded');
     this.limit = limit;
   }
 }
 
 function seconds(reason: unknown): string {
-  return reason instanceof TooLate ? (reason.limit / 1000).toFixed(1) : '?';
+  return reason instanceof LimitExceeded ? (reason.limit / 1000).toFixed(1) : '?';
 }
 
-/** What goes wrong with the machine is told; what goes wrong with this program is not to be taken for it. */
+/** Errors of the machine become the fact's problem; bugs of curlew are thrown. */
 function problemOf(error: unknown): string {
   if (error instanceof TypeError && errnoOf(error) === undefined) throw error;
   if (error instanceof CollectProblem || error instanceof CurlewError) return error.message;

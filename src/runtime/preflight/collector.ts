@@ -1,12 +1,12 @@
-/** What a collector is: settings it takes, facts it gives, and how facts from a file are checked. */
+/** The interface of collectors: their settings, their facts, and the validation of facts from a file. */
 import type { Json } from '../../formats/yaml/yaml.ts';
 import type { SettingForms, Settings } from './settings.ts';
 
-/** The machine that is looked at. */
+/** The machine that is inspected. */
 export interface Host {
-  /** Where its files lie: `/`, or another folder in tests. */
+  /** Root of its files: `/`, or another folder in tests. */
   readonly root: string;
-  /** For programs: where they are found, and what they see. */
+  /** Environment of programs, including PATH. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly signal: AbortSignal;
 }
@@ -14,30 +14,30 @@ export interface Host {
 export interface Collector<Facts extends Json> {
   /** The key in a spec. */
   readonly kind: string;
-  /** The name of its facts when a spec gives none. */
+  /** Default name of its facts. */
   readonly defaultName: string;
-  /** The facts are the machine's, whatever name a spec gives them. */
+  /** The facts are those of the machine, regardless of the name in a spec. */
   readonly shared: boolean;
   readonly settings: SettingForms;
-  /** Milliseconds after which it is given up. */
+  /** Time limit in milliseconds. */
   readonly limitMs: (settings: Settings) => number;
-  /** It starts a program, which takes a moment of this process: those that only wait come before. */
+  /** It starts a program, which blocks this process for a moment, so it starts after collectors that only wait. */
   readonly isProgram?: true;
-  /** It does more than look: it writes, or runs what a spec names. Left out where nothing at all may happen. */
+  /** It writes, or runs a program of the spec's choice. Left out if nothing may be changed. */
   readonly acts?: true;
-  /** Two with the same key get in each other's way, and run one after the other. */
+  /** Collectors with the same key interfere with each other and run one after the other. */
   readonly mutexKey?: (settings: Settings) => string;
-  /** Looks and changes nothing that stays. What it throws is told, and its facts are missing. */
+  /** Collects facts and leaves no changes. If it throws, the error is reported and its facts are missing. */
   readonly collect: (settings: Settings, host: Host) => Promise<Facts>;
-  /** Whether a value from a file has the shape of its facts. */
+  /** True if a value from a file has the shape of its facts. */
   readonly isFacts: (value: unknown) => value is Facts;
 }
 
 /** Most collectors only read a few files. */
-export const USUAL_LIMIT_MS = 30_000;
+export const DEFAULT_LIMIT_MS = 30_000;
 
-/** A collector whose type of facts is forgotten: whoever uses its facts checks them with the one that he names. */
+/** A collector with the type of its facts erased: analyzers get facts only from the collector that they name. */
 export type AnyCollector = Collector<Json>;
 
-/** Why there are no facts, for people. */
+/** The reason why there are no facts, for operators. */
 export class CollectProblem extends Error {}

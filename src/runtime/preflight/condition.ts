@@ -1,5 +1,5 @@
 /** Conditions with `&&`, `||`, `!`, parentheses, comparisons and `in (…)` over named numbers. Pure. */
-import { JudgeProblem } from './analyzer.ts';
+import { AnalyzerProblem } from './analyzer.ts';
 import { compareNumbers } from './compare.ts';
 
 export type Names = Readonly<Record<string, number>>;
@@ -13,12 +13,13 @@ interface Reader {
   readonly words: readonly string[];
   at: number;
   depth: number;
-  readonly problem: (what: string) => JudgeProblem;
+  readonly problem: (what: string) => AnalyzerProblem;
 }
 
-/** Reads a condition; one that is none is a {@link JudgeProblem}, as is a name that there is not when it is asked for. */
+/** Parses a condition. Throws {@link AnalyzerProblem} if it is invalid; the returned function does for an unknown name. */
 export function readCondition(text: string): Condition {
-  const problem = (what: string): JudgeProblem => new JudgeProblem(`the condition ${JSON.stringify(text)}: ${what}`);
+  const problem = (what: string): AnalyzerProblem =>
+    new AnalyzerProblem(`the condition ${JSON.stringify(text)}: ${what}`);
   const words: string[] = [];
   const trimmed = text.trimEnd();
   for (let at = 0; at < trimmed.length; at = WORD.lastIndex) {
@@ -86,7 +87,7 @@ function readComparison(reader: Reader): Condition {
 }
 
 function readList(reader: Reader): readonly Amount[] {
-  if (!take(reader, '(')) throw reader.problem('a list stands in parentheses');
+  if (!take(reader, '(')) throw reader.problem('a list must be in parentheses');
   const list = [readAmount(reader)];
   while (take(reader, ',')) list.push(readAmount(reader));
   if (!take(reader, ')')) throw reader.problem('a list is not closed');
@@ -101,7 +102,7 @@ function readAmount(reader: Reader): Amount {
   if (!/^[A-Za-z_]/.test(word)) throw reader.problem('a number or a name is missing');
   return (names) => {
     const value = Object.hasOwn(names, word) ? names[word] : undefined;
-    if (value === undefined) throw reader.problem(`there is no ${word} here`);
+    if (value === undefined) throw reader.problem(`unknown name ${word}`);
     return sign * value;
   };
 }

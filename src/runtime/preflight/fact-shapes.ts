@@ -1,21 +1,21 @@
-/** Whether values from a facts file have the shapes that collectors promise. Pure. */
+/** Validates the shapes of values from a facts file. Pure. */
 import { isObject } from '../../core/json.ts';
 
-export type ShapeWord = 'text' | 'number' | 'yesno' | 'texts';
-export type Shape = Readonly<Record<string, ShapeWord>>;
+export type ShapeType = 'text' | 'number' | 'yesno' | 'texts';
+export type Shape = Readonly<Record<string, ShapeType>>;
 
-/** An object with all of these fields; others do no harm. */
+/** An object with all of these fields; others are allowed. */
 export function hasShape(value: unknown, shape: Shape): boolean {
   return (
     isObject(value) &&
-    Object.entries(shape).every(([name, word]) => Object.hasOwn(value, name) && fits(value[name], word))
+    Object.entries(shape).every(([name, type]) => Object.hasOwn(value, name) && fits(value[name], type))
   );
 }
 
-function fits(value: unknown, word: ShapeWord): boolean {
-  if (word === 'text') return typeof value === 'string';
-  if (word === 'number') return typeof value === 'number' && Number.isFinite(value);
-  if (word === 'yesno') return typeof value === 'boolean';
+function fits(value: unknown, type: ShapeType): boolean {
+  if (type === 'text') return typeof value === 'string';
+  if (type === 'number') return typeof value === 'number' && Number.isFinite(value);
+  if (type === 'yesno') return typeof value === 'boolean';
   return Array.isArray(value) && value.every((item) => typeof item === 'string');
 }
 

@@ -1,4 +1,4 @@
-/** Facts about a machine: what collectors found, or why they found nothing; as data, as a file, and back. Pure. */
+/** Facts about a machine, or why they are missing, and the facts file. Pure. */
 import { CurlewError } from '../../core/errors.ts';
 import { isObject, parseObject } from '../../core/json.ts';
 import type { Json } from '../../formats/yaml/yaml.ts';
@@ -6,12 +6,12 @@ import { COLLECTORS } from './collectors.ts';
 import type { AnyCollector } from './collector.ts';
 
 export const FACTS_FORMAT = 1;
-/** Most bytes of a facts file that are read. */
+/** Maximum bytes of a facts file. */
 export const FACTS_LIMIT: number = 64 << 20;
 const MOST_FACTS = 10_000;
 const MOST_NAME = 1024;
 
-/** What came of one collector. */
+/** The result of one collector. */
 export type Fact = {
   readonly kind: string;
   readonly name: string;
@@ -19,7 +19,7 @@ export type Fact = {
   readonly ms: number;
 } & (
   | { readonly status: 'collected'; readonly data: Json }
-  /** `late`: it was given up after its limit. */
+  /** `late`: it exceeded its time limit. */
   | { readonly status: 'failed' | 'late'; readonly problem: string }
 );
 
@@ -32,10 +32,10 @@ export interface HostFacts {
   readonly facts: readonly Fact[];
 }
 
-/** The fact that an analyzer means: of a kind, by name. Of two with one name the later one counts, if it has data. */
+/** The fact for an analyzer, by kind and name. If several have the same name, the last one with data counts. */
 export function findFact(facts: readonly Fact[], collector: AnyCollector, name: string | undefined): Fact | undefined {
-  const wanted = collector.shared ? collector.defaultName : (name ?? collector.defaultName);
-  const found = facts.filter((fact) => fact.kind === collector.kind && fact.name === wanted);
+  const factName = collector.shared ? collector.defaultName : (name ?? collector.defaultName);
+  const found = facts.filter((fact) => fact.kind === collector.kind && fact.name === factName);
   return found.findLast(({ status }) => status === 'collected') ?? found.at(-1);
 }
 
@@ -43,11 +43,11 @@ export function formatFacts(facts: HostFacts): string {
   return `${JSON.stringify(facts, undefined, 2)}\n`;
 }
 
-/** Reads a facts file, which may come from anybody; `file` names it for messages. Anything wrong is `SPEC_INVALID`. */
+/** Parses an untrusted facts file; `file` is its name for messages. `SPEC_INVALID` for any error. */
 export function parseFacts(text: string, file: string): HostFacts {
   const bad = (what: string, cause?: unknown): CurlewError =>
     new CurlewError('SPEC_INVALID', `read ${file}: not a facts file: ${what}`, {
-      hint: 'make one with: curlew preflight --save-facts FILE …',
+      hint: 'create one with: curlew preflight --save-facts FILE …',
       cause,
     });
   const value = parseObject(text, bad);
@@ -58,7 +58,7 @@ export function parseFacts(text: string, file: string): HostFacts {
   if (!Array.isArray(facts) || facts.length > MOST_FACTS) throw bad('facts');
   const read = (facts as readonly unknown[]).map((fact, at) => {
     const found = readFact(fact);
-    if (found === undefined) throw bad(`fact ${at + 1} has not the shape of its kind`);
+    if (found === undefined) throw bad(`fact ${at + 1} does not have the shape of its kind`);
     return found;
   });
   return { format: FACTS_FORMAT, tool, time, facts: read };

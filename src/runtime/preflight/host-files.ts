@@ -1,4 +1,4 @@
-/** Files of the machine that is looked at. */
+/** Files of the machine that is inspected. */
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import { errnoOf } from '../../core/errors.ts';
@@ -11,7 +11,7 @@ export function hostPath({ root }: Host, path: string): string {
   return join(root, path);
 }
 
-/** The text of a file; undefined when there is none. */
+/** The text of a file; undefined if it does not exist. */
 export async function readHostFile(host: Host, path: string, limit: number = LIMIT): Promise<string | undefined> {
   host.signal.throwIfAborted();
   const target = hostPath(host, path);

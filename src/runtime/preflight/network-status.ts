@@ -1,4 +1,4 @@
-/** What can come of a try to reach a port, and the tries themselves. Nothing stays bound or open. */
+/** Attempts to reach a port, and their results. Nothing stays bound or open. */
 import { randomBytes } from 'node:crypto';
 import { connect, createServer, isIPv4, type Server, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -69,7 +69,7 @@ export async function dial(
   }
 }
 
-/** A name or IPv4 address with a port, as a load balancer's has to be. */
+/** A name or IPv4 address with a port: the form of a load balancer's address. */
 function isPlainAddress(address: string): boolean {
   const [, host = '', digits = ''] = /^([^:]*):(\d{1,5})$/.exec(address) ?? [];
   const port = Number(digits);
@@ -79,12 +79,12 @@ function isPlainAddress(address: string): boolean {
 }
 
 export interface RoundTrip {
-  /** Where to listen. */
+  /** Address to listen on. */
   readonly host: string;
   readonly port: number;
-  /** `host:port` that has to lead here. */
+  /** `host:port` that must forward to this machine. */
   readonly address: string;
-  /** Until when it is tried again. */
+  /** Time limit of all attempts. */
   readonly limitMs: number;
   readonly signal: AbortSignal;
 }
@@ -94,8 +94,8 @@ const ANSWER_MS = 250;
 const PAUSE_MS = 500;
 
 /**
- * Listens on a port and asks for it through an address until its own answer comes back: another machine may be behind
- * the address for now.
+ * Listens on a port and connects to it through an address until its own token arrives: the address may lead to another machine
+ * for now.
  */
 export async function roundTrip({ host, port, address, limitMs, signal }: RoundTrip): Promise<NetworkFacts> {
   const target = splitAddress(address);
@@ -139,11 +139,11 @@ async function tryOnce(
     const state = stateOf(error);
     return state.status === 'connection-timeout' ? undefined : state;
   }
-  const answered = await hears(socket, token);
+  const answered = await receivesToken(socket, token);
   return answered ? { status: 'connected', message: '' } : undefined;
 }
 
-/** Closes every connection after it has said its word, so that none outlives the try. */
+/** Closes every connection after sending the token, so that none outlives the attempt. */
 async function listen(host: string, port: number, token: Buffer): Promise<Server> {
   const server = createServer((socket) => {
     socket.on('error', () => undefined);
@@ -157,16 +157,16 @@ async function listen(host: string, port: number, token: Buffer): Promise<Server
   return server;
 }
 
-async function hears(socket: Socket, token: Buffer): Promise<boolean> {
+async function receivesToken(socket: Socket, token: Buffer): Promise<boolean> {
   try {
     return await new Promise<boolean>((resolve) => {
-      let heard = Buffer.alloc(0);
+      let received = Buffer.alloc(0);
       socket.setTimeout(ANSWER_MS, () => resolve(false));
       socket.on('close', () => resolve(false));
       socket.on('data', (chunk: Buffer) => {
-        heard = Buffer.concat([heard, chunk]);
-        if (heard.includes(token)) resolve(true);
-        else if (heard.byteLength > 1024) resolve(false);
+        received = Buffer.concat([received, chunk]);
+        if (received.includes(token)) resolve(true);
+        else if (received.byteLength > 1024) resolve(false);
       });
     });
   } finally {

@@ -1,17 +1,17 @@
-/** HostPreflight specs: template, YAML, data. Pure; all findings of a spec at once, none thrown. */
+/** Parses HostPreflight specs: template, YAML, data. Pure; returns all findings of a spec and throws none. */
 import { compareDiagnostics, type Diagnostic } from '../../core/diagnostic.ts';
 import { nearest } from '../../core/nearest.ts';
 import { isJsonObject, readYaml, type Json, type JsonObject, type Path } from '../../formats/yaml/yaml.ts';
 import { ANALYZERS } from './analyzers.ts';
 import { COLLECTORS } from './collectors.ts';
-import { parseTruth } from './go-words.ts';
+import { parseTruth } from './go-notation.ts';
 import { settingProblem, settingsOf, type SettingForms } from './settings.ts';
 import type { AnalyzerSpec, CollectorSpec, HostPreflight, Outcome, Verdict } from './spec.ts';
 import { KURL_DELIMITERS, renderTemplate } from '../../formats/go-template/render.ts';
 import type { ValueMap } from '../../formats/go-template/values.ts';
 
 export interface ParsedPreflight {
-  /** Undefined when there is an error among the findings. */
+  /** Undefined if the findings contain an error. */
   readonly preflight: HostPreflight | undefined;
   readonly diagnostics: readonly Diagnostic[];
 }
@@ -27,7 +27,7 @@ const API_VERSION = 'troubleshoot.sh/v1beta2';
 const VERDICTS: readonly Verdict[] = ['pass', 'warn', 'fail'];
 const MOST_ITEMS = 1000;
 
-/** Reads one spec; `file` is its name for messages, `data` what its `{{kurl …}}` may ask for. */
+/** Parses one spec; `file` is its name for messages, `data` the values for its `{{kurl …}}`. */
 export function parsePreflight(file: string, text: string, data: ValueMap): ParsedPreflight {
   const rendered = renderTemplate(text, data, { file, ...KURL_DELIMITERS });
   if (rendered.text === undefined) return { preflight: undefined, diagnostics: rendered.diagnostics };
@@ -62,7 +62,7 @@ function readDocument(value: Json | undefined, found: Findings): HostPreflight |
   }
   for (const key of Object.keys(spec)) {
     if (['collectors', 'analyzers', 'uri'].includes(key)) continue;
-    found.add('warning', 'unknown', ['spec', key], `"${key}" is not carried out`);
+    found.add('warning', 'unknown', ['spec', key], `"${key}" is not supported and is ignored`);
   }
   const name = isJsonObject(metadata) ? metadata['name'] : undefined;
   return {
@@ -78,7 +78,7 @@ interface Item {
   readonly path: Path;
 }
 
-/** A list whose items have one key each, the name of a kind. */
+/** A list whose items have one key each, their kind. */
 function itemsOf(spec: JsonObject, name: string, { add }: Findings): readonly Item[] {
   const list = spec[name] ?? [];
   const path = ['spec', name];
@@ -116,7 +116,7 @@ function readCollector({ kind, content, path }: Item, found: Findings): Collecto
   if (collector === undefined) {
     const near = nearest(kind, [...COLLECTORS.keys()]);
     const hint = near === undefined ? undefined : `did you mean ${near}?`;
-    found.add('warning', 'unknown', path, `there is no collector "${kind}" here: nothing is collected`, hint);
+    found.add('warning', 'unknown', path, `unknown collector "${kind}": nothing is collected`, hint);
     return undefined;
   }
   const common: SettingForms = { collectorName: 'text' };
@@ -135,7 +135,7 @@ function readAnalyzer({ kind, content, path }: Item, found: Findings): AnalyzerS
   if (analyzer === undefined) {
     const near = nearest(kind, [...ANALYZERS.keys()]);
     const hint = near === undefined ? undefined : `did you mean ${near}?`;
-    found.add('warning', 'unknown', path, `there is no analyzer "${kind}" here: it fails`, hint);
+    found.add('warning', 'unknown', path, `unknown analyzer "${kind}": it fails`, hint);
   }
   const common: SettingForms = { collectorName: 'text', checkName: 'text', annotations: 'map' };
   const others = ['exclude', 'strict', 'outcomes', ...(analyzer === undefined ? Object.keys(content) : [])];
@@ -179,14 +179,14 @@ function checkSettings(
   return settingsOf(content);
 }
 
-/** A yes or no, or a text that says so, since templates make texts; an empty one is no. */
+/** A boolean or its text form, since templates produce text; empty text is false. */
 function readTruth(content: JsonObject, name: string, path: Path, { add }: Findings): boolean {
   const value = content[name];
   if (value === undefined || value === '') return false;
   if (typeof value === 'boolean') return value;
   const truth = typeof value === 'string' || typeof value === 'number' ? parseTruth(String(value)) : undefined;
   if (truth === undefined)
-    add('warning', 'schema', [...path, name], `"${name}" is neither true nor false: taken as false`);
+    add('warning', 'schema', [...path, name], `"${name}" is neither true nor false: false is assumed`);
   return truth ?? false;
 }
 

@@ -1,4 +1,4 @@
-/** Programs that collectors run. */
+/** Runs programs for collectors. */
 import { asError } from '../../core/errors.ts';
 import { runProgram, type ProgramResult } from '../../platform/process/run-program.ts';
 import { CollectProblem, type Host } from './collector.ts';
@@ -6,13 +6,13 @@ import { CollectProblem, type Host } from './collector.ts';
 export interface CollectorProgramOptions {
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string | undefined>>;
-  /** Most bytes of each output; what comes after is dropped. */
+  /** Maximum bytes of each output; the rest is dropped. */
   readonly outputLimit?: number;
 }
 
 /**
- * Any status comes back, -1 for a signal; a program that is not there is a {@link CollectProblem}. Output is read in the C
- * locale. Nobody waits for a collector that is given up: it is killed at once.
+ * Returns any status, -1 for a signal. Throws {@link CollectProblem} if the program does not exist. Runs in the C locale. After an
+ * abort the program is killed at once.
  */
 export async function runCollectorProgram(
   command: string,
@@ -29,10 +29,10 @@ export async function runCollectorProgram(
   return { status, stdout, stderr };
 }
 
-/** Output of a program that has to succeed. */
+/** Output of a program that must succeed. */
 export async function outputOf(command: string, args: readonly string[], host: Host): Promise<string> {
   const { status, stdout, stderr } = await runCollectorProgram(command, args, host);
   if (status === 0) return stdout;
-  const said = stderr.trim().split('\n')[0]?.slice(0, 200) ?? '';
-  throw new CollectProblem(`${command} ended with status ${status}${said === '' ? '' : `: ${said}`}`);
+  const message = stderr.trim().split('\n')[0]?.slice(0, 200) ?? '';
+  throw new CollectProblem(`${command} ended with status ${status}${message === '' ? '' : `: ${message}`}`);
 }

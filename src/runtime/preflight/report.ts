@@ -1,5 +1,5 @@
 /** Results as text. Pure. */
-import type { PreflightResult } from './judge.ts';
+import type { PreflightResult } from './analyze.ts';
 import type { Verdict } from './spec.ts';
 import { visible } from '../../core/diagnostic.ts';
 
@@ -9,7 +9,7 @@ const WIDTH = 80;
 const IGNORED = ' (ignored)';
 const INDENT = '       ';
 
-/** `[PASS] Title: message`, broken between words at 80 columns; an address stands on a line of its own. */
+/** `[PASS] Title: message`, wrapped at 80 columns; a URI is on its own line. */
 export function resultLines({ verdict, title, message, uri, ignored }: PreflightResult): readonly string[] {
   const lines = `${title}: ${message}${ignored === true ? IGNORED : ''}`
     .split('\n')
@@ -18,7 +18,7 @@ export function resultLines({ verdict, title, message, uri, ignored }: Preflight
   return all.map((line, at) => `${at === 0 ? `${TAGS[verdict]} ` : INDENT}${line}`);
 }
 
-/** The same in one line. */
+/** A result in one line. */
 export function resultLine({ verdict, title, message, uri, ignored }: PreflightResult): string {
   const text = `${title}: ${message}${ignored === true ? IGNORED : ''}${uri === undefined ? '' : ` (${uri})`}`;
   return visible(
@@ -43,12 +43,12 @@ function wrapped(line: string, width: number): readonly string[] {
 
 export interface SavedReport {
   readonly tool: string;
-  /** The words of the command. */
+  /** Arguments of the command. */
   readonly options: readonly string[];
   readonly results: readonly PreflightResult[];
 }
 
-/** The file that kURL keeps: version, options, results. */
+/** The report file in kURL's format: version, options, results. */
 export function savedReport({ tool, options, results }: SavedReport): string {
   const parts = [
     ['[version]', tool],

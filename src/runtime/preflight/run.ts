@@ -1,9 +1,9 @@
-/** Host preflights from specs to results. */
+/** Runs host preflights, from specs to results. */
 import type { Report } from '../../core/events.ts';
 import type { Host } from './collector.ts';
 import { collectFacts } from './collect.ts';
 import { FACTS_FORMAT, type HostFacts } from './facts.ts';
-import { countsOf, judgeFacts, type Counts, type PreflightResult } from './judge.ts';
+import { countsOf, analyzeFacts, type Counts, type PreflightResult } from './analyze.ts';
 import type { HostPreflight } from './spec.ts';
 
 export interface PreflightOutcome {
@@ -13,16 +13,16 @@ export interface PreflightOutcome {
 }
 
 export interface PreflightContext {
-  /** Where the machine's files lie; `/` but in tests. */
+  /** Root of the machine's files; `/` except in tests. */
   readonly root: string;
   readonly env: Host['env'];
   /** Version of curlew, for the facts. */
   readonly tool: string;
-  /** Most milliseconds for any collector; without it each has its own limit. */
+  /** Maximum milliseconds of any collector; by default each has its own limit. */
   readonly limitMs?: number | undefined;
 }
 
-/** Collects and judges. Nothing on the machine is changed. Throws only when it is cancelled. */
+/** Collects and evaluates facts, and leaves no changes on the machine. Throws only if it is cancelled. */
 export async function runPreflights(
   specs: readonly HostPreflight[],
   { root, env, tool, limitMs }: PreflightContext,
@@ -32,8 +32,8 @@ export async function runPreflights(
   return judged(specs, { format: FACTS_FORMAT, tool, time: new Date().toISOString(), facts });
 }
 
-/** Judges facts that were collected before, maybe elsewhere. */
+/** Evaluates facts that were collected before, perhaps on another machine. */
 export function judged(specs: readonly HostPreflight[], facts: HostFacts): PreflightOutcome {
-  const results = judgeFacts(specs, facts.facts);
+  const results = analyzeFacts(specs, facts.facts);
   return { results, counts: countsOf(results), facts };
 }

@@ -1,13 +1,13 @@
-/** Settings of collectors and analyzers: which there are, and what was written. Pure. */
+/** Settings of collectors and analyzers: their types and values. Pure. */
 import { isJsonObject, type Json, type JsonObject } from '../../formats/yaml/yaml.ts';
 
-/** `!` behind it: needed. */
+/** `!`: required. */
 export type SettingForm = 'text' | 'text!' | 'whole' | 'whole!' | 'yesno' | 'texts' | 'textmap' | 'map';
 export type SettingForms = Readonly<Record<string, SettingForm>>;
 
-/** Values that have been checked against their forms. */
+/** Values that were checked against their forms. */
 export interface Settings {
-  /** Undefined when it is not set, or empty. */
+  /** Undefined if it is not set or empty. */
   readonly text: (name: string) => string | undefined;
   readonly whole: (name: string) => number | undefined;
   readonly yes: (name: string) => boolean;
@@ -51,22 +51,22 @@ function isTextMap(value: Json | undefined): value is Readonly<Record<string, st
   return isJsonObject(value) && Object.values(value).every((item) => typeof item === 'string');
 }
 
-/** What is wrong with a value, or undefined if nothing is. */
+/** The problem of a value; undefined if it is valid. */
 export function settingProblem(form: SettingForm, value: Json): string | undefined {
   switch (form) {
     case 'text':
     case 'text!':
-      return typeof value === 'string' ? undefined : 'has to be a text: put it in quotes';
+      return typeof value === 'string' ? undefined : 'must be a string: put it in quotes';
     case 'whole':
     case 'whole!':
-      return Number.isSafeInteger(value) && Number(value) >= 0 ? undefined : 'has to be a whole number';
+      return Number.isSafeInteger(value) && Number(value) >= 0 ? undefined : 'must be a non-negative integer';
     case 'yesno':
-      return typeof value === 'boolean' ? undefined : 'has to be true or false';
+      return typeof value === 'boolean' ? undefined : 'must be true or false';
     case 'texts':
-      return isTextList(value) ? undefined : 'has to be a list of texts';
+      return isTextList(value) ? undefined : 'must be a list of strings';
     case 'textmap':
-      return isTextMap(value) ? undefined : 'has to be a map of texts';
+      return isTextMap(value) ? undefined : 'must be a map of strings';
     case 'map':
-      return isJsonObject(value) ? undefined : 'has to be a map';
+      return isJsonObject(value) ? undefined : 'must be a map';
   }
 }

@@ -1,9 +1,9 @@
-/** What a machine is to become, as specs may ask for it in their templates. Pure. */
+/** The planned installation of a machine, as data for templates of specs. Pure. */
 import type { Installer } from '../../spec/installer.ts';
 import type { ValueMap } from '../../formats/go-template/values.ts';
 
 export interface Situation {
-  /** Undefined: no add-on is set. */
+  /** Undefined if no add-ons are planned. */
   readonly installer: Installer | undefined;
   /** Resolved versions, by folder name of the add-on. */
   readonly versions: ReadonlyMap<string, string>;
@@ -15,8 +15,8 @@ export interface Situation {
   readonly secondaryHosts: readonly string[];
 }
 
-/** A first machine that nothing is known of, and that nothing is asked to become. */
-export const NOWHERE: Situation = {
+/** A first machine without a planned installation. */
+export const NO_INSTALLATION: Situation = {
   installer: undefined,
   versions: new Map(),
   isPrimary: true,
@@ -48,7 +48,7 @@ function specData({ installer, versions }: Situation): ValueMap {
   return Object.fromEntries([...sections, ...addons]);
 }
 
-/** A setting of the spec as text; empty when it is not set. */
+/** A setting of the spec as text; empty if it is not set. */
 export function settingText({ installer }: Pick<Situation, 'installer'>, specName: string, field: string): string {
   const all = [...(installer?.sections ?? []), ...(installer?.addons ?? [])];
   const settings = all.find((one) => one.specName === specName)?.settings ?? {};
@@ -56,7 +56,7 @@ export function settingText({ installer }: Pick<Situation, 'installer'>, specNam
   return value === undefined || value === false || typeof value === 'object' ? '' : String(value);
 }
 
-/** The version of an add-on; empty when the spec does not have it. */
+/** The version of an add-on; empty if it is not in the spec. */
 export function versionOf({ installer, versions }: Situation, name: string): string {
   const addon = installer?.addons.find((one) => one.name === name);
   return addon === undefined ? '' : (versions.get(name) ?? addon.requested);

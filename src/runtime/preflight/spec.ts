@@ -1,4 +1,4 @@
-/** What a Troubleshoot spec of kind HostPreflight says, as data. */
+/** A Troubleshoot spec of kind HostPreflight, as data. */
 import type { Place } from '../../core/diagnostic.ts';
 import type { Settings } from './settings.ts';
 
@@ -6,7 +6,7 @@ export type Verdict = 'pass' | 'warn' | 'fail';
 
 export interface Outcome {
   readonly verdict: Verdict;
-  /** Empty: holds always. */
+  /** Empty: always true. */
   readonly when: string;
   readonly message: string;
   readonly uri: string | undefined;

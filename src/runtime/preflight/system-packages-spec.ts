@@ -1,8 +1,8 @@
-/** A spec that asks for the host packages of an add-on, when the operator installs them himself. Pure. */
+/** A spec that checks the host packages of an add-on that the operator installs. Pure. */
 import { stringify } from 'yaml';
 import type { AddonSpec } from './assemble.ts';
 
-/** Which lists of the collector a directive of a Manifest fills (kurl.md 8.2). */
+/** Lists of the collector for each directive of a Manifest (kurl.md 8.2). */
 const LISTS: Readonly<Record<string, readonly string[]>> = {
   apt: ['ubuntu'],
   yum: ['centos', 'rhel', 'ol', 'amzn'],
@@ -10,14 +10,14 @@ const LISTS: Readonly<Record<string, readonly string[]>> = {
   yumol: ['ol'],
 };
 
-/** The spec for one add-on by the text of its Manifest; undefined when it wants no package. */
+/** The spec for one add-on from the text of its Manifest; undefined if it needs no host packages. */
 export function systemPackagesSpec(addon: string, manifest: string): AddonSpec | undefined {
   const lists = new Map<string, string[]>();
   for (const line of manifest.split('\n')) {
     const [directive = '', name = ''] = line.trim().split(/[ \t]+/);
-    const wanted = Object.hasOwn(LISTS, directive) ? (LISTS[directive] ?? []) : [];
+    const own = Object.hasOwn(LISTS, directive) ? (LISTS[directive] ?? []) : [];
     if (name === '') continue;
-    for (const list of wanted) lists.set(list, [...(lists.get(list) ?? []), name]);
+    for (const list of own) lists.set(list, [...(lists.get(list) ?? []), name]);
   }
   if (lists.size === 0) return undefined;
   const collectorName = `${addon} packages`;

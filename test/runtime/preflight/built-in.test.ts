@@ -1,6 +1,6 @@
 import { assembleSpecs, type AddonSpec } from '../../../src/runtime/preflight/assemble.ts';
 import { builtInSpec } from '../../../src/runtime/preflight/built-in.ts';
-import { NOWHERE, type Situation } from '../../../src/runtime/preflight/situation.ts';
+import { NO_INSTALLATION, type Situation } from '../../../src/runtime/preflight/situation.ts';
 import { parseInstaller } from '../../../src/spec/parse.ts';
 import { systemPackagesSpec } from '../../../src/runtime/preflight/system-packages-spec.ts';
 import * as assert from '../../support/assert.ts';
@@ -13,7 +13,7 @@ function situation(spec: string, more: Partial<Situation> = {}): Situation {
   const text = `apiVersion: cluster.kurl.sh/v1beta1\nkind: Installer\nspec:\n${spec}`;
   const { installer, diagnostics } = parseInstaller('installer.yaml', text);
   if (installer === undefined) throw new Error(JSON.stringify(diagnostics));
-  return { ...NOWHERE, installer, ...more };
+  return { ...NO_INSTALLATION, installer, ...more };
 }
 
 /** Titles of the checks of a kind that are made. */
@@ -140,7 +140,7 @@ test('templates in the spec of the vendor see the installer spec', () => {
 test('mistakes of all specs are one error that names their files', () => {
   const broken = (file: string): AddonSpec => ({ addon: file, file, text: '{{kurl nosuch }}' });
   const error = assert.throwsWith(
-    () => assembleSpecs(NOWHERE, { addons: [broken('a'), spec('b'), broken('c')], others: [], builtIn: false }),
+    () => assembleSpecs(NO_INSTALLATION, { addons: [broken('a'), spec('b'), broken('c')], others: [], builtIn: false }),
     'SPEC_INVALID',
     /a, c: not valid/,
   );
@@ -155,7 +155,7 @@ test('mistakes of all specs are one error that names their files', () => {
 test('the host packages of a Manifest become a spec of their own', () => {
   const manifest = 'image a b:1\napt nfs-common\nyum nfs-utils\nyum8 lvm2\nyumol  iscsi\n# apt none\napt24 x';
   const made = systemPackagesSpec('rook', manifest);
-  const [parsed] = assembleSpecs(NOWHERE, {
+  const [parsed] = assembleSpecs(NO_INSTALLATION, {
     addons: made === undefined ? [] : [made],
     others: [],
     builtIn: false,

@@ -1,6 +1,6 @@
 import { createServer } from 'node:net';
 import { collectFacts } from '../../../src/runtime/preflight/collect.ts';
-import { judgeFacts } from '../../../src/runtime/preflight/judge.ts';
+import { analyzeFacts } from '../../../src/runtime/preflight/analyze.ts';
 import * as assert from '../../support/assert.ts';
 import { noReport } from '../../support/context.ts';
 import { preflightOf } from '../../support/preflight.ts';
@@ -30,7 +30,7 @@ ${run('slow', 'sleep 1000', ', timeout: 200ms')}${run('quick', 'echo hello')}  a
   const [slow] = facts;
   assert.is(slow?.status === 'late' ? slow.problem : '', 'run "slow" took longer than 0.2 s');
   assert.equal(
-    judgeFacts([spec], facts).map(({ verdict }) => verdict),
+    analyzeFacts([spec], facts).map(({ verdict }) => verdict),
     ['pass'],
   );
 });
@@ -130,10 +130,10 @@ test('a mistake in a timeout, and a program that is not there, are told as reaso
     ['tcpConnect "x": timeout "soon" is no duration such as 30s', 'run "y": nosuchprogram is not installed'],
   );
   assert.equal(
-    judgeFacts([spec], facts).map(({ verdict, message }) => [verdict, message]),
+    analyzeFacts([spec], facts).map(({ verdict, message }) => [verdict, message]),
     [
-      ['fail', 'cannot be judged: tcpConnect "x": timeout "soon" is no duration such as 30s'],
-      ['fail', 'cannot be judged: spec.yaml:11: nothing was collected for it'],
+      ['fail', 'cannot be evaluated: tcpConnect "x": timeout "soon" is not a duration such as 30s'],
+      ['fail', 'cannot be evaluated: spec.yaml:11: nothing was collected for it'],
     ],
   );
 });

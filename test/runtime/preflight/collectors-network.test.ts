@@ -44,7 +44,7 @@ test('an interface that is not there has a reason, and a port that cannot be is 
   await collect('tcpPortStatus', { port: 1, interface: 'nosuch0' }, { signal }).catch((error: unknown) => {
     message = String(error);
   });
-  assert.match(message, 'there is no interface nosuch0');
+  assert.match(message, 'no interface nosuch0');
   assert.is(status(await collect('tcpPortStatus', { port: 70_000, interface: 'lo' }, { signal })), 'invalid-address');
 });
 

@@ -118,14 +118,14 @@ test('packages are asked for at dpkg or rpm, with the lists of the system and of
     osVersion: '9.3',
     packages: [{ name: 'nfs-utils', details: '-qi nfs-utils\n', exitCode: 0, error: '' }],
   });
-  assert.is(await on('plan9', '4'), 'packages of plan9 are not known');
+  assert.is(await on('plan9', '4'), 'packages of plan9 cannot be queried');
 });
 
 test('a name that would be an option of dpkg is no package', async ({ signal }) => {
   const os = { 'etc/os-release': 'ID=ubuntu\nVERSION_ID=22.04\n' };
   assert.match(
     JSON.stringify(await withPrograms('systemPackages', {}, signal, { ubuntu: ['--remove'] }, os)),
-    'is no package',
+    'is not a package name',
   );
 });
 
@@ -157,7 +157,7 @@ test('a measurement without fio, or with another report, has a reason', async ({
   );
   assert.match(
     JSON.stringify(await withPrograms('filesystemPerformance', {}, signal, { ...settings, fileSize: 'big' })),
-    'is no size',
+    'is not a size',
   );
 });
 

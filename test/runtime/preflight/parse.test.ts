@@ -1,11 +1,16 @@
 import { parsePreflight } from '../../../src/runtime/preflight/parse.ts';
-import { NOWHERE, templateData } from '../../../src/runtime/preflight/situation.ts';
+import { NO_INSTALLATION, templateData } from '../../../src/runtime/preflight/situation.ts';
 import * as assert from '../../support/assert.ts';
 import { parse, specText } from '../../support/preflight.ts';
 import { suite } from '../../support/suite.ts';
 
 const test = suite('preflight/parse');
-const DATA = templateData({ ...NOWHERE, primaryHosts: ['10.0.0.1'], secondaryHosts: ['10.0.0.2'], isJoin: true });
+const DATA = templateData({
+  ...NO_INSTALLATION,
+  primaryHosts: ['10.0.0.1'],
+  secondaryHosts: ['10.0.0.2'],
+  isJoin: true,
+});
 
 function findings(body: string): readonly string[] {
   return parse(body).diagnostics.map(
@@ -88,8 +93,8 @@ test('mistakes are told all at once, each with its place', () => {
     - cpu: {}
 `),
     [
-      '7:7 warning preflight/unknown: there is no collector "cpuu" here: nothing is collected (did you mean cpu?)',
-      '8:23 error preflight/schema: "port" has to be a whole number',
+      '7:7 warning preflight/unknown: unknown collector "cpuu": nothing is collected (did you mean cpu?)',
+      '8:23 error preflight/schema: "port" must be a non-negative integer',
       '9:7 error preflight/schema: diskUsage needs "path"',
       '9:19 warning preflight/unknown: diskUsage has no setting "paht" (did you mean path?)',
       '10:7 error preflight/schema: memory must be a map (write "memory: {}")',
@@ -162,7 +167,7 @@ test('a yes or no may be a text, as templates make it; anything else counts as n
     [true, false, true],
   );
   assert.equal(findings('  collectors:\n    - cpu: {exclude: maybe}\n'), [
-    '7:13 warning preflight/schema: "exclude" is neither true nor false: taken as false',
+    '7:13 warning preflight/schema: "exclude" is neither true nor false: false is assumed',
   ]);
 });
 

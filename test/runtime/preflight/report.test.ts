@@ -1,5 +1,10 @@
-import { formatDuration, parseDuration, parseQuantity, parseTruth } from '../../../src/runtime/preflight/go-words.ts';
-import { statusOf, type PreflightResult } from '../../../src/runtime/preflight/judge.ts';
+import {
+  formatDuration,
+  parseDuration,
+  parseQuantity,
+  parseTruth,
+} from '../../../src/runtime/preflight/go-notation.ts';
+import { statusOf, type PreflightResult } from '../../../src/runtime/preflight/analyze.ts';
 import { resultLines, savedReport } from '../../../src/runtime/preflight/report.ts';
 import * as assert from '../../support/assert.ts';
 import { suite } from '../../support/suite.ts';

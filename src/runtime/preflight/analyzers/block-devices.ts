@@ -1,6 +1,6 @@
 import { firstOutcome, type Analyzer } from '../analyzer.ts';
 import { blockDevices as collector, type BlockDevice } from '../collectors/block-devices.ts';
-import { compareNumbers, wholeNumber, wordsOf } from '../compare.ts';
+import { compareNumbers, wholeNumber, splitCondition } from '../compare.ts';
 import { matchAll } from '../pattern.ts';
 import type { Settings } from '../settings.ts';
 
@@ -9,12 +9,12 @@ export const blockDevices: Analyzer<readonly BlockDevice[]> = {
   collector,
   settings: { minimumAcceptableSize: 'whole', includeUnmountedPartitions: 'yesno', additionalDeviceTypes: 'texts' },
   title: () => 'Block Devices',
-  judge: firstOutcome(holds),
+  analyze: firstOutcome(holds),
 };
 
-/** `sd[b-z] >= 1`: how many devices of such a name are free for use. */
+/** `sd[b-z] >= 1`: the number of unused devices with a matching name. */
 function holds(when: string, devices: readonly BlockDevice[], settings: Settings): boolean {
-  const [pattern = '', sign = '', wanted = ''] = wordsOf(when, 3, '.* > 0');
+  const [pattern = '', sign = '', wanted = ''] = splitCondition(when, 3, '.* > 0');
   const matches = matchAll(
     pattern,
     devices.map(({ name }) => name),
@@ -23,7 +23,7 @@ function holds(when: string, devices: readonly BlockDevice[], settings: Settings
   return compareNumbers(sign, fit.length, wholeNumber(wanted));
 }
 
-/** Nothing is on it, nothing is made of it, it can be written and stays in the machine. */
+/** Not mounted, without file system and partitions, writable, not removable. */
 function isFree(device: BlockDevice, devices: readonly BlockDevice[], settings: Settings): boolean {
   const types = [
     'disk',

@@ -6,5 +6,5 @@ export const certificate: Analyzer<KeyPairState> = {
   collector,
   settings: {},
   title: () => 'Certificate Key Pair',
-  judge: firstOutcome((when, state) => when === state),
+  analyze: firstOutcome((when, state) => when === state),
 };

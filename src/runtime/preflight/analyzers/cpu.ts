@@ -1,8 +1,8 @@
-import { firstOutcome, JudgeProblem, type Analyzer } from '../analyzer.ts';
+import { firstOutcome, AnalyzerProblem, type Analyzer } from '../analyzer.ts';
 import { cpu as collector, type CpuFacts } from '../collectors/cpu.ts';
 import { compareNumbers, wholeNumber } from '../compare.ts';
 
-/** Features by level, each on top of those before (x86-64 psABI, "Micro-Architecture Levels"; names of /proc/cpuinfo). */
+/** Features that each level adds (x86-64 psABI, "Micro-Architecture Levels"; names of /proc/cpuinfo). */
 const LEVELS: readonly (readonly [level: string, flags: readonly string[]])[] = [
   ['x86-64', ['cmov', 'cx8', 'fpu', 'fxsr', 'mmx', 'syscall', 'sse', 'sse2']],
   ['x86-64-v2', ['cx16', 'lahf_lm', 'popcnt', 'ssse3', 'sse4_1', 'sse4_2']],
@@ -15,7 +15,7 @@ export const cpu: Analyzer<CpuFacts> = {
   collector,
   settings: {},
   title: () => 'Number of CPUs',
-  judge: firstOutcome(holds),
+  analyze: firstOutcome(holds),
 };
 
 /** `count < 2`, `< 2`, `logical >= 4`, `physical >= 2`, `machineArch == x86_64`, `supports x86-64-v2`, `hasFlags a,b`. */
@@ -33,19 +33,19 @@ function holds(when: string, facts: CpuFacts): boolean {
       return compareNumbers(sign, Math.max(facts.logicalCount, facts.physicalCount), wholeNumber(wanted), true);
     }
   }
-  throw new JudgeProblem(`the condition ${JSON.stringify(when)} has not the form of "count < 2"`);
+  throw new AnalyzerProblem(`the condition ${JSON.stringify(when)} does not have the form "count < 2"`);
 }
 
 function compareArch(sign: string, actual: string, wanted: string): boolean {
   if (['=', '==', '==='].includes(sign)) return actual === wanted;
   if (['!=', '!=='].includes(sign)) return actual !== wanted;
-  throw new JudgeProblem(`${JSON.stringify(sign)} is no comparison that is known here`);
+  throw new AnalyzerProblem(`${JSON.stringify(sign)} is not a known comparison`);
 }
 
 function supports(level: string, flags: readonly string[]): boolean {
   const at = LEVELS.findIndex(([name]) => name === level);
-  if (at === -1) throw new JudgeProblem(`${JSON.stringify(level)} is no level of x86-64`);
-  // The kernel calls lzcnt by its older name.
+  if (at === -1) throw new AnalyzerProblem(`${JSON.stringify(level)} is not an x86-64 level`);
+  // The kernel reports lzcnt by its older name, abm.
   const has = (flag: string): boolean => flags.includes(flag);
   return LEVELS.slice(0, at + 1).every(([, needed]) => needed.every(has)) && (at < 2 || has('lzcnt') || has('abm'));
 }

@@ -7,7 +7,7 @@ export const http: Analyzer<HttpFacts> = {
   collector,
   settings: {},
   title: () => 'HTTP Request',
-  judge: firstOutcome(holds),
+  analyze: firstOutcome(holds),
 };
 
 /** `error`, `statusCode == 200`, `statusCode >= 200 && statusCode < 300`. */

@@ -1,4 +1,4 @@
-/** Analyzers of what came of a try to reach a port: a condition is one of the states. */
+/** Analyzers of attempts to reach a port: a condition is one of the states. */
 import { firstOutcome, type Analyzer } from '../analyzer.ts';
 import type { Collector } from '../collector.ts';
 import { tcpConnect as connect } from '../collectors/tcp-connect.ts';
@@ -13,7 +13,7 @@ function analyzerOf(collector: Collector<NetworkFacts>, title: string): Analyzer
     collector,
     settings: {},
     title: () => title,
-    judge: firstOutcome((when, { status }) => when === status),
+    analyze: firstOutcome((when, { status }) => when === status),
   };
 }
 

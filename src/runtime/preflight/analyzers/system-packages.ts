@@ -1,21 +1,21 @@
-import { inOutcome, JudgeProblem, type Analyzer, type Judgement } from '../analyzer.ts';
+import { inOutcome, AnalyzerProblem, type Analyzer, type AnalyzerResult } from '../analyzer.ts';
 import {
   systemPackages as collector,
   type SystemPackage,
   type SystemPackageFacts,
 } from '../collectors/system-packages.ts';
-import { parseTruth } from '../go-words.ts';
+import { parseTruth } from '../go-notation.ts';
 import { messageOf } from '../message.ts';
 import type { AnalyzerSpec } from '../spec.ts';
 import type { ValueMap } from '../../../formats/go-template/values.ts';
 
-/** Each package is judged by itself; conditions and messages are templates, such as `{{ not .IsInstalled }}`. */
+/** Evaluates each package separately; conditions and messages are templates, such as `{{ not .IsInstalled }}`. */
 export const systemPackages: Analyzer<SystemPackageFacts> = {
   kind: 'systemPackages',
   collector,
   settings: {},
   title: () => 'System Packages',
-  judge: (facts, { outcomes }: AnalyzerSpec): readonly Judgement[] =>
+  analyze: (facts, { outcomes }: AnalyzerSpec): readonly AnalyzerResult[] =>
     facts.packages.flatMap((one) => {
       const data = dataOf(one, facts);
       const found = outcomes.find((outcome) => inOutcome(outcome, () => holds(outcome.when, data)));
@@ -28,7 +28,7 @@ export const systemPackages: Analyzer<SystemPackageFacts> = {
 function holds(when: string, data: ValueMap): boolean {
   if (when === '') return true;
   const truth = parseTruth(messageOf(when, data));
-  if (truth === undefined) throw new JudgeProblem(`the condition ${JSON.stringify(when)} is neither true nor false`);
+  if (truth === undefined) throw new AnalyzerProblem(`the condition ${JSON.stringify(when)} is neither true nor false`);
   return truth;
 }
 

@@ -1,5 +1,5 @@
-/** Disks and partitions, as lsblk shows them. */
-import { USUAL_LIMIT_MS, type Collector } from '../collector.ts';
+/** Disks and partitions from lsblk. */
+import { DEFAULT_LIMIT_MS, type Collector } from '../collector.ts';
 import { isListOf } from '../fact-shapes.ts';
 import { outputOf } from '../program.ts';
 
@@ -25,7 +25,7 @@ export const blockDevices: Collector<readonly BlockDevice[]> = {
   shared: true,
   isProgram: true,
   settings: {},
-  limitMs: () => USUAL_LIMIT_MS,
+  limitMs: () => DEFAULT_LIMIT_MS,
   collect: async (_, host) =>
     parseLsblk(await outputOf('lsblk', ['--noheadings', '--bytes', '--pairs', '-o', COLUMNS], host)),
   isFacts: (value): value is readonly BlockDevice[] =>
@@ -42,7 +42,7 @@ export const blockDevices: Collector<readonly BlockDevice[]> = {
     }),
 };
 
-/** `NAME="vda" KNAME="vda" …`, a device a line; what is not printable is written `\x20`. */
+/** Lines of `NAME="vda" KNAME="vda" …`; other characters than printable ones are written `\x20`. */
 function parseLsblk(text: string): readonly BlockDevice[] {
   return text.split('\n').flatMap((line) => {
     const fields = new Map<string, string>();

@@ -1,7 +1,7 @@
-/** Whether a certificate and a private key fit together. */
+/** Whether a certificate and a private key match. */
 import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto';
 import { CurlewError } from '../../../core/errors.ts';
-import { USUAL_LIMIT_MS, type Collector } from '../collector.ts';
+import { DEFAULT_LIMIT_MS, type Collector } from '../collector.ts';
 import { readHostFile } from '../host-files.ts';
 
 export const KEY_PAIR_STATES = [
@@ -22,12 +22,12 @@ export const certificate: Collector<KeyPairState> = {
   defaultName: 'certificate',
   shared: false,
   settings: { certificatePath: 'text!', keyPath: 'text!' },
-  limitMs: () => USUAL_LIMIT_MS,
+  limitMs: () => DEFAULT_LIMIT_MS,
   collect: async (settings, host) => {
     try {
       const pem = await readHostFile(host, settings.text('certificatePath') ?? '', LIMIT);
       const key = await readHostFile(host, settings.text('keyPath') ?? '', LIMIT);
-      return pem === undefined || key === undefined ? 'key-pair-missing' : judgePair(pem, key);
+      return pem === undefined || key === undefined ? 'key-pair-missing' : pairState(pem, key);
     } catch (error) {
       if (error instanceof CurlewError) return 'key-pair-invalid';
       throw error;
@@ -46,7 +46,7 @@ function blockOf(text: string, isKind: (label: string) => boolean): string | und
 const isCertificate = (label: string): boolean => label === 'CERTIFICATE';
 const isKey = (label: string): boolean => label === 'PRIVATE KEY' || label.endsWith(' PRIVATE KEY');
 
-function judgePair(certificateText: string, keyText: string): KeyPairState {
+function pairState(certificateText: string, keyText: string): KeyPairState {
   const pem = blockOf(certificateText, isCertificate);
   if (pem === undefined) {
     return blockOf(certificateText, isKey) === undefined ? 'key-pair-invalid' : 'key-pair-switched';

@@ -1,7 +1,7 @@
-/** Processors: how many, of which kind, with which features. */
+/** Processors: number, architecture, features. */
 import { machine } from 'node:os';
 import { readdir } from 'node:fs/promises';
-import { CollectProblem, USUAL_LIMIT_MS, type Collector, type Host } from '../collector.ts';
+import { CollectProblem, DEFAULT_LIMIT_MS, type Collector, type Host } from '../collector.ts';
 import { hasShape } from '../fact-shapes.ts';
 import { hostPath, readHostFile } from '../host-files.ts';
 
@@ -9,7 +9,7 @@ export type CpuFacts = {
   readonly logicalCount: number;
   readonly physicalCount: number;
   readonly flags: readonly string[];
-  /** As `uname -m` has it. */
+  /** As printed by `uname -m`. */
   readonly machineArch: string;
 };
 
@@ -18,10 +18,10 @@ export const cpu: Collector<CpuFacts> = {
   defaultName: 'cpu',
   shared: true,
   settings: {},
-  limitMs: () => USUAL_LIMIT_MS,
+  limitMs: () => DEFAULT_LIMIT_MS,
   collect: async (_, host) => {
     const text = await readHostFile(host, 'proc/cpuinfo');
-    if (text === undefined) throw new CollectProblem('the kernel shows no /proc/cpuinfo');
+    if (text === undefined) throw new CollectProblem('the kernel provides no /proc/cpuinfo');
     const logicalCount = [...text.matchAll(/^processor\s*:\s*\d+/gim)].length;
     return {
       logicalCount,
@@ -40,7 +40,7 @@ function words(text: string): readonly string[] {
   return text.split(/\s+/).filter((word) => word !== '');
 }
 
-/** Threads of one core name each other in the same list. */
+/** All threads of one core have the same list. */
 async function coreCount(host: Host): Promise<number | undefined> {
   const folder = 'sys/devices/system/cpu';
   const names = await readdir(hostPath(host, folder)).catch(() => []);

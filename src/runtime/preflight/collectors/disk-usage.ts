@@ -1,14 +1,14 @@
-/** Room of the file system that a folder lies on, or will lie on when it is made. */
+/** Space of the file system of a folder, which need not exist yet. */
 import { stat, statfs } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { asError, errnoOf } from '../../../core/errors.ts';
-import { CollectProblem, USUAL_LIMIT_MS, type Collector } from '../collector.ts';
+import { CollectProblem, DEFAULT_LIMIT_MS, type Collector } from '../collector.ts';
 import { hasShape } from '../fact-shapes.ts';
 import { hostPath } from '../host-files.ts';
 
 export type DiskFacts = {
   readonly totalBytes: number;
-  /** What is set aside for root counts as free. */
+  /** Space that is reserved for root counts as free. */
   readonly usedBytes: number;
 };
 
@@ -17,7 +17,7 @@ export const diskUsage: Collector<DiskFacts> = {
   defaultName: 'diskUsage',
   shared: false,
   settings: { path: 'text!' },
-  limitMs: () => USUAL_LIMIT_MS,
+  limitMs: () => DEFAULT_LIMIT_MS,
   collect: async (settings, host) => {
     const path = hostPath(host, resolve('/', settings.text('path') ?? '/'));
     try {
@@ -30,7 +30,7 @@ export const diskUsage: Collector<DiskFacts> = {
   isFacts: (value): value is DiskFacts => hasShape(value, { totalBytes: 'number', usedBytes: 'number' }),
 };
 
-/** The nearest part upwards that exists. */
+/** The nearest existing folder above a path. */
 async function existing(path: string): Promise<string> {
   for (let at = path; ; at = dirname(at)) {
     try {

@@ -1,4 +1,4 @@
-/** How long writes take until they are on disk, measured by fio in a folder that is removed afterwards. */
+/** Latency of synced writes, measured by fio in a temporary folder. */
 import { mkdir, mkdtemp, rm, rmdir } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -6,7 +6,7 @@ import { asError } from '../../../core/errors.ts';
 import { isObject } from '../../../core/json.ts';
 import { CollectProblem, type Collector, type Host } from '../collector.ts';
 import { isMapOf } from '../fact-shapes.ts';
-import { parseQuantity } from '../go-words.ts';
+import { parseQuantity } from '../go-notation.ts';
 import { hostPath } from '../host-files.ts';
 import { limitOf } from '../limit.ts';
 import { outputOf } from '../program.ts';
@@ -15,10 +15,10 @@ import type { Settings } from '../settings.ts';
 /** Nanoseconds of a sync after a write: `min`, `max`, `average`, `p1` … `p9999`. */
 export type FilesystemFacts = Readonly<Record<string, number>>;
 
-const USUAL_LIMIT = 60_000;
+const DEFAULT_LIMIT = 60_000;
 const JOB = 'fsperf';
 
-/** fio's percentiles, by the words of specs. */
+/** fio's percentiles, by their names in specs. */
 export const PERCENTILES: Readonly<Record<string, string>> = {
   p1: '1.000000',
   p5: '5.000000',
@@ -60,29 +60,29 @@ export const filesystemPerformance: Collector<FilesystemFacts> = {
     backgroundWriteIOPSJobs: 'whole',
     backgroundReadIOPSJobs: 'whole',
   },
-  limitMs: (settings) => limitOf(settings, USUAL_LIMIT),
+  limitMs: (settings) => limitOf(settings, DEFAULT_LIMIT),
   mutexKey: () => 'disk',
   collect: async (settings, host) => {
-    const wanted = hostPath(host, resolve('/', settings.text('directory') ?? ''));
-    const made = await mkdir(wanted, { recursive: true, mode: 0o700 });
+    const directory = hostPath(host, resolve('/', settings.text('directory') ?? ''));
+    const created = await mkdir(directory, { recursive: true, mode: 0o700 });
     try {
-      const folder = await mkdtemp(join(wanted, '.curlew-preflight-'));
+      const folder = await mkdtemp(join(directory, '.curlew-preflight-'));
       try {
         return await measure(folder, settings, host);
       } finally {
         await rm(folder, { recursive: true, force: true });
       }
     } finally {
-      await removeMade(wanted, made);
+      await removeCreated(directory, created);
     }
   },
   isFacts: (value): value is FilesystemFacts => isMapOf(value, (entry) => typeof entry === 'number' && entry >= 0),
 };
 
-/** Folders that had to be made for it go away again, as long as nobody put anything into them. */
-async function removeMade(wanted: string, made: string | undefined): Promise<void> {
-  if (made === undefined) return;
-  for (let at = wanted; at.length >= made.length; at = dirname(at)) {
+/** Removes the folders that were created for the measurement, unless another program has written to them. */
+async function removeCreated(directory: string, created: string | undefined): Promise<void> {
+  if (created === undefined) return;
+  for (let at = directory; at.length >= created.length; at = dirname(at)) {
     try {
       await rmdir(at);
     } catch {
@@ -94,10 +94,10 @@ async function removeMade(wanted: string, made: string | undefined): Promise<voi
 async function measure(folder: string, settings: Settings, host: Host): Promise<FilesystemFacts> {
   const size = settings.text('fileSize');
   const bytes = size === undefined ? 10 << 20 : parseQuantity(size);
-  if (bytes === undefined || bytes <= 0) throw new CollectProblem(`fileSize ${JSON.stringify(size)} is no size`);
+  if (bytes === undefined || bytes <= 0) throw new CollectProblem(`fileSize ${JSON.stringify(size)} is not a size`);
   const seconds = Number(settings.text('runTime') ?? '120');
-  if (!Number.isInteger(seconds)) throw new CollectProblem('runTime is no number of seconds');
-  const words = [
+  if (!Number.isInteger(seconds)) throw new CollectProblem('runTime is not a number of seconds');
+  const args = [
     '--rw=write',
     '--ioengine=sync',
     '--fdatasync=1',
@@ -110,28 +110,28 @@ async function measure(folder: string, settings: Settings, host: Host): Promise<
   ];
   const stop = new AbortController();
   const around = background(folder, settings, { ...host, signal: AbortSignal.any([host.signal, stop.signal]) });
-  // That of the measurement itself is told.
+  // Only errors of the measurement itself are reported.
   const ended = Promise.allSettled(around);
   try {
     if (around.length > 0) {
       const warmUp = (settings.whole('backgroundIOPSWarmupSeconds') ?? 0) * 1000;
       await pause(warmUp, undefined, { signal: host.signal });
     }
-    return latencies(await outputOf('fio', words, host));
+    return latencies(await outputOf('fio', args, host));
   } finally {
     stop.abort();
     await ended;
   }
 }
 
-/** Reads and writes beside the measurement, so that the disk is as busy as it will be. */
+/** Reads and writes during the measurement, so that the disk is as busy as in production. */
 function background(folder: string, settings: Settings, host: Host): readonly Promise<string>[] {
   if (!settings.yes('enableBackgroundIOPS')) return [];
   return (['Read', 'Write'] as const).flatMap((way) => {
     const jobs = settings.whole(`background${way}IOPSJobs`) ?? 0;
     const rate = settings.whole(`background${way}IOPS`) ?? 0;
     if (jobs === 0 || rate === 0) return [];
-    const words = [
+    const args = [
       `--name=background-${way.toLowerCase()}`,
       `--rw=rand${way.toLowerCase()}`,
       '--bs=4096',
@@ -143,7 +143,7 @@ function background(folder: string, settings: Settings, host: Host): readonly Pr
       '--time_based',
       '--runtime=3600',
     ];
-    return [outputOf('fio', words, host)];
+    return [outputOf('fio', args, host)];
   });
 }
 
@@ -168,6 +168,6 @@ function latencies(text: string): FilesystemFacts {
     min: number(latency['min']),
     max: number(latency['max']),
     average: number(latency['mean']),
-    ...Object.fromEntries(Object.entries(PERCENTILES).map(([word, key]) => [word, number(percentiles[key])])),
+    ...Object.fromEntries(Object.entries(PERCENTILES).map(([name, key]) => [name, number(percentiles[key])])),
   };
 }

@@ -1,6 +1,6 @@
-/** Which distribution and kernel runs. Names of platforms are Troubleshoot's: `redhat`, `oracle`, `amazon`, … */
+/** The distribution and kernel. Platforms have Troubleshoot's names: `redhat`, `oracle`, `amazon`, … */
 import { hostname, release } from 'node:os';
-import { USUAL_LIMIT_MS, type Collector, type Host } from '../collector.ts';
+import { DEFAULT_LIMIT_MS, type Collector, type Host } from '../collector.ts';
 import { hasShape } from '../fact-shapes.ts';
 import { readHostFile } from '../host-files.ts';
 
@@ -17,7 +17,7 @@ export const hostOs: Collector<HostOsFacts> = {
   defaultName: 'hostOS',
   shared: true,
   settings: {},
-  limitMs: () => USUAL_LIMIT_MS,
+  limitMs: () => DEFAULT_LIMIT_MS,
   collect: async (_, host) => {
     const { id, version } = await readOsRelease(host);
     const platform = PLATFORMS[id] ?? id;
@@ -39,7 +39,7 @@ export const hostOs: Collector<HostOsFacts> = {
     }),
 };
 
-/** By `ID` of os-release(5); others keep their id. */
+/** By `ID` of os-release(5); other platforms use their ID. */
 const PLATFORMS: Readonly<Record<string, string>> = { rhel: 'redhat', ol: 'oracle', amzn: 'amazon' };
 
 const FAMILIES: readonly (readonly [family: string, platforms: readonly string[]])[] = [
@@ -51,7 +51,7 @@ const FAMILIES: readonly (readonly [family: string, platforms: readonly string[]
   ['alpine', ['alpine']],
 ];
 
-/** `ID` and `VERSION_ID` of os-release(5), empty where there is none. */
+/** `ID` and `VERSION_ID` of os-release(5); empty if they are missing. */
 export async function readOsRelease(host: Host): Promise<{ readonly id: string; readonly version: string }> {
   const text =
     (await readHostFile(host, 'etc/os-release', 65_536)) ?? (await readHostFile(host, 'usr/lib/os-release', 65_536));
@@ -62,7 +62,7 @@ export async function readOsRelease(host: Host): Promise<{ readonly id: string; 
   return { id: value('ID'), version: value('VERSION_ID') };
 }
 
-/** Files that know the version better than os-release, which for some distributions names its major part only. */
+/** The version from files that are more exact than os-release, which has only the major version on some distributions. */
 async function exactVersion(host: Host, platform: string): Promise<string | undefined> {
   if (platform === 'debian') return (await readHostFile(host, 'etc/debian_version', 4096))?.split('\n')[0]?.trim();
   if (platform === 'ubuntu') return undefined;

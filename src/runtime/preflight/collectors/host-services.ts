@@ -1,5 +1,5 @@
 /** Services of systemd and their states. */
-import { USUAL_LIMIT_MS, type Collector } from '../collector.ts';
+import { DEFAULT_LIMIT_MS, type Collector } from '../collector.ts';
 import { isListOf } from '../fact-shapes.ts';
 import { outputOf } from '../program.ts';
 
@@ -11,7 +11,7 @@ export type HostService = {
   readonly sub: string;
 };
 
-const WORDS = ['list-units', '--type=service', '--no-legend', '--no-pager', '--all', '--plain'];
+const ARGS = ['list-units', '--type=service', '--no-legend', '--no-pager', '--all', '--plain'];
 
 export const hostServices: Collector<readonly HostService[]> = {
   kind: 'hostServices',
@@ -19,9 +19,9 @@ export const hostServices: Collector<readonly HostService[]> = {
   shared: true,
   isProgram: true,
   settings: {},
-  limitMs: () => USUAL_LIMIT_MS,
+  limitMs: () => DEFAULT_LIMIT_MS,
   collect: async (_, host) => {
-    const text = await outputOf('systemctl', WORDS, host);
+    const text = await outputOf('systemctl', ARGS, host);
     return text.split('\n').flatMap((line) => {
       const [unit, load, active, sub] = line
         .replace(/^[●○*×]/, '')

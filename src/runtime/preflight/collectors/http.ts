@@ -1,4 +1,4 @@
-/** What a web server answers. Of the answer only its status is kept. */
+/** The status of a web server's response. */
 import { asError, redact } from '../../../core/errors.ts';
 import { isObject } from '../../../core/json.ts';
 import { readLimited } from '../../../platform/files/read-limited.ts';
@@ -8,11 +8,11 @@ import { basic } from '../../../platform/http/http.ts';
 import { decoded, proxyFor } from '../../../platform/http/proxy.ts';
 import { loadRoots } from '../../../platform/http/roots.ts';
 import { send } from '../../../platform/http/wire.ts';
-import { CollectProblem, USUAL_LIMIT_MS, type Collector, type Host } from '../collector.ts';
+import { CollectProblem, DEFAULT_LIMIT_MS, type Collector, type Host } from '../collector.ts';
 import { limitOf } from '../limit.ts';
 import type { Settings } from '../settings.ts';
 
-/** A status, or why there is none. */
+/** A status, or the error. */
 export type HttpFacts = { readonly statusCode: number } | { readonly error: string };
 
 const METHODS = ['get', 'post', 'put'] as const;
@@ -25,17 +25,17 @@ export const http: Collector<HttpFacts> = {
   shared: false,
   settings: { get: 'map', post: 'map', put: 'map' },
   limitMs: (settings) => {
-    const wanted = METHODS.flatMap((method) => settings.map(method) ?? []);
-    return wanted[0] === undefined ? USUAL_LIMIT_MS : limitOf(wanted[0], USUAL_LIMIT_MS) + 1000;
+    const [request] = METHODS.flatMap((method) => settings.map(method) ?? []);
+    return request === undefined ? DEFAULT_LIMIT_MS : limitOf(request, DEFAULT_LIMIT_MS) + 1000;
   },
   collect: async (settings, host) => {
     const method = METHODS.find((name) => settings.map(name) !== undefined);
-    const wanted = method === undefined ? undefined : settings.map(method);
-    if (method === undefined || wanted === undefined) throw new CollectProblem('neither get nor post nor put is there');
-    const limit = limitOf(wanted, USUAL_LIMIT_MS);
+    const request = method === undefined ? undefined : settings.map(method);
+    if (method === undefined || request === undefined) throw new CollectProblem('one of get, post and put is required');
+    const limit = limitOf(request, DEFAULT_LIMIT_MS);
     const signal = AbortSignal.any([host.signal, AbortSignal.timeout(limit)]);
     try {
-      return { statusCode: await finalStatus(method.toUpperCase(), wanted, { ...host, signal }) };
+      return { statusCode: await finalStatus(method.toUpperCase(), request, { ...host, signal }) };
     } catch (error) {
       host.signal.throwIfAborted();
       if (error instanceof CollectProblem) throw error;
@@ -47,16 +47,16 @@ export const http: Collector<HttpFacts> = {
     isObject(value) && (Number.isInteger(value['statusCode']) || typeof value['error'] === 'string'),
 };
 
-/** The status of the last of a chain of redirects. Headers of the spec go to its own host only. */
-async function finalStatus(method: string, wanted: Settings, host: Host): Promise<number> {
-  const address = wanted.text('url') ?? '';
+/** The status after all redirects. Headers of the spec are sent only to its own host. */
+async function finalStatus(method: string, request: Settings, host: Host): Promise<number> {
+  const address = request.text('url') ?? '';
   if (!URL.canParse(address)) throw new Error(`not an address: ${address}`);
   const start = new URL(address);
   let [url, verb] = [start, method];
   for (let hops = 0; hops <= MOST_REDIRECTS; hops += 1) {
-    const headers = url.host === start.host ? (wanted.textMap('headers') ?? {}) : {};
-    const body = verb === 'GET' ? undefined : wanted.text('body');
-    const { status, headers: answered } = await exchange({ url, verb, headers, body }, wanted, host);
+    const headers = url.host === start.host ? (request.textMap('headers') ?? {}) : {};
+    const body = verb === 'GET' ? undefined : request.text('body');
+    const { status, headers: answered } = await exchange({ url, verb, headers, body }, request, host);
     const { location } = answered;
     const isRedirect = [301, 302, 303, 307, 308].includes(status) && location !== undefined;
     if (!isRedirect || !URL.canParse(location, url.href)) return status;
@@ -77,19 +77,19 @@ const STATUS_ONLY = { head: () => undefined, data: (): false => false };
 
 async function exchange(
   { url, verb, headers, body }: Exchange,
-  wanted: Settings,
+  request: Settings,
   { env, signal }: Host,
 ): Promise<ResponseHead> {
-  const named = wanted.text('proxy');
+  const named = request.text('proxy');
   const proxy = named === undefined ? proxyFor(url, env) : new URL(named);
   for (const { protocol } of proxy === undefined ? [url] : [url, proxy]) {
     if (protocol !== 'http:' && protocol !== 'https:') throw new Error(`unsupported protocol ${protocol}`);
   }
   using connections = openConnections({
     proxyOf: () => proxy,
-    connectMs: limitOf(wanted, USUAL_LIMIT_MS),
-    roots: await authorities(wanted, env),
-    rejectUnauthorized: !wanted.yes('insecureSkipVerify'),
+    connectMs: limitOf(request, DEFAULT_LIMIT_MS),
+    roots: await authorities(request, env),
+    rejectUnauthorized: !request.yes('insecureSkipVerify'),
   });
   const user = url.username === '' ? {} : { authorization: basic(decoded(url.username), decoded(url.password)) };
   return await send(connections, { url, method: verb, headers: { ...user, ...headers }, body }, STATUS_ONLY, {
@@ -97,9 +97,9 @@ async function exchange(
   });
 }
 
-/** Authorities that a spec names as PEM or as a file come in place of the operator's and the system's. */
-async function authorities(wanted: Settings, env: Host['env']): Promise<readonly string[] | undefined> {
-  const named = wanted.map('tls')?.text('cacert');
+/** CA certificates: those that a spec names as PEM or file replace the operator's and the system's. */
+async function authorities(request: Settings, env: Host['env']): Promise<readonly string[] | undefined> {
+  const named = request.map('tls')?.text('cacert');
   if (named !== undefined)
     return [named.includes('BEGIN CERTIFICATE') ? named : (await readLimited(named, CA_LIMIT)).toString('latin1')];
   return loadRoots(undefined, env);

@@ -1,6 +1,6 @@
 /** Network interfaces that are up and have an IPv4 address, without loopback. */
 import { networkInterfaces } from 'node:os';
-import { CollectProblem, USUAL_LIMIT_MS, type Collector } from '../collector.ts';
+import { CollectProblem, DEFAULT_LIMIT_MS, type Collector } from '../collector.ts';
 import { isListOf } from '../fact-shapes.ts';
 
 export type Ipv4Interface = { readonly name: string; readonly address: string };
@@ -10,7 +10,7 @@ export const ipv4Interfaces: Collector<readonly Ipv4Interface[]> = {
   defaultName: 'ipv4Interfaces',
   shared: true,
   settings: {},
-  limitMs: () => USUAL_LIMIT_MS,
+  limitMs: () => DEFAULT_LIMIT_MS,
   collect: async () =>
     Object.entries(networkInterfaces()).flatMap(([name, addresses = []]) => {
       const found = addresses.find(({ family, internal }) => family === 'IPv4' && !internal);
@@ -19,7 +19,7 @@ export const ipv4Interfaces: Collector<readonly Ipv4Interface[]> = {
   isFacts: (value): value is readonly Ipv4Interface[] => isListOf(value, { name: 'text', address: 'text' }),
 };
 
-/** The first address of an interface, or of the machine when none is named. */
+/** The first IPv4 address of an interface, by default of the machine. */
 export function localIpv4(name: string | undefined): string {
   for (const [one, addresses = []] of Object.entries(networkInterfaces())) {
     const found = addresses.find(({ family, internal }) => family === 'IPv4' && (name !== undefined || !internal));
@@ -28,6 +28,6 @@ export function localIpv4(name: string | undefined): string {
   throw new CollectProblem(
     name === undefined
       ? 'no network interface has an IPv4 address'
-      : `there is no interface ${name} with an IPv4 address`,
+      : `no interface ${name} with an IPv4 address exists`,
   );
 }

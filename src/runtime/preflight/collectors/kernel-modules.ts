@@ -1,9 +1,9 @@
-/** Modules of the kernel: loaded, built in, or there to be loaded. */
+/** Kernel modules: loaded, built in, or loadable. */
 import { readdir } from 'node:fs/promises';
 import { release } from 'node:os';
 import { basename } from 'node:path';
 import { errnoOf } from '../../../core/errors.ts';
-import { CollectProblem, USUAL_LIMIT_MS, type Collector, type Host } from '../collector.ts';
+import { CollectProblem, DEFAULT_LIMIT_MS, type Collector, type Host } from '../collector.ts';
 import { isMapOf } from '../fact-shapes.ts';
 import { hostPath, readHostFile } from '../host-files.ts';
 
@@ -15,10 +15,10 @@ export const kernelModules: Collector<KernelModuleFacts> = {
   defaultName: 'kernelModules',
   shared: true,
   settings: {},
-  limitMs: () => USUAL_LIMIT_MS,
+  limitMs: () => DEFAULT_LIMIT_MS,
   collect: async (_, host) => {
     const loaded = await readHostFile(host, 'proc/modules');
-    if (loaded === undefined) throw new CollectProblem('the kernel shows no /proc/modules');
+    if (loaded === undefined) throw new CollectProblem('the kernel provides no /proc/modules');
     const found = new Map<string, string>();
     const folder = (await modulesFolder(host)) ?? '';
     if (folder !== '') {

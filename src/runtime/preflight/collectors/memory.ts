@@ -1,5 +1,5 @@
-/** How much memory there is. */
-import { CollectProblem, USUAL_LIMIT_MS, type Collector } from '../collector.ts';
+/** The amount of memory. */
+import { CollectProblem, DEFAULT_LIMIT_MS, type Collector } from '../collector.ts';
 import { hasShape } from '../fact-shapes.ts';
 import { readHostFile } from '../host-files.ts';
 
@@ -13,11 +13,11 @@ export const memory: Collector<MemoryFacts> = {
   defaultName: 'memory',
   shared: true,
   settings: {},
-  limitMs: () => USUAL_LIMIT_MS,
+  limitMs: () => DEFAULT_LIMIT_MS,
   collect: async (_, host) => {
     const text = await readHostFile(host, 'proc/meminfo');
     const [, kibibytes] = /^MemTotal:\s+(\d+) kB$/m.exec(text ?? '') ?? [];
-    if (kibibytes === undefined) throw new CollectProblem('the kernel shows no MemTotal in /proc/meminfo');
+    if (kibibytes === undefined) throw new CollectProblem('the kernel provides no MemTotal in /proc/meminfo');
     return { total: Number(kibibytes) * 1024 };
   },
   isFacts: (value): value is MemoryFacts => hasShape(value, { total: 'number' }),

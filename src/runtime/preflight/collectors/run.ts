@@ -1,10 +1,10 @@
-/** What a program of the spec's choice prints. It runs in a folder of its own that is removed afterwards. */
+/** The output of a program of the spec's choice. It runs in a temporary folder. */
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileNameProblem, pathProblem } from '../../../core/layout.ts';
 import { readLimited } from '../../../platform/files/read-limited.ts';
-import { CollectProblem, USUAL_LIMIT_MS, type Collector, type Host } from '../collector.ts';
+import { CollectProblem, DEFAULT_LIMIT_MS, type Collector, type Host } from '../collector.ts';
 import { hasShape, isMapOf } from '../fact-shapes.ts';
 import { limitOf } from '../limit.ts';
 import { runCollectorProgram } from '../program.ts';
@@ -14,13 +14,13 @@ export type RunFacts = {
   readonly exitCode: number;
   readonly stdout: string;
   readonly stderr: string;
-  /** Files that it left in its output folder, by path. */
+  /** Files in its output folder, by path. */
   readonly files: Readonly<Record<string, string>>;
 };
 
 const OUTPUT_LIMIT = 1 << 20;
 const MOST_FILES = 100;
-/** What a program gets in any case. */
+/** Variables that a program always gets. */
 const ALWAYS = ['PATH', 'KUBECONFIG', 'PWD'];
 
 export const run: Collector<RunFacts> = {
@@ -39,7 +39,7 @@ export const run: Collector<RunFacts> = {
     ignoreParentEnvs: 'yesno',
     timeout: 'text',
   },
-  limitMs: (settings) => limitOf(settings, USUAL_LIMIT_MS),
+  limitMs: (settings) => limitOf(settings, DEFAULT_LIMIT_MS),
   collect: async (settings, host) => {
     const folder = await mkdtemp(join(tmpdir(), 'curlew-preflight-'));
     try {

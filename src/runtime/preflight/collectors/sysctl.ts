@@ -1,5 +1,5 @@
-/** Parameters of the kernel. */
-import { USUAL_LIMIT_MS, type Collector } from '../collector.ts';
+/** Kernel parameters. */
+import { DEFAULT_LIMIT_MS, type Collector } from '../collector.ts';
 import { isMapOf } from '../fact-shapes.ts';
 import { outputOf } from '../program.ts';
 
@@ -11,7 +11,7 @@ export const sysctl: Collector<SysctlFacts> = {
   shared: true,
   isProgram: true,
   settings: {},
-  limitMs: () => USUAL_LIMIT_MS,
+  limitMs: () => DEFAULT_LIMIT_MS,
   collect: async (_, host) => {
     const lines = (await outputOf('sysctl', ['-a'], host)).split('\n');
     return Object.fromEntries(

@@ -1,5 +1,5 @@
-/** Whether packages of the distribution are installed. */
-import { CollectProblem, USUAL_LIMIT_MS, type Collector } from '../collector.ts';
+/** Whether host packages are installed. */
+import { CollectProblem, DEFAULT_LIMIT_MS, type Collector } from '../collector.ts';
 import { hasShape, isListOf } from '../fact-shapes.ts';
 import { runCollectorProgram } from '../program.ts';
 import type { SettingForms } from '../settings.ts';
@@ -7,7 +7,7 @@ import { readOsRelease } from './host-os.ts';
 
 export type SystemPackage = {
   readonly name: string;
-  /** What dpkg or rpm says of it. */
+  /** Output of dpkg or rpm. */
   readonly details: string;
   readonly exitCode: number;
   readonly error: string;
@@ -19,14 +19,14 @@ export type SystemPackageFacts = {
   readonly packages: readonly SystemPackage[];
 };
 
-/** Distributions by `ID` of os-release, the major versions that have a list of their own, and who is asked. */
-const SYSTEMS: Readonly<Record<string, { readonly versions: readonly string[]; readonly ask: readonly string[] }>> = {
-  ubuntu: { versions: ['16', '18', '20', '22', '24'], ask: ['dpkg', '-s'] },
-  centos: { versions: ['7', '8', '9'], ask: ['rpm', '-qi'] },
-  rhel: { versions: ['7', '8', '9'], ask: ['rpm', '-qi'] },
-  ol: { versions: ['7', '8', '9'], ask: ['rpm', '-qi'] },
-  rocky: { versions: ['8', '9'], ask: ['rpm', '-qi'] },
-  amzn: { versions: ['2', '2023'], ask: ['rpm', '-qi'] },
+/** Distributions by `ID` of os-release, the major versions with their own list, and the query command. */
+const SYSTEMS: Readonly<Record<string, { readonly versions: readonly string[]; readonly query: readonly string[] }>> = {
+  ubuntu: { versions: ['16', '18', '20', '22', '24'], query: ['dpkg', '-s'] },
+  centos: { versions: ['7', '8', '9'], query: ['rpm', '-qi'] },
+  rhel: { versions: ['7', '8', '9'], query: ['rpm', '-qi'] },
+  ol: { versions: ['7', '8', '9'], query: ['rpm', '-qi'] },
+  rocky: { versions: ['8', '9'], query: ['rpm', '-qi'] },
+  amzn: { versions: ['2', '2023'], query: ['rpm', '-qi'] },
 };
 
 const SETTINGS: SettingForms = Object.fromEntries(
@@ -43,20 +43,20 @@ export const systemPackages: Collector<SystemPackageFacts> = {
   shared: false,
   isProgram: true,
   settings: SETTINGS,
-  limitMs: () => USUAL_LIMIT_MS,
+  limitMs: () => DEFAULT_LIMIT_MS,
   collect: async (settings, host) => {
     const { id: os, version: osVersion } = await readOsRelease(host);
     const system = Object.hasOwn(SYSTEMS, os) ? SYSTEMS[os] : undefined;
     if (system === undefined)
-      throw new CollectProblem(`packages of ${os === '' ? 'an unknown system' : os} are not known`);
-    const [command = '', ...words] = system.ask;
+      throw new CollectProblem(`packages of ${os === '' ? 'an unknown system' : os} cannot be queried`);
+    const [command = '', ...args] = system.query;
     const [major = ''] = osVersion.split('.');
     const names = [...(settings.texts(os) ?? []), ...(settings.texts(`${os}${major}`) ?? [])];
     const packages: SystemPackage[] = [];
     for (const name of names) {
       if (!/^[A-Za-z0-9][A-Za-z0-9+._:-]*$/.test(name))
-        throw new CollectProblem(`${JSON.stringify(name)} is no package`);
-      const { status, stdout, stderr } = await runCollectorProgram(command, [...words, name], host, {
+        throw new CollectProblem(`${JSON.stringify(name)} is not a package name`);
+      const { status, stdout, stderr } = await runCollectorProgram(command, [...args, name], host, {
         outputLimit: DETAILS_LIMIT,
       });
       packages.push({ name, details: stdout, exitCode: status, error: stderr });

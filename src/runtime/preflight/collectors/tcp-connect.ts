@@ -1,4 +1,4 @@
-/** Whether a port of another machine can be reached. */
+/** Whether a port of another machine is reachable. */
 import type { Collector } from '../collector.ts';
 import { dial, isNetworkFacts, splitAddress, stateOf, type NetworkFacts } from '../network-status.ts';
 import { limitOf } from '../limit.ts';

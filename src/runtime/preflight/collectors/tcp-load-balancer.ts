@@ -1,4 +1,4 @@
-/** Whether the address of a load balancer leads to this machine. */
+/** Whether a load balancer forwards to this machine. */
 import type { Collector } from '../collector.ts';
 import { isNetworkFacts, roundTrip, type NetworkFacts } from '../network-status.ts';
 import { limitOf } from '../limit.ts';

@@ -1,5 +1,5 @@
-/** Whether a port of this machine is free and can be reached at its own address. */
-import { USUAL_LIMIT_MS, type Collector } from '../collector.ts';
+/** Whether a port of this machine is free and reachable at the machine's own address. */
+import { DEFAULT_LIMIT_MS, type Collector } from '../collector.ts';
 import { isNetworkFacts, roundTrip, type NetworkFacts } from '../network-status.ts';
 import { localIpv4 } from './ipv4-interfaces.ts';
 
@@ -10,7 +10,7 @@ export const tcpPortStatus: Collector<NetworkFacts> = {
   defaultName: 'tcpPortStatus',
   shared: false,
   settings: { port: 'whole!', interface: 'text' },
-  limitMs: () => USUAL_LIMIT_MS,
+  limitMs: () => DEFAULT_LIMIT_MS,
   mutexKey: (settings) => `tcp ${settings.whole('port') ?? 0}`,
   collect: async (settings, { signal }) => {
     const port = settings.whole('port') ?? 0;

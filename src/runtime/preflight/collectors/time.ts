@@ -1,10 +1,10 @@
-/** Time zone, and whether the clock follows others. */
-import { CollectProblem, USUAL_LIMIT_MS, type Collector } from '../collector.ts';
+/** Time zone and clock synchronization. */
+import { CollectProblem, DEFAULT_LIMIT_MS, type Collector } from '../collector.ts';
 import { hasShape } from '../fact-shapes.ts';
 import { outputOf } from '../program.ts';
 
 export type TimeFacts = {
-  /** In capitals; `ETC/UTC` is `UTC`. */
+  /** In upper case; `ETC/UTC` is `UTC`. */
   readonly timezone: string;
   readonly ntpSynchronized: boolean;
   readonly ntpActive: boolean;
@@ -16,13 +16,13 @@ export const time: Collector<TimeFacts> = {
   shared: true,
   isProgram: true,
   settings: {},
-  limitMs: () => USUAL_LIMIT_MS,
+  limitMs: () => DEFAULT_LIMIT_MS,
   collect: async (_, host) => {
     const properties = ['Timezone', 'NTPSynchronized', 'NTP'];
     const text = await outputOf('timedatectl', ['show', ...properties.map((name) => `--property=${name}`)], host);
     const [zone, synchronized, active] = properties.map((name) => new RegExp(`^${name}=(.*)$`, 'm').exec(text)?.[1]);
     if (zone === undefined || !isYesNo(synchronized) || !isYesNo(active)) {
-      throw new CollectProblem('timedatectl does not tell time zone and NTP');
+      throw new CollectProblem('timedatectl does not report time zone and NTP');
     }
     const upper = zone.toUpperCase();
     return {
@@ -35,6 +35,6 @@ export const time: Collector<TimeFacts> = {
     hasShape(value, { timezone: 'text', ntpSynchronized: 'yesno', ntpActive: 'yesno' }),
 };
 
-function isYesNo(word: string | undefined): boolean {
-  return word === 'yes' || word === 'no';
+function isYesNo(value: string | undefined): boolean {
+  return value === 'yes' || value === 'no';
 }

@@ -1,6 +1,6 @@
 /** Whether a UDP port of this machine is free. */
 import { createSocket } from 'node:dgram';
-import { USUAL_LIMIT_MS, type Collector } from '../collector.ts';
+import { DEFAULT_LIMIT_MS, type Collector } from '../collector.ts';
 import { isNetworkFacts, stateOf, type NetworkFacts } from '../network-status.ts';
 import { localIpv4 } from './ipv4-interfaces.ts';
 
@@ -9,7 +9,7 @@ export const udpPortStatus: Collector<NetworkFacts> = {
   defaultName: 'udpPortStatus',
   shared: false,
   settings: { port: 'whole!', interface: 'text' },
-  limitMs: () => USUAL_LIMIT_MS,
+  limitMs: () => DEFAULT_LIMIT_MS,
   mutexKey: (settings) => `udp ${settings.whole('port') ?? 0}`,
   collect: async (settings) => {
     const name = settings.text('interface');

@@ -1,6 +1,6 @@
-/** Specs and facts become results. Pure. */
+/** Evaluates facts by specs. Pure. */
 import { ANALYZERS } from './analyzers.ts';
-import { JudgeProblem, type Judgement } from './analyzer.ts';
+import { AnalyzerProblem, type AnalyzerResult } from './analyzer.ts';
 import { findFact, type Fact } from './facts.ts';
 import type { AnalyzerSpec, HostPreflight, Verdict } from './spec.ts';
 
@@ -9,24 +9,24 @@ export interface PreflightResult {
   readonly title: string;
   readonly message: string;
   readonly uri?: string;
-  /** The spec says that whoever ships it does not support a machine that fails here. */
+  /** According to the spec, its author does not support machines that fail this check. */
   readonly strict: boolean;
   /** The spec's name. */
   readonly spec: string;
-  /** The operator has said that it does not count. */
+  /** The operator ignores it. */
   readonly ignored?: true;
 }
 
 /**
- * The same results, those with one of these titles marked when they are not `pass`; case does not matter. With the titles
- * that no result has.
+ * Marks results with one of these titles as ignored unless they are `pass`; case does not matter. Also returns the titles that no
+ * result has.
  */
 export function ignoring(
   results: readonly PreflightResult[],
   titles: readonly string[],
 ): { readonly results: readonly PreflightResult[]; readonly unknown: readonly string[] } {
-  const wanted = new Set(titles.map(comparable));
-  const has = ({ title }: PreflightResult): boolean => wanted.has(comparable(title));
+  const selected = new Set(titles.map(comparable));
+  const has = ({ title }: PreflightResult): boolean => selected.has(comparable(title));
   const known = new Set(results.filter(has).map(({ title }) => comparable(title)));
   return {
     results: results.map((one) => (one.verdict !== 'pass' && has(one) ? { ...one, ignored: true } : one)),
@@ -39,12 +39,12 @@ function comparable(title: string): string {
 }
 
 /** The results of all analyzers, in the order of the specs. */
-export function judgeFacts(specs: readonly HostPreflight[], facts: readonly Fact[]): readonly PreflightResult[] {
+export function analyzeFacts(specs: readonly HostPreflight[], facts: readonly Fact[]): readonly PreflightResult[] {
   return specs.flatMap(({ name, analyzers }) =>
     analyzers
       .filter(({ excluded }) => !excluded)
       .flatMap((analyzer) =>
-        judgeOne(analyzer, facts).map(({ verdict, message, uri }) => ({
+        analyzeOne(analyzer, facts).map(({ verdict, message, uri }) => ({
           verdict,
           title: titleOf(analyzer),
           message,
@@ -56,7 +56,7 @@ export function judgeFacts(specs: readonly HostPreflight[], facts: readonly Fact
   );
 }
 
-/** Headline of its results. */
+/** Title of its results. */
 export function titleOf({ kind, checkName, collectorName }: AnalyzerSpec): string {
   return (
     checkName ??
@@ -67,9 +67,9 @@ export function titleOf({ kind, checkName, collectorName }: AnalyzerSpec): strin
   );
 }
 
-function judgeOne(spec: AnalyzerSpec, facts: readonly Fact[]): readonly Judgement[] {
+function analyzeOne(spec: AnalyzerSpec, facts: readonly Fact[]): readonly AnalyzerResult[] {
   const analyzer = ANALYZERS.get(spec.kind);
-  if (analyzer === undefined) return [failed(`there is no analyzer ${spec.kind}`, spec.place)];
+  if (analyzer === undefined) return [failed(`unknown analyzer ${spec.kind}`, spec.place)];
   const name = analyzer.factName === undefined ? spec.collectorName : analyzer.factName(spec);
   const fact = findFact(facts, analyzer.collector, name);
   if (fact?.status !== 'collected') {
@@ -80,35 +80,35 @@ function judgeOne(spec: AnalyzerSpec, facts: readonly Fact[]): readonly Judgemen
     );
   }
   try {
-    return analyzer.judge(fact.data, spec);
+    return analyzer.analyze(fact.data, spec);
   } catch (error) {
-    if (error instanceof JudgeProblem) return [failed(error.message, error.outcome?.place ?? spec.place)];
+    if (error instanceof AnalyzerProblem) return [failed(error.message, error.outcome?.place ?? spec.place)];
     throw error;
   }
 }
 
-/** What cannot be judged must not pass. */
-function failed(why: string, place: AnalyzerSpec['place'] | undefined): Judgement {
+/** A check that cannot be evaluated must not pass. */
+function failed(why: string, place: AnalyzerSpec['place'] | undefined): AnalyzerResult {
   const where = place === undefined ? '' : `${place.file}:${place.line}: `;
-  return { verdict: 'fail', message: `cannot be judged: ${where}${why}`, uri: undefined };
+  return { verdict: 'fail', message: `cannot be evaluated: ${where}${why}`, uri: undefined };
 }
 
 export interface Counts {
   readonly pass: number;
   readonly warn: number;
   readonly fail: number;
-  /** Those that the operator has said do not count; absent when there are none. */
+  /** Results that the operator ignores; absent if there are none. */
   readonly ignored?: number;
 }
 
 export function countsOf(results: readonly PreflightResult[]): Counts {
   const counted = results.filter(({ ignored }) => ignored !== true);
-  const count = (wanted: Verdict): number => counted.filter(({ verdict }) => verdict === wanted).length;
+  const count = (one: Verdict): number => counted.filter(({ verdict }) => verdict === one).length;
   const ignored = results.length - counted.length;
   return { pass: count('pass'), warn: count('warn'), fail: count('fail'), ...(ignored === 0 ? {} : { ignored }) };
 }
 
-/** kURL's statuses: 0 all is well, 1 something failed, 2 warnings that are ignored, 3 warnings. */
+/** kURL's exit statuses: 0 all passed, 1 failures, 2 ignored warnings, 3 warnings. */
 export function statusOf({ warn, fail }: Counts, ignoreWarnings: boolean): 0 | 1 | 2 | 3 {
   if (fail > 0) return 1;
   if (warn === 0) return 0;

@@ -1,4 +1,4 @@
-/** Small notations of Go and Kubernetes that specs are written in: durations, quantities, truth. Pure. */
+/** Notations of Go and Kubernetes in specs: durations, quantities, booleans. Pure. */
 
 const UNIT_NS: Readonly<Record<string, number>> = {
   ns: 1,
@@ -11,7 +11,7 @@ const UNIT_NS: Readonly<Record<string, number>> = {
   h: 3600e9,
 };
 
-/** Nanoseconds of a duration such as `10ms`, `1m30s` or `0` (Go's time.ParseDuration); undefined if it is none. */
+/** Nanoseconds of a duration such as `10ms`, `1m30s` or `0` (Go's time.ParseDuration); undefined if it is invalid. */
 export function parseDuration(text: string): number | undefined {
   const [, sign = '', rest = ''] = /^([+-]?)(.{1,100})$/s.exec(text) ?? [];
   if (rest === '0') return 0;
@@ -44,7 +44,7 @@ function trimmed(number: number): string {
 const BINARY: readonly string[] = ['Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei'];
 const DECIMAL: readonly string[] = ['k', 'M', 'G', 'T', 'P', 'E'];
 
-/** The whole number that a Kubernetes quantity such as `30Gi`, `4G` or `2e9` stands for; undefined if it is none. */
+/** The integer value of a Kubernetes quantity such as `30Gi`, `4G` or `2e9`; undefined if it is invalid. */
 export function parseQuantity(text: string): number | undefined {
   const [, number, unit = ''] =
     /^([+-]?(?:\d{1,20}\.?\d{0,20}|\.\d{1,20}))(|[KMGTPE]i|[numkMGTPE]|[eE][+-]?\d{1,2})$/.exec(text) ?? [];

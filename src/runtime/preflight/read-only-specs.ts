@@ -1,16 +1,16 @@
-/** Specs without the checks that do more than look. Pure. */
+/** Specs without the checks that change something. Pure. */
 import { ANALYZERS } from './analyzers.ts';
 import { COLLECTORS } from './collectors.ts';
-import { titleOf } from './judge.ts';
+import { titleOf } from './analyze.ts';
 import type { HostPreflight } from './spec.ts';
 
-export interface OnlyLooking {
+export interface ReadOnlySpecs {
   readonly specs: readonly HostPreflight[];
-  /** Headlines of the checks that were left out. */
+  /** Titles of the checks that were left out. */
   readonly leftOut: readonly string[];
 }
 
-export function withoutChanges(specs: readonly HostPreflight[]): OnlyLooking {
+export function withoutChanges(specs: readonly HostPreflight[]): ReadOnlySpecs {
   const acts = (kind: string | undefined): boolean => kind !== undefined && COLLECTORS.get(kind)?.acts === true;
   const leftOut: string[] = [];
   const kept = specs.map((spec) => {
