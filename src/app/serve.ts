@@ -5,12 +5,12 @@ import { asError, CurlewError } from '../core/errors.ts';
 import { printableJson } from '../core/json.ts';
 import { readLimited } from '../platform/files/read-limited.ts';
 import { formatAccess, type Access } from '../serve/access.ts';
-import type { ProveRelease } from '../serve/catalogues.ts';
+import type { VerifyRelease } from '../serve/catalogues.ts';
 import { openExecutables } from '../serve/executables.ts';
 import { createInstallers, type Installers } from '../serve/installers.ts';
 import { DEFAULT_LIMITS, startServer, type ServedTotals, type ServeLimits } from '../serve/server.ts';
 import { createSite, type Site } from '../serve/site.ts';
-import { SHORTEST_TOKEN } from '../serve/token.ts';
+import { MIN_TOKEN_LENGTH } from '../serve/token.ts';
 import { withStoredExternal } from '../store/release/offered.ts';
 import { readSigned } from '../store/release/signed-release.ts';
 import type { Store } from '../store/store.ts';
@@ -104,7 +104,7 @@ async function openSite(
   const { report, signal } = context;
   const redirect = plainAddress(request.redirect, '--redirect');
   const functions = (await readLimited(join(ownScripts(), 'serve/start.sh'), SCRIPT_LIMIT)).toString('utf8');
-  const prove = await proveOf(request, context, store);
+  const verify = await verifierOf(request, context, store);
   const executables = openExecutables({ signal });
   const site = createSite(store, {
     installers,
@@ -115,7 +115,7 @@ async function openSite(
     tool: toolVersion(),
     withExternal: async (catalogue) => withStoredExternal(store, catalogue, { signal }),
     warn: (text) => report({ type: 'note', level: 'warning', text }),
-    prove,
+    verify,
     freshMs: FRESH_MS,
     now: Date.now,
     signal,
@@ -135,8 +135,8 @@ async function openStores(request: ServeRequest, context: Context): Promise<Stor
   return { store, installers, [Symbol.asyncDispose]: async () => http?.close() };
 }
 
-/** What the keys prove of the store; undefined when nobody asks for signatures. */
-async function proveOf(request: KeyRequest, context: Context, store: Store): Promise<ProveRelease | undefined> {
+/** Verifies releases with the configured keys; undefined if signatures are not required. */
+async function verifierOf(request: KeyRequest, context: Context, store: Store): Promise<VerifyRelease | undefined> {
   // Whoever asks for a release by its name decides; nodes refuse old ones by themselves.
   const trust = await trustOfStore(request, context, { address: store.address, allowOlder: true });
   if (trust === undefined) return undefined;
@@ -205,8 +205,8 @@ export async function tokenOf(
   const read = async (path: string): Promise<string> => (await readLimited(path, TOKEN_LIMIT)).toString('utf8');
   const text = file === undefined ? env['CURLEW_SERVE_TOKEN'] : await read(resolve(cwd, file));
   const token = text?.trim() ?? '';
-  if (new RegExp(`^[\\x21-\\x7e]{${SHORTEST_TOKEN},}$`).test(token)) return token;
-  throw new CurlewError('USAGE', `--allow-post needs a token of at least ${SHORTEST_TOKEN} letters and digits`, {
+  if (new RegExp(`^[\\x21-\\x7e]{${MIN_TOKEN_LENGTH},}$`).test(token)) return token;
+  throw new CurlewError('USAGE', `--allow-post needs a token of at least ${MIN_TOKEN_LENGTH} letters and digits`, {
     hint: 'openssl rand -hex 32 >token, and --token-file token; or CURLEW_SERVE_TOKEN in the environment',
   });
 }

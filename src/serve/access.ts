@@ -1,44 +1,44 @@
-/** One request as data, for a log: no query, no header that could hold a secret. Pure. */
+/** The log entry of one request, without its query and headers that may contain a secret. Pure. */
 import { redact } from '../core/errors.ts';
 import { printableJson } from '../core/json.ts';
 
 export interface Access {
-  /** ISO 8601, when the request came. */
+  /** ISO 8601, when the request arrived. */
   readonly time: string;
   readonly remote: string;
   readonly method: string;
-  /** Without its query. */
+  /** Without query. */
   readonly path: string;
   readonly route: string;
   readonly status: number;
-  /** Bytes of the body that have left. */
+  /** Sent bytes of the body. */
   readonly bytes: number;
   readonly ms: number;
   readonly range?: string | undefined;
   readonly agent?: string | undefined;
-  /** The answer ended before its end. */
+  /** The response was truncated. */
   readonly cut?: true | undefined;
-  /** What went wrong on this side. */
+  /** Error on the server. */
   readonly error?: string | undefined;
 }
 
-const LONGEST = 300;
+const MAX_LENGTH = 300;
 
-/** What a client said, as it may stand in a log. */
-export function shown(text: string | undefined): string | undefined {
-  return text === undefined ? undefined : redact(text).slice(0, LONGEST);
+/** A client's text, redacted and truncated for the log. */
+export function loggable(text: string | undefined): string | undefined {
+  return text === undefined ? undefined : redact(text).slice(0, MAX_LENGTH);
 }
 
-/** The path of a target, without its query. */
+/** The path of a request target, without query. */
 export function pathOf(target: string): string {
-  return redact(target.split(/[?#]/, 1)[0] ?? '').slice(0, LONGEST);
+  return redact(target.split(/[?#]/, 1)[0] ?? '').slice(0, MAX_LENGTH);
 }
 
-/** One line for people; the other form is the whole of it as JSON. */
+/** One line of text. The alternative log format is JSON. */
 export function formatAccess(access: Access): string {
   const { time, remote, method, path, status, bytes, ms, cut, error } = access;
-  const words = [time, remote, method, visible(path), status, `${bytes} bytes`, `${ms} ms`];
-  return [...words, ...(cut ? ['cut'] : []), ...(error === undefined ? [] : [visible(error)])].join(' ');
+  const fields = [time, remote, method, visible(path), status, `${bytes} bytes`, `${ms} ms`];
+  return [...fields, ...(cut ? ['cut'] : []), ...(error === undefined ? [] : [visible(error)])].join(' ');
 }
 
 function visible(text: string): string {

@@ -1,15 +1,15 @@
 /**
- * Where the blobs of a package's images lie, in two pieces of memory: they move from thread to thread, where a hundred thousand
- * objects would be copied one by one, and take 64 bytes for each blob. Pure.
+ * Positions of the blobs of a package's images, in two buffers. Buffers are transferred between threads, while a hundred thousand
+ * objects would be cloned one by one, and need 64 bytes for each blob. Pure.
  */
 import type { PlacedEntry } from '../formats/archive/entry.ts';
 import { hexOf, type Digest } from '../core/digest.ts';
 import { packagePath } from '../core/layout.ts';
 
 export interface BlobTable {
-  /** Bytes of all digests, sorted. */
+  /** All digests, as sorted bytes. */
   readonly digests: Uint8Array;
-  /** Four numbers for each digest: offset, packed, size, and 1 where the payload is stored. */
+  /** Four numbers for each digest: offset, packed, size, and 1 if the payload is stored. */
   readonly places: Float64Array;
 }
 
@@ -30,14 +30,14 @@ export function blobTable(entries: readonly PlacedEntry[], prefix: string): Blob
   return { digests, places };
 }
 
-/** The entry as the package has it, but for its mode and the digest of its packed bytes, which nobody serves. */
+/** The package's entry, without its real mode and the digest of its packed bytes, which are not served. */
 export function findBlob({ digests, places }: BlobTable, prefix: string, digest: Digest): PlacedEntry | undefined {
-  const wanted = Buffer.from(hexOf(digest), 'hex');
+  const requested = Buffer.from(hexOf(digest), 'hex');
   let low = 0;
   for (let high = digests.byteLength / DIGEST_BYTES; low < high;) {
     const middle = (low + high) >>> 1;
     const begin = middle * DIGEST_BYTES;
-    const order = Buffer.compare(digests.subarray(begin, begin + DIGEST_BYTES), wanted);
+    const order = Buffer.compare(digests.subarray(begin, begin + DIGEST_BYTES), requested);
     if (order < 0) low = middle + 1;
     else if (order > 0) high = middle;
     else {
@@ -49,7 +49,7 @@ export function findBlob({ digests, places }: BlobTable, prefix: string, digest:
   return undefined;
 }
 
-/** Memory that the table takes. */
+/** Memory of the table in bytes. */
 export function bytesOfBlobs({ digests, places }: BlobTable): number {
   return digests.byteLength + places.byteLength;
 }

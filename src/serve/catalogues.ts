@@ -1,4 +1,4 @@
-/** The releases of a store as a server sees them: looked at again after a moment, and read again only when they changed. */
+/** A cache of a store's releases: checked again after a short time, and read again only if they have changed. */
 import { isRelease, type Catalogue } from '../core/catalogue.ts';
 import { digestOf } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
@@ -6,91 +6,91 @@ import { storeKey } from '../core/layout.ts';
 import { createSingleFlightCache } from '../platform/limit/single-flight-cache.ts';
 import { currentRelease, findCatalogue, tryRegistry } from '../store/catalogue.ts';
 import type { Store } from '../store/store.ts';
-import { ofStore } from './failure.ts';
+import { asServerError } from './failure.ts';
 import { createWatch, type WatchOptions } from './watch.ts';
 
 export interface SeenCatalogue {
-  /** With the external add-ons of the store, unless it was signed: nobody signs those. */
+  /** With the external add-ons of the store, except if signatures are required: external add-ons are not signed. */
   readonly catalogue: Catalogue;
-  /** Of the catalogue's object and the registry of external add-ons, or the digest of what was signed. */
+  /** ETags of the catalogue and the registry of external add-ons, or the digest of the signed catalogue. */
   readonly etag: string;
-  /** What was signed. */
+  /** The signed catalogue. */
   readonly text?: Uint8Array | undefined;
 }
 
 /**
- * The catalogue of a release, undefined for the current one, with a signature by somebody who is trusted; without one it is
- * `SIGNATURE_INVALID`.
+ * Reads the catalogue of a release, undefined for the current one, and verifies its signature with trusted keys;
+ * `SIGNATURE_INVALID` if that fails.
  */
-export type ProveRelease = (
+export type VerifyRelease = (
   release: string | undefined,
 ) => Promise<{ readonly parsed: Catalogue; readonly catalogue: Uint8Array }>;
 
 export interface CataloguesOptions extends WatchOptions {
-  /** The catalogue with the external add-ons of the store; not asked where there are none, nor for what was signed. */
+  /** Adds the external add-ons of the store; called only if the store has some and signatures are not required. */
   readonly withExternal: (catalogue: Catalogue) => Promise<Catalogue>;
-  /** Undefined: nobody asks for signatures, and the store is believed. */
-  readonly prove: ProveRelease | undefined;
+  /** Undefined: signatures are not required. */
+  readonly verify: VerifyRelease | undefined;
 }
 
 export interface Catalogues {
-  /** `NOT_FOUND` when nothing was published. */
+  /** `NOT_FOUND` if the store has no release. */
   readonly current: () => Promise<string>;
-  /** Undefined means the current release; one that is not there is `NOT_FOUND`. */
+  /** Undefined means the current release; a missing release is `NOT_FOUND`. */
   readonly of: (release: string | undefined) => Promise<SeenCatalogue>;
 }
 
-/** Catalogues that are kept: whoever is asked for more than the current release is asked for few. */
-const MOST = 8;
+/** Number of cached catalogues: clients rarely request more than the current release and a few others. */
+const MAX_CATALOGUES = 8;
 
 export function createCatalogues(store: Store, options: CataloguesOptions): Catalogues {
-  const { signal, prove, withExternal, freshMs, now } = options;
-  if (prove !== undefined) return provedCatalogues(store, prove, options);
+  const { signal, verify, withExternal, freshMs, now } = options;
+  if (verify !== undefined) return verifiedCatalogues(store, verify, options);
   const newest = createSingleFlightCache<Awaited<ReturnType<typeof currentRelease>>>({ freshMs, now });
   const watch = createWatch(store, options);
-  const kept = createSingleFlightCache<SeenCatalogue>({ most: MOST });
+  const kept = createSingleFlightCache<SeenCatalogue>({ most: MAX_CATALOGUES });
   const current = async (): Promise<string> => {
     const found = await newest.get('', async () => currentRelease(store, { signal }));
     if (found !== undefined) return found.release;
-    throw new CurlewError('NOT_FOUND', 'no release was published here');
+    throw new CurlewError('NOT_FOUND', 'the store has no release');
   };
   return {
     current,
-    of: async (wanted) => {
-      const release = wanted ?? (await current());
-      if (!isRelease(release)) throw absent(release);
+    of: async (requested) => {
+      const release = requested ?? (await current());
+      if (!isRelease(release)) throw missingError(release);
       const etag = await watch(storeKey.catalogue(release));
-      if (etag === undefined) throw absent(release);
+      if (etag === undefined) throw missingError(release);
       const registry = await tryRegistry(watch);
       const seen = registry === undefined ? etag : `${etag} ${registry}`;
       return kept.get(`${release} ${seen}`, async () => {
-        const catalogue = await ofStore(async () => findCatalogue(store, release, { signal }));
-        if (catalogue === undefined) throw absent(release);
+        const catalogue = await asServerError(async () => findCatalogue(store, release, { signal }));
+        if (catalogue === undefined) throw missingError(release);
         return { catalogue: registry === undefined ? catalogue : await withExternal(catalogue), etag: seen };
       });
     },
   };
 }
 
-/** Proved again after a moment: what was signed for a time is over at its end, whatever lies in the store. */
-function provedCatalogues(store: Store, prove: ProveRelease, options: WatchOptions): Catalogues {
+/** Verifies signatures again after a short time, because they expire. */
+function verifiedCatalogues(store: Store, verify: VerifyRelease, options: WatchOptions): Catalogues {
   const watch = createWatch(store, options);
   const { freshMs, now } = options;
-  const proved = createSingleFlightCache<SeenCatalogue>({ most: MOST, freshMs, now });
+  const verified = createSingleFlightCache<SeenCatalogue>({ most: MAX_CATALOGUES, freshMs, now });
   const look = async (release: string | undefined): Promise<SeenCatalogue> => {
-    const { parsed, catalogue } = await ofStore(async () => prove(release));
+    const { parsed, catalogue } = await asServerError(async () => verify(release));
     return { catalogue: parsed, etag: digestOf(catalogue), text: catalogue };
   };
   const of: Catalogues['of'] = async (release) => {
     if (release !== undefined) {
-      const isThere = isRelease(release) && (await watch(storeKey.catalogue(release))) !== undefined;
-      if (!isThere) throw absent(release);
+      const exists = isRelease(release) && (await watch(storeKey.catalogue(release))) !== undefined;
+      if (!exists) throw missingError(release);
     }
-    return proved.get(release ?? '', async () => look(release));
+    return verified.get(release ?? '', async () => look(release));
   };
   return { of, current: async () => (await of(undefined)).catalogue.release };
 }
 
-function absent(release: string): CurlewError {
-  return new CurlewError('NOT_FOUND', `there is no release ${JSON.stringify(release.slice(0, 100))}`);
+function missingError(release: string): CurlewError {
+  return new CurlewError('NOT_FOUND', `release ${JSON.stringify(release.slice(0, 100))} does not exist`);
 }

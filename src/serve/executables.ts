@@ -1,4 +1,4 @@
-/** The curlew for nodes of each architecture, opened when it is first asked for. */
+/** The curlew for nodes of each architecture, opened on first use. */
 import { openExecutable, type OpenExecutable } from '../bundle/root-files.ts';
 import { CurlewError } from '../core/errors.ts';
 import { createSingleFlightCache } from '../platform/limit/single-flight-cache.ts';
@@ -8,7 +8,7 @@ export interface Executables extends AsyncDisposable {
   readonly of: Executable;
 }
 
-/** `open` is asked once an architecture; by default what this build has. */
+/** Calls `open` once for each architecture; default is the executable of this build. */
 export function openExecutables({
   open = openExecutable,
   signal,
@@ -23,7 +23,7 @@ export function openExecutables({
         return await opened.get(arch, async () => open(arch, { signal }));
       } catch (error) {
         if (!(error instanceof CurlewError) || error.code !== 'NOT_FOUND') throw error;
-        throw new CurlewError('UNSUPPORTED', `there is no curlew for ${arch} nodes here`, { cause: error });
+        throw new CurlewError('UNSUPPORTED', `this server has no curlew for ${arch} nodes`, { cause: error });
       }
     },
     [Symbol.asyncDispose]: async () => {

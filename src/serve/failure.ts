@@ -1,9 +1,9 @@
-/** What a failure looks like from outside: what a client can mend is told, what lies behind the server is not. */
+/** Converts errors to responses: reports what a client can fix, and hides details of the server and its store. */
 import { renderDiagnostic } from '../core/diagnostic.ts';
 import { CurlewError, type ErrorCode } from '../core/errors.ts';
 import { jsonAnswer, textAnswer, type Answer } from './content.ts';
 
-/** Anything else is a matter of the server: 500. */
+/** All other codes are server errors: 500. */
 const STATUS: Readonly<Partial<Record<ErrorCode, number>>> = {
   NOT_FOUND: 404,
   SPEC_INVALID: 422,
@@ -20,10 +20,10 @@ const STATUS: Readonly<Partial<Record<ErrorCode, number>>> = {
   SIGNATURE_INVALID: 502,
 };
 
-const BEHIND: Readonly<Record<number, string>> = {
-  500: 'the server failed; its log says more',
-  502: 'what lies in the store is damaged, or cannot be reached; the log of the server says more',
-  503: 'the store has changed meanwhile, or too much is asked for at once: ask again',
+const SERVER_ERRORS: Readonly<Record<number, string>> = {
+  500: 'the server failed; see its log',
+  502: 'the store is damaged or not reachable; see the log of the server',
+  503: 'the store has changed, or the server is busy: try again',
 };
 
 export function statusOf(error: unknown): number {
@@ -33,30 +33,31 @@ export function statusOf(error: unknown): number {
 export function failureAnswer(error: unknown): Answer {
   const status = statusOf(error);
   const retry: Readonly<Record<string, string>> = status === 503 ? { 'Retry-After': '1' } : {};
-  if (status >= 500 || !(error instanceof CurlewError)) return textAnswer(status, `${BEHIND[status] ?? ''}\n`, retry);
+  if (status >= 500 || !(error instanceof CurlewError))
+    return textAnswer(status, `${SERVER_ERRORS[status] ?? ''}\n`, retry);
   const lines = [error.message, ...error.diagnostics.map((one) => renderDiagnostic(one, undefined))];
   if (error.hint !== undefined) lines.push(`hint: ${error.hint}`);
   return textAnswer(status, `${lines.join('\n')}\n`);
 }
 
 /**
- * What the store promises must be there, and of a kind that is known: whoever asks can mend neither, and is not told where
- * it lies. `asked` says what is the client's matter nevertheless.
+ * Converts `NOT_FOUND` and `UNSUPPORTED` errors of the store to server errors, since the client cannot fix them and must not
+ * learn paths in the store. `except` lists codes that are the client's error.
  */
-export async function ofStore<Result>(
+export async function asServerError<Result>(
   work: () => Promise<Result>,
-  { asked = [] }: { readonly asked?: readonly ErrorCode[] } = {},
+  { except = [] }: { readonly except?: readonly ErrorCode[] } = {},
 ): Promise<Result> {
   try {
     return await work();
   } catch (error) {
-    if (!(error instanceof CurlewError) || asked.includes(error.code)) throw error;
+    if (!(error instanceof CurlewError) || except.includes(error.code)) throw error;
     if (error.code !== 'NOT_FOUND' && error.code !== 'UNSUPPORTED') throw error;
     throw new CurlewError('PACKAGE_INVALID', error.message, { cause: error });
   }
 }
 
-/** Errors as registries tell them (OCI distribution-spec 1.1, error codes). */
+/** An error in the format of registries (OCI distribution-spec 1.1, error codes). */
 export function registryFailure(status: number, code: string, message: string): Answer {
   return jsonAnswer(status, { errors: [{ code, message }] });
 }

@@ -1,13 +1,13 @@
-/** From a request to its answer: methods, rights, failures, and what is told of it afterwards. */
+/** Handles requests: methods, authorization, failures, metrics and the log. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { asError, CurlewError } from '../core/errors.ts';
-import { type Access, pathOf, shown } from './access.ts';
+import { type Access, pathOf, loggable } from './access.ts';
 import { createBufferPool } from '../platform/limit/buffer-pool.ts';
 import { type Answer, jsonAnswer, textAnswer } from './content.ts';
 import { failureAnswer, statusOf } from './failure.ts';
 import type { Metrics } from './metrics.ts';
-import { createLines } from './line.ts';
+import { createRequestQueues } from './request-queue.ts';
 import { parseRoute, type Route, type Routed } from './route.ts';
 import { SEND_BUFFERS, sendAnswer } from './send.ts';
 import type { Site } from './site.ts';
@@ -15,15 +15,15 @@ import { isAuthorized } from './token.ts';
 
 export interface HandlerOptions {
   readonly site: Site;
-  /** Whoever has it may post; undefined: nobody may. */
+  /** Token for POST; undefined disables POST. */
   readonly token: string | undefined;
-  /** Address of this server as clients see it; by default what they say themselves. */
+  /** Address of this server as clients see it; default is their Host header. */
   readonly publicUrl: string | undefined;
   /** Version of curlew. */
   readonly tool: string;
-  /** Most bytes of what is posted. */
+  /** Maximum bytes of a posted body. */
   readonly bodyLimit: number;
-  /** Bytes a second that a client takes of an answer at least. */
+  /** Minimum rate at which a client must read a response, in bytes per second. */
   readonly leastRate: number;
   readonly metrics: Metrics;
   /** Open connections. */
@@ -35,9 +35,9 @@ export interface HandlerOptions {
 
 export interface Handler {
   readonly handle: (request: IncomingMessage, response: ServerResponse) => void;
-  /** Answers on their way. */
+  /** Number of running responses. */
   readonly active: () => number;
-  /** From now on every answer is the last one of its connection. */
+  /** From now on each response closes its connection. */
   readonly drain: () => void;
 }
 
@@ -55,10 +55,10 @@ export function createHandler(options: HandlerOptions): Handler {
   const counts = (): Answer => {
     const plans = options.site.plans();
     const gauges = {
-      active_requests: ['Answers on their way.', active],
+      active_requests: ['Running responses.', active],
       connections: ['Open connections.', options.connections()],
-      plans: ['Plans of bundles in memory.', plans.count],
-      plan_bytes: ['Memory that these plans take.', plans.bytes],
+      plans: ['Bundle plans in memory.', plans.count],
+      plan_bytes: ['Memory of these plans.', plans.bytes],
       resident_memory_bytes: ['Memory of the process.', process.memoryUsage.rss()],
     } as const;
     const text = metrics.text(gauges);
@@ -68,7 +68,7 @@ export function createHandler(options: HandlerOptions): Handler {
     if (route.kind === 'health') return health();
     return route.kind === 'metrics' ? counts() : undefined;
   };
-  const lines = createLines();
+  const queues = createRequestQueues();
   const respond = async (request: IncomingMessage, response: ServerResponse, job: Job): Promise<void> => {
     if (job.signal.aborted) return;
     const sent = (bytes: number): void => {
@@ -99,17 +99,17 @@ export function createHandler(options: HandlerOptions): Handler {
       const remote = request.socket.remoteAddress ?? '';
       const job: Job = { start: now(), remote, routed, bytes: 0, signal: gone.signal };
       active += 1;
-      const line = lines.of(request.socket);
-      line.whenOver(response, () => {
+      const queue = queues.of(request.socket);
+      queue.whenOver(response, () => {
         active -= 1;
         gone.abort();
         const ended = summary(request, response, job, now());
         metrics.answered({ ...ended, cut: ended.cut === true, firstByteMs: job.firstByteMs ?? ended.ms });
         options.log(ended);
       });
-      // A connection that breaks is told by its close.
+      // The close event handles broken connections.
       response.on('error', () => undefined);
-      line.run(async () =>
+      queue.run(async () =>
         respond(request, response, job).catch((error: unknown) => {
           job.error = describe(error);
           response.destroy();
@@ -119,12 +119,12 @@ export function createHandler(options: HandlerOptions): Handler {
   };
 }
 
-/** One request on its way. */
+/** A running request. */
 interface Job {
   readonly start: number;
   readonly remote: string;
   readonly routed: Routed;
-  /** Fires when the client has gone. */
+  /** Aborted when the client has disconnected. */
   readonly signal: AbortSignal;
   bytes: number;
   firstByteMs?: number;
@@ -132,52 +132,52 @@ interface Job {
 }
 
 interface AnswerOptions extends Pick<HandlerOptions, 'site' | 'token' | 'publicUrl' | 'bodyLimit'> {
-  /** What the server answers itself. */
+  /** Responses that do not depend on the site. */
   readonly own: (route: Route) => Answer | undefined;
 }
 
 async function answerOf(request: IncomingMessage, { routed, signal }: Job, options: AnswerOptions): Promise<Answer> {
-  if (routed === 'bad') return textAnswer(400, 'this is no address\n');
-  // A proxy before this server may have believed the other one.
-  if (countOf(request, 'host') > 1) return textAnswer(400, 'more than one header Host\n');
-  if (routed === 'unknown') return textAnswer(404, 'nothing is found here; / says what there is\n');
+  if (routed === 'bad') return textAnswer(400, 'invalid address\n');
+  // A proxy in front of this server may have used the other one.
+  if (countOf(request, 'host') > 1) return textAnswer(400, 'more than one Host header\n');
+  if (routed === 'unknown') return textAnswer(404, 'not found; see / for valid addresses\n');
   const base = options.publicUrl ?? baseOf(request);
-  if (base === undefined) return textAnswer(400, 'the header Host is no host\n');
+  if (base === undefined) return textAnswer(400, 'the Host header is not valid\n');
   const { route, target } = routed;
-  const asked = { route, query: target.query, base, signal };
+  const siteRequest = { route, query: target.query, base, signal };
   const isUpload = route.kind === 'installers' || route.kind === 'validate';
   const allowed = isUpload ? ['POST'] : ['GET', 'HEAD'];
   if (!allowed.includes(request.method ?? '')) {
-    return textAnswer(405, `only ${allowed.join(' and ')} can be done here\n`, { Allow: allowed.join(', ') });
+    return textAnswer(405, `only ${allowed.join(' and ')} allowed\n`, { Allow: allowed.join(', ') });
   }
-  if (!isUpload) return options.own(route) ?? options.site.get(asked);
+  if (!isUpload) return options.own(route) ?? options.site.get(siteRequest);
   const refused = refusal(request, options.token);
   if (refused !== undefined) return refused;
   const body = await readBody(request, options.bodyLimit);
-  if (body === undefined) return textAnswer(413, `a spec has at most ${options.bodyLimit} bytes here\n`);
-  return options.site.post(body, { ...asked, keep: route.kind === 'installers' });
+  if (body === undefined) return textAnswer(413, `a spec must not exceed ${options.bodyLimit} bytes\n`);
+  return options.site.post(body, { ...siteRequest, keep: route.kind === 'installers' });
 }
 
-/** How often a header was sent; Node keeps one of each. */
+/** Number of occurrences of a header; Node's `headers` has only one of each. */
 function countOf({ rawHeaders }: IncomingMessage, name: string): number {
   return rawHeaders.filter((text, index) => index % 2 === 0 && text.toLowerCase() === name).length;
 }
 
 function refusal({ headers }: IncomingMessage, token: string | undefined): Answer | undefined {
   if (token === undefined)
-    return textAnswer(403, 'nothing can be put here: the server was started without --allow-post\n');
+    return textAnswer(403, 'uploads are disabled: the server was started without --allow-post\n');
   if (isAuthorized(headers.authorization, token)) return undefined;
-  return textAnswer(401, 'a token is needed: Authorization: Bearer TOKEN\n', { 'WWW-Authenticate': 'Bearer' });
+  return textAnswer(401, 'authorization required: Authorization: Bearer TOKEN\n', { 'WWW-Authenticate': 'Bearer' });
 }
 
-/** What the client calls this server. */
+/** This server's address according to the client. */
 function baseOf({ headers, socket }: IncomingMessage): string | undefined {
   const scheme = 'encrypted' in socket ? 'https' : 'http';
   const host = headers.host ?? hostOf(socket);
   return HOST.test(host) ? `${scheme}://${host}` : undefined;
 }
 
-/** For a client that does not say whom it means, as those that look after a server's health: HTTP/1.0 lets it. */
+/** For a client without Host header, such as HTTP/1.0 health checks. */
 function hostOf({ localAddress = 'localhost', localPort = 80 }: Socket): string {
   const address = localAddress.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*$/, '');
   return `${address.includes(':') ? `[${address}]` : address}:${localPort}`;
@@ -190,8 +190,8 @@ function describe(error: unknown): string {
 
 function summary(request: IncomingMessage, response: ServerResponse, job: Job, end: number): Access {
   const { routed, start, remote, bytes, error } = job;
-  const range = shown(request.headers.range);
-  const agent = shown(request.headers['user-agent']);
+  const range = loggable(request.headers.range);
+  const agent = loggable(request.headers['user-agent']);
   return {
     time: new Date(start).toISOString(),
     remote,
@@ -209,12 +209,12 @@ function summary(request: IncomingMessage, response: ServerResponse, job: Job, e
 }
 
 /**
- * Undefined when it has more than `limit` bytes, whatever was said of its length. The request stays open: its answer can
- * still be sent.
+ * Undefined if the body has more than `limit` bytes, regardless of Content-Length. The request stays open, so that a response can
+ * be sent.
  */
 export async function readBody(request: IncomingMessage, limit: number): Promise<Uint8Array | undefined> {
   if (Number(request.headers['content-length'] ?? 0) > limit) return undefined;
-  // Copied: each piece would keep a packet, and an object of its own for a single byte.
+  // Copies the chunks: a chunk of one byte would otherwise keep a whole packet and an object in memory.
   const body = Buffer.allocUnsafeSlow(limit);
   let size = 0;
   return new Promise((resolve, reject) => {
@@ -232,7 +232,7 @@ export async function readBody(request: IncomingMessage, limit: number): Promise
   });
 }
 
-/** True for a request that brings a body along. */
+/** True for a request with a body. */
 function hasBody({ headers }: Pick<IncomingMessage, 'headers'>): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }

@@ -1,15 +1,15 @@
-/** The images of a release as a registry names them. Pure. */
+/** The images of a release by their names in a registry. Pure. */
 import { packageKey, type Catalogue, type CataloguePackage } from '../core/catalogue.ts';
 import type { Digest } from '../core/digest.ts';
 import { parseImageRef } from '../core/image-ref.ts';
 import { prefixOf } from '../core/layout.ts';
 import { ARCHES, compareText, type AddonTree, type Arch } from '../core/ref.ts';
 
-/** A package that holds images. */
+/** A package with images. */
 export interface ImageHolder {
-  /** In the store. */
+  /** Key in the store. */
   readonly key: string;
-  /** Of its entries. */
+  /** Prefix of its entries. */
   readonly prefix: string;
   readonly arch: Arch;
 }
@@ -20,21 +20,21 @@ export interface TaggedManifest {
 }
 
 export interface Repository {
-  /** With the registry that it came from: `docker.io/library/nginx`. */
+  /** With its original registry: `docker.io/library/nginx`. */
   readonly name: string;
-  /** One manifest an architecture. */
+  /** One manifest per architecture. */
   readonly tags: ReadonlyMap<string, readonly TaggedManifest[]>;
-  /** Packages that hold each manifest. */
+  /** Packages with each manifest. */
   readonly manifests: ReadonlyMap<Digest, readonly ImageHolder[]>;
   readonly holders: readonly ImageHolder[];
 }
 
 export interface ImageTable {
-  /** By name, in code units. */
+  /** Sorted by name, in UTF-16 code units. */
   readonly repositories: readonly Repository[];
   /**
-   * By full name, or without the registry: then that of `registry`, where a mirror was asked and says for whom, else the
-   * only one, or that of docker.io.
+   * Finds a repository by full name, or by name without registry. In the latter case uses `registry`, which a client of a mirror
+   * names, otherwise the only match, or that of docker.io.
    */
   readonly find: (name: string, registry: string | undefined) => Repository | undefined;
 }
@@ -47,7 +47,7 @@ interface Draft {
   readonly holders: Set<ImageHolder>;
 }
 
-/** Where two packages have another image under one tag, that of the add-on's latest version counts. */
+/** If two packages have different images with the same tag, the add-on's latest version takes precedence. */
 export function imageTable(catalogue: Catalogue): ImageTable {
   const drafts = new Map<string, Draft>();
   for (const { holder, images } of packagesOf(catalogue)) {

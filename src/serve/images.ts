@@ -1,4 +1,4 @@
-/** Manifests and blobs of images, read from the packages that hold them; nothing is unpacked on disk. */
+/** Manifests and blobs of images, read directly from packages without unpacking on disk. */
 import type { PlacedEntry, RangeSource } from '../formats/archive/entry.ts';
 import { readFile, readPayload } from '../formats/archive/read.ts';
 import { storedRange } from '../formats/archive/stored.ts';
@@ -11,22 +11,22 @@ import type { Store } from '../store/store.ts';
 import { bytesOfBlobs, findBlob, type BlobTable } from './blob-table.ts';
 import type { Catalogues } from './catalogues.ts';
 import { dataContent, type Content } from './content.ts';
-import { ofStore } from './failure.ts';
+import { asServerError } from './failure.ts';
 import { imageTable, type ImageHolder, type ImageTable, type Repository, type TaggedManifest } from './image-table.ts';
 import type { Planner } from './planner.ts';
 import { createWatch, type WatchOptions } from './watch.ts';
 
 export interface Images {
-  /** Those of the current release. */
+  /** Images of the current release. */
   readonly table: () => Promise<ImageTable>;
-  /** By tag or digest; undefined when there is none. */
+  /** By tag or digest; undefined if it does not exist. */
   readonly manifest: (repository: Repository, reference: string) => Promise<Content | undefined>;
   readonly blob: (repository: Repository, digest: Digest) => Promise<Content | undefined>;
 }
 
-/** Memory for the places of blobs, in bytes: a quarter of a million of them. */
+/** Memory for blob tables in bytes: about 250,000 blobs. */
 const TABLE_BYTES = 16 << 20;
-/** That a source takes beside them: more than was measured. */
+/** Upper bound of the memory of a source, in bytes. */
 const SOURCE_BYTES = 2048;
 
 interface Opened {
@@ -54,7 +54,7 @@ export function createImages(store: Store, { catalogues, planner, ...options }: 
   });
   const open = async ({ key, prefix }: ImageHolder): Promise<Opened> =>
     opened.get(`${key} ${(await watch(key)) ?? ''}`, async () =>
-      ofStore(async () => {
+      asServerError(async () => {
         const { object, blobs } = await planner.run({ kind: 'blobs', key, prefix }, { signal });
         return { source: storeSource(store, object), blobs };
       }),
@@ -84,15 +84,15 @@ export function createImages(store: Store, { catalogues, planner, ...options }: 
     const data = Buffer.from(canonicalJson({ schemaVersion: 2, mediaType: OCI_INDEX, manifests: rows }));
     return { data, digest: digestOf(data), type: OCI_INDEX };
   };
-  /** Indexes of each repository by digest: made once as long as its table is kept, whatever is asked for. */
+  /** Indexes of each repository by digest, created once while its table is cached. */
   const indexes = new WeakMap<Repository, Promise<ReadonlyMap<Digest, Manifest>>>();
   const indexesOf = async (repository: Repository): Promise<ReadonlyMap<Digest, Manifest>> => {
-    const made = new Map<Digest, Manifest>();
+    const created = new Map<Digest, Manifest>();
     for (const tagged of repository.tags.values()) {
       const one = tagged.length > 1 ? await indexOf(repository, tagged) : undefined;
-      if (one !== undefined) made.set(one.digest, one);
+      if (one !== undefined) created.set(one.digest, one);
     }
-    return made;
+    return created;
   };
   const byTag = async (repository: Repository, tagged: readonly TaggedManifest[]): Promise<Manifest | undefined> => {
     const [first, ...more] = tagged;
@@ -102,10 +102,10 @@ export function createImages(store: Store, { catalogues, planner, ...options }: 
   const byDigest = async (repository: Repository, digest: Digest): Promise<Manifest | undefined> => {
     const own = await read(repository, digest);
     if (own !== undefined) return own;
-    const made = indexes.get(repository) ?? indexesOf(repository);
-    indexes.set(repository, made);
+    const pending = indexes.get(repository) ?? indexesOf(repository);
+    indexes.set(repository, pending);
     try {
-      return (await made).get(digest);
+      return (await pending).get(digest);
     } catch (error) {
       indexes.delete(repository);
       throw error;
@@ -161,7 +161,7 @@ function blobContent({ source, entry }: Found, digest: Digest): Content {
   };
 }
 
-/** A deflated payload is unpacked from its beginning, whatever is wanted of it. */
+/** A range of a deflated payload, which must be inflated from its beginning. */
 async function* cut(
   chunks: AsyncIterable<Uint8Array>,
   offset: number,
@@ -169,9 +169,9 @@ async function* cut(
 ): AsyncGenerator<Uint8Array, void, undefined> {
   let at = 0;
   for await (const chunk of chunks) {
-    const wanted = chunk.subarray(Math.max(0, offset - at), Math.max(0, offset + length - at));
+    const inRange = chunk.subarray(Math.max(0, offset - at), Math.max(0, offset + length - at));
     at += chunk.byteLength;
-    if (wanted.byteLength > 0) yield wanted;
+    if (inRange.byteLength > 0) yield inRange;
     if (at >= offset + length) return;
   }
 }

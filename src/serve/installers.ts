@@ -1,4 +1,4 @@
-/** Installer specs that are known here: `<id>.yaml` below a prefix of a store, put there by people or by POST. */
+/** Stored installer specs: `<id>.yaml` under a prefix of a store, uploaded manually or with POST. */
 import { INSTALLER_LIMIT } from '../core/bundle.ts';
 import { digestOf, type Digest } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
@@ -12,25 +12,25 @@ import { isInstallerName } from './route.ts';
 
 export interface KnownSpec {
   readonly text: string;
-  /** Of the text. */
+  /** Digest of the text. */
   readonly digest: Digest;
   readonly installer: Installer;
   readonly document: JsonObject;
 }
 
 export interface Installers {
-  /** A spec that is not there is `NOT_FOUND`, one that is wrong `SPEC_INVALID`. */
+  /** A missing spec is `NOT_FOUND`, an invalid one `SPEC_INVALID`. */
   readonly read: (id: string, options: { readonly signal: AbortSignal }) => Promise<KnownSpec>;
-  /** The specs that are kept here; none where the store does not list what it has. */
-  readonly list: (options: { readonly signal: AbortSignal }) => Promise<KeptSpecs>;
-  /** Keeps a spec under its id. One that is there already stays; another one of the same id is `FILE_EXISTS`. */
+  /** The stored specs; empty if the store cannot list. */
+  readonly list: (options: { readonly signal: AbortSignal }) => Promise<StoredSpecs>;
+  /** Stores a spec under its id. The same existing spec is kept; a different one with the same id is `FILE_EXISTS`. */
   readonly add: (spec: KnownSpec, options: { readonly signal: AbortSignal }) => Promise<AddedSpec>;
 }
 
-export interface KeptSpecs {
-  /** At most so many as are remembered. */
+export interface StoredSpecs {
+  /** At most the number of cached specs. */
   readonly ids: readonly string[];
-  /** Keys below the prefix that no address leads to, since a spec cannot have that name: a few of them. */
+  /** Some keys whose names are not valid for a spec, so that no address leads to them. */
   readonly unreachable: readonly string[];
 }
 
@@ -39,24 +39,24 @@ export interface AddedSpec {
   readonly isNew: boolean;
 }
 
-/** Specs whose meaning is remembered. */
-const MOST = 256;
-/** Keys that are looked at. */
-const LOOKED_AT = 10_000;
-const FEW = 5;
+/** Number of cached parsed specs. */
+const MAX_CACHED = 256;
+/** Maximum number of listed keys. */
+const SCAN_LIMIT = 10_000;
+const MAX_UNREACHABLE = 5;
 const OWN_ID = /^[0-9a-f]{7}$/;
 
-/** `prefix` is empty, or ends in a slash. */
+/** `prefix` is empty, or ends with a slash. */
 export function createInstallers(store: Store, prefix: string): Installers {
-  const parsed = createSingleFlightCache<KnownSpec>({ most: MOST });
+  const parsed = createSingleFlightCache<KnownSpec>({ most: MAX_CACHED });
   const read: Installers['read'] = async (id, { signal }) => {
     const found = await store.read(`${prefix}${id}.yaml`, { limit: INSTALLER_LIMIT, signal });
-    if (found === undefined) throw new CurlewError('NOT_FOUND', `there is no installer ${id}`);
+    if (found === undefined) throw new CurlewError('NOT_FOUND', `installer ${id} does not exist`);
     const spec = await parsed.get(digestOf(found.data), async () => readSpecText(found.data, `${id}.yaml`));
     const own = installerId(spec.installer);
     if (!OWN_ID.test(id) || own === id) return spec;
     throw new CurlewError('DIGEST_MISMATCH', `${store.address}/${prefix}${id}.yaml: its id is ${own}`, {
-      hint: 'give the file that name, or a name that is no id',
+      hint: 'rename the file to its id, or to a name that is not an id',
     });
   };
   return {
@@ -64,13 +64,13 @@ export function createInstallers(store: Store, prefix: string): Installers {
     list: async ({ signal }) => {
       const ids: string[] = [];
       const unreachable: string[] = [];
-      let left = LOOKED_AT;
+      let left = SCAN_LIMIT;
       try {
         for await (const { key } of store.list(prefix, { signal })) {
           const [, id] = /^([^/]+)\.ya?ml$/.exec(key.slice(prefix.length)) ?? [];
           const isId = id !== undefined && isInstallerName(id) && key.endsWith('.yaml');
-          if (isId && ids.length < MOST) ids.push(id);
-          if (id !== undefined && !isId && unreachable.length < FEW) unreachable.push(key);
+          if (isId && ids.length < MAX_CACHED) ids.push(id);
+          if (id !== undefined && !isId && unreachable.length < MAX_UNREACHABLE) unreachable.push(key);
           left -= 1;
           if (left === 0) break;
         }
@@ -89,14 +89,14 @@ export function createInstallers(store: Store, prefix: string): Installers {
       }
       const other = await read(id, { signal });
       if (installerHash(other.installer) === installerHash(spec.installer)) return { id, isNew: false };
-      throw new CurlewError('FILE_EXISTS', `another spec has the id ${id} already`, {
-        hint: 'change a setting that does not matter',
+      throw new CurlewError('FILE_EXISTS', `a different spec already has the id ${id}`, {
+        hint: 'change an unimportant setting',
       });
     },
   };
 }
 
-/** A spec from outside; all that is wrong with it is told at once, as `SPEC_INVALID`. */
+/** Parses a spec; reports all mistakes at once, as `SPEC_INVALID`. */
 export function readSpecText(data: Uint8Array, name: string): KnownSpec {
   let text: string;
   try {

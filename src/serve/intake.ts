@@ -1,70 +1,71 @@
 /**
- * Requests are read as their answers leave: what a client sends ahead of them waits in the network, not here. Node alone would
- * make objects of all requests of a packet, some thousands, before the first of them is answered.
+ * Reads requests only as fast as their responses are sent, so that pipelined requests wait in the network. Node alone would parse
+ * all requests in a packet, up to some thousands, before it handles the first.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** Bytes that are looked at together: some twenty of the shortest requests. */
+/** Bytes to parse at once: about twenty of the shortest requests. */
 const SLICE = 512;
 
 export interface Intake {
-  /** Closes the connections that no answer is on its way to. */
-  readonly closeSilent: () => void;
+  /** Closes the connections without a running response. */
+  readonly closeIdle: () => void;
 }
 
 export interface IntakeOptions {
-  /** The event with which a connection arrives. */
+  /** The server's event for a new connection. */
   readonly arrival: 'connection' | 'secureConnection';
-  /** Milliseconds that a client has for the head of a request, from when the answers before it have left. */
+  /** Milliseconds for the head of a request, counted from the end of the previous response. */
   readonly headMs: number;
-  /** For the body of a request. */
+  /** Milliseconds for the body of a request. */
   readonly bodyMs: number;
 }
 
 /**
- * Of a server that has no connections yet, and no limits of time for requests of its own: Node's clocks also run while a client
- * waits for this server, for requests whose first bytes came with the one before.
+ * The server must not have connections yet, and Node's request timeouts must be disabled: they also run while a client waits for
+ * this server, if the first bytes of its request arrived together with the previous request.
  */
 export function createIntake(server: Server, { arrival, headMs, bodyMs }: IntakeOptions): Intake {
-  const mouths = new Map<Socket, Mouth>();
+  const readers = new Map<Socket, RequestReader>();
   server.on(arrival, (socket: Socket) => {
-    mouths.set(socket, createMouth(socket, { headMs, bodyMs }));
-    socket.once('close', () => mouths.delete(socket));
+    readers.set(socket, createReader(socket, { headMs, bodyMs }));
+    socket.once('close', () => readers.delete(socket));
   });
   server.on('request', (request, response) => {
-    const mouth = mouths.get(request.socket);
-    mouth?.asked(request, response);
-    response.once('close', () => mouth?.answered());
+    const reader = readers.get(request.socket);
+    reader?.requested(request, response);
+    response.once('close', () => reader?.responded());
   });
   server.on('timeout', (socket) => {
-    if (mouths.get(socket)?.owes() !== false) socket.destroy();
+    if (readers.get(socket)?.waitsForClient() !== false) socket.destroy();
   });
   return {
-    closeSilent: () => {
-      for (const [socket, mouth] of mouths) if (mouth.unanswered() === 0) socket.destroy();
+    closeIdle: () => {
+      for (const [socket, reader] of readers) if (reader.running() === 0) socket.destroy();
     },
   };
 }
 
-/** What one connection sends. */
-interface Mouth {
-  readonly asked: (request: IncomingMessage, response: ServerResponse) => void;
-  readonly answered: () => void;
-  readonly unanswered: () => number;
-  /** True while it is the client's turn: to send a request or the rest of one, or to take what was sent to it. */
-  readonly owes: () => boolean;
+/** Reads the requests of one connection. */
+interface RequestReader {
+  readonly requested: (request: IncomingMessage, response: ServerResponse) => void;
+  readonly responded: () => void;
+  /** Number of requests without a complete response. */
+  readonly running: () => number;
+  /** True while the server waits for the client: to send a request or its body, or to read a response. */
+  readonly waitsForClient: () => boolean;
 }
 
-const TOO_LATE = 'HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n';
+const REQUEST_TIMEOUT = 'HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n';
 
-function createMouth(socket: Socket, { headMs, bodyMs }: Omit<IntakeOptions, 'arrival'>): Mouth {
-  let unanswered = 0;
+function createReader(socket: Socket, { headMs, bodyMs }: Omit<IntakeOptions, 'arrival'>): RequestReader {
+  let running = 0;
   let last: { readonly request: IncomingMessage; readonly response: ServerResponse } | undefined;
   let isReading = false;
   let late: NodeJS.Timeout | undefined;
-  const mayRead = (): boolean => !socket.destroyed && (unanswered === 0 || isAwaited(last?.request));
-  // Node's parser gets what is read by the event `data`, within read().
+  const mayRead = (): boolean => !socket.destroyed && (running === 0 || isAwaited(last?.request));
+  // read() emits `data`, which feeds Node's parser.
   const read = (): void => {
     if (isReading) return;
     isReading = true;
@@ -72,9 +73,9 @@ function createMouth(socket: Socket, { headMs, bodyMs }: Omit<IntakeOptions, 'ar
     isReading = false;
   };
   const end = (): void => {
-    // In the middle of an answer, or before those of other requests, it would be taken for a part of them.
-    if (unanswered > 1 || (unanswered === 1 && last?.response.headersSent !== false)) return void socket.destroy();
-    socket.write(TOO_LATE);
+    // Within a response, or before those of other requests, the client would read it as part of them.
+    if (running > 1 || (running === 1 && last?.response.headersSent !== false)) return void socket.destroy();
+    socket.write(REQUEST_TIMEOUT);
     socket.destroySoon();
   };
   const expect = (milliseconds: number): void => {
@@ -87,25 +88,25 @@ function createMouth(socket: Socket, { headMs, bodyMs }: Omit<IntakeOptions, 'ar
   expect(headMs);
   socket.once('close', () => clearTimeout(late));
   socket.on('readable', read);
-  // Whoever reads a body asks for more of it in this way.
+  // Node resumes the socket when the reader of a body needs more.
   socket.on('resume', read);
   return {
-    asked: (request, response) => {
-      unanswered += 1;
+    requested: (request, response) => {
+      running += 1;
       last = { request, response };
       expect(bodyMs);
     },
-    answered: () => {
-      unanswered -= 1;
-      if (unanswered === 0 && !socket.destroyed) expect(headMs);
+    responded: () => {
+      running -= 1;
+      if (running === 0 && !socket.destroyed) expect(headMs);
       read();
     },
-    unanswered: () => unanswered,
-    owes: () => mayRead() || socket.writableLength > 0,
+    running: () => running,
+    waitsForClient: () => mayRead() || socket.writableLength > 0,
   };
 }
 
-/** True while a body has not come to its end, and whoever reads it keeps up. */
+/** True while a body is incomplete and its buffer is not full. */
 function isAwaited(request: IncomingMessage | undefined): boolean {
   return request?.complete === false && request.readableLength < request.readableHighWaterMark;
 }

@@ -1,4 +1,4 @@
-/** What the server counts, and the text that Prometheus reads (exposition format 0.0.4). */
+/** Metrics of the server, in the Prometheus text format (exposition format 0.0.4). */
 
 export interface Metrics {
   readonly answered: (answer: {
@@ -35,13 +35,13 @@ export function createMetrics(): Metrics {
     },
     text: (gauges) => {
       const lines = [
-        ...head('requests_total', 'counter', 'Requests that were answered.'),
+        ...head('requests_total', 'counter', 'Completed requests.'),
         ...[...requests].map(([labels, count]) => `curlew_serve_requests_total{${labels}} ${count}`).toSorted(),
-        ...head('sent_bytes_total', 'counter', 'Bytes of bodies that have left.'),
+        ...head('sent_bytes_total', 'counter', 'Sent bytes of bodies.'),
         `curlew_serve_sent_bytes_total ${bytes}`,
-        ...head('cut_total', 'counter', 'Answers that ended before their end.'),
+        ...head('cut_total', 'counter', 'Truncated responses.'),
         `curlew_serve_cut_total ${cuts}`,
-        ...head('first_byte_seconds', 'histogram', 'From a request to the first byte of its answer.'),
+        ...head('first_byte_seconds', 'histogram', 'Time from a request to the first byte of its response.'),
         ...BUCKETS.map((limit, at) => `curlew_serve_first_byte_seconds_bucket{le="${limit}"} ${buckets[at] ?? 0}`),
         `curlew_serve_first_byte_seconds_bucket{le="+Inf"} ${total}`,
         `curlew_serve_first_byte_seconds_sum ${seconds}`,

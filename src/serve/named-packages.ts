@@ -1,4 +1,4 @@
-/** Packages that a client names itself, as `addon_fetch_multiple_airgap` of kURL does. Pure. */
+/** Resolves packages that a client requests by name, like kURL's `addon_fetch_multiple_airgap`. Pure. */
 import { resolvePackage, type ResolvedPackage } from '../bundle/resolve.ts';
 import type { Catalogue } from '../core/catalogue.ts';
 import { CurlewError } from '../core/errors.ts';
@@ -7,27 +7,27 @@ import { compareText, formatRef, type Arch } from '../core/ref.ts';
 import type { Installer } from '../spec/installer.ts';
 import { resolveVersion } from '../spec/version.ts';
 
-/** A client that wants more takes the bundle. */
-const MOST_NAMES = 100;
-/** Names for which near ones are looked for: each is compared with every package of the release. */
-const MOST_HINTS = 3;
+/** Clients that need more packages request the bundle. */
+const MAX_NAMES = 100;
+/** Number of unknown names with suggestions: each is compared with every package of the release. */
+const MAX_SUGGESTIONS = 3;
 
 interface NamedOptions {
-  /** Says which version is meant by a name alone. */
+  /** Defines the version for a name without one. */
   readonly installer: Installer;
   readonly catalogue: Catalogue;
   readonly arch: Arch;
 }
 
 /**
- * By their keys, each once: whoever names the same packages gets the same bytes. `SPEC_INVALID` names all that are not known,
- * with near ones.
+ * Returns each package once, sorted by key, so that requests for the same packages get the same bytes. `SPEC_INVALID` lists all
+ * unknown names, with similar ones.
  */
 export function namedPackages(
   names: readonly string[],
   { installer, catalogue, arch }: NamedOptions,
 ): readonly ResolvedPackage[] {
-  if (names.length > MOST_NAMES) throw new CurlewError('SPEC_INVALID', `more than ${MOST_NAMES} packages are named`);
+  if (names.length > MAX_NAMES) throw new CurlewError('SPEC_INVALID', `more than ${MAX_NAMES} packages requested`);
   const known = stemsOf(catalogue, arch);
   const found = new Map<string, ResolvedPackage>();
   const unknown: string[] = [];
@@ -42,20 +42,20 @@ export function namedPackages(
     found.set(resolved.key, resolved);
   }
   if (unknown.length === 0) return [...found.values()].toSorted((a, b) => compareText(a.key, b.key));
-  throw new CurlewError('SPEC_INVALID', `release ${catalogue.release} has no package ${unknown.join(', ')}`, {
+  throw new CurlewError('SPEC_INVALID', `release ${catalogue.release} does not contain ${unknown.join(', ')}`, {
     hint: hintFor(unknown, [...known.keys(), ...catalogue.addons.map(({ name }) => name)]),
   });
 }
 
 type Stems = ReadonlyMap<string, { readonly name: string; readonly requested: string }>;
 
-/** Of catalogues that are still in use: making a map of a thousand packages for each request would be most of its work. */
-const made = new WeakMap<Catalogue, Map<Arch, Stems>>();
+/** A cache per catalogue, because creating a map of a thousand packages would dominate the time of a request. */
+const cache = new WeakMap<Catalogue, Map<Arch, Stems>>();
 
-/** The packages of an architecture by what their files are called. */
+/** The packages of an architecture by file name without suffix. */
 function stemsOf(catalogue: Catalogue, arch: Arch): Stems {
-  const ofCatalogue = made.get(catalogue) ?? new Map<Arch, Stems>();
-  made.set(catalogue, ofCatalogue);
+  const ofCatalogue = cache.get(catalogue) ?? new Map<Arch, Stems>();
+  cache.set(catalogue, ofCatalogue);
   const found = ofCatalogue.get(arch);
   if (found !== undefined) return found;
   const stems = new Map(
@@ -74,11 +74,11 @@ function fileStem(ref: { readonly name: string; readonly version: string }): str
 }
 
 function hintFor(unknown: readonly string[], known: readonly string[]): string {
-  const near = unknown.slice(0, MOST_HINTS).flatMap((name) => nearest(name, known) ?? []);
-  return near.length > 0 ? `did you mean ${near.join(', ')}?` : `it has: ${known.slice(0, 20).join(', ')}`;
+  const near = unknown.slice(0, MAX_SUGGESTIONS).flatMap((name) => nearest(name, known) ?? []);
+  return near.length > 0 ? `did you mean ${near.join(', ')}?` : `available: ${known.slice(0, 20).join(', ')}`;
 }
 
-/** A name without a version means what the spec says of it, or else the latest. */
+/** A name without a version means the version in the spec, otherwise the latest. */
 function stemOfSpec(name: string, { installer, catalogue, arch }: NamedOptions): string | undefined {
   const listed = catalogue.addons.find((one) => one.name === name);
   if (listed === undefined) return undefined;

@@ -1,11 +1,11 @@
-/** Objects of the store as they are. */
+/** Objects of the store as contents. */
 import { createHash } from 'node:crypto';
 import { CurlewError } from '../core/errors.ts';
 import { openStoreSource, type StoreSource } from '../store/source.ts';
 import type { Store } from '../store/store.ts';
 import type { Content } from './content.ts';
 
-/** Undefined when there is no such object. */
+/** Undefined if the object does not exist. */
 export async function storedContent(
   store: Store,
   key: string,
@@ -21,7 +21,7 @@ export async function storedContent(
   return sourceContent(source);
 }
 
-/** The same of one that has been opened. */
+/** The same for an open source. */
 export function sourceContent({ object, size, read }: StoreSource): Content {
   const { key, etag } = object;
   const isArchive = key.endsWith('.tar.gz');
@@ -36,7 +36,7 @@ export function sourceContent({ object, size, read }: StoreSource): Content {
   };
 }
 
-/** A store's etag in the form of the header; what says only that two bodies are alike stays weak. */
+/** A store's etag as a header value. Weak etags stay weak, and values that are not valid in a header become weak. */
 function etagHeader(etag: string): string {
   if (/^(?:W\/)?"[\u0021\u0023-\u007e]{1,200}"$/.test(etag)) return etag;
   if (/^[\u0021\u0023-\u007e]{1,200}$/.test(etag) && !etag.startsWith('W/')) return `"${etag}"`;

@@ -1,6 +1,6 @@
 /**
- * Worker thread: lays out bundles, so that tables of contents, however long, hold up nobody whom the server answers meanwhile.
- * It reads the store through the server, which has the connections, the credentials and the limits.
+ * Worker thread that plans bundles, so that long tables of contents do not block other requests of the server.
+ * Reads the store through the server, which has the connections, the credentials and the limits.
  */
 import { parentPort, type MessagePort } from 'node:worker_threads';
 import { memorySource, readTocText } from '../formats/archive/read.ts';
@@ -37,8 +37,8 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
-/** The store behind a port. The signal fires when the server has closed it: nobody waits for the result. */
-function storeBehind(
+/** The store at the other end of a port. The signal is aborted when the server closes the port. */
+function storeOfPort(
   port: MessagePort,
   { address, place }: PlanOrder['store'],
 ): { readonly store: SourceStore; readonly signal: AbortSignal } {
@@ -73,7 +73,7 @@ function storeBehind(
     },
     get: async (key, { range = { offset: 0, length: 0 }, ifMatch }) => {
       const answer = await ask({ kind: 'get', key, range, ifMatch });
-      if (answer.kind !== 'get') throw new Error(`asked for bytes of ${key}, answered was its head`);
+      if (answer.kind !== 'get') throw new Error(`requested bytes of ${key}, but received its head`);
       return { ...answer.object, body: oneChunk(answer.data) };
     },
   };
@@ -85,7 +85,7 @@ async function* oneChunk(data: Uint8Array): AsyncGenerator<Uint8Array, void, und
 }
 
 async function planBundleJob(job: BundleJob, store: SourceStore, options: OpenOptions): Promise<Layout> {
-  // Its bytes are read by the server alone.
+  // Only the server reads its bytes.
   const open = { index: job.executable, source: memorySource('the tool for nodes', new Uint8Array(0)) };
   await using planned = await planFrom(store, job.installer, {
     ...job,
@@ -108,7 +108,7 @@ async function planPackagesJob({ resolved }: PackagesJob, store: SourceStore, op
   );
 }
 
-async function judgeSettings(
+async function checkSpecSettings(
   { installer, resolved }: SettingsJob,
   store: SourceStore,
   options: OpenOptions,
@@ -126,11 +126,11 @@ async function digestToc({ object }: TocJob, store: SourceStore, options: OpenOp
 }
 
 function layoutOf({ segments, size, index }: SplicePlan, sources: Layout['sources']): Layout {
-  return { size, tocDigest: index.tocDigest, segments: inOnePiece(segments), sources };
+  return { size, tocDigest: index.tocDigest, segments: mergeBytes(segments), sources };
 }
 
-/** Segments of bytes that follow each other as one, and all of them in one piece of memory. */
-function inOnePiece(segments: readonly Segment[]): readonly Segment[] {
+/** Merges adjacent segments of bytes, and moves all bytes to one buffer. */
+function mergeBytes(segments: readonly Segment[]): readonly Segment[] {
   const total = segments.reduce((sum, one) => sum + (one.kind === 'bytes' ? one.data.byteLength : 0), 0);
   const memory = new Uint8Array(total);
   const found: Segment[] = [];
@@ -158,7 +158,7 @@ async function perform(job: PlanJob, store: SourceStore, options: OpenOptions): 
     case 'packages':
       return planPackagesJob(job, store, options);
     case 'settings':
-      return judgeSettings(job, store, options);
+      return checkSpecSettings(job, store, options);
     case 'blobs':
       return findBlobs(job, store, options);
     case 'toc':
@@ -166,7 +166,7 @@ async function perform(job: PlanJob, store: SourceStore, options: OpenOptions): 
   }
 }
 
-/** The memory of a result, which moves with it. */
+/** The buffers of a result, to transfer with it. */
 function memoryOf(result: PlanResult): readonly ArrayBuffer[] {
   if (typeof result !== 'object') return [];
   const found = new Set<ArrayBufferLike>();
@@ -178,7 +178,7 @@ function memoryOf(result: PlanResult): readonly ArrayBuffer[] {
 }
 
 parentPort?.on('message', ({ job, store: known, maxTocBytes, port }: PlanOrder) => {
-  const { store, signal } = storeBehind(port, known);
+  const { store, signal } = storeOfPort(port, known);
   const answer = (message: FromPlanner, moved: readonly ArrayBuffer[] = []): void => port.postMessage(message, moved);
   perform(job, store, { maxTocBytes, signal }).then(
     (result) => answer({ type: 'done', result }, memoryOf(result)),

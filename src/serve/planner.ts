@@ -1,6 +1,6 @@
 /**
- * Tables of contents are read in a thread of their own, and bundles laid out there, since long ones keep a processor. When the thread ends,
- * what it was at fails, and the next job starts another one.
+ * Reads tables of contents and plans bundles in a worker thread, because long ones need much CPU time. If the thread ends,
+ * its jobs fail, and the next job starts a new thread.
  */
 import { MessageChannel, type MessagePort, type Worker } from 'node:worker_threads';
 import { asError, CurlewError } from '../core/errors.ts';
@@ -21,42 +21,42 @@ import {
 import { startPlanWorker } from './start-plan-worker.ts';
 
 export interface PlannerOptions {
-  /** Of the server: ends the thread. */
+  /** The server's signal: ends the thread. */
   readonly signal: AbortSignal;
-  /** Most bytes that the tables of contents of one plan may have together; more are `UNSUPPORTED`. */
+  /** Maximum total bytes of the tables of contents of one plan; more are `UNSUPPORTED`. */
   readonly maxTocBytes?: number | undefined;
-  /** Milliseconds that a job waits for those before it. */
+  /** Milliseconds that a job waits for earlier ones. */
   readonly patienceMs?: number | undefined;
   /** Starts the thread. */
   readonly startPlanning?: typeof startPlanWorker | undefined;
 }
 
 export interface Planner {
-  /** `BUSY` for a job that has waited too long, and when the thread ends in the middle of it. */
+  /** `BUSY` for a job that has waited too long, or if the thread ends during the job. */
   readonly run: <Job extends PlanJob>(
     job: Job,
     options: { readonly signal: AbortSignal },
   ) => Promise<PlanResults[Job['kind']]>;
 }
 
-const JOBS_AT_ONCE = 2;
-/** Whoever asks waits rather than asks again: one job a connection is all that waits, and a job that waits takes little. */
+const CONCURRENCY = 2;
+/** Waiting is better than a retry by the client: at most one job per connection waits, and needs little memory. */
 const PATIENCE_MS = 30_000;
-/** Some 150,000 entries. */
-const MOST_TOC = 48 << 20;
+/** About 150,000 entries. */
+const MAX_TOC_BYTES = 48 << 20;
 /**
- * A thread that comes to this limit within JSON.parse takes the process with it: it is more than two plans at a time need. A good
- * table of contents takes five times its bytes, one that is only empty objects twenty times.
+ * Reaching this limit within JSON.parse ends the whole process, so it is more than two concurrent plans need. A normal
+ * table of contents needs five times its size in memory, one with only empty objects twenty times.
  */
 const MEMORY_MB = 2048;
-/** Most of what planning makes is of no use a moment later; a larger young generation would only be more memory. */
+/** Most objects of planning are short-lived; a larger young generation would only increase memory. */
 const YOUNG_MB = 4;
 
 export function createPlanner(
   store: Store,
-  { signal, maxTocBytes = MOST_TOC, patienceMs = PATIENCE_MS, startPlanning = startPlanWorker }: PlannerOptions,
+  { signal, maxTocBytes = MAX_TOC_BYTES, patienceMs = PATIENCE_MS, startPlanning = startPlanWorker }: PlannerOptions,
 ): Planner {
-  const jobs = createSemaphore(JOBS_AT_ONCE, { patienceMs });
+  const jobs = createSemaphore(CONCURRENCY, { patienceMs });
   let thread: Thread | undefined;
   signal.addEventListener('abort', () => thread?.end(), { once: true });
   return {
@@ -80,7 +80,7 @@ interface Thread {
 
 function startThread(store: Store, maxTocBytes: number, start: typeof startPlanWorker): Thread {
   const worker = start({ resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB, maxYoungGenerationSizeMb: YOUNG_MB } });
-  // A server that has stopped waits for no plan.
+  // A stopped server does not wait for plans.
   worker.unref();
   const running = new Set<AbortController>();
   let isOver = false;
@@ -109,7 +109,7 @@ function startThread(store: Store, maxTocBytes: number, start: typeof startPlanW
 }
 
 function endOf(error: Error | undefined): CurlewError {
-  return new CurlewError('BUSY', `plan a bundle: the thread has ended: ${error?.message ?? 'nothing was said'}`, {
+  return new CurlewError('BUSY', `plan a bundle: the thread has ended: ${error?.message ?? 'without an error'}`, {
     cause: error,
   });
 }
@@ -118,7 +118,7 @@ interface JobContext {
   readonly worker: Worker;
   readonly store: Store;
   readonly maxTocBytes: number;
-  /** Fires when nobody waits for the result, or the thread has ended. */
+  /** Aborted when no client waits for the result, or the thread has ended. */
   readonly signal: AbortSignal;
 }
 
@@ -170,5 +170,5 @@ async function lookUp(
     done += chunk.byteLength;
   }
   if (done === range.length) return { kind: 'get', object, data: memory };
-  throw new CurlewError('FETCH_FAILED', `${store.address}/${key}: gave ${done} bytes, not ${range.length}`);
+  throw new CurlewError('FETCH_FAILED', `${store.address}/${key}: returned ${done} bytes instead of ${range.length}`);
 }

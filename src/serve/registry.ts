@@ -1,4 +1,4 @@
-/** The reading half of a registry (OCI distribution-spec 1.1: pull, list of tags), over the images in packages. */
+/** A read-only registry (OCI distribution-spec 1.1: pull, list of tags) of the images in packages. */
 import { isDigest } from '../core/digest.ts';
 import { jsonAnswer, type Answer, type Content } from './content.ts';
 import { registryFailure } from './failure.ts';
@@ -8,17 +8,17 @@ import type { Route } from './route.ts';
 type RegistryRoute = Extract<Route, { kind: 'registry-base' | 'registry-list' | 'tags' | 'manifest' | 'blob' }>;
 
 const API: Readonly<Record<string, string>> = { 'Docker-Distribution-Api-Version': 'registry/2.0' };
-/** Rows of a list that is asked for without a limit, and the most of one that has one. */
+/** Default and maximum number of rows in a list. */
 const PAGE = 1000;
 
-interface RegistryAsked {
+interface RegistryRequest {
   readonly query: URLSearchParams;
-  /** What stands before `/v2` in the addresses that clients use. */
+  /** The path before `/v2` in addresses of clients. */
   readonly root: string;
   readonly images: Images;
 }
 
-export async function registryAnswer(route: RegistryRoute, { query, root, images }: RegistryAsked): Promise<Answer> {
+export async function registryAnswer(route: RegistryRoute, { query, root, images }: RegistryRequest): Promise<Answer> {
   if (route.kind === 'registry-base') return jsonAnswer(200, {}, API);
   const table = await images.table();
   if (route.kind === 'registry-list') {
@@ -27,7 +27,7 @@ export async function registryAnswer(route: RegistryRoute, { query, root, images
   }
   const { name, reference } = route;
   const repository = table.find(name, query.get('ns') ?? undefined);
-  if (repository === undefined) return registryFailure(404, 'NAME_UNKNOWN', `no image ${name} is known here`);
+  if (repository === undefined) return registryFailure(404, 'NAME_UNKNOWN', `unknown image ${name}`);
   switch (route.kind) {
     case 'tags': {
       const tags = [...repository.tags.keys()].toSorted();
@@ -35,13 +35,13 @@ export async function registryAnswer(route: RegistryRoute, { query, root, images
     }
     case 'manifest': {
       const found = await images.manifest(repository, reference);
-      const missing = `${name} has no ${reference} here`;
+      const missing = `${name} does not have ${reference}`;
       return found === undefined ? registryFailure(404, 'MANIFEST_UNKNOWN', missing) : withApi(found);
     }
     case 'blob': {
-      if (!isDigest(reference)) return registryFailure(400, 'DIGEST_INVALID', 'only sha256 digests are known here');
+      if (!isDigest(reference)) return registryFailure(400, 'DIGEST_INVALID', 'only sha256 digests are supported');
       const found = await images.blob(repository, reference);
-      const missing = `${name} has no blob ${reference} here`;
+      const missing = `${name} does not have the blob ${reference}`;
       return found === undefined ? registryFailure(404, 'BLOB_UNKNOWN', missing) : withApi(found);
     }
   }
@@ -51,25 +51,25 @@ function withApi(content: Content): Answer {
   return { kind: 'content', content: { ...content, headers: { ...content.headers, ...API } } };
 }
 
-/** A page of names, and where the next one is. */
+/** A page of names, with a link to the next one. */
 function listAnswer(
   path: string,
   names: readonly string[],
   query: URLSearchParams,
   format: (page: readonly string[]) => unknown,
 ): Answer {
-  const asked = query.get('n');
-  if (asked !== null && !/^\d{1,9}$/.test(asked)) {
+  const limit = query.get('n');
+  if (limit !== null && !/^\d{1,9}$/.test(limit)) {
     return registryFailure(400, 'PAGINATION_NUMBER_INVALID', 'n must be a number');
   }
   const last = query.get('last') ?? '';
   const rest = names.filter((name) => name > last);
-  const most = Math.min(asked === null ? PAGE : Number(asked), PAGE);
-  const page = rest.slice(0, most);
+  const count = Math.min(limit === null ? PAGE : Number(limit), PAGE);
+  const page = rest.slice(0, count);
   const end = page.at(-1);
   const link: Readonly<Record<string, string>> =
     end === undefined || page.length === rest.length
       ? {}
-      : { Link: `<${path}?n=${most}&last=${encodeURIComponent(end)}>; rel="next"` };
+      : { Link: `<${path}?n=${count}&last=${encodeURIComponent(end)}>; rel="next"` };
   return jsonAnswer(200, format(page), { ...API, ...link });
 }

@@ -1,4 +1,4 @@
-/** Which of the addresses of this server is meant. Pure. */
+/** Routes of the server. Pure. */
 import { isRelease } from '../core/catalogue.ts';
 import { BUNDLE_SCRIPTS } from '../core/layout.ts';
 import { type Arch, ARCHES, isAddonName } from '../core/ref.ts';
@@ -10,7 +10,7 @@ export type Route =
   /** A package of the current release. */
   | { readonly kind: 'latest'; readonly file: string }
   | (BundleRoute & { readonly kind: 'bundle' })
-  /** `names` as they were asked for: `flannel-0.28.7`, or `flannel`. */
+  /** `names` as requested: `flannel-0.28.7`, or `flannel`. */
   | (BundleRoute & { readonly kind: 'packages'; readonly names: readonly string[] })
   | { readonly kind: 'installers' | 'validate' }
   | { readonly kind: 'installer'; readonly id: string; readonly resolve: boolean }
@@ -29,12 +29,12 @@ interface BundleRoute {
 
 export type Routed = { readonly route: Route; readonly target: Target } | 'bad' | 'unknown';
 
-/** Names that specs cannot have, since addresses have them. */
+/** Names that specs cannot have, because addresses begin with them. */
 const RESERVED = 'bundle dist healthz installer latest metrics tool v2 validate version versions'.split(' ');
 const ARCHIVE = '.tar.gz';
 const RELEASE_FILE = /^[A-Za-z0-9][A-Za-z0-9._+-]*\.(?:tar\.gz|json)$/;
 
-/** A spec is known by the seven digits that it has by itself, or by a name that whoever runs the server gave it. */
+/** True for the id of a spec: seven hex digits computed from its content, or a name given by the server's operator. */
 export function isInstallerName(text: string): boolean {
   return /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/.test(text) && !RESERVED.includes(text);
 }
@@ -58,15 +58,15 @@ function routeOf(target: Target): Route | undefined {
   if (first === 'healthz' && rest.length === 0) return { kind: 'health' };
   if (first === 'metrics' && rest.length === 0) return { kind: 'metrics' };
   if (first === 'version') {
-    const [release, ...words] = rest;
-    return release !== undefined && isRelease(release) ? scriptRoute(words, release) : undefined;
+    const [release, ...segments] = rest;
+    return release !== undefined && isRelease(release) ? scriptRoute(segments, release) : undefined;
   }
   return scriptRoute([first, ...rest], undefined);
 }
 
-function distRoute(words: readonly string[]): Route | undefined {
-  const [first = '', second] = words;
-  if (words.length > 2) return undefined;
+function distRoute(segments: readonly string[]): Route | undefined {
+  const [first = '', second] = segments;
+  if (segments.length > 2) return undefined;
   if (second !== undefined) {
     const known = first === 'external' || isRelease(first);
     return known && RELEASE_FILE.test(second) ? { kind: 'object', key: `${first}/${stored(second)}` } : undefined;
@@ -76,15 +76,15 @@ function distRoute(words: readonly string[]): Route | undefined {
   return first.endsWith(ARCHIVE) ? { kind: 'latest', file: stored(first) } : { kind: 'object', key: first };
 }
 
-/** Keys have no plus sign. */
+/** Keys have "-" instead of "+". */
 function stored(file: string): string {
   return file.replaceAll('+', '-');
 }
 
-function bundleRoute(words: readonly string[], query: URLSearchParams): Route | undefined {
-  const [first, second] = words;
+function bundleRoute(segments: readonly string[], query: URLSearchParams): Route | undefined {
+  const [first, second] = segments;
   const release = first === 'version' ? second : undefined;
-  const [name = '', folder, list = '', ...more] = first === 'version' ? words.slice(2) : words;
+  const [name = '', folder, list = '', ...more] = first === 'version' ? segments.slice(2) : segments;
   if (more.length > 0 || (first === 'version' && (release === undefined || !isRelease(release)))) return undefined;
   const id = folder === undefined ? withoutSuffix(name) : name;
   const arch = query.get('arch') ?? 'amd64';
@@ -100,35 +100,35 @@ function withoutSuffix(name: string): string {
   return name.endsWith(ARCHIVE) ? name.slice(0, -ARCHIVE.length) : name;
 }
 
-function installerRoute(words: readonly string[], query: URLSearchParams): Route | undefined {
-  const [id, ...more] = words;
+function installerRoute(segments: readonly string[], query: URLSearchParams): Route | undefined {
+  const [id, ...more] = segments;
   if (id === undefined) return { kind: 'installers' };
   if (more.length > 0) return undefined;
   if (id === 'validate') return { kind: 'validate' };
   return isInstallerName(id) ? { kind: 'installer', id, resolve: query.has('resolve') } : undefined;
 }
 
-function toolRoute(words: readonly string[]): Route | undefined {
-  const [file, ...more] = words;
+function toolRoute(segments: readonly string[]): Route | undefined {
+  const [file, ...more] = segments;
   const arch = ARCHES.find((one) => file === `curlew-linux-${one}.tar.gz`);
   return arch === undefined || more.length > 0 ? undefined : { kind: 'tool', arch };
 }
 
-/** `/<id>` alone is install.sh, as at kURL's. */
-function scriptRoute(words: readonly string[], release: string | undefined): Route | undefined {
-  const [id = '', script = 'install.sh', ...more] = words;
+/** `/<id>` alone means install.sh, as with kURL. */
+function scriptRoute(segments: readonly string[], release: string | undefined): Route | undefined {
+  const [id = '', script = 'install.sh', ...more] = segments;
   if (more.length > 0 || !isInstallerName(id) || !BUNDLE_SCRIPTS.includes(script)) return undefined;
   return { kind: 'script', id, release, script };
 }
 
-/** Names of repositories have slashes; what is asked of them stands behind. */
-function registryRoute(words: readonly string[], folder: boolean): Route | undefined {
-  if (words.length === 0) return { kind: 'registry-base' };
+/** Names of repositories contain slashes; the resource follows the name. */
+function registryRoute(segments: readonly string[], folder: boolean): Route | undefined {
+  if (segments.length === 0) return { kind: 'registry-base' };
   if (folder) return undefined;
-  if (words.length === 1 && words[0] === '_catalog') return { kind: 'registry-list' };
-  const verb = words.at(-2);
-  const reference = words.at(-1) ?? '';
-  const names = words.slice(0, -2);
+  if (segments.length === 1 && segments[0] === '_catalog') return { kind: 'registry-list' };
+  const verb = segments.at(-2);
+  const reference = segments.at(-1) ?? '';
+  const names = segments.slice(0, -2);
   if (names.length === 0 || names.some((part) => !isRepositoryPart(part))) return undefined;
   const name = names.join('/');
   if (verb === 'tags' && reference === 'list') return { kind: 'tags', name, reference: '' };
@@ -136,26 +136,26 @@ function registryRoute(words: readonly string[], folder: boolean): Route | undef
   return verb === 'blobs' ? { kind: 'blob', name, reference } : undefined;
 }
 
-/** A host with its port may come first. */
+/** The first part may be a host with port. */
 function isRepositoryPart(text: string): boolean {
   return isAddonName(text) || /^[A-Za-z0-9._-]+(?::\d{1,5})?$/.test(text);
 }
 
 export interface Target {
-  /** Never empty, none is a folder reference. `/` has none. */
+  /** Without empty segments, `.` and `..`. Empty for `/`. */
   readonly segments: readonly string[];
-  /** The path ends in a slash. */
+  /** The path ends with a slash. */
   readonly folder: boolean;
   readonly query: URLSearchParams;
 }
 
-/** All that names of add-ons, versions, releases, images and digests are made of. */
+/** Characters of names of add-ons, versions, releases, images and digests. */
 const SEGMENT = /^[A-Za-z0-9._+,:~_-]{1,300}$/;
-const MOST_SEGMENTS = 32;
+const MAX_SEGMENTS = 32;
 
 /**
- * Undefined for a path with an empty segment, a folder reference, or a character that no name here has, however it is
- * written. Names are decoded once.
+ * Undefined for a path with an empty segment, `.`, `..`, or a character that no name contains, in any encoding. Decodes segments
+ * once.
  */
 function parseTarget(text: string): Target | undefined {
   if (!text.startsWith('/') || text.includes('#')) return undefined;
@@ -165,12 +165,12 @@ function parseTarget(text: string): Target | undefined {
   if (path === '/') return { segments: [], folder: true, query };
   const folder = path.endsWith('/');
   const segments: string[] = [];
-  for (const written of path.slice(1, folder ? -1 : undefined).split('/', MOST_SEGMENTS + 1)) {
-    const segment = decoded(written);
+  for (const encoded of path.slice(1, folder ? -1 : undefined).split('/', MAX_SEGMENTS + 1)) {
+    const segment = decoded(encoded);
     if (segment === undefined || !SEGMENT.test(segment) || /^\.+$/.test(segment)) return undefined;
     segments.push(segment);
   }
-  return segments.length > MOST_SEGMENTS ? undefined : { segments, folder, query };
+  return segments.length > MAX_SEGMENTS ? undefined : { segments, folder, query };
 }
 
 function decoded(text: string): string | undefined {

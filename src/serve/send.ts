@@ -1,31 +1,31 @@
-/** Sends an answer: conditions, ranges, and bytes no faster than their reader takes them. */
+/** Sends a response: conditions, ranges, and bytes with backpressure. */
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { asError } from '../core/errors.ts';
 import type { BufferPool } from '../platform/limit/buffer-pool.ts';
-import { judge } from './conditions.ts';
+import { evaluate } from './conditions.ts';
 import { contentRange, dataContent, multipartBody, type Answer, type Body, type Content } from './content.ts';
 
-/** Larger chunks would be no faster, and this many bytes are held twice for every client. */
+/** Larger chunks are not faster, and each client needs two of them in memory. */
 const CHUNK = 128 << 10;
-/** Of the memory that goes round between all answers. */
+/** Buffers shared by all responses. */
 export const SEND_BUFFERS = { size: CHUNK, mostFree: 32 } as const;
-/** Bytes of one answer that are read and not yet taken by the network. */
+/** Maximum bytes of one response that are read, but not yet sent. */
 const AHEAD = 2 * CHUNK;
 
 export interface SendOptions {
   readonly buffers: BufferPool;
-  /** Fires when the client has gone. */
+  /** Aborted when the client has disconnected. */
   readonly gone: AbortSignal;
-  /** Bytes a second: whoever takes less is cut off. */
+  /** Minimum bytes per second: slower clients are disconnected. */
   readonly leastRate: number;
-  /** Is told of every chunk that has left. */
+  /** Called for every sent chunk. */
   readonly sent: (bytes: number) => void;
 }
 
 /**
- * Resolves when the answer has left, or its reader has gone. A content that cannot be read to its end cuts the
- * connection, since its length was promised, and the error is thrown.
+ * Resolves when the response is sent, or the client has disconnected. If a content cannot be read completely, closes the
+ * connection, because Content-Length is already sent, and throws the error.
  */
 export async function sendAnswer(
   request: IncomingMessage,
@@ -67,7 +67,7 @@ async function sendContent(
   response.setHeader('Cache-Control', cache === 'forever' ? 'public, max-age=31536000, immutable' : 'no-cache');
   if (fileName !== undefined) response.setHeader('Content-Disposition', `attachment; filename="${fileName}"`);
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
-  const verdict = judge(request.method ?? '', request.headers, content);
+  const verdict = evaluate(request.method ?? '', request.headers, content);
   switch (verdict.status) {
     case 304:
       response.writeHead(304).end();
@@ -112,7 +112,7 @@ interface Sendable {
   readonly status: number;
 }
 
-/** Nothing is said before the first bytes are there: a failure until then can still be told. */
+/** Sends the head together with the first bytes, so that an earlier failure can still be reported. */
 async function sendBody(
   { method }: IncomingMessage,
   response: ServerResponse,
@@ -125,43 +125,43 @@ async function sendBody(
     return;
   }
   const { gone } = options;
-  const outlet = createOutlet(response, { ...options, status });
+  const writer = createWriter(response, { ...options, status });
   try {
     for (const part of parts) {
       if (part.kind === 'bytes') {
-        await outlet.push(part.data);
+        await writer.push(part.data);
         continue;
       }
       const { offset, length } = part.range;
       const reading = { signal: gone, allocate: options.buffers.allocate };
-      for await (const chunk of content.read(offset, length, reading)) await outlet.push(chunk);
+      for await (const chunk of content.read(offset, length, reading)) await writer.push(chunk);
     }
-    // An answer that has ended counts as sent, though some of it may still wait here: a server that stops would cut it.
-    await outlet.settle();
+    // Node counts an ended response as sent although bytes may be buffered, which a stopping server would drop.
+    await writer.settle();
     response.end();
   } catch (error) {
-    // Whoever has left needs nothing; whoever still waits must not take a part for the whole.
+    // A connected client must not take a part for the whole.
     if (gone.aborted) return;
     if (response.headersSent) response.destroy();
     throw asError(error);
   }
 }
 
-interface Outlet {
-  /** Takes some bytes; resolves when there is room for more. */
+interface ResponseWriter {
+  /** Writes bytes; resolves when more can be written. */
   readonly push: (bytes: Uint8Array) => Promise<void>;
-  /** Resolves when the network has taken all of them. */
+  /** Resolves when all bytes are sent. */
   readonly settle: () => Promise<void>;
 }
 
 /**
- * The next chunk is read while the last one is on its way. A reader that takes some bytes now and then is not idle to Node: only
- * the least rate ends its hold on a connection.
+ * The next chunk is read while the last one is being sent. For Node, a client that reads a few bytes now and then is not idle:
+ * only the minimum rate disconnects it.
  */
-function createOutlet(
+function createWriter(
   response: ServerResponse,
   { buffers, sent, gone, leastRate, status }: SendOptions & { readonly status: number },
-): Outlet {
+): ResponseWriter {
   let waiting = 0;
   let wake: () => void = () => undefined;
   const until = async (isSo: () => boolean): Promise<void> => {

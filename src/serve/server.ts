@@ -1,4 +1,4 @@
-/** The server itself: connections and their limits, and the end in order. */
+/** The HTTP server: connections, limits and graceful shutdown. */
 import { createServer as createHttpServer, type Server, type ServerOptions } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import { CurlewError, asError, errnoOf } from '../core/errors.ts';
@@ -10,15 +10,15 @@ export interface ServeLimits {
   readonly connections: number;
   /** Milliseconds for the whole head of a request. */
   readonly headMs: number;
-  /** For its body. */
+  /** Milliseconds for its body. */
   readonly bodyMs: number;
-  /** Without a byte in either direction, while it is the client's turn. */
+  /** Milliseconds without a byte in either direction, while the server waits for the client. */
   readonly idleMs: number;
-  /** Bytes a second that a client takes of an answer at least, over minutes. */
+  /** Minimum rate at which a client must read a response, in bytes per second. */
   readonly leastRate: number;
-  /** Bytes of a spec that is posted. */
+  /** Maximum bytes of a posted spec. */
   readonly body: number;
-  /** How long running answers are waited for at the end. */
+  /** Milliseconds to wait for running responses at shutdown. */
   readonly graceMs: number;
 }
 
@@ -33,9 +33,9 @@ export const DEFAULT_LIMITS: ServeLimits = {
 };
 
 export interface ListenOptions extends Omit<HandlerOptions, 'bodyLimit' | 'leastRate' | 'metrics' | 'connections'> {
-  /** Undefined for every address of this machine, of whichever family it has. */
+  /** Undefined for all addresses of this machine, IPv4 and IPv6. */
   readonly host: string | undefined;
-  /** 0 takes a free one. */
+  /** 0 selects a free port. */
   readonly port: number;
   /** Certificate and key in PEM. */
   readonly tls?: { readonly cert: string; readonly key: string } | undefined;
@@ -45,7 +45,7 @@ export interface ListenOptions extends Omit<HandlerOptions, 'bodyLimit' | 'least
 export interface RunningServer {
   /** `http://127.0.0.1:8080` */
   readonly url: string;
-  /** Takes no more connections; resolves when the last answer has left, or the grace is over. */
+  /** Stops accepting connections; resolves when the last response is sent, or the grace period is over. */
   readonly stop: () => Promise<ServedTotals>;
 }
 
@@ -58,7 +58,7 @@ const HEAD_LIMIT = 16 << 10;
 const KEEP_ALIVE_MS = 5000;
 const CHECK_MS = 1000;
 
-/** Listens; `BUSY` when somebody else does. */
+/** Starts listening; `BUSY` if the port is in use. */
 export async function startServer({ host, port, tls, limits, ...rest }: ListenOptions): Promise<RunningServer> {
   const metrics = createMetrics();
   let open = 0;
@@ -85,17 +85,17 @@ export async function startServer({ host, port, tls, limits, ...rest }: ListenOp
   const stop = async (): Promise<ServedTotals> => {
     handler.drain();
     const late = setTimeout(() => server.closeAllConnections(), limits.graceMs);
-    // A connection whose last answer has left is idle, and would be kept for the next request.
+    // Idle keep-alive connections would otherwise stay open.
     const sweep = setInterval(() => server.closeIdleConnections(), 50);
-    // One that has not asked for anything is not idle to Node, and its limits of time end with the listening.
-    const silent = setInterval(intake.closeSilent, CHECK_MS);
+    // For Node, connections without any request are not idle, and their timeouts end when the server stops listening.
+    const idle = setInterval(intake.closeIdle, CHECK_MS);
     await new Promise<void>((resolve) => {
       server.close(() => resolve());
       server.closeIdleConnections();
     });
     clearTimeout(late);
     clearInterval(sweep);
-    clearInterval(silent);
+    clearInterval(idle);
     return metrics.totals();
   };
   return { url: urlOf(server, host, tls !== undefined), stop };
@@ -109,15 +109,15 @@ function createServer(tls: ListenOptions['tls'], handshakeTimeout: number, optio
     const mismatch = errnoOf(error) === 'ERR_OSSL_X509_KEY_VALUES_MISMATCH';
     const what = mismatch ? 'the key does not belong to the certificate' : 'the certificate or its key is not PEM';
     throw new CurlewError('USAGE', `--tls-cert and --tls-key: ${what}`, {
-      hint: 'give both in PEM; the key must be that of the first certificate in the file, without a passphrase',
+      hint: 'use PEM for both; the key must match the first certificate in the file and have no passphrase',
     });
   }
 }
 
-const LISTEN_WORDS: Readonly<Record<string, string>> = {
+const LISTEN_ERRORS: Readonly<Record<string, string>> = {
   EADDRINUSE: 'another program listens on this port',
   EADDRNOTAVAIL: 'this machine does not have this address',
-  EACCES: 'this port is open to root only',
+  EACCES: 'only root may use this port',
   ENOTFOUND: 'no such host',
 };
 
@@ -132,9 +132,12 @@ async function listen(server: Server, host: string | undefined, port: number): P
     });
   } catch (error) {
     const errno = errnoOf(error) ?? '';
-    const what = LISTEN_WORDS[errno] ?? asError(error).message;
+    const what = LISTEN_ERRORS[errno] ?? asError(error).message;
     throw new CurlewError(errno === 'EADDRINUSE' ? 'BUSY' : 'USAGE', `listen on ${host ?? ''}:${port}: ${what}`, {
-      hint: errno === 'EADDRINUSE' ? 'stop that one, or name another port with --listen' : 'name another with --listen',
+      hint:
+        errno === 'EADDRINUSE'
+          ? 'stop that program, or use another port with --listen'
+          : 'use another address with --listen',
     });
   }
 }

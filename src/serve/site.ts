@@ -1,4 +1,4 @@
-/** What each address answers. */
+/** The response of each route. */
 import { BUNDLED_TOOL, INSTALL_SH, packageFileName, packedExecutableName, storeKey } from '../core/layout.ts';
 import { digestOf, hexOf } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
@@ -8,7 +8,7 @@ import { installerYaml } from '../spec/merge.ts';
 import { settingsError } from '../spec/shipped-schema.ts';
 import { isJsonObject } from '../formats/yaml/yaml.ts';
 import type { Store } from '../store/store.ts';
-import { type BundlesOptions, createBundles, type Executable, type KeptPlans } from './bundles.ts';
+import { type BundlesOptions, createBundles, type Executable, type CachedPlans } from './bundles.ts';
 import { type Catalogues, type CataloguesOptions, createCatalogues } from './catalogues.ts';
 import { type Answer, type Content, dataContent, jsonAnswer, textAnswer } from './content.ts';
 import { createImages } from './images.ts';
@@ -20,7 +20,7 @@ import type { Route } from './route.ts';
 import { createHash } from 'node:crypto';
 import type { Catalogue, CataloguePackage } from '../core/catalogue.ts';
 import { openStoreSource } from '../store/source.ts';
-import { ofStore } from './failure.ts';
+import { asServerError } from './failure.ts';
 import { createSingleFlightCache } from '../platform/limit/single-flight-cache.ts';
 import type { WatchOptions } from './watch.ts';
 
@@ -29,41 +29,41 @@ export interface SiteOptions extends CataloguesOptions, Pick<BundlesOptions, 'pl
   readonly executable: Executable;
   /** Text of scripts/serve/start.sh. */
   readonly functions: string;
-  /** Also takes specs whose settings do not fit their packages. */
+  /** Also accept specs with settings that the packages reject. */
   readonly allowInvalidSettings?: boolean | undefined;
-  /** Address of a web server in front of the store, which clients are sent to for packages. */
+  /** Address of a web server with the store's objects, to which requests for packages are redirected. */
   readonly redirect: string | undefined;
   /** Version of curlew. */
   readonly tool: string;
-  /** Hears of what whoever runs the server should put right. */
+  /** Called with warnings for the server's operator. */
   readonly warn?: ((text: string) => void) | undefined;
 }
 
-/** A request that was found to be one of ours. */
-export interface Asked {
+/** A request with a valid route. */
+export interface SiteRequest {
   readonly route: Route;
   readonly query: URLSearchParams;
-  /** Address of this server as the client sees it, without a slash at its end. */
+  /** Address of this server as the client sees it, without a trailing slash. */
   readonly base: string;
   readonly signal: AbortSignal;
 }
 
-/** The routes that a site answers; the rest is the server's own. */
+/** Handles the routes that depend on the store. */
 export interface Site {
-  readonly get: (asked: Asked) => Promise<Answer>;
-  /** Keeps a spec, or only judges it. */
-  readonly post: (body: Uint8Array, asked: Asked & { readonly keep: boolean }) => Promise<Answer>;
+  readonly get: (request: SiteRequest) => Promise<Answer>;
+  /** Stores a spec, or only validates it. */
+  readonly post: (body: Uint8Array, request: SiteRequest & { readonly keep: boolean }) => Promise<Answer>;
   /**
-   * Plans bundles of the specs that are kept, so that who asks first need not wait for it. A spec that cannot be planned is
-   * told whoever asks for it; a store without a release that can be read is thrown.
+   * Plans bundles of stored specs in advance, so that the first requests need not wait. Ignores specs that cannot be planned;
+   * throws if the store has no readable release.
    */
   readonly warm: () => Promise<void>;
-  /** Plans in memory. */
-  readonly plans: () => KeptPlans;
+  /** Statistics of cached plans. */
+  readonly plans: () => CachedPlans;
 }
 
-/** Specs whose bundles are planned beforehand. */
-const MOST_WARM = 8;
+/** Number of specs whose bundles are planned in advance. */
+const MAX_WARM = 8;
 
 export function createSite(store: Store, options: SiteOptions): Site {
   const {
@@ -72,7 +72,7 @@ export function createSite(store: Store, options: SiteOptions): Site {
     executable,
     functions,
     redirect,
-    prove,
+    verify,
     allowInvalidSettings = false,
     signal: own,
   } = options;
@@ -80,13 +80,13 @@ export function createSite(store: Store, options: SiteOptions): Site {
   const planner = createPlanner(store, options);
   const bundles = createBundles(store, { ...options, planner, catalogues });
   const images = createImages(store, { ...options, planner, catalogues });
-  const proved = prove === undefined ? undefined : createProvedObjects(store, { ...options, planner, catalogues });
+  const verified = verify === undefined ? undefined : createVerifiedObjects(store, { ...options, planner, catalogues });
   const object = async (key: string, signal: AbortSignal): Promise<Answer> => {
-    const found = await (proved === undefined ? storedContent(store, key, { signal }) : proved(key, { signal }));
-    return found === undefined ? unknown(`there is no ${key}`) : { kind: 'content', content: found };
+    const found = await (verified === undefined ? storedContent(store, key, { signal }) : verified(key, { signal }));
+    return found === undefined ? unknown(`${key} does not exist`) : { kind: 'content', content: found };
   };
-  const get = async (asked: Asked): Promise<Answer> => {
-    const { route, query, base, signal } = asked;
+  const get = async (request: SiteRequest): Promise<Answer> => {
+    const { route, query, base, signal } = request;
     const root = rootOf(base);
     switch (route.kind) {
       case 'overview':
@@ -119,7 +119,7 @@ export function createSite(store: Store, options: SiteOptions): Site {
         const { catalogue } = await catalogues.of(route.release);
         const sums = { amd64: await sumOf('amd64', executable), arm64: await sumOf('arm64', executable) };
         const release = catalogue.release;
-        const inputs = { ...route, functions, base, release, spec: spec.text, sums, signed: prove !== undefined };
+        const inputs = { ...route, functions, base, release, spec: spec.text, sums, signed: verify !== undefined };
         return textContent(formatScript(inputs), 'text/x-shellscript; charset=utf-8');
       }
       case 'tool': {
@@ -136,12 +136,12 @@ export function createSite(store: Store, options: SiteOptions): Site {
       case 'validate':
       case 'health':
       case 'metrics':
-        return unknown('nothing is found here');
+        return unknown('not found');
     }
   };
   const post: Site['post'] = async (body, { base, keep, signal }) => {
     const spec = readSpecText(body, 'the installer spec');
-    const resolved = await judgeSpec(spec, catalogues);
+    const resolved = await checkSpec(spec, catalogues);
     const findings = allowInvalidSettings ? [] : await bundles.settings(spec.installer, resolved, { signal });
     if (findings.some(({ severity }) => severity === 'error')) throw settingsError(findings);
     if (!keep) return jsonAnswer(200, { valid: true });
@@ -155,7 +155,7 @@ export function createSite(store: Store, options: SiteOptions): Site {
     await catalogues.of(undefined);
     const { ids, unreachable } = await installers.list({ signal: own });
     if (unreachable.length > 0) options.warn?.(unreachableText(unreachable));
-    for (const id of ids.slice(0, MOST_WARM)) {
+    for (const id of ids.slice(0, MAX_WARM)) {
       try {
         const spec = await installers.read(id, { signal: own });
         await bundles.whole({ spec, release: undefined, arch: 'amd64', signal: own });
@@ -164,26 +164,26 @@ export function createSite(store: Store, options: SiteOptions): Site {
       }
     }
   };
-  return { get, post, warm, plans: bundles.kept };
+  return { get, post, warm, plans: bundles.cached };
 }
 
 /**
- * The path that a proxy has put before those of this server; empty where there is none. Not parsed as a URL: not every name
- * that a client may have for a machine can stand in one.
+ * The path prefix that a proxy has added; empty if none. Not parsed as a URL, because not every host name that a client may
+ * use is valid in a URL.
  */
 function rootOf(base: string): string {
   return base.replace(/^\w+:\/\/[^/]*/, '');
 }
 
 function unreachableText(keys: readonly string[]): string {
-  return `no address leads to ${keys.join(', ')}: name specs NAME.yaml, with small letters, digits and dashes, and not as an address begins (installer, bundle, dist, …)`;
+  return `no address leads to ${keys.join(', ')}: name specs NAME.yaml, with lowercase letters, digits and dashes, without reserved names (installer, bundle, dist, …)`;
 }
 
 function unknown(text: string): Answer {
   return textAnswer(404, `${text}\n`);
 }
 
-/** What is current changes: nobody may remember where he was sent to. */
+/** A redirect that must not be cached, because the current release changes. */
 function found(location: string): Answer {
   return textAnswer(302, `${location}\n`, { Location: location, 'Cache-Control': 'no-cache' });
 }
@@ -224,8 +224,8 @@ async function sumOf(arch: Arch, executable: Executable): Promise<string | undef
   }
 }
 
-/** What can never be installed from here is told before it is kept: add-ons that no architecture has. The others' packages. */
-async function judgeSpec({ installer }: KnownSpec, catalogues: Catalogues): Promise<readonly ResolvedPackage[]> {
+/** Rejects a spec with add-ons that no architecture has, before it is stored. Returns the packages. */
+async function checkSpec({ installer }: KnownSpec, catalogues: Catalogues): Promise<readonly ResolvedPackage[]> {
   const { catalogue } = await catalogues.of(undefined);
   const addons = installer.addons.filter(({ s3Override }) => s3Override === undefined);
   let failure: unknown;
@@ -239,7 +239,7 @@ async function judgeSpec({ installer }: KnownSpec, catalogues: Catalogues): Prom
   throw failure;
 }
 
-/** The spec with the versions that it means now. */
+/** The spec with its current versions. */
 async function resolvedText({ installer, document }: KnownSpec, catalogues: Catalogues): Promise<string> {
   const { catalogue } = await catalogues.of(undefined);
   const addons = installer.addons.filter(({ s3Override }) => s3Override === undefined);
@@ -259,21 +259,21 @@ function overview(tool: string): string {
   return [
     `curlew ${tool}`,
     '',
-    '/bundle/ID.tar.gz                     everything for an installation without a network',
+    '/bundle/ID.tar.gz                     everything for an offline installation',
     '/bundle/ID/packages/NAME,NAME.tar.gz  only these packages',
-    '/ID/install.sh                        for an installation over the network: curl URL | sudo bash',
+    '/ID/install.sh                        for an online installation: curl URL | sudo bash',
     '/installer/ID                         the installer spec',
     '/dist/VERSION, /dist/RELEASE/FILE     the store: curlew install --from URL/dist',
-    '/v2/                                  the images, for clients of registries',
+    '/v2/                                  the images, for registry clients',
     '/healthz, /metrics',
     '',
   ].join('\n');
 }
 
 export interface ScriptInputs {
-  /** Functions that all scripts have: scripts/serve/start.sh. */
+  /** Functions of all scripts: scripts/serve/start.sh. */
   readonly functions: string;
-  /** `install.sh` and its siblings: what is asked for. */
+  /** The requested script, such as `install.sh`. */
   readonly script: string;
   /** Address of this server as clients see it, without a slash at its end. */
   readonly base: string;
@@ -281,20 +281,20 @@ export interface ScriptInputs {
   readonly id: string;
   /** Text of the spec. */
   readonly spec: string;
-  /** What it calls is to take nothing unsigned: the keys are a matter of the node. */
+  /** The called command must reject unsigned releases. The node provides the keys. */
   readonly signed: boolean;
-  /** Hex digits of the sha256 of the curlew for nodes; undefined where there is none. */
+  /** Hex SHA-256 of the curlew for nodes; undefined if not available. */
   readonly sums: { readonly amd64: string | undefined; readonly arm64: string | undefined };
 }
 
-/** A bash script that runs as a whole or not at all, and does not read from its standard input, which it may be. */
+/** A bash script that runs completely or not at all, and does not read from standard input, which may be the script. */
 function formatScript({ functions, script, base, release, id, spec, sums, signed }: ScriptInputs): string {
-  // No text holds its own digest, so no line of the spec ends the document.
+  // A text cannot contain its own digest, so no line of the spec ends the here-document.
   const end = `CURLEW_${createHash('sha256').update(spec).digest('hex')}`;
   const text = spec.endsWith('\n') ? spec : `${spec}\n`;
-  const words = [script, base, release, id, sums.amd64 ?? '-', sums.arm64 ?? '-'].map(quoted);
-  // What runs tasks is any command.
-  if (signed && script !== 'tasks.sh') words.push('--require-signed');
+  const args = [script, base, release, id, sums.amd64 ?? '-', sums.arm64 ?? '-'].map(quoted);
+  // tasks.sh can run any command.
+  if (signed && script !== 'tasks.sh') args.push('--require-signed');
   return [
     '#!/usr/bin/env bash',
     `# curlew ${script === INSTALL_SH ? 'install' : script.replace(/\.sh$/, '')}: release ${release}, installer ${id}`,
@@ -304,7 +304,7 @@ function formatScript({ functions, script, base, release, id, spec, sums, signed
     `  cat <<'${end}'`,
     `${text}${end}`,
     '}',
-    `curlew_start ${words.join(' ')} "$@"`,
+    `curlew_start ${args.join(' ')} "$@"`,
     '',
   ].join('\n');
 }
@@ -313,25 +313,28 @@ function quoted(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
 
-/** Undefined for a key that no signature speaks of. */
-export type ProvedObjects = (key: string, options: { readonly signal: AbortSignal }) => Promise<Content | undefined>;
+/** Undefined for a key that no signature covers. */
+export type VerifiedObjects = (key: string, options: { readonly signal: AbortSignal }) => Promise<Content | undefined>;
 
-interface ProvedObjectsOptions extends Pick<WatchOptions, 'signal'> {
+interface VerifiedObjectsOptions extends Pick<WatchOptions, 'signal'> {
   readonly catalogues: Catalogues;
   readonly planner: Planner;
 }
 
-const MOST_PACKAGES = 10_000;
+const MAX_PACKAGES = 10_000;
 
 /**
- * Signatures as they are, the catalogue that was signed, and its packages: each has the size and the table of contents that
- * the catalogue names. That a package holds what its table of contents says is left to whoever reads it.
+ * Serves signatures, the signed catalogue, and its packages, each with the size and the table of contents in the catalogue.
+ * Clients must verify that the content of a package matches its table of contents.
  */
-function createProvedObjects(store: Store, { planner, catalogues, signal: own }: ProvedObjectsOptions): ProvedObjects {
-  const proofs = createSingleFlightCache<boolean>({ most: MOST_PACKAGES });
+function createVerifiedObjects(
+  store: Store,
+  { planner, catalogues, signal: own }: VerifiedObjectsOptions,
+): VerifiedObjects {
+  const results = createSingleFlightCache<boolean>({ most: MAX_PACKAGES });
   const isSigned = async (key: string, etag: string, expected: CataloguePackage): Promise<boolean> =>
-    proofs.get(`${key} ${etag} ${expected.toc ?? ''}`, async () =>
-      ofStore(async () => {
+    results.get(`${key} ${etag} ${expected.toc ?? ''}`, async () =>
+      asServerError(async () => {
         const { object, name } = await openStoreSource(store, key, { signal: own });
         if (object.etag !== etag) throw new CurlewError('STORE_CONFLICT', `${name}: it has changed`);
         if (object.size !== expected.size) return false;
@@ -349,10 +352,10 @@ function createProvedObjects(store: Store, { planner, catalogues, signal: own }:
     }
     const expected = packageAt(catalogue, file);
     if (expected === undefined) return undefined;
-    const found = await ofStore(async () => openStoreSource(store, key, { signal }));
-    // The one that was looked at: by now there may be another.
+    const found = await asServerError(async () => openStoreSource(store, key, { signal }));
+    // Serves the checked object, even if it was replaced meanwhile.
     if (await isSigned(key, found.object.etag, expected)) return sourceContent(found);
-    throw new CurlewError('SIGNATURE_INVALID', `${store.address}/${key}: it is not the package that was signed`);
+    throw new CurlewError('SIGNATURE_INVALID', `${store.address}/${key}: it is not the signed package`);
   };
 }
 

@@ -1,4 +1,4 @@
-/** Starts a thread that runs plan-worker. The executable for nodes, which does not serve, has none (scripts/node-tool/code.ts). */
+/** Starts a thread that runs plan-worker. The executable for nodes does not contain it (scripts/node-tool/code.ts). */
 import type { Worker, WorkerOptions } from 'node:worker_threads';
 import { startWorker } from '../platform/files/start-worker.ts';
 

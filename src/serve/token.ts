@@ -1,8 +1,8 @@
-/** Who may post. */
+/** Authorization of POST requests. */
 import { createHash, timingSafeEqual } from 'node:crypto';
 
-/** Fewer letters can be guessed. */
-export const SHORTEST_TOKEN = 16;
+/** Minimum length: shorter tokens can be guessed. */
+export const MIN_TOKEN_LENGTH = 16;
 
 /** True for `Authorization: Bearer <token>`; takes as long for a wrong token as for the right one. */
 export function isAuthorized(header: string | undefined, token: string): boolean {

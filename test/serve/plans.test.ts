@@ -2,7 +2,7 @@
 import type { Worker } from 'node:worker_threads';
 import { signStore } from '../../src/store/release/sign-release.ts';
 import { readSigned } from '../../src/store/release/signed-release.ts';
-import type { ProveRelease } from '../../src/serve/catalogues.ts';
+import type { VerifyRelease } from '../../src/serve/catalogues.ts';
 import { startPlanWorker } from '../../src/serve/start-plan-worker.ts';
 import type { Store } from '../../src/store/store.ts';
 import { memorySource } from '../../src/formats/archive/read.ts';
@@ -262,11 +262,11 @@ test('a long table of contents holds nobody up for an image, nor for the proof o
   const images = { 'docker.io/library/web:1.2': web };
   const store = await publishImages(box, [{ name: 'web', version: '1.0', images, files }], signal);
   await signStore(store, { release: 'r1', signer: our.at(NOW), signal });
-  const prove: ProveRelease = async (release) =>
+  const verify: VerifyRelease = async (release) =>
     readSigned(store, { release, trust: { ...our.trustedAt(later(2)), allowOlder: true }, signal });
   for (const path of ['/v2/library/web/manifests/1.2', '/dist/r1/web-1.0.tar.gz']) {
     const counted = countTurns(store);
-    await using server = await serveStore(counted.store, { site: { prove } });
+    await using server = await serveStore(counted.store, { site: { verify } });
     const answer = await fetch(server.url + path, { method: 'HEAD' });
     const turns = counted.turns();
     assert.is(answer.status, 200, path);

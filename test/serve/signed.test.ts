@@ -1,7 +1,7 @@
 import { cp, readFile, writeFile } from 'node:fs/promises';
 import { storeKey } from '../../src/core/layout.ts';
 import { readSigned } from '../../src/store/release/signed-release.ts';
-import type { ProveRelease } from '../../src/serve/catalogues.ts';
+import type { VerifyRelease } from '../../src/serve/catalogues.ts';
 import type { Store } from '../../src/store/store.ts';
 import * as assert from '../support/assert.ts';
 import { specOf } from '../support/bundles.ts';
@@ -16,9 +16,9 @@ const test = suite('serve/signed');
 /** A server that trusts `hand`, on a day after the first signature. */
 async function serveSigned(store: Store, signal: AbortSignal, day = 2, hand = our): Promise<Served> {
   const seen = memory();
-  const prove: ProveRelease = async (release) =>
+  const verify: VerifyRelease = async (release) =>
     readSigned(store, { release, trust: { ...hand.trustedAt(later(day), seen), allowOlder: true }, signal });
-  return serveStore(store, { site: { prove } });
+  return serveStore(store, { site: { verify } });
 }
 
 async function scene(signal: AbortSignal): Promise<{ readonly box: Tree; readonly store: Store }> {

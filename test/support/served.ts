@@ -39,7 +39,7 @@ export async function serveStore(store: Store, { site, limits, listen }: ServedO
     functions: await readFile(START, 'utf8'),
     redirect: undefined,
     withExternal: async (catalogue) => withStoredExternal(store, catalogue, { signal: own.signal }),
-    prove: undefined,
+    verify: undefined,
     tool: '1.2.3',
     freshMs: 0,
     now: Date.now,

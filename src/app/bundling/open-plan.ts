@@ -207,8 +207,8 @@ async function requireSigned(
   const contents = new Map(
     listPackages(catalogue).map((listed) => [storeKey.package(release, fileOf(listed)), listed.entry.toc]),
   );
-  const ofStore = plan.sources.slice(0, plan.packages.length + plan.extras.length);
-  const stranger = ofStore.find(({ key, tocDigest }) => contents.get(key) !== tocDigest);
+  const asServerError = plan.sources.slice(0, plan.packages.length + plan.extras.length);
+  const stranger = asServerError.find(({ key, tocDigest }) => contents.get(key) !== tocDigest);
   if (stranger === undefined) return;
   throw new CurlewError('SIGNATURE_INVALID', `carry out the plan: its ${stranger.key} is not the signed one`, {
     hint: 'make the plan anew, with --key',

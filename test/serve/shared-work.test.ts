@@ -1,5 +1,5 @@
 import * as assert from '../support/assert.ts';
-import { createAudience } from '../../src/serve/bundles.ts';
+import { createSharedWork } from '../../src/serve/bundles.ts';
 import { never } from '../support/context.ts';
 import { thrownBy } from '../support/faulty-store.ts';
 import { suite } from '../support/suite.ts';
@@ -12,7 +12,7 @@ async function soon(): Promise<void> {
 
 test('work is given up when the last of those who wait for it has gone', async () => {
   const emptied: string[] = [];
-  const audience = createAudience({ onEmpty: (key) => emptied.push(key) });
+  const audience = createSharedWork({ onEmpty: (key) => emptied.push(key) });
   const clients = [new AbortController(), new AbortController()];
   let shared: AbortSignal | undefined;
   const all = clients.map(async ({ signal }) =>
@@ -33,7 +33,7 @@ test('work is given up when the last of those who wait for it has gone', async (
 });
 
 test('who leaves after the work is done stops nothing, and the next begins with another signal', async () => {
-  const audience = createAudience({ onEmpty: () => assert.unreachable() });
+  const audience = createSharedWork({ onEmpty: () => assert.unreachable() });
   const client = new AbortController();
   const first = await audience('key', client.signal, async (empty) => Promise.resolve(empty));
   client.abort();
