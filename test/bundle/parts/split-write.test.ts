@@ -94,7 +94,7 @@ test('a note of a begun set that leads elsewhere is refused', async ({ signal })
   await assert.rejectsWith(
     split(box, signal),
     'FILE_UNUSABLE',
-    /parts\.begun: not a file that an earlier run has left/,
+    /parts\.begun: not a file of an earlier run/,
   );
 });
 
