@@ -59,11 +59,18 @@ async function serving(body: Uint8Array, headers: Reply['headers'], ...faults: r
 }
 
 /** Leaves a folder as a process does that is killed after so many bytes have been written. */
-async function killedAt(box: Tree, at: number, headers: Reply['headers'], signal: AbortSignal): Promise<string> {
+async function killedAt(
+  box: Tree,
+  at: number,
+  headers: Reply['headers'],
+  signal: AbortSignal,
+  given?: WebServer,
+): Promise<string> {
   const [first, killed] = [box.at('first'), box.at('killed')];
-  await mkdir(first);
+  await mkdir(first, { recursive: true });
   await mkdir(killed);
-  await using server = await serving(BODY, headers);
+  await using own = await serving(BODY, headers);
+  const server = given ?? own;
   const stop = new AbortController();
   let written = 0;
   const onBytes = (bytes: number): void => {
@@ -306,6 +313,30 @@ test('a note of a file that is gone does not vouch for the next one', async ({ s
   await fetchTo(box.path, server.url, { signal });
   await isComplete(box.path, BODY);
   assert.equal(server.log.map(rangeOf), ['']);
+});
+
+test('nor for the bytes of a run that was killed before its first checkpoint', async ({ signal }) => {
+  const stale = { format: 1, from: 'x', etag: '"1"', have: [[0, 5 * MIB]] };
+  await using server = await serving(BODY, ETAG);
+  await using box = await tree({ 'first/got.partial.json': `${JSON.stringify({ ...stale, from: server.url })}\n` });
+  const folder = await killedAt(box, MIB, ETAG, signal, server);
+  const { partial } = pathsBeside(join(folder, 'got'));
+  // Never synced, so a power cut may leave this.
+  await writeFile(partial, (await readFile(partial)).fill(0));
+  await fetchTo(folder, server.url, { signal });
+  await isComplete(folder, BODY);
+});
+
+test('a server that says it has no more bytes than these must name the version', async ({ signal }) => {
+  const refuses: Fault = ({ headers }) =>
+    headers['range'] === undefined
+      ? undefined
+      : { status: 416, headers: { 'content-range': `bytes */${BODY.byteLength}` } };
+  await using server = await serving(OTHER, { etag: '"2"' }, refuses);
+  const note = { format: 1, from: server.url, etag: '"1"', have: [[0, BODY.byteLength]] };
+  await using box = await tree({ 'got.partial': BODY, 'got.partial.json': `${JSON.stringify(note)}\n` });
+  await fetchTo(box.path, server.url, { signal });
+  await isComplete(box.path, OTHER);
 });
 
 test('bytes behind the last noted one are cut off', async ({ signal }) => {

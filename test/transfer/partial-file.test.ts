@@ -85,4 +85,17 @@ test('a link is not followed, and a folder is not a file', async () => {
   assert.is(await readFile(box.at('target'), 'utf8'), 'keep');
 });
 
+test('a checkpoint that is still running when the file gets its name leaves no note', async () => {
+  await using box = await tree();
+  const chunk = noise(2 * MIB, 3);
+  for (let round = 1; round <= 5; round += 1) {
+    await using file = await openPartial(pathsBeside(box.at(NAME)), NEW, 'noted');
+    const write = file.writer();
+    await write(0, chunk);
+    await write(chunk.byteLength, chunk);
+    await file.finish({ force: true });
+  }
+  assert.equal(await readdir(box.path), [NAME]);
+});
+
 test.run();
