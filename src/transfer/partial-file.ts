@@ -9,7 +9,7 @@
  * - Bytes of another version are removed, or moved aside for their payloads.
  * - The final name is given last, to a complete and synced file; then the note goes.
  */
-import { constants, open, rename, rm, stat, type FileHandle } from 'node:fs/promises';
+import { constants, lstat, open, rename, rm, stat, type FileHandle } from 'node:fs/promises';
 import type { RangeSource } from '../formats/archive/entry.ts';
 import { fileSource } from '../formats/archive/read.ts';
 import { isDigest, type Digest } from '../core/digest.ts';
@@ -222,6 +222,15 @@ async function moveAside(partial: string, older: string): Promise<void> {
   } catch (error) {
     if (errnoOf(error) !== 'ENOENT') throw error;
   }
+}
+
+/** Completes a {@link PartialFile.finish} that was killed: the partial file is another link to the final one. */
+export async function removeFinished(paths: PartialPaths): Promise<void> {
+  const [partial, file] = await Promise.all(
+    [paths.partial, paths.file].map((path) => lstat(path, { bigint: true }).catch(() => undefined)),
+  );
+  if (partial === undefined || partial.ino !== file?.ino || partial.dev !== file.dev) return;
+  await guarded(`write ${paths.file}`, () => removePartial(paths));
 }
 
 /** Removes what is left of a transfer that nothing resumes. */

@@ -10,6 +10,7 @@ import { allFailed, isPlaceError, type FetchPlace } from '../store/places.ts';
 import { completeHere } from './existing.ts';
 import { acceptsAnyFile, fromPlace, type Pulled, type Transfer, type TransferOptions } from './from-place.ts';
 import { openPlace } from './open-place.ts';
+import { pathsBeside, removeFinished } from './partial-file.ts';
 
 /** The transfer ends after this many rounds over all places that bring nothing new, and after this many replaced files. */
 const MOST_RESTARTS = 3;
@@ -65,6 +66,7 @@ export async function pull(places: readonly FetchPlace[], file: string, options:
  */
 export async function transfer(places: readonly FetchPlace[], file: string, options: TransferOptions): Promise<Pulled> {
   const { sha256, size, check } = options;
+  await removeFinished(pathsBeside(file));
   if (sha256 !== undefined && check === undefined) {
     const found = await completeHere(file, { sha256, size }, options);
     if (found !== undefined) return { file, ...found, fetched: 0, from: [] };

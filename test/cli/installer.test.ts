@@ -143,10 +143,7 @@ test('resolve says which versions a store or a bundle has for a spec, and env ta
   );
   const unknown = await installer(box, 'resolve', 'c.yaml', '--from', 'store');
   assert.is(unknown.exitCode, 11);
-  assert.match(
-    unknown.stderr,
-    /c\.yaml:5:3 error .* aaa: no version 1\.0\.1\n {2}hint: did you mean 1\.0\.0\?/,
-  );
+  assert.match(unknown.stderr, /c\.yaml:5:3 error .* aaa: no version 1\.0\.1\n {2}hint: did you mean 1\.0\.0\?/);
   assert.match(unknown.stderr, /c\.yaml:6:3 error .* ccc: release \S+ does not contain this add-on/);
 });
 

@@ -223,7 +223,12 @@ test('an unpacked bundle is held to the same, and one that is signed again is th
   await refused(box, DOWNGRADE, /test, version 4, but this node has already seen version 5/, ...words);
   await sign(box, 'new.tar.gz', '--number', '6');
   await ok(box, ...words);
-  await refused(box, DOWNGRADE, /test, version 1, but this node has already seen version 6/, ...installing('old.tar.gz'));
+  await refused(
+    box,
+    DOWNGRADE,
+    /test, version 1, but this node has already seen version 6/,
+    ...installing('old.tar.gz'),
+  );
 });
 
 test('a run asks once more when it has the lock: another one may have seen a newer bundle meanwhile', async () => {

@@ -1,6 +1,6 @@
 import { assert as check, asyncProperty, integer, record } from 'fast-check';
 import { copyFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
-import { open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { link, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CurlewError } from '../../src/core/errors.ts';
 import { pathsBeside } from '../../src/transfer/partial-file.ts';
@@ -153,6 +153,25 @@ test('killed between the last byte and the name, it fetches nothing', async ({ s
   const { fetched } = await pullTo(box.at(NAME), [`${server.url}/${NAME}`], { signal });
   assert.is(fetched, 0);
   assert.equal(await readdir(box.path), [NAME]);
+});
+
+test('killed between the name and the end, it removes what is left, and the file can be replaced', async ({
+  signal,
+}) => {
+  const next = largePackage('1.0.1', { blob4: noise(300_000, 98) });
+  await using server = await serveFiles({ [NAME]: WEB.bytes, 'next.tar.gz': next.bytes });
+  for (const [name, bytes, force] of [
+    [NAME, WEB.bytes, false],
+    ['next.tar.gz', next.bytes, true],
+  ] as const) {
+    await using box = await tree({ [NAME]: WEB.bytes });
+    const { partial, note } = pathsBeside(box.at(NAME));
+    await link(box.at(NAME), partial);
+    await writeFile(note, '{"format":1}\n');
+    await pullTo(box.at(NAME), [`${server.url}/${name}`], { force, signal });
+    assert.ok((await readFile(box.at(NAME))).equals(bytes));
+    assert.equal(await readdir(box.path), [NAME]);
+  }
 });
 
 test('a server that goes away leaves what came; the same command goes on, at another address too', async ({

@@ -221,7 +221,9 @@ async function writePart(
   // The existing file is unusable, and the medium may have no space for both.
   await rm(path, { force: true });
   const write = async (file: FileHandle): Promise<void> => {
-    const writes = createWriteQueue(async (piece, at) => writeFully(file, piece, at), { concurrency: WRITE_CONCURRENCY });
+    const writes = createWriteQueue(async (piece, at) => writeFully(file, piece, at), {
+      concurrency: WRITE_CONCURRENCY,
+    });
     try {
       let done = offset;
       for await (const chunk of whole.source.read(offset, size, { signal, allocate: writes.allocate })) {
@@ -232,7 +234,8 @@ async function writePart(
         report({ type: 'step-progress', id: whole.name, bytes: done });
       }
       await writes.finish();
-      if (done !== offset + size) throw new Error(`${whole.source.name}: returned ${done - offset} bytes instead of ${size}`);
+      if (done !== offset + size)
+        throw new Error(`${whole.source.name}: returned ${done - offset} bytes instead of ${size}`);
     } finally {
       await writes.settle();
     }

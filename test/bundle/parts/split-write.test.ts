@@ -91,11 +91,7 @@ test('a note of a begun set that leads elsewhere is refused', async ({ signal })
   const stop = new AbortController();
   await assert.rejectsWith(split(other, stop.signal, { whole: stopping(WHOLE, 250_000, stop) }), 'CANCELLED');
   await symlink(other.at('b.tar.gz.parts.begun'), box.at('b.tar.gz.parts.begun'));
-  await assert.rejectsWith(
-    split(box, signal),
-    'FILE_UNUSABLE',
-    /parts\.begun: not a file of an earlier run/,
-  );
+  await assert.rejectsWith(split(box, signal), 'FILE_UNUSABLE', /parts\.begun: not a file of an earlier run/);
 });
 
 test('parts of something else are not taken for the rest of this', async ({ signal }) => {
