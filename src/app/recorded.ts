@@ -1,6 +1,6 @@
 /** What a release recorded of its packages, beside what add-on folders would come to now. */
 import { parseInputs, type PackageInputs } from '../build/inputs.ts';
-import { judgeAddons, type JudgedAddon, type JudgeOptions } from '../build/judge.ts';
+import { checkAddons, type CheckedAddon, type CheckOptions } from '../build/check-addons.ts';
 import type { AddonPlan, BuildPlan } from '../build/plan.ts';
 import type { BuildPorts } from '../build/ports.ts';
 import { packageFileName } from '../core/layout.ts';
@@ -18,7 +18,7 @@ export interface Change {
 }
 
 /** Add-ons of a plan, and what the packages of a release say about them. */
-export interface ComparedAddon extends JudgedAddon {
+export interface ComparedAddon extends CheckedAddon {
   readonly file: string;
   readonly change: Change;
 }
@@ -28,7 +28,7 @@ export async function compareWithRelease(
   plan: BuildPlan,
   packages: Previous['packages'],
   ports: BuildPorts,
-  options: JudgeOptions,
+  options: CheckOptions,
 ): Promise<readonly ComparedAddon[]> {
   const fileOf = (ref: AddonRef): string => packageFileName(ref, plan.arch);
   const seen = ({ ref }: AddonPlan): PackageInputs | undefined => {
@@ -36,7 +36,7 @@ export async function compareWithRelease(
     const known = earlier?.object !== undefined && earlier.listed.tree === ref.tree && earlier.listed.name === ref.name;
     return known ? parseInputs(earlier.recorded?.inputs) : undefined;
   };
-  const judged = await judgeAddons(plan, seen, ports, options);
+  const judged = await checkAddons(plan, seen, ports, options);
   return judged.map(({ addon, because }) => {
     const { ref } = addon;
     const file = fileOf(ref);

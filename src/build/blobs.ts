@@ -1,4 +1,4 @@
-/** Brings a stored payload to its place: from an interrupted run, from a package that has it, or from its source. */
+/** Writes a stored payload to its place: from an interrupted run, from a package that has it, or from its source. */
 import { open } from 'node:fs/promises';
 import type { PlacedEntry } from '../formats/archive/entry.ts';
 import type { ArchiveWriter, Payload } from '../formats/archive/write.ts';
@@ -11,22 +11,22 @@ export interface BlobRequest {
   readonly writer: ArchiveWriter;
   readonly entry: PlacedEntry;
   readonly send: SendBlob;
-  /** Path under which the writer's file can be read now. */
+  /** Current path of the writer's file. */
   readonly path: () => string;
   readonly onBytes: (bytes: number) => void;
 }
 
-/** What to throw when wrong bytes came first: that nobody else has the right ones says less than that. */
+/** The error to throw after wrong bytes: it tells more than the failure of the alternative source. */
 export function failureElsewhere(wrong: CurlewError | undefined, error: unknown): unknown {
   if (wrong === undefined || !(error instanceof CurlewError)) return error;
   if (!['FETCH_FAILED', 'AUTH_FAILED', 'NOT_FOUND'].includes(error.code)) return error;
-  const message = `${wrong.message} (elsewhere: ${error.message})`;
+  const message = `${wrong.message} (alternative source: ${error.message})`;
   return new CurlewError(wrong.code, message, { hint: wrong.hint, cause: error });
 }
 
 export type BlobOutcome = 'resumed' | 'copied' | 'fetched';
 
-/** Puts one payload to its place and proves its digest. */
+/** Writes one payload to its place and verifies its digest. */
 export async function placeBlob(
   request: BlobRequest,
   ports: Pick<BuildPorts, 'ledger' | 'donors' | 'transfers'>,
@@ -49,7 +49,7 @@ export async function placeBlob(
   return work;
 }
 
-/** Copies from another package of this run, which may get its final name just now. */
+/** Copies from another package of this run, which may be renamed at the same time. */
 async function copyWritten(request: BlobRequest, written: Written): Promise<boolean> {
   for (let attempt = 0; attempt < 3; attempt += 1) {
     try {
@@ -61,7 +61,7 @@ async function copyWritten(request: BlobRequest, written: Written): Promise<bool
   return false;
 }
 
-/** Copies a stored member; false, and nothing lost, when what lies there is not the payload. */
+/** Copies a stored member; false, without side effects, if it is not the payload. */
 async function copyStored(
   { writer, entry, onBytes }: BlobRequest,
   from: { readonly path: string; readonly offset: number },
@@ -81,7 +81,7 @@ async function copyStored(
     if (error instanceof CurlewError && error.code === 'DIGEST_MISMATCH') return false;
     throw error;
   } finally {
-    // The copying thread reads from it until it has answered.
+    // The copying thread reads from the file until then.
     await file.close();
   }
 }
@@ -94,7 +94,7 @@ async function fetchBlob(
   const { writer, entry } = request;
   const resumed = await writer.openPayload(entry, { fresh: false });
   if (resumed.from > 0) {
-    // What a crash left behind may be damaged (a power cut drops writes): then it starts again, once.
+    // Bytes of a crashed run may be damaged (a power cut drops writes): then start again, once.
     const { wrong } = await receive(request, resumed, request.send, signal);
     if (wrong === undefined) return 'resumed';
   } else {
@@ -108,7 +108,7 @@ async function fetchBlob(
   return 'fetched';
 }
 
-/** Fetches all of a blob, from one place after the other until the bytes are right. */
+/** Fetches a whole blob, from one source after the other until the bytes are correct. */
 async function fetchWhole(request: BlobRequest, signal: AbortSignal): Promise<void> {
   const { writer, entry } = request;
   let { send } = request;
@@ -131,14 +131,14 @@ async function copyDonated(request: BlobRequest, { path, entry }: Donor): Promis
   try {
     return await copyStored(request, { path, offset: entry.offset });
   } catch (error) {
-    // The package was removed since the folder was looked through.
+    // The package was removed after the folder was scanned.
     if (errnoOf(error) === 'ENOENT') return false;
     throw error;
   }
 }
 
 interface Received {
-  /** Set when the bytes are not the entry's. */
+  /** Set if the bytes do not match the entry. */
   readonly wrong: CurlewError | undefined;
   readonly again: SendBlob | undefined;
 }

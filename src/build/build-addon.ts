@@ -1,4 +1,4 @@
-/** One add-on of a build: its package is found unchanged or made anew, and compared with the committed lock. */
+/** Builds one add-on: reuses its unchanged package or builds it again, and compares it with the committed lock. */
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ArchiveIndex } from '../formats/archive/entry.ts';
@@ -14,12 +14,12 @@ import { makeScratch } from './cache.ts';
 import { claim } from '../platform/files/claim.ts';
 import { readCommittedLock, writeCommittedLock, type LockMode } from './committed-lock.ts';
 import { finishedPackage, whyForeign, type FinishedPackage } from './finished.ts';
-import { inputsOfBuild, inputsOfPackage, seenNow, type PackageInputs } from './inputs.ts';
+import { inputsOfBuild, inputsOfPackage, currentInputs, type PackageInputs } from './inputs.ts';
 import { makePackage } from './make.ts';
 import type { AddonPlan, BuildPlan } from './plan.ts';
 import type { BuildPorts } from './ports.ts';
 import { requireLocked } from './resolve.ts';
-import { differenceOf, type AskedPorts } from './unchanged.ts';
+import { differenceOf, type QueryPorts } from './unchanged.ts';
 
 export interface BuiltPackage {
   readonly path: string;
@@ -29,7 +29,7 @@ export interface BuiltPackage {
   readonly outcome: 'unchanged' | 'built';
   /** Why it was built. */
   readonly because: string;
-  /** Bytes that came over the network. */
+  /** Bytes fetched over the network. */
   readonly fetched: number;
   readonly lock: ManifestLock;
   readonly inputs: PackageInputs;
@@ -52,14 +52,14 @@ export async function buildAddon(
   try {
     const source = await readSource(addon, { signal });
     const committed = mode === 'require' ? await requireCommitted(source) : undefined;
-    // Where others can write, so that anybody could have put it there: what it says of itself is not believed.
+    // If other users could have written the package, its metadata is not trusted.
     const foreign = await whyForeign(target);
     const finished = foreign === undefined ? await finishedPackage(ports.out, ref, plan.arch, { signal }) : undefined;
     const seen = finished === undefined ? undefined : inputsOfPackage(finished);
     const because =
       foreign === undefined
         ? await whyBuild(seen, { addon, source, plan, mode }, ports, { signal })
-        : `the package that is there is not taken: ${foreign}`;
+        : `the existing package is not trusted: ${foreign}`;
     const made =
       finished !== undefined && because === undefined
         ? await takeUnchanged(finished, { target, committed, plan }, ports)
@@ -74,7 +74,7 @@ export async function buildAddon(
   }
 }
 
-/** Every message says which add-on it is about: many are built at once. */
+/** Adds the add-on to the message, since several are built at once. */
 export function named(error: unknown, id: string): unknown {
   const before = `${id}: `;
   if (!(error instanceof CurlewError) || error.code === 'CANCELLED' || error.message.startsWith(before)) return error;
@@ -82,26 +82,26 @@ export function named(error: unknown, id: string): unknown {
   return new CurlewError(code, `${before}${message}`, { hint, cause, diagnostics });
 }
 
-export interface Judged {
+interface AddonInput {
   readonly addon: AddonPlan;
   readonly source: AddonSource;
   readonly plan: BuildPlan;
 }
 
-/** Why the package is to be made; undefined when what `seen` tells of is what would be made. */
+/** Why the package must be built; undefined if a build would produce the package that `seen` describes. */
 export async function whyBuild(
   seen: PackageInputs | undefined,
-  { addon, source, plan, mode }: Judged & { readonly mode: LockMode },
-  ports: AskedPorts,
+  { addon, source, plan, mode }: AddonInput & { readonly mode: LockMode },
+  ports: QueryPorts,
   { signal }: { readonly signal: AbortSignal },
 ): Promise<string | undefined> {
-  if (seen === undefined) return 'there was no package';
-  // Nothing short of resolving them says what a repository has now.
+  if (seen === undefined) return 'no earlier package';
+  // Only resolving them shows what a repository has now.
   if (mode === 'update' && seen.lock.hostPackages.some(({ inputs }) => inputs !== '')) return 'the lock is updated';
   const { steps, root } = addon;
   const { arch, imageFormat } = plan;
-  const wanted = { arch, imageFormat, root, top: source.root, steps, ...seenNow(source) };
-  return differenceOf(seen, wanted, ports, { signal });
+  const current = { arch, imageFormat, root, top: source.root, steps, ...currentInputs(source) };
+  return differenceOf(seen, current, ports, { signal });
 }
 
 interface Untouched {
@@ -116,7 +116,7 @@ async function takeUnchanged(
   { report }: BuildPorts,
 ): Promise<Omit<BuiltPackage, 'size' | 'outcome' | 'because' | 'inputs'>> {
   if (committed !== undefined) requireLocked(committed, lock, plan.arch);
-  // Begun by a build of something else, which nobody wants any more.
+  // Left by a build of other content, which is obsolete.
   await rm(partialPath(target), { force: true });
   const id = formatRef(refOf(addon));
   report({ type: 'step-started', id, title: id });
@@ -132,7 +132,7 @@ async function make(
     target,
     finished,
     committed,
-  }: Judged & {
+  }: AddonInput & {
     readonly target: string;
     readonly finished: FinishedPackage | undefined;
     readonly committed: ManifestLock | undefined;
@@ -145,7 +145,7 @@ async function make(
     const request = { source, steps, plan, target, scratch, earlier: finished, required: committed };
     return await makePackage(request, ports, { signal });
   } finally {
-    // What cannot be removed goes when the cache is cleaned.
+    // Pruning the cache removes anything that cannot be removed here.
     await rm(scratch, { recursive: true, force: true }).catch(() => undefined);
   }
 }
@@ -154,11 +154,11 @@ export async function requireCommitted({ folder }: AddonSource): Promise<Manifes
   const lock = await readCommittedLock(folder);
   if (lock !== undefined) return lock;
   throw new CurlewError('LOCK_MISMATCH', `${folder} has no ${MANIFEST_LOCK}`, {
-    hint: 'curlew build --update-lock writes it; commit it then',
+    hint: 'write it with curlew build --update-lock, then commit it',
   });
 }
 
-/** After a build: the committed lock is written anew, or it is said that it differs. */
+/** After a build: updates the committed lock, or reports differences. */
 export async function settleLock(
   { ref, folder }: AddonSource,
   made: ManifestLock,
@@ -194,6 +194,6 @@ export async function readSource(
   if (errors.length === 0) return source;
   throw new CurlewError('MANIFEST_INVALID', `${formatRef(ref)}: ${errors.length} errors in ${root}`, {
     diagnostics: errors,
-    hint: 'curlew lint shows them with their lines',
+    hint: 'show them with curlew lint',
   });
 }

@@ -1,4 +1,4 @@
-/** Carries out a build plan: several add-ons at once, each either unchanged or made anew. */
+/** Executes a build plan: several add-ons at once, each either unchanged or built again. */
 import { mapLimited } from '../platform/limit/each.ts';
 import { makeFolder } from '../platform/files/make-folder.ts';
 import { removeBodies } from './assets.ts';
@@ -12,20 +12,20 @@ import { join } from 'node:path';
 import { claim } from '../platform/files/claim.ts';
 
 export interface BuildOptions {
-  /** Add-ons at once. */
+  /** Number of add-ons built at once. */
   readonly jobs: number;
   readonly lock: LockMode;
   readonly signal: AbortSignal;
 }
 
-/** Builds every add-on of the plan; the first failure stops the rest and is the one thrown. */
+/** Builds every add-on of the plan; the first failure stops the others and is thrown. */
 export async function buildAddons(
   plan: BuildPlan,
   ports: BuildPorts,
   { jobs, lock, signal }: BuildOptions,
 ): Promise<readonly BuiltPackage[]> {
-  await makeFolder(ports.out, `make the folder for packages ${ports.out}`);
-  await makeFolder(ports.cache, `make the folder for the cache ${ports.cache}`);
+  await makeFolder(ports.out, `create the folder for packages ${ports.out}`);
+  await makeFolder(ports.cache, `create the folder for the cache ${ports.cache}`);
   await sweepOut(ports.out, Date.now());
   const built = await mapLimited(
     plan.addons,
@@ -35,29 +35,29 @@ export async function buildAddons(
       signal,
     },
   );
-  // After a failure the bodies stay: the next run need not fetch them again.
+  // Downloads stay after a failure, so that the next run need not fetch them again.
   await removeBodies(ports);
   if (built.some(({ outcome }) => outcome === 'built')) await pruneCache(ports.cache, Date.now());
   return built;
 }
 
 const DAY_MS = 86_400_000;
-/** A later build goes on in a partial file, so it is kept as long as what lies in the cache. */
+/** A later build resumes a partial file, so it is kept as long as files in the cache. */
 const KEPT_MS = 30 * DAY_MS;
 
 /** The package's name in the names of its partial file and its claim. */
 const BEGUN = /^\.(.+\.tar\.gz)\.(?:partial|claim)$/;
-/** Claims on their way: they live for a moment. */
+/** Temporary files of claims, which exist only briefly. */
 const OFFER = /^\..+\.tar\.gz\.claim\.[0-9a-f-]{36}(?:\.stale)?$/;
 
 /**
- * Removes what no build has touched for 30 days; partial files that a build may go on with stay until then. What another
- * process has claimed stays. `now` in milliseconds. Never fails.
+ * Removes files that no build has touched for 30 days; until then a build may resume partial files. Files that another
+ * process has claimed stay. `now` in milliseconds. Never fails.
  */
 export async function sweepOut(out: string, now: number): Promise<void> {
   const names = await readdir(out).catch(() => []);
   for (const name of names.filter((one) => OFFER.test(one))) {
-    if (await hasRested([join(out, name)], now - DAY_MS)) await rm(join(out, name)).catch(() => undefined);
+    if (await areUnchangedSince([join(out, name)], now - DAY_MS)) await rm(join(out, name)).catch(() => undefined);
   }
   for (const package_ of new Set(names.flatMap((name) => BEGUN.exec(name)?.[1] ?? []))) {
     await sweepPackage(join(out, package_), join(out, `.${package_}`), now - KEPT_MS).catch(() => undefined);
@@ -65,14 +65,14 @@ export async function sweepOut(out: string, now: number): Promise<void> {
 }
 
 async function sweepPackage(target: string, hidden: string, before: number): Promise<void> {
-  if (!(await hasRested([`${hidden}.partial`, `${hidden}.claim`], before))) return;
+  if (!(await areUnchangedSince([`${hidden}.partial`, `${hidden}.claim`], before))) return;
   await using _held = await claim(target);
-  // A build may have ended between the look and the claim.
-  if (await hasRested([`${hidden}.partial`], before)) await rm(`${hidden}.partial`, { force: true });
+  // A build may have ended between the check and the claim.
+  if (await areUnchangedSince([`${hidden}.partial`], before)) await rm(`${hidden}.partial`, { force: true });
 }
 
-/** True when nothing was written to any of them since, and none of them made; what is not there rests. */
-async function hasRested(paths: readonly string[], before: number): Promise<boolean> {
+/** True if none of these files was created or written since then; ignores missing files. */
+async function areUnchangedSince(paths: readonly string[], before: number): Promise<boolean> {
   for (const path of paths) {
     const found = await lstat(path).catch(() => undefined);
     if (found !== undefined && (!found.isFile() || found.ctimeMs >= before)) return false;

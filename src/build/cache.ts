@@ -1,4 +1,4 @@
-/** The cache folder: what lies where, and when it goes. Packages are not in it; all of it may be removed at any time. */
+/** The cache folder: its layout and expiry. It contains no packages and may be removed at any time. */
 import { lstat, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { digestOf, hexOf } from '../core/digest.ts';
@@ -7,13 +7,13 @@ import { isStranger } from '../platform/files/state-file.ts';
 import type { PartialPaths } from '../transfer/partial-file.ts';
 
 const DAY_MS = 86_400_000;
-/** What no build has read or written for so long is taken away. */
+/** Files that no build has read or written for this long are removed. */
 const KEPT_MS = 30 * DAY_MS;
-/** Names that are made here: the folder may be shared with others' files. */
+/** Names of files in the cache: the folder may also contain other files. */
 const ASSET_FILE = /^\.?[0-9a-f]{64}\./;
 const SCRATCH = /-[A-Za-z0-9]{6}$/;
 
-/** Where assets wait until their package is laid out. */
+/** Stores assets until their package is laid out. */
 export function assetFolder(cache: string): string {
   return join(cache, 'assets');
 }
@@ -22,15 +22,15 @@ function scratchFolder(cache: string): string {
   return join(cache, 'unfinished');
 }
 
-/** The files of one address, named by its digest, since addresses may contain secrets. */
+/** The files of one address, named by its digest because addresses may contain secrets. */
 export function pathsOf(folder: string, source: string): PartialPaths & { readonly sourceNote: string } {
   const base = join(folder, hexOf(digestOf(source)));
   return { file: `${base}.body`, partial: `${base}.partial`, note: `${base}.begun`, sourceNote: `${base}.json` };
 }
 
 /**
- * Makes a folder of the cache that is not there yet. A link in its place, or a folder of another user's or that all may write
- * to, is `FILE_UNUSABLE`: what is written there, and removed when it is old, would be elsewhere, or another's.
+ * Creates a folder of the cache. `FILE_UNUSABLE` for a link in its place, and for a folder that belongs to another user or
+ * that everyone may write to: files there could be redirected or belong to others.
  */
 export async function makeOwn(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o755 });
@@ -49,20 +49,20 @@ async function isOwn(folder: string): Promise<boolean> {
   return found?.isDirectory() === true && !isStranger(found.uid) && (found.mode & 0o002) === 0;
 }
 
-/** A new folder for what one build of the add-on `id` keeps on disk; whoever asks for it removes it. */
+/** A new temporary folder for the build of the add-on `id`; the caller removes it. */
 export async function makeScratch(cache: string, id: string): Promise<string> {
   const folder = scratchFolder(cache);
   try {
     await makeOwn(folder);
     return await mkdtemp(join(folder, `${id}-`));
   } catch (error) {
-    throw fileError(`make a folder in ${folder}`, error);
+    throw fileError(`create a folder in ${folder}`, error);
   }
 }
 
 /**
- * True when what is unfinished is worth keeping, because the next run goes on there: after a failure of the network, or
- * of another add-on. Cancelled, or with a full disk, a build leaves nothing.
+ * True if unfinished files are worth keeping because the next run resumes them: after a network failure, or a failure of
+ * another add-on. If it was canceled or the disk is full, a build leaves nothing.
  */
 export function isWorthKeeping(error: unknown, signal: AbortSignal): boolean {
   const cause: unknown = signal.aborted ? signal.reason : error;
@@ -71,7 +71,7 @@ export function isWorthKeeping(error: unknown, signal: AbortSignal): boolean {
   return cause.code === 'FETCH_FAILED' || cause.code === 'AUTH_FAILED';
 }
 
-/** Takes away what 30 days went by without a build that used it. `now` in milliseconds. Never fails. */
+/** Removes files that no build has used for 30 days. `now` in milliseconds. Never fails. */
 export async function pruneCache(cache: string, now: number): Promise<void> {
   await Promise.all([
     pruneFolder(assetFolder(cache), ASSET_FILE, now - KEPT_MS),
@@ -80,7 +80,7 @@ export async function pruneCache(cache: string, now: number): Promise<void> {
 }
 
 async function pruneFolder(folder: string, ours: RegExp, before: number): Promise<void> {
-  // A cache that cannot be cleaned is no reason to call a finished build failed.
+  // A finished build must not fail because its cache cannot be pruned.
   const names = (await isOwn(folder)) ? await readdir(folder).catch(() => []) : [];
   for (const name of names.filter((one) => ours.test(one))) {
     const path = join(folder, name);

@@ -1,6 +1,6 @@
 /**
- * Everything that a package will hold, in its order, with the size, digest and packing of each payload known: all that
- * a layout needs, before the first layer is fetched.
+ * The content of a package, in order, with size, digest and packing of each payload: everything that a layout requires,
+ * before the first layer is fetched.
  */
 import type { FramePool } from '../formats/archive/frame-pool.ts';
 import {
@@ -20,19 +20,19 @@ import { compareText, type AddonRef } from '../core/ref.ts';
 import { constants, open } from 'node:fs/promises';
 import type { SendBlob } from '../formats/oci/image.ts';
 
-/** Where a file's bytes come from. */
+/** Source of a file's bytes. */
 export type Content =
   | { readonly kind: 'bytes'; readonly data: Uint8Array }
   | { readonly kind: 'path'; readonly path: string }
-  /** A blob of an image, sent straight to its place; `of` is the image's reference, for messages. */
+  /** A blob of an image, written directly to its place; `of` is the image's reference, for messages. */
   | { readonly kind: 'blob'; readonly of: string; readonly send: SendBlob };
 
-/** A file of the package; `path` is below its prefix. */
+/** A file of the package; `path` is relative to its prefix. */
 export interface ContentFile extends PackageFile {
   readonly content: Content;
 }
 
-/** How the payload gets to its place. */
+/** How the payload is written. */
 export type Payload =
   | { readonly kind: 'member'; readonly member: Uint8Array }
   | { readonly kind: 'member-file'; readonly path: string }
@@ -71,12 +71,12 @@ export function bytesFile(path: string, data: Uint8Array | string, mode: FileMod
 
 export interface CompileOptions {
   readonly pool: FramePool;
-  /** Folder for deflated payloads that wait for their place. */
+  /** Folder for deflated payloads until they are written. */
   readonly scratch: string;
   readonly signal: AbortSignal;
 }
 
-/** Adds `addon.json`, puts the files in order and packs what is not stored. */
+/** Adds `addon.json`, sorts the files, and packs payloads that are not stored. */
 export async function compile(
   ref: AddonRef,
   about: Omit<AddonJson, 'digest'>,
@@ -125,17 +125,17 @@ async function packFile(
   return { packing: { packed, stored: false, packedDigest }, payload: { kind: 'member-file', path: scratch.path } };
 }
 
-/** The error for a file that is not what it was when it was measured. */
+/** The error for a file that has changed since it was measured. */
 export function fileChanged(path: string): CurlewError {
   return new CurlewError('FILE_UNUSABLE', `${path} changed while it was being packed`, {
-    hint: 'run the build again when nothing writes to the folder',
+    hint: 'stop the program that writes to the folder, then run the build again',
   });
 }
 
-/** The first bytes of a file. A file that has become shorter than `length` since it was measured shows later. */
+/** The first bytes of a file. If it has become shorter than `length`, that is detected later. */
 async function readStart(path: string, length: number): Promise<Uint8Array> {
   try {
-    // It was a file when it was measured; by now it may be a pipe, which would be waited for.
+    // It was a file when it was measured, but may have become a pipe, which would block.
     const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
     try {
       const found = await file.stat();

@@ -1,6 +1,6 @@
 /**
- * kURL's form of images: one gzip'd `docker save` archive per id. Its digest is part of the package's first entry, so
- * each archive is made on disk before the package is laid out.
+ * kURL's form of images: one gzipped `docker save` archive per id. Its digest is part of the package's first entry, so each
+ * archive is written to disk before the package is laid out.
  */
 import { createHash } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
@@ -27,7 +27,7 @@ interface Options {
   readonly signal: AbortSignal;
 }
 
-/** Makes `images/<id>.tar.gz` for every image, one after another. */
+/** Creates `images/<id>.tar.gz` for every image, one after the other. */
 export async function dockerArchiveFiles(
   images: readonly StepImage[],
   { scratch, ports, signal }: Options,
@@ -54,10 +54,10 @@ export async function dockerArchiveFiles(
   return files;
 }
 
-const ALTERED = 'what was fetched is not what its manifest announced: the registry or a proxy alters it';
+const ALTERED = 'the fetched bytes do not match the manifest: the registry or a proxy changes them';
 
-/** A blob has come with other bytes, and there is another place to have it from. */
-class AskElsewhere extends Error {
+/** A blob had wrong bytes, and there is another source. */
+class RetryElsewhere extends Error {
   readonly wrong: CurlewError;
   constructor(wrong: CurlewError) {
     super(wrong.message);
@@ -65,10 +65,10 @@ class AskElsewhere extends Error {
   }
 }
 
-/** Who is asked for a blob that the image's first place has wrong, by its digest. */
+/** Alternative sources by digest, for blobs that the image's first source has wrong. */
 type Senders = Map<Digest, SendBlob>;
 
-/** A digest is known only when all of its blob has passed: then the archive is begun again, without that place. */
+/** A digest is known only after the whole blob: if it is wrong, the archive starts again, without that source. */
 async function writeArchive(
   files: readonly ArchiveFile[],
   image: ResolvedImage,
@@ -83,7 +83,7 @@ async function writeArchive(
       await pipeline(Readable.from(framed(tar)), createWriteStream(path), { signal });
       return;
     } catch (error) {
-      if (!(error instanceof AskElsewhere)) throw failureElsewhere(wrong, error);
+      if (!(error instanceof RetryElsewhere)) throw failureElsewhere(wrong, error);
       ({ wrong } = error);
     }
   }
@@ -125,10 +125,10 @@ async function* verifiedBlob(
   });
   if (sent.again === undefined) throw wrong;
   senders.set(digest, sent.again);
-  throw new AskElsewhere(wrong);
+  throw new RetryElsewhere(wrong);
 }
 
-/** One stored gzip member around a stream: its bytes depend on the content alone. */
+/** One stored gzip member around a stream: its bytes depend only on the content. */
 async function* framed(raw: AsyncIterable<Uint8Array>): Bytes {
   yield MEMBER_HEADER;
   let block: Uint8Array = Buffer.allocUnsafe(5 + BLOCK);
@@ -158,7 +158,7 @@ async function* framed(raw: AsyncIterable<Uint8Array>): Bytes {
 
 type Write = (chunk: Uint8Array) => Promise<void> | undefined;
 
-/** Chunks that `send` writes, in order. Its failure ends the stream with the same error. */
+/** The chunks that `send` writes, in order. If `send` fails, the stream throws the same error. */
 export async function* chunksOf(send: (write: Write) => Promise<void>): AsyncGenerator<Uint8Array, void, undefined> {
   let offered: { readonly chunk: Uint8Array; readonly taken: () => void } | undefined;
   let wake: () => void = () => undefined;
@@ -176,13 +176,13 @@ export async function* chunksOf(send: (write: Write) => Promise<void>): AsyncGen
       wake();
     }
   })();
-  // Its failure is thrown below, after what was written before it.
+  // An error is thrown below, after the chunks before it.
   sending.catch(() => undefined);
   for (;;) {
     if (offered !== undefined) {
       const { chunk, taken } = offered;
       offered = undefined;
-      // The bytes may be reused by the sender once it goes on.
+      // A copy, because the sender may reuse the bytes when it continues.
       yield Buffer.from(chunk);
       taken();
     } else if (ended) {

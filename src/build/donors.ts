@@ -1,5 +1,6 @@
 /**
- * Packages already made are the cache: an index from the digest of a payload to the file and place where it lies. Reading it costs two small reads a package, so it is made only when something has to be fetched.
+ * Existing packages are the cache: an index from the digest of a payload to its file and offset. Reading it takes two small
+ * reads per package, so it is built only if something must be fetched.
  */
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -16,10 +17,10 @@ export interface Donor {
 
 export type Donors = ReadonlyMap<Digest, Donor>;
 
-/** Smaller payloads are fetched as fast as they are looked up. */
+/** Smaller payloads can be fetched as fast as they can be looked up. */
 const LEAST = 4096;
 
-/** Looks through the finished packages of a folder. What is no package, or is damaged, gives nothing. */
+/** Indexes the finished packages of a folder. Skips damaged packages and other files. */
 export async function findDonors(folder: string, { signal }: { readonly signal: AbortSignal }): Promise<Donors> {
   const names = await readdir(folder).catch((error: unknown) => {
     if (errnoOf(error) === 'ENOENT') return [];

@@ -1,4 +1,4 @@
-/** The package of an earlier build: what it says of itself, and files out of it. */
+/** The package of an earlier build: its metadata, and its files. */
 import { createWriteStream } from 'node:fs';
 import { mkdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -19,10 +19,10 @@ export interface FinishedPackage {
   readonly lock: ManifestLock;
 }
 
-/** Most bytes of `addon.json` and of the lock that are read. */
+/** Size limit of `addon.json` and of the lock, in bytes. */
 const DOCUMENT_LIMIT = 32 << 20;
 
-/** The package of this reference in a folder; undefined when there is none, or none that can be read. */
+/** The package of this reference in a folder; undefined if it is missing or cannot be read. */
 export async function finishedPackage(
   out: string,
   ref: AddonRef,
@@ -48,24 +48,24 @@ export async function finishedPackage(
   }
 }
 
-/** What makes an existing package somebody else's, in a few words; undefined for none, and for one of this user's or of root's. */
+/** Why an existing package is not trusted; undefined if it does not exist or belongs only to this user or root. */
 export async function whyForeign(path: string): Promise<string | undefined> {
   const found = await stat(path).catch(() => undefined);
   return found === undefined ? undefined : strangeness(found);
 }
 
 /**
- * Unpacks, verified, the files of a finished package below `folder` (such as `rhel-8/archives`) into `to`, by their paths
- * below it. Returns how many there were.
+ * Unpacks and verifies the files of a finished package in `folder` (such as `rhel-8/archives`) into `to`, by their relative
+ * paths. Returns the number of files.
  */
 export async function unpackFolder(
   { path, index, addon }: FinishedPackage,
-  { folder, to, wanted }: { readonly folder: string; readonly to: string; readonly wanted: (path: string) => boolean },
+  { folder, to, select }: { readonly folder: string; readonly to: string; readonly select: (path: string) => boolean },
   { signal }: { readonly signal: AbortSignal },
 ): Promise<number> {
   const prefix = `${prefixOf(refOf(addon))}${folder}/`;
   const entries = index.entries.filter((entry) => entry.path.startsWith(prefix));
-  const chosen = entries.filter((entry) => wanted(entry.path.slice(prefix.length)));
+  const chosen = entries.filter((entry) => select(entry.path.slice(prefix.length)));
   if (chosen.length === 0) return 0;
   await using source = await openFileSource(path);
   for (const { path: name, mode } of chosen) {

@@ -1,4 +1,4 @@
-/** What lies in a folder on disk as files of a package. */
+/** The files of a folder on disk as files of a package. */
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { mapLimited } from '../platform/limit/each.ts';
@@ -9,8 +9,8 @@ import { measureFile } from './assets.ts';
 import type { ContentFile } from './compile.ts';
 
 /**
- * All files below `folder`, with `prefix/` before their paths, by path. Modes become 0755 or 0644. A link, a device or a
- * path that a package cannot hold is an error: whoever filled the folder was to leave files only.
+ * All files in `folder`, with `prefix/` before their paths, sorted by path. Modes become 0755 or 0644. Throws for a link, a
+ * device, or a path that a package cannot contain.
  */
 export async function folderFiles(
   folder: string,

@@ -1,4 +1,4 @@
-/** From `image` steps to the files of `images/`: references resolved, the OCI layout made, blobs still to be fetched. */
+/** Creates the files of `images/` from `image` steps: resolves references and lays out the images, without fetching blobs. */
 import { join, isAbsolute } from 'node:path';
 import { mapLimited } from '../platform/limit/each.ts';
 import { CurlewError } from '../core/errors.ts';
@@ -19,22 +19,22 @@ import { requireWithin } from './within-repository.ts';
 export interface StepImage {
   readonly step: ImageStep;
   readonly image: ResolvedImage;
-  /** For the lock: what the reference named, an index or a manifest; the file's digest for an archive. */
+  /** For the lock: the digest of the index or manifest; for an archive, of the file. */
   readonly locked: LockedImage;
 }
 
 export interface ResolveOptions {
   readonly root: string;
   readonly arch: Arch;
-  /** Folder for what must be kept on disk until the package is made. */
+  /** Folder for temporary files until the package is built. */
   readonly scratch: string;
   readonly signal: AbortSignal;
 }
 
-/** How many references are looked up at once. */
+/** Number of references resolved at once. */
 const WIDTH = 8;
 
-/** The reference of a step that names a registry's image; the Manifest's parser has checked it. */
+/** The reference of a step that names a registry's image; already checked by the Manifest's parser. */
 export function referenceOf(step: ImageStep): ImageRef {
   const ref = parseImageRef(step.reference ?? '');
   if (typeof ref !== 'string') return ref;
@@ -84,13 +84,13 @@ async function resolveStep(
     const image = await ports.registry.resolve(ref, { platform: { os: 'linux', arch }, signal });
     return { step, image, locked: lockedOf(step, image, image.resolved) };
   } catch (error) {
-    // A registry that refuses or does not have it may still be right: then the engine is asked.
+    // If the registry does not have the image or refuses it, try the engine.
     if (ports.engine === undefined || !(error instanceof CurlewError)) throw error;
     if (!['NOT_FOUND', 'AUTH_FAILED', 'FETCH_FAILED'].includes(error.code)) throw error;
     const identity = await ports.engine.identify(ref, { signal }).catch((failure: unknown) => {
       if (!(failure instanceof CurlewError) || failure.code === 'CANCELLED') throw failure;
       const { code, message, hint } = failure;
-      throw new CurlewError(code, `${message} (and no registry gave it: ${error.message})`, { hint, cause: failure });
+      throw new CurlewError(code, `${message} (the registry also failed: ${error.message})`, { hint, cause: failure });
     });
     if (identity === undefined) throw error;
     const image = await ports.engine.export(ref, { folder: scratch, arch, signal });
@@ -109,7 +109,7 @@ export function packageImageOf({ step, image }: StepImage): PackageImage {
   return { id: step.id, reference, digest, platform };
 }
 
-/** The files of `images/` as one OCI layout; each blob once, however many images use it. */
+/** The files of `images/` as one OCI layout; each blob once, even if several images use it. */
 export function layoutFiles(images: readonly StepImage[]): readonly ContentFile[] {
   if (images.length === 0) return [];
   const layout = formatImageLayout(images.map(({ step, image }) => ({ id: step.id, image })));

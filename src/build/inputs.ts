@@ -1,6 +1,6 @@
 /**
- * What a build saw of an add-on: enough to tell later, and elsewhere, whether another build would make the same package.
- * A package holds most of it; what it lacks are the words of servers about files without a digest.
+ * The inputs of an add-on's build: enough to decide later, and elsewhere, whether another build would produce the same
+ * package. A package contains most of them, except what servers reported about files without a digest.
  */
 import { digestOf, isDigest, type Digest } from '../core/digest.ts';
 import { mapLimited } from '../platform/limit/each.ts';
@@ -11,19 +11,19 @@ import { refOf, type ImageFormat, type PackageFile } from '../core/package.ts';
 import { checkedLock, type ManifestLock } from '../manifest/lock.ts';
 import type { AddonSource } from '../manifest/read-addon.ts';
 import type { AssetStep, Step } from '../manifest/step.ts';
-import { aboutOf, aboutWanted, ownFiles } from './about.ts';
+import { aboutPackage, aboutSource, ownFiles } from './about.ts';
 import { checkedNote, type SourceNote } from './asset-note.ts';
 import { noteOf } from './assets.ts';
 import type { FinishedPackage } from './finished.ts';
 
 export interface PackageInputs {
   readonly imageFormat: ImageFormat;
-  /** Of what `addon.json` says beside files and steps. */
+  /** Digest of the metadata in `addon.json` apart from files and steps. */
   readonly about: Digest;
   /** The add-on's own files: path to mode and digest. */
   readonly own: Readonly<Record<string, string>>;
   readonly lock: ManifestLock;
-  /** Of assets without a digest, by name: what their servers said. */
+  /** Assets without a digest, by name: what their servers reported. */
   readonly sources: Readonly<Record<string, SourceNote>>;
 }
 
@@ -31,27 +31,27 @@ function rowsOf(files: readonly Pick<PackageFile, 'path' | 'mode' | 'digest'>[])
   return Object.fromEntries(files.map(({ path, mode, digest }) => [path, `${mode.toString(8)} ${digest}`]));
 }
 
-/** What there is to see now, but for what steps resolve to. */
-export function seenNow(source: AddonSource): Pick<PackageInputs, 'about' | 'own'> {
-  return { about: digestOf(aboutWanted(source)), own: rowsOf(ownFiles(source)) };
+/** The current inputs, except for resolved steps. */
+export function currentInputs(source: AddonSource): Pick<PackageInputs, 'about' | 'own'> {
+  return { about: digestOf(aboutSource(source)), own: rowsOf(ownFiles(source)) };
 }
 
-/** Entries that a build makes; all others are the add-on's own. */
-function isMade(path: string, os: readonly string[]): boolean {
+/** Entries that a build creates; all others belong to the add-on. */
+function isGenerated(path: string, os: readonly string[]): boolean {
   const [folder = ''] = path.split('/', 1);
   return path === ADDON_JSON || path === MANIFEST_LOCK || ['images', 'assets', ...os].includes(folder);
 }
 
-/** As far as the package tells. */
+/** The inputs that a package contains. */
 export function inputsOfPackage({ index, addon, lock }: FinishedPackage): PackageInputs {
   const prefix = prefixOf(refOf(addon));
   const own = index.entries
     .map(({ path, mode, digest }) => ({ path: path.slice(prefix.length), mode, digest }))
-    .filter(({ path }) => !isMade(path, addon.os));
-  return { imageFormat: addon.imageFormat, about: digestOf(aboutOf(addon)), own: rowsOf(own), lock, sources: {} };
+    .filter(({ path }) => !isGenerated(path, addon.os));
+  return { imageFormat: addon.imageFormat, about: digestOf(aboutPackage(addon)), own: rowsOf(own), lock, sources: {} };
 }
 
-/** Right after a build: also what servers said of the files that came from them. */
+/** The inputs right after a build, including what servers reported about downloaded files. */
 export async function inputsOfBuild(
   source: AddonSource,
   {
@@ -75,15 +75,15 @@ export async function inputsOfBuild(
     const locked = lock.assets.find((asset) => asset.name === name);
     return note !== undefined && note.digest === locked?.digest ? [[name, note] as const] : [];
   });
-  return { imageFormat, ...seenNow(source), lock, sources: Object.fromEntries(sources) };
+  return { imageFormat, ...currentInputs(source), lock, sources: Object.fromEntries(sources) };
 }
 
-/** Inputs from outside; undefined when they are none, or of another version of curlew. */
+/** Parses inputs from outside; undefined if they are invalid or from another version of curlew. */
 export function parseInputs(value: unknown): PackageInputs | undefined {
   if (!isObject(value)) return undefined;
   const { imageFormat, about, own, sources } = value;
   if (imageFormat !== 'oci' && imageFormat !== 'docker-archive') return undefined;
-  if (typeof about !== 'string' || !isDigest(about) || !isObject(own) || !isObject(sources)) return undefined;
+  if (!isDigest(about) || !isObject(own) || !isObject(sources)) return undefined;
   const rows = Object.entries(own).filter((row): row is [string, string] => typeof row[1] === 'string');
   const notes = Object.entries(sources).flatMap(([name, note]) => {
     const checked = checkedNote(note);

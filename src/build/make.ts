@@ -1,4 +1,4 @@
-/** Makes one package: fetch what its steps name, lay it out, put everything to its place. */
+/** Builds one package: fetches the sources of its steps, lays it out, and writes everything. */
 import type { ArchiveIndex } from '../formats/archive/entry.ts';
 import { placeArchive, type ArchivePlan } from '../formats/archive/place.ts';
 import { openFileSource } from '../formats/archive/read.ts';
@@ -32,11 +32,11 @@ export interface PackageRequest {
   readonly plan: BuildPlan;
   /** Path of the package. */
   readonly target: string;
-  /** Folder for what must wait on disk; the caller removes it. */
+  /** Temporary folder; the caller removes it. */
   readonly scratch: string;
-  /** The package of an earlier build of the same add-on, whose parts need not be fetched again. */
+  /** The package of an earlier build of the same add-on, whose parts can be reused. */
   readonly earlier: FinishedPackage | undefined;
-  /** The lock that the package must not differ from. */
+  /** The lock that the package must match. */
   readonly required: ManifestLock | undefined;
 }
 
@@ -51,7 +51,7 @@ interface Options {
   readonly signal: AbortSignal;
 }
 
-/** Makes the package and gives the file its name, or leaves nothing but, after a network failure, what can be resumed. */
+/** Builds the package file. On failure leaves nothing, except resumable files after a network failure. */
 export async function makePackage(request: PackageRequest, ports: BuildPorts, { signal }: Options): Promise<Made> {
   const { source, steps, plan, scratch } = request;
   const { ref } = source;
@@ -65,13 +65,13 @@ export async function makePackage(request: PackageRequest, ports: BuildPorts, { 
   try {
     const { earlier, required } = request;
     const reported = { onBytes: counter.add, onExpected: counter.expect };
-    const wanted = { source, steps, arch: plan.arch, scratch, images, earlier, ...reported };
-    const resolved = await resolveSteps(wanted, ports, { signal });
+    const resolving = { source, steps, arch: plan.arch, scratch, images, earlier, ...reported };
+    const resolved = await resolveSteps(resolving, ports, { signal });
     if (required !== undefined) requireLocked(required, resolved.lock, plan.arch);
     for (const { fetched } of resolved.hostPackages) counter.cameOverNetwork(fetched);
     const place = { folder: source.folder, root: source.root, arch: plan.arch };
-    const wantedBuilds = { ref, place, scratch, earlier };
-    const built = await buildContainers(resolved.containerBuilds, wantedBuilds, ports, { signal });
+    const building = { ref, place, scratch, earlier };
+    const built = await buildContainers(resolved.containerBuilds, building, ports, { signal });
     const parts = { images, resolved, built, lock: withRequires(resolved.lock, built) };
     const files = await contentFiles(request, parts, ports, { signal });
     const about = describe(request, parts, files, ports.tool);
@@ -86,7 +86,7 @@ export async function makePackage(request: PackageRequest, ports: BuildPorts, { 
   }
 }
 
-/** Counts bytes and tells how far the package is. */
+/** Counts bytes and reports the progress of the package. */
 function createCounter(id: string, images: readonly StepImage[], { report }: BuildPorts) {
   const sizes = new Map(images.flatMap(({ image }) => image.layers.map(({ digest, size }) => [digest, size] as const)));
   const bytes = [...sizes.values()].reduce((sum, size) => sum + size, 0);
@@ -118,7 +118,7 @@ function createCounter(id: string, images: readonly StepImage[], { report }: Bui
 
 type Counter = ReturnType<typeof createCounter>;
 
-/** Everything that goes into the package beside the add-on's own files. */
+/** Everything in the package apart from the add-on's own files. */
 interface Parts {
   readonly images: readonly StepImage[];
   readonly resolved: Resolved;
@@ -132,7 +132,7 @@ function withRequires(lock: ManifestLock, built: readonly ContainerFiles[]): Man
   return { ...lock, containerBuilds };
 }
 
-/** Names that the operator must install, by operating system: asked for, or needed by packages that come along. */
+/** Names that the operator must install, by operating system: listed in the Manifest, or required by included packages. */
 function depsByOs({ lock }: Parts): Readonly<Record<string, readonly string[]>> {
   const { hostPackages, containerBuilds } = lock;
   const folders = new Set([...hostPackages.map(({ os }) => os), ...containerBuilds.map(({ folder }) => folder)]);
@@ -251,7 +251,7 @@ async function writePackage(
   }
 }
 
-/** Of a file that was measured before: it has other bytes, or fewer, or is another kind of file, or none. */
+/** Errors that mean that a measured file has changed: other bytes, fewer bytes, another file type, or missing. */
 const CHANGED: readonly ErrorCode[] = [
   'DIGEST_MISMATCH',
   'FETCH_FAILED',
@@ -260,7 +260,7 @@ const CHANGED: readonly ErrorCode[] = [
   'FILE_UNUSABLE',
 ];
 
-/** Says whose bytes are wrong: the image's, or those of a file that has others, or more, or fewer than it had. */
+/** Names the source of wrong bytes: the image, or a file that has changed. */
 function placingError(payload: CompiledEntry['payload'], path: string, error: unknown): unknown {
   if (!(error instanceof CurlewError)) return error;
   const { code, message, hint, cause } = error;

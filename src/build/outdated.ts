@@ -1,4 +1,4 @@
-/** What the directives of add-ons would resolve to now, side by side with what is locked. Makes no package. */
+/** Compares what the directives of add-ons resolve to now with their locks. Builds no package. */
 import { rm } from 'node:fs/promises';
 import { mapLimited } from '../platform/limit/each.ts';
 import { makeFolder } from '../platform/files/make-folder.ts';
@@ -17,27 +17,27 @@ import { resolveSteps, stepsOf } from './resolve.ts';
 
 export interface OutdatedAddon {
   readonly ref: AddonRef;
-  /** Where the lock was found; undefined when there is none to compare with. */
+  /** Source of the lock; undefined if there is none to compare with. */
   readonly lockedBy: 'committed lock' | 'package' | undefined;
   readonly changes: readonly LockChange[];
 }
 
-/** Resolves everything anew: manifests, assets and packages are looked at or fetched, images' layers are not. */
+/** Resolves everything again: checks or fetches manifests, assets and packages, but not image layers. */
 export async function findOutdated(
   plan: BuildPlan,
   ports: BuildPorts,
   { jobs, signal }: { readonly jobs: number; readonly signal: AbortSignal },
 ): Promise<readonly OutdatedAddon[]> {
   await makeFolder(ports.cache);
-  const judged = await mapLimited(plan.addons, async (addon, within) => judge(addon, plan, ports, within), {
+  const outdated = await mapLimited(plan.addons, async (addon, within) => outdatedAddon(addon, plan, ports, within), {
     width: jobs,
     signal,
   });
   await removeBodies(ports);
-  return judged;
+  return outdated;
 }
 
-async function judge(
+async function outdatedAddon(
   addon: AddonPlan,
   { arch }: BuildPlan,
   ports: BuildPorts,
@@ -53,8 +53,8 @@ async function judge(
   try {
     const images = await resolveImages(stepsOf<ImageStep>(steps, 'image'), ports, { root, arch, scratch, signal });
     const silent = { onBytes: () => undefined, onExpected: () => undefined };
-    const wanted = { source, steps, arch, scratch, images, earlier, ...silent };
-    const resolved = await resolveSteps(wanted, ports, { signal });
+    const resolving = { source, steps, arch, scratch, images, earlier, ...silent };
+    const resolved = await resolveSteps(resolving, ports, { signal });
     const lockedBy = committed === undefined ? 'package' : 'committed lock';
     return { ref, lockedBy, changes: lockChanges(lock, resolved.lock, arch) };
   } finally {

@@ -1,4 +1,4 @@
-/** What a build is going to do, as a value: it can be printed, saved, compared, and carried out later or elsewhere. */
+/** A build plan as a value: it can be printed, saved, compared, and executed later or elsewhere. */
 import { canonicalJson } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
 import { pathProblem } from '../core/layout.ts';
@@ -29,16 +29,20 @@ export interface PlanOptions {
   readonly imageFormat: ImageFormat;
 }
 
-/** Plans the add-ons in the order given. Two that would make the same package file are `MANIFEST_INVALID`. */
+/** Plans the add-ons in the order given. `MANIFEST_INVALID` if two have the same package file name. */
 export function planBuild(addons: readonly AddonPlan[], { arch, imageFormat }: PlanOptions): BuildPlan {
   const seen = new Map<string, AddonPlan>();
   for (const addon of addons) {
     const key = formatRef(addon.ref).replaceAll('+', '-');
     const other = seen.get(key);
     if (other !== undefined) {
-      throw new CurlewError('MANIFEST_INVALID', `${addon.root} and ${other.root} would make the same package ${key}`, {
-        hint: 'name one of them only, or rename one of the folders',
-      });
+      throw new CurlewError(
+        'MANIFEST_INVALID',
+        `${addon.root} and ${other.root} would produce the same package ${key}`,
+        {
+          hint: 'select only one of them, or rename one of the folders',
+        },
+      );
     }
     seen.set(key, addon);
   }
@@ -49,9 +53,9 @@ export function formatBuildPlan(plan: BuildPlan): string {
   return `${canonicalJson(plan)}\n`;
 }
 
-const HINT = 'curlew build --plan-only prints one';
+const HINT = 'print a plan with curlew build --plan-only';
 
-/** Reads a plan that was saved; everything in it is checked as if it came from a stranger. */
+/** Parses a saved plan; checks everything in it as untrusted input. */
 export function parseBuildPlan(text: string, from: string): BuildPlan {
   const bad = (what: string): CurlewError =>
     new CurlewError('MANIFEST_INVALID', `${from}: not a build plan: ${what}`, { hint: HINT });
@@ -64,25 +68,25 @@ export function parseBuildPlan(text: string, from: string): BuildPlan {
   if (!isObject(value) || value['format'] !== 1) throw bad('it has no "format": 1');
   const arch = ARCHES.find((known) => known === value['arch']);
   const imageFormat = value['imageFormat'];
-  if (arch === undefined) throw bad(`its arch is none of ${ARCHES.join(', ')}`);
+  if (arch === undefined) throw bad(`its arch is not one of ${ARCHES.join(', ')}`);
   if (imageFormat !== 'oci' && imageFormat !== 'docker-archive')
     throw bad('its imageFormat is neither oci nor docker-archive');
   if (!Array.isArray(value['addons'])) throw bad('it has no list of addons');
   const addons = value['addons'].map((addon: unknown): AddonPlan => {
     if (!isObject(addon) || !isObject(addon['ref']) || typeof addon['root'] !== 'string')
-      throw bad('an add-on without ref or root');
+      throw bad('an add-on has no ref or root');
     const { name, version, tree } = addon['ref'];
-    if (typeof name !== 'string' || typeof version !== 'string') throw bad('a ref without name or version');
+    if (typeof name !== 'string' || typeof version !== 'string') throw bad('a ref has no name or version');
     if (tree !== 'addons' && tree !== 'packages') throw bad(`the tree of ${name} is neither addons nor packages`);
     const steps: unknown = addon['steps'];
     if (!Array.isArray(steps) || !steps.every(isStep) || isRepeated(steps))
-      throw bad(`steps of ${name}-${version} that are none, or make a file twice`);
+      throw bad(`the steps of ${name}-${version} are not valid, or produce a file twice`);
     return { ref: addonRef(name, version, tree), root: addon['root'], steps };
   });
   return planBuild(addons, { arch, imageFormat });
 }
 
-/** Two steps that would make the same files. */
+/** Whether two steps would produce the same files. */
 function isRepeated(steps: readonly Step[]): boolean {
   const made = steps.flatMap((step): readonly string[] => {
     if (step.kind === 'image') return [`image ${step.id}`];

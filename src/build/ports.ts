@@ -1,4 +1,4 @@
-/** What a build needs from outside, made once by whoever starts it. */
+/** The external services of a build, created once by its caller. */
 import type { FramePool } from '../formats/archive/frame-pool.ts';
 import type { Report } from '../core/events.ts';
 import type { ImageRef } from '../core/image-ref.ts';
@@ -14,35 +14,35 @@ import type { Collector } from './host-packages/collector.ts';
 import type { Semaphore } from '../platform/limit/semaphore.ts';
 import type { SingleFlightCache } from '../platform/limit/single-flight-cache.ts';
 
-/** A Docker engine that can hand out images that only it has. */
+/** A Docker engine that can export images. */
 export interface ImageEngine {
-  /** Identity of what the reference names in the engine now, or undefined when it does not have it. */
+  /** Current identity of the reference in the engine, or undefined if the engine does not have it. */
   readonly identify: (ref: ImageRef, options: { readonly signal: AbortSignal }) => Promise<Digest | undefined>;
-  /** The image, with its bytes kept in `folder` until the build of the add-on ends. */
+  /** The image, whose bytes are in `folder` until the build of the add-on ends. */
   readonly export: (
     ref: ImageRef,
     options: { readonly folder: string; readonly arch: Arch; readonly signal: AbortSignal },
   ) => Promise<ResolvedImage>;
 }
 
-/** Where an add-on lies, and for which machines it is built. */
+/** The location of an add-on, and the architecture to build for. */
 export interface BuildPlace {
   /** The add-on's folder. */
   readonly folder: string;
-  /** Folder that holds `addons/`. */
+  /** Folder that contains `addons/`. */
   readonly root: string;
   readonly arch: Arch;
 }
 
 /** Runs the builds of `dockerout` in containers. */
 export interface ContainerBuilder {
-  /** Digest of all that goes into the build: Dockerfile, context, version, base images. Builds nothing. */
+  /** Digest of all inputs of the build: Dockerfile, context, version, base images. Builds nothing. */
   readonly inputs: (
     step: ContainerBuildStep,
     place: BuildPlace,
     options: { readonly signal: AbortSignal },
   ) => Promise<Digest>;
-  /** Builds and runs it; what it leaves in `/out` is in `folder` afterwards, and comes back as files of the package. */
+  /** Builds and runs it; its output in `/out` is copied to `folder`, and returned as files of the package. */
   readonly build: (
     step: ContainerBuildStep,
     place: BuildPlace,
@@ -50,32 +50,32 @@ export interface ContainerBuilder {
   ) => Promise<readonly ContentFile[]>;
 }
 
-/** Where a payload lies that this run has written; the path changes when its package gets its name. */
+/** Location of a payload that this run has written; the path changes when its package is renamed. */
 export interface Written {
   readonly path: () => string;
   readonly offset: number;
 }
 
-/** What is being fetched, or has been, by this run: each blob comes over the wire once. */
+/** Blobs that this run is fetching or has fetched: each is fetched once. */
 export type BlobLedger = Map<Digest, Promise<Written | undefined>>;
 
 export interface BuildPorts {
   readonly http: Http;
   readonly registry: RegistryClient;
   readonly engine: ImageEngine | undefined;
-  /** Fetches host packages; chosen when first needed. `UNSUPPORTED` where neither backend can work. */
+  /** Fetches host packages; chosen when first needed. `UNSUPPORTED` if neither backend works. */
   readonly collector: () => Promise<Collector>;
   readonly containerBuilder: () => Promise<ContainerBuilder>;
   readonly pool: FramePool;
-  /** Bounds how many blobs are on their way at once, over all add-ons. */
+  /** Limits concurrent blob transfers over all add-ons. */
   readonly transfers: Semaphore;
   readonly ledger: BlobLedger;
-  /** Paths of downloads by address: each comes over the wire once, however many add-ons want it. */
+  /** Paths of downloads by address: each is fetched once, even if several add-ons need it. */
   readonly bodies: SingleFlightCache<string>;
-  /** Finished packages of the output folder; asked once, when first needed. */
+  /** Finished packages of the output folder; loaded on first use. */
   readonly donors: () => Promise<Donors>;
   readonly report: Report;
-  /** Where assets wait, and what is known of their addresses. */
+  /** Folder for downloaded assets and records of their addresses. */
   readonly cache: string;
   /** Folder for packages. */
   readonly out: string;

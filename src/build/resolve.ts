@@ -1,4 +1,4 @@
-/** What the steps of one add-on come to now: everything but images' layers and container builds is fetched, and locked. */
+/** Resolves and locks the steps of an add-on: fetches everything except image layers and container builds. */
 import { mapLimited } from '../platform/limit/each.ts';
 import { CurlewError } from '../core/errors.ts';
 import type { Digest } from '../core/digest.ts';
@@ -17,17 +17,17 @@ export interface ResolveRequest {
   readonly source: AddonSource;
   readonly steps: readonly Step[];
   readonly arch: Arch;
-  /** Folder for what must wait on disk; the caller removes it. */
+  /** Temporary folder; the caller removes it. */
   readonly scratch: string;
   readonly images: readonly StepImage[];
-  /** The package of an earlier build, whose files need not be fetched again. */
+  /** The package of an earlier build, whose files can be reused. */
   readonly earlier: FinishedPackage | undefined;
   readonly onBytes: (bytes: number) => void;
-  /** Told by how much more is to come than was known. */
+  /** Called with additional expected bytes. */
   readonly onExpected: (bytes: number) => void;
 }
 
-/** A container build that is still to be run, or whose files an earlier package has. */
+/** A container build that must be run, or whose files are in an earlier package. */
 export interface PlannedContainerBuild {
   readonly step: ContainerBuildStep;
   readonly inputs: Digest;
@@ -94,21 +94,21 @@ async function planContainerBuilds(
 
 const MOST_CHANGES = 20;
 
-/** One change as a line: what it is, what the lock says, what it is now. */
+/** One change as a line: its kind, the locked value, the current value. */
 function changeText({ kind, name, locked, now }: LockChange): string {
   if (locked === undefined) return `${kind} ${name} is not in the lock: ${now ?? ''}`;
   if (now === undefined) return `${kind} ${name} is in the lock only: ${locked}`;
   return `${kind} ${name}: locked ${locked}, now ${now}`;
 }
 
-/** `LOCK_MISMATCH`, with every difference, unless everything is as the lock says. */
+/** `LOCK_MISMATCH`, with every difference, unless everything matches the lock. */
 export function requireLocked(committed: ManifestLock, now: ManifestLock, arch: Arch): void {
   const changes = lockChanges(committed, now, arch);
   if (changes.length === 0) return;
   const lines = changes.slice(0, MOST_CHANGES).map((change) => `  ${changeText(change)}`);
   const more = changes.length > MOST_CHANGES ? [`  and ${changes.length - MOST_CHANGES} more`] : [];
-  const count = changes.length === 1 ? '1 thing differs' : `${changes.length} things differ`;
+  const count = changes.length === 1 ? '1 entry differs' : `${changes.length} entries differ`;
   throw new CurlewError('LOCK_MISMATCH', [`${count} from Manifest.lock:`, ...lines, ...more].join('\n'), {
-    hint: 'curlew build --update-lock takes over what is there now; curlew outdated shows it for all add-ons',
+    hint: 'update it with curlew build --update-lock; list differences of all add-ons with curlew outdated',
   });
 }

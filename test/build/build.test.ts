@@ -126,7 +126,7 @@ test('a tag that names another image is noticed', async () => {
   }
   await using registry = await startRegistry({ 'team/one:1': two });
   const [again] = await buildAll({ root: box.path, registry: registry.host });
-  assert.match(again?.because ?? '', /names another image now/);
+  assert.match(again?.because ?? '', /now names another image/);
 });
 
 test('a registry that cannot say what a tag names now is told with the add-on that asks', async () => {
@@ -198,7 +198,7 @@ test('a layer of other bytes is a digest mismatch, and nothing is left', async (
   await using registry = await startRegistry(images, { faults: [sendsOtherBytes({ path: new RegExp(base.digest) })] });
   await using box = await tree(addon('a', both));
   const failed = buildAll({ root: box.path, registry: registry.host });
-  await assert.rejectsWith(failed, 'DIGEST_MISMATCH', /got sha256:.* \(elsewhere: .*images\.example/);
+  await assert.rejectsWith(failed, 'DIGEST_MISMATCH', /got sha256:.* \(alternative source: .*images\.example/);
   assert.equal(await readdir(box.at('out')), []);
 });
 
@@ -274,7 +274,7 @@ test('an image that only the engine has is taken from there', async () => {
   assert.is(built?.addon.images[0]?.digest, one.manifest.digest);
 });
 
-test('a file of the Manifest that leads out of the repository by a link is refused, one that stays in it is taken', async () => {
+test('a file of the Manifest that leads outside the repository by a link is refused, one that stays in it is taken', async () => {
   await using box = await tree({ 'shared/data': 'ours', ...addon('a', 'asset x ../../../shared/link\n') });
   await using outside = await tree({ secret: 'mine' });
   await symlink('data', box.at('shared/link'));
@@ -282,7 +282,7 @@ test('a file of the Manifest that leads out of the repository by a link is refus
   assert.is(built?.outcome, 'built');
   await rm(box.at('shared/link'));
   await symlink(outside.at('secret'), box.at('shared/link'));
-  const message = /^a-1\.0: asset x: \S+shared\/link leads out of the repository by a symbolic link$/;
+  const message = /^a-1\.0: asset x: \S+shared\/link leads outside the repository through a symbolic link$/;
   await assert.rejectsWith(buildAll({ root: box.path }), 'FILE_UNUSABLE', message);
   await writeFile(box.at('addons/a/1.0/Manifest'), 'image x ../../../shared/link/i.tar\n');
   await writeFile(outside.at('i.tar'), '');
@@ -291,7 +291,7 @@ test('a file of the Manifest that leads out of the repository by a link is refus
   await assert.rejectsWith(
     buildAll({ root: box.path }),
     'FILE_UNUSABLE',
-    /^a-1\.0: image x: .* leads out of the repository/,
+    /^a-1\.0: image x: .* leads outside the repository/,
   );
 });
 
@@ -302,7 +302,7 @@ test('a finished package that others can write to is made again', async () => {
   assert.is((await buildAll({ root: box.path }))[0]?.outcome, 'unchanged');
   await chmod(path, 0o666);
   const [again] = await buildAll({ root: box.path });
-  assert.is(again?.because, 'the package that is there is not taken: others may write to it (mode 666)');
+  assert.is(again?.because, 'the existing package is not trusted: others may write to it (mode 666)');
   assert.is((await stat(path)).mode & 0o777, 0o644);
 });
 

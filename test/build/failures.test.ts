@@ -89,7 +89,7 @@ test('where neither a registry nor the engine gives an image, both are told', as
   await using box = await tree(addon('a', 'image one images.example/team/one:1\n'));
   const engine = createImageEngine({ DOCKER_HOST: 'unix:///nowhere/docker.sock' });
   const failed = buildAll({ root: box.path, registry: registry.host, engine });
-  const error = await assert.rejectsWith(failed, 'FETCH_FAILED', /Docker engine does not answer .*answered 404/);
+  const error = await assert.rejectsWith(failed, 'FETCH_FAILED', /Docker engine does not respond .*answered 404/);
   assert.match(error.hint ?? '', /DOCKER_HOST/);
 });
 
@@ -97,7 +97,7 @@ test('a file in the place of the output folder is named', async () => {
   await using box = await tree({ ...addon('a', ''), out: 'a file' });
   for (const out of ['out', 'out/deeper']) {
     const failed = buildAll({ root: box.path, out });
-    await assert.rejectsWith(failed, 'FILE_UNUSABLE', /folder for packages \S+: \S+out is a file/);
+    await assert.rejectsWith(failed, 'FILE_UNUSABLE', /folder for packages \S+: \S+out is not a folder/);
   }
 });
 

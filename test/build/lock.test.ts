@@ -50,7 +50,7 @@ test('--locked builds what the lock says, and refuses a tag that has moved befor
   const error = await assert.rejectsWith(
     buildAll({ root: box.path, registry: registry.host, lock: 'require' }),
     'LOCK_MISMATCH',
-    /^a-1\.0: 1 thing differs from Manifest\.lock:\n {2}image one: locked .*, now /,
+    /^a-1\.0: 1 entry differs from Manifest\.lock:\n {2}image one: locked .*, now /,
   );
   assert.match(error.message, before.manifest.digest);
   assert.match(error.message, after.manifest.digest);

@@ -88,16 +88,16 @@ test('a machine that has nothing builds what has changed, and only asks about th
 
 const CASES = [
   ['an own file', /^x\.yaml differs$/, async (box) => writeFile(box.at('addons/a/1.0/x.yaml'), 'x: 2\n')],
-  ['a file that is gone', /^x\.yaml is gone$/, async (box) => rm(box.at('addons/a/1.0/x.yaml'))],
+  ['a file that is gone', /^x\.yaml was removed$/, async (box) => rm(box.at('addons/a/1.0/x.yaml'))],
   ['the body of an asset', /^asset tool has changed at its source$/, async (_, state) => void (state.etag = '"2"')],
   [
     'what it requires',
-    /^what addon\.json says differs$/,
+    /^the metadata in addon\.json differs$/,
     async (box) => writeFile(box.at('addons/a/categories.json'), '{"name": "a", "requires": ["b"]}'),
   ],
   [
     'what it recommends',
-    /^what addon\.json says differs$/,
+    /^the metadata in addon\.json differs$/,
     async (box) => writeFile(box.at('addons/a/categories.json'), '{"name": "a", "recommends": ["b"]}'),
   ],
   [
@@ -136,7 +136,7 @@ for (const [what, reason, change] of CASES) {
   });
 }
 
-test('a tag that names another image now is a change', async ({ signal }) => {
+test('a tag that now names another image is a change', async ({ signal }) => {
   await using first = await registryOf(image);
   await using second = await registryOf(other);
   await using box = await tree(addon('a', 'image one images.example/team/one:1\n'));
@@ -145,7 +145,7 @@ test('a tag that names another image now is a change', async ({ signal }) => {
   const same = await fresh(changedCommand, box, ['--from', 'store', ...mirror(first.host)], signal);
   assert.is(same.unchanged, 1);
   const now = await fresh(changedCommand, box, ['--from', 'store', ...mirror(second.host)], signal);
-  assert.match(now.changed[0]?.because ?? '', /names another image now/);
+  assert.match(now.changed[0]?.because ?? '', /now names another image/);
   assert.equal(second.blobRequests(), []);
 });
 
@@ -176,7 +176,7 @@ for (const damage of ['', '{', '{"format":1,"packages":{"a-1.0.tar.gz":7}}', '{"
     await fresh(publishCommand, box, ['--to', 'store', '--release', 'r1'], signal);
     await writeFile(box.at('store/r1/inputs.json'), damage);
     const { changed: list } = await fresh(changedCommand, box, ['--from', 'store'], signal);
-    assert.is(list[0]?.because, 'nothing is known of an earlier build');
+    assert.is(list[0]?.because, 'no record of an earlier build');
     const result = await fresh(publishCommand, box, ['--to', 'store', '--release', 'r2'], signal);
     assert.ok('packages' in result && result.packages[0]?.outcome === 'copied');
     assert.is((await fresh(changedCommand, box, ['--from', 'store'], signal)).unchanged, 1);

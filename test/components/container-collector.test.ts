@@ -143,9 +143,9 @@ else {
     [
       'link',
       'CONTAINER_FAILED',
-      /\/curlew\/answer of the container cannot be taken: "out\/link_1_all\.deb" is a symbolic link/,
+      /\/curlew\/answer of the container: "out\/link_1_all\.deb" is a symbolic link/,
     ],
-    ['stray', 'PACKAGE_INVALID', /the script left no packages\.tsv/],
+    ['stray', 'PACKAGE_INVALID', /the script wrote no packages\.tsv/],
   ] as const) {
     test(`a script that ends with ${name} is an error, and leaves nothing in the engine`, async ({ signal }) => {
       await using open = await openContainers(engine.env);

@@ -14,7 +14,7 @@ import {
 } from '../../core/layout.ts';
 import { LOCK_LIMIT, parseLock } from '../../manifest/lock.ts';
 import type { SourcePackage } from '../../runtime/node/source.ts';
-import { holdsHalves, type DescribedPackage } from '../../build/sbom/components.ts';
+import { hasLoneSurrogates, type DescribedPackage } from '../../build/sbom/components.ts';
 import type { Described } from '../../build/sbom/described.ts';
 import { judgeArchive } from './judge-archive.ts';
 import { openBundle } from './open-bundle.ts';
@@ -44,7 +44,7 @@ export async function describeArchive(
   for (const one of found) packages.push(await describePackage(one, source.name, { signal }));
   const contents = whole.tocDigest;
   if (json !== undefined) {
-    if (holdsHalves(json)) {
+    if (hasLoneSurrogates(json)) {
       throw new CurlewError('PACKAGE_INVALID', `${source.name}: ${BUNDLE_JSON} holds text that is not valid Unicode`);
     }
     return { contents, packages, bundle: { json, tool: findEntry(index, BUNDLED_TOOL)?.digest } };

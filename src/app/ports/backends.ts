@@ -106,7 +106,7 @@ async function engineAnswers(env: Context['env'], signal: AbortSignal): Promise<
   const within = AbortSignal.any([signal, AbortSignal.timeout(PING_MS)]);
   try {
     const request = { doing: 'ask the Docker engine for its version', method: 'GET', path: '/version' } as const;
-    return (await connectDocker(env).ask(request, { signal: within })).status === 200;
+    return (await connectDocker(env).request(request, { signal: within })).status === 200;
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof CurlewError && error.code !== 'USAGE') return false;

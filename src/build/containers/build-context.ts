@@ -10,9 +10,9 @@ import { readStateFile } from '../../platform/files/state-file.ts';
 import { requireWithin } from '../within-repository.ts';
 import { type Dockerfile, readDockerfile } from './dockerfile.ts';
 
-/** Where the paths of an add-on's Manifest begin. */
+/** Base folders of the paths in an add-on's Manifest. */
 export interface SourceRoots {
-  /** The folder that holds `addons/`. */
+  /** The folder that contains `addons/`. */
   readonly repository: string;
   /** The Manifest's folder. */
   readonly addon: string;
@@ -20,14 +20,14 @@ export interface SourceRoots {
 
 export interface BuildContext {
   readonly dockerfile: Dockerfile;
-  /** Sorted by path; empty when the Dockerfile copies nothing. */
+  /** Sorted by path; empty if the Dockerfile copies nothing. */
   readonly entries: readonly SentEntry[];
-  /** Of the Dockerfile and of every file it could copy: path, mode, content. */
+  /** Digest of the Dockerfile and of every file that it could copy: path, mode, content. */
   readonly digest: Digest;
 }
 
 const TEXT_LIMIT = 1 << 20;
-/** Each is held against every file. */
+/** Each rule is matched against every file. */
 const MOST_RULES = 1000;
 const MOST_FILES = 10_000;
 const MOST_BYTES = 2 ** 30;
@@ -37,9 +37,9 @@ interface Options {
 }
 
 /**
- * Finds the Dockerfile: from the repository's root, as kURL has it (kurl.md 1.5), or from the Manifest's folder. The
- * build sees the Dockerfile alone, as kURL feeds it on standard input, unless it copies files: then its own folder, within
- * limits and without what `.dockerignore` names.
+ * Finds the Dockerfile: relative to the repository's root, as in kURL, or to the Manifest's folder. The build sees only the
+ * Dockerfile, which kURL passes on standard input, unless it copies files: then also its folder, within limits and without
+ * files that `.dockerignore` names.
  */
 export async function readBuildContext(
   path: string,
@@ -75,7 +75,7 @@ async function findDockerfile(
     if (text !== undefined) return { file, text };
   }
   throw new CurlewError('NOT_FOUND', `${doing}: no Dockerfile ${path}: neither ${tried.join(' nor ')} exists`, {
-    hint: 'the path counts from the root of the repository (the folder that holds addons/) or from the Manifest',
+    hint: 'the path is relative to the root of the repository (the folder that contains addons/) or to the Manifest',
   });
 }
 
@@ -83,7 +83,7 @@ async function readIfThere(file: string, doing: string): Promise<string | undefi
   try {
     const found = await stat(file);
     if (!found.isFile()) throw new CurlewError('FILE_UNUSABLE', `${doing}: ${file} is not a file`);
-    if (found.size > TEXT_LIMIT) throw new CurlewError('FILE_UNUSABLE', `${doing}: ${file} has more than 1 MiB`);
+    if (found.size > TEXT_LIMIT) throw new CurlewError('FILE_UNUSABLE', `${doing}: ${file} is larger than 1 MiB`);
     return await readStateFile(file, TEXT_LIMIT);
   } catch (error) {
     if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return undefined;
@@ -104,7 +104,7 @@ async function listContext(folder: string, doing: string, { signal }: Options): 
       signal.throwIfAborted();
       const full = join(at, item.name);
       const path = relative(folder, full);
-      // A folder that is ignored is still looked into: what it holds may be taken back in.
+      // Ignored folders are also scanned: a rule may include their files again.
       if (item.isDirectory()) await walk(full);
       if (ignored(path)) continue;
       if (item.isDirectory()) entries.push({ kind: 'folder', path, mode: 0o755 });
@@ -118,8 +118,8 @@ async function listContext(folder: string, doing: string, { signal }: Options): 
       if (entries.length <= MOST_FILES && bytes <= MOST_BYTES) continue;
       throw new CurlewError(
         'FILE_UNUSABLE',
-        `${doing}: the folder of the Dockerfile, ${folder}, holds more than ${MOST_FILES} files or 1 GiB`,
-        { hint: `name in ${basename(folder)}/.dockerignore what the Dockerfile does not copy` },
+        `${doing}: the folder of the Dockerfile, ${folder}, contains more than ${MOST_FILES} files or 1 GiB`,
+        { hint: `list files that the Dockerfile does not copy in ${basename(folder)}/.dockerignore` },
       );
     }
   };
@@ -136,7 +136,7 @@ async function describe(entry: SentEntry, signal: AbortSignal): Promise<unknown>
   throw new TypeError(`no file of a folder: ${path}`);
 }
 
-/** A part of a pattern: one character that fits, any number of them, or any number of folders with their slashes. */
+/** A part of a pattern: one matching character, any number of them, or any number of folders with their slashes. */
 type Step =
   | { readonly kind: 'one' | 'many'; readonly fits: (character: string) => boolean }
   | { readonly kind: 'folders' };
@@ -158,13 +158,13 @@ function stepsOf(pattern: string): readonly Step[] {
 }
 
 /**
- * Whether a path, or a folder that contains it, fits. Every way that the steps can go is gone at once, so that no pattern takes
- * longer than its length for a character of the path.
+ * Whether a path, or a folder that contains it, matches. Follows all alternatives at once, so that the time is bounded by the
+ * product of the lengths of path and pattern.
  */
 function fitsSteps(path: string, steps: readonly Step[]): boolean {
   const enter = (into: Set<number>, at: number): void => {
     into.add(at);
-    // Nothing at all is any number, too.
+    // Any number includes zero.
     if (at < steps.length && steps[at]?.kind !== 'one') enter(into, at + 1);
   };
   let now = new Set<number>();
@@ -185,8 +185,8 @@ function fitsSteps(path: string, steps: readonly Step[]): boolean {
 }
 
 /**
- * Judges paths relative to the folder, with `/`: the last rule that matches wins, `!` takes back in. Rules count from the
- * folder itself, with or without a leading slash; a rule that is no pattern is left out.
+ * Whether a path relative to the folder, with `/`, is ignored: the last matching rule applies, and `!` includes again. Rules
+ * are relative to the folder, with or without a leading slash; invalid patterns are skipped.
  */
 export function ignoreRules(text: string): (path: string) => boolean {
   const rules = text.split(/\r?\n/).flatMap((line) => {

@@ -1,4 +1,4 @@
-/** `dockerout`: builds a Dockerfile, runs what it makes, and takes what that leaves in `/out`. */
+/** `dockerout`: builds a Dockerfile, runs the image, and collects its output in `/out`. */
 import { join } from 'node:path';
 import { canonicalJson, digestOf, type Digest } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
@@ -13,19 +13,19 @@ import { baseImages } from './dockerfile.ts';
 import { quoteLines } from '../../platform/process/program-lines.ts';
 
 export interface ContainerBuildOptions {
-  /** The step that the lines of build and program belong to. */
+  /** The step of the lines that build and program print. */
   readonly id: string;
   readonly roots: SourceRoots;
   readonly arch: Arch;
-  /** Empty folder that receives the files; the caller keeps it until the package is made. */
+  /** Empty folder that receives the files; the caller keeps it until the package is built. */
   readonly into: string;
-  /** For the build and for the run, each. */
+  /** Time limit for the build, and again for the run. */
   readonly limitMs: number;
   readonly report: Report;
   readonly signal: AbortSignal;
 }
 
-/** What a container may leave: far above what package folders reach. */
+/** Limits on a container's output: far above real package folders. */
 const LIMITS = { bytes: 2 ** 35, files: 50_000 };
 const OUT = '/out';
 
@@ -34,7 +34,7 @@ function nameOf({ destination, dockerfile }: ContainerBuildStep): string {
   return `dockerout ${destination} (${dockerfile})`;
 }
 
-/** Linux on the package's architecture, when a build for another one is asked for. */
+/** Linux on the package's architecture, if it differs from this machine's. */
 function platformOf(arch: Arch): string | undefined {
   const own = process.arch === 'x64' ? 'amd64' : process.arch;
   return arch === own ? undefined : `linux/${arch}`;
@@ -60,17 +60,17 @@ async function inputsOf(
 function basesOf(step: ContainerBuildStep, { dockerfile }: BuildContext): readonly string[] {
   const bases = baseImages(dockerfile, argsOf(step));
   if (bases.includes('')) {
-    throw new CurlewError('CONTAINER_FAILED', `${nameOf(step)}: FROM names a variable that has no value`, {
-      hint: 'give it a default: ARG NAME=value before FROM; only what the directive names is set from outside',
+    throw new CurlewError('CONTAINER_FAILED', `${nameOf(step)}: FROM uses a variable without a value`, {
+      hint: 'give it a default: ARG NAME=value before FROM; only the argument of the directive is set from outside',
     });
   }
   return bases;
 }
 
 /**
- * What decides the result, without building it: Dockerfile, the files it can copy, version, architecture, and what the
- * base images' names mean now (the engine's own image where it has one, else the registry's). The same inputs need not be
- * built again.
+ * The inputs of the result, without building it: Dockerfile, files that it can copy, version, architecture, and the current
+ * digests of the base images (of the engine's image if it has one, or else the registry's). Equal inputs need not be built
+ * again.
  */
 export async function containerInputs(
   step: ContainerBuildStep,
@@ -84,8 +84,8 @@ export async function containerInputs(
 
 /**
  * Builds, runs and collects. Throws `NOT_FOUND` without a Dockerfile, `FETCH_FAILED` without an engine or base image,
- * `CONTAINER_FAILED` for a step that fails, a program that fails or does not end, nothing in `/out`, or something there
- * that a package cannot hold. Nothing stays in the engine.
+ * `CONTAINER_FAILED` if a step fails, the program fails or does not end, or `/out` is empty or contains something that a
+ * package cannot contain. Leaves nothing in the engine.
  */
 export async function buildContainer(
   step: ContainerBuildStep,
@@ -136,11 +136,11 @@ async function runImage(
       'CONTAINER_FAILED',
       `${doing}: the container left nothing in ${OUT}${quoteLines(lastLines)}`,
       {
-        hint: `what the image's CMD copies to ${OUT} becomes part of the package`,
+        hint: `files that the image's CMD copies to ${OUT} become part of the package`,
       },
     );
   };
-  // Whoever the program runs as may write there, as into the folder that kURL mounts.
+  // Any user in the container may write there, as to the folder that kURL mounts.
   const out = { kind: 'folder', path: OUT.slice(1), mode: 0o777 } as const;
   return containers.run({ id, doing, image, files: [out], limitMs }, take, { report, signal });
 }

@@ -1,4 +1,4 @@
-/** The files of `dockerout`: what the builds leave behind, or what an earlier package has of the same inputs. */
+/** The files of `dockerout`: the output of the builds, or the files of an earlier package with the same inputs. */
 import { mkdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { mapLimited } from '../../platform/limit/each.ts';
@@ -27,19 +27,19 @@ interface Options {
   readonly signal: AbortSignal;
 }
 
-/** A container build uses what a whole machine has; two keep one busy while the other waits for its network. */
+/** A container build uses the whole machine; with two, one runs while the other waits for the network. */
 const WIDTH = 2;
 
-/** What one build leaves in the package. */
+/** The output of one build in the package. */
 export interface ContainerFiles {
   readonly files: readonly ContentFile[];
-  /** Names that the packages among them need, where the system's packages are not resolved (kurl.md 1.5). */
+  /** Names that its packages require, if the system's packages are not resolved. */
   readonly requires: readonly string[];
 }
 
 /**
- * What all builds leave, in their order. Two builds that leave the same path are `MANIFEST_INVALID`: which one counts
- * would be chance.
+ * The output of all builds, in order. `MANIFEST_INVALID` if two builds write the same path, since the result would depend on
+ * their order.
  */
 export async function buildContainers(
   builds: readonly PlannedContainerBuild[],
@@ -54,7 +54,7 @@ export async function buildContainers(
     async ([at, build], within) => {
       const folder = join(request.scratch, `container-${at}`);
       await mkdir(folder).catch((error: unknown) => {
-        throw fileError(`make ${folder}`, error);
+        throw fileError(`create ${folder}`, error);
       });
       const kept = alone(build) ? await takeEarlier(build, request, folder, within) : undefined;
       return kept ?? run(build, request, { folder, ports }, within);
@@ -63,13 +63,13 @@ export async function buildContainers(
   );
   const paths = new Set<string>();
   for (const { path } of all.flatMap(({ files }) => files)) {
-    if (paths.has(path)) throw new CurlewError('MANIFEST_INVALID', `two dockerout lines leave the same file ${path}`);
+    if (paths.has(path)) throw new CurlewError('MANIFEST_INVALID', `two dockerout lines write the same file ${path}`);
     paths.add(path);
   }
   return all;
 }
 
-/** The files of an earlier package, when the same inputs went into them. */
+/** The files of an earlier package with the same inputs. */
 async function takeEarlier(
   { step, inputs }: PlannedContainerBuild,
   { place, earlier }: ContainerFilesRequest,
@@ -82,7 +82,7 @@ async function takeEarlier(
   if (earlier === undefined || before.length !== 1 || only?.inputs !== inputs) return undefined;
   if (only.arch !== place.arch || only.dockerfile !== dockerfile) return undefined;
   const own = (path: string): boolean => path !== 'Deps' && !path.startsWith('archives/');
-  if ((await unpackFolder(earlier, { folder: destination, to, wanted: own }, { signal })) === 0) return undefined;
+  if ((await unpackFolder(earlier, { folder: destination, to, select: own }, { signal })) === 0) return undefined;
   const files = await folderFiles(to, destination, { doing: `dockerout ${destination}`, signal });
   return { files, requires: only.requires };
 }
@@ -103,7 +103,7 @@ async function run(
     async () => {
       const files = await builder.build(step, place, { id, folder, report, signal });
       const own = files.find(({ path }) => path === packagePath.deps(destination));
-      const listed = own === undefined ? [] : await linesOf(join(folder, 'Deps'));
+      const listed = own === undefined ? [] : await depsLines(join(folder, 'Deps'));
       const requires = await requiresOf({ id, destination, arch: place.arch, files, folder }, ports, { signal });
       const names = [...new Set([...listed, ...requires])].toSorted(compareText);
       return { files: files.filter((file) => file !== own), requires: names };
@@ -112,17 +112,17 @@ async function run(
   );
 }
 
-/** A `Deps` that the build has made itself counts as well. */
-async function linesOf(path: string): Promise<readonly string[]> {
+/** The lines of a `Deps` file that the build has written. */
+async function depsLines(path: string): Promise<readonly string[]> {
   const { size } = await stat(path);
-  if (size > DEPS_LIMIT) throw new CurlewError('CONTAINER_FAILED', `Deps of ${size} bytes is no list of packages`);
+  if (size > DEPS_LIMIT) throw new CurlewError('CONTAINER_FAILED', `Deps has ${size} bytes, more than ${DEPS_LIMIT}`);
   const lines = (await readFile(path, 'utf8')).split('\n').map((line) => line.trim());
   return lines.filter((line) => line !== '');
 }
 
 const DEPS_LIMIT = 1 << 20;
 
-/** Only folders that are repositories of a system whose packages are not resolved: there the operator has to know. */
+/** Names that the operator must install: only for repositories of systems whose packages are not resolved. */
 async function requiresOf(
   { id, destination, arch, files, folder }: BuiltFolder,
   { collector: open, report }: Ports,
@@ -134,8 +134,8 @@ async function requiresOf(
   const [empty, scratch] = [`${folder}-none`, `${folder}-scratch`];
   await mkdir(empty);
   await mkdir(scratch);
-  const asked = { id, task: 'requires', os: destination, arch, names: [] } as const;
-  const collected = await collector.collect({ ...asked, known: folder, folder: empty, scratch }, { report, signal });
+  const query = { id, task: 'requires', os: destination, arch, names: [] } as const;
+  const collected = await collector.collect({ ...query, known: folder, folder: empty, scratch }, { report, signal });
   return depsOf({ direct: [], shipped: [], collected: [collected] });
 }
 

@@ -1,7 +1,7 @@
 /**
- * Containers for a build: started from an image, given files, listened to, and always taken away again. Nothing of this
- * machine's files is mounted into them; what goes in and out are archive streams. Load this module only when a container is
- * wanted: the client of the engine costs more than a whole build of nothing.
+ * Containers for a build: created from an image, given files, attached to, and always removed. Does not mount files of this
+ * machine into them; input and output are archive streams. Load this module only when a container is needed: loading the
+ * engine client takes longer than a build without changes.
  */
 import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
@@ -25,22 +25,22 @@ interface Options {
 }
 
 export interface ContainerRequest {
-  /** The step that the container's lines belong to. */
+  /** The step of the container's output. */
   readonly id: string;
-  /** What is being done, for messages. */
+  /** The operation, for messages. */
   readonly doing: string;
-  /** Reference or id of an image that the engine has; see `bring`. */
+  /** Reference or id of an image in the engine; see `bring`. */
   readonly image: string;
   /** Replaces entry point and command of the image. */
   readonly command?: readonly string[] | undefined;
   readonly env?: Readonly<Record<string, string>>;
-  /** Put in before it starts; paths from the container's root, without a leading slash. */
+  /** Copied in before it starts; paths relative to the container's root. */
   readonly files: readonly SentEntry[];
   readonly limitMs: number;
 }
 
 export interface CollectOptions {
-  /** Empty folder that receives what the container's folder holds. */
+  /** Empty folder that receives the files. */
   readonly into: string;
   readonly limits: { readonly bytes: number; readonly files: number };
 }
@@ -50,20 +50,20 @@ export interface EndedContainer {
   readonly status: number;
   readonly lastLines: readonly string[];
   /**
-   * Copies a folder of the container (absolute path, one that is there) out of it. What is no regular file, leads out of
-   * the folder or goes over the limits is `CONTAINER_FAILED`.
+   * Copies an existing folder of the container (absolute path) out of it. `CONTAINER_FAILED` for anything but regular
+   * files, paths that lead outside, and more than the limits.
    */
   readonly collect: (path: string, options: CollectOptions) => Promise<readonly PackageFile[]>;
 }
 
 export interface Containers extends AsyncDisposable, Pick<EngineImages, 'bring' | 'identify'> {
-  /** Runs a container to its end, then `use`; the container is removed whatever happens: on success, by the disposal. */
+  /** Runs a container to its end, then `use`. Always removes the container; after success, at the latest on disposal. */
   readonly run: <Result>(
     request: ContainerRequest,
     use: (ended: EndedContainer) => Promise<Result>,
     options: Options,
   ) => Promise<Result>;
-  /** Builds an image, then `use`; the image and all that was made for it are removed whatever happens. */
+  /** Builds an image, then `use`. Always removes the image and everything created for it. */
   readonly build: <Result>(
     request: ImageBuildRequest & { readonly limitMs: number; readonly bases: ReadonlySet<string> },
     use: (image: Digest) => Promise<Result>,
@@ -72,18 +72,18 @@ export interface Containers extends AsyncDisposable, Pick<EngineImages, 'bring' 
 }
 
 export interface ContainersOptions {
-  /** For `DOCKER_HOST` and the proxies that containers shall use. */
+  /** For `DOCKER_HOST` and the proxies of containers. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly registry: ImagesOptions['registry'];
-  /** The engine's network for containers and builds, when it is not its default one. */
+  /** The engine's network for containers and builds; default: the engine's default. */
   readonly network?: string | undefined;
-  /** Hears of clean-up that went wrong. */
+  /** Receives warnings about failed cleanup. */
   readonly report: Report;
 }
 
 const PROXIES = ['HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY', 'http_proxy', 'https_proxy', 'no_proxy'] as const;
 
-/** Proxy variables for containers. One that listens on this machine's loopback is out of their reach. */
+/** Proxy variables for containers, except for proxies on this machine's loopback, which containers cannot reach. */
 export function proxyVariables(
   env: Readonly<Record<string, string | undefined>>,
   network: string | undefined,
@@ -99,8 +99,8 @@ export function proxyVariables(
 }
 
 /**
- * The containers of one run. Left-overs of runs that were killed are removed at the first use. Dispose of it at the end:
- * then images that had to be pulled are removed too.
+ * The containers of one run. Removes leftovers of killed runs on first use. Dispose of it at the end, which also removes
+ * pulled images.
  */
 export function createContainers({ env, registry, network, report }: ContainersOptions): Containers {
   const engine = connectDocker(env);
@@ -112,7 +112,7 @@ export function createContainers({ env, registry, network, report }: ContainersO
   let begun: Promise<void> | undefined;
   const begin = async (signal: AbortSignal): Promise<void> => {
     signal.throwIfAborted();
-    // Not the caller's signal: others wait for it too.
+    // Not the caller's signal, because other callers also wait for it.
     begun ??= tidy(report, async (own) => sweepDeadRuns(engine, Date.now, own));
     await begun;
     signal.throwIfAborted();
@@ -164,7 +164,7 @@ export function createContainers({ env, registry, network, report }: ContainersO
   };
 }
 
-/** The engine takes its time for each; who makes more than that waits. */
+/** Removals are slow: creating more containers waits. */
 const REMOVALS_AT_ONCE = 8;
 
 interface ContainerOf {
@@ -172,7 +172,7 @@ interface ContainerOf {
   readonly labels: Readonly<Record<string, string>>;
   readonly network: string | undefined;
   readonly proxies: Readonly<Record<string, string>>;
-  /** Begins to remove a container; nobody has to wait for that. */
+  /** Starts removing a container without waiting. */
   readonly removeLater: (name: string) => void;
 }
 
@@ -192,8 +192,8 @@ async function runContainer<Result>(
   const last = keepLastLines();
   try {
     const body = containerBody(request, { labels, network, proxies });
-    // Not to be cancelled: then nobody would know whether there is a container.
-    await engine.ask(
+    // Not canceled: otherwise it would be unknown whether the container exists.
+    await engine.request(
       { doing, method: 'POST', path: '/containers/create', query: { name }, body },
       { signal: AbortSignal.timeout(CREATE_MS) },
     );
@@ -221,22 +221,22 @@ function containerBody(
     ...(command === undefined ? {} : { Entrypoint: [], Cmd: command }),
     Env: Object.entries({ ...proxies, ...env }).map(([variable, value]) => `${variable}=${value}`),
     Labels: labels,
-    // The engine keeps no log: whoever is attached reads it, and an endless one fills no disk.
+    // The engine keeps no log, since the output is read directly, and an endless log would fill the disk.
     HostConfig: { LogConfig: { Type: 'none' }, ...(network === undefined ? {} : { NetworkMode: network }) },
   };
 }
 
-/** Puts the files in, starts the program, tells its lines, and hands back its status. */
+/** Copies the files, starts the program, reports its output, and returns its status. */
 async function runToEnd(
   engine: Engine,
   { id, doing, files }: ContainerRequest,
   { at, last, report, signal }: Options & { readonly at: string; readonly last: LastLines },
 ): Promise<number> {
   const archive = { doing, method: 'PUT', path: `${at}/archive`, query: { path: '/' } } as const;
-  await engine.ask({ ...archive, body: Readable.from(sendTar(files, { signal })) }, { signal });
+  await engine.request({ ...archive, body: Readable.from(sendTar(files, { signal })) }, { signal });
   const query = { stream: true, stdout: true, stderr: true };
   const attached = await engine.open({ doing, method: 'POST', path: `${at}/attach`, query }, { signal });
-  await engine.ask({ doing, method: 'POST', path: `${at}/start` }, { signal });
+  await engine.request({ doing, method: 'POST', path: `${at}/start` }, { signal });
   try {
     for await (const line of containerLines(attached.body)) {
       const text = plainLine(line);
@@ -246,7 +246,7 @@ async function runToEnd(
   } catch (error) {
     throw callError(doing, error, signal);
   }
-  const { value } = await engine.ask({ doing, method: 'POST', path: `${at}/wait` }, { signal });
+  const { value } = await engine.request({ doing, method: 'POST', path: `${at}/wait` }, { signal });
   return isObject(value) && typeof value['StatusCode'] === 'number' ? value['StatusCode'] : 1;
 }
 
@@ -261,10 +261,10 @@ async function collect(
   const request = { doing, method: 'GET', path: `${at}/archive`, query: { path }, expected: [404] } as const;
   const { status, body } = await engine.open(request, { signal });
   const refuse = (what: string, hint?: string): CurlewError =>
-    new CurlewError('CONTAINER_FAILED', `${doing}: ${path} of the container cannot be taken: ${what}`, { hint });
+    new CurlewError('CONTAINER_FAILED', `${doing}: cannot copy ${path} of the container: ${what}`, { hint });
   if (status === 404) {
     body.destroy();
-    throw refuse('it is not there');
+    throw refuse('it does not exist');
   }
   try {
     return await receiveTar(body, { top: path.slice(path.lastIndexOf('/') + 1), into, limits, refuse, signal });

@@ -1,4 +1,4 @@
-/** The connection to a Docker engine, through dockerode's, and what its failures mean to a user. */
+/** The connection to a Docker engine, and its errors. */
 import { request as httpRequest } from 'node:http';
 import type { Readable } from 'node:stream';
 import { asError, CurlewError, errnoOf, fileError, type ErrorCode } from '../../core/errors.ts';
@@ -6,16 +6,16 @@ import { formatImageRef, type ImageRef } from '../../core/image-ref.ts';
 
 /** One call of the engine's API. */
 export interface EngineRequest {
-  /** What is being done, for messages. */
+  /** The operation, for messages. */
   readonly doing: string;
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   readonly path: string;
   readonly query?: Readonly<Record<string, unknown>>;
-  /** Sent as JSON, or as it is when it is a stream. */
+  /** Sent as JSON, or unchanged if it is a stream. */
   readonly body?: Readonly<Record<string, unknown>> | Readable;
-  /** Statuses that are answers too; all others but 2xx and 304 are failures. */
+  /** Additional statuses that are not errors; by default all but 2xx and 304 are. */
   readonly expected?: readonly number[];
-  /** What a refusal of the engine is; `CONTAINER_FAILED` when left out. */
+  /** Error code for a refusal of the engine; default `CONTAINER_FAILED`. */
   readonly code?: ErrorCode;
 }
 
@@ -24,24 +24,24 @@ interface Options {
 }
 
 export interface Engine {
-  /** The answer's body as it comes. Failures are `FETCH_FAILED` (no engine) or `CONTAINER_FAILED`. */
+  /** The response's body as a stream. Errors are `FETCH_FAILED` (no engine) or `CONTAINER_FAILED`. */
   readonly open: (
     request: EngineRequest,
     options: Options,
   ) => Promise<{ readonly status: number; readonly body: Readable }>;
-  /** The answer's JSON; undefined when it has none. */
-  readonly ask: (
+  /** The response's JSON; undefined if it is empty. */
+  readonly request: (
     request: EngineRequest,
     options: Options,
   ) => Promise<{ readonly status: number; readonly value: unknown }>;
 }
 
-/** A name as the engine lists it: Docker Hub's parts are left out there. */
+/** A name in the engine's form, which omits the prefixes of Docker Hub. */
 export function engineName(ref: ImageRef): string {
   return formatImageRef(ref).replace(/^docker\.io\/(?:library\/)?/, '');
 }
 
-/** The HTTP status that the engine answered with, if it was one that made the call fail. */
+/** The HTTP status of a failed call, if the engine responded. */
 function statusOf(error: unknown): number | undefined {
   if (!(error instanceof Error) || !('statusCode' in error)) return undefined;
   return typeof error.statusCode === 'number' ? error.statusCode : undefined;
@@ -54,25 +54,25 @@ function engineError(doing: string, error: unknown, refusal: ErrorCode): CurlewE
   const errno = errnoOf(error);
   if (errno === 'ENOSPC' || errno === 'EDQUOT') return fileError(doing, error);
   if (errno !== undefined && NO_ENGINE.has(errno)) {
-    return new CurlewError('FETCH_FAILED', `${doing}: the Docker engine does not answer`, {
+    return new CurlewError('FETCH_FAILED', `${doing}: the Docker engine does not respond`, {
       hint:
-        'start it (systemctl start docker), or name its socket in DOCKER_HOST (unix:///path or tcp://host:port); ' +
-        'OS packages can also be collected by this machine itself, without an engine',
+        'start it (systemctl start docker), or set DOCKER_HOST to its socket (unix:///path or tcp://host:port); ' +
+        'this machine can also collect OS packages itself, without an engine',
       cause: error,
     });
   }
   if (errno === 'ECONNRESET' || errno === 'EPIPE') {
-    return new CurlewError('FETCH_FAILED', `${doing}: the Docker engine broke off the connection`, {
-      hint: 'look into its log (journalctl -u docker), then run the same command again',
+    return new CurlewError('FETCH_FAILED', `${doing}: the Docker engine closed the connection`, {
+      hint: 'check its log (journalctl -u docker), then run the same command again',
       cause: error,
     });
   }
   const code = statusOf(error) === undefined ? 'FETCH_FAILED' : refusal;
-  const [, words = asError(error).message] = /^\(HTTP code \d+\) .*? - (.*)$/s.exec(asError(error).message) ?? [];
-  return new CurlewError(code, `${doing}: ${words.trimEnd()}`, { cause: error });
+  const [, reason = asError(error).message] = /^\(HTTP code \d+\) .*? - (.*)$/s.exec(asError(error).message) ?? [];
+  return new CurlewError(code, `${doing}: ${reason.trimEnd()}`, { cause: error });
 }
 
-/** What made a call fail: its signal, or the engine. A signal that was only a time limit means that the engine hangs. */
+/** The error of a failed call: from its signal, or from the engine. A signal with a timeout means that the engine hangs. */
 export function callError(
   doing: string,
   error: unknown,
@@ -81,10 +81,10 @@ export function callError(
 ): Error {
   if (!aborted) return engineError(doing, error, refusal);
   if (!(reason instanceof DOMException && reason.name === 'TimeoutError')) return asError(reason);
-  return new CurlewError('FETCH_FAILED', `${doing}: the Docker engine did not answer in time`, { cause: error });
+  return new CurlewError('FETCH_FAILED', `${doing}: the Docker engine did not respond in time`, { cause: error });
 }
 
-/** Where an engine listens. */
+/** The address of an engine. */
 type Target =
   | { readonly socketPath: string }
   | { readonly host: string; readonly port: number; readonly protocol: 'http' };
@@ -99,7 +99,7 @@ function targetOf(host: string | undefined): Target {
   return { host: url.hostname, port: Number(url.port === '' ? 2375 : url.port), protocol: 'http' };
 }
 
-/** What is used of dockerode's connection. */
+/** The part of dockerode's connection that is used. */
 interface Modem {
   readonly dial: (request: object, done: (error: unknown, answer: Answer | undefined) => void) => void;
 }
@@ -110,24 +110,24 @@ const FINE = [200, 201, 202, 204, 304];
 const ANSWER_LIMIT = 32 << 20;
 
 /**
- * Connects to the engine that `DOCKER_HOST` names, the local one by default. Nothing is asked until it is needed.
- * dockerode's own calls are not used: not all of them can be cancelled, and its types do not say what comes back.
+ * Connects to the engine of `DOCKER_HOST`, by default the local one. Connects lazily. Does not use dockerode's own calls: not
+ * all of them can be canceled, and their types do not describe the responses.
  */
 export function connectDocker(env: Readonly<Record<string, string | undefined>>): Engine {
   const target = targetOf(env['DOCKER_HOST']);
   let modem: Promise<Modem> | undefined;
   const load = async (): Promise<Modem> => (modem ??= loadModem(target));
-  // Whoever streams hears of a failure.
+  // The request that streams gets the error.
   const preload = (): void => void load().catch(() => undefined);
-  const open: Engine['open'] = async (asked, { signal }) => {
-    const { doing, method, path, query = {}, body, expected = [], code = 'CONTAINER_FAILED' } = asked;
+  const open: Engine['open'] = async (request, { signal }) => {
+    const { doing, method, path, query = {}, body, expected = [], code = 'CONTAINER_FAILED' } = request;
     signal.throwIfAborted();
     const sent = { method, path, query, fine: [...FINE, ...expected], signal };
     try {
       const answer = isStream(body)
         ? await stream(await load(), { ...sent, body })
         : await call(target, { ...sent, body }, method === 'GET' ? undefined : preload);
-      // Whoever reads it hears of the error; between two calls nobody does.
+      // The reader of the body gets its errors; between two calls no one listens.
       answer.on('error', () => undefined);
       return { status: answer.statusCode ?? 0, body: answer };
     } catch (error) {
@@ -137,13 +137,13 @@ export function connectDocker(env: Readonly<Record<string, string | undefined>>)
   };
   return {
     open,
-    ask: async (request, options) => {
+    request: async (request, options) => {
       const { status, body } = await open(request, options);
       const text = await readText(body, request.doing, options);
       try {
         return { status, value: text === '' ? undefined : JSON.parse(text) };
       } catch (error) {
-        throw new CurlewError('FETCH_FAILED', `${request.doing}: the Docker engine did not answer with JSON`, {
+        throw new CurlewError('FETCH_FAILED', `${request.doing}: the Docker engine did not respond with JSON`, {
           cause: error,
         });
       }
@@ -165,7 +165,7 @@ interface Sent<Body> {
   readonly signal: AbortSignal;
 }
 
-/** A request whose body is a stream goes over dockerode. */
+/** Sends a request with a stream as body, through dockerode. */
 async function stream(modem: Modem, { method, path, query, body, fine, signal }: Sent<Readable>): Promise<Answer> {
   const request = {
     path: Object.keys(query).length === 0 ? path : `${path}?`,
@@ -184,19 +184,19 @@ async function stream(modem: Modem, { method, path, query, body, fine, signal }:
   });
 }
 
-const WORDS_LIMIT = 8192;
+const REASON_LIMIT = 8192;
 
 /**
- * All others go over Node's own client: dockerode takes longer to load than a build in which nothing has changed takes
- * altogether, and all that such a build does is ask. `onSent`: the time until the engine answers is free for other work,
- * such as loading dockerode when a container is being made that will be given files.
+ * Sends all other requests with Node's own client: loading dockerode takes longer than a build without changes, which sends
+ * only such requests. `onSent`: work to do until the engine responds, such as loading dockerode while a container is created
+ * that will receive files.
  */
 async function call(
   target: Target,
   { method, path, query, body, fine, signal }: Sent<Readonly<Record<string, unknown>> | undefined>,
   onSent: (() => void) | undefined,
 ): Promise<Answer> {
-  const words = new URLSearchParams(
+  const parameters = new URLSearchParams(
     Object.entries(query).map(([name, value]): [string, string] => [name, asText(value)]),
   ).toString();
   const where = 'socketPath' in target ? target : { host: target.host, port: target.port };
@@ -207,7 +207,7 @@ async function call(
   };
   const answer = await new Promise<Answer>((resolve, reject) => {
     const request = httpRequest(
-      { ...where, method, headers, path: words === '' ? path : `${path}?${words}`, agent: false, signal },
+      { ...where, method, headers, path: parameters === '' ? path : `${path}?${parameters}`, agent: false, signal },
       resolve,
     );
     request.on('error', reject);
@@ -216,25 +216,25 @@ async function call(
   });
   const status = answer.statusCode ?? 0;
   if (fine.includes(status)) return answer;
-  let said = '';
+  let responseText = '';
   for await (const chunk of answer as AsyncIterable<Buffer>) {
-    said += chunk.toString('utf8');
-    if (said.length > WORDS_LIMIT) break;
+    responseText += chunk.toString('utf8');
+    if (responseText.length > REASON_LIMIT) break;
   }
-  throw Object.assign(new Error(refusalOf(said)), { statusCode: status });
+  throw Object.assign(new Error(refusalOf(responseText)), { statusCode: status });
 }
 
 function asText(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-/** The engine says why in JSON. */
+/** The reason of a refusal, which the engine sends as JSON. */
 function refusalOf(text: string): string {
   try {
     const { message } = JSON.parse(text) as { readonly message?: unknown };
     if (typeof message === 'string') return message;
   } catch {
-    // Something else than an engine listens there.
+    // The server is not an engine.
   }
   return text.trim().slice(0, 1000) || 'refused';
 }
@@ -249,7 +249,7 @@ async function readText(body: Readable, doing: string, { signal }: Options): Pro
   try {
     for await (const chunk of body as AsyncIterable<Buffer>) {
       size += chunk.byteLength;
-      if (size > ANSWER_LIMIT) throw new CurlewError('FETCH_FAILED', `${doing}: an answer of more than 32 MiB`);
+      if (size > ANSWER_LIMIT) throw new CurlewError('FETCH_FAILED', `${doing}: the response is larger than 32 MiB`);
       parts.push(chunk);
     }
   } catch (error) {

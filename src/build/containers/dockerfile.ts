@@ -1,15 +1,15 @@
-/** What must be known of a Dockerfile before the engine gets it. Pure. */
+/** Analyzes a Dockerfile before it is sent to the engine. Pure. */
 import { CurlewError } from '../../core/errors.ts';
 
 export interface Dockerfile {
   readonly text: string;
   /** One for each `FROM`, in order. */
   readonly bases: readonly Stage[];
-  /** Images that `COPY --from` names and that are no stages, as written. */
+  /** Images that `COPY --from` names and that are not stages, as written. */
   readonly copied: readonly string[];
   /** It copies or adds files from its context. */
   readonly usesContext: boolean;
-  /** The line of the text that a line of {@link labelled} text is. */
+  /** Maps a line of the {@link labelled} text to a line of the original. */
   readonly lineOf: (line: number) => number;
 }
 
@@ -30,7 +30,7 @@ interface Instruction {
 
 const DIRECTIVE = /^#\s*([A-Za-z][A-Za-z0-9]*)\s*=(.+)$/s;
 
-/** The character that continues a line: `\`, or what a parser directive at the top says. */
+/** The character that continues a line: `\`, unless a parser directive at the top changes it. */
 function escapeOf(lines: readonly string[]): string {
   for (const line of lines) {
     const [, name, value] = DIRECTIVE.exec(line) ?? [];
@@ -40,7 +40,7 @@ function escapeOf(lines: readonly string[]): string {
   return '\\';
 }
 
-/** The instructions with continued lines joined. Comments and empty lines within one are left out, as the builder does. */
+/** The instructions with continued lines joined. Omits comments and empty lines within an instruction, like the builder. */
 function instructionsOf(text: string): readonly Instruction[] {
   const lines = text.replace(/^\ufeff/, '').split(/\r?\n/);
   const escape = escapeOf(lines);
@@ -64,8 +64,8 @@ function instructionsOf(text: string): readonly Instruction[] {
   return found;
 }
 
-/** Words of `COPY` and `ADD` without their flags, and the flags; the JSON form too. */
-function wordsOf(rest: string): { readonly flags: readonly string[]; readonly words: readonly string[] } {
+/** The flags and arguments of `COPY` and `ADD`, also in JSON form. */
+function argumentsOf(rest: string): { readonly flags: readonly string[]; readonly words: readonly string[] } {
   const flags: string[] = [];
   let left = rest;
   for (let match = /^(--\S+)\s*/.exec(left); match !== null; match = /^(--\S+)\s*/.exec(left)) {
@@ -77,7 +77,7 @@ function wordsOf(rest: string): { readonly flags: readonly string[]; readonly wo
       const value: unknown = JSON.parse(left);
       if (Array.isArray(value)) return { flags, words: value.map(String) };
     } catch {
-      // The builder, too, takes it for plain words then.
+      // Then the builder also treats it as plain words.
     }
   }
   return { flags, words: left.split(/\s+/).filter((word) => word !== '') };
@@ -87,23 +87,23 @@ function fromOf(flags: readonly string[]): string | undefined {
   return flags.find((flag) => flag.startsWith('--from='))?.slice('--from='.length);
 }
 
-/** Reads a Dockerfile. What the builder would refuse is left for it to say. */
+/** Reads a Dockerfile. Leaves errors to the builder. */
 export function readDockerfile(text: string): Dockerfile {
   const instructions = instructionsOf(text);
   const bases = instructions.flatMap(({ keyword, rest, line }): readonly Stage[] => {
     if (keyword !== 'FROM') return [];
-    const { words } = wordsOf(rest);
+    const { words } = argumentsOf(rest);
     const [image = '', as, name] = words;
     return [{ image, name: as?.toLowerCase() === 'as' ? name?.toLowerCase() : undefined, line }];
   });
   const copies = instructions.filter(({ keyword }) => keyword === 'COPY' || keyword === 'ADD');
   const usesContext = copies.some(({ keyword, rest }) => {
-    const { flags, words } = wordsOf(rest);
+    const { flags, words } = argumentsOf(rest);
     if (fromOf(flags) !== undefined) return false;
     return keyword === 'COPY' || words.slice(0, -1).some((word) => !/^(?:https?|ftp|git):/.test(word));
   });
   const names = new Set(bases.map(({ name }) => name));
-  const copied = copies.flatMap(({ rest }) => fromOf(wordsOf(rest).flags) ?? []);
+  const copied = copies.flatMap(({ rest }) => fromOf(argumentsOf(rest).flags) ?? []);
   return {
     text,
     bases,
@@ -116,7 +116,7 @@ export function readDockerfile(text: string): Dockerfile {
   };
 }
 
-/** The text with a `LABEL` line at the beginning of every stage, so that all that is made of it carries the labels. */
+/** Adds a `LABEL` line to the beginning of every stage, so that all images and containers built from it have the labels. */
 export function labelled({ text, bases }: Dockerfile, labels: Readonly<Record<string, string>>): string {
   const line = `LABEL ${Object.entries(labels)
     .map(([name, value]) => `${name}=${JSON.stringify(value)}`)
@@ -138,7 +138,7 @@ function substitute(text: string, values: ReadonlyMap<string, string>): string {
   });
 }
 
-/** No name of an image is longer; arguments that stand for arguments could be as long as the memory. */
+/** Longer than any image name; nested arguments could otherwise exhaust the memory. */
 const LONGEST = 4096;
 
 function short(name: string, value: string): string {
@@ -147,15 +147,15 @@ function short(name: string, value: string): string {
     'CONTAINER_FAILED',
     `the Dockerfile: ${name.slice(0, 60)} has more than ${LONGEST} characters`,
     {
-      hint: 'ARG lines before FROM, and FROM itself, are for names and versions of images',
+      hint: 'use ARG lines before FROM, and FROM itself, only for names and versions of images',
     },
   );
 }
 
 /**
- * The images that a build with these arguments starts from or copies from, each once: `FROM` sees the `ARG`s before the
- * first `FROM`, whose defaults the arguments replace. `scratch` and earlier stages are no images. An empty name stands for
- * a variable that has no value.
+ * The images that a build with these arguments starts or copies from, each once: `FROM` can use the `ARG`s before the first
+ * `FROM`, whose defaults the arguments replace. Excludes `scratch` and earlier stages. An empty name means a variable without
+ * a value.
  */
 export function baseImages(dockerfile: Dockerfile, args: Readonly<Record<string, string>>): readonly string[] {
   const values = new Map<string, string>();

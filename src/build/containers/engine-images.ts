@@ -1,4 +1,4 @@
-/** Images that containers start from: found in the engine, pulled when absent, removed at the end when they were. */
+/** Images of containers: pulled if the engine does not have them, and then removed at the end. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { isDigest, type Digest } from '../../core/digest.ts';
 import { asError, CurlewError } from '../../core/errors.ts';
@@ -13,18 +13,18 @@ import { createKeyedMutex } from '../../platform/limit/keyed-mutex.ts';
 import { createSingleFlightCache } from '../../platform/limit/single-flight-cache.ts';
 
 export interface ImageOptions {
-  /** The step that lines belong to. */
+  /** The step of progress lines. */
   readonly id: string;
   readonly report: Report;
   readonly signal: AbortSignal;
 }
 
 export interface EngineImages {
-  /** Makes sure that the engine has the image; hands back its id. */
+  /** Ensures that the engine has the image; returns its id. */
   readonly bring: (reference: string, options: ImageOptions) => Promise<string>;
-  /** What the reference names now: the registry's digest where one is known, else the engine's id. Pulls nothing. */
+  /** The current digest of the reference: the registry's if known, or else the engine's id. Pulls nothing. */
   readonly identify: (reference: string, options: { readonly signal: AbortSignal }) => Promise<Digest>;
-  /** Removes what was pulled, unless something else uses it by now. */
+  /** Removes pulled images that nothing else uses. */
   readonly release: (signal: AbortSignal) => Promise<void>;
 }
 
@@ -33,7 +33,7 @@ interface Inspected {
   readonly repoDigests: readonly string[];
 }
 
-/** An image id has no name that a registry could know. */
+/** Parses an image reference, or an image id, which no registry knows. */
 function readReference(reference: string): ImageRef | Digest {
   if (isDigest(reference)) return reference;
   const ref = parseImageRef(reference);
@@ -49,7 +49,7 @@ function nameOf(ref: ImageRef | Digest): string {
   return typeof ref === 'string' ? ref : engineName(ref);
 }
 
-/** What the engine knows of an image by this reference or id, or undefined when it has none. */
+/** The engine's data about an image by reference or id; undefined if it does not have the image. */
 export async function inspectImage(
   engine: Engine,
   ref: ImageRef | Digest,
@@ -57,16 +57,16 @@ export async function inspectImage(
 ): Promise<Inspected | undefined> {
   const doing = `look up ${shownName(ref)} in the Docker engine`;
   const request = { doing, method: 'GET', path: `/images/${nameOf(ref)}/json`, code: 'FETCH_FAILED' } as const;
-  const { status, value } = await engine.ask({ ...request, expected: [404] }, { signal });
+  const { status, value } = await engine.request({ ...request, expected: [404] }, { signal });
   if (status === 404) return undefined;
   const { Id: id, RepoDigests: digests } = isObject(value) ? value : {};
   if (!isDigest(id)) {
-    throw new CurlewError('FETCH_FAILED', `${doing}: it gave no id`);
+    throw new CurlewError('FETCH_FAILED', `${doing}: the response has no id`);
   }
   return { id, repoDigests: Array.isArray(digests) ? digests.filter((text) => typeof text === 'string') : [] };
 }
 
-/** The digest under which the reference's own repository knows the image; its id when no repository does. */
+/** The digest of the image in the reference's repository; its id if it has none. */
 function digestOf({ id, repoDigests }: Inspected, ref: ImageRef | Digest): Digest {
   if (typeof ref === 'string') return id;
   const repository = engineName({ ...ref, tag: undefined, digest: undefined });
@@ -78,8 +78,8 @@ function digestOf({ id, repoDigests }: Inspected, ref: ImageRef | Digest): Diges
   return first ?? id;
 }
 
-function wordsOf(said: unknown): string {
-  return typeof said === 'string' ? said.slice(0, 1000) : 'refused';
+function reasonText(reason: unknown): string {
+  return typeof reason === 'string' ? reason.slice(0, 1000) : 'refused';
 }
 
 async function pull(engine: Engine, ref: ImageRef, { id, report, signal }: ImageOptions): Promise<void> {
@@ -101,8 +101,8 @@ async function pull(engine: Engine, ref: ImageRef, { id, report, signal }: Image
       const value: unknown = JSON.parse(line);
       if (!isObject(value)) continue;
       const { message, error, status: text, id: layer, progressDetail } = value;
-      if (status === 404) throw new CurlewError('NOT_FOUND', `${doing}: ${wordsOf(message)}`);
-      if (error !== undefined) throw new CurlewError('FETCH_FAILED', `${doing}: ${wordsOf(error)}`);
+      if (status === 404) throw new CurlewError('NOT_FOUND', `${doing}: ${reasonText(message)}`);
+      if (error !== undefined) throw new CurlewError('FETCH_FAILED', `${doing}: ${reasonText(error)}`);
       const moving = isObject(progressDetail) && progressDetail['current'] !== undefined;
       if (moving || typeof text !== 'string') continue;
       report({ type: 'step-log', id, text: `${name}: ${typeof layer === 'string' ? `${layer} ` : ''}${text}` });
@@ -120,7 +120,7 @@ export interface ImagesOptions {
   readonly report: Report;
 }
 
-/** How long after a cancelled pull the engine may still give it a name. */
+/** Time after a canceled pull in which the engine may still tag the image. */
 const LATE_MS = 300;
 
 export function createEngineImages({ engine, registry, run, report }: ImagesOptions): EngineImages {
@@ -131,7 +131,7 @@ export function createEngineImages({ engine, registry, run, report }: ImagesOpti
 
   const drop = async (name: string, unmark: (signal: AbortSignal) => Promise<void>, later: AbortSignal) => {
     if (!(await removeImage(engine, name, { prune: true, signal: later }))) {
-      report({ type: 'note', level: 'info', text: `image ${name} stays in the Docker engine: something uses it` });
+      report({ type: 'note', level: 'info', text: `image ${name} is still in use and stays in the Docker engine` });
     }
     await unmark(later);
   };
@@ -141,11 +141,12 @@ export function createEngineImages({ engine, registry, run, report }: ImagesOpti
     const unmark = await markPull(engine, { run, name, number: (marks += 1) }, options.signal);
     try {
       await pull(engine, ref, options);
-      const there = await inspectImage(engine, ref, options.signal);
-      if (there === undefined) throw new CurlewError('FETCH_FAILED', `pull ${name}: it is not there afterwards`);
+      const pulledImage = await inspectImage(engine, ref, options.signal);
+      if (pulledImage === undefined)
+        throw new CurlewError('FETCH_FAILED', `pull ${name}: not in the engine afterwards`);
       pulled.set(name, unmark);
       heads.drop(name);
-      return there.id;
+      return pulledImage.id;
     } catch (error) {
       await tidy(report, async (later) => {
         await removeImage(engine, name, { prune: true, signal: later });
@@ -164,25 +165,25 @@ export function createEngineImages({ engine, registry, run, report }: ImagesOpti
       const ref = readReference(reference);
       const name = nameOf(ref);
       const bring = async (): Promise<string> => {
-        const there = await inspectImage(engine, ref, options.signal);
-        if (there !== undefined) return there.id;
+        const existing = await inspectImage(engine, ref, options.signal);
+        if (existing !== undefined) return existing.id;
         if (typeof ref === 'string') throw new CurlewError('NOT_FOUND', `image ${ref} is not in the Docker engine`);
         return fetchImage(ref, options);
       };
-      // Another add-on may be pulling it; when that one is cancelled or fails, this one tries itself.
+      // Another add-on may be pulling it; if that one is canceled or fails, this one pulls.
       return pulls.run([name], bring, options);
     },
     identify: async (reference, { signal }) => {
       const ref = readReference(reference);
       const name = nameOf(ref);
       if (typeof ref !== 'string' && ref.digest !== undefined) return ref.digest;
-      const there = await inspectImage(engine, ref, signal).catch((error: unknown) => {
-        // Without an engine the registry can still tell.
+      const existing = await inspectImage(engine, ref, signal).catch((error: unknown) => {
+        // Without an engine, the registry may know the digest.
         signal.throwIfAborted();
         if (typeof ref === 'string') throw asError(error);
         return undefined;
       });
-      if (there !== undefined) return digestOf(there, ref);
+      if (existing !== undefined) return digestOf(existing, ref);
       if (typeof ref === 'string') throw new CurlewError('NOT_FOUND', `image ${ref} is not in the Docker engine`);
       return heads.get(name, async () => (await registry.headManifest(ref, { signal })).digest);
     },

@@ -1,4 +1,4 @@
-/** Images that only a Docker engine has, through its API. */
+/** Exports images from a Docker engine. */
 import { createWriteStream } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { callError, connectDocker, engineName } from './docker.ts';
 import { inspectImage } from './engine-images.ts';
 import type { ImageEngine } from '../ports.ts';
 
-/** Connects to the engine that `DOCKER_HOST` names, the local one by default. Nothing is asked until it is needed. */
+/** Connects to the engine of `DOCKER_HOST`, by default the local one. Connects lazily. */
 export function createImageEngine(env: Readonly<Record<string, string | undefined>>): ImageEngine {
   const engine = connectDocker(env);
   return {
@@ -25,7 +25,7 @@ export function createImageEngine(env: Readonly<Record<string, string | undefine
       } catch (error) {
         throw callError(doing, error, signal);
       }
-      // An image that was pulled by its digest has no name in the archive.
+      // An image that was pulled by digest has no name in the archive.
       const names = imageNames(ref);
       return { ...(await openImageArchive(path, { id: reference, arch, names, scratch: folder, signal })), reference };
     },

@@ -1,6 +1,6 @@
 /**
- * Builds an image with the engine's classic builder: its intermediate containers and images are the engine's own, so
- * labels find them, and its log has a line for each step.
+ * Builds an image with the engine's classic builder: its intermediate containers and images are in the engine, so labels find
+ * them, and its log has a line for each step.
  */
 import { Readable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -21,56 +21,56 @@ import {
   RUN,
   tidy,
   type Labels,
-  type Thing,
+  type EngineObject,
 } from './left-overs.ts';
 import { keepLastLines, linesOf, plainLine, quoteLines, type LastLines } from '../../platform/process/program-lines.ts';
 import { withLastLines } from './time-limit.ts';
 
 export interface ImageBuildRequest {
-  /** The step that lines of the log belong to. */
+  /** The step of the log lines. */
   readonly id: string;
-  /** What is being done, for messages. */
+  /** The operation, for messages. */
   readonly doing: string;
   readonly dockerfile: Dockerfile;
-  /** What `COPY` and `ADD` can see. */
+  /** The files for `COPY` and `ADD`. */
   readonly context: readonly SentEntry[];
   readonly args: Readonly<Record<string, string>>;
-  /** `linux/arm64`, when it is not the engine's own. */
+  /** `linux/arm64`, if it is not the engine's platform. */
   readonly platform?: string | undefined;
 }
 
 export interface ImageBuildOptions {
   readonly engine: Engine;
-  /** The labels of this build: they have one under {@link PART}. */
+  /** The labels of this build, including {@link PART}. */
   readonly labels: Labels;
-  /** Ids of the images that it starts from. */
+  /** Ids of the base images. */
   readonly bases: ReadonlySet<string>;
   readonly network: string | undefined;
   readonly report: Report;
-  /** Ends the build at the next moment at which the engine is known to be quiet. */
+  /** Cancels the build once the engine is idle. */
   readonly signal: AbortSignal;
 }
 
-/** Once a build is cancelled, its steps are ended one after another; after this long the connection is cut instead. */
+/** A canceled build ends its steps one after the other; after this time it closes the connection instead. */
 const CUT_MS = 10_000;
 const KILL_EVERY_MS = 100;
 const LINE_LIMIT = 1 << 20;
 
-/** What has been read of the log. */
+/** State of reading the log. */
 interface Log {
   image: Digest | undefined;
-  /** Number and text of the step that runs, as the Dockerfile counts them. */
+  /** Number and text of the running step, as numbered in the Dockerfile. */
   step: { readonly number: number; readonly text: string } | undefined;
-  /** Labels added so far; they are steps to the engine, but not to the reader of the Dockerfile. */
+  /** Number of added labels so far: steps for the engine, but not in the Dockerfile. */
   hidden: number;
-  /** A base image has brought steps along. */
+  /** A base image has added steps (ONBUILD). */
   triggers: boolean;
   readonly last: LastLines;
 }
 
 /**
- * Builds the image and hands back its id and how to remove it with all that was made on the way. After a failure or an
- * abort nothing of it is left. A step that fails is `CONTAINER_FAILED` with the step and its last lines.
+ * Builds the image; returns its id, and a function that removes it with everything created for it. After a failure or an
+ * abort nothing is left. A failed step is `CONTAINER_FAILED` with the step and its last lines.
  */
 export async function buildImage(
   request: ImageBuildRequest,
@@ -88,7 +88,7 @@ export async function buildImage(
   try {
     await runBuild(request, log, options);
     if (log.image === undefined)
-      throw new CurlewError('CONTAINER_FAILED', `${request.doing}: the engine gave no image`);
+      throw new CurlewError('CONTAINER_FAILED', `${request.doing}: the engine returned no image`);
     return { image: log.image, remove };
   } catch (error) {
     await remove();
@@ -97,8 +97,8 @@ export async function buildImage(
 }
 
 /**
- * Steps that a base image brings along (ONBUILD) come before the label, and the log does not name what they make: images
- * that are new, have no name, and come from a base.
+ * Removes the images of steps that a base image adds (ONBUILD). They run before the label is set, and the log does not name
+ * their images: new images without a name that descend from a base.
  */
 async function removeTriggered(
   engine: Engine,
@@ -107,7 +107,7 @@ async function removeTriggered(
 ): Promise<void> {
   const fresh = (await listImages(engine, signal)).filter(({ id, named }) => !known.has(id) && !named);
   const found = new Set<string>(bases);
-  const ours: Thing[] = [];
+  const ours: EngineObject[] = [];
   for (let before = -1; before < ours.length;) {
     before = ours.length;
     for (const image of fresh) {
@@ -119,7 +119,7 @@ async function removeTriggered(
   await removeImages(engine, ours, signal);
 }
 
-/** A mistake that the builder finds before the first step is told with a line of what it was sent. */
+/** Maps the line of an error before the first step to the original Dockerfile: the builder names lines of the labelled text. */
 function withOwnLines(error: unknown, dockerfile: Dockerfile, { step }: Log): unknown {
   if (!(error instanceof CurlewError) || error.code !== 'CONTAINER_FAILED' || step !== undefined) return error;
   const { code, message, hint, cause } = error;
@@ -146,7 +146,7 @@ async function runBuild(request: ImageBuildRequest, log: Log, options: ImageBuil
     buildargs: args,
     rm: true,
     forcerm: true,
-    // Nothing is taken from earlier builds, so that what the log names was made by this one.
+    // No cache, so that all images in the log were created by this build.
     nocache: true,
     ...(options.network === undefined ? {} : { networkmode: options.network }),
     ...(platform === undefined ? {} : { platform }),
@@ -165,7 +165,7 @@ async function runBuild(request: ImageBuildRequest, log: Log, options: ImageBuil
   }
 }
 
-/** From an abort on, ends the container of whatever step runs, until the builder gives up: then nothing goes on unseen. */
+/** After an abort, ends the container of each step until the builder stops, so that nothing continues unnoticed. */
 function endSteps({ engine, labels, signal }: ImageBuildOptions, cut: AbortController): () => Promise<void> {
   const over = new AbortController();
   let loop: Promise<void> | undefined;
@@ -206,11 +206,11 @@ async function readLog(
     const pieces = (pending + stream).split('\n');
     pending = (pieces.pop() ?? '').slice(0, LINE_LIMIT);
     for (const piece of pieces) {
-      const said = readLine(plainLine(piece), log, dockerfile);
-      if (said === undefined) continue;
-      if (said.isStep) log.last.clear();
-      else log.last.add(said.text);
-      report({ type: 'step-log', id, text: said.text });
+      const message = readLine(plainLine(piece), log, dockerfile);
+      if (message === undefined) continue;
+      if (message.isStep) log.last.clear();
+      else log.last.add(message.text);
+      report({ type: 'step-log', id, text: message.text });
     }
   }
 }
@@ -224,7 +224,7 @@ function parseLine(line: string): Readonly<Record<string, unknown>> {
   }
 }
 
-/** Takes one line of the log in; what is to be told of it, if anything. */
+/** Processes one line of the log; returns the text to report, if any. */
 function readLine(
   line: string,
   log: Log,
@@ -246,7 +246,7 @@ function readLine(
 
 function buildError(doing: string, error: string, { step, last }: Log): CurlewError {
   const hint = /buildkit|--mount|heredoc/i.test(error)
-    ? 'containers are built by the classic builder of the engine, which knows no RUN --mount and no here-documents'
+    ? "the engine's classic builder is used, which does not support RUN --mount and here-documents"
     : undefined;
   const where = step === undefined ? '' : `step ${step.number}, ${step.text.slice(0, 200)}: `;
   const message = `${doing}: ${where}${error.slice(0, 2000).trim()}${quoteLines(last.lines())}`;

@@ -1,6 +1,6 @@
 /**
- * What a run makes in an engine carries labels, so that it can be found and removed: by the run itself at its end, or,
- * when that was killed, by a later one.
+ * Everything that a run creates in an engine has labels, so that it can be found and removed: by the run itself at its end,
+ * or by a later run if it was killed.
  */
 import { asError, CurlewError } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
@@ -12,9 +12,9 @@ import type { Engine, EngineRequest } from './docker.ts';
 export const RUN = 'curlew.run';
 /** One container or one image build of a run, as `<run>.<number>`. */
 export const PART = 'curlew.part';
-/** The process of the run: where, pid, start. */
+/** The process of the run: place, pid, start. */
 const OWNER = 'curlew.owner';
-/** On a volume that holds nothing: the run pulls this image, which was not there before. */
+/** On an empty volume: the run pulls this image, which the engine did not have before. */
 const PULLED = 'curlew.pulled';
 
 export type Labels = Readonly<Record<string, string>>;
@@ -24,23 +24,23 @@ export function ownLabels(run: string): Labels {
   return { [RUN]: run, [OWNER]: `${place} ${pid} ${start}` };
 }
 
-/** Cleaning up goes on when the run is cancelled, but not for ever. */
+/** Time limit of cleanup, which continues when the run is canceled. */
 const PATIENCE_MS = 60_000;
-/** Things whose process cannot be seen (another machine, a container, before a reboot) are left alone this long. */
-const REST_S = 24 * 60 * 60;
+/** Minimum age of objects whose process is not visible here (another machine or container, or before a reboot). */
+const LEAST_AGE_S = 24 * 60 * 60;
 
-interface Found {
-  readonly containers: readonly Thing[];
-  readonly images: readonly Thing[];
-  readonly volumes: readonly Thing[];
+interface EngineObjects {
+  readonly containers: readonly EngineObject[];
+  readonly images: readonly EngineObject[];
+  readonly volumes: readonly EngineObject[];
 }
 
-export interface Thing {
+export interface EngineObject {
   readonly id: string;
   readonly labels: Labels;
-  /** Seconds since 1970; 0 when it is not told. */
+  /** Seconds since 1970; 0 if unknown. */
   readonly created: number;
-  /** Of an image: the one it was made from. */
+  /** Of an image: its parent image. */
   readonly parent: string;
 }
 
@@ -50,7 +50,7 @@ function fieldsOf(value: unknown): readonly Fields[] {
   return Array.isArray(value) ? value.filter(isObject) : [];
 }
 
-function thingOf(fields: Fields, id: unknown): readonly Thing[] {
+function objectOf(fields: Fields, id: unknown): readonly EngineObject[] {
   if (typeof id !== 'string' || id === '') return [];
   const { Labels: labels, Created: created, CreatedAt: createdAt, ParentId: parent } = fields;
   const texts = isObject(labels) ? Object.entries(labels).filter(([, value]) => typeof value === 'string') : [];
@@ -65,37 +65,39 @@ function thingOf(fields: Fields, id: unknown): readonly Thing[] {
   ];
 }
 
-async function listLabelled(engine: Engine, label: string, signal: AbortSignal): Promise<Found> {
-  const ask = async (what: string, path: string): Promise<unknown> => {
+async function listLabelled(engine: Engine, label: string, signal: AbortSignal): Promise<EngineObjects> {
+  const list = async (what: string, path: string): Promise<unknown> => {
     const query = { all: true, filters: { label: [label] } };
     const request: EngineRequest = { doing: `list ${what} of the Docker engine`, method: 'GET', path, query };
-    return (await engine.ask(request, { signal })).value;
+    return (await engine.request(request, { signal })).value;
   };
   const [found, built, volumes] = await Promise.all([
-    ask('containers', '/containers/json'),
-    ask('images', '/images/json'),
-    ask('volumes', '/volumes'),
+    list('containers', '/containers/json'),
+    list('images', '/images/json'),
+    list('volumes', '/volumes'),
   ]);
   const [containers, images] = [fieldsOf(found), fieldsOf(built)];
   return {
-    containers: containers.flatMap((fields) => thingOf(fields, fields['Id'])),
-    images: images.flatMap((fields) => thingOf(fields, fields['Id'])),
-    volumes: fieldsOf(isObject(volumes) ? volumes['Volumes'] : []).flatMap((fields) => thingOf(fields, fields['Name'])),
+    containers: containers.flatMap((fields) => objectOf(fields, fields['Id'])),
+    images: images.flatMap((fields) => objectOf(fields, fields['Id'])),
+    volumes: fieldsOf(isObject(volumes) ? volumes['Volumes'] : []).flatMap((fields) =>
+      objectOf(fields, fields['Name']),
+    ),
   };
 }
 
-/** Every image of the engine, also those in between; `named` when it has a name or a registry's digest. */
+/** Every image of the engine, including intermediate ones; `named` if it has a name or a registry's digest. */
 export async function listImages(
   engine: Engine,
   signal: AbortSignal,
-): Promise<readonly (Thing & { readonly named: boolean })[]> {
+): Promise<readonly (EngineObject & { readonly named: boolean })[]> {
   const request = { doing: 'list images of the Docker engine', method: 'GET', path: '/images/json' } as const;
-  const { value } = await engine.ask({ ...request, query: { all: true } }, { signal });
+  const { value } = await engine.request({ ...request, query: { all: true } }, { signal });
   return fieldsOf(value).flatMap((fields) => {
     const { RepoTags: tags, RepoDigests: digests } = fields;
     const names = [tags, digests].flatMap((list) => (Array.isArray(list) ? list : []));
     const named = names.some((name) => typeof name === 'string' && !name.startsWith('<none>'));
-    return thingOf(fields, fields['Id']).map((thing) => ({ ...thing, named }));
+    return objectOf(fields, fields['Id']).map((one) => ({ ...one, named }));
   });
 }
 
@@ -103,17 +105,17 @@ export async function listImages(
 export async function removeContainer(engine: Engine, id: string, signal: AbortSignal): Promise<void> {
   const doing = `remove container ${id.slice(0, 60)}`;
   const query = { force: true, v: true };
-  const { status } = await engine.ask(
+  const { status } = await engine.request(
     { doing, method: 'DELETE', path: `/containers/${id}`, query, expected: [404, 409] },
     { signal },
   );
-  // 409: somebody removes it already, such as the engine's builder.
+  // 409: it is already being removed, for example by the engine's builder.
   if (status !== 409) return;
   const wait = { doing, method: 'POST', path: `/containers/${id}/wait`, query: { condition: 'removed' } } as const;
-  await engine.ask({ ...wait, expected: [404] }, { signal });
+  await engine.request({ ...wait, expected: [404] }, { signal });
 }
 
-/** True when it is gone; false when something else still uses it. `prune`: parents that have no name go too. */
+/** True if it was removed; false if it is still in use. `prune` also removes parents without a name. */
 export async function removeImage(
   engine: Engine,
   id: string,
@@ -121,16 +123,20 @@ export async function removeImage(
 ): Promise<boolean> {
   const path = `/images/${id}`;
   const request = { doing: `remove image ${id}`, method: 'DELETE', path, query: { noprune: !prune } } as const;
-  return (await engine.ask({ ...request, expected: [404, 409] }, { signal })).status !== 409;
+  return (await engine.request({ ...request, expected: [404, 409] }, { signal })).status !== 409;
 }
 
 async function removeVolume(engine: Engine, id: string, signal: AbortSignal): Promise<void> {
   const request = { doing: `remove volume ${id}`, method: 'DELETE', path: `/volumes/${id}` } as const;
-  await engine.ask({ ...request, expected: [404, 409] }, { signal });
+  await engine.request({ ...request, expected: [404, 409] }, { signal });
 }
 
-/** Children go before their parents: an image that another one is made of cannot be removed. */
-export async function removeImages(engine: Engine, images: readonly Thing[], signal: AbortSignal): Promise<void> {
+/** Removes children before their parents: an image with children cannot be removed. */
+export async function removeImages(
+  engine: Engine,
+  images: readonly EngineObject[],
+  signal: AbortSignal,
+): Promise<void> {
   let left = images;
   while (left.length > 0) {
     const parents = new Set(left.map(({ parent }) => parent));
@@ -141,7 +147,11 @@ export async function removeImages(engine: Engine, images: readonly Thing[], sig
   }
 }
 
-async function removeFound(engine: Engine, { containers, images, volumes }: Found, signal: AbortSignal): Promise<void> {
+async function removeFound(
+  engine: Engine,
+  { containers, images, volumes }: EngineObjects,
+  signal: AbortSignal,
+): Promise<void> {
   for (const { id } of containers) await removeContainer(engine, id, signal);
   await removeImages(engine, images, signal);
   for (const { id, labels } of volumes) {
@@ -151,7 +161,7 @@ async function removeFound(engine: Engine, { containers, images, volumes }: Foun
   }
 }
 
-/** Work that goes on when the run is cancelled, but not for ever; what it cannot do is a warning, never a failure. */
+/** Cleanup that continues when the run is canceled, within a time limit; a failure is only a warning. */
 export async function tidy(report: Report, work: (signal: AbortSignal) => Promise<void>): Promise<void> {
   try {
     await work(AbortSignal.timeout(PATIENCE_MS));
@@ -177,30 +187,30 @@ export async function removeLabelled(
   return { found: found.containers.length + found.images.length + found.volumes.length > 0 };
 }
 
-/** Ends the containers with this label, so that who waits for them goes on. */
+/** Kills the containers with this label, so that calls that wait for them return. */
 export async function killLabelled(engine: Engine, name: string, value: string, signal: AbortSignal): Promise<void> {
   const query = { filters: { label: [`${name}=${value}`] } };
   const list = { doing: 'list containers', method: 'GET', path: '/containers/json', query } as const;
-  for (const { Id: id } of fieldsOf((await engine.ask(list, { signal })).value)) {
+  for (const { Id: id } of fieldsOf((await engine.request(list, { signal })).value)) {
     if (typeof id !== 'string') continue;
     const kill = { doing: `end container ${id}`, method: 'POST', path: `/containers/${id}/kill` } as const;
-    await engine.ask({ ...kill, expected: [404, 409, 500] }, { signal });
+    await engine.request({ ...kill, expected: [404, 409, 500] }, { signal });
   }
 }
 
-/** Removes what runs have left whose process is gone. */
+/** Removes the objects of runs whose process has ended. */
 export async function sweepDeadRuns(engine: Engine, now: () => number, signal: AbortSignal): Promise<void> {
   const { containers, images, volumes } = await listLabelled(engine, RUN, signal);
-  const dead = ({ labels, created }: Thing): boolean => {
+  const dead = ({ labels, created }: EngineObject): boolean => {
     const [place = '', pid = '', start = ''] = (labels[OWNER] ?? '').split(' ');
     const there = /^\d{1,10}$/.test(pid) ? isOwnerRunning({ place, pid: Number(pid), start }) : undefined;
-    return there === false || (there === undefined && now() / 1000 - created > REST_S);
+    return there === false || (there === undefined && now() / 1000 - created > LEAST_AGE_S);
   };
   const left = { containers: containers.filter(dead), images: images.filter(dead), volumes: volumes.filter(dead) };
   await removeFound(engine, left, signal);
 }
 
-/** Notes in the engine that an image is about to be pulled; what it hands back takes the note away. */
+/** Records in the engine that an image will be pulled; returns a function that removes the record. */
 export async function markPull(
   engine: Engine,
   { run, name, number }: { readonly run: string; readonly name: string; readonly number: number },
@@ -208,6 +218,6 @@ export async function markPull(
 ): Promise<(signal: AbortSignal) => Promise<void>> {
   const volume = `curlew-${run}-${number}`;
   const body = { Name: volume, Labels: { ...ownLabels(run), [PULLED]: name } };
-  await engine.ask({ doing: `pull ${name}`, method: 'POST', path: '/volumes/create', body }, { signal });
+  await engine.request({ doing: `pull ${name}`, method: 'POST', path: '/volumes/create', body }, { signal });
   return async (later) => removeVolume(engine, volume, later);
 }

@@ -1,10 +1,10 @@
-/** What is given only so much time, and what it said last. */
+/** Time limits, and errors with the last lines of output. */
 import { asError, CurlewError } from '../../core/errors.ts';
 import { quoteLines } from '../../platform/process/program-lines.ts';
 
 class OutOfTime extends CurlewError {}
 
-/** Runs work with a signal that also ends it after its time; that is `CONTAINER_FAILED`. */
+/** Runs work with a signal that also aborts after a time limit; that is `CONTAINER_FAILED`. */
 export async function withLimit<Result>(
   { doing, limitMs }: { readonly doing: string; readonly limitMs: number },
   signal: AbortSignal,
@@ -13,7 +13,7 @@ export async function withLimit<Result>(
   const limit = new AbortController();
   const timer = setTimeout(() => {
     const time = limitMs >= 60_000 ? `${Math.round(limitMs / 60_000)} minutes` : `${limitMs / 1000} seconds`;
-    const hint = 'it was ended; if it only needs longer, give it a higher time limit';
+    const hint = 'it was ended; if it needs more time, raise the time limit';
     limit.abort(new OutOfTime('CONTAINER_FAILED', `${doing}: still running after ${time}`, { hint }));
   }, limitMs);
   try {
@@ -23,7 +23,7 @@ export async function withLimit<Result>(
   }
 }
 
-/** The reason of an abort, before what followed from it; what ran out of time is told with its last lines. */
+/** The reason of an abort takes precedence over its consequences; a timeout includes the last lines of output. */
 export function withLastLines(error: unknown, lines: readonly string[], { aborted, reason }: AbortSignal): Error {
   if (!aborted) return asError(error);
   if (!(reason instanceof OutOfTime)) return asError(reason);

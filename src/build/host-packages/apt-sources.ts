@@ -1,9 +1,9 @@
-/** Repositories in the form that apt reads. */
+/** Formats repositories for apt. */
 import { CurlewError } from '../../core/errors.ts';
 import type { Arch } from '../../core/ref.ts';
 import { repositoryUrl, type Repository } from '../../core/repositories.ts';
 
-/** The text of a `.sources` file: sources.list(5), deb822 style. One without a key is taken on trust. */
+/** The text of a `.sources` file: sources.list(5), deb822 style. A repository without a key is trusted. */
 export function aptSources(repositories: readonly Repository[], arch: Arch): string {
   return repositories
     .map((repository) => {

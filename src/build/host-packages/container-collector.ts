@@ -1,4 +1,4 @@
-/** Fetching with the package manager of the system itself, in a container of its builder image. */
+/** Fetches packages with the system's own package manager, in a container of its builder image. */
 import { readdir, readFile, rename, stat } from 'node:fs/promises';
 import { join, posix } from 'node:path';
 import { sentBytes, type SentEntry } from '../../formats/archive/send-tar.ts';
@@ -8,29 +8,29 @@ import type { Repository } from '../../core/repositories.ts';
 import { osRow, type OsId } from '../../core/os.ts';
 import type { Containers, EndedContainer } from '../containers/containers.ts';
 import type { Collected, Collector, CollectRequest } from './collector.ts';
-import { readAnswer, readCollected } from './listing.ts';
+import { readResult, readCollected } from './listing.ts';
 import { problemError } from './problem.ts';
 import { doingOf, repositoriesText, SCRIPT_FOLDER, scriptOf, scriptVariables, sourceDigest } from './script.ts';
 
 export interface ContainerCollectorOptions {
   readonly containers: Pick<Containers, 'bring' | 'identify' | 'run'>;
-  /** Our folder with scripts. */
+  /** Folder of curlew's scripts. */
   readonly scripts: string;
-  /** Builder images that take the place of the table's. */
+  /** Builder images that replace those of the table. */
   readonly builders: Readonly<Partial<Record<OsId, string>>>;
-  /** Repositories of rpm systems that a site has named. */
+  /** Repositories of rpm systems from the site's configuration. */
   readonly repositories: Readonly<Partial<Record<OsId, readonly Repository[]>>>;
-  /** Certificate authorities in PEM that the package manager trusts as well. */
+  /** Certificate authorities in PEM that the package manager also trusts. */
   readonly caFile?: string | undefined;
   readonly limitMs: number;
 }
 
-/** Everything of ours in a container lies here. */
+/** Folder of all our files in a container. */
 const HOME = '/curlew';
 const PLACES = {
   scripts: posix.join(HOME, SCRIPT_FOLDER),
   known: posix.join(HOME, 'known'),
-  // What comes back lies in one folder: each that is asked for costs the engine a process.
+  // All output is in one folder: copying a folder starts a process in the engine.
   answer: posix.join(HOME, 'answer'),
   out: posix.join(HOME, 'answer', 'out'),
   result: posix.join(HOME, 'answer', 'result'),
@@ -40,7 +40,7 @@ const PLACES = {
   keys: posix.join(HOME, 'keys'),
 } as const;
 
-/** What one operating system's folder may hold, and what the script may say of it. */
+/** Limits on an operating system's folder, and on the script's results. */
 const OUT_LIMITS = { bytes: 2 ** 36, files: 20_000 };
 const ANSWER_LIMITS = { bytes: 64 << 20, files: 20 };
 
@@ -48,7 +48,7 @@ function inContainer(path: string): string {
   return path.slice(1);
 }
 
-/** The files of a folder, and of folders in it where `deep`, as they shall lie at a place in the container. */
+/** The files of a folder, and of its subfolders if `deep`, with their paths in the container. */
 async function sentFolder(folder: string, at: string, deep: boolean): Promise<readonly SentEntry[]> {
   const sent: SentEntry[] = [{ kind: 'folder', path: inContainer(at), mode: 0o755 }];
   for (const entry of await readdir(folder, { withFileTypes: true })) {
@@ -63,8 +63,8 @@ async function sentFolder(folder: string, at: string, deep: boolean): Promise<re
 }
 
 /**
- * Collects by the same scripts as the host backend. The builder image's own repositories count; of this machine only
- * proxies and authorities are handed in, by the archive stream that all else takes too.
+ * Collects with the same scripts as the host backend. Uses the builder image's repositories; of this machine only proxies and
+ * certificate authorities are passed in, through the same archive stream as everything else.
  */
 export function createContainerCollector(options: ContainerCollectorOptions): Collector {
   const { containers, builders } = options;
@@ -87,8 +87,8 @@ interface Collecting extends ContainerCollectorOptions {
 }
 
 /**
- * Repositories that are handed in. The rpm systems' public images know mirrors that are gone, or lack a repository;
- * Ubuntu's have what is needed, and key rings of this machine are out of their reach.
+ * Repositories that are passed in. The public images of rpm systems refer to retired mirrors or do not have all repositories;
+ * Ubuntu's have everything, and cannot reach key rings of this machine.
  */
 function repositoriesFor(
   os: OsId,
@@ -104,7 +104,7 @@ interface CarriedRepository {
   readonly keys: readonly SentEntry[];
 }
 
-/** Keys that are files of this machine go along, and are named where they lie then. */
+/** Copies keys that are files of this machine into the container, and adapts their addresses. */
 async function withKeys(repositories: readonly Repository[]): Promise<readonly CarriedRepository[]> {
   const carried: CarriedRepository[] = [];
   for (const repository of repositories) {
@@ -173,18 +173,18 @@ async function take(
   const doing = doingOf(request);
   if (status !== 0) {
     const result = join(request.scratch, 'result');
-    // A script that could not even begin has left no answer.
+    // A script that could not start has written no result.
     const answered = await out(PLACES.result, { into: result, limits: ANSWER_LIMITS }).catch((error: unknown) => {
       if (signal.aborted) throw error;
       return [];
     });
     const hasProblem = answered.some(({ path }) => path === 'problem');
-    const text = hasProblem ? await readAnswer(join(result, 'problem'), doing) : undefined;
+    const text = hasProblem ? await readResult(join(result, 'problem'), doing) : undefined;
     throw problemError(text, { doing: `${doing} (${request.arch})`, last: lastLines });
   }
   const answer = join(request.scratch, 'answer');
   await out(PLACES.answer, { into: answer, limits: OUT_LIMITS });
-  // Both are folders of one cache: the empty one that waits is replaced. A folder without files does not come.
+  // Both are in the same cache: replaces the empty target folder. A folder without files is not copied.
   await rename(join(answer, 'out'), request.folder).catch((error: unknown) => {
     if (errnoOf(error) !== 'ENOENT') throw fileError(doing, error);
   });

@@ -1,16 +1,16 @@
-/** What the operator of a system must have installed himself: the names in an operating system's `Deps`, by kURL's rules. */
+/** The packages that the operator of a system must install: the names in an operating system's `Deps`, by kURL's rules. */
 import type { Collected } from './collector.ts';
 
 export interface DepsInput {
-  /** Names in directives that leave only names for the system, such as `yum` for rhel-9. */
+  /** Names from directives that produce only names for the system, such as `yum` for rhel-9. */
   readonly direct: readonly string[];
-  /** Names in directives that leave package files for it, such as `yum9`. */
+  /** Names from directives that produce package files for it, such as `yum9`. */
   readonly shipped: readonly string[];
-  /** What came of those, one for each folder with package files. */
+  /** The results of those, one for each folder with package files. */
   readonly collected: readonly Pick<Collected, 'packages' | 'requires'>[];
 }
 
-/** What packages require directly: without what lies beside them, one of two names where only one is meant. */
+/** Direct requirements of packages, without packages in the same folder; one name of two alternatives. */
 function required({ packages, requires }: Pick<Collected, 'packages' | 'requires'>): readonly string[] {
   const both = requires.includes('libcurl') && requires.includes('libcurl-minimal');
   const names = new Set(packages.map(({ name }) => name));
@@ -21,13 +21,13 @@ function required({ packages, requires }: Pick<Collected, 'packages' | 'requires
 }
 
 /**
- * The names, sorted and each once. A direct name goes when a shipped name is part of it: with `yum9 collectd` the name
- * `collectd-disk` of another directive is left out too. No name at all means that the system's folder is left out as a
- * whole, package files included.
+ * The names, sorted, each once. A direct name is dropped if it contains a shipped name: with `yum9 collectd`, the name
+ * `collectd-disk` of another directive is also dropped. Without any name, the system's folder is omitted, including its
+ * package files.
  */
 export function depsOf({ direct, shipped, collected }: DepsInput): readonly string[] {
-  const wanted = direct.filter((name) => !shipped.some((part) => name.includes(part)));
-  const names = [...wanted, ...collected.flatMap(required)].filter((name) => name.trim() !== '');
+  const remaining = direct.filter((name) => !shipped.some((part) => name.includes(part)));
+  const names = [...remaining, ...collected.flatMap(required)].filter((name) => name.trim() !== '');
   return [...new Set(names)].sort();
 }
 

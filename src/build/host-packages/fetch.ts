@@ -1,4 +1,4 @@
-/** From the steps for host packages of one add-on to the files of its OS folders: one transaction a system. */
+/** Fetches the host packages of an add-on for its OS folders: one transaction per system. */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { counted } from '../../core/counted.ts';
@@ -17,37 +17,37 @@ import type { BuildPorts } from '../ports.ts';
 import type { Collected } from './collector.ts';
 import { depsOf } from './deps.ts';
 
-/** What one operating system's folder gets from the Manifest's package lines. */
+/** The result of the Manifest's package lines for one operating system. */
 export interface HostPackages {
   readonly os: OsId;
-  /** What the collector fetched and made; `Deps` is not among them. */
+  /** Files that the collector fetched and created, without `Deps`. */
   readonly files: readonly ContentFile[];
   readonly locked: LockedHostPackages;
-  /** Bytes that came over the network. */
+  /** Bytes fetched over the network. */
   readonly fetched: number;
 }
 
 export interface HostPackagesOptions {
   readonly ref: AddonRef;
   readonly arch: Arch;
-  /** Folder of the add-on's own, removed when its build ends. */
+  /** Temporary folder of the add-on, removed when its build ends. */
   readonly scratch: string;
-  /** Package of an earlier build, whose package files need not be fetched again. */
+  /** Package of an earlier build, whose package files can be reused. */
   readonly earlier: FinishedPackage | undefined;
   readonly signal: AbortSignal;
 }
 
 export type HostPackagesPorts = Pick<BuildPorts, 'collector' | 'report'>;
 
-/** Names asked for one system, in the order of the Manifest. */
-export interface AskedPackages {
+/** Requested names for one system, in the order of the Manifest. */
+export interface RequestedPackages {
   readonly os: OsId;
   readonly archives: readonly string[];
   readonly deps: readonly string[];
 }
 
 /** The steps by system, in the order of their first. */
-export function askedPackages(steps: readonly OsPackagesStep[]): readonly AskedPackages[] {
+export function requestedPackages(steps: readonly OsPackagesStep[]): readonly RequestedPackages[] {
   const names = (os: OsId, output: OsPackagesStep['output']): readonly string[] =>
     steps.filter((step) => step.os === os && step.output === output).flatMap(({ packages }) => packages);
   return [...new Set(steps.map(({ os }) => os))].map((os) => ({
@@ -57,28 +57,28 @@ export function askedPackages(steps: readonly OsPackagesStep[]): readonly AskedP
   }));
 }
 
-/** Fetches the packages of all systems at once. A system that ends up with nothing has no folder and no files. */
+/** Fetches the packages of all systems at once. A system without files has no folder. */
 export async function fetchHostPackages(
   steps: readonly OsPackagesStep[],
   options: HostPackagesOptions,
   ports: HostPackagesPorts,
 ): Promise<readonly HostPackages[]> {
-  const asked = askedPackages(steps);
-  return mapLimited(asked, async (one, { signal }) => fetchForOs(one, { ...options, signal }, ports), {
-    width: Math.max(1, asked.length),
+  const requested = requestedPackages(steps);
+  return mapLimited(requested, async (one, { signal }) => fetchForOs(one, { ...options, signal }, ports), {
+    width: Math.max(1, requested.length),
     signal: options.signal,
   });
 }
 
 async function fetchForOs(
-  asked: AskedPackages,
+  requested: RequestedPackages,
   options: HostPackagesOptions,
   ports: HostPackagesPorts,
 ): Promise<HostPackages> {
-  const { os, archives, deps } = asked;
+  const { os, archives, deps } = requested;
   const nothing = { inputs: '', collected: NOTHING, files: [] };
-  const { inputs, collected, files } = archives.length === 0 ? nothing : await collect(asked, options, ports);
-  const required = requiredNames(asked, collected);
+  const { inputs, collected, files } = archives.length === 0 ? nothing : await collect(requested, options, ports);
+  const required = requiredNames(requested, collected);
   const { packages, fetched } = collected;
   return {
     os,
@@ -90,8 +90,8 @@ async function fetchForOs(
 
 const NOTHING: Collected = { packages: [], requires: [], fetched: 0 };
 
-/** The lines of `Deps`. Where packages bring all they need, only names of directives that ask for names stand there. */
-function requiredNames({ os, archives, deps }: AskedPackages, collected: Collected): readonly string[] {
+/** The lines of `Deps`. If packages include their dependencies, only the names of `deps` directives are listed. */
+function requiredNames({ os, archives, deps }: RequestedPackages, collected: Collected): readonly string[] {
   const { family, resolve } = osRow(os);
   if (family === 'debian' || resolve !== 'none') return [...new Set(deps)].toSorted(compareText);
   return depsOf({ direct: deps, shipped: archives, collected: [collected] });
@@ -100,7 +100,7 @@ function requiredNames({ os, archives, deps }: AskedPackages, collected: Collect
 const PACKAGE_FILE = /^[^/]+\.(?:deb|rpm)$/;
 
 async function collect(
-  { os, archives }: AskedPackages,
+  { os, archives }: RequestedPackages,
   { ref, arch, scratch, earlier, signal }: HostPackagesOptions,
   { collector: open, report }: HostPackagesPorts,
 ): Promise<{ readonly inputs: string; readonly collected: Collected; readonly files: readonly ContentFile[] }> {
@@ -110,9 +110,9 @@ async function collect(
   try {
     for (const path of [folder, state, known]) await mkdir(path, { recursive: true });
   } catch (error) {
-    throw fileError(`make ${base}`, error);
+    throw fileError(`create ${base}`, error);
   }
-  const part = { folder: packagePath.archives(os), to: known, wanted: (path: string) => PACKAGE_FILE.test(path) };
+  const part = { folder: packagePath.archives(os), to: known, select: (path: string) => PACKAGE_FILE.test(path) };
   if (earlier !== undefined) await unpackFolder(earlier, part, { signal });
   const id = `${formatRef(ref)}/${os}`;
   return reportStep(
@@ -120,8 +120,8 @@ async function collect(
     { id, title: `${formatRef(ref)}: packages for ${osRow(os).title}` },
     async () => {
       const inputs = await collector.inputs(os, { signal });
-      const asked = { id, task: 'collect', os, arch, names: archives } as const;
-      const request = { ...asked, known: earlier === undefined ? undefined : known, folder, scratch: state };
+      const query = { id, task: 'collect', os, arch, names: archives } as const;
+      const request = { ...query, known: earlier === undefined ? undefined : known, folder, scratch: state };
       const collected = await collector.collect(request, { report, signal });
       const doing = `read packages for ${os}`;
       return { inputs, collected, files: await folderFiles(folder, packagePath.archives(os), { doing, signal }) };

@@ -1,4 +1,4 @@
-/** Fetching with this machine's own package manager, in private state: nothing of the machine is read or changed. */
+/** Fetches packages with this machine's package manager in private state, without reading or changing that of the machine. */
 import { constants } from 'node:fs';
 import { access, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -7,20 +7,20 @@ import { osRow, type OsId } from '../../core/os.ts';
 import type { Repository } from '../../core/repositories.ts';
 import { runProgram } from '../../platform/process/run-program.ts';
 import type { Collected, Collector, CollectRequest } from './collector.ts';
-import { readAnswer, readCollected } from './listing.ts';
+import { readResult, readCollected } from './listing.ts';
 import { problemError } from './problem.ts';
 import { doingOf, repositoriesText, SCRIPT_FOLDER, scriptOf, scriptVariables, sourceDigest } from './script.ts';
 
 export interface HostCollectorOptions {
-  /** Our folder with scripts. */
+  /** Folder of curlew's scripts. */
   readonly scripts: string;
-  /** The caller's environment; of it the search path, proxies and authorities (`SSL_CERT_FILE`) are handed on. */
+  /** The caller's environment; its search path, proxies and authorities (`SSL_CERT_FILE`) are passed on. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Repositories that take the place of the table's. */
+  /** Repositories that replace those of the table. */
   readonly repositories: Readonly<Partial<Record<OsId, readonly Repository[]>>>;
 }
 
-const HANDED_ON = ['PATH', 'http_proxy', 'https_proxy', 'no_proxy', 'HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY'] as const;
+const INHERITED = ['PATH', 'http_proxy', 'https_proxy', 'no_proxy', 'HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY'] as const;
 
 export function createHostCollector({ scripts, env, repositories }: HostCollectorOptions): Collector {
   const repositoriesOf = (os: OsId): readonly Repository[] => repositories[os] ?? osRow(os).repositories;
@@ -28,7 +28,7 @@ export function createHostCollector({ scripts, env, repositories }: HostCollecto
     const { os, arch, folder, scratch } = request;
     const doing = doingOf(request);
     const variables = { ...scriptVariables(request, 'host'), ...(await prepare(request, repositoriesOf(os), doing)) };
-    const handed = [...HANDED_ON, 'SSL_CERT_FILE'].flatMap((name) => {
+    const handed = [...INHERITED, 'SSL_CERT_FILE'].flatMap((name) => {
       const value = env[name];
       return value === undefined ? [] : [[name, value] as const];
     });
@@ -44,7 +44,7 @@ export function createHostCollector({ scripts, env, repositories }: HostCollecto
     if (error.problem === 'missing' || error.problem === 'unusable') {
       throw new CurlewError('UNSUPPORTED', `${doing}: bash: ${error.reason}`, { hint: 'install bash', cause: error });
     }
-    throw problemError(await readAnswer(join(answer, 'problem'), doing), { doing: `${doing} (${arch})`, last });
+    throw problemError(await readResult(join(answer, 'problem'), doing), { doing: `${doing} (${arch})`, last });
   };
   return {
     name: 'host',
@@ -53,7 +53,7 @@ export function createHostCollector({ scripts, env, repositories }: HostCollecto
   };
 }
 
-/** Makes the private folders; the variables that name them. */
+/** Creates the private folders; returns the variables that name them. */
 async function prepare(
   { os, arch, known, folder, scratch }: CollectRequest,
   repositories: readonly Repository[],
@@ -77,7 +77,7 @@ async function prepare(
   };
 }
 
-/** apt's own words for a key ring that is not there are those for a wrong signature. */
+/** apt reports a missing key ring as a wrong signature. */
 async function checkKeyRings(repositories: readonly Repository[], doing: string): Promise<void> {
   for (const { id, key } of repositories) {
     if (key === undefined) continue;
@@ -85,7 +85,7 @@ async function checkKeyRings(repositories: readonly Repository[], doing: string)
       await access(key, constants.R_OK);
     } catch (error) {
       throw new CurlewError('FILE_UNUSABLE', `${doing}: the key ring ${key} of the repository ${id} cannot be read`, {
-        hint: 'install the package that has it (Ubuntu: ubuntu-keyring, on Debian ubuntu-archive-keyring), or name another',
+        hint: 'install its package (ubuntu-keyring on Ubuntu, ubuntu-archive-keyring on Debian), or configure another key ring',
         cause: error,
       });
     }

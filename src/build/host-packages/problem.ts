@@ -1,4 +1,4 @@
-/** Why a script failed, as one error: the package manager's own reason in a few lines, never its whole log. */
+/** Converts a script's failure to one error, with the package manager's reason in a few lines, not its whole log. */
 import { visible } from '../../core/diagnostic.ts';
 import { CurlewError, redact, type ErrorCode } from '../../core/errors.ts';
 import { quoteLines } from '../../platform/process/program-lines.ts';
@@ -9,42 +9,42 @@ const WIDTH = 300;
 interface Kind {
   readonly code: ErrorCode;
   readonly headline: (problems: readonly (readonly string[])[]) => string;
-  /** One problem on a line below the headline; without it the headline says all. */
+  /** Formats a problem as a line below the headline; absent if the headline includes it. */
   readonly line?: (problem: readonly string[]) => string;
   readonly hint: string;
 }
 
 const place = ([url = '', text = '']: readonly string[]): string => (url === '-' ? text : `${url}: ${text}`);
 
-/** One row for each kind of line in `result/problem`; the first kind that is there gives the code and the hint. */
+/** One row for each kind of line in `result/problem`; the first kind that occurs determines the code and the hint. */
 const KINDS: Readonly<Record<string, Kind>> = {
   tool: {
     code: 'UNSUPPORTED',
     headline: (problems) => `a program is missing: ${problems.map(([program = '']) => program).join(', ')}`,
-    hint: 'install it there, or let the other backend do it',
+    hint: 'install it there, or use the other backend',
   },
   full: {
     code: 'NO_SPACE',
     headline: () => 'no space left',
-    hint: 'free some space, or name another folder, and run the same command again',
+    hint: 'free some space or name another folder, then run the same command again',
   },
   signature: {
     code: 'SIGNATURE_INVALID',
-    headline: () => 'a repository is not signed with the key that is known for it',
+    headline: () => 'a repository is not signed with its configured key',
     line: place,
-    hint: 'make sure that this is the repository that is meant, and give the path of its key ring or key',
+    hint: 'check that this is the intended repository, and configure its key ring or key',
   },
   repository: {
     code: 'FETCH_FAILED',
     headline: () => 'a repository cannot be read',
     line: place,
-    hint: 'check its address and the way to it (proxy, authorities), and run the same command again',
+    hint: 'check its address, the proxy and the certificate authorities, then run the same command again',
   },
   changed: {
     code: 'DIGEST_MISMATCH',
-    headline: () => 'a repository changed while it was read, or something on the way to it did',
+    headline: () => 'a repository, or a proxy in between, changed while it was read',
     line: place,
-    hint: 'run the same command again; when it stays so, ask another mirror',
+    hint: 'run the same command again; if it fails again, use another mirror',
   },
   missing: {
     code: 'PACKAGES_UNRESOLVED',
@@ -55,24 +55,24 @@ const KINDS: Readonly<Record<string, Kind>> = {
     code: 'PACKAGES_UNRESOLVED',
     headline: () => 'the packages cannot be installed together',
     line: ([text = '']) => text,
-    hint: 'leave one of them out, or ask for what goes with the others',
+    hint: 'remove one of them, or request a version that fits the others',
   },
 };
 
-/** `is nfs-common meant?`, for each missing name that the script found others near to, best first. */
+/** Suggestions for missing names, best first. */
 function nearHints(near: readonly (readonly string[])[]): readonly string[] {
   return [...new Set(near.map(([name = '']) => name))].map((name) => {
     const others = near.filter(([missing]) => missing === name).map(([, other = '']) => other);
-    return `instead of ${name}, is ${others.slice(0, 3).join(' or ')} meant?`;
+    return `instead of ${name}, did you mean ${others.slice(0, 3).join(' or ')}?`;
   });
 }
 
-/** What a full disk makes programs print; there may have been no room for `result/problem`. */
+/** Messages of programs about a full disk, on which `result/problem` may not have been written. */
 const FULL = /No space left on device|Disk quota exceeded|enough free space/i;
 
 /**
- * The error for a script that failed. `text` is its `result/problem`, undefined when there is none; `last` are the last
- * lines that it printed, for the failures that it has no words for. Nothing in it is trusted.
+ * The error for a failed script. `text` is its `result/problem`, undefined if it does not exist; `last` are its last lines of
+ * output, for other failures. Both are untrusted.
  */
 export function problemError(
   text: string | undefined,

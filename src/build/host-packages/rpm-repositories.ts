@@ -1,11 +1,11 @@
-/** Repositories in the form that dnf and yum read. */
+/** Formats repositories for dnf and yum. */
 import { CurlewError } from '../../core/errors.ts';
 import type { Arch } from '../../core/ref.ts';
 import { repositoryUrl, type Repository } from '../../core/repositories.ts';
 
 /**
- * The text of a `.repo` file (dnf.conf(5), yum.conf(5)). Packages of a repository with a key must be signed by it;
- * without one nothing is checked but the digests that the repository itself gives.
+ * The text of a `.repo` file (dnf.conf(5), yum.conf(5)). Packages of a repository with a key must be signed by it; without a
+ * key, only the repository's own digests are checked.
  */
 export function rpmRepositoryFile(repositories: readonly Repository[], arch: Arch): string {
   return repositories
@@ -29,13 +29,9 @@ export function rpmRepositoryFile(repositories: readonly Repository[], arch: Arc
 
 function checkRepository(id: string, values: readonly string[]): void {
   if (!/^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(id) || id === 'main') {
-    throw new CurlewError(
-      'USAGE',
-      `repository ${JSON.stringify(id)}: not an id that dnf takes for one of a repository`,
-      {
-        hint: 'use letters, digits and dashes, and another word than main',
-      },
-    );
+    throw new CurlewError('USAGE', `repository ${JSON.stringify(id)}: not a valid repository id of dnf`, {
+      hint: 'use letters, digits and dashes, but not main',
+    });
   }
   const broken = values.find((value) => /[\u0000-\u001f\u007f]/.test(value));
   if (broken === undefined) return;

@@ -1,4 +1,4 @@
-/** The scripts that resolve and fetch: which one a system needs, and the variables that both backends give it. */
+/** The scripts that resolve and fetch packages, and the variables that both backends pass to them. */
 import { canonicalJson, digestOf, type Digest } from '../../core/digest.ts';
 import { redact } from '../../core/errors.ts';
 import { osRow, type OsId } from '../../core/os.ts';
@@ -8,7 +8,7 @@ import { aptSources } from './apt-sources.ts';
 import type { CollectRequest, Collector } from './collector.ts';
 import { rpmRepositoryFile } from './rpm-repositories.ts';
 
-/** Folder of the scripts below our own; a backend that moves them must move it whole. */
+/** Subfolder of the scripts; a backend that copies them must copy the whole folder. */
 export const SCRIPT_FOLDER = 'host-packages';
 
 /** Name of the script in {@link SCRIPT_FOLDER}. */
@@ -16,13 +16,13 @@ export function scriptOf(os: OsId): string {
   return osRow(os).family === 'debian' ? 'deb.sh' : 'rpm.sh';
 }
 
-/** What a request is about, for messages. */
+/** Describes a request for messages. */
 export function doingOf({ os, task, names }: CollectRequest): string {
   if (task === 'requires') return `find what the container build's packages for ${os} require`;
   return `fetch packages for ${os} (${names.slice(0, 5).join(', ')}${names.length > 5 ? ', …' : ''})`;
 }
 
-/** Variables that do not depend on where things lie; the folders are added by the backend. */
+/** Variables that do not depend on paths; the backend adds the folders. */
 export function scriptVariables(
   { os, arch, task }: Pick<CollectRequest, 'os' | 'arch' | 'task'>,
   mode: Collector['name'],
@@ -45,15 +45,15 @@ export function repositoriesText(os: OsId, repositories: readonly Repository[], 
 }
 
 /**
- * What decides the result beside names and the state of the repositories: how the system is resolved, and where from.
- * Secrets and the places of keys do not.
+ * The inputs of the result other than names and the state of the repositories: how the system is resolved, and its sources.
+ * Excludes secrets and the locations of keys.
  */
 export function sourceDigest(os: OsId, repositories: readonly Repository[] | undefined): Digest {
   const { resolve, metadata, modules } = osRow(os);
-  const asked = repositories?.map((repository) => ({
+  const sources = repositories?.map((repository) => ({
     urls: ARCHES.map((arch) => redact(repositoryUrl(repository, arch))),
     suites: repository.suites ?? [],
     components: repository.components ?? [],
   }));
-  return digestOf(canonicalJson({ resolve, metadata, modules, asked: asked ?? 'own' }));
+  return digestOf(canonicalJson({ resolve, metadata, modules, asked: sources ?? 'own' }));
 }

@@ -1,4 +1,4 @@
-/** What a package is made of: what its lock says, held against its files. Pure. */
+/** The components of a package: the entries of its lock, checked against its files. Pure. */
 import type { Digest } from '../../core/digest.ts';
 import { CurlewError, redact } from '../../core/errors.ts';
 import { parseImageRef } from '../../core/image-ref.ts';
@@ -8,12 +8,12 @@ import { type AddonJson, type PackageFile, refOf } from '../../core/package.ts';
 import type { LockedAsset, LockedFile, LockedImage, ManifestLock } from '../../manifest/lock.ts';
 import { formatPurl } from './purl.ts';
 
-/** A package whose `addon.json` has been held against its files. */
+/** A package whose `addon.json` is checked against its files. */
 export interface DescribedPackage {
   readonly addon: AddonJson;
-  /** Below the package's prefix. */
+  /** Relative to the package's prefix. */
   readonly files: readonly PackageFile[];
-  /** Folders of operating systems that a bundle left out of it. */
+  /** Folders of operating systems that a bundle leaves out. */
   readonly omitted: readonly OsId[];
   readonly lock: ManifestLock;
 }
@@ -22,34 +22,34 @@ export interface Component {
   readonly kind: 'image' | 'host package' | 'asset' | 'built file';
   readonly name: string;
   readonly version: string | undefined;
-  /** Holds the digest: components of one purl are the same. */
+  /** Contains the digest: components with the same purl are equal. */
   readonly purl: string;
-  /** Of the file; of an image's manifest for the package's platform. */
+  /** Digest of the file; for an image, of its manifest for the package's platform. */
   readonly digest: Digest;
-  /** Where it was fetched from, without user info and query. */
+  /** Source address, without user info and query. */
   readonly url: string | undefined;
 }
 
-/** A hundred times what the largest real bundles have; an SBOM of more is held in a gigabyte of memory. */
+/** A hundred times as many as in the largest real bundles; a larger SBOM would need a gigabyte of memory. */
 export const MOST_COMPONENTS = 100_000;
 
 /**
- * Images, host packages, assets, and the files that container builds left, in this order, as the lock has them, without
- * those of systems that a bundle left out. A lock that names anything else that is not in the package is `PACKAGE_INVALID`.
+ * Images, host packages, assets, and the output of container builds, in this order, by the lock, without those of systems that
+ * a bundle leaves out. `PACKAGE_INVALID` for a lock that names anything else that is not in the package.
  */
 export function componentsOf({ addon, files, omitted, lock }: DescribedPackage): readonly Component[] {
   const bad = badLock(addon);
-  if (holdsHalves([lock, addon.tool])) throw bad('it holds text that is not valid Unicode');
+  if (hasLoneSurrogates([lock, addon.tool])) throw bad('it contains text that is not valid Unicode');
   const paths = new Set<string>(files.map(({ path }) => path));
-  const held = new Set<Digest>(files.map(({ digest }) => digest));
-  const requireHeld = (component: Component, isHeld: boolean = held.has(component.digest)): Component => {
-    if (!isHeld) throw bad(`${component.name} is not in the package`);
+  const digests = new Set<Digest>(files.map(({ digest }) => digest));
+  const requireIncluded = (component: Component, isIncluded: boolean = digests.has(component.digest)): Component => {
+    if (!isIncluded) throw bad(`${component.name} is not in the package`);
     return component;
   };
   const images = lock.images.map((image) => {
     const component = imageComponent(image, addon, bad);
-    // An archive of docker save has a digest of its own, and none of its image.
-    return requireHeld(
+    // An archive of docker save has its own digest, not that of its image.
+    return requireIncluded(
       component,
       addon.imageFormat === 'oci' ? undefined : paths.has(packagePath.dockerArchive(image.id)),
     );
@@ -59,17 +59,17 @@ export function componentsOf({ addon, files, omitted, lock }: DescribedPackage):
   );
   const packages = ours.flatMap(({ os, files: locked }) => locked.map((file) => hostPackageComponent(file, os)));
   const assets = lock.assets.map(assetComponent);
-  const fetched = [...packages, ...assets].map((component) => requireHeld(component));
+  const fetched = [...packages, ...assets].map((component) => requireIncluded(component));
   const found = [...images, ...fetched, ...builtFiles(files, lock)];
   const nameless = found.find(({ name }) => name === '');
   if (nameless !== undefined) throw bad(`a component of the kind ${nameless.kind} has no name`);
   return found;
 }
 
-/** True for data with half a character somewhere, which readers of JSON in other languages refuse. */
-export function holdsHalves(value: unknown): boolean {
+/** True for data with lone surrogates, which JSON parsers in other languages reject. */
+export function hasLoneSurrogates(value: unknown): boolean {
   if (typeof value === 'string') return /[\ud800-\udfff]/u.test(value);
-  return typeof value === 'object' && value !== null && Object.values(value).some(holdsHalves);
+  return typeof value === 'object' && value !== null && Object.values(value).some(hasLoneSurrogates);
 }
 
 type Bad = (what: string) => CurlewError;
@@ -82,7 +82,7 @@ function badLock(addon: AddonJson): Bad {
 
 function imageComponent({ id, reference, platforms }: LockedImage, { arch }: AddonJson, bad: Bad): Component {
   const [platform, packed] = Object.entries(platforms).find(([name]) => name.split('/')[1] === arch) ?? [];
-  if (platform === undefined || packed === undefined) throw bad(`the image ${id} is not there for ${arch}`);
+  if (platform === undefined || packed === undefined) throw bad(`the image ${id} is missing for ${arch}`);
   const ref = parseImageRef(reference);
   if (typeof ref === 'string') throw bad(`the image ${id}: ${ref}`);
   const { digest } = packed;
@@ -96,7 +96,7 @@ function imageComponent({ id, reference, platforms }: LockedImage, { arch }: Add
 function hostPackageComponent({ file, name, version, arch, digest, repository }: LockedFile, os: string): Component {
   const type = file.endsWith('.deb') ? 'deb' : 'rpm';
   const distro = distroOf(os);
-  // An epoch is part of a Debian version, and of an rpm's a field of its own.
+  // An epoch is part of a Debian version, but a separate field of an rpm.
   const [, epoch, rest = version] = type === 'rpm' ? (/^(\d+):(.*)$/s.exec(version) ?? []) : [];
   const purl = formatPurl({
     type,
@@ -119,7 +119,7 @@ function assetComponent({ name, source, digest }: LockedAsset): Component {
   return { kind: 'asset', name, version: undefined, purl, digest, url };
 }
 
-/** What a build leaves lies flat in the folder of its system; host packages are deeper, names of others stand in Deps. */
+/** Files of container builds are directly in the folder of their system; host packages are in subfolders, Deps has only names. */
 function builtFiles(files: readonly PackageFile[], { containerBuilds }: ManifestLock): readonly Component[] {
   const folders = new Set(containerBuilds.map(({ folder }) => folder));
   return files
@@ -148,9 +148,9 @@ function webUrl(text: string): string | undefined {
 }
 
 interface Distro {
-  /** `ID`; the repositories that the packages were fetched from decide, not the system that takes them. */
+  /** `ID` of the repositories that the packages come from, not of the system that installs them. */
   readonly id: string;
-  /** `VERSION_ID`, of rebuilds only what counts for a whole release. */
+  /** `VERSION_ID`; for rebuilds, only the major version. */
   readonly version: string;
 }
 
@@ -169,7 +169,7 @@ const DISTROS: Readonly<Record<OsId, Distro>> = {
   'amazon-2023': { id: 'amzn', version: '2023' },
 };
 
-/** Undefined for a folder that this version does not know. */
+/** Undefined for an unknown folder. */
 function distroOf(os: string): Distro | undefined {
   return isOsId(os) ? DISTROS[os] : undefined;
 }

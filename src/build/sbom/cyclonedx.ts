@@ -1,6 +1,6 @@
 /**
- * Bills of materials as CycloneDX 1.6 (cyclonedx.org, ECMA-424). Nothing in them depends on time, place or locale: what
- * they are of, and the version of curlew, decide every byte.
+ * Bills of materials as CycloneDX 1.6 (cyclonedx.org, ECMA-424). They do not depend on time, place or locale: their subject
+ * and the version of curlew determine every byte.
  */
 import { ComponentType, ExternalReferenceType, HashAlgorithm } from '@cyclonedx/cyclonedx-library/Enums';
 import { Bom, Component as Model, ExternalReference, Metadata, Property } from '@cyclonedx/cyclonedx-library/Models';
@@ -17,22 +17,22 @@ import { formatPurl } from './purl.ts';
 export interface Sbom {
   readonly text: string;
   readonly serialNumber: string;
-  /** How many there are, each once. */
+  /** Number of distinct components. */
   readonly components: number;
 }
 
 /**
- * The SBOM of a package: what it is made of. Of a bundle: its packages, what each is made of, and the tool; what several
- * packages hold stands once. `tool` is the version of curlew that makes it.
+ * The SBOM of a package: its components. Of a bundle: its packages, the components of each, and the tool; shared components
+ * are listed once. `tool` is the version of curlew that writes it.
  */
 export function formatSbom({ contents, packages, bundle }: Described, tool: string): Sbom {
   const subject = bundle === undefined ? packageModel(packages[0].addon) : bundleModel(bundle);
   const bom = new Bom({ metadata: metadataOf(subject, contents, tool) });
   const found = new Map<string, Model>();
-  const put = (owner: Model, ref: string, make: () => Model): Model => {
+  const addComponent = (owner: Model, ref: string, make: () => Model): Model => {
     const model = found.get(ref) ?? make();
     if (found.size === MOST_COMPONENTS && !found.has(ref)) {
-      throw new CurlewError('PACKAGE_INVALID', `make an SBOM: there are more than ${MOST_COMPONENTS} components`);
+      throw new CurlewError('PACKAGE_INVALID', `create an SBOM: more than ${MOST_COMPONENTS} components`);
     }
     found.set(ref, model);
     owner.dependencies.add(model.bomRef);
@@ -40,19 +40,20 @@ export function formatSbom({ contents, packages, bundle }: Described, tool: stri
   };
   for (const { addon, ...rest } of packages) {
     const ref = prefixOf(refOf(addon));
-    const owner = bundle === undefined ? subject : put(subject, ref, () => packageModel(addon, sha256In(bundle, ref)));
-    for (const one of componentsOf({ addon, ...rest })) put(owner, one.purl, () => componentModel(one));
+    const owner =
+      bundle === undefined ? subject : addComponent(subject, ref, () => packageModel(addon, sha256In(bundle, ref)));
+    for (const one of componentsOf({ addon, ...rest })) addComponent(owner, one.purl, () => componentModel(one));
   }
   if (bundle?.tool !== undefined) {
     const { tool: digest, json } = bundle;
-    put(subject, BUNDLED_TOOL, () => toolModel(BUNDLED_TOOL, json.tool, digest));
+    addComponent(subject, BUNDLED_TOOL, () => toolModel(BUNDLED_TOOL, json.tool, digest));
   }
   for (const model of found.values()) bom.components.add(model);
-  return { ...serialised(bom), components: found.size };
+  return { ...serialized(bom), components: found.size };
 }
 
-/** The text, under a serial number that follows from it: two texts never share one. */
-function serialised(bom: Bom): Pick<Sbom, 'text' | 'serialNumber'> {
+/** The text, with a serial number derived from it: different texts have different serial numbers. */
+function serialized(bom: Bom): Pick<Sbom, 'text' | 'serialNumber'> {
   const serializer = new JsonSerializer(new Json.Normalize.Factory(Spec1dot6));
   // The library would sort by the locale of the machine.
   const options = { sortLists: false, space: 2 };
@@ -108,7 +109,7 @@ function packageModel(addon: AddonJson, sha256?: Digest): Model {
   return model;
 }
 
-/** Of the package's own file, which the bundle was made from. */
+/** Digest of the package file from which the bundle was built. */
 function sha256In({ json }: DescribedBundle, prefix: string): Digest | undefined {
   return [...json.packages, ...(json.beside ?? [])].find((one) => prefixOf(one) === prefix)?.sha256;
 }

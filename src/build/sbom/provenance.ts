@@ -1,4 +1,4 @@
-/** Where a package or a bundle came from: SLSA provenance 1 (slsa.dev/spec/v1.0/provenance) as in-toto statements. Pure. */
+/** The origin of a package or a bundle: SLSA provenance 1 (slsa.dev/spec/v1.0/provenance) as in-toto statements. Pure. */
 import { hexOf, type Digest } from '../../core/digest.ts';
 import { BUNDLED_TOOL, prefixOf, TOC_NAME } from '../../core/layout.ts';
 import { refOf } from '../../core/package.ts';
@@ -9,22 +9,22 @@ import { formatPurl } from './purl.ts';
 
 /** Type of the predicate. */
 export const SLSA_PROVENANCE = 'https://slsa.dev/provenance/v1';
-/** What the parameters and inputs mean stands in docs/sbom.md. */
+/** docs/sbom.md documents the parameters and inputs. */
 const BUILD_TYPES = { package: 'urn:curlew:build:v1', bundle: 'urn:curlew:bundle:v1' } as const;
 
-/** Who ran the build, as the caller says. */
+/** The builder, as given by the caller. */
 export interface Builder {
-  /** A URI: whoever trusts it believes the rest. */
+  /** A URI that identifies the builder to verifiers. */
   readonly id: string;
-  /** A URI of the one run. */
+  /** A URI of the run. */
   readonly invocation: string | undefined;
-  /** Where the add-ons come from: `git+https://…@ref`. */
+  /** Source of the add-ons: `git+https://…@ref`. */
   readonly repository: string | undefined;
   /** In hex. */
   readonly commit: string | undefined;
 }
 
-/** The file as a whole, which `described` was read from. */
+/** The whole file from which `described` was read. */
 export interface WholeFile {
   readonly name: string;
   readonly sha256: Digest;
@@ -39,7 +39,7 @@ export interface Resource {
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
-/** The statement about a file; nothing in it depends on when it is made. */
+/** The statement about a file; independent of the current time. */
 export function provenanceOf(file: WholeFile, described: Described, builder: Builder): Statement {
   const { bundle, contents } = described;
   const made = bundle === undefined ? packageBuild(described.packages[0]) : bundleBuild(bundle);
@@ -61,16 +61,16 @@ export function provenanceOf(file: WholeFile, described: Described, builder: Bui
   };
 }
 
-interface Made {
+interface BuildFacts {
   readonly subjects: readonly Subject[];
   readonly buildType: string;
   readonly parameters: Readonly<Record<string, string>>;
   readonly resources: readonly Resource[];
-  /** Version of the curlew that made it. */
+  /** Version of the curlew that built it. */
   readonly tool: string;
 }
 
-function packageBuild(described: DescribedPackage): Made {
+function packageBuild(described: DescribedPackage): BuildFacts {
   const { addon, lock } = described;
   const prefix = prefixOf(refOf(addon));
   const builds = lock.containerBuilds.map(({ folder, dockerfile, version, inputs }): Resource => ({
@@ -96,7 +96,7 @@ function packageBuild(described: DescribedPackage): Made {
   };
 }
 
-function bundleBuild({ json, tool }: DescribedBundle): Made {
+function bundleBuild({ json, tool }: DescribedBundle): BuildFacts {
   const { release, arch, installer, os, packages, beside = [] } = json;
   const taken = [...packages, ...beside].map((one): Resource => {
     const { name, version } = one;
@@ -112,7 +112,7 @@ function bundleBuild({ json, tool }: DescribedBundle): Made {
   };
 }
 
-/** The repository and commit that something was built of, where they are known. */
+/** The repository and commit of the source, if known. */
 export function sourceOf({ repository, commit }: Builder): readonly Resource[] {
   if (repository === undefined && commit === undefined) return [];
   return [

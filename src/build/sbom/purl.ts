@@ -1,15 +1,15 @@
-/** Package URLs (ECMA-427, github.com/package-url/purl-spec): names of software that scanners know. Pure. */
+/** Package URLs (ECMA-427, github.com/package-url/purl-spec): standard names of software for scanners. Pure. */
 
 export interface PurlParts {
   readonly type: 'deb' | 'generic' | 'oci' | 'rpm';
   readonly namespace?: string | undefined;
   readonly name: string;
   readonly version?: string | undefined;
-  /** Those without a value are left out. */
+  /** Omits those without a value. */
   readonly qualifiers: Readonly<Record<string, string | undefined>>;
 }
 
-/** The canonical text: whatever the parts hold, each stays within its place. */
+/** The canonical text, with every part encoded. */
 export function formatPurl({ type, namespace, name, version, qualifiers }: PurlParts): string {
   const pairs = Object.entries(qualifiers).flatMap(([key, value]) =>
     value === undefined || value === '' ? [] : [`${key}=${encoded(value)}`],
@@ -23,9 +23,9 @@ export function formatPurl({ type, namespace, name, version, qualifiers }: PurlP
   ].join('');
 }
 
-/** Everything but letters, digits, `.`, `-`, `_`, `~` and the colon, as bytes of UTF-8. */
+/** Percent-encodes everything but letters, digits, `.`, `-`, `_`, `~` and the colon. */
 function encoded(text: string): string {
-  // encodeURIComponent throws for halves of characters, which JSON from outside may hold.
+  // encodeURIComponent throws for lone surrogates, which JSON from outside may contain.
   const whole = Buffer.from(text).toString();
   return encodeURIComponent(whole)
     .replaceAll(/[!'()*]/g, (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`)

@@ -1,4 +1,4 @@
-/** Creates folders that users name. */
+/** Creates folders whose paths users give. */
 import { mkdir, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
@@ -15,12 +15,14 @@ export async function makeFolder(path: string, doing = `make ${path}`): Promise<
     if (errno === 'EEXIST' && (await isFolder(path))) return;
     const parent = dirname(path);
     if (errno === 'EEXIST' || errno === 'ENOTDIR') {
-      throw new CurlewError('FILE_UNUSABLE', `${doing}: ${path} is a file`, { cause: error });
+      throw new CurlewError('FILE_UNUSABLE', `${doing}: ${errno === 'EEXIST' ? path : parent} is not a folder`, {
+        cause: error,
+      });
     }
     if (errno !== 'ENOENT') throw fileError(doing, error);
     if (await isFolder(parent)) {
       throw new CurlewError('FILE_UNUSABLE', `${doing}: cannot create a folder in ${parent}`, {
-        hint: 'name a folder on a disk',
+        hint: 'use a folder on a disk',
         cause: error,
       });
     }

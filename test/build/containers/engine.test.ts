@@ -76,7 +76,7 @@ test('an archive that breaks off is an error of the export', async ({ signal }) 
 
 test('no engine is told with the way to name one', async ({ signal }) => {
   const engine = createImageEngine({ DOCKER_HOST: 'unix:///nowhere/docker.sock' });
-  const error = await assert.rejectsWith(engine.identify(ref('app:1'), { signal }), 'FETCH_FAILED', /does not answer/);
+  const error = await assert.rejectsWith(engine.identify(ref('app:1'), { signal }), 'FETCH_FAILED', /does not respond/);
   assert.match(error.hint ?? '', /DOCKER_HOST/);
 });
 

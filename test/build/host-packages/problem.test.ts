@@ -24,13 +24,13 @@ const CASES: readonly (readonly [what: string, text: string, code: ErrorCode, me
     'a wrong signature, which goes before what follows from it',
     'repository\thttp://h/d\tnot read\nsignature\thttp://h/d\tBADSIG\n',
     'SIGNATURE_INVALID',
-    'a repository is not signed with the key that is known for it\n  | http://h/d: BADSIG',
+    'a repository is not signed with its configured key\n  | http://h/d: BADSIG',
   ],
   [
     'a repository that changed',
     'changed\thttp://h/d\tHash Sum mismatch\n',
     'DIGEST_MISMATCH',
-    'a repository changed while it was read, or something on the way to it did\n  | http://h/d: Hash Sum mismatch',
+    'a repository, or a proxy in between, changed while it was read\n  | http://h/d: Hash Sum mismatch',
   ],
   ['a full disk', 'full\t/tmp/x\n', 'NO_SPACE', 'no space left'],
   ['a program that lacks', 'tool\tcreaterepo_c\n', 'UNSUPPORTED', 'a program is missing: createrepo_c'],
@@ -48,7 +48,7 @@ for (const [what, text, code, message] of CASES) {
 test('near names are in the hint, best first', () => {
   const text = 'missing\tnfs-comon\nnear\tnfs-comon\tnfs-common\nnear\tnfs-comon\tnfs4-common\n';
   const { hint } = problemError(text, { doing, last: [] });
-  assert.is(hint, 'instead of nfs-comon, is nfs-common or nfs4-common meant?');
+  assert.is(hint, 'instead of nfs-comon, did you mean nfs-common or nfs4-common?');
 });
 
 test('many lines of a resolver are cut, and its control characters shown', () => {

@@ -79,7 +79,7 @@ for (const [title, changes, message] of [
   ['an asset that is not in the package', { assets: [{ ...ASSET, digest: digestOf('other') }] }, /tool is not in the/],
   ['half a character', { assets: [{ ...ASSET, name: 'a\ud800' }] }, /not valid Unicode/],
   ['an asset without a name', { assets: [{ ...ASSET, name: '' }] }, /kind asset has no name/],
-  ['an image for another platform', { images: [{ ...IMAGE, platforms: {} }] }, /the image app is not there for amd64/],
+  ['an image for another platform', { images: [{ ...IMAGE, platforms: {} }] }, /the image app is missing for amd64/],
   ['an image that no registry has', { images: [{ ...IMAGE, reference: 'a b' }] }, /the image app: "a b" is not a repo/],
 ] as const) {
   test(`a lock is refused that names ${title}`, () => {

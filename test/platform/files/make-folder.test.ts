@@ -24,7 +24,7 @@ test('a file, or a link to nothing, in the way is told', async () => {
 test('where no folder can be made, that is said instead of trying for ever', async () => {
   for (const path of ['/proc/no-such-folder', '/proc/no-such-folder/var/lib/curlew']) {
     const error = await assert.rejectsWith(makeFolder(path), 'FILE_UNUSABLE', /cannot create a folder in \/proc/);
-    assert.is(error.hint, 'name a folder on a disk');
+    assert.is(error.hint, 'use a folder on a disk');
   }
 });
 

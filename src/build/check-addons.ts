@@ -1,4 +1,4 @@
-/** Which add-ons another build would make anew, told by what earlier builds saw, without their packages. */
+/** Decides which add-ons would be built again, by the inputs of earlier builds, without their packages. */
 import { mapLimited } from '../platform/limit/each.ts';
 import { formatRef } from '../core/ref.ts';
 import { named, readSource, requireCommitted, settleLock, whyBuild } from './build-addon.ts';
@@ -7,34 +7,34 @@ import type { PackageInputs } from './inputs.ts';
 import type { AddonPlan, BuildPlan } from './plan.ts';
 import type { BuildPorts } from './ports.ts';
 import { requireLocked } from './resolve.ts';
-import type { AskedPorts } from './unchanged.ts';
+import type { QueryPorts } from './unchanged.ts';
 
-export interface JudgedAddon {
+export interface CheckedAddon {
   readonly addon: AddonPlan;
-  /** Why it would be made anew; undefined when it is unchanged. */
+  /** Why it would be built again; undefined if it is unchanged. */
   readonly because: string | undefined;
 }
 
-export interface JudgeOptions {
-  /** Add-ons at once. */
+export interface CheckOptions {
+  /** Number of add-ons checked at once. */
   readonly jobs: number;
-  /** What is done with committed locks of unchanged add-ons; undefined: they are not looked at. */
+  /** How committed locks of unchanged add-ons are used; undefined ignores them. */
   readonly lock: LockMode | undefined;
   readonly signal: AbortSignal;
 }
 
-/** Asks registries and servers for manifests and headers only; nothing is fetched or written but committed locks. */
-export async function judgeAddons(
+/** Requests only manifests and headers from registries and servers; writes only committed locks. */
+export async function checkAddons(
   plan: BuildPlan,
   seen: (addon: AddonPlan) => PackageInputs | undefined,
-  ports: AskedPorts & Pick<BuildPorts, 'report'>,
-  { jobs, lock: mode, signal }: JudgeOptions,
-): Promise<readonly JudgedAddon[]> {
+  ports: QueryPorts & Pick<BuildPorts, 'report'>,
+  { jobs, lock: mode, signal }: CheckOptions,
+): Promise<readonly CheckedAddon[]> {
   return mapLimited(
     plan.addons,
-    async (addon, within): Promise<JudgedAddon> => {
+    async (addon, within): Promise<CheckedAddon> => {
       const inputs = seen(addon);
-      if (inputs === undefined) return { addon, because: 'nothing is known of an earlier build' };
+      if (inputs === undefined) return { addon, because: 'no record of an earlier build' };
       try {
         const source = await readSource(addon, within);
         const because = await whyBuild(inputs, { addon, source, plan, mode: mode ?? 'compare' }, ports, within);
