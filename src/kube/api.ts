@@ -1,4 +1,4 @@
-/** Requests to the API server of the cluster that the kubeconfig names. */
+/** Sends requests to the API server of the kubeconfig's cluster. */
 import { stat } from 'node:fs/promises';
 import { errnoOf } from '../core/errors.ts';
 import { shallowJson } from '../core/json.ts';
@@ -20,16 +20,16 @@ export type ApiAnswer = { readonly kind: 'answer'; readonly value: unknown } | P
 
 export interface KubeApi {
   /**
-   * One request, within its deadline. A server that wants to be asked later, and says when, is. Nothing is thrown but the
+   * Sends one request within its deadline, and retries if the server requests that with Retry-After. Throws nothing but the
    * signal's reason.
    */
   readonly ask: (request: ApiRequest, options: { readonly signal: AbortSignal }) => Promise<ApiAnswer>;
 }
 
 export interface ApiOptions {
-  /** For KUBECONFIG, the variables of proxies and SSL_CERT_FILE, and what credential plug-ins get. */
+  /** Source of KUBECONFIG, proxy variables and SSL_CERT_FILE, and the environment of credential plug-ins. */
   readonly env: Environment;
-  /** How long one request may take, with credentials, waits and what is sent again. */
+  /** Time limit of a request, including credentials, waits and retries. */
   readonly deadlineMs?: number | undefined;
 }
 
@@ -38,12 +38,12 @@ const MOST_WAITS = 10;
 const LEAST_WAIT_MS = 250;
 
 /**
- * Undefined when there is no file that says how to reach a cluster: that of KUBECONFIG, else kubeadm's. Idle connections keep no
- * process alive, and are closed after half a minute.
+ * Undefined if no kubeconfig exists: that of KUBECONFIG, or else kubeadm's. Idle connections do not keep the process alive, and
+ * are closed after 30 seconds.
  */
 export async function openApi({ env, deadlineMs = DEADLINE_MS }: ApiOptions): Promise<KubeApi | undefined> {
-  const there = await Promise.all(kubeconfigPaths(env).map(isThere));
-  if (!there.includes(true)) return undefined;
+  const found = await Promise.all(kubeconfigPaths(env).map(mayExist));
+  if (!found.includes(true)) return undefined;
   const sessions = openSessions(env);
   const ask: KubeApi['ask'] = async (request, { signal }) => {
     signal.throwIfAborted();
@@ -56,7 +56,7 @@ export async function openApi({ env, deadlineMs = DEADLINE_MS }: ApiOptions): Pr
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof Late)) return thrownProblem(error);
-      return { kind: 'problem', problem: 'unreachable', said: `no answer in ${deadlineMs / 1000} s` };
+      return { kind: 'problem', problem: 'unreachable', said: `no response in ${deadlineMs / 1000} s` };
     } finally {
       clearTimeout(timer);
       signal.removeEventListener('abort', cancelled);
@@ -65,7 +65,7 @@ export async function openApi({ env, deadlineMs = DEADLINE_MS }: ApiOptions): Pr
   return { ask };
 }
 
-/** Sends a request until there is an answer that counts. Rejects with the signal's reason, and for a kubeconfig that cannot be used. */
+/** Sends a request until there is a final response. Rejects with the signal's reason, and for an unusable kubeconfig. */
 async function send(
   sessions: Sessions,
   request: ApiRequest,
@@ -100,11 +100,11 @@ const NOT_NAMED: Problem = {
   kind: 'problem',
   problem: 'unreachable',
   said: 'no kubeconfig names a current context',
-  hint: 'name a kubeconfig with a current-context in KUBECONFIG',
+  hint: 'set KUBECONFIG to a kubeconfig with a current-context',
 };
 
-/** A folder, or what may not be looked at, is there: whoever has named it is to hear of that. */
-async function isThere(path: string): Promise<boolean> {
+/** True also for folders and unreadable files, so that reading them reports the error. */
+async function mayExist(path: string): Promise<boolean> {
   return stat(path).then(
     () => true,
     (error: unknown) => !['ENOENT', 'ENOTDIR'].includes(errnoOf(error) ?? ''),
@@ -113,32 +113,32 @@ async function isThere(path: string): Promise<boolean> {
 
 const METHODS = { get: 'GET', create: 'POST', replace: 'PUT' } as const;
 
-/** Rejects only when the signal has fired. */
+/** Rejects only if the signal has aborted. */
 async function answered(
   session: Session,
   { verb, path, document }: ApiRequest,
   signal: AbortSignal,
 ): Promise<(Answered & { readonly kind: 'answered' }) | Problem> {
   try {
-    const asking = { method: METHODS[verb], path, body: document };
-    return { kind: 'answered', ...(await exchange(session, asking, { signal })) };
+    const call = { method: METHODS[verb], path, body: document };
+    return { kind: 'answered', ...(await exchange(session, call, { signal })) };
   } catch (error) {
     signal.throwIfAborted();
     return thrownProblem(error, session);
   }
 }
 
-/** How long the server wants to be left alone, if it says so. */
+/** How long the server asks to wait, if it does. */
 function waitOf({ status, headers }: Answered): number | undefined {
   if (status !== 429 && status < 500) return undefined;
-  const asked = retryAfterMs(headers['retry-after'], Date.now());
-  return asked === undefined ? undefined : Math.max(asked, LEAST_WAIT_MS);
+  const requested = retryAfterMs(headers['retry-after'], Date.now());
+  return requested === undefined ? undefined : Math.max(requested, LEAST_WAIT_MS);
 }
 
 function valueOf({ body }: Answered, { server }: Session): ApiAnswer {
   try {
     return { kind: 'answer', value: shallowJson(body.toString('utf8')) };
   } catch {
-    return { kind: 'problem', problem: 'failed', said: `${server.host}: the answer is no JSON` };
+    return { kind: 'problem', problem: 'failed', said: `${server.host}: the response is not JSON` };
   }
 }

@@ -1,13 +1,13 @@
-/** One request to an API server and its answer, whole. */
+/** One request to an API server, and its whole response. */
 import { CurlewError } from '../core/errors.ts';
 import { collector, type ResponseHead } from '../platform/http/message.ts';
 import { Broken } from '../platform/http/failure.ts';
 import { send } from '../platform/http/wire.ts';
 import type { Session } from './session.ts';
 
-export interface Asking {
+export interface ServerRequest {
   readonly method: 'GET' | 'POST' | 'PUT';
-  /** Below the server's own path. */
+  /** Relative to the server's path. */
   readonly path: string;
   /** JSON. */
   readonly body: string | undefined;
@@ -17,18 +17,18 @@ export interface Answered extends ResponseHead {
   readonly body: Buffer;
 }
 
-/** A ConfigMap is 1 MiB at most, which JSON may write six times as long. */
+/** A ConfigMap is at most 1 MiB, which JSON may escape to six times the size. */
 const ANSWER_LIMIT = 16 << 20;
-/** What an API server says of a failure has a few hundred bytes. */
+/** Error responses of an API server have a few hundred bytes. */
 const FAILURE_LIMIT = 64 << 10;
 
 /**
- * Sends a request; whatever its status, the answer comes back. Redirects are answers like any other. Rejects with Node's errors
- * of a connection, with the signal's reason, and with `CLUSTER_FAILED` for an answer that is too long.
+ * Sends a request; returns the response whatever its status. Does not follow redirects. Rejects with Node's connection errors,
+ * with the signal's reason, and with `CLUSTER_FAILED` for a response that is too long.
  */
 export async function exchange(
   session: Session,
-  { method, path, body }: Asking,
+  { method, path, body }: ServerRequest,
   { signal }: { readonly signal: AbortSignal },
 ): Promise<Answered> {
   const { server, connections } = session;
@@ -42,7 +42,7 @@ export async function exchange(
   const { sink, body: received } = collector({
     limit: ANSWER_LIMIT,
     failureLimit: FAILURE_LIMIT,
-    tooLong: () => new CurlewError('CLUSTER_FAILED', `the answer is longer than ${ANSWER_LIMIT} bytes`),
+    tooLong: () => new CurlewError('CLUSTER_FAILED', `the response is longer than ${ANSWER_LIMIT} bytes`),
   });
   try {
     const head = await send(connections, { url, method, headers, body }, sink, { signal });

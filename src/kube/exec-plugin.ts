@@ -1,4 +1,4 @@
-/** Credentials from a program that a kubeconfig names (kubernetes.io, "client-go credential plugins"). */
+/** Gets credentials from a program that a kubeconfig names (kubernetes.io, "client-go credential plugins"). */
 import { delimiter } from 'node:path';
 import { visible } from '../core/diagnostic.ts';
 import { CurlewError } from '../core/errors.ts';
@@ -7,32 +7,32 @@ import { secret, type Secret } from '../core/secret.ts';
 import { runProgram } from '../platform/process/run-program.ts';
 import { quoted, type ExecPlugin } from './kubeconfig.ts';
 
-/** What a plug-in has given: a token, a certificate with its key, or all three. */
+/** The output of a plug-in: a token, a certificate with its key, or all three. */
 export interface PluginCredential {
   readonly token: Secret | undefined;
   readonly certificate: Secret | undefined;
   readonly key: Secret | undefined;
-  /** When it ends, in milliseconds since 1970; undefined when it does not say. */
+  /** Expiration in milliseconds since 1970; undefined if not given. */
   readonly endsAt: number | undefined;
 }
 
 interface PluginCall {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** ExecCredential's `spec.cluster`, for plug-ins that want it. */
+  /** ExecCredential's `spec.cluster`, for plug-ins that request it. */
   readonly cluster: object;
   readonly signal: AbortSignal;
 }
 
 const OUTPUT_LIMIT = 1 << 20;
 const GRACE_MS = 2000;
-const SAID_LIMIT = 300;
+const MESSAGE_LIMIT = 300;
 
-/** PATH, with the folder where hooks look, too. */
+/** PATH, including the folder that hooks use. */
 export function programPath(env: PluginCall['env']): string {
   return [env['PATH'] ?? '/usr/sbin:/usr/bin:/sbin:/bin', '/usr/local/bin'].join(delimiter);
 }
 
-/** Runs the program. `CLUSTER_FAILED` when it fails, takes too long, or prints what is not a credential. */
+/** Runs the program. `CLUSTER_FAILED` if it fails, takes too long, or does not print a credential. */
 export async function runPlugin(plugin: ExecPlugin, { env, cluster, signal }: PluginCall): Promise<PluginCredential> {
   const { apiVersion, command, args, wantsCluster, installHint } = plugin;
   const bad = (what: string, hint?: string): CurlewError =>
@@ -47,11 +47,11 @@ export async function runPlugin(plugin: ExecPlugin, { env, cluster, signal }: Pl
     graceMs: GRACE_MS,
     signal,
   }).catch((thrown: unknown) => {
-    throw signal.aborted ? bad('no answer in time') : thrown;
+    throw signal.aborted ? bad('no response in time') : thrown;
   });
   if (error === undefined) return credentialOf(stdout, apiVersion, bad);
   const { problem, reason } = error;
-  if (problem === 'missing') throw bad('this program does not exist', visibleEnd(installHint ?? '') || undefined);
+  if (problem === 'missing') throw bad('the program does not exist', visibleEnd(installHint ?? '') || undefined);
   if (problem !== 'status' && problem !== 'signal') throw bad(reason);
   const how = problem === 'status' ? `failed with ${reason}` : reason;
   throw bad([how, visibleEnd(stderr)].filter((text) => text !== '').join(': '));
@@ -63,22 +63,26 @@ function credentialOf(output: string, apiVersion: string, bad: (what: string) =>
     throw bad(`its output is not an ExecCredential of ${apiVersion}`);
   }
   const status = isObject(document['status']) ? document['status'] : {};
-  const textOf = (name: string): Secret | undefined => {
+  const fieldText = (name: string): Secret | undefined => {
     const value = status[name] ?? '';
     if (typeof value !== 'string') throw bad(`status.${name}: not a text`);
     return value === '' ? undefined : secret(value);
   };
-  const [token, certificate, key] = [textOf('token'), textOf('clientCertificateData'), textOf('clientKeyData')];
-  if ((certificate === undefined) !== (key === undefined)) throw bad('it gave only one of a certificate and its key');
-  if (token === undefined && certificate === undefined) throw bad('it gave neither a token nor a certificate');
-  const ends = textOf('expirationTimestamp')?.reveal();
+  const [token, certificate, key] = [
+    fieldText('token'),
+    fieldText('clientCertificateData'),
+    fieldText('clientKeyData'),
+  ];
+  if ((certificate === undefined) !== (key === undefined)) throw bad('it returned only one of certificate and key');
+  if (token === undefined && certificate === undefined) throw bad('it returned neither a token nor a certificate');
+  const ends = fieldText('expirationTimestamp')?.reveal();
   const endsAt = ends === undefined ? undefined : Date.parse(ends);
   if (Number.isNaN(endsAt)) throw bad('status.expirationTimestamp: not a time');
   return { token, certificate, key, endsAt };
 }
 
-/** The last line that a program has said, unable to drive a terminal. */
+/** The last line that a program printed, with control characters escaped. */
 function visibleEnd(text: string): string {
   const line = visible(text.trim().split('\n').at(-1) ?? '');
-  return line.length > SAID_LIMIT ? `…${line.slice(-SAID_LIMIT)}` : line;
+  return line.length > MESSAGE_LIMIT ? `…${line.slice(-MESSAGE_LIMIT)}` : line;
 }

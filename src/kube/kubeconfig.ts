@@ -1,6 +1,6 @@
 /**
- * What kubeconfig files say, as kubectl understands them (kubernetes.io, "Organizing Cluster Access Using kubeconfig Files", and
- * k8s.io/client-go/tools/clientcmd). Pure; no message repeats a value of a file but names and addresses.
+ * Parses kubeconfig files like kubectl (kubernetes.io, "Organizing Cluster Access Using kubeconfig Files", and
+ * k8s.io/client-go/tools/clientcmd). Pure; messages contain no values of a file except names and addresses.
  */
 import { dirname, isAbsolute, resolve } from 'node:path';
 import { CurlewError } from '../core/errors.ts';
@@ -14,11 +14,11 @@ export type Material = { readonly given: Secret } | { readonly path: string };
 /** A program that gives credentials (kubernetes.io, "client-go credential plugins"). */
 export interface ExecPlugin {
   readonly apiVersion: string;
-  /** A path, or a name to be looked for in PATH. */
+  /** A path, or a name that is searched in PATH. */
   readonly command: string;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, Secret>>;
-  /** It is to be given what the kubeconfig says of the cluster. */
+  /** The program gets the cluster's data of the kubeconfig. */
   readonly wantsCluster: boolean;
   readonly installHint: string | undefined;
 }
@@ -30,22 +30,22 @@ export interface KubeUser {
   readonly token: Material | undefined;
   readonly basic: { readonly username: string; readonly password: Secret } | undefined;
   readonly exec: ExecPlugin | undefined;
-  /** Headers that say as whom the requests are to count. */
+  /** Headers of the user to impersonate. */
   readonly impersonation: Readonly<Record<string, string | readonly string[]>>;
 }
 
-/** Which API server, and who asks. */
+/** The API server, and the user. */
 export interface KubeContext {
   readonly name: string;
   readonly server: URL;
   readonly namespace: string;
   readonly authority: Material | undefined;
-  /** The server's certificate is not looked at. */
+  /** The server's certificate is not verified. */
   readonly insecure: boolean;
-  /** The name in the server's certificate, where that is not the one in its address. */
+  /** The name in the server's certificate, if it differs from the host of the address. */
   readonly serverName: string | undefined;
   readonly proxy: URL | undefined;
-  /** For credential plug-ins: what the cluster's entry has for them. */
+  /** For credential plug-ins: the cluster entry's extension for them. */
   readonly pluginConfig: Json | undefined;
   readonly user: KubeUser | undefined;
 }
@@ -59,7 +59,7 @@ interface Entry {
 }
 
 export interface Kubeconfig {
-  /** Empty when it names none. */
+  /** Empty if it names none. */
   readonly currentContext: string;
   readonly clusters: ReadonlyMap<string, Entry>;
   readonly contexts: ReadonlyMap<string, Entry>;
@@ -71,11 +71,11 @@ const PLUGIN_EXTENSION = 'client.authentication.k8s.io/exec';
 /** Characters of a name in messages. */
 const NAME_LIMIT = 100;
 
-function bad(path: string, what: string, hint = 'mend it, or name another kubeconfig in KUBECONFIG'): CurlewError {
+function bad(path: string, what: string, hint = 'fix it, or set KUBECONFIG to another kubeconfig'): CurlewError {
   return new CurlewError('CLUSTER_FAILED', `kubeconfig ${path}: ${what}`, { hint });
 }
 
-/** A name of a file, for messages. */
+/** A name from a file, for messages. */
 export function quoted(name: string): string {
   return JSON.stringify(name.length > NAME_LIMIT ? `${name.slice(0, NAME_LIMIT)}…` : name);
 }
@@ -84,7 +84,7 @@ function badEntry({ path, title }: Entry, what: string, hint?: string): CurlewEr
   return bad(path, `${title}: ${what}`, hint);
 }
 
-/** Reads one file. `CLUSTER_FAILED` for what is not YAML or not a kubeconfig. An empty one says nothing. */
+/** Parses one file. `CLUSTER_FAILED` if it is not YAML or not a kubeconfig. An empty file is valid. */
 export function parseKubeconfig(path: string, text: string): Kubeconfig {
   const { value = {}, diagnostics } = readYaml(path, text);
   const finding = diagnostics.find(({ severity }) => severity === 'error');
@@ -112,26 +112,26 @@ function entriesOf(path: string, file: JsonObject, kind: 'cluster' | 'context' |
     const title = `${kind} ${quoted(name)}`;
     const fields = item[kind] ?? {};
     if (!isJsonObject(fields)) throw bad(path, `${title}: not a map`);
-    if (entries.has(name)) throw bad(path, `${title} is there twice`);
+    if (entries.has(name)) throw bad(path, `${title} is listed twice`);
     entries.set(name, { path, title, fields });
   }
   return entries;
 }
 
 /**
- * The current context of files that are read as one: the earliest file that has a value wins. Undefined when none is named.
- * `CLUSTER_FAILED` for one that is not there, and for what this tool cannot use.
+ * The current context of merged files: the first file that has a value takes precedence. Undefined if none is named.
+ * `CLUSTER_FAILED` if the context is missing, and for settings that this tool does not support.
  */
 export function currentContext(files: readonly (Kubeconfig & { readonly path: string })[]): KubeContext | undefined {
   const from = files.find((file) => file.currentContext !== '');
   if (from === undefined) return undefined;
   const name = from.currentContext;
-  const first = (kind: 'clusters' | 'contexts' | 'users', wanted: string, by: string): Entry => {
-    const entry = files.map((file) => file[kind].get(wanted)).find((one) => one !== undefined);
-    if (entry === undefined) throw bad(from.path, `there is no ${kind.slice(0, -1)} ${quoted(wanted)}, ${by}`);
+  const first = (kind: 'clusters' | 'contexts' | 'users', required: string, by: string): Entry => {
+    const entry = files.map((file) => file[kind].get(required)).find((one) => one !== undefined);
+    if (entry === undefined) throw bad(from.path, `no ${kind.slice(0, -1)} ${quoted(required)}, ${by}`);
     return entry;
   };
-  const context = first('contexts', name, 'which is the current one');
+  const context = first('contexts', name, 'which is the current context');
   const by = `which context ${quoted(name)} names`;
   const cluster = first('clusters', text(context, 'cluster') ?? '', by);
   const userName = text(context, 'user');
@@ -143,7 +143,7 @@ function clusterOf(entry: Entry): Omit<KubeContext, 'name' | 'namespace' | 'user
   const authority = material(entry, 'certificate-authority');
   const insecure = flag(entry, 'insecure-skip-tls-verify');
   if (insecure && authority !== undefined) {
-    throw badEntry(entry, 'it has a certificate authority, and insecure-skip-tls-verify: only one of them can be');
+    throw badEntry(entry, 'it has both a certificate authority and insecure-skip-tls-verify: use only one of them');
   }
   return {
     server: serverOf(entry),
@@ -169,7 +169,11 @@ function proxyOf(entry: Entry): URL | undefined {
   if (proxy === undefined) return undefined;
   const url = URL.canParse(proxy) ? new URL(proxy) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
-    throw badEntry(entry, 'its proxy-url is not the address of an http or https proxy', 'SOCKS proxies cannot be used');
+    throw badEntry(
+      entry,
+      'its proxy-url is not the address of an http or https proxy',
+      'SOCKS proxies are not supported',
+    );
   }
   return url;
 }
@@ -185,14 +189,14 @@ function userOf(name: string, entry: Entry): KubeUser {
   if (entry.fields['auth-provider'] !== undefined) {
     throw badEntry(
       entry,
-      'auth-provider is no longer a part of Kubernetes',
+      'Kubernetes no longer supports auth-provider',
       'use a credential plug-in (exec), such as kubelogin',
     );
   }
   const exec = entry.fields['exec'];
   const [token, username] = [text(entry, 'token'), text(entry, 'username')];
   if (token !== undefined && username !== undefined) {
-    throw badEntry(entry, 'it has a token, and a user name: only one of them can be');
+    throw badEntry(entry, 'it has both a token and a user name: use only one of them');
   }
   const [certificate, key] = [material(entry, 'client-certificate'), material(entry, 'client-key')];
   if ((certificate === undefined) !== (key === undefined)) {
@@ -205,7 +209,7 @@ function userOf(name: string, entry: Entry): KubeUser {
     key,
     token: tokenFile === undefined ? (token === undefined ? undefined : { given: secret(token) }) : { path: tokenFile },
     basic: username === undefined ? undefined : { username, password: secret(text(entry, 'password') ?? '') },
-    // As client-go: who has credentials of its own is not asked for others.
+    // Like client-go: a user with other credentials does not use the plug-in.
     exec:
       exec === undefined || (token ?? tokenFile ?? username) !== undefined
         ? undefined
@@ -220,13 +224,13 @@ function pluginOf(entry: Entry, value: Json): ExecPlugin {
   const [command, apiVersion] = [text(inner, 'command'), text(inner, 'apiVersion') ?? ''];
   if (command === undefined) throw badEntry(entry, 'it names no command');
   if (!PLUGIN_VERSIONS.includes(apiVersion)) {
-    throw badEntry(entry, 'its apiVersion is not known', `use a plug-in of ${PLUGIN_VERSIONS.join(' or ')}`);
+    throw badEntry(entry, 'its apiVersion is not supported', `use a plug-in of ${PLUGIN_VERSIONS.join(' or ')}`);
   }
   if (text(inner, 'interactiveMode') === 'Always') {
     throw badEntry(
       entry,
-      'it wants a terminal (interactiveMode: Always), and gets none',
-      'use a plug-in that asks nobody',
+      'it requires a terminal (interactiveMode: Always), which it does not get',
+      'use a non-interactive plug-in',
     );
   }
   const { args = [], env = [] } = value;
@@ -235,7 +239,7 @@ function pluginOf(entry: Entry, value: Json): ExecPlugin {
   if (rows.includes(undefined)) throw badEntry(entry, 'env: not a list of names and values');
   return {
     apiVersion,
-    // As client-go: a name alone is looked for in PATH, never beside the file.
+    // Like client-go: a bare name is searched in PATH, never next to the file.
     command: command.includes('/') && !isAbsolute(command) ? resolve(dirname(entry.path), command) : command,
     args,
     env: Object.fromEntries(rows.filter((row) => row !== undefined)),
@@ -261,7 +265,7 @@ function impersonationOf(entry: Entry): KubeUser['impersonation'] {
     return [`Impersonate-Extra-${headerName(key)}`, values.map((one) => headerText(entry, one))] as const;
   });
   if (user === undefined) {
-    if (uid !== undefined || groups.length > 0 || more.length > 0) throw badEntry(entry, 'as-… without as');
+    if (uid !== undefined || groups.length > 0 || more.length > 0) throw badEntry(entry, 'as-… requires as');
     return {};
   }
   return {
@@ -272,7 +276,7 @@ function impersonationOf(entry: Entry): KubeUser['impersonation'] {
   };
 }
 
-/** As client-go writes it: the bytes of UTF-8, and those that no name of a header may have in hexadecimal. */
+/** Like client-go: the UTF-8 bytes, with bytes that header names cannot contain escaped in hexadecimal. */
 function headerName(key: string): string {
   const escape = (byte: string): string => `%${byte.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`;
   return Buffer.from(key)
@@ -280,13 +284,13 @@ function headerName(key: string): string {
     .replaceAll(/[^\w!#$&'*+.^`|~-]/g, escape);
 }
 
-/** UTF-8 as bytes of a header, as Go sends it. */
+/** UTF-8 as bytes of a header, like Go. */
 function headerText(entry: Entry, value: string): string {
-  if (/[\u0000-\u001f\u007f]/.test(value)) throw badEntry(entry, 'as: control characters cannot be sent');
+  if (/[\u0000-\u001f\u007f]/.test(value)) throw badEntry(entry, 'as: control characters are not allowed');
   return Buffer.from(value).toString('latin1');
 }
 
-/** Undefined for what is empty, as in Go. */
+/** Undefined if it is empty, as in Go. */
 function text(entry: Entry, name: string): string | undefined {
   const value = entry.fields[name] ?? '';
   if (typeof value !== 'string') throw badEntry(entry, `${name}: not a text`, 'put it in quotes');

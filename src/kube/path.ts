@@ -1,13 +1,13 @@
-/** Paths of the API, in which what is put in stays one part. */
+/** API paths whose inserted values remain single segments. */
 import { CurlewError } from '../core/errors.ts';
 
-/** Made by {@link apiPath} alone. */
+/** Created only by {@link apiPath}. */
 export type ApiPath = string & { readonly apiPath: true };
 
 /**
- * A path of the API and its query: ``apiPath`/api/v1/namespaces/${namespace}/pods?limit=${50}` ``. Encoding alone does not hold a
- * name in its place, since the API server decodes the path before it splits it: `CLUSTER_FAILED` for what no object can be named
- * (Kubernetes: path.IsValidPathSegmentName).
+ * An API path with its query: ``apiPath`/api/v1/namespaces/${namespace}/pods?limit=${50}` ``. Encoding alone does not keep a
+ * value in one segment, since the API server decodes the path before it splits it: `CLUSTER_FAILED` for values that cannot be
+ * object names (Kubernetes: path.IsValidPathSegmentName).
  */
 export function apiPath(texts: TemplateStringsArray, ...values: readonly (string | number)[]): ApiPath {
   let path = texts[0] ?? '';

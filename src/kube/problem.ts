@@ -1,4 +1,4 @@
-/** What it means that a request came to nothing. Pure. */
+/** Describes failed requests. Pure. */
 import { visible } from '../core/diagnostic.ts';
 import { asError, CurlewError, errnoOf } from '../core/errors.ts';
 import { isObject } from '../core/json.ts';
@@ -12,7 +12,7 @@ import {
 import type { Answered } from './exchange.ts';
 import type { Session } from './session.ts';
 
-/** Why a request came to nothing; `unreachable` when nobody knows whether it was carried out. */
+/** Why a request failed; `unreachable` if it is unknown whether it was executed. */
 export type ApiProblem = 'not found' | 'taken' | 'conflict' | 'refused' | 'unreachable' | 'failed';
 
 export interface Problem {
@@ -20,7 +20,7 @@ export interface Problem {
   readonly problem: ApiProblem;
   /** In one line, without secrets. */
   readonly said: string;
-  /** What to do about it, where that is known here. */
+  /** What to do about it, if known. */
   readonly hint?: string | undefined;
 }
 
@@ -38,7 +38,7 @@ const REASONS: Readonly<Record<string, ApiProblem>> = {
   InternalError: 'unreachable',
 };
 
-/** Of answers that are not by an API server, or have no reason that is known. */
+/** By status, for responses that are not from an API server or have an unknown reason. */
 const STATUSES: Readonly<Record<number, ApiProblem>> = {
   401: 'refused',
   403: 'refused',
@@ -48,11 +48,11 @@ const STATUSES: Readonly<Record<number, ApiProblem>> = {
   429: 'unreachable',
 };
 
-const OTHER_USER = 'name a kubeconfig of an administrator in KUBECONFIG, then run the same command again';
+const OTHER_USER = 'set KUBECONFIG to the kubeconfig of an administrator, then run the same command again';
 const CLOCK =
-  'set the clock of this machine right; if it is, renew the certificates (kubeadm certs renew all); then run the same command again';
+  'correct the clock of this machine or renew the certificates (kubeadm certs renew all), then run the same command again';
 
-/** Of an answer that is no success. */
+/** The problem of an error response. */
 export function statusProblem(answer: Answered, session: Session): Problem {
   const { status, body } = answer;
   const head = { status, headers: answer.headers, url: session.server.href };
@@ -61,12 +61,12 @@ export function statusProblem(answer: Answered, session: Session): Problem {
   const problem = known ?? STATUSES[status] ?? (status >= 500 ? 'unreachable' : 'failed');
   const message = serverMessage(head, body, session.secrets);
   const title = `${session.server.host} answered ${status}`;
-  const words = [...new Set([reason, message])].filter((word) => word !== undefined && word !== '').join(': ');
-  const said = visible(words === '' ? title : `${title} (${words})`);
+  const details = [...new Set([reason, message])].filter((text) => text !== undefined && text !== '').join(': ');
+  const said = visible(details === '' ? title : `${title} (${details})`);
   if (status >= 300 && status < 400) return { kind: 'problem', problem, said: `${said}, which is not followed` };
   if (problem !== 'refused') return { kind: 'problem', problem, said };
   const { certificateEndsAt } = session;
-  // An API server says of an expired certificate no more than that it does not know who asks.
+  // An API server reports an expired certificate only as an unknown user.
   if (status !== 401 || certificateEndsAt === undefined || certificateEndsAt > Date.now()) {
     return { kind: 'problem', problem, said, hint: OTHER_USER };
   }
@@ -87,17 +87,17 @@ function reasonOf(body: Buffer): string {
 const AWAY =
   /^(?:ECONN(?:REFUSED|RESET|ABORTED)|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|E(?:HOST|NET)(?:UNREACH|DOWN)|CURLEW_\w+_TIMEOUT)$/;
 
-/** Node's codes for times of a certificate. */
+/** Node's error codes for the validity period of a certificate. */
 const TIMES: Readonly<Record<string, string>> = {
   CERT_HAS_EXPIRED: 'its certificate has expired',
   CERT_NOT_YET_VALID: 'its certificate is not valid yet',
 };
 
-/** Of a connection that could not be made or broke, and of a kubeconfig that cannot be used. */
+/** The problem of a connection that failed or broke, or of an unusable kubeconfig. */
 export function thrownProblem(thrown: unknown, session?: Session): Problem {
   const error = asError(thrown);
   if (error instanceof CurlewError) {
-    // A proxy that is away, or has no way to the server.
+    // The proxy is unreachable, or cannot reach the server.
     const problem = error instanceof ProxyFailure && error.isLater ? 'unreachable' : 'failed';
     return { kind: 'problem', problem, said: error.message, hint: error.hint };
   }
@@ -109,10 +109,10 @@ export function thrownProblem(thrown: unknown, session?: Session): Problem {
   const time = TIMES[code];
   if (time !== undefined) return problemOf('refused', time, CLOCK);
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') {
-    return problemOf('refused', 'its certificate is for another name', 'name the address in the certificate as server');
+    return problemOf('refused', 'its certificate is for another name', 'use the address in the certificate as server');
   }
   if (isCertificateProblem(code)) {
-    const hint = "name a kubeconfig with this cluster's certificate authority in KUBECONFIG";
+    const hint = "set KUBECONFIG to a kubeconfig with this cluster's certificate authority";
     return problemOf('refused', `its certificate is not from the authority of the kubeconfig (${code})`, hint);
   }
   if (/_ALERT_/.test(code)) return problemOf('refused', `it ended the TLS handshake (${code})`, OTHER_USER);

@@ -1,4 +1,4 @@
-/** What requests go with at the moment: the files that say so are read again before each request, since a run changes them. */
+/** The current connection and credentials of requests: reads their files again before each request, since a run changes them. */
 import { X509Certificate } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { delimiter, resolve } from 'node:path';
@@ -26,25 +26,25 @@ export interface Session {
   readonly server: URL;
   readonly connections: Connections;
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
-  /** Texts that no message may repeat. */
+  /** Texts that messages must not repeat. */
   readonly secrets: readonly string[];
-  /** When the client's own certificate ends, in milliseconds since 1970. */
+  /** Expiration of the client certificate, in milliseconds since 1970. */
   readonly certificateEndsAt: number | undefined;
 }
 
 export interface Sessions {
-  /** Undefined when no file says which cluster. `CLUSTER_FAILED` when what they say cannot be used. */
+  /** Undefined if no file names a cluster. `CLUSTER_FAILED` if the files are unusable. */
   readonly current: (options: { readonly signal: AbortSignal }) => Promise<Session | undefined>;
-  /** After a 401: another session, or undefined when asking again cannot help. */
+  /** After a 401: another session, or undefined if a retry cannot help. */
   readonly renewed: (refused: Session, options: { readonly signal: AbortSignal }) => Promise<Session | undefined>;
 }
 
-/** kubeadm writes it, and kURL uses it. The operator's own ~/.kube/config may well be of another cluster. */
+/** Written by kubeadm and used by kURL. The operator's ~/.kube/config may belong to another cluster. */
 const ADMIN_CONF = '/etc/kubernetes/admin.conf';
 const FILE_LIMIT = 1 << 20;
 const CONNECT_MS = 15_000;
 
-/** The files that say how to reach the cluster: those of KUBECONFIG, else kubeadm's. */
+/** The kubeconfig files: those of KUBECONFIG, or else kubeadm's. */
 export function kubeconfigPaths(env: Environment): readonly string[] {
   const named = (env['KUBECONFIG'] ?? '').split(delimiter).filter((path) => path !== '');
   return (named.length === 0 ? [ADMIN_CONF] : named).map((path) => resolve(path));
@@ -55,14 +55,14 @@ interface Read {
   readonly text: string;
 }
 
-/** A pipe is not waited for: nothing could end that. */
+/** Does not read pipes, which could block forever. */
 async function readText(path: string): Promise<string> {
   const found = await stat(path).catch(() => undefined);
   if (found?.isFile() === false) throw new CurlewError('FILE_UNUSABLE', `read ${path}: it is not a file`);
   return (await readLimited(path, FILE_LIMIT)).toString('utf8');
 }
 
-/** Those that are there. */
+/** Reads the existing files. */
 async function readFiles(paths: readonly string[]): Promise<readonly Read[]> {
   const files: Read[] = [];
   for (const path of paths) {
@@ -78,7 +78,7 @@ async function readFiles(paths: readonly string[]): Promise<readonly Read[]> {
 function asKubeconfigError(error: unknown): unknown {
   if (!(error instanceof CurlewError)) return error;
   return new CurlewError('CLUSTER_FAILED', `kubeconfig: ${error.message}`, {
-    hint: error.hint ?? 'name a kubeconfig that can be read in KUBECONFIG',
+    hint: error.hint ?? 'set KUBECONFIG to a readable kubeconfig',
     cause: error,
   });
 }
@@ -93,12 +93,14 @@ async function valueOf(material: Material | undefined): Promise<string | undefin
   }
 }
 
-/** Keeps connections and credentials for as long as the files say the same. */
+/** Keeps connections and credentials as long as the files do not change. */
 export function openSessions(env: Environment): Sessions {
   let context: { readonly print: string; readonly value: KubeContext | undefined } | undefined;
   let credential: { readonly print: string; readonly value: PluginCredential } | undefined;
-  let door: { readonly print: string; readonly value: Pick<Session, 'connections' | 'certificateEndsAt'> } | undefined;
-  /** Requests that begin together must not all start a plug-in. */
+  let transport:
+    | { readonly print: string; readonly value: Pick<Session, 'connections' | 'certificateEndsAt'> }
+    | undefined;
+  /** Concurrent requests must not each start a plug-in. */
   const mutex = createSemaphore(1);
 
   const credentialFor = async (chosen: KubeContext, print: string, signal: AbortSignal): Promise<typeof credential> => {
@@ -121,11 +123,12 @@ export function openSessions(env: Environment): Sessions {
     if (chosen === undefined) return undefined;
     credential = await credentialFor(chosen, print, signal);
     const tls = await tlsOf(chosen, credential?.value);
-    const doorPrint = JSON.stringify([chosen.server.href, chosen.proxy?.href, tls]);
-    // The former connections end by themselves, after what is under way.
-    if (door?.print !== doorPrint) door = { print: doorPrint, value: await openDoor(chosen, tls, env) };
+    const transportPrint = JSON.stringify([chosen.server.href, chosen.proxy?.href, tls]);
+    // Previous connections close after their requests.
+    if (transport?.print !== transportPrint)
+      transport = { print: transportPrint, value: await openTransport(chosen, tls, env) };
     const given = await credentialsOf(chosen, credential?.value);
-    return { server: chosen.server, ...door.value, ...given };
+    return { server: chosen.server, ...transport.value, ...given };
   };
 
   return {
@@ -148,7 +151,7 @@ function isSame(a: Session, b: Session): boolean {
   return a.connections === b.connections && JSON.stringify(a.headers) === JSON.stringify(b.headers);
 }
 
-/** What TLS needs, in PEM. */
+/** The inputs of TLS, in PEM. */
 interface Tls {
   readonly authority: string | undefined;
   readonly certificate: string | undefined;
@@ -164,14 +167,14 @@ async function tlsOf({ authority, user }: KubeContext, given: PluginCredential |
   return { authority: ca, certificate, key };
 }
 
-async function openDoor(
+async function openTransport(
   context: KubeContext,
   tls: Tls,
   env: Environment,
 ): Promise<Pick<Session, 'connections' | 'certificateEndsAt'>> {
   const { server, proxy, insecure, serverName } = context;
   if (server.protocol === 'http:' && !allowsPlainHttp(server, { allowHttp: new Set() })) {
-    throw unusable(context, `${server.host} is to be asked without TLS`, 'name its https address as server');
+    throw unusable(context, `plain http to ${server.host} is not allowed`, 'use its https address as server');
   }
   const proxyOf = (url: URL): URL | undefined => proxy ?? proxyFor(url, env);
   const isSecure = server.protocol === 'https:';
@@ -195,15 +198,15 @@ function secureContext(context: KubeContext, tls: Tls, roots: readonly string[] 
   const ca = tls.authority ?? roots;
   try {
     return createSecureContext({
-      // As Go: what a kubeconfig names is trusted, an intermediate authority of a company or a server's own certificate, too.
+      // Like Go: trusts any certificate in a kubeconfig, including an intermediate authority or a server's own certificate.
       ...(tls.authority === undefined ? {} : { allowPartialTrustChain: true }),
       ...(ca === undefined ? {} : { ca: typeof ca === 'string' ? ca : [...ca] }),
       ...(tls.certificate === undefined || tls.key === undefined ? {} : { cert: tls.certificate, key: tls.key }),
     });
   } catch (error) {
-    // Not the words of OpenSSL.
+    // Replaces OpenSSL's message.
     const code = errnoOf(error) ?? '';
-    const what = code.includes('KEY_VALUES_MISMATCH') ? 'do not belong together' : 'cannot be read, or are not PEM';
+    const what = code.includes('KEY_VALUES_MISMATCH') ? 'do not match' : 'cannot be read or are not PEM';
     const which = tls.certificate === undefined ? 'its certificate authority' : 'its certificates and their key';
     throw unusable(context, `${which} ${what}`);
   }
@@ -211,7 +214,7 @@ function secureContext(context: KubeContext, tls: Tls, roots: readonly string[] 
 
 function unusable({ name }: KubeContext, what: string, hint?: string): CurlewError {
   return new CurlewError('CLUSTER_FAILED', `kubeconfig: context ${quoted(name)}: ${what}`, {
-    hint: hint ?? 'mend the kubeconfig, or name another one in KUBECONFIG',
+    hint: hint ?? 'fix the kubeconfig, or set KUBECONFIG to another one',
   });
 }
 
@@ -221,7 +224,7 @@ function endOf(certificate: string | undefined): number | undefined {
   return Number.isNaN(end) ? undefined : end;
 }
 
-/** As client-go: a token goes before a name with a password, and nothing of it over plain http. */
+/** Like client-go: a token takes precedence over a user name with a password, and neither is sent over plain http. */
 async function credentialsOf(
   context: KubeContext,
   given: PluginCredential | undefined,
@@ -242,7 +245,7 @@ function sent(server: URL, authorization: string, { impersonation }: KubeUser): 
 function tokenIn(context: KubeContext, text: string | undefined): string | undefined {
   const token = text?.trim();
   if (token === undefined || /^[\x21-\x7e]+$/.test(token)) return token;
-  throw unusable(context, token === '' ? 'its token is empty' : 'its token is no token');
+  throw unusable(context, token === '' ? 'its token is empty' : 'its token is not valid');
 }
 
 /** ExecCredential's `spec.cluster` (client.authentication.k8s.io, type Cluster). */

@@ -1,4 +1,4 @@
-/** How requests to a registry are authorised: anonymously, by password, or by tokens of the registry's token service. */
+/** Authorizes requests to a registry: anonymously, by password, or by tokens of the registry's token service. */
 import { CurlewError } from '../core/errors.ts';
 import { basic, succeeded, type Http } from '../platform/http/http.ts';
 import type { Authorize, Headers, HttpRequest, Refusal } from '../platform/http/message.ts';
@@ -11,12 +11,12 @@ import { createSingleFlightCache } from '../platform/limit/single-flight-cache.t
 export interface AuthOptions {
   readonly http: Http;
   readonly credentials: Credentials;
-  /** Hosts that may get the credentials of a registry that names them as its token service. */
+  /** Hosts that may receive the credentials of a registry that names them as its token service. */
   readonly trustRealms: readonly string[];
   readonly now: () => number;
 }
 
-/** Where a repository is asked for. */
+/** The registry and repository of a request. */
 export interface AuthTarget {
   readonly doing: string;
   /** Address of the registry, such as `https://registry-1.docker.io`. */
@@ -26,14 +26,14 @@ export interface AuthTarget {
   readonly repository: string;
 }
 
-/** Token services that belong to the registry's own organisation, though their host differs. */
-const SAME_ORGANISATION: ReadonlyMap<string, string> = new Map([
+/** Token services of the registry's own organization on another host. */
+const SAME_ORGANIZATION: ReadonlyMap<string, string> = new Map([
   ['registry-1.docker.io', 'auth.docker.io'],
   ['registry.gitlab.com', 'gitlab.com'],
 ]);
 
 const TOKEN_LIMIT = 256 * 1024;
-/** What a token is good for when its service does not say so (distribution spec, token authentication). */
+/** Lifetime of a token if its service does not specify it (distribution spec, token authentication). */
 const DEFAULT_LIFE_S = 60;
 /** A token is not used in its last seconds. */
 const MARGIN_S = 10;
@@ -50,16 +50,16 @@ interface Realm {
 }
 
 /**
- * True when the token service may be given the registry's credentials. On the registry's host that is a service on the same port,
- * or on the one that its scheme has by default, as GitLab's is for its registry on 5050; on any other port it may be another
- * user's.
+ * True if the token service may receive the registry's credentials. On the registry's host, that is a service on the same port
+ * or on the default port of its scheme, like GitLab's for its registry on 5050; a service on any other port may belong to
+ * another user.
  */
 export function isTrustedRealm(realm: URL, base: URL, trustRealms: readonly string[]): boolean {
   if (realm.protocol !== 'https:' && realm.protocol !== base.protocol) return false;
   const { hostname, host, port } = realm;
   return (
     (hostname === base.hostname && (port === '' || port === base.port)) ||
-    SAME_ORGANISATION.get(base.host) === host ||
+    SAME_ORGANIZATION.get(base.host) === host ||
     trustRealms.some((trusted) => trusted.toLowerCase() === host || trusted.toLowerCase() === hostname)
   );
 }
@@ -88,7 +88,7 @@ function readToken(body: Uint8Array, doing: string): { readonly token: string; r
   return { token, lifeS: typeof life === 'number' && life > 0 ? Math.min(life, 86_400) : DEFAULT_LIFE_S };
 }
 
-/** Asks the token service for leave to pull one repository, and for nothing else that a challenge may name. */
+/** Requests a token to pull one repository, and no other scope that a challenge may name. */
 async function fetchToken(
   { http, now }: AuthOptions,
   target: AuthTarget,
@@ -96,7 +96,7 @@ async function fetchToken(
   credential: Credential | undefined,
   signal: AbortSignal,
 ): Promise<Token> {
-  const doing = `${target.doing}: ask ${url.host} for a token`;
+  const doing = `${target.doing}: request a token from ${url.host}`;
   const parameters: [string, string][] = [['scope', `repository:${target.repository}:pull`]];
   if (service !== undefined) parameters.unshift(['service', service]);
   const base = { doing, via: target.base.href } as const;
@@ -111,11 +111,11 @@ async function fetchToken(
     const headers = { 'content-type': 'application/x-www-form-urlencoded' };
     request = { ...base, url: url.href, method: 'POST', headers, body };
   } else {
-    const asked = new URL(url);
-    for (const [name, value] of parameters) asked.searchParams.set(name, value);
+    const tokenUrl = new URL(url);
+    for (const [name, value] of parameters) tokenUrl.searchParams.set(name, value);
     const headers =
       credential === undefined ? {} : { authorization: basic(credential.username, credential.password.reveal()) };
-    request = { ...base, url: asked.href, headers };
+    request = { ...base, url: tokenUrl.href, headers };
   }
   const started = now();
   const response = succeeded(http, request, await http.small(request, { limit: TOKEN_LIMIT, signal }));
@@ -124,11 +124,11 @@ async function fetchToken(
   return { headers: { authorization: `Bearer ${token}` }, until };
 }
 
-/** Remembers what it learnt: how each registry authorises, and tokens until they end. */
+/** Caches how each registry authorizes, and tokens until they expire. */
 export function createAuth(options: AuthOptions): (target: AuthTarget) => Authorize {
   const tokens = createSingleFlightCache<Token>({ failures: 'own' });
   /** By registry address: its token service, or `basic`. */
-  const ways = new Map<string, Realm | 'basic'>();
+  const methods = new Map<string, Realm | 'basic'>();
 
   const bearer = async (
     target: AuthTarget,
@@ -142,9 +142,9 @@ export function createAuth(options: AuthOptions): (target: AuthTarget) => Author
       if (credential !== undefined) refuseForeign(target, realm, options.trustRealms);
       return fetchToken(options, target, realm, credential, signal);
     };
-    const held = await tokens.get(key, fetch);
-    const refused = held.headers['authorization'] === sent?.['authorization'];
-    if (!refused && held.until > options.now()) return held.headers;
+    const cached = await tokens.get(key, fetch);
+    const refused = cached.headers['authorization'] === sent?.['authorization'];
+    if (!refused && cached.until > options.now()) return cached.headers;
     tokens.drop(key);
     return (await tokens.get(key, fetch)).headers;
   };
@@ -166,28 +166,29 @@ export function createAuth(options: AuthOptions): (target: AuthTarget) => Author
     if (chosen.scheme === 'basic') {
       // A password that was refused is not sent again.
       if (sent?.['authorization']?.startsWith('Basic ') === true) return undefined;
-      ways.set(target.base.origin, 'basic');
+      methods.set(target.base.origin, 'basic');
       return password(target, signal);
     }
     const realm = realmOf(chosen, target);
-    ways.set(target.base.origin, realm);
+    methods.set(target.base.origin, realm);
     return bearer(target, realm, sent, signal);
   };
 
   return (target) =>
     async (refusal, { signal }) => {
       if (refusal !== undefined) return answer(target, refusal, signal);
-      const way = ways.get(target.base.origin);
-      if (way === undefined) return undefined;
-      return way === 'basic' ? password(target, signal) : bearer(target, way, undefined, signal);
+      const method = methods.get(target.base.origin);
+      if (method === undefined) return undefined;
+      return method === 'basic' ? password(target, signal) : bearer(target, method, undefined, signal);
     };
 }
 
 function refuseForeign({ doing, base }: AuthTarget, { url }: Realm, trustRealms: readonly string[]): void {
   if (isTrustedRealm(url, base, trustRealms)) return;
+  const another = url.hostname === base.hostname ? 'another port' : 'another host';
   throw new CurlewError(
     'AUTH_FAILED',
-    `${doing}: ${base.host} wants its credentials sent to ${url.protocol}//${url.host}, another ${url.hostname === base.hostname ? 'port' : 'host'}`,
-    { hint: `if both belong together, allow it by name: --trust-realm ${url.host}` },
+    `${doing}: ${base.host} requests its credentials for ${url.protocol}//${url.host}, ${another}`,
+    { hint: `if both belong to the same operator, allow it by name: --trust-realm ${url.host}` },
   );
 }

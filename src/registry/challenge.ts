@@ -1,4 +1,4 @@
-/** WWW-Authenticate, read strictly and with limits. Pure. Source: RFC 9110, 11.6.1; distribution spec, token auth. */
+/** Parses WWW-Authenticate strictly and with limits. Pure. Source: RFC 9110, 11.6.1; distribution spec, token auth. */
 
 export interface Challenge {
   readonly scheme: 'basic' | 'bearer';
@@ -13,7 +13,7 @@ const TOKEN = /[!#$%&'*+.^_`|~0-9A-Za-z-]+/y;
 const QUOTED = /"((?:[\t \x21\x23-\x5b\x5d-\x7e\x80-\xff]|\\[\t \x21-\x7e])*)"/y;
 const SPACE = /[ \t]*/y;
 
-/** Walks over a header's text. */
+/** A cursor over a header's text. */
 function reader(text: string) {
   let at = 0;
   const take = (pattern: RegExp): RegExpExecArray | undefined => {
@@ -40,7 +40,7 @@ function reader(text: string) {
   };
 }
 
-/** `name = value`, or undefined with nothing taken when the next word is a scheme. */
+/** Parses `name = value`; undefined, without moving the cursor, if the next word is a scheme. */
 function parameter(read: ReturnType<typeof reader>): readonly [string, string] | undefined {
   const start = read.mark();
   const name = read.token();
@@ -57,8 +57,8 @@ function parameter(read: ReturnType<typeof reader>): readonly [string, string] |
 }
 
 /**
- * The basic and bearer challenges of a header; other schemes are left out. Undefined when the header cannot be read
- * as a whole: a half-read challenge is not acted upon.
+ * The basic and bearer challenges of a header, without other schemes. Undefined if any part of the header is invalid: a partly
+ * parsed challenge is not used.
  */
 export function parseChallenges(header: string): readonly Challenge[] | undefined {
   if (header.length > HEADER_LIMIT) return undefined;

@@ -1,6 +1,6 @@
 /**
- * Pulls images from registries: OCI distribution API, read side. Manifests and configs are verified here; layers are
- * delivered as they come and verified by whoever keeps them. Source: OCI distribution-spec 1.1.
+ * Pulls images from registries: OCI distribution API, read side. Verifies manifests and configs; layers are delivered
+ * unverified, and verified by the caller. Source: OCI distribution-spec 1.1.
  */
 import { digestOf, isDigest, type Digest } from '../core/digest.ts';
 import { asError, CurlewError } from '../core/errors.ts';
@@ -25,7 +25,7 @@ export interface RegistryOptions {
   readonly http: Http;
   readonly credentials: Credentials;
   readonly mirrors?: Mirrors | undefined;
-  /** Hosts of token services that may get the credentials of registries that name them. */
+  /** Hosts of token services that may receive the credentials of registries that name them. */
   readonly trustRealms?: readonly string[] | undefined;
   readonly now?: (() => number) | undefined;
 }
@@ -37,19 +37,19 @@ export interface HeadManifest {
 }
 
 export interface RegistryClient extends ImageSource {
-  /** What a reference names now, with as few bytes as the registry allows. Throws as `resolve` does. */
+  /** The current manifest of a reference, with as few bytes as the registry allows. Throws the same errors as `resolve`. */
   readonly headManifest: (ref: ImageRef, options: { readonly signal: AbortSignal }) => Promise<HeadManifest>;
 }
 
 /** One repository at one endpoint. */
 interface Place {
   readonly endpoint: Endpoint;
-  /** A request below `/v2/<repository>/`. */
+  /** Creates a request under `/v2/<repository>/`. */
   readonly request: (doing: string, path: string, headers?: Readonly<Record<string, string>>) => HttpRequest;
 }
 
 const ACCEPT = MANIFEST_TYPES.join(', ');
-/** Failures that a mirror may have alone, so that the next place is asked. */
+/** Errors that may concern only a mirror, so that the next endpoint is tried. */
 const PASSABLE: ReadonlySet<string> = new Set([
   'FETCH_FAILED',
   'AUTH_FAILED',
@@ -59,7 +59,7 @@ const PASSABLE: ReadonlySet<string> = new Set([
   'UNSUPPORTED',
 ]);
 
-/** The body of a manifest, checked against the digest asked for, or else against the one that the registry names. */
+/** Fetches a manifest, verified with the requested digest, or else with the one that the registry reports. */
 async function readManifest(
   http: Http,
   { request }: Place,
@@ -67,24 +67,28 @@ async function readManifest(
   doing: string,
   signal: AbortSignal,
 ): Promise<FoundManifest & { readonly digest: Digest }> {
-  const asked = request(doing, `manifests/${reference}`, { accept: ACCEPT });
-  const response = succeeded(http, asked, await http.small(asked, { limit: MANIFEST_LIMIT, signal }));
+  const manifestRequest = request(doing, `manifests/${reference}`, { accept: ACCEPT });
+  const response = succeeded(
+    http,
+    manifestRequest,
+    await http.small(manifestRequest, { limit: MANIFEST_LIMIT, signal }),
+  );
   if (response.headers['content-type']?.startsWith('text/html') === true) {
-    throw new CurlewError('FETCH_FAILED', `${doing}: ${response.url} answered with a web page, not with a manifest`, {
-      hint: 'this is no registry, or a login page or a proxy answers in its place',
+    throw new CurlewError('FETCH_FAILED', `${doing}: ${response.url} returned a web page instead of a manifest`, {
+      hint: 'this is not a registry, or a login page or a proxy responds instead',
     });
   }
   const digest = digestOf(response.body);
   const named = isDigest(reference) ? reference : response.headers['docker-content-digest'];
   if (named !== undefined && isDigest(named) && named !== digest) {
-    throw new CurlewError('DIGEST_MISMATCH', `${doing}: the manifest is ${digest}, wanted was ${named}`, {
-      hint: 'the registry or something on the way to it is broken or hostile',
+    throw new CurlewError('DIGEST_MISMATCH', `${doing}: the manifest is ${digest}, expected ${named}`, {
+      hint: 'the registry, or a proxy in between, is broken or hostile',
     });
   }
   return { data: response.body, mediaType: response.headers['content-type'], digest };
 }
 
-/** Runs `work` at one place after the other until one succeeds; otherwise throws the error that tells most. */
+/** Runs `work` with one endpoint after the other until one succeeds; otherwise throws the most informative error. */
 async function firstPlace<Result>(
   all: readonly Candidate[],
   work: (candidate: Candidate) => Promise<Result>,
@@ -100,19 +104,19 @@ async function firstPlace<Result>(
       errors.push(error);
     }
   }
-  // A place that answered "no" says more than one that could not be reached. Where none could, the first counts: behind
-  // a mirror, the registry itself is often out of reach, and is meant to be.
-  const told = errors.findLast(({ code }) => code !== 'FETCH_FAILED') ?? errors[0];
-  if (told === undefined) throw new TypeError('no place to ask');
-  const others = errors.filter((error) => error !== told).map(({ message }) => message);
-  if (others.length === 0) throw told;
-  throw new CurlewError(told.code, `${told.message} (elsewhere: ${others.join('; ')})`, {
-    hint: told.hint,
-    cause: told,
+  // An endpoint's refusal says more than an unreachable endpoint. If all were unreachable, the first error counts: behind a
+  // mirror, the registry itself is often unreachable on purpose.
+  const main = errors.findLast(({ code }) => code !== 'FETCH_FAILED') ?? errors[0];
+  if (main === undefined) throw new TypeError('no endpoint');
+  const others = errors.filter((error) => error !== main).map(({ message }) => message);
+  if (others.length === 0) throw main;
+  throw new CurlewError(main.code, `${main.message} (other endpoints: ${others.join('; ')})`, {
+    hint: main.hint,
+    cause: main,
   });
 }
 
-/** Makes a client; it remembers tokens and schemes of registries as long as it lives. */
+/** Creates a client, which caches tokens and schemes of registries. */
 export function createRegistryClient(options: RegistryOptions): RegistryClient {
   const { http, credentials, mirrors = new Map(), trustRealms = [], now = Date.now } = options;
   const auth = createAuth({ http, credentials, trustRealms, now });
@@ -141,17 +145,17 @@ export function createRegistryClient(options: RegistryOptions): RegistryClient {
     const doing = `fetch layer ${digest} of ${formatImageRef(ref)}`;
     let others: readonly Candidate[] = [];
     let at = from;
-    let ours: unknown;
+    let writeError: unknown;
     const counted = (chunk: Uint8Array): Promise<void> | undefined => {
       try {
         at += chunk.byteLength;
         const writing = write(chunk);
         writing?.catch((error: unknown) => {
-          ours = error;
+          writeError = error;
         });
         return writing;
       } catch (error) {
-        ours = error;
+        writeError = error;
         throw error;
       }
     };
@@ -159,20 +163,20 @@ export function createRegistryClient(options: RegistryOptions): RegistryClient {
       await firstPlace(
         places,
         async (candidate) => {
-          // The writer's failure is no place's fault: nobody else is asked.
-          if (ours !== undefined) return;
-          // Where several gave a part, any of them may be the wrong one: the last may still give the whole.
+          // An error of the writer is no error of an endpoint: try no other endpoint.
+          if (writeError !== undefined) return;
+          // If several endpoints sent a part, any of them may be wrong: the last may still send the whole blob.
           others = places.slice(places.indexOf(candidate) + (at === 0 ? 1 : 0));
           const { request } = await placeAt(candidate, ref, doing, signal);
-          const asked = { ...request(doing, `blobs/${digest}`), from: at, expectedSize: size, immutable: true };
-          await download(http, { ...asked, write: counted }, { signal });
+          const blobRequest = { ...request(doing, `blobs/${digest}`), from: at, expectedSize: size, immutable: true };
+          await download(http, { ...blobRequest, write: counted }, { signal });
         },
         signal,
       );
     } catch (error) {
-      ours ??= error;
+      writeError ??= error;
     }
-    if (ours !== undefined) throw asError(ours);
+    if (writeError !== undefined) throw asError(writeError);
     if (others.length === 0) return undefined;
     return async (options) => fetchBlob(ref, others, descriptor, options);
   };
@@ -190,8 +194,8 @@ export function createRegistryClient(options: RegistryOptions): RegistryClient {
           const first = await readManifest(http, place, ref.digest ?? ref.tag ?? 'latest', doing, signal);
           const read: ReadSmall = async (descriptor, kind, limit) => {
             if (kind === 'manifest') return readManifest(http, place, descriptor.digest, doing, signal);
-            const asked = place.request(`${doing}: config`, `blobs/${descriptor.digest}`);
-            const response = succeeded(http, asked, await http.small(asked, { limit, signal }));
+            const configRequest = place.request(`${doing}: config`, `blobs/${descriptor.digest}`);
+            const response = succeeded(http, configRequest, await http.small(configRequest, { limit, signal }));
             return { data: response.body, mediaType: undefined };
           };
           const image = await platformImage(first, read, platform, doing);
@@ -214,17 +218,17 @@ export function createRegistryClient(options: RegistryOptions): RegistryClient {
         candidates(ref.registry, mirrors),
         async (candidate) => {
           const place = await placeAt(candidate, ref, doing, signal);
-          const wanted = ref.digest ?? ref.tag ?? 'latest';
-          const asked: HttpRequest = {
-            ...place.request(doing, `manifests/${wanted}`, { accept: ACCEPT }),
+          const reference = ref.digest ?? ref.tag ?? 'latest';
+          const request: HttpRequest = {
+            ...place.request(doing, `manifests/${reference}`, { accept: ACCEPT }),
             method: 'HEAD',
           };
-          const head = await http.small(asked, { limit: 0, signal });
+          const head = await http.small(request, { limit: 0, signal });
           const named = head.headers['docker-content-digest'];
-          // Some registries do not answer HEAD, or not with a digest; GET also has the words for what went wrong.
+          // Some registries do not support HEAD, or return no digest; GET also returns an error message.
           const usable = named !== undefined && isDigest(named) && named === (ref.digest ?? named);
           if (head.status !== 200 || !usable) {
-            const { digest, mediaType, data } = await readManifest(http, place, wanted, doing, signal);
+            const { digest, mediaType, data } = await readManifest(http, place, reference, doing, signal);
             return { digest, mediaType, size: data.byteLength };
           }
           const length = Number(head.headers['content-length'] ?? Number.NaN);

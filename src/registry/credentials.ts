@@ -16,7 +16,7 @@ import {
 } from './docker-config.ts';
 
 export interface Credentials {
-  /** For a registry's `host` or `host:port`; undefined means anonymous. Throws `AUTH_FAILED` when a helper fails. */
+  /** For a registry's `host` or `host:port`; undefined means anonymous. Throws `AUTH_FAILED` if a helper fails. */
   readonly find: (host: string, options: { readonly signal: AbortSignal }) => Promise<Credential | undefined>;
 }
 
@@ -26,10 +26,10 @@ const CONFIG_LIMIT = 1024 * 1024;
 const HELPER_MS = 60_000;
 const HELPER_OUTPUT = 256 * 1024;
 
-/** No credentials for anybody. */
+/** No credentials for any registry. */
 export const ANONYMOUS: Credentials = { find: async () => undefined };
 
-/** Where docker keeps its configuration: `$DOCKER_CONFIG/config.json`, else `$HOME/.docker/config.json`. */
+/** Path of docker's configuration: `$DOCKER_CONFIG/config.json`, or else `$HOME/.docker/config.json`. */
 export function dockerConfigPath(env: Environment): string | undefined {
   const folder = env['DOCKER_CONFIG'];
   if (folder !== undefined && folder !== '') return join(folder, 'config.json');
@@ -37,7 +37,7 @@ export function dockerConfigPath(env: Environment): string | undefined {
   return home === undefined || home === '' ? undefined : join(home, '.docker', 'config.json');
 }
 
-/** Reads docker's configuration; a file that is not there is an empty one. */
+/** Reads docker's configuration; a missing file counts as empty. */
 export async function readDockerConfig(env: Environment): Promise<DockerConfig> {
   const path = dockerConfigPath(env);
   if (path === undefined) return NO_CONFIG;
@@ -58,11 +58,11 @@ function helperAnswer(text: string, doing: string): Credential | undefined {
   try {
     value = JSON.parse(text);
   } catch {
-    throw new CurlewError('AUTH_FAILED', `${doing}: its answer is not JSON`);
+    throw new CurlewError('AUTH_FAILED', `${doing}: its output is not JSON`);
   }
   const { Username: username, Secret: password } = (value ?? {}) as Readonly<Record<string, unknown>>;
   if (typeof username !== 'string' || typeof password !== 'string') {
-    throw new CurlewError('AUTH_FAILED', `${doing}: its answer has no user name or secret`);
+    throw new CurlewError('AUTH_FAILED', `${doing}: its output has no user name or secret`);
   }
   if (password === '') return undefined;
   // `<token>` as the user's name: the secret is an identity token (docker-credential-helpers).
@@ -87,17 +87,17 @@ async function askHelper(
     signal,
   });
   if (error === undefined) return helperAnswer(stdout, doing);
-  // Helpers say that they have nothing by this text and status 1.
+  // Helpers report missing credentials with this text and status 1.
   if (status === 1 && /credentials not found/i.test(stdout)) return undefined;
-  // What it printed may hold a secret: only how it ended is reported, and what it wrote for people.
-  const said = visible(stderr.trim().slice(0, 200));
+  // Standard output may contain a secret: reports only how it ended, and standard error.
+  const message = visible(stderr.trim().slice(0, 200));
   const ended = status === undefined ? error.reason : `it ended with ${status}`;
-  throw new CurlewError('AUTH_FAILED', `${doing}: ${ended}${said === '' ? '' : ` (${said})`}`, {
+  throw new CurlewError('AUTH_FAILED', `${doing}: ${ended}${message === '' ? '' : ` (${message})`}`, {
     hint: `try it: echo ${host} | ${program} get`,
   });
 }
 
-/** Looks a host up: its own helper, the helper for all, the file; each host once. `env` is what helpers run with. */
+/** Looks up credentials once per host: in its own helper, the default helper, or the file. Helpers run with `env`. */
 export function createCredentials(config: DockerConfig, env: Environment): Credentials {
   const known = createSingleFlightCache<Credential | undefined>({ failures: 'own' });
   const look = async (host: string, signal: AbortSignal): Promise<Credential | undefined> => {

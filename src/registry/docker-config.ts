@@ -1,16 +1,16 @@
-/** Docker's client configuration: where credentials for registries lie. Pure. */
+/** Docker's client configuration: the credentials for registries. Pure. */
 import { CurlewError } from '../core/errors.ts';
 import { secret, type Secret } from '../core/secret.ts';
 
 export type Credential =
   | { readonly kind: 'password'; readonly username: string; readonly password: Secret }
-  /** A token that only a registry's token service takes. */
+  /** A token that only a registry's token service accepts. */
   | { readonly kind: 'identity-token'; readonly token: Secret };
 
 export interface DockerConfig {
   /** By host as in {@link hostKey}. */
   readonly auths: ReadonlyMap<string, Credential>;
-  /** Helper for all hosts that have none of their own. */
+  /** Helper for all hosts without their own helper. */
   readonly store: string | undefined;
   /** Helper by host. */
   readonly helpers: ReadonlyMap<string, string>;
@@ -18,7 +18,7 @@ export interface DockerConfig {
 
 export const NO_CONFIG: DockerConfig = { auths: new Map(), store: undefined, helpers: new Map() };
 
-/** The key that docker keeps Docker Hub's credentials under; helpers are asked with it, too. */
+/** The key of Docker Hub's credentials in docker's configuration and for helpers. */
 export const DOCKER_HUB_KEY = 'https://index.docker.io/v1/';
 const DOCKER_HUB: ReadonlySet<string> = new Set(['docker.io', 'index.docker.io', 'registry-1.docker.io']);
 
@@ -38,28 +38,29 @@ function fieldsOf(value: unknown): Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {};
 }
 
-function textOf(value: unknown): string | undefined {
+function nonEmptyText(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
 /** Only a plain word can become part of a program's name. */
 function helperOf(value: unknown, from: string): string | undefined {
-  const name = textOf(value);
+  const name = nonEmptyText(value);
   if (name === undefined || /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(name)) return name;
   throw new CurlewError(
     'AUTH_FAILED',
-    `${from}: ${JSON.stringify(name.slice(0, 80))} is no name of a credential helper`,
+    `${from}: ${JSON.stringify(name.slice(0, 80))} is not the name of a credential helper`,
   );
 }
 
 function credentialOf(value: unknown): Credential | undefined {
   const { auth, username, password, identitytoken } = fieldsOf(value);
-  const token = textOf(identitytoken);
+  const token = nonEmptyText(identitytoken);
   if (token !== undefined) return { kind: 'identity-token', token: secret(token) };
-  const user = textOf(username);
-  const word = textOf(password);
-  if (user !== undefined && word !== undefined) return { kind: 'password', username: user, password: secret(word) };
-  const encoded = textOf(auth);
+  const user = nonEmptyText(username);
+  const plainPassword = nonEmptyText(password);
+  if (user !== undefined && plainPassword !== undefined)
+    return { kind: 'password', username: user, password: secret(plainPassword) };
+  const encoded = nonEmptyText(auth);
   if (encoded === undefined) return undefined;
   const plain = Buffer.from(encoded, 'base64').toString();
   const colon = plain.indexOf(':');
@@ -69,13 +70,13 @@ function credentialOf(value: unknown): Credential | undefined {
   return { kind: 'password', username: plain.slice(0, colon), password: secret(given) };
 }
 
-/** Reads the text of a config.json; `from` names the file. Its secrets stay out of every message. */
+/** Reads the text of a config.json; `from` names the file. No message contains its secrets. */
 export function parseDockerConfig(text: string, from: string): DockerConfig {
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
-    // The parser's own message quotes the text: it is left out.
+    // Omits the parser's message, which quotes the text.
     throw new CurlewError('AUTH_FAILED', `${from}: not JSON`, { hint: 'correct the file, or log in again' });
   }
   const { auths, credsStore, credHelpers } = fieldsOf(value);

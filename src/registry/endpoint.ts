@@ -1,27 +1,27 @@
-/** Where a registry's images are asked for: mirrors in order, then the registry itself; https before plain http. */
+/** The endpoints of a registry: mirrors in order, then the registry itself; https before plain http. */
 import { CurlewError } from '../core/errors.ts';
 import type { Http } from '../platform/http/http.ts';
 import { hostKey } from './docker-config.ts';
 import { createSingleFlightCache } from '../platform/limit/single-flight-cache.ts';
 
 /**
- * By registry host (`docker.io`): addresses `host`, `host:port`, with or without scheme and path. A path is the project that
- * repositories are in, as Harbor and other registries serve theirs (`/v2/PROJECT/…`); one that ends in `/v2` is the API's
- * own place, as containerd's `override_path` takes it.
+ * By registry host (`docker.io`): addresses `host`, `host:port`, with or without scheme and path. A path is the project of the
+ * repositories, as in Harbor and other registries (`/v2/PROJECT/…`); a path that ends in `/v2` is the location of the API, like
+ * containerd's `override_path`.
  */
 export type Mirrors = ReadonlyMap<string, readonly string[]>;
 
 export interface Endpoint {
-  /** Address below which `/v2/` lies; its path has no slash at the end. */
+  /** Base address of `/v2/`; its path has no trailing slash. */
   readonly base: URL;
-  /** Comes before the name of a repository; empty, or with a slash at the end. */
+  /** Prefix of the repository name; empty, or with a trailing slash. */
   readonly project: string;
   /** Host whose credentials are used. */
   readonly host: string;
   readonly isMirror: boolean;
 }
 
-/** An endpoint whose scheme is not settled yet. */
+/** An endpoint whose scheme is not determined yet. */
 export interface Candidate {
   readonly address: string;
   readonly host: string;
@@ -29,11 +29,11 @@ export interface Candidate {
 }
 
 const PING_LIMIT = 64 * 1024;
-/** A path with the API's own place at its end, which is left out of a base. */
+/** A path that ends with the API's location, which a base omits. */
 const API_PATH = /^(.*)\/v2\/*$/;
 
 /**
- * Reads `HOST=ADDRESS` as it is written on the command line, such as `docker.io=127.0.0.1:5000` or
+ * Reads `HOST=ADDRESS` as written on the command line, such as `docker.io=127.0.0.1:5000` or
  * `quay.io=https://cache.example.com/quay`. Throws `USAGE`.
  */
 export function parseMirror(text: string): readonly [host: string, address: string] {
@@ -70,8 +70,8 @@ export function candidates(registry: string, mirrors: Mirrors): readonly Candida
 }
 
 /**
- * Settles an endpoint's scheme: as written; https; and where plain http is allowed and https is not spoken there, http.
- * Each address is asked once.
+ * Determines an endpoint's scheme: as written; or else https; or http, if plain http is allowed and the server does not speak
+ * TLS. Probes each address once.
  */
 export function createEndpoints(
   http: Http,
@@ -88,7 +88,7 @@ export function createEndpoints(
     const outcome = await http.exchange({ doing, url, headers: {} }, sink, { signal });
     if (outcome.kind === 'complete') return secure;
     if (outcome.notTls) return plain;
-    // A certificate that is refused is an answer: what the same port says without TLS does not count.
+    // A rejected certificate proves that the server speaks TLS, so plain http is not tried.
     if (!outcome.retryable) throw outcome.error;
     await http.small({ doing, url: `${trimmed(plain)}/v2/` }, { limit: PING_LIMIT, signal });
     return plain;
@@ -99,7 +99,7 @@ export function createEndpoints(
   };
 }
 
-/** The text of a base address, to put a path behind. */
+/** The text of a base address, without trailing slashes. */
 export function trimmed(base: URL): string {
   return base.href.replace(/\/+$/, '');
 }

@@ -98,14 +98,14 @@ for (const [title, lines, why, exec] of [
   ['prints no JSON', 'echo hello', /its output is not JSON/, {}],
   ['prints another version', saying('{"token":"x"}', 'other/v1'), /not an ExecCredential of/, {}],
   ['gives nothing', saying('{}'), /neither a token nor a certificate/, {}],
-  ['gives half a pair', saying('{"clientKeyData":"topsecret"}'), /only one of a certificate and its key/, {}],
+  ['gives half a pair', saying('{"clientKeyData":"topsecret"}'), /only one of certificate and key/, {}],
   ['prints without end', 'exec yes topsecret', /more than 1048576 bytes/, {}],
   ['hangs', 'sleep 1000 & echo $! >child; exec sleep 1000', /no response in time/, {}],
   ['is not executable', '', /cannot be started \(EACCES\)$/, { command: './conf' }],
   ['has more words than the system takes', '', /cannot be started \(E2BIG\)$/, { args: ['topsecret'.repeat(20_000)] }],
   ['is killed', 'kill -KILL $$', /: ended by SIGKILL$/, {}],
   ['says nothing', 'exit 3', /: failed with status 3$/, {}],
-  ['is not there', '', /this program does not exist/, { command: './none', installHint: 'npm i login' }],
+  ['is not there', '', /the program does not exist/, { command: './none', installHint: 'npm i login' }],
 ] as const) {
   test(`a plug-in that ${title} is named, with no secret of it`, async () => {
     await using server = await serverFor(new Set());
@@ -139,7 +139,7 @@ test('a token with a header in it is not sent', async () => {
   await using server = await serverFor(new Set());
   await using box = await boxWith(saying('{"token":"topsecret\\\\r\\\\nX: y"}'), server);
   const [answer] = await askTimes(box, 1);
-  assert.match(answer?.kind === 'problem' ? answer.said : '', /its token is no token$/);
+  assert.match(answer?.kind === 'problem' ? answer.said : '', /its token is not valid$/);
   assert.equal(server.log, []);
 });
 

@@ -123,7 +123,7 @@ for (const [title, text, why] of [
   [
     'a name that is there twice',
     textOf({ rest: { users: [{ name: 'u' }, { name: 'u' }] } }),
-    /user "u" is there twice/,
+    /user "u" is listed twice/,
   ],
   ['an entry without a name', textOf({ rest: { users: [{ user: {} }] } }), /an entry has no name/],
   ['no server', textOf({ cluster: {} }), /cluster "c": its server is not an address/],
@@ -151,23 +151,23 @@ for (const [title, text, why] of [
   ],
   ['data that is not base64', textOf({ user: { 'client-key-data': 'topsecret!' } }), /client-key-data: not base64/],
   ['a certificate without a key', textOf({ user: { 'client-certificate': 'x' } }), /only one of client-certificate/],
-  ['two ways to ask', textOf({ user: { token: 'topsecret', username: 'x' } }), /a token, and a user name/],
+  ['two ways to ask', textOf({ user: { token: 'topsecret', username: 'x' } }), /both a token and a user name/],
   [
     'a token that is a number',
     'current-context: x\nusers: [{name: u, user: {token: 1}}]\ncontexts: [{name: x, context: {cluster: c, user: u}}]\nclusters: [{name: c, cluster: {server: "https://h"}}]\n',
     /user "u": token: not a text/,
   ],
-  ['auth-provider', textOf({ user: { 'auth-provider': { name: 'gcp' } } }), /auth-provider is no longer/],
+  ['auth-provider', textOf({ user: { 'auth-provider': { name: 'gcp' } } }), /no longer supports auth-provider/],
   [
     'a plug-in of another version',
     textOf({ user: { exec: { ...EXEC, apiVersion: 'v1' } } }),
-    /apiVersion is not known/,
+    /apiVersion is not supported/,
   ],
   ['a plug-in without a command', textOf({ user: { exec: { ...EXEC, command: '' } } }), /it names no command/],
   ['a plug-in that needs a terminal', textOf({ user: { exec: { ...EXEC, interactiveMode: 'Always' } } }), /a terminal/],
   ['variables that are none', textOf({ user: { exec: { ...EXEC, env: [{ name: 'a=b' }] } } }), /env: not a list/],
   ['a header in a name', textOf({ user: { as: 'a\r\nX: y' } }), /control characters/],
-  ['groups without a user', textOf({ user: { 'as-groups': ['system:masters'] } }), /without as/],
+  ['groups without a user', textOf({ user: { 'as-groups': ['system:masters'] } }), /as-… requires as/],
 ] as const) {
   test(`${title} is refused, and nothing secret is repeated`, () => {
     try {

@@ -130,7 +130,7 @@ test('a realm on another host gets no credentials: both hosts are named, and the
   const error = await assert.rejectsWith(
     refused,
     'AUTH_FAILED',
-    new RegExp(`${server.host} wants .*localhost:${realm.port}`),
+    new RegExp(`${server.host} requests .*localhost:${realm.port}`),
   );
   assert.match(error.hint ?? '', /--trust-realm localhost/);
   assert.is(realm.log.length, 0);
@@ -150,7 +150,7 @@ test('a realm on another port of the same host gets no credentials, unless it is
   const error = await assert.rejectsWith(
     pull(server, http, signal, login(server.host)),
     'AUTH_FAILED',
-    new RegExp(`${server.host} wants .*127.0.0.1:${realm.port}, another port$`),
+    new RegExp(`${server.host} requests .*127.0.0.1:${realm.port}, another port$`),
   );
   assert.match(error.hint ?? '', `--trust-realm 127.0.0.1:${realm.port}`);
   assert.is(realm.log.length, 0);

@@ -114,7 +114,7 @@ test('helpers are asked once a host, with the host as docker spells it', async (
 for (const [host, why] of [
   ['broken.test', /it ended with 3 \(locked\)$/],
   ['endless.test', /more than 262144 bytes of output$/],
-  ['text.test', /its answer is not JSON$/],
+  ['text.test', /its output is not JSON$/],
 ] as const) {
   test(`a helper that fails for ${host} is AUTH_FAILED and what it printed stays hidden`, async ({ signal }) => {
     await using files = await tree({ 'bin/docker-credential-test': HELPER, log: '' });

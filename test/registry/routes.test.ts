@@ -32,7 +32,7 @@ test('mirrors are asked in order, then the registry; the first that answers coun
   assert.is(origin.log.length, 0);
   assert.is((await resolve(registry, `${origin.host}/own:1`, signal)).digest, other.manifest.digest);
   const error = await assert.rejectsWith(resolve(registry, `${origin.host}/none:1`, signal), 'NOT_FOUND');
-  assert.match(error.message, /elsewhere: .*answered 500/);
+  assert.match(error.message, /other endpoints: .*answered 500/);
 });
 
 test('a path of a mirror is the project there, in addresses and in what tokens are asked for', async ({ signal }) => {
@@ -52,14 +52,14 @@ test('a mirror that has no such image says more than a registry that cannot be r
   await using mirror = await startRegistry({});
   await using registry = await client({ mirrors: new Map([['images.invalid', [mirror.host]]]) });
   const error = await assert.rejectsWith(resolve(registry, 'images.invalid/app:1', signal), 'NOT_FOUND');
-  assert.match(error.message, /answered 404.*elsewhere: .*images\.invalid/);
+  assert.match(error.message, /answered 404.*other endpoints: .*images\.invalid/);
 });
 
 test('where none can be reached, the error is that of the mirror', async ({ signal }) => {
   const mirrors = new Map([['images.invalid', ['http://mirror.test:5000']]]);
   await using registry = await client({ mirrors });
   const error = await assert.rejectsWith(resolve(registry, 'images.invalid/app:1', signal), 'FETCH_FAILED');
-  assert.match(error.message, /plain http to mirror\.test:5000.*elsewhere: .*images\.invalid/);
+  assert.match(error.message, /plain http to mirror\.test:5000.*other endpoints: .*images\.invalid/);
   assert.match(error.hint ?? '', /--allow-http mirror\.test:5000/);
 });
 
@@ -68,7 +68,7 @@ test('a web page in the place of a manifest is told as one', async ({ signal }) 
   await using server = await startRegistry(IMAGES, { faults: [answers(page, { path: /manifests/ })] });
   await using registry = await client();
   const failed = resolve(registry, `${server.host}/app:1`, signal);
-  const error = await assert.rejectsWith(failed, 'FETCH_FAILED', /answered with a web page/);
+  const error = await assert.rejectsWith(failed, 'FETCH_FAILED', /returned a web page/);
   assert.match(error.hint ?? '', /login page or a proxy/);
 });
 
