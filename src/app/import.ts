@@ -1,6 +1,6 @@
 /** What a repository that was made for kURL finds here. */
 import { join, resolve } from 'node:path';
-import { lookAtRepository, type Migration } from '../kurl/migrate.ts';
+import { checkRepository, type Migration } from '../kurl/migrate.ts';
 import { newFiles, writeNewFiles, type WrittenFile } from '../kurl/write-files.ts';
 import type { Context } from './context.ts';
 import { ownScripts } from './own-scripts.ts';
@@ -23,7 +23,7 @@ export interface Imported extends Migration {
 export async function importRepository(request: ImportRequest, { cwd, env, signal }: Context): Promise<Imported> {
   const library = join(ownScripts(), 'lib');
   const searchPath = env['PATH'] ?? '/usr/bin:/bin';
-  const migration = await lookAtRepository(resolve(cwd, request.path), { library, searchPath, signal });
+  const migration = await checkRepository(resolve(cwd, request.path), { library, searchPath, signal });
   const out = request.out === undefined ? undefined : resolve(cwd, request.out);
   const files = out === undefined ? [] : await writeNewFiles(out, newFiles(migration, out), { signal });
   const of = (wanted: string): number => migration.addons.filter(({ verdict }) => verdict === wanted).length;

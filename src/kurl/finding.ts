@@ -1,7 +1,7 @@
-/** What is said of a repository that was made for kURL. */
+/** Findings about a repository written for kURL. */
 import type { Place } from '../core/diagnostic.ts';
 
-/** `missing`: to be put right first. `differs`: works, and not quite as with kURL. `note`: good to know. */
+/** `missing`: must be fixed first. `differs`: works, but not exactly as in kURL. `note`: for information. */
 export type Grade = 'missing' | 'differs' | 'note';
 
 export type Subject =
@@ -19,26 +19,33 @@ export type Subject =
 export interface Finding {
   readonly grade: Grade;
   readonly kind: Subject;
-  /** What it is about: a name, a path, the id of a rule. */
+  /** A name, a path, or the ID of a rule. */
   readonly subject: string;
   readonly message: string;
   readonly hint: string | undefined;
   readonly place: Place;
 }
 
-/** Takes findings as they are made. */
-export type Tell = (grade: Grade, kind: Subject, subject: string, message: string, place: Place, hint?: string) => void;
+/** Adds a finding to a list. */
+export type AddFinding = (
+  grade: Grade,
+  kind: Subject,
+  subject: string,
+  message: string,
+  place: Place,
+  hint?: string,
+) => void;
 
-/** A list of findings, and what fills it. */
-export function findings(): { readonly found: readonly Finding[]; readonly tell: Tell } {
+/** A list of findings and the function that fills it. */
+export function findings(): { readonly found: readonly Finding[]; readonly add: AddFinding } {
   const found: Finding[] = [];
-  const tell: Tell = (grade, kind, subject, message, place, hint) => {
+  const add: AddFinding = (grade, kind, subject, message, place, hint) => {
     found.push({ grade, kind, subject, message, hint, place });
   };
-  return { found, tell };
+  return { found, add };
 }
 
-/** Finds the places of offsets in a text. */
+/** Maps offsets in a text to places. */
 export function placesIn(file: string, text: string): (offset: number, length: number) => Place {
   let starts: readonly number[] | undefined;
   return (offset, length) => {
@@ -53,7 +60,7 @@ export function placesIn(file: string, text: string): (offset: number, length: n
   };
 }
 
-/** The whole of a file or folder. */
+/** The place of a whole file or folder. */
 export function placeOf(file: string): Place {
   return { file, line: 1, column: 1, length: 1 };
 }

@@ -1,4 +1,4 @@
-/** What of a repository made for kURL works here, what differs, what is missing. */
+/** Reports what works, differs or is missing in a repository written for kURL. */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileError } from '../core/errors.ts';
@@ -9,8 +9,8 @@ import { planManifest } from '../manifest/plan.ts';
 import { readTextFile } from '../manifest/text-file.ts';
 import { parsePreflight } from '../runtime/preflight/parse.ts';
 import { NO_INSTALLATION, type Situation, templateData } from '../runtime/preflight/situation.ts';
-import { type Finding, findings, placeOf, type Tell } from './finding.ts';
-import { judgeAddon, type JudgedScript, type Knowledge, ownPath, settingPrefix, type Uses } from './judge.ts';
+import { checkAddon, type CheckedScript, type Knowledge, ownPath, settingPrefix, type Uses } from './check-addon.ts';
+import { type AddFinding, type Finding, findings, placeOf } from './finding.ts';
 import { FUNCTIONS } from './compatibility/functions.ts';
 import type { Row } from './compatibility/rows.ts';
 import { SETTING_ROWS } from './compatibility/settings.ts';
@@ -27,10 +27,10 @@ export interface MigratedAddon {
   readonly tree: 'addons' | 'packages';
   readonly name: string;
   readonly version: string;
-  /** Below the repository. */
+  /** Relative to the repository. */
   readonly path: string;
   readonly verdict: Verdict;
-  /** Of the library, that work as they do in kURL. */
+  /** Names of the library that work as in kURL. */
   readonly uses: Uses;
   readonly findings: readonly Finding[];
 }
@@ -38,25 +38,25 @@ export interface MigratedAddon {
 export interface Migration {
   readonly repository: string;
   readonly addons: readonly MigratedAddon[];
-  /** Of the repository as a whole. */
+  /** About the repository as a whole. */
   readonly findings: readonly Finding[];
   readonly orders: readonly VersionOrder[];
 }
 
 export interface MigrateOptions {
-  /** The folder of the functions that hooks find. */
+  /** The folder with the shell library of hooks. */
   readonly library: string;
-  /** Where bash is looked for. */
+  /** The `PATH` to search for bash. */
   readonly searchPath: string;
   readonly signal: AbortSignal;
 }
 
 const LIBRARY_LIMIT = 1 << 20;
-/** Scripts that one bash process checks. */
+/** Number of scripts that one bash process checks. */
 const BATCH = 64;
 
-/** Looks at the repository at `root`. Nothing is written, and nothing of it is run. */
-export async function lookAtRepository(root: string, options: MigrateOptions): Promise<Migration> {
+/** Checks the repository at `root`. Writes nothing and runs none of its scripts. */
+export async function checkRepository(root: string, options: MigrateOptions): Promise<Migration> {
   const { signal } = options;
   const repository = await readRepository(root, { signal });
   const knowledge = knowledgeOf(repository, readLibrary(options.library));
@@ -64,15 +64,15 @@ export async function lookAtRepository(root: string, options: MigrateOptions): P
   const preflights = new Map<string, readonly Finding[]>();
   const addons = repository.addons.map((addon): MigratedAddon => {
     signal.throwIfAborted();
-    const { found, tell } = findings();
-    const uses = judge(addon, knowledge, tell);
+    const { found, add } = findings();
+    const uses = checkOne(addon, knowledge, add);
     const all = [...addon.findings, ...(broken.get(addon) ?? []), ...found, ...preflightFindings(addon, preflights)];
     const { tree, name, version, shown: path } = addon.folder;
     return { tree, name, version, path, verdict: verdictOf(all), uses, findings: all };
   });
-  const { found, tell } = findings();
-  tellPackages(repository, tell);
-  const orders = versionOrders(versionsOf(repository), repository.versions, tell);
+  const { found, add } = findings();
+  checkPackages(repository, add);
+  const orders = versionOrders(versionsOf(repository), repository.versions, add);
   return { repository: root, addons, findings: [...repository.findings, ...found], orders };
 }
 
@@ -81,7 +81,7 @@ function verdictOf(all: readonly Finding[]): Verdict {
   return all.some(({ grade }) => grade === 'differs') ? 'differs' : 'works';
 }
 
-/** Of the library: names of its functions, and of the variables that they set. */
+/** The functions of the library, and the variables that they set. */
 function readLibrary(folder: string): readonly ScriptFacts[] {
   try {
     return readdirSync(folder)
@@ -98,7 +98,7 @@ function readLibrary(folder: string): readonly ScriptFacts[] {
 function knowledgeOf({ addons, scripts }: Repository, library: readonly ScriptFacts[]): Knowledge {
   const byName = (rows: readonly Row[]): readonly (readonly [string, Row])[] =>
     rows.map((row) => [row.name, row] as const);
-  // Where two settings fill one variable, the first row tells of it.
+  // If two settings set the same variable, the first row counts.
   const settings = SETTING_ROWS.map(
     ({ variable, ...row }) => [variable, { ...row, name: variable }] as const,
   ).toReversed();
@@ -123,18 +123,18 @@ function knowledgeOf({ addons, scripts }: Repository, library: readonly ScriptFa
   };
 }
 
-function judge({ folder, listing, scripts }: ReadAddon, knowledge: Knowledge, tell: Tell): Uses {
+function checkOne({ folder, listing, scripts }: ReadAddon, knowledge: Knowledge, add: AddFinding): Uses {
   if (listing === undefined) return { functions: [], variables: [] };
   const { name, version, shown } = folder;
-  const judged: JudgedScript[] = [];
-  const asJudged = (path: string, text: string, facts: ScriptFacts): void => {
-    judged.push({ shown: `${shown}/${path}`, text, facts });
+  const checked: CheckedScript[] = [];
+  const addScript = (path: string, text: string, facts: ScriptFacts): void => {
+    checked.push({ shown: `${shown}/${path}`, text, facts });
   };
   const install = scripts.find(({ path }) => path === INSTALL_SH);
   const waiting = install === undefined ? [] : [install];
   const seen = new Set<string>([INSTALL_SH]);
   for (let script = waiting.shift(); script !== undefined; script = waiting.shift()) {
-    asJudged(script.path, script.text, script.facts);
+    addScript(script.path, script.text, script.facts);
     for (const { parts, role } of script.facts.paths) {
       const path = role === 'source' || role === 'template' ? ownPath(parts, name, version) : undefined;
       if (path === undefined || seen.has(path)) continue;
@@ -145,10 +145,10 @@ function judge({ folder, listing, scripts }: ReadAddon, knowledge: Knowledge, te
   }
   const others = scripts.filter(({ path }) => !seen.has(path)).map(({ facts }) => facts);
   const files = new Set(listing.files.map(({ path }) => path));
-  return judgeAddon({ name, version, shown, scripts: judged, others, files, built: builtBy(listing) }, knowledge, tell);
+  return checkAddon({ name, version, shown, scripts: checked, others, files, built: builtBy(listing) }, knowledge, add);
 }
 
-/** What a build puts into the package besides its own files. */
+/** Files that a build adds to the package. */
 function builtBy({ manifest }: NonNullable<ReadAddon['listing']>): readonly string[] {
   return [
     'images',
@@ -160,7 +160,7 @@ function builtBy({ manifest }: NonNullable<ReadAddon['listing']>): readonly stri
   ];
 }
 
-/** What bash itself finds wrong with scripts, each text checked once. */
+/** Syntax errors that bash finds in scripts; each text is checked once. */
 async function brokenScripts(
   { addons }: Repository,
   { searchPath, signal }: MigrateOptions,
@@ -179,9 +179,9 @@ async function brokenScripts(
   for (const batch of batches(scripts, BATCH)) {
     for (const { place, message } of await checkSyntax(batch, { searchPath, signal })) {
       for (const addon of byFile.get(place.file) ?? []) {
-        const { found, tell } = findings();
-        const what = message.includes('Segmentation fault') ? 'nested too deeply: bash itself gives up' : message;
-        tell('missing', 'script', INSTALL_SH, what, { ...place, file: `${addon.folder.shown}/${INSTALL_SH}` });
+        const { found, add } = findings();
+        const what = message.includes('Segmentation fault') ? 'nested too deeply: bash crashes' : message;
+        add('missing', 'script', INSTALL_SH, what, { ...place, file: `${addon.folder.shown}/${INSTALL_SH}` });
         broken.set(addon, found);
       }
     }
@@ -189,7 +189,7 @@ async function brokenScripts(
   return broken;
 }
 
-/** Specs are templates: what stands in them depends on what a machine is to become. */
+/** Specs are templates: their content depends on the role of the machine. */
 const SITUATIONS: readonly Situation[] = [
   NO_INSTALLATION,
   { ...NO_INSTALLATION, isUpgrade: true },
@@ -201,21 +201,21 @@ function preflightFindings(
   cache: Map<string, readonly Finding[]>,
 ): readonly Finding[] {
   if (hostPreflight === undefined) return [];
-  const known = cache.get(hostPreflight) ?? judgePreflight(hostPreflight);
+  const known = cache.get(hostPreflight) ?? checkPreflight(hostPreflight);
   cache.set(hostPreflight, known);
   return known.map((one) => ({ ...one, place: { ...one.place, file: `${folder.shown}/${HOST_PREFLIGHT}` } }));
 }
 
-function judgePreflight(text: string): readonly Finding[] {
-  const { found, tell } = findings();
-  const told = new Set<string>();
+function checkPreflight(text: string): readonly Finding[] {
+  const { found, add } = findings();
+  const reported = new Set<string>();
   for (const situation of SITUATIONS) {
     const { diagnostics } = parsePreflight(HOST_PREFLIGHT, text, templateData(situation));
     for (const { code, severity, message, place, hint } of diagnostics) {
       const key = `${place.line} ${message}`;
-      if (told.has(key)) continue;
-      told.add(key);
-      tell(severity === 'error' ? 'missing' : 'differs', 'preflight', code, message, place, hint);
+      if (reported.has(key)) continue;
+      reported.add(key);
+      add(severity === 'error' ? 'missing' : 'differs', 'preflight', code, message, place, hint);
     }
   }
   return found;
@@ -235,80 +235,82 @@ function versionsOf({ addons }: Repository): readonly AddonVersions[] {
 
 const CONFORMANCE = 'conformance/Manifest';
 
-/** What kURL makes of folders by rules of its own. */
-function tellPackages({ addons }: Repository, tell: Tell): void {
+/** Folders for which kURL has special rules. */
+function checkPackages({ addons }: Repository, add: AddFinding): void {
   const kubernetes = addons.filter(({ folder }) => folder.name === 'kubernetes');
   const [first] = kubernetes;
   if (first !== undefined && kubernetes.every(({ scripts }) => scripts.every(({ path }) => path !== INSTALL_SH))) {
-    const hint = 'without one, images and files of Kubernetes are brought to nodes, and no cluster is made';
+    const hint = 'without it, nodes get the images and files of Kubernetes, but no cluster is created';
     const message =
-      "kURL's own scripts install Kubernetes; here an install.sh beside its Manifest does, and there is none";
-    tell('missing', 'package', 'kubernetes', message, placeOf(first.folder.shown), hint);
+      "kURL's own scripts install Kubernetes; here an install.sh next to its Manifest does, and it is missing";
+    add('missing', 'package', 'kubernetes', message, placeOf(first.folder.shown), hint);
   }
   const conformance = addons.filter(({ listing }) => listing?.files.some(({ path }) => path === CONFORMANCE) === true);
   for (const { folder } of conformance.slice(0, 1)) {
-    const message = `${conformance.length} ${conformance.length === 1 ? 'version has' : 'versions have'} a ${CONFORMANCE} below, which is no package of its own here`;
+    const versions = conformance.length === 1 ? '1 version has' : `${conformance.length} versions have`;
+    const message = `${versions} a ${CONFORMANCE}, which is not a separate package here`;
     const hint = 'move each to packages/kubernetes-conformance/<version>/Manifest';
-    tell('differs', 'package', 'kubernetes-conformance', message, placeOf(`${folder.shown}/${CONFORMANCE}`), hint);
+    add('differs', 'package', 'kubernetes-conformance', message, placeOf(`${folder.shown}/${CONFORMANCE}`), hint);
   }
 }
 
 export interface VersionOrder {
   readonly tree: AddonTree;
   readonly name: string;
-  /** Those that have a folder, in the order of the list. */
+  /** Versions with a folder, in the order of the list. */
   readonly versions: readonly string[];
 }
 
 export interface AddonVersions {
   readonly tree: AddonTree;
   readonly name: string;
-  /** That have a folder. */
+  /** Versions with a folder. */
   readonly versions: readonly string[];
 }
 
-/** One for each add-on whose name is a key of the lists; the others descend, as they do in kURL's catalogue. */
+/** One for each add-on whose name is a key of the lists; others sort in descending order, as in kURL's catalog. */
 export function versionOrders(
   addons: readonly AddonVersions[],
   versions: VersionLists | undefined,
-  tell: Tell,
+  add: AddFinding,
 ): readonly VersionOrder[] {
   const lists = versions?.lists;
   if (lists === undefined) {
-    tell(
+    add(
       'note',
       'order',
       VERSION_LISTS,
-      'not there: the latest version of each add-on is its greatest',
+      'does not exist: the latest version of each add-on is the highest',
       placeOf(VERSION_LISTS),
     );
     return [];
   }
-  return addons.flatMap(({ tree, name, versions: there }): readonly VersionOrder[] => {
+  return addons.flatMap(({ tree, name, versions: existing }): readonly VersionOrder[] => {
     const list = lists.get(name);
     if (list === undefined) {
-      tellUnlisted(name, lists, tell);
+      addUnlisted(name, lists, add);
       return [];
     }
-    const order = list.filter((version) => there.includes(version));
-    const gone = list.filter((version) => !there.includes(version));
-    const more = there.filter((version) => !list.includes(version));
+    const order = list.filter((version) => existing.includes(version));
+    const missing = list.filter((version) => !existing.includes(version));
+    const unlisted = existing.filter((version) => !list.includes(version));
     const place = placeOf(VERSION_LISTS);
-    if (gone.length > 0) tell('note', 'order', name, `listed, but without a folder: ${some(gone)}`, place);
-    if (more.length > 0) tell('note', 'order', name, `not listed, so behind those that are: ${some(more)}`, place);
+    if (missing.length > 0) add('note', 'order', name, `listed, but without a folder: ${some(missing)}`, place);
+    if (unlisted.length > 0)
+      add('note', 'order', name, `not listed, so after the listed versions: ${some(unlisted)}`, place);
     return order.length === 0 ? [] : [{ tree, name, versions: order }];
   });
 }
 
-function tellUnlisted(name: string, lists: VersionLists['lists'], tell: Tell): void {
+function addUnlisted(name: string, lists: VersionLists['lists'], add: AddFinding): void {
   const key = [...lists.keys()].find((one) => one !== name && folderName(one) === name);
-  const why = key === undefined ? 'it has no list' : `its list is called ${key}, which kURL's catalogue does not find`;
-  tell('note', 'order', name, `the latest is the greatest version: ${why}`, placeOf(VERSION_LISTS));
+  const why = key === undefined ? 'it has no list' : `its list is named ${key}, which kURL's catalog does not find`;
+  add('note', 'order', name, `the latest version is the highest: ${why}`, placeOf(VERSION_LISTS));
 }
 
-const MOST_NAMED = 6;
+const MAX_NAMES = 6;
 
 function some(names: readonly string[]): string {
-  const more = names.length - MOST_NAMED;
-  return `${names.slice(0, MOST_NAMED).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+  const more = names.length - MAX_NAMES;
+  return `${names.slice(0, MAX_NAMES).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }

@@ -1,12 +1,12 @@
-/** What a script calls, sets, asks for and reads: facts of its text alone, so that copies of it are looked at once. Pure. */
+/** What a script calls, sets, tests and reads. Depends on its text only, so copies are parsed once. Pure. */
 import { scanExpanded, scanShell, type ShellCommand, type ShellScript } from '../formats/bash/shell-scan.ts';
 import type { ShellWord, WordPart } from '../formats/bash/shell-cursor.ts';
 import { literal } from '../formats/bash/shell-text.ts';
 
-/** A path as a script writes it. What it says of the folder it lies in may still be a variable. */
+/** A path as written in a script; its folder may still be a variable. */
 export interface PathUse {
   readonly parts: readonly WordPart[];
-  /** `template` is read and expanded, `source` is read as code; `made` and `tested` take back the wish for a file. */
+  /** `template` is read and expanded, `source` is read as code; a `made` or `tested` file is not required. */
   readonly role: 'read' | 'template' | 'source' | 'made' | 'tested';
   readonly offset: number;
 }
@@ -14,14 +14,14 @@ export interface PathUse {
 export interface ScriptFacts {
   readonly functions: ReadonlySet<string>;
   readonly assigned: ReadonlySet<string>;
-  /** Names that it asks about before it calls them. */
+  /** Names whose existence it tests before calling them. */
   readonly tested: ReadonlySet<string>;
   /** By name, the offset of the first call. */
   readonly calls: ReadonlyMap<string, number>;
-  /** By name, the first place that has no default for it, or just the first. */
+  /** By name, the first place without a default value, or else the first. */
   readonly reads: ReadonlyMap<string, { readonly offset: number; readonly guarded: boolean }>;
   readonly paths: readonly PathUse[];
-  /** Programs called below `$DIR/bin`, `kurl` with up to two plain words behind it: the offset of the first call. */
+  /** Programs called below `$DIR/bin`, `kurl` with up to two literal arguments: the offset of the first call. */
   readonly programs: ReadonlyMap<string, number>;
 }
 
@@ -35,7 +35,7 @@ interface Gathering {
   readonly programs: Map<string, number>;
 }
 
-/** Words that stand before the command that a function of the library calls. */
+/** Number of arguments before the command that a function of the library calls. */
 const CALLERS: Readonly<Record<string, number>> = {
   spinner_until: 1,
   try_1m: 0,
@@ -48,7 +48,7 @@ const CALLERS: Readonly<Record<string, number>> = {
 const RUNNERS: ReadonlySet<string> = new Set(
   'builtin command env exec ionice nice nohup setsid sudo timeout'.split(' '),
 );
-const ASKERS: ReadonlySet<string> = new Set('commandExists hash type which'.split(' '));
+const EXISTENCE_TESTS: ReadonlySet<string> = new Set('commandExists hash type which'.split(' '));
 const READERS: ReadonlySet<string> = new Set('getopts mapfile read readarray'.split(' '));
 const DECLARING: ReadonlySet<string> = new Set('declare export local readonly typeset'.split(' '));
 const RENDERERS: ReadonlySet<string> = new Set('render_file render_yaml_file render_yaml_file_2'.split(' '));
@@ -62,7 +62,7 @@ export function scriptFacts(text: string): ScriptFacts {
   return facts;
 }
 
-/** Of a file that is expanded as the shell expands text: only what stands in `$…` counts. */
+/** The facts of a file that is expanded like a here-document: only `$…` counts. */
 export function templateFacts(text: string): ScriptFacts {
   const facts = newGathering();
   gather(scanExpanded(text), facts, undefined, 0);
@@ -74,7 +74,7 @@ function newGathering(): Gathering {
   return { functions, assigned, tested, calls: new Map(), reads: new Map(), paths: [], programs: new Map() };
 }
 
-/** `at` is the offset of what quotes the script, when it is a text inside of another one. */
+/** `at` is the offset of the quoted text if the script is inside another one. */
 function gather(script: ShellScript, into: Gathering, at: number | undefined, depth: number): void {
   for (const { name } of script.functions) into.functions.add(name);
   for (const name of script.assigned) into.assigned.add(name);
@@ -122,18 +122,18 @@ function gatherCalls(words: readonly ShellWord[], into: Gathering, at: number | 
     gatherCalls(rest, into, at, depth);
     return;
   }
-  const asks =
+  const tests =
     (command === 'command' && /^-[vV]/.test(next ?? '')) || (DECLARING.has(command) && /^-[fF]/.test(next ?? ''));
-  if (ASKERS.has(command) || asks) {
+  if (EXISTENCE_TESTS.has(command) || tests) {
     for (const word of rest) into.tested.add(literal(word) ?? '');
   }
   if (CALLED.test(command) && !into.calls.has(command)) into.calls.set(command, offset);
-  if (asks) return;
+  if (tests) return;
   const code = command === 'eval' ? rest.map(textOf).join(' ') : command === 'trap' ? next : undefined;
   if (code !== undefined && code !== '-' && depth < DEEPEST) gather(scanShell(code), into, offset, depth + 1);
   const skipped = CALLERS[command];
   if (skipped !== undefined && Object.hasOwn(CALLERS, command)) gatherCalls(rest.slice(skipped), into, at, depth);
-  else if (RUNNERS.has(command)) gatherCalls(behindOptions(command, rest), into, at, depth);
+  else if (RUNNERS.has(command)) gatherCalls(afterOptions(command, rest), into, at, depth);
 }
 
 const BELOW_BIN = /^(?:(?:\$\{DIR\}|\.)\/bin\/([\w-]+)|\$\{BIN_([A-Z_]+)\})$/;
@@ -151,12 +151,12 @@ function gatherProgram(
   if (key !== undefined && !programs.has(key)) programs.set(key, at ?? word.offset);
 }
 
-function behindOptions(command: string, words: readonly ShellWord[]): readonly ShellWord[] {
+function afterOptions(command: string, words: readonly ShellWord[]): readonly ShellWord[] {
   const start = words.findIndex((word) => !/^-|^\w+=|^$/.test(textOf(word)));
   return start === -1 ? [] : words.slice(command === 'timeout' ? start + 1 : start);
 }
 
-/** A word as it stands, with its variables as such: enough to read code that is quoted. */
+/** The source text of a word, with its variables unexpanded: enough to read quoted code. */
 function textOf({ parts }: ShellWord): string {
   return parts
     .map((part) => (part.kind === 'text' ? part.text : part.kind === 'variable' ? `\${${part.name}}` : '$_'))
@@ -165,12 +165,12 @@ function textOf({ parts }: ShellWord): string {
 
 type Constants = ReadonlyMap<string, ShellWord | undefined>;
 
-/** By `function name`: values of variables that are set once; undefined for those that are set to this and that. */
+/** By `function name`: values of variables; undefined for those with several values. */
 function constantsOf({ commands }: ShellScript): Constants {
   const values = new Map<string, ShellWord | undefined>();
   for (const { assignments, within = '', words } of commands) {
     const command = literal(words[0]);
-    // For one command only.
+    // Set for one command only.
     if (command !== undefined && !DECLARING.has(command)) continue;
     for (const { name, value } of assignments) {
       const key = `${within} ${name}`;

@@ -8,9 +8,9 @@ import { isVersion } from '../core/ref.ts';
 export const VERSION_LISTS = 'web/src/installers/versions.js';
 
 export interface VersionLists {
-  /** By key; the first of a list is what `latest` means. */
+  /** By key; the first version of a list is `latest`. */
   readonly lists: ReadonlyMap<string, readonly string[]>;
-  /** Where and why reading stopped. */
+  /** Where and why parsing stopped. */
   readonly problem: { readonly message: string; readonly place: Place } | undefined;
 }
 
@@ -25,12 +25,12 @@ class Unreadable extends Error {
   }
 }
 
-/** Lists up to the first thing that is no plain list. */
+/** Parses up to the first value that is not a plain list. */
 export function readVersionLists(file: string, text: string): VersionLists {
   const lists = new Map<string, readonly string[]>();
   const begin = BEGIN.exec(text);
   try {
-    if (begin === null) throw new Unreadable('there is no InstallerVersions in it', 0);
+    if (begin === null) throw new Unreadable('InstallerVersions is missing', 0);
     readMap(tokensOf(text, begin.index + begin[0].length), lists);
     return { lists, problem: undefined };
   } catch (error) {
@@ -46,7 +46,7 @@ interface Token {
   readonly offset: number;
 }
 
-/** Ends with one empty token after another. */
+/** Ends with an endless sequence of empty tokens. */
 function* tokensOf(text: string, from: number): Generator<Token, never> {
   for (const { 0: token, index } of text.slice(from).matchAll(TOKEN)) {
     if (!/^(?:\s|\/\/|\/\*)/.test(token)) yield { text: token, offset: from + index };
@@ -57,9 +57,9 @@ function* tokensOf(text: string, from: number): Generator<Token, never> {
 function readMap(tokens: Generator<Token, never>, lists: Map<string, readonly string[]>): void {
   expect(tokens.next().value, '{');
   for (let key = tokens.next().value; key.text !== '}'; key = tokens.next().value) {
-    const name = textOf(key) ?? (/^[\w$]+$/.test(key.text) ? key.text : undefined);
+    const name = quotedText(key) ?? (/^[\w$]+$/.test(key.text) ? key.text : undefined);
     if (name === undefined) throw new Unreadable('not the name of an add-on', key.offset);
-    if (lists.has(name)) throw new Unreadable(`${name} stands twice`, key.offset);
+    if (lists.has(name)) throw new Unreadable(`${name} is listed twice`, key.offset);
     expect(tokens.next().value, ':');
     lists.set(name, readList(tokens));
     const after = tokens.next().value;
@@ -72,9 +72,10 @@ function readList(tokens: Generator<Token, never>): readonly string[] {
   expect(tokens.next().value, '[');
   const versions = new Set<string>();
   for (let item = tokens.next().value; item.text !== ']'; item = tokens.next().value) {
-    const version = textOf(item);
+    const version = quotedText(item);
     if (version === undefined) throw new Unreadable('not a plain list of versions in quotes', item.offset);
-    if (!isVersion(version)) throw new Unreadable(`${JSON.stringify(version.slice(0, 60))} is no version`, item.offset);
+    if (!isVersion(version))
+      throw new Unreadable(`${JSON.stringify(version.slice(0, 60))} is not a version`, item.offset);
     versions.add(version);
     const after = tokens.next().value;
     if (after.text === ']') break;
@@ -83,10 +84,10 @@ function readList(tokens: Generator<Token, never>): readonly string[] {
   return [...versions];
 }
 
-function textOf({ text }: Token): string | undefined {
+function quotedText({ text }: Token): string | undefined {
   return /^["']/.test(text) && text.length > 1 ? text.slice(1, -1) : undefined;
 }
 
-function expect({ text, offset }: Token, wanted: string): void {
-  if (text !== wanted) throw new Unreadable(`"${wanted}" is missing`, offset);
+function expect({ text, offset }: Token, expected: string): void {
+  if (text !== expected) throw new Unreadable(`"${expected}" is missing`, offset);
 }

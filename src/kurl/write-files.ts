@@ -1,4 +1,4 @@
-/** The files that a repository needs here beside those that it has. Nothing that is there is changed. */
+/** Creates the additional files that a repository needs here. Existing files are not changed. */
 import { lstat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
@@ -8,9 +8,9 @@ import { readTextFile } from '../manifest/text-file.ts';
 import type { Migration } from './migrate.ts';
 
 export interface WrittenFile {
-  /** Below the folder. */
+  /** Relative to the folder. */
   readonly path: string;
-  /** `kept`: something is there already, and stays as it is. */
+  /** `kept`: an existing file, which is not changed. */
   readonly outcome: 'written' | 'same' | 'kept';
 }
 
@@ -19,7 +19,7 @@ const LIMIT = 1 << 20;
 /** Rules that add-ons of kURL break for good reasons. */
 const LINT_CONFIG = { rules: { 'hook/prefix': 'info', 'hook/no-install': 'info' }, ignore: [] };
 
-/** Texts by path: orders of versions, the configuration of lint and, for another folder, the categories of add-ons. */
+/** Texts by path: version orders, the lint configuration and, for another folder, the categories of add-ons. */
 export function newFiles({ repository, addons, orders }: Migration, out: string): ReadonlyMap<string, string> {
   const files = new Map<string, string>();
   for (const { tree, name, versions } of orders) {
@@ -35,7 +35,7 @@ export function newFiles({ repository, addons, orders }: Migration, out: string)
   return files;
 }
 
-/** Each appears whole or not at all; a folder on the way that is a link is `FILE_UNUSABLE`. */
+/** Creates each file atomically; throws `FILE_UNUSABLE` if a folder in its path is a symbolic link. */
 export async function writeNewFiles(
   out: string,
   files: ReadonlyMap<string, string>,
@@ -47,27 +47,27 @@ export async function writeNewFiles(
     signal.throwIfAborted();
     const target = join(out, path);
     await makeFolders(out, dirname(path));
-    const there = await lstat(target).catch((error: unknown) => {
+    const existing = await lstat(target).catch((error: unknown) => {
       if (errnoOf(error) === 'ENOENT') return undefined;
-      throw fileError(`look at ${target}`, error);
+      throw fileError(`read ${target}`, error);
     });
-    if (there === undefined) await writeStateFile(target, text, 0o644);
-    const read = there === undefined ? undefined : readTextFile(target, LIMIT);
+    if (existing === undefined) await writeStateFile(target, text, 0o644);
+    const read = existing === undefined ? undefined : readTextFile(target, LIMIT);
     const same = read?.kind === 'text' && read.text === text;
-    written.push({ path, outcome: there === undefined ? 'written' : same ? 'same' : 'kept' });
+    written.push({ path, outcome: existing === undefined ? 'written' : same ? 'same' : 'kept' });
   }
   return written;
 }
 
-/** Step by step, so that no link leads out of the folder. */
+/** One level at a time, so that no symbolic link leads out of the folder. */
 async function makeFolders(out: string, below: string): Promise<void> {
   let path = out;
   for (const name of below.split('/').filter((one) => one !== '.')) {
     path = join(path, name);
     await makeFolder(path);
     if (!(await lstat(path)).isDirectory()) {
-      throw new CurlewError('FILE_UNUSABLE', `write below ${path}: it is a symbolic link`, {
-        hint: 'make it a folder',
+      throw new CurlewError('FILE_UNUSABLE', `create files in ${path}: it is a symbolic link`, {
+        hint: 'replace it with a folder',
       });
     }
   }

@@ -29,7 +29,7 @@ test('what is missing comes first, then what differs, add-on by add-on, in lines
   assert.equal(lines.slice(0, 5), [
     'Missing: to be put right before moving over',
     '  function tell_the_world',
-    '    scripts/common/common.sh of the repository defines it, nothing does here',
+    '    scripts/common/common.sh of the repository defines it; nothing here does',
     '    in other 2.0; first at addons/other/2.0/install.sh:2',
     '',
   ]);

@@ -1,6 +1,6 @@
 import { chmod, cp, mkdir, symlink, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { lookAtRepository, type Migration } from '../../src/kurl/migrate.ts';
+import { checkRepository, type Migration } from '../../src/kurl/migrate.ts';
 import { FUNCTIONS } from '../../src/kurl/compatibility/functions.ts';
 import { VARIABLES } from '../../src/kurl/compatibility/variables.ts';
 import * as assert from '../support/assert.ts';
@@ -14,7 +14,7 @@ const LIBRARY = join(import.meta.dirname, '../../scripts/lib');
 
 async function look(box: Tree, library = LIBRARY): Promise<Migration> {
   const searchPath = process.env['PATH'] ?? '/usr/bin:/bin';
-  return lookAtRepository(box.path, { library, searchPath, signal: never });
+  return checkRepository(box.path, { library, searchPath, signal: never });
 }
 
 /** What is said, a line each. */
@@ -98,14 +98,14 @@ test('programs below bin/ that nothing stands in for are told, with the package 
 }`);
   const programs = lines.flatMap((line) => line.match(/(?<=program )bin.* (?=addons)/) ?? []);
   assert.equal(programs, ['bin/docker-config ', 'bin/kurl rook flexvolume-to-csi ', 'bin/kurl sing a ']);
-  assert.match(lines[1] ?? '', /flexvolume-to-csi addons\/demo\/1\.0\/install\.sh:4 .*storage is not moved/);
+  assert.match(lines[1] ?? '', /flexvolume-to-csi addons\/demo\/1\.0\/install\.sh:4 .*storage is not migrated/);
 });
 
 test("functions and variables that only kURL's own scripts have are missing, and it is said where they are", async () => {
   const lines = await withScript('demo() {\n  tell_the_world\n  log "$KURL_GREETING"\n}\n', KURL_SCRIPTS);
   assert.equal(lines, [
-    'missing function tell_the_world addons/demo/1.0/install.sh:2 scripts/common/common.sh of the repository defines it, nothing does here',
-    'missing variable KURL_GREETING addons/demo/1.0/install.sh:3 scripts/common/common.sh of the repository sets it, nothing does here',
+    'missing function tell_the_world addons/demo/1.0/install.sh:2 scripts/common/common.sh of the repository defines it; nothing here does',
+    'missing variable KURL_GREETING addons/demo/1.0/install.sh:3 scripts/common/common.sh of the repository sets it; nothing here does',
   ]);
 });
 
@@ -161,9 +161,9 @@ test('files that a hook reads must be there, but for those that it makes or look
   assert.equal(
     lines,
     [
-      'note variable NOBODY_SETS addons/demo/1.0/tmpl.yaml:1 nothing sets it: it is empty unless the caller has it',
+      'note variable NOBODY_SETS addons/demo/1.0/tmpl.yaml:1 nothing sets it: it is empty unless the caller sets it',
       'missing function part_unknown addons/demo/1.0/part.sh:1 nothing defines it',
-      'missing file gone.yaml addons/demo/1.0/install.sh:3 a hook reads it, and it is not in addons/demo/1.0',
+      'missing file gone.yaml addons/demo/1.0/install.sh:3 a hook reads it, but it is not in addons/demo/1.0',
     ].toSorted((a, b) => lines.indexOf(a) - lines.indexOf(b)),
   );
 });
@@ -287,7 +287,7 @@ test('a folder without add-ons, and a list of versions that is no list', async (
     'web/src/installers/versions.js': 'module.exports = 1;\n',
   });
   const { findings } = await look(box);
-  assert.match(findings[0]?.message ?? '', /cannot be read on: there is no InstallerVersions/);
+  assert.match(findings[0]?.message ?? '', /cannot be read completely: InstallerVersions is missing/);
 });
 
 test.run();

@@ -1,7 +1,7 @@
 /** Scripts as people write them: what import says is missing must be missing. */
 import { cp } from 'node:fs/promises';
 import { join } from 'node:path';
-import { lookAtRepository, type Migration } from '../../src/kurl/migrate.ts';
+import { checkRepository, type Migration } from '../../src/kurl/migrate.ts';
 import * as assert from '../support/assert.ts';
 import { never } from '../support/context.ts';
 import { suite } from '../support/suite.ts';
@@ -12,7 +12,7 @@ const LIBRARY = join(import.meta.dirname, '../../scripts/lib');
 
 async function look(box: Tree): Promise<Migration> {
   const searchPath = process.env['PATH'] ?? '/usr/bin:/bin';
-  return lookAtRepository(box.path, { library: LIBRARY, searchPath, signal: never });
+  return checkRepository(box.path, { library: LIBRARY, searchPath, signal: never });
 }
 
 function missing({ addons }: Migration): readonly string[] {

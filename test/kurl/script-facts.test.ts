@@ -2,7 +2,7 @@ import * as assert from '../support/assert.ts';
 import { execa } from 'execa';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ownPath, PROGRAMS, SHELL_WORDS } from '../../src/kurl/judge.ts';
+import { ownPath, PROGRAMS, SHELL_WORDS } from '../../src/kurl/check-addon.ts';
 import { scriptFacts, templateFacts } from '../../src/kurl/script-facts.ts';
 import { suite } from '../support/suite.ts';
 

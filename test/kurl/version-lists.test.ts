@@ -27,12 +27,12 @@ test('lists of texts, with comments and commas as kURL writes them', () => {
 
 test('what is no plain list stops the reading there, and is named', () => {
   const cases: readonly (readonly [string, RegExp, number])[] = [
-    ['export const x = 1;', /there is no InstallerVersions/, 0],
+    ['export const x = 1;', /InstallerVersions is missing/, 0],
     ['exports.InstallerVersions = {\n a: ["1"],\n ...others,\n}', /not the name of an add-on/, 1],
     ['exports.InstallerVersions = { a: ["1"], b: [`2`] }', /not a plain list/, 1],
     ['exports.InstallerVersions = { a: make() }', /"\[" is missing/, 0],
-    ['exports.InstallerVersions = { a: ["../x"] }', /is no version/, 0],
-    ['exports.InstallerVersions = { a: ["1"], a: ["2"] }', /a stands twice/, 1],
+    ['exports.InstallerVersions = { a: ["../x"] }', /is not a version/, 0],
+    ['exports.InstallerVersions = { a: ["1"], a: ["2"] }', /a is listed twice/, 1],
     ['exports.InstallerVersions = { a: ["1"', /"," is missing/, 0],
     ['exports.InstallerVersions = {', /not the name/, 0],
   ];
@@ -50,7 +50,7 @@ test('the order holds versions that have a folder; what differs from the list is
     'v.js',
     versionsScript({ rook: ['1.0.4', 'gone', '1.7.11'], certManager: ['1.0.3'], other: ['1'] }),
   );
-  const { found, tell } = findings();
+  const { found, add } = findings();
   const orders = versionOrders(
     [
       { tree: 'addons', name: 'rook', versions: ['1.0.4', '1.7.11', '1.8.0'] },
@@ -58,16 +58,16 @@ test('the order holds versions that have a folder; what differs from the list is
       { tree: 'addons', name: 'calico', versions: ['3.9.1'] },
     ],
     { lists, problem: undefined },
-    tell,
+    add,
   );
   assert.equal(orders, [{ tree: 'addons', name: 'rook', versions: ['1.0.4', '1.7.11'] }]);
   assert.equal(
     found.map(({ grade, subject, message }) => `${grade} ${subject}: ${message}`),
     [
       'note rook: listed, but without a folder: gone',
-      'note rook: not listed, so behind those that are: 1.8.0',
-      "note cert-manager: the latest is the greatest version: its list is called certManager, which kURL's catalogue does not find",
-      'note calico: the latest is the greatest version: it has no list',
+      'note rook: not listed, so after the listed versions: 1.8.0',
+      "note cert-manager: the latest version is the highest: its list is named certManager, which kURL's catalog does not find",
+      'note calico: the latest version is the highest: it has no list',
     ],
   );
 });

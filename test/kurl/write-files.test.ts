@@ -2,7 +2,7 @@ import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { findAddons } from '../../src/manifest/find-addons.ts';
 import { readAddon } from '../../src/manifest/read-addon.ts';
-import { lookAtRepository } from '../../src/kurl/migrate.ts';
+import { checkRepository } from '../../src/kurl/migrate.ts';
 import { newFiles, writeNewFiles } from '../../src/kurl/write-files.ts';
 import { parseOrderFile } from '../../src/store/release/version-order.ts';
 import * as assert from '../support/assert.ts';
@@ -15,7 +15,7 @@ const LIBRARY = join(import.meta.dirname, '../../scripts/lib');
 const { signal } = new AbortController();
 
 async function plan(root: string, out: string): Promise<ReadonlyMap<string, string>> {
-  const migration = await lookAtRepository(root, { library: LIBRARY, searchPath: process.env['PATH'] ?? '', signal });
+  const migration = await checkRepository(root, { library: LIBRARY, searchPath: process.env['PATH'] ?? '', signal });
   return newFiles(migration, out);
 }
 

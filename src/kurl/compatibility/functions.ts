@@ -1,50 +1,50 @@
-/** The functions of kURL that add-ons call, and what they are here. */
+/** The functions of kURL that add-ons call, and how they work here. */
 import { rows, type Row } from './rows.ts';
 
 const HOST_PACKAGES =
-  'differs: packages that the machine has in a newer version stay, and that is said; the repository of rpm packages exists only for that call; what is in the way is explained';
+  'differs: newer versions of packages on the machine are kept, with a message; the repository of rpm packages exists only during the call; conflicts are explained';
 
 const NOTES: Readonly<Record<string, string>> = {
-  spinner_until: 'same: the sign of life is drawn only where a terminal is',
-  sleep_spinner: 'same: the sign of life is drawn only where a terminal is',
-  spinnerPodRunning: 'same: it asks every second',
-  bail: 'same: what it says also stands in the message of the failed run',
-  confirmY: 'same: asked by curlew, where it has a terminal; otherwise the answer is yes, with a warning',
-  confirmN: 'same: asked by curlew, where it has a terminal; otherwise the answer is no, with a warning',
-  prompt: 'same: asked by curlew, where it has a terminal; otherwise it bails',
-  try_1m: 'differs: arguments with blanks stay whole; kURL splits them again',
-  try_5m: 'differs: arguments with blanks stay whole; kURL splits them again',
-  try_1m_stderr: 'differs: arguments with blanks stay whole; kURL splits them again',
-  insert_resources: 'same: a warning names file and line where nothing, or something that is no valid YAML, comes out',
+  spinner_until: 'same: the spinner is drawn only on a terminal',
+  sleep_spinner: 'same: the spinner is drawn only on a terminal',
+  spinnerPodRunning: 'same: it checks every second',
+  bail: 'same: its message is also in the error of the failed run',
+  confirmY: 'same: curlew asks if it has a terminal; otherwise the answer is yes, with a warning',
+  confirmN: 'same: curlew asks if it has a terminal; otherwise the answer is no, with a warning',
+  prompt: 'same: curlew asks if it has a terminal; otherwise it bails',
+  try_1m: 'differs: arguments with spaces are passed unchanged; kURL splits them again',
+  try_5m: 'differs: arguments with spaces are passed unchanged; kURL splits them again',
+  try_1m_stderr: 'differs: arguments with spaces are passed unchanged; kURL splits them again',
+  insert_resources: 'same: a warning names the file and line if the result is empty or not valid YAML',
   insert_patches_strategic_merge: 'same: with the warning of insert_resources',
   insert_patches_json_6902: 'same: with the warning of insert_resources',
-  cert_has_san: 'differs: the name is taken as it is, not as a pattern',
+  cert_has_san: 'differs: the name is compared literally, not as a pattern',
   check_for_running_pods: 'same: it asks the API server once, not for each pod',
   check_network:
-    "differs: where KURL_UTIL_IMAGE is empty (no package `curlew-utils`) it bails and says so; Weave's program is not looked for",
+    "differs: if KURL_UTIL_IMAGE is empty (no package `curlew-utils`), it bails with a message; it does not look for Weave's program",
   install_host_packages: HOST_PACKAGES,
   install_host_archives: HOST_PACKAGES,
-  yum_install_host_archives: `${HOST_PACKAGES}; nothing on systems of the Debian family`,
-  dpkg_install_host_archives: `${HOST_PACKAGES}; nothing on systems of the rpm family; what an interrupted dpkg left is finished first`,
-  load_images: 'differs: takes an image layout as well as archives; the aliases that exist are not made again',
-  object_store_running: "differs: MinIO's secret is found too; kURL's test for it is broken",
-  object_store_create_bucket: 'same: the secret key is no argument of a program',
+  yum_install_host_archives: `${HOST_PACKAGES}; does nothing on Debian-based systems`,
+  dpkg_install_host_archives: `${HOST_PACKAGES}; does nothing on rpm-based systems; first completes an interrupted dpkg run`,
+  load_images: 'differs: also accepts an image layout; existing aliases are not created again',
+  object_store_running: 'differs: also finds the secret of MinIO; the check for it in kURL is broken',
+  object_store_create_bucket: 'same: the secret key is never passed as an argument of a program',
   migrate_object_store:
-    'absent: not supported: it says so and bails; copying needs programs of kURL that are no longer maintained',
-  migrate_rgw_to_minio: 'absent: not supported: it says so and bails',
-  migrate_minio_to_rgw: 'absent: not supported: it says so and bails, where there is a MinIO to move from',
+    'absent: not supported: it bails with a message; copying needs programs of kURL that are no longer maintained',
+  migrate_rgw_to_minio: 'absent: not supported: it bails with a message',
+  migrate_minio_to_rgw: 'absent: not supported: it bails with a message if there is a MinIO to migrate from',
   rook_ceph_to_sc_migration:
-    'absent: not supported: it says so and bails; volumes are moved with kURL before moving over',
+    'absent: not supported: it bails with a message; migrate volumes with kURL before the switch',
   longhorn_to_sc_migration:
-    'absent: not supported: it says so and bails; volumes are moved with kURL before moving over',
-  longhorn_prepare_for_migration: 'absent: not supported: it says so and bails',
-  longhorn_restore_migration_replicas: 'absent: not supported: it says so and bails',
-  maybe_cleanup_rook: 'differs: nothing is removed; a warning says that Rook is left',
-  maybe_cleanup_longhorn: 'differs: nothing is removed; a warning says that Longhorn is left',
-  report_addon_start: 'differs: nothing is reported to anybody',
-  report_addon_success: 'differs: nothing is reported to anybody',
+    'absent: not supported: it bails with a message; migrate volumes with kURL before the switch',
+  longhorn_prepare_for_migration: 'absent: not supported: it bails with a message',
+  longhorn_restore_migration_replicas: 'absent: not supported: it bails with a message',
+  maybe_cleanup_rook: 'differs: nothing is removed; a warning reports that Rook remains',
+  maybe_cleanup_longhorn: 'differs: nothing is removed; a warning reports that Longhorn remains',
+  report_addon_start: 'differs: nothing is reported',
+  report_addon_success: 'differs: nothing is reported',
   addon_install:
-    "differs: noted in kURL's ConfigMap only when MERGED_YAML_SPEC names a spec; runs keep records of their own",
+    "differs: recorded in kURL's ConfigMap only if MERGED_YAML_SPEC names a spec; runs keep their own records",
 };
 
 const NAMES: Readonly<Record<string, string>> = {

@@ -1,20 +1,21 @@
-/** The programs of kURL's package kurl-bin-utils, which add-ons call below `bin/`, and what stands in for them. */
+/** The programs of kURL's package kurl-bin-utils, which add-ons call below `bin/`, and what replaces them. */
 import { rows, type Row } from './rows.ts';
 
-const ABSENT = 'absent: not supported without the package, and it says so';
+const ABSENT = 'absent: not supported without the package; it prints a message';
 
 const NOTES: Readonly<Record<string, string>> = {
-  bashmerge: "same: all of kURL's flags are taken",
+  bashmerge: 'same: accepts all flags of kURL',
   config: ABSENT,
   'docker-config': ABSENT,
-  kurl: 'differs: the verbs that add-ons call, see below; other verbs need the package, and it is said',
-  installermerge: 'same: specs with mistakes are refused',
+  kurl: 'differs: only the verbs that add-ons call, see below; other verbs need the package, and a message says so',
+  installermerge: 'same: specs with errors are rejected',
   network: ABSENT,
   pvmigrate: ABSENT,
   toml: ABSENT,
   veleroplugin: ABSENT,
-  vendorflights: 'same: specs with mistakes are refused',
-  yamltobash: 'differs: `$x`, backticks and `$(…)` in a value stay text when its file is sourced; mistakes are refused',
+  vendorflights: 'same: specs with errors are rejected',
+  yamltobash:
+    'differs: `$x`, backticks and `$(…)` in a value stay text when the output is sourced; specs with errors are rejected',
 };
 
 const NAMES = `
@@ -24,32 +25,32 @@ veleroplugin vendorflights yamltobash yamlutil
 
 export const BIN_PROGRAMS: readonly Row[] = rows(NAMES, NOTES);
 
-const MOVED = 'absent: storage is not moved: with kURL, before moving over';
-const TEXT = 'same: what it says on the way is in words of this tool';
+const MOVED = 'absent: storage is not migrated: migrate it with kURL before the switch';
+const TEXT = 'same: progress messages are worded differently';
 
 const VERB_NOTES: Readonly<Record<string, string>> = {
-  'netutil nodes-connectivity':
-    'differs: the image must be named; whether all arrived is read from the log of the node that was called',
+  'netutil nodes-connectivity': 'differs: the image is required; the result comes from the log of the listening node',
   'rook health': TEXT,
   'rook wait-for-health': TEXT,
-  'rook wait-for-rook-version': `${TEXT}; an API server that does not answer is no version that is reached`,
-  'rook wait-for-ceph-version': `${TEXT}; an API server that does not answer is no version that is reached`,
+  'rook wait-for-rook-version': `${TEXT}; while the API server does not respond, the version counts as not reached`,
+  'rook wait-for-ceph-version': `${TEXT}; while the API server does not respond, the version counts as not reached`,
   'rook flexvolume-to-csi': MOVED,
   'rook hostpath-to-block': MOVED,
   'rook has-sufficient-blockdevices': MOVED,
   'cluster check-free-disk-space':
-    'differs: a pod with `df` looks at the folder of OpenEBS on each node; no volume is made and removed for it',
+    'differs: a pod runs `df` on the OpenEBS folder of each node; no temporary volume is created',
   'cluster migrate-multinode-storage': MOVED,
-  'cluster nodes-missing-images': "absent: of kURL's own scripts; `curlew load-images` loads what a node lacks",
-  'cluster preflight': "absent: of kURL's own scripts; `curlew preflight` judges the cluster",
-  'host preflight': "absent: of kURL's own scripts; `curlew preflight` judges the machine",
-  'host protectedid': "absent: of kURL's own scripts; nothing is reported",
-  'host hostname': "absent: of kURL's own scripts; get_local_node_name says it",
+  'cluster nodes-missing-images':
+    "absent: used by kURL's own scripts only; `curlew load-images` loads the missing images of a node",
+  'cluster preflight': "absent: used by kURL's own scripts only; `curlew preflight` checks the cluster",
+  'host preflight': "absent: used by kURL's own scripts only; `curlew preflight` checks the machine",
+  'host protectedid': "absent: used by kURL's own scripts only; nothing is reported",
+  'host hostname': "absent: used by kURL's own scripts only; get_local_node_name prints it",
   'longhorn prepare-for-migration': MOVED,
   'longhorn rollback-migration-replicas': MOVED,
-  'object-store sync': "absent: called in pods of kURL's helper image only, which bring the program",
-  'sync-object-store': "absent: called in pods of kURL's helper image only, which bring the program",
-  version: 'absent: there is no release of kURL in use',
+  'object-store sync': "absent: called only in pods of kURL's helper image, which contains the program",
+  'sync-object-store': "absent: called only in pods of kURL's helper image, which contains the program",
+  version: 'absent: no release of kURL is in use',
 };
 
 const VERB_NAMES: readonly string[] = [

@@ -1,19 +1,19 @@
-/** What the tables of compatibility are made of. */
+/** Rows of the compatibility tables. */
 
 export type Status = 'same' | 'differs' | 'absent';
 
 export interface Row {
   readonly name: string;
   readonly status: Status;
-  /** How it differs, or why it is absent; may add something to what is the same. */
+  /** How it differs, or why it is absent; an optional remark for `same`. */
   readonly note: string;
 }
 
 const STATUS = /^(same|differs|absent): (.*)$/s;
 
 /**
- * Rows of names, in a list or separated by spaces, in their order. Differences from kURL are in `notes` as `differs: how`,
- * `absent: why` or `same: remark`; a note without its name is an error of whoever wrote the table.
+ * One row per name, in order; a string of names is split at whitespace. `notes` has differences from kURL as `differs: how`,
+ * `absent: why` or `same: remark`; throws for a malformed note.
  */
 export function rows(names: string | readonly string[], notes: Readonly<Record<string, string>>): readonly Row[] {
   const all = typeof names === 'string' ? names.trim().split(/\s+/) : names;

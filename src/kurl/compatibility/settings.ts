@@ -1,26 +1,27 @@
-/** Every setting of an installer spec that kURL turns into a shell variable, and what there is to say of it. */
+/** Every setting of an installer spec that kURL turns into a shell variable, with notes. */
 import { SETTINGS } from '../../spec/settings.ts';
 import { rows, type Row } from './rows.ts';
 
-/** What there is to say, by `specKey.field`. */
+/** By `specKey.field`. */
 const NOTES: Readonly<Record<string, string>> = {
-  'docker.hardFailOnLoopback': 'same: `1` when it is not in the spec',
-  'firewalldConfig.disableFirewalld': 'same: empty when `preserveConfig` is set',
-  'kubernetes.HACluster': 'same: `1` when `loadBalancerAddress` is set',
-  'selinuxConfig.disableSelinux': 'same: empty when `preserveConfig` is set',
+  'docker.hardFailOnLoopback': 'same: `1` if the spec does not set it',
+  'firewalldConfig.disableFirewalld': 'same: empty if `preserveConfig` is set',
+  'kubernetes.HACluster': 'same: `1` if `loadBalancerAddress` is set',
+  'selinuxConfig.disableSelinux': 'same: empty if `preserveConfig` is set',
   'weave.podCIDR':
-    'same: empty, hooks after `_pre_init` find the network of the cluster there; a new one is chosen by `discover_pod_subnet`, which the install hook of kubernetes calls',
+    'same: if empty, it has the network of the cluster in hooks after `_pre_init`; `discover_pod_subnet`, which the install hook of kubernetes calls, chooses a new one',
   'kubernetes.serviceCIDR':
-    'same: empty, hooks after `_pre_init` find the network of the cluster there; a new one is chosen by `discover_service_subnet`, which the install hook of kubernetes calls',
-  'weave.noMasqLocal': 'same: `1`, or `0` when it is false',
+    'same: if empty, it has the network of the cluster in hooks after `_pre_init`; `discover_service_subnet`, which the install hook of kubernetes calls, chooses a new one',
+  'weave.noMasqLocal': 'same: `1`, or `0` if it is false',
   'weave.isEncryptionDisabled':
-    'differs: `true` gives `0`, which the add-on tests for; kURL gives `1`, so that disabling never took effect',
-  'velero.namespace': 'differs: kURL writes it into `VELERO_LOCAL_BUCKET`, where by chance this or the bucket stands',
-  'kurl.hostPreflights': 'same: always empty, a document is no text; preflights read it',
-  'ekco.autoUpgradeSchedule': 'same: nothing listens to it any more',
+    'differs: `true` gives `0`, which the add-on checks for; kURL gives `1`, so disabling never takes effect',
+  'velero.namespace':
+    'differs: kURL writes it into `VELERO_LOCAL_BUCKET`, which unpredictably has this value or the bucket',
+  'kurl.hostPreflights': 'same: always empty because it is a document; preflights read it',
+  'ekco.autoUpgradeSchedule': 'same: nothing reads it anymore',
 };
 
-/** `name` is `specKey.field`, `variable` the one that it fills. */
+/** `name` is `specKey.field`, `variable` the shell variable that it sets. */
 export interface SettingRow extends Row {
   readonly variable: string;
 }

@@ -1,37 +1,37 @@
-/** The tasks of kURL's tasks.sh, and what does the same here. */
+/** The tasks of kURL's tasks.sh, and their replacements here. */
 import { rows, type Row } from './rows.ts';
 
-const BY_HAND = 'absent: by hand, with kubectl';
-const MOVED = 'absent: storage is not moved: with kURL, before moving over';
-const STEPS = 'absent: a bundle brings all that its run needs; steps are bundles and runs of their own';
+const MANUAL = 'absent: do it manually with kubectl';
+const MOVED = 'absent: storage is not migrated: migrate it with kURL before the switch';
+const STEPS = 'absent: a bundle has everything that its run needs; each step is its own bundle and run';
 
 const NOTES: Readonly<Record<string, string>> = {
-  'load-images': 'same: only what is missing; `airgap` and `kurl-install-directory` are taken',
-  'generate-admin-user': BY_HAND,
+  'load-images': 'same: loads only missing images; accepts `airgap` and `kurl-install-directory`',
+  'generate-admin-user': MANUAL,
   reset:
-    'differs: calls the hooks of add-ons that remove them, and removes what runs have put there; Kubernetes itself by `kubeadm reset`',
-  'kotsadm-accept-tls-uploads': BY_HAND,
-  'print-registry-login': BY_HAND,
+    'differs: calls the removal hooks of add-ons and removes the files that runs installed; `kubeadm reset` removes Kubernetes',
+  'kotsadm-accept-tls-uploads': MANUAL,
+  'print-registry-login': MANUAL,
   'join-token':
     'absent: `kubeadm token create --print-join-command` on a primary; its values go into the settings of `join.sh`',
-  'set-kubeconfig-server': BY_HAND,
-  'taint-primaries': BY_HAND,
+  'set-kubeconfig-server': MANUAL,
+  'taint-primaries': MANUAL,
   'migrate-pvcs': MOVED,
   'migrate-rgw-to-minio': MOVED,
   'remove-rook-ceph': MOVED,
-  'longhorn-node-initilize': 'absent: hooks of the add-on prepare a node',
+  'longhorn-node-initilize': 'absent: the hooks of the add-on prepare the node',
   'rook-10-to-14': MOVED,
   'rook-10-to-14-images': STEPS,
   'rook-upgrade-load-images': STEPS,
   'kubernetes-upgrade-load-assets': STEPS,
-  'weave-to-flannel-primary': 'absent: networks are not changed: with kURL, before moving over',
-  'weave-to-flannel-secondary': 'absent: networks are not changed: with kURL, before moving over',
+  'weave-to-flannel-primary': 'absent: networks are not changed: change them with kURL before the switch',
+  'weave-to-flannel-secondary': 'absent: networks are not changed: change them with kURL before the switch',
   'migrate-to-multinode-storage': MOVED,
 };
 
 export const TASKS: readonly Row[] = rows(Object.keys(NOTES).join(' '), NOTES);
 
-/** The task of this name, with dashes or underscores. */
+/** The task with this name; dashes and underscores are equal. */
 export function taskOf(word: string): Row | undefined {
   const name = word.replaceAll('_', '-');
   return TASKS.find((task) => task.name === name);

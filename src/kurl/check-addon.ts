@@ -1,58 +1,58 @@
-/** Holds what the scripts of an add-on use against what they find here. Pure. */
+/** Compares what the scripts of an add-on use with what exists here. Pure. */
 import type { Place } from '../core/diagnostic.ts';
 import { upperSnake } from '../spec/variable-names.ts';
-import { placesIn, type Tell } from './finding.ts';
+import { placesIn, type AddFinding } from './finding.ts';
 import { BIN_PROGRAMS, KURL_VERBS } from './compatibility/programs.ts';
 import type { Row } from './compatibility/rows.ts';
 import type { PathUse, ScriptFacts } from './script-facts.ts';
 
-/** What is the same for all add-ons of a repository. */
+/** The same for all add-ons of a repository. */
 export interface Knowledge {
-  /** The table of compatibility. */
+  /** The compatibility table. */
   readonly functions: ReadonlyMap<string, Row>;
   readonly variables: ReadonlyMap<string, Row>;
-  /** What hooks find besides. */
+  /** Other names that the library provides to hooks. */
   readonly libraryFunctions: ReadonlySet<string>;
   readonly libraryVariables: ReadonlySet<string>;
   /** Defined or set by any add-on of the repository: all share one shell. */
   readonly addonFunctions: ReadonlySet<string>;
   readonly addonVariables: ReadonlySet<string>;
-  /** Beginnings of the names of variables that settings become by rule. */
+  /** Prefixes of the variables that settings become. */
   readonly prefixes: readonly string[];
-  /** Defined or set by scripts of the repository that are no add-on's. */
+  /** Defined or set by scripts of the repository outside add-ons. */
   readonly repositoryFunctions: ReadonlyMap<string, string>;
   readonly repositoryVariables: ReadonlyMap<string, string>;
 }
 
-export interface JudgedScript {
+export interface CheckedScript {
   /** Path for messages. */
   readonly shown: string;
   readonly text: string;
   readonly facts: ScriptFacts;
 }
 
-export interface JudgedAddon {
+export interface CheckedAddon {
   readonly name: string;
   readonly version: string;
   readonly shown: string;
   /** Scripts that run in the shell of the hooks, and templates that it expands. */
-  readonly scripts: readonly JudgedScript[];
-  /** All other scripts: what they define counts. */
+  readonly scripts: readonly CheckedScript[];
+  /** All other scripts; names that they define count. */
   readonly others: readonly ScriptFacts[];
-  /** Below its folder. */
+  /** Paths relative to its folder. */
   readonly files: ReadonlySet<string>;
-  /** What a build puts beside them; a folder stands for all in it. */
+  /** Files that a build adds; a folder includes all its files. */
   readonly built: readonly string[];
 }
 
 export interface Uses {
-  /** Of the library, that work as they do in kURL. */
+  /** Functions of the library that work as in kURL. */
   readonly functions: readonly string[];
   readonly variables: readonly string[];
 }
 
-/** Tells what is missing or differs, and hands back what works. */
-export function judgeAddon(addon: JudgedAddon, knowledge: Knowledge, tell: Tell): Uses {
+/** Adds findings for what is missing or differs, and returns what works. */
+export function checkAddon(addon: CheckedAddon, knowledge: Knowledge, add: AddFinding): Uses {
   const all = [...addon.scripts.map(({ facts }) => facts), ...addon.others];
   const union = (of: (facts: ScriptFacts) => Iterable<string>): ReadonlySet<string> =>
     new Set(all.flatMap((facts) => [...of(facts)]));
@@ -68,18 +68,18 @@ export function judgeAddon(addon: JudgedAddon, knowledge: Knowledge, tell: Tell)
     const places = placesIn(shown, text);
     const once = (key: string): boolean => !seen.has(key) && seen.add(key) !== undefined;
     for (const [name, offset] of facts.calls) {
-      if (once(`f ${name}`) && judgeCall(name, places(offset, name.length), own, knowledge, tell)) functions.add(name);
+      if (once(`f ${name}`) && checkCall(name, places(offset, name.length), own, knowledge, add)) functions.add(name);
     }
     for (const [name, offset] of facts.programs) {
-      if (once(`p ${name}`)) judgeProgram(name, places(offset, 1), tell);
+      if (once(`p ${name}`)) checkProgram(name, places(offset, 1), add);
     }
     for (const [name, { offset, guarded }] of facts.reads) {
       if (!once(`v ${name}`)) continue;
       const place = places(offset, name.length + 1);
-      if (judgeRead(name, guarded, place, own, knowledge, tell)) variables.add(name);
+      if (checkRead(name, guarded, place, own, knowledge, add)) variables.add(name);
     }
   }
-  judgePaths(addon, tell);
+  checkPaths(addon, add);
   return { functions: [...functions].toSorted(), variables: [...variables].toSorted() };
 }
 
@@ -91,11 +91,11 @@ interface Own {
 }
 
 /** Whether it is a function of the library that works. */
-function judgeCall(name: string, place: Place, own: Own, knowledge: Knowledge, tell: Tell): boolean {
+function checkCall(name: string, place: Place, own: Own, knowledge: Knowledge, add: AddFinding): boolean {
   if (own.functions.has(name)) return false;
   const row = knowledge.functions.get(name);
   if (row !== undefined) {
-    if (row.status !== 'same') tell(row.status === 'absent' ? 'missing' : 'differs', 'function', name, row.note, place);
+    if (row.status !== 'same') add(row.status === 'absent' ? 'missing' : 'differs', 'function', name, row.note, place);
     return row.status === 'same';
   }
   if (knowledge.libraryFunctions.has(name)) return true;
@@ -103,70 +103,76 @@ function judgeCall(name: string, place: Place, own: Own, knowledge: Knowledge, t
   if (knowledge.addonFunctions.has(name)) return false;
   const defined = knowledge.repositoryFunctions.get(name);
   if (defined !== undefined) {
-    tell('missing', 'function', name, `${defined} of the repository defines it, nothing does here`, place);
+    add('missing', 'function', name, `${defined} of the repository defines it; nothing here does`, place);
   } else if (/_|[a-z][A-Z]/.test(name)) {
-    tell('missing', 'function', name, 'nothing defines it', place);
+    add('missing', 'function', name, 'nothing defines it', place);
   } else {
-    tell('note', 'program', name, 'a program that must be on the machine', place);
+    add('note', 'program', name, 'a program that must be on the machine', place);
   }
   return false;
 }
 
-/** Of a program below `bin/`, when it does not do all that kURL's does; `words`: its name, and a verb of kurl's. */
-function judgeProgram(words: string, place: Place, tell: Tell): void {
-  const [name] = words.split(' ', 1);
-  const verb = KURL_VERBS.find((one) => `${words} `.startsWith(`kurl ${one.name} `));
+/** Reports a program in `bin/` that differs from kURL's; `call` is its name, for `kurl` followed by a verb. */
+function checkProgram(call: string, place: Place, add: AddFinding): void {
+  const [name] = call.split(' ', 1);
+  const verb = KURL_VERBS.find((one) => `${call} `.startsWith(`kurl ${one.name} `));
   const row = verb ?? BIN_PROGRAMS.find((one) => one.name === name);
   if (row === undefined || row.status === 'same') return;
-  const stands = row.name === 'yamltobash' || verb?.status === 'differs';
-  const hint = stands ? undefined : "put kURL's own program into bin of the install folder, where it counts";
-  const shown = verb === undefined ? words : `kurl ${verb.name}`;
-  tell('differs', 'program', `bin/${shown}`, row.note, place, hint);
+  const works = row.name === 'yamltobash' || verb?.status === 'differs';
+  const hint = works ? undefined : "put kURL's own program into bin of the install folder, where it takes precedence";
+  const shown = verb === undefined ? call : `kurl ${verb.name}`;
+  add('differs', 'program', `bin/${shown}`, row.note, place, hint);
 }
 
-/** Whether it is a variable that holds what it does in kURL. */
-function judgeRead(name: string, guarded: boolean, place: Place, own: Own, knowledge: Knowledge, tell: Tell): boolean {
-  // Names in small letters are the script's own affair; shellcheck knows them better.
+/** Whether it is a variable that has the same value as in kURL. */
+function checkRead(
+  name: string,
+  guarded: boolean,
+  place: Place,
+  own: Own,
+  knowledge: Knowledge,
+  add: AddFinding,
+): boolean {
+  // Lowercase names are local to the script; shellcheck checks them better.
   if (!/^[A-Z][A-Z0-9_]*$/.test(name) || own.assigned.has(name)) return false;
   const row = knowledge.variables.get(name);
   if (row !== undefined) {
     const what = row.status === 'absent' && !row.note.startsWith('empty') ? `not set: ${row.note}` : row.note;
-    if (row.status !== 'same') tell('differs', 'variable', name, what, place);
+    if (row.status !== 'same') add('differs', 'variable', name, what, place);
     return row.status === 'same';
   }
   if (SHELL_VARIABLES.has(name) || knowledge.addonVariables.has(name)) return false;
   if (knowledge.libraryVariables.has(name)) return true;
   if (guarded) return false;
   const set = knowledge.repositoryVariables.get(name);
-  if (set !== undefined)
-    tell('missing', 'variable', name, `${set} of the repository sets it, nothing does here`, place);
+  if (set !== undefined) add('missing', 'variable', name, `${set} of the repository sets it; nothing here does`, place);
   else if (!knowledge.prefixes.some((prefix) => name.startsWith(prefix))) {
-    tell('note', 'variable', name, 'nothing sets it: it is empty unless the caller has it', place);
+    add('note', 'variable', name, 'nothing sets it: it is empty unless the caller sets it', place);
   }
   return false;
 }
 
-/** The beginning of the names of an add-on's settings, as variables. */
+/** The prefix of the variables of an add-on's settings. */
 export function settingPrefix(name: string): string {
   return `${upperSnake(name)}_`;
 }
 
-function judgePaths({ name, version, shown, scripts, files, built }: JudgedAddon, tell: Tell): void {
+function checkPaths({ name, version, shown, scripts, files, built }: CheckedAddon, add: AddFinding): void {
   const folders = foldersOf(files);
-  const wishes = scripts.flatMap(({ shown: file, text, facts }) =>
+  const uses = scripts.flatMap(({ shown: file, text, facts }) =>
     facts.paths.flatMap((use) => {
       const path = ownPath(use.parts, name, version);
       return path === undefined ? [] : [{ path, use, file, text }];
     }),
   );
-  const excused = wishes.filter(({ use }) => use.role === 'made' || use.role === 'tested').map(({ path }) => path);
-  const told = new Set<string>();
-  for (const { path, use, file, text } of wishes) {
-    if (use.role === 'made' || use.role === 'tested' || told.has(path)) continue;
-    const there = path === '' || files.has(path) || folders.has(path);
-    if (there || [...excused, ...built].some((one) => path === one || path.startsWith(`${one}/`))) continue;
-    told.add(path);
-    tell('missing', 'file', path, `a hook reads it, and it is not in ${shown}`, placesIn(file, text)(use.offset, 1));
+  const excused = uses.filter(({ use }) => use.role === 'made' || use.role === 'tested').map(({ path }) => path);
+  const reported = new Set<string>();
+  for (const { path, use, file, text } of uses) {
+    if (use.role === 'made' || use.role === 'tested' || reported.has(path)) continue;
+    const exists = path === '' || files.has(path) || folders.has(path);
+    if (exists || [...excused, ...built].some((one) => path === one || path.startsWith(`${one}/`))) continue;
+    reported.add(path);
+    add('missing', 'file', path, `a hook reads it, but it is not in ${shown}`, placesIn(file, text)(use.offset, 1));
   }
 }
 
@@ -178,7 +184,7 @@ function foldersOf(files: ReadonlySet<string>): ReadonlySet<string> {
   return folders;
 }
 
-/** A path below the add-on's own folder, or undefined when it leads elsewhere or cannot be known. */
+/** A path below the add-on's own folder, or undefined if it is outside or unknown. */
 export function ownPath(parts: PathUse['parts'], name: string, version: string): string | undefined {
   const ownVersion = `${upperSnake(name)}_VERSION`;
   let path = '';
@@ -196,20 +202,20 @@ export function ownPath(parts: PathUse['parts'], name: string, version: string):
   return below === undefined || below.split('/').some((one) => one === '..' || one === '.') ? undefined : below;
 }
 
-function words(text: string): ReadonlySet<string> {
+function wordSet(text: string): ReadonlySet<string> {
   return new Set(text.trim().split(/\s+/));
 }
 
-/** Builtins of bash and words of its language. */
-export const SHELL_WORDS: ReadonlySet<string> = words(`
+/** Builtins and reserved words of bash. */
+export const SHELL_WORDS: ReadonlySet<string> = wordSet(`
 alias bg bind break builtin caller case cd command compgen complete compopt continue coproc declare dirs disown do done
 echo elif else enable esac eval exec exit export false fc fg fi for function getopts hash help history if in jobs kill
 let local logout mapfile popd printf pushd pwd read readarray readonly return select set shift shopt source suspend test
 then time times trap true type typeset ulimit umask unalias unset until wait while
 `);
 
-/** Programs of the base systems, and those that Kubernetes nodes have. */
-export const PROGRAMS: ReadonlySet<string> = words(`
+/** Programs of base systems and of Kubernetes nodes. */
+export const PROGRAMS: ReadonlySet<string> = wordSet(`
 addgroup adduser apparmor_parser apt apt-cache apt-get apt-key apt-mark arch arping awk b2sum base32 base64 basename bash
 bc blkid blockdev bridge bunzip2 bzip2 cat chattr chcon chgrp chmod chown chpasswd chroot chronyc chrt cksum clear cmp
 column comm conntrack containerd cp cpio createrepo crictl crontab csplit ctr curl cut date dc dd debconf-set-selections
@@ -238,8 +244,8 @@ pvscan lvscan lvchange lvconvert lvresize systemd-resolve update-crypto-policies
 sonobuoy velero antctl weave calicoctl cilium rados rbd ceph mc cmctl kubectl-preflight kubectl-support_bundle
 `);
 
-/** Variables that bash, the login or the machine sets. */
-const SHELL_VARIABLES: ReadonlySet<string> = words(`
+/** Variables that bash, the login session or the machine sets. */
+const SHELL_VARIABLES: ReadonlySet<string> = wordSet(`
 BASH BASHPID BASH_ARGC BASH_ARGV BASH_COMMAND BASH_ENV BASH_LINENO BASH_REMATCH BASH_SOURCE BASH_SUBSHELL BASH_VERSINFO
 BASH_VERSION CDPATH COLUMNS DIRSTACK EDITOR EPOCHREALTIME EPOCHSECONDS EUID FUNCNAME GROUPS HISTFILE HOME HOSTNAME
 HOSTTYPE HTTPS_PROXY HTTP_PROXY IFS LANG LANGUAGE LC_ALL LC_CTYPE LD_LIBRARY_PATH LINENO LINES LOGNAME MACHTYPE MAIL
