@@ -16,7 +16,7 @@ export interface BlobRequest {
   readonly onBytes: (bytes: number) => void;
 }
 
-/** The error to throw after wrong bytes: it tells more than the failure of the alternative source. */
+/** The error for wrong bytes if the alternative source fails too: it is more specific than that failure. */
 export function failureElsewhere(wrong: CurlewError | undefined, error: unknown): unknown {
   if (wrong === undefined || !(error instanceof CurlewError)) return error;
   if (!['FETCH_FAILED', 'AUTH_FAILED', 'NOT_FOUND'].includes(error.code)) return error;

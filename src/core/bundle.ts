@@ -110,7 +110,7 @@ export function parseBundleJson(text: string, from: string): BundleJson {
     seen.add(name);
   }
   if (layout !== undefined && layout !== 'kurl') throw bad('layout is not known');
-  if (!Array.isArray(beside)) throw bad('beside');
+  if (!Array.isArray(beside)) throw bad('the list of packages outside the spec is not valid');
   const prefixes = new Set(packages.map((one: BundledPackage) => prefixOf(one)));
   for (const one of beside as readonly unknown[]) {
     if (!isPackage(one) || !isObject(one) || !ROLES.some((role) => role === one['role'])) {

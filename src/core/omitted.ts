@@ -3,7 +3,7 @@
  * still prove the package's identity. Only whole folders of operating systems can be left out. Pure; used to plan bundles,
  * and read by nodes.
  */
-import { canonicalJson, isDigest, type Digest } from './digest.ts';
+import { canonicalJson, isDigest } from './digest.ts';
 import { CurlewError } from './errors.ts';
 import { isSize, parseObject } from './json.ts';
 import { OMITTED_JSON, pathProblem } from './layout.ts';

@@ -108,10 +108,10 @@ export function checkedLock(value: unknown, from: string): ManifestLock {
   if (value['format'] !== 1) throw bad(from, 'not a lock of format 1');
   const { images, assets, hostPackages, containerBuilds } = value;
   const invalid = (field: string): CurlewError => bad(from, `${field} is not valid`);
-  if (!Array.isArray(images) || !images.every(isImage)) throw bad(from, 'images ');
-  if (!Array.isArray(assets) || !assets.every(isAsset)) throw bad(from, 'assets ');
-  if (!Array.isArray(hostPackages) || !hostPackages.every(isHostPackages)) throw bad(from, 'hostPackages ');
-  if (!Array.isArray(containerBuilds) || !containerBuilds.every(isContainerBuild)) throw bad(from, 'containerBuilds ');
+  if (!Array.isArray(images) || !images.every(isImage)) throw invalid('images');
+  if (!Array.isArray(assets) || !assets.every(isAsset)) throw invalid('assets');
+  if (!Array.isArray(hostPackages) || !hostPackages.every(isHostPackages)) throw invalid('hostPackages');
+  if (!Array.isArray(containerBuilds) || !containerBuilds.every(isContainerBuild)) throw invalid('containerBuilds');
   return { format: 1, images, assets, hostPackages, containerBuilds };
 }
 

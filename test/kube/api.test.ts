@@ -206,7 +206,10 @@ test('a server that nobody knows, of another name, without TLS or away is told a
   assert.match(await ask(kubeconfigText(`https://${plain.host}`, {}, {})), /^failed: .*does not speak TLS/);
   assert.is(await ask(kubeconfigText(plain.url, { token: 't' }, {})), 'an answer');
   assert.is(plain.log.at(-1)?.headers['authorization'], undefined);
-  assert.match(await ask(kubeconfigText('http://10.0.0.1', {}, {})), /^failed: .*plain http to 10\.0\.0\.1 is not allowed/);
+  assert.match(
+    await ask(kubeconfigText('http://10.0.0.1', {}, {})),
+    /^failed: .*plain http to 10\.0\.0\.1 is not allowed/,
+  );
 });
 
 test('a certificate that has expired is a matter of the clock', async ({ signal }) => {
