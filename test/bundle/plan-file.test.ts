@@ -167,7 +167,7 @@ for (const [title, change, message] of [
   ['another size', (plan: Plan) => (plan.size += 1), /add up to \d+ bytes/],
   ['another TOC digest', (plan: Plan) => (plan['tocDigest'] = `sha256:${'0'.repeat(64)}`), /are not at their offsets/],
   ['no entries', (plan: Plan) => (plan['entries'] = [] as never), /bytes instead of/],
-  ['an entry twice', ({ entries }: Plan) => entries.push(entries[0] ?? {}), /stands twice/],
+  ['an entry twice', ({ entries }: Plan) => entries.push(entries[0] ?? {}), /is listed twice/],
   [
     'an entry twice under two names',
     (plan: Plan) => ((plan.entries[0] ??= {})['name'] = 'other'),
@@ -198,7 +198,7 @@ for (const [title, change, message] of [
   ['a range that is none', (plan: Plan) => ((neighbours(plan)[0] ??= {})['from'] = [1, 2] as never), /its range/],
   ['an entry from nowhere', (plan: Plan) => delete neighbours(plan)[0]?.from, /neither data nor/],
   ['a wrong payload size', (plan: Plan) => ((neighbours(plan)[0] ??= {})['packed'] = 3), /size and payload|length/],
-  ['a size too large to count', (plan: Plan) => ((neighbours(plan)[0] ??= {})['size'] = 2 ** 60), /sizes/],
+  ['a size too large to count', (plan: Plan) => ((neighbours(plan)[0] ??= {})['size'] = 2 ** 60), /invalid size/],
   ['a digest that is none', (plan: Plan) => ((neighbours(plan)[0] ??= {})['digest'] = 'sha1:0'), /digest/],
   ['a key out of the store', ({ sources }: Plan) => ((sources[0] ??= {})['key'] = '../x'), /key/],
   ['a key of the store’s own', ({ sources }: Plan) => ((sources[0] ??= {})['key'] = '.curlew/x'), /key/],

@@ -84,7 +84,7 @@ test('a plan of a bundle that it saved is shown and compared, and not carried ou
   assert.not.match(compared, /^ {2}addons\//m);
   // The scripts and the tool of a bundle are those of the curlew that writes it: docs/bundle-plans.md.
   const carry = 'bundle --from-plan bundle-plan.json --from store -o b.tar.gz';
-  await refused(box, 32, 'this curlew has another', carry);
+  await refused(box, 32, 'this curlew has a different', carry);
 });
 
 test('its locks are kept, and its packages are what is built by them', async () => {

@@ -53,7 +53,7 @@ test('its newest version is in a bundle that has images, and hooks are told its 
   const { beside } = await bundled(box, signal);
   assert.equal(
     beside.map(({ name, version, role, because }) => [name, version, role, because]),
-    [['curlew-utils', '1.1.0', 'machine', 'programs that add-ons run in pods']],
+    [['curlew-utils', '1.1.0', 'machine', 'helper programs that add-ons run in pods']],
   );
   await install(box, '--bundle', 'b.tar.gz');
   assert.equal(await trace(box), ['image localhost/curlew-utils:1.1.0']);

@@ -115,8 +115,8 @@ test('mistakes in the text, versions that there are not, and settings that do no
   for (const line of [
     'spec.yaml:7:5 error installer/schema: shop.replicas must be >= 1',
     'spec.yaml:8:3 error installer/unresolved: plain: latest patch version not found for 2.0.x',
-    'spec.yaml:9:3 error installer/unresolved: plian: release r1 has no such add-on',
-    'spec.yaml:10:3 error installer/unresolved: rook: release r1 has no such add-on',
+    'spec.yaml:9:3 error installer/unresolved: plian: release r1 does not contain this add-on',
+    'spec.yaml:10:3 error installer/unresolved: rook: release r1 does not contain this add-on',
     'spec.yaml:12:5 error installer/type: rook.cephReplicaCount must be a whole number, not a text',
     'spec.yaml:13:11 error installer/version: weave: the version is read as the number 1.1',
   ]) {

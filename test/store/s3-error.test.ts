@@ -7,7 +7,7 @@ const call = { doing: 'read VERSION in s3://b/p', bucket: 'b', permission: 's3:G
 
 for (const [code, words] of [
   ['ECONNREFUSED', 'the connection was refused'],
-  ['ENOTFOUND', 'no such host'],
+  ['ENOTFOUND', 'host not found'],
 ] as const) {
   test(`a server that cannot be reached is reported in words, not as ${code}`, () => {
     const error = Object.assign(new Error(`connect ${code} 127.0.0.1:1`), { code });

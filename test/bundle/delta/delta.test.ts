@@ -220,7 +220,7 @@ function deltaOfOne(claimed: PlacedEntry, member: Uint8Array): Pick<Delta, 'full
 
 for (const [what, change, code, message] of [
   ['another content than its digest', { digest: digestOf('other') }, 'DIGEST_MISMATCH', /the digest does not match/],
-  ['another packed length', { packed: 64 }, 'PACKAGE_INVALID', /it is packed into \d+ bytes, not /],
+  ['another packed length', { packed: 64 }, 'PACKAGE_INVALID', /its packed size is \d+ bytes, not /],
 ] as const) {
   test(`a delta whose member has ${what} makes no bundle`, async () => {
     await using box = await tree();
@@ -262,7 +262,7 @@ test('a folder of bundles is a base; files in it that are none are left out with
   const notes: unknown[] = [];
   const base = await openBase(box.at('site'), { report: (event) => notes.push(event), signal: never });
   assert.is(notes.length, 1);
-  assert.match(JSON.stringify(notes), /notes\.tar\.gz: no archive footer.*skipped/);
+  assert.match(JSON.stringify(notes), /notes\.tar\.gz: it has no archive footer.*skipped/);
   const next = await bundleOfPackages([ALPHA, BETA]);
   assert.ok((await applied(box, await deltaOf(next, await inventoryOf(base)), base)).equals(next.bytes));
   await assert.rejectsWith(openBase(box.at('none'), options), 'NOT_FOUND', /neither bundles nor packages/);

@@ -37,7 +37,7 @@ test('each host package is judged by itself, with what dpkg and rpm say of it', 
   assert.equal(verdicts('warn: {{ and (eq .Name "lvm2") (eq .OSVersionMajor 22) }}'), ['warn']);
   assert.equal(verdicts('warn: {{ eq .InstalledSize "12" }}'), ['warn']);
   assert.match(judge('systemPackages', data, ['fail: {{ .Name }}'])[0]?.message ?? '', /neither true nor false/);
-  assert.match(judge('systemPackages', data, ['fail: {{ nosuch }}'])[0]?.message ?? '', /no function "nosuch"/);
+  assert.match(judge('systemPackages', data, ['fail: {{ nosuch }}'])[0]?.message ?? '', /unknown function "nosuch"/);
 });
 
 test('texts of programs are searched for patterns and groups', () => {

@@ -127,7 +127,7 @@ test('a mistake in a timeout, and a program that is not there, are told as reaso
   const facts = await collectFacts([spec], { ...quiet, signal });
   assert.equal(
     facts.map((fact) => (fact.status === 'collected' ? '' : fact.problem)),
-    ['tcpConnect "x": timeout "soon" is no duration such as 30s', 'run "y": nosuchprogram is not installed'],
+    ['tcpConnect "x": timeout "soon" is not a duration such as 30s', 'run "y": nosuchprogram is not installed'],
   );
   assert.equal(
     analyzeFacts([spec], facts).map(({ verdict, message }) => [verdict, message]),

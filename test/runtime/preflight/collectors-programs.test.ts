@@ -75,7 +75,7 @@ test('time comes from timedatectl', async ({ signal }) => {
   );
   assert.match(
     JSON.stringify(await withPrograms('time', { timedatectl: prints('Timezone=UTC') }, signal)),
-    'does not tell',
+    'does not report',
   );
 });
 

@@ -143,8 +143,8 @@ test('semverCompare follows the constraints of Masterminds', () => {
       `${version} ${constraint}`,
     );
   }
-  assert.match(render('{{kurl semverCompare ">=1" "nightly" }}'), 'is no semantic version');
-  assert.match(render('{{kurl semverCompare "bla" "1.0.0" }}'), 'improper constraint');
+  assert.match(render('{{kurl semverCompare ">=1" "nightly" }}'), 'is not a semantic version');
+  assert.match(render('{{kurl semverCompare "bla" "1.0.0" }}'), 'invalid constraint');
 });
 
 test('a syntax error is told with its line and column', () => {
@@ -160,7 +160,7 @@ test('a syntax error is told with its line and column', () => {
     ['{{kurl $x }}', '1:8 $x is not declared'],
     ['{{kurl template "x" }}', '1:8 template is not supported'],
     ['{{kurl break }}', '1:1 break outside a range'],
-    ['{{kurl if true }}{{kurl else }}{{kurl else }}{{kurl end }}', '1:32 a second else'],
+    ['{{kurl if true }}{{kurl else }}{{kurl else }}{{kurl end }}', '1:32 this is a second else'],
   ];
   for (const [text, expected] of cases) assert.is(render(text), expected);
 });
@@ -183,18 +183,18 @@ test('nothing of Object.prototype is a value', () => {
 
 test('an endless range ends with an error', () => {
   assert.match(render('{{kurl range untilStep 0 1 0 }}x{{kurl end }}'), 'a step of 0 never ends');
-  assert.match(render('{{kurl range until 1000000000 }}x{{kurl end }}'), 'items are more than');
+  assert.match(render('{{kurl range until 1000000000 }}x{{kurl end }}'), 'items, more than');
   assert.match(
     render('a\n{{kurl range 1000000000000 }}x{{kurl end }}'),
     /^2:\d+ the template needs more than 100000 steps$/,
   );
   const nested = '{{kurl range until 1000 }}'.repeat(6);
-  assert.match(render(`${nested}x${'{{kurl end }}'.repeat(6)}`), 'the template takes more than');
+  assert.match(render(`${nested}x${'{{kurl end }}'.repeat(6)}`), 'the template needs more than');
 });
 
 test('no template becomes endlessly long or deep', () => {
   assert.match(render('{{kurl repeat 100000000 "x" }}'), 'the text would be too long');
-  assert.match(render(`{{kurl range until 2000 }}${'x'.repeat(1000)}{{kurl end }}`), 'the template becomes more than');
+  assert.match(render(`{{kurl range until 2000 }}${'x'.repeat(1000)}{{kurl end }}`), 'the output is longer than');
   assert.match(render(`{{kurl ${'('.repeat(100_000)} }}`), 'nested too deeply');
   assert.match(render('{{kurl if true }}'.repeat(1000)), 'nested too deeply');
   assert.match(render('x'.repeat((1 << 20) + 1)), 'the file is larger than');
@@ -210,7 +210,7 @@ test('a spot of the rendered text leads back to the template', () => {
 
 test('messages of outcomes are templates with plain braces', () => {
   assert.is(renderText('{{ not .IsUpgrade }}', DATA), 'true');
-  assert.match(problem('{{ nosuch }}'), 'there is no function');
+  assert.match(problem('{{ nosuch }}'), 'unknown function');
 });
 
 test.run();

@@ -193,7 +193,7 @@ test('a damaged VERSION or catalogue is named', async ({ signal }) => {
   await assert.rejectsWith(publish(store, [a], signal), 'PACKAGE_INVALID', /VERSION does not contain a release/);
   await writeFile(box.at('store/VERSION'), 'r1');
   await store.put('r1/index.json', Buffer.from('{"format":1,'), { signal });
-  await assert.rejectsWith(publish(store, [a], signal), 'PACKAGE_INVALID', /r1\/index\.json: not a catalogue/);
+  await assert.rejectsWith(publish(store, [a], signal), 'PACKAGE_INVALID', /r1\/index\.json: not a valid catalogue/);
 });
 
 test('two publishers of one release at once: one wins or both say the same', async ({ signal }) => {
