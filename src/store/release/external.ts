@@ -36,6 +36,8 @@ export type ExternalPackage = Omit<ListedPackage, 'name' | 'version'>;
 
 export type AddonRegistry = ReadonlyMap<string, readonly RegistryRow[]>;
 
+/** Maximum bytes of an `addon-registry.json`. */
+export const REGISTRY_LIMIT: number = 16 << 20;
 const MAX_VERSIONS = 10_000;
 
 function cleanString(value: unknown, limit: number): string | undefined {

@@ -1,7 +1,7 @@
 /** Imports external add-ons into a store: first the packages, then the registry that lists them. */
 import type { RangeSource } from '../../formats/archive/entry.ts';
 import { openFileSource } from '../../formats/archive/read.ts';
-import { isDigest, type Digest } from '../../core/digest.ts';
+import type { Digest } from '../../core/digest.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
 import { CurlewError, redact } from '../../core/errors.ts';
 import { reportStep, type Report } from '../../core/events.ts';
@@ -9,7 +9,7 @@ import { storeKey } from '../../core/layout.ts';
 import { formatRef } from '../../core/ref.ts';
 import { currentRelease, findCatalogue } from '../catalogue.ts';
 import { openStoreSource } from '../source.ts';
-import type { Store, StoredObject } from '../store.ts';
+import type { Store } from '../store.ts';
 import {
   externalFile,
   formatRegistry,
@@ -20,10 +20,11 @@ import {
   type ExternalPackage,
   type OfferedVersion,
   type RegistryRow,
+  REGISTRY_LIMIT,
 } from './external.ts';
 import { listPackage } from './catalogue.ts';
 import { writeSupportedVersions } from './finish.ts';
-import { digestOfBody } from './object-digest.ts';
+import { digestOfObject } from './object-digest.ts';
 import { readAddonJson } from './reindex.ts';
 
 /** A downloaded file with its computed digest. */
@@ -60,8 +61,6 @@ type TakenPackage = Pick<ImportedVersion, 'outcome'> & {
   /** Undefined if curlew did not build the package. */
   readonly curlew: ExternalPackage | undefined;
 };
-
-const REGISTRY_LIMIT = 16 << 20;
 
 /**
  * Imports versions. A version in the registry is not fetched again; its object is compared with the registry, and restored
@@ -150,7 +149,7 @@ async function takeOver(
   const existing = await store.head(key, { signal });
   const locked = row === undefined ? undefined : (`sha256:${row.sha256Sum}` as const);
   if (existing !== undefined && locked !== undefined) {
-    requireDigest(store, key, await objectDigest(store, existing, signal), locked);
+    requireDigest(store, key, await digestOfObject(store, existing, { signal }), locked);
     const outcome = row?.isPrerelease === true && !offer.isPrerelease ? 'released' : 'present';
     const read = async (): Promise<ExternalPackage | undefined> =>
       externalPackage(await openStoreSource(store, key, { signal }), offer, locked, signal);
@@ -161,7 +160,7 @@ async function takeOver(
   await requireGzip(source, offer, signal);
   const curlew = await externalPackage(source, offer, digest, signal);
   // The object was left by an importer that stopped before it updated the registry.
-  if (existing !== undefined) requireDigest(store, key, await objectDigest(store, existing, signal), digest);
+  if (existing !== undefined) requireDigest(store, key, await digestOfObject(store, existing, { signal }), digest);
   else {
     const metadata = { sha256: digest, origin: redact(offer.url) };
     await store.put(key, source, { ifNoneMatch: '*', digest, metadata, signal });
@@ -201,12 +200,6 @@ async function requireGzip(
   for await (const chunk of source.read(0, Math.min(2, source.size), { signal })) head.push(Buffer.from(chunk));
   if (Buffer.concat(head).toString('hex') === '1f8b') return;
   throw new CurlewError('PACKAGE_INVALID', `${formatRef(offer)}: ${redact(offer.url)} did not return a .tar.gz`);
-}
-
-/** The digest in the object's metadata, otherwise computed from its bytes. */
-async function objectDigest(store: Store, object: StoredObject, signal: AbortSignal): Promise<Digest> {
-  const noted = object.metadata['sha256'];
-  return noted !== undefined && isDigest(noted) ? noted : digestOfBody(store, object, { signal });
 }
 
 function requireDigest(store: Store, key: string, found: Digest, expected: Digest): void {

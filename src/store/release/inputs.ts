@@ -49,8 +49,8 @@ export function parseRecorded(text: string): RecordedPackages {
     if (!isObject(row)) return [];
     const { digest, since, inputs, commit } = row;
     const known = typeof digest === 'string' && isDigest(digest) && typeof since === 'string' && isRelease(since);
-    const made = typeof commit === 'string' && isCommit(commit) ? { commit } : {};
-    return known ? [[file, { digest, since, inputs, ...made }] as const] : [];
+    const noted = typeof commit === 'string' && isCommit(commit) ? { commit } : {};
+    return known ? [[file, { digest, since, inputs, ...noted }] as const] : [];
   });
   return new Map(rows);
 }

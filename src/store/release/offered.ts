@@ -8,13 +8,11 @@ import { storeKey } from '../../core/layout.ts';
 import { compareText, compareVersions } from '../../core/ref.ts';
 import { tryRegistry, readCatalogue } from '../catalogue.ts';
 import type { Store } from '../store.ts';
-import { parseRegistry, type AddonRegistry, type RegistryRow } from './external.ts';
+import { parseRegistry, REGISTRY_LIMIT, type AddonRegistry, type RegistryRow } from './external.ts';
 
 interface Cancellable {
   readonly signal: AbortSignal;
 }
-
-const REGISTRY_LIMIT = 16 << 20;
 
 /** The catalogue of a release, by default the current one, with external add-ons; `NOT_FOUND` if it does not exist. */
 export async function offeredCatalogue(

@@ -1,6 +1,5 @@
 /** Copies one package from one store to another and verifies the copy against the catalogue. */
-import { digestOfBody } from './object-digest.ts';
-import { isDigest } from '../../core/digest.ts';
+import { digestOfBody, notedDigest } from './object-digest.ts';
 import { CurlewError } from '../../core/errors.ts';
 import type { Metadata, Store, StoredObject, Upload } from '../store.ts';
 import type { ListedPackage } from './catalogue.ts';
@@ -131,10 +130,9 @@ async function requireSame(
       hint: 'the package is damaged: publish the add-on again in another release',
     });
   if (object.size !== entry.size) throw differs('size');
-  const noted = object.metadata['sha256'];
-  const known = noted !== undefined && isDigest(noted);
-  if (known && noted !== entry.sha256) throw differs('digest');
+  const noted = notedDigest(object);
+  if (noted !== undefined && noted !== entry.sha256) throw differs('digest');
   // A deep check reads the copy, since that is what readers get.
-  if (known && !(deep && (store === to || dryRun))) return;
+  if (noted !== undefined && !(deep && (store === to || dryRun))) return;
   if ((await digestOfBody(store, object, { signal })) !== entry.sha256) throw differs('digest');
 }

@@ -96,11 +96,11 @@ export function choosePruned(
     if (olderThan !== undefined && now.getTime() - time <= olderThan) return undefined;
     return olderThan === undefined ? 'enough newer releases exist' : 'it is old';
   };
-  const judged = [...releases.values()].map((one) => ({ one, why: because(one) }));
+  const evaluated = [...releases.values()].map((one) => ({ one, why: because(one) }));
   return {
-    go: judged
+    go: evaluated
       .flatMap(({ one, why }) => (why === undefined ? [] : [{ ...one, because: why }]))
       .toSorted((a, b) => compareVersions(a.release, b.release)),
-    stay: judged.flatMap(({ one, why }) => (why === undefined ? [one.release] : [])).toSorted(compareVersions),
+    stay: evaluated.flatMap(({ one, why }) => (why === undefined ? [one.release] : [])).toSorted(compareVersions),
   };
 }

@@ -25,7 +25,7 @@ import {
   type Outcome,
   type PackageFileToPublish,
   type Placed,
-  type Wanted,
+  type PackageToPlace,
 } from './upload.ts';
 
 export interface PublishOptions {
@@ -92,15 +92,15 @@ export async function publishPackages(
   const previous = options.previous ?? (await readPrevious(store, { signal }));
   if (options.release !== undefined)
     await refuseOlder(store, options.release, { ...options, current: previous.current });
-  const wanted = gather(files, previous, options);
-  if (wanted.length === 0) throw new CurlewError('USAGE', 'no package to publish');
-  const { release, placed, fresh } = await placeInFirstFree(wanted, previous, options);
+  const requested = gather(files, previous, options);
+  if (requested.length === 0) throw new CurlewError('USAGE', 'no package to publish');
+  const { release, placed, fresh } = await placeInFirstFree(requested, previous, options);
   const catalogue = makeCatalogue(
     release,
     placed.map(({ listed }) => listed),
     ordersOf(files, previous, options),
   );
-  const inputs = await writeRecorded(release, wanted, placed, { ...options, fresh });
+  const inputs = await writeRecorded(release, requested, placed, { ...options, fresh });
   await finishRelease(store, catalogue, { ...options, inputs, current: previous.current });
   const latest = await writeUnversionedCopies(store, catalogue, {
     before: previousPackages(previous),
@@ -167,15 +167,15 @@ function gather(
   files: readonly PackageFileToPublish[],
   { packages }: Previous,
   { carry, unchanged }: PublishOptions,
-): readonly Wanted[] {
-  const given = files.map((file): Wanted => {
+): readonly PackageToPlace[] {
+  const given = files.map((file): PackageToPlace => {
     const before = packages.get(fileOf(file.addon));
     const same = before?.listed.name === file.addon.name && before.listed.entry.digest === file.addon.digest;
     return { file, earlier: same ? before : undefined };
   });
   const names = new Set(files.map(({ addon }) => fileOf(addon)));
   const taken = [...packages].filter(([name]) => !names.has(name) && (carry || unchanged?.has(name) === true));
-  return [...given, ...taken.map(([, one]): Wanted => ({ file: undefined, earlier: one }))];
+  return [...given, ...taken.map(([, one]): PackageToPlace => ({ file: undefined, earlier: one }))];
 }
 
 interface PlacedRelease {
@@ -187,11 +187,11 @@ interface PlacedRelease {
 
 /** Places the packages in the given release, or in the first of the day without different content. */
 async function placeInFirstFree(
-  wanted: readonly Wanted[],
+  requested: readonly PackageToPlace[],
   { current }: Previous,
   options: PublishOptions,
 ): Promise<PlacedRelease> {
-  if (options.release !== undefined) return placeAll(checkedRelease(options.release, '--release'), wanted, options);
+  if (options.release !== undefined) return placeAll(checkedRelease(options.release, '--release'), requested, options);
   let left: string | undefined;
   for (const release of releasesToTry(options.now, current?.release)) {
     if (left !== undefined) {
@@ -199,7 +199,7 @@ async function placeInFirstFree(
       options.report({ type: 'note', level: 'warning', text });
     }
     try {
-      return await placeAll(release, wanted, options);
+      return await placeAll(release, requested, options);
     } catch (error) {
       if (!(error instanceof OtherContent)) throw error;
       left = release;
@@ -208,12 +208,20 @@ async function placeInFirstFree(
   throw noneLeft();
 }
 
-async function placeAll(release: string, wanted: readonly Wanted[], options: PublishOptions): Promise<PlacedRelease> {
+async function placeAll(
+  release: string,
+  requested: readonly PackageToPlace[],
+  options: PublishOptions,
+): Promise<PlacedRelease> {
   const { store, jobs, signal } = options;
   // Throws if two packages have the same key, before anything is written.
-  makeCatalogue(release, wanted.map(listedOf));
-  const finished = await requireSame(release, wanted, { store, signal });
-  const place = async (one: Wanted, fresh: boolean, within: { readonly signal: AbortSignal }): Promise<Placed> => {
+  makeCatalogue(release, requested.map(listedOf));
+  const finished = await requireSame(release, requested, { store, signal });
+  const place = async (
+    one: PackageToPlace,
+    fresh: boolean,
+    within: { readonly signal: AbortSignal },
+  ): Promise<Placed> => {
     const id = listedOf(one);
     const [key, title] = [storeKey.package(release, fileOf(id)), formatRef(id)];
     return reportStep(
@@ -225,11 +233,11 @@ async function placeAll(release: string, wanted: readonly Wanted[], options: Pub
     );
   };
   // One copy runs before all others: if its target exists, an earlier run has started this release.
-  const scout = wanted.find(({ earlier }) => earlier?.object !== undefined && earlier.release !== release);
+  const scout = requested.find(({ earlier }) => earlier?.object !== undefined && earlier.release !== release);
   const first = scout === undefined ? undefined : await place(scout, !finished, { signal });
   const fresh = !finished && first?.outcome !== 'present';
   const placed = await mapLimited(
-    wanted,
+    requested,
     async (one, context) => (one === scout && first !== undefined ? first : place(one, fresh, context)),
     { width: jobs, signal },
   );
@@ -239,7 +247,7 @@ async function placeAll(release: string, wanted: readonly Wanted[], options: Pub
 /** True if the release is finished. Throws `OtherContent` if it is finished with different packages. */
 async function requireSame(
   release: string,
-  wanted: readonly Wanted[],
+  requested: readonly PackageToPlace[],
   { store, signal }: Pick<PublishOptions, 'store' | 'signal'>,
 ): Promise<boolean> {
   const catalogue = await findCatalogue(store, release, { signal });
@@ -249,7 +257,7 @@ async function requireSame(
       .toSorted()
       .join();
   if (catalogue === undefined) return false;
-  if (rows(listPackages(catalogue)) === rows(wanted.map(listedOf))) return true;
+  if (rows(listPackages(catalogue)) === rows(requested.map(listedOf))) return true;
   throw new OtherContent('STORE_CONFLICT', `${store.address}: ${release} was published with different content`, {
     hint: 'a release never changes: use another release string',
   });
@@ -258,19 +266,19 @@ async function requireSame(
 /** Writes `inputs.json`, before the catalogue because readers of the catalogue need it. Undefined if nothing was recorded. */
 async function writeRecorded(
   release: string,
-  wanted: readonly Wanted[],
+  requested: readonly PackageToPlace[],
   placed: readonly Placed[],
   { store, commit, fresh, signal }: PublishOptions & { readonly fresh: boolean },
 ): Promise<Uint8Array | undefined> {
   const recorded = new Map<string, RecordedPackage>();
-  for (const [at, { file, earlier }] of wanted.entries()) {
+  for (const [at, { file, earlier }] of requested.entries()) {
     const listed = placed[at]?.listed;
     if (listed === undefined) continue;
     const since = earlier?.recorded?.since ?? earlier?.release ?? release;
     if (file?.inputs !== undefined) {
       const known = placed[at]?.outcome === 'uploaded' ? commit : earlier?.recorded?.commit;
-      const made = known === undefined ? {} : { commit: known };
-      recorded.set(fileOf(listed), { digest: listed.entry.digest, since, inputs: file.inputs, ...made });
+      const noted = known === undefined ? {} : { commit: known };
+      recorded.set(fileOf(listed), { digest: listed.entry.digest, since, inputs: file.inputs, ...noted });
     } else if (earlier?.recorded !== undefined) recorded.set(fileOf(listed), earlier.recorded);
   }
   if (recorded.size === 0) return undefined;

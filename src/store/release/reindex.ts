@@ -2,7 +2,7 @@
 import { findEntry, readFile, readIndex } from '../../formats/archive/read.ts';
 import type { ArchiveIndex, RangeSource } from '../../formats/archive/entry.ts';
 import { CATALOGUE_LIMIT, formatCatalogue, isRelease, type Catalogue } from '../../core/catalogue.ts';
-import { isDigest, type Digest } from '../../core/digest.ts';
+import type { Digest } from '../../core/digest.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { ADDON_JSON, ownerOf, packageFileName, prefixOf, storeKey } from '../../core/layout.ts';
@@ -13,7 +13,7 @@ import type { ListedObject, Store } from '../store.ts';
 import { fileOf, listPackage, listPackages, makeCatalogue, type ListedPackage } from './catalogue.ts';
 import { writeGenerated } from './finish.ts';
 import { writeUnversionedCopies } from './unversioned-copies.ts';
-import { digestOfBody } from './object-digest.ts';
+import { digestOfBody, notedDigest } from './object-digest.ts';
 import { parseSupportedVersions, type VersionOrders } from './version-order.ts';
 
 export interface ReindexOptions {
@@ -84,7 +84,7 @@ export async function reindex(store: Store, options: ReindexOptions): Promise<Re
     dryRun,
     packages: packages.length,
     hashed: found.flatMap(({ listed, hashed }) => (hashed ? [fileOf(listed)] : [])),
-    lost: [...read.flatMap((one) => ('lost' in one ? [one.lost] : [])), ...vanished(before.catalogue, read)],
+    lost: [...read.flatMap((one) => ('lost' in one ? [one.lost] : [])), ...missingPackages(before.catalogue, read)],
     order,
   };
 }
@@ -124,8 +124,7 @@ async function readPackage(
     const { addon, toc } = await readAddonJson(source, signal);
     const own = packageFileName(addon, addon.arch);
     if (own !== file) return { lost: { file, why: `it contains ${own}` } };
-    const noted = source.object.metadata['sha256'];
-    const known: Digest | undefined = noted !== undefined && isDigest(noted) ? noted : undefined;
+    const known = notedDigest(source.object);
     const sha256 = known ?? (await digestOfBody(store, source.object, { signal }));
     return { listed: listPackage(addon, { sha256, toc, size: source.size }), hashed: known === undefined };
   } catch (error) {
@@ -179,7 +178,7 @@ async function findOrder(
 }
 
 /** Packages in the old catalogue that are missing in the store. */
-function vanished(before: Catalogue | undefined, read: readonly ReadPackage[]): readonly LostPackage[] {
+function missingPackages(before: Catalogue | undefined, read: readonly ReadPackage[]): readonly LostPackage[] {
   if (before === undefined) return [];
   const existing = new Set(read.map((one) => ('listed' in one ? fileOf(one.listed) : one.lost.file)));
   const missing = listPackages(before).filter((listed) => !existing.has(fileOf(listed)));

@@ -2,7 +2,8 @@
 import { createHash } from 'node:crypto';
 import type { ArchiveIndex } from '../../formats/archive/entry.ts';
 import { openFileSource, readIndex } from '../../formats/archive/read.ts';
-import { isDigest, type Digest } from '../../core/digest.ts';
+import type { Digest } from '../../core/digest.ts';
+import { digestOfObject } from './object-digest.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { storeKey } from '../../core/layout.ts';
 import type { AddonJson } from '../../core/package.ts';
@@ -23,14 +24,14 @@ export interface PackageFileToPublish {
 }
 
 /** A package for a new release: a file, the same package (by digest) of an earlier release, or both. */
-export type Wanted =
+export type PackageToPlace =
   | { readonly file: PackageFileToPublish; readonly earlier: EarlierPackage | undefined }
   | { readonly file: undefined; readonly earlier: EarlierPackage };
 
 /** Its catalogue entry. SHA-256 and size are known only for a package of an earlier release. */
-export function listedOf(wanted: Wanted): ListedPackage {
-  if (wanted.file === undefined) return wanted.earlier.listed;
-  return wanted.earlier?.listed ?? listPackage(wanted.file.addon, NOT_HASHED);
+export function listedOf(requested: PackageToPlace): ListedPackage {
+  if (requested.file === undefined) return requested.earlier.listed;
+  return requested.earlier?.listed ?? listPackage(requested.file.addon, NOT_HASHED);
 }
 
 export interface EarlierPackage {
@@ -69,15 +70,15 @@ export interface PlaceOptions {
 }
 
 /** Adds a package to the release. An object with different content under its key is `STORE_CONFLICT`. */
-export async function placePackage(wanted: Wanted, options: PlaceOptions): Promise<Placed> {
-  const { file, earlier } = wanted;
+export async function placePackage(requested: PackageToPlace, options: PlaceOptions): Promise<Placed> {
+  const { file, earlier } = requested;
   const { release } = options;
   if (earlier !== undefined && earlier.release === release && earlier.object !== undefined) {
     return { listed: earlier.listed, outcome: 'present', sent: 0 };
   }
   const isCopy = earlier?.object !== undefined && earlier.release !== release;
   // A check before an upload saves time. A copy is cheap, and the server refuses it if the key exists.
-  const adopted = isCopy && options.fresh ? undefined : await adopt(wanted, options);
+  const adopted = isCopy && options.fresh ? undefined : await adopt(requested, options);
   if (adopted !== undefined) return adopted;
   try {
     if (earlier?.object !== undefined && isCopy) return await copyPackage(earlier, earlier.object, options);
@@ -85,7 +86,7 @@ export async function placePackage(wanted: Wanted, options: PlaceOptions): Promi
   } catch (error) {
     // Another publisher was faster. The same package is fine.
     if (!(error instanceof CurlewError) || error.code !== 'STORE_CONFLICT') throw error;
-    const now = await adopt(wanted, options);
+    const now = await adopt(requested, options);
     if (now === undefined) throw error;
     return now;
   }
@@ -159,11 +160,14 @@ async function hashSource(source: Upload, signal: AbortSignal): Promise<Digest> 
 }
 
 /** Uses the object under the key if it is the same package; undefined if the key is free. */
-async function adopt(wanted: Wanted, { store, release, signed, signal }: PlaceOptions): Promise<Placed | undefined> {
-  const { file, earlier } = wanted;
-  const object = await store.head(storeKey.package(release, fileOf(listedOf(wanted))), { signal });
+async function adopt(
+  requested: PackageToPlace,
+  { store, release, signed, signal }: PlaceOptions,
+): Promise<Placed | undefined> {
+  const { file, earlier } = requested;
+  const object = await store.head(storeKey.package(release, fileOf(listedOf(requested))), { signal });
   if (object === undefined) return undefined;
-  const sha256 = await digestOfObject(store, object, signal);
+  const sha256 = await digestOfObject(store, object, { signal });
   const { size } = object;
   if (earlier !== undefined && sha256 === earlier.listed.entry.sha256)
     return { listed: earlier.listed, outcome: 'present', sent: 0 };
@@ -184,11 +188,3 @@ async function adopt(wanted: Wanted, { store, release, signed, signal }: PlaceOp
 }
 
 const NOT_HASHED = { sha256: `sha256:${'0'.repeat(64)}`, size: 0 } as const;
-
-/** The digest in the object's metadata, otherwise computed from its bytes. */
-async function digestOfObject(store: Store, object: StoredObject, signal: AbortSignal): Promise<Digest> {
-  const noted = object.metadata['sha256'];
-  if (noted !== undefined && isDigest(noted)) return noted;
-  const { body } = await store.get(object.key, { ifMatch: object.etag, signal });
-  return hashSource({ size: object.size, read: () => body }, signal);
-}
