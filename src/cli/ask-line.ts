@@ -1,37 +1,37 @@
-/** One line from whoever sits at the terminal. */
+/** Reads one line from the terminal. */
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import { CurlewError } from '../core/errors.ts';
 
 interface AskOptions {
-  /** What is typed is not shown. */
+  /** Do not echo the input. */
   readonly secret?: boolean;
   readonly signal: AbortSignal;
 }
 
-/** Somebody can read what is asked, and answer. */
+/** True if a user can read a question and answer it. */
 function canAsk(): boolean {
   return process.stdin.isTTY && process.stderr.isTTY;
 }
 
-/** Without its line end; undefined when the input has ended. Ctrl-C stops the whole command, as it does elsewhere. */
+/** The line without its line end; undefined at the end of input. Ctrl-C stops the whole command, as elsewhere. */
 export async function askLine(query: string, { secret = false, signal }: AskOptions): Promise<string | undefined> {
   signal.throwIfAborted();
   if (process.stdin.readableEnded || process.stdin.destroyed) return undefined;
-  const nowhere = new Writable({
+  const discard = new Writable({
     write: (_chunk, _encoding, done) => {
       done();
     },
   });
   const lines = createInterface({
     input: process.stdin,
-    output: secret ? nowhere : process.stderr,
+    output: secret ? discard : process.stderr,
     terminal: true,
     historySize: 0,
   });
-  // Not before the terminal has stopped to show what is typed.
+  // Printed only after the terminal's echo is off.
   if (secret) process.stderr.write(query);
-  // The terminal passes the key on, in place of sending the signal.
+  // In raw mode the terminal sends the key instead of the signal.
   lines.on('SIGINT', () => process.kill(process.pid, 'SIGINT'));
   const close = (): void => lines.close();
   signal.addEventListener('abort', close, { once: true });
@@ -40,7 +40,7 @@ export async function askLine(query: string, { secret = false, signal }: AskOpti
     answer = await new Promise<string | undefined>((resolve) => {
       const end = (): void => resolve(undefined);
       lines.once('close', end);
-      // The terminal has gone: neither can it be read nor its mode be restored.
+      // The terminal is gone: reading it and restoring its mode fail.
       lines.on('error', end);
       lines.question(secret ? '' : query, resolve);
     });
@@ -49,18 +49,18 @@ export async function askLine(query: string, { secret = false, signal }: AskOpti
   } finally {
     signal.removeEventListener('abort', close);
     lines.close();
-    // What comes next begins a line of its own, also where nobody has ended this one.
+    // Ends the line if the user did not.
     if (secret || answer === undefined) process.stderr.write('\n');
   }
 }
 
-/** `USAGE` where nobody can be asked, `CANCELLED` for any other answer than yes. */
+/** Asks a yes-or-no question. `USAGE` without a terminal, `CANCELLED` for any answer except yes. */
 export async function confirm(question: string, { signal }: { readonly signal: AbortSignal }): Promise<void> {
   if (!canAsk()) {
-    throw new CurlewError('USAGE', 'nobody can be asked whether this is meant: standard input is no terminal', {
+    throw new CurlewError('USAGE', 'cannot ask for confirmation: standard input is not a terminal', {
       hint: 'add --yes',
     });
   }
   const answer = await askLine(`${question} [y/N] `, { signal });
-  if (!/^y(?:es)?$/i.test(answer?.trim() ?? '')) throw new CurlewError('CANCELLED', 'nothing was changed');
+  if (!/^y(?:es)?$/i.test(answer?.trim() ?? '')) throw new CurlewError('CANCELLED', 'nothing has changed');
 }

@@ -1,11 +1,11 @@
-/** Questions of hooks, put to the operator in between the progress. */
+/** Asks the operator the questions of hooks. */
 import type { Question } from '../runtime/hooks/questions.ts';
 import { askLine } from './ask-line.ts';
 import { harmless } from './render/plain.ts';
 
 const CHOICES: Readonly<Record<Question['kind'], string>> = { yes: '(Y/n)', no: '(y/N)', text: '', secret: '' };
 
-/** What stands on the terminal: the lines that the hook has printed; the answer is typed behind the last one. */
+/** The prompt: the lines that the hook has printed, so that the answer follows the last one. */
 export function questionText({ addon, kind, lines }: Question): string {
   const choice = CHOICES[kind];
   const shown = lines.map(harmless);
@@ -14,7 +14,7 @@ export function questionText({ addon, kind, lines }: Question): string {
   return [`${addon} asks:`, ...[...shown.slice(0, -1), whole].map((line) => `  ${line}`)].join('\n') + ' ';
 }
 
-/** Undefined when the terminal has gone. */
+/** Undefined if the terminal is gone. */
 export async function askOperator(
   question: Question,
   { signal }: { readonly signal: AbortSignal },

@@ -1,4 +1,4 @@
-/** What a command is: data about its words, a function that returns data, a renderer for people. */
+/** The interface of commands: a description of arguments, a function that returns data, and a renderer for people. */
 import type { ParseArgsConfig } from 'node:util';
 import type { Context } from '../app/context.ts';
 import type { Paint } from './render/paint.ts';
@@ -12,11 +12,11 @@ export interface OptionSpec {
   /** Name of the value in help texts, such as `DIR`. */
   readonly value?: string;
   readonly help: string;
-  /** Headline in help texts under which options of one kind stand. */
+  /** Headline for this option in help texts. */
   readonly group?: string;
-  /** What to do when it is missing, for an option that the command cannot do without, such as `say with --to …`. */
+  /** Message if a required option is missing, such as `add --to …`. Undefined for optional ones. */
   readonly required?: string;
-  /** From text to value; throws `USAGE`. */
+  /** Parses the value; throws `USAGE`. */
   readonly read?: (text: string, option: string) => unknown;
 }
 
@@ -38,57 +38,57 @@ type Value<Spec> = Spec extends { readonly type: 'boolean' }
 
 type ValuesByName<Specs> = { readonly [Name in keyof Specs & string as Camel<Name>]: Value<Specs[Name]> };
 
-/** Values by name, `--registry-mirror` as `registryMirror`: fields of a request as the use cases take it. */
+/** Values by name, `--registry-mirror` as `registryMirror`: the fields of a use case's request. */
 export type OptionValues<Specs extends OptionSpecs> = string extends keyof Specs
   ? Readonly<Record<string, never>>
   : ValuesByName<Specs & typeof GLOBAL_OPTIONS>;
 
-/** The words behind a command's name. */
+/** Values of {@link GLOBAL_OPTIONS}. */
+export type GlobalValues = ValuesByName<typeof GLOBAL_OPTIONS>;
+
+/** The arguments after a command's name. */
 export interface Arguments<Specs extends OptionSpecs = OptionSpecs> {
   readonly operands: readonly string[];
   readonly options: OptionValues<Specs>;
-  readonly positionals: readonly string[];
-  text: (option: string) => string | undefined;
-  texts: (option: string) => readonly string[];
-  flag: (option: string) => boolean;
+  readonly globals: GlobalValues;
 }
 
 export interface Command<Result, Specs extends OptionSpecs = OptionSpecs> {
   readonly name: string;
-  /** The words after the command's name, such as `[addon…]`. */
+  /** Operands for the help, such as `[addon…]`. */
   readonly operands: string;
-  /** Longer help, paragraphs apart by an empty line; it is broken into lines when it is printed. */
+  /** Longer help, with an empty line between paragraphs; wrapped when printed. */
   readonly details?: string;
-  /** Whole command lines, for the help. */
+  /** Complete command lines, for the help. */
   readonly examples?: readonly string[];
   readonly options: Specs;
-  /** Operands without dashes that people may take for options. */
+  /** Operands that work like options without dashes. */
   readonly bareWords?: readonly string[];
   readonly run: (args: Arguments<Specs>, context: CommandContext) => Promise<Result>;
-  /** Text for people, without a final newline; empty prints nothing. `--json` prints the result itself instead. */
+  /** Text for people, without a final newline; empty prints nothing. `--json` prints the result as JSON instead. */
   readonly render: (result: Result, args: Arguments<Specs>, paint: Paint) => string;
   /**
-   * True when these words make standard output carry bytes of the command's own: what it says of them goes to standard
-   * error then, and it is the one to tell of failures to write.
+   * True if the command writes its own bytes to standard output: its messages then go to standard error, and it reports
+   * write failures itself.
    */
   readonly carriesBytes?: (args: Arguments<Specs>) => boolean;
-  /** Exit status of a finished command, 0 when absent. */
+  /** Exit status of a finished command; default 0. */
   readonly exitCode?: (result: Result) => number;
 }
 
-/** A command whose options have the types of their table. The one cast forgets them: the table of commands has all kinds. */
+/** A command with typed options. The cast removes the types, because the table contains commands with different options. */
 export function command<Result, const Specs extends OptionSpecs>(typed: Command<Result, Specs>): Command<Result> {
   return typed as unknown as Command<Result>;
 }
 
-/** Options that every command takes. */
+/** Options of every command. */
 export const GLOBAL_OPTIONS = {
   json: { type: 'boolean', help: 'print the result, or the error, as one JSON document' },
-  quiet: { type: 'boolean', short: 'q', help: 'no progress and no notes, only the result or the error' },
+  quiet: { type: 'boolean', short: 'q', help: 'no progress and notes, only the result or the error' },
   help: { type: 'boolean', short: 'h', help: 'show this help' },
 } satisfies OptionSpecs;
 
-/** The form that `node:util` parseArgs wants. */
+/** The options in the format of `parseArgs` of `node:util`. */
 export function parseArgsOptions(specs: OptionSpecs): NonNullable<ParseArgsConfig['options']> {
   return Object.fromEntries(
     Object.entries(specs).map(([name, { type, multiple, short }]) => [

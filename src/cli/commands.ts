@@ -1,29 +1,29 @@
 /**
- * The table of commands. Each row loads its module only when it is wanted: `--help` must not pay for any of them.
+ * The table of commands. Each row loads its module on demand, so that `--help` loads none.
  */
 import type { Command } from './command.ts';
 
 interface Row {
-  /** One line, imperative, for the list of commands and the command's own help. */
+  /** One line in the imperative, for the list of commands and the command's help. */
   readonly summary: string;
   /** Headline in the list of commands. */
   readonly group: string;
   readonly load: () => Promise<Command<unknown>>;
 }
 
-/** The one cast of this table: it forgets which result belongs to which command. */
+/** The cast removes the result type, because the table contains commands with different results. */
 function row<Result>(summary: string, load: () => Promise<Command<Result>>): Omit<Row, 'group'> {
   return { summary, load: load as () => Promise<Command<unknown>> };
 }
 
 type Rows = readonly (readonly [name: string, row: Omit<Row, 'group'>])[];
 
-const MAKING: Rows = [
-  ['new', row('Make a new add-on', async () => (await import('./commands/new.ts')).newCommand)],
+const REPOSITORY_COMMANDS: Rows = [
+  ['new', row('Create a new add-on', async () => (await import('./commands/new.ts')).newCommand)],
   [
     'generate',
     row(
-      'Make the next version of an add-on by its template',
+      'Generate the next version of an add-on from its template',
       async () => (await import('./commands/generate.ts')).generateCommand,
     ),
   ],
@@ -58,15 +58,12 @@ const MAKING: Rows = [
   ],
   [
     'promote',
-    row(
-      'Make a release of one store a release of another',
-      async () => (await import('./commands/promote.ts')).promoteCommand,
-    ),
+    row('Copy a release to another store', async () => (await import('./commands/promote.ts')).promoteCommand),
   ],
   [
     'versions',
     row(
-      'Show the versions of add-ons that a release has',
+      'Show the versions of add-ons in a release',
       async () => (await import('./commands/versions.ts')).versionsCommand,
     ),
   ],
@@ -74,35 +71,26 @@ const MAKING: Rows = [
   [
     'reindex',
     row(
-      'Make the catalogue of a release again from its packages',
+      'Rebuild the catalogue of a release from its packages',
       async () => (await import('./commands/reindex.ts')).reindexCommand,
     ),
   ],
-  [
-    'import',
-    row(
-      'Tell what a repository made for kURL finds here',
-      async () => (await import('./commands/import.ts')).importCommand,
-    ),
-  ],
+  ['import', row('Check a repository made for kURL', async () => (await import('./commands/import.ts')).importCommand)],
   [
     'import-external',
     row(
-      'Take packages that others publish into a store',
+      'Import packages of other publishers to a store',
       async () => (await import('./commands/import-external.ts')).importExternalCommand,
     ),
   ],
   [
     'installer',
-    row(
-      'Check an installer spec, and show what it means',
-      async () => (await import('./commands/installer.ts')).installerCommand,
-    ),
+    row('Check and resolve an installer spec', async () => (await import('./commands/installer.ts')).installerCommand),
   ],
   [
     'bundle',
     row(
-      'Put all packages of an installer spec into one file',
+      'Write all packages of an installer spec to one file',
       async () => (await import('./commands/bundle.ts')).bundleCommand,
     ),
   ],
@@ -116,7 +104,7 @@ const MAKING: Rows = [
   [
     'apply',
     row(
-      'Make the whole bundle of a delta and what is there',
+      'Recreate a whole bundle from a delta and its base',
       async () => (await import('./commands/apply.ts')).applyCommand,
     ),
   ],
@@ -134,13 +122,7 @@ const MAKING: Rows = [
       async () => (await import('./commands/join-parts.ts')).joinPartsCommand,
     ),
   ],
-  [
-    'pull',
-    row(
-      'Fetch a bundle or package, going on where it stopped',
-      async () => (await import('./commands/pull.ts')).pullCommand,
-    ),
-  ],
+  ['pull', row('Download a bundle or package; resumes', async () => (await import('./commands/pull.ts')).pullCommand)],
   [
     'serve',
     row(
@@ -150,30 +132,30 @@ const MAKING: Rows = [
   ],
   [
     'inspect',
-    row('Show what a package or bundle holds', async () => (await import('./commands/inspect.ts')).inspectCommand),
+    row('Show the content of a package or bundle', async () => (await import('./commands/inspect.ts')).inspectCommand),
   ],
   [
     'verify',
     row(
-      'Prove that packages or bundles are undamaged',
+      'Verify packages, bundles or installed files',
       async () => (await import('./commands/verify.ts')).verifyCommand,
     ),
   ],
   [
     'sbom',
     row(
-      'List what a package or bundle is made of, as CycloneDX',
+      'List the components of a package or bundle, as CycloneDX',
       async () => (await import('./commands/sbom.ts')).sbomCommand,
     ),
   ],
   [
     'provenance',
     row(
-      'State what packages or bundles were built from, and by whom',
+      'Write a statement about the builder and inputs of packages',
       async () => (await import('./commands/provenance.ts')).provenanceCommand,
     ),
   ],
-  ['keygen', row('Make a pair of keys to sign with', async () => (await import('./commands/keygen.ts')).keygenCommand)],
+  ['keygen', row('Create a key pair for signing', async () => (await import('./commands/keygen.ts')).keygenCommand)],
   [
     'sign',
     row(
@@ -183,7 +165,7 @@ const MAKING: Rows = [
   ],
 ];
 
-const ON_A_NODE: Rows = [
+const NODE_COMMANDS: Rows = [
   [
     'install',
     row('Install the add-ons of a spec on this machine', async () => (await import('./commands/install.ts')).install),
@@ -191,7 +173,7 @@ const ON_A_NODE: Rows = [
   ['join', row('Join this machine to the cluster of a spec', async () => (await import('./commands/join.ts')).join)],
   [
     'upgrade',
-    row('Upgrade this node to what a spec says', async () => (await import('./commands/upgrade.ts')).upgrade),
+    row('Upgrade this node to the versions in a spec', async () => (await import('./commands/upgrade.ts')).upgrade),
   ],
   [
     'resume',
@@ -200,14 +182,14 @@ const ON_A_NODE: Rows = [
   [
     'rollback',
     row(
-      'Install what an add-on was before its last change',
+      'Install the previous version of an add-on',
       async () => (await import('./commands/rollback.ts')).rollbackCommand,
     ),
   ],
   [
     'preflight',
     row(
-      'Check whether this machine is fit for the add-ons of a spec',
+      'Check whether this machine meets the requirements of a spec',
       async () => (await import('./commands/preflight.ts')).preflightCommand,
     ),
   ],
@@ -248,6 +230,6 @@ function grouped(group: string, rows: Rows): readonly (readonly [string, Row])[]
 }
 
 export const COMMANDS: ReadonlyMap<string, Row> = new Map([
-  ...grouped('Make, publish and bundle add-ons', MAKING),
-  ...grouped('On a node', ON_A_NODE),
+  ...grouped('Create, publish and bundle add-ons', REPOSITORY_COMMANDS),
+  ...grouped('On a node', NODE_COMMANDS),
 ]);

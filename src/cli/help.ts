@@ -1,11 +1,11 @@
-/** Help texts, made of what commands say of themselves, in lines of 80 columns. */
+/** Help texts of commands, wrapped to 80 columns. */
 import { GLOBAL_OPTIONS, type Command, type OptionSpec, type OptionSpecs } from './command.ts';
 import { COMMANDS } from './commands.ts';
 import { wrap } from './render/columns.ts';
 
 const COLUMNS = 80;
-/** Options longer than this have their text below them. */
-const WIDEST_OPTION = 32;
+/** The help of longer options is on the next line. */
+const MAX_OPTION_WIDTH = 32;
 
 type Row = readonly [left: string, help: string];
 
@@ -29,7 +29,7 @@ function table(rows: readonly Row[], width: number): string {
 }
 
 function widthOf(rows: readonly Row[]): number {
-  return Math.min(WIDEST_OPTION, Math.max(...rows.map(([left]) => left.length))) + 2;
+  return Math.min(MAX_OPTION_WIDTH, Math.max(...rows.map(([left]) => left.length))) + 2;
 }
 
 function optionRow([name, { type, value = 'VALUE', short, help }]: readonly [string, OptionSpec]): Row {
@@ -59,7 +59,7 @@ export function commandHelp(
   ].join('\n\n');
 }
 
-/** Help text of the whole: one line a command, in groups. */
+/** The general help: one line per command, in groups. */
 export function overview(): string {
   const rows = [...COMMANDS].map(([name, { summary, group }]) => ({ group, row: [`  ${name}`, summary] as const }));
   const width = widthOf(rows.map(({ row }) => row));
@@ -72,6 +72,6 @@ export function overview(): string {
     'Usage: curlew COMMAND [options]\nPacks Kubernetes add-ons, and installs them on machines without internet.',
     groups.join('\n'),
     `Every command takes ${options.join(', ')}. curlew --version shows the version;\n` +
-      'curlew help COMMAND tells more about a command.',
+      'curlew help COMMAND describes a command.',
   ].join('\n\n');
 }

@@ -15,7 +15,7 @@ import type { Progress } from './render/terminal.ts';
 import { listenForSignals } from './signals.ts';
 import { toolVersion } from '../app/version.ts';
 
-/** Writes and waits until the text has left the process, so that a pipe gets all of it before the exit. */
+/** Writes a text and waits until it is flushed, so that a pipe receives all of it before the exit. */
 async function print(stream: NodeJS.WriteStream, text: string): Promise<void> {
   await new Promise<void>((resolve) => {
     stream.write(text, () => {
@@ -24,20 +24,20 @@ async function print(stream: NodeJS.WriteStream, text: string): Promise<void> {
   });
 }
 
-/** Most bytes that wait for a reader of standard output. */
-const UNREAD = 1 << 20;
+/** Maximum bytes buffered for a slow reader of standard output. */
+const MAX_BUFFERED = 1 << 20;
 
 function printLine(line: string): void {
-  if (process.stdout.writableLength < UNREAD) process.stdout.write(`${line}\n`);
+  if (process.stdout.writableLength < MAX_BUFFERED) process.stdout.write(`${line}\n`);
 }
 
-/** What other tools call commands; the names are near to those of others here, which do the opposite. */
+/** Names of commands in other tools, for which a similar name would suggest the wrong command. */
 const OTHER_NAMES: ReadonlyMap<string, string> = new Map([
   ['remove', 'uninstall'],
   ['delete', 'uninstall'],
 ]);
 
-/** The command of this name; throws `USAGE` when there is none. */
+/** The command with this name; throws `USAGE` if it does not exist. */
 async function commandOf(name: string): Promise<Command<unknown>> {
   const found = COMMANDS.get(name);
   if (found !== undefined) return found.load();
@@ -55,8 +55,8 @@ async function commandOf(name: string): Promise<Command<unknown>> {
   throw new CurlewError('USAGE', `unknown command "${name}"`, { hint });
 }
 
-async function run(words: readonly string[], signal: AbortSignal): Promise<number> {
-  const [name, ...rest] = words;
+async function run(argv: readonly string[], signal: AbortSignal): Promise<number> {
+  const [name, ...rest] = argv;
   if (name === undefined) {
     await print(process.stderr, `${overview()}\n`);
     return ERROR_CODES.USAGE;
@@ -66,9 +66,9 @@ async function run(words: readonly string[], signal: AbortSignal): Promise<numbe
     return 0;
   }
   if (name === '--help' || name === '-h' || name === 'help') {
-    const [about = 'help', extra] = rest.filter((word) => !word.startsWith('-'));
+    const [about = 'help', extra] = rest.filter((arg) => !arg.startsWith('-'));
     if (extra !== undefined) {
-      throw new CurlewError('USAGE', `curlew help: unexpected word "${extra}"`, {
+      throw new CurlewError('USAGE', `curlew help: unexpected argument "${extra}"`, {
         hint: 'usage: curlew help [COMMAND]',
       });
     }
@@ -91,8 +91,8 @@ async function run(words: readonly string[], signal: AbortSignal): Promise<numbe
   const args = readArguments(command, rest);
   const { createProgress } = await import('./render/progress.ts');
   const { withSuggestions } = await import('./suggested.ts');
-  const moving = isTerminal(process.stderr, process.env);
-  const progress = await createProgress({ stream: process.stderr, moving, quiet: args.flag('quiet') });
+  const animated = isTerminal(process.stderr, process.env);
+  const progress = await createProgress({ stream: process.stderr, animated, quiet: args.globals.quiet });
   const carriesBytes = command.carriesBytes?.(args) === true;
   if (carriesBytes) process.stdout.off('error', stopWithoutOutput).on('error', () => undefined);
   try {
@@ -112,7 +112,7 @@ async function run(words: readonly string[], signal: AbortSignal): Promise<numbe
     );
     await progress.stop();
     const stream = carriesBytes ? process.stderr : process.stdout;
-    const text = args.flag('json')
+    const text = args.globals.json
       ? printableJson(result, 2)
       : command.render(result, args, paintFor(stream, process.env));
     if (text !== '') await print(stream, `${text}\n`);
@@ -122,7 +122,7 @@ async function run(words: readonly string[], signal: AbortSignal): Promise<numbe
   }
 }
 
-/** Undefined where nobody can be asked. */
+/** Undefined without a terminal. */
 function askerOf(around: Progress['around']): Ask | undefined {
   if (!process.stdin.isTTY || !process.stderr.isTTY) return undefined;
   return async (question, options) => {
@@ -131,45 +131,45 @@ function askerOf(around: Progress['around']): Ask | undefined {
   };
 }
 
-/** Nothing more can be said on standard output: a reader that has left is content, anything else is a failure. */
+/** Handles errors of standard output: a closed pipe is not a failure, anything else is. */
 function stopWithoutOutput(error: Error): never {
   if (errnoOf(error) === 'EPIPE') process.exit(0);
   process.exit(fail(fileError('write to standard output', error)));
 }
 
-/** Tells people about a failure; returns the exit status. */
+/** Prints a failure; returns the exit status. */
 function fail(error: Error): number {
   process.stderr.write(`${renderFailure(error, paintFor(process.stderr, process.env))}\n`);
   return error instanceof CurlewError ? ERROR_CODES[error.code] : 1;
 }
 
-/** Whatever was broken off: who can tell more than that it was has done so. */
+/** Converts any error after an abort to `CANCELLED`; keeps one with more details. */
 function cancelled(thrown: unknown): CurlewError {
   if (thrown instanceof CurlewError && thrown.code === 'CANCELLED') return thrown;
   return new CurlewError('CANCELLED', 'cancelled', { cause: thrown });
 }
 
-/** What the caller set; programs that are run get no more than this. */
+/** The caller's environment; curlew passes nothing else to programs. */
 const ENVIRONMENT: Readonly<NodeJS.ProcessEnv> = { ...process.env };
 
 async function main(): Promise<void> {
-  // The AWS SDK warns below Node 22 that a later release of it needs another Node: nothing that a user can change.
+  // Below Node 22 the AWS SDK prints a warning about its later releases, which users cannot act on.
   process.env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] = 'true';
-  // What ends before it has an answer, with nothing left to wait for, has failed.
+  // If the event loop ends before the command has a result, the command has failed.
   process.exitCode = 1;
   process.stdout.on('error', stopWithoutOutput);
-  // What is said on the way is worth no failure: its reader, or the terminal, may have gone.
+  // Errors of standard error are ignored: its reader, or the terminal, may be gone.
   process.stderr.on('error', () => undefined);
   const signal = listenForSignals();
-  const words = process.argv.slice(2);
+  const args = process.argv.slice(2);
   try {
-    process.exitCode = await run(words, signal);
+    process.exitCode = await run(args, signal);
   } catch (thrown) {
     const error = signal.aborted ? cancelled(thrown) : asError(thrown);
     process.exitCode = fail(error);
-    // Whoever reads JSON gets one document, whatever comes of the command.
-    if (words.includes('--json')) await print(process.stdout, `${printableJson(failureJson(error), 2)}\n`);
-    // Nobody may ever take what waits there, and it is worth nothing now.
+    // With --json, standard output always contains one document.
+    if (args.includes('--json')) await print(process.stdout, `${printableJson(failureJson(error), 2)}\n`);
+    // Buffered output may never be read, and is useless after a failure.
     if (process.stdout.writableLength > 0) process.stderr.write('', () => process.exit());
   }
 }

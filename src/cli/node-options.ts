@@ -8,31 +8,31 @@ import { choice } from './values.ts';
 /** Options of every command that runs hooks. */
 export const TARGET_OPTIONS = {
   'install-dir': { type: 'string', value: 'DIR', help: `install folder (default: ${INSTALL_DIRECTORY})` },
-  root: { type: 'string', value: 'DIR', help: 'a trial: hooks run in a sandbox, and what they write lands below DIR' },
+  root: { type: 'string', value: 'DIR', help: 'a trial: hooks run in a sandbox, and their writes go to DIR' },
   network: {
     type: 'string',
     value: 'host',
-    help: 'with --root: hooks get the network of this machine (default: none)',
+    help: 'with --root: allow hooks to use the network of this machine (default: none)',
   },
   env: {
     type: 'string',
     multiple: true,
     value: 'NAME',
-    help: 'with --root: hooks get this variable, and can read the files of one like KUBECONFIG',
+    help: 'with --root: pass this variable to hooks; allow them to read the files of one like KUBECONFIG',
   },
   unconfined: {
     type: 'boolean',
-    help: 'with --root, or without being root: NO sandbox, hooks change this machine itself',
+    help: 'with --root, or as a user other than root: NO sandbox, hooks change this machine itself',
   },
 } satisfies OptionSpecs;
 
 const YES_OPTION = {
-  yes: { type: 'boolean', short: 'y', help: 'answer yes to what hooks want confirmed' },
+  yes: { type: 'boolean', short: 'y', help: 'answer yes to questions of hooks' },
 } satisfies OptionSpecs;
 
-/** How hooks are dealt with, in every command that runs some. */
+/** Options for running hooks. */
 export const HOOK_OPTIONS = {
-  'hook-timeout': { type: 'string', value: 'TIME', help: 'end a hook that takes longer: 90s, 30m, 2h (default: none)' },
+  'hook-timeout': { type: 'string', value: 'TIME', help: 'time limit of a hook: 90s, 30m, 2h (default: none)' },
   ...YES_OPTION,
 } satisfies OptionSpecs;
 
@@ -40,9 +40,9 @@ export const HOOK_OPTIONS = {
 export const REMOVAL_OPTIONS = {
   ...TARGET_OPTIONS,
   ...HOOK_OPTIONS,
-  yes: { type: 'boolean', short: 'y', help: 'do not ask, and answer yes to what hooks want confirmed' },
-  'keep-data': { type: 'boolean', help: 'ask hooks to leave data alone (CURLEW_KEEP_DATA=1)' },
-  'keep-going': { type: 'boolean', help: 'continue when a hook fails or a package is missing; the result names them' },
+  yes: { type: 'boolean', short: 'y', help: 'do not ask, and answer yes to questions of hooks' },
+  'keep-data': { type: 'boolean', help: 'ask hooks to keep data (CURLEW_KEEP_DATA=1)' },
+  'keep-going': { type: 'boolean', help: 'continue after a failed hook or a missing package; the result lists them' },
   'dry-run': { type: 'boolean', help: 'show what would be removed, and change nothing' },
 } satisfies OptionSpecs;
 
@@ -51,45 +51,45 @@ const group = 'Options of plans';
 export const PLAN_OPTIONS = {
   'dry-run': { type: 'boolean', help: 'show what a run would do, and change nothing', group },
   out: { type: 'string', value: 'FILE', help: 'with --dry-run: save the plan', group },
-  force: { type: 'boolean', help: 'with --out: replace the file if it is there', group },
-  plan: { type: 'string', value: 'FILE', help: 'run a saved plan, or refuse when it no longer holds', group },
+  force: { type: 'boolean', help: 'with --out: replace an existing file', group },
+  plan: { type: 'string', value: 'FILE', help: 'run a saved plan; fails if it is outdated', group },
 } satisfies OptionSpecs;
 
 /** Options of every command that runs hooks of a spec. */
 export const RUN_OPTIONS = {
-  bundle: { type: 'string', value: 'FILE', help: 'take the packages from a bundle' },
-  dir: { type: 'string', value: 'DIR', help: 'take them from an unpacked bundle; its files are moved' },
+  bundle: { type: 'string', value: 'FILE', help: 'install packages of a bundle' },
+  dir: { type: 'string', value: 'DIR', help: 'install packages of an unpacked bundle; moves its files' },
   from: {
     type: 'string',
     multiple: true,
     value: 'STORE|URL',
-    help: 'fetch them from a store, or the web server in front of one; mirrors by repeating it',
+    help: 'fetch packages from a store, or a web server with a store; repeat for mirrors',
   },
-  release: { type: 'string', value: 'R', help: 'with --from: another release than the current one' },
-  installer: { type: 'string', value: 'FILE', help: 'installer spec: which add-ons, with which settings' },
-  set: { type: 'string', multiple: true, value: 'NAME.FIELD=VALUE', help: 'a setting on top of the spec' },
+  release: { type: 'string', value: 'R', help: 'with --from: the release (default: the current one)' },
+  installer: { type: 'string', value: 'FILE', help: 'installer spec: add-ons and their settings' },
+  set: { type: 'string', multiple: true, value: 'NAME.FIELD=VALUE', help: 'override a setting of the spec' },
   ...TARGET_OPTIONS,
-  reapply: { type: 'boolean', help: 'install what is applied already, too' },
+  reapply: { type: 'boolean', help: 'install also add-ons that are already applied' },
   'allow-downgrade': {
     type: 'boolean',
-    help: 'install an older version of an add-on than the one that is installed, or a signed bundle older than one seen',
+    help: 'allow an older version of an installed add-on, or a signed bundle older than one seen before',
   },
-  'drop-previous': { type: 'boolean', help: 'keep no former packages: curlew rollback cannot undo this run' },
-  prune: { type: 'boolean', help: 'remove add-ons that left the spec, as curlew uninstall does' },
-  'keep-data': { type: 'boolean', help: 'with --prune: ask their hooks to leave data alone (CURLEW_KEEP_DATA=1)' },
-  adopt: { type: 'boolean', help: 'take over a cluster that kURL has made; nothing of kURL is deleted' },
+  'drop-previous': { type: 'boolean', help: 'do not keep previous packages: curlew rollback cannot undo this run' },
+  prune: { type: 'boolean', help: 'remove add-ons that are no longer in the spec, like curlew uninstall' },
+  'keep-data': { type: 'boolean', help: 'with --prune: ask their hooks to keep data (CURLEW_KEEP_DATA=1)' },
+  adopt: { type: 'boolean', help: 'adopt a cluster that kURL has created; deletes nothing of kURL' },
   'skip-images': { type: 'boolean', help: 'load no images' },
   preflights: {
     type: 'string',
     read: choice(...CHECK_MODES),
     value: CHECK_MODES.join('|'),
-    help: 'what host preflights may stop the run by (default: enforce; with --root: ignore)',
+    help: 'which results of host preflights stop the run (default: enforce; with --root: ignore)',
   },
   ignore: {
     type: 'string',
     multiple: true,
     value: 'TITLE',
-    help: 'a host preflight that does not count, by its title; may be repeated',
+    help: 'ignore a host preflight with this title; can be repeated',
   },
   ...HOOK_OPTIONS,
   ...PLAN_OPTIONS,

@@ -1,4 +1,4 @@
-/** Options that several commands have. */
+/** Options of several commands. */
 import { INSTALL_DIRECTORY } from '../core/layout.ts';
 import type { OptionSpecs } from './command.ts';
 import { age, arch, choice, folders, osImage, wholeNumber } from './values.ts';
@@ -8,27 +8,27 @@ export const NETWORK_OPTIONS = {
     type: 'string',
     multiple: true,
     value: 'HOST=MIRROR',
-    help: 'ask MIRROR (host:port[/project]) before registry HOST; may be repeated',
+    help: 'use MIRROR (host:port[/project]) before registry HOST; can be repeated',
     group: 'Network options',
   },
   'allow-http': {
     type: 'string',
     multiple: true,
     value: 'HOST',
-    help: 'ask this host over plain http; may be repeated',
+    help: 'use plain HTTP for this host; can be repeated',
     group: 'Network options',
   },
   'trust-realm': {
     type: 'string',
     multiple: true,
     value: 'HOST',
-    help: "send this host a registry's credentials when it asks; may be repeated",
+    help: "allow this host to receive a registry's credentials; can be repeated",
     group: 'Network options',
   },
   'ca-file': {
     type: 'string',
     value: 'FILE',
-    help: 'certificate authorities to trust as well, in PEM',
+    help: 'additional trusted certificate authorities, in PEM',
     group: 'Network options',
   },
   config: {
@@ -39,19 +39,19 @@ export const NETWORK_OPTIONS = {
   },
 } satisfies OptionSpecs;
 
-/** Of commands that fetch, but talk to no registry. */
+/** Options of commands that fetch, but do not use registries. */
 export const WEB_OPTIONS = {
   'allow-http': NETWORK_OPTIONS['allow-http'],
   'ca-file': NETWORK_OPTIONS['ca-file'],
   config: NETWORK_OPTIONS.config,
 } satisfies OptionSpecs;
 
-/** Of every command that takes a store. */
+/** Options of commands with a store. */
 export const STORE_OPTIONS = {
   's3-endpoint': {
     type: 'string',
     value: 'URL',
-    help: 'server that is not AWS (default: $AWS_ENDPOINT_URL_S3)',
+    help: 'server other than AWS (default: $AWS_ENDPOINT_URL_S3)',
     group: 'Options of stores in S3',
   },
   's3-region': {
@@ -63,12 +63,12 @@ export const STORE_OPTIONS = {
   's3-profile': {
     type: 'string',
     value: 'NAME',
-    help: 'profile to take credentials from (default: $AWS_PROFILE)',
+    help: 'profile with the credentials (default: $AWS_PROFILE)',
     group: 'Options of stores in S3',
   },
   's3-path-style': {
     type: 'boolean',
-    help: 'put the bucket into the path, not the host name (default: where there is an endpoint)',
+    help: 'send the bucket in the path instead of the host name (default with an endpoint)',
     group: 'Options of stores in S3',
   },
   'ca-file': NETWORK_OPTIONS['ca-file'],
@@ -80,7 +80,7 @@ const BACKEND_OPTIONS = {
     type: 'string',
     read: choice('container', 'host'),
     value: 'BACKEND',
-    help: 'fetch host packages by container or host (default: container, when a Docker engine answers)',
+    help: 'fetch host packages in a container or on the host (default: container, if a Docker engine responds)',
   },
   builder: {
     type: 'string',
@@ -93,25 +93,25 @@ const BACKEND_OPTIONS = {
     type: 'string',
     read: wholeNumber,
     value: 'MINUTES',
-    help: 'longest time for one container (default: 60)',
+    help: 'time limit of a container (default: 60)',
   },
   'container-network': { type: 'string', value: 'NAME', help: "the engine's network for containers, such as host" },
 } satisfies OptionSpecs;
 
 export const BUILD_OPTIONS = {
-  out: { type: 'string', value: 'DIR', help: 'folder for packages (default: out, beside addons)' },
+  out: { type: 'string', value: 'DIR', help: 'folder for packages (default: out, next to addons)' },
   arch: { type: 'string', read: arch, value: 'ARCH', help: 'amd64 or arm64 (default: amd64)' },
   'image-format': {
     type: 'string',
     read: choice('oci', 'docker-archive'),
     value: 'FORM',
-    help: 'oci (default) or docker-archive, as kURL has it',
+    help: 'oci (default) or docker-archive, as in kURL',
   },
-  'from-engine': { type: 'boolean', help: 'take images that no registry gives from the Docker engine' },
-  jobs: { type: 'string', read: wholeNumber, short: 'j', value: 'N', help: 'add-ons at once (default: 4)' },
+  'from-engine': { type: 'boolean', help: 'read images that no registry has from the Docker engine' },
+  jobs: { type: 'string', read: wholeNumber, short: 'j', value: 'N', help: 'concurrent add-ons (default: 4)' },
   cache: { type: 'string', value: 'DIR', help: 'folder for unfinished downloads' },
-  locked: { type: 'boolean', help: 'refuse what differs from the committed Manifest.lock' },
-  'update-lock': { type: 'boolean', help: 'write Manifest.lock beside the Manifest, as everything resolves now' },
+  locked: { type: 'boolean', help: 'fail if something differs from the committed Manifest.lock' },
+  'update-lock': { type: 'boolean', help: 'write the current resolution to Manifest.lock, next to the Manifest' },
   ...BACKEND_OPTIONS,
   ...NETWORK_OPTIONS,
 } satisfies OptionSpecs;
@@ -122,88 +122,88 @@ export const KEY_OPTIONS = {
     type: 'string',
     multiple: true,
     value: 'FILE',
-    help: 'refuse what no such public key has signed; may be repeated',
+    help: 'reject anything not signed with this public key; can be repeated',
     group: 'Options of signatures',
   },
   'require-signed': {
     type: 'boolean',
-    help: 'stop where neither --key nor the configuration names a key',
+    help: 'fail without a key in --key or the configuration',
     group: 'Options of signatures',
   },
 } satisfies OptionSpecs;
 
-/** Options of every command that takes a bundle from somebody else. */
+/** Options of commands that read bundles of other publishers. */
 export const SIGNED_OPTIONS = {
   ...KEY_OPTIONS,
   signature: {
     type: 'string',
     value: 'FILE',
-    help: 'the signature (default: beside it, .sigstore.json)',
+    help: 'the signature (default: .sigstore.json next to the file)',
     group: 'Options of signatures',
   },
   'signed-as': {
     type: 'string',
     value: 'NAME',
-    help: 'refuse what is signed under another name',
+    help: 'reject signatures with another name',
     group: 'Options of signatures',
   },
 } satisfies OptionSpecs;
 
-/** Option of commands that ask what was seen before, and install nothing. */
+/** Option of commands that check for downgrades, but do not install. */
 export const DOWNGRADE_OPTION = {
   'allow-downgrade': {
     type: 'boolean',
-    help: 'take what is signed, and older than what was seen',
+    help: 'accept a signed version older than one seen before',
     group: 'Options of signatures',
   },
 } satisfies OptionSpecs;
 
-/** Of every command that makes a release current. */
+/** Options of commands that make a release current. */
 export const MAKE_CURRENT = {
-  'make-current': { type: 'boolean', help: 'make a release current that was published before the current one' },
+  'make-current': { type: 'boolean', help: 'allow a release that is older than the current one' },
 } satisfies OptionSpecs;
 
-/** Options of commands that make a release. */
+/** Options of commands that create a release. */
 export const SIGNER_OPTIONS = {
   sign: {
     type: 'string',
     value: 'FILE',
-    help: 'private key to sign the release with, as curlew keygen makes it',
+    help: 'sign the release with this private key from curlew keygen',
     group: 'Options of signatures',
   },
   expires: {
     type: 'string',
     read: age,
     value: 'TIME',
-    help: 'with --sign: how long it may be current (default: 90d)',
+    help: 'with --sign: validity as the current release (default: 90d)',
     group: 'Options of signatures',
   },
 } satisfies OptionSpecs;
 
-/** Of every command that looks at an install folder without installing. */
+/** Options of commands that read an install folder. */
 export const FOLDER_OPTIONS = {
   'install-dir': { type: 'string', value: 'DIR', help: `install folder (default: ${INSTALL_DIRECTORY})` },
-  root: { type: 'string', value: 'DIR', help: 'the folder that a trial was given with --root' },
+  root: { type: 'string', value: 'DIR', help: 'the folder of a trial with --root' },
 } satisfies OptionSpecs;
 
-/** Of every command that takes a path or an address of a package or bundle. */
+/** Options of commands with a path or address of a package or bundle. */
 export const ANYWHERE_OPTIONS = { ...WEB_OPTIONS, ...STORE_OPTIONS } satisfies OptionSpecs;
 
-/** Of every command that writes parts. */
+/** Options of commands that write parts. */
 export const PARTS_OPTIONS = {
   to: {
     type: 'string',
     multiple: true,
     read: folders,
     value: 'FOLDER[,FOLDER…]',
-    help: 'write parts to these media, each as full as it goes',
+    help: 'write parts to these media, filled one after the other',
   },
 } satisfies OptionSpecs;
 
-/** Of every command that judges settings for others to mend. */
+/** Option of commands that check settings. */
 export const SETTINGS_OPTION = {
   'allow-invalid-settings': {
     type: 'boolean',
-    help: 'take a spec whose settings do not fit its packages: the spec of a site is to mend them',
+    help: 'accept a spec with settings that the packages reject: the spec of a site must fix them',
   },
 } satisfies OptionSpecs;

@@ -1,11 +1,11 @@
-/** What an operator ends the command with. */
+/** Signals that end the command. */
 import { setMaxListeners } from 'node:events';
 import { CurlewError, ERROR_CODES } from '../core/errors.ts';
 
-/** Works that may wait for one signal: systems, blobs, parts. Node warns users of a leak from ten on. */
+/** Maximum listeners for one signal, for concurrent systems, blobs and parts. Node warns about a leak above ten. */
 const LISTENERS = 1000;
 
-/** A run goes on when its terminal has gone. */
+/** Continues the run when its terminal closes. */
 export async function outlivingTerminal<Result>(run: () => Promise<Result>): Promise<Result> {
   const nothing = (): void => undefined;
   process.on('SIGHUP', nothing);
@@ -16,7 +16,7 @@ export async function outlivingTerminal<Result>(run: () => Promise<Result>): Pro
   }
 }
 
-/** One owner of cancellation: the first signal stops everything in order, a second one leaves at once. */
+/** Handles signals: the first one cancels gracefully, a second one exits immediately. */
 export function listenForSignals(): AbortSignal {
   setMaxListeners(LISTENERS);
   const controller = new AbortController();

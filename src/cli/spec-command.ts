@@ -1,4 +1,4 @@
-/** `install`, `join` and `upgrade` but for their words. */
+/** The common part of `install`, `join` and `upgrade`. */
 import { install, planInstall, type NodeResult } from '../app/install.ts';
 import { CurlewError } from '../core/errors.ts';
 import type { SpecKind } from '../runtime/run/run-plan.ts';
@@ -8,23 +8,24 @@ import { RUN_OPTIONS, type PLAN_OPTIONS } from './node-options.ts';
 import { nodeExitCode, renderNodeResult } from './render/run-result.ts';
 import { outlivingTerminal } from './signals.ts';
 
-/** `USAGE` for options that make no sense together. */
+/** `USAGE` for conflicting options. */
 function checkPlanOptions({ dryRun, out, force, plan }: OptionValues<typeof PLAN_OPTIONS>): void {
   const wrong = (what: string): CurlewError => new CurlewError('USAGE', what);
-  if (out !== undefined && !dryRun) throw wrong('--out saves what --dry-run has planned');
-  if (force && out === undefined) throw wrong('--force replaces the file of --out');
-  if (out !== undefined && plan !== undefined) throw wrong('--plan has a file already: --out is for new plans');
+  if (out !== undefined && !dryRun) throw wrong('--out requires --dry-run');
+  if (force && out === undefined) throw wrong('--force requires --out');
+  if (out !== undefined && plan !== undefined)
+    throw wrong('--plan and --out exclude each other: --out is for new plans');
 }
 
-/** A command that runs an installer spec in this way. */
+/** Creates a command that runs an installer spec. */
 export function specCommand(
   kind: SpecKind,
-  words: Pick<Command<NodeResult>, 'details' | 'examples'>,
+  help: Pick<Command<NodeResult>, 'details' | 'examples'>,
 ): Command<NodeResult> {
   return command({
     name: kind,
     operands: '[FLAG…]',
-    ...words,
+    ...help,
     options: RUN_OPTIONS,
     bareWords: Object.keys(FLAGS),
     run: async ({ operands, options }, context): Promise<NodeResult> => {

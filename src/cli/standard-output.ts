@@ -1,4 +1,4 @@
-/** Standard output as a place for bytes. */
+/** Writes bytes to standard output. */
 import { fstatSync, write as writeTo } from 'node:fs';
 import { promisify } from 'node:util';
 import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
@@ -9,17 +9,17 @@ const DESCRIPTOR = 1;
 const writeFile = promisify(writeTo);
 
 /**
- * Writes pieces one after another; each is taken when its promise resolves. A terminal is `USAGE`. When the signal fires
- * nobody waits any more for a reader that does not read.
+ * Writes pieces sequentially; a piece is written when its promise resolves. A terminal is `USAGE`. Aborting the signal stops
+ * waiting for a reader that does not read.
  */
 export function openStandardOutput({ signal }: { readonly signal: AbortSignal }): (piece: Uint8Array) => Promise<void> {
   if (process.stdout.isTTY) {
     throw new CurlewError('USAGE', `${DOING}: it is a terminal`, {
-      hint: 'send it into a program or a file, or name a file with -o',
+      hint: 'redirect it to a program or a file, or use -o with a file',
     });
   }
   const found = fstatSync(DESCRIPTOR);
-  // Node writes pipes and sockets without blocking, and drops what a file has no room for.
+  // Node writes to pipes and sockets without blocking, but drops bytes if a file's disk is full.
   const write = found.isFIFO() || found.isSocket() ? send : put;
   return async (piece) => {
     try {
@@ -27,7 +27,7 @@ export function openStandardOutput({ signal }: { readonly signal: AbortSignal })
     } catch (error) {
       signal.throwIfAborted();
       if (errnoOf(error) !== 'EPIPE') throw fileError(DOING, error);
-      throw new CurlewError('FILE_UNUSABLE', `${DOING}: its reader has left before the end`, { cause: error });
+      throw new CurlewError('FILE_UNUSABLE', `${DOING}: the reader closed the pipe before the end`, { cause: error });
     }
   };
 }

@@ -1,11 +1,11 @@
-/** Commands that messages suggest, with the places that the operator gave: what is typed off is about the same node or store. */
+/** Adds the operator's location options to suggested commands, so that they refer to the same node or store. */
 import { camelCase } from '../core/camel-case.ts';
 import { CurlewError } from '../core/errors.ts';
 import { readFlags } from '../spec/flags.ts';
 import { shellQuote } from '../runtime/hooks/settings.ts';
 import type { CommandContext } from './command.ts';
 
-/** Options that say where something is, with the commands that take them. */
+/** Options that specify a location, with the commands that accept them. */
 export const PLACES: readonly { readonly options: readonly string[]; readonly commands: readonly string[] }[] = [
   {
     options: ['install-dir', 'root'],
@@ -19,7 +19,7 @@ export const PLACES: readonly { readonly options: readonly string[]; readonly co
   { options: ['dir'], commands: ['generate'] },
 ];
 
-/** What the operator typed; `--install-dir` is `installDir`. */
+/** The operator's arguments; `--install-dir` is `installDir`. */
 interface Given {
   readonly operands: readonly string[];
   readonly options: Readonly<Record<string, unknown>>;
@@ -28,16 +28,16 @@ interface Given {
 const COMMAND = /\bcurlew ([a-z]+(?:-[a-z]+)*)(?! --help|[-\w])/g;
 
 /**
- * A text in which suggested commands carry the places that these words give. `called` is how the operator calls this program
- * where curlew is not in PATH, such as the tasks.sh of a bundle, beside which stand install.sh and its like.
+ * Adds the given locations to suggested commands in a text. `called` is the path with which the operator calls this program
+ * if curlew is not in PATH, such as the tasks.sh of a bundle, next to install.sh and the other scripts.
  */
 export function suggesting(given: Given, called?: string): (text: string) => string {
   return (text) =>
     text.replaceAll(COMMAND, (whole, command: string) => {
-      const words = PLACES.filter(({ commands }) => commands.includes(command)).flatMap(({ options }) =>
-        options.flatMap((option) => wordsOf(option, given)),
+      const args = PLACES.filter(({ commands }) => commands.includes(command)).flatMap(({ options }) =>
+        options.flatMap((option) => argumentsOf(option, given)),
       );
-      return [calling(command, called) ?? whole, ...words].join(' ');
+      return [calling(command, called) ?? whole, ...args].join(' ');
     });
 }
 
@@ -49,24 +49,24 @@ function calling(command: string, called: string | undefined): string | undefine
   return own ? quoted(called.replace(/tasks\.sh$/, `${command}.sh`)) : `${quoted(called)} ${command}`;
 }
 
-function quoted(word: string): string {
-  return /^[\w./:@,+-]+$/.test(word) ? word : shellQuote(word);
+function quoted(text: string): string {
+  return /^[\w./:@,+-]+$/.test(text) ? text : shellQuote(text);
 }
 
-function wordsOf(option: string, { operands, options }: Given): readonly string[] {
+function argumentsOf(option: string, { operands, options }: Given): readonly string[] {
   const found = options[camelCase(option)];
   if (found === true) return [`--${option}`];
   const value = typeof found === 'string' ? found : option === 'install-dir' ? folderFlag(operands) : undefined;
   return value === undefined ? [] : [`--${option}`, quoted(value)];
 }
 
-/** The install folder, where kURL's flag names it. */
+/** The install folder in kURL's flag, if given. */
 function folderFlag(operands: readonly string[]): string | undefined {
-  const flag = operands.find((word) => word.startsWith('kurl-install-directory='));
+  const flag = operands.find((operand) => operand.startsWith('kurl-install-directory='));
   return flag === undefined ? undefined : readFlags([flag]).installDirectory;
 }
 
-/** Runs the command `name`, and completes what its hints and notes suggest; wrong words without a hint get its help. */
+/** Runs the command `name`, completes suggested commands in hints and notes, and adds a hint to `USAGE` errors without one. */
 export async function withSuggestions<Result>(
   name: string,
   given: Given,

@@ -1,14 +1,14 @@
-/** Scripts that an executable carries, unpacked for bash into a private folder. */
+/** Unpacks the scripts in an executable to a private folder, for bash. */
 import { lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileError } from '../core/errors.ts';
 
 const PREFIX = 'curlew-scripts-';
-/** After which a folder whose process was killed is taken away, unless a hook that lives on still uses it. */
+/** Age after which the folder of a killed process is removed, unless a running hook uses it. */
 const STALE_MS = 86_400_000;
 
-/** Writes texts by path; returns the folder, which is removed when this process ends. */
+/** Writes texts by path; returns the folder, which is removed when this process exits. */
 export function unpackScripts(texts: Readonly<Record<string, string>>): string {
   const place = tmpdir();
   try {
@@ -23,11 +23,11 @@ export function unpackScripts(texts: Readonly<Record<string, string>>): string {
     }
     return folder;
   } catch (error) {
-    throw fileError(`unpack scripts into ${place}`, error);
+    throw fileError(`unpack scripts to ${place}`, error);
   }
 }
 
-/** Removes folders that killed processes of this user have left. What cannot be removed is no reason to stop. */
+/** Removes folders of killed processes of this user. Ignores failures. */
 function sweep(place: string): void {
   const old = Date.now() - STALE_MS;
   for (const name of readdirSync(place)) {
@@ -43,14 +43,14 @@ function sweep(place: string): void {
   }
 }
 
-/** True if a process was started with a path below the folder, as bash is for every hook. */
+/** True if a running process has a path in the folder as argument, as bash has for every hook. */
 function isUsed(folder: string): boolean {
   for (const pid of readdirSync('/proc')) {
     if (!/^\d+$/.test(pid)) continue;
     try {
       if (readFileSync(join('/proc', pid, 'cmdline'), 'utf8').includes(folder)) return true;
     } catch {
-      // It has ended meanwhile.
+      // The process has ended.
     }
   }
   return false;

@@ -1,4 +1,4 @@
-/** From the texts of options to values. All throw `USAGE`, and name the option with its dashes. */
+/** Parsers for option values. All throw `USAGE` with the name of the option. */
 import { CurlewError } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
 import { isOsId, OS_IDS, type OsId } from '../core/os.ts';
@@ -6,11 +6,11 @@ import { ARCHES } from '../core/ref.ts';
 
 type Read<Value> = (text: string, option: string) => Value;
 
-/** One of some words. */
-export function choice<const Word extends string>(...words: readonly Word[]): Read<Word> {
+/** One of several values. */
+export function choice<const Value extends string>(...values: readonly Value[]): Read<Value> {
   return (text, option) => {
-    const found = words.find((word) => word === text);
-    if (found === undefined) throw new CurlewError('USAGE', `${option} ${text}: known are ${words.join(', ')}`);
+    const found = values.find((value) => value === text);
+    if (found === undefined) throw new CurlewError('USAGE', `${option} ${text}: must be one of ${values.join(', ')}`);
     return found;
   };
 }
@@ -31,7 +31,7 @@ export const age: Read<number> = (text, option) => {
   const [, count, unit = ''] = /^(\d{1,5})([hdw])$/.exec(text) ?? [];
   const size = UNITS[unit];
   if (count === undefined || size === undefined) {
-    throw new CurlewError('USAGE', `${option} ${text}: not a length of time`, { hint: 'write 12h, 30d or 8w' });
+    throw new CurlewError('USAGE', `${option} ${text}: not a duration`, { hint: 'write 12h, 30d or 8w' });
   }
   return Number(count) * size;
 };
@@ -44,7 +44,7 @@ export const size: Read<number> = (text, option) => {
   const factor = (decimal === undefined ? 1024 : 1000) ** POWERS.indexOf(power.toUpperCase());
   const bytes = Math.floor(Number(digits) * factor);
   if (digits !== '' && bytes > 0 && Number.isSafeInteger(bytes)) return bytes;
-  throw new CurlewError('USAGE', `${option} ${text}: not an amount of bytes`, {
+  throw new CurlewError('USAGE', `${option} ${text}: not a size in bytes`, {
     hint: 'write it as 500K, 10M or 1.5G',
   });
 };
@@ -53,7 +53,7 @@ export const size: Read<number> = (text, option) => {
 export const osImage: Read<{ readonly os: OsId; readonly image: string }> = (text, option) => {
   const [os = '', ...rest] = text.split('=');
   const image = rest.join('=');
-  if (image === '') throw new CurlewError('USAGE', `${option} ${text}: OS=IMAGE is needed, as in rhel-8=rocky:8`);
+  if (image === '') throw new CurlewError('USAGE', `${option} ${text}: not OS=IMAGE, such as rhel-8=rocky:8`);
   if (isOsId(os)) return { os, image };
   const near = nearest(os, OS_IDS);
   throw new CurlewError('USAGE', `${option} ${text}: ${os} is not a known operating system`, {
@@ -61,9 +61,9 @@ export const osImage: Read<{ readonly os: OsId; readonly image: string }> = (tex
   });
 };
 
-/** Names with commas between them. */
+/** Comma-separated folders. */
 export const folders: Read<readonly string[]> = (text, option) => {
   const names = text.split(',');
-  if (names.includes('')) throw new CurlewError('USAGE', `${option} ${text}: a folder has no name`);
+  if (names.includes('')) throw new CurlewError('USAGE', `${option} ${text}: contains an empty name`);
   return names;
 };

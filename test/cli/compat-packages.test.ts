@@ -80,7 +80,7 @@ test('a plan of a bundle that it saved is shown and compared, and not carried ou
   const shown = (await done(box, 'bundle --from-plan bundle-plan.json --plan')).stdout;
   assert.match(shown, /^copy \d+ bytes of v1\.1\.0\/web-1\.1\.0\.tar\.gz from 0$/m);
   const compared = (await done(box, 'bundle new.yaml --from store --plan --against bundle-plan.json')).stdout;
-  assert.match(compared, /^ {2}bin\/curlew: other bytes$/m);
+  assert.match(compared, /^ {2}bin\/curlew: different bytes$/m);
   assert.not.match(compared, /^ {2}addons\//m);
   // The scripts and the tool of a bundle are those of the curlew that writes it: docs/bundle-plans.md.
   const carry = 'bundle --from-plan bundle-plan.json --from store -o b.tar.gz';
@@ -98,7 +98,7 @@ test('its locks are kept, and its packages are what is built by them', async () 
   }
   const kept = (await done(box, `build web ${network}`)).stdout;
   assert.match(kept, /^web 1\.0\.0: unchanged/m);
-  assert.match((await done(box, `outdated web ${network}`)).stdout, 'web 1.0.0: as in its committed lock');
+  assert.match((await done(box, `outdated web ${network}`)).stdout, 'web 1.0.0: matches its committed lock');
   await done(box, `build web --update-lock ${network}`);
   assert.is(await readFile(box.at('addons/web/1.0.0/Manifest.lock'), 'utf8'), lock);
   await writeFile(box.at('addons/web/1.0.0/notes.txt'), 'other notes\n');
@@ -124,8 +124,8 @@ test('a release is published to its store, of which only what has changed is bui
   });
   const { stdout } = await done(box, `publish web --to store --release v1.2.0 --sign release.key ${network}`);
   assert.match(stdout, /^web 1\.2\.0: uploaded/m);
-  assert.match(stdout, /^web 1\.1\.0: unchanged, copied inside the store/m);
-  assert.match(stdout, /^tools 1\.0\.0: unchanged, copied inside the store/m);
+  assert.match(stdout, /^web 1\.1\.0: unchanged, copied within the store/m);
+  assert.match(stdout, /^tools 1\.0\.0: unchanged, copied within the store/m);
   assert.match((await done(box, 'versions --from store')).stdout, /^web: 1\.2\.0 1\.1\.0 1\.0\.0$/m);
   await done(box, 'bundle new.yaml --from store --key release.pub -o b.tar.gz');
   // What was published last is not to be taken back without a word.

@@ -39,7 +39,7 @@ async function answered(box: Tree, answer: string): Promise<Answered> {
   });
   const { exitCode } = await child;
   const plain = text.replaceAll(/\u001b\[[0-9;?]*[A-Za-z]|\r/g, '');
-  assert.match(plain, `Take everything off this node that lies in ${box.at('root')}`);
+  assert.match(plain, `Remove everything on this node that was installed in ${box.at('root')}`);
   return { exitCode, shown: plain.slice(plain.indexOf('[y/N]') + '[y/N]'.length) };
 }
 
@@ -55,7 +55,7 @@ if ((await execa('script', ['--version'], { reject: false })).exitCode === 0) {
       const { exitCode, shown } = await answered(box, answer);
       const typed = JSON.stringify([answer, shown]);
       assert.is(exitCode, 130, typed);
-      assert.ok(/^[^\n]*\n(?:nothing was changed|cancelled)\n$/.test(shown), typed);
+      assert.ok(/^[^\n]*\n(?:nothing has changed|cancelled)\n$/.test(shown), typed);
       assert.ok(await isThere(box), typed);
     }
     const { exitCode, shown } = await answered(box, 'y\r');

@@ -30,7 +30,7 @@ async function site(signal: AbortSignal): Promise<Tree> {
 test('from inventory to the whole bundle, by the commands', async ({ signal }) => {
   await using box = await site(signal);
   const listed = await runCommand(['inventory', '1.tar.gz', '-o', 'i.json'], box.path);
-  assert.match(listed.stdout, /i\.json: \d+ files of .* of 1 package\ninventory sha256:[0-9a-f]{64}$/);
+  assert.match(listed.stdout, /i\.json: \d+ files, .* in 1 package\ninventory sha256:[0-9a-f]{64}$/);
   const printed = await runCommand(['inventory', '1.tar.gz'], box.path);
   assert.is(`${printed.stdout}\n`, await readFile(box.at('i.json'), 'utf8'));
   assert.is((await runCommand(['inventory', '1.tar.gz', '-o', '-'], box.path)).stdout, printed.stdout);
@@ -44,7 +44,7 @@ test('from inventory to the whole bundle, by the commands', async ({ signal }) =
   );
   assert.match(
     delta.stdout,
-    /d\.tar\.gz: 2\d\d kB from release r1.*\na delta: makes a bundle of \S+ [kM]B\n {2}since {2}sha256/,
+    /d\.tar\.gz: 2\d\d kB from release r1.*\na delta: recreates a bundle of \S+ [kM]B\n {2}since {2}sha256/,
   );
   const planned = ['bundle', '2.yaml', '--from', 'store', '--since', 'i.json', '--plan', '--out', 'p.json'];
   assert.is((await runCommand(planned, box.path)).exitCode, 0);
@@ -67,7 +67,7 @@ test('from inventory to the whole bundle, by the commands', async ({ signal }) =
     (await runCommand(['bundle', '2.yaml', '--from', 'store', '--plan', '--json'], box.path)).stdout,
   ) as { tocDigest: string };
   const word = new RegExp(
-    `\\na delta: makes a bundle of .* [kM]B\\n {2}since {2}sha256:\\w+\\n {2}bundle ${tocDigest}`,
+    `\\na delta: recreates a bundle of .* [kM]B\\n {2}since {2}sha256:\\w+\\n {2}bundle ${tocDigest}`,
   );
   assert.match((await runCommand(['verify', 'd.tar.gz'], box.path)).stdout, word);
   assert.match((await runCommand(['inspect', 'd.tar.gz'], box.path)).stdout, word);
@@ -150,8 +150,8 @@ test('what cannot be done is told with its status, and nothing is written', asyn
     [['apply', 'text', '--base', '1.tar.gz', '-o', 'x'], 16, /text/],
     [['apply', 'd.tar.gz', '--base', 'none', '-o', 'x'], 14, /none/],
     [['apply', 'd.tar.gz', '--base', '1.tar.gz', '-o', 'text'], 24, /--force/],
-    [['apply', 'd.tar.gz', '-o', 'x'], 64, /one delta, a base and a file/],
-    [['apply', '--base', '1.tar.gz', '-o', 'x'], 64, /one delta, a base and a file/],
+    [['apply', 'd.tar.gz', '-o', 'x'], 64, /a delta, a base and an output file/],
+    [['apply', '--base', '1.tar.gz', '-o', 'x'], 64, /a delta, a base and an output file/],
     [['apply', 'd.tar.gz', '--base', '1.tar.gz', '-o', 'x', '--require-signed'], 64, /no key is named/],
     [['inventory', 'none'], 14, /none/],
     [['inventory', '1.tar.gz', '--with-tool'], 64, /for the curlew of a bundle, over the folder of a node/],

@@ -54,8 +54,8 @@ test('a dry run tells what would be done and why, in eighty columns', async () =
     stdout,
     /^aaa 1\.0\.0\n {2}extract {2}not on this node: .* kB\n {2}images {3}none\n {2}install {2}it was not installed\n {2}hooks {4}aaa_pre_init aaa aaa_outro$/m,
   );
-  assert.match(stdout, /^Disk, at the peak of the run$/m);
-  assert.match(stdout, /^Nothing was changed\.$/m);
+  assert.match(stdout, /^Disk usage at the peak of the run$/m);
+  assert.match(stdout, /^Nothing has changed\.$/m);
   const long = stdout.split('\n').filter((line) => line.length > 80 && !line.includes(box.path));
   assert.equal(long, []);
 });
@@ -96,7 +96,7 @@ test('a saved plan is run without saying anything again, once', async () => {
     ['install', '--bundle', 'b.tar.gz', ...PLACE, '--dry-run', '--out', 'plan.json'],
     traced(box),
   );
-  assert.match(dry.stdout, /Nothing was changed; the plan is in .*plan\.json/);
+  assert.match(dry.stdout, /Nothing has changed; the plan is in .*plan\.json/);
   assert.is((await stat(box.at('plan.json'))).mode & 0o777, 0o600);
   const held = await curlew(['install', '--plan', 'plan.json', '--dry-run'], traced(box));
   assert.is(held.exitCode, 0, held.stderr);
@@ -146,9 +146,9 @@ test('settings of --set are not in the plan', async () => {
 });
 
 const MISTAKES = [
-  ['--out without --dry-run', ['--bundle', 'b.tar.gz', '--out', 'x'], /--out saves what --dry-run has planned/],
-  ['--force without --out', ['--bundle', 'b.tar.gz', '--dry-run', '--force'], /--force replaces the file of --out/],
-  ['--out with --plan', ['--plan', 'plan.json', '--dry-run', '--out', 'x'], /--plan has a file already/],
+  ['--out without --dry-run', ['--bundle', 'b.tar.gz', '--out', 'x'], /--out requires --dry-run/],
+  ['--force without --out', ['--bundle', 'b.tar.gz', '--dry-run', '--force'], /--force requires --out/],
+  ['--out with --plan', ['--plan', 'plan.json', '--dry-run', '--out', 'x'], /--plan and --out exclude each other/],
   [
     'another root than the plan’s',
     ['--plan', 'plan.json', '--root', 'elsewhere'],

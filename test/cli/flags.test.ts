@@ -89,7 +89,7 @@ test('all that is wrong with flags is told at once, without their values', async
   assert.not.match(stderr, 's3cret');
   const dashed = await install(box, '--labels=s3cret');
   assert.is(dashed.exitCode, 64);
-  assert.match(dashed.stderr, 'unknown option --labels\n  hint: as a flag it is written without dashes: labels');
+  assert.match(dashed.stderr, 'unknown option --labels\n  hint: write the flag without dashes: labels');
 });
 
 test.run();

@@ -100,7 +100,7 @@ test('kURL’s settings say the same, and the option has the last word', async (
   assert.is(exitCode, 64);
   assert.match(
     stderr,
-    /--preflights perhaps: known are enforce, .*\n {2}hint: curlew install --help lists its options/,
+    /--preflights perhaps: must be one of enforce, .*\n {2}hint: curlew install --help lists its options/,
   );
 });
 
@@ -131,7 +131,7 @@ test('a dry run tells the results, by its status, too, but only looks', async ()
   const { exitCode, stdout } = await install(box, [...ENFORCED, '--dry-run']);
   assert.is(exitCode, 21, stdout);
   assert.match(stdout, /^Host preflights: 0 passed, 0 with a warning, 1 failed\n {2}\[FAIL\] M: too small$/m);
-  assert.match(stdout, 'not made in a dry run: T');
+  assert.match(stdout, 'not checked in a dry run: T');
   assert.match(stdout, /^Problem: \[FAIL\] M: too small$/m);
   assert.is(await stat(box.at('mark')).catch(() => 'absent'), 'absent');
   await isUntouched(box);

@@ -27,13 +27,13 @@ test('what is missing comes first, then what differs, add-on by add-on, in lines
     [],
   );
   assert.equal(lines.slice(0, 5), [
-    'Missing: to be put right before moving over',
+    'Missing: fix before the migration',
     '  function tell_the_world',
     '    scripts/common/common.sh of the repository defines it; nothing here does',
     '    in other 2.0; first at addons/other/2.0/install.sh:2',
     '',
   ]);
-  assert.is(lines[5], 'Differs: works, and not quite as with kURL');
+  assert.is(lines[5], 'Differs: works, but not exactly as with kURL');
   assert.ok(lines.includes('  function try_5m') && lines.includes('  variable INSTALLER_ID'));
   assert.ok(!stdout.includes('frobnicate'));
   assert.equal(lines.slice(-6), [
@@ -41,7 +41,7 @@ test('what is missing comes first, then what differs, add-on by add-on, in lines
     'demo    2         2     0       0',
     'other   1         0     0       1',
     '',
-    '--out DIR writes the order of versions of 1 add-on',
+    '--out DIR writes the version order of 1 add-on',
     '2 add-ons, 3 versions: 2 work, 0 differ, 1 incomplete',
   ]);
 });
@@ -53,7 +53,7 @@ test('nothing missing is status 0; --notes shows what is good to know; --out wri
   assert.is(exitCode, 0);
   assert.match(stdout, /Notes\n {2}order other\n/);
   assert.match(stdout, / {2}program frobnicate\n/);
-  assert.match(stdout, /2 files written below /);
+  assert.match(stdout, /2 files written to /);
   assert.is(await readFile(box.at('addons/demo/versions.json'), 'utf8'), '[\n  "1.0",\n  "1.1"\n]\n');
   const lint = await curlew(['lint', '--no-shellcheck'], { cwd: box.path });
   assert.is(lint.exitCode, 0, lint.stdout);

@@ -180,16 +180,16 @@ test('validate judges settings by the packages of a bundle, with what flags, an 
 });
 
 for (const [title, words, exitCode, message] of [
-  ['no verb', [], 64, /say what to do: validate, merge/],
+  ['no verb', [], 64, /specify a verb: validate, merge/],
   ['an unknown verb', ['vaildate', 'a.yaml'], 64, /unknown verb "vaildate"\n {2}hint: did you mean validate\?/],
   ['a verb of every object', ['constructor', 'a.yaml'], 64, /unknown verb/],
-  ['no spec', ['id'], 64, /name an installer spec/],
+  ['no spec', ['id'], 64, /specify an installer spec/],
   ['a spec that is not there', ['id', 'none.yaml'], 14, /read none\.yaml: no such file/],
   ['a spec that is a folder', ['id', '.'], 25, /: it is a folder/],
-  ['a merge without overlay', ['merge', 'a.yaml'], 64, /merge needs a base and an overlay/],
+  ['a merge without overlay', ['merge', 'a.yaml'], 64, /merge requires a base and an overlay/],
   ['an unknown flag', ['env', 'a.yaml', 'haa'], 64, /unknown flag "haa", did you mean ha\?/],
   ['a second spec', ['validate', 'a.yaml', 'b.yaml'], 64, /b\.yaml: one spec at a time; an overlay is installer-spec/],
-  ['an option of another verb', ['id', 'a.yaml', '--filled'], 64, /installer id takes no --filled/],
+  ['an option of another verb', ['id', 'a.yaml', '--filled'], 64, /installer id does not accept --filled/],
   ['a resolve without a place', ['resolve', 'a.yaml'], 64, /resolve needs --from, --bundle or --dir/],
   [
     'a setting that does not fit',

@@ -80,7 +80,7 @@ test('a rule that warns of many things is one line; errors, JSON and annotations
 test('a file that versions share is said to be shared', async () => {
   await using box = await tree({ ...helpers('1', []), ...helpers('2', []), 'addons/ekco/categories.json': '[]' });
   const { stdout } = await curlew(['lint', '--no-shellcheck'], { cwd: box.path });
-  assert.match(stdout, /error addon\/categories: [^]*\n  in a file that 2 versions share\n2 add-ons, 1 error,/);
+  assert.match(stdout, /error addon\/categories: [^]*\n  in a file shared by 2 versions\n2 add-ons, 1 error,/);
 });
 
 test('--json is the same report as data', async () => {

@@ -42,7 +42,7 @@ test('a node on which nothing was ever installed says so, and that is no failure
   const { exitCode, stdout } = await ask(box, 'status');
   assert.equal([exitCode, stdout], [0, `Nothing is installed in ${box.at('node')}.`]);
   assert.equal((await told<{ runs: unknown }>(box, 'logs')).runs, []);
-  assert.is((await ask(box, 'logs')).stdout, 'No run is known here.');
+  assert.is((await ask(box, 'logs')).stdout, 'No recorded runs.');
   const why = await ask(box, 'why', 'aaa');
   assert.is(why.exitCode, 14);
   assert.match(why.stderr, 'nothing was ever installed on this node');

@@ -99,7 +99,7 @@ for (const [what, harm, code, message] of [
     const before = await readdir(box.at('parts'));
     for (const way of ways) await refused(box, code, message, ['join-parts', HEAD, ...way, '--key', 'our.pub']);
     assert.equal(await readdir(box.at('parts')), before);
-    assert.match(await ok(box, 'join-parts', HEAD, '--check'), /^no signature was checked: .* is not proved/m);
+    assert.match(await ok(box, 'join-parts', HEAD, '--check'), /^no signature was checked: .* is not verified/m);
   });
 }
 
@@ -130,7 +130,7 @@ test('what is wrong with parts is named by every command that reads them, and no
   assert.is(checked.exitCode, 14);
   assert.equal(
     checked.stdout.split('\n').map((line) => line.split(/ {2,}/)[1]),
-    ['is right', 'is missing', 'is right'],
+    ['is valid', 'is missing', 'is valid'],
   );
   await copyFile(box.at(first), box.at(second));
   await refused(box, 'DIGEST_MISMATCH', /part-002 is a copy of b\.tar\.gz\.part-001/, ['verify', HEAD]);
@@ -207,22 +207,22 @@ test('whoever sits at the terminal is asked for the next medium, and may stop', 
 test('wrong words are refused before anything happens', async () => {
   await using box = await tree({ 'b.tar.gz': 'no bundle' });
   for (const [words, message] of [
-    [['split'], /name one file/],
-    [['split', 'b.tar.gz'], /say with --size/],
-    [['split', 'b.tar.gz', '--size', '0'], /--size 0: not an amount of bytes/],
-    [['split', 'b.tar.gz', '--size', 'large'], /not an amount of bytes/],
-    [['split', 'b.tar.gz', '--to', 'a,,b'], /a folder has no name/],
+    [['split'], /specify one file/],
+    [['split', 'b.tar.gz'], /add --size or --to/],
+    [['split', 'b.tar.gz', '--size', '0'], /--size 0: not a size in bytes/],
+    [['split', 'b.tar.gz', '--size', 'large'], /not a size in bytes/],
+    [['split', 'b.tar.gz', '--to', 'a,,b'], /contains an empty name/],
     [['split', 'b.tar.gz', '--to', 'a', '-o', 'x/y'], /-o names a folder, and so does --to/],
-    [['join-parts', '-o', 'x'], /name the head file/],
-    [['join-parts', 'h.parts.json'], /say with -o/],
-    [['join-parts', 'h.parts.json', '-o', 'x', '--check'], /say with -o/],
+    [['join-parts', '-o', 'x'], /specify the head file/],
+    [['join-parts', 'h.parts.json'], /add -o with the output file/],
+    [['join-parts', 'h.parts.json', '-o', 'x', '--check'], /add -o with the output file/],
     [['join-parts', 'b.tar.gz', '-o', 'x'], /b\.tar\.gz is no head file: that has the name of the bundle with \.parts/],
     [['join-parts', 'https://u:p@h/b.parts.json?k=v', '-o', 'x'], /: https:\/\/h\/b\.parts\.json is no file: fetch/],
     [['bundle', 'spec', '--from', 'store', '--split', '1G'], /say with -o what parts are named after/],
     [['bundle', 'spec', '--from', 'store', '--split', '1G', '-o', 's3://u:p@b/x'], /folders, not to s3:\/\/b\/x$/],
     [['bundle', 'spec', '--from', 'store', '--to', 's3://b/x'], /written to folders, not to s3:\/\/b\/x$/],
     [['split', 'b.tar.gz', '--size', '1G', '-o', 's3://b/x'], /written to folders, not to s3:\/\/b\/x$/],
-    [['split', 'b.tar.gz', '--size', '1G', '-o', '-'], /curlew split: it writes to a file/],
+    [['split', 'b.tar.gz', '--size', '1G', '-o', '-'], /curlew split: the output must be a file/],
     [['split', 's3://b/x', '--size', '1G'], /s3:\/\/b\/x is no file/],
   ] as const) {
     await refused(box, 'USAGE', message, words);

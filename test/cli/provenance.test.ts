@@ -156,7 +156,7 @@ test('of an address it goes into the current folder, under a name without secret
 for (const [title, words, exitCode, message] of [
   ['no file', [], 64, /name files/],
   ['two files and one output', ['web.tar.gz', 'web.tar.gz', '-o', 'x'], 64, /just one with --output/],
-  ['a file, for standard output', ['web.tar.gz', '-o', '-'], 64, /writes to a file/],
+  ['a file, for standard output', ['web.tar.gz', '-o', '-'], 64, /the output must be a file/],
   ['a builder that is no URI', ['web.tar.gz', '--builder', 'me'], 64, /not a URI/],
   ['a builder with a password', ['web.tar.gz', '--builder', 'https://a:hush@b/'], 64, /neither user info nor query/],
   ['a commit that is none', ['web.tar.gz', '--commit', 'main'], 64, /not a git commit/],

@@ -145,9 +145,9 @@ test('words that mean nothing are refused before anybody is asked', async () => 
     [[], 'no address named'],
     [['http://127.0.0.1:1/a', '--connections', '0'], 'from 1 to 16'],
     [['http://127.0.0.1:1/a', '--connections', '17'], 'from 1 to 16'],
-    [['http://127.0.0.1:1/a', '--limit-rate', 'fast'], 'not an amount of bytes'],
+    [['http://127.0.0.1:1/a', '--limit-rate', 'fast'], 'not a size in bytes'],
     [['http://127.0.0.1:1/a', '--sha256', 'abc'], 'not 64 hexadecimal digits'],
-    [['http://127.0.0.1:1/a', '-o', '-'], 'it writes to a file'],
+    [['http://127.0.0.1:1/a', '-o', '-'], 'the output must be a file'],
     [['http://127.0.0.1:1/'], 'no file'],
     [['s3://bucket'], 'no file'],
   ] as const;

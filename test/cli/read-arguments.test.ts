@@ -58,9 +58,9 @@ test('words, values and flags are read', () => {
     'b',
     '--json',
   ]);
-  assert.equal(args.positionals, ['a', 'b']);
+  assert.equal(args.operands, ['a', 'b']);
   assert.equal(
-    [args.text('out'), args.texts('mirror'), args.flag('force'), args.flag('json')],
+    [args.options['out'], args.options['mirror'], args.options['force'], args.globals.json],
     ['x', ['1', '2'], false, true],
   );
 });
@@ -69,13 +69,16 @@ test('wrong words are refused with what was meant, or where it says more', () =>
   assert.is(refusal('--forse'), 'USAGE curlew build: unknown option --forse | did you mean --force?');
   assert.is(refusal('--zzzzzz'), 'USAGE curlew build: unknown option --zzzzzz | curlew build --help lists its options');
   assert.is(refusal('-x'), 'USAGE curlew build: unknown option -x | curlew build --help lists its options');
-  assert.is(refusal('--out'), 'USAGE curlew build: --out needs a value | curlew build --help lists its options');
+  assert.is(refusal('--out'), 'USAGE curlew build: --out requires a value | curlew build --help lists its options');
   assert.is(
     refusal('--out', '--force'),
-    'USAGE curlew build: --out needs a value | a value that begins with a dash is written --out=-VALUE',
+    'USAGE curlew build: --out requires a value | write a value that begins with a dash as --out=-VALUE',
   );
-  assert.is(refusal('-o'), 'USAGE curlew build: --out needs a value | curlew build --help lists its options');
-  assert.is(refusal('--force=1'), 'USAGE curlew build: --force takes no value | curlew build --help lists its options');
+  assert.is(refusal('-o'), 'USAGE curlew build: --out requires a value | curlew build --help lists its options');
+  assert.is(
+    refusal('--force=1'),
+    'USAGE curlew build: --force does not accept a value | curlew build --help lists its options',
+  );
   assert.is(
     refusal('--out', ''),
     'USAGE curlew build: --out has an empty value | curlew build --help lists its options',
@@ -88,8 +91,8 @@ test('a file that is to be written must not end in a slash, which would be lost;
     (...words: readonly string[]) =>
     () =>
       readArguments({ name: 'bundle', operands: '', options: { output: file } }, words);
-  assert.throwsWith(read('-o', 'dist/'), 'USAGE', /^curlew bundle: --output names a folder$/);
-  assert.is(read('-o', 's3://b/p/')().text('output'), 's3://b/p/');
+  assert.throwsWith(read('-o', 'dist/'), 'USAGE', /^curlew bundle: --output ends with a slash$/);
+  assert.is(read('-o', 's3://b/p/')().options['output'], 's3://b/p/');
 });
 
 test('values have the type that their option reads, under names as programs write them', () => {
@@ -136,7 +139,8 @@ test('every command refuses words beyond those that its help names', async () =>
     );
     assert.equal(readArguments(command, [...needed, ...words]).operands, words, name);
     if (command.operands.includes('…')) unlimited.push(name);
-    else assert.throwsWith(() => readArguments(command, [...words, 'webby']), 'USAGE', /: unexpected word "webby"$/);
+    else
+      assert.throwsWith(() => readArguments(command, [...words, 'webby']), 'USAGE', /: unexpected argument "webby"$/);
   }
   assert.equal(unlimited.toSorted(), UNLIMITED);
 });

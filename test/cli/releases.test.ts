@@ -117,8 +117,8 @@ test('old releases go from a store, after a dry run has named them', async ({ si
   await publishAs(createFolderStore(box.at('staging')), 's2', [more], signal);
   const words = ['prune', '--from', 'staging', '--keep', '1'];
   const planned = await curlew([...words, '--dry-run'], { cwd: box.path });
-  assert.match(planned.stdout, /^s1: would go, 6 objects, .*enough newer releases exist/);
-  assert.match(planned.stdout, '1 release stays; current is s2');
+  assert.match(planned.stdout, /^s1: would be removed, 6 objects, .*enough newer releases exist/);
+  assert.match(planned.stdout, '1 release kept; current is s2');
   assert.is((await curlew([...words, '--older-than', '1d'], { cwd: box.path })).stdout.split('\n').length, 1);
   assert.match((await curlew(words, { cwd: box.path })).stdout, /^s1: removed, 6 objects/);
   assert.is((await curlew(['versions', '--from', 'staging'], { cwd: box.path })).exitCode, 0);

@@ -68,7 +68,7 @@ test('addresses that clients are sent to are plain, without a slash at the end, 
 
 test('a store is needed, operands are not, and a log has one of its forms', () => {
   assert.throwsWith(() => readArguments(serveCommand, []), 'USAGE', /--store/);
-  assert.throwsWith(() => optionsOf('/srv/dist'), 'USAGE', /unexpected word/);
+  assert.throwsWith(() => optionsOf('/srv/dist'), 'USAGE', /unexpected argument/);
   assert.throwsWith(() => optionsOf('--log', 'xml'), 'USAGE', /json, text, none/);
 });
 

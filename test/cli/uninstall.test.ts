@@ -102,7 +102,7 @@ test('what another add-on requires stays, and both are named', async () => {
 });
 
 for (const [words, status, message] of [
-  [[], 64, /name one add-on or more/],
+  [[], 64, /specify at least one add-on/],
   [['wed'], 14, /uninstall wed: it is not installed on this node[^]*did you mean "web"\?/],
   [['../../etc'], 14, /it is not installed/],
   [['constructor'], 14, /it is not installed/],
@@ -198,7 +198,7 @@ test('--keep-going removes what it can, and names what it left behind', async ()
   await writeFile(box.at(NODE, 'stay'), '');
   const { exitCode, stdout } = await on(box, 'uninstall', 'web', 'db', '--yes', '--keep-going');
   assert.is(exitCode, 20);
-  assert.match(stdout, /^left behind: web: web_pre_remove failed/m);
+  assert.match(stdout, /^not removed: web: web_pre_remove failed/m);
   assert.equal(await trace(box), ['db out ', 'web out ', 'db off ', 'web off ']);
   assert.equal(await installed(box), []);
 });

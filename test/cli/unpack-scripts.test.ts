@@ -64,7 +64,7 @@ test('a place that is not there is an error that names it', async () => {
   const { TMPDIR } = process.env;
   process.env['TMPDIR'] = box.at('missing');
   try {
-    assert.throwsWith(() => unpackScripts(TEXTS), 'FILE_UNUSABLE', /unpack scripts into .*missing/);
+    assert.throwsWith(() => unpackScripts(TEXTS), 'FILE_UNUSABLE', /unpack scripts to .*missing/);
   } finally {
     if (TMPDIR === undefined) delete process.env['TMPDIR'];
     else process.env['TMPDIR'] = TMPDIR;

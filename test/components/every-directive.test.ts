@@ -143,7 +143,7 @@ if (reason === undefined) {
     const options = { cwd: box.path, env: engine.env };
     await curlewOk(['build', '--update-lock', ...how], options);
     // So many systems at once wait for one signal: more than Node lets pass without a warning, which is thrown.
-    assert.is(await curlewOk(['outdated', ...how], options), 'all 1.0: as in its committed lock');
+    assert.is(await curlewOk(['outdated', ...how], options), 'all 1.0: matches its committed lock');
     const names = await listing(box.at('out/all-1.0.tar.gz'));
     for (const name of ['rhel-9/archives/repodata/repomd.xml', 'rhel-9/repodata/repomd.xml', 'rhel-9/version']) {
       assert.ok(names.includes(name), name);

@@ -22,7 +22,7 @@ for (const [title, words, message] of [
   ['a command of another name', ['remove'], /unknown command "remove"\n {2}hint: did you mean curlew uninstall\?/],
   ['no command', [], /Usage: curlew/],
   ['an option before the command', ['--quiet', 'lint'], /hint: options follow the command: curlew COMMAND --quiet;/],
-  ['help about two commands', ['help', 'build', 'lint'], /curlew help: unexpected word "lint"/],
+  ['help about two commands', ['help', 'build', 'lint'], /curlew help: unexpected argument "lint"/],
   ['an option that is none', ['build', '--ouput', 'x'], /--ouput/],
   ['an option without its value', ['build', '--out'], /--out/],
   ['an add-on that is none', ['build', 'wbe'], /wbe/],

@@ -55,7 +55,10 @@ test('a reader that leaves ends it with one line, and so does a full disk', asyn
   await using made = await box(signal);
   const left = await shell(made.path, `curlew ${WORDS.join(' ')} --quiet | head -c 100 >b`);
   assert.is(left.exitCode, 25);
-  assert.match(left.stderr, /^error FILE_UNUSABLE: write to standard output: its reader has left before the end$/m);
+  assert.match(
+    left.stderr,
+    /^error FILE_UNUSABLE: write to standard output: the reader closed the pipe before the end$/m,
+  );
   assert.is((await readFile(made.at('b'))).byteLength, 100);
   const full = await shell(made.path, `curlew ${WORDS.join(' ')} --quiet >/dev/full`);
   assert.is(full.exitCode, 18);
@@ -86,7 +89,7 @@ test('a terminal is refused, and so is JSON beside the bytes', async ({ signal }
   assert.match(shown.stdout, /it is a terminal/);
   const json = await curlew([...WORDS, '--json'], { cwd: made.path });
   assert.is(json.exitCode, 64);
-  assert.match(json.stderr, /^error USAGE: .*standard output carries/m);
+  assert.match(json.stderr, /^error USAGE: .*standard output contains/m);
   const plan = await curlewOk([...WORDS, '--plan', '--json'], { cwd: made.path });
   assert.is((JSON.parse(plan) as { release: string }).release, 'r1');
 });

@@ -79,7 +79,7 @@ withCurl('it is made, linted, built, bundled, installed, and its next version is
       .concat(['--newest', `${upstream.url}/newest`]),
     at,
   );
-  assert.match(said, /addons\/web is made, with version 1\.0/);
+  assert.match(said, /created addons\/web, version 1\.0/);
   assert.match(said, /lint: 0 errors, 0 warnings/);
   assert.match(await curlewOk(['lint'], at), /1 add-on, 0 errors, 0 warnings/);
   const mirror = ['--registry-mirror', `registry.example=${registry.host}`];
@@ -147,10 +147,10 @@ test('Ctrl-C ends the generator and all that it started, with 130', async () => 
 });
 
 for (const [title, words, message] of [
-  ['new without a name', ['new'], /give one name/],
+  ['new without a name', ['new'], /specify one name/],
   ['a hook that is none', ['new', 'web', '--hooks', 'instal'], /did you mean install\?/],
   ['an address with a password', ['new', 'web', '--upstream', 'https://a:secret@b.example/{version}'], /password/],
-  ['generate without a name', ['generate'], /give one add-on/],
+  ['generate without a name', ['generate'], /specify one add-on/],
 ] as const) {
   test(`wrong words are refused: ${title}`, async () => {
     await using box = await tree();

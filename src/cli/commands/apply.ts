@@ -1,4 +1,4 @@
-/** `curlew apply`: the whole bundle, from a delta and what is there. */
+/** `curlew apply`: recreates a bundle from a delta. */
 import { apply } from '../../app/apply.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { command } from '../command.ts';
@@ -14,20 +14,20 @@ export const applyCommand = command({
       type: 'string',
       multiple: true,
       value: 'PLACE',
-      help: 'bundle, folder of bundles or install folder that has the rest; may be repeated',
+      help: 'bundle, folder of bundles or install folder with the rest; can be repeated',
     },
     output: { type: 'string', read: fileOf('apply'), short: 'o', value: 'FILE', help: 'the bundle to write' },
-    force: { type: 'boolean', help: 'replace the file if it is there' },
+    force: { type: 'boolean', help: 'replace an existing file' },
     ...SIGNED_OPTIONS,
     config: NETWORK_OPTIONS.config,
   },
   details:
-    'The result is bit for bit the bundle that the delta was made of, so signatures of that bundle hold for it. A base ' +
-    'that lacks something is refused with what it lacks, before anything is written.',
+    'The result is bit for bit the bundle from which the delta was created, so its signatures are valid. If the base is ' +
+    'incomplete, the error lists the missing files, and nothing is written.',
   examples: ['curlew apply delta.tar.gz --base bundle-1.tar.gz -o bundle-2.tar.gz'],
   run: async ({ operands: [delta], options: { output, ...options } }, context) => {
     if (delta === undefined || output === undefined || options.base.length === 0) {
-      throw new CurlewError('USAGE', 'curlew apply: one delta, a base and a file to write are needed', {
+      throw new CurlewError('USAGE', 'curlew apply: a delta, a base and an output file are required', {
         hint: 'curlew apply DELTA --base PLACE -o FILE',
       });
     }
@@ -35,6 +35,6 @@ export const applyCommand = command({
   },
   render: ({ file, size, delta, digest, signedBy }) => {
     const signature = signedBy === undefined ? '' : `\nthe delta is signed with ${signedBy}`;
-    return `${file}: ${formatBytes(size)}, ${formatBytes(delta)} of it by the delta\ncontents ${digest}${signature}`;
+    return `${file}: ${formatBytes(size)}, ${formatBytes(delta)} of it from the delta\ncontents ${digest}${signature}`;
   },
 });

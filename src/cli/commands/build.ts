@@ -1,4 +1,4 @@
-/** `curlew build`: packages out of add-on folders. */
+/** `curlew build`: builds packages from add-on folders. */
 import { dirname } from 'node:path';
 import { build, planBuild } from '../../app/build.ts';
 import { printableJson } from '../../core/json.ts';
@@ -11,18 +11,18 @@ export const buildCommand = command({
   operands: '[addon…]',
   options: {
     ...BUILD_OPTIONS,
-    'plan-only': { type: 'boolean', help: 'print what would be done, as JSON, and do nothing' },
-    'from-plan': { type: 'string', value: 'FILE', help: 'carry out a plan that --plan-only printed' },
+    'plan-only': { type: 'boolean', help: 'print the plan as JSON, and do nothing' },
+    'from-plan': { type: 'string', value: 'FILE', help: 'execute a plan from --plan-only' },
   },
   details:
-    'An add-on is a name (all its versions), name/version, name-version or a path; without any, all below\n' +
-    './addons and ./packages are built. A package that is up to date is left as it is.',
+    'An add-on is a name (all its versions), name/version, name-version or a path; the default is all in\n' +
+    './addons and ./packages. Packages that are up to date are not built again.',
   examples: [
     'curlew build',
     'curlew build ekco-0.28.4 --out packages',
     'curlew build --registry-mirror docker.io=mirror.example.com',
   ],
-  // A plan is the result itself, so that what `--json` prints can be carried out as well.
+  // The plan is the result itself, so that the output of `--json` can also be executed.
   run: async ({ operands, options: { planOnly, ...options } }, context) =>
     (planOnly ? planBuild : build)({ addons: operands, ...options }, context),
   render: (result) => {

@@ -1,4 +1,4 @@
-/** `curlew bundle`: one file with everything that an installer spec names. */
+/** `curlew bundle`: writes all packages of an installer spec to one file. */
 import { bundle } from '../../app/bundle.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { command } from '../command.ts';
@@ -25,28 +25,28 @@ export const bundleCommand = command({
       value: 'FILE',
       help: 'the bundle to write: a file, s3://bucket/prefix/name.tar.gz, or - for standard output',
     },
-    verify: { type: 'boolean', help: 'prove every byte of the packages again while copying' },
+    verify: { type: 'boolean', help: 'verify every byte of the packages while copying' },
     split: {
       type: 'string',
       read: size,
       value: 'SIZE',
-      help: 'write parts of at most so many bytes, as 4480M or 1.5G',
+      help: 'write parts of at most this size, such as 4480M or 1.5G',
     },
     ...PARTS_OPTIONS,
-    force: { type: 'boolean', help: 'replace the file if it is there' },
-    plan: { type: 'boolean', help: 'say what would be copied from where, and write no bundle' },
+    force: { type: 'boolean', help: 'replace an existing file' },
+    plan: { type: 'boolean', help: 'show what would be copied from where, and write no bundle' },
     out: { type: 'string', value: 'FILE', help: 'with --plan: save the plan, for --from-plan' },
-    against: { type: 'string', value: 'FILE', help: 'with --plan: say what differs from this saved plan' },
-    from: { type: 'string', value: 'STORE', help: 'folder or s3://bucket/prefix that curlew publish wrote' },
-    release: { type: 'string', value: 'R', help: 'the release to take packages from (default: the current one)' },
+    against: { type: 'string', value: 'FILE', help: 'with --plan: show what differs from this saved plan' },
+    from: { type: 'string', value: 'STORE', help: 'store of curlew publish: a folder or s3://bucket/prefix' },
+    release: { type: 'string', value: 'R', help: 'release with the packages (default: the current one)' },
     arch: { type: 'string', read: arch, value: 'ARCH', help: 'amd64 or arm64 (default: amd64)' },
     with: {
       type: 'string',
       multiple: true,
       value: 'NAME[@VERSION]',
-      help: 'a package beside those of the spec, which the spec of a site may name',
+      help: "an additional package, which a site's own spec can use",
     },
-    without: { type: 'string', multiple: true, value: 'NAME', help: 'leave an add-on out of the spec' },
+    without: { type: 'string', multiple: true, value: 'NAME', help: 'omit an add-on of the spec' },
     os: {
       type: 'string',
       multiple: true,
@@ -58,13 +58,13 @@ export const bundleCommand = command({
       type: 'string',
       multiple: true,
       value: '[NAME@]VERSION',
-      help: 'add the steps of an upgrade from this version of kubernetes (or rook@, containerd@) or a later one',
+      help: 'add packages for upgrades from this version of kubernetes (or rook@, containerd@) or later',
     },
     layout: {
       type: 'string',
       read: layout,
       value: 'kurl',
-      help: "for kURL's own scripts, of --kurl-scripts, in place of curlew",
+      help: "for kURL's own scripts in --kurl-scripts instead of curlew",
     },
     'kurl-scripts': {
       type: 'string',
@@ -74,14 +74,14 @@ export const bundleCommand = command({
     'from-plan': {
       type: 'string',
       value: 'FILE',
-      help: 'carry out the plan that --plan --out saved, in place of a spec',
+      help: 'execute the plan from --plan --out instead of a spec',
     },
     ...SETTINGS_OPTION,
     image: {
       type: 'string',
       multiple: true,
       value: 'REF',
-      help: 'an image of a registry, loaded on nodes with the others',
+      help: 'an additional image, which nodes load with the others',
     },
     ...NETWORK_OPTIONS,
     ...KEY_OPTIONS,
@@ -90,14 +90,14 @@ export const bundleCommand = command({
     since: {
       type: 'string',
       value: 'INVENTORY',
-      help: 'leave out what that place has: a delta (see curlew inventory)',
+      help: 'write a delta without the files in an inventory (see curlew inventory)',
     },
   },
   details:
-    'The bundle is made of byte ranges of the packages as they are: nothing is packed again. It brings its own curlew: ' +
-    'on the node, tar and the install.sh in it are enough.\n\n' +
-    'A saved plan can be looked at, compared with another one, and carried out later and elsewhere: the bytes are the ' +
-    'same. Where a package has changed since, nothing is written.',
+    'The bundle consists of byte ranges of the packages: nothing is packed again. It includes its own curlew, so a node ' +
+    'needs only tar and the install.sh in the bundle.\n\n' +
+    'A saved plan can be inspected, compared with another one, and executed later or on another machine with the same result. ' +
+    'If a package has changed since, nothing is written.',
   examples: [
     'curlew bundle installer.yaml --from /srv/dist -o bundle.tar.gz',
     'curlew bundle installer.yaml --from /srv/dist --to /media/one,/media/two',
@@ -112,8 +112,8 @@ export const bundleCommand = command({
     const request = { spec, output: outputOf(output), os: os.flat(), to: to.flat(), ...options };
     if (output !== STANDARD_OUTPUT || options.plan) return bundle(request, context);
     if (json) {
-      throw new CurlewError('USAGE', 'curlew bundle: with -o - the bundle itself is what standard output carries', {
-        hint: 'leave out --json, or ask for --plan --json before',
+      throw new CurlewError('USAGE', 'curlew bundle: with -o -, standard output contains the bundle itself', {
+        hint: 'omit --json, or run --plan --json before',
       });
     }
     return bundle(request, context, { name: 'standard output', write: openStandardOutput(context) });
@@ -124,5 +124,5 @@ export const bundleCommand = command({
 
 function layout(text: string, option: string): 'kurl' {
   if (text === 'kurl') return text;
-  throw new CurlewError('USAGE', `${option} ${text.slice(0, 40)}: the one that is known is kurl`);
+  throw new CurlewError('USAGE', `${option} ${text.slice(0, 40)}: the only valid layout is kurl`);
 }

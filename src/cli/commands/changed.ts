@@ -1,4 +1,4 @@
-/** `curlew changed`: which add-ons a build would make again, for the matrix of a CI job. */
+/** `curlew changed`: lists the add-ons that need a build, for the matrix of a CI job. */
 import { changed } from '../../app/changed.ts';
 import { printableJson } from '../../core/json.ts';
 import { command } from '../command.ts';
@@ -14,16 +14,16 @@ export const changedCommand = command({
   options: {
     from: {
       type: 'string',
-      required: 'say with --from which store to compare with',
+      required: 'add --from with the store to compare with',
       value: 'STORE',
-      help: 'store that holds the release',
+      help: 'store with the release',
     },
     since: { type: 'string', value: 'R', help: 'release to compare with (default: the current one)' },
     batch: {
       type: 'string',
       read: wholeNumber,
       value: 'N',
-      help: 'print a matrix of jobs, N add-ons each, as one line of JSON',
+      help: 'print a job matrix with N add-ons each, as one line of JSON',
     },
     arch,
     'image-format': form,
@@ -32,8 +32,8 @@ export const changedCommand = command({
     ...network,
   },
   details:
-    'Compares own files, what tags and addresses stand for now, and what container builds are made from, with what the\n' +
-    'release recorded. Builds nothing, and fetches manifests and headers only.',
+    "Compares the add-ons' files, what their tags and addresses currently resolve to, and the inputs of container builds with\n" +
+    "the release's records. Builds nothing, and fetches only manifests and headers.",
   examples: ['curlew changed --from /srv/dist', 'curlew changed --from /srv/dist --since v1.4.0 --batch 5'],
   run: async ({ operands, options }, context) => changed({ addons: operands, ...options }, context),
   render: ({ since, changed: all, unchanged, matrix }, { options }) => {

@@ -1,4 +1,4 @@
-/** `curlew generate`: the next version of an add-on, by its template. */
+/** `curlew generate`: generates the next version of an add-on from its template. */
 import { generate, listTemplates } from '../../app/generate.ts';
 import { CurlewError, ERROR_CODES } from '../../core/errors.ts';
 import { command } from '../command.ts';
@@ -10,19 +10,19 @@ export const generateCommand = command({
   name: 'generate',
   operands: '<addon>',
   details:
-    'Runs addons/<addon>/template/generate.sh (or script.sh), shows what it says, and lints what it has made. Ends with\n' +
-    'status 10 when lint finds an error. It commits nothing and opens no pull request.',
+    'Runs addons/<addon>/template/generate.sh (or script.sh), shows its output, and lints the result. Exits with\n' +
+    'status 10 if lint finds an error. Does not commit and opens no pull request.',
   options: {
-    version: { type: 'string', value: 'VERSION', help: 'which version (default: the newest of upstream)' },
-    force: { type: 'boolean', help: 'make a version anew that is there' },
-    list: { type: 'boolean', help: 'print the names of all add-ons that have a generator, and run none' },
-    dir: { type: 'string', value: 'DIR', help: 'folder that holds addons (default: here)' },
+    version: { type: 'string', value: 'VERSION', help: 'the version (default: the newest upstream)' },
+    force: { type: 'boolean', help: 'replace an existing version' },
+    list: { type: 'boolean', help: 'only list the add-ons with a generator' },
+    dir: { type: 'string', value: 'DIR', help: 'folder that contains addons (default: .)' },
   },
   examples: ['curlew generate web', 'curlew generate web --version 1.3.0 --force', 'curlew generate --list --json'],
   run: async ({ operands: [addon], options: { list, ...options } }, context): Promise<Result> => {
     if (list && addon === undefined) return listTemplates(options, context);
     if (addon === undefined || list) {
-      throw new CurlewError('USAGE', 'generate: give one add-on, or --list', { hint: 'curlew generate <addon>' });
+      throw new CurlewError('USAGE', 'generate: specify one add-on, or --list', { hint: 'curlew generate <addon>' });
     }
     return generate({ addon, ...options }, context);
   },
@@ -30,7 +30,7 @@ export const generateCommand = command({
     if ('templates' in result) return result.templates.join('\n');
     const { name, made, lint } = result;
     if (lint === undefined) return `${name}: nothing new`;
-    return [...made.map((version) => `addons/${name}/${version} is made`), ...renderLint(lint)].join('\n');
+    return [...made.map((version) => `created addons/${name}/${version}`), ...renderLint(lint)].join('\n');
   },
   exitCode: (result) => ('lint' in result && result.lint.errors > 0 ? ERROR_CODES.MANIFEST_INVALID : 0),
 });

@@ -1,4 +1,4 @@
-/** `curlew inspect`: what a package or a bundle is, from its first entry and its table of contents. */
+/** `curlew inspect`: describes a package or bundle, from its first entry and its table of contents. */
 import { inspect, type InspectedPackage } from '../../app/inspect.ts';
 import { visible } from '../../core/diagnostic.ts';
 import { CurlewError } from '../../core/errors.ts';
@@ -16,7 +16,7 @@ export const inspectCommand = command({
   examples: ['curlew inspect bundle.tar.gz', 'curlew inspect bundle.tar.gz --json | jq .packages'],
   run: async ({ operands: [path], options }, context) => {
     if (path === undefined) {
-      throw new CurlewError('USAGE', 'curlew inspect: name one file', { hint: 'curlew inspect FILE' });
+      throw new CurlewError('USAGE', 'curlew inspect: specify one file', { hint: 'curlew inspect FILE' });
     }
     return inspect({ path, ...options }, context);
   },
@@ -32,20 +32,20 @@ export const inspectCommand = command({
 
 function packageLines(addon: InspectedPackage): readonly string[] {
   const { name, version, arch, hooks, images, os, omitted = WHOLE, unpacked } = addon;
-  const there = os.filter((folder) => !omitted.folders.includes(folder));
+  const included = os.filter((folder) => !omitted.folders.includes(folder));
   const rows: readonly (readonly [string, string])[] = [
     ['package', `${name} ${version} (${arch})`],
     ['digest', addon.digest],
     ['unpacked', `${formatBytes(unpacked.files - omitted.bytes)} files, ${formatBytes(unpacked.images)} images`],
     ['hooks', hooks.join(' ') || 'none'],
-    ...(there.length > 0 ? ([['systems', there.join(' ')]] as const) : []),
+    ...(included.length > 0 ? ([['systems', included.join(' ')]] as const) : []),
     ...(omitted.folders.length > 0 ? ([['without', omitted.folders.join(' ')]] as const) : []),
     ...images.map(({ id, reference }) => ['image', `${id} ${reference}`] as const),
   ];
   return ['', ...rows.map(([label, text]) => line(label, text))];
 }
 
-/** A digest behind its label fills a line of eighty columns. */
+/** Short labels, so that a line with a digest has at most 80 columns. */
 function line(label: string, text: string): string {
   return visible(`${label.padEnd(8)} ${text}`);
 }

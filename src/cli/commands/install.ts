@@ -1,13 +1,13 @@
-/** `curlew install`: the packages of an installer spec onto this machine, and their hooks. */
+/** `curlew install`: installs the packages of an installer spec on this machine and runs their hooks. */
 import { specCommand } from '../spec-command.ts';
 
-const DETAILS = `One of --bundle, --dir and --from is needed. A bundle brings its own installer spec; the one of --installer FILE, if given, takes its place. With --from nothing of that kind comes along: --installer is needed.
+const DETAILS = `One of --bundle, --dir and --from is required. A bundle contains an installer spec; --installer FILE replaces it. --from requires --installer.
 
-With --root DIR the install folder moves below DIR, and hooks run in a sandbox: they see the programs and most files of this machine, what they write lands in DIR/host, and they reach no network, no other process, no kernel setting and no credentials. --network host and --env NAME let in that much. Images are not loaded then. docs/trials.md says what is contained and what is not. --unconfined is no sandbox: hooks change this machine itself.
+With --root DIR the install folder is in DIR, and hooks run in a sandbox: they see the programs and most files of this machine, their writes go to DIR/host, and they have no access to the network, other processes, kernel settings and credentials. --network host and --env NAME allow access to these. Images are not loaded. docs/trials.md describes the limits of the sandbox. --unconfined disables the sandbox: hooks change this machine itself.
 
-FLAGs are those of kURL's install.sh, such as ha or labels=a=b, on top of the spec; installer-spec-file=FILE lays a site's own spec over it.
+FLAGs are those of kURL's install.sh, such as ha or labels=a=b, and override the spec; installer-spec-file=FILE merges a site's own spec.
 
-When a run has failed, the same command goes on: what is applied already is not installed again.`;
+After a failed run, the same command resumes: applied add-ons are not installed again.`;
 
 export const install = specCommand('install', {
   details: DETAILS,

@@ -1,4 +1,4 @@
-/** `curlew installer`: what an installer spec says, is made of, and means. */
+/** `curlew installer`: validates, merges and resolves installer specs. */
 import {
   mergeSpecs,
   resolveSpec,
@@ -24,27 +24,27 @@ import { STORE_OPTIONS, WEB_OPTIONS } from '../options.ts';
 import { columns } from '../render/columns.ts';
 import { paintDiagnostic, type Paint } from '../render/paint.ts';
 
-const DETAILS = `validate tells all mistakes in a spec at once, and ends with status 11 when one of them is an error. With --from, --bundle or --dir also versions that do not exist, and settings that the packages refuse.
+const DETAILS = `validate reports all mistakes in a spec at once, and exits with status 11 if one is an error. With --from, --bundle or --dir, also versions that do not exist, and settings that the packages reject.
 
-merge BASE OVERLAY prints what comes of a spec and what a site lays over it, as YAML.
+merge BASE OVERLAY prints the merged spec as YAML.
 
-env prints the shell variables that the spec makes, as kURL's yamltobash writes them, quoted for bash: nothing in a value is ever carried out. With --from, --bundle or --dir versions are those that the spec means there.
+env prints the shell variables of a spec, as kURL's yamltobash writes them, quoted for bash: values are never executed. With --from, --bundle or --dir, with resolved versions.
 
-id prints the seven digits by which kURL knows a spec, whatever its name and the order of its keys.
+id prints the seven digits with which kURL identifies a spec, independent of its name and the order of its keys.
 
-resolve prints which version of each add-on the spec means, and why.
+resolve prints the version of each add-on, and the reason.
 
-FLAGs are those of kURL's scripts, such as ha or labels=a=b; installer-spec-file=OVERLAY lays a spec over the first one.`;
+FLAGs are those of kURL's scripts, such as ha or labels=a=b; installer-spec-file=OVERLAY merges a second spec.`;
 
 const { bundle, dir, from, release, set } = RUN_OPTIONS;
 
 const OPTIONS = {
   set,
-  filled: { type: 'boolean', help: 'env: only variables that hold something' },
-  from: { ...from, help: 'validate, env, resolve: ask a store, or the web server in front of one' },
+  filled: { type: 'boolean', help: 'env: only variables with a value' },
+  from: { ...from, help: 'validate, env, resolve: use a store, or a web server with a store' },
   release,
-  bundle: { ...bundle, help: 'validate, env, resolve: ask a bundle' },
-  dir: { ...dir, help: 'validate, env, resolve: ask an unpacked bundle' },
+  bundle: { ...bundle, help: 'validate, env, resolve: use a bundle' },
+  dir: { ...dir, help: 'validate, env, resolve: use an unpacked bundle' },
   ...STORE_OPTIONS,
   ...WEB_OPTIONS,
 } satisfies OptionSpecs;
@@ -53,50 +53,50 @@ type InstallerResult = Validated | Merged | Environment | Identified | ResolvedS
 
 interface Verb {
   readonly run: (
-    words: readonly string[],
+    args: readonly string[],
     options: OptionValues<typeof OPTIONS>,
     context: Context,
   ) => Promise<InstallerResult>;
-  /** Of the options that not every verb takes. */
+  /** The verb's options among `VERB_OPTIONS`. */
   readonly takes: readonly (typeof VERB_OPTIONS)[number][];
 }
 
 const SOURCES = ['from', 'release', 'bundle', 'dir'] as const;
 
-/** Options that some verbs take; all others are of the store and the network, and do no harm. */
+/** Options of some verbs. All other options concern the store and the network, and every verb accepts them. */
 const VERB_OPTIONS = ['set', 'filled', ...SOURCES] as const;
 
 export const VERBS: Readonly<Record<string, Verb>> = {
   validate: {
-    run: async (words, options, context) => validateSpec({ ...options, ...specOf(words) }, context),
+    run: async (args, options, context) => validateSpec({ ...options, ...specOf(args) }, context),
     takes: ['set', ...SOURCES],
   },
   merge: {
     run: async ([base, overlay, ...more], _, context) => {
       if (base !== undefined && overlay !== undefined && more.length === 0)
         return mergeSpecs({ base, overlay }, context);
-      throw usage('merge needs a base and an overlay');
+      throw usage('merge requires a base and an overlay');
     },
     takes: [],
   },
   env: {
-    run: async (words, options, context) => specVariables({ ...options, ...specOf(words) }, context),
+    run: async (args, options, context) => specVariables({ ...options, ...specOf(args) }, context),
     takes: VERB_OPTIONS,
   },
-  id: { run: async (words, _, context) => specId(specOf(words), context), takes: [] },
+  id: { run: async (args, _, context) => specId(specOf(args), context), takes: [] },
   resolve: {
-    run: async (words, options, context) => resolveSpec({ ...options, ...specOf(words) }, context),
+    run: async (args, options, context) => resolveSpec({ ...options, ...specOf(args) }, context),
     takes: ['set', ...SOURCES],
   },
 };
 
 function specOf([spec, ...flags]: readonly string[]): InstallerRequest {
-  if (spec === undefined) throw usage('name an installer spec');
+  if (spec === undefined) throw usage('specify an installer spec');
   return { spec, flags };
 }
 
 function usage(what: string): CurlewError {
-  return new CurlewError('USAGE', `curlew installer: ${what}`, { hint: 'curlew installer --help shows the verbs' });
+  return new CurlewError('USAGE', `curlew installer: ${what}`, { hint: 'curlew installer --help lists the verbs' });
 }
 
 export const installerCommand = command({
@@ -118,23 +118,23 @@ export const installerCommand = command({
 });
 
 async function runVerb(
-  { operands: [name = '', ...words], options }: Arguments<typeof OPTIONS>,
+  { operands: [name = '', ...args], options }: Arguments<typeof OPTIONS>,
   context: Context,
 ): Promise<InstallerResult> {
   const verb = Object.hasOwn(VERBS, name) ? VERBS[name] : undefined;
   if (verb === undefined) {
     const near = nearest(name, Object.keys(VERBS));
     const known = Object.keys(VERBS).join(', ');
-    throw new CurlewError('USAGE', name === '' ? `say what to do: ${known}` : `unknown verb ${JSON.stringify(name)}`, {
-      hint: near === undefined ? `there are: ${known}` : `did you mean ${near}?`,
+    throw new CurlewError('USAGE', name === '' ? `specify a verb: ${known}` : `unknown verb ${JSON.stringify(name)}`, {
+      hint: near === undefined ? `verbs: ${known}` : `did you mean ${near}?`,
     });
   }
   const wrong = VERB_OPTIONS.find((option) => {
     const given = [options[option] ?? []].flat().some((value) => value !== false);
     return given && !verb.takes.includes(option);
   });
-  if (wrong !== undefined) throw new CurlewError('USAGE', `curlew installer ${name} takes no --${wrong}`);
-  return verb.run(words, options, context);
+  if (wrong !== undefined) throw new CurlewError('USAGE', `curlew installer ${name} does not accept --${wrong}`);
+  return verb.run(args, options, context);
 }
 
 function renderResult(result: InstallerResult, paint: Paint): string {

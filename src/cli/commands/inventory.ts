@@ -1,4 +1,4 @@
-/** `curlew inventory`: what a place has, as a small file that deltas are made from. */
+/** `curlew inventory`: writes the inventory of a node or of bundles, from which deltas are created. */
 import { inventory } from '../../app/inventory.ts';
 import { formatInventory } from '../../bundle/delta/inventory.ts';
 import { counted } from '../../core/counted.ts';
@@ -12,23 +12,23 @@ export const inventoryCommand = command({
   operands: '[BUNDLE | FOLDER]…',
   options: {
     output: { type: 'string', short: 'o', value: 'FILE', help: 'the inventory to write (default: standard output)' },
-    compact: { type: 'boolean', help: 'leave out files below 4 KiB: a smaller inventory, a slightly larger delta' },
+    compact: { type: 'boolean', help: 'omit files below 4 KiB: smaller inventory, slightly larger delta' },
     'with-tool': {
       type: 'boolean',
-      help: 'of a node: count the curlew that runs, too; the delta is smaller, for install there only, not for apply',
+      help: 'on a node: include the running curlew; the delta is smaller, for install only, not for apply',
     },
-    force: { type: 'boolean', help: 'replace the file if it is there' },
+    force: { type: 'boolean', help: 'replace an existing file' },
   },
-  details: `A folder is the install folder of a node, an unpacked bundle, or any folder with bundles or packages in it; without one it is ${INSTALL_DIRECTORY}. Of bundles and packages only the tables of contents are read; files of folders are hashed.
+  details: `A folder is the install folder of a node, an unpacked bundle, or any folder with bundles or packages (default: ${INSTALL_DIRECTORY}). Reads only the tables of contents of bundles and packages; hashes files of folders.
 
-The inventory holds digests and sizes, and the names and versions of packages; nothing else of the place. curlew bundle --since takes it.`,
+  The inventory contains only digests and sizes, and the names and versions of packages. It is the input of curlew bundle --since.`,
   examples: ['curlew inventory -o inventory.json', 'curlew inventory bundles/ -o inventory.json'],
   run: async ({ operands, options: { output: file, ...options } }, context) => {
     const output = outputOf(file);
     return inventory({ places: operands, output, ...options }, context);
   },
-  render: ({ file, digest, packages, payloads, bytes, inventory: made }) =>
-    made === undefined
-      ? `${file}: ${counted(payloads, 'file')} of ${formatBytes(bytes)}, of ${counted(packages.length, 'package')}\ninventory ${digest}`
-      : formatInventory(made).trimEnd(),
+  render: ({ file, digest, packages, payloads, bytes, inventory: document }) =>
+    document === undefined
+      ? `${file}: ${counted(payloads, 'file')}, ${formatBytes(bytes)}, in ${counted(packages.length, 'package')}\ninventory ${digest}`
+      : formatInventory(document).trimEnd(),
 });

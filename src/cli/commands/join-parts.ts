@@ -1,4 +1,4 @@
-/** `curlew join-parts`: one file out of the parts of a bundle, or only a look at them. */
+/** `curlew join-parts`: joins the parts of a bundle, or only checks them. */
 import {
   checkBundleParts,
   joinBundleParts,
@@ -22,17 +22,17 @@ export const joinPartsCommand = command({
   operands: 'HEAD [FOLDER…]',
   options: {
     output: { type: 'string', short: 'o', value: 'FILE', help: 'the bundle to write, or - for standard output' },
-    check: { type: 'boolean', help: 'say of every part whether it is right, and write nothing' },
-    force: { type: 'boolean', help: 'replace the file if it is there' },
+    check: { type: 'boolean', help: 'report for every part whether it is valid, and write nothing' },
+    force: { type: 'boolean', help: 'replace an existing file' },
     ...SIGNED_OPTIONS,
     ...DOWNGRADE_OPTION,
     config: NETWORK_OPTIONS.config,
   },
-  details: `HEAD is the file NAME.parts.json that came with the parts. They are looked for beside it and in the folders. Parts that are missing, damaged, swapped or of another bundle are named before anything is written.
+  details: `HEAD is the file NAME.parts.json of the parts. Parts are searched in its folder and in the given folders. Missing, damaged, swapped and foreign parts are reported before anything is written.
 
-The head file says which parts belong together, not who made them. With --key, the signature beside it is held against their table of contents before anything is written, and against every byte before the file has its name; without, the result says that nothing was proved.
+  The head file proves that parts belong together, not who created them. With --key, the signature next to it is verified against the table of contents before anything is written, and against every byte before the file appears; without --key, the result reports that no signature was checked.
 
-Where somebody sits at the terminal, media may come one after the other: the next one is asked for. Copy the head file to a disk first.`,
+  On a terminal, media can be inserted one after the other: curlew asks for the next one. Copy the head file to a disk first.`,
   examples: [
     'curlew join-parts bundle.tar.gz.parts.json -o bundle.tar.gz',
     'curlew join-parts bundle.tar.gz.parts.json /media/one /media/two -o b.tar.gz',
@@ -41,12 +41,12 @@ Where somebody sits at the terminal, media may come one after the other: the nex
   ],
   run: async ({ operands: [head, ...folders], options }, context): Promise<JoinResult> => {
     const { output, check, json } = options;
-    if (head === undefined) throw usage('name the head file');
-    if ((output === undefined) !== check) throw usage('say with -o which file to write, or ask for --check');
+    if (head === undefined) throw usage('specify the head file');
+    if ((output === undefined) !== check) throw usage('add -o with the output file, or --check');
     const request = { ...options, head, folders };
     if (output === undefined) return checkBundleParts(request, context);
     if (output !== STANDARD_OUTPUT) return joinBundleParts({ ...request, output }, context);
-    if (json) throw usage('with -o -, standard output carries the bundle itself');
+    if (json) throw usage('with -o -, standard output contains the bundle itself');
     const write = openStandardOutput(context);
     for await (const chunk of readBundleParts(request, context)) await write(chunk);
     return { kind: 'sent' };
@@ -58,7 +58,7 @@ Where somebody sits at the terminal, media may come one after the other: the nex
     const lines =
       result.kind === 'joined'
         ? [`${result.file}: ${formatBytes(result.size)} from ${counted(result.parts, 'part')}`]
-        : columns(result.parts.map(({ name, problem = 'is right' }) => [name, problem]));
+        : columns(result.parts.map(({ name, problem = 'is valid' }) => [name, problem]));
     return [...lines, ...(isWrong ? [] : [proofLine(result.signedBy)])].join('\n');
   },
   exitCode: (result) => {
@@ -71,7 +71,7 @@ Where somebody sits at the terminal, media may come one after the other: the nex
 
 function proofLine(signedBy: string | undefined): string {
   return signedBy === undefined
-    ? 'no signature was checked: the parts belong together, but who made them is not proved; --key FILE asks for that'
+    ? 'no signature was checked: the parts belong together, but their origin is not verified; add --key FILE for that'
     : `signed with ${signedBy}`;
 }
 

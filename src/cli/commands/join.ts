@@ -1,11 +1,11 @@
 /** `curlew join`: join this machine to the cluster of a spec. */
 import { specCommand } from '../spec-command.ts';
 
-const DETAILS = `The machine becomes a node beside the primary that \`curlew install\` has made: the container runtime is installed, the join hooks of all add-ons run, then kubernetes joins. How to reach the cluster is told by settings, such as kubernetes.masterAddress, kubernetes.kubeadmToken and kubernetes.kubeadmTokenCAHash; in a file of your own for --installer they are not seen by other users of this machine.
+const DETAILS = `The machine becomes an additional node of a cluster that \`curlew install\` has created: curlew installs the container runtime, runs the join hooks of all add-ons, then joins kubernetes. Settings such as kubernetes.masterAddress, kubernetes.kubeadmToken and kubernetes.kubeadmTokenCAHash specify the cluster; in a private file for --installer, other users of this machine cannot see them.
 
-FLAGs are those of kURL's join.sh, such as ha or labels=a=b, on top of the spec; installer-spec-file=FILE lays a site's own spec over it.
+FLAGs are those of kURL's join.sh, such as ha or labels=a=b, and override the spec; installer-spec-file=FILE merges a site's own spec.
 
-When a run has failed, the same command goes on.`;
+After a failed run, the same command resumes.`;
 
 export const join = specCommand('join', {
   details: DETAILS,

@@ -1,4 +1,4 @@
-/** `curlew lint`: judges add-on folders; every finding of all of them, then one line of sums. */
+/** `curlew lint`: checks add-on folders, and prints all findings and a summary. */
 import { lint } from '../../app/lint.ts';
 import { counted } from '../../core/counted.ts';
 import { renderAnnotation, renderDiagnostic, visible } from '../../core/diagnostic.ts';
@@ -14,15 +14,15 @@ function format(text: string): string {
   throw new CurlewError('USAGE', `lint: unknown format "${text}"`, { hint: `use one of ${FORMATS.join(', ')}` });
 }
 
-/** A rule that finds more different things than this in one run has them counted; errors are always shown. */
-const MOST_KINDS = 10;
+/** If a rule has more different findings in one run, only their number is shown; errors are always shown. */
+const MAX_SHOWN = 10;
 
 interface Alike {
   readonly first: LintFinding;
   count: number;
 }
 
-/** The first of all that say the same, and what rules find too often to be read. */
+/** Groups identical findings, and counts those of rules with too many. */
 function condense(found: readonly LintFinding[]): {
   readonly shown: readonly Alike[];
   readonly counted: readonly string[];
@@ -43,7 +43,7 @@ function condense(found: readonly LintFinding[]): {
     else same.push(group);
   }
   const isMany = (rule: string, alike: readonly Alike[]): boolean =>
-    !rule.startsWith('error ') && alike.length > MOST_KINDS;
+    !rule.startsWith('error ') && alike.length > MAX_SHOWN;
   const many = [...byRule].filter(([rule, alike]) => isMany(rule, alike));
   const left = new Set(many.flatMap(([, alike]) => alike));
   return {
@@ -60,19 +60,19 @@ export const lintCommand = command({
   name: 'lint',
   operands: '[path…]',
   details:
-    'Without a path: every add-on below ./addons and ./packages. A path may also be a name, name/version or\n' +
-    'name-version. Ends with status 10 when there is an error; warnings alone do not count. Rules are set in\n' +
-    '.curlew-lint.json, or ignored by a comment above a line: # curlew-lint-ignore rule/id',
+    'Default: every add-on in ./addons and ./packages. A path may also be a name, name/version or\n' +
+    'name-version. Exits with status 10 if there is an error; warnings do not count. Configure rules in\n' +
+    '.curlew-lint.json, or ignore one with a comment above a line: # curlew-lint-ignore rule/id',
   options: {
-    all: { type: 'boolean', help: 'show every finding, not just the first of those that say the same' },
-    fix: { type: 'boolean', help: 'put right what is safe: line ends, comments behind directives, lines twice' },
+    all: { type: 'boolean', help: 'show every finding, not just the first of identical ones' },
+    fix: { type: 'boolean', help: 'fix what is safe: line ends, comments after directives, duplicate lines' },
     format: {
       type: 'string',
       read: format,
       value: 'FORMAT',
       help: 'text, or github for annotations of a workflow run',
     },
-    info: { type: 'boolean', help: 'also show what is only remarked (always part of --json)' },
+    info: { type: 'boolean', help: 'also show remarks (always included in --json)' },
     'no-shellcheck': { type: 'boolean', help: 'do not run shellcheck, even if it is installed' },
   },
   examples: ['curlew lint', 'curlew lint ekco --fix', 'curlew lint --format github'],
@@ -81,18 +81,18 @@ export const lintCommand = command({
   render: ({ addons, diagnostics, errors, warnings, infos, fixed }, { options }, paint) => {
     const github = options.format === 'github';
     const lines = fixed.map(({ file, line, code, what }) => `${visible(file)}:${line} fixed ${code}: ${what}`);
-    const wanted = diagnostics.filter(({ severity }) => severity !== 'info' || options.info);
+    const selected = diagnostics.filter(({ severity }) => severity !== 'info' || options.info);
     const everything = github || options.all;
     const { shown, counted: many } = everything
-      ? { shown: wanted.map((first): Alike => ({ first, count: 1 })), counted: [] }
-      : condense(wanted);
+      ? { shown: selected.map((first): Alike => ({ first, count: 1 })), counted: [] }
+      : condense(selected);
     for (const { first, count } of shown) {
       if (github) {
         lines.push(renderAnnotation(first));
         continue;
       }
       lines.push(paintDiagnostic(renderDiagnostic(first, first.source), first.severity, paint));
-      if (first.versions !== undefined) lines.push(`  in a file that ${first.versions} versions share`);
+      if (first.versions !== undefined) lines.push(`  in a file shared by ${first.versions} versions`);
       if (count > 1) lines.push(`  and in ${counted(count - 1, 'more place')} (--all shows them)`);
     }
     lines.push(...many);

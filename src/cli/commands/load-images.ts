@@ -1,4 +1,4 @@
-/** `curlew load-images`: the images of packages into this machine's container runtime, without installing anything. */
+/** `curlew load-images`: loads images of packages into this machine's container runtime, without installing anything. */
 import { loadImages, type LoadResult } from '../../app/load-images.ts';
 import { RUNTIME_NAMES } from '../../runtime/images/find-runtime.ts';
 import { command } from '../command.ts';
@@ -7,11 +7,11 @@ import { columns } from '../render/columns.ts';
 import { formatBytes } from '../render/units.ts';
 import { choice } from '../values.ts';
 
-const DETAILS = `Without --bundle or --dir the packages in the install folder count. --dir names an unpacked bundle, or any folder with addons/NAME/VERSION/images in it, such as an unpacked bundle of kURL. Nothing is unpacked or moved, and no hook runs.
+const DETAILS = `Default: the packages in the install folder. --dir is an unpacked bundle, or any folder with addons/NAME/VERSION/images, such as an unpacked bundle of kURL. Unpacks and moves nothing, and runs no hook.
 
-Only what is missing is loaded: images that the container runtime does not know by name and digest, and of those only the blobs that it lacks. CONTAINERD_ADDRESS and DOCKER_HOST name other sockets than the usual ones.
+Loads only missing images: those that the container runtime does not have by name and digest, and only their missing blobs. CONTAINERD_ADDRESS and DOCKER_HOST override the default sockets.
 
-FLAG is one of kURL's. kurl-install-directory counts, as --install-dir does; the others, such as airgap, make no difference.`;
+FLAG is one of kURL's flags. kurl-install-directory works like --install-dir; others, such as airgap, have no effect.`;
 
 export const loadImagesCommand = command({
   name: 'load-images',
@@ -23,16 +23,16 @@ export const loadImagesCommand = command({
     'curlew load-images',
   ],
   options: {
-    bundle: { type: 'string', value: 'FILE', help: 'take the images from a bundle or a package' },
-    dir: { type: 'string', value: 'DIR', help: 'take them from an unpacked bundle' },
+    bundle: { type: 'string', value: 'FILE', help: 'load the images of a bundle or package' },
+    dir: { type: 'string', value: 'DIR', help: 'load the images of an unpacked bundle' },
     ...FOLDER_OPTIONS,
     runtime: {
       type: 'string',
       read: choice(...RUNTIME_NAMES),
       value: 'NAME',
-      help: 'containerd or docker (default: the first that answers)',
+      help: 'containerd or docker (default: the first that responds)',
     },
-    'dry-run': { type: 'boolean', help: 'show what is missing, and load nothing' },
+    'dry-run': { type: 'boolean', help: 'show missing images, and load nothing' },
     ...SIGNED_OPTIONS,
     ...DOWNGRADE_OPTION,
     config: NETWORK_OPTIONS.config,
@@ -43,7 +43,7 @@ export const loadImagesCommand = command({
 
 function table({ runtime, loaded, packages }: LoadResult): string {
   const rows = packages.map(({ package: name, images, missing, bytes }) => {
-    if (missing.length === 0) return [name, `${images} ${images === 1 ? 'image' : 'images'}, all there`];
+    if (missing.length === 0) return [name, `${images} ${images === 1 ? 'image' : 'images'}, all present`];
     return [name, `${missing.length} of ${images} ${loaded ? 'loaded' : 'missing'}, ${formatBytes(bytes)}`];
   });
   const count = packages.reduce((sum, { missing }) => sum + missing.length, 0);

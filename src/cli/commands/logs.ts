@@ -1,4 +1,4 @@
-/** `curlew logs`: what hooks printed. */
+/** `curlew logs`: shows the output of hooks. */
 import { LINES, logs } from '../../app/logs.ts';
 import { FOLDER_OPTIONS } from '../options.ts';
 import { visible } from '../../core/diagnostic.ts';
@@ -8,14 +8,14 @@ import { command } from '../command.ts';
 import { runLine } from '../render/run-line.ts';
 import { formatBytes } from '../render/units.ts';
 
-const MOST_LINES = 100_000;
+const MAX_LINES = 100_000;
 
-const DETAILS = `Without an add-on: the runs that are still known, the latest first, and what has a log. With one: the logs of its hooks in the latest run that has any. HOOK is install, pre_init, post_init, outro, already_applied, join, or the name of a function. Of each log the end is shown, without escape sequences; its whole lies in the file named.`;
+const DETAILS = `Without an add-on: recorded runs, latest first, with their logs. With an add-on: the logs of its hooks in the latest run with any. HOOK is install, pre_init, post_init, outro, already_applied, join, or the name of a function. Shows the end of each log, without escape sequences; the printed path contains the whole log.`;
 
 const lineCount = (text: string): number => {
   const count = Number(text);
-  if (/^\d{1,6}$/.test(text) && count > 0 && count <= MOST_LINES) return count;
-  throw new CurlewError('USAGE', `--lines ${text}: not a number from 1 to ${MOST_LINES}`);
+  if (/^\d{1,6}$/.test(text) && count > 0 && count <= MAX_LINES) return count;
+  throw new CurlewError('USAGE', `--lines ${text}: not a number from 1 to ${MAX_LINES}`);
 };
 
 export const logsCommand = command({
@@ -24,12 +24,12 @@ export const logsCommand = command({
   details: DETAILS,
   examples: ['curlew logs', 'curlew logs ekco install --lines 50'],
   options: {
-    run: { type: 'string', value: 'ID', help: 'look at this run' },
+    run: { type: 'string', value: 'ID', help: 'show this run' },
     lines: {
       type: 'string',
       read: lineCount,
       value: 'N',
-      help: `of each log, the last N lines of its last 64 KiB (default: ${LINES})`,
+      help: `the last N lines of each log, within its last 64 KiB (default: ${LINES})`,
     },
     ...FOLDER_OPTIONS,
   },
@@ -38,7 +38,7 @@ export const logsCommand = command({
 });
 
 function runTable(runs: readonly RunSummary[]): string {
-  if (runs.length === 0) return 'No run is known here.';
+  if (runs.length === 0) return 'No recorded runs.';
   return runs
     .map((one) => {
       const rows = one.logs.map(({ hook, bytes }) => `  ${hook} (${formatBytes(bytes)})`);

@@ -1,4 +1,4 @@
-/** `curlew new`: an add-on with all that one for other people's machines has. */
+/** `curlew new`: creates an add-on. */
 import { newAddon } from '../../app/new.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { HOOK_NAMES } from '../../manifest/hooks.ts';
@@ -10,10 +10,10 @@ export const newCommand = command({
   name: 'new',
   operands: '<name>',
   details:
-    'Makes addons/<name>/<version> with install.sh, Manifest, kustomization, host-preflight.yaml, troubleshoot.yaml and\n' +
-    'schema.json, and addons/<name>/template, from which generate.sh makes the next version. Nothing that is there is\n' +
-    'overwritten.\n\n' +
-    'A chart is rendered by helm, which must be in PATH. Without --from the add-on starts with one Deployment that only\n' +
+    'Creates addons/<name>/<version> with install.sh, Manifest, kustomization, host-preflight.yaml, troubleshoot.yaml and\n' +
+    'schema.json, and addons/<name>/template, with which generate.sh creates the next version. Never overwrites\n' +
+    'files.\n\n' +
+    'Charts are rendered with helm, which must be in PATH. Without --from the add-on has one Deployment that only\n' +
     'waits.',
   options: {
     version: { type: 'string', value: 'VERSION', help: 'first version (default: that of the chart, or 0.1.0)' },
@@ -26,10 +26,10 @@ export const newCommand = command({
     upstream: {
       type: 'string',
       value: 'URL',
-      help: 'where generate.sh gets a version: an address with {version}, or of a chart (oci://…, repository)',
+      help: 'where generate.sh downloads a version: an address with {version}, or a chart (oci://…, repository)',
     },
-    newest: { type: 'string', value: 'URL', help: 'what tells generate.sh the newest version' },
-    dir: { type: 'string', value: 'DIR', help: 'folder that holds addons (default: here)' },
+    newest: { type: 'string', value: 'URL', help: 'where generate.sh reads the newest version' },
+    dir: { type: 'string', value: 'DIR', help: 'folder that contains addons (default: .)' },
   },
   examples: [
     'curlew new web --from web.yaml --version 1.2.0',
@@ -38,16 +38,16 @@ export const newCommand = command({
     'curlew new web --hooks install,join,uninstall',
   ],
   run: async ({ operands: [name], options }, context) => {
-    if (name === undefined) throw new CurlewError('USAGE', 'new: give one name', { hint: 'curlew new <name>' });
+    if (name === undefined) throw new CurlewError('USAGE', 'new: specify one name', { hint: 'curlew new <name>' });
     return newAddon({ name, ...options }, context);
   },
   render: ({ name, version, shown, files, images, settings, notes, lint }, args) => {
-    const lines = [`${shown} is made, with version ${version}`];
+    const lines = [`created ${shown}, version ${version}`];
     lines.push(...files.map((file) => `  ${file}`));
     lines.push(`images: ${images.length === 0 ? 'none' : images.map((line) => line.split(' ')[1] ?? '').join(', ')}`);
     if (settings.length > 0) lines.push(`settings: ${settings.join(', ')}`);
     lines.push(...notes.map((note) => `note: ${note}`), ...renderLint(lint));
-    // A name is looked for below the current folder, a path is found from anywhere.
+    // `curlew build` finds a name only in the current folder, but a path from anywhere.
     const built = args.options.dir === undefined ? name : shown;
     lines.push(
       suggesting(args)(`next: curlew build ${built}, and curlew generate ${name} when upstream has a new version`),

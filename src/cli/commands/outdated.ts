@@ -1,4 +1,4 @@
-/** `curlew outdated`: what floating tags, packages and assets would resolve to now, beside the lock. */
+/** `curlew outdated`: compares what tags, packages and assets currently resolve to with the lock. */
 import type { OutdatedAddon } from '../../build/outdated.ts';
 import { outdated } from '../../app/outdated.ts';
 import { command } from '../command.ts';
@@ -7,15 +7,15 @@ import { BUILD_OPTIONS } from '../options.ts';
 const { out, arch, jobs, cache, ...rest } = BUILD_OPTIONS;
 const { locked: _locked, 'update-lock': _update, 'image-format': _format, ...network } = rest;
 
-/** A digest as people compare it: its first twelve digits. */
+/** Shortens digests to twelve digits. */
 function short(text: string): string {
   return text.replaceAll(/sha256:([0-9a-f]{12})[0-9a-f]{52}/g, '$1');
 }
 
 function linesOf({ ref, lockedBy, changes }: OutdatedAddon): readonly string[] {
   const id = `${ref.name} ${ref.version}`;
-  if (lockedBy === undefined) return [`${id}: nothing to compare with, neither Manifest.lock nor package`];
-  if (changes.length === 0) return [`${id}: as in its ${lockedBy}`];
+  if (lockedBy === undefined) return [`${id}: nothing to compare with: no Manifest.lock and no package`];
+  if (changes.length === 0) return [`${id}: matches its ${lockedBy}`];
   const rows = changes.flatMap(({ kind, name, locked, now }) => [
     `  ${kind} ${name}`,
     `    locked  ${short(locked ?? '-')}`,
@@ -29,8 +29,8 @@ export const outdatedCommand = command({
   operands: '[addon…]',
   options: { out, arch, jobs, cache, ...network },
   details:
-    'Compares what every directive resolves to now with the committed Manifest.lock, or with the lock in the package\n' +
-    'of the --out folder when none is committed. curlew build --update-lock takes the changes over.',
+    'Compares what every directive currently resolves to with the committed Manifest.lock, or with the lock of the package\n' +
+    'in the --out folder if none is committed. curlew build --update-lock adopts the changes.',
   examples: ['curlew outdated', 'curlew outdated ekco --json'],
   run: async ({ operands, options }, context) => outdated({ addons: operands, ...options }, context),
   render: (addons) => (addons.length === 0 ? 'no add-ons found' : addons.flatMap(linesOf).join('\n')),

@@ -1,4 +1,4 @@
-/** `curlew preflight`: host preflights of a spec and its add-ons, by themselves. */
+/** `curlew preflight`: runs the host preflights of a spec and its add-ons. */
 import { preflight, type PreflightReport } from '../../app/preflight.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { INSTALL_DIRECTORY } from '../../core/layout.ts';
@@ -11,23 +11,23 @@ import { RUN_OPTIONS } from '../node-options.ts';
 import { DOWNGRADE_OPTION, SIGNED_OPTIONS, STORE_OPTIONS, WEB_OPTIONS } from '../options.ts';
 import type { Paint } from '../render/paint.ts';
 
-const DETAILS = `Looks at this machine and says whether it is fit: [PASS], [WARN] or [FAIL], a line each. Nothing is changed.
+const DETAILS = `Checks this machine, and prints [PASS], [WARN] or [FAIL] for each check. Changes nothing.
 
-SPEC is a HostPreflight of Troubleshoot (troubleshoot.sh/v1beta2); in its text, {{kurl …}} is carried out first. With --bundle, --dir, --from or --installer the built-in checks, the one in the installer spec (kurl.hostPreflights) and those of its add-ons come before; these are the checks of install, so the built-in ones, which are of a node of Kubernetes, need that in the spec; host packages that add-ons leave to the operator are looked for; a bundle without the host packages of this machine's system is refused. Without any of them only the SPECs are judged. FLAG is one of kURL's, as install takes them: installer-spec-file=FILE, primary-host=HOST.
+SPEC is a HostPreflight of Troubleshoot (troubleshoot.sh/v1beta2), in which {{kurl …}} is expanded first. With --bundle, --dir, --from or --installer, runs the checks of install before: the built-in checks, if the spec contains Kubernetes, the check in the installer spec (kurl.hostPreflights), those of its add-ons, and a check for host packages that the operator must install. Rejects a bundle without the host packages of this machine's system. Otherwise only the SPECs are evaluated. FLAG is one of kURL's flags, as in install: installer-spec-file=FILE, primary-host=HOST.
 
-With --save-facts what was found is kept, and --from takes such a file in place of looking at the machine: its checks can be judged again, elsewhere.
+--save-facts saves the collected facts, and --from uses such a file instead of this machine, so that its checks can be evaluated again on another machine.
 
-Exit status: 0 all is well, 1 something failed, 2 warnings with --ignore-warnings, 3 warnings.`;
+Exit status: 0 all checks passed, 1 a check failed, 2 warnings with --ignore-warnings, 3 warnings.`;
 
 function trueOrFalse(word: string): boolean {
   if (word === 'true' || word === 'false') return word === 'true';
-  throw new CurlewError('USAGE', '--is-primary is true or false');
+  throw new CurlewError('USAGE', '--is-primary must be true or false');
 }
 
 function milliseconds(text: string): number {
   const ns = parseDuration(text);
   if (ns !== undefined && ns > 0) return ns / 1e6;
-  throw new CurlewError('USAGE', `--timeout ${JSON.stringify(text)} is no time such as 30s`);
+  throw new CurlewError('USAGE', `--timeout ${JSON.stringify(text)} is not a duration such as 30s`);
 }
 
 const { bundle, dir, from, release, installer, set, 'install-dir': installDir, root } = RUN_OPTIONS;
@@ -43,45 +43,45 @@ export const preflightCommand = command({
   ],
   options: {
     bundle,
-    dir: { ...dir, help: 'take them from an unpacked bundle' },
-    from: { ...from, value: 'STORE|FACTS', help: 'take them from a store; or judge a file of facts' },
+    dir: { ...dir, help: 'use an unpacked bundle' },
+    from: { ...from, value: 'STORE|FACTS', help: 'use a store, or evaluate a file of facts' },
     release,
     installer,
     set,
     'install-dir': {
       ...installDir,
-      help: `install folder, which has what a delta lacks (default: ${INSTALL_DIRECTORY})`,
+      help: `install folder with the rest of a delta (default: ${INSTALL_DIRECTORY})`,
     },
-    root: { ...root, help: 'for trials, as install has it: the install folder lies below DIR; no built-in checks' },
+    root: { ...root, help: 'for trials, as with install: the install folder is in DIR; no built-in checks' },
     'is-join': { type: 'boolean', help: 'the machine joins a cluster' },
-    'is-upgrade': { type: 'boolean', help: 'the machine is part of the cluster already' },
+    'is-upgrade': { type: 'boolean', help: 'the machine is already part of the cluster' },
     'is-primary': {
       type: 'string',
       read: trueOrFalse,
       value: 'true|false',
-      help: 'whether it becomes a primary (default: true)',
+      help: 'whether the machine becomes a primary (default: true)',
     },
     'primary-host': { type: 'string', multiple: true, value: 'HOST', help: 'another primary of the cluster' },
-    'secondary-host': { type: 'string', multiple: true, value: 'HOST', help: 'another node that is no primary' },
-    'exclude-builtin': { type: 'boolean', help: 'leave the built-in checks out' },
+    'secondary-host': { type: 'string', multiple: true, value: 'HOST', help: 'another node that is not a primary' },
+    'exclude-builtin': { type: 'boolean', help: 'omit the built-in checks' },
     ignore: RUN_OPTIONS.ignore,
-    'ignore-warnings': { type: 'boolean', help: 'warnings end with status 2 in place of 3' },
+    'ignore-warnings': { type: 'boolean', help: 'exit with status 2 instead of 3 for warnings' },
     timeout: {
       type: 'string',
       read: milliseconds,
       value: 'TIME',
-      help: 'give a check up after this time: 10s, 2m (default: its own)',
+      help: "time limit of a check: 10s, 2m (default: the check's own)",
     },
-    save: { type: 'string', value: 'FILE', help: 'keep the results as text, too' },
-    'save-facts': { type: 'string', value: 'FILE', help: 'keep what was found, to be judged later' },
+    save: { type: 'string', value: 'FILE', help: 'also save the results as text' },
+    'save-facts': { type: 'string', value: 'FILE', help: 'save the collected facts, for --from' },
     ...SIGNED_OPTIONS,
     ...DOWNGRADE_OPTION,
     ...STORE_OPTIONS,
     ...WEB_OPTIONS,
   },
   run: async ({ operands, options }, context): Promise<PreflightReport> => {
-    const isFlag = (word: string): boolean => Object.hasOwn(FLAGS, word.split('=', 1)[0] ?? '');
-    const specs = operands.filter((word) => !isFlag(word));
+    const isFlag = (text: string): boolean => Object.hasOwn(FLAGS, text.split('=', 1)[0] ?? '');
+    const specs = operands.filter((text) => !isFlag(text));
     return preflight({ specs, flags: operands.filter(isFlag), ...options }, context);
   },
   render: (report, { options }, paint) => renderReport(report, options.ignoreWarnings, paint),
@@ -89,11 +89,11 @@ export const preflightCommand = command({
 });
 
 function renderReport({ results, counts }: PreflightReport, ignoreWarnings: boolean, paint: Paint): string {
-  const colours = { pass: paint.info, warn: paint.warning, fail: paint.error };
+  const colors = { pass: paint.info, warn: paint.warning, fail: paint.error };
   const lines = results.flatMap((result) => {
     const tag = TAGS[result.verdict];
     const [first = '', ...rest] = resultLines(result);
-    return [`${colours[result.verdict](tag)}${first.slice(tag.length)}`, ...rest];
+    return [`${colors[result.verdict](tag)}${first.slice(tag.length)}`, ...rest];
   });
   const ignored = counts.fail === 0 && counts.warn > 0 && ignoreWarnings;
   return [...lines, countsText(counts), ...(ignored ? ['Warnings ignored by CLI flag "ignore-warnings"'] : [])].join(

@@ -1,12 +1,20 @@
-/** `curlew promote`: makes a release of one store a release of another, without its bytes passing through here. */
+/** `curlew promote`: copies a release to another store, server-side where possible. */
 import { promote } from '../../app/promote.ts';
 import { command } from '../command.ts';
 import { KEY_OPTIONS, MAKE_CURRENT, SIGNER_OPTIONS, STORE_OPTIONS } from '../options.ts';
 import { formatBytes } from '../render/units.ts';
 import { wholeNumber } from '../values.ts';
 
-const WHAT = { copied: 'copied by the store', streamed: 'copied through here', present: 'there already' } as const;
-const WOULD = { copied: 'would be copied by the store', streamed: 'would be copied through here', present: 'there' };
+const OUTCOMES = {
+  copied: 'copied by the store',
+  streamed: 'copied through this machine',
+  present: 'already present',
+} as const;
+const PLANNED_OUTCOMES = {
+  copied: 'would be copied by the store',
+  streamed: 'would be copied through this machine',
+  present: 'already present',
+} as const;
 
 export const promoteCommand = command({
   name: 'promote',
@@ -14,28 +22,28 @@ export const promoteCommand = command({
   options: {
     from: {
       type: 'string',
-      required: 'name a store with --from',
+      required: 'add --from with a store',
       value: 'STORE@R',
-      help: 'where the release is (R: its current one)',
+      help: 'source store (R: default is its current release)',
     },
     to: {
       type: 'string',
-      required: 'name a store with --to',
+      required: 'add --to with a store',
       value: 'STORE@R',
-      help: 'where it goes, made if need be (R: the same name)',
+      help: 'target store, created if missing (R: default is the same release string)',
     },
-    deep: { type: 'boolean', help: 'read every package in its new place and compare its digest' },
-    stream: { type: 'boolean', help: 'let bytes pass through here where the stores cannot copy from each other' },
+    deep: { type: 'boolean', help: 'read every copied package and compare its digest' },
+    stream: { type: 'boolean', help: 'copy through this machine if the stores cannot copy from each other' },
     ...MAKE_CURRENT,
-    'dry-run': { type: 'boolean', help: 'check and show what would be done, and write nothing' },
-    jobs: { type: 'string', read: wholeNumber, value: 'N', help: 'packages at once (default: 8)' },
+    'dry-run': { type: 'boolean', help: 'check and show the plan, and write nothing' },
+    jobs: { type: 'string', read: wholeNumber, value: 'N', help: 'concurrent packages (default: 8)' },
     ...SIGNER_OPTIONS,
     ...KEY_OPTIONS,
     ...STORE_OPTIONS,
   },
   details:
-    'The packages, their metadata and the order of versions stay as they are. Readers see the release whole or not at all:\n' +
-    'VERSION is written last. Cut off anywhere, the same command again completes it.',
+    'The packages, their metadata and the version order are unchanged. Readers see the complete release or none:\n' +
+    'VERSION is written last. After an interruption, the same command completes it.',
   examples: [
     'curlew promote --from /srv/staging --to /srv/dist@v2026.11.20-0',
     'curlew promote --from s3://bucket/staging@v1 --to s3://bucket/dist --deep',
@@ -43,13 +51,13 @@ export const promoteCommand = command({
   ],
   run: async ({ options }, context) => promote(options, context),
   render: ({ from, store, release, previous, packages, dryRun, signedBy }) => {
-    const what = dryRun ? WOULD : WHAT;
+    const outcomes = dryRun ? PLANNED_OUTCOMES : OUTCOMES;
     const lines = packages.map(
-      ({ name, version, size, outcome }) => `${name} ${version}: ${what[outcome]}, ${formatBytes(size)}`,
+      ({ name, version, size, outcome }) => `${name} ${version}: ${outcomes[outcome]}, ${formatBytes(size)}`,
     );
     const before = previous === undefined || previous === release ? '' : ` (before: ${previous})`;
     const end = dryRun
-      ? `${store}: ${release} would be the current release${before}; nothing was written`
+      ? `${store}: ${release} would become the current release${before}; nothing was written`
       : `${store}: ${release} is the current release${before}, promoted from ${from.release} of ${from.store}`;
     const signature = signedBy === undefined ? [] : [`${from.release} of ${from.store} is signed with ${signedBy}`];
     return [...lines, ...signature, end].join('\n');

@@ -1,4 +1,4 @@
-/** `curlew provenance`: a statement of where packages and bundles came from, signed where a key is given. */
+/** `curlew provenance`: writes provenance statements of packages and bundles, optionally signed. */
 import { provenance } from '../../app/provenance.ts';
 import { command } from '../command.ts';
 import { ANYWHERE_OPTIONS } from '../options.ts';
@@ -8,26 +8,26 @@ export const provenanceCommand = command({
   name: 'provenance',
   operands: 'FILE | ADDRESS…',
   options: {
-    sign: { type: 'string', value: 'KEY', help: 'sign with this private key, as curlew keygen makes it' },
+    sign: { type: 'string', value: 'KEY', help: 'sign with this private key from curlew keygen' },
     output: {
       type: 'string',
       read: fileOf('provenance'),
       short: 'o',
       value: 'FILE',
-      help: 'of one file: where to write (default: beside it)',
+      help: 'with one file: the output file (default: next to it)',
     },
-    force: { type: 'boolean', help: 'with --output: replace the file if it is there' },
-    builder: { type: 'string', value: 'URI', help: 'who builds (default: the workflow or runner of the CI service)' },
+    force: { type: 'boolean', help: 'with --output: replace an existing file' },
+    builder: { type: 'string', value: 'URI', help: 'the builder (default: the workflow or runner of the CI service)' },
     commit: {
       type: 'string',
       value: 'SHA',
-      help: 'git commit of the add-ons (default: as published, or of the CI job)',
+      help: 'git commit of the add-ons (default: as published, or from the CI job)',
     },
     ...ANYWHERE_OPTIONS,
   },
-  details: `Writes FILE.provenance.json (of an address into the current folder), an in-toto statement with SLSA provenance 1: the builder, the git commit, and every input with its digest as the package's lock has it. With --sign it is FILE.provenance.sigstore.json, a Sigstore bundle around the statement, which cosign verify-blob-attestation reads.
+  details: `Writes FILE.provenance.json (for an address, to the current folder), an in-toto statement with SLSA provenance 1: the builder, the git commit, and every input with its digest in the package's lock. With --sign, writes FILE.provenance.sigstore.json, a Sigstore bundle with the statement for cosign verify-blob-attestation.
 
-It is to be made where the package is made: builder and commit are what this job says of itself. Proves first that each file is whole. CURLEW_KEY_PASSPHRASE unlocks a key that is encrypted.`,
+  Run it in the job that builds the package, because builder and commit are taken from the job. Verifies each file first. CURLEW_KEY_PASSPHRASE decrypts an encrypted key.`,
   examples: [
     'curlew provenance web-1.0.0.tar.gz',
     'curlew provenance packages/*.tar.gz --sign release.key',

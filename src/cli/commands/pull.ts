@@ -1,4 +1,4 @@
-/** `curlew pull`: a bundle or package from the network, gone on with where it stopped, proved as it arrives. */
+/** `curlew pull`: downloads a bundle or package, resumes, and verifies it. */
 import { pullFile } from '../../app/pull.ts';
 import { isDigest, type Digest } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
@@ -8,12 +8,12 @@ import { STANDARD_OUTPUT } from '../output.ts';
 import { formatBytes } from '../render/units.ts';
 import { size } from '../values.ts';
 
-const MOST_CONNECTIONS = 16;
+const MAX_CONNECTIONS = 16;
 
-function fewConnections(text: string, option: string): number {
+function connectionCount(text: string, option: string): number {
   const number = /^\d{1,3}$/.test(text) ? Number(text) : 0;
-  if (number >= 1 && number <= MOST_CONNECTIONS) return number;
-  throw new CurlewError('USAGE', `${option} ${text}: not a number from 1 to ${MOST_CONNECTIONS}`);
+  if (number >= 1 && number <= MAX_CONNECTIONS) return number;
+  throw new CurlewError('USAGE', `${option} ${text}: not a number from 1 to ${MAX_CONNECTIONS}`);
 }
 
 function sha256(text: string, option: string): Digest {
@@ -24,7 +24,7 @@ function sha256(text: string, option: string): Digest {
 
 function file(text: string): string {
   if (text !== STANDARD_OUTPUT) return text;
-  throw new CurlewError('USAGE', 'curlew pull: it writes to a file, so that it can go on with it');
+  throw new CurlewError('USAGE', 'curlew pull: the output must be a file, so that the download can resume');
 }
 
 export const pullCommand = command({
@@ -36,19 +36,19 @@ export const pullCommand = command({
       read: file,
       short: 'o',
       value: 'PATH',
-      help: 'the file to write, or a folder (default: named as in the address)',
+      help: 'output file or folder (default: the name in the address)',
     },
-    connections: { type: 'string', read: fewConnections, value: 'N', help: 'requests at once (default: 4)' },
-    'limit-rate': { type: 'string', read: size, value: 'RATE', help: 'bytes a second at most, as 500K or 10M' },
-    sha256: { type: 'string', read: sha256, value: 'HEX', help: 'of the whole file; then it may be any file' },
-    force: { type: 'boolean', help: 'replace the file if it is there' },
+    connections: { type: 'string', read: connectionCount, value: 'N', help: 'concurrent requests (default: 4)' },
+    'limit-rate': { type: 'string', read: size, value: 'RATE', help: 'maximum bytes per second, such as 500K or 10M' },
+    sha256: { type: 'string', read: sha256, value: 'HEX', help: 'SHA-256 of the whole file; allows any kind of file' },
+    force: { type: 'boolean', help: 'replace an existing file' },
     ...SIGNED_OPTIONS,
     ...WEB_OPTIONS,
     ...STORE_OPTIONS,
   },
-  details: `An address is a URL, s3://bucket/key, or a file; further ones are mirrors, asked in their order when one before them fails. The table of contents at the end comes first, and its signature is checked before anything else is fetched. Each entry is proved as it arrives; one that is damaged is fetched again, alone.
+  details: `An address is a URL, s3://bucket/key, or a file; further addresses are mirrors, used in order after a failure. curlew fetches the table of contents at the end first, and checks its signature before it fetches the rest. It verifies each entry on arrival, and fetches only damaged entries again.
 
-After a failure, Ctrl-C or a crash the same command resumes where it stopped: until the file is whole, what has arrived is in FILE.partial. A download that curl -o FILE began is resumed, too.`,
+  After a failure, Ctrl-C or a crash the same command resumes: an incomplete download is in FILE.partial. A download started with curl -o FILE is also resumed.`,
   examples: [
     'curlew pull https://dl.example/bundle.tar.gz --key release.pub',
     'curlew pull https://a.example/b.tar.gz https://b.example/b.tar.gz',
@@ -56,9 +56,9 @@ After a failure, Ctrl-C or a crash the same command resumes where it stopped: un
   ],
   run: async ({ operands: addresses, options }, context) => pullFile({ addresses, ...options }, context),
   render: ({ file, size, contents, fetched, signedBy }) => {
-    const news = fetched === 0 ? 'there already' : `${formatBytes(fetched)} fetched`;
+    const progress = fetched === 0 ? 'already present' : `${formatBytes(fetched)} fetched`;
     const digest = contents === undefined ? '' : `\ncontents ${contents}`;
     const signature = signedBy === undefined ? '' : `\nsigned with ${signedBy}`;
-    return `${file}: ok, ${formatBytes(size)}, ${news}${digest}${signature}`;
+    return `${file}: ok, ${formatBytes(size)}, ${progress}${digest}${signature}`;
   },
 });

@@ -1,4 +1,4 @@
-/** `curlew reindex`: makes a damaged catalogue anew from the packages that are there. */
+/** `curlew reindex`: rebuilds a damaged catalogue from the packages of a release. */
 import { reindex } from '../../app/reindex.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { command } from '../command.ts';
@@ -6,36 +6,36 @@ import { STORE_OPTIONS } from '../options.ts';
 import { wholeNumber } from '../values.ts';
 
 const WAS = {
-  sound: 'was sound',
+  sound: 'was valid',
   damaged: 'was damaged',
-  missing: 'was not there',
-  different: 'did not name what is there',
+  missing: 'was missing',
+  different: 'did not match the packages',
 } as const;
 
 export const reindexCommand = command({
   name: 'reindex',
   operands: 'STORE',
   options: {
-    release: { type: 'string', value: 'R', help: 'which release (default: the current one)' },
+    release: { type: 'string', value: 'R', help: 'the release (default: the current one)' },
     'dry-run': { type: 'boolean', help: 'show what could be restored, and write nothing' },
-    jobs: { type: 'string', read: wholeNumber, value: 'N', help: 'packages at once (default: 8)' },
+    jobs: { type: 'string', read: wholeNumber, value: 'N', help: 'concurrent packages (default: 8)' },
     ...STORE_OPTIONS,
   },
   details:
-    'Each package is asked for its addon.json by small ranges; only one without metadata is read whole. The order of\n' +
-    'versions comes from the catalogue if that can be read, otherwise from supported-versions-gen.json.',
+    "Reads each package's addon.json with small range requests; reads only packages without metadata completely. The version\n" +
+    'order is that of the catalogue if it is readable, otherwise that of supported-versions-gen.json.',
   examples: ['curlew reindex /srv/dist', 'curlew reindex s3://bucket/dist --release v2026.11.20-0 --dry-run'],
   run: async ({ operands: [store], options }, context) => {
     if (store === undefined) {
-      throw new CurlewError('USAGE', 'curlew reindex: name one store', { hint: 'curlew reindex STORE' });
+      throw new CurlewError('USAGE', 'curlew reindex: specify one store', { hint: 'curlew reindex STORE' });
     }
     return reindex({ store, ...options }, context);
   },
   render: ({ store, release, was, dryRun, packages, hashed, lost, order }) =>
     [
       `${store}: the catalogue of ${release} ${WAS[was]}`,
-      `  ${dryRun ? 'would name' : 'names'} ${packages} ${packages === 1 ? 'package' : 'packages'}; order of versions: ${order}`,
-      ...hashed.map((file) => `  ${file}: has no metadata, its bytes were hashed`),
+      `  ${dryRun ? 'would list' : 'lists'} ${packages} ${packages === 1 ? 'package' : 'packages'}; version order: ${order}`,
+      ...hashed.map((file) => `  ${file}: no metadata; computed its SHA-256`),
       ...lost.map(({ file, why }) => `  ${file}: NOT restored: ${why}`),
     ].join('\n'),
 });

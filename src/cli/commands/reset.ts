@@ -1,4 +1,4 @@
-/** `curlew reset`: everything off this node that runs have put there. */
+/** `curlew reset`: removes everything that runs have installed on this node. */
 import { placesOf } from '../../app/node/target.ts';
 import { nothingToReset, planReset, reset, type NothingToReset, type ResetResult } from '../../app/reset.ts';
 import type { DryRun } from '../../runtime/run/dry-run.ts';
@@ -8,9 +8,9 @@ import { REMOVAL_OPTIONS } from '../node-options.ts';
 import { failedLines, nodeExitCode, renderNodeResult } from '../render/run-result.ts';
 import { outlivingTerminal } from '../signals.ts';
 
-const DETAILS = `All add-ons are removed in the reverse of their order, with the settings they were installed with; then what runs put into the install folder is removed. On the last control plane, and on a machine that installed add-ons into a cluster of somebody else, ADDON_pre_remove removes what they have in the cluster. Elsewhere the cluster keeps them, and ADDON_leave says that this node goes. ADDON_uninstall removes what they have on this node. An add-on without these hooks leaves what it did to the machine and to the cluster.
+const DETAILS = `Removes all add-ons in reverse order, with the settings of their installation, then the files that runs created in the install folder. On the last control plane, and on a machine that installed add-ons in a cluster that it is not part of, ADDON_pre_remove removes their resources in the cluster. On other nodes the cluster keeps them, and ADDON_leave prepares the removal of this node. ADDON_uninstall removes their changes on this node. Without these hooks, an add-on's changes to the machine and the cluster remain.
 
-When a hook fails, the same command continues with it; --keep-going leaves it out.`;
+After a failed hook, the same command resumes with it; --keep-going skips it.`;
 
 export const resetCommand = command({
   name: 'reset',
@@ -23,7 +23,7 @@ export const resetCommand = command({
     if (nothing !== undefined) return nothing;
     if (options.dryRun) return planReset(options, context);
     const { directory } = placesOf(options, context);
-    if (!options.yes) await confirm(`Take everything off this node that lies in ${directory}?`, context);
+    if (!options.yes) await confirm(`Remove everything on this node that was installed in ${directory}?`, context);
     return outlivingTerminal(async () => reset(options, context));
   },
   render: (result) => {

@@ -1,4 +1,4 @@
-/** `curlew resume`: the last run again, as it was asked for. */
+/** `curlew resume`: resumes the last run with its original request. */
 import { resume } from '../../app/resume.ts';
 import { command } from '../command.ts';
 import { HOOK_OPTIONS, TARGET_OPTIONS } from '../node-options.ts';
@@ -6,7 +6,7 @@ import { FOLDER_OPTIONS } from '../options.ts';
 import { nodeExitCode, renderNodeResult } from '../render/run-result.ts';
 import { outlivingTerminal } from '../signals.ts';
 
-const DETAILS = `What the last run was asked for is kept in its folder: kind, source, installer spec and options. It continues at the first hook that is not done, or starts over where that is not safe. --yes, --hook-timeout and --unconfined may be given again. When the last run finished, there is nothing to do.`;
+const DETAILS = `The folder of the last run contains its request: kind, source, installer spec and options. The run resumes at the first unfinished hook, or starts over if resuming is not safe. --yes, --hook-timeout and --unconfined can be given again. If the last run finished, there is nothing to do.`;
 
 export const resumeCommand = command({
   name: 'resume',

@@ -1,4 +1,4 @@
-/** `curlew sbom`: what a package or a bundle is made of, for those who look for what is vulnerable. */
+/** `curlew sbom`: writes the components of a package or bundle, for vulnerability scanners. */
 import { sbom, writeSbom, writeSbomsBeside, type WrittenSbom } from '../../app/sbom.ts';
 import { counted } from '../../core/counted.ts';
 import { CurlewError } from '../../core/errors.ts';
@@ -7,7 +7,7 @@ import { command } from '../command.ts';
 import { ANYWHERE_OPTIONS, FOLDER_OPTIONS } from '../options.ts';
 import { outputOf } from '../output.ts';
 
-/** Where they were written to, or the document itself. */
+/** The written files, or the document itself. */
 type Result = readonly WrittenSbom[] | WrittenSbom | Readonly<Record<string, unknown>>;
 
 export const sbomCommand = command({
@@ -15,14 +15,14 @@ export const sbomCommand = command({
   operands: 'PACKAGE | BUNDLE | ADDRESS…',
   options: {
     output: { type: 'string', short: 'o', value: 'FILE', help: 'the SBOM to write (default: standard output)' },
-    beside: { type: 'boolean', help: 'write FILE.cdx.json beside each file (of an address into the current folder)' },
-    force: { type: 'boolean', help: 'with --output: replace the file if it is there' },
-    'install-dir': { ...FOLDER_OPTIONS['install-dir'], help: 'of a delta: the folder that has the rest' },
+    beside: { type: 'boolean', help: 'write FILE.cdx.json next to each file (for an address, to the current folder)' },
+    force: { type: 'boolean', help: 'with --output: replace an existing file' },
+    'install-dir': { ...FOLDER_OPTIONS['install-dir'], help: 'for a delta: the folder with the rest' },
     ...ANYWHERE_OPTIONS,
   },
-  details: `CycloneDX 1.6 in JSON: images, host packages of every operating system and assets with their digests and package URLs, as the locks of the packages have them. Of a bundle also its packages, and the curlew inside.
+  details: `Writes CycloneDX 1.6 in JSON: images, host packages of every operating system and assets with their digests and package URLs, from the locks of the packages. For a bundle, also its packages and its curlew.
 
-Only the table of contents and small files are read, also through a URL or s3://bucket/key. The same file gives the same SBOM.`,
+  Reads only the table of contents and small files, also from a URL or s3://bucket/key. The same file always gives the same SBOM.`,
   examples: [
     'curlew sbom web-1.0.0.tar.gz -o web-1.0.0.cdx.json',
     'curlew sbom bundle.tar.gz | grype',
@@ -32,12 +32,12 @@ Only the table of contents and small files are read, also through a URL or s3://
   run: async ({ operands: files, options: { beside, output, ...options } }, context): Promise<Result> => {
     const [file, ...more] = files;
     if (file === undefined || (more.length > 0 && !beside)) {
-      throw new CurlewError('USAGE', 'curlew sbom: name one file, or files with --beside', {
+      throw new CurlewError('USAGE', 'curlew sbom: specify one file, or several with --beside', {
         hint: 'curlew sbom FILE, or curlew sbom FILE… --beside',
       });
     }
     if (beside && output !== undefined) {
-      throw new CurlewError('USAGE', 'curlew sbom: --output and --beside do not go together');
+      throw new CurlewError('USAGE', 'curlew sbom: --output and --beside exclude each other');
     }
     if (beside) return writeSbomsBeside({ files, ...options }, context);
     const to = outputOf(output);

@@ -1,4 +1,4 @@
-/** `curlew serve`: a store over HTTP: packages, bundles that are made as they are read, online installs, images. */
+/** `curlew serve`: serves a store over HTTP: packages, bundles, online installs, images. */
 import { serve } from '../../app/serve.ts';
 import { counted } from '../../core/counted.ts';
 import { CurlewError } from '../../core/errors.ts';
@@ -8,13 +8,13 @@ import { formatBytes } from '../render/units.ts';
 import { choice, wholeNumber } from '../values.ts';
 
 const group = 'Limits';
-const logForm = choice('json', 'text', 'none');
+const logFormat = choice('json', 'text', 'none');
 
-/** `127.0.0.1:8080`, `[::1]:8080`, `:8080` for every address of this machine. */
+/** `127.0.0.1:8080`, `[::1]:8080`, or `:8080` for all addresses of this machine. */
 function listenAddress(text: string, option: string): { readonly host: string | undefined; readonly port: number } {
   const [, host, port] = /^(\[[0-9A-Fa-f:.%\w]+\]|[^:\s/]*):(\d{1,5})$/.exec(text) ?? [];
   if (host === undefined || port === undefined || Number(port) > 65_535) {
-    throw new CurlewError('USAGE', `${option} ${text}: an address and a port are needed, as in 127.0.0.1:8080`);
+    throw new CurlewError('USAGE', `${option} ${text}: not an address with a port, such as 127.0.0.1:8080`);
   }
   return { host: host === '' ? undefined : host.replace(/^\[(.*)\]$/, '$1'), port: Number(port) };
 }
@@ -23,11 +23,11 @@ function numberOrNone(text: string, option: string): number {
   return text === '0' ? 0 : wholeNumber(text, option);
 }
 
-const DETAILS = `A bundle is not made before it is asked for, and lies nowhere: its length and every byte are known from the packages. Interrupted downloads go on where they stopped, also after this server was started again.
+const DETAILS = `Bundles are generated on request and not stored: their size and every byte follow from the packages. Interrupted downloads can be resumed, also after a restart of the server.
 
-ID is what curlew installer id prints of a spec, or the name of a file NAME.yaml among the specs. Specs come there by hand, or with --allow-post: curl -H "Authorization: Bearer $TOKEN" --data-binary @installer.yaml URL/installer.
+ID is the output of curlew installer id for a spec, or NAME of a spec NAME.yaml. Add specs as files, or with --allow-post: curl -H "Authorization: Bearer $TOKEN" --data-binary @installer.yaml URL/installer.
 
-On SIGTERM or SIGINT it takes no more connections, and ends when the running answers have left.`;
+On SIGTERM or SIGINT the server stops accepting connections, and exits after the running responses.`;
 
 export const serveCommand = command({
   name: 'serve',
@@ -43,57 +43,61 @@ export const serveCommand = command({
   options: {
     store: {
       type: 'string',
-      required: 'say with --store what to serve',
+      required: 'add --store with the store to serve',
       value: 'STORE',
-      help: 'folder, s3://bucket/prefix, or the web server in front of one',
+      help: 'folder, s3://bucket/prefix, or a web server with a store',
     },
     listen: {
       type: 'string',
       read: listenAddress,
       value: 'HOST:PORT',
-      help: 'where to listen (default: 127.0.0.1:8080)',
+      help: 'address and port (default: 127.0.0.1:8080)',
     },
     installers: {
       type: 'string',
       value: 'STORE',
-      help: 'where the installer specs are, as ID.yaml (default: installers/ in the store)',
+      help: 'store with installer specs ID.yaml (default: installers/ in the store)',
     },
     redirect: {
       type: 'string',
       value: 'URL',
-      help: 'send clients here for packages: a web server in front of the store',
+      help: "redirect requests for packages to a web server with the store's objects",
     },
-    'public-url': { type: 'string', value: 'URL', help: 'what clients call this server (default: what they say)' },
-    'allow-post': { type: 'boolean', help: 'let whoever has the token put installer specs here' },
+    'public-url': {
+      type: 'string',
+      value: 'URL',
+      help: 'address of this server for clients (default: their Host header)',
+    },
+    'allow-post': { type: 'boolean', help: 'accept installer specs from clients with the token' },
     ...SETTINGS_OPTION,
-    'token-file': { type: 'string', value: 'FILE', help: 'holds that token (default: $CURLEW_SERVE_TOKEN)' },
-    'tls-cert': { type: 'string', value: 'FILE', help: 'certificate and its chain, in PEM: speak https' },
+    'token-file': { type: 'string', value: 'FILE', help: 'file with the token (default: $CURLEW_SERVE_TOKEN)' },
+    'tls-cert': { type: 'string', value: 'FILE', help: 'certificate with chain, in PEM: serve HTTPS' },
     'tls-key': { type: 'string', value: 'FILE', help: 'its private key, in PEM' },
     log: {
       type: 'string',
-      read: logForm,
+      read: logFormat,
       value: 'json|text|none',
-      help: 'a line for each request on standard output (default: json)',
+      help: 'format of the request log on standard output (default: json)',
     },
     'max-connections': {
       type: 'string',
       read: wholeNumber,
       value: 'N',
-      help: 'more are refused (default: 1000)',
+      help: 'maximum number of connections (default: 1000)',
       group,
     },
     'idle-timeout': {
       type: 'string',
       read: wholeNumber,
       value: 'SECONDS',
-      help: 'a connection without a byte for so long is cut (default: 120)',
+      help: 'close a connection after this time without a byte (default: 120)',
       group,
     },
     grace: {
       type: 'string',
       read: numberOrNone,
       value: 'SECONDS',
-      help: 'how long running answers are waited for when it is to end (default: 60)',
+      help: 'time for running responses at shutdown (default: 60)',
       group,
     },
     ...STORE_OPTIONS,

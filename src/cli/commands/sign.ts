@@ -1,4 +1,4 @@
-/** `curlew sign`: signatures beside each package or bundle; or one of a store's release. */
+/** `curlew sign`: signs packages and bundles, or a release of a store. */
 import { signFiles, signRelease, type SignedArchive } from '../../app/sign.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { isVersionNumber } from '../../formats/signing/claim.ts';
@@ -6,19 +6,19 @@ import type { SignedStore } from '../../store/release/sign-release.ts';
 import { command } from '../command.ts';
 import { ANYWHERE_OPTIONS, SIGNER_OPTIONS } from '../options.ts';
 
-const OF_FILES = ['name', 'number'] as const;
-const OF_RELEASES = ['release'] as const;
+const FILE_OPTIONS = ['name', 'number'] as const;
+const RELEASE_OPTIONS = ['release'] as const;
 
 export const signCommand = command({
   name: 'sign',
   operands: '[FILE | ADDRESS…]',
-  details: `Proves first that each file is whole, then writes beside it (of an address into the current folder):
+  details: `Verifies each file, then writes next to it (for an address, to the current folder):
 
-FILE.sigstore.json, a signed statement of what kind of archive it is, its name and version, when it was signed and until when that holds, the digest of the file and that of its table of contents: curlew verify --key reads it, and so does cosign verify-blob-attestation. FILE.sig, a signature over the whole file, for openssl dgst -sha256 -verify. FILE.sha256, for sha256sum --check.
+  FILE.sigstore.json, a signed statement with the kind of archive, its name and version, the dates of signing and expiry, and the digests of the file and its table of contents, for curlew verify --key and cosign verify-blob-attestation. FILE.sig, a signature of the whole file, for openssl dgst -sha256 -verify. FILE.sha256, for sha256sum --check.
 
-A node refuses a bundle with a lower version than it has seen of the same name and key. With --store, the signature that says which release is the current one is renewed, if the same key has made it and it still holds. --release R signs that release as it lies there, and, when it is the current one, that it is.
+  A node rejects a bundle with a lower version than it has seen for the same name and key. --store renews the signature of the current release, if it is valid and was made with the same key. --release R signs that release and, if it is current, also that.
 
-CURLEW_KEY_PASSPHRASE unlocks a key that is encrypted. No other network is needed than that of an address or a store, and nothing else is sent anywhere.`,
+  CURLEW_KEY_PASSPHRASE decrypts an encrypted key. Uses no network except that of an address or store, and sends nothing else.`,
   examples: [
     'curlew sign bundle.tar.gz --key curlew.key --name edge --expires 52w',
     'curlew sign packages/*.tar.gz --key curlew.key',
@@ -26,32 +26,31 @@ CURLEW_KEY_PASSPHRASE unlocks a key that is encrypted. No other network is neede
     'curlew sign --store s3://bucket/dist --key curlew.key --expires 30d',
   ],
   options: {
-    key: { type: 'string', value: 'FILE', help: 'private key to sign with, as curlew keygen makes it' },
-    name: { type: 'string', value: 'NAME', help: 'what a bundle is called (default: as its spec is, or its file)' },
+    key: { type: 'string', value: 'FILE', help: 'private key from curlew keygen' },
+    name: { type: 'string', value: 'NAME', help: 'name of the bundle (default: that of its spec, or its file)' },
     number: {
       type: 'string',
       read: version,
       value: 'N',
-      help: 'version of what is signed (default: seconds of the clock)',
+      help: 'version in the statement (default: the clock in seconds)',
     },
     store: { type: 'string', value: 'STORE', help: 'sign a release of this store' },
-    release: { type: 'string', value: 'R', help: 'with --store: sign this release as it is' },
-    expires: { ...SIGNER_OPTIONS.expires, help: 'how long it holds (default: forever; of a current release 90d)' },
+    release: { type: 'string', value: 'R', help: 'with --store: sign this release' },
+    expires: { ...SIGNER_OPTIONS.expires, help: 'validity (default: forever; for a current release 90d)' },
     ...ANYWHERE_OPTIONS,
   },
   run: async ({ operands: files, options }, context): Promise<readonly SignedArchive[] | SignedStore> => {
     const { key, store } = options;
     if (key === undefined || (files.length === 0) === (store === undefined)) {
-      throw new CurlewError('USAGE', 'curlew sign: files, or a store, and a key are needed', {
+      throw new CurlewError('USAGE', 'curlew sign: files or a store, and a key, are required', {
         hint: 'curlew sign FILE… --key FILE, or curlew sign --store STORE --key FILE',
       });
     }
-    const useless = (store === undefined ? OF_RELEASES : OF_FILES).find((option) => options[option] !== undefined);
-    if (useless !== undefined) {
-      throw new CurlewError(
-        'USAGE',
-        `curlew sign: --${useless} goes with ${store === undefined ? '--store' : 'files'}`,
-      );
+    const unused = (store === undefined ? RELEASE_OPTIONS : FILE_OPTIONS).find(
+      (option) => options[option] !== undefined,
+    );
+    if (unused !== undefined) {
+      throw new CurlewError('USAGE', `curlew sign: --${unused} requires ${store === undefined ? '--store' : 'files'}`);
     }
     return store === undefined
       ? signFiles({ ...options, files, key }, context)

@@ -1,4 +1,4 @@
-/** `curlew split`: a bundle in parts that fit onto media. */
+/** `curlew split`: splits a bundle into parts that fit on media. */
 import { split } from '../../app/split.ts';
 import { counted } from '../../core/counted.ts';
 import { CurlewError } from '../../core/errors.ts';
@@ -12,25 +12,25 @@ export const splitCommand = command({
   name: 'split',
   operands: 'FILE',
   options: {
-    size: { type: 'string', read: size, value: 'SIZE', help: 'most bytes of a part, as 4480M or 1.5G' },
+    size: { type: 'string', read: size, value: 'SIZE', help: 'maximum size of a part, such as 4480M or 1.5G' },
     output: {
       type: 'string',
       read: fileOf('split'),
       short: 'o',
       value: 'FILE',
-      help: 'name parts after this (default: the bundle itself)',
+      help: 'base name of the parts (default: the bundle)',
     },
     ...PARTS_OPTIONS,
-    verify: { type: 'boolean', help: 'prove every byte of the bundle while copying' },
-    force: { type: 'boolean', help: 'replace parts that are there' },
+    verify: { type: 'boolean', help: 'verify every byte of the bundle while copying' },
+    force: { type: 'boolean', help: 'replace existing parts' },
   },
-  details: `Beside the parts FILE.part-001, FILE.part-002… lie the head file FILE.parts.json, which says what they are, and FILE.parts.sha256 for sha256sum --check. Signatures of the bundle go with them.
+  details: `Writes the parts FILE.part-001, FILE.part-002…, the head file FILE.parts.json, which describes them, and FILE.parts.sha256 for sha256sum --check. Copies signatures of the bundle.
 
-Every command that takes a bundle takes the head file as well: nothing has to be joined. curlew join-parts makes one file of them again. What was cut off is gone on with by the same command.`,
+  Every command that reads a bundle also accepts the head file, so joining is not necessary. curlew join-parts joins the parts. After an interruption, the same command resumes.`,
   examples: ['curlew split bundle.tar.gz --size 4480M', 'curlew split bundle.tar.gz --to /media/one,/media/two'],
   run: async ({ operands: [file], options: { to, ...options } }, context) => {
-    if (file === undefined) throw usage('name one file');
-    if (options.size === undefined && to.length === 0) throw usage('say with --size how large');
+    if (file === undefined) throw usage('specify one file');
+    if (options.size === undefined && to.length === 0) throw usage('add --size or --to');
     return split({ file, to: to.flat(), ...options }, context);
   },
   render: ({ media }) =>

@@ -1,4 +1,4 @@
-/** `curlew status`: what this node has installed, and what came of its last run. */
+/** `curlew status`: shows installed add-ons and the result of the last run. */
 import { status } from '../../app/status.ts';
 import { FOLDER_OPTIONS } from '../options.ts';
 import { ERROR_CODES } from '../../core/errors.ts';
@@ -8,7 +8,7 @@ import { command } from '../command.ts';
 import { columns } from '../render/columns.ts';
 import { runLine } from '../render/run-line.ts';
 
-const DETAILS = `The status is 0 whether something is installed or not. An add-on whose last run did not finish is installed again by the next one; \`curlew why\` tells more about it.`;
+const DETAILS = `The exit status is 0 even if nothing is installed. The next run installs an add-on with an unfinished last run again; \`curlew why\` shows details.`;
 
 export const statusCommand = command({
   name: 'status',
@@ -21,10 +21,10 @@ export const statusCommand = command({
   exitCode: ({ problems }) => (problems.length === 0 ? 0 : ERROR_CODES.FILE_UNUSABLE),
 });
 
-/** As many digits as tell packages apart for people; `--json` has all of them. */
+/** Enough digits to distinguish packages; `--json` has all of them. */
 const SHORT_DIGEST = 'sha256:'.length + 7;
 
-/** Host packages that the node does not have, because it has no use for them, and what `curlew rollback` returns to. */
+/** Lines about omitted host packages, and about the version that `curlew rollback` restores. */
 function moreLines({
   name,
   version,
@@ -36,7 +36,7 @@ function moreLines({
   if (!finished || inPlace === false) return [];
   const same = back === version ? ' as it was before its last change' : '';
   return [
-    ...(omitted === undefined ? [] : [`${name} is here without ${omitted.join(', ')}`]),
+    ...(omitted === undefined ? [] : [`${name} is installed without ${omitted.join(', ')}`]),
     ...(back === undefined ? [] : [`${name} can be rolled back to ${back}${same}`]),
   ].map(visible);
 }
@@ -65,7 +65,7 @@ function renderStatus({ directory, addons, extracted, lastRun, busy, problems }:
     ...table,
     ...addons.flatMap(moreLines),
     ...others,
-    ...(busy === undefined ? [] : [`A run is at work: process ${busy}.`]),
+    ...(busy === undefined ? [] : [`A run is in progress: process ${busy}.`]),
     ...(lastRun === undefined ? [] : [`Last run: ${runLine(lastRun)}`]),
     ...problems.map((problem) => `Problem: ${visible(problem)}`),
   ].join('\n');

@@ -1,4 +1,4 @@
-/** `curlew uninstall`: some add-ons off this node, and out of the cluster. */
+/** `curlew uninstall`: removes add-ons from this node and from the cluster. */
 import type { NodeResult } from '../../app/install.ts';
 import { planUninstall, uninstall } from '../../app/uninstall.ts';
 import { CurlewError } from '../../core/errors.ts';
@@ -8,11 +8,11 @@ import { REMOVAL_OPTIONS } from '../node-options.ts';
 import { nodeExitCode, renderNodeResult } from '../render/run-result.ts';
 import { outlivingTerminal } from '../signals.ts';
 
-const DETAILS = `On the node that an add-on was installed from, and on every other control plane as long as the cluster has it, ADDON_pre_remove removes what it has in the cluster. Then, as on every other node, ADDON_uninstall removes what it has on this node, and its package and its records go. Run it on the control plane first, then on the other nodes.
+const DETAILS = `On the node from which an add-on was installed, and on every other control plane while the cluster has it, ADDON_pre_remove removes its resources in the cluster. Then, as on every other node, ADDON_uninstall removes its changes on this node, and curlew removes its package and records. Run the command on the control plane first, then on the other nodes.
 
-An add-on that others require stays, unless they are named, too. One without these hooks leaves what it did to the machine and to the cluster.
+An add-on that others require is kept, unless they are also given. Without these hooks, an add-on's changes to the machine and the cluster remain.
 
-When a run has failed or was killed, the same command, or curlew resume, continues.`;
+After a failed or killed run, the same command or curlew resume continues.`;
 
 export const uninstallCommand = command({
   name: 'uninstall',
@@ -21,12 +21,12 @@ export const uninstallCommand = command({
   examples: ['curlew uninstall registry', 'curlew uninstall registry velero --yes --keep-data'],
   options: {
     ...REMOVAL_OPTIONS,
-    'prune-images': { type: 'boolean', help: 'remove images that no other add-on of this node has, too' },
+    'prune-images': { type: 'boolean', help: 'also remove images that no other add-on of this node has' },
   },
   run: async ({ operands: addons, options }, context): Promise<NodeResult> => {
     if (addons.length === 0) {
-      throw new CurlewError('USAGE', 'curlew uninstall: name one add-on or more', {
-        hint: 'curlew status shows what is installed; curlew reset removes everything',
+      throw new CurlewError('USAGE', 'curlew uninstall: specify at least one add-on', {
+        hint: 'curlew status shows installed add-ons; curlew reset removes everything',
       });
     }
     const request = { addons, ...options };

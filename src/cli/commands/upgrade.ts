@@ -1,11 +1,11 @@
-/** `curlew upgrade`: upgrade this node to what a spec says. */
+/** `curlew upgrade`: upgrades this node to the versions in a spec. */
 import { specCommand } from '../spec-command.ts';
 
-const DETAILS = `On the node that add-ons were installed from, which is upgraded first, this is \`curlew install\` with the new bundle. On every other node the container runtime is installed, the join hooks of all add-ons run, then kubernetes of this node is upgraded.
+const DETAILS = `On the node from which add-ons were installed, which must be upgraded first, this is \`curlew install\` with the new bundle. On every other node, curlew installs the container runtime, runs the join hooks of all add-ons, then upgrades kubernetes on this node.
 
-FLAGs are those of kURL's upgrade.sh, such as ha or labels=a=b, on top of the spec; installer-spec-file=FILE lays a site's own spec over it.
+FLAGs are those of kURL's upgrade.sh, such as ha or labels=a=b, and override the spec; installer-spec-file=FILE merges a site's own spec.
 
-When a run has failed, the same command goes on.`;
+After a failed run, the same command resumes.`;
 
 export const upgrade = specCommand('upgrade', {
   details: DETAILS,

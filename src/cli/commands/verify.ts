@@ -1,4 +1,4 @@
-/** `curlew verify`: proof that packages and bundles are whole and hold nothing but what their tables of contents say. */
+/** `curlew verify`: verifies packages and bundles against their tables of contents, or installed files. */
 import { verify, verifyInstalled, type SignedAs, type Verified } from '../../app/verify.ts';
 import { counted } from '../../core/counted.ts';
 import { visible } from '../../core/diagnostic.ts';
@@ -10,12 +10,12 @@ import { columns } from '../render/columns.ts';
 import { deltaLines } from '../render/delta.ts';
 import { formatBytes } from '../render/units.ts';
 
-const DETAILS = `With --key, the signature is held to what it says: its name (--signed-as), its time, the digest of the whole file, and that no newer version was seen on this node, which its install folder knows.
+const DETAILS = `With --key, verifies the signature, its name (--signed-as), its expiry and the digest of the whole file, and that this node, according to its install folder, has not seen a newer version.
 
-With --installed, the files of all packages in the install folder are read and compared with what their packages say of them, as that was proved when they were extracted. What differs is printed, a file a line: missing, type, owner, mode, size, digest. The status is 15 when something differs or cannot be judged. What hooks have added beside these files is not looked at; curlew install puts right what differs.`;
+With --installed, compares the files of all packages in the install folder with the metadata that was verified when they were extracted. Prints each difference on a line: missing, type, owner, mode, size, digest. The exit status is 15 if a file differs or cannot be checked. Ignores files added by hooks; curlew install repairs differences.`;
 
 const OPTIONS = {
-  installed: { type: 'boolean', help: 'what lies in the install folder, in place of files' },
+  installed: { type: 'boolean', help: 'verify the install folder instead of files' },
   ...FOLDER_OPTIONS,
   ...SIGNED_OPTIONS,
   ...DOWNGRADE_OPTION,
@@ -35,31 +35,28 @@ export const verifyCommand = command({
     'curlew verify --installed',
   ],
   run: async ({ operands: files, options }, context): Promise<readonly Verified[] | VerifiedNode> => {
-    checkWords(files, options);
+    checkArguments(files, options);
     return options.installed ? verifyInstalled(options, context) : verify({ files, ...options }, context);
   },
   render: (result) => ('packages' in result ? renderNode(result) : renderFiles(result)),
   exitCode: (result) => ('packages' in result && !isAsInstalled(result) ? ERROR_CODES.DIGEST_MISMATCH : 0),
 });
 
-function checkWords(files: readonly string[], { installed, ...options }: OptionValues<typeof OPTIONS>): void {
+function checkArguments(files: readonly string[], { installed, ...options }: OptionValues<typeof OPTIONS>): void {
   const bad = (what: string, hint: string): CurlewError => new CurlewError('USAGE', `curlew verify: ${what}`, { hint });
   if (!installed && files.length === 0) {
-    throw bad('no file named', 'curlew verify FILE…, or curlew verify --installed');
+    throw bad('no file given', 'curlew verify FILE…, or curlew verify --installed');
   }
   if (installed && files.length > 0) {
-    throw bad('--installed takes no files', 'verify files and what is installed one after the other');
+    throw bad('--installed does not accept files', 'verify files and the install folder with separate commands');
   }
   const signed = options.key.length > 0 || options.requireSigned || options.signature !== undefined;
   if (installed && signed) {
-    throw bad(
-      '--installed asks for no signature',
-      'curlew install --key asks for it, and puts in place only what it holds for',
-    );
+    throw bad('--installed does not check signatures', 'use curlew install --key, which installs only signed files');
   }
   const places = options.root !== undefined || options.installDir !== undefined;
   if (!installed && !signed && places) {
-    throw bad('--root and --install-dir go with --installed, or with --key', 'curlew verify --installed');
+    throw bad('--root and --install-dir require --installed or --key', 'curlew verify --installed');
   }
 }
 

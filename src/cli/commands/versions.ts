@@ -1,4 +1,4 @@
-/** `curlew versions`: which versions of which add-ons a release has, and which one a word such as 1.2.x means. */
+/** `curlew versions`: lists the add-on versions of a release, and resolves versions such as 1.2.x. */
 import { versions } from '../../app/versions.ts';
 import { visible } from '../../core/diagnostic.ts';
 import { command } from '../command.ts';
@@ -8,13 +8,13 @@ export const versionsCommand = command({
   name: 'versions',
   operands: '[name[@version]…]',
   options: {
-    from: { type: 'string', required: 'name a store with --from', value: 'STORE', help: 'the store to ask' },
-    release: { type: 'string', value: 'R', help: 'which release (default: the current one)' },
+    from: { type: 'string', required: 'add --from with a store', value: 'STORE', help: 'the store' },
+    release: { type: 'string', value: 'R', help: 'the release (default: the current one)' },
     ...STORE_OPTIONS,
   },
   details:
-    'Versions stand in order; the first is what "latest" means. External add-ons stand before those of the release. Behind an @ stands an exact version, "latest" or a range\n' +
-    'such as 1.2.x, and the answer is the version that an installer spec would get.',
+    'Versions are in order; the first is "latest". External add-ons come before those of the release. After an @, use an exact\n' +
+    'version, "latest" or a range such as 1.2.x: the result is the version for an installer spec.',
   examples: ['curlew versions --from /srv/dist', 'curlew versions rook@1.0.x --from s3://bucket/dist'],
   run: async ({ operands, options }, context) => versions({ addons: operands, ...options }, context),
   render: ({ addons }) =>

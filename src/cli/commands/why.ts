@@ -1,4 +1,4 @@
-/** `curlew why`: why an add-on came out as it did. */
+/** `curlew why`: explains the state of an add-on. */
 import { why } from '../../app/why.ts';
 import { FOLDER_OPTIONS } from '../options.ts';
 import { visible } from '../../core/diagnostic.ts';
@@ -8,7 +8,7 @@ import { command } from '../command.ts';
 import { columns, wrap } from '../render/columns.ts';
 import { runLine } from '../render/run-line.ts';
 
-const DETAILS = `Answers from the records and the journals of the runs that are still known, and tells where the records of the cluster say something else: they have the last word. What the next run would do with its packages and settings is shown by \`curlew install --dry-run\`.`;
+const DETAILS = `Reads the records and journals of recorded runs, and reports differences from the records of the cluster, which take precedence. \`curlew install --dry-run\` shows what the next run would do with its packages and settings.`;
 
 export const whyCommand = command({
   name: 'why',
@@ -18,7 +18,9 @@ export const whyCommand = command({
   options: FOLDER_OPTIONS,
   run: async ({ operands: [addon], options }, context) => {
     if (addon === undefined) {
-      throw new CurlewError('USAGE', 'curlew why: which add-on?', { hint: 'curlew status lists what is installed' });
+      throw new CurlewError('USAGE', 'curlew why: specify an add-on', {
+        hint: 'curlew status lists installed add-ons',
+      });
     }
     return why({ addon, ...options }, context);
   },
@@ -36,7 +38,7 @@ function renderWhy({ name, version, last, record, cluster, next }: AddonHistory)
   const title = version === undefined ? name : `${name} ${version}`;
   return [
     title,
-    ...(last === undefined ? entry('last run', 'the run that installed it is no longer known') : lastLines(last)),
+    ...(last === undefined ? entry('last run', 'no record of the run that installed it') : lastLines(last)),
     ...(record === undefined ? [] : entry('record', recordText(record))),
     ...(cluster === undefined ? [] : entry('cluster', cluster)),
     ...entry('next run', next),
@@ -45,10 +47,10 @@ function renderWhy({ name, version, last, record, cluster, next }: AddonHistory)
 
 function lastLines(last: NonNullable<AddonHistory['last']>): readonly string[] {
   const { run, state, mode, because, before, actions, message, culprit } = last;
-  const told = actions.map(({ id, state: came, outcome, because: reason }) => [
+  const rows = actions.map(({ id, state: result, outcome, because: reason }) => [
     `  ${visible(id)}`,
-    came === 'done' ? (outcome ?? 'done') : came,
-    visible(redact(came === 'failed' ? (outcome ?? '') : reason)),
+    result === 'done' ? (outcome ?? 'done') : result,
+    visible(redact(result === 'failed' ? (outcome ?? '') : reason)),
   ]);
   return [
     ...entry('last run', runLine({ run, state, kind: undefined, began: undefined, message: undefined })),
@@ -57,7 +59,7 @@ function lastLines(last: NonNullable<AddonHistory['last']>): readonly string[] {
     ...(before.length === 0
       ? []
       : entry('before', before.map(({ action, run: by }) => `${action} (${by})`).join(', '))),
-    ...columns(told).map((line) => (line.length > 80 ? `${line.slice(0, 79)}…` : line)),
+    ...columns(rows).map((line) => (line.length > 80 ? `${line.slice(0, 79)}…` : line)),
   ];
 }
 

@@ -1,39 +1,39 @@
-/** The cluster as the verbs of kURL's program `kurl` ask it: by requests, and through kubectl what is more than that. */
+/** Access to the cluster for the verbs of kURL's program `kurl`: API requests, and kubectl for everything else. */
 import { CurlewError } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
 import { openApi } from '../../kube/api.ts';
 import type { ApiPath } from '../../kube/path.ts';
 import { callKubectl } from '../../runtime/cluster/kubectl.ts';
 
-/** What a verb has of the world around it. */
+/** The environment of a verb. */
 export interface VerbContext {
-  /** A line on standard output, at once. */
+  /** Prints a line to standard output immediately. */
   readonly say: (line: string) => void;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly signal: AbortSignal;
-  /** Waits; throws the signal's reason when it fires. */
+  /** Waits; throws the signal's reason if it is aborted. */
   readonly pause: (ms: number, options: { readonly signal: AbortSignal }) => Promise<void>;
 }
 
 export interface ClusterCalls {
-  /** An object of the API by its path; undefined when there is none. `CLUSTER_FAILED` for anything else. */
+  /** An API object by path; undefined if it does not exist. `CLUSTER_FAILED` for other failures. */
   readonly find: (path: ApiPath, signal: AbortSignal) => Promise<unknown>;
-  /** The items of a list of the API. */
+  /** The items of an API list. */
   readonly list: (path: ApiPath, signal: AbortSignal) => Promise<readonly unknown[]>;
-  /** What kubectl prints, given these words and perhaps a document. */
-  readonly run: (words: readonly string[], signal: AbortSignal, input?: string) => Promise<string>;
+  /** Runs kubectl with arguments and optional input; returns its output. */
+  readonly run: (args: readonly string[], signal: AbortSignal, input?: string) => Promise<string>;
 }
 
-/** Throws `CLUSTER_FAILED` when nothing on this machine says how to reach a cluster. */
+/** Throws `CLUSTER_FAILED` without a kubeconfig on this machine. */
 export async function clusterCalls(verb: string, { env }: Pick<VerbContext, 'env'>): Promise<ClusterCalls> {
   const api = await openApi({ env });
   if (api === undefined) {
     throw new CurlewError('CLUSTER_FAILED', `kurl ${verb}: no kubeconfig on this machine`, {
-      hint: 'run it on a primary node, or name a kubeconfig in KUBECONFIG',
+      hint: 'run it on a primary node, or set KUBECONFIG',
     });
   }
-  const failed = (doing: string, said: string, hint?: string): CurlewError =>
-    new CurlewError('CLUSTER_FAILED', `kurl ${verb}: ${doing}: ${said}`, { hint });
+  const failed = (doing: string, reason: string, hint?: string): CurlewError =>
+    new CurlewError('CLUSTER_FAILED', `kurl ${verb}: ${doing}: ${reason}`, { hint });
   const find: ClusterCalls['find'] = async (path, signal) => {
     const answer = await api.ask({ verb: 'get', path }, { signal });
     if (answer.kind === 'answer') return answer.value;
@@ -43,15 +43,15 @@ export async function clusterCalls(verb: string, { env }: Pick<VerbContext, 'env
   return {
     find,
     list: async (path, signal) => listOf(at(await find(path, signal), 'items')),
-    run: async (words, signal, input = '') => {
-      const answer = await callKubectl(words, { env, input, signal });
+    run: async (args, signal, input = '') => {
+      const answer = await callKubectl(args, { env, input, signal });
       if (answer.kind === 'output') return answer.text;
-      throw failed(`kubectl ${words.join(' ')}`, answer.said);
+      throw failed(`kubectl ${args.join(' ')}`, answer.said);
     },
   };
 }
 
-/** What stands at a place in an answer, or undefined: answers are not believed to have a shape. */
+/** The value at a path in a response, or undefined. Responses are not trusted to have a certain structure. */
 export function at(value: unknown, ...path: readonly (string | number)[]): unknown {
   return path.reduce<unknown>((found, key) => {
     if (Array.isArray(found)) return typeof key === 'number' ? (found as readonly unknown[])[key] : undefined;
@@ -59,11 +59,11 @@ export function at(value: unknown, ...path: readonly (string | number)[]): unkno
   }, value);
 }
 
-export function textOf(value: unknown): string {
+export function stringOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** 0 for what is no number, as Go reads a field that is not there. */
+/** 0 for anything except a number, as Go decodes a missing field. */
 export function numberOf(value: unknown): number {
   return typeof value === 'number' ? value : 0;
 }
@@ -72,7 +72,7 @@ export function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** Asks until there is an answer; `seconds`: undefined waits for ever. Undefined when the time is over. */
+/** Runs `work` with a time limit; `seconds` undefined for none. Returns undefined after the time limit. */
 export async function withinSeconds<Answer>(
   seconds: number | undefined,
   { signal }: Pick<VerbContext, 'signal'>,

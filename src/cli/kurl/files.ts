@@ -1,4 +1,4 @@
-/** Files that kURL's programs are given by name. */
+/** Reads and writes files that are arguments of kURL's programs. */
 import { writeFile } from 'node:fs/promises';
 import { fileError } from '../../core/errors.ts';
 import { readLimited } from '../../platform/files/read-limited.ts';
@@ -9,7 +9,7 @@ export async function readText(path: string): Promise<string> {
   return (await readLimited(path, SIZE_LIMIT)).toString('utf8');
 }
 
-/** `mode` is that of a new file. */
+/** `mode` applies to new files. */
 export async function writeText(path: string, text: string, mode = 0o666): Promise<void> {
   try {
     await writeFile(path, text, { mode });

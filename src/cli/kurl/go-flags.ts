@@ -1,53 +1,53 @@
-/** Words as kURL's programs take them: Go's flags, `-name value`, `--name=value`, and `-name` alone for switches. */
+/** Flags in the syntax of Go, as in kURL's programs: `-name value`, `--name=value`, and `-name` alone for switches. */
 import { CurlewError } from '../../core/errors.ts';
 
-export interface Words {
+export interface GoFlags {
   readonly values: ReadonlyMap<string, string>;
   readonly switches: ReadonlySet<string>;
-  readonly rest: readonly string[];
+  readonly operands: readonly string[];
 }
 
-/** The flags that a program knows. */
-export interface WordsKnown {
+/** The flags of a program. */
+export interface GoFlagSpec {
   readonly values: readonly string[];
   readonly switches: readonly string[];
-  /** Flags may stand behind operands, as programs made with cobra have it; others stop at the first operand. */
+  /** Flags are allowed after operands, as with cobra; otherwise parsing stops at the first operand. */
   readonly anywhere?: boolean;
 }
 
-/** Throws `USAGE` for a flag that is none of these, or that lacks its value. */
-export function readWords(
+/** Throws `USAGE` for an unknown flag, or a flag without its value. */
+export function parseGoFlags(
   tool: string,
-  words: readonly string[],
-  { values, switches, anywhere = false }: WordsKnown,
-): Words {
+  args: readonly string[],
+  { values, switches, anywhere = false }: GoFlagSpec,
+): GoFlags {
   const found = new Map<string, string>();
   const on = new Set<string>();
-  const rest: string[] = [];
-  const left = [...words];
-  for (let word = left.shift(); word !== undefined; word = left.shift()) {
-    if (word === '--') break;
-    if (!word.startsWith('-') || word === '-') {
-      rest.push(word);
+  const operands: string[] = [];
+  const left = [...args];
+  for (let arg = left.shift(); arg !== undefined; arg = left.shift()) {
+    if (arg === '--') break;
+    if (!arg.startsWith('-') || arg === '-') {
+      operands.push(arg);
       if (anywhere) continue;
       break;
     }
-    const [, name = '', value] = /^--?([^=]+)(?:=(.*))?$/s.exec(word) ?? [];
+    const [, name = '', value] = /^--?([^=]+)(?:=(.*))?$/s.exec(arg) ?? [];
     if (switches.includes(name)) {
       if (value !== 'false') on.add(name);
     } else if (values.includes(name)) {
       const given = value ?? left.shift();
-      if (given === undefined) throw new CurlewError('USAGE', `curlew kurl ${tool}: -${name} needs a value`);
+      if (given === undefined) throw new CurlewError('USAGE', `curlew kurl ${tool}: -${name} requires a value`);
       found.set(name, given);
     } else {
-      throw new CurlewError('USAGE', `curlew kurl ${tool}: unknown flag ${word}`);
+      throw new CurlewError('USAGE', `curlew kurl ${tool}: unknown flag ${arg}`);
     }
   }
-  return { values: found, switches: on, rest: [...rest, ...left] };
+  return { values: found, switches: on, operands: [...operands, ...left] };
 }
 
-/** The value of a flag that must be there. */
-export function needed(tool: string, { values }: Words, name: string): string {
+/** The value of a required flag. */
+export function requiredFlag(tool: string, { values }: GoFlags, name: string): string {
   const value = values.get(name) ?? '';
   if (value === '') throw new CurlewError('USAGE', `curlew kurl ${tool}: -${name} is missing`);
   return value;

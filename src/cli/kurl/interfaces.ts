@@ -1,10 +1,10 @@
-/** Which network interface has an address, and which one leads to everybody else. */
+/** Finds the network interface with an address, and the one with the default route. */
 import { networkInterfaces } from 'node:os';
 import { isIP } from 'node:net';
 import { CurlewError } from '../../core/errors.ts';
 import { readText } from './files.ts';
 
-/** One address in one form: IPv6 has many. */
+/** Normalizes an address: IPv6 has several notations. */
 function plainAddress(address: string): string {
   if (isIP(address) === 4) return address;
   const { hostname } = new URL(`http://[${address}]/`);
@@ -22,9 +22,9 @@ export function interfaceOfAddress(
   if (isIP(address) === 0 || address.includes('%')) {
     throw new CurlewError('USAGE', `kurl netutil iface-from-ip: ${JSON.stringify(address)} is not an IP address`);
   }
-  const wanted = plainAddress(address);
+  const normalized = plainAddress(address);
   for (const [name, addresses = []] of Object.entries(interfaces)) {
-    if (addresses.some((one) => plainAddress(one.address.replace(/%.*$/, '')) === wanted)) return name;
+    if (addresses.some((one) => plainAddress(one.address.replace(/%.*$/, '')) === normalized)) return name;
   }
   throw new CurlewError('NOT_FOUND', `kurl netutil iface-from-ip: no interface of this machine has address ${address}`);
 }
@@ -35,21 +35,21 @@ const [UP, REJECT] = [0x1, 0x200];
 export function defaultInterface(table: string): string | undefined {
   for (const line of table.split('\n').slice(1)) {
     const [name, destination, , flags = '0', , , , mask] = line.trim().split(/\s+/);
-    if (destination === '00000000' && mask === '00000000' && leadsOut(flags)) return name;
+    if (destination === '00000000' && mask === '00000000' && isUsable(flags)) return name;
   }
   return undefined;
 }
 
-/** The same for IPv6 (/proc/net/ipv6_route), where the kernel keeps a default route that refuses everything. */
+/** The same for IPv6 (/proc/net/ipv6_route), where the kernel has a default route that rejects everything. */
 export function defaultInterface6(table: string): string | undefined {
   for (const line of table.split('\n')) {
     const [destination, size, , , , , , , flags = '0', name] = line.trim().split(/\s+/);
-    if (destination === '0'.repeat(32) && size === '00' && leadsOut(flags)) return name;
+    if (destination === '0'.repeat(32) && size === '00' && isUsable(flags)) return name;
   }
   return undefined;
 }
 
-function leadsOut(flags: string): boolean {
+function isUsable(flags: string): boolean {
   const bits = Number.parseInt(flags, 16);
   return (bits & UP) !== 0 && (bits & REJECT) === 0;
 }

@@ -1,12 +1,12 @@
-/** Pods that verbs of kURL's program run on a node, once. */
+/** Runs a pod once on a node, for verbs of kURL's program. */
 import { randomBytes } from 'node:crypto';
 import { CurlewError } from '../../core/errors.ts';
 import { apiPath } from '../../kube/path.ts';
-import { at, textOf, withinSeconds } from './cluster-calls.ts';
+import { at, stringOf, withinSeconds } from './cluster-calls.ts';
 import type { ClusterCalls, VerbContext } from './cluster-calls.ts';
 
 export interface NodeJob {
-  /** Begins the pod's name. */
+  /** Prefix of the pod's name. */
   readonly name: string;
   readonly namespace: string;
   readonly node: string;
@@ -20,7 +20,7 @@ const SECONDS = 120;
 const PAUSE_MS = 1000;
 const CLEANUP_MS = 60_000;
 
-/** What the pod prints; it is removed whatever comes. `CLUSTER_FAILED` when it fails, or is not done in two minutes. */
+/** Runs a pod, always removes it, and returns its output. `CLUSTER_FAILED` if it fails or takes longer than two minutes. */
 export async function runJob(cluster: ClusterCalls, job: NodeJob, context: VerbContext): Promise<string> {
   const name = `${job.name}-${randomBytes(4).toString('hex')}`;
   await cluster.run(['create', '-f', '-'], context.signal, JSON.stringify(podOf(name, job)));
@@ -29,22 +29,23 @@ export async function runJob(cluster: ClusterCalls, job: NodeJob, context: VerbC
     let phase = 'not started';
     const end = await withinSeconds(SECONDS, context, async (signal) => {
       for (; ; await context.pause(PAUSE_MS, { signal })) {
-        phase = textOf(at(await cluster.find(path, signal), 'status', 'phase'));
+        phase = stringOf(at(await cluster.find(path, signal), 'status', 'phase'));
         if (phase === 'Succeeded' || phase === 'Failed') return phase;
       }
     });
-    const said = end === undefined ? '' : await cluster.run(['-n', job.namespace, 'logs', name], context.signal);
-    if (end === 'Succeeded') return said;
-    const state = end === undefined ? `${phase === '' ? 'gone' : phase} after ${SECONDS} s` : `failed: ${said.trim()}`;
+    const output = end === undefined ? '' : await cluster.run(['-n', job.namespace, 'logs', name], context.signal);
+    if (end === 'Succeeded') return output;
+    const state =
+      end === undefined ? `${phase === '' ? 'gone' : phase} after ${SECONDS} s` : `failed: ${output.trim()}`;
     throw new CurlewError('CLUSTER_FAILED', `pod ${name} on node ${job.node}: ${state}`);
   } finally {
-    await removed(cluster, ['-n', job.namespace, 'delete', 'pod', name], context);
+    await remove(cluster, ['-n', job.namespace, 'delete', 'pod', name], context);
   }
 }
 
-/** Deletes also after an interrupt; what stays is said, and no failure. */
-export async function removed(cluster: ClusterCalls, words: readonly string[], { say }: VerbContext): Promise<void> {
-  const all = [...words, '--ignore-not-found', '--grace-period=1'];
+/** Deletes objects, also after an interrupt. Reports a failure, but does not throw. */
+export async function remove(cluster: ClusterCalls, args: readonly string[], { say }: VerbContext): Promise<void> {
+  const all = [...args, '--ignore-not-found', '--grace-period=1'];
   await cluster.run(all, AbortSignal.timeout(CLEANUP_MS)).catch((error: unknown) => {
     say(`not removed: kubectl ${all.join(' ')}: ${error instanceof Error ? error.message : 'unknown'}`);
   });

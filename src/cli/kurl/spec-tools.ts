@@ -1,4 +1,4 @@
-/** kURL's programs for installer specs: they read files, and write files (kurl.md 4.4, 8.2). */
+/** kURL's programs for installer specs, which read and write files (kurl.md 4.4, 8.2). */
 import { dirname } from 'node:path';
 import { CurlewError } from '../../core/errors.ts';
 import { makeFolder } from '../../platform/files/make-folder.ts';
@@ -10,47 +10,47 @@ import { SETTINGS } from '../../spec/settings.ts';
 import { assignment, shellVariables } from '../../spec/variables.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../formats/yaml/yaml.ts';
 import { readText, writeText } from './files.ts';
-import { needed, readWords } from './words.ts';
+import { requiredFlag, parseGoFlags } from './go-flags.ts';
 
-interface Sound {
+interface ValidSpec {
   readonly installer: Installer;
   readonly document: JsonObject;
 }
 
-/** A spec without mistakes. */
-function sound(tool: string, file: string, { installer, document, diagnostics }: ParsedInstaller): Sound {
+/** Requires a spec without mistakes. */
+function requireValid(tool: string, file: string, { installer, document, diagnostics }: ParsedInstaller): ValidSpec {
   if (installer !== undefined && document !== undefined) return { installer, document };
   throw new CurlewError('SPEC_INVALID', `${tool}: ${file}: not a valid installer spec`, { diagnostics });
 }
 
-async function readSound(tool: string, file: string): Promise<Sound> {
-  return sound(tool, file, parseInstaller(file, await readText(file)));
+async function readValid(tool: string, file: string): Promise<ValidSpec> {
+  return requireValid(tool, file, parseInstaller(file, await readText(file)));
 }
 
-/** For its owner only: specs may hold secrets. */
-async function writeInto(path: string, text: string): Promise<void> {
+/** Writes a file that only its owner can read, because specs may contain secrets. */
+async function writePrivate(path: string, text: string): Promise<void> {
   await makeFolder(dirname(path));
   await writeText(path, text, 0o600);
 }
 
-/** Variables that kURL makes of every spec; others are those that a spec has settings for. */
+/** Variables that kURL creates for every spec; others exist only for settings in the spec. */
 const KNOWN: ReadonlySet<string> = new Set(SETTINGS.flatMap(({ variable }) => variable ?? []));
 
-/** `-i SPEC -b FILE`: all variables that a spec makes, sorted, to be sourced. */
+/** `-i SPEC -b FILE`: writes all variables of a spec, sorted, for sourcing. */
 export async function yamltobash(given: readonly string[]): Promise<string> {
-  const words = readWords('yamltobash', given, { values: ['i', 'b'], switches: [] });
-  const { installer } = await readSound('yamltobash', needed('yamltobash', words, 'i'));
-  const made = shellVariables(installer, new Map()).filter(([name, value]) => value !== '' || KNOWN.has(name));
-  const lines = made.map(([name, value]) => `${assignment(name, value)}\n`);
-  await writeInto(needed('yamltobash', words, 'b'), lines.join(''));
+  const flags = parseGoFlags('yamltobash', given, { values: ['i', 'b'], switches: [] });
+  const { installer } = await readValid('yamltobash', requiredFlag('yamltobash', flags, 'i'));
+  const variables = shellVariables(installer, new Map()).filter(([name, value]) => value !== '' || KNOWN.has(name));
+  const lines = variables.map(([name, value]) => `${assignment(name, value)}\n`);
+  await writePrivate(requiredFlag('yamltobash', flags, 'b'), lines.join(''));
   return '';
 }
 
-/** `-m OUT -b BASE -o OVERLAY`: the two specs as one; of one that is empty and another one, the other as it is written. */
+/** `-m OUT -b BASE -o OVERLAY`: merges two specs. If one is empty, copies the other unchanged. */
 export async function installermerge(given: readonly string[]): Promise<string> {
-  const words = readWords('installermerge', given, { values: ['m', 'b', 'o'], switches: [] });
-  const [base, overlay] = [needed('installermerge', words, 'b'), needed('installermerge', words, 'o')];
-  const out = needed('installermerge', words, 'm');
+  const flags = parseGoFlags('installermerge', given, { values: ['m', 'b', 'o'], switches: [] });
+  const [base, overlay] = [requiredFlag('installermerge', flags, 'b'), requiredFlag('installermerge', flags, 'o')];
+  const out = requiredFlag('installermerge', flags, 'm');
   const specs = [
     { file: base, text: await readText(base) },
     { file: overlay, text: await readText(overlay) },
@@ -58,21 +58,23 @@ export async function installermerge(given: readonly string[]): Promise<string> 
   const written = specs.filter((one) => !isEmptySpec(one));
   const [only] = written;
   if (only === undefined) return '';
-  const { document } = sound('installermerge', `${base} and ${overlay}`, parseMerged(...specs));
-  await writeInto(out, written.length === 1 ? only.text.trim() : installerYaml(document));
+  const { document } = requireValid('installermerge', `${base} and ${overlay}`, parseMerged(...specs));
+  await writePrivate(out, written.length === 1 ? only.text.trim() : installerYaml(document));
   return '';
 }
 
-/** `-c SPEC -f FLAGS`: writes the flags into the spec. */
+/** `-c SPEC -f FLAGS`: applies flags to the spec. */
 export async function bashmerge(given: readonly string[]): Promise<string> {
-  const words = readWords('bashmerge', given, { values: ['c', 'f'], switches: [] });
-  const file = needed('bashmerge', words, 'c');
-  const flags = needed('bashmerge', words, 'f').split(/\s+/);
-  const { settings } = readFlags(flags.filter((flag) => flag !== ''));
-  const { document } = await readSound('bashmerge', file);
+  const flags = parseGoFlags('bashmerge', given, { values: ['c', 'f'], switches: [] });
+  const file = requiredFlag('bashmerge', flags, 'c');
+  const kurlFlags = requiredFlag('bashmerge', flags, 'f').split(/\s+/);
+  const { settings } = readFlags(kurlFlags.filter((flag) => flag !== ''));
+  const { document } = await readValid('bashmerge', file);
   const spec: Record<string, Record<string, Json>> = {};
   for (const { specName, field, value } of settings) {
-    const added = Array.isArray(value) ? [...listOf(document, specName, field), ...(value as readonly Json[])] : value;
+    const added = Array.isArray(value)
+      ? [...settingItems(document, specName, field), ...(value as readonly Json[])]
+      : value;
     spec[specName] = { ...spec[specName], [field]: added };
   }
   const overlay = { apiVersion: document['apiVersion'] ?? '', kind: document['kind'] ?? '', spec };
@@ -82,25 +84,28 @@ export async function bashmerge(given: readonly string[]): Promise<string> {
   return '';
 }
 
-/** What a list of the spec holds: flags add to it. */
-function listOf({ spec }: JsonObject, specName: string, field: string): readonly Json[] {
+/** The items of a list setting, to which flags add. */
+function settingItems({ spec }: JsonObject, specName: string, field: string): readonly Json[] {
   const settings = isJsonObject(spec) ? spec[specName] : undefined;
-  const there = isJsonObject(settings) ? settings[field] : undefined;
-  return Array.isArray(there) ? (there as readonly Json[]) : [];
+  const items = isJsonObject(settings) ? settings[field] : undefined;
+  return Array.isArray(items) ? (items as readonly Json[]) : [];
 }
 
-/** `-i SPEC -o FILE`: the vendor's host preflights of a spec, if it has any. */
+/** `-i SPEC -o FILE`: writes the vendor's host preflights of a spec, if any. */
 export async function vendorflights(given: readonly string[]): Promise<string> {
-  const words = readWords('vendorflights', given, { values: ['i', 'o'], switches: [] });
-  const file = needed('vendorflights', words, 'i');
-  const { document } = await readSound('vendorflights', file);
+  const flags = parseGoFlags('vendorflights', given, { values: ['i', 'o'], switches: [] });
+  const file = requiredFlag('vendorflights', flags, 'i');
+  const { document } = await readValid('vendorflights', file);
   const { spec } = document;
   const kurl = isJsonObject(spec) ? spec['kurl'] : undefined;
   const found = isJsonObject(kurl) ? kurl['hostPreflights'] : undefined;
   if (found === undefined) return '';
   if (!isJsonObject(found) || found['apiVersion'] !== 'troubleshoot.sh/v1beta2') {
-    throw new CurlewError('SPEC_INVALID', `vendorflights: ${file}: kurl.hostPreflights is no troubleshoot.sh/v1beta2`);
+    throw new CurlewError(
+      'SPEC_INVALID',
+      `vendorflights: ${file}: kurl.hostPreflights is not a troubleshoot.sh/v1beta2`,
+    );
   }
-  await writeInto(needed('vendorflights', words, 'o'), installerYaml(found));
+  await writePrivate(requiredFlag('vendorflights', flags, 'o'), installerYaml(found));
   return '';
 }

@@ -1,7 +1,7 @@
-/** kURL's program `subnet`: a free IPv4 network, which meets neither a route of this machine nor one that is excluded. */
+/** kURL's program `subnet`: finds a free IPv4 network that overlaps no route of this machine and no excluded network. */
 import { CurlewError } from '../../core/errors.ts';
 import { readText } from './files.ts';
-import { readWords } from './words.ts';
+import { parseGoFlags } from './go-flags.ts';
 
 /** First and last address, as numbers. */
 interface Network {
@@ -11,7 +11,7 @@ interface Network {
 
 const ROUTES = '/proc/net/route';
 
-/** `a.b.c.d/size`, or undefined when it is none. */
+/** Parses `a.b.c.d/size`; undefined for anything else. */
 export function parseNetwork(text: string): Network | undefined {
   const [, address = '', size = ''] = /^(\d{1,3}(?:\.\d{1,3}){3})\/(\d{1,2})$/.exec(text) ?? [];
   const parts = address.split('.').map(Number);
@@ -22,14 +22,14 @@ export function parseNetwork(text: string): Network | undefined {
   );
 }
 
-/** The network of that size that holds an address. */
+/** The network of this size that contains an address. */
 function networkAt(address: number, size: number): Network {
   const count = 2 ** (32 - size);
   const first = Math.floor(address / count) * count;
   return { first, last: first + count - 1 };
 }
 
-/** Networks of the kernel's table (proc(5)); the default route is none. */
+/** Networks in the kernel's routing table (proc(5)), without the default route. */
 export function parseRoutes(table: string): readonly Network[] {
   return table.split('\n').flatMap((line) => {
     const [, destination = '', , , , , , mask = ''] = line.trim().split(/\s+/);
@@ -42,32 +42,33 @@ export function parseRoutes(table: string): readonly Network[] {
   });
 }
 
-/** The first network of this size within a range that meets none of those taken; undefined when there is none. */
+/** The first network of this size in a range that overlaps none of `taken`; undefined if there is none. */
 export function freeNetwork(range: Network, size: number, taken: readonly Network[]): string | undefined {
   const count = 2 ** (32 - size);
   for (let at = networkAt(range.first, size).first; at >= range.first && at + count - 1 <= range.last;) {
-    const met = taken.find(({ first, last }) => first <= at + count - 1 && last >= at);
-    if (met === undefined) return `${[24, 16, 8, 0].map((bits) => Math.floor(at / 2 ** bits) % 256).join('.')}/${size}`;
-    // Past what is in the way, at the next place where a network of this size begins.
-    at = (Math.floor(met.last / count) + 1) * count;
+    const overlapping = taken.find(({ first, last }) => first <= at + count - 1 && last >= at);
+    if (overlapping === undefined)
+      return `${[24, 16, 8, 0].map((bits) => Math.floor(at / 2 ** bits) % 256).join('.')}/${size}`;
+    // Continues at the next aligned address after the overlapping network.
+    at = (Math.floor(overlapping.last / count) + 1) * count;
   }
   return undefined;
 }
 
-/** `[--cidr-range SIZE] [--subnet-alloc-range NETWORK] [--exclude-subnet NETWORK,…]`, by default /22 of 10.0.0.0/8. */
+/** `[--cidr-range SIZE] [--subnet-alloc-range NETWORK] [--exclude-subnet NETWORK,…]`; default is a /22 in 10.0.0.0/8. */
 export async function subnet(given: readonly string[]): Promise<string> {
   const values = ['cidr-range', 'subnet-alloc-range', 'exclude-subnet'];
-  const words = readWords('subnet', given, { values, switches: ['debug'] }).values;
-  const size = Number(words.get('cidr-range') ?? '22');
+  const flags = parseGoFlags('subnet', given, { values, switches: ['debug'] }).values;
+  const size = Number(flags.get('cidr-range') ?? '22');
   const usage = (what: string): CurlewError => new CurlewError('USAGE', `curlew kurl subnet: ${what}`);
-  if (!Number.isInteger(size) || size < 1 || size > 32) throw usage('-cidr-range is a number from 1 to 32');
+  if (!Number.isInteger(size) || size < 1 || size > 32) throw usage('-cidr-range must be a number from 1 to 32');
   const network = (name: string, text: string): Network => {
     const parsed = parseNetwork(text);
     if (parsed === undefined) throw usage(`-${name}: not an IPv4 network`);
     return parsed;
   };
-  const range = words.get('subnet-alloc-range') ?? '10.0.0.0/8';
-  const excluded = (words.get('exclude-subnet') ?? '').split(',').filter((one) => one !== '');
+  const range = flags.get('subnet-alloc-range') ?? '10.0.0.0/8';
+  const excluded = (flags.get('exclude-subnet') ?? '').split(',').filter((one) => one !== '');
   const taken = [...parseRoutes(await readText(ROUTES)), ...excluded.map((one) => network('exclude-subnet', one))];
   const found = freeNetwork(network('subnet-alloc-range', range), size, taken);
   if (found === undefined) throw new CurlewError('NOT_FOUND', `subnet: no free network /${size} within ${range}`);

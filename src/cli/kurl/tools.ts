@@ -1,37 +1,41 @@
 /**
- * The programs of kURL that add-ons call by `$DIR/bin/<name>`: `curlew kurl <name> …`. The ways in and out are kURL's, so
- * they print text and know nothing of --json or --help.
+ * kURL's programs that add-ons call as `$DIR/bin/<name>`: `curlew kurl <name> …`. Input and output are those of kURL, so
+ * they print text and do not support --json or --help.
  */
 import { CurlewError, errnoOf } from '../../core/errors.ts';
 import { addField, jsonOfField, removeField, textOfField } from '../../formats/yaml/yaml-fields.ts';
 import { readText, writeText } from './files.ts';
 import type { VerbContext } from './cluster-calls.ts';
-import { needed, readWords, type Words } from './words.ts';
+import { requiredFlag, parseGoFlags, type GoFlags } from './go-flags.ts';
 
 export interface ToolContext extends VerbContext {
-  /** Standard input, read to its end. */
+  /** Reads standard input to its end. */
   readonly input: () => Promise<string>;
 }
 
-/** Returns what is printed on standard output at the end. */
-type Tool = (words: readonly string[], context: ToolContext) => Promise<string>;
+/** Returns the output to print to standard output. */
+type Tool = (args: readonly string[], context: ToolContext) => Promise<string>;
 
-/** Changes the file of `-fp`, or prints the text of `-yc` changed. */
-async function changed(words: Words, change: (text: string) => string): Promise<string> {
-  const path = words.values.get('fp');
-  if (path === undefined) return `${change(needed('yamlutil', words, 'yc'))}\n`;
+/** Changes the file of `-fp`, or prints the changed text of `-yc`. */
+async function applyChange(flags: GoFlags, change: (text: string) => string): Promise<string> {
+  const path = flags.values.get('fp');
+  if (path === undefined) return `${change(requiredFlag('yamlutil', flags, 'yc'))}\n`;
   await writeText(path, change(await readText(path)));
   return '';
 }
 
 const yamlutil: Tool = async (given) => {
-  const words = readWords('yamlutil', given, { values: ['fp', 'yc', 'yp', 'jf', 'v'], switches: ['a', 'r', 'p', 'j'] });
-  const value = (name: string): string => needed('yamlutil', words, name);
-  if (words.switches.has('a')) return changed(words, (text) => addField(text, value('yp'), value('v')));
-  if (words.switches.has('r')) return changed(words, (text) => removeField(text, value('yp')));
+  const flags = parseGoFlags('yamlutil', given, {
+    values: ['fp', 'yc', 'yp', 'jf', 'v'],
+    switches: ['a', 'r', 'p', 'j'],
+  });
+  const value = (name: string): string => requiredFlag('yamlutil', flags, name);
+  if (flags.switches.has('a')) return applyChange(flags, (text) => addField(text, value('yp'), value('v')));
+  if (flags.switches.has('r')) return applyChange(flags, (text) => removeField(text, value('yp')));
   const text = await readText(value('fp'));
-  if (words.switches.has('j')) return `${jsonOfField(text, value('jf'))}\n`;
-  if (!words.switches.has('p')) throw new CurlewError('USAGE', 'curlew kurl yamlutil: one of -a, -r, -p, -j is needed');
+  if (flags.switches.has('j')) return `${jsonOfField(text, value('jf'))}\n`;
+  if (!flags.switches.has('p'))
+    throw new CurlewError('USAGE', 'curlew kurl yamlutil: one of -a, -r, -p, -j is required');
   await writeText(value('fp'), textOfField(text, value('yp')));
   return '';
 };
@@ -42,10 +46,10 @@ async function bcryptHash(password: string, cost: number): Promise<string> {
 }
 
 const bcrypt: Tool = async (given, { input }) => {
-  const words = readWords('bcrypt', given, { values: ['cost'], switches: [] });
-  const cost = Number(words.values.get('cost') ?? '14');
+  const flags = parseGoFlags('bcrypt', given, { values: ['cost'], switches: [] });
+  const cost = Number(flags.values.get('cost') ?? '14');
   if (!Number.isInteger(cost) || cost < 4 || cost > 31) {
-    throw new CurlewError('USAGE', 'curlew kurl bcrypt: -cost is a number from 4 to 31');
+    throw new CurlewError('USAGE', 'curlew kurl bcrypt: -cost must be a number from 4 to 31');
   }
   const hashes: string[] = [];
   for (const password of (await input()).split(/\r?\n/)) {
@@ -54,26 +58,26 @@ const bcrypt: Tool = async (given, { input }) => {
   return hashes.join('');
 };
 
-/** Sets one user's line in a file of users, which need not be there. */
+/** Sets one user's line in a file of users, which may be missing. */
 const htpasswd: Tool = async (given) => {
-  const words = readWords('htpasswd', given, { values: ['u', 'p', 'f'], switches: [] });
+  const flags = parseGoFlags('htpasswd', given, { values: ['u', 'p', 'f'], switches: [] });
   const [user, password, path] = [
-    needed('htpasswd', words, 'u'),
-    needed('htpasswd', words, 'p'),
-    needed('htpasswd', words, 'f'),
+    requiredFlag('htpasswd', flags, 'u'),
+    requiredFlag('htpasswd', flags, 'p'),
+    requiredFlag('htpasswd', flags, 'f'),
   ];
-  if (/[:\n]/.test(user)) throw new CurlewError('USAGE', 'curlew kurl htpasswd: a user has no colon in it');
-  const before = await readText(path).catch((error: unknown) => {
+  if (/[:\n]/.test(user)) throw new CurlewError('USAGE', 'curlew kurl htpasswd: a user name must not contain a colon');
+  const existing = await readText(path).catch((error: unknown) => {
     if (errnoOf(error instanceof CurlewError ? error.cause : error) === 'ENOENT') return '';
     throw error;
   });
-  const others = before.split('\n').filter((line) => line !== '' && !line.startsWith(`${user}:`));
+  const others = existing.split('\n').filter((line) => line !== '' && !line.startsWith(`${user}:`));
   const lines = [...others, `${user}:${await bcryptHash(password, 5)}`];
   await writeText(path, lines.map((line) => `${line}\n`).join(''));
   return '';
 };
 
-const kurl: Tool = async (words, context) => (await import('./verbs.ts')).runVerb(words, context);
+const kurl: Tool = async (args, context) => (await import('./verbs.ts')).runVerb(args, context);
 
 function notSupported(what: string): CurlewError {
   return new CurlewError(
@@ -82,28 +86,28 @@ function notSupported(what: string): CurlewError {
   );
 }
 
-/** The programs for installer specs need the reader of those, which takes a while to load. */
-async function specTool(name: SpecTool, words: readonly string[]): Promise<string> {
-  return (await import('./spec-tools.ts'))[name](words);
+/** Loads the programs for installer specs on demand, because their parser is slow to load. */
+async function specTool(name: SpecTool, args: readonly string[]): Promise<string> {
+  return (await import('./spec-tools.ts'))[name](args);
 }
 
 type SpecTool = 'bashmerge' | 'installermerge' | 'vendorflights' | 'yamltobash';
 
 const TOOLS: Readonly<Record<string, Tool>> = {
-  bashmerge: async (words) => specTool('bashmerge', words),
+  bashmerge: async (args) => specTool('bashmerge', args),
   bcrypt,
   htpasswd,
-  installermerge: async (words) => specTool('installermerge', words),
+  installermerge: async (args) => specTool('installermerge', args),
   kurl,
-  subnet: async (words) => (await import('./subnet.ts')).subnet(words),
-  vendorflights: async (words) => specTool('vendorflights', words),
-  yamltobash: async (words) => specTool('yamltobash', words),
+  subnet: async (args) => (await import('./subnet.ts')).subnet(args),
+  vendorflights: async (args) => specTool('vendorflights', args),
+  yamltobash: async (args) => specTool('yamltobash', args),
   yamlutil,
 };
 
-/** Runs one of kURL's programs; `UNSUPPORTED` for those that only kURL's own package brings. */
-export async function runKurlTool([name = '', ...words]: readonly string[], context: ToolContext): Promise<string> {
+/** Runs one of kURL's programs; `UNSUPPORTED` for those that only kURL's own package contains. */
+export async function runKurlTool([name = '', ...args]: readonly string[], context: ToolContext): Promise<string> {
   const tool = Object.hasOwn(TOOLS, name) ? TOOLS[name] : undefined;
   if (tool === undefined) throw notSupported(name);
-  return tool(words, context);
+  return tool(args, context);
 }

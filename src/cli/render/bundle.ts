@@ -1,4 +1,4 @@
-/** A planned or written bundle for people. */
+/** Renders a planned or written bundle. */
 import type { BundledSystems } from '../../core/bundle.ts';
 import type { PlanSummary } from '../../bundle/plan.ts';
 import { visible } from '../../core/diagnostic.ts';
@@ -17,26 +17,26 @@ export function renderBundle(
   });
   lines.push(
     ...beside.map(({ name, version, size: bytes, role, because }) => {
-      return `${name} ${version} (${formatBytes(bytes)}, ${role === 'asked' ? `beside the spec, ${because}` : because})`;
+      return `${name} ${version} (${formatBytes(bytes)}, ${role === 'asked' ? `not in the spec, ${because}` : because})`;
     }),
   );
   if (os !== undefined) lines.push(systemsLine(os));
   if (file === undefined) {
     lines.push(...ranges.map(({ key, offset, length }) => `copy ${length} bytes of ${key} from ${offset}`));
   }
-  const saved = linked === 0 ? '' : `, ${formatBytes(linked)} there once instead of twice`;
-  const made = `${formatBytes(size)} from release ${release}, ${formatBytes(fresh)} of it new${saved}`;
-  lines.push(file === undefined ? `would be ${made}` : `${file}: ${made}`);
+  const saved = linked === 0 ? '' : `, ${formatBytes(linked)} of duplicates saved`;
+  const summary = `${formatBytes(size)} from release ${release}, ${formatBytes(fresh)} of it generated${saved}`;
+  lines.push(file === undefined ? `would be ${summary}` : `${file}: ${summary}`);
   if (plan !== undefined) lines.push(`${plan}: the plan`);
   if (difference !== undefined) lines.push(...differenceLines(difference));
   if (delta !== undefined) lines.push(...deltaLines(delta));
-  // A saved plan may come from anywhere.
+  // A saved plan may contain control characters.
   return lines.map(visible).join('\n');
 }
 
-/** Which host packages a bundle is without. */
+/** The omitted host packages of a bundle. */
 function systemsLine({ kept, omitted }: BundledSystems): string {
-  return `host packages for ${kept.join(', ')} only: ${formatBytes(omitted)} left out`;
+  return `host packages for ${kept.join(', ')} only: ${formatBytes(omitted)} omitted`;
 }
 
 function differenceLines({
@@ -49,17 +49,17 @@ function differenceLines({
   added,
   removed,
 }: PlanDifference): readonly string[] {
-  if (isSame) return ['the same bundle as before, byte for byte'];
+  if (isSame) return ['identical to the previous bundle, byte for byte'];
   const releases = release.before === release.after ? [] : [`release ${release.before} -> ${release.after}`];
   const bytes = `${formatBytes(size.before)} -> ${formatBytes(size.after)}`;
   return [
-    'differs from before:',
+    'differences from the previous bundle:',
     ...[
       ...releases,
       ...(systems === undefined ? [] : [`host packages: ${keptText(systems.before)} -> ${keptText(systems.after)}`]),
       ...packages.map(packageLine),
-      ...files.map((path) => `${path}: other bytes`),
-      `${bytes}; unpacked contents: ${formatBytes(added)} new, ${formatBytes(removed)} gone`,
+      ...files.map((path) => `${path}: different bytes`),
+      `${bytes}; unpacked contents: ${formatBytes(added)} added, ${formatBytes(removed)} removed`,
     ].map((line) => `  ${line}`),
   ];
 }
@@ -70,7 +70,7 @@ function keptText(kept: readonly string[] | undefined): string {
 
 function packageLine({ name, before, after, size }: PackageDifference): string {
   if (before === undefined) return `${name} ${after}: new, ${formatBytes(size.after)}`;
-  if (after === undefined) return `${name} ${before}: gone, ${formatBytes(size.before)}`;
-  const versions = before === after ? `${before}: another package` : `${before} -> ${after}`;
+  if (after === undefined) return `${name} ${before}: removed, ${formatBytes(size.before)}`;
+  const versions = before === after ? `${before}: different package` : `${before} -> ${after}`;
   return `${name} ${versions}, ${formatBytes(size.before)} -> ${formatBytes(size.after)}`;
 }

@@ -1,4 +1,4 @@
-/** Texts in columns and lines. */
+/** Columns and line wrapping. */
 
 /** Rows of a table, each column as wide as its widest cell. */
 export function columns(rows: readonly (readonly string[])[]): readonly string[] {
@@ -11,7 +11,7 @@ export function columns(rows: readonly (readonly string[])[]): readonly string[]
   );
 }
 
-/** Breaks a text between words. Words longer than a line stand alone. */
+/** Wraps a text between words. Words longer than a line are on a separate line. */
 export function wrap(text: string, columns: number): readonly string[] {
   const lines: string[] = [];
   let line = '';

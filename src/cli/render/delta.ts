@@ -1,8 +1,8 @@
-/** What makes a delta, for people. */
+/** Renders the description of a delta. */
 import type { DeltaJson } from '../../core/bundle.ts';
 import { formatBytes } from './units.ts';
 
-/** A digest behind its label fills a line of eighty columns. */
+/** Short labels, so that a line with a digest has at most 80 columns. */
 export function deltaLines({ since, contents, size }: DeltaJson): readonly string[] {
-  return [`a delta: makes a bundle of ${formatBytes(size)}`, `  since  ${since}`, `  bundle ${contents}`];
+  return [`a delta: recreates a bundle of ${formatBytes(size)}`, `  since  ${since}`, `  bundle ${contents}`];
 }

@@ -1,4 +1,4 @@
-/** What `curlew import kurl` found, for people: what is to be done first comes first, in lines of 80 columns. */
+/** Renders the result of `curlew import kurl`, most important findings first, wrapped to 80 columns. */
 import { visible } from '../../core/diagnostic.ts';
 import { compareVersions } from '../../core/ref.ts';
 import type { Finding, Grade } from '../../kurl/finding.ts';
@@ -7,21 +7,21 @@ import { columns, wrap } from './columns.ts';
 import type { Paint } from './paint.ts';
 
 const WIDTH = 80;
-const MOST_NAMED = 6;
+const MAX_LISTED = 6;
 
-/** The same thing said of many add-ons. */
+/** A finding with all add-ons that it applies to. */
 interface Group {
   readonly finding: Finding;
   readonly addons: readonly MigratedAddon[];
 }
 
 const HEADLINES: Readonly<Record<Grade, string>> = {
-  missing: 'Missing: to be put right before moving over',
-  differs: 'Differs: works, and not quite as with kURL',
+  missing: 'Missing: fix before the migration',
+  differs: 'Differs: works, but not exactly as with kURL',
   note: 'Notes',
 };
 
-/** `notes`: whether what is only good to know is shown. */
+/** `notes`: whether to show notes. */
 export function renderMigration({ addons, findings }: Migration, notes: boolean, paint: Paint): readonly string[] {
   const groups = grouped(addons, findings);
   const lines: string[] = [];
@@ -30,14 +30,14 @@ export function renderMigration({ addons, findings }: Migration, notes: boolean,
     const own = groups.filter(({ finding }) => finding.grade === grade);
     if (own.length === 0) continue;
     const headline = HEADLINES[grade];
-    const colour = { missing: paint.error, differs: paint.warning, note: paint.info }[grade];
-    lines.push(colour(headline), ...own.flatMap((group) => renderGroup(group, paint)), '');
+    const color = { missing: paint.error, differs: paint.warning, note: paint.info }[grade];
+    lines.push(color(headline), ...own.flatMap((group) => renderGroup(group, paint)), '');
   }
   if (addons.length > 0) lines.push(...renderTable(addons), '');
   return lines;
 }
 
-/** Those of the repository as a whole first, then what concerns most add-ons. */
+/** Findings about the repository first, then those with the most add-ons. */
 function grouped(addons: readonly MigratedAddon[], findings: readonly Finding[]): readonly Group[] {
   const groups = new Map<string, { finding: Finding; addons: MigratedAddon[] }>();
   for (const addon of addons) {
@@ -72,8 +72,8 @@ function named(addons: readonly MigratedAddon[]): string {
     const [first, second] = versions.toSorted((a, b) => compareVersions(b, a));
     return second === undefined ? `${name} ${first ?? ''}` : `${name} (${versions.length} versions to ${first ?? ''})`;
   });
-  const more = names.length - MOST_NAMED;
-  return `${names.slice(0, MOST_NAMED).join(', ')}${more > 0 ? ` and ${more} more add-ons` : ''}`;
+  const more = names.length - MAX_LISTED;
+  return `${names.slice(0, MAX_LISTED).join(', ')}${more > 0 ? ` and ${more} more add-ons` : ''}`;
 }
 
 function renderTable(addons: readonly MigratedAddon[]): readonly string[] {

@@ -1,4 +1,4 @@
-/** Colours, where a terminal shows them and nobody has said no. */
+/** Colors, if the output is a terminal and they are not disabled. */
 import type { Diagnostic } from '../../core/diagnostic.ts';
 
 export interface Paint {
@@ -11,20 +11,20 @@ export interface Paint {
 
 const plain = (text: string): string => text;
 
-/** Leaves every text as it is. */
+/** Returns texts unchanged. */
 export const NO_PAINT: Paint = { error: plain, warning: plain, info: plain, hint: plain, strong: plain };
 
-/** Select Graphic Rendition of ECMA-48, and back to what it was. */
-function coloured(on: number, off: number): (text: string) => string {
+/** Select Graphic Rendition of ECMA-48, with the sequence that resets it. */
+function colored(on: number, off: number): (text: string) => string {
   return (text) => `\u001b[${on}m${text}\u001b[${off}m`;
 }
 
-const bold = coloured(1, 22);
-const COLOURS: Paint = {
-  error: (text) => bold(coloured(31, 39)(text)),
-  warning: (text) => bold(coloured(33, 39)(text)),
+const bold = colored(1, 22);
+const COLORS: Paint = {
+  error: (text) => bold(colored(31, 39)(text)),
+  warning: (text) => bold(colored(33, 39)(text)),
   info: bold,
-  hint: coloured(36, 39),
+  hint: colored(36, 39),
   strong: bold,
 };
 
@@ -35,13 +35,13 @@ export function isTerminal(stream: { readonly isTTY?: boolean | undefined }, env
   return stream.isTTY === true && env['TERM'] !== 'dumb';
 }
 
-/** Colours for what is written to `stream`; NO_COLOR (no-color.org), if not empty, and TERM=dumb switch them off. */
+/** Colors for a stream; a non-empty NO_COLOR (no-color.org) and TERM=dumb disable them. */
 export function paintFor(stream: { readonly isTTY?: boolean | undefined }, env: Environment): Paint {
-  const refused = (env['NO_COLOR'] ?? '') !== '';
-  return isTerminal(stream, env) && !refused ? COLOURS : NO_PAINT;
+  const isDisabled = (env['NO_COLOR'] ?? '') !== '';
+  return isTerminal(stream, env) && !isDisabled ? COLORS : NO_PAINT;
 }
 
-/** A finding as `renderDiagnostic` gives it, with colours. */
+/** Colors the output of `renderDiagnostic`. */
 export function paintDiagnostic(text: string, severity: Diagnostic['severity'], paint: Paint): string {
   const [headline = '', ...rest] = text.split('\n');
   const cut = headline.indexOf(` ${severity} `);

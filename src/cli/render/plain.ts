@@ -1,19 +1,19 @@
-/** Events as lines, for where nothing can move: logs, pipes, dumb terminals. */
+/** Progress as plain lines, for logs, pipes and dumb terminals. */
 import { visible } from '../../core/diagnostic.ts';
 import { CurlewError, redact } from '../../core/errors.ts';
 import type { ProgressEvent } from '../../core/events.ts';
 import { formatBytes } from './units.ts';
 
-/** A long step gives a sign of life this often. */
-const SIGN_OF_LIFE_MS = 30_000;
+/** Interval of progress lines of a long step. */
+const PROGRESS_MS = 30_000;
 
 interface Step {
   readonly title: string;
   total: number | undefined;
-  told: number;
+  printedAt: number;
 }
 
-/** The line that an event is worth where nothing can move; undefined for most. */
+/** Returns the line to print for an event; undefined for most. */
 export function createPlainLines(now: () => number): (event: ProgressEvent) => string | undefined {
   const steps = new Map<string, Step>();
   const line = (id: string, text: string): string => harmless(`${steps.get(id)?.title ?? id}: ${text}`);
@@ -21,13 +21,13 @@ export function createPlainLines(now: () => number): (event: ProgressEvent) => s
     const step = 'id' in event ? steps.get(event.id) : undefined;
     switch (event.type) {
       case 'step-started':
-        steps.set(event.id, { title: event.title, total: event.bytes, told: now() });
+        steps.set(event.id, { title: event.title, total: event.bytes, printedAt: now() });
         return undefined;
       case 'step-progress':
         if (step === undefined) return undefined;
         step.total = event.total ?? step.total;
-        if (now() - step.told < SIGN_OF_LIFE_MS) return undefined;
-        step.told = now();
+        if (now() - step.printedAt < PROGRESS_MS) return undefined;
+        step.printedAt = now();
         return line(
           event.id,
           `${formatBytes(event.bytes)}${step.total === undefined ? '' : ` of ${formatBytes(step.total)}`}`,
@@ -44,12 +44,12 @@ export function createPlainLines(now: () => number): (event: ProgressEvent) => s
   };
 }
 
-/** Nothing secret, nothing that drives a terminal. */
+/** Removes secrets and terminal control sequences. */
 export function harmless(text: string): string {
   return visible(redact(text));
 }
 
-/** A step that ends because the command was told to stop has not failed. */
+/** True for a canceled step, which is not a failure. */
 function isCancelled(error: Error): boolean {
   return error instanceof CurlewError && error.code === 'CANCELLED';
 }

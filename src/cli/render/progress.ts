@@ -1,19 +1,19 @@
-/** Chooses how progress is shown: moving on a terminal, plain lines elsewhere, nothing when quiet. */
+/** Selects the progress display: animated on a terminal, plain lines elsewhere, none with --quiet. */
 import { createPlainLines } from './plain.ts';
 import type { Progress } from './terminal.ts';
 
 export interface ProgressOptions {
   readonly stream: NodeJS.WriteStream;
   /** The stream is a terminal that can move its cursor. */
-  readonly moving: boolean;
+  readonly animated: boolean;
   readonly quiet: boolean;
 }
 
-/** Nothing is shown when quiet, not even notes: warnings that matter are results. */
-export async function createProgress({ stream, moving, quiet }: ProgressOptions): Promise<Progress> {
+/** With `quiet`, shows nothing, not even notes: important warnings are part of results. */
+export async function createProgress({ stream, animated, quiet }: ProgressOptions): Promise<Progress> {
   const around: Progress['around'] = async (work) => work();
   if (quiet) return { report: () => undefined, around, stop: async () => undefined };
-  if (moving) {
+  if (animated) {
     const { createTerminalProgress } = await import('./terminal.ts');
     return createTerminalProgress(stream);
   }

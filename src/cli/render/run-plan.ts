@@ -1,4 +1,4 @@
-/** What a dry run says, in lines of eighty columns. */
+/** Renders a dry run, wrapped to 80 columns. */
 import { counted } from '../../core/counted.ts';
 import { visible } from '../../core/diagnostic.ts';
 import type { AddonOutlook, DryRun } from '../../runtime/run/dry-run.ts';
@@ -13,20 +13,20 @@ import { formatBytes } from './units.ts';
 const COLUMNS = 80;
 const LABEL = 11;
 
-/** `stays` are add-ons that no longer are in the spec. */
+/** `stays` are installed add-ons that are not in the spec. */
 export function renderDryRun(run: DryRun, stays: readonly StayingAddon[] = []): string {
   const { plan, directory, addons, along = [], host, checks, problems, out } = run;
-  const gone = addons.filter(({ apply }) => apply.mode === 'remove' || apply.mode === 'leave').length;
+  const removals = addons.filter(({ apply }) => apply.mode === 'remove' || apply.mode === 'leave').length;
   const isRemoval = plan.kind === 'uninstall' || plan.kind === 'reset';
-  const pruned = isRemoval || gone === 0 ? '' : `, removal of ${gone}`;
-  const count = counted(addons.length - (isRemoval ? 0 : gone), 'add-on');
+  const pruned = isRemoval || removals === 0 ? '' : `, removal of ${removals}`;
+  const count = counted(addons.length - (isRemoval ? 0 : removals), 'add-on');
   const title = `Plan: ${plan.kind} of ${count}${pruned} in ${visible(directory)}`;
-  const before = plan.continues === undefined ? [] : [`It goes on where run ${plan.continues.run} stopped.`];
+  const before = plan.continues === undefined ? [] : [`Resumes run ${plan.continues.run}.`];
   return [
     [title, ...before],
     ...addons.map(addonLines),
-    ...along.map(({ name, version, because }) => [`${name} ${version}`, ...entry('beside', because)]),
-    ...stays.map(({ name, version }) => [`${name} ${version}`, ...entry('stays', 'it is not in the spec')]),
+    ...along.map(({ name, version, because }) => [`${name} ${version}`, ...entry('extra', because)]),
+    ...stays.map(({ name, version }) => [`${name} ${version}`, ...entry('stays', 'not in the spec')]),
     ...(isRemoval ? [] : [diskLines(host.disk.mounts), portLines(host.ports), memoryLines(host.memory)]),
     checkLines(checks),
     endLines(problems, out),
@@ -36,7 +36,7 @@ export function renderDryRun(run: DryRun, stays: readonly StayingAddon[] = []): 
     .join('\n\n');
 }
 
-/** A label and its text, which goes on below itself. */
+/** A label and its wrapped text. */
 function entry(label: string, text: string): readonly string[] {
   const lines = wrap(visible(text), COLUMNS - LABEL);
   return lines.map((line, index) => `  ${(index === 0 ? label : '').padEnd(LABEL - 2)}${line}`);
@@ -56,45 +56,45 @@ function addonLines(addon: AddonOutlook): readonly string[] {
     ...entry('extract', extract.because + (extract.wanted ? `: ${formatBytes(extract.bytes)}` : '')),
     ...entry('images', imageText(images)),
     ...last,
-    ...(back === undefined ? [] : entry('back', `curlew rollback ${name} returns to ${back}, whose package stays`)),
-    ...(noBack === undefined ? [] : entry('back', `not after this run: ${noBack}`)),
+    ...(back === undefined ? [] : entry('back', `curlew rollback ${name} restores ${back}, whose package is kept`)),
+    ...(noBack === undefined ? [] : entry('back', `not possible after this run: ${noBack}`)),
   ];
 }
 
 function imageText({ total, missing, bytes, skipped }: AddonOutlook['images']): string {
   if (total === 0) return 'none';
   if (skipped !== undefined) return `not loaded: ${skipped}`;
-  if (missing.length === 0) return total === 1 ? 'it is there already' : `all ${total} are there already`;
+  if (missing.length === 0) return total === 1 ? 'already loaded' : `all ${total} already loaded`;
   return `${missing.length} of ${total} to load, ${formatBytes(bytes)}: ${missing.join(' ')}`;
 }
 
 function diskLines(mounts: readonly MountPlan[]): readonly string[] {
   return [
-    'Disk, at the peak of the run',
+    'Disk usage at the peak of the run',
     ...mounts.flatMap(mountLines),
-    '  What hooks write themselves is not known, and not counted.',
+    '  Files written by hooks are unknown and not included.',
   ];
 }
 
-const MOST_NEEDS = 5;
+const MAX_NEEDS = 5;
 
 function mountLines(mount: MountPlan): readonly string[] {
   const { mountPoint, total, free, peak, reserve, short, inodes, needs } = mount;
   const files = inodes === undefined || inodes.peak === 0 ? '' : `, ${inodes.peak} of ${inodes.free} possible files`;
   const texts = [
-    `${formatBytes(peak)} of ${formatBytes(free)} that are free (the whole has ${formatBytes(total)})${files}`,
-    ...(reserve === 0 ? [] : [`15 % of it, ${formatBytes(reserve)}, have to stay free, or kubelet removes images`]),
-    ...needs.slice(0, MOST_NEEDS).map(needText),
-    ...(needs.length > MOST_NEEDS ? [`and ${needs.length - MOST_NEEDS} smaller ones`] : []),
-    ...(short === 0 ? [] : [`${formatBytes(short)} are lacking`]),
-    ...(inodes === undefined || inodes.short === 0 ? [] : [`${inodes.short} inodes are lacking`]),
+    `${formatBytes(peak)} of ${formatBytes(free)} free (${formatBytes(total)} total)${files}`,
+    ...(reserve === 0 ? [] : [`15 % of it, ${formatBytes(reserve)}, must stay free, otherwise kubelet removes images`]),
+    ...needs.slice(0, MAX_NEEDS).map(needText),
+    ...(needs.length > MAX_NEEDS ? [`and ${needs.length - MAX_NEEDS} smaller ones`] : []),
+    ...(short === 0 ? [] : [`${formatBytes(short)} missing`]),
+    ...(inodes === undefined || inodes.short === 0 ? [] : [`${inodes.short} inodes missing`]),
   ];
   const fits = mountPoint.length < LABEL - 2;
   const lines = texts.flatMap((text, index) => entry(index === 0 && fits ? visible(mountPoint) : '', text));
   return fits ? lines : [`  ${visible(mountPoint)}`, ...lines];
 }
 
-/** That a package is extracted needs no explanation; an estimate does. */
+/** Explains estimates; the size of an extracted package needs no explanation. */
 function needText({ use, addon, bytes, because }: MountPlan['needs'][number]): string {
   return `${formatBytes(bytes)}: ${use} of ${addon}${use === 'package' ? '' : `, ${because}`}`;
 }
@@ -112,26 +112,26 @@ function portLines(ports: HostPlan['ports']): readonly string[] {
 
 function memoryLines(memory: HostPlan['memory']): readonly string[] {
   if (memory === undefined) return [];
-  return [`Memory: ${formatBytes(memory.available)} of ${formatBytes(memory.total)} are available`];
+  return [`Memory: ${formatBytes(memory.available)} of ${formatBytes(memory.total)} available`];
 }
 
 function checkLines(checks: HostChecks | undefined): readonly string[] {
   if (checks === undefined) return [];
   const { mode, counts, results, leftOut } = checks;
-  const ignored = mode === 'ignore' ? '; whatever they say, the run goes on' : '';
+  const ignored = mode === 'ignore' ? '; the run ignores the results' : '';
   return [
     ...wrap(`Host preflights: ${countsText(counts)}${ignored}`, COLUMNS),
     ...results
       .filter(({ verdict }) => verdict !== 'pass')
       .flatMap(resultLines)
       .map((line) => `  ${line}`),
-    ...(leftOut.length === 0 ? [] : entry('', `not made in a dry run: ${leftOut.map(visible).join(', ')}`)),
+    ...(leftOut.length === 0 ? [] : entry('', `not checked in a dry run: ${leftOut.map(visible).join(', ')}`)),
   ];
 }
 
 function endLines(problems: readonly string[], out: string | undefined): readonly string[] {
   return [
     ...problems.flatMap((text) => wrap(`Problem: ${visible(text)}`, COLUMNS)),
-    out === undefined ? 'Nothing was changed.' : `Nothing was changed; the plan is in ${visible(out)}`,
+    out === undefined ? 'Nothing has changed.' : `Nothing has changed; the plan is in ${visible(out)}`,
   ];
 }

@@ -1,4 +1,4 @@
-/** What a run did, as lines for the operator. */
+/** Renders the result of a run. */
 import { counted } from '../../core/counted.ts';
 import { ERROR_CODES } from '../../core/errors.ts';
 import type { NodeResult } from '../../app/install.ts';
@@ -6,13 +6,13 @@ import { countsText } from '../../runtime/host/host-checks.ts';
 import { renderDryRun } from './run-plan.ts';
 import type { RunResult } from '../../runtime/run/run-result.ts';
 
-const STAYS = 'stays installed (it is not in the spec)';
+const STAYS = 'stays installed (not in the spec)';
 
 export function renderNodeResult(result: NodeResult): string {
   return 'plan' in result ? renderDryRun(result, result.stays) : runTable(result, result.stays);
 }
 
-/** A dry run says by its status whether the run would stop before its first change, a run whether all hooks did their work. */
+/** Exit status: of a dry run, whether the run would stop before its first change; of a run, whether a hook failed. */
 export function nodeExitCode(result: NodeResult): number {
   if (!('plan' in result)) return result.failed === undefined ? 0 : ERROR_CODES.HOOK_FAILED;
   return result.stops === undefined ? 0 : ERROR_CODES[result.stops];
@@ -24,14 +24,18 @@ function runTable(
 ): string {
   const width = (texts: readonly string[]): number => Math.max(0, ...texts.map(({ length }) => length));
   const all = [
-    ...addons.map((addon) => ({ ...addon, came: `${addon.outcome} (${addon.because})` })),
-    ...stays.map((addon) => ({ ...addon, came: STAYS })),
+    ...addons.map((addon) => ({ ...addon, result: `${addon.outcome} (${addon.because})` })),
+    ...stays.map((addon) => ({ ...addon, result: STAYS })),
   ];
   const name = width(all.map((addon) => addon.name));
   const version = width(all.map((addon) => addon.version));
-  const rows = all.map((addon) => `${addon.name.padEnd(name)}  ${addon.version.padEnd(version)}  ${addon.came}`);
-  // Not redacted: an outro prints the addresses and first passwords that its operator needs.
-  const told = messages.flatMap(({ addon, text }) => ['', `${addon}:`, ...text.split('\n').map((line) => `  ${line}`)]);
+  const rows = all.map((addon) => `${addon.name.padEnd(name)}  ${addon.version.padEnd(version)}  ${addon.result}`);
+  // Not redacted: an outro prints addresses and initial passwords for the operator.
+  const outros = messages.flatMap(({ addon, text }) => [
+    '',
+    `${addon}:`,
+    ...text.split('\n').map((line) => `  ${line}`),
+  ]);
   const checked = checks === undefined ? [] : [`host preflights: ${countsText(checks)}`];
   const isRemoval = addons.every(({ outcome }) => outcome === 'removed');
   const skipped = images.skipped === undefined ? [] : [`images not loaded: ${images.skipped}`];
@@ -40,12 +44,12 @@ function runTable(
     ...(images.removed === undefined ? [] : [`${counted(images.removed.length, 'image')} removed`]),
     `run ${run}, ${seconds.toFixed(1)} s`,
   ];
-  return [...rows, ...checked, ...(isRemoval ? [] : skipped), last.join('; '), ...failedLines(failed), ...told].join(
+  return [...rows, ...checked, ...(isRemoval ? [] : skipped), last.join('; '), ...failedLines(failed), ...outros].join(
     '\n',
   );
 }
 
-/** Which hooks failed while their add-ons were removed all the same. */
+/** Lines about failed hooks of add-ons that were removed despite the failure. */
 export function failedLines(failed: RunResult['failed'] = []): readonly string[] {
-  return failed.map(({ message }) => `left behind: ${message.split('\n', 1)[0] ?? ''}`);
+  return failed.map(({ message }) => `not removed: ${message.split('\n', 1)[0] ?? ''}`);
 }

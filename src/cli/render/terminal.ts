@@ -1,4 +1,4 @@
-/** Progress on a terminal: a headline for the whole command, the steps on their way below it with bars. */
+/** Progress on a terminal: a headline for the whole command, and the running steps with progress bars. */
 import { Listr, ListrLogger, ProcessOutput } from 'listr2';
 import type { ProgressEvent, Report } from '../../core/events.ts';
 import { createPlainLines, harmless } from './plain.ts';
@@ -6,9 +6,9 @@ import { formatBytes, formatSeconds } from './units.ts';
 
 export interface Progress {
   readonly report: Report;
-  /** Takes everything moving off the screen for as long as `work` has it to itself. */
+  /** Clears the display while `work` uses the terminal. */
   readonly around: <Result>(work: () => Promise<Result>) => Promise<Result>;
-  /** Takes everything moving off the screen and waits for it. May be called twice. */
+  /** Clears the display. May be called twice. */
   readonly stop: () => Promise<void>;
 }
 
@@ -17,22 +17,22 @@ interface Step {
   readonly since: number;
   bytes: number | undefined;
   done: number;
-  said?: string;
+  message?: string;
 }
 
-const MOST_LINES = 8;
+const MAX_LINES = 8;
 const BAR = 20;
 const REFRESH_MS = 100;
-/** What listr2 puts before each line, and leaves free behind it. */
+/** Columns that listr2 uses before and after each line. */
 const MARGIN = 4;
 /** `12.3 MB of 40.5 MB` */
 const SIZES = 18;
 const NARROW = 64;
-/** The speed is that of the last seconds: what a cache gave at once says nothing about the rest. */
+/** Window for the speed, so that fast reads from a cache do not distort the estimate. */
 const SPEED_MS = 10_000;
 const SPEED_KNOWN_MS = 2000;
-/** From here on, a step without a bar tells how long it has been at work. */
-const PATIENCE_S = 3;
+/** A step without a bar shows its duration after this many seconds. */
+const SHOW_DURATION_S = 3;
 
 /** A bar of fixed width: `████████············  40 %`. */
 export function progressBar(done: number, total: number): string {
@@ -53,7 +53,7 @@ function cut(text: string, width: number): string {
   return text.length <= width ? text : `${text.slice(0, width - 1)}…`;
 }
 
-/** Bytes a second over the last samples, once they say something. */
+/** Bytes per second in the last samples; undefined without enough samples. */
 function createSpeed(now: () => number): (bytes: number) => number | undefined {
   const samples: { readonly at: number; readonly bytes: number }[] = [];
   return (bytes) => {
@@ -66,7 +66,7 @@ function createSpeed(now: () => number): (bytes: number) => number | undefined {
   };
 }
 
-/** Counts events; what is shown is made of it now and then. Pure but for the clock that is passed in. */
+/** The state of the display, updated by events. Pure except for the given clock. */
 export function createProgressModel(now: () => number): {
   readonly take: Report;
   readonly headline: () => string;
@@ -87,7 +87,7 @@ export function createProgressModel(now: () => number): {
       step.done = event.bytes;
       step.bytes = event.total ?? step.bytes;
     } else if (event.type === 'step-log') {
-      step.said = event.text;
+      step.message = event.text;
     } else {
       over.steps += 1;
       over.bytes += step.bytes ?? 0;
@@ -108,36 +108,36 @@ export function createProgressModel(now: () => number): {
     take,
     headline: () => `${over.steps} of ${over.steps + active.size} done${transfer()}`,
     lines: (columns) => {
-      const shown = [...active.values()].slice(0, MOST_LINES);
+      const shown = [...active.values()].slice(0, MAX_LINES);
       const space = columns - MARGIN;
-      const wanted = Math.max(0, ...shown.map(({ title }) => harmless(title).length));
-      const lines = shown.map((step) => stepLine(step, { space, wanted, seconds: (now() - step.since) / 1000 }));
-      return active.size > MOST_LINES ? [...lines, `and ${active.size - MOST_LINES} more`] : lines;
+      const nameWidth = Math.max(0, ...shown.map(({ title }) => harmless(title).length));
+      const lines = shown.map((step) => stepLine(step, { space, nameWidth, seconds: (now() - step.since) / 1000 }));
+      return active.size > MAX_LINES ? [...lines, `and ${active.size - MAX_LINES} more`] : lines;
     },
   };
 }
 
-/** One step in `space` columns; names take the width `wanted`, if there is so much. */
+/** One step in `space` columns; names use up to `nameWidth` columns. */
 function stepLine(
-  { title, bytes, done, said }: Step,
-  { space, wanted, seconds }: { readonly space: number; readonly wanted: number; readonly seconds: number },
+  { title, bytes, done, message }: Step,
+  { space, nameWidth, seconds }: { readonly space: number; readonly nameWidth: number; readonly seconds: number },
 ): string {
   const name = harmless(title);
-  if (said !== undefined) return cut(`${name}: ${harmless(said)}`, space);
+  if (message !== undefined) return cut(`${name}: ${harmless(message)}`, space);
   if (bytes === undefined) {
     const facts = [
       ...(done === 0 ? [] : [formatBytes(done)]),
-      ...(seconds < PATIENCE_S ? [] : [formatSeconds(seconds)]),
+      ...(seconds < SHOW_DURATION_S ? [] : [formatSeconds(seconds)]),
     ];
-    return cut([name.padEnd(Math.min(wanted, space - 10)), ...facts].join('  ').trimEnd(), space);
+    return cut([name.padEnd(Math.min(nameWidth, space - 10)), ...facts].join('  ').trimEnd(), space);
   }
   const sizes = `${formatBytes(Math.min(done, bytes)).padStart(7)} of ${formatBytes(bytes)}`.padEnd(SIZES);
   const bar = space < NARROW ? percent(shareOf(done, bytes)) : `${progressBar(done, bytes)} ${sizes}`;
-  const width = Math.min(wanted, Math.max(8, space - bar.length - 2));
+  const width = Math.min(nameWidth, Math.max(8, space - bar.length - 2));
   return `${cut(name, width).padEnd(width)}  ${bar}`.trimEnd();
 }
 
-/** A display that moves until it is told to finish. */
+/** Starts the animated display; the returned function stops it. */
 function display(stream: NodeJS.WriteStream, text: () => string): () => Promise<void> {
   let finish: () => void = () => undefined;
   const finished = new Promise<void>((resolve) => {
@@ -157,7 +157,7 @@ function display(stream: NodeJS.WriteStream, text: () => string): () => Promise<
       },
     ],
     {
-      // Ctrl-C belongs to the command: listr2 would end the process before anything is cleaned up.
+      // The command handles Ctrl-C: listr2 would end the process before the cleanup.
       registerSignalListeners: false,
       rendererOptions: {
         clearOutput: true,
@@ -173,7 +173,7 @@ function display(stream: NodeJS.WriteStream, text: () => string): () => Promise<
   };
 }
 
-/** Starts the display; `stop` clears it and waits until the terminal is left clean. */
+/** Starts the display; `stop` clears it and waits until the terminal is restored. */
 export function createTerminalProgress(stream: NodeJS.WriteStream): Progress {
   const model = createProgressModel(Date.now);
   const plainLine = createPlainLines(Date.now);

@@ -116,7 +116,7 @@ test('what is not there says which package brings it', async () => {
 });
 
 test('flags without value, unknown and missing ones are told', async () => {
-  await assert.rejectsWith(call(['yamlutil', '-j', '-fp']), 'USAGE', /-fp needs a value/);
+  await assert.rejectsWith(call(['yamlutil', '-j', '-fp']), 'USAGE', /-fp requires a value/);
   await assert.rejectsWith(call(['yamlutil', '-x']), 'USAGE', /unknown flag -x/);
   await assert.rejectsWith(call(['yamlutil', '-j']), 'USAGE', /-fp is missing/);
   await assert.rejectsWith(call(['yamlutil', '-fp', '/dev/null']), 'USAGE', /one of -a, -r, -p, -j/);

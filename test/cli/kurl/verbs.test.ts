@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { networkInterfaces } from 'node:os';
 import { readFile, writeFile } from 'node:fs/promises';
-import { behindVersion, cephTrouble } from '../../../src/cli/kurl/ceph.ts';
+import { outdatedDeployments, cephTrouble } from '../../../src/cli/kurl/ceph.ts';
 import { parseDf } from '../../../src/cli/kurl/free-space.ts';
 import { defaultInterface, defaultInterface6, interfaceOfAddress } from '../../../src/cli/kurl/interfaces.ts';
 import * as assert from '../../support/assert.ts';
@@ -109,9 +109,9 @@ test('Ceph is healthy when nothing is moved or lacks but what lasts on a small c
   assert.is(cephTrouble({ ...ok, progress_events: { a: event('Global Recovery Event') } }), undefined);
   assert.is(
     cephTrouble({ ...ok, progress_events: { a: event('Global Recovery Event'), b: event('Rebalancing') } }),
-    '2 tasks in progress, the first: Rebalancing (50.00%)',
+    '2 tasks in progress, first: Rebalancing (50.00%)',
   );
-  for (const strange of [{}, null, 'x', { health: [] }]) assert.match(cephTrouble(strange) ?? '', 'does not say');
+  for (const strange of [{}, null, 'x', { health: [] }]) assert.match(cephTrouble(strange) ?? '', 'does not report');
 });
 
 const TOOLBOX = `
@@ -142,7 +142,7 @@ test('rook wait-for-health fails with what is wrong when its time is over, and a
   await assert.rejectsWith(
     box.kurl('rook wait-for-health 1'),
     'CLUSTER_FAILED',
-    /did not become healthy in 1 s: HEALTH_ERR: a is down/,
+    /did not become healthy within 1 s: HEALTH_ERR: a is down/,
   );
   assert.match(await box.kurl('rook wait-for-health --ignore-checks B,A'), /Rook is healthy\n$/);
   await assert.rejectsWith(box.kurl('rook health'), 'CLUSTER_FAILED', /not healthy: HEALTH_ERR: a is down/);
@@ -173,8 +173,8 @@ test('versions of Rook: labels that are not set yet or by mistake do not count, 
     status: { replicas: 1, updatedReplicas: 1, readyReplicas: ready },
   });
   const items = [one('a', 'v1.12.8'), one('b', undefined, 0), one('c', 'v0.0.0', 0), one('d', '1.12.8')];
-  assert.equal(behindVersion(items, '1.12.8', 'rook-version'), []);
-  assert.equal(behindVersion([...items, one('e', 'v1.11.8'), one('f', 'v1.12.8', 0)], '1.12.8', 'rook-version'), [
+  assert.equal(outdatedDeployments(items, '1.12.8', 'rook-version'), []);
+  assert.equal(outdatedDeployments([...items, one('e', 'v1.11.8'), one('f', 'v1.12.8', 0)], '1.12.8', 'rook-version'), [
     'still at 1.11.8: e',
     'not ready: f',
   ]);
@@ -209,12 +209,12 @@ test('cluster check-free-disk-space: Ceph keeps each byte as often as its pool s
   );
   assert.is(
     await box.kurl('cluster check-free-disk-space --debug --openebs-image x --bigger-than 9Gi'),
-    'Rook: 10 GB free, 9.66 GB needed\n',
+    'Rook: 10 GB free, 9.66 GB required\n',
   );
   await assert.rejectsWith(
     box.kurl('cluster check-free-disk-space --bigger-than 10Gi'),
     'CLUSTER_FAILED',
-    /not enough space on Rook: 10 GB free, 10\.7 GB needed/,
+    /not enough space on Rook: 10 GB free, 10\.7 GB required/,
   );
   await assert.rejectsWith(box.kurl('cluster check-free-disk-space --storageclass two'), 'CLUSTER_FAILED', /"two"/);
   await assert.rejectsWith(box.kurl('cluster check-free-disk-space --bigger-than 10Gx'), 'USAGE', /10Gx/);
@@ -233,7 +233,7 @@ test('cluster check-free-disk-space: OpenEBS is looked at on each node, and its 
   );
   assert.is(
     await box.kurl('cluster check-free-disk-space --openebs-image util:1 --bigger-than 1Gi'),
-    'node n1: 10 GB free, 1.07 GB needed\nnode n2: 10 GB free, 1.07 GB needed\n',
+    'node n1: 10 GB free, 1.07 GB required\nnode n2: 10 GB free, 1.07 GB required\n',
   );
   const made = await readFile(box.at('made'), 'utf8');
   assert.match(made, '"path":"/var/openebs/local"');
@@ -264,12 +264,16 @@ test('netutil nodes-connectivity: each node reaches each other one, or it is sai
   const call = 'netutil nodes-connectivity --port 8472 --image util:1 --proto udp';
   assert.is(
     await box.kurl(call),
-    'Testing whether all nodes reach each other by port 8472/UDP, this may take a while\n' +
-      'Testing from n2 to n1 (1/5)\nTesting from n1 to n2 (1/5)\nAll nodes reach each other by port 8472/UDP\n',
+    'Testing whether all nodes can reach each other on port 8472/UDP, this may take a while\n' +
+      'Testing from n2 to n1 (1/5)\nTesting from n1 to n2 (1/5)\nAll nodes can reach each other on port 8472/UDP\n',
   );
   assert.match(await box.calls(), '-n default delete daemonset curlew-nodes-connectivity');
   await using shut = await cluster(NODES, { arrived: '' });
-  await assert.rejectsWith(shut.kurl(`${call} --udp-attempts=2`), 'CLUSTER_FAILED', /8472\/UDP: no way from n1 to n2/);
+  await assert.rejectsWith(
+    shut.kurl(`${call} --udp-attempts=2`),
+    'CLUSTER_FAILED',
+    /8472\/UDP: no connection from n1 to n2/,
+  );
   const calls = await shut.calls();
   assert.is(calls.match(/ delete pod /g)?.length, 3);
   assert.match(calls, 'delete daemonset');
