@@ -1,4 +1,4 @@
-/** Makes the whole bundle of a delta and what is there. */
+/** Creates the complete bundle from a delta and its base. */
 import { resolve } from 'node:path';
 import { applyDelta, findHolders } from '../bundle/delta/apply.ts';
 import { joinBases, openBase } from '../bundle/delta/base.ts';
@@ -14,7 +14,7 @@ import { trustOf, type TrustRequest } from './ports/trust.ts';
 export interface ApplyRequest extends TrustRequest {
   /** File of the delta, or head file of its parts. */
   readonly delta: string;
-  /** Bundles, folders of bundles and install folders that have the rest. */
+  /** Bundles, folders of bundles and install folders that contain the rest. */
   readonly base: readonly string[];
   /** File that the bundle is written to. */
   readonly output: string;
@@ -33,7 +33,7 @@ export interface Applied {
   readonly signedBy?: string | undefined;
 }
 
-/** Bit for bit the bundle that the delta was made of. A base that lacks something is refused before anything is written. */
+/** The result is byte-identical to the bundle that the delta was created from. An incomplete base is refused before any write. */
 export async function apply(request: ApplyRequest, context: Context): Promise<Applied> {
   const { cwd, report, signal } = context;
   const { delta: path, base, force = false } = request;
@@ -44,8 +44,8 @@ export async function apply(request: ApplyRequest, context: Context): Promise<Ap
   const index = await checkedIndex(source, source.whole, { ...context, trust });
   const delta = await readDelta(source, index, { signal });
   if (delta === undefined) {
-    throw new CurlewError('PACKAGE_INVALID', `apply ${path}: it is no delta`, {
-      hint: 'curlew bundle --since makes one',
+    throw new CurlewError('PACKAGE_INVALID', `apply ${path}: it is not a delta`, {
+      hint: 'curlew bundle --since creates one',
     });
   }
   const bases = [];

@@ -15,7 +15,7 @@ const JOBS = 4;
 export interface BuildAddonsRequest extends BuildRequest {
   /** Names, `name/version` or paths; all when there are none. */
   readonly addons?: readonly string[] | undefined;
-  /** File of a plan that is carried out; no add-ons are named then. */
+  /** File of a plan to execute; excludes `addons`. */
   readonly fromPlan?: string | undefined;
 }
 
@@ -26,17 +26,17 @@ export interface Built {
   readonly size: number;
   readonly outcome: 'unchanged' | 'built';
   readonly because: string;
-  /** Bytes of images that came over the network. */
+  /** Bytes of images that were downloaded. */
   readonly fetched: number;
   readonly digest: Digest;
 }
 
-/** What {@link build} would do; it can be saved as JSON, and carried out with `fromPlan`. */
+/** Plan of {@link build}; it can be saved as JSON and executed with `fromPlan`. */
 export async function planBuild(request: BuildAddonsRequest, context: Context): Promise<BuildPlan> {
   const { fromPlan: file, addons = [] } = request;
   if (file === undefined) return planPackages(addons, request, context);
   if (addons.length > 0) {
-    throw new CurlewError('USAGE', 'curlew build: --from-plan says already which add-ons are built');
+    throw new CurlewError('USAGE', 'curlew build: --from-plan already lists the add-ons to build');
   }
   const plan = await readPlan(resolve(context.cwd, file), file);
   await requireBuildable(plan, context);
@@ -51,7 +51,7 @@ async function readPlan(path: string, file: string): Promise<BuildPlan> {
   }
 }
 
-/** Packages that are up to date are left as they are. */
+/** Packages that are up to date are not built again. */
 export async function build(
   request: BuildAddonsRequest,
   context: Context,

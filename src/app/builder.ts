@@ -1,32 +1,36 @@
-/** Who builds, for provenance: what the operator says, or the service for continuous integration that this runs on. */
+/** The builder in provenance: named by the operator, or the CI service that this runs on. */
 import { CurlewError, redact } from '../core/errors.ts';
 import { isCommit } from '../store/release/inputs.ts';
 import type { Builder } from '../build/sbom/provenance.ts';
 import type { Context } from './context.ts';
 
-/** Of a machine that nobody has named: it says nothing that somebody could rely on. */
+/** For an unnamed machine: nothing can be concluded from it. */
 const UNNAMED = 'urn:curlew:builder:unnamed';
 
 type Env = Context['env'];
 
 export interface BuilderRequest {
-  /** URI of who builds; the workflow or runner of the CI service when absent. */
+  /** URI of the builder; default: the workflow or runner of the CI service. */
   readonly builder?: string | undefined;
-  /** Git commit of the add-ons; as published, or of the CI job, when absent. */
+  /** Git commit of the add-ons; default: the published one, or that of the CI job. */
   readonly commit?: string | undefined;
 }
 
-/** `noted` is the commit that publishing has noted beside a package; what is asked for goes before. */
-export function builderOf(request: BuilderRequest, { env }: Pick<Context, 'env'>, noted: string | undefined): Builder {
+/** `recorded` is the commit that publishing recorded with a package; the request takes precedence. */
+export function builderOf(
+  request: BuilderRequest,
+  { env }: Pick<Context, 'env'>,
+  recorded: string | undefined,
+): Builder {
   const found = serviceBuilder(env);
-  const commit = request.commit ?? noted ?? found.commit;
+  const commit = request.commit ?? recorded ?? found.commit;
   if (commit !== undefined && !isCommit(commit)) {
     throw new CurlewError('USAGE', `--commit ${JSON.stringify(commit.slice(0, 80))}: not a git commit`);
   }
   return { ...found, id: builderId(request.builder) ?? found.id, commit };
 }
 
-/** What the environment says of the job that this runs in. */
+/** The CI job from the environment. */
 export function serviceBuilder(env: Env): Builder {
   const found = onGithub(env) ?? onGitlab(env) ?? { id: UNNAMED, invocation: undefined, repository: undefined };
   return { ...found, commit: found.commit };
@@ -40,12 +44,12 @@ function builderId(text: string | undefined): string | undefined {
     });
   }
   if (redact(text) === text) return text;
-  throw new CurlewError('USAGE', `--builder ${text}: a name of a builder holds neither user info nor query`);
+  throw new CurlewError('USAGE', `--builder ${text}: must not contain user info or a query`);
 }
 
 type Found = Omit<Builder, 'commit'> & { readonly commit?: string | undefined };
 
-/** Of GitHub Actions, and of services that set the same variables. */
+/** GitHub Actions, and services that set the same variables. */
 function onGithub(env: Env): Found | undefined {
   const { GITHUB_SERVER_URL: server, GITHUB_WORKFLOW_REF: workflow, GITHUB_REPOSITORY: repository } = env;
   if (env['GITHUB_ACTIONS'] !== 'true' || !isWeb(server) || !workflow || !repository) return undefined;

@@ -1,4 +1,4 @@
-/** Puts all packages of an installer spec into one file. */
+/** Combines all packages of an installer spec into one file. */
 import { resolve } from 'node:path';
 import { planDelta } from '../bundle/delta/delta-plan.ts';
 import { INVENTORY_LIMIT, parseInventory } from '../bundle/delta/inventory.ts';
@@ -12,18 +12,18 @@ import type { Context } from './context.ts';
 import { toolVersion } from './version.ts';
 
 export interface BundleRequest extends BundlePlanRequest, BundleTargetRequest {
-  /** File of an inventory: what that place has is left out, which makes the bundle a delta. */
+  /** File of an inventory: payloads in it are left out, so that the bundle is a delta. */
   readonly since?: string | undefined;
 }
 
 export interface BundleResult extends PlanSummary, Written {
-  /** Of the table of contents: what a signature covers. */
+  /** Digest of the table of contents, which a signature covers. */
   readonly tocDigest: string;
-  /** What the store says against the release that was named; absent when it says nothing. */
+  /** Set if the named release is not the current one of the store. */
   readonly notCurrent?: NotCurrent | undefined;
 }
 
-/** A bundle of byte ranges of published packages as they are, in a file or a store; or in `sink`, in place of `output`. */
+/** Writes a bundle of unchanged byte ranges of published packages to a file, a store, or `sink` instead of `output`. */
 export async function bundle(request: BundleRequest, context: Context, sink?: ByteSink): Promise<BundleResult> {
   const write = await bundleTarget(request, context, sink);
   await using open = await openPlan(request, context);
@@ -33,7 +33,7 @@ export async function bundle(request: BundleRequest, context: Context, sink?: By
   return notCurrent === undefined ? result : { ...result, notCurrent };
 }
 
-/** The plan itself, or the delta from the place of an inventory. */
+/** The plan itself, or its delta from an inventory. */
 async function planSince(
   plan: BundlePlan,
   path: string | undefined,
@@ -41,11 +41,14 @@ async function planSince(
 ): Promise<BundlePlan> {
   if (path === undefined) return plan;
   if (plan.bundle.delta !== undefined) {
-    throw new CurlewError('USAGE', 'curlew bundle: the saved plan is one of a delta: --since goes with whole bundles');
+    throw new CurlewError(
+      'USAGE',
+      'curlew bundle: the saved plan is for a delta: --since requires a plan for a whole bundle',
+    );
   }
   const inventory = parseInventory((await readLimited(resolve(cwd, path), INVENTORY_LIMIT)).toString('utf8'), path);
   if (inventory.tool !== toolVersion()) {
-    report({ type: 'note', level: 'info', text: `${path}: made by curlew ${inventory.tool}` });
+    report({ type: 'note', level: 'info', text: `${path}: created by curlew ${inventory.tool}` });
   }
   return planDelta(plan, inventory);
 }

@@ -1,4 +1,4 @@
-/** Which add-ons a build would make again, for the matrix of a CI job. */
+/** The add-ons that a build would rebuild, for the matrix of a CI job. */
 import { readRelease } from '../store/release/previous.ts';
 import { checkedRelease } from '../store/release/release-name.ts';
 import type { Context } from './context.ts';
@@ -7,7 +7,7 @@ import { openBuildPorts } from './ports/build-ports.ts';
 import { openStoreFor, type StoreRequest } from './ports/stores.ts';
 import { compareWithRelease, type Change } from './recorded.ts';
 
-/** Add-ons looked at at once: it is waiting for answers, mostly. */
+/** Add-ons compared at once: most of the time is spent waiting for responses. */
 const AT_ONCE = 16;
 
 export interface ChangedRequest extends Omit<BuildRequest, 'out' | 'jobs' | 'locked' | 'updateLock'>, StoreRequest {
@@ -24,7 +24,7 @@ export interface ChangedRequest extends Omit<BuildRequest, 'out' | 'jobs' | 'loc
 interface Batch {
   /** From 1. */
   readonly batch: number;
-  /** Words for `curlew build`. */
+  /** Arguments for `curlew build`. */
   readonly addons: string;
 }
 
@@ -34,19 +34,19 @@ export interface ChangedAddons {
   readonly since: string;
   readonly changed: readonly Change[];
   readonly unchanged: number;
-  /** What the release has and the folders have not. */
+  /** Packages of the release without a folder. */
   readonly gone: readonly string[];
   readonly matrix: { readonly include: readonly Batch[] };
 }
 
-/** Builds nothing, and fetches manifests and headers only. */
+/** Builds nothing, and fetches only manifests and headers. */
 export async function changed(request: ChangedRequest, context: Context): Promise<ChangedAddons> {
   const { signal } = context;
   const { addons = [], since, batch = Number.MAX_SAFE_INTEGER } = request;
-  const wanted = since === undefined ? undefined : checkedRelease(since, '--since');
+  const named = since === undefined ? undefined : checkedRelease(since, '--since');
   const plan = await planAddons(addons, request, context);
   const store = await openStoreFor(request.from, request, context, { create: false });
-  const { release, packages } = await readRelease(store, { release: wanted, signal });
+  const { release, packages } = await readRelease(store, { release: named, signal });
   await using ports = await openBuildPorts(plan.addons, request, context);
   const compared = await compareWithRelease(plan, packages, ports, { jobs: AT_ONCE, lock: undefined, signal });
   const stale = compared.filter(({ because }) => because !== undefined).map(({ change }) => change);
@@ -62,9 +62,9 @@ export async function changed(request: ChangedRequest, context: Context): Promis
 }
 
 function batches(all: readonly Change[], size: number): readonly Batch[] {
-  const words = all.map(({ name, version }) => `${name}/${version}`);
-  const count = Math.ceil(words.length / size);
+  const refs = all.map(({ name, version }) => `${name}/${version}`);
+  const count = Math.ceil(refs.length / size);
   return Array.from({ length: count }, (_, at) => {
-    return { batch: at + 1, addons: words.slice(at * size, (at + 1) * size).join(' ') };
+    return { batch: at + 1, addons: refs.slice(at * size, (at + 1) * size).join(' ') };
   });
 }

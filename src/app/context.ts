@@ -1,19 +1,19 @@
-/** What a use case needs of its caller beside the request. */
+/** What a use case needs from its caller in addition to the request. */
 import type { Report } from '../core/events.ts';
 import type { Ask } from '../runtime/hooks/questions.ts';
 
-/** Nothing below `src/cli` reads the process itself: whatever a use case knows of it is here. */
+/** Only `src/cli` reads the process itself: use cases get its properties from here. */
 export interface Context {
   readonly signal: AbortSignal;
   readonly report: Report;
-  /** Puts questions of hooks to whoever sits at the terminal; absent when nobody does. */
+  /** Asks questions of hooks on the terminal; absent without a terminal. */
   readonly ask?: Ask | undefined;
-  /** Prints a line of the result while the use case is at work; lines that nobody reads in time are lost. */
+  /** Prints a line of the result while the use case runs; lines that are not read in time are lost. */
   readonly print?: ((line: string) => void) | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Folder that relative paths of the request start from; absolute. */
+  /** Base folder of relative paths in the request; absolute. */
   readonly cwd: string;
-  /** Effective user id of the process; absent: of somebody who is not root. */
+  /** Effective user ID of the process; absent: not root. */
   readonly user?: number | undefined;
   /** The running curlew; without it, hooks have no curlew to call. */
   readonly program?: (() => Program) | undefined;

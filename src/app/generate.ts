@@ -1,29 +1,29 @@
-/** The next version of an add-on, by its template. */
+/** Generates the next version of an add-on from its template. */
 import { appendFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { fileError } from '../core/errors.ts';
 import type { LintReport } from '../manifest/lint.ts';
 import { findTemplates, generateAddon, type Generated } from '../manifest/scaffold/generate.ts';
 import type { Context } from './context.ts';
-import { lintMade } from './lint.ts';
+import { lintCreated } from './lint.ts';
 
 export interface GenerateRequest {
   /** Name of the add-on. */
   readonly addon: string;
-  /** The newest of upstream when absent. */
+  /** Default: the newest upstream version. */
   readonly version?: string | undefined;
-  /** A version that is there is made anew. */
+  /** Generate an existing version again. */
   readonly force?: boolean | undefined;
   /** Folder that holds `addons`; the current one when absent. */
   readonly dir?: string | undefined;
 }
 
 interface GeneratedAddon extends Generated {
-  /** Of what was made; absent when nothing was. */
+  /** Findings of the new versions; absent if there are none. */
   readonly lint?: LintReport;
 }
 
-/** Runs the add-on's generate.sh (or script.sh), passes on what it wrote for a workflow, and lints what it has made. */
+/** Runs the add-on's generate.sh (or script.sh), passes its outputs to the workflow, and lints the new versions. */
 export async function generate(request: GenerateRequest, context: Context): Promise<GeneratedAddon> {
   const { signal, report, env, cwd } = context;
   const { addon, version, force = false, dir = '.' } = request;
@@ -33,7 +33,7 @@ export async function generate(request: GenerateRequest, context: Context): Prom
   const output = env['GITHUB_OUTPUT'];
   if (output !== undefined && output !== '') await passOn(generated.outputs, output);
   const paths = generated.made.map((one) => `addons/${addon}/${one}`);
-  return { ...generated, lint: await lintMade(root, paths, context) };
+  return { ...generated, lint: await lintCreated(root, paths, context) };
 }
 
 async function passOn(outputs: Readonly<Record<string, string>>, file: string): Promise<void> {
@@ -45,7 +45,7 @@ async function passOn(outputs: Readonly<Record<string, string>>, file: string): 
   }
 }
 
-/** Names of all add-ons that have a generator; none is run. */
+/** Names of all add-ons with a generator; runs none. */
 export async function listTemplates(
   { dir = '.' }: Pick<GenerateRequest, 'dir'>,
   { cwd }: Context,

@@ -1,4 +1,4 @@
-/** Takes add-ons that others publish into a store, for kURL's readers. */
+/** Imports add-ons of other publishers into a store, for kURL's readers. */
 import { rm } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { fetchAsset, removeBodies } from '../build/assets.ts';
@@ -17,7 +17,7 @@ const LIMIT = 4 << 20;
 export interface ImportExternalRequest extends StoreRequest, NetworkRequest {
   /** A versions.json: a list of versions, or an object of such lists by add-on. */
   readonly file: string;
-  /** Folder, made if need be, or `s3://bucket/prefix`, that `external/` is put into. */
+  /** Folder, created if missing, or `s3://bucket/prefix`, for `external/`. */
   readonly to: string;
   /** The add-on whose versions the file lists. */
   readonly name?: string | undefined;
@@ -27,7 +27,7 @@ export interface ImportExternalRequest extends StoreRequest, NetworkRequest {
   readonly cache?: string | undefined;
 }
 
-/** A version that was imported never changes, except that a prerelease may be released. */
+/** An imported version never changes, except from prerelease to release. */
 export async function importExternal(request: ImportExternalRequest, context: Context): Promise<ImportResult> {
   const { cwd, report, signal } = context;
   const { file, to, name, jobs = JOBS } = request;

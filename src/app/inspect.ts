@@ -1,4 +1,4 @@
-/** What a package or a bundle is, from its first entry and its table of contents. */
+/** Describes a package or a bundle from its first entry and its table of contents. */
 import { resolve } from 'node:path';
 import { readDelta } from '../bundle/delta/delta-read.ts';
 import type { DeltaJson } from '../core/bundle.ts';
@@ -13,7 +13,7 @@ import type { Context } from './context.ts';
 export interface InspectRequest {
   /** A package, a bundle, a delta, or the head file of parts. */
   readonly path: string;
-  /** Every file is listed, with size, mode and digest. */
+  /** List every file with size, mode and digest. */
   readonly files?: boolean | undefined;
 }
 
@@ -22,15 +22,15 @@ interface Inspected {
   readonly size: number;
   /** Of the table of contents. */
   readonly digest: Digest;
-  /** Of a delta only those whose addon.json it brings. */
+  /** For a delta, only those whose addon.json is in it. */
   readonly packages: readonly InspectedPackage[];
-  /** The bundle that a delta makes. */
+  /** The bundle that a delta creates. */
   readonly delta?: DeltaJson | undefined;
   /** With `files`. */
   readonly files?: readonly PlacedEntry[];
 }
 
-/** Folders of operating systems that a bundle is without, and how many bytes they unpack to. */
+/** Folders of operating systems that a bundle omits, and their unpacked bytes. */
 interface LeftOut {
   readonly folders: readonly string[];
   readonly bytes: number;
@@ -42,7 +42,7 @@ export interface InspectedPackage extends AddonJson {
 
 const DOCUMENT_LIMIT = 32 << 20;
 
-/** Bytes of its payloads are not read. */
+/** Does not read payloads. */
 export async function inspect(request: InspectRequest, { cwd, signal }: Context): Promise<Inspected> {
   const { path, files = false } = request;
   await using source = await openArchive(resolve(cwd, path), { signal });
@@ -58,20 +58,20 @@ export async function inspect(request: InspectRequest, { cwd, signal }: Context)
     const text = Buffer.from(await readFile(source, entry, { limit: DOCUMENT_LIMIT, signal })).toString();
     const addon = parseAddonJson(text, `${path}: ${name}`);
     const isWhole = findEntry(whole, prefixOf(owner) + OMITTED_JSON) === undefined;
-    packages.push(isWhole ? addon : { ...addon, omitted: missingIn(whole, addon) });
+    packages.push(isWhole ? addon : { ...addon, omitted: omittedFrom(whole, addon) });
   }
   const result = { path, size: index.size, digest: index.tocDigest, packages, delta: delta?.bundle.delta };
   return files ? { ...result, files: index.entries } : result;
 }
 
-/** By what is there, not by the list of what is not: a delta leaves that to a place which has the same one. */
-function missingIn({ entries }: Pick<ArchiveIndex, 'entries'>, { os, unpacked, ...addon }: AddonJson): LeftOut {
+/** Determined from present files, not from the list of omitted ones: a delta may not contain that list. */
+function omittedFrom({ entries }: Pick<ArchiveIndex, 'entries'>, { os, unpacked, ...addon }: AddonJson): LeftOut {
   const prefix = prefixOf(refOf(addon));
   const files = entries.filter(({ path }) => path.startsWith(prefix));
-  const there = files.filter(({ path }) => ![ADDON_JSON, OMITTED_JSON].includes(path.slice(prefix.length)));
-  const bytes = there.reduce((sum, { size }) => sum + size, 0);
+  const present = files.filter(({ path }) => ![ADDON_JSON, OMITTED_JSON].includes(path.slice(prefix.length)));
+  const bytes = present.reduce((sum, { size }) => sum + size, 0);
   return {
-    folders: os.filter((folder) => !there.some(({ path }) => path.startsWith(`${prefix}${folder}/`))),
+    folders: os.filter((folder) => !present.some(({ path }) => path.startsWith(`${prefix}${folder}/`))),
     bytes: Math.max(0, unpacked.files + unpacked.images - bytes),
   };
 }

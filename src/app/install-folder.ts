@@ -1,16 +1,16 @@
-/** The install folder that a use case looks at. */
+/** The install folder of a use case. */
 import { join, resolve } from 'node:path';
 import { INSTALL_DIRECTORY } from '../core/layout.ts';
 import type { Context } from './context.ts';
 
 export interface FolderRequest {
-  /** Install folder; the usual one when absent. */
+  /** Install folder; default: /var/lib/curlew. */
   readonly installDir?: string | undefined;
-  /** The folder that a trial was given. */
+  /** The root folder of a trial. */
   readonly root?: string | undefined;
 }
 
-/** Absolute path; nothing is looked at. */
+/** Absolute path; does not access it. */
 export function folderOf(request: FolderRequest, { cwd }: Pick<Context, 'cwd'>): string {
   const folder = resolve(cwd, request.installDir ?? INSTALL_DIRECTORY);
   const root = request.root;

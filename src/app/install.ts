@@ -1,4 +1,4 @@
-/** Runs of an installer spec: `install`, `join` and `upgrade`, and what they would do. */
+/** Runs of an installer spec: `install`, `join` and `upgrade`, and their dry runs. */
 import { resolve } from 'node:path';
 import { CurlewError } from '../core/errors.ts';
 import { refuseExisting } from '../platform/files/name-file.ts';
@@ -29,11 +29,11 @@ import type { Installer } from '../spec/installer.ts';
 import { hookVariables } from '../spec/variables.ts';
 import type { NotCurrent } from '../store/release/signed-release.ts';
 import type { Context } from './context.ts';
-import { askedFor, type Shape } from './node/asked.ts';
+import { commandOf, type Shape } from './node/saved-command.ts';
 import { clusterOf } from './node/cluster.ts';
 import { KEPT_FIELDS, type KeptRequest } from './node/kept-run.ts';
-import { planWords, withPlanWords } from './node/plan-words.ts';
-import { flagsOf, judgeSettings, specOf, type FlagRequest, type SpecRequest } from './node/spec.ts';
+import { savedOptions, withSavedOptions } from './node/saved-options.ts';
+import { flagsOf, requireValidSettings, specOf, type FlagRequest, type SpecRequest } from './node/spec.ts';
 import { hookEnv, hookLimitOf, placeOf, placesOf, targetOf, usage, whySkipImages } from './node/target.ts';
 import { ownScripts } from './own-scripts.ts';
 import type { InstallSource } from './ports/install-source.ts';
@@ -42,35 +42,35 @@ import { toolVersion } from './version.ts';
 
 export interface InstallRequest extends SourceRequest, SpecRequest, FlagRequest, KeptRequest {
   readonly kind: SpecKind;
-  /** What is applied already is installed, too. */
+  /** Install add-ons that are already applied again. */
   readonly reapply?: boolean | undefined;
-  /** No former packages are kept: this run cannot be rolled back. */
+  /** Keep no former packages: this run cannot be rolled back. */
   readonly dropPrevious?: boolean | undefined;
-  /** Add-ons that left the spec are removed. */
+  /** Remove add-ons that are no longer in the spec. */
   readonly prune?: boolean | undefined;
-  /** Of `prune`: hooks are asked to leave data alone. */
+  /** With `prune`: hooks must not remove data. */
   readonly keepData?: boolean | undefined;
-  /** A cluster that kURL has made is taken over. */
+  /** Take over a cluster that kURL created. */
   readonly adopt?: boolean | undefined;
   readonly skipImages?: boolean | undefined;
-  /** Which host preflights stop the run; `enforce` when absent, `ignore` with `root`. */
+  /** Which host preflights stop the run; default: `enforce`, with `root`: `ignore`. */
   readonly preflights?: CheckMode | undefined;
-  /** Titles of host preflights that do not count. */
+  /** Titles of host preflights to ignore. */
   readonly ignore?: readonly string[] | undefined;
-  /** File of a saved plan: it is carried out, or refused when it no longer holds. */
+  /** File of a saved plan: it is executed, or refused if it is outdated. */
   readonly plan?: string | undefined;
-  /** Text of the installer spec in place of the one that `installer` names, as a run that is resumed has kept it. */
+  /** Text of the installer spec that a resumed run has saved; replaces `installer`. */
   readonly installerText?: string | undefined;
 }
 
 export interface PlanRequest extends InstallRequest {
-  /** File that the plan is saved in. */
+  /** File that the plan is saved to. */
   readonly out?: string | undefined;
-  /** A file that is there is replaced. */
+  /** Replace an existing file. */
   readonly force?: boolean | undefined;
 }
 
-/** What of a request is kept with its run; one that is resumed has a plan of its own. */
+/** Fields of a request that are saved with its run; a resumed run has its own plan. */
 export const INSTALL: Shape<Omit<InstallRequest, 'kind' | 'plan' | 'installerText'>> = {
   fields: {
     ...KEPT_FIELDS,
@@ -105,44 +105,44 @@ export const INSTALL: Shape<Omit<InstallRequest, 'kind' | 'plan' | 'installerTex
   operands: 'flags',
 };
 
-/** What a run did, or would do. */
+/** The result of a run or a dry run. */
 export type NodeResult = (RunResult | DryRun) & {
-  /** Add-ons that stay installed though the spec no longer has them; absent when there are none. */
+  /** Add-ons that stay installed although they are no longer in the spec; absent if there are none. */
   readonly stays?: readonly StayingAddon[] | undefined;
-  /** What the store says against the release that was named; absent when it says nothing. */
+  /** Set if the named release is not the current one of the store. */
   readonly notCurrent?: NotCurrent | undefined;
 };
 
-interface Asked {
+interface Resolved {
   readonly request: InstallRequest;
   readonly flags: GivenFlags;
   readonly saved: SavedPlan | undefined;
 }
 
-/** The request with what its plan and its flags say; an upgrade of the node that add-ons were installed from is an install. */
-async function askedOf(given: InstallRequest, context: Context): Promise<Asked> {
+/** Merges the request with its plan and its flags. An upgrade of the node that add-ons were installed from is an install. */
+async function resolveRequest(given: InstallRequest, context: Context): Promise<Resolved> {
   const { plan } = given;
   const saved = plan === undefined ? undefined : await readPlan(resolve(context.cwd, plan));
-  const whole = saved === undefined ? given : { ...given, ...withPlanWords(given, saved, INSTALL) };
+  const whole = saved === undefined ? given : { ...given, ...withSavedOptions(given, saved, INSTALL) };
   const { flags, request } = flagsOf(whole, context);
   const kind = await kindOf(request, context);
   if (saved !== undefined && saved.plan.kind !== kind) {
-    throw new CurlewError('USAGE', `${plan} is the plan of another kind of run`, {
+    throw new CurlewError('USAGE', `${plan} is a plan for another kind of run`, {
       hint: `curlew ${saved.plan.kind} --plan ${plan}`,
     });
   }
   return { request: { ...request, kind }, flags, saved };
 }
 
-/** Carries out a run of this kind; an upgrade of the node that add-ons were installed from is an install. */
+/** Executes a run of this kind; an upgrade of the node that add-ons were installed from is an install. */
 export async function install(given: InstallRequest, context: Context): Promise<NodeResult> {
-  const { request, flags, saved } = await askedOf(given, context);
+  const { request, flags, saved } = await resolveRequest(given, context);
   const target = targetOf(request, context);
   await requirePrograms(target.directory, context);
   await using source = await openSource(request, context, { directory: target.directory, remember: true });
-  const wanted = await wantedOf(request, context, { source, flags });
+  const run = await runRequest(request, context, { source, flags });
   const place = await placeOf(target, context);
-  await using prepared = await prepare({ ...wanted, place, scripts: ownScripts() }, context);
+  await using prepared = await prepare({ ...run, place, scripts: ownScripts() }, context);
   if (saved !== undefined) requireSamePlan(saved, prepared, toolVersion());
   await source.remember?.();
   const { report, ask, signal } = context;
@@ -150,26 +150,26 @@ export async function install(given: InstallRequest, context: Context): Promise<
   return { ...result, ...staysOf(prepared), ...notCurrentOf(source) };
 }
 
-/** What {@link install} would do. Nothing is changed: no lock, no folder, no hook. */
+/** Plans {@link install}. Changes nothing: no lock, no folder, no hook. */
 export async function planInstall(given: PlanRequest, context: Context): Promise<NodeResult> {
   const { cwd, report, signal } = context;
-  const { request, flags, saved } = await askedOf(given, context);
+  const { request, flags, saved } = await resolveRequest(given, context);
   const { directory } = placesOf(request, context);
   const force = given.force === true;
   const out = given.out === undefined ? undefined : resolve(cwd, given.out);
   if (out !== undefined) await refuseExisting(out, force);
   await requirePrograms(directory, context);
   await using source = await openSource(request, context, { directory, remember: false });
-  const wanted = await wantedOf(request, context, { source, flags });
+  const run = await runRequest(request, context, { source, flags });
   const view = await readable(directory, async () =>
-    viewRun({ ...wanted, place: plainPlace(directory), scripts: ownScripts() }, context),
+    viewRun({ ...run, place: plainPlace(directory), scripts: ownScripts() }, context),
   );
   for (const text of view.view.notes) report({ type: 'note', level: 'warning', text });
   if (saved !== undefined) requireSamePlan(saved, view, toolVersion());
-  const words = planWords(request, context);
-  const told = await dryRun(view, { words, tool: toolVersion(), out, report, signal });
-  if (out !== undefined) await writeText(out, formatPlan(told), { force, mode: 0o600 });
-  return { ...told, ...staysOf(view), ...notCurrentOf(source) };
+  const words = savedOptions(request, context);
+  const result = await dryRun(view, { words, tool: toolVersion(), out, report, signal });
+  if (out !== undefined) await writeText(out, formatPlan(result), { force, mode: 0o600 });
+  return { ...result, ...staysOf(view), ...notCurrentOf(source) };
 }
 
 function notCurrentOf({ notCurrent }: InstallSource): Pick<NodeResult, 'notCurrent'> {
@@ -186,14 +186,14 @@ async function kindOf(request: InstallRequest, context: Context): Promise<SpecKi
   const { directory } = placesOf(request, context);
   const kind = kindOnNode(request.kind, await readable(directory, async () => readRecords(directory)));
   if (kind !== request.kind) {
-    const text = 'the add-ons of this cluster were installed from this node: it is upgraded as by an install';
+    const text = 'the add-ons of this cluster were installed from this node, so this upgrade is an install';
     context.report({ type: 'note', level: 'info', text });
   }
   return kind;
 }
 
-/** What is to be run, without where. */
-async function wantedOf(
+/** The request of the run, without its place. */
+async function runRequest(
   request: InstallRequest,
   context: Context,
   { source, flags }: { readonly source: InstallSource; readonly flags: GivenFlags },
@@ -201,10 +201,10 @@ async function wantedOf(
   const { kind } = request;
   const hookLimit = hookLimitOf(request);
   const from = { source, flags, recorded: request.installerText };
-  const { installer, text, variables: told } = await specOf(request, context, from);
+  const { installer, text, variables: extra } = await specOf(request, context, from);
   const packages = await source.choose(installer);
-  judgeSettings(installer, packages, context);
-  if (request.keepData === true && request.prune !== true) throw usage('--keep-data goes with --prune');
+  requireValidSettings(installer, packages, context);
+  if (request.keepData === true && request.prune !== true) throw usage('--keep-data requires --prune');
   const pruned = request.prune === true ? await pruneOf(packages, request, context) : undefined;
   const versions = new Map(packages.map(({ ref }) => [ref.name, ref.version] as const));
   const schemas = new Map(packages.map(({ ref, addon }) => [ref.name, addon.settings]));
@@ -214,7 +214,7 @@ async function wantedOf(
     offered: await source.offered(packages),
     packages: packages.map((one) => ({ source: one, settings: settings.get(one.ref.name) ?? {} })),
     removal: pruned?.removal,
-    variables: [...new Map([...(pruned?.variables ?? []), ...hookVariables(installer, versions), ...told])],
+    variables: [...new Map([...(pruned?.variables ?? []), ...hookVariables(installer, versions), ...extra])],
     env: hookEnv(request, context),
     reapply: request.reapply === true,
     allowDowngrade: request.allowDowngrade === true,
@@ -222,24 +222,24 @@ async function wantedOf(
     skipImages: whySkipImages(request),
     hookLimit,
     checks: checksOf(request, installer),
-    command: askedFor({ name: kind, request, cwd: context.cwd, installer: text }, INSTALL),
+    command: commandOf({ name: kind, request, cwd: context.cwd, installer: text }, INSTALL),
     cluster: clusterOf(request, context, { installer, versions, schemas, release: source.release }),
   };
 }
 
 async function pruneOf(
-  wanted: readonly SourcePackage[],
+  packages: readonly SourcePackage[],
   request: InstallRequest,
   context: Context,
 ): ReturnType<typeof pruneRequest> {
   const { directory } = placesOf(request, context);
   const options = { keepGoing: false, keepData: request.keepData === true, pruneImages: false };
-  return readable(directory, async () => pruneRequest(directory, wanted, options, context));
+  return readable(directory, async () => pruneRequest(directory, packages, options, context));
 }
 
 /**
- * What a run asks of the machine, as it is asked for and by the settings of kURL that mean the same. With `root` the machine is
- * not the one that is to be served: its fitness is told, but stops nothing.
+ * The host checks of a run, from the request and the equivalent settings of kURL. With `root` the add-ons are not for this
+ * machine: results are reported, but do not stop the run.
  */
 export function checksOf(
   { root, preflights, ignore = [] }: Pick<InstallRequest, 'root' | 'preflights' | 'ignore'>,

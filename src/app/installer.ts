@@ -1,4 +1,4 @@
-/** What an installer spec says, is made of, and means. */
+/** Validates, merges and resolves installer specs. */
 import { resolve } from 'node:path';
 import { INSTALLER_LIMIT } from '../core/bundle.ts';
 import { withFurther, type Diagnostic } from '../core/diagnostic.ts';
@@ -16,7 +16,7 @@ import { shellVariables } from '../spec/variables.ts';
 import { resolveVersion } from '../spec/version.ts';
 import type { JsonObject } from '../formats/yaml/yaml.ts';
 import { readGivenFile } from '../platform/files/state-file.ts';
-import { judgeSettings, settingsFindings } from './node/spec.ts';
+import { requireValidSettings, settingsFindings } from './node/spec.ts';
 import type { Context } from './context.ts';
 import type { InstallSource } from './ports/install-source.ts';
 import { noteWarnings, openSource, type SourceRequest } from './ports/run-source.ts';
@@ -63,25 +63,25 @@ export interface ResolvedSpec {
 export interface InstallerRequest {
   /** File of the spec. */
   readonly spec: string;
-  /** Flags of kURL's scripts, such as `ha` or `labels=a=b`; `installer-spec-file=OVERLAY` lays a spec over the first one. */
+  /** Flags of kURL's scripts, such as `ha` or `labels=a=b`; `installer-spec-file=OVERLAY` merges an overlay. */
   readonly flags?: readonly string[] | undefined;
 }
 
-/** `bundle`, `dir` or `from` say where the versions of add-ons are looked up. */
+/** `bundle`, `dir` or `from` names the source of versions. */
 export interface InstallerSourceRequest extends InstallerRequest, Omit<SourceRequest, 'installer'> {
-  /** `NAME.FIELD=VALUE`: settings on top of the spec. */
+  /** `NAME.FIELD=VALUE`: settings that override the spec. */
   readonly set?: readonly string[] | undefined;
 }
 
 export interface EnvironmentRequest extends InstallerSourceRequest {
-  /** Only variables that hold something. */
+  /** Only variables that are not empty. */
   readonly filled?: boolean | undefined;
 }
 
 export interface MergeRequest {
-  /** File of the spec below. */
+  /** File of the base spec. */
   readonly base: string;
-  /** File of the spec that is laid over it. */
+  /** File of the overlay. */
   readonly overlay: string;
 }
 
@@ -96,12 +96,12 @@ async function readText(file: string, { cwd }: Context): Promise<SpecText> {
   return { file, text };
 }
 
-/** A spec, and flags; the overlay is one of these. */
-async function specsOf({ spec, flags: words = [] }: InstallerRequest, context: Context): Promise<Specs> {
-  const other = words.find((word) => /^[^=]*\.ya?ml$/i.test(word));
+/** The spec and the flags, one of which may name an overlay. */
+async function specsOf({ spec, flags: given = [] }: InstallerRequest, context: Context): Promise<Specs> {
+  const other = given.find((flag) => /^[^=]*\.ya?ml$/i.test(flag));
   if (other !== undefined)
-    throw usage(`${other}: one spec at a time; an overlay is installer-spec-file=FILE, or see merge`);
-  const flags = readFlags(words);
+    throw usage(`${other}: only one spec is allowed; for an overlay, use installer-spec-file=FILE or merge`);
+  const flags = readFlags(given);
   for (const text of flags.notes) context.report({ type: 'note', level: 'warning', text });
   const first = await readText(spec, context);
   return { texts: flags.overlay === undefined ? [first] : [first, await readText(flags.overlay, context)], flags };
@@ -112,10 +112,10 @@ function parse([base, overlay]: Specs['texts']): ParsedInstaller {
 }
 
 function usage(what: string): CurlewError {
-  return new CurlewError('USAGE', `curlew installer: ${what}`, { hint: 'curlew installer --help shows the verbs' });
+  return new CurlewError('USAGE', `curlew installer: ${what}`, { hint: 'curlew installer --help lists the verbs' });
 }
 
-/** What is read without a mistake; warnings are told. */
+/** Throws `SPEC_INVALID` for errors and reports warnings. */
 function valid({ texts }: Pick<Specs, 'texts'>, { report }: Context) {
   const { installer, document, diagnostics } = parse(texts);
   if (installer === undefined || document === undefined) {
@@ -126,7 +126,7 @@ function valid({ texts }: Pick<Specs, 'texts'>, { report }: Context) {
   return { installer, document };
 }
 
-/** With flags and `--set`. */
+/** The spec with flags and `--set` applied. */
 async function changed(request: InstallerSourceRequest, context: Context) {
   const specs = await specsOf(request, context);
   const read = valid(specs, context).installer;
@@ -134,12 +134,12 @@ async function changed(request: InstallerSourceRequest, context: Context) {
   return { id: installerId(read), installer, flags: specs.flags };
 }
 
-/** All mistakes at once; with a source also versions that do not exist, and settings that the packages refuse. */
+/** Reports all errors at once; with a source also missing versions and settings that the packages refuse. */
 export async function validateSpec(request: InstallerSourceRequest, context: Context): Promise<Validated> {
   const { texts, flags } = await specsOf(request, context);
   const { installer, readable, diagnostics: read } = parse(texts);
   const given = readable && withSettings(withFlags(readable, flags), request.set ?? []);
-  const more = given !== undefined && hasSource(request) ? await mistakesBeside(given, request, context) : [];
+  const more = given !== undefined && hasSource(request) ? await sourceFindings(given, request, context) : [];
   const diagnostics = withFurther(read, more);
   const lines = new Map(texts.map(({ file, text }) => [file, text.split(/\r?\n/)]));
   return {
@@ -155,8 +155,8 @@ export async function validateSpec(request: InstallerSourceRequest, context: Con
   };
 }
 
-/** What the packages do not have, or refuse, of a spec. */
-async function mistakesBeside(
+/** Findings about versions and settings of a spec that the packages do not have or refuse. */
+async function sourceFindings(
   installer: Installer,
   request: SourceRequest,
   context: Context,
@@ -166,7 +166,7 @@ async function mistakesBeside(
   return [...unresolved, ...refusingTypos(settingsFindings(installer, packages))];
 }
 
-/** The packages of all add-ons that can be found, with findings about the others. */
+/** The packages of all add-ons that are found, and findings about the others. */
 async function chooseEach({ choose }: Pick<InstallSource, 'choose'>, installer: Installer) {
   try {
     return { packages: await choose(installer), unresolved: [] };
@@ -179,14 +179,14 @@ async function chooseEach({ choose }: Pick<InstallSource, 'choose'>, installer: 
   }
 }
 
-/** What comes of a spec and what a site lays over it. */
+/** Merges a site's overlay into a spec. */
 export async function mergeSpecs({ base, overlay }: MergeRequest, context: Context): Promise<Merged> {
   const texts = [await readText(base, context), await readText(overlay, context)] as const;
   const { document } = valid({ texts }, context);
   return { verb: 'merge', document, yaml: installerYaml(document) };
 }
 
-/** The shell variables that the spec makes, as kURL's yamltobash does; with a source, versions are those meant there. */
+/** The shell variables of the spec, as kURL's yamltobash prints them; with a source, versions are resolved. */
 export async function specVariables(request: EnvironmentRequest, context: Context): Promise<Environment> {
   const { installer, flags } = await changed(request, context);
   const found = hasSource(request) ? await versionsOf(installer, request, context) : undefined;
@@ -197,12 +197,12 @@ export async function specVariables(request: EnvironmentRequest, context: Contex
   return { verb: 'env', variables: Object.fromEntries(rows.toSorted(([a], [b]) => (a < b ? -1 : 1))) };
 }
 
-/** The seven digits by which kURL knows a spec, whatever its name and the order of its keys. */
+/** kURL's seven-digit ID of a spec; its name and the order of its keys do not matter. */
 export async function specId(request: InstallerRequest, context: Context): Promise<Identified> {
   return { verb: 'id', id: installerId(valid(await specsOf(request, context), context).installer) };
 }
 
-/** Which version of each add-on the spec means in a source, and why. */
+/** Resolves the version of each add-on in a source, with the reason. */
 export async function resolveSpec(request: InstallerSourceRequest, context: Context): Promise<ResolvedSpec> {
   if (!hasSource(request)) throw usage('resolve needs --from, --bundle or --dir');
   const { installer } = await changed(request, context);
@@ -221,10 +221,10 @@ async function versionsOf(
 ): Promise<Omit<ResolvedSpec, 'verb'>> {
   await using source = await openSource(request, context, { directory: INSTALL_DIRECTORY, remember: false });
   const packages = await source.choose(installer);
-  judgeSettings(installer, packages, context);
+  requireValidSettings(installer, packages, context);
   const addons = installer.addons.map(({ name, requested }) => {
     const found = packages.find(({ ref }) => ref.name === name);
-    if (found === undefined) throw new CurlewError('NOT_FOUND', `${name}: there is no package of it`);
+    if (found === undefined) throw new CurlewError('NOT_FOUND', `${name}: no package found`);
     const { version } = found.ref;
     const { because } = resolveVersion(name, requested, [version]);
     return { name, requested, version, because, digest: found.addon.digest };

@@ -1,4 +1,4 @@
-/** What a place has, as a small file that deltas are made from. */
+/** Lists the payloads of a place in a small file that deltas are created from. */
 import { resolve } from 'node:path';
 import { joinBases, openBase, type BasePayload } from '../bundle/delta/base.ts';
 import { formatInventory, makeInventory, type Inventory } from '../bundle/delta/inventory.ts';
@@ -11,20 +11,20 @@ import type { Context } from './context.ts';
 import { toolVersion } from './version.ts';
 
 export interface InventoryRequest {
-  /** Bundles, packages, and folders of them or of what they unpack to; the install folder when there are none. */
+  /** Bundles, packages, and folders of packed or unpacked ones; default: the install folder. */
   readonly places?: readonly string[] | undefined;
-  /** File that is written; the inventory itself is the result when absent. */
+  /** File to write; by default the inventory itself is returned. */
   readonly output?: string | undefined;
-  /** Files below 4 KiB are left out. */
+  /** Leave out files below 4 KiB. */
   readonly compact?: boolean | undefined;
-  /** Of a node: the curlew that runs is counted, too. */
+  /** On a node: include the running executable. */
   readonly withTool?: boolean | undefined;
-  /** `output` is replaced if it is there. */
+  /** Replace an existing `output`. */
   readonly force?: boolean | undefined;
 }
 
-interface MadeInventory {
-  /** Undefined when the inventory itself is the result. */
+interface CreatedInventory {
+  /** Undefined if the inventory itself is returned. */
   readonly file: string | undefined;
   /** Identity of the inventory. */
   readonly digest: Digest;
@@ -36,11 +36,11 @@ interface MadeInventory {
   readonly inventory?: Inventory;
 }
 
-/** Smaller files travel with a delta for little more than their line here. */
+/** In a delta, smaller files take little more space than their line in an inventory. */
 const SMALL = 4096;
 
-/** Of bundles and packages only the tables of contents are read; files of folders are hashed. */
-export async function inventory(request: InventoryRequest, context: Context): Promise<MadeInventory> {
+/** Reads only the tables of contents of bundles and packages; hashes files in folders. */
+export async function inventory(request: InventoryRequest, context: Context): Promise<CreatedInventory> {
   const { cwd, program, report, signal } = context;
   const { places = [], output, compact = false, withTool = false, force = false } = request;
   const bases = [];
@@ -52,7 +52,7 @@ export async function inventory(request: InventoryRequest, context: Context): Pr
   if (withTool) {
     const executable = program?.().executable;
     if (executable === undefined || !base.isUnpacked) {
-      const what = '--with-tool is for the curlew of a bundle, over the folder of a node';
+      const what = '--with-tool requires the executable of a bundle and the folder of a node';
       throw new CurlewError('USAGE', `curlew inventory: ${what}`);
     }
     payloads.push(await hashFile(executable, { signal }));

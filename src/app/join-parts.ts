@@ -1,10 +1,10 @@
-/** Joins the parts of a bundle, or checks them. */
+/** Joins or checks the parts of a bundle. */
 import { dirname, join, resolve } from 'node:path';
 import { checkParts, joinedBytes, joinParts, type JoinOptions } from '../bundle/parts/join-parts.ts';
 import { CurlewError, redact } from '../core/errors.ts';
 import { isHeadPath } from '../core/parts.ts';
 import { isAddress } from './archives/open-anywhere.ts';
-import { proveWhole, requireSignedFile } from './archives/prove-whole.ts';
+import { verifyWhole, requireSignedFile } from './archives/verify-whole.ts';
 import type { Context } from './context.ts';
 import { checkedIndex } from './ports/install-source.ts';
 import { trustOf, type Trust, type TrustRequest } from './ports/trust.ts';
@@ -12,7 +12,7 @@ import { trustOf, type Trust, type TrustRequest } from './ports/trust.ts';
 export interface BundlePartsRequest extends TrustRequest {
   /** Head file, `NAME.parts.json`. */
   readonly head: string;
-  /** Where parts are looked for besides the folder of the head file. */
+  /** Further folders with parts, in addition to that of the head file. */
   readonly folders?: readonly string[] | undefined;
 }
 
@@ -26,9 +26,9 @@ export interface JoinRequest extends BundlePartsRequest {
 interface CheckedPart {
   readonly name: string;
   readonly size: number;
-  /** Undefined where it was not found. */
+  /** Undefined if it was not found. */
   readonly path: string | undefined;
-  /** Undefined for a part that is right. */
+  /** Undefined for a valid part. */
   readonly problem: string | undefined;
 }
 
@@ -48,7 +48,7 @@ export interface JoinedParts {
   readonly signedBy: string | undefined;
 }
 
-/** Says of every part whether it is right; nothing is written. */
+/** Checks every part and writes nothing. */
 export async function checkBundleParts(request: BundlePartsRequest, context: Context): Promise<CheckedParts> {
   const { head, place, signedBy } = await partsOf(request, context);
   const found = await checkParts(head, place);
@@ -56,7 +56,7 @@ export async function checkBundleParts(request: BundlePartsRequest, context: Con
   return { kind: 'checked', parts, signedBy: signedBy() };
 }
 
-/** The bytes of the whole, in order. What is wrong with the parts is found before the first of them. */
+/** The bytes of the whole, in order. Checks all parts before the first byte. */
 export async function* readBundleParts(
   request: BundlePartsRequest,
   context: Context,
@@ -65,7 +65,7 @@ export async function* readBundleParts(
   yield* joinedBytes(head, place);
 }
 
-/** The file has its name only when it is whole. Who can be asked is asked for media with parts that are missing. */
+/** The file gets its name when it is complete. On a terminal, asks for media with missing parts. */
 export async function joinBundleParts(request: JoinRequest, context: Context): Promise<JoinedParts> {
   const { head, place, signedBy } = await partsOf(request, context);
   const file = resolve(context.cwd, request.output);
@@ -74,16 +74,16 @@ export async function joinBundleParts(request: JoinRequest, context: Context): P
   return { kind: 'joined', file, size: joined.size, parts: joined.parts.length, signedBy: signedBy() };
 }
 
-/** What all of these do first. */
+/** Opens the parts of a request. */
 async function partsOf(request: BundlePartsRequest, context: Context) {
   const { cwd, report, signal } = context;
-  const { head: word, folders = [] } = request;
+  const { head: file, folders = [] } = request;
   const usage = (what: string): CurlewError =>
     new CurlewError('USAGE', `curlew join-parts: ${what}`, { hint: 'curlew join-parts NAME.parts.json -o FILE' });
-  if (isAddress(word)) throw usage(`${redact(word)} is no file: fetch it and the parts first, with curlew pull`);
-  if (!isHeadPath(word))
-    throw usage(`${word} is no head file: that has the name of the bundle with .parts.json behind it`);
-  const head = resolve(cwd, word);
+  if (isAddress(file)) throw usage(`${redact(file)} is not a file: download it and the parts first, with curlew pull`);
+  if (!isHeadPath(file))
+    throw usage(`${file} is not a head file: its name is that of the bundle followed by .parts.json`);
+  const head = resolve(cwd, file);
   const places = [...new Set([dirname(head), ...folders.map((folder) => resolve(cwd, folder))])];
   const { verify, signedBy } = verifierOf(await trustOf(request, context), head, context);
   return { head, place: { folders: places, verify, report, signal }, signedBy };
@@ -102,15 +102,15 @@ function verifierOf(trust: Trust | undefined, path: string, context: Context): V
   const verify: JoinOptions['verify'] = async (whole, { name }, what) => {
     const { signed } = await checkedIndex(whole, join(dirname(path), name), { ...context, trust });
     if (what === 'contents' || signed === undefined) return;
-    // A signature of the contents alone says nothing of the bytes; they have to be what the contents say.
-    if (signed.statement === undefined) await proveWhole(whole, path, context);
+    // A signature of only the contents does not cover the bytes, so they are verified against the contents.
+    if (signed.statement === undefined) await verifyWhole(whole, path, context);
     else await requireSignedFile(whole, signed.statement.file, context);
     signedBy = signed.by;
   };
   return { verify, signedBy: () => signedBy };
 }
 
-/** Undefined where nobody can be asked. */
+/** Undefined without a terminal. */
 function askerFor({ ask, signal }: Context, folders: readonly string[]): JoinOptions['next'] {
   if (ask === undefined) return undefined;
   return async (missing, problem) => {
@@ -119,8 +119,8 @@ function askerFor({ ask, signal }: Context, folders: readonly string[]): JoinOpt
     const lines = [
       ...(problem === undefined ? [] : [problem]),
       `${first?.name ?? ''} is missing${others}.`,
-      `Mount the next medium so that its parts lie in ${folders.join(' or ')}.`,
-      'Enter goes on, anything else stops:',
+      `Mount the next medium so that its parts are in ${folders.join(' or ')}.`,
+      'Press Enter to continue, or enter anything else to stop:',
     ];
     const answer = await ask({ addon: 'join-parts', kind: 'text', lines }, { signal });
     if (answer?.trim() === '') return;

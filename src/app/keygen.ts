@@ -1,4 +1,4 @@
-/** A pair of keys to sign with. */
+/** Creates a key pair for signatures. */
 import { rm } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
@@ -9,7 +9,7 @@ import type { Context } from './context.ts';
 import { passphraseOf } from './ports/trust.ts';
 
 export interface KeygenRequest {
-  /** Path of the two files without `.key` and `.pub`; `curlew` when absent. */
+  /** Path of the two files without `.key` and `.pub`; default: `curlew`. */
   readonly name?: string | undefined;
 }
 
@@ -19,7 +19,7 @@ interface MadeKeys {
   readonly encrypted: boolean;
 }
 
-/** The private key is encrypted where `CURLEW_KEY_PASSPHRASE` is set. `FILE_EXISTS` when either file exists, and none is made. */
+/** Encrypts the private key if `CURLEW_KEY_PASSPHRASE` is set. `FILE_EXISTS` if either file exists; then none is created. */
 export async function keygen({ name = 'curlew' }: KeygenRequest, { cwd, env, report }: Context): Promise<MadeKeys> {
   const passphrase = passphraseOf(env);
   const pair = makeKeyPair(passphrase);
@@ -32,7 +32,7 @@ export async function keygen({ name = 'curlew' }: KeygenRequest, { cwd, env, rep
     throw error;
   }
   if (!made.encrypted) {
-    const text = `${made.privateKey} is not encrypted: whoever can read it can sign; CURLEW_KEY_PASSPHRASE encrypts it`;
+    const text = `${made.privateKey} is not encrypted: anyone who can read it can sign; set CURLEW_KEY_PASSPHRASE to encrypt it`;
     report({ type: 'note', level: 'warning', text });
   }
   return made;
@@ -44,8 +44,8 @@ async function writeKey(path: string, text: string, mode: number): Promise<void>
     await writeNew(path, text, mode);
   } catch (error) {
     if (errnoOf(error) === 'EEXIST') {
-      throw new CurlewError('FILE_EXISTS', `write ${path}: it is there already`, {
-        hint: 'name others: curlew keygen NAME',
+      throw new CurlewError('FILE_EXISTS', `write ${path}: it already exists`, {
+        hint: 'use another name: curlew keygen NAME',
         cause: error,
       });
     }

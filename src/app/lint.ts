@@ -1,18 +1,18 @@
-/** Judges add-on folders, and puts right in them what is safe. */
+/** Lints add-on folders, and fixes findings that are safe to fix. */
 import { findAddons, type FoundAddons } from '../manifest/find-addons.ts';
 import { lintAddons, type LintOptions, type LintReport } from '../manifest/lint.ts';
 import { fixFiles, type FixedLine } from '../manifest/lint/fix-files.ts';
 import type { Context } from './context.ts';
 
-/** Fixing one thing can bring another to light, such as a line that turns out to stand there twice. */
+/** A fix can reveal another finding, such as a duplicate line. */
 const ROUNDS = 3;
 
 export interface LintRequest {
   /** Paths, names, `name/version` or `name-version`; all below ./addons and ./packages when there are none. */
   readonly addons?: readonly string[] | undefined;
-  /** Line ends, comments behind directives, and lines that stand there twice are put right. */
+  /** Fix line ends, comments after directives, and duplicate lines. */
   readonly fix?: boolean | undefined;
-  /** shellcheck is not run, even if it is installed. */
+  /** Do not run shellcheck, even if it is installed. */
   readonly noShellcheck?: boolean | undefined;
 }
 
@@ -21,7 +21,7 @@ interface Linted extends LintReport {
   readonly fixed: readonly FixedLine[];
 }
 
-/** Every finding of all of them; only I/O errors and cancellation throw. */
+/** Returns all findings; only I/O errors and cancellation throw. */
 export async function lint(request: LintRequest, { signal, report, env, cwd }: Context): Promise<Linted> {
   const { addons = [], fix = false, noShellcheck = false } = request;
   const found = await findAddons(cwd, addons, { signal });
@@ -47,8 +47,8 @@ async function fixAll(found: FoundAddons, options: LintOptions): Promise<readonl
   return fixed;
 }
 
-/** Of versions that were just made, by their paths below `root`. */
-export async function lintMade(root: string, paths: readonly string[], context: Context): Promise<LintReport> {
+/** Lints new versions, by their paths relative to `root`. */
+export async function lintCreated(root: string, paths: readonly string[], context: Context): Promise<LintReport> {
   const { fixed: _none, ...made } = await lint({ addons: paths }, { ...context, cwd: root });
   return made;
 }

@@ -1,4 +1,4 @@
-/** The images of packages into this machine's container runtime, without installing anything. */
+/** Loads images of packages into this machine's container runtime, without installing anything. */
 import { access } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { withoutKurlFolder } from '../bundle/kurl-layout.ts';
@@ -20,15 +20,15 @@ import { usage } from './node/target.ts';
 import { checkedIndex } from './ports/install-source.ts';
 import { trustOf, type Trust, type TrustRequest } from './ports/trust.ts';
 
-/** Without `bundle` and `dir`, the packages in the install folder count. */
+/** Without `bundle` and `dir`, the packages in the install folder are used. */
 export interface LoadImagesRequest extends FlagRequest, TrustRequest {
   /** File of a bundle or of a package. */
   readonly bundle?: string | undefined;
-  /** Folder of an unpacked bundle, or any with `addons/NAME/VERSION/images` in it. */
+  /** Folder of an unpacked bundle, or any folder with `addons/NAME/VERSION/images`. */
   readonly dir?: string | undefined;
-  /** The first that answers when absent. */
+  /** Default: the first one that answers. */
   readonly runtime?: RuntimeName | undefined;
-  /** What is missing is found out, and nothing is loaded. */
+  /** Determine missing images and load nothing. */
   readonly dryRun?: boolean | undefined;
 }
 
@@ -38,27 +38,27 @@ interface LoadedPackage {
   readonly images: number;
   /** References of the images that were missing. */
   readonly missing: readonly string[];
-  /** Sent, or to be sent. */
+  /** Bytes sent, or to send. */
   readonly bytes: number;
 }
 
 export interface LoadResult {
   readonly runtime: string;
-  /** False of a dry run. */
+  /** False for a dry run. */
   readonly loaded: boolean;
   readonly packages: readonly LoadedPackage[];
 }
 
 /**
- * Loads what is missing: images that the container runtime does not know by name and digest, and of those only the blobs that
- * it lacks. Nothing is unpacked or moved, and no hook runs.
+ * Loads missing images: those that the container runtime does not have by name and digest, and of those only missing blobs.
+ * Unpacks and moves nothing, and runs no hook.
  */
 export async function loadImages(given: LoadImagesRequest, context: Context): Promise<LoadResult> {
   const { request } = flagsOf(given, context);
   const { bundle, dir } = request;
   if (bundle !== undefined && dir !== undefined)
     throw usage('curlew load-images: only one of --bundle and --dir can be used');
-  // What lies in the install folder was put there by a run, which has asked for it.
+  // Packages in the install folder need no check: the run that installed them has verified signatures.
   const directory = folderOf(request, context);
   const trust = bundle === undefined && dir === undefined ? undefined : await trustOf(request, context, { directory });
   const path = bundle === undefined ? undefined : resolve(context.cwd, bundle);
@@ -73,7 +73,7 @@ export async function loadImages(given: LoadImagesRequest, context: Context): Pr
   return await load(sourceImages(packages), request, context);
 }
 
-/** What is read of a package for its images: hooks may have changed the rest, where it is in place. */
+/** Files that are needed to load images; in place, hooks may have changed the others. */
 function isOfImages({ path }: PlacedEntry): boolean {
   const owner = ownerOf(path);
   if (owner === undefined) return false;
@@ -81,7 +81,7 @@ function isOfImages({ path }: PlacedEntry): boolean {
   return [ADDON_JSON, OMITTED_JSON].includes(below) || below.startsWith('images/');
 }
 
-/** Of an unpacked bundle its table of contents tells more than its folders do: what was moved away, what is damaged. */
+/** Uses the table of contents of an unpacked bundle, which reveals moved and damaged files. */
 async function imagesBelow(
   request: LoadImagesRequest,
   trust: Trust | undefined,
@@ -95,7 +95,7 @@ async function imagesBelow(
     () => false,
   );
   if (!hasContents && trust !== undefined) {
-    throw new CurlewError('SIGNATURE_INVALID', `verify ${folder}: it has no ${TOC_NAME} that could be signed`);
+    throw new CurlewError('SIGNATURE_INVALID', `verify ${folder}: it has no ${TOC_NAME}, which a signature covers`);
   }
   if (!hasContents) return findImages(folder, { signal });
   const { packages } = await folderPackages(folder, { directory, trust, signal });

@@ -1,20 +1,20 @@
-/** What the hooks of a run printed. */
+/** Output of the hooks of a run. */
 import { CurlewError } from '../core/errors.ts';
 import { listRunLogs, readHookLogs, type HookLog, type RunSummary } from '../runtime/hooks/hook-logs.ts';
 import type { Context } from './context.ts';
 import { folderOf, type FolderRequest } from './install-folder.ts';
 
-/** Lines of a log where nobody says how many. */
+/** Default number of lines. */
 export const LINES = 200;
 
 export interface LogsRequest extends FolderRequest {
-  /** Its hooks' logs are read; absent: the runs are listed. */
+  /** The add-on whose logs are read; by default the runs are listed. */
   readonly addon?: string | undefined;
-  /** Only this hook of the add-on: `install`, or the name of a function. */
+  /** Only this hook of the add-on: a hook such as `install`, or the name of a function. */
   readonly hook?: string | undefined;
-  /** The run to look at; the latest that has any log of the add-on when absent. */
+  /** ID of the run; default: the latest one with a log of the add-on. */
   readonly run?: string | undefined;
-  /** How many of the last lines of each log; {@link LINES} when absent. */
+  /** Number of last lines of each log; default: {@link LINES}. */
   readonly lines?: number | undefined;
 }
 
@@ -24,7 +24,7 @@ export interface Logs {
   readonly logs?: readonly HookLog[];
 }
 
-/** The runs that are known, or the ends of an add-on's logs. `NOT_FOUND` for what is not there. */
+/** The kept runs, or the last lines of an add-on's logs. `NOT_FOUND` if there are none. */
 export async function logs(request: LogsRequest, context: Pick<Context, 'cwd'>): Promise<Logs> {
   const { addon, hook, run, lines = LINES } = request;
   const directory = folderOf(request, context);
@@ -33,7 +33,7 @@ export async function logs(request: LogsRequest, context: Pick<Context, 'cwd'>):
   if (run === undefined) return { runs };
   const found = runs.filter((one) => one.run === run);
   if (found.length > 0) return { runs: found };
-  throw new CurlewError('NOT_FOUND', `${directory} knows no run ${JSON.stringify(run.slice(0, 60))}`, {
+  throw new CurlewError('NOT_FOUND', `${directory} has no run ${JSON.stringify(run.slice(0, 60))}`, {
     hint: 'curlew logs lists the runs',
   });
 }

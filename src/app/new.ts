@@ -1,36 +1,36 @@
-/** An add-on with all that one for other people's machines has. */
+/** Creates an add-on with everything that one for customers' machines needs. */
 import { join, relative, resolve } from 'node:path';
 import { CurlewError } from '../core/errors.ts';
 import { isAddonName } from '../core/ref.ts';
 import type { LintReport } from '../manifest/lint.ts';
 import { makeAddon, type MadeAddon } from '../manifest/scaffold/new-addon.ts';
 import type { Context } from './context.ts';
-import { lintMade } from './lint.ts';
+import { lintCreated } from './lint.ts';
 import { ownScripts } from './own-scripts.ts';
 
 export interface NewAddonRequest {
   readonly name: string;
-  /** First version; that of the chart, or 0.1.0, when absent. */
+  /** First version; default: that of the chart, or 0.1.0. */
   readonly version?: string | undefined;
   /** YAML of resources, a Chart.yaml, or the folder or archive of a chart. */
   readonly from?: string | undefined;
-  /** Lists of hooks, with commas, or `all`. */
+  /** Comma-separated hooks, or `all`. */
   readonly hooks?: readonly string[] | undefined;
-  /** Where generate.sh gets a version: an address with `{version}`, or of a chart. */
+  /** URL for generate.sh: of YAML with `{version}`, or of a chart. */
   readonly upstream?: string | undefined;
-  /** What tells generate.sh the newest version. */
+  /** Source of the newest version for generate.sh. */
   readonly newest?: string | undefined;
-  /** Folder that holds `addons`, or will; the current one when absent. */
+  /** Folder for `addons`; default: the current one. */
   readonly dir?: string | undefined;
 }
 
 export interface NewAddon extends MadeAddon {
-  /** Its folder, from the current one. */
+  /** Its folder, relative to the current one. */
   readonly shown: string;
   readonly lint: LintReport;
 }
 
-/** Nothing that is there is overwritten: `FILE_EXISTS`, and nothing was made. */
+/** Overwrites nothing: `FILE_EXISTS` if a file exists; then nothing is created. */
 export async function newAddon(request: NewAddonRequest, context: Context): Promise<NewAddon> {
   const { env, cwd, signal } = context;
   const { name, version, from, hooks = [], upstream, newest, dir = '.' } = request;
@@ -42,6 +42,6 @@ export async function newAddon(request: NewAddonRequest, context: Context): Prom
   const root = resolve(cwd, dir);
   const given = { name, version, from, hooks, upstream, newest, root };
   const made = await makeAddon(given, { cwd, env, samples: join(ownScripts(), 'new'), signal });
-  const lint = await lintMade(root, [`addons/${name}/${made.version}`], context);
+  const lint = await lintCreated(root, [`addons/${name}/${made.version}`], context);
   return { ...made, shown: relative(cwd, made.folder) || '.', lint };
 }

@@ -1,4 +1,4 @@
-/** What floating tags, packages and assets would resolve to now, compared with the lock. */
+/** Compares the lock with what floating tags, packages and assets resolve to now. */
 import { findOutdated, type OutdatedAddon } from '../build/outdated.ts';
 import type { Context } from './context.ts';
 import { planAddons, type BuildRequest } from './planning.ts';
@@ -12,7 +12,7 @@ export interface OutdatedRequest extends Omit<BuildRequest, 'imageFormat' | 'loc
   readonly addons?: readonly string[] | undefined;
 }
 
-/** Compares with the committed Manifest.lock, or with the lock in the package of `out` when none is committed. */
+/** Compares with the committed Manifest.lock, or with the lock in the package in `out` if none is committed. */
 export async function outdated(request: OutdatedRequest, context: Context): Promise<readonly OutdatedAddon[]> {
   const plan = await planAddons(request.addons ?? [], request, context);
   await using ports = await openBuildPorts(plan.addons, request, context);

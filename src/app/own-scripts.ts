@@ -1,6 +1,6 @@
 /**
- * The folder with hook-runner.sh, cap-log.sh, confine.sh and lib/. In the executable for nodes another module takes the place
- * of this one, which unpacks the scripts that it carries (scripts/node-tool/code.ts).
+ * The folder with hook-runner.sh, cap-log.sh, confine.sh and lib/. In the executable for nodes, a module that unpacks the
+ * embedded scripts replaces this one (scripts/node-tool/code.ts).
  */
 import { fileURLToPath } from 'node:url';
 

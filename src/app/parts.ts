@@ -1,4 +1,4 @@
-/** Where parts go, and what is said of them on the way. */
+/** Writes parts to folders and media, and reports them. */
 import { basename, dirname, resolve } from 'node:path';
 import type { PlannedPart } from '../bundle/parts/split-plan.ts';
 import { writeParts, type Whole, type WrittenParts } from '../bundle/parts/split-write.ts';
@@ -10,13 +10,13 @@ import { isAddress } from './archives/open-anywhere.ts';
 import type { Context } from './context.ts';
 
 export interface PartsRequest {
-  /** File that parts are named after; with `to`, only a name. */
+  /** File that parts are named after; with `to`, only its name. */
   readonly output?: string | undefined;
-  /** Folders of media, each filled as far as it goes; parts are written beside `output` when there are none. */
+  /** Folders of media, each filled up; by default parts are written next to `output`. */
   readonly to?: readonly string[] | undefined;
-  /** The parts replace those that are there. */
+  /** Replace existing parts. */
   readonly force?: boolean | undefined;
-  /** Every byte of the whole is proved while it is copied. */
+  /** Verify every byte while it is copied. */
   readonly verify?: boolean | undefined;
 }
 
@@ -27,7 +27,7 @@ interface PartsPlace {
   readonly isMedia: boolean;
 }
 
-/** Where a request wants parts; `fallback` names the whole where it does not. */
+/** The name and folders of parts; `fallback` is the default name of the whole. */
 export function partsPlace(
   { output, to = [] }: PartsRequest,
   { cwd }: Pick<Context, 'cwd'>,
@@ -36,7 +36,7 @@ export function partsPlace(
   const address = [...to, ...(output === undefined ? [] : [output])].find(isAddress);
   if (address !== undefined) {
     throw new CurlewError('USAGE', `parts are written to folders, not to ${redact(address)}`, {
-      hint: 'an object in a store needs no parts; for parts there, write them to a folder and copy that',
+      hint: 'an object in a store needs no parts; to store parts, write them to a folder and copy it',
     });
   }
   if (to.length === 0) {
@@ -45,7 +45,7 @@ export function partsPlace(
   }
   if (output?.includes('/') === true) {
     throw new CurlewError('USAGE', '-o names a folder, and so does --to', {
-      hint: 'beside --to, -o is only the name of the bundle, such as bundle.tar.gz',
+      hint: 'with --to, -o is only the name of the bundle, such as bundle.tar.gz',
     });
   }
   const folders = [...new Set(to.map((folder) => resolve(cwd, folder)))];
@@ -53,14 +53,14 @@ export function partsPlace(
 }
 
 interface PartsOptions extends PartsPlace, Pick<Context, 'report' | 'signal'> {
-  /** Most bytes of a part. */
+  /** Maximum bytes of a part. */
   readonly limit: number | undefined;
   readonly force: boolean;
   readonly verify: boolean;
   readonly extraFiles?: ReadonlyMap<string, Uint8Array>;
 }
 
-/** Writes the parts, and says of each medium what it holds. */
+/** Writes the parts, and reports the content of each medium. */
 export async function writePartsTo(
   { source, index }: Omit<Whole, 'name'>,
   { name, isMedia, report, ...options }: PartsOptions,
@@ -72,7 +72,7 @@ export async function writePartsTo(
     }
   };
   const written = await writeParts({ name, source, index }, { ...options, onLayout, report });
-  if (isMedia) tellMedia(written, report);
+  if (isMedia) reportMedia(written, report);
   return written;
 }
 
@@ -81,9 +81,9 @@ function amountOf(parts: readonly { readonly size: number }[]): string {
   return `${counted(parts.length, 'part')}, ${bytes}`;
 }
 
-function tellMedia({ media }: WrittenParts, report: Report): void {
+function reportMedia({ media }: WrittenParts, report: Report): void {
   for (const { medium, parts } of media) {
-    const text = `${medium.folder}: ${amountOf(parts)}, and the head file are on disk: it can be unmounted and taken out`;
+    const text = `${medium.folder}: ${amountOf(parts)}, and the head file are on disk: it can be unmounted and removed`;
     report({ type: 'note', level: 'info', text });
   }
 }

@@ -1,4 +1,4 @@
-/** What is built: which add-ons, as which plan, and what is refused before. */
+/** Plans builds, and refuses add-ons with errors. */
 import { relative, resolve, sep } from 'node:path';
 import type { LockMode } from '../build/committed-lock.ts';
 import { planBuild, type BuildPlan } from '../build/plan.ts';
@@ -13,23 +13,23 @@ import { listAddon } from '../manifest/read-addon.ts';
 import type { Context } from './context.ts';
 import type { BuildPortsRequest } from './ports/build-ports.ts';
 
-/** How packages are made of add-on folders. */
+/** Options for building packages from add-on folders. */
 export interface BuildRequest extends BuildPortsRequest {
-  /** What packages are for; amd64 when absent. */
+  /** Architecture of packages; default: amd64. */
   readonly arch?: Arch | undefined;
-  /** How images are kept in packages; oci when absent. */
+  /** Format of images in packages; default: oci. */
   readonly imageFormat?: 'oci' | 'docker-archive' | undefined;
   /** Add-ons at once; 4 when absent. */
   readonly jobs?: number | undefined;
-  /** What differs from the committed Manifest.lock is refused. */
+  /** Refuse differences from the committed Manifest.lock. */
   readonly locked?: boolean | undefined;
-  /** Manifest.lock is written beside the Manifest, as everything resolves now. */
+  /** Write Manifest.lock with the present resolution next to the Manifest. */
   readonly updateLock?: boolean | undefined;
 }
 
 /**
- * Plans the add-ons that the patterns name, for packages to be made of them: what `curlew lint` calls an error is one here,
- * too, but for what shellcheck says, which not every machine has. All errors come at once.
+ * Plans the add-ons that match the patterns, to build packages. Errors of `curlew lint` are errors here, too, except those of
+ * shellcheck, which not every machine has. Reports all errors at once.
  */
 export async function planPackages(
   patterns: readonly string[],
@@ -41,7 +41,7 @@ export async function planPackages(
   return planAddons(patterns, request, context);
 }
 
-/** Judges the folders of a plan that was saved in the same way: they may have changed since. */
+/** Lints the folders of a saved plan in the same way: they may have changed since. */
 export async function requireBuildable(plan: BuildPlan, context: Context): Promise<void> {
   const folders = plan.addons.map(({ ref, root: folder }): AddonFolder => {
     const shown = relative(context.cwd, folder).split(sep).join('/') || '.';
@@ -56,7 +56,7 @@ async function refuseLinted(found: FoundAddons, { env, signal }: Context): Promi
   refuseErrors(diagnostics);
 }
 
-/** Plans the add-ons that the patterns name. Errors in any Manifest come all at once. */
+/** Plans the add-ons that match the patterns. Reports the errors of all Manifests at once. */
 export async function planAddons(
   patterns: readonly string[],
   request: BuildRequest,
@@ -79,7 +79,7 @@ function refuseErrors(diagnostics: readonly Diagnostic[]): void {
   });
 }
 
-/** How committed locks are treated, by the flags. */
+/** The handling of committed locks. */
 export function lockMode({ locked: require = false, updateLock: update = false }: BuildRequest): LockMode {
   if (require && update) throw new CurlewError('USAGE', '--locked and --update-lock exclude each other');
   if (require) return 'require';

@@ -1,4 +1,4 @@
-/** Host preflights of a spec and its add-ons, by themselves. */
+/** Runs the host preflights of a spec and its add-ons, without an install. */
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { CurlewError } from '../core/errors.ts';
@@ -19,56 +19,56 @@ import type { GivenFlags } from '../spec/flags.ts';
 import { hookVariables } from '../spec/variables.ts';
 import type { Context } from './context.ts';
 import { clusterFinder } from './node/cluster.ts';
-import { flagsOf, judgeSettings, specOf, type FlagRequest, type SpecRequest } from './node/spec.ts';
+import { flagsOf, requireValidSettings, specOf, type FlagRequest, type SpecRequest } from './node/spec.ts';
 import { placesOf, usage } from './node/target.ts';
 import { ownScripts } from './own-scripts.ts';
 import { noteWarnings, openSource, type SourceRequest } from './ports/run-source.ts';
 import { toolVersion } from './version.ts';
 
-/** Without any source, nor a spec, only `specs` are judged. */
+/** Without a source and a spec, only `specs` are evaluated. */
 export interface PreflightRequest extends SourceRequest, SpecRequest, FlagRequest {
   /** Files of HostPreflights of Troubleshoot. */
   readonly specs?: readonly string[] | undefined;
-  /** Stores; or a file of facts, which are judged in place of this machine. */
+  /** Stores; or a file of facts, which are evaluated instead of this machine. */
   readonly from?: readonly string[] | undefined;
   /** The machine joins a cluster. */
   readonly isJoin?: boolean | undefined;
-  /** The machine is part of the cluster already. */
+  /** The machine is already part of the cluster. */
   readonly isUpgrade?: boolean | undefined;
-  /** Whether it becomes a primary; true when absent. */
+  /** Whether it becomes a primary; default: true. */
   readonly isPrimary?: boolean | undefined;
   /** Other primaries of the cluster. */
   readonly primaryHost?: readonly string[] | undefined;
-  /** Other nodes that are no primaries. */
+  /** Other nodes that are not primaries. */
   readonly secondaryHost?: readonly string[] | undefined;
   readonly excludeBuiltin?: boolean | undefined;
-  /** Titles of checks that do not count. */
+  /** Titles of checks to ignore. */
   readonly ignore?: readonly string[] | undefined;
-  /** Warnings have status 2 in place of 3. */
+  /** Warnings have status 2 instead of 3. */
   readonly ignoreWarnings?: boolean | undefined;
-  /** Milliseconds after which a check is given up; its own limit when absent. */
+  /** Time limit of each check in milliseconds; default: its own limit. */
   readonly timeout?: number | undefined;
-  /** File that the results are kept in as text. */
+  /** File for the results as text. */
   readonly save?: string | undefined;
-  /** File that what was found is kept in, to be judged later. */
+  /** File for the facts, to be evaluated later. */
   readonly saveFacts?: string | undefined;
 }
 
 export interface PreflightReport {
-  /** 0 all is well, 1 something failed, 2 warnings that are ignored, 3 warnings. */
+  /** 0 all passed, 1 failures, 2 ignored warnings, 3 warnings. */
   readonly status: 0 | 1 | 2 | 3;
   readonly counts: Counts;
   readonly results: readonly PreflightResult[];
 }
 
-/** Looks at this machine and says whether it is fit. Nothing is changed but the files that the request names. */
+/** Checks whether this machine meets the requirements. Changes only the files that the request names. */
 export async function preflight(given: PreflightRequest, context: Context): Promise<PreflightReport> {
   const { cwd, env, report, signal } = context;
   const { flags, request } = flagsOf(given, context);
   const { factsFile, places } = await sortFrom(request, context);
-  const wanted = await readSituation({ ...request, from: places }, flags, context);
-  const { situation, addons, packages, required } = wanted;
-  // Facts are of another machine.
+  const read = await readSituation({ ...request, from: places }, flags, context);
+  const { situation, addons, packages, required } = read;
+  // Facts describe another machine.
   const library = { scripts: ownScripts(), env, signal };
   if (factsFile === undefined) await requireSystemOf(packages, library);
   const missing = factsFile === undefined ? await missingPackages(required, library) : undefined;
@@ -76,7 +76,7 @@ export async function preflight(given: PreflightRequest, context: Context): Prom
   if (situation.installer === undefined && others.length === 0) {
     throw usage('nothing to check: name a SPEC, or --bundle, --dir, --from or --installer');
   }
-  // A trial is not for the machine that it runs on.
+  // Add-ons of a trial are not for this machine.
   const builtIn = request.excludeBuiltin !== true && request.root === undefined;
   const { specs, warnings } = assembleSpecs(situation, { addons, others, builtIn });
   noteWarnings(report, warnings);
@@ -89,8 +89,8 @@ export async function preflight(given: PreflightRequest, context: Context): Prom
           parseFacts((await readLimited(resolve(cwd, factsFile), FACTS_LIMIT)).toString('utf8'), factsFile),
         );
   const { facts } = outcome;
-  // Facts are of another machine, whose cluster is not this one.
-  const nodes = builtIn && factsFile === undefined ? await nodeResults(wanted, request, context) : [];
+  // Facts describe another machine, whose cluster is not this one.
+  const nodes = builtIn && factsFile === undefined ? await nodeResults(read, request, context) : [];
   const made = ignoreTitles([...outcome.results, ...nodes], request.ignore ?? [], { report });
   const results = [...packageResults(missing), ...made];
   const counts = countsOf(results);
@@ -100,15 +100,15 @@ export async function preflight(given: PreflightRequest, context: Context): Prom
   const { saveFacts: factsTo, save: textTo } = request;
   if (factsTo !== undefined) await writeStateFile(resolve(cwd, factsTo), formatFacts(facts));
   if (textTo !== undefined) {
-    const text = savedReport({ tool: `curlew ${tool}`, options: optionWords(situation), results });
+    const text = savedReport({ tool: `curlew ${tool}`, options: optionLines(situation), results });
     await writeStateFile(resolve(cwd, textTo), text);
   }
   return { status: statusOf(counts, request.ignoreWarnings === true), counts, results };
 }
 
-/** Whether all nodes of the cluster are ready, where an install on this machine would ask. */
+/** Whether all nodes of the cluster are ready, if an install on this machine would check it. */
 async function nodeResults(
-  { situation, required }: Wanted,
+  { situation, required }: ReadSituation,
   request: PreflightRequest,
   context: Context,
 ): Promise<readonly PreflightResult[]> {
@@ -124,37 +124,37 @@ async function nodeResults(
   } catch (error) {
     context.signal.throwIfAborted();
     if (!(error instanceof CurlewError)) throw error;
-    const text = `the nodes of the cluster were not asked, which an install would do: ${error.message}`;
+    const text = `the nodes of the cluster were not checked, as an install would do: ${error.message}`;
     context.report({ type: 'note', level: 'warning', text });
     return [];
   }
 }
 
-/** A file is facts; a folder or an address is a store. */
+/** A file contains facts; a folder or an address is a store. */
 async function sortFrom(
   request: PreflightRequest,
   { cwd }: Context,
 ): Promise<{ readonly factsFile: string | undefined; readonly places: readonly string[] }> {
   const files: string[] = [];
   const places: string[] = [];
-  for (const word of request.from ?? []) {
-    const found = await stat(resolve(cwd, word)).catch(() => undefined);
-    (found?.isFile() === true ? files : places).push(word);
+  for (const from of request.from ?? []) {
+    const found = await stat(resolve(cwd, from)).catch(() => undefined);
+    (found?.isFile() === true ? files : places).push(from);
   }
-  if (files.length > 1) throw usage('--from can name one file of facts only');
+  if (files.length > 1) throw usage('--from can name only one file of facts');
   return { factsFile: files[0], places };
 }
 
-interface Wanted {
+interface ReadSituation {
   readonly situation: Situation;
   readonly addons: readonly AddonSpec[];
-  /** All that the machine is to have, with what comes along. */
+  /** All planned packages, with companion packages. */
   readonly packages: readonly SourcePackage[];
-  /** Those of the spec alone. */
+  /** The packages of the spec. */
   readonly required: readonly SourcePackage[];
 }
 
-async function readSituation(request: PreflightRequest, flags: GivenFlags, context: Context): Promise<Wanted> {
+async function readSituation(request: PreflightRequest, flags: GivenFlags, context: Context): Promise<ReadSituation> {
   const bare: Situation = {
     installer: undefined,
     versions: new Map(),
@@ -178,14 +178,14 @@ async function readSituation(request: PreflightRequest, flags: GivenFlags, conte
   await using source = await openSource(request, context, { directory, remember: false });
   const { installer: spec } = await specOf(request, context, { source, flags, recorded: undefined });
   const packages = await source.choose(spec);
-  judgeSettings(spec, packages, context);
+  requireValidSettings(spec, packages, context);
   const situation = { ...bare, installer: spec, versions: versionsOf(packages) };
   const addons = await addonSpecs(packages, situation, context);
   const machine = (await source.offered(packages)).filter(({ role }) => role === 'machine');
   return { situation, addons, packages: [...packages, ...machine.map((one) => one.source)], required: packages };
 }
 
-/** Several are joined by commas. */
+/** A comma-separated list. */
 function hostsOf({ variables }: GivenFlags, name: string): readonly string[] {
   return (variables.get(name) ?? '').split(',').filter((host) => host !== '');
 }
@@ -196,14 +196,14 @@ async function readSpec(file: string, cwd: string): Promise<SpecText> {
   const isFlag = file.includes('=');
   throw new CurlewError(
     'NOT_FOUND',
-    `read ${isFlag ? file.split('=', 1)[0] : file}: no such file${isFlag ? ', and no flag' : ''}`,
+    `read ${isFlag ? file.split('=', 1)[0] : file}: no such file${isFlag ? ' or flag' : ''}`,
     {
       hint: isFlag ? 'docs/kurl-compatibility.md lists the flags' : undefined,
     },
   );
 }
 
-function optionWords({
+function optionLines({
   isPrimary: primary,
   isJoin,
   isUpgrade,

@@ -1,4 +1,4 @@
-/** Makes a release of one store a release of another, without its bytes passing through here. */
+/** Copies a release from one store to another without downloading it. */
 import { CurlewError } from '../core/errors.ts';
 import { promote as promoteRelease, sourceRelease, type PromoteResult } from '../store/release/promote.ts';
 import { checkedRelease } from '../store/release/release-name.ts';
@@ -6,34 +6,34 @@ import type { Context } from './context.ts';
 import { noteUnsigned, signerOf, trustOfStore, type SignerRequest } from './ports/release-trust.ts';
 import { openStoreFor, type StoreRequest } from './ports/stores.ts';
 
-/** Packages on their way at once. */
+/** Packages copied at once. */
 const JOBS = 8;
 
 export interface PromoteRequest extends StoreRequest, SignerRequest {
-  /** `STORE@R`: where the release is; the store's current one without an `@`. */
+  /** `STORE@R`: source; without `@R` the current release. */
   readonly from: string;
-  /** `STORE@R`: where it goes, made if need be; under the same name without an `@`. */
+  /** `STORE@R`: target, created if missing; without `@R` under the same name. */
   readonly to: string;
-  /** Every package is read in its new place, and its digest compared. */
+  /** Read every copied package and compare its digest. */
   readonly deep?: boolean | undefined;
-  /** Bytes pass through here where the stores cannot copy from each other. */
+  /** Download and upload packages if the stores cannot copy from each other. */
   readonly stream?: boolean | undefined;
-  /** A release is made current that was published before the current one. */
+  /** Make the release current even if it was published before the current one. */
   readonly makeCurrent?: boolean | undefined;
-  /** Everything is checked, and nothing is written. */
+  /** Check everything and write nothing. */
   readonly dryRun?: boolean | undefined;
   /** Packages at once; 8 when absent. */
   readonly jobs?: number | undefined;
 }
 
-/** Readers see the release whole or not at all. Cut off anywhere, the same request again completes it. */
+/** Readers see the whole release or nothing. After an interruption, the same request completes it. */
 export async function promote(request: PromoteRequest, context: Context): Promise<PromoteResult> {
   const { report, signal } = context;
   const { deep = false, stream = false, makeCurrent = false, dryRun = false, jobs = JOBS } = request;
   const from = parseStoreRelease(request.from, '--from');
   const to = parseStoreRelease(request.to, '--to');
   const store = await openStoreFor(from.store, request, context, { create: false });
-  // Which release may become current is asked of the store that it goes to.
+  // Older releases are allowed: the target store decides which release may become current.
   const trust = await trustOfStore(request, context, { address: store.address, allowOlder: true });
   const source = await sourceRelease(store, { release: from.release, trust, signal });
   const target = await openStoreFor(to.store, request, context, { create: !dryRun });
@@ -51,11 +51,11 @@ interface StoreRelease {
   readonly release: string | undefined;
 }
 
-/** The release stands behind the last `@` of the last component; other `@` belong to the address. */
+/** The release follows the last `@` of the last path component; other `@` belong to the address. */
 function parseStoreRelease(text: string, option: string): StoreRelease {
   const at = text.lastIndexOf('@');
   if (at === -1 || text.includes('/', at)) return { store: text, release: undefined };
   const store = text.slice(0, at);
-  if (store === '') throw new CurlewError('USAGE', `${option}: no store stands before the @`);
+  if (store === '') throw new CurlewError('USAGE', `${option}: the store before the @ is missing`);
   return { store, release: checkedRelease(text.slice(at + 1), option) };
 }

@@ -1,4 +1,4 @@
-/** Statements of where packages and bundles came from, signed where a key is named. */
+/** Writes provenance statements of packages and bundles, signed if a key is named. */
 import type { KeyObject } from 'node:crypto';
 import { basename, resolve } from 'node:path';
 import { provenanceOf, type Builder } from '../build/sbom/provenance.ts';
@@ -12,8 +12,8 @@ import { formatStatement, signStatement, type Statement } from '../formats/signi
 import { writeStateFile } from '../platform/files/state-file.ts';
 import { writeText } from '../platform/files/write-whole.ts';
 import { describeArchive } from './archives/describe-archive.ts';
-import { besideOf, openAnywhere, requireOther } from './archives/open-anywhere.ts';
-import { proveWhole } from './archives/prove-whole.ts';
+import { documentPath, openAnywhere, requireUnwritten } from './archives/open-anywhere.ts';
+import { verifyWhole } from './archives/verify-whole.ts';
 import { builderOf, type BuilderRequest } from './builder.ts';
 import type { Context } from './context.ts';
 import type { AddressRequest } from './ports/store-source.ts';
@@ -24,7 +24,7 @@ export interface ProvenanceRequest extends AddressRequest, BuilderRequest {
   readonly files: readonly string[];
   /** File of the private key that statements are signed with. */
   readonly sign?: string | undefined;
-  /** Of one file: where to write; beside it when absent. */
+  /** For one file: path of the statement; default: next to the file. */
   readonly output?: string | undefined;
   /** The file of `output` is replaced if it is there. */
   readonly force?: boolean | undefined;
@@ -32,14 +32,14 @@ export interface ProvenanceRequest extends AddressRequest, BuilderRequest {
 
 export interface Stated {
   readonly path: string;
-  /** The statement, or the signature around it. */
+  /** File of the statement, or of its signature bundle. */
   readonly provenance: string;
   readonly sha256: Digest;
   readonly builder: string;
   readonly signed: boolean;
 }
 
-/** Proves first that each file is whole, then writes a statement beside it; of an address into the current folder. */
+/** Verifies each file, then writes a statement next to it; for an address, into the current folder. */
 export async function provenance(request: ProvenanceRequest, context: Context): Promise<readonly Stated[]> {
   const { cwd, env } = context;
   const { files, sign, output, force = false } = request;
@@ -48,15 +48,15 @@ export async function provenance(request: ProvenanceRequest, context: Context): 
       hint: 'curlew provenance FILE…',
     });
   }
-  // Words that say nonsense are refused before anything is read.
+  // Invalid arguments are refused before anything is read.
   builderOf(request, context, undefined);
   const key =
     sign === undefined ? undefined : readPrivateKey(await readKeyText(resolve(cwd, sign)), sign, passphraseOf(env));
   const stated: Stated[] = [];
   for (const path of files) {
     const { statement, sha256, builder, name } = await stateOf(path, request, context);
-    const file = output ?? `${besideOf(path, name)}.provenance${key === undefined ? '' : '.sigstore'}.json`;
-    requireOther(
+    const file = output ?? `${documentPath(path, name)}.provenance${key === undefined ? '' : '.sigstore'}.json`;
+    requireUnwritten(
       file,
       stated.map((one) => one.provenance),
     );
@@ -83,10 +83,10 @@ interface StatedFile {
 async function stateOf(path: string, request: ProvenanceRequest, context: Context): Promise<StatedFile> {
   const { signal } = context;
   await using source = await openAnywhere(path, request, context);
-  const index = await proveWhole(source, path, context);
+  const index = await verifyWhole(source, path, context);
   if ((await describeDelta(source, index, { signal })) !== undefined) {
-    throw new CurlewError('UNSUPPORTED', `state the provenance of ${path}: it is a delta`, {
-      hint: 'state it of the whole bundle: curlew apply makes that',
+    throw new CurlewError('UNSUPPORTED', `write the provenance of ${path}: it is a delta`, {
+      hint: 'use the whole bundle: curlew apply creates it',
     });
   }
   const described = await describeArchive(source, { index, directory: INSTALL_DIRECTORY, signal });

@@ -7,26 +7,28 @@ import { openStoreFor, type StoreRequest } from './ports/stores.ts';
 /** Objects at once. */
 const JOBS = 8;
 
-/** With both `keep` and `olderThan` a release goes only when both let it go. */
+/** With both `keep` and `olderThan`, a release is removed only if it meets both. */
 export interface PruneRequest extends StoreRequest {
   /** The store to remove from. */
   readonly from: string;
-  /** How many of the newest releases stay. */
+  /** Number of newest releases to keep. */
   readonly keep?: number | undefined;
-  /** Milliseconds: what is younger stays. */
+  /** Milliseconds: keep younger releases. */
   readonly olderThan?: number | undefined;
-  /** What would be removed is found, and nothing is removed. */
+  /** Determine what would be removed and remove nothing. */
   readonly dryRun?: boolean | undefined;
   /** Objects at once; 8 when absent. */
   readonly jobs?: number | undefined;
 }
 
-/** The current release always stays, and so does every release as new as it. Throws `USAGE` where nothing says what stays. */
+/** The current release and all newer ones always stay. Throws `USAGE` without `keep` and `olderThan`. */
 export async function prune(request: PruneRequest, context: Context): Promise<PruneResult> {
   const { report, signal } = context;
   const { from, keep, olderThan, dryRun = false, jobs = JOBS } = request;
   if (keep === undefined && olderThan === undefined) {
-    throw new CurlewError('USAGE', 'curlew prune: say what stays', { hint: '--keep 10, --older-than 30d, or both' });
+    throw new CurlewError('USAGE', 'curlew prune: --keep or --older-than is required', {
+      hint: '--keep 10, --older-than 30d, or both',
+    });
   }
   const store = await openStoreFor(from, request, context, { create: false });
   return pruneStore(store, { keep, olderThan, now: new Date(), dryRun, jobs, report, signal });

@@ -1,4 +1,4 @@
-/** Builds what has changed and makes a release of it in a store. */
+/** Builds changed add-ons and publishes a release in a store. */
 import { stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { buildAddons } from '../build/build.ts';
@@ -17,24 +17,24 @@ import { openStoreFor, type StoreRequest } from './ports/stores.ts';
 import { compareWithRelease, type Change, type ComparedAddon } from './recorded.ts';
 import { readVersionOrders } from './version-orders.ts';
 
-/** Packages on their way into the store at once. */
+/** Packages uploaded at once. */
 const JOBS = 4;
 
 export interface PublishRequest extends BuildRequest, StoreRequest, SignerRequest {
-  /** Names, `name/version` or paths; the release has all add-ons and nothing else when there are none. */
+  /** Names, `name/version` or paths; by default the release has exactly all add-ons. */
   readonly addons?: readonly string[] | undefined;
-  /** Folder, made if need be, or `s3://bucket/prefix`. */
+  /** Folder, created if missing, or `s3://bucket/prefix`. */
   readonly to: string;
-  /** `vYYYY.MM.DD-N`, the next N of today, when absent. */
+  /** Default: `vYYYY.MM.DD-N` with the next N of today. */
   readonly release?: string | undefined;
-  /** A release is made current that was published before the current one. */
+  /** Make the release current even if it was published before the current one. */
   readonly makeCurrent?: boolean | undefined;
-  /** Git commit that is noted beside the packages; that of the CI job when absent. */
+  /** Git commit that is recorded with the packages; default: that of the CI job. */
   readonly commit?: string | undefined;
 }
 
 interface PlannedPackage extends Change {
-  /** Bytes that would move: known for what is copied; else those of the file in --out or of the previous release. */
+  /** Bytes to transfer: exact for copied packages; otherwise the size of the file in --out or in the previous release. */
   readonly size: number | undefined;
 }
 
@@ -43,7 +43,7 @@ export interface PublishPlan {
   readonly release: string;
   readonly previous: string | undefined;
   readonly plan: readonly PlannedPackage[];
-  /** As far as sizes are known before building. */
+  /** As far as sizes are known before the build. */
   readonly bytesUp: number;
   readonly bytesCopied: number;
 }
@@ -54,7 +54,7 @@ interface Checked {
   readonly commit: string | undefined;
 }
 
-/** Everything that can be refused before a store is opened. */
+/** Checks everything that does not need the store. */
 async function check(request: PublishRequest, context: Context): Promise<Checked> {
   const commit = request.commit ?? context.env['GITHUB_SHA'];
   if (commit !== undefined && !isCommit(commit)) {
@@ -65,7 +65,7 @@ async function check(request: PublishRequest, context: Context): Promise<Checked
   return { plan: await planPackages(request.addons ?? [], request, context), release, commit };
 }
 
-/** Stopped at any moment, the same request continues with what is there. */
+/** After an interruption, the same request resumes. */
 export async function publish(request: PublishRequest, context: Context): Promise<PublishResult> {
   const { cwd, report, signal } = context;
   const { plan, release, commit } = await check(request, context);
@@ -80,8 +80,8 @@ export async function publish(request: PublishRequest, context: Context): Promis
   const jobs = request.jobs ?? JOBS;
   const compared = await compareWithRelease(plan, previous.packages, ports, { jobs: AT_ONCE, lock, signal });
   const stale = compared.filter(({ because }) => because !== undefined);
-  const asked = { ...plan, addons: stale.map(({ addon }) => addon) };
-  const packages = stale.length === 0 ? [] : await buildAddons(asked, ports, { jobs, lock, signal });
+  const rebuilt = { ...plan, addons: stale.map(({ addon }) => addon) };
+  const packages = stale.length === 0 ? [] : await buildAddons(rebuilt, ports, { jobs, lock, signal });
   const published = await publishPackages(packages, {
     store,
     signer,
@@ -101,10 +101,10 @@ export async function publish(request: PublishRequest, context: Context): Promis
   return published;
 }
 
-/** Add-ons looked at at once: it is waiting for answers, mostly. */
+/** Add-ons compared at once: most of the time is spent waiting for responses. */
 const AT_ONCE = 16;
 
-/** What {@link publish} would build, upload and copy, and why; nothing is changed. */
+/** Plans what {@link publish} would build, upload and copy, and why. Changes nothing. */
 export async function planPublish(request: PublishRequest, context: Context): Promise<PublishPlan> {
   const { cwd, signal } = context;
   const { to, addons = [], makeCurrent = false } = request;

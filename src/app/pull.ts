@@ -1,4 +1,4 @@
-/** A bundle or package from the network, resumed where it stopped, proved as it arrives. */
+/** Downloads a bundle or package: resumes, and verifies bytes as they arrive. */
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Digest } from '../core/digest.ts';
@@ -12,15 +12,15 @@ import { lazyHttp, objectOpener, type AddressRequest } from './ports/store-sourc
 import { signaturePath, trustOf, type TrustRequest } from './ports/trust.ts';
 
 export interface PullRequest extends AddressRequest, TrustRequest {
-  /** URLs, `s3://bucket/key` or files; those behind the first are mirrors, asked in their order when one before them fails. */
+  /** URLs, `s3://bucket/key` or files; all but the first are mirrors, tried in order if an earlier one fails. */
   readonly addresses: readonly string[];
-  /** The file to write, or a folder for one named as in the address; the current folder when absent. */
+  /** The file to write, or a folder for a file named as in the address; default: the current folder. */
   readonly output?: string | undefined;
   /** Requests at once; 4 when absent. */
   readonly connections?: number | undefined;
-  /** Most bytes a second. */
+  /** Maximum bytes per second. */
   readonly limitRate?: number | undefined;
-  /** Of the whole file, which may be any file then. */
+  /** Digest of the whole file; with it, the file can be of any kind. */
   readonly sha256?: Digest | undefined;
   /** The file is replaced if it is there. */
   readonly force?: boolean | undefined;
@@ -33,7 +33,7 @@ export interface PulledFile extends Pulled {
 
 const CONNECTIONS = 4;
 
-/** The same request resumes where this one stopped: until the file is whole, what has arrived is in FILE.partial. */
+/** The same request resumes a download. Until the file is complete, its bytes are in FILE.partial. */
 export async function pullFile(request: PullRequest, context: Context): Promise<PulledFile> {
   const { cwd, report, signal } = context;
   const { addresses, limitRate: rate, sha256, force = false, connections = CONNECTIONS } = request;
@@ -58,7 +58,7 @@ export async function pullFile(request: PullRequest, context: Context): Promise<
   }
 }
 
-/** The file named, or one of the address' name in the folder named or the current one. */
+/** The given file, or a file with the address's name in the given or current folder. */
 async function targetOf(output: string | undefined, address: string, cwd: string): Promise<string> {
   const path = resolve(cwd, output ?? '.');
   const isFolder = (await stat(path).catch(() => undefined))?.isDirectory() === true;
@@ -66,7 +66,7 @@ async function targetOf(output: string | undefined, address: string, cwd: string
   return resolve(path, nameIn(address));
 }
 
-/** The last part of an address' path. */
+/** The last part of an address's path. */
 function nameIn(address: string): string {
   const [, , url] = /^([a-z][a-z0-9+.-]*):\/\/[^/?#]*(\/[^?#]*)?/i.exec(address) ?? [
     undefined,
@@ -78,22 +78,22 @@ function nameIn(address: string): string {
   try {
     name = decodeURIComponent(name);
   } catch {
-    // Taken as it is.
+    // Not percent-encoded: used unchanged.
   }
   if (!['', '.', '..'].includes(name) && !/[/\0]/.test(name)) return name;
-  throw new CurlewError('USAGE', `curlew pull: ${address} names no file`, {
+  throw new CurlewError('USAGE', `curlew pull: ${address} contains no file name`, {
     hint: 'name the file to write with -o FILE',
   });
 }
 
 interface PullTrust {
   readonly check: NonNullable<PullOptions['check']>;
-  /** Puts the signature that was found at the place beside the file. */
+  /** Writes the downloaded signature next to the file. */
   readonly keep: (file: string) => Promise<void>;
   readonly signedBy: () => string | undefined;
 }
 
-/** Undefined when nobody asks for signatures. */
+/** Undefined if no signatures are required. */
 async function trustFor(request: PullRequest, context: Context): Promise<PullTrust | undefined> {
   const trust = await trustOf(request, context);
   if (trust === undefined) return undefined;

@@ -1,4 +1,4 @@
-/** What a release recorded of its packages, beside what add-on folders would come to now. */
+/** Compares the packages of a release with the add-on folders. */
 import { parseInputs, type PackageInputs } from '../build/inputs.ts';
 import { checkAddons, type CheckedAddon, type CheckOptions } from '../build/check-addons.ts';
 import type { AddonPlan, BuildPlan } from '../build/plan.ts';
@@ -11,9 +11,9 @@ export interface Change {
   readonly name: string;
   readonly version: string;
   readonly change: 'new' | 'changed' | 'unchanged';
-  /** What differs, in words. */
+  /** Description of the difference. */
   readonly because: string | undefined;
-  /** The release that an unchanged package was first in. */
+  /** The first release of an unchanged package. */
   readonly since: string | undefined;
 }
 
@@ -23,7 +23,7 @@ export interface ComparedAddon extends CheckedAddon {
   readonly change: Change;
 }
 
-/** A package that vanished from the store counts as none. */
+/** A package that is missing from the store counts as changed. */
 export async function compareWithRelease(
   plan: BuildPlan,
   packages: Previous['packages'],
@@ -31,12 +31,12 @@ export async function compareWithRelease(
   options: CheckOptions,
 ): Promise<readonly ComparedAddon[]> {
   const fileOf = (ref: AddonRef): string => packageFileName(ref, plan.arch);
-  const seen = ({ ref }: AddonPlan): PackageInputs | undefined => {
+  const inputsOf = ({ ref }: AddonPlan): PackageInputs | undefined => {
     const earlier = packages.get(fileOf(ref));
     const known = earlier?.object !== undefined && earlier.listed.tree === ref.tree && earlier.listed.name === ref.name;
     return known ? parseInputs(earlier.recorded?.inputs) : undefined;
   };
-  const judged = await checkAddons(plan, seen, ports, options);
+  const judged = await checkAddons(plan, inputsOf, ports, options);
   return judged.map(({ addon, because }) => {
     const { ref } = addon;
     const file = fileOf(ref);
@@ -52,6 +52,6 @@ function changeOf({ name, version }: AddonRef, earlier: Earlier | undefined, bec
     return { name, version, change: 'unchanged', because: undefined, since };
   }
   if (earlier === undefined) return { name, version, change: 'new', because: 'it was in no release', since: undefined };
-  const reason = earlier.object === undefined ? 'its package has vanished from the store' : because;
+  const reason = earlier.object === undefined ? 'its package is missing from the store' : because;
   return { name, version, change: 'changed', because: reason, since: undefined };
 }

@@ -1,4 +1,4 @@
-/** Makes a damaged catalogue anew from the packages that are there. */
+/** Restores a damaged catalogue from the packages in a store. */
 import { reindex as reindexStore, type ReindexResult } from '../store/release/reindex.ts';
 import { checkedRelease } from '../store/release/release-name.ts';
 import type { Context } from './context.ts';
@@ -12,13 +12,13 @@ export interface ReindexRequest extends StoreRequest {
   readonly store: string;
   /** The current one when absent. */
   readonly release?: string | undefined;
-  /** What could be restored is found, and nothing is written. */
+  /** Determine what could be restored and write nothing. */
   readonly dryRun?: boolean | undefined;
   /** Packages at once; 8 when absent. */
   readonly jobs?: number | undefined;
 }
 
-/** Each package is asked for its addon.json by small ranges; only one without metadata is read whole. */
+/** Reads the addon.json of each package in small ranges; reads a package completely only if its metadata is missing. */
 export async function reindex(request: ReindexRequest, context: Context): Promise<ReindexResult> {
   const { release: given, dryRun = false, jobs = JOBS } = request;
   const release = given === undefined ? undefined : checkedRelease(given, '--release');

@@ -1,11 +1,11 @@
-/** Everything off this node that runs have put there. */
+/** Removes everything from this node that runs installed. */
 import { stat } from 'node:fs/promises';
 import { removeOurFiles } from '../runtime/node/remove-files.ts';
 import type { DryRun } from '../runtime/run/dry-run.ts';
 import { resetRequest } from '../runtime/run/removal.ts';
 import type { RunResult } from '../runtime/run/run-result.ts';
 import type { Context } from './context.ts';
-import { askedFor, type Shape } from './node/asked.ts';
+import { commandOf, type Shape } from './node/saved-command.ts';
 import {
   planKept,
   REMOVAL_FIELDS,
@@ -22,11 +22,11 @@ export const RESET: Shape<ResetRequest> = { fields: REMOVAL_FIELDS };
 
 export interface ResetResult extends RunResult {
   readonly directory: string;
-  /** What was removed of the install folder. */
+  /** Names removed from the install folder. */
   readonly removed: readonly string[];
 }
 
-/** There is no install folder. */
+/** The result if there is no install folder. */
 export interface NothingToReset {
   readonly directory: string;
   readonly removed: readonly [];
@@ -34,19 +34,19 @@ export interface NothingToReset {
 
 function keptRun(request: ResetRequest, context: Context): KeptRun {
   return {
-    command: askedFor({ name: 'reset', request, cwd: context.cwd }, RESET),
-    wanted: async (directory) => resetRequest(directory, removalOptions(request), context),
+    command: commandOf({ name: 'reset', request, cwd: context.cwd }, RESET),
+    requestIn: async (directory) => resetRequest(directory, removalOptions(request), context),
   };
 }
 
-/** Undefined when there is an install folder. */
+/** Undefined if the install folder exists. */
 export async function nothingToReset(request: ResetRequest, context: Context): Promise<NothingToReset | undefined> {
   const { directory } = placesOf(request, context);
   const found = await stat(directory).catch(() => undefined);
   return found === undefined ? { directory, removed: [] } : undefined;
 }
 
-/** Runs the hooks that remove all add-ons, then removes what runs put into the install folder. */
+/** Runs the hooks that remove all add-ons, then removes curlew's files from the install folder. */
 export async function reset(request: ResetRequest, context: Context): Promise<ResetResult> {
   return runKept(keptRun(request, context), request, context, async (result, directory) => ({
     ...result,
@@ -55,7 +55,7 @@ export async function reset(request: ResetRequest, context: Context): Promise<Re
   }));
 }
 
-/** What {@link reset} would do; nothing is changed. */
+/** Plans {@link reset}; changes nothing. */
 export async function planReset(request: ResetRequest, context: Context): Promise<DryRun> {
   return planKept(keptRun(request, context), request, context);
 }

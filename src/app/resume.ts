@@ -1,38 +1,38 @@
-/** The last run again, as it was asked for. */
+/** Repeats the request of the last run. */
 import { realpath } from 'node:fs/promises';
 import { CurlewError } from '../core/errors.ts';
-import { lastAsked } from '../runtime/run/last-asked.ts';
+import { unfinishedRequest } from '../runtime/run/last-run.ts';
 import { readFlags } from '../spec/flags.ts';
 import type { Context } from './context.ts';
 import { INSTALL, install, type InstallRequest, type NodeResult } from './install.ts';
 import { folderOf, type FolderRequest } from './install-folder.ts';
-import { askedName, askedOf, type Shape } from './node/asked.ts';
+import { commandName, parseCommand, type Shape } from './node/saved-command.ts';
 import type { KeptRequest } from './node/kept-run.ts';
 import { placesOf, type HookRequest } from './node/target.ts';
 import { RESET, reset } from './reset.ts';
 import { ROLLBACK, rollback } from './rollback.ts';
 import { UNINSTALL, uninstall } from './uninstall.ts';
 
-/** What is given of hooks takes the place of what the run was asked for. */
+/** Options for hooks override those of the saved request. */
 export interface ResumeRequest extends FolderRequest, HookRequest {
-  /** No sandbox: hooks change this machine itself. */
+  /** No sandbox: hooks change this machine. */
   readonly unconfined?: boolean | undefined;
 }
 
 export type ResumeResult = { readonly resumed: string; readonly result: NodeResult } | { readonly resumed: undefined };
 
-/** `FILE_UNUSABLE` where the run does not tell what it was asked for, or was begun in another folder. */
+/** `FILE_UNUSABLE` if the saved request is missing or invalid, or the run was started in another folder. */
 export async function resume(request: ResumeRequest, context: Context): Promise<ResumeResult> {
   const directory = folderOf(request, context);
-  const last = await lastAsked(directory);
+  const last = await unfinishedRequest(directory);
   if (last === undefined) return { resumed: undefined };
   const kept = last.asked?.command;
-  const name = askedName(kept);
+  const name = commandName(kept);
   if (name === undefined) throw unusable();
   const repeat = REPEATED.get(name);
   if (repeat === undefined) {
-    throw new CurlewError('UNSUPPORTED', `resume: the last run was begun by curlew ${name}, which is not known`, {
-      hint: 'use the version of curlew that began it',
+    throw new CurlewError('UNSUPPORTED', `resume: the last run was started by curlew ${name}, which is unknown`, {
+      hint: 'use the version of curlew that started it',
     });
   }
   return { resumed: last.run, result: await repeat(kept, { request, directory, context }) };
@@ -47,13 +47,13 @@ interface Resumed {
 
 type Repeat = (kept: unknown, resumed: Resumed) => Promise<NodeResult>;
 
-/** How a kept request of this shape is carried out; `installer` is the text of its spec. */
+/** Repeats a saved request of this shape; `installer` is the text of its spec. */
 function repeated<Request extends KeptRequest>(
   shape: Shape<Request>,
   run: (request: Request, context: Context, installer: string | undefined) => Promise<NodeResult>,
 ): Repeat {
   return async (kept, { request, directory, context }) => {
-    const asked = askedOf(kept, shape);
+    const asked = parseCommand(kept, shape);
     if (asked === undefined) throw unusable();
     const again = {
       ...asked.request,
@@ -61,13 +61,13 @@ function repeated<Request extends KeptRequest>(
       yes: asked.request.yes === true || request.yes === true,
       unconfined: asked.request.unconfined === true || request.unconfined === true,
     };
-    const there = { ...context, cwd: asked.cwd };
-    await requireSameFolder(directory, placesOf(withFlagFolder(again), there).directory);
-    return run(again, there, asked.installer);
+    const original = { ...context, cwd: asked.cwd };
+    await requireSameFolder(directory, placesOf(withFlagFolder(again), original).directory);
+    return run(again, original, asked.installer);
   };
 }
 
-/** Former versions did not keep which folder a flag of kURL's named. */
+/** Former versions did not save the folder that a flag of kURL named. */
 function withFlagFolder<Request extends KeptRequest & Pick<InstallRequest, 'flags'>>(request: Request): Request {
   return { ...request, installDir: request.installDir ?? readFlags(request.flags ?? []).installDirectory };
 }
@@ -87,17 +87,17 @@ const REPEATED: ReadonlyMap<string, Repeat> = new Map([
   ['reset', repeated(RESET, reset)],
 ]);
 
-/** A folder that was copied or moved tells of a run elsewhere: that place, the machine itself perhaps, is left alone. */
-async function requireSameFolder(given: string, asked: string): Promise<void> {
+/** The request in a copied or moved folder is for another place, possibly the machine itself, which must not be changed. */
+async function requireSameFolder(given: string, original: string): Promise<void> {
   const real = async (path: string): Promise<string> => realpath(path).catch(() => path);
-  if ((await real(given)) === (await real(asked))) return;
-  throw new CurlewError('FILE_UNUSABLE', `resume: the last run in ${given} was begun in ${asked}`, {
-    hint: 'the folder was copied or moved: give the whole command that began it, for the place that is meant',
+  if ((await real(given)) === (await real(original))) return;
+  throw new CurlewError('FILE_UNUSABLE', `resume: the last run in ${given} was started in ${original}`, {
+    hint: 'the folder was copied or moved: repeat the full command that started it, for the right folder',
   });
 }
 
 function unusable(): CurlewError {
-  return new CurlewError('FILE_UNUSABLE', 'resume: the last run does not tell what it was asked for', {
-    hint: 'give the whole command that began it',
+  return new CurlewError('FILE_UNUSABLE', 'resume: the last run has no valid saved request', {
+    hint: 'repeat the full command that started it',
   });
 }

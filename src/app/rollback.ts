@@ -1,9 +1,9 @@
-/** An add-on back to what it was before its last change. */
-import { lastAsked } from '../runtime/run/last-asked.ts';
+/** Rolls an add-on back to its state before the last change. */
+import { unfinishedRequest } from '../runtime/run/last-run.ts';
 import { rollbackRequest } from '../runtime/run/rollback.ts';
 import type { RunResult } from '../runtime/run/run-result.ts';
 import type { Context } from './context.ts';
-import { askedFor, askedOf, type Shape } from './node/asked.ts';
+import { commandOf, parseCommand, type Shape } from './node/saved-command.ts';
 import { KEPT_FIELDS, runKept, type KeptRequest } from './node/kept-run.ts';
 
 export interface RollbackRequest extends KeptRequest {
@@ -18,18 +18,17 @@ export const ROLLBACK: Shape<RollbackRequest> = {
 };
 
 /**
- * Installs the package and the settings that the add-on had before it was changed last. `NOT_FOUND` when there is nothing to go
- * back to.
+ * Installs the package and the settings of the add-on before its last change. `NOT_FOUND` if there is no former state.
  */
 export async function rollback(request: RollbackRequest, context: Context): Promise<RunResult> {
   const { addon } = request;
   const { cwd, signal } = context;
-  const command = askedFor({ name: 'rollback', request, cwd }, ROLLBACK);
+  const command = commandOf({ name: 'rollback', request, cwd }, ROLLBACK);
   const wasThis = async (directory: string): Promise<boolean> => {
-    const last = askedOf((await lastAsked(directory))?.asked?.command, ROLLBACK);
+    const last = parseCommand((await unfinishedRequest(directory))?.asked?.command, ROLLBACK);
     return last?.name === 'rollback' && last.request.addon === addon;
   };
-  const wanted = async (directory: string): ReturnType<typeof rollbackRequest> =>
+  const requestIn = async (directory: string): ReturnType<typeof rollbackRequest> =>
     rollbackRequest(directory, addon, { isAgain: async () => wasThis(directory), signal });
-  return runKept({ command, wanted }, request, context, (result) => result);
+  return runKept({ command, requestIn }, request, context, (result) => result);
 }

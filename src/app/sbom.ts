@@ -1,17 +1,17 @@
-/** What packages and bundles are made of, for those who look for what is vulnerable. */
+/** SBOMs of packages and bundles, for vulnerability scanners. */
 import { resolve } from 'node:path';
 import { formatSbom, type Sbom } from '../build/sbom/cyclonedx.ts';
 import { readIndex } from '../formats/archive/read.ts';
 import { writeStateFile } from '../platform/files/state-file.ts';
 import { writeText } from '../platform/files/write-whole.ts';
 import { describeArchive } from './archives/describe-archive.ts';
-import { besideOf, openAnywhere, requireOther } from './archives/open-anywhere.ts';
+import { documentPath, openAnywhere, requireUnwritten } from './archives/open-anywhere.ts';
 import type { Context } from './context.ts';
 import { folderOf, type FolderRequest } from './install-folder.ts';
 import type { AddressRequest } from './ports/store-source.ts';
 import { toolVersion } from './version.ts';
 
-/** The install folder has what a delta lacks. */
+/** The install folder has the payloads that are not in a delta. */
 interface ReadRequest extends AddressRequest, Pick<FolderRequest, 'installDir'> {}
 
 export interface SbomRequest extends ReadRequest {
@@ -36,7 +36,7 @@ export interface WrittenSbom {
   readonly components: number;
 }
 
-/** The CycloneDX document, as JSON. The same file gives the same one. */
+/** The CycloneDX document as JSON; always the same for the same file. */
 export async function sbom(request: SbomRequest, context: Context): Promise<Readonly<Record<string, unknown>>> {
   const { text } = await makeSbom(request.file, request, context);
   return JSON.parse(text) as Readonly<Record<string, unknown>>;
@@ -50,15 +50,15 @@ export async function writeSbom(request: WriteSbomRequest, context: Context): Pr
   return { file, serialNumber, components };
 }
 
-/** Writes FILE.cdx.json beside each file; of an address into the current folder. */
+/** Writes FILE.cdx.json next to each file; for an address, into the current folder. */
 export async function writeSbomsBeside(request: SbomsBesideRequest, context: Context): Promise<readonly WrittenSbom[]> {
   const { cwd, signal } = context;
-  // One after the other: an SBOM of a large bundle takes memory.
+  // One after another: the SBOM of a large bundle needs memory.
   const written: WrittenSbom[] = [];
   for (const word of request.files) {
     const { text, serialNumber, components, whole } = await makeSbom(word, request, context);
-    const file = `${besideOf(word, whole)}.cdx.json`;
-    requireOther(
+    const file = `${documentPath(word, whole)}.cdx.json`;
+    requireUnwritten(
       file,
       written.map((one) => one.file),
     );

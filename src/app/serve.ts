@@ -1,4 +1,4 @@
-/** A store over HTTP: packages, bundles that are made as they are read, online installs, images. */
+/** Serves a store over HTTP: packages, bundles created on request, online installs, images. */
 import { join, resolve } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { asError, CurlewError } from '../core/errors.ts';
@@ -26,55 +26,55 @@ import { toolVersion } from './version.ts';
 export interface ServeRequest extends StoreRequest, KeyRequest, WebRequest {
   /** Folder, `s3://bucket/prefix`, or the web server in front of one. */
   readonly store: string;
-  /** Without a host: every address of this machine. 127.0.0.1:8080 when absent. */
+  /** Without a host: every address of this machine. Default: 127.0.0.1:8080. */
   readonly listen?: { readonly host?: string | undefined; readonly port: number } | undefined;
   /** Store that has the installer specs as ID.yaml; `installers/` in `store` when absent. */
   readonly installers?: string | undefined;
-  /** Address of a web server in front of the store, which clients are sent to for packages. */
+  /** URL of a web server in front of the store that clients are redirected to for packages. */
   readonly redirect?: string | undefined;
-  /** What clients call this server; what they say when absent. */
+  /** URL of this server for clients; default: from their requests. */
   readonly publicUrl?: string | undefined;
-  /** Whoever has the token may put installer specs here. */
+  /** Clients with the token may upload installer specs. */
   readonly allowPost?: boolean | undefined;
-  /** Specs whose settings do not fit their packages are served. */
+  /** Serve specs with settings that their packages refuse. */
   readonly allowInvalidSettings?: boolean | undefined;
-  /** File of the token; `CURLEW_SERVE_TOKEN` has it when absent. */
+  /** File of the token; default: `CURLEW_SERVE_TOKEN`. */
   readonly tokenFile?: string | undefined;
   /** File of the certificate and its chain, in PEM. */
   readonly tlsCert?: string | undefined;
   /** File of its private key, in PEM. */
   readonly tlsKey?: string | undefined;
-  /** How each request is printed; json when absent. */
+  /** Format of the request log; default: json. */
   readonly log?: 'json' | 'text' | 'none' | undefined;
-  /** More connections are refused; 1000 when absent. */
+  /** Maximum connections; default: 1000. */
   readonly maxConnections?: number | undefined;
-  /** Seconds after which a connection without a byte is cut; 120 when absent. */
+  /** Seconds after which an idle connection is closed; default: 120. */
   readonly idleTimeout?: number | undefined;
-  /** Seconds that running answers are waited for at the end; 60 when absent. */
+  /** Seconds to wait for running responses at the end; default: 60. */
   readonly grace?: number | undefined;
 }
 
-/** How long the store is believed not to have changed. */
+/** How long cached data of the store is considered fresh. */
 const FRESH_MS = 2000;
-/** How long the first plans are waited for before anybody is let in. */
+/** How long to wait for the first plans before accepting connections. */
 const WARM_MS = 1000;
 const SCRIPT_LIMIT = 1 << 20;
 const PEM_LIMIT = 1 << 20;
 const TOKEN_LIMIT = 4096;
 
-/** Serves until the signal fires, and then until the running answers have left. */
+/** Serves until the signal fires, then completes running responses. */
 export async function serve(request: ServeRequest, context: Context): Promise<ServedTotals> {
   const { report, signal } = context;
   const { listen = { host: '127.0.0.1', port: 8080 } } = request;
   const tls = await tlsOf(request, context);
   const token = await tokenOf(request, context);
   const publicUrl = plainAddress(request.publicUrl, '--public-url');
-  // What runs when the signal fires is to end by itself: it has no part in it.
+  // Running responses must complete after the signal has fired, so they have their own signal.
   const running = new AbortController();
   const inside = { ...context, signal: running.signal };
   await using opened = await openStores(request, inside);
   await using site = await openSite(request, opened, inside);
-  // When all answers have left, nobody needs what is still being looked up.
+  // After the last response, remaining look-ups are not needed.
   await using _over = { [Symbol.asyncDispose]: async () => running.abort() };
   const { address } = opened.store;
   const warmed = site.warm().catch((error: unknown) => {
@@ -87,7 +87,7 @@ export async function serve(request: ServeRequest, context: Context): Promise<Se
   const server = await startServer({ ...options, tls, host: listen.host, port: listen.port });
   report({ type: 'note', level: 'info', text: `serving ${address} on ${server.url}` });
   await aborted(signal);
-  report({ type: 'note', level: 'info', text: 'waiting for running answers; a second signal ends at once' });
+  report({ type: 'note', level: 'info', text: 'waiting for running responses; a second signal ends at once' });
   return await server.stop();
 }
 
@@ -135,9 +135,9 @@ async function openStores(request: ServeRequest, context: Context): Promise<Stor
   return { store, installers, [Symbol.asyncDispose]: async () => http?.close() };
 }
 
-/** Verifies releases with the configured keys; undefined if signatures are not required. */
+/** Verifies signed releases of the store; undefined if no signatures are required. */
 async function verifierOf(request: KeyRequest, context: Context, store: Store): Promise<VerifyRelease | undefined> {
-  // Whoever asks for a release by its name decides; nodes refuse old ones by themselves.
+  // Older releases are allowed: clients may name any release, and nodes refuse old ones themselves.
   const trust = await trustOfStore(request, context, { address: store.address, allowOlder: true });
   if (trust === undefined) return undefined;
   const { signal } = context;
@@ -151,7 +151,7 @@ async function aborted(signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Limits by default, but for those that the request names. */
+/** Default limits, overridden by those of the request. */
 export function limitsOf({
   maxConnections,
   idleTimeout,
@@ -170,14 +170,14 @@ function logOf({ log = 'json' }: ServeRequest, { print = () => undefined }: Cont
   return (access) => print(log === 'json' ? printableJson(access) : formatAccess(access));
 }
 
-/** An address that clients are sent to, without a slash at its end. */
+/** A URL for clients, without a trailing slash. */
 export function plainAddress(text: string | undefined, option: string): string | undefined {
   if (text === undefined) return undefined;
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const isPlain =
     url !== undefined && url.search === '' && url.hash === '' && url.username === '' && url.password === '';
   if (!isPlain || !/^https?:$/.test(url.protocol) || !/^[\w.~:/[\]%+-]+$/.test(url.href)) {
-    throw new CurlewError('USAGE', `${option}: the plain http or https address of a server is needed`);
+    throw new CurlewError('USAGE', `${option}: must be a plain http or https URL of a server`);
   }
   return url.href.replace(/\/+$/, '');
 }
@@ -193,13 +193,13 @@ export async function tlsOf(
   return { cert: await read(cert), key: await read(key) };
 }
 
-/** What whoever posts must know; undefined when nobody may post. */
+/** The token for uploads; undefined if uploads are disabled. */
 export async function tokenOf(
   { allowPost = false, tokenFile: file }: Pick<ServeRequest, 'allowPost' | 'tokenFile'>,
   { cwd, env }: Pick<Context, 'cwd' | 'env'>,
 ): Promise<string | undefined> {
   if (!allowPost) {
-    if (file !== undefined) throw new CurlewError('USAGE', '--token-file goes with --allow-post');
+    if (file !== undefined) throw new CurlewError('USAGE', '--token-file requires --allow-post');
     return undefined;
   }
   const read = async (path: string): Promise<string> => (await readLimited(path, TOKEN_LIMIT)).toString('utf8');

@@ -1,4 +1,4 @@
-/** Signatures beside packages and bundles; or of a store's release. */
+/** Signs packages, bundles, and releases of stores. */
 import { createSign, type KeyObject } from 'node:crypto';
 import { basename, resolve } from 'node:path';
 import { describeDelta } from '../bundle/delta/delta-read.ts';
@@ -17,8 +17,8 @@ import { writeStateFile } from '../platform/files/state-file.ts';
 import { parseInstaller } from '../spec/parse.ts';
 import { checkedRelease } from '../store/release/release-name.ts';
 import { signStore, type SignedStore } from '../store/release/sign-release.ts';
-import { besideOf, openAnywhere, requireOther } from './archives/open-anywhere.ts';
-import { proveWhole } from './archives/prove-whole.ts';
+import { documentPath, openAnywhere, requireUnwritten } from './archives/open-anywhere.ts';
+import { verifyWhole } from './archives/verify-whole.ts';
 import type { Context } from './context.ts';
 import { signerOf } from './ports/release-trust.ts';
 import type { AddressRequest } from './ports/store-source.ts';
@@ -30,11 +30,11 @@ export interface SignFilesRequest extends AddressRequest {
   readonly files: readonly string[];
   /** File of the private key. */
   readonly key: string;
-  /** What a bundle is called; as its spec is, or its file, when absent. */
+  /** Name of a bundle; default: the name of its spec, or of its file. */
   readonly name?: string | undefined;
-  /** Version of what is signed; seconds of the clock when absent. */
+  /** Version of the signed archive; default: the current time in seconds. */
   readonly number?: number | undefined;
-  /** How long the signature holds, in milliseconds; forever when absent. */
+  /** Validity of the signature in milliseconds; default: forever. */
   readonly expires?: number | undefined;
 }
 
@@ -42,20 +42,20 @@ export interface SignReleaseRequest extends StoreRequest {
   readonly store: string;
   /** File of the private key. */
   readonly key: string;
-  /** The release that is signed as it is; when absent, only that the current one is current. */
+  /** The release whose catalogue is signed; by default only the statement of the current release is signed. */
   readonly release?: string | undefined;
-  /** How long it may be the current one, in milliseconds; 90 days when absent. */
+  /** How long it may be the current release, in milliseconds; default: 90 days. */
   readonly expires?: number | undefined;
 }
 
 export interface SignedArchive {
   readonly path: string;
-  /** The statement; beside it lie the signature and the sum of the whole file. */
+  /** File of the statement; the signature and checksum of the whole file are next to it. */
   readonly signature: string;
   readonly role: ArchiveStatement['role'];
   readonly name: string;
   readonly version: number;
-  /** ISO 8601; null when it holds forever. */
+  /** ISO 8601; null if it is valid forever. */
   readonly expires: string | null;
   /** Of the table of contents. */
   readonly digest: Digest;
@@ -63,7 +63,7 @@ export interface SignedArchive {
   readonly sha256: Digest;
 }
 
-/** Proves that each file is whole, then writes its signatures beside it; of an address into the current folder. */
+/** Verifies each file, then writes its signatures next to it; for an address, into the current folder. */
 export async function signFiles(request: SignFilesRequest, context: Context): Promise<readonly SignedArchive[]> {
   const { cwd, env } = context;
   const { files, key: path, name } = request;
@@ -77,53 +77,54 @@ export async function signFiles(request: SignFilesRequest, context: Context): Pr
   return signed;
 }
 
-/** One time for all files of a call: bundles of several architectures that belong together have one version. */
+/** One time for all files of a call: bundles of several architectures get the same version. */
 function claimOf({ number, expires: lifetime }: SignFilesRequest): Claim {
   const signed = new Date();
   const version = number ?? Math.floor(signed.getTime() / 1000);
   if (lifetime === undefined) return { version, signed, expires: undefined };
   const expires = new Date(signed.getTime() + lifetime);
   if (expires > signed) return { version, signed, expires };
-  throw new CurlewError('USAGE', '--expires: it would be over at once');
+  throw new CurlewError('USAGE', '--expires: the signature would expire at once');
 }
 
-const NAME_HINT = 'write letters, digits, ".", "_", "+" and "-", 100 at most, such as --name edge';
+const NAME_HINT = 'use at most 100 letters, digits, ".", "_", "+" and "-", such as --name edge';
 
 interface SignOptions {
   readonly request: SignFilesRequest;
   readonly context: Context;
   readonly key: KeyObject;
   readonly claim: Claim;
-  /** What this call has signed already. */
+  /** Files that this call has signed. */
   readonly written: readonly SignedArchive[];
 }
 
 async function signFile(file: string, { request, context, key, claim, written }: SignOptions): Promise<SignedArchive> {
   const { cwd, report, signal } = context;
   await using source = await openAnywhere(file, request, context);
-  const beside = besideOf(file, source.whole);
+  const beside = documentPath(file, source.whole);
   const problem = fileNameProblem(basename(beside));
-  // It stands in the list of sums.
+  // The name is written to the checksum file.
   if (problem !== undefined) throw new CurlewError('USAGE', `sign ${file}: its file name ${problem}`);
   const signature = signaturePath(beside);
-  requireOther(
+  requireUnwritten(
     signature,
     written.map((one) => one.signature),
   );
   const signer = createSign('sha256');
   const sha256 = await digestAsStep(source, { onChunk: (chunk) => signer.update(chunk), report, signal });
-  const index = await proveWhole(source, file, context);
+  const index = await verifyWhole(source, file, context);
   const { tocDigest: contents } = index;
   const text = await readTocText(source, { signal });
-  if (digestOf(text) !== contents) throw new CurlewError('DIGEST_MISMATCH', `sign ${file}: it changes meanwhile`);
-  const makes = (await describeDelta(source, index, { signal }))?.contents;
-  const { role, name } = await callIt(source, index, {
+  if (digestOf(text) !== contents)
+    throw new CurlewError('DIGEST_MISMATCH', `sign ${file}: it changes while it is read`);
+  const creates = (await describeDelta(source, index, { signal }))?.contents;
+  const { role, name } = await nameOf(source, index, {
     file,
     given: request.name,
-    isDelta: makes !== undefined,
+    isDelta: creates !== undefined,
     signal,
   });
-  const statement = signArchive({ role, name, file: sha256, contents, makes, ...claim }, key);
+  const statement = signArchive({ role, name, file: sha256, contents, makes: creates, ...claim }, key);
   await writeStateFile(resolve(cwd, wholePath.signature(beside)), signer.sign(key), 0o644);
   const sums = formatSums([{ name: basename(source.whole), digest: sha256 }]);
   await writeStateFile(resolve(cwd, wholePath.sum(beside)), sums, 0o644);
@@ -132,7 +133,7 @@ async function signFile(file: string, { request, context, key, claim, written }:
   return { path: file, signature, role, name, version: claim.version, expires, digest: contents, sha256 };
 }
 
-interface CallOptions {
+interface NameOptions {
   readonly file: string;
   readonly given: string | undefined;
   readonly isDelta: boolean;
@@ -140,34 +141,34 @@ interface CallOptions {
 }
 
 /**
- * A package is called what it is; a bundle as is asked for, else as its spec does, else as its file. A delta is called as the
- * bundle that it makes, which its file does not tell.
+ * Role and name of an archive. A bundle has the requested name, otherwise that of its spec, otherwise that of its file. A delta
+ * has the name of the bundle that it creates, which is never the name of its file.
  */
-async function callIt(
+async function nameOf(
   source: RangeSource & { readonly whole: string },
   index: ArchiveIndex,
-  { file, given, isDelta, signal }: CallOptions,
+  { file, given, isDelta, signal }: NameOptions,
 ): Promise<{ readonly role: ArchiveStatement['role']; readonly name: string }> {
   const { role, name: own } = archiveOf(index.entries.map(({ path }) => path));
   if (own !== undefined) {
     if (given === undefined) return { role, name: own };
-    throw new CurlewError('USAGE', `sign ${file}: --name is for bundles, and it is the package ${own}`);
+    throw new CurlewError('USAGE', `sign ${file}: --name is for bundles, but it is the package ${own}`);
   }
   const entry = findEntry(index, INSTALLER_YAML);
   const spec = entry && Buffer.from(await readFile(source, entry, { limit: INSTALLER_LIMIT, signal })).toString();
-  const said = spec === undefined ? undefined : parseInstaller(file, spec).installer?.name;
-  const names = [given, said, isDelta ? undefined : basename(source.whole).replace(/\.(?:tar\.gz|tgz)$/, '')];
+  const specName = spec === undefined ? undefined : parseInstaller(file, spec).installer?.name;
+  const names = [given, specName, isDelta ? undefined : basename(source.whole).replace(/\.(?:tar\.gz|tgz)$/, '')];
   const name = names.find((one) => one !== undefined && isBundleName(one));
   if (name !== undefined) return { role, name };
-  throw new CurlewError('USAGE', `sign ${file}: say with --name what it is called`, { hint: NAME_HINT });
+  throw new CurlewError('USAGE', `sign ${file}: give its name with --name`, { hint: NAME_HINT });
 }
 
-/** Renews the signature of the current release, or signs the release that is named. */
+/** Renews the signature of the current release, or signs the named release. */
 export async function signRelease(request: SignReleaseRequest, context: Context): Promise<SignedStore> {
   const { signal } = context;
   const release = request.release === undefined ? undefined : checkedRelease(request.release, '--release');
   const store = await openStoreFor(request.store, request, context, { create: false });
   const signer = await signerOf({ ...request, key: [], sign: request.key }, context, [store.address]);
-  if (signer === undefined) throw new Error('a key was asked for');
+  if (signer === undefined) throw new Error('a key was requested');
   return signStore(store, { release, signer, signal });
 }

@@ -1,4 +1,4 @@
-/** Splits a bundle into parts that fit onto media. */
+/** Splits a bundle into parts that fit on media. */
 import { realpath } from 'node:fs/promises';
 import { basename, dirname, resolve } from 'node:path';
 import type { Digest } from '../core/digest.ts';
@@ -16,7 +16,7 @@ import { signaturePath, wholePath } from './ports/trust.ts';
 export interface SplitRequest extends PartsRequest {
   /** File of the bundle, or head file of its parts. */
   readonly file: string;
-  /** Most bytes of a part. */
+  /** Maximum bytes of a part. */
   readonly size?: number | undefined;
 }
 
@@ -27,14 +27,14 @@ export interface SplitResult {
   readonly media: readonly { readonly head: string; readonly parts: readonly Part[] }[];
 }
 
-/** Parts are named after the bundle where no `output` is. The same request resumes what was cut off. */
+/** Without `output`, parts are named after the bundle. The same request resumes after an interruption. */
 export async function split(request: SplitRequest, context: Context): Promise<SplitResult> {
   const { cwd, report, signal } = context;
   const { file, output, size: limit, force = false, verify = false } = request;
   if (isAddress(file)) throw elsewhere(file);
-  const asked = partsPlace(request, context, file);
+  const requested = partsPlace(request, context, file);
   await using source = await openArchive(resolve(cwd, file), { signal });
-  const place = output === undefined ? { ...asked, name: basename(source.whole) } : asked;
+  const place = output === undefined ? { ...requested, name: basename(source.whole) } : requested;
   await requireApart(source.files, place);
   const index = await readIndex(source, { signal });
   const extraFiles = await signaturesOf(source.whole, place.name);
@@ -43,7 +43,7 @@ export async function split(request: SplitRequest, context: Context): Promise<Sp
   return { name, size, tocDigest, media: written.media.map(({ path: head, parts }) => ({ head, parts })) };
 }
 
-/** What lies beside the whole goes beside its parts; the sum names the file that it is of, so a new name gets none. */
+/** Signatures next to the whole are copied next to its parts. The checksum contains the file name, so a new name gets none. */
 async function signaturesOf(whole: string, name: string): Promise<ReadonlyMap<string, Uint8Array>> {
   const found = new Map<string, Uint8Array>();
   for (const pathOf of [signaturePath, wholePath.signature, ...(basename(whole) === name ? [wholePath.sum] : [])]) {
@@ -53,7 +53,7 @@ async function signaturesOf(whole: string, name: string): Promise<ReadonlyMap<st
   return found;
 }
 
-/** What is read is not written over, `--force` or not: a split that is cut off would leave neither the old nor the new. */
+/** Refuses to overwrite its own input, even with `--force`: an interrupted split would leave neither old nor new parts. */
 async function requireApart(
   files: readonly string[],
   { name, folders }: { readonly name: string; readonly folders: readonly string[] },
@@ -61,18 +61,14 @@ async function requireApart(
   const places = await Promise.all(folders.map(async (folder) => realpath(folder).catch(() => folder)));
   for (const file of files) {
     if (!isNamedAfter(name, basename(file)) || !places.includes(await realpath(dirname(file)))) continue;
-    throw new CurlewError(
-      'USAGE',
-      `curlew split: the new parts would take the place of ${file}, which they come from`,
-      {
-        hint: 'write them to another folder with --to, or name them otherwise with -o',
-      },
-    );
+    throw new CurlewError('USAGE', `curlew split: the new parts would replace their source ${file}`, {
+      hint: 'write them to another folder with --to, or give them another name with -o',
+    });
   }
 }
 
 function elsewhere(address: string): CurlewError {
-  return new CurlewError('USAGE', `curlew split: ${redact(address)} is no file`, {
-    hint: 'fetch it first with curlew pull, or name a file',
+  return new CurlewError('USAGE', `curlew split: ${redact(address)} is not a file`, {
+    hint: 'download it first with curlew pull, or name a file',
   });
 }

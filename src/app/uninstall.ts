@@ -1,9 +1,9 @@
-/** Some add-ons off this node, and out of the cluster. */
+/** Removes add-ons from this node and from the cluster. */
 import type { DryRun } from '../runtime/run/dry-run.ts';
 import { uninstallRequest } from '../runtime/run/removal.ts';
 import type { RunResult } from '../runtime/run/run-result.ts';
 import type { Context } from './context.ts';
-import { askedFor, type Shape } from './node/asked.ts';
+import { commandOf, type Shape } from './node/saved-command.ts';
 import {
   planKept,
   REMOVAL_FIELDS,
@@ -17,7 +17,7 @@ import { usage } from './node/target.ts';
 export interface UninstallRequest extends RemovalRequest {
   /** Names of add-ons, one or more. */
   readonly addons: readonly string[];
-  /** Images that no other add-on of this node has are removed, too. */
+  /** Also remove images that no other add-on of this node has. */
   readonly pruneImages?: boolean | undefined;
 }
 
@@ -29,20 +29,20 @@ export const UNINSTALL: Shape<UninstallRequest> = {
 
 function keptRun(request: UninstallRequest, context: Context): KeptRun {
   if (request.pruneImages === true && request.root !== undefined)
-    throw usage('--prune-images cannot be used with --root: the container runtime of this machine is left alone');
+    throw usage('--prune-images cannot be used with --root: the container runtime of this machine must not be changed');
   const names = [...new Set(request.addons)];
   return {
-    command: askedFor({ name: 'uninstall', request, cwd: context.cwd }, UNINSTALL),
-    wanted: async (directory) => uninstallRequest(directory, names, removalOptions(request), context),
+    command: commandOf({ name: 'uninstall', request, cwd: context.cwd }, UNINSTALL),
+    requestIn: async (directory) => uninstallRequest(directory, names, removalOptions(request), context),
   };
 }
 
-/** Removes the add-ons from this node, and from the cluster where they were installed from it. */
+/** Removes the add-ons from this node, and from the cluster if they were installed from it. */
 export async function uninstall(request: UninstallRequest, context: Context): Promise<RunResult> {
   return runKept(keptRun(request, context), request, context, (result) => result);
 }
 
-/** What {@link uninstall} would do; nothing is changed. */
+/** Plans {@link uninstall}; changes nothing. */
 export async function planUninstall(request: UninstallRequest, context: Context): Promise<DryRun> {
   return planKept(keptRun(request, context), request, context);
 }

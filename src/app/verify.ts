@@ -1,4 +1,4 @@
-/** Proves that packages and bundles are whole and hold nothing but what their tables of contents say. */
+/** Verifies that packages and bundles are complete and contain exactly what their tables of contents list. */
 import { dirname, resolve } from 'node:path';
 import { describeDelta } from '../bundle/delta/delta-read.ts';
 import { checkParts } from '../bundle/parts/join-parts.ts';
@@ -9,13 +9,13 @@ import { isHeadPath } from '../core/parts.ts';
 import { secondsOf } from '../formats/signing/claim.ts';
 import { verifyPlaced, type VerifiedNode } from '../runtime/node/verify-placed.ts';
 import { openArchive } from './archives/open-archive.ts';
-import { proveWhole, requireSignedFile } from './archives/prove-whole.ts';
+import { verifyWhole, requireSignedFile } from './archives/verify-whole.ts';
 import type { Context } from './context.ts';
 import { folderOf, type FolderRequest } from './install-folder.ts';
 import { checkedIndex } from './ports/install-source.ts';
 import { trustOf, type Signed, type TrustRequest } from './ports/trust.ts';
 
-/** The install folder knows which versions this node has seen. */
+/** The install folder records the versions that this node has seen. */
 export interface VerifyRequest extends TrustRequest, FolderRequest {
   /** Packages and bundles, or head files of their parts. */
   readonly files: readonly string[];
@@ -25,13 +25,13 @@ export interface Verified {
   readonly path: string;
   readonly size: number;
   readonly files: number;
-  /** Digest of the table of contents: it names every other byte. */
+  /** Digest of the table of contents, which covers every other byte. */
   readonly digest: Digest;
   /** The public key whose signature holds, where signatures were asked for. */
   readonly signedBy?: string | undefined;
-  /** What it is signed as; absent for a signature over the contents alone. */
+  /** Role and name in the signature; absent for a signature of only the contents. */
   readonly signedAs?: SignedAs | undefined;
-  /** The bundle that a delta makes. */
+  /** The bundle that a delta creates. */
   readonly delta?: DeltaJson | undefined;
 }
 
@@ -41,20 +41,20 @@ export interface SignedAs {
   readonly version: number;
   /** ISO 8601. */
   readonly signed: string;
-  /** Null when it holds forever. */
+  /** Null if it is valid forever. */
   readonly expires: string | null;
 }
 
-/** Signatures are held against what they say where the request, or the configuration, names keys. */
+/** Verifies signatures if the request or the configuration names keys. */
 export async function verify(request: VerifyRequest, context: Context): Promise<readonly Verified[]> {
   const trust = await trustOf(request, context, { directory: folderOf(request, context) });
   const verified: Verified[] = [];
   for (const path of request.files) {
     const file = resolve(context.cwd, path);
-    if (isHeadPath(file)) await proveParts(file, context);
+    if (isHeadPath(file)) await requireValidParts(file, context);
     await using source = await openArchive(file, context);
     const checked = trust === undefined ? undefined : await checkedIndex(source, source.whole, { ...context, trust });
-    const index = await proveWhole(source, path, context);
+    const index = await verifyWhole(source, path, context);
     if (checked?.signed?.statement !== undefined)
       await requireSignedFile(source, checked.signed.statement.file, context);
     const { size, entries, tocDigest: digest } = index;
@@ -64,7 +64,7 @@ export async function verify(request: VerifyRequest, context: Context): Promise<
   return verified;
 }
 
-/** Compares the files of what is installed with what their packages say of them. */
+/** Compares installed files with their packages. */
 export async function verifyInstalled(request: FolderRequest, context: Context): Promise<VerifiedNode> {
   return verifyPlaced(folderOf(request, context), context);
 }
@@ -79,8 +79,8 @@ function signedOf(
   return { signedBy: by, signedAs: { role, name, version, signed: secondsOf(signed), expires: until } };
 }
 
-/** Before the whole: it is of use to know which part has to be copied again. */
-async function proveParts(head: string, { report, signal }: Context): Promise<void> {
+/** Checked before the whole bundle, so that the error names the part to copy again. */
+async function requireValidParts(head: string, { report, signal }: Context): Promise<void> {
   const found = await checkParts(head, { folders: [dirname(head)], report, signal });
   const problem = partsError(`verify ${head}`, found);
   if (problem !== undefined) throw problem;

@@ -1,4 +1,4 @@
-/** The order files of planned add-ons: `versions.json` beside their versions. */
+/** Order files of planned add-ons: `versions.json` next to their versions. */
 import { dirname, join, resolve } from 'node:path';
 import type { BuildPlan } from '../build/plan.ts';
 import { readStateFile } from '../platform/files/state-file.ts';

@@ -1,4 +1,4 @@
-/** Which versions of which add-ons a release has, and which one a word such as 1.2.x means. */
+/** Lists the versions of add-ons in a release, and resolves versions such as 1.2.x. */
 import { CurlewError } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
 import { resolveVersion, type ResolvedVersion } from '../spec/version.ts';
@@ -8,9 +8,9 @@ import type { Context } from './context.ts';
 import { openStoreFor, type StoreRequest } from './ports/stores.ts';
 
 export interface VersionsRequest extends StoreRequest {
-  /** `name`, or `name@version` to have the version resolved; all add-ons when there are none. */
+  /** `name`, or `name@version` to resolve the version; default: all add-ons. */
   readonly addons?: readonly string[] | undefined;
-  /** The store to ask. */
+  /** The store. */
   readonly from: string;
   /** The current one when absent. */
   readonly release?: string | undefined;
@@ -18,9 +18,9 @@ export interface VersionsRequest extends StoreRequest {
 
 interface AddonVersions {
   readonly name: string;
-  /** The first is the latest. */
+  /** Latest first. */
   readonly versions: readonly { readonly version: string; readonly arches: readonly string[] }[];
-  /** For `name@version`: what it means. */
+  /** For `name@version`. */
   readonly resolved?: ResolvedVersion;
 }
 
@@ -30,16 +30,16 @@ export interface Versions {
   readonly addons: readonly AddonVersions[];
 }
 
-/** External add-ons stand before those of the release. `NOT_FOUND` for an add-on that the release does not have. */
+/** External add-ons are listed before those of the release. `NOT_FOUND` for an add-on that the release does not have. */
 export async function versions(request: VersionsRequest, context: Context): Promise<Versions> {
-  const { addons: asked = [], from, release: given } = request;
-  const wanted = given === undefined ? undefined : checkedRelease(given, '--release');
+  const { addons: requested = [], from, release: given } = request;
+  const named = given === undefined ? undefined : checkedRelease(given, '--release');
   const store = await openStoreFor(from, request, context, { create: false });
-  const { release, addons } = await offeredCatalogue(store, { release: wanted, signal: context.signal });
+  const { release, addons } = await offeredCatalogue(store, { release: named, signal: context.signal });
   const all = addons.map(({ name, versions: offered }): AddonVersions => {
     return { name, versions: offered.map((one) => ({ version: one.version, arches: Object.keys(one.packages) })) };
   });
-  const chosen = asked.length === 0 ? all : asked.map((text) => oneOf(all, text, release));
+  const chosen = requested.length === 0 ? all : requested.map((text) => oneOf(all, text, release));
   return { store: store.address, release, addons: chosen };
 }
 
@@ -57,7 +57,7 @@ function oneOf(all: readonly AddonVersions[], text: string, release: string): Ad
     });
   }
   if (at === -1) return found;
-  // External packages that curlew cannot read are listed for others.
+  // External packages that curlew cannot read are listed for other tools.
   const available = found.versions.flatMap(({ version, arches }) => (arches.length === 0 ? [] : [version]));
   return { ...found, resolved: resolveVersion(name, text.slice(at + 1), available) };
 }

@@ -1,4 +1,4 @@
-/** Why an add-on came out as it did the last time. */
+/** Explains the last result of an add-on. */
 import { whyAddon, type AddonHistory } from '../runtime/run/why.ts';
 import type { Context } from './context.ts';
 import { folderOf, type FolderRequest } from './install-folder.ts';
@@ -9,7 +9,7 @@ export interface WhyRequest extends FolderRequest {
   readonly addon: string;
 }
 
-/** `NOT_FOUND` when neither the records, of this node or of its cluster, nor a run that is still known have the add-on. */
+/** `NOT_FOUND` if neither the records of this node or of its cluster nor a kept run have the add-on. */
 export async function why(request: WhyRequest, context: Context): Promise<AddonHistory> {
   const find = clusterFinder(request, context);
   return whyAddon(folderOf(request, context), request.addon, { find, signal: context.signal });

@@ -36,7 +36,7 @@ test('an image of a registry comes into a package of its own, which nodes are of
 
   assert.equal(
     beside.map(({ name, role, because }) => [name, role, because]),
-    [['extra-images', 'machine', 'images asked for: 1']],
+    [['extra-images', 'machine', 'requested images: 1']],
   );
   const common = { cwd: box.path, arch: 'amd64', trust: undefined, report: noReport, signal } as const;
   await using source = await bundleSource('b.tar.gz', { ...common, directory: box.at('node') });

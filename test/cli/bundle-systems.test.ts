@@ -127,8 +127,8 @@ test('a system that no package has anything for is told, once a name', async ({ 
   const told = await runCommand([...words, 'ubuntu-22.04,ubuntu-20.04,ol-7,rocky-9.4'], box.path);
   assert.is(told.exitCode, 0, told.stderr);
   assert.equal(told.stderr.match(/no package .*$/gm), [
-    'no package has anything in ubuntu-20.04',
-    'no package has anything in rhel-7 or ol-7',
+    'no package has files in ubuntu-20.04',
+    'no package has files in rhel-7 or ol-7',
   ]);
   assert.match(told.stderr, /warning.*--os ubuntu-20\.04: no package/);
   assert.not.match((await runCommand([...words, 'ol-9'], box.path)).stderr, 'warning');
@@ -208,7 +208,10 @@ test("kURL's layout has the folders that are kept, and what was left out beside 
 });
 
 for (const [words, message] of [
-  [['--os', 'ubunut-22.04'], /--os "ubunut-22\.04": no system .*\n {2}hint: did you mean ubuntu-22\.04\? known are /],
+  [
+    ['--os', 'ubunut-22.04'],
+    /--os "ubunut-22\.04": unknown operating system\n {2}hint: did you mean ubuntu-22\.04\? known: /,
+  ],
   [['--os', 'ubuntu-22.10'], /did you mean ubuntu-22\.04\?/],
   [['--os', 'rocky8'], /did you mean rocky-8\?/],
   [['--os', 'ubuntu-22.04,'], /--os "": no system/],
@@ -231,7 +234,7 @@ test('a saved plan has decided on systems already', async () => {
   const words = ['bundle', '--from-plan', 'p.json', '--from', 'store', '-o', 'b.tar.gz', '--os', 'rhel-8'];
   const { exitCode, stderr } = await runCommand(words, box.path);
   assert.is(exitCode, 64);
-  assert.match(stderr, /--os already/);
+  assert.match(stderr, /already determines --os/);
 });
 
 test.run();

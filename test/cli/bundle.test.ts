@@ -159,22 +159,34 @@ for (const [words, message, hint] of [
 }
 
 for (const [title, words, message] of [
-  ['scripts without a layout', ['spec.yaml', '--from', 'store', '-o', 'a', '--kurl-scripts', 'x'], /go together/],
   [
     'a layout that is none',
     ['spec.yaml', '--from', 'store', '-o', 'a', '--layout', 'curl'],
     /only valid layout is kurl/,
   ],
+  [
+    'scripts without a layout',
+    ['spec.yaml', '--from', 'store', '-o', 'a', '--kurl-scripts', 'x'],
+    /--layout kurl requires --kurl-scripts/,
+  ],
   ['an odd name', ['spec.yaml', '--from', 'store', '--plan', '--with', '../x@1'], /--with/],
-  ['steps beside a plan', ['--from-plan', 'p', '--from', 'store', '-o', 'a', '--with', 'x'], /--with already/],
+  [
+    'steps beside a plan',
+    ['--from-plan', 'p', '--from', 'store', '-o', 'a', '--with', 'x'],
+    /already determines --with/,
+  ],
   ['nothing to write to', ['spec.yaml', '--from', 'store'], /-o/],
-  ['a place for the plan without --plan', ['spec.yaml', '--from', 'store', '-o', 'a', '--out', 'p'], /--out goes with/],
-  ['a comparison without --plan', ['spec.yaml', '--from', 'store', '-o', 'a', '--against', 'p'], /--against goes/],
-  ['a spec beside a plan', ['spec.yaml', '--from-plan', 'p', '--from', 'store', '-o', 'a'], /installer spec already/],
+  ['a place for the plan without --plan', ['spec.yaml', '--from', 'store', '-o', 'a', '--out', 'p'], /--out requires/],
+  ['a comparison without --plan', ['spec.yaml', '--from', 'store', '-o', 'a', '--against', 'p'], /--against requires/],
+  [
+    'a spec beside a plan',
+    ['spec.yaml', '--from-plan', 'p', '--from', 'store', '-o', 'a'],
+    /already determines the installer spec/,
+  ],
   [
     'a release beside a plan',
     ['--from-plan', 'p', '--from', 'store', '-o', 'a', '--release', 'r1'],
-    /--release already/,
+    /already determines --release/,
   ],
   ['no store', ['spec.yaml', '-o', 'a'], /--from/],
 ] as const) {

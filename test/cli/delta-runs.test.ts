@@ -122,11 +122,11 @@ test('a delta for another architecture, and one for other scripts, are refused w
     extra: { arch: process.arch === 'arm64' ? 'amd64' : 'arm64' } as const,
   }));
   for (const [bundle, code, message] of [
-    [await bundleOfPackages(other), 22, /d\.tar\.gz: aaa is not there for a/],
+    [await bundleOfPackages(other), 22, /d\.tar\.gz: it has no package of aaa for a/],
     [
       await bundleOfPackages(AFTER, { kurl: true }),
       22,
-      /is for kURL's own scripts.*the whole of it with curlew apply, unpack/s,
+      /is for kURL's own scripts.*create the whole bundle with curlew apply, unpack/s,
     ],
   ] as const) {
     await writeFile(box.at('d.tar.gz'), (await deltaOf(bundle, inventory)).bytes);

@@ -101,7 +101,7 @@ test('a delta is signed under the name of the bundle that it makes, and as makin
   await run('bundle', 'odd.yaml', '--from', 'store', '--since', 'i.json', '-o', 'odd.tar.gz');
   const unnamed = await runCommand(['sign', 'odd.tar.gz', '--key', 'our.key'], box.path);
   assert.is(unnamed.exitCode, 64);
-  assert.match(unnamed.stderr, /say with --name what it is called/);
+  assert.match(unnamed.stderr, /give its name with --name/);
   assert.match(await run('sign', 'odd.tar.gz', '--key', 'our.key', '--name', 'edge'), /: the bundle edge, version/);
 });
 
@@ -154,7 +154,7 @@ test('what cannot be done is told with its status, and nothing is written', asyn
     [['apply', '--base', '1.tar.gz', '-o', 'x'], 64, /a delta, a base and an output file/],
     [['apply', 'd.tar.gz', '--base', '1.tar.gz', '-o', 'x', '--require-signed'], 64, /no key is named/],
     [['inventory', 'none'], 14, /none/],
-    [['inventory', '1.tar.gz', '--with-tool'], 64, /for the curlew of a bundle, over the folder of a node/],
+    [['inventory', '1.tar.gz', '--with-tool'], 64, /requires the executable of a bundle and the folder of a node/],
     [['inventory', 'text'], 16, /text/],
     [['inventory', '1.tar.gz', '-o', 'i.json'], 24, /i\.json/],
     [['bundle', '2.yaml', '--from', 'store', '--since', 'none', '-o', 'x'], 14, /none/],

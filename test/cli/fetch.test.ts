@@ -189,7 +189,7 @@ test('an s3Override takes the place of the published package, and proves itself'
   await writeFile(box.at('spec.yaml'), overridden('1.0.0', address));
   const other = await start(box, ['--from', server.url]);
   assert.is(other.exitCode, 11);
-  assert.match(other.stderr, /aaa: the s3Override .*pr-aaa\.tar\.gz has version 1\.0\.1, the spec wants 1\.0\.0/);
+  assert.match(other.stderr, /aaa: the s3Override .*pr-aaa\.tar\.gz has version 1\.0\.1, the spec requires 1\.0\.0/);
   const bytes = await readFile(box.at('store/pr-aaa.tar.gz'));
   bytes[1_000_000] = (bytes[1_000_000] ?? 0) ^ 1;
   await writeFile(box.at('store/pr-aaa.tar.gz'), bytes);
@@ -209,7 +209,7 @@ test('without a network an s3Override is only what the bundle holds', async () =
   await writeFile(box.at('spec.yaml'), spec);
   const lacking = await start(box, ['--bundle', 'b.tar.gz']);
   assert.is(lacking.exitCode, 14);
-  assert.match(lacking.stderr, /holds no package of bbb, and its s3Override is not fetched in an airgap install/);
+  assert.match(lacking.stderr, /has no package of bbb, and its s3Override is not fetched in an airgap install/);
 });
 
 test.run();

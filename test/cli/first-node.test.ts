@@ -40,7 +40,7 @@ test('an upgrade of the node that an add-on was installed from installs the new 
   assert.match(told.stdout, 'version 1.0.0 was installed');
   const { exitCode, stdout, stderr } = await on(box, 'upgrade', 'newer.tar.gz');
   assert.is(exitCode, 0, stderr);
-  assert.match(stderr, 'this node: it is upgraded as by an install');
+  assert.match(stderr, 'this node, so this upgrade is an install');
   assert.match(stdout, /^web {2}1\.0\.1 {2}installed \(version 1\.0\.0 was installed\)/);
   assert.ok((await trace(box)).includes('web 1'));
   assert.equal(await recorded(box), ['1.0.1', 'install']);

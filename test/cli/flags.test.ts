@@ -47,11 +47,11 @@ test('kurl-install-directory means the folder kurl below it; another --install-d
   await stat(box.at('root/srv/data/kurl/records.json'));
   const both = await install(box, 'kurl-install-directory=/srv/data', '--install-dir', '/srv/data');
   assert.is(both.exitCode, 64);
-  assert.match(both.stderr, 'name two folders');
+  assert.match(both.stderr, 'name different folders');
 });
 
 for (const [title, overlay, exitCode, message] of [
-  ['that is not there', undefined, 14, /installer-spec-file: there is no file site\.yaml/],
+  ['that is not there', undefined, 14, /installer-spec-file: site\.yaml does not exist/],
   ['of another kind', 'apiVersion: v1\nkind: ConfigMap\nspec: {}\n', 11, /site\.yaml:2:1 error installer\/kind/],
   [
     'with a wrong type',

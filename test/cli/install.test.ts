@@ -65,7 +65,7 @@ test('an unpacked bundle whose packages a node has taken is to be unpacked again
   assert.is((await run('uninstall', 'aaa', '--yes', '--root', box.at('root'), '--unconfined')).exitCode, 0);
   const { exitCode, stderr } = await run(...words(box, ['--dir', 'unpacked']));
   assert.is(exitCode, 14);
-  assert.match(stderr, /hint: its files were moved to the install folder .* unpack the bundle again with tar$/);
+  assert.match(stderr, /hint: an install from this folder has moved its files .* unpack the bundle again with tar$/);
 });
 
 test('an unpacked bundle is installed', async () => {
@@ -103,7 +103,7 @@ for (const [title, more, exitCode, message] of [
     'an add-on that the bundle lacks',
     ['--bundle', 'b.tar.gz', '--installer', 'other.yaml'],
     14,
-    /holds no package of other/,
+    /has no package of other/,
   ],
   [
     'a version that the bundle lacks',
@@ -139,7 +139,7 @@ test('a failing hook ends with status 20, the place, the last lines, the log and
 const asUser = process.geteuid?.() === 0 ? ['unshare', '--user'] : ['env'];
 const [userCommand = '', ...userWords] = asUser;
 const NOT_ROOT =
-  'run it as root; a trial in a sandbox: --root DIR; without either, as this user: --unconfined, which changes this machine';
+  'run it as root; for a trial in a sandbox, use --root DIR; --unconfined runs hooks as this user, and they change this machine';
 const NOBODY = 'neither root nor a word that hooks may run unconfined: nothing is run';
 if ((await execa(userCommand, [...userWords, 'true'], { reject: false })).exitCode === 0) {
   test(NOBODY, async () => {
@@ -165,8 +165,8 @@ test('an empty value, and folders that are no place to install to, are mistakes 
   for (const [more, message] of [
     [['--root', ''], '--root has an empty value'],
     [['--install-dir='], '--install-dir has an empty value'],
-    [['--install-dir', '/'], '--install-dir / is no folder of its own'],
-    [['--root', '/'], '--root / would confine nothing'],
+    [['--install-dir', '/'], '--install-dir / is not allowed'],
+    [['--root', '/'], '--root / is not allowed'],
   ] as const) {
     const { exitCode, stderr } = await install(box, '--bundle', 'b.tar.gz', ...more);
     assert.is(exitCode, 64);

@@ -39,7 +39,7 @@ test('resume of a folder that was copied leaves the one that it is a copy of alo
   assert.is(exitCode, 25, stderr);
   assert.match(
     stderr,
-    /resume: the last run in \S+\/copy\/var\/lib\/curlew was begun in \S+\/root\/var\/lib\/curlew\n/,
+    /resume: the last run in \S+\/copy\/var\/lib\/curlew was started in \S+\/root\/var\/lib\/curlew\n/,
   );
   assert.equal(await trace(box), []);
   assert.is((await onNode(box, 'resume')).exitCode, 0);
@@ -102,7 +102,7 @@ test('resume refuses a run whose request was changed into none', async () => {
     await writeFile(path, JSON.stringify({ ...(JSON.parse(text) as object), command }));
     const { exitCode, stderr } = await onNode(box, 'resume');
     assert.is(exitCode, 25, stderr);
-    assert.match(stderr, /the last run does not tell what it was asked for\n {2}hint: repeat the full command/);
+    assert.match(stderr, /the last run has no valid saved request\n {2}hint: repeat the full command/);
   }
 });
 

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { COMMANDS } from '../../src/cli/commands.ts';
 import { readArguments } from '../../src/cli/read-arguments.ts';
 import { BUNDLE_SCRIPTS, INSTALL_DIRECTORY, nodePath } from '../../src/core/layout.ts';
-import { ASKED_FILE } from '../../src/runtime/run/asked.ts';
+import { REQUEST_FILE } from '../../src/runtime/run/saved-request.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 
@@ -54,7 +54,7 @@ test('what is where: the paths are those that runs use', () => {
     nodePath.records,
     `${nodePath.placed('x').split('/')[0]}/`,
     nodePath.journal(run),
-    `${nodePath.run(run)}/${ASKED_FILE}`,
+    `${nodePath.run(run)}/${REQUEST_FILE}`,
     `${nodePath.previous(ref).split('/')[0]}/`,
     `${nodePath.fetched}/`,
     nodePath.lock,

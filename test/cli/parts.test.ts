@@ -151,7 +151,7 @@ test('media get their parts, the head file and the signature', async () => {
   const done = await runTraced(['split', 'b.tar.gz', '--to', 'one', '--size', '200KB'], box);
   assert.match(done.stdout, /one\/b\.tar\.gz\.parts\.json: 2 parts, /);
   assert.match(done.stderr, /^[^\n]*one: 2 parts, \d+ kB$/m);
-  assert.match(done.stderr, /one: 2 parts, .* are on disk: it can be unmounted and taken out/);
+  assert.match(done.stderr, /one: 2 parts, .* are on disk: it can be unmounted and removed/);
   await ok(box, 'verify', 'one/b.tar.gz.parts.json', '--key', 'our.pub');
   await refused(box, 'FILE_EXISTS', /the file already exists/, ['split', 'b.tar.gz', '--to', 'one', '--size', '200KB']);
 });
@@ -171,7 +171,7 @@ test('parts are split again under the name of the bundle, in another folder or o
     ['-o', 'parts/b.tar.gz', '--size', '200KB', '--force'],
     ['--to', 'one,link', '--force'],
   ]) {
-    await refused(box, 'USAGE', /would take the place of .*parts\/b\.tar\.gz\.part/, ['split', HEAD, ...words]);
+    await refused(box, 'USAGE', /would replace their source .*parts\/b\.tar\.gz\.part/, ['split', HEAD, ...words]);
   }
   assert.equal(await readdir(box.at('parts')), before);
   await ok(box, 'join-parts', HEAD, '--check');
@@ -199,7 +199,7 @@ test('whoever sits at the terminal is asked for the next medium, and may stop', 
   assert.is(asked.length, 1);
   assert.match(
     asked[0] ?? '',
-    /^b\.tar\.gz\.part-002 is missing\.\nMount the next medium so that its parts lie in .*parts\./,
+    /^b\.tar\.gz\.part-002 is missing\.\nMount the next medium so that its parts are in .*parts\./,
   );
   assert.ok((await readFile(box.at('x'))).equals(await readFile(box.at('b.tar.gz'))));
 });

@@ -149,7 +149,7 @@ test('mistakes in specs are told with their places and nothing is looked at', as
   assert.is((await preflight(box, 'nosuch.yaml')).exitCode, 14);
   const slip = await preflight(box, 'bad.yaml', 'lables=secret');
   assert.is(slip.exitCode, 14);
-  assert.match(slip.stderr, /read lables: no such file, and no flag\n {2}hint: .*lists the flags/);
+  assert.match(slip.stderr, /read lables: no such file or flag\n {2}hint: .*lists the flags/);
 });
 
 test('where Kubernetes would be upgraded, all nodes of a cluster that answers are to be ready, as for install', async () => {
@@ -189,7 +189,7 @@ test('where Kubernetes would be upgraded, all nodes of a cluster that answers ar
   isRefusing = true;
   const refused = await checked(true);
   assert.not.match(refused.stdout, title);
-  assert.match(refused.stderr, /the nodes of the cluster were not asked, which an install would do: .*Unauthorized/);
+  assert.match(refused.stderr, /the nodes of the cluster were not checked, as an install would do: .*Unauthorized/);
 });
 
 test.run();

@@ -144,7 +144,7 @@ test('of an address it goes into the current folder, under a name without secret
   assert.is(await readFile(box.at('web.tar.gz.provenance.json'), 'utf8'), statement);
   const twice = await runCommand(['provenance', 'web.tar.gz', `${server.url}/web.tar.gz`], box.path);
   assert.is(twice.exitCode, 64);
-  assert.match(twice.stderr, /write web\.tar\.gz\.provenance\.json: .* of another file/);
+  assert.match(twice.stderr, /write web\.tar\.gz\.provenance\.json: .* for another file/);
 
   const split = await runCommand(['split', 'web.tar.gz', '--size', '2K', '--to', 'parts'], box.path);
   assert.is(split.exitCode, 0, split.stderr);
@@ -158,7 +158,12 @@ for (const [title, words, exitCode, message] of [
   ['two files and one output', ['web.tar.gz', 'web.tar.gz', '-o', 'x'], 64, /just one with --output/],
   ['a file, for standard output', ['web.tar.gz', '-o', '-'], 64, /the output must be a file/],
   ['a builder that is no URI', ['web.tar.gz', '--builder', 'me'], 64, /not a URI/],
-  ['a builder with a password', ['web.tar.gz', '--builder', 'https://a:hush@b/'], 64, /neither user info nor query/],
+  [
+    'a builder with a password',
+    ['web.tar.gz', '--builder', 'https://a:hush@b/'],
+    64,
+    /must not contain user info or a query/,
+  ],
   ['a commit that is none', ['web.tar.gz', '--commit', 'main'], 64, /not a git commit/],
   ['a damaged file', ['damaged.tar.gz'], 15, /does not match/],
   ['a delta', ['delta.tar.gz'], 22, /it is a delta/],

@@ -77,7 +77,7 @@ test('many files: an SBOM beside each, of an address into the current folder', a
     box.path,
   );
   assert.is(twice.exitCode, 64);
-  assert.match(twice.stderr, /write web\.tar\.gz\.cdx\.json: .* of another file/);
+  assert.match(twice.stderr, /write web\.tar\.gz\.cdx\.json: .* for another file/);
 
   const failed = await runCommand(['sbom', 'web.tar.gz', 'nothing.tar.gz', '--beside'], box.path);
   assert.is(failed.exitCode, 14);
@@ -258,7 +258,7 @@ test('a bundle is refused whose packages are not those that it names', async () 
   );
   assert.match(
     (await runCommand(['sbom', 'none.tar.gz'], box.path)).stderr,
-    /not all of its packages are there that bundle/,
+    /it does not contain all packages that bundle/,
   );
 });
 

@@ -90,7 +90,7 @@ test('verify tells a signature that holds from all others', async () => {
   await refused(box, ['verify', 'b.tar.gz', '--key', 'our.key'], /it is a private key/);
   const unnamed = await curlew(['verify', 'b.tar.gz', '--require-signed'], traced(box));
   assert.is(unnamed.exitCode, 64);
-  assert.match(unnamed.stderr, 'no key is named');
+  assert.match(unnamed.stderr, 'no key to verify signatures');
 });
 
 test('only what is whole is signed', async () => {
@@ -133,7 +133,11 @@ test('a configuration that names keys lets nothing unsigned in, wherever it come
   await refused(box, ['preflight', '--bundle', 'other.tar.gz'], /there is no signature/);
   await refused(box, ['load-images', '--bundle', 'other.tar.gz', '--dry-run'], /there is no signature/);
   await mkdir(box.at('kurl/addons'), { recursive: true });
-  await refused(box, ['load-images', '--dir', 'kurl', '--dry-run'], /has no stargz\.index\.json that could be signed/);
+  await refused(
+    box,
+    ['load-images', '--dir', 'kurl', '--dry-run'],
+    /has no stargz\.index\.json, which a signature covers/,
+  );
   await writeFile(box.at('spec.yaml'), specOf([{ name: 'aaa', version: '1.0.0' }]));
   await mkdir(box.at('store'));
   await writeFile(box.at('store/VERSION'), 'r1');

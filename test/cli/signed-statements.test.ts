@@ -128,7 +128,7 @@ test('a bundle without a proper name of its own is called as its file, or as the
   assert.match(await sign(box, 'odd.tar.gz'), /: the bundle odd, version/);
   assert.match(await sign(box, 'odd.tar.gz', '--name', 'edge'), /: the bundle edge, version/);
   await writeFile(box.at('a b.tar.gz'), bundleOf([tracer('aaa')], spec));
-  await refused(box, 64, /say with --name what it is called/, 'sign', 'a b.tar.gz', '--key', 'our.key');
+  await refused(box, 64, /give its name with --name/, 'sign', 'a b.tar.gz', '--key', 'our.key');
   await writeFile(box.at('a\nb.tar.gz'), bundleOf([tracer('aaa')]));
   await refused(box, 64, /its file name contains a control character/, 'sign', 'a\nb.tar.gz', '--key', 'our.key');
 });
@@ -138,12 +138,12 @@ test('a signed package does not pass for a bundle, nor a statement for what it i
   await sign(box, 'web.tar.gz');
   await refused(box, INVALID, /signed as the package addons\/web\/1\.0\.0, but a bundle/, ...installing('web.tar.gz'));
   await forge(box, 'web.tar.gz', {});
-  await refused(box, INVALID, /it is the package .*, and signed as the bundle test/, ...installing('web.tar.gz'));
+  await refused(box, INVALID, /it is the package .*, but signed as the bundle test/, ...installing('web.tar.gz'));
   await forge(box, 'new.tar.gz', { role: 'package', name: 'addons/aaa/1.0.0' });
   await refused(
     box,
     INVALID,
-    /it is the bundle, and signed as the package/,
+    /it is the bundle, but signed as the package/,
     'verify',
     'new.tar.gz',
     '--key',
@@ -261,7 +261,7 @@ test('only what was proved is noted, in one file that says so or stops the run',
   );
   for (const text of ['{', '{}', '{"format":2,"keys":{}}', '{"format":1,"keys":{"k":{"test":{"version":-1}}}}']) {
     await writeFile(box.at(SEEN), text);
-    await refused(box, 25, /does not say which signed bundles were seen/, ...installing('new.tar.gz'));
+    await refused(box, 25, /seen bundles are unknown/, ...installing('new.tar.gz'));
   }
 });
 

@@ -85,7 +85,7 @@ test('a run refuses what is not signed, and nothing is made', async ({ signal })
     specOf([{ name: 'aaa', version: 'latest' }]) + '    s3Override: "http://[::1]:1/x"\n',
   );
   const words = ['--root', 'root', '--unconfined', '--installer', 'o.yaml', '--from', 'store', '--key', 'our.pub'];
-  await refused(box, /nobody has signed the package of its s3Override/, 'install', ...words);
+  await refused(box, /the package of its s3Override is not signed/, 'install', ...words);
   const misled = await runTraced(
     ['install', ...installing('--from', 'store', '--key', 'our.pub', '--signature', 's')],
     box,

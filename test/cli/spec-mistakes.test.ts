@@ -61,7 +61,7 @@ test('a bundle of a spec with misspelled, missing and wrong settings is refused 
     assert.is(
       stderr,
       `${FOUND}error SPEC_INVALID: some settings of the spec do not match the schemas of its packages
-  hint: mend the spec; or, where the spec of a site is to mend them, use --allow-invalid-settings`,
+  hint: correct the spec; if the spec of a site will correct them, use --allow-invalid-settings`,
     );
   }
   assert.equal((await readdir(box.path)).toSorted(), ['out', 'spec.yaml', 'store']);
@@ -84,7 +84,7 @@ test('--allow-invalid-settings makes the bundle and says what does not fit; a sa
   const words = ['--from-plan', 'plan.json', '--plan', '--allow-invalid-settings'];
   const decided = await runCommand(['bundle', ...words], box.path);
   assert.is(decided.exitCode, 64);
-  assert.match(decided.stderr, 'has decided --allow-invalid-settings already');
+  assert.match(decided.stderr, 'already determines --allow-invalid-settings');
 });
 
 test('an add-on that is left out is not judged', async ({ signal }) => {

@@ -17,7 +17,7 @@ const reason = cannotRun(...TINY_PROGRAMS, 'setpriv', 'unshare');
 
 let tiny: TinyRepository;
 
-function askedFor(server: WebServer): readonly string[] {
+function commandOf(server: WebServer): readonly string[] {
   return server.log.map(({ path }) => decodeURIComponent(path)).filter((path) => path.endsWith('.deb'));
 }
 
@@ -67,7 +67,7 @@ if (reason === undefined) {
     assert.equal(requires, ['base-files', 'libc6']);
     assert.is(fetched, sizeOf(APP));
     assert.equal(
-      askedFor(server).toSorted(),
+      commandOf(server).toSorted(),
       APP.map((file) => `/pool/${file}`),
     );
   });
@@ -124,7 +124,7 @@ if (reason === undefined) {
     await shell('diff -r "$1" "$2"', first.folder, second.folder);
     assert.equal(second.packages, first.packages);
     assert.is(second.fetched, 0);
-    assert.is(askedFor(server).length, APP.length + 1);
+    assert.is(commandOf(server).length, APP.length + 1);
   });
 
   test('with one package more, only that is fetched; what is damaged is fetched again', async ({ signal }) => {
@@ -133,12 +133,12 @@ if (reason === undefined) {
     const lib = join(first.folder, 'zebra-lib_2.3-1_all.deb');
     const content = await readFile(lib);
     await writeFile(lib, content.fill(0, 100, 101));
-    const before = askedFor(server).length;
+    const before = commandOf(server).length;
     const wanted = ['zebra-docs_1.0_all.deb', 'zebra-lib_2.3-1_all.deb'];
     const names = ['zebra-app', 'zebra-docs'];
     const { fetched, packages } = await tiny.collect(server.url, names, { known: first.folder }, signal);
     assert.equal(
-      askedFor(server).slice(before).toSorted(),
+      commandOf(server).slice(before).toSorted(),
       wanted.map((file) => `/pool/${file}`),
     );
     assert.is(fetched, sizeOf(wanted));
@@ -220,7 +220,7 @@ if (reason === undefined) {
       await using server = await servePool(tiny.served);
       const error = await assert.rejectsWith(tiny.collect(server.url, names, {}, signal), code, message);
       assert.match(error.hint ?? '', hint);
-      assert.equal(askedFor(server), []);
+      assert.equal(commandOf(server), []);
     });
   }
 }

@@ -4,10 +4,10 @@ import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { digestOf } from '../../src/core/digest.ts';
 import { isOsId, OS_IDS, osFolders, type OsId } from '../../src/core/os.ts';
 import { addonRef } from '../../src/core/ref.ts';
-import { askLibrary } from '../../src/runtime/hooks/ask-library.ts';
+import { runLibrary } from '../../src/runtime/hooks/run-library.ts';
 import { knownPackage, openRemotePackage } from '../../src/runtime/fetch/remote-package.ts';
 import { keptPackage } from '../../src/runtime/node/kept-package.ts';
-import { judgePlaced, placedDigest, placedPackage } from '../../src/runtime/node/placed-package.ts';
+import { checkPlaced, placedDigest, placedPackage } from '../../src/runtime/node/placed-package.ts';
 import { planRun } from '../../src/runtime/run/plan.ts';
 import { readRecords } from '../../src/runtime/node/records.ts';
 import type { SourcePackage } from '../../src/runtime/node/source.ts';
@@ -91,7 +91,7 @@ test('what lies in place in part is no package of a store, but one to go back to
   const digest = (await placedDigest(directory, REF, { signal })) ?? digestOf('none');
   const judged = async (os?: readonly OsId[]): Promise<unknown> => {
     const [source] = await bundled(os);
-    return source && (await judgePlaced(directory, source, { signal })).digest;
+    return source && (await checkPlaced(directory, source, { signal })).digest;
   };
   assert.is(await judged(['rhel-7', 'rhel-7-force', 'ubuntu-22.04']), undefined);
   assert.is(await judged(['ubuntu-22.04']), digest);
@@ -204,7 +204,7 @@ test('what is kept for a system is what nodes of it look into', async () => {
     const ask = `for LSB_DIST in "$@"; do DIST_VERSION=${version} DIST_VERSION_MAJOR=${version.split('.', 1)[0] ?? ''};
       echo "$LSB_DIST: $(curlew_os_names | tr '\\n' ' ')"; done`;
     const options = { scripts: SCRIPTS, env: { PATH: process.env['PATH'] }, signal };
-    for (const line of await askLibrary(ask, systems, 'ask', options)) {
+    for (const line of await runLibrary(ask, systems, 'ask', options)) {
       const [system = '', names = ''] = line.split(': ');
       // Nodes take any other release of it for the older one.
       if (system === 'amzn' && version !== '2' && version !== '2023') continue;

@@ -29,6 +29,14 @@ const CHECKED = [
   'src/runtime/fetch',
   'src/spec',
   'src/transfer',
+  'src/app',
+  'src/runtime/cluster',
+  'src/runtime/hooks',
+  'src/runtime/host',
+  'src/runtime/images',
+  'src/runtime/node',
+  'src/runtime/preflight',
+  'src/runtime/run',
 ];
 /** Decisions keep the text of their day. The tables of the two pages come from `src`, where they are checked. */
 const SKIPPED = /(?:^|\/)node_modules\/|^docs\/(?:decisions\/|(?:manifest|kurl-compatibility)\.md$)/;

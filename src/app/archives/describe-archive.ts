@@ -1,4 +1,4 @@
-/** What an archive is made of, read from its small files: nothing else of it is asked for, however large it is. */
+/** Describes the contents of an archive from its small files; reads nothing else of it. */
 import type { ArchiveIndex, PlacedEntry, RangeSource } from '../../formats/archive/entry.ts';
 import { findEntry } from '../../formats/archive/read.ts';
 import { CurlewError } from '../../core/errors.ts';
@@ -16,26 +16,26 @@ import { LOCK_LIMIT, parseLock } from '../../manifest/lock.ts';
 import type { SourcePackage } from '../../runtime/node/source.ts';
 import { hasLoneSurrogates, type DescribedPackage } from '../../build/sbom/components.ts';
 import type { Described } from '../../build/sbom/described.ts';
-import { judgeArchive } from './judge-archive.ts';
+import { checkArchive } from './check-archive.ts';
 import { openBundle } from './open-bundle.ts';
 
-/** Most bytes of all locks together: they are held in memory as data, which is some ten times as much. */
+/** Maximum total bytes of all locks; as data in memory they take about ten times as much. */
 const ALL_LOCKS_LIMIT = 64 << 20;
 
 export interface DescribeOptions {
-  /** The install folder, which has what a delta lacks. */
+  /** The install folder, which has the payloads that are not in a delta. */
   readonly directory: string;
   readonly signal: AbortSignal;
 }
 
-/** A package, or a bundle; of a delta, the bundle that it makes. Anything else is `PACKAGE_INVALID`. */
+/** Describes a package or a bundle; for a delta, the bundle that it creates. Anything else is `PACKAGE_INVALID`. */
 export async function describeArchive(
   source: RangeSource,
   { index: given, directory, signal }: DescribeOptions & { readonly index: ArchiveIndex },
 ): Promise<Described> {
   const { index: whole, read, requireAll } = await openBundle(source, given, { directory, signal });
   await requireAll(whole.entries.filter(isDocument));
-  const { index, packages: found, bundle: json } = await judgeArchive(source, whole, { read, signal });
+  const { index, packages: found, bundle: json } = await checkArchive(source, whole, { read, signal });
   const locks = found.flatMap(({ files }) => files.filter(({ path }) => path === MANIFEST_LOCK));
   if (locks.reduce((sum, { size }) => sum + size, 0) > ALL_LOCKS_LIMIT) {
     throw new CurlewError('PACKAGE_INVALID', `${source.name}: its locks are larger than ${ALL_LOCKS_LIMIT} bytes`);
@@ -45,7 +45,10 @@ export async function describeArchive(
   const contents = whole.tocDigest;
   if (json !== undefined) {
     if (hasLoneSurrogates(json)) {
-      throw new CurlewError('PACKAGE_INVALID', `${source.name}: ${BUNDLE_JSON} holds text that is not valid Unicode`);
+      throw new CurlewError(
+        'PACKAGE_INVALID',
+        `${source.name}: ${BUNDLE_JSON} contains text that is not valid Unicode`,
+      );
     }
     return { contents, packages, bundle: { json, tool: findEntry(index, BUNDLED_TOOL)?.digest } };
   }
@@ -55,7 +58,7 @@ export async function describeArchive(
       'PACKAGE_INVALID',
       `${source.name}: neither one package nor a bundle with its ${BUNDLE_JSON}`,
       {
-        hint: 'curlew build makes packages, curlew bundle makes bundles',
+        hint: 'curlew build creates packages, curlew bundle creates bundles',
       },
     );
   }
@@ -76,7 +79,7 @@ async function describePackage(
   return { addon, files, omitted, lock: parseLock(Buffer.concat(parts).toString(), `${from}: ${prefixOf(ref)}`) };
 }
 
-/** What is read of an archive; of a bundle for kURL's own scripts below its folder. */
+/** Small files that describe an archive; in a bundle for kURL's own scripts, inside its folder. */
 function isDocument({ path }: PlacedEntry): boolean {
   if (path === BUNDLE_JSON) return true;
   const below = path.startsWith(KURL_FOLDER) ? path.slice(KURL_FOLDER.length) : path;

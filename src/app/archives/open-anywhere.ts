@@ -1,4 +1,4 @@
-/** A package or bundle by a path, a URL or s3://bucket/key: read by range wherever it lies. */
+/** Opens a package or bundle by a path, a URL or s3://bucket/key, for reads by range. */
 import { basename, dirname, join, posix, resolve } from 'node:path';
 import { CurlewError } from '../../core/errors.ts';
 import { fileNameProblem } from '../../core/layout.ts';
@@ -9,21 +9,21 @@ import { openArchive, type OpenArchive } from './open-archive.ts';
 import { lazyHttp, objectOpener, type AddressRequest } from '../ports/store-source.ts';
 
 export interface FoundArchive extends Omit<OpenArchive, 'files'> {
-  /** The git commit that publishing has noted beside it. Of an address, `whole` is the name alone. */
+  /** The git commit that publishing has recorded with it. For an address, `whole` is only the name. */
   readonly commit: string | undefined;
 }
 
-/** True for words that {@link openAnywhere} looks for in no folder. */
-export function isAddress(word: string): boolean {
-  return /^[a-z][a-z0-9+.-]*:\/\//i.test(word);
+/** True for a URL or `s3://` address, false for a path. */
+export function isAddress(text: string): boolean {
+  return /^[a-z][a-z0-9+.-]*:\/\//i.test(text);
 }
 
-export async function openAnywhere(word: string, request: AddressRequest, context: Context): Promise<FoundArchive> {
+export async function openAnywhere(place: string, request: AddressRequest, context: Context): Promise<FoundArchive> {
   const { cwd, signal } = context;
-  if (!isAddress(word)) return { ...(await openArchive(resolve(cwd, word), { signal })), commit: undefined };
+  if (!isAddress(place)) return { ...(await openArchive(resolve(cwd, place), { signal })), commit: undefined };
   const web = lazyHttp(request, context);
   try {
-    const { store, key } = await objectOpener(request, context, web)(word);
+    const { store, key } = await objectOpener(request, context, web)(place);
     const source = await openStoreSource(store, key, { signal });
     const { gitsha } = source.object.metadata;
     const commit = gitsha !== undefined && isCommit(gitsha) ? gitsha : undefined;
@@ -35,23 +35,23 @@ export async function openAnywhere(word: string, request: AddressRequest, contex
 }
 
 /**
- * Where a document about an archive goes, but for its ending: beside the whole file, also where only its parts are there;
- * of an address into the current folder. `whole` is that of the archive; a name that no file can have is `USAGE`.
+ * Path without extension for a document about an archive: next to the whole file, even if only its parts exist; for an address,
+ * in the current folder. `whole` is that of the archive. `USAGE` if its name is not a valid file name.
  */
-export function besideOf(word: string, whole: string): string {
+export function documentPath(place: string, whole: string): string {
   const name = basename(whole);
-  if (!isAddress(word)) return join(dirname(word), name);
+  if (!isAddress(place)) return join(dirname(place), name);
   const problem = fileNameProblem(name);
   if (problem === undefined) return name;
-  throw new CurlewError('USAGE', `write a document beside ${word}: its file name ${problem}`, {
+  throw new CurlewError('USAGE', `write a document about ${place}: its file name ${problem}`, {
     hint: 'name the file to write with -o FILE',
   });
 }
 
-/** Addresses may name files of one name: the document of one (`written` has them) is not to take the place of another's. */
-export function requireOther(file: string, written: readonly string[]): void {
+/** Throws `USAGE` if `file` is in `written`: addresses can have the same file name, and documents must not replace each other. */
+export function requireUnwritten(file: string, written: readonly string[]): void {
   if (!written.includes(file)) return;
-  throw new CurlewError('USAGE', `write ${file}: that is where the document of another file went just now`, {
-    hint: 'name files of one name one by one, with -o FILE',
+  throw new CurlewError('USAGE', `write ${file}: this command has already written it for another file`, {
+    hint: 'run the command separately for files with the same name, with -o FILE',
   });
 }

@@ -1,4 +1,4 @@
-/** A package or a bundle that a path names: one file, or parts by their head file. */
+/** Opens a package or a bundle by its path: one file, or parts by their head file. */
 import { dirname, join } from 'node:path';
 import type { RangeSource } from '../../formats/archive/entry.ts';
 import { openFileSource } from '../../formats/archive/read.ts';
@@ -6,13 +6,13 @@ import { openParts } from '../../bundle/parts/parts-source.ts';
 import { isHeadPath } from '../../core/parts.ts';
 
 export interface OpenArchive extends RangeSource, AsyncDisposable {
-  /** Path of the whole file, also where only its parts are there: a signature lies beside that. */
+  /** Path of the whole file, even if only its parts exist; signatures are next to it. */
   readonly whole: string;
-  /** What is read: that file, or its parts and their head file. */
+  /** Files that are read: that file, or its parts and their head file. */
   readonly files: readonly string[];
 }
 
-/** The parts of a head file are looked for in its folder, and read in place: nothing is joined. */
+/** The parts of a head file must be in its folder; they are read in place. */
 export async function openArchive(path: string, { signal }: { readonly signal: AbortSignal }): Promise<OpenArchive> {
   if (!isHeadPath(path)) return { ...(await openFileSource(path)), whole: path, files: [path] };
   const folder = dirname(path);

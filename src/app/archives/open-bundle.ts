@@ -1,4 +1,4 @@
-/** What a bundle holds, whole or a delta: the payloads that a delta lacks are taken from the install folder. */
+/** Opens a bundle, whole or a delta; payloads that are not in a delta are read from the install folder. */
 import { lstat } from 'node:fs/promises';
 import type { ArchiveIndex, PlacedEntry, RangeSource } from '../../formats/archive/entry.ts';
 import type { ReadEntry } from '../../formats/archive/extract.ts';
@@ -9,15 +9,15 @@ import { incompleteBase, readDelta } from '../../bundle/delta/delta-read.ts';
 import type { Digest } from '../../core/digest.ts';
 
 export interface OpenBundle {
-  /** Of the whole bundle. */
+  /** Index of the whole bundle. */
   readonly index: ArchiveIndex;
   readonly read: ReadEntry;
-  /** `NOT_FOUND`, with all that lacks, when some of these payloads cannot be read. */
+  /** Throws `NOT_FOUND`, with all missing payloads, if some of these cannot be read. */
   readonly requireAll: (entries: readonly PlacedEntry[]) => Promise<void>;
 }
 
 interface BundleOptions {
-  /** The install folder, which need not be there. */
+  /** The install folder, which need not exist. */
   readonly directory: string;
   readonly signal: AbortSignal;
 }
@@ -45,7 +45,7 @@ export async function openBundle(
       const missing = new Map<Digest, PlacedEntry>();
       for (const entry of entries) {
         signal.throwIfAborted();
-        // A hard link, too: what it links to may be of a package that is not asked for.
+        // Hard links, too: their target may belong to a package that is not in `entries`.
         if (entry.size > 0 && (await held.find(entry)) === undefined) missing.set(entry.digest, entry);
       }
       if (missing.size > 0) throw incompleteBase(doing, [...missing.values()]);
@@ -53,38 +53,38 @@ export async function openBundle(
   };
 }
 
-/** Files move while a run puts packages in place: one that is not where it was is looked for again. */
+/** A run that installs packages moves files: a file that is no longer in its place is searched again. */
 async function holdersIn(
   directory: string,
   brought: ReadonlyMap<Digest, Holder>,
   { signal }: { readonly signal: AbortSignal },
 ): Promise<{ readonly find: (entry: PlacedEntry) => Promise<Holder | undefined> }> {
   let base = await folderBase(directory, { signal });
-  const seen = new Map<Digest, { readonly holder: Holder; readonly mark: string | undefined; readonly in: Base }>();
-  const look = async (entry: PlacedEntry): Promise<Holder | undefined> => {
+  const found = new Map<Digest, { readonly holder: Holder; readonly mark: string | undefined; readonly in: Base }>();
+  const search = async (entry: PlacedEntry): Promise<Holder | undefined> => {
     const holder = await base.find(entry, { signal });
     const mark = holder?.kind === 'file' ? await markOf(holder.path) : undefined;
     if (holder === undefined || mark === undefined) return undefined;
-    seen.set(entry.digest, { holder, mark, in: base });
+    found.set(entry.digest, { holder, mark, in: base });
     return holder;
   };
   return {
     find: async (entry) => {
       const own = brought.get(entry.digest);
       if (own !== undefined) return own;
-      const known = seen.get(entry.digest);
-      if (known === undefined) return look(entry);
+      const known = found.get(entry.digest);
+      if (known === undefined) return search(entry);
       if (known.holder.kind !== 'file' || (await markOf(known.holder.path)) === known.mark) return known.holder;
-      // Packages move as a whole: what was found for one of their files holds for the others.
-      const found = known.in === base ? undefined : await look(entry);
-      if (found !== undefined) return found;
+      // Packages move as a whole: a new base found for one file is right for the others.
+      const again = known.in === base ? undefined : await search(entry);
+      if (again !== undefined) return again;
       base = await folderBase(directory, { signal });
-      return look(entry);
+      return search(entry);
     },
   };
 }
 
-/** Changes when another file takes the place of this one, or somebody writes to it; undefined when it is gone. */
+/** Changes if the file is replaced or written to; undefined if it does not exist. */
 async function markOf(path: string): Promise<string | undefined> {
   const found = await lstat(path, { bigint: true }).catch(() => undefined);
   return found === undefined ? undefined : [found.dev, found.ino, found.size, found.mtimeNs].join(' ');

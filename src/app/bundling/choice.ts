@@ -1,4 +1,4 @@
-/** Which packages a bundle has beside its spec, or without part of it. */
+/** Selects packages of a bundle that are not in its spec, and omits parts of the spec. */
 import { resolve } from 'node:path';
 import type { ExtraOptions, RequestedPackage } from '../../bundle/extras.ts';
 import { systemsOfPlan, type BundlePlan } from '../../bundle/plan.ts';
@@ -13,13 +13,13 @@ import { isJsonObject, type JsonObject } from '../../formats/yaml/yaml.ts';
 import type { Context } from '../context.ts';
 
 export interface ChoiceRequest {
-  /** `NAME[@VERSION]`: packages beside those of the spec. */
+  /** `NAME[@VERSION]`: packages in addition to those of the spec. */
   readonly with?: readonly string[] | undefined;
-  /** `[NAME@]VERSION`: the steps of an upgrade from there are added; of kubernetes where no add-on is named. */
+  /** `[NAME@]VERSION`: add the steps of an upgrade from this version; default name: kubernetes. */
   readonly upgradeFrom?: readonly string[] | undefined;
   /** Systems such as `ubuntu-22.04` and `rhel-9` whose host packages are kept; all when there are none. */
   readonly os?: readonly string[] | undefined;
-  /** For kURL's own scripts, of `kurlScripts`, in place of curlew. */
+  /** The bundle is for kURL's own scripts, from `kurlScripts`, instead of curlew. */
   readonly layout?: 'kurl' | undefined;
   /** Folder with kURL's install.sh, join.sh, upgrade.sh, tasks.sh and kurl/. */
   readonly kurlScripts?: string | undefined;
@@ -31,18 +31,20 @@ export interface ReadSpec {
   readonly document: JsonObject;
 }
 
-/** What is asked for beside the spec. */
-export function besideOf({ with: also = [], upgradeFrom = [] }: ChoiceRequest): ExtraOptions {
+/** Requested packages in addition to the spec. */
+export function extrasOf({ with: also = [], upgradeFrom = [] }: ChoiceRequest): ExtraOptions {
   return {
-    also: also.map((text) => wanted('--with', text.includes('@') ? text : `${text}@latest`)),
-    upgradeFrom: upgradeFrom.map((text) => wanted('--upgrade-from', text.includes('@') ? text : `kubernetes@${text}`)),
+    also: also.map((text) => parseWanted('--with', text.includes('@') ? text : `${text}@latest`)),
+    upgradeFrom: upgradeFrom.map((text) =>
+      parseWanted('--upgrade-from', text.includes('@') ? text : `kubernetes@${text}`),
+    ),
   };
 }
 
-/** Systems that people know by other names than those of their folders. */
+/** Systems that are also known by other names than those of their folders. */
 const OTHER_NAMES = ['centos-7', 'rocky-8', 'rocky-9', 'rocky-10', 'almalinux-9', 'ol-8', 'ol-9', 'amazon-2'];
 
-/** The folders of packages that the systems read, in the order of the table; undefined: all. */
+/** Package folders of the requested systems, in the order of the table; undefined: all. */
 export function systemsOf({ os: names = [] }: ChoiceRequest): readonly OsId[] | undefined {
   if (names.length === 0) return undefined;
   const kept = new Set(
@@ -50,37 +52,33 @@ export function systemsOf({ os: names = [] }: ChoiceRequest): readonly OsId[] | 
       const folders = osFolders(name);
       if (folders.length > 0) return folders;
       const near = nearest(name, [...OS_IDS, ...OTHER_NAMES]);
-      throw new CurlewError(
-        'USAGE',
-        `--os ${JSON.stringify(name.slice(0, 40))}: no system that packages are made for`,
-        {
-          hint: `${near === undefined ? '' : `did you mean ${near}? `}known are ${OS_IDS.join(', ')}`,
-        },
-      );
+      throw new CurlewError('USAGE', `--os ${JSON.stringify(name.slice(0, 40))}: unknown operating system`, {
+        hint: `${near === undefined ? '' : `did you mean ${near}? `}known: ${OS_IDS.join(', ')}`,
+      });
     }),
   );
   return OS_IDS.filter((id) => kept.has(id));
 }
 
-/** The systems asked for that no package of the bundle has anything for, each in a warning. */
+/** Warnings about requested systems that no package of the bundle has files for. */
 export function idleSystems({ os = [] }: ChoiceRequest, plan: BundlePlan): readonly string[] {
-  const there = systemsOfPlan(plan);
-  const idle = os.filter((name) => !osFolders(name).some((folder) => there.has(folder)));
-  return idle.map((name) => `--os ${name}: no package has anything in ${osFolders(name).join(' or ')}`);
+  const present = systemsOfPlan(plan);
+  const idle = os.filter((name) => !osFolders(name).some((folder) => present.has(folder)));
+  return idle.map((name) => `--os ${name}: no package has files in ${osFolders(name).join(' or ')}`);
 }
 
-/** The folder with kURL's own scripts, where a bundle is asked for that those install. */
+/** The folder with kURL's own scripts, if the bundle is for them. */
 export function kurlScriptsOf(
   { layout, kurlScripts: scripts }: ChoiceRequest,
   { cwd }: Pick<Context, 'cwd'>,
 ): string | undefined {
   if ((layout === undefined) !== (scripts === undefined)) {
-    throw new CurlewError('USAGE', '--layout kurl and --kurl-scripts DIR go together');
+    throw new CurlewError('USAGE', '--layout kurl requires --kurl-scripts DIR, and the other way around');
   }
   return scripts === undefined ? undefined : resolve(cwd, scripts);
 }
 
-function wanted(option: string, text: string): RequestedPackage {
+function parseWanted(option: string, text: string): RequestedPackage {
   const at = text.indexOf('@');
   const [name, version] = [text.slice(0, at), text.slice(at + 1)];
   if (isAddonName(name) && isVersion(version)) return { name, version };
@@ -90,13 +88,13 @@ function wanted(option: string, text: string): RequestedPackage {
 }
 
 /**
- * The spec without some of its add-ons: a bundle holds the spec of what is in it, so it is written anew, and comments are
- * lost. One that is not in it is `SPEC_INVALID`.
+ * The spec without some of its add-ons. A bundle contains the spec of its packages, so it is written again and loses comments.
+ * `SPEC_INVALID` if an add-on is not in it.
  */
 export function withoutAddons(given: ReadSpec, names: readonly string[], path: string): ReadSpec {
   if (names.length === 0) return given;
   const { installer, document } = given;
-  const gone = names.map((name) => {
+  const removed = names.map((name) => {
     const found = installer.addons.find((one) => one.name === name || one.specName === name);
     if (found !== undefined) return found.specName;
     const near = nearest(
@@ -111,11 +109,11 @@ export function withoutAddons(given: ReadSpec, names: readonly string[], path: s
     });
   });
   const { spec } = document;
-  const rest = Object.entries(isJsonObject(spec) ? spec : {}).filter(([key]) => !gone.includes(key));
+  const rest = Object.entries(isJsonObject(spec) ? spec : {}).filter(([key]) => !removed.includes(key));
   const text = installerYaml({ ...document, spec: Object.fromEntries(rest) });
   const parsed = parseInstaller(path, text);
   if (parsed.installer === undefined || parsed.document === undefined) {
-    throw new CurlewError('SPEC_INVALID', `${path} is no installer spec without ${names.join(', ')}`, parsed);
+    throw new CurlewError('SPEC_INVALID', `${path} is not a valid installer spec without ${names.join(', ')}`, parsed);
   }
   if (parsed.installer.addons.length === 0) {
     throw new CurlewError('SPEC_INVALID', `${path} has no add-on without ${names.join(', ')}`);

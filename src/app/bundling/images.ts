@@ -1,4 +1,4 @@
-/** Images that a bundle holds beside those of its packages: a package of their own, built for the purpose. */
+/** Extra images of a bundle, which are built into a separate package. */
 import { mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { openFileSource } from '../../formats/archive/read.ts';
@@ -21,7 +21,7 @@ import type { NetworkRequest } from '../ports/network.ts';
 import type { ChoiceRequest } from './choice.ts';
 
 export interface ImagesRequest extends NetworkRequest, Pick<ChoiceRequest, 'layout'> {
-  /** Images of registries that are loaded on nodes with the others. */
+  /** Images from registries that nodes also load. */
   readonly image?: readonly string[] | undefined;
   /** amd64 when absent. */
   readonly arch?: Arch | undefined;
@@ -30,10 +30,9 @@ export interface ImagesRequest extends NetworkRequest, Pick<ChoiceRequest, 'layo
 const NAME = 'extra-images';
 
 /**
- * The images that are asked for, and those that `ekco.podImageOverrides` and `helm.additionalImages` name: these come from
- * known registries only.
+ * Requested images, and those in `ekco.podImageOverrides` and `helm.additionalImages`, which must be from known registries.
  */
-export async function imagesAsked(
+export async function extraImages(
   installer: Installer,
   request: ImagesRequest,
   context: Context,
@@ -42,12 +41,12 @@ export async function imagesAsked(
   const named = [...imageOverrides(installer, imageRegistries), ...helmImages(installer, imageRegistries)];
   const images = [...new Set([...(request.image ?? []).map(readImage), ...named])].toSorted();
   if (images.length === 0 || request.layout === undefined) return images;
-  throw new CurlewError('UNSUPPORTED', '--layout kurl: images come to such a bundle in packages only', {
-    hint: 'put them into the Manifest of an add-on, and name that with --with',
+  throw new CurlewError('UNSUPPORTED', '--layout kurl: such a bundle can contain images only in packages', {
+    hint: 'add them to the Manifest of an add-on, and name it with --with',
   });
 }
 
-/** A package of images. It is kept in the cache: what has not changed is not fetched again. */
+/** Builds a package of images. It is kept in the cache, so unchanged images are not fetched again. */
 export async function openImages(
   images: readonly string[],
   request: ImagesRequest,
@@ -58,7 +57,7 @@ export async function openImages(
   const folder = await writeAddon(images, version, `${version}-${arch}`, context);
   const out = join(folder, 'out');
   const within = { ...context, cwd: folder };
-  // The build's own folder takes the place of the operator's, whose paths these stay.
+  // The build uses its own current folder, but these paths are relative to the operator's.
   const path = (text: string | undefined): string | undefined =>
     text === undefined ? undefined : resolve(context.cwd, text);
   const paths = { config: path(request.config), caFile: path(request.caFile) };
@@ -70,7 +69,7 @@ export async function openImages(
   const { addon, path: file, size, index } = built;
   const { name, tree, digest } = addon;
   const { digest: sha256 } = await hashFile(file, context);
-  const because = `images asked for: ${images.length}`;
+  const because = `requested images: ${images.length}`;
   const key = packageFileName({ name, version }, arch);
   const resolved = { name, version, tree, arch, requested: version, digest, sha256, size, because, key } as const;
   const source = await openFileSource(file);
@@ -88,7 +87,7 @@ function readImage(text: string): string {
   throw new CurlewError('USAGE', `--image ${JSON.stringify(text.slice(0, 200))}: ${ref}`);
 }
 
-/** An add-on of nothing but a Manifest. */
+/** Writes an add-on that has only a Manifest. */
 async function writeAddon(
   images: readonly string[],
   version: string,
@@ -104,6 +103,6 @@ async function writeAddon(
     throw fileError(`write ${addon}`, error);
   }
   await writeStateFile(join(addon, 'Manifest'), lines.join(''), 0o644);
-  report({ type: 'note', level: 'info', text: `images in a package of their own: ${images.length}` });
+  report({ type: 'note', level: 'info', text: `extra images in a separate package: ${images.length}` });
   return folder;
 }

@@ -1,4 +1,4 @@
-/** The plan of a bundle: made of a spec and a store, or read from a file. */
+/** Opens the plan of a bundle: from a spec and a store, or from a file. */
 import { resolve } from 'node:path';
 import { openSavedPlan } from '../../bundle/open-saved.ts';
 import { parseBundlePlan, PLAN_LIMIT, type SavedBundlePlan } from '../../bundle/plan-file.ts';
@@ -22,7 +22,7 @@ import type { NotCurrent, ReleaseTrust } from '../../store/release/signed-releas
 import type { Store } from '../../store/store.ts';
 import type { Context } from '../context.ts';
 import {
-  besideOf,
+  extrasOf,
   idleSystems,
   kurlScriptsOf,
   systemsOf,
@@ -30,7 +30,7 @@ import {
   type ChoiceRequest,
   type ReadSpec,
 } from './choice.ts';
-import { imagesAsked, openImages, type ImagesRequest } from './images.ts';
+import { extraImages, openImages, type ImagesRequest } from './images.ts';
 import { catalogueOf, notingCurrent, trustOfStore } from '../ports/release-trust.ts';
 import { noteWarnings } from '../ports/run-source.ts';
 import { openStoreFor, type StoreRequest } from '../ports/stores.ts';
@@ -38,39 +38,39 @@ import type { TrustRequest } from '../ports/trust.ts';
 import { toolVersion } from '../version.ts';
 
 export interface BundlePlanRequest extends ChoiceRequest, ImagesRequest, TrustRequest, StoreRequest {
-  /** File of the installer spec; none goes with `fromPlan`. */
+  /** File of the installer spec; excludes `fromPlan`. */
   readonly spec?: string | undefined;
-  /** Store that packages are taken from. */
+  /** Store with the packages. */
   readonly from?: string | undefined;
-  /** The current release of the store when absent. */
+  /** Default: the current release of the store. */
   readonly release?: string | undefined;
-  /** Add-ons that are left out of the spec. */
+  /** Add-ons to leave out of the spec. */
   readonly without?: readonly string[] | undefined;
-  /** File of a saved plan that is carried out in place of a spec. */
+  /** File of a saved plan to execute instead of a spec. */
   readonly fromPlan?: string | undefined;
-  /** Settings need not fit the packages: the spec of a site is to mend them. */
+  /** Allow settings that the packages refuse: a site's own spec will correct them. */
   readonly allowInvalidSettings?: boolean | undefined;
-  /** Nothing but the plan is asked for; a saved one needs no store then. */
+  /** Only the plan is requested; then a saved plan needs no store. */
   readonly plan?: boolean | undefined;
 }
 
 export interface NamedPlan extends OpenPlan {
-  /** Address of the store that it was made from. */
+  /** Address of the store that it was created from. */
   readonly store: string;
-  /** The packages are those of a signed release: every byte is to be proved while it is copied. */
+  /** The packages belong to a signed release: every byte must be verified while it is copied. */
   readonly signed: boolean;
-  /** What the store says against the release that was named; absent when it says nothing. */
+  /** Set if the named release is not the current one of the store. */
   readonly notCurrent?: NotCurrent | undefined;
 }
 
-/** The plan that is asked for; nothing is written. All mistakes in the spec that can be known are reported at once. */
+/** Opens the requested plan and writes nothing. Reports all known errors in the spec at once. */
 export async function openPlan(request: BundlePlanRequest, context: Context): Promise<NamedPlan> {
   const saved = request.fromPlan;
   if (saved !== undefined) return openSaved(saved, request, context);
   const { spec, from } = neededOf(request);
-  const words = {
+  const choice = {
     arch: request.arch ?? 'amd64',
-    extras: besideOf(request),
+    extras: extrasOf(request),
     os: systemsOf(request),
     kurlScripts: kurlScriptsOf(request, context),
   };
@@ -80,23 +80,23 @@ export async function openPlan(request: BundlePlanRequest, context: Context): Pr
     const addons = read.installer.addons.filter(
       ({ name, specName }) => !without.includes(name) && !without.includes(specName),
     );
-    const rest = { ...words, bytes: read.bytes, installer: { ...read.installer, addons } };
-    throw await everyMistake(spec, read.diagnostics, async () =>
+    const rest = { ...choice, bytes: read.bytes, installer: { ...read.installer, addons } };
+    throw await allErrors(spec, read.diagnostics, async () =>
       planStore({ ...rest, from, given: NO_PACKAGES }, request, context),
     );
   }
   const { bytes, installer } = withoutAddons(read, without, spec);
-  const asked = await imagesAsked(installer, request, context);
+  const extra = await extraImages(installer, request, context);
   let images: AsyncDisposable | undefined;
   const close = async (): Promise<void> => images?.[Symbol.asyncDispose]();
   const given = async (): Promise<readonly GivenPackage[]> => {
-    if (asked.length === 0) return [];
-    const opened = await openImages(asked, request, context);
+    if (extra.length === 0) return [];
+    const opened = await openImages(extra, request, context);
     images = opened;
     return [opened];
   };
   try {
-    const open = await planStore({ ...words, bytes, installer, from, given }, request, context);
+    const open = await planStore({ ...choice, bytes, installer, from, given }, request, context);
     noteWarnings(context.report, open.findings);
     for (const text of idleSystems(request, open.plan)) context.report({ type: 'note', level: 'warning', text });
     const dispose = async (): Promise<void> => {
@@ -110,17 +110,19 @@ export async function openPlan(request: BundlePlanRequest, context: Context): Pr
   }
 }
 
-interface PlanWords extends Pick<PlanFromOptions, 'arch' | 'extras' | 'os' | 'kurlScripts' | 'given'> {
+type PlanChoice = Omit<PlanFromOptions, 'spec' | 'catalogue' | 'settings' | 'settingsHint' | 'tool' | 'signal'>;
+
+interface PlanInput extends PlanChoice {
   readonly bytes: Uint8Array;
   readonly installer: Installer;
   readonly from: string;
 }
 
 const NO_PACKAGES = async (): Promise<readonly GivenPackage[]> => [];
-const SETTINGS_HINT = 'mend the spec; or, where the spec of a site is to mend them, use --allow-invalid-settings';
+const SETTINGS_HINT = 'correct the spec; if the spec of a site will correct them, use --allow-invalid-settings';
 
 async function planStore(
-  { from, bytes, installer, ...words }: PlanWords,
+  { from, bytes, installer, ...choice }: PlanInput,
   request: BundlePlanRequest,
   context: Context,
 ): Promise<NamedPlan & Pick<PlannedSpec, 'findings'>> {
@@ -131,35 +133,35 @@ async function planStore(
   const { onNotCurrent, result } = notingCurrent(context);
   const catalogue = await catalogueOf(store, { release, trust, onNotCurrent, signal });
   const settings = request.allowInvalidSettings === true ? 'allow' : 'strict';
-  const options = { ...words, spec: bytes, catalogue, settings, tool: toolVersion(), signal } as const;
+  const options = { ...choice, spec: bytes, catalogue, settings, tool: toolVersion(), signal } as const;
   const open = await planFrom(store, installer, { ...options, settingsHint: SETTINGS_HINT });
   return { ...open, store: store.address, signed: trust !== undefined, ...result() };
 }
 
-/** What is wrong with the text of a spec, and what the store does not have or refuses of the rest. */
-async function everyMistake(
+/** Errors in the text of a spec, and of the rest what the store does not have or the packages refuse. */
+async function allErrors(
   path: string,
   found: readonly Diagnostic[],
   plan: () => Promise<AsyncDisposable>,
 ): Promise<CurlewError> {
-  const more = await moreMistakes(plan);
+  const more = await planErrors(plan);
   return new CurlewError('SPEC_INVALID', `${path} is not a valid installer spec`, {
     diagnostics: withFurther(found, more),
   });
 }
 
-async function moreMistakes(plan: () => Promise<AsyncDisposable>): Promise<readonly Diagnostic[]> {
+async function planErrors(plan: () => Promise<AsyncDisposable>): Promise<readonly Diagnostic[]> {
   try {
     await using _ = await plan();
     return [];
   } catch (error) {
-    // Whatever else is wrong is reported when the spec is right.
+    // Other errors are reported after the spec is corrected.
     if (error instanceof CurlewError && error.code !== 'CANCELLED') return error.diagnostics;
     throw error;
   }
 }
 
-/** What a plan is made from was decided when it was saved. */
+/** Options that a saved plan has fixed. */
 const DECIDED = [
   'release',
   'arch',
@@ -180,22 +182,23 @@ async function openSaved(path: string, request: BundlePlanRequest, context: Cont
       other === undefined
         ? 'the installer spec'
         : `--${other.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
-    throw new CurlewError('USAGE', `curlew bundle: the plan of --from-plan has decided ${what} already`);
+    throw new CurlewError('USAGE', `curlew bundle: the plan of --from-plan already determines ${what}`);
   }
   const saved = await readBundlePlan(path, context);
   const from = request.from;
   if (from !== undefined) {
     const store = await openStoreFor(from, request, context, { create: false });
-    // Whoever saved the plan has chosen its release.
+    // Older releases are allowed: the release was chosen when the plan was saved.
     const trust = await trustOfStore(request, context, { address: store.address, allowOlder: true });
     if (trust !== undefined) await requireSigned(saved, store, trust, context.signal);
     return { ...(await openSavedPlan(saved, store, context)), store: saved.store, signed: trust !== undefined };
   }
-  if (request.plan !== true) throw new CurlewError('USAGE', 'curlew bundle: say with --from where the packages are');
+  if (request.plan !== true)
+    throw new CurlewError('USAGE', 'curlew bundle: name the store of the packages with --from');
   return { ...saved, sources: [], signed: false, [Symbol.asyncDispose]: async () => undefined };
 }
 
-/** What the plan copies must be what the signed catalogue of its release names. */
+/** The packages in the plan must be those in the signed catalogue of its release. */
 async function requireSigned(
   { plan }: SavedBundlePlan,
   store: Store,
@@ -207,15 +210,15 @@ async function requireSigned(
   const contents = new Map(
     listPackages(catalogue).map((listed) => [storeKey.package(release, fileOf(listed)), listed.entry.toc]),
   );
-  const asServerError = plan.sources.slice(0, plan.packages.length + plan.extras.length);
-  const stranger = asServerError.find(({ key, tocDigest }) => contents.get(key) !== tocDigest);
-  if (stranger === undefined) return;
-  throw new CurlewError('SIGNATURE_INVALID', `carry out the plan: its ${stranger.key} is not the signed one`, {
-    hint: 'make the plan anew, with --key',
+  const ofStore = plan.sources.slice(0, plan.packages.length + plan.extras.length);
+  const unsigned = ofStore.find(({ key, tocDigest }) => contents.get(key) !== tocDigest);
+  if (unsigned === undefined) return;
+  throw new CurlewError('SIGNATURE_INVALID', `execute the plan: its ${unsigned.key} is not the signed one`, {
+    hint: 'create the plan again, with --key',
   });
 }
 
-/** A plan that was saved; what is none is `FILE_UNUSABLE`. */
+/** Reads a saved plan; `FILE_UNUSABLE` if it is invalid. */
 export async function readBundlePlan(path: string, { cwd }: Pick<Context, 'cwd'>): Promise<SavedBundlePlan> {
   const text = await readGivenFile(resolve(cwd, path), PLAN_LIMIT);
   if (text !== undefined) return parseBundlePlan(text, path);
@@ -231,11 +234,11 @@ function neededOf(request: BundlePlanRequest): { readonly spec: string; readonly
       hint: 'curlew bundle installer.yaml …',
     });
   }
-  if (from === undefined) throw new CurlewError('USAGE', 'curlew bundle: say with --from where the packages are');
+  if (from === undefined) throw new CurlewError('USAGE', 'curlew bundle: name the store of the packages with --from');
   return { spec, from };
 }
 
-/** `document` is undefined where the text has mistakes: the installer is what could be read of it then. */
+/** `document` is undefined if the text has errors; then `installer` is its readable part. */
 type GivenSpec =
   | ReadSpec
   | (Omit<ReadSpec, 'document'> & { readonly document: undefined } & Pick<ParsedInstaller, 'diagnostics'>);

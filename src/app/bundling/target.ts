@@ -1,4 +1,4 @@
-/** Where a planned bundle goes. */
+/** Writes a planned bundle to its target. */
 import { resolve } from 'node:path';
 import { comparePlans, type PlanDifference } from '../../bundle/compare.ts';
 import { formatBundlePlan } from '../../bundle/plan-file.ts';
@@ -14,40 +14,40 @@ import { partsPlace, writePartsTo, type PartsRequest } from '../parts.ts';
 import { openStoreFor, type StoreRequest } from '../ports/stores.ts';
 
 export interface BundleTargetRequest extends PartsRequest, StoreRequest {
-  /** File, or `s3://bucket/prefix/name.tar.gz`; of parts what they are named after. */
+  /** File, or `s3://bucket/prefix/name.tar.gz`; for parts, the file that they are named after. */
   readonly output?: string | undefined;
-  /** Parts of at most so many bytes are written, in place of the whole. */
+  /** Write parts of at most this many bytes instead of the whole. */
   readonly split?: number | undefined;
   /** No bundle is written. */
   readonly plan?: boolean | undefined;
-  /** With `plan`: file that it is saved to. */
+  /** With `plan`: file to save it to. */
   readonly out?: string | undefined;
-  /** With `plan`: file of a saved plan that it is compared with. */
+  /** With `plan`: file of a saved plan to compare it with. */
   readonly against?: string | undefined;
 }
 
-/** What takes a bundle that nobody keeps in a file. */
+/** Receives a bundle that is not written to a file. */
 export interface ByteSink {
-  /** Of messages and of the result. */
+  /** Name for messages and the result. */
   readonly name: string;
-  /** Resolves when the piece is taken; the next one is sent after that. */
+  /** Resolves when the piece is written; then the next one is sent. */
   readonly write: (piece: Uint8Array) => Promise<void>;
 }
 
-/** Where things went. */
+/** The written files. */
 export interface Written {
-  /** The bundle; undefined when only the plan was asked for. */
+  /** The bundle; undefined if only the plan was requested. */
   readonly file: string | undefined;
-  /** The saved plan, where that was asked for. */
+  /** The saved plan, if requested. */
   readonly saved?: string | undefined;
-  /** From the plan of `against`. */
+  /** Difference from the plan of `against`. */
   readonly difference?: PlanDifference | undefined;
 }
 
-/** Carries a plan out. */
+/** Executes a plan. */
 export type BundleTarget = (open: NamedPlan) => Promise<Written>;
 
-/** Before anything is read: `USAGE` when the request names no place, `FILE_EXISTS` when it names one that is taken. */
+/** Before anything is read: throws `USAGE` if the request names no target, `FILE_EXISTS` if the target exists. */
 export async function bundleTarget(
   request: BundleTargetRequest,
   context: Context,
@@ -57,11 +57,11 @@ export async function bundleTarget(
   const { output, to = [], force = false, verify = false } = request;
   if (request.plan === true) return planTarget(request, context);
   for (const word of ['out', 'against'] as const) {
-    if (request[word] !== undefined) throw new CurlewError('USAGE', `curlew bundle: --${word} goes with --plan`);
+    if (request[word] !== undefined) throw new CurlewError('USAGE', `curlew bundle: --${word} requires --plan`);
   }
   if (request.split !== undefined || to.length > 0) {
     if (sink === undefined && (output !== undefined || to.length > 0)) return partsTarget(request, context);
-    throw new CurlewError('USAGE', 'curlew bundle: say with -o what parts are named after, or with --to where they go');
+    throw new CurlewError('USAGE', 'curlew bundle: name the parts with -o, or their folders with --to');
   }
   const options = { force, verify, report, signal };
   if (sink !== undefined) {
@@ -73,7 +73,7 @@ export async function bundleTarget(
     };
   }
   if (output === undefined) {
-    throw new CurlewError('USAGE', 'curlew bundle: say with -o which file to write, or ask for --plan');
+    throw new CurlewError('USAGE', 'curlew bundle: name the file to write with -o, or use --plan');
   }
   if (isS3Address(output)) {
     const { address, key } = objectOf(output);
@@ -100,7 +100,7 @@ function objectOf(output: string): { readonly address: string; readonly key: str
   const slash = output.lastIndexOf('/');
   const [address, key] = [output.slice(0, slash), output.slice(slash + 1)];
   if (key !== '' && address.length > 's3://'.length) return { address, key };
-  throw new CurlewError('USAGE', `curlew bundle: -o ${output} names no object`, {
+  throw new CurlewError('USAGE', `curlew bundle: -o ${output} does not name an object`, {
     hint: 'write it as s3://bucket/prefix/name.tar.gz',
   });
 }
@@ -116,7 +116,7 @@ async function planTarget(request: BundleTargetRequest, context: Context): Promi
   };
 }
 
-/** They come into being as the bundle does, which is never there as a whole. */
+/** Parts are written directly; the whole bundle is never stored. */
 function partsTarget(request: BundleTargetRequest, context: Context): BundleTarget {
   const { split: limit, force = false, verify = false } = request;
   const place = partsPlace(request, context, 'bundle.tar.gz');

@@ -1,4 +1,4 @@
-/** The cluster of a run, as it is asked for. */
+/** Cluster requests of runs. */
 import { redact } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
 import type { Installer } from '../../spec/installer.ts';
@@ -10,14 +10,14 @@ import type { RunRequest } from '../../runtime/run/request.ts';
 
 interface ClusterFacts {
   readonly installer: Installer;
-  /** The version that the spec means, by name of the add-on. */
+  /** Resolved version, by name of the add-on. */
   readonly versions: ReadonlyMap<string, string>;
-  /** JSON Schema of its settings, by name of the add-on, where its package ships one. */
+  /** JSON Schema of the settings, by name of the add-on, if its package has one. */
   readonly schemas: ReadonlyMap<string, unknown>;
   readonly release: string | undefined;
 }
 
-/** With --root the cluster of this machine is left alone. */
+/** Undefined with --root: the cluster of this machine must not be changed. */
 export function clusterOf(
   request: FolderRequest & { readonly adopt?: boolean | undefined },
   { env, signal }: Pick<Context, 'env' | 'signal'>,
@@ -25,7 +25,7 @@ export function clusterOf(
 ): ClusterRequest | undefined {
   if (request.root !== undefined) return undefined;
   const entries = installer.addons.map(({ name, requested, settings, s3Override }) => {
-    // A presigned address is a secret, and must not lie in the cluster.
+    // A presigned URL is a secret and must not be stored in the cluster.
     const override = s3Override === undefined ? {} : { s3Override: redact(s3Override) };
     const entry = { version: versions.get(name) ?? requested, ...override, ...settings };
     return [name, { entry, schema: schemas.get(name) }] as const;
@@ -34,10 +34,10 @@ export function clusterOf(
   return { find, adopt: request.adopt === true, whole: true, release, entries: new Map(entries) };
 }
 
-/** How long somebody who only asks waits for one answer of an API server. */
+/** Timeout of one API request of read-only commands. */
 const ANSWER_MS = 5000;
 
-/** For what only asks; with --root the cluster of this machine is left alone. */
+/** Opens the cluster for read-only commands; none with --root. */
 export function clusterFinder(
   request: FolderRequest,
   { env, signal }: Pick<Context, 'env' | 'signal'>,
@@ -46,7 +46,7 @@ export function clusterFinder(
   return async () => openCluster({ env, patienceMs: 0, answerMs: ANSWER_MS, signal });
 }
 
-/** Of a run over packages that the node has already; kURL's marks are of no concern to it. */
+/** The cluster request of a run that uses packages on the node; kURL's state is ignored. */
 export function clusterOfKept(
   { packages, removal }: Pick<RunRequest, 'packages' | 'removal'>,
   request: FolderRequest,

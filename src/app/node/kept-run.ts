@@ -1,4 +1,4 @@
-/** Runs over what a node has already: those of rollback, uninstall and reset. */
+/** Runs that use packages on the node: rollback, uninstall and reset. */
 import { dryRun, type DryRun } from '../../runtime/run/dry-run.ts';
 import { execute } from '../../runtime/run/execute.ts';
 import { readable } from '../../runtime/run/history.ts';
@@ -10,7 +10,7 @@ import type { RunResult } from '../../runtime/run/run-result.ts';
 import type { Context } from '../context.ts';
 import { ownScripts } from '../own-scripts.ts';
 import { toolVersion } from '../version.ts';
-import type { Fields } from './asked.ts';
+import type { Fields } from './saved-command.ts';
 import { clusterOfKept } from './cluster.ts';
 import { hookEnv, hookLimitOf, placeOf, placesOf, targetOf, whySkipImages } from './target.ts';
 import type { HookRequest, TargetRequest } from './target.ts';
@@ -27,11 +27,11 @@ export const KEPT_FIELDS: Fields<KeptRequest> = {
   yes: 'flag',
 };
 
-/** Of what removes add-ons. */
+/** Options of commands that remove add-ons. */
 export interface RemovalRequest extends KeptRequest {
-  /** Hooks are asked to leave data alone. */
+  /** Hooks must not remove data. */
   readonly keepData?: boolean | undefined;
-  /** A hook that fails, or a package that is missing, is reported, and the run continues. */
+  /** Report failed hooks and missing packages, and continue the run. */
   readonly keepGoing?: boolean | undefined;
 }
 
@@ -47,11 +47,12 @@ export function removalOptions(
   };
 }
 
-/** What is to be run, for the most part as the node has it. */
+/** A run that is mostly determined by the state of the node. */
 export interface KeptRun {
-  /** What is kept with the run. */
+  /** JSON that is saved with the run. */
   readonly command: unknown;
-  readonly wanted: (
+  /** The request for an install folder. */
+  readonly requestIn: (
     directory: string,
   ) => Promise<
     Pick<RunRequest, 'kind' | 'packages' | 'removal' | 'variables' | 'reapply' | 'allowDowngrade' | 'keepsPrevious'>
@@ -59,17 +60,17 @@ export interface KeptRun {
 }
 
 async function wholeRequest(
-  { command, wanted }: KeptRun,
+  { command, requestIn }: KeptRun,
   directory: string,
   request: KeptRequest,
   context: Context,
 ): Promise<Omit<RunRequest, 'place'>> {
-  const kept = await wanted(directory);
+  const kept = await requestIn(directory);
   return {
     ...kept,
     scripts: ownScripts(),
     env: hookEnv(request, context),
-    // kubelet may have removed those of a former version.
+    // Images are loaded, because kubelet may have removed those of a former version.
     skipImages: whySkipImages(request),
     hookLimit: hookLimitOf(request),
     command,
@@ -77,7 +78,7 @@ async function wholeRequest(
   };
 }
 
-/** `after` finishes the result while the node is still locked. */
+/** `after` completes the result while the node is still locked. */
 export async function runKept<Result>(
   run: KeptRun,
   request: KeptRequest,
@@ -91,7 +92,7 @@ export async function runKept<Result>(
   return await after(await execute(prepared, prepared.plan, { report, ask, signal }), target.directory);
 }
 
-/** What it would do; nothing is changed. */
+/** Plans the run; changes nothing. */
 export async function planKept(run: KeptRun, request: KeptRequest, context: Context): Promise<DryRun> {
   const { directory } = placesOf(request, context);
   const { report, signal } = context;

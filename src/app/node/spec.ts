@@ -1,4 +1,4 @@
-/** The installer spec of a run: what came with the packages, a site's overlay, flags of kURL and `--set`, in this order. */
+/** The installer spec of a run: that of the packages, a site's overlay, flags of kURL and `--set`, in this order. */
 import { resolve } from 'node:path';
 import { INSTALLER_LIMIT } from '../../core/bundle.ts';
 import type { Diagnostic } from '../../core/diagnostic.ts';
@@ -17,11 +17,11 @@ import type { InstallSource } from '../ports/install-source.ts';
 import { installerText, noteWarnings, readSpec, type SourceRequest } from '../ports/run-source.ts';
 
 export interface FlagRequest extends FolderRequest {
-  /** Flags of kURL's scripts, on top of the spec: `ha`, `labels=a=b`. */
+  /** Flags of kURL's scripts, which override the spec: `ha`, `labels=a=b`. */
   readonly flags?: readonly string[] | undefined;
 }
 
-/** What flags mean, and the request with what they say of the run itself. What does nothing is reported. */
+/** Parses the flags and applies those for the run itself to the request. Reports flags without effect. */
 export function flagsOf<Request extends FlagRequest>(
   request: Request,
   { cwd, report }: Pick<Context, 'cwd' | 'report'>,
@@ -32,27 +32,27 @@ export function flagsOf<Request extends FlagRequest>(
   if (folder === undefined) return { flags, request };
   const other = request.installDir;
   if (other !== undefined && resolve(cwd, other) !== resolve(cwd, folder)) {
-    throw new CurlewError('USAGE', `--install-dir and the flag kurl-install-directory name two folders`, {
-      hint: `the flag means the folder kurl below the one that it names: ${folder}`,
+    throw new CurlewError('USAGE', `--install-dir and the flag kurl-install-directory name different folders`, {
+      hint: `the flag means the folder kurl in the named one: ${folder}`,
     });
   }
   return { flags, request: { ...request, installDir: folder } };
 }
 
 export interface SpecRequest extends Pick<SourceRequest, 'installer'> {
-  /** `NAME.FIELD=VALUE`: settings on top of the spec. */
+  /** `NAME.FIELD=VALUE`: settings that override the spec. */
   readonly set?: readonly string[] | undefined;
 }
 
 export interface NodeSpec {
   readonly installer: Installer;
-  /** To be kept with the run: the overlay is in it, flags and settings are not. */
+  /** Text to save with the run: it includes the overlay, but not flags and settings. */
   readonly text: string;
-  /** Shell variables besides those of settings. */
+  /** Shell variables in addition to those of settings. */
   readonly variables: ReadonlyMap<string, string>;
 }
 
-/** `recorded` is the text that was kept with a run that is gone on with. What is in a bundle is installed without a network. */
+/** `recorded` is the saved text of a resumed run. With a bundle, `kurl.airgap` is set. */
 export async function specOf(
   request: SpecRequest,
   context: Context,
@@ -83,18 +83,18 @@ export async function specOf(
 async function overlayText(file: string, { cwd }: Context): Promise<string> {
   const text = await readGivenFile(resolve(cwd, file), INSTALLER_LIMIT);
   if (text !== undefined) return text;
-  throw new CurlewError('NOT_FOUND', `installer-spec-file: there is no file ${file}`);
+  throw new CurlewError('NOT_FOUND', `installer-spec-file: ${file} does not exist`);
 }
 
-/** Settings against the schemas that the packages ship. */
+/** Checks settings against the schemas in the packages. */
 export function settingsFindings({ addons }: Installer, packages: readonly SourcePackage[]): readonly Diagnostic[] {
   return addons.flatMap((one) => {
     return checkShipped(one, packages.find(({ ref }) => ref.name === one.name)?.addon.settings);
   });
 }
 
-/** The same for a run: `SPEC_INVALID` with all that does not fit; warnings are told. */
-export function judgeSettings(
+/** Throws `SPEC_INVALID` with all invalid settings, and reports warnings. */
+export function requireValidSettings(
   installer: Installer,
   packages: readonly SourcePackage[],
   { report }: Pick<Context, 'report'>,

@@ -1,4 +1,4 @@
-/** Which install folder a use case works on, and how hooks are kept to it. */
+/** The install folder of a use case, and the sandbox of hooks. */
 import { join, resolve } from 'node:path';
 import { CurlewError } from '../../core/errors.ts';
 import { INSTALL_DIRECTORY } from '../../core/layout.ts';
@@ -10,21 +10,21 @@ import type { Context } from '../context.ts';
 import type { FolderRequest } from '../install-folder.ts';
 import { ownScripts } from '../own-scripts.ts';
 
-/** Of everything that runs hooks: with `root`, they run in a sandbox, and what they write lands below it. */
+/** Options of commands that run hooks: with `root`, hooks run in a sandbox and all their writes go below it. */
 export interface TargetRequest extends FolderRequest {
-  /** Of `root`: `host`, for the network of this machine; hooks have none when absent. */
+  /** With `root`: `host` for the network of this machine; default: none. */
   readonly network?: string | undefined;
-  /** Of `root`: names of variables that hooks get; they can read the files of one like KUBECONFIG. */
+  /** With `root`: names of variables for hooks; they can also read the files of variables like KUBECONFIG. */
   readonly env?: readonly string[] | undefined;
-  /** No sandbox, with `root` or without being root: hooks change this machine itself. */
+  /** No sandbox, with `root` or as another user than root: hooks change this machine. */
   readonly unconfined?: boolean | undefined;
 }
 
-/** How hooks are dealt with. */
+/** Options for hooks. */
 export interface HookRequest {
-  /** A hook that takes longer is ended: `90s`, `30m`, `2h`. */
+  /** Time limit of each hook: `90s`, `30m`, `2h`. */
   readonly hookTimeout?: string | undefined;
-  /** Answers yes to what hooks want confirmed. */
+  /** Answer yes to confirmations of hooks. */
   readonly yes?: boolean | undefined;
 }
 
@@ -33,7 +33,7 @@ export function hookLimitOf({ hookTimeout }: HookRequest): number | undefined {
   return hookTimeout === undefined ? undefined : parseLimit(hookTimeout, '--hook-timeout');
 }
 
-/** The environment of hooks; `BIN_CURLEW` holds the words that call this program, quoted for a shell. */
+/** The environment of hooks; `BIN_CURLEW` contains the command of this program, quoted for a shell. */
 export function hookEnv(
   request: TargetRequest & HookRequest,
   { env, program }: Pick<Context, 'env' | 'program'>,
@@ -50,30 +50,30 @@ function isConfined({ root, unconfined }: TargetRequest): boolean {
   return root !== undefined && unconfined !== true;
 }
 
-/** A mistake in what is asked for. */
+/** An error in the request. */
 export function usage(what: string): CurlewError {
   return new CurlewError('USAGE', what);
 }
 
-/** Where to install; nothing is touched. */
+/** The place of an install. */
 export interface Target {
   /** The install folder. */
   readonly directory: string;
-  /** The same folder in the eyes of a hook. */
+  /** Path of the same folder for hooks. */
   readonly seen: string;
-  /** What hooks are to be confined to; undefined when they are not. */
+  /** Root folder of the sandbox; undefined without a sandbox. */
   readonly root: string | undefined;
-  /** With the network of this machine. */
+  /** Hooks use the network of this machine. */
   readonly network: boolean;
-  /** Names of variables that hooks get beside the harmless ones. */
+  /** Names of further variables for hooks. */
   readonly passed: readonly string[];
 }
 
-/** Like {@link placesOf}, for a run that changes the machine: `UNSUPPORTED` for somebody who may not. */
+/** Like {@link placesOf}, for a run that changes the machine: `UNSUPPORTED` if this user may not. */
 export function targetOf(request: TargetRequest, context: Context): Target {
   if (request.root === undefined && context.user !== 0 && request.unconfined !== true) {
-    throw new CurlewError('UNSUPPORTED', 'hooks change this machine, which only root may do', {
-      hint: 'run it as root; a trial in a sandbox: --root DIR; without either, as this user: --unconfined, which changes this machine',
+    throw new CurlewError('UNSUPPORTED', 'hooks change this machine, which requires root', {
+      hint: 'run it as root; for a trial in a sandbox, use --root DIR; --unconfined runs hooks as this user, and they change this machine',
     });
   }
   return placesOf(request, context);
@@ -81,11 +81,11 @@ export function targetOf(request: TargetRequest, context: Context): Target {
 
 export function placesOf(request: TargetRequest, { cwd }: Pick<Context, 'cwd'>): Target {
   const seen = resolve(cwd, request.installDir ?? INSTALL_DIRECTORY);
-  if (seen === '/') throw usage('--install-dir / is no folder of its own');
+  if (seen === '/') throw usage('--install-dir / is not allowed: name a separate folder');
   const sandbox = sandboxOf(request);
   if (request.root === undefined) return { directory: seen, seen, root: undefined, ...sandbox };
   const root = resolve(cwd, request.root);
-  if (root === '/') throw usage('--root / would confine nothing');
+  if (root === '/') throw usage('--root / is not allowed: it would not confine anything');
   const directory = join(root, seen);
   return { directory, ...(isConfined(request) ? { seen, root } : { seen: directory, root: undefined }), ...sandbox };
 }
@@ -93,20 +93,20 @@ export function placesOf(request: TargetRequest, { cwd }: Pick<Context, 'cwd'>):
 function sandboxOf(request: TargetRequest): Pick<Target, 'network' | 'passed'> {
   const { network, env: passed = [] } = request;
   if (!isConfined(request) && (network !== undefined || passed.length > 0)) {
-    throw usage(`--${network === undefined ? 'env' : 'network'} is for the sandbox of --root`);
+    throw usage(`--${network === undefined ? 'env' : 'network'} requires the sandbox of --root`);
   }
-  if (network !== undefined && network !== 'host') throw usage(`--network is host, or left out: ${network}`);
+  if (network !== undefined && network !== 'host') throw usage(`--network ${network}: only host is allowed`);
   const wrong = passed.find((name) => !/^[A-Za-z_][A-Za-z0-9_]*$/.test(name));
-  if (wrong !== undefined) throw usage('--env is the name of a variable, whose value is taken from the environment');
+  if (wrong !== undefined) throw usage('--env must be the name of a variable; its value is taken from the environment');
   return { network: network === 'host', passed };
 }
 
-/** Why a run loads no images; undefined when it does. */
+/** Why a run loads no images; undefined if it does. */
 export function whySkipImages(
   request: FolderRequest & { readonly skipImages?: boolean | undefined },
 ): string | undefined {
-  if (request.skipImages === true) return 'asked for by --skip-images';
-  return request.root === undefined ? undefined : 'a trial leaves the container runtime alone';
+  if (request.skipImages === true) return 'requested by --skip-images';
+  return request.root === undefined ? undefined : 'a trial does not change the container runtime';
 }
 
 /** The install folder, and how hooks are kept to it. */

@@ -1,4 +1,4 @@
-/** Where host packages come from and container builds run: a Docker engine, or the machine's own package managers. */
+/** Backends that fetch host packages and build containers: a Docker engine, or the machine's own package managers. */
 import { availableParallelism } from 'node:os';
 import { createSemaphore } from '../../platform/limit/semaphore.ts';
 import type { RegistryClient } from '../../registry/client.ts';
@@ -12,11 +12,11 @@ import type { Config } from './config.ts';
 import { ownScripts } from '../own-scripts.ts';
 
 export interface BackendRequest {
-  /** What fetches host packages; a container where a Docker engine answers, else the host. */
+  /** Fetches host packages; default: a container if a Docker engine answers, otherwise the host. */
   readonly packagesBy?: 'container' | 'host' | undefined;
-  /** Builder images that take the place of the operating systems' own. */
+  /** Builder images that replace those of the operating systems. */
   readonly builder?: readonly { readonly os: OsId; readonly image: string }[] | undefined;
-  /** Longest time for one container, in minutes; 60 when absent. */
+  /** Time limit of one container in minutes; default: 60. */
   readonly containerLimit?: number | undefined;
   /** The engine's network for containers. */
   readonly containerNetwork?: string | undefined;
@@ -30,7 +30,7 @@ const LEAST_AT_ONCE = 8;
 
 type Backends = Pick<BuildPorts, 'collector' | 'containerBuilder'> & AsyncDisposable;
 
-/** Nothing is loaded, and no engine is asked, before the first step that needs it. Dispose of it to clean up. */
+/** Loads modules and contacts the engine only for the first step that needs them. Dispose it to clean up. */
 export function openBackends(
   request: BackendRequest,
   { env, report, signal }: Context,
@@ -41,7 +41,7 @@ export function openBackends(
   }: { readonly config: Config; readonly registry: RegistryClient; readonly caFile?: string | undefined },
 ): Backends {
   const limitMs = (request.containerLimit ?? LIMIT_MINUTES) * 60_000;
-  const wanted = request.packagesBy;
+  const backend = request.packagesBy;
   const builders = {
     ...config.builders,
     ...Object.fromEntries((request.builder ?? []).map(({ os, image }) => [os, image])),
@@ -70,8 +70,8 @@ export function openBackends(
     return createHostCollector({ scripts: ownScripts(), env: trusted, repositories: config.repositories });
   };
   const choose = async (): Promise<Collector> => {
-    if (wanted === 'host') return byHost();
-    return wanted === 'container' || (await engineAnswers(env, signal)) ? byContainer() : byHost();
+    if (backend === 'host') return byHost();
+    return backend === 'container' || (await engineAnswers(env, signal)) ? byContainer() : byHost();
   };
   const places = createSemaphore(Math.max(LEAST_AT_ONCE, 2 * availableParallelism()));
   const bounded = (collector: Collector): Collector => ({
@@ -100,12 +100,12 @@ export function openBackends(
   };
 }
 
-/** An engine that is not there answers at once; one that hangs counts as absent. */
+/** A missing engine fails at once; one that hangs counts as missing. */
 async function engineAnswers(env: Context['env'], signal: AbortSignal): Promise<boolean> {
   const { connectDocker } = await import('../../build/containers/docker.ts');
   const within = AbortSignal.any([signal, AbortSignal.timeout(PING_MS)]);
   try {
-    const request = { doing: 'ask the Docker engine for its version', method: 'GET', path: '/version' } as const;
+    const request = { doing: 'query the version of the Docker engine', method: 'GET', path: '/version' } as const;
     return (await connectDocker(env).request(request, { signal: within })).status === 200;
   } catch (error) {
     signal.throwIfAborted();

@@ -1,4 +1,4 @@
-/** Clients, threads and folders of a build, made of flags, configuration and environment. */
+/** Clients, threads and folders of a build, from options, configuration and environment. */
 import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createFramePool } from '../../formats/archive/frame-pool.ts';
@@ -14,22 +14,22 @@ import { xdgFolder } from './config.ts';
 import { openNetwork, type NetworkRequest } from './network.ts';
 import { toolVersion } from '../version.ts';
 
-/** Blobs on their way at once: enough to keep two cores and a network busy. */
+/** Blobs transferred at once: enough to keep two cores and a network busy. */
 const BLOBS_AT_ONCE = 4;
 
 export interface BuildPortsRequest extends NetworkRequest, BackendRequest {
-  /** Folder for packages; `out` beside the add-ons when absent. */
+  /** Folder for packages; default: `out` next to the add-ons. */
   readonly out?: string | undefined;
   /** Folder for unfinished downloads. */
   readonly cache?: string | undefined;
-  /** Images that no registry gives are taken from the Docker engine. */
+  /** Take images that no registry has from the Docker engine. */
   readonly fromEngine?: boolean | undefined;
 }
 
 /**
- * Dispose of it to close connections and end threads. Packages of the add-ons go to `--out`, or to the folder `out` of their
- * repository; below the current folder when they come from several. Throws `USAGE` for a folder inside an add-on,
- * whose next package would have this one in it.
+ * Dispose it to close connections and end threads. Packages go to `--out`, or to the folder `out` of their repository; if they
+ * are from several repositories, of the current folder. Throws `USAGE` for a folder inside an add-on, whose next package would
+ * contain this one.
  */
 export async function openBuildPorts(
   addons: readonly Pick<AddonPlan, 'root'>[],
@@ -76,11 +76,11 @@ function outFolder(addons: readonly Pick<AddonPlan, 'root'>[], given: string | u
   const around = addons.find(({ root }) => out === resolve(root) || out.startsWith(`${resolve(root)}/`));
   if (around === undefined) return out;
   throw new CurlewError('USAGE', `--out ${out} is inside the add-on ${around.root}`, {
-    hint: 'name a folder outside: what is in the folder of an add-on becomes part of its package',
+    hint: 'name a folder outside: all files in the folder of an add-on become part of its package',
   });
 }
 
-/** Loaded only when it is asked for: the engine's client costs more than a whole build of nothing. */
+/** Loaded on demand: the engine's client takes longer to load than a build without changes. */
 async function openEngine(env: Context['env']): Promise<ImageEngine> {
   const { createImageEngine } = await import('../../build/containers/engine.ts');
   return createImageEngine(env);

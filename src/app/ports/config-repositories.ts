@@ -1,4 +1,4 @@
-/** Package repositories in the configuration file: what takes the place of the operating systems' public ones. */
+/** Package repositories in the configuration file, which replace the operating systems' public ones. */
 import { isObject } from '../../core/json.ts';
 import { isOsId, OS_IDS, osRow, type OsId } from '../../core/os.ts';
 import { nearest } from '../../core/nearest.ts';
@@ -10,7 +10,7 @@ const ID = /^[a-z0-9][a-z0-9-]{0,63}$/;
 const URL_FORM = /^(?:https?|file):\/\/[^\s]+$/;
 const KEYS = ['id', 'url', 'suites', 'components', 'key', 'form'];
 
-/** An object from an operating system's id to what `read` makes of its value. An unknown id is an error. */
+/** Parses an object by operating system ID; `read` parses its values. An unknown ID is an error. */
 export function byOs<Value>(
   value: unknown,
   { key, bad, read }: { readonly key: string; readonly bad: Bad; readonly read: (value: unknown, os: OsId) => Value },
@@ -21,7 +21,9 @@ export function byOs<Value>(
     Object.entries(value).map(([os, one]) => {
       if (isOsId(os)) return [os, read(one, os)];
       const near = nearest(os, OS_IDS);
-      throw bad(`${key}: "${os}" is no operating system of ours${near === undefined ? '' : `, did you mean ${near}?`}`);
+      throw bad(
+        `${key}: "${os}" is not a known operating system${near === undefined ? '' : `, did you mean ${near}?`}`,
+      );
     }),
   );
 }
@@ -40,19 +42,19 @@ function readRepository(value: unknown, os: OsId, bad: Bad): Repository {
   const { id, url, suites, components, key, form } = value;
   if (typeof id !== 'string' || !ID.test(id)) throw bad('id is not a name of a-z, 0-9 and "-"');
   if (typeof url !== 'string' || !URL_FORM.test(url)) throw bad(`${id}: url is not an address (https, http or file)`);
-  if (key !== undefined && (typeof key !== 'string' || /[\r\n]/.test(key))) throw bad(`${id}: key is not a text`);
+  if (key !== undefined && (typeof key !== 'string' || /[\r\n]/.test(key))) throw bad(`${id}: key is not a string`);
   if (form !== undefined && form !== 'mirrorlist') throw bad(`${id}: form is not "mirrorlist"`);
   const apt = osRow(os).family === 'debian';
   for (const [name, list] of Object.entries({ suites, components })) {
     if (list === undefined) continue;
     if (!apt) throw bad(`${id}: ${name} are for apt only`);
-    if (!isWords(list)) throw bad(`${id}: ${name} is not a list of words`);
+    if (!isWordList(list)) throw bad(`${id}: ${name} is not a list of words`);
   }
   if (apt && suites === undefined) throw bad(`${id}: suites are needed, such as ["jammy"] or ["./"]`);
   if (apt && form !== undefined) throw bad(`${id}: form is for rpm only`);
   return value as unknown as Repository;
 }
 
-function isWords(value: unknown): value is readonly string[] {
+function isWordList(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((item) => typeof item === 'string' && /^[^\s]+$/.test(item));
 }

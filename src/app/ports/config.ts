@@ -1,4 +1,4 @@
-/** The configuration file: what a site sets once instead of giving the same flags every time. */
+/** The configuration file: options that a site sets once. */
 import { readFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { asError, CurlewError, errnoOf, fileError } from '../../core/errors.ts';
@@ -12,25 +12,25 @@ import type { Context } from '../context.ts';
 import { byOs, readRepositories } from './config-repositories.ts';
 
 export interface Config {
-  /** Registry hosts with the mirrors that are asked before them, in order. */
+  /** Registry hosts with the mirrors that are tried before them, in order. */
   readonly registryMirrors: readonly (readonly [host: string, mirror: string])[];
-  /** Hosts that may be asked over plain http. */
+  /** Hosts that may be contacted over plain http. */
   readonly allowHttp: readonly string[];
   /** Hosts that may be sent credentials as the realm of another registry. */
   readonly trustRealms: readonly string[];
-  /** In the file it begins at the folder of the file; here it is absolute. */
+  /** Absolute; in the file it is relative to the file's folder. */
   readonly caFile: string | undefined;
-  /** Builder images that take the place of the operating systems' own. */
+  /** Builder images that replace those of the operating systems. */
   readonly builders: Readonly<Partial<Record<OsId, string>>>;
-  /** Package repositories that take the place of the operating systems' own, for the host backend. */
+  /** Package repositories that replace those of the operating systems, for the host backend. */
   readonly repositories: Readonly<Partial<Record<OsId, readonly Repository[]>>>;
-  /** How stores in S3 are reached. */
+  /** Options for stores in S3. */
   readonly s3: S3Config;
-  /** The engine's network for containers, when it is not its default one. */
+  /** The engine's network for containers; default: the engine's default. */
   readonly containerNetwork: string | undefined;
-  /** Public keys without whose signature no bundle is taken. In the file they begin at its folder; here absolute. */
+  /** Public keys; bundles must be signed with one of them. Absolute; in the file they are relative to its folder. */
   readonly trustedKeys: readonly string[];
-  /** Registry hosts that image overrides of a spec may name beside the public ones; those below them, too. */
+  /** Registry hosts, including subdomains, that image overrides of a spec may name in addition to the public ones. */
   readonly imageRegistries: readonly string[];
 }
 
@@ -50,13 +50,13 @@ const EMPTY: Config = {
 };
 const KEYS: readonly string[] = Object.keys(EMPTY);
 
-/** The folder of the user's own settings or data, by the XDG base directory specification. */
+/** The folder of the user's settings or data, by the XDG base directory specification. */
 export function xdgFolder(env: Context['env'], variable: string, fallback: string): string {
   const set = env[variable];
   return set !== undefined && set.startsWith('/') ? set : join(env['HOME'] ?? '/', fallback);
 }
 
-/** Reads the file named, or the user's own if there is one. A key that is not known is an error: it would do nothing. */
+/** Reads the named file, or the user's own if it exists. An unknown key is an error: it would have no effect. */
 export async function readConfig(
   path: string | undefined,
   { env, cwd }: Pick<Context, 'env' | 'cwd'>,
@@ -80,7 +80,7 @@ function parseConfig(text: string, file: string): Config {
   try {
     value = JSON.parse(text);
   } catch {
-    // The parser's own message quotes the text, and addresses of mirrors may hold secrets: it is left out.
+    // The parser's message quotes the text, which may contain secrets in addresses of mirrors, so it is left out.
     throw new CurlewError('USAGE', `configuration ${file}: not JSON`, { hint: `jq . ${file} shows where` });
   }
   if (!isObject(value)) throw bad('not an object');
@@ -143,7 +143,7 @@ function s3Of(value: unknown, bad: (what: string) => Error): S3Config {
   const text = (key: string): string | undefined => {
     const found = value[key];
     if (found === undefined || typeof found === 'string') return found;
-    throw bad(`s3: ${key} is not a text`);
+    throw bad(`s3: ${key} is not a string`);
   };
   const { pathStyle } = value;
   if (pathStyle !== undefined && typeof pathStyle !== 'boolean') throw bad('s3: pathStyle is neither true nor false');
@@ -151,7 +151,7 @@ function s3Of(value: unknown, bad: (what: string) => Error): S3Config {
 }
 
 function builderOf(image: unknown, os: OsId, bad: (what: string) => Error): string {
-  const ref = typeof image === 'string' ? parseImageRef(image) : 'not a text';
+  const ref = typeof image === 'string' ? parseImageRef(image) : 'not a string';
   if (typeof ref === 'string') throw bad(`builders: ${os}: ${ref}`);
   return formatImageRef(ref);
 }

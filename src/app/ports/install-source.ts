@@ -1,4 +1,4 @@
-/** Where a run takes its packages from: a bundle or an unpacked one; and which of them the spec means. */
+/** Package sources of runs: a bundle, packed or unpacked; and the choice of packages for a spec. */
 import { resolve } from 'node:path';
 import type { ArchiveIndex, PlacedEntry, RangeSource } from '../../formats/archive/entry.ts';
 import { readIndex, readTocText } from '../../formats/archive/read.ts';
@@ -10,43 +10,43 @@ import { ADDON_JSON, BUNDLE_JSON, INSTALLER_YAML, OMITTED_JSON, ownerOf, prefixO
 import { compareVersions, formatRef, type Arch } from '../../core/ref.ts';
 import type { Installer, InstallerAddon } from '../../spec/installer.ts';
 import { resolveVersion } from '../../spec/version.ts';
-import type { OfferedPackage } from '../../runtime/run/along.ts';
-import { judgePlaced } from '../../runtime/node/placed-package.ts';
+import type { OfferedPackage } from '../../runtime/run/companions.ts';
+import { checkPlaced } from '../../runtime/node/placed-package.ts';
 import type { NotCurrent } from '../../store/release/signed-release.ts';
 import type { SourcePackage } from '../../runtime/node/source.ts';
 import { folderPackages } from '../../runtime/node/source-folder.ts';
-import { judgeArchive } from '../archives/judge-archive.ts';
+import { checkArchive } from '../archives/check-archive.ts';
 import { openArchive } from '../archives/open-archive.ts';
 import { openBundle } from '../archives/open-bundle.ts';
 import { archiveOf } from '../../formats/signing/archive-statement.ts';
 import type { Signed, Trust } from './trust.ts';
 
 export interface InstallSource extends AsyncDisposable {
-  /** The spec that came with the packages. */
+  /** The spec in the source. */
   readonly installerText: string | undefined;
   readonly airgap: boolean;
-  /** The release that the packages are of, where that is known. */
+  /** The release of the packages, if known. */
   readonly release: string | undefined;
-  /** What the store says against that release; absent when it says nothing. */
+  /** Set if the release is not the current one of the store. */
   readonly notCurrent?: NotCurrent | undefined;
   /** One package for each add-on of the spec, in any order. */
   readonly choose: (installer: Installer) => Promise<readonly SourcePackage[]>;
-  /** What may come along beside these packages of the spec. */
+  /** Companion packages for these packages of the spec. */
   readonly offered: (chosen: readonly SourcePackage[]) => Promise<readonly OfferedPackage[]>;
-  /** Notes on this node which version of a signed bundle was seen; for a run, when it has the node's lock. */
+  /** Records the version of a signed bundle on this node; call it only with the node's lock. */
   readonly remember?: (() => Promise<void>) | undefined;
 }
 
 interface Common {
   readonly cwd: string;
   readonly arch: Arch;
-  /** What signatures are held against; undefined when none is asked for. */
+  /** Verifies signatures; undefined if none are required. */
   readonly trust: Trust | undefined;
   readonly report: Report;
   readonly signal: AbortSignal;
 }
 
-/** The index of an archive whose signature holds, where one is asked for: before anything that it says is believed. */
+/** The index of an archive, after its signature is verified if one is required. */
 export async function checkedIndex(
   source: RangeSource,
   path: string,
@@ -59,25 +59,25 @@ export async function checkedIndex(
   if (index.tocDigest !== digestOf(text)) {
     throw new CurlewError('SIGNATURE_INVALID', `verify ${source.name}: it changes while it is read`);
   }
-  requireAsSaid(signed, index, source.name);
+  requireSignedRole(signed, index, source.name);
   return { ...index, signed };
 }
 
-/** What an archive is signed as, and what it is, must be the same. */
-function requireAsSaid({ statement }: Signed, { entries }: ArchiveIndex, from: string): void {
+/** Role and name in the signature must be those of the archive. */
+function requireSignedRole({ statement }: Signed, { entries }: ArchiveIndex, from: string): void {
   if (statement === undefined) return;
   const { role, name } = archiveOf(entries.map(({ path }) => path));
   if (role === statement.role && (name === undefined || name === statement.name)) return;
   throw new CurlewError(
     'SIGNATURE_INVALID',
-    `verify ${from}: it is the ${role}${name === undefined ? '' : ` ${name}`}, and signed as the ${statement.role} ${statement.name}`,
-    { hint: 'ask who signed it what it is, and to sign it again' },
+    `verify ${from}: it is the ${role}${name === undefined ? '' : ` ${name}`}, but signed as the ${statement.role} ${statement.name}`,
+    { hint: 'ask the signer to check it and sign it again' },
   );
 }
 
 async function nothing(): Promise<void> {}
 
-/** A bundle, a delta or a single package, as one file or in parts. `directory` is the install folder, which has what a delta lacks. */
+/** A bundle, a delta or a single package, as one file or in parts. `directory` is the install folder, the base of a delta. */
 export async function bundleSource(
   path: string,
   { cwd, arch, trust, report, signal, directory }: Common & { readonly directory: string },
@@ -88,7 +88,7 @@ export async function bundleSource(
     const { index, read, requireAll } = await openBundle(source, checked, { directory, signal });
     await requireAll(index.entries.filter(isDocument));
     const accept = (bundle: BundleJson | undefined): void => refuseKurl(bundle, source.name, index !== checked);
-    const { packages, bundle, installerText } = await judgeArchive(source, index, { read, accept, signal });
+    const { packages, bundle, installerText } = await checkArchive(source, index, { read, accept, signal });
     const offered = offeredOf(bundle, packages, arch);
     return {
       installerText: await installerText(),
@@ -99,8 +99,8 @@ export async function bundleSource(
         if (index === checked) return chosen;
         const prefixes: string[] = [];
         for (const one of [...chosen, ...offered.map(({ source }) => source)]) {
-          // What is in place already is not extracted.
-          if ((await judgePlaced(directory, one, { signal })).digest === undefined) prefixes.push(prefixOf(one.ref));
+          // Packages that are in place are not extracted.
+          if ((await checkPlaced(directory, one, { signal })).digest === undefined) prefixes.push(prefixOf(one.ref));
         }
         await requireAll(index.entries.filter((entry) => prefixes.some((prefix) => entry.path.startsWith(prefix))));
         return chosen;
@@ -115,14 +115,14 @@ export async function bundleSource(
   }
 }
 
-/** What is read of a bundle before anything is chosen. */
+/** Metadata of a bundle, which is read before packages are chosen. */
 function isDocument({ path }: PlacedEntry): boolean {
   const owner = ownerOf(path);
   const own = owner === undefined ? [INSTALLER_YAML, BUNDLE_JSON] : [ADDON_JSON, OMITTED_JSON];
   return own.includes(owner === undefined ? path : path.slice(prefixOf(owner).length));
 }
 
-/** A bundle that tar has unpacked. `directory` is the install folder, where an earlier run may have moved packages to. */
+/** A bundle that was unpacked with tar. An earlier run may have moved packages to `directory`, the install folder. */
 export async function unpackedSource(
   path: string,
   { cwd, arch, trust, report, signal, directory }: Common & { readonly directory: string },
@@ -130,8 +130,7 @@ export async function unpackedSource(
   const folder = resolve(cwd, path);
   let signed: Signed | undefined;
   const check: Trust['check'] | undefined = trust && (async (...about) => (signed = await trust.check(...about)));
-  const asked = check && { check };
-  const { packages, readRoot } = await folderPackages(folder, { directory, trust: asked, signal });
+  const { packages, readRoot } = await folderPackages(folder, { directory, trust: check && { check }, signal });
   const text = await readRoot(BUNDLE_JSON, BUNDLE_JSON_LIMIT);
   const bundle = text === undefined ? undefined : parseBundleJson(text, folder);
   refuseKurl(bundle, folder, false);
@@ -146,7 +145,7 @@ export async function unpackedSource(
   };
 }
 
-/** What was asked for when the bundle was made waits until a spec names it. */
+/** Companion packages of a bundle. Packages that were added with `--with` are used only if a spec names them. */
 function offeredOf(
   bundle: BundleJson | undefined,
   packages: readonly SourcePackage[],
@@ -163,7 +162,7 @@ function offeredOf(
 function refuseKurl(bundle: BundleJson | undefined, from: string, isDelta: boolean): void {
   if (bundle?.layout === undefined) return;
   throw new CurlewError('UNSUPPORTED', `${from}: this bundle is for kURL's own scripts`, {
-    hint: `${isDelta ? 'make the whole of it with curlew apply, ' : ''}unpack it and run the install.sh in it, or make one without --layout kurl`,
+    hint: `${isDelta ? 'create the whole bundle with curlew apply, ' : ''}unpack it and run its install.sh, or create a bundle without --layout kurl`,
   });
 }
 
@@ -174,7 +173,7 @@ interface ChooseOptions {
   readonly report: Report;
 }
 
-/** All add-ons of the spec that cannot be found are told at once. */
+/** Reports all add-ons of the spec that cannot be found at once. */
 function chooseAll(
   installer: Installer,
   packages: readonly SourcePackage[],
@@ -185,7 +184,7 @@ function chooseAll(
     if (found === undefined || found.addon.digest === listed.digest) continue;
     throw new CurlewError(
       'DIGEST_MISMATCH',
-      `${options.from}: ${formatRef(listed)} is not the one of its ${BUNDLE_JSON}`,
+      `${options.from}: ${formatRef(listed)} is not the package that ${BUNDLE_JSON} lists`,
     );
   }
   const failures: { readonly addon: InstallerAddon; readonly error: CurlewError }[] = [];
@@ -202,7 +201,7 @@ function chooseAll(
   const [first] = failures;
   if (first === undefined) return chosen;
   throw new CurlewError(first.error.code, failures.map(({ error }) => error.message).join('; '), {
-    hint: first.error.hint ?? 'make a bundle that holds them, or take them out of the spec',
+    hint: first.error.hint ?? 'create a bundle that contains them, or remove them from the spec',
     diagnostics: failures.map(({ addon, error }) => {
       return {
         code: 'installer/unresolved',
@@ -214,14 +213,14 @@ function chooseAll(
   });
 }
 
-/** Without a network only what the bundle holds can be meant: it was made of that package, or takes its place. */
+/** An airgap install cannot fetch an s3Override: the package in the bundle replaces it. */
 function noteOverride({ name, s3Override }: InstallerAddon, { from, report }: ChooseOptions): void {
   if (s3Override === undefined) return;
   const text = `${name}: the package of ${from} is installed; its s3Override is not fetched`;
   report({ type: 'note', level: 'info', text });
 }
 
-/** `listed`: the version that the bundle was made with, whose files an unpacked one loses to the node that installs it. */
+/** `listed`: the version in bundle.json; an earlier install may have moved its files away. */
 function missing(
   { name, requested, s3Override }: InstallerAddon,
   what: string,
@@ -229,29 +228,29 @@ function missing(
 ): CurlewError {
   if (listed !== undefined) {
     return new CurlewError('NOT_FOUND', what, {
-      hint: 'its files were moved to the install folder when it was installed from here: unpack the bundle again with tar',
+      hint: 'an install from this folder has moved its files to the install folder: unpack the bundle again with tar',
     });
   }
   if (s3Override === undefined) return new CurlewError('NOT_FOUND', what);
   return new CurlewError('NOT_FOUND', `${what}, and its s3Override is not fetched in an airgap install`, {
-    hint: `make a bundle that holds ${name} ${requested}, or install with --from`,
+    hint: `create a bundle that contains ${name} ${requested}, or install with --from`,
   });
 }
 
 function chooseOne(
-  wanted: InstallerAddon,
+  requestedAddon: InstallerAddon,
   packages: readonly SourcePackage[],
   { bundle, arch, from }: ChooseOptions,
 ): SourcePackage {
-  const { name, requested } = wanted;
+  const { name, requested } = requestedAddon;
   const named = packages.filter(({ ref }) => ref.name === name);
   const listed = bundle?.packages.find((one) => one.name === name && one.requested === requested)?.version;
-  if (named.length === 0) throw missing(wanted, `${from}: it holds no package of ${name}`, listed);
+  if (named.length === 0) throw missing(requestedAddon, `${from}: it has no package of ${name}`, listed);
   const usable = named.filter(({ addon }) => addon.arch === arch);
-  if (usable.length === 0) throw new CurlewError('UNSUPPORTED', `${from}: ${name} is not there for ${arch}`);
+  if (usable.length === 0) throw new CurlewError('UNSUPPORTED', `${from}: it has no package of ${name} for ${arch}`);
   const versions = usable.map(({ ref }) => ref.version).toSorted((a, b) => compareVersions(b, a));
   const version = listed ?? resolveVersion(name, requested, versions).version;
   const found = usable.find(({ ref }) => ref.version === version);
-  if (found === undefined) throw missing(wanted, `${from}: it holds no package ${name} ${version}`, listed);
+  if (found === undefined) throw missing(requestedAddon, `${from}: it has no package ${name} ${version}`, listed);
   return found;
 }

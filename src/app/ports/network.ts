@@ -1,4 +1,4 @@
-/** Flags, variables and configuration of everything that goes over the network, and the clients made of them. */
+/** Network clients, from options, environment and configuration. */
 import { resolve } from 'node:path';
 import { createHttp, type Http } from '../../platform/http/http.ts';
 import { createRegistryClient, type RegistryClient } from '../../registry/client.ts';
@@ -8,16 +8,16 @@ import type { Context } from '../context.ts';
 import { readConfig, type Config } from './config.ts';
 
 export interface WebRequest {
-  /** Hosts that may be asked over plain http. */
+  /** Hosts that may be contacted over plain http. */
   readonly allowHttp?: readonly string[] | undefined;
-  /** Certificate authorities to trust beside the system's, in PEM. */
+  /** Certificate authorities to trust in addition to the system's, in PEM. */
   readonly caFile?: string | undefined;
   /** Configuration file; the user's own when absent. */
   readonly config?: string | undefined;
 }
 
 export interface NetworkRequest extends WebRequest {
-  /** `HOST=MIRROR`: registries that are asked before HOST, in order. */
+  /** `HOST=MIRROR`: registries that are tried before HOST, in order. */
   readonly registryMirror?: readonly string[] | undefined;
   /** Hosts that may be sent credentials as the realm of another registry. */
   readonly trustRealm?: readonly string[] | undefined;
@@ -27,11 +27,11 @@ export interface Network extends AsyncDisposable {
   readonly http: Http;
   readonly registry: RegistryClient;
   readonly config: Config;
-  /** Of the flag, else of the configuration; absolute. */
+  /** From the option or the configuration; absolute. */
   readonly caFile: string | undefined;
 }
 
-/** `docker.io=host:port` flags, then the configuration's mirrors, by registry host. */
+/** `docker.io=host:port` options, then the configuration's mirrors, by registry host. */
 function mirrorsOf(flags: readonly string[], config: Config): ReadonlyMap<string, readonly string[]> {
   const mirrors = new Map<string, readonly string[]>();
   for (const [host, mirror] of [...flags.map(parseMirror), ...config.registryMirrors]) {
@@ -40,7 +40,7 @@ function mirrorsOf(flags: readonly string[], config: Config): ReadonlyMap<string
   return mirrors;
 }
 
-/** The client for addresses, as flags, configuration and environment want it, in this order of weight. */
+/** The HTTP client, from options, configuration and environment, in this order of precedence. */
 export async function openHttp(
   request: WebRequest,
   { env, cwd }: Context,
@@ -52,7 +52,7 @@ export async function openHttp(
   return { http: await createHttp({ env, caFile, allowHttp }), config, caFile };
 }
 
-/** That client, and one for registries. */
+/** An HTTP client and a client for registries. */
 export async function openNetwork(request: NetworkRequest, context: Context): Promise<Network> {
   const { env } = context;
   const { http, config, caFile } = await openHttp(request, context);

@@ -1,4 +1,4 @@
-/** Signed releases on the command line: which keys are trusted, what was seen before, and with which key one signs. */
+/** Signed releases: trusted keys, versions that were seen before, and the signing key. */
 import { dirname, join, resolve } from 'node:path';
 import type { Catalogue } from '../../core/catalogue.ts';
 import { canonicalJson } from '../../core/digest.ts';
@@ -27,13 +27,13 @@ import { passphraseOf, readKeyText, trustOf, type KeyRequest, type Trust, type T
 const LIFETIME = 90 * 24 * 60 * 60 * 1000;
 
 export interface SignerRequest extends KeyRequest {
-  /** File of the private key that the release is signed with. */
+  /** File of the private key to sign the release with. */
   readonly sign?: string | undefined;
-  /** How long a signed release may be current, in milliseconds; 90 days when absent. */
+  /** How long a signed release may be current, in milliseconds; default: 90 days. */
   readonly expires?: number | undefined;
 }
 
-/** What signs; undefined when nothing is to be signed. Keys that are trusted may have signed before. */
+/** The signer of a release; undefined if it is not signed. Trusted keys may have signed earlier releases. */
 export async function signerOf(
   { sign: path, expires, ...trusted }: SignerRequest,
   context: Context,
@@ -41,7 +41,7 @@ export async function signerOf(
 ): Promise<Signer | undefined> {
   if (path === undefined) {
     if (expires === undefined) return undefined;
-    throw new CurlewError('USAGE', '--expires goes with --sign', { hint: '--sign FILE names the private key' });
+    throw new CurlewError('USAGE', '--expires requires --sign', { hint: '--sign FILE names the private key' });
   }
   const key = readPrivateKey(await readKeyText(resolve(context.cwd, path)), path, passphraseOf(context.env));
   const others = await trustOf(trusted, context);
@@ -53,20 +53,20 @@ export async function signerOf(
   };
 }
 
-/** A release that nobody signs is not seen by those who ask for signatures, where they had one before. */
+/** Warns about an unsigned release in a signed store: readers that require signatures do not see it. */
 export async function noteUnsigned(
   store: Store,
   { release, signer }: { readonly release: string; readonly signer: Signer | undefined },
   { report, signal }: Pick<Context, 'report' | 'signal'>,
 ): Promise<void> {
   if (signer !== undefined || (await store.head(storeKey.versionSignature, { signal })) === undefined) return;
-  const text = `${store.address}: ${release} is not signed as the current release: who asks for signatures keeps the one before; curlew sign --store ${store.address} --release ${release} --key FILE signs it`;
+  const text = `${store.address}: ${release} is not signed as the current release: readers that require signatures use the one before; curlew sign --store ${store.address} --release ${release} --key FILE signs it`;
   report({ type: 'note', level: 'warning', text });
 }
 
 /**
- * What the releases of a store are held against; undefined when nobody asks for signatures. `allowOlder`: a
- * release that is named may be older than one that was seen.
+ * Verifies releases of a store; undefined if no signatures are required. `allowOlder`: a named release may be older than one that
+ * was seen.
  */
 export async function trustOfStore(
   request: TrustRequest,
@@ -78,7 +78,7 @@ export async function trustOfStore(
   return { ...releaseTrust(trust, context, { addresses: [address], file: undefined, remember: true }), allowOlder };
 }
 
-/** What a release is held against that is read from these addresses. */
+/** Verifies releases that are read from these addresses. */
 export function releaseTrust(
   { keys }: Pick<Trust, 'keys'>,
   { env }: Pick<Context, 'env'>,
@@ -87,11 +87,11 @@ export function releaseTrust(
     file,
     remember,
   }: {
-    /** Stores that are the same to the caller: none of them may be older than any of them was. */
+    /** Equivalent stores: none may be older than the newest state of any of them. */
     readonly addresses: readonly string[];
-    /** Where it is kept what was seen; undefined for the user's own place. */
+    /** File of seen versions; undefined for the user's own. */
     readonly file: string | undefined;
-    /** False for what may only look. */
+    /** False for read-only commands. */
     readonly remember: boolean;
   },
 ): ReleaseTrust {
@@ -99,23 +99,23 @@ export function releaseTrust(
   return { keys, now: new Date(), seen: seenVersions(file ?? own, addresses, remember) };
 }
 
-/** Keeps what a store says against a release that is named, and tells people about it. */
+/** Records and reports that a named release is not the current one. */
 export function notingCurrent({ report }: Pick<Context, 'report'>): {
   readonly onNotCurrent: (found: NotCurrent) => void;
-  /** For a result; empty where the store says nothing. */
+  /** For a result; empty if it is the current one. */
   readonly result: () => { readonly notCurrent?: NotCurrent };
 } {
-  let said: NotCurrent | undefined;
+  let notCurrent: NotCurrent | undefined;
   return {
     onNotCurrent: (found) => {
-      said = found;
+      notCurrent = found;
       report({ type: 'note', level: 'warning', text: found.text });
     },
-    result: () => (said === undefined ? {} : { notCurrent: said }),
+    result: () => (notCurrent === undefined ? {} : { notCurrent }),
   };
 }
 
-/** The catalogue of a release, signed where that is asked for; of what nobody has signed, external add-ons count too. */
+/** The catalogue of a release, verified if signatures are required. Without signatures it includes external add-ons. */
 export async function catalogueOf(
   store: Store,
   { release, trust, onNotCurrent, signal }: Omit<SignedOptions, 'trust'> & { readonly trust: ReleaseTrust | undefined },
@@ -142,7 +142,7 @@ function seenVersions(path: string, addresses: readonly string[], writes: boolea
     },
     remember: async (address, { release, version, isCurrent }) => {
       if (!writes) return;
-      // Read again: another command may have seen more meanwhile.
+      // Read again: another command may have updated it meanwhile.
       const { current, newest } = await readSeen(path);
       const isHigher = isCurrent && version > (current.get(address) ?? 0);
       const isNewer = version > (newest.get(address)?.version ?? 0);
@@ -156,19 +156,19 @@ function seenVersions(path: string, addresses: readonly string[], writes: boolea
 }
 
 interface Seen {
-  /** Highest versions of statements that a release is the current one, by address. */
+  /** Highest versions of current-release statements, by address. */
   readonly current: ReadonlyMap<string, number>;
-  /** By address, too. */
+  /** Newest release, by address. */
   readonly newest: ReadonlyMap<string, SeenRelease>;
 }
 
-/** A file that says nothing would let anything pass: damage is told. */
+/** Throws for a damaged file: without its data, any release would be accepted. */
 async function readSeen(path: string): Promise<Seen> {
   const text = await readOwnFile(path, LIMIT);
   if (text === undefined) return { current: new Map(), newest: new Map() };
   const damaged = (): CurlewError =>
-    new CurlewError('FILE_UNUSABLE', `read ${path}: it does not tell which releases were seen`, {
-      hint: 'look at the stores, then remove it: the next command trusts what it sees',
+    new CurlewError('FILE_UNUSABLE', `read ${path}: damaged: seen releases are unknown`, {
+      hint: 'check the stores, then remove it: the next command trusts the release that it sees',
     });
   const { format, stores, releases = {} } = parseObject(text, damaged);
   if (format !== 1 || !isObject(stores) || !isObject(releases)) throw damaged();

@@ -1,4 +1,4 @@
-/** Where a command of a node takes its packages and its installer spec from. */
+/** Opens the packages and the installer spec for a command on a node. */
 import { arch } from 'node:os';
 import { join, resolve } from 'node:path';
 import { INSTALLER_LIMIT } from '../../core/bundle.ts';
@@ -16,7 +16,7 @@ import { releaseTrust, SEEN_RELEASES } from './release-trust.ts';
 import { trustOf, type TrustRequest } from './trust.ts';
 import { storeSource, type AddressRequest } from './store-source.ts';
 
-/** Where packages come from: one of `bundle`, `dir` and `from` is needed. */
+/** Source of packages: one of `bundle`, `dir` and `from` is required. */
 export interface SourceRequest extends TrustRequest, AddressRequest {
   /** File of a bundle. */
   readonly bundle?: string | undefined;
@@ -24,15 +24,15 @@ export interface SourceRequest extends TrustRequest, AddressRequest {
   readonly dir?: string | undefined;
   /** A store, or the web server in front of one, and its mirrors. */
   readonly from?: readonly string[] | undefined;
-  /** Of `from`: another release than the current one. */
+  /** With `from`: another release than the current one. */
   readonly release?: string | undefined;
-  /** File of the installer spec; the one that came with the packages when absent. */
+  /** File of the installer spec; default: the one in the source. */
   readonly installer?: string | undefined;
 }
 
 /**
- * The packages that a request names; `directory` is the install folder. `remember`: the node keeps in mind which version of
- * a signed store it has seen, which a command that only looks does not.
+ * Opens the packages that a request names; `directory` is the install folder. `remember`: record the version of a signed store on
+ * this node; false for read-only commands.
  */
 export async function openSource(
   request: SourceRequest,
@@ -43,18 +43,18 @@ export async function openSource(
   const { bundle, dir, from: places = [] } = request;
   const given = [bundle, dir, places[0]].filter((one) => one !== undefined);
   const release = request.release;
-  if (given.length === 0) throw new CurlewError('USAGE', 'one of --bundle, --dir and --from is needed');
+  if (given.length === 0) throw new CurlewError('USAGE', 'one of --bundle, --dir and --from is required');
   if (given.length > 1) throw new CurlewError('USAGE', 'only one of --bundle, --dir and --from can be used');
-  if (release !== undefined && places.length === 0) throw new CurlewError('USAGE', '--release goes with --from');
+  if (release !== undefined && places.length === 0) throw new CurlewError('USAGE', '--release requires --from');
   const ownArch = hostArch();
   const trust = await trustOf(request, context, { role: 'bundle', directory });
   const common = { cwd, arch: ownArch, trust, report, signal };
   if (bundle !== undefined) return bundleSource(bundle, { ...common, directory });
   if (dir !== undefined) return unpackedSource(dir, { ...common, directory });
   if (request.signature !== undefined)
-    throw new CurlewError('USAGE', '--signature is of a bundle: a store holds its own');
+    throw new CurlewError('USAGE', '--signature is for bundles: a store contains its own');
   if (request.signedAs !== undefined)
-    throw new CurlewError('USAGE', '--signed-as is of a bundle: a store holds its own');
+    throw new CurlewError('USAGE', '--signed-as is for bundles: a store contains its own');
   const seen = { addresses: places, file: join(directory, SEEN_RELEASES), remember };
   const allowOlder = request.allowDowngrade === true;
   const held = trust === undefined ? undefined : { ...releaseTrust(trust, context, seen), allowOlder };
@@ -67,7 +67,7 @@ function hostArch(): Arch {
   throw new CurlewError('UNSUPPORTED', `install: this machine is ${arch()}; packages are for amd64 and arm64`);
 }
 
-/** The text of the spec that the request names, or of the one that came with the packages. */
+/** The text of the spec that the request names, or of the one in the source. */
 export async function installerText(
   request: Pick<SourceRequest, 'installer'>,
   { cwd }: Context,
@@ -77,10 +77,10 @@ export async function installerText(
   const text = given === undefined ? source.installerText : await readGivenFile(resolve(cwd, given), INSTALLER_LIMIT);
   if (text !== undefined) return text;
   if (given !== undefined) throw new CurlewError('NOT_FOUND', `read ${given}: no such file`);
-  throw new CurlewError('USAGE', 'no installer spec came with the packages: --installer FILE names one');
+  throw new CurlewError('USAGE', 'the source contains no installer spec: name one with --installer FILE');
 }
 
-/** The spec without mistakes of a base and what is laid over it, one of which is there; what it warns of is told. */
+/** Parses and merges a base and an overlay, at least one of which is given. Throws `SPEC_INVALID`; reports warnings. */
 export function readSpec(
   request: Pick<SourceRequest, 'installer'>,
   { report }: Pick<Context, 'report'>,
@@ -101,7 +101,7 @@ export function readSpec(
   return { installer, document };
 }
 
-/** `SPEC_INVALID`, with its places, for a text that is no installer spec by itself. */
+/** Throws `SPEC_INVALID` with places if a text is not a valid installer spec. */
 export function requireSpec(file: string, text: string): void {
   const { installer, diagnostics } = parseInstaller(file, text);
   if (installer === undefined) {

@@ -1,4 +1,4 @@
-/** The highest versions of signed bundles that a node has seen, by key and name: what makes an older one known as such. */
+/** The highest versions of signed bundles that a node has seen, by key and name, to detect older ones. */
 import { join } from 'node:path';
 import { canonicalJson, isDigest } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
@@ -14,8 +14,8 @@ const SEEN_BUNDLES = 'seen-bundles.json';
 const LIMIT = 1 << 20;
 
 /**
- * What was seen of bundles by any of these keys, the highest version of each name; empty without a folder, and before the
- * first. A file that is damaged is `FILE_UNUSABLE`: it must not let anything pass.
+ * The highest seen version of each bundle name, signed by any of these keys; empty without a folder or file. `FILE_UNUSABLE` if
+ * the file is damaged: otherwise any bundle would be accepted.
  */
 export async function readSeenBundles(
   directory: string | undefined,
@@ -32,7 +32,7 @@ export async function readSeenBundles(
   return merged;
 }
 
-/** Notes a version that is not lower than those before; the caller holds the lock of the node. */
+/** Records a version unless a higher one was seen. The caller must hold the lock of the node. */
 export async function rememberBundle(
   directory: string,
   { key }: TrustedKey,
@@ -75,7 +75,7 @@ function namesOf(value: unknown): SeenBundles | undefined {
 }
 
 function damaged(path: string): CurlewError {
-  return new CurlewError('FILE_UNUSABLE', `read ${path}: it does not say which signed bundles were seen`, {
-    hint: 'make sure that the newest bundle is at hand, then remove it: the next run trusts what it sees',
+  return new CurlewError('FILE_UNUSABLE', `read ${path}: damaged: seen bundles are unknown`, {
+    hint: 'make sure that you have the newest bundle, then remove it: the next run trusts the bundle that it sees',
   });
 }

@@ -1,4 +1,4 @@
-/** Packages of a release that several places may have: a store, and its mirrors. */
+/** Packages of a release in a store and its mirrors. */
 import { posix } from 'node:path';
 import { chooseExtras, NO_EXTRAS } from '../../bundle/extras.ts';
 import { resolvePackages, type ResolvedPackage } from '../../bundle/resolve.ts';
@@ -25,18 +25,18 @@ import type { InstallSource } from './install-source.ts';
 import { openHttp, type WebRequest } from './network.ts';
 import { openStoreFor, type StoreRequest } from './stores.ts';
 
-/** How stores and web servers are reached. */
+/** Options for stores and web servers. */
 export interface AddressRequest extends WebRequest, StoreRequest {}
 
 export interface StoreSourceOptions {
-  /** The first has the say which release is the current one; the others are asked when one before fails. */
+  /** The first determines the current release; the others are tried if an earlier one fails. */
   readonly places: readonly string[];
   /** Undefined for the current one. */
   readonly release: string | undefined;
   readonly arch: Arch;
-  /** The install folder: what lies in place there is not asked for. */
+  /** The install folder: metadata of packages in place is not requested. */
   readonly directory: string;
-  /** Undefined: nobody asks for signatures. */
+  /** Undefined if no signatures are required. */
   readonly trust: ReleaseTrust | undefined;
 }
 
@@ -50,7 +50,7 @@ interface Opened {
   readonly context: Context;
 }
 
-/** A release of a store. Only what is in its packages is read here: their bytes are fetched by the run. */
+/** A release of a store. Only metadata of its packages is read here; the run fetches them. */
 export async function storeSource(
   { places, release, arch, directory, trust }: StoreSourceOptions,
   request: AddressRequest,
@@ -82,7 +82,7 @@ export async function storeSource(
         return [...(await openPublished(resolved, opened)), ...(await openOverrides(installer, opened))];
       },
       offered: async (chosen) => {
-        // What a bundle brings by itself. Steps of an upgrade come in bundles, and what was asked for is what they were made with.
+        // The same companions that every bundle includes; upgrade steps and packages of `--with` are only in bundles.
         const resolved = chooseExtras(
           chosen.map(({ ref }) => ref),
           NO_EXTRAS,
@@ -99,22 +99,22 @@ export async function storeSource(
   }
 }
 
-/** Nobody has signed such a package. */
+/** A signature does not cover an s3Override. */
 function refuseOverrides({ addons }: Installer): void {
   const [first] = addons.filter(({ s3Override }) => s3Override !== undefined);
   if (first === undefined) return;
-  throw new CurlewError('SIGNATURE_INVALID', `${first.name}: nobody has signed the package of its s3Override`, {
-    hint: 'publish it into a signed store, and take s3Override out of the spec',
+  throw new CurlewError('SIGNATURE_INVALID', `${first.name}: the package of its s3Override is not signed`, {
+    hint: 'publish it to a signed store, and remove s3Override from the spec',
   });
 }
 
-/** Nothing of the network is set up for a run that has no use for it. */
+/** Creates the network client only for runs that need it. */
 export function lazyHttp(request: WebRequest, context: Context) {
-  let made: Promise<{ readonly http: Http }> | undefined;
+  let opened: Promise<{ readonly http: Http }> | undefined;
   return {
-    get: async (): Promise<Http> => (await (made ??= openHttp(request, context))).http,
+    get: async (): Promise<Http> => (await (opened ??= openHttp(request, context))).http,
     close: async (): Promise<void> => {
-      await (await made)?.http.close();
+      await (await opened)?.http.close();
     },
   };
 }
@@ -124,13 +124,13 @@ async function openPublished(
   { stores, directory, context }: Opened,
 ): Promise<readonly SourcePackage[]> {
   const [only] = stores;
-  // Damaged records are told when the run is prepared.
+  // Damaged records are reported when the run is prepared.
   const records = await readRecords(directory).catch(() => NO_RECORDS);
   return mapLimited(
     resolved,
     async (one, { signal }) => {
-      // A folder is on this machine already: its packages are extracted from where they are.
-      if (stores.length === 1 && only !== undefined && isFolderStore(only)) return openHere(only, one, signal);
+      // A folder store is on this machine: its packages are extracted from there without fetching.
+      if (stores.length === 1 && only !== undefined && isFolderStore(only)) return openLocal(only, one, signal);
       const places = stores.map((store) => ({ store, key: one.key }));
       const file = { name: formatRef(one), published: one, places };
       const ref = addonRef(one.name, one.version, one.tree);
@@ -142,7 +142,7 @@ async function openPublished(
   );
 }
 
-async function openHere(store: Store, resolved: ResolvedPackage, signal: AbortSignal): Promise<SourcePackage> {
+async function openLocal(store: Store, resolved: ResolvedPackage, signal: AbortSignal): Promise<SourcePackage> {
   const source = await openStoreSource(store, resolved.key, { signal });
   const index = await readIndex(source, { signal });
   requireContents(source, index, resolved.toc);
@@ -162,7 +162,7 @@ async function openOverrides(installer: Installer, opened: Opened): Promise<read
   });
 }
 
-/** Nobody vouches for such a package but the spec: it must be of that add-on, that version and this architecture. */
+/** Only the spec names such a package, so its add-on, version and architecture are checked. */
 async function openOverride(
   { name, requested, s3Override = '' }: InstallerAddon,
   { arch, objectAt, context }: Opened,
@@ -174,14 +174,14 @@ async function openOverride(
   const { ref, addon } = found;
   const bad = (code: 'SPEC_INVALID' | 'UNSUPPORTED', what: string): CurlewError =>
     new CurlewError(code, `${name}: the s3Override ${place.store.address}/${place.key} ${what}`, {
-      hint: 'name another package in s3Override, or take it out of the spec',
+      hint: 'name another package in s3Override, or remove it from the spec',
     });
   if (ref.name !== name) throw bad('SPEC_INVALID', `is a package of ${ref.name}`);
   if (addon.arch !== arch) throw bad('UNSUPPORTED', `is for ${addon.arch}, this machine is ${arch}`);
   try {
     resolveVersion(name, requested, [ref.version]);
   } catch {
-    throw bad('SPEC_INVALID', `has version ${ref.version}, the spec wants ${requested}`);
+    throw bad('SPEC_INVALID', `has version ${ref.version}, the spec requires ${requested}`);
   }
   return found;
 }

@@ -1,4 +1,4 @@
-/** Stores that commands read from and write to, and the flags, variables and configuration of those in S3. */
+/** Opens stores, with the options, environment and configuration of those in S3. */
 import { resolve } from 'node:path';
 import { CurlewError } from '../../core/errors.ts';
 import type { Http } from '../../platform/http/http.ts';
@@ -14,15 +14,15 @@ export interface StoreRequest extends Pick<WebRequest, 'caFile' | 'config'> {
   /** Server that is not AWS. */
   readonly s3Endpoint?: string | undefined;
   readonly s3Region?: string | undefined;
-  /** Profile that credentials are taken from. */
+  /** Profile with the credentials. */
   readonly s3Profile?: string | undefined;
-  /** The bucket goes into the path, not into the host name. */
+  /** Use the bucket in the path, not in the host name. */
   readonly s3PathStyle?: boolean | undefined;
 }
 
 /**
- * Opens the store of an address. `create`: a folder is made when it is not there. `http`: a client for stores behind a web
- * server; without one they are not supported.
+ * Opens the store of an address. `create`: create a missing folder. `http`: a client for stores behind a web server, which are
+ * not supported without one.
  */
 export async function openStoreFor(
   address: string,
@@ -35,7 +35,7 @@ export async function openStoreFor(
   return openStore(address, { cwd, create, s3, http, report, signal });
 }
 
-/** Flags go before variables, variables before the configuration. What is left open the SDK finds by itself. */
+/** Options override variables, which override the configuration. The SDK determines the rest. */
 async function s3Options(request: StoreRequest, { env, cwd }: Context): Promise<S3Options> {
   const { s3, caFile } = await readConfig(request.config, { env, cwd });
   const variable = (name: string): string | undefined => (env[name] === '' ? undefined : env[name]);

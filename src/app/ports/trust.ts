@@ -1,4 +1,4 @@
-/** Signatures of archives: which keys are trusted, where a signature lies, and what without one is refused. */
+/** Signatures of archives: trusted keys, signature files, and verification. */
 import { resolve } from 'node:path';
 import { digestOf } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
@@ -19,76 +19,75 @@ import { readConfig } from './config.ts';
 import { readSeenBundles, rememberBundle } from './seen-bundles.ts';
 
 const KEY_LIMIT = 64 << 10;
-/** Where a signature lies when nobody says so: beside what it is of. */
+/** Default path of a signature: next to the signed file. */
 export function signaturePath(path: string): string {
   return `${path}.sigstore.json`;
 }
 
-/** What lies beside a signed file for machines without curlew: its bytes signed as openssl reads it, and its sha256. */
+/** Files next to a signed file for machines without curlew: a signature for openssl, and the SHA-256 checksum. */
 export const wholePath = {
   signature: (path: string): string => `${path}.sig`,
   sum: (path: string): string => `${path}.sha256`,
 } as const;
 
-/** Of what reads a release. */
+/** Options of commands that read releases. */
 export interface KeyRequest {
-  /** Files of public keys: what none of them has signed is refused. */
+  /** Files of public keys: only archives that one of them has signed are accepted. */
   readonly key?: readonly string[] | undefined;
-  /** It is an error when neither `key` nor the configuration names a key. */
+  /** Fail if neither `key` nor the configuration names a key. */
   readonly requireSigned?: boolean | undefined;
   /** Configuration file; the user's own when absent. */
   readonly config?: string | undefined;
 }
 
-/** Of what takes a bundle from somebody else. */
+/** Options of commands that read bundles of other parties. */
 export interface TrustRequest extends KeyRequest {
-  /** File of the signature; beside the bundle when absent. */
+  /** File of the signature; default: next to the bundle. */
   readonly signature?: string | undefined;
-  /** What is signed under another name is refused. */
+  /** Refuse a bundle that is signed under another name. */
   readonly signedAs?: string | undefined;
-  /** What is signed, and older than what was seen, is taken. */
+  /** Accept a signed bundle that is older than one that was seen. */
   readonly allowDowngrade?: boolean | undefined;
 }
 
 type SignatureReader = (path: string) => Promise<string | undefined>;
 
-async function readFileBeside(path: string): Promise<string | undefined> {
+async function readSignatureFile(path: string): Promise<string | undefined> {
   return readStateFile(path, SIGNATURE_LIMIT);
 }
 
-/** Who signed an archive, and what was said of it. */
+/** The verified signature of an archive. */
 export interface Signed {
   /** The file of the public key. */
   readonly by: string;
-  /** Undefined for a signature over the contents alone. */
+  /** Undefined for a signature of only the contents. */
   readonly statement: ArchiveStatement | undefined;
   /**
-   * For a run that holds the lock of the node: asks once more, since another run may have seen more meanwhile, and notes
-   * which version was seen.
+   * For a run that holds the lock of the node: checks again, because another run may have seen a newer version meanwhile, and
+   * records the version.
    */
   readonly remember: () => Promise<void>;
 }
 
-/** What is asked of an archive before anything in it is believed. */
+/** Verifies an archive before anything in it is trusted. */
 export interface Trust {
   readonly keys: readonly TrustedKey[];
   /**
-   * Holds the signature of a table of contents against the trusted keys, and what it says against what is wanted; `path` is
-   * what lies beside the signature. `SIGNATURE_INVALID` when there is none or it does not hold, `DOWNGRADE` when a newer
-   * version was seen. `read` gets the signature where none is named and it is not beside a file: its text, or undefined when
-   * there is none.
+   * Verifies the signature of a table of contents with the trusted keys, and compares its statement with the request; the
+   * signature is next to `path`. `SIGNATURE_INVALID` if it is missing or invalid, `DOWNGRADE` if a newer version was seen. `read`
+   * reads the signature if none is named and it is not in a file next to `path`; undefined if there is none.
    */
   readonly check: (name: string, text: Uint8Array, path: string, read?: SignatureReader) => Promise<Signed>;
 }
 
 export interface TrustOptions {
-  /** Undefined where bundles and packages will do. */
+  /** Undefined if bundles and packages are accepted. */
   readonly role?: ArchiveRole;
-  /** The install folder, which knows what was seen on this node; undefined where there is no node. */
+  /** The install folder, with the versions that this node has seen; undefined if there is no node. */
   readonly directory?: string;
 }
 
-/** Undefined when nobody asks for signatures. */
+/** Undefined if no signatures are required. */
 export async function trustOf(
   request: TrustRequest,
   context: Context,
@@ -100,24 +99,24 @@ export async function trustOf(
   const [given, name] = [request.signature, request.signedAs];
   if (paths.length === 0) {
     if (request.requireSigned !== true && given === undefined && name === undefined) return undefined;
-    throw new CurlewError('USAGE', 'no key is named that signatures could be held against', {
+    throw new CurlewError('USAGE', 'no key to verify signatures is named', {
       hint: 'name one with --key FILE, or in trustedKeys of the configuration',
     });
   }
   const keys = await readPublicKeys(paths);
   return {
     keys,
-    check: async (about, text, path, read = readFileBeside) => {
+    check: async (about, text, path, read = readSignatureFile) => {
       const from = given === undefined ? signaturePath(path) : resolve(cwd, given);
       const signature = given === undefined ? await read(from) : await readGivenFile(from, SIGNATURE_LIMIT);
       if (signature === undefined) {
         throw new CurlewError('SIGNATURE_INVALID', `verify ${about}: there is no signature ${from}`, {
-          hint: 'name it with --signature FILE, or ask for the one that came with it',
+          hint: 'name it with --signature FILE, or ask the publisher for it',
         });
       }
       const found = { about, text, signature, from };
       const wanted = { role, name, allowDowngrade: request.allowDowngrade === true, now: new Date() };
-      return judge(found, { keys, wanted, directory, report });
+      return verifySignature(found, { keys, wanted, directory, report });
     },
   };
 }
@@ -136,8 +135,8 @@ interface Against {
   readonly report: Context['report'];
 }
 
-/** Nothing of what a signature says is looked at before it is proved. */
-async function judge({ about, text, signature, from }: Found, against: Against): Promise<Signed> {
+/** The statement of a signature is used only after the signature is verified. */
+async function verifySignature({ about, text, signature, from }: Found, against: Against): Promise<Signed> {
   const { keys, directory, report } = against;
   const wantedNow = async (): Promise<SignatureRequirements> => ({
     ...against.wanted,
@@ -145,17 +144,17 @@ async function judge({ about, text, signature, from }: Found, against: Against):
   });
   if (isBareSignature(signature)) {
     const { name: by } = verifyText({ name: about, text, signature, from }, keys);
-    const ask = async (): Promise<void> => requireBareAcceptable(about, await wantedNow());
-    await ask();
-    const warning = 'its signature binds no name, version or time; ask who signed it to sign it again with curlew sign';
+    const check = async (): Promise<void> => requireBareAcceptable(about, await wantedNow());
+    await check();
+    const warning = 'its signature binds no name, version or time; ask the signer to sign it again with curlew sign';
     report({ type: 'note', level: 'warning', text: `${about}: ${warning}` });
-    return { by, statement: undefined, remember: ask };
+    return { by, statement: undefined, remember: check };
   }
   const { statement, signedBy } = verifyArchive({ text: signature, from, about }, digestOf(text), keys);
-  const ask = async (): Promise<void> => requireAcceptable(statement, about, await wantedNow());
-  await ask();
+  const check = async (): Promise<void> => requireAcceptable(statement, about, await wantedNow());
+  await check();
   const remember = async (): Promise<void> => {
-    await ask();
+    await check();
     if (directory !== undefined && statement.role === 'bundle') await rememberBundle(directory, signedBy, statement);
   };
   return { by: signedBy.name, statement, remember };
@@ -170,7 +169,7 @@ export async function readKeyText(path: string): Promise<string> {
   return (await readLimited(path, KEY_LIMIT)).toString();
 }
 
-/** An empty passphrase is none. */
+/** An empty passphrase counts as none. */
 export function passphraseOf(env: Readonly<Record<string, string | undefined>>): string | undefined {
   const found = env['CURLEW_KEY_PASSPHRASE'];
   return found === '' ? undefined : found;

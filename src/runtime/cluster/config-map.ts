@@ -1,4 +1,6 @@
-/** ConfigMaps and Secrets with several writers: no change is lost, and requests are repeated while the API server is unreachable. */
+/**
+ * ConfigMaps and Secrets with several writers: no change is lost, and requests are repeated while the API server is unreachable.
+ */
 import { setTimeout as pause } from 'node:timers/promises';
 import { CurlewError } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';

@@ -69,8 +69,8 @@ export function beginData(release: string | undefined, entries: readonly KurlDat
 }
 
 /**
- * The state of the previous run, to be kept. In state of kURL or an earlier curlew, secrets are in the ConfigMap; they move to the
- * Secret. Values that cannot be decoded stay.
+ * The state of the previous run, to be kept. In state of kURL or an earlier curlew, secrets are in the ConfigMap; they move to
+ * the Secret. Values that cannot be decoded stay.
  */
 export function keptData(config: Data, secret: Data): KurlData {
   const entries = Object.entries(config).map(([key, text]): KurlData => {

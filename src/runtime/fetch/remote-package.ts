@@ -114,7 +114,7 @@ function remotePackage(
           signal,
         });
         path = target;
-        return fetched === 0 ? 'already here' : 'fetched';
+        return fetched === 0 ? 'already fetched' : 'fetched';
       },
     },
   };

@@ -104,8 +104,8 @@ export async function confinedPlace(options: ConfineOptions): Promise<NodePlace>
 }
 
 /**
- * Runs `attempt` with an empty folder on the file system of `root`, and removes the folder. The overlay of `root` may be in use by
- * another run: a second mount would take its work folder, and its hooks could no longer write.
+ * Runs `attempt` with an empty folder on the file system of `root`, and removes the folder. The overlay of `root` may be in use
+ * by another run: a second mount would take its work folder, and its hooks could no longer write.
  */
 async function tryBelow(root: string, attempt: (upper: string) => Promise<void>): Promise<void> {
   const parent = join(root, '.overlay');

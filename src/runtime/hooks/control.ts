@@ -119,8 +119,8 @@ export interface Follower {
 }
 
 /**
- * Calls back with each record of a growing file. It is a file, not a pipe, so that a hook can continue to write after this process
- * has died.
+ * Calls back with each record of a growing file. It is a file, not a pipe, so that a hook can continue to write after this
+ * process has died.
  */
 export async function followControl(path: string, onRecord: (record: ControlRecord) => void): Promise<Follower> {
   const file = await open(path, 'r');

@@ -241,6 +241,6 @@ export function requireFit(checks: HostChecks, { report }: Pick<CheckOptions, 'r
   if (problems.length === 0) return;
   const install = packages === undefined ? '' : `install the packages: ${packages.command}; `;
   throw new CurlewError('PREFLIGHT_FAILED', `this machine does not meet the requirements:\n${problems.join('\n')}`, {
-    hint: `${install}fix the problems, then run the same command again; --ignore TITLE ignores one check, --preflights ignore all of them`,
+    hint: `${install}fix the problems, then run the same command again; --ignore TITLE ignores one check, --preflights ignore all`,
   });
 }

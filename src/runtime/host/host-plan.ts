@@ -67,7 +67,7 @@ export async function requireHost(
 }
 
 async function planImages(
-  { request: { env, skipImages, packages }, along }: RunView,
+  { request: { env, skipImages, packages }, companions }: RunView,
   plan: RunPlan,
   { signal }: Cancellable,
 ): Promise<ImagePlan> {
@@ -79,7 +79,7 @@ async function planImages(
     return { runtime: undefined, skipped: 'no container runtime answers, and the spec has none', addons: [] };
   }
   const names = new Set(loads.map(({ addon }) => addon));
-  const sources = [...packages.map(({ source }) => ({ label: source.ref.name, source })), ...along].filter(
+  const sources = [...packages.map(({ source }) => ({ label: source.ref.name, source })), ...companions].filter(
     ({ label }) => names.has(label),
   );
   const planned = await planLoads(
@@ -95,14 +95,14 @@ async function planImages(
 }
 
 async function planRoom(
-  { request: { place, env, packages }, along }: RunView,
+  { request: { place, env, packages }, companions }: RunView,
   plan: RunPlan,
   images: ImagePlan,
   { signal }: Cancellable,
 ): Promise<DiskPlan> {
   const { directory } = place;
   const room = await imageRoom(plan, images, { env, signal });
-  const all = [...packages.map(({ source }) => ({ label: source.ref.name, source })), ...along];
+  const all = [...packages.map(({ source }) => ({ label: source.ref.name, source })), ...companions];
   const origins = all.flatMap(({ source }) => source.movedFrom ?? []);
   const mounts = await mountsOf([directory, ...(room === undefined ? [] : [room.root]), ...origins], { signal });
   const own = mounts.find(({ paths }) => paths.includes(directory));

@@ -3,16 +3,16 @@ import { CurlewError } from '../../core/errors.ts';
 import { osFolderOf } from '../../core/omitted.ts';
 import { OS_IDS } from '../../core/os.ts';
 import { formatRef } from '../../core/ref.ts';
-import { askLibrary, type LibraryOptions } from '../hooks/ask-library.ts';
+import { runLibrary, type LibraryOptions } from '../hooks/run-library.ts';
 import type { SourcePackage } from '../node/source.ts';
 import type { RunView } from '../run/request.ts';
 
 /** {@link requireSystemOf} for the packages of a run. */
 export async function requireOwnSystem(
-  { request, along }: Pick<RunView, 'request' | 'along'>,
+  { request, companions }: Pick<RunView, 'request' | 'companions'>,
   { signal }: { readonly signal: AbortSignal },
 ): Promise<void> {
-  const packages = [...request.packages, ...along].map(({ source }) => source);
+  const packages = [...request.packages, ...companions].map(({ source }) => source);
   await requireSystemOf(packages, { scripts: request.scripts, env: request.env, signal });
 }
 
@@ -23,7 +23,7 @@ export async function requireOwnSystem(
 export async function requireSystemOf(packages: readonly SourcePackage[], options: LibraryOptions): Promise<void> {
   if (packages.every(({ omitted }) => omitted.length === 0)) return;
   const code = 'detectLsbDist; echo "$LSB_DIST $DIST_VERSION"; curlew_os_names || true';
-  const [system = '', ...folders] = await askLibrary(code, [], 'detect the operating system', options);
+  const [system = '', ...folders] = await runLibrary(code, [], 'detect the operating system', options);
   const without = packages.filter(({ omitted }) => omitted.some((folder) => folders.includes(folder)));
   if (without.length === 0) return;
   const has = OS_IDS.filter((id) => packages.some(({ files }) => files.some(({ path }) => osFolderOf(path) === id)));

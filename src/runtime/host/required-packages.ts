@@ -2,7 +2,7 @@
 import { CurlewError } from '../../core/errors.ts';
 import { packagePath } from '../../core/layout.ts';
 import { formatRef } from '../../core/ref.ts';
-import { askLibrary, type LibraryOptions } from '../hooks/ask-library.ts';
+import { runLibrary, type LibraryOptions } from '../hooks/run-library.ts';
 import type { SourcePackage } from '../node/source.ts';
 
 export interface MissingPackage {
@@ -37,7 +37,7 @@ export async function missingPackages(
   if (neededBy.size === 0) return undefined;
   const doing = 'check the host packages that add-ons need';
   // The first line is the install command, the others are the missing packages.
-  const [command = '', ...rows] = await askLibrary(
+  const [command = '', ...rows] = await runLibrary(
     'curlew_missing_packages "$@"',
     [...neededBy.keys()],
     doing,

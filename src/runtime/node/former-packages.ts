@@ -24,7 +24,7 @@ function recordOf({ applied }: Pick<Records, 'applied'>, name: string): AppliedR
 }
 
 /** True if the package in this place is the one that its add-on would be rolled back to. */
-export async function isWantedBack(
+export async function isRollbackTarget(
   { ref, addon }: SourcePackage,
   directory: string,
   records: Records,
@@ -73,10 +73,10 @@ async function takeOff(
 
 /** At the end of a run: removes packages that are neither applied nor kept for a rollback, and the upgrade steps it took. */
 export async function dropFormer({ prepared, plan, run, records }: FormerParts): Promise<void> {
-  const { request, along } = prepared;
+  const { request, companions } = prepared;
   const { directory } = request.place;
   const addons = plan.addons.filter((addon) => !isRemoved(addon));
-  const steps = along.flatMap(({ isStep, ref }) => (isStep ? [prefixOf(ref)] : []));
+  const steps = companions.flatMap(({ isStep, ref }) => (isStep ? [prefixOf(ref)] : []));
   const previous = addons.map(({ ref }) => {
     const before = request.keepsPrevious === false ? undefined : recordOf(records.now, ref.name)?.previous;
     return { ref, before };

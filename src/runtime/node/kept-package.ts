@@ -9,7 +9,7 @@ import { ADDON_JSON_LIMIT, type PackageFile } from '../../core/package.ts';
 import { formatRef, type AddonRef } from '../../core/ref.ts';
 import { hashFile } from '../../platform/files/hash-file.ts';
 import { syncFolder } from '../../platform/files/sync-folder.ts';
-import { areExposed, judgeFiles } from './placed-files.ts';
+import { areExposed, compareFiles } from './placed-files.ts';
 import { readPlacedRecord, type PlacedRecord } from './placed-record.ts';
 import { checkedAddon, type SourcePackage } from './source.ts';
 import { readOwnFile } from '../../platform/files/state-file.ts';
@@ -88,7 +88,7 @@ async function recordedFiles(
   signal: AbortSignal,
 ): Promise<readonly PackageFile[] | undefined> {
   const known = new Map(files.map((file) => [file.path, file]));
-  const { differences } = await judgeFiles(folder, files, { known, thorough: false, signal });
+  const { differences } = await compareFiles(folder, files, { known, thorough: false, signal });
   return differences.every(({ harmless }) => harmless) ? files : undefined;
 }
 

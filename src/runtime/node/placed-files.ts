@@ -26,7 +26,7 @@ export interface FileDifference {
   readonly harmless: boolean;
 }
 
-export interface JudgedFiles {
+export interface ComparedFiles {
   readonly differences: readonly FileDifference[];
   /** Files without harmful differences. A mark is set if the bytes were verified and the file may be trusted the next time. */
   readonly files: readonly PlacedFile[];
@@ -60,11 +60,11 @@ function isReadEachTime({ path, mode, size }: PackageFile): boolean {
  * Compares files below `folder` with the index of a package; other files there are ignored. Folders are checked, too: if other
  * users can write to a folder, they could replace its files at any moment. Follows no links, changes nothing, never blocks.
  */
-export async function judgeFiles(
+export async function compareFiles(
   folder: string,
   wanted: readonly PackageFile[],
   { known = new Map(), thorough, progress, signal }: JudgeOptions,
-): Promise<JudgedFiles> {
+): Promise<ComparedFiles> {
   const { folders, looks } = await lookOver(folder, wanted, signal);
   const isWrong = folders.length > 0 || looks.some(({ what }) => what.some((one) => one !== 'mode'));
   if (isWrong && !thorough) return { differences: [...folders, ...differing(wanted, looks)], files: [] };
@@ -90,7 +90,7 @@ interface Looks {
 
 /** Compares everything except the bytes. */
 async function lookOver(folder: string, wanted: readonly PackageFile[], signal: AbortSignal): Promise<Looks> {
-  const folders = await judgeFolders(folder, wanted, signal);
+  const folders = await compareFolders(folder, wanted, signal);
   const lost = folders.filter(({ what }) => what.includes('missing') || what.includes('type'));
   const isLost = (path: string): boolean => lost.some((one) => one.path === './' || path.startsWith(one.path));
   const looks = await mapLimited(
@@ -195,7 +195,7 @@ function differing(wanted: readonly PackageFile[], looks: readonly Look[]): read
 }
 
 /** Checks the package's folder and every folder above a file: a directory, our own, not writable by other users. */
-async function judgeFolders(
+async function compareFolders(
   folder: string,
   wanted: readonly PackageFile[],
   signal: AbortSignal,

@@ -8,7 +8,7 @@ import { OMITTED_JSON_LIMIT } from '../../core/omitted.ts';
 import { ADDON_JSON_LIMIT, type PackageFile } from '../../core/package.ts';
 import type { Report } from '../../core/events.ts';
 import { formatRef, type AddonRef } from '../../core/ref.ts';
-import { folderProblems, judgeFiles, markFiles, type FileDifference } from './placed-files.ts';
+import { folderProblems, compareFiles, markFiles, type FileDifference } from './placed-files.ts';
 import { readPlacedRecord, writePlacedRecord, type PlacedRecord } from './placed-record.ts';
 import type { ExtractedRecord, Records } from './records.ts';
 import { checkedAddon, type SourcePackage } from './source.ts';
@@ -33,7 +33,7 @@ export interface PlacedState {
 export const NOT_PLACED: PlacedState = { digest: undefined, differences: [], found: undefined };
 
 /** Compares the files in place with the package's own index. Changes nothing. */
-export async function judgePlaced(
+export async function checkPlaced(
   directory: string,
   { ref, addon: { digest }, files }: Pick<SourcePackage, 'ref' | 'addon' | 'files'>,
   { report, signal }: JudgeOptions,
@@ -47,7 +47,7 @@ export async function judgePlaced(
   const note = known.get(OMITTED_JSON);
   const wanted: readonly PackageFile[] = note === undefined ? own : [...own, note];
   const progress = report && { report, title: `verify ${formatRef(ref)} in place` };
-  const judged = await judgeFiles(join(directory, path), wanted, { known, thorough: false, progress, signal });
+  const judged = await compareFiles(join(directory, path), wanted, { known, thorough: false, progress, signal });
   const wrong = judged.differences.filter(({ harmless }) => !harmless);
   if (wrong.some(({ path: one, what }) => one === './' && what.includes('missing'))) return NOT_PLACED;
   if (wrong.length > 0) return { digest: undefined, differences: wrong, found: undefined };
@@ -94,7 +94,7 @@ export async function placedDigest(
   const record = await readPlacedRecord(directory, path);
   if (record === undefined) return undefined;
   const known = new Map(record.files.map((file) => [file.path, file]));
-  const { differences } = await judgeFiles(join(directory, path), record.files, { known, thorough: false, signal });
+  const { differences } = await compareFiles(join(directory, path), record.files, { known, thorough: false, signal });
   return differences.every(({ harmless }) => harmless) ? record.digest : undefined;
 }
 
@@ -180,7 +180,7 @@ export async function placedPackage(
   try {
     const found = await recordedPackage(directory, ref, digest, { signal });
     if (found === undefined || found.omitted.length > 0) return undefined;
-    return (await judgePlaced(directory, found, { signal })).digest === digest ? found : undefined;
+    return (await checkPlaced(directory, found, { signal })).digest === digest ? found : undefined;
   } catch {
     signal.throwIfAborted();
     // Whatever the error is, the package is fetched again.
@@ -202,7 +202,7 @@ export async function requireImages(
   if (record === undefined) return undefined;
   const known = new Map(record.files.map((file) => [file.path, file]));
   const wanted = record.files.filter((file) => file.path === ADDON_JSON || file.path.startsWith('images/'));
-  const { differences } = await judgeFiles(join(directory, path), wanted, { known, thorough: false, signal });
+  const { differences } = await compareFiles(join(directory, path), wanted, { known, thorough: false, signal });
   const wrong = differences.find(({ harmless }) => !harmless);
   if (wrong !== undefined) throw changed(join(directory, path, wrong.path));
   return recordedPackage(directory, ref, record.digest, { signal });

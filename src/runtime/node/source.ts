@@ -31,7 +31,7 @@ export interface RemotePackage {
       readonly report: Report;
       readonly signal: AbortSignal;
     },
-  ) => Promise<'fetched' | 'already here'>;
+  ) => Promise<'fetched' | 'already fetched'>;
 }
 
 export interface SourcePackage {

@@ -6,7 +6,7 @@ import type { Digest } from '../../core/digest.ts';
 import { nodePath } from '../../core/layout.ts';
 import { addonRef, formatRef, type AddonTree } from '../../core/ref.ts';
 import { readHistory } from '../run/history.ts';
-import { judgeFiles, type Difference } from './placed-files.ts';
+import { compareFiles, type Difference } from './placed-files.ts';
 import { recordedPackage, requireOwnFolders } from './placed-package.ts';
 import { readPlacedRecord } from './placed-record.ts';
 import type { ExtractedRecord } from './records.ts';
@@ -73,7 +73,7 @@ async function verifyOne(
     return { ...known, files: 0, bytes: 0, differences: [], problem };
   }
   const progress = { report, title: `verify ${formatRef(ref)}` };
-  const judged = await judgeFiles(join(directory, path), record.files, { thorough: true, progress, signal });
+  const judged = await compareFiles(join(directory, path), record.files, { thorough: true, progress, signal });
   const differences = judged.differences.map((one) => ({
     path: one.path === './' ? `${path}/` : `${path}/${one.path}`,
     what: one.what,

@@ -13,8 +13,8 @@ function translated(pattern: string): { readonly source: string; readonly flags:
 }
 
 /**
- * The named groups of the first match in each text; undefined if it does not match. Throws {@link AnalyzerProblem} if the pattern is
- * invalid or takes too long.
+ * The named groups of the first match in each text; undefined if it does not match. Throws {@link AnalyzerProblem} if the pattern
+ * is invalid or takes too long.
  */
 export function matchAll(
   pattern: string,

@@ -11,8 +11,8 @@ export interface CollectorProgramOptions {
 }
 
 /**
- * Returns any status, -1 for a signal. Throws {@link CollectProblem} if the program does not exist. Runs in the C locale. After an
- * abort the program is killed at once.
+ * Returns any status, -1 for a signal. Throws {@link CollectProblem} if the program does not exist. Runs in the C locale. After
+ * an abort the program is killed at once.
  */
 export async function runCollectorProgram(
   command: string,

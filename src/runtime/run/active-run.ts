@@ -10,7 +10,7 @@ import { actionId, hookActionId, parseActionId } from './action-id.ts';
 import { installAfter } from './continue-plan.ts';
 import { fetchPackages } from '../fetch/fetch-packages.ts';
 import { closeFetchFolder } from '../fetch/remote-package.ts';
-import { dropFormer, dropOlder, isWantedBack } from '../node/former-packages.ts';
+import { dropFormer, dropOlder, isRollbackTarget } from '../node/former-packages.ts';
 import { withRollbackHint } from '../hooks/hook-failure.ts';
 import { type Hook, hookFunction, isContainerRuntime } from '../hooks/hooks.ts';
 import { findImageRuntime, runtimeOrder } from '../images/find-runtime.ts';
@@ -35,7 +35,7 @@ import {
 } from '../hooks/run-hooks.ts';
 import { RunRecords } from './run-records.ts';
 import type { SourcePackage } from '../node/source.ts';
-import { whyLost } from './way-back.ts';
+import { whyUnavailable } from './rollback-targets.ts';
 import type { RunOptions, RunResult } from './run-result.ts';
 import type { PlannedAction, PlannedAddon, RunKind, RunPlan } from './run-plan.ts';
 
@@ -113,9 +113,9 @@ export class ActiveRun {
 
   async execute(): Promise<Omit<RunResult, 'run' | 'checks' | 'seconds'>> {
     const { prepared, options, plan, folder, journal } = this.#parts;
-    const { last, now, carried } = prepared;
+    const { last, fingerprint, carried } = prepared;
     const earlier = [...(last?.attempts ?? [])];
-    await journal.append({ type: 'planned', plan, earlier, ...now, carried: carried?.digest });
+    await journal.append({ type: 'planned', plan, earlier, ...fingerprint, carried: carried?.digest });
     await this.#records.begin();
     await pruneRuns(prepared.request.place.directory, this.#records.now, folder.run);
     await dropOlder(this.#former);
@@ -203,7 +203,7 @@ export class ActiveRun {
         await stagePackage(source, { directory, run, signal });
         await journal.append({ type: 'done', action: actionId('stage', formatRef(source.ref)), outcome: 'staged' });
         await this.#records.forgetExtracted({ tree, name, version });
-        const keep = await isWantedBack(source, directory, this.#records.now);
+        const keep = await isRollbackTarget(source, directory, this.#records.now);
         await renameIntoPlace(source.ref, { directory, run, keep });
         await recordPlaced(directory, source, { signal });
         const whole = { tree, name, version, digest: source.addon.digest };
@@ -265,7 +265,7 @@ export class ActiveRun {
     const { applied, extracted } = this.#records.now;
     const back = Object.hasOwn(applied, name) ? applied[name]?.previous : undefined;
     if (back === undefined || options.signal.aborted) return undefined;
-    const lost = await whyLost(prepared.request.place.directory, name, back, { ...options, extracted });
+    const lost = await whyUnavailable(prepared.request.place.directory, name, back, { ...options, extracted });
     return lost === undefined ? back.version : undefined;
   }
 
@@ -311,8 +311,8 @@ export class ActiveRun {
 
   /** All packages of the run, with the labels that the actions of its plan use. */
   #sources(): readonly { readonly label: string; readonly source: SourcePackage }[] {
-    const { request, along } = this.#parts.prepared;
-    return [...request.packages.map(({ source }) => ({ label: source.ref.name, source })), ...along];
+    const { request, companions } = this.#parts.prepared;
+    return [...request.packages.map(({ source }) => ({ label: source.ref.name, source })), ...companions];
   }
 }
 

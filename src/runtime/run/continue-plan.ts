@@ -17,7 +17,7 @@ export function runIdentity({ kind, addons }: RunPlan, { reapply, images, variab
   return digestOf(canonicalJson([kind, rows, reapply, images, digestOf(canonicalJson(variables))]));
 }
 
-export interface Now {
+export interface RunFingerprint {
   readonly identity: Digest;
   readonly boot: string;
 }
@@ -26,7 +26,7 @@ export interface Now {
  * True if hooks that a run has done need not run again: it did not finish, its request is the same, and the machine has not
  * rebooted since. A reboot undoes what hooks did to the kernel and to processes.
  */
-export function canContinue(last: LastRun, now: Now): boolean {
+export function canContinue(last: LastRun, now: RunFingerprint): boolean {
   const { planned, outcome } = last;
   if (planned === undefined || outcome === 'finished') return false;
   return planned.identity === now.identity && planned.boot === now.boot;

@@ -3,11 +3,11 @@ import type { Report } from '../../core/events.ts';
 import { checkHost, hostProblems, type HostChecks } from '../host/host-checks.ts';
 import { planHost } from '../host/host-plan.ts';
 import { actionId } from './action-id.ts';
-import { basisOf, type PlanWords, type SavedPlan } from './plan-file.ts';
+import { basisOf, type SavedOptions, type SavedPlan } from './plan-file.ts';
 import { portConflicts } from './plan-ports.ts';
 import { sizeOnDisk, type MountPlan } from './plan-disk.ts';
 import { requireOwnSystem } from '../host/own-system.ts';
-import { backOutlooks, type BackOutlook } from './way-back.ts';
+import { rollbackOutlooks, type RollbackOutlook } from './rollback-targets.ts';
 import type { RunPlan } from './run-plan.ts';
 import type { RunView } from './request.ts';
 
@@ -54,7 +54,7 @@ export interface DryRun extends SavedPlan {
 }
 
 export interface DryRunOptions {
-  readonly words: PlanWords;
+  readonly words: SavedOptions;
   readonly tool: string;
   readonly out: string | undefined;
   readonly report: Report;
@@ -68,7 +68,7 @@ export async function dryRun(view: RunView, { words, tool, out, report, signal }
   const host = await planHost(view, plan, { signal });
   const checks = await checkHost(view, { readOnly: true, report, signal });
   const unfit = checks === undefined ? [] : hostProblems(checks);
-  const backs = await backOutlooks(view, { signal });
+  const backs = await rollbackOutlooks(view, { signal });
   const problems = [...host.disk.mounts.flatMap(shortOf), ...unfit, ...portConflicts(host.ports)];
   return {
     format: 1,
@@ -78,7 +78,7 @@ export async function dryRun(view: RunView, { words, tool, out, report, signal }
     host,
     directory: request.place.directory,
     addons: plan.addons.map(({ ref }) => outlookOf(ref.name, view, host.images, backs)),
-    along: view.along.length === 0 ? undefined : view.along.map(alongOutlook),
+    along: view.companions.length === 0 ? undefined : view.companions.map(companionOutlook),
     checks,
     problems,
     stops: stopsBy(host.disk.fits, unfit),
@@ -86,7 +86,7 @@ export async function dryRun(view: RunView, { words, tool, out, report, signal }
   };
 }
 
-function alongOutlook({ ref: { name, version }, because }: RunView['along'][number]) {
+function companionOutlook({ ref: { name, version }, because }: RunView['companions'][number]) {
   return { name, version, because };
 }
 
@@ -107,7 +107,7 @@ function outlookOf(
   name: string,
   { plan, request }: RunView,
   images: SavedPlan['host']['images'],
-  backs: readonly BackOutlook[],
+  backs: readonly RollbackOutlook[],
 ): AddonOutlook {
   const packages = [...request.packages, ...(request.removal?.packages ?? [])];
   const found = packages.find(({ source }) => source.ref.name === name)?.source;

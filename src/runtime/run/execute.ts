@@ -17,7 +17,7 @@ import { clearStaging } from '../node/put-in-place.ts';
 import { createRunFolder, dropShellFiles, PREFLIGHT_FILE } from './run-folder.ts';
 import type { ShellVariable } from '../hooks/settings.ts';
 import { writeStateFile } from '../../platform/files/state-file.ts';
-import { backNotes } from './way-back.ts';
+import { rollbackWarnings } from './rollback-targets.ts';
 import type { RunPlan } from './run-plan.ts';
 import type { RunOptions, RunResult } from './run-result.ts';
 
@@ -33,7 +33,8 @@ export async function execute(prepared: PreparedRun, plan: RunPlan, options: Run
   await requireHost(prepared, plan, options);
   const checks = await checkHost(prepared, { readOnly: false, ...options });
   if (checks !== undefined) requireFit(checks, options);
-  for (const text of await backNotes(prepared, options)) options.report({ type: 'note', level: 'warning', text });
+  for (const text of await rollbackWarnings(prepared, options))
+    options.report({ type: 'note', level: 'warning', text });
   if (last !== undefined) await endLastRun(last, options);
   await clearStaging(directory);
   const folder = await createRunFolder({
@@ -102,11 +103,11 @@ async function ownVariables(
 
 /** The image of helper programs from this run's packages, or otherwise the newest one that is extracted on the node. */
 async function helperImage(
-  { request: { packages, place }, along, records }: PreparedRun,
+  { request: { packages, place }, companions, records }: PreparedRun,
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const isHelper = ({ name }: { readonly name: string }): boolean => name === HELPER_PACKAGE;
-  const own = [...packages, ...along].find(({ source }) => isHelper(source.ref))?.source;
+  const own = [...packages, ...companions].find(({ source }) => isHelper(source.ref))?.source;
   const [newest] = records.extracted.filter(isHelper).toSorted((a, b) => compareVersions(b.version, a.version));
   const found =
     own ??

@@ -6,7 +6,8 @@ import { nodePath } from '../../core/layout.ts';
 import { actionMarker } from './action-id.ts';
 import { FAILED, readJournal, unfinishedAttempts, type JournalEntry } from './journal.ts';
 import { endProcesses, membersOf } from '../../platform/process/process-tree.ts';
-import type { Records } from '../node/records.ts';
+import { readRecords, type Records } from '../node/records.ts';
+import { readSavedRequest, type SavedRequest } from './saved-request.ts';
 
 export interface LastRun {
   readonly run: string;
@@ -32,6 +33,16 @@ export async function readLastRun(
   if (lastRun === undefined) return undefined;
   const entries = await readJournal(join(directory, nodePath.journal(lastRun)));
   return lastRunOf(lastRun, entries);
+}
+
+/** The last run and its request; undefined if there is none or it finished. */
+export async function unfinishedRequest(
+  directory: string,
+): Promise<{ readonly run: string; readonly asked: SavedRequest | undefined } | undefined> {
+  const records = await readRecords(directory);
+  const last = await readLastRun(directory, records);
+  if (last === undefined || last.outcome === 'finished') return undefined;
+  return { run: last.run, asked: await readSavedRequest(directory, last.run) };
 }
 
 /** The state of a run from its journal. Pure. */

@@ -27,7 +27,7 @@ export async function lockFolder(directory: string): Promise<AsyncDisposable> {
   const offer = `${path}.${process.pid}-${randomBytes(4).toString('hex')}`;
   try {
     try {
-      // Synced: after a power failure, empty locks and claims could not be told apart.
+      // Synced: after a power failure, empty locks and claims could not be distinguished.
       await writeNew(offer, own, 0o600);
       while (!(await tryLink(offer, path))) await takeOver(path, offer, own);
     } finally {

@@ -26,11 +26,11 @@ export interface PlanBasis {
 }
 
 /** Command-line options that determine the plan, as given; paths are absolute. */
-export type PlanWords = Readonly<Record<string, string | readonly string[] | true>>;
+export type SavedOptions = Readonly<Record<string, string | readonly string[] | true>>;
 
 export interface SavedPlan {
   readonly format: 1;
-  readonly words: PlanWords;
+  readonly words: SavedOptions;
   readonly basis: PlanBasis;
   readonly plan: RunPlan;
   /** The state of the machine when the plan was made. */

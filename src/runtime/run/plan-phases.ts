@@ -12,7 +12,7 @@ import {
 import type { FileDifference } from '../node/placed-files.ts';
 import type { Records } from '../node/records.ts';
 import type {
-  AlongFacts,
+  CompanionFacts,
   LoadBalancerMove,
   PackageFacts,
   PlanOptions,
@@ -139,8 +139,8 @@ function withMove(
   return (action) => ({ ...action, because, ...(passesAddresses ? { words: [before, now] } : {}) });
 }
 
-function companionsOf({ options }: Phased): readonly AlongFacts[] {
-  return options.along ?? [];
+function companionsOf({ options }: Phased): readonly CompanionFacts[] {
+  return options.companions ?? [];
 }
 
 /** Hooks load the images of upgrade steps themselves. */

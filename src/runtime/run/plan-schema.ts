@@ -1,6 +1,6 @@
 /** The shape of a saved plan; `npm run docs` publishes it as docs/schemas/plan-1.schema.json. */
 import { Ajv, type ErrorObject } from 'ajv';
-import { PLAN_WORDS, type WordKind } from './plan-words.ts';
+import { SAVED_OPTIONS, type OptionKind } from './saved-options.ts';
 
 /** Longer than any text that curlew writes into one field. */
 const TEXT = { type: 'string', maxLength: 4096 } as const;
@@ -34,7 +34,7 @@ const REF = {
   version: { $ref: '#/definitions/version' },
 };
 
-const WORD_FIELDS: Readonly<Record<WordKind, Field>> = {
+const OPTION_FIELDS: Readonly<Record<OptionKind, Field>> = {
   path: { type: 'string', pattern: '^/', maxLength: 4096 },
   text: TEXT,
   texts: { type: 'array', items: TEXT },
@@ -131,7 +131,7 @@ export const PLAN_SCHEMA: Field = {
       description: 'Command-line options that determine the plan; paths are absolute.',
       type: 'object',
       additionalProperties: false,
-      properties: Object.fromEntries(Object.entries(PLAN_WORDS).map(([name, kind]) => [name, WORD_FIELDS[kind]])),
+      properties: Object.fromEntries(Object.entries(SAVED_OPTIONS).map(([name, kind]) => [name, OPTION_FIELDS[kind]])),
     },
     basis,
     plan,

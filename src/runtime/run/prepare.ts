@@ -3,10 +3,10 @@ import { rmdir } from 'node:fs/promises';
 import type { Report } from '../../core/events.ts';
 import { INSTALL_SH } from '../../core/layout.ts';
 import { makeFolder } from '../../platform/files/make-folder.ts';
-import { alongLabel, wantedAlong } from './along.ts';
+import { companionLabel, neededCompanions } from './companions.ts';
 import { consultCluster, requireRoom, variablesFor } from '../cluster/consult.ts';
 import { loadBalancerMove } from '../cluster/load-balancer.ts';
-import { canContinue, continuePlan, type Now, runIdentity } from './continue-plan.ts';
+import { canContinue, continuePlan, type RunFingerprint, runIdentity } from './continue-plan.ts';
 import { hookLimit } from '../hooks/hook-limit.ts';
 import { findCarried } from '../hooks/hook.ts';
 import { type LastRun, readLastRun } from './last-run.ts';
@@ -14,12 +14,12 @@ import { leavingAddons } from './removal.ts';
 import { lockFolder } from './lock.ts';
 import { planRun } from './plan.ts';
 import { bootId } from '../../platform/process/process-tree.ts';
-import { judgePlaced, keepPlaced, NOT_PLACED, type PlacedState, requireOwnFolders } from '../node/placed-package.ts';
+import { checkPlaced, keepPlaced, NOT_PLACED, type PlacedState, requireOwnFolders } from '../node/placed-package.ts';
 import { readRecords, type Records } from '../node/records.ts';
 import { runFolder } from './run-folder.ts';
 import type { SourcePackage } from '../node/source.ts';
 import type { PackageFacts, RunPlan } from './run-plan.ts';
-import type { AlongPackage, RunRequest, RunView, RequestedPackage } from './request.ts';
+import type { CompanionPackage, RunRequest, RunView, RequestedPackage } from './request.ts';
 
 export interface LookOptions {
   readonly report: Report;
@@ -78,17 +78,17 @@ export async function viewRun(given: RunRequest, look: LookOptions): Promise<Run
   const removed = (request.removal?.packages ?? []).map((one) => factsOf(request, one, NOT_PLACED));
   const { kind, reapply, allowDowngrade, skipImages, variables } = request;
   const loadBalancer = await loadBalancerMove(view, variables);
-  const along = await companionsOf(request, records, placed);
+  const companions = await companionsOf(request, records, placed);
   const images = skipImages === undefined;
   const keepData = request.removal?.keepData;
-  const options = { reapply, allowDowngrade, images, variables, loadBalancer, along, removed, leaving, keepData };
+  const options = { reapply, allowDowngrade, images, variables, loadBalancer, companions, removed, leaving, keepData };
   const fresh = planRun(kind, packages, records, options);
-  const now = { identity: runIdentity(fresh, options), boot: await bootId() };
+  const fingerprint = { identity: runIdentity(fresh, options), boot: await bootId() };
   // Hooks that are done may depend on files that no longer exist.
-  const isWhole = [...packages, ...along].every(({ differs = [] }) => differs.length === 0);
-  const resumed = await resumePlan(directory, fresh, view.moved || !isWhole ? undefined : last, now);
+  const isWhole = [...packages, ...companions].every(({ differs = [] }) => differs.length === 0);
+  const resumed = await resumePlan(directory, fresh, view.moved || !isWhole ? undefined : last, fingerprint);
   if (cluster !== undefined) requireRoom(cluster, view, resumed.plan);
-  return { request, records, view, last, packages, along, now, placed: placed.all(), ...resumed };
+  return { request, records, view, last, packages, companions, fingerprint, placed: placed.all(), ...resumed };
 }
 
 interface PlacedPackages {
@@ -101,7 +101,7 @@ function placedPackages(directory: string, options: LookOptions): PlacedPackages
   const placed: RunView['placed'][number][] = [];
   return {
     check: async (source) => {
-      const state = await judgePlaced(directory, source, options);
+      const state = await checkPlaced(directory, source, options);
       placed.push({ ref: source.ref, state });
       return state;
     },
@@ -114,10 +114,10 @@ async function resumePlan(
   directory: string,
   fresh: RunPlan,
   last: LastRun | undefined,
-  now: Now,
+  fingerprint: RunFingerprint,
 ): Promise<Pick<RunView, 'plan' | 'carried'>> {
   const restart = { plan: fresh, carried: undefined };
-  if (last === undefined || !canContinue(last, now)) return restart;
+  if (last === undefined || !canContinue(last, fingerprint)) return restart;
   const plan = continuePlan(fresh, last);
   if (last.carried === undefined) return { plan, carried: undefined };
   const path = await findCarried(runFolder(directory, last.run), last.carried);
@@ -128,14 +128,14 @@ async function companionsOf(
   { packages, offered = [] }: RunRequest,
   records: Records,
   placed: PlacedPackages,
-): Promise<readonly AlongPackage[]> {
+): Promise<readonly CompanionPackage[]> {
   const refs = packages.map(({ source }) => source.ref);
-  const companions: AlongPackage[] = [];
-  for (const { source, role, because } of wantedAlong(offered, refs, records)) {
+  const companions: CompanionPackage[] = [];
+  for (const { source, role, because } of neededCompanions(offered, refs, records)) {
     const { ref, addon, omitted } = source;
     const { digest: inPlace, differences: differs } = await placed.check(source);
     const { digest, images } = addon;
-    const label = alongLabel(ref);
+    const label = companionLabel(ref);
     const [isStep, remote] = [role === 'step', source.remote !== undefined];
     companions.push({ source, label, ref, digest, images, omitted, inPlace, differs, because, isStep, remote });
   }

@@ -3,7 +3,7 @@ import { CurlewError } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
 import { nearest } from '../../core/nearest.ts';
 import type { OrderedAddon } from '../../spec/order.ts';
-import { readAsked } from './asked.ts';
+import { readSavedRequest } from './saved-request.ts';
 import { isContainerRuntime, KUBERNETES } from '../hooks/hooks.ts';
 import { keptPackage } from '../node/kept-package.ts';
 import { type LastRun, readLastRun } from './last-run.ts';
@@ -155,7 +155,7 @@ async function keptAddons(
   for (const [name, { version, digest, run }] of byRun) {
     const known = extracted.find((one) => one.name === name && one.version === version);
     const ref = { tree: known?.tree ?? 'addons', name, version } as const;
-    const asked = await readAsked(directory, run);
+    const asked = await readSavedRequest(directory, run);
     for (const variable of asked?.variables ?? []) variables.set(variable[0], variable);
     if (digest === undefined) {
       unknown(name);

@@ -2,14 +2,14 @@
 import type { Digest } from '../../core/digest.ts';
 import type { AddonRef } from '../../core/ref.ts';
 import type { Installer } from '../../spec/installer.ts';
-import type { OfferedPackage } from './along.ts';
+import type { OfferedPackage } from './companions.ts';
 import type { ClusterRequest, ClusterView } from '../cluster/consult.ts';
-import type { Now } from './continue-plan.ts';
+import type { RunFingerprint } from './continue-plan.ts';
 import type { LastRun } from './last-run.ts';
 import type { NodePlace } from '../node/node-place.ts';
 import type { PlacedState } from '../node/placed-package.ts';
 import type { Records } from '../node/records.ts';
-import type { AlongFacts, PackageFacts, RunKind, RunPlan } from './run-plan.ts';
+import type { CompanionFacts, PackageFacts, RunKind, RunPlan } from './run-plan.ts';
 import type { ShellVariable } from '../hooks/settings.ts';
 import type { SourcePackage } from '../node/source.ts';
 
@@ -78,7 +78,7 @@ export interface RunRequest {
 }
 
 /** A companion package with its facts for the plan. */
-export interface AlongPackage extends AlongFacts {
+export interface CompanionPackage extends CompanionFacts {
   readonly source: SourcePackage;
 }
 
@@ -90,9 +90,9 @@ export interface RunView {
   readonly last: LastRun | undefined;
   readonly packages: readonly PackageFacts[];
   /** Offered companion packages that the run needs. */
-  readonly along: readonly AlongPackage[];
+  readonly companions: readonly CompanionPackage[];
   readonly plan: RunPlan;
-  readonly now: Now;
+  readonly fingerprint: RunFingerprint;
   /** State of the packages in place, including companion packages. */
   readonly placed: readonly { readonly ref: AddonRef; readonly state: PlacedState }[];
   /** Variables for the first hook if the plan resumes another run. */

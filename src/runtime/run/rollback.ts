@@ -2,7 +2,7 @@
 import { CurlewError } from '../../core/errors.ts';
 import { nearest } from '../../core/nearest.ts';
 import { isFinal, NO_DOWNGRADE, readRecords, rollbackTarget } from '../node/records.ts';
-import { openKept } from './way-back.ts';
+import { openPrevious } from './rollback-targets.ts';
 import type { RunRequest } from './request.ts';
 
 interface RollbackOptions {
@@ -46,7 +46,7 @@ export async function rollbackRequest(
     const hint = `curlew resume continues that run; curlew uninstall ${name} removes what that run installed`;
     throw refused(name, 'it was not installed before the unfinished run', hint);
   }
-  const { source, asked } = await openKept(directory, name, previous, { ...records, signal });
+  const { source, asked } = await openPrevious(directory, name, previous, { ...records, signal });
   return {
     // A node that joined must not run install hooks: the primary applies add-ons to the cluster.
     kind: record.by === 'join' ? 'upgrade' : 'install',

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { errnoOf, fileError } from '../../core/errors.ts';
 import { nodePath } from '../../core/layout.ts';
 import { syncFolder } from '../../platform/files/sync-folder.ts';
-import { type Asked, ASKED_FILE, writeAsked } from './asked.ts';
+import { type SavedRequest, REQUEST_FILE, writeSavedRequest } from './saved-request.ts';
 import { isRunId, type Records } from '../node/records.ts';
 import { settingsText, type ShellVariable } from '../hooks/settings.ts';
 import { writeStateFile } from '../../platform/files/state-file.ts';
@@ -77,7 +77,7 @@ export interface CreateOptions {
   readonly own: readonly ShellVariable[];
   /** File with the variables for its first hook. */
   readonly carried: string | undefined;
-  readonly asked: Omit<Asked, 'format'>;
+  readonly asked: Omit<SavedRequest, 'format'>;
 }
 
 /** Creates the folders of the install folder and the folder of a new run. */
@@ -107,7 +107,7 @@ export async function createRunFolder({
     throw fileError(`prepare ${folder.path}`, error);
   }
   await writeStateFile(folder.settings, text);
-  await writeAsked(folder.path, asked);
+  await writeSavedRequest(folder.path, asked);
   // Without a sync, a power failure could lose the journal's folder.
   for (const path of [dirname(folder.path), directory, dirname(directory)]) await syncFolder(path);
   return folder;
@@ -125,7 +125,7 @@ const KEPT = /^(?:journal\.jsonl|preflight\.json|.+\.log)$/;
  */
 export async function dropShellFiles({ path }: Pick<RunFolder, 'path'>, needed: boolean): Promise<void> {
   for (const name of await readdir(path)) {
-    if (!KEPT.test(name) && !(needed && name === ASKED_FILE))
+    if (!KEPT.test(name) && !(needed && name === REQUEST_FILE))
       await rm(join(path, name), { recursive: true, force: true });
   }
 }

@@ -29,7 +29,7 @@ export interface PackageFacts {
 }
 
 /** Facts about a companion package for the plan. */
-export interface AlongFacts extends Pick<
+export interface CompanionFacts extends Pick<
   PackageFacts,
   'ref' | 'digest' | 'images' | 'omitted' | 'inPlace' | 'differs' | 'remote'
 > {
@@ -112,7 +112,7 @@ export interface PlanOptions {
   /** Set if the address of the cluster's load balancer changes. */
   readonly loadBalancer?: LoadBalancerMove | undefined;
   /** Companion packages that the run needs. */
-  readonly along?: readonly AlongFacts[] | undefined;
+  readonly companions?: readonly CompanionFacts[] | undefined;
   /** Packages of add-ons that are removed. */
   readonly removed?: readonly PackageFacts[] | undefined;
   /** Names of removed add-ons that are also removed from the cluster. */

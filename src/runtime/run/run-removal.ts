@@ -58,8 +58,8 @@ export class RunRemoval {
   }
 
   /**
-   * Removes the `applied` records, then the files, then the `extracted` records: if the run dies in between, `curlew status` shows
-   * the remaining packages and the next run removes them.
+   * Removes the `applied` records, then the files, then the `extracted` records: if the run dies in between, `curlew status`
+   * shows the remaining packages and the next run removes them.
    */
   async finish(): Promise<void> {
     const { prepared, plan, records } = this.#parts;

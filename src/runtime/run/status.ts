@@ -5,7 +5,7 @@ import { addonRef, compareText } from '../../core/ref.ts';
 import { readHistory, readRun, type RunHistory } from './history.ts';
 import { isPlaced } from '../node/placed-package.ts';
 import { NO_RUN, rollbackTarget, type ExtractedRecord, type Records } from '../node/records.ts';
-import { whyLost } from './way-back.ts';
+import { whyUnavailable } from './rollback-targets.ts';
 
 export interface AddonStatus {
   readonly name: string;
@@ -72,7 +72,8 @@ async function addonsOf(
     const { tree = 'addons', omitted } = extracted.find((one) => one.name === name && one.version === version) ?? {};
     const inPlace = await isPlaced(directory, addonRef(name, version, tree), digest, { signal });
     const kept = rollbackTarget(name, record);
-    const isBroken = kept !== undefined && (await whyLost(directory, name, kept, { extracted, signal })) !== undefined;
+    const isBroken =
+      kept !== undefined && (await whyUnavailable(directory, name, kept, { extracted, signal })) !== undefined;
     const back = isBroken ? undefined : kept?.version;
     const known = { name, version, digest, settings, run, when: timeOf(run), finished, back, inPlace };
     return omitted === undefined ? known : { ...known, omitted };

@@ -2,7 +2,7 @@
 import { CurlewError } from '../../core/errors.ts';
 import { nearest } from '../../core/nearest.ts';
 import { addonRef } from '../../core/ref.ts';
-import { askCluster } from '../cluster/cluster-word.ts';
+import { compareWithCluster } from '../cluster/compare-records.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import { parseActionId, type ActionName } from './action-id.ts';
 import { readHistory, readRun, type ActionHistory, type RunHistory, type RunState } from './history.ts';
@@ -72,7 +72,7 @@ export async function whyAddon(
   { find = noCluster, signal }: WhyOptions,
 ): Promise<AddonHistory> {
   const { records, runs, busy } = await readHistory(directory);
-  const word = await askCluster(name, records, find);
+  const word = await compareWithCluster(name, records, find);
   const next = await nextOf(directory, name, word.records, signal);
   const record = Object.hasOwn(records.applied, name) ? records.applied[name] : undefined;
   const extracted = records.extracted.filter((one) => one.name === name);

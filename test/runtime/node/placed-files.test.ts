@@ -2,7 +2,7 @@ import { lstat, readFile, truncate, utimes, writeFile } from 'node:fs/promises';
 import { digestOf } from '../../../src/core/digest.ts';
 import type { ProgressEvent } from '../../../src/core/events.ts';
 import type { PackageFile } from '../../../src/core/package.ts';
-import { judgeFiles, markFiles } from '../../../src/runtime/node/placed-files.ts';
+import { compareFiles, markFiles } from '../../../src/runtime/node/placed-files.ts';
 import { markOf } from '../../../src/runtime/node/placed-record.ts';
 import * as assert from '../../support/assert.ts';
 import { never } from '../../support/context.ts';
@@ -26,7 +26,7 @@ test('a large file is believed by its mark and not read, a script is read whatev
     rows.push({ ...(await fileOf(box.at, path)), digest: wrong, mark });
   }
   const known = new Map(rows.map((row) => [row.path, row]));
-  const { differences } = await judgeFiles(box.path, rows, { known, thorough: true, signal });
+  const { differences } = await compareFiles(box.path, rows, { known, thorough: true, signal });
   assert.equal(
     differences.map(({ path, what }) => [path, what]),
     [['install.sh', ['digest']]],
@@ -40,7 +40,7 @@ test('how far a large file has been read is reported while it is read', async ()
   const told: ProgressEvent[] = [];
   const progress = { report: (event: ProgressEvent) => void told.push(event), title: 'prove' };
   const file = { path: 'images/layer', mode: 0o644, size, digest: digestOf('') } as const;
-  await judgeFiles(box.path, [file], { thorough: true, progress, signal });
+  await compareFiles(box.path, [file], { thorough: true, progress, signal });
   const bytes = told.flatMap((event) => (event.type === 'step-progress' ? [event.bytes] : []));
   assert.ok(bytes.length > 100, `${bytes.length} reports`);
   assert.is(bytes.at(-1), size);
@@ -55,7 +55,7 @@ test('times that were put back do not make a file believed', async () => {
   await writeFile(box.at('images/layer'), 'wrong');
   await utimes(box.at('images/layer'), atime, mtime);
   const known = new Map([[file.path, placed]]);
-  const { differences } = await judgeFiles(box.path, [file], { known, thorough: false, signal });
+  const { differences } = await compareFiles(box.path, [file], { known, thorough: false, signal });
   assert.equal(
     differences.map(({ what }) => what),
     [['digest']],
@@ -65,7 +65,7 @@ test('times that were put back do not make a file believed', async () => {
 test('bytes that were proved within the grain of the clock are proved again the next time', async () => {
   await using box = await tree({ 'images/layer': 'right' });
   const file = await fileOf(box.at, 'images/layer');
-  const { differences, files } = await judgeFiles(box.path, [file], { thorough: false, signal });
+  const { differences, files } = await compareFiles(box.path, [file], { thorough: false, signal });
   assert.equal([differences, files.map(({ mark }) => mark)], [[], [undefined]]);
 });
 

@@ -25,7 +25,9 @@ export const kernelModules: Analyzer<KernelModuleFacts> = {
   },
 };
 
-/** `overlay,br_netfilter == loaded,loadable`: every module is in one of the states; `!=`: none is, or a missing one comes before. */
+/**
+ * `overlay,br_netfilter == loaded,loadable`: every module is in one of the states; `!=`: none is, or a missing one comes before.
+ */
 function holds(when: string, modules: KernelModuleFacts): boolean {
   const [names = '', sign = '', states = ''] = splitCondition(when, 3, 'overlay == loaded');
   const wanted = states.split(',');

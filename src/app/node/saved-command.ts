@@ -1,8 +1,8 @@
-/** A request as JSON that is kept with its run, and back: for `resume`. Whatever is read is hostile until it is checked. */
+/** Requests as JSON that is saved with a run, for `resume`. Everything that is read is untrusted until it is checked. */
 import { camelCase } from '../../core/camel-case.ts';
 import { isObject, isTexts } from '../../core/json.ts';
 
-/** What a field holds; a list of texts is what it may be. */
+/** The type of a field; a list of texts contains the allowed values. */
 type FieldKind = 'text' | 'texts' | 'flag' | readonly string[];
 
 type KindOf<Value> = [Value] extends [boolean]
@@ -13,62 +13,62 @@ type KindOf<Value> = [Value] extends [boolean]
       ? 'text'
       : readonly Value[];
 
-/** The kinds of all fields of a request. */
+/** The types of all fields of a request. */
 export type Fields<Request> = { readonly [Field in keyof Request]-?: KindOf<NonNullable<Request[Field]>> };
 
-/** How a request is kept. */
+/** How a request is saved. */
 export interface Shape<Request> {
   readonly fields: Fields<Request>;
-  /** The field of what is named on the command line, where something is. */
+  /** The field of the operands of the command line, if it has any. */
   readonly operands?: keyof Request & string;
-  /** Without that there is no such request. */
+  /** The operands are required. */
   readonly needsOperands?: true;
 }
 
-/** What the folder of a run keeps. */
-interface AskedCommand<Request> {
+/** The JSON in the folder of a run. */
+interface SavedCommand<Request> {
   readonly name: string;
   readonly request: Request;
-  /** Folder that relative paths start from; absolute. */
+  /** Base folder of relative paths; absolute. */
   readonly cwd: string;
-  /** The text of the installer spec, which may have changed since. */
+  /** The text of the installer spec; its file may have changed since. */
   readonly installer?: string | undefined;
 }
 
-/** The JSON of a request; fields that its shape does not have are left out. */
-export function askedFor<Request extends object>(
-  asked: AskedCommand<Request>,
+/** The JSON of a request; fields that are not in its shape are left out. */
+export function commandOf<Request extends object>(
+  asked: SavedCommand<Request>,
   { fields }: Shape<Request>,
-): AskedCommand<Partial<Request>> {
+): SavedCommand<Partial<Request>> {
   const kept = Object.entries(asked.request).filter(([field]) => Object.hasOwn(fields, field));
   return { ...asked, request: Object.fromEntries(kept) as Partial<Request> };
 }
 
-/** The name of the command that such JSON is of, which decides its shape; undefined for anything else. */
-export function askedName(kept: unknown): string | undefined {
+/** The command name in such JSON, which determines the shape; undefined for anything else. */
+export function commandName(kept: unknown): string | undefined {
   const name = isObject(kept) ? kept['name'] : undefined;
   return typeof name === 'string' ? name : undefined;
 }
 
-/** What {@link askedFor} has made, or a former version, which kept options by their names; undefined for anything else. */
-export function askedOf<Request>(kept: unknown, shape: Shape<Request>): AskedCommand<Request> | undefined {
+/** Parses JSON of {@link commandOf}, or of former versions, which saved options by name; undefined for anything else. */
+export function parseCommand<Request>(kept: unknown, shape: Shape<Request>): SavedCommand<Request> | undefined {
   if (!isObject(kept)) return undefined;
   const { name, request, operands, options, cwd, installer } = kept;
   if (typeof name !== 'string' || !isText(cwd) || !cwd.startsWith('/')) return undefined;
   if (installer !== undefined && typeof installer !== 'string') return undefined;
-  const found = request === undefined ? ofWords(operands, options, shape) : checked(request, shape);
+  const found = request === undefined ? ofOptions(operands, options, shape) : checked(request, shape);
   return found === undefined ? undefined : { name, request: found, cwd, installer };
 }
 
-function ofWords<Request>(operands: unknown, options: unknown, shape: Shape<Request>): Request | undefined {
+function ofOptions<Request>(operands: unknown, options: unknown, shape: Shape<Request>): Request | undefined {
   if (!isTexts(operands) || !isObject(options)) return undefined;
   if (shape.operands === undefined) return operands.length > 0 ? undefined : requestOfOptions(options, shape);
   return requestOfOptions({ ...options, [shape.operands]: operands }, shape);
 }
 
 /**
- * The request of options by their names, `{ 'install-dir': ['/opt'], 'yes': true }`; undefined when they are none. A text may be
- * one in a list.
+ * The request from options by name, such as `{ 'install-dir': ['/opt'], 'yes': true }`; undefined if they are invalid. A text may
+ * be in a list of one.
  */
 export function requestOfOptions<Request>(
   options: Readonly<Record<string, unknown>>,
@@ -107,7 +107,7 @@ function fits(value: unknown, kind: FieldKind | undefined): boolean {
   return isText(value) && (kind === 'text' || kind.includes(value));
 }
 
-/** No path, name or variable has a NUL in it. */
+/** Paths, names and variables cannot contain NUL. */
 function isText(value: unknown): value is string {
   return typeof value === 'string' && !value.includes('\0');
 }

@@ -12,7 +12,7 @@ export interface LibraryOptions extends Pick<RunRequest, 'scripts' | 'env'> {
 }
 
 /** The non-empty lines that bash code prints when it is run with `args`. `doing` starts the error messages. */
-export async function askLibrary(
+export async function runLibrary(
   code: string,
   args: readonly string[],
   doing: string,

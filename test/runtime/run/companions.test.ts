@@ -1,5 +1,5 @@
 import { readdir, readFile } from 'node:fs/promises';
-import { alongLabel, wantedAlong, type OfferedPackage } from '../../../src/runtime/run/along.ts';
+import { companionLabel, neededCompanions, type OfferedPackage } from '../../../src/runtime/run/companions.ts';
 import { NO_RECORDS, type Records } from '../../../src/runtime/node/records.ts';
 import type { SourcePackage } from '../../../src/runtime/node/source.ts';
 import * as assert from '../../support/assert.ts';
@@ -77,7 +77,7 @@ test('only steps between what is here and what is wanted are taken', async () =>
     },
   });
   const wanted = (from: string | undefined, to: string): readonly string[] =>
-    wantedAlong(
+    neededCompanions(
       offered,
       [{ tree: 'addons', name: 'rook', version: to }],
       from === undefined ? NO_RECORDS : applied(from),
@@ -87,7 +87,7 @@ test('only steps between what is here and what is wanted are taken', async () =>
   assert.equal(wanted('1.9.12', '1.11.2'), ['1.10.11']);
   assert.equal(wanted('1.9.3', '1.10.11'), ['1.9.12']);
   assert.equal(wanted('1.11.2', '1.11.2'), []);
-  assert.is(alongLabel({ tree: 'addons', name: 'a', version: '1.0+X' }), 'a-1.0-x');
+  assert.is(companionLabel({ tree: 'addons', name: 'a', version: '1.0+X' }), 'a-1.0-x');
 });
 
 test.run();

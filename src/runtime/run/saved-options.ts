@@ -1,9 +1,9 @@
 /** Command-line options that are saved with a plan. */
 
-export type WordKind = 'path' | 'text' | 'texts' | 'places' | 'flag';
+export type OptionKind = 'path' | 'text' | 'texts' | 'places' | 'flag';
 
 /** `--set` is not included: settings may be secret, and only their digest is saved. */
-export const PLAN_WORDS: Readonly<Record<string, WordKind>> = {
+export const SAVED_OPTIONS: Readonly<Record<string, OptionKind>> = {
   bundle: 'path',
   dir: 'path',
   from: 'places',

@@ -1,4 +1,4 @@
-/** The proof that an archive is whole, and what `install` asks of it, with its progress; and that it is the signed file. */
+/** Verifies that an archive is complete and valid for `install`, with progress, and that it is the signed file. */
 import { digestAsStep } from '../../formats/archive/digest-all.ts';
 import type { ArchiveIndex, RangeSource } from '../../formats/archive/entry.ts';
 import { readHolder } from '../../formats/archive/holder.ts';
@@ -12,11 +12,11 @@ import { INSTALLER_YAML } from '../../core/layout.ts';
 import { sourceFiles } from '../../runtime/images/folder-files.ts';
 import { packageImages } from '../../runtime/images/required.ts';
 import type { Context } from '../context.ts';
-import { judgeArchive, type JudgedArchive } from './judge-archive.ts';
+import { checkArchive, type CheckedArchive } from './check-archive.ts';
 import { requireSpec } from '../ports/run-source.ts';
 
-/** Like {@link verifyArchive}, as a step of this title; then what {@link judgeArchive}, the spec and the images say. */
-export async function proveWhole(
+/** Runs {@link verifyArchive} as a step with this title, then checks metadata, the spec and the images. */
+export async function verifyWhole(
   source: RangeSource,
   title: string,
   { report, signal }: Pick<Context, 'report' | 'signal'>,
@@ -29,25 +29,25 @@ export async function proveWhole(
     { id: title, title, bytes: source.size },
     async () => {
       const index = await verifyArchive(source, { signal, onBytes });
-      await judgeContents(source, index, signal);
+      await checkContents(source, index, signal);
       return index;
     },
     () => 'whole',
   );
 }
 
-/** Of a delta, what it brings and what it makes of it. */
-async function judgeContents(source: RangeSource, index: ArchiveIndex, signal: AbortSignal): Promise<void> {
+/** Checks an archive; for a delta, the payloads in it and the bundle that it creates. */
+async function checkContents(source: RangeSource, index: ArchiveIndex, signal: AbortSignal): Promise<void> {
   const delta = await readDelta(source, index, { signal });
   if (delta === undefined) {
-    const judged = await judgeArchive(source, index, { read: (...of) => readPayload(source, ...of), signal });
+    const judged = await checkArchive(source, index, { read: (...of) => readPayload(source, ...of), signal });
     const spec = await judged.installerText();
     if (spec !== undefined) requireSpec(INSTALLER_YAML, spec);
-    await judgeImages(judged, signal);
+    await checkImages(judged, signal);
     return;
   }
   const { full, included } = delta;
-  await judgeArchive(source, full, {
+  await checkArchive(source, full, {
     has: ({ digest, size }) => size === 0 || included.has(digest),
     async *read(entry, options) {
       const holder = included.get(entry.digest);
@@ -57,15 +57,15 @@ async function judgeContents(source: RangeSource, index: ArchiveIndex, signal: A
   });
 }
 
-/** Manifests and configs of all images; of archives, what they say is in them. */
-async function judgeImages({ packages }: JudgedArchive, signal: AbortSignal): Promise<void> {
+/** Reads manifests and configs of all images. */
+async function checkImages({ packages }: CheckedArchive, signal: AbortSignal): Promise<void> {
   for (const source of packages) {
     const images = packageImages(sourceFiles(source), source.addon, `linux/${source.addon.arch}`);
     for (const { form } of images) await form({ signal });
   }
 }
 
-/** Throws for a file that is not byte for byte the one that was signed: what is whole may still be packed otherwise. */
+/** Throws if a file is not byte-identical to the signed one: the same contents could be compressed differently. */
 export async function requireSignedFile(
   source: RangeSource,
   file: Digest,
@@ -73,6 +73,6 @@ export async function requireSignedFile(
 ): Promise<void> {
   if ((await digestAsStep(source, options)) === file) return;
   throw new CurlewError('DIGEST_MISMATCH', `verify ${source.name}: it is not the file that was signed`, {
-    hint: 'its table of contents is signed, other bytes of it are not: fetch it again, or ask who signed it',
+    hint: 'its table of contents is signed, but other bytes differ: download it again, or ask the signer',
   });
 }

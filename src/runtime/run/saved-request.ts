@@ -12,7 +12,7 @@ import { readOwnFile, writeStateFile } from '../../platform/files/state-file.ts'
 const FORMAT = 1;
 const LIMIT = 64 << 20;
 
-export interface Asked {
+export interface SavedRequest {
   readonly format: typeof FORMAT;
   readonly variables: readonly ShellVariable[];
   /** By name of the add-on. */
@@ -21,15 +21,15 @@ export interface Asked {
   readonly command: unknown;
 }
 
-export const ASKED_FILE = 'request.json';
+export const REQUEST_FILE = 'request.json';
 
-export async function writeAsked(folder: string, asked: Omit<Asked, 'format'>): Promise<void> {
-  await writeStateFile(join(folder, ASKED_FILE), `${JSON.stringify({ format: FORMAT, ...asked })}\n`);
+export async function writeSavedRequest(folder: string, asked: Omit<SavedRequest, 'format'>): Promise<void> {
+  await writeStateFile(join(folder, REQUEST_FILE), `${JSON.stringify({ format: FORMAT, ...asked })}\n`);
 }
 
 /** Undefined if it does not exist. `FILE_UNUSABLE` if it is damaged. */
-export async function readAsked(directory: string, run: string): Promise<Asked | undefined> {
-  const path = join(directory, nodePath.run(run), ASKED_FILE);
+export async function readSavedRequest(directory: string, run: string): Promise<SavedRequest | undefined> {
+  const path = join(directory, nodePath.run(run), REQUEST_FILE);
   const text = await readOwnFile(path, LIMIT);
   if (text === undefined) return undefined;
   const asked = parseAsked(text);
@@ -39,7 +39,7 @@ export async function readAsked(directory: string, run: string): Promise<Asked |
   });
 }
 
-function parseAsked(text: string): Asked | undefined {
+function parseAsked(text: string): SavedRequest | undefined {
   let value: unknown;
   try {
     value = shallowJson(text);

@@ -1,7 +1,7 @@
 /** Former states of add-ons: a rollback opens and verifies them, as does everything that announces a rollback. */
 import { CurlewError } from '../../core/errors.ts';
 import { formatRef } from '../../core/ref.ts';
-import { readAsked, type Asked } from './asked.ts';
+import { readSavedRequest, type SavedRequest } from './saved-request.ts';
 import { keptPackage } from '../node/kept-package.ts';
 import { isFinal, NO_DOWNGRADE, type PreviousRecord, type Records } from '../node/records.ts';
 import { previousOf } from './run-records.ts';
@@ -11,15 +11,15 @@ import type { RunView } from './request.ts';
 type KeptOptions = Pick<Records, 'extracted'> & { readonly signal: AbortSignal };
 
 /** The verified package and the settings of a former state. `NOT_FOUND` if one of them is missing or was changed. */
-export async function openKept(
+export async function openPrevious(
   directory: string,
   name: string,
   { version, digest, run }: PreviousRecord,
   { extracted, signal }: KeptOptions,
-): Promise<{ readonly source: SourcePackage; readonly asked: Asked }> {
+): Promise<{ readonly source: SourcePackage; readonly asked: SavedRequest }> {
   const known = extracted.find((one) => one.name === name && one.version === version);
   const ref = { tree: known?.tree ?? 'addons', name, version } as const;
-  const asked = await readAsked(directory, run);
+  const asked = await readSavedRequest(directory, run);
   if (asked === undefined) {
     throw new CurlewError('NOT_FOUND', `the settings of ${formatRef(ref)} are no longer on this node`, {
       hint: 'install it again',
@@ -28,12 +28,12 @@ export async function openKept(
   return { asked, source: await keptPackage(directory, ref, digest, { signal }) };
 }
 
-/** The error message of {@link openKept}; undefined if it succeeds. */
-export async function whyLost(
-  ...[directory, name, previous, options]: Parameters<typeof openKept>
+/** The error message of {@link openPrevious}; undefined if it succeeds. */
+export async function whyUnavailable(
+  ...[directory, name, previous, options]: Parameters<typeof openPrevious>
 ): Promise<string | undefined> {
   try {
-    await openKept(directory, name, previous, options);
+    await openPrevious(directory, name, previous, options);
     return undefined;
   } catch (error) {
     options.signal.throwIfAborted();
@@ -43,7 +43,7 @@ export async function whyLost(
 }
 
 /** The rollback target of an add-on after a run. */
-export interface BackOutlook {
+export interface RollbackOutlook {
   readonly name: string;
   readonly version: string;
   /** Why a rollback will not be possible; undefined if it will be. */
@@ -51,29 +51,32 @@ export interface BackOutlook {
 }
 
 /** Rollback targets of the installed add-ons of a plan; none if the run keeps no former packages. Changes nothing. */
-export async function backOutlooks(
+export async function rollbackOutlooks(
   { request, records, plan }: RunView,
   { signal }: { readonly signal: AbortSignal },
-): Promise<readonly BackOutlook[]> {
+): Promise<readonly RollbackOutlook[]> {
   if (request.keepsPrevious === false) return [];
-  const outlooks: BackOutlook[] = [];
+  const outlooks: RollbackOutlook[] = [];
   for (const planned of plan.addons) {
     const { name } = planned.ref;
     const previous = previousOf(records, planned);
     if (previous === undefined) continue;
     const lost = isFinal(name, { finished: true })
       ? NO_DOWNGRADE
-      : await whyLost(request.place.directory, name, previous, { ...records, signal });
+      : await whyUnavailable(request.place.directory, name, previous, { ...records, signal });
     outlooks.push({ name, version: previous.version, lost });
   }
   return outlooks;
 }
 
 /** Warnings before a run: each changed add-on that cannot be rolled back after it. */
-export async function backNotes(view: RunView, options: { readonly signal: AbortSignal }): Promise<readonly string[]> {
+export async function rollbackWarnings(
+  view: RunView,
+  options: { readonly signal: AbortSignal },
+): Promise<readonly string[]> {
   const isChanged = (name: string): boolean =>
     view.plan.addons.some(({ ref, mode }) => ref.name === name && mode !== 'already applied');
-  return (await backOutlooks(view, options)).flatMap(({ name, version, lost }) =>
+  return (await rollbackOutlooks(view, options)).flatMap(({ name, version, lost }) =>
     lost === undefined || !isChanged(name)
       ? []
       : [`${name} cannot be rolled back to ${version} after this run: ${lost}`],

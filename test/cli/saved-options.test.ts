@@ -1,25 +1,25 @@
 import { SIGNED_OPTIONS } from '../../src/cli/options.ts';
 import { INSTALL } from '../../src/app/install.ts';
-import { planWords, withPlanWords } from '../../src/app/node/plan-words.ts';
+import { savedOptions, withSavedOptions } from '../../src/app/node/saved-options.ts';
 import { PLAN_OPTIONS, RUN_OPTIONS } from '../../src/cli/node-options.ts';
 import { readArguments } from '../../src/cli/read-arguments.ts';
-import { PLAN_WORDS } from '../../src/runtime/run/plan-words.ts';
+import { SAVED_OPTIONS } from '../../src/runtime/run/saved-options.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 
-const test = suite('cli/plan-words');
+const test = suite('cli/saved-options');
 
 function options(given: readonly string[]): ReturnType<typeof readArguments>['options'] {
   return readArguments({ name: 'install', operands: '', options: RUN_OPTIONS }, given).options;
 }
 
-function words(...given: readonly string[]): ReturnType<typeof planWords> {
-  return planWords(options(given), { cwd: '/home/me' });
+function words(...given: readonly string[]): ReturnType<typeof savedOptions> {
+  return savedOptions(options(given), { cwd: '/home/me' });
 }
 
 test('a plan remembers every option of a run but settings, which may be secret, and its own', () => {
   // Whom to trust is said anew by whoever runs it; packages are held to the plan by their digests.
-  const other = [PLAN_WORDS, PLAN_OPTIONS, SIGNED_OPTIONS].flatMap((options) => Object.keys(options));
+  const other = [SAVED_OPTIONS, PLAN_OPTIONS, SIGNED_OPTIONS].flatMap((options) => Object.keys(options));
   const known = new Set([...other, 'set']);
   assert.equal(
     Object.keys(RUN_OPTIONS).filter((name) => !known.has(name)),
@@ -39,14 +39,18 @@ test('paths are kept absolute, addresses without what is secret in them', () => 
 
 test('what the plan remembers comes back, unless the command line says where packages are', () => {
   const saved = { words: words('--bundle', 'b.tar.gz', '--reapply') };
-  const back = withPlanWords(options([]), saved, INSTALL);
+  const back = withSavedOptions(options([]), saved, INSTALL);
   assert.equal([back.bundle, back.reapply, back.from], ['/home/me/b.tar.gz', true, []]);
-  const other = withPlanWords(options(['--dir', 'd']), saved, INSTALL);
+  const other = withSavedOptions(options(['--dir', 'd']), saved, INSTALL);
   assert.equal([other.bundle, other.dir, other.reapply], [undefined, 'd', true]);
 });
 
 test('a plan with a value that its option does not have is refused', () => {
-  assert.throwsWith(() => withPlanWords({}, { words: { preflights: 'perhaps' } }, INSTALL), 'FILE_UNUSABLE', /value/);
+  assert.throwsWith(
+    () => withSavedOptions({}, { words: { preflights: 'perhaps' } }, INSTALL),
+    'FILE_UNUSABLE',
+    /value/,
+  );
 });
 
 test.run();

@@ -1,5 +1,5 @@
 import { INSTALL, type InstallRequest } from '../../src/app/install.ts';
-import { askedFor, askedOf } from '../../src/app/node/asked.ts';
+import { commandOf, parseCommand } from '../../src/app/node/saved-command.ts';
 import { RESET } from '../../src/app/reset.ts';
 import { ROLLBACK } from '../../src/app/rollback.ts';
 import { UNINSTALL } from '../../src/app/uninstall.ts';
@@ -8,7 +8,7 @@ import { readArguments } from '../../src/cli/read-arguments.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 
-const test = suite('app/asked');
+const test = suite('app/saved-command');
 
 const KEPT = { name: 'install', cwd: '/home/me', installer: 'spec' };
 
@@ -22,32 +22,35 @@ test('a request comes back from its JSON as it was, but for its plan', () => {
     preflights: 'ignore',
   } as const;
   const asked: InstallRequest = { kind: 'install', plan: 'plan.json', installerText: 'old', ...request };
-  const json = JSON.stringify(askedFor({ ...KEPT, request: asked }, INSTALL));
-  assert.equal(askedOf(JSON.parse(json), INSTALL), { ...KEPT, request });
+  const json = JSON.stringify(commandOf({ ...KEPT, request: asked }, INSTALL));
+  assert.equal(parseCommand(JSON.parse(json), INSTALL), { ...KEPT, request });
 });
 
 test('every option of a run can be kept', () => {
   const own = ['dry-run', 'out', 'force', 'plan'];
   const names = Object.keys(RUN_OPTIONS).filter((name) => !own.includes(name));
   const { options } = readArguments({ name: 'install', operands: '', options: RUN_OPTIONS }, []);
-  const { request } = askedFor({ ...KEPT, request: options }, INSTALL);
+  const { request } = commandOf({ ...KEPT, request: options }, INSTALL);
   assert.is(Object.keys(request).length, names.length);
 });
 
 test('what former versions kept, options by their names, is the same request', () => {
   const options = { 'install-dir': ['/opt'], from: ['a', 'b'], 'hook-timeout': ['30m'], unconfined: true };
-  assert.equal(askedOf({ ...KEPT, operands: ['ha'], options }, INSTALL), {
+  assert.equal(parseCommand({ ...KEPT, operands: ['ha'], options }, INSTALL), {
     ...KEPT,
     request: { installDir: '/opt', from: ['a', 'b'], hookTimeout: '30m', unconfined: true, flags: ['ha'] },
   });
   const bare = { cwd: '/', options: {} };
-  assert.equal(askedOf({ ...bare, name: 'rollback', operands: ['aaa'] }, ROLLBACK)?.request, { addon: 'aaa' });
-  assert.equal(askedOf({ ...bare, name: 'uninstall', operands: ['a', 'b'] }, UNINSTALL)?.request, {
+  assert.equal(parseCommand({ ...bare, name: 'rollback', operands: ['aaa'] }, ROLLBACK)?.request, { addon: 'aaa' });
+  assert.equal(parseCommand({ ...bare, name: 'uninstall', operands: ['a', 'b'] }, UNINSTALL)?.request, {
     addons: ['a', 'b'],
   });
-  assert.equal(askedOf({ ...bare, name: 'reset', operands: [], options: { 'keep-going': true } }, RESET)?.request, {
-    keepGoing: true,
-  });
+  assert.equal(
+    parseCommand({ ...bare, name: 'reset', operands: [], options: { 'keep-going': true } }, RESET)?.request,
+    {
+      keepGoing: true,
+    },
+  );
 });
 
 for (const [what, kept] of Object.entries({
@@ -69,14 +72,14 @@ for (const [what, kept] of Object.entries({
   'options without operands': { ...KEPT, options: {} },
 })) {
   test(`what is no request is none: ${what}`, () => {
-    assert.is(askedOf(kept, INSTALL), undefined);
+    assert.is(parseCommand(kept, INSTALL), undefined);
   });
 }
 
 test('a request about add-ons names some', () => {
   const bare = { ...KEPT, operands: [], options: {} };
-  assert.equal([askedOf(bare, ROLLBACK), askedOf(bare, UNINSTALL)], [undefined, undefined]);
-  assert.is(askedOf({ ...bare, operands: ['aaa'] }, RESET), undefined);
+  assert.equal([parseCommand(bare, ROLLBACK), parseCommand(bare, UNINSTALL)], [undefined, undefined]);
+  assert.is(parseCommand({ ...bare, operands: ['aaa'] }, RESET), undefined);
 });
 
 test.run();

@@ -4,7 +4,7 @@ import type { AppliedRecord, Records } from '../node/records.ts';
 import type { Cluster } from './cluster.ts';
 import { isOfCluster, merged, movedNote } from './consult.ts';
 
-export interface ClusterWord {
+export interface ClusterComparison {
   /** The node's records, overridden by the cluster's. */
   readonly records: Records;
   /** How the cluster's record differs from the node's, or why that is unknown; undefined if they agree. */
@@ -15,12 +15,12 @@ export interface ClusterWord {
  * Reads the record from the cluster of this node. If it cannot be reached, `text` gives the reason and the node's own records
  * are used: `curlew why` must also work without a healthy cluster.
  */
-export async function askCluster(
+export async function compareWithCluster(
   name: string,
   records: Records,
   find: () => Promise<Cluster | undefined>,
-): Promise<ClusterWord> {
-  const own = (text: string | undefined): ClusterWord => ({ records, text });
+): Promise<ClusterComparison> {
+  const own = (text: string | undefined): ClusterComparison => ({ records, text });
   if (!isOfCluster({ name })) return own(undefined);
   try {
     const cluster = await find();

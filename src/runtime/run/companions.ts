@@ -10,7 +10,7 @@ export interface OfferedPackage {
 }
 
 /** A label that no add-on of a plan has. */
-export function alongLabel(ref: AddonRef): string {
+export function companionLabel(ref: AddonRef): string {
   return formatRef(ref).toLowerCase().replaceAll('+', '-');
 }
 
@@ -22,7 +22,7 @@ const LEAPS_TO: Readonly<Record<string, string>> = { rookupgrade: '1.4' };
  * The companions that a run needs: always those of the machine, and upgrade steps only between the version on the node and
  * the version of the spec.
  */
-export function wantedAlong(
+export function neededCompanions(
   offered: readonly OfferedPackage[],
   packages: readonly AddonRef[],
   records: Records,

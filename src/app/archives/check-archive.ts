@@ -1,4 +1,4 @@
-/** What an archive is before anything of it is used: the one judgement of all commands that read packages and bundles. */
+/** Validates an archive before it is used; all commands that read packages and bundles share it. */
 import type { ArchiveIndex, PlacedEntry, RangeSource } from '../../formats/archive/entry.ts';
 import type { ReadEntry } from '../../formats/archive/extract.ts';
 import { findEntry } from '../../formats/archive/read.ts';
@@ -10,34 +10,34 @@ import { BUNDLE_JSON, INSTALLER_YAML, prefixOf } from '../../core/layout.ts';
 import { addonRef } from '../../core/ref.ts';
 import { archivePackages, readEntryText, type SourcePackage } from '../../runtime/node/source.ts';
 
-export interface JudgedArchive {
-  /** With packages where they are in any bundle, also in one for kURL's own scripts. */
+export interface CheckedArchive {
+  /** Index with packages at their usual paths, even for a bundle for kURL's own scripts. */
   readonly index: ArchiveIndex;
   readonly packages: readonly SourcePackage[];
-  /** Absent in a package that is no bundle. */
+  /** Undefined for a single package. */
   readonly bundle: BundleJson | undefined;
-  /** The text of the spec that came with the packages, unjudged; undefined when none did. */
+  /** The unchecked text of the spec in the archive; undefined if there is none. */
   readonly installerText: () => Promise<string | undefined>;
 }
 
 interface JudgeOptions {
   readonly read: ReadEntry;
-  /** Whether a payload is at hand; default: all are. What is not at hand is not judged. */
+  /** Whether a payload is available; default: all are. Others are not checked. */
   readonly has?: ((entry: PlacedEntry) => boolean) | undefined;
-  /** Throws for a bundle that the caller has no use for, before its packages are read. */
+  /** Throws for a bundle that the caller does not support, before its packages are read. */
   readonly accept?: ((bundle: BundleJson | undefined) => void) | undefined;
   readonly signal: AbortSignal;
 }
 
 /**
- * Reads the small files that say what an archive is, and holds them against its index and each other. Anything that does not
- * fit, is hostile or too large is `PACKAGE_INVALID`, `DIGEST_MISMATCH` or, of another format, `UNSUPPORTED`.
+ * Reads the metadata of an archive, and compares it with its index and with each other. `PACKAGE_INVALID` or `DIGEST_MISMATCH`
+ * for anything inconsistent, hostile or too large; `UNSUPPORTED` for another format.
  */
-export async function judgeArchive(
+export async function checkArchive(
   source: RangeSource,
   given: ArchiveIndex,
   { read, has = () => true, accept, signal }: JudgeOptions,
-): Promise<JudgedArchive> {
+): Promise<CheckedArchive> {
   const root = async (name: string, limit: number): Promise<string | undefined> => {
     const entry = findEntry(given, name);
     if (entry === undefined || !has(entry)) return undefined;
@@ -52,7 +52,7 @@ export async function judgeArchive(
   return { index, packages, bundle, installerText: async () => root(INSTALLER_YAML, INSTALLER_LIMIT) };
 }
 
-/** What is there, and what the bundle says, must be the same packages. */
+/** The packages in the archive and those in bundle.json must be the same. */
 function requireListed(
   packages: readonly SourcePackage[],
   { packages: named, beside = [] }: BundleJson,
@@ -64,7 +64,9 @@ function requireListed(
     listed.set(prefixOf(addonRef(name, version, tree)), digest);
   }
   const bad = (code: 'PACKAGE_INVALID' | 'DIGEST_MISMATCH', what: string): CurlewError =>
-    new CurlewError(code, `${from}: ${what} that ${BUNDLE_JSON} names`, { hint: 'make or fetch the bundle again' });
+    new CurlewError(code, `${from}: ${what} that ${BUNDLE_JSON} lists`, {
+      hint: 'create or download the bundle again',
+    });
   const wrong = packages.find(({ ref, addon }) => listed.get(prefixOf(ref)) !== addon.digest);
   if (wrong !== undefined) {
     const prefix = prefixOf(wrong.ref);
@@ -72,6 +74,6 @@ function requireListed(
   }
   for (const prefix of listed.keys()) {
     if (!entries.some(({ path }) => path.startsWith(prefix)))
-      throw bad('PACKAGE_INVALID', 'not all of its packages are there');
+      throw bad('PACKAGE_INVALID', 'it does not contain all packages');
   }
 }
