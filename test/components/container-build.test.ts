@@ -293,7 +293,7 @@ CMD cp /files/* /tool /out/
   test('without an engine a build says how to start one', async ({ signal }) => {
     await using open = await openContainers({ DOCKER_HOST: `unix://${box.at('none.sock')}` });
     const made = await repository({ [DOCKERFILE]: 'FROM base:1\n' });
-    const error = await assert.rejectsWith(build(made, open, { signal }), 'FETCH_FAILED', /engine does not answer/);
+    const error = await assert.rejectsWith(build(made, open, { signal }), 'FETCH_FAILED', /engine does not respond/);
     assert.match(error.hint ?? '', /start it/);
   });
 }

@@ -187,7 +187,7 @@ else {
     const error = await assert.rejectsWith(
       open.containers.bring(BASE, { id: 'trial', report: open.report, signal }),
       'FETCH_FAILED',
-      /the Docker engine does not answer/,
+      /the Docker engine does not respond/,
     );
     assert.match(error.hint ?? '', /start it .*without an engine/);
   });

@@ -219,7 +219,7 @@ if (reason === undefined) {
     const env = { DOCKER_HOST: `unix://${box.at('nothing.sock')}` };
     const { exitCode, stderr } = await curlew(['build', ...flags], { cwd: box.path, env });
     assert.is(exitCode, 12, stderr);
-    assert.match(stderr, /the Docker engine does not answer/);
+    assert.match(stderr, /the Docker engine does not respond/);
     assert.match(stderr, /hint: start it .*DOCKER_HOST/);
   });
 
