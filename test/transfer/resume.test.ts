@@ -134,6 +134,23 @@ test('a note that promises what is not there is not believed', async ({ signal }
   assert.ok((await readFile(box.at(NAME))).equals(WEB.bytes));
 });
 
+test('the partial file and note of an older version are resumed, whatever a power cut did to the last line', async ({
+  signal,
+}) => {
+  await using server = await serveFiles({ [NAME]: WEB.bytes });
+  await using box = await tree();
+  const { note, partial } = pathsBeside(box.at(NAME));
+  const { size, tocDigest } = WEB.plan.index;
+  const line = (end: number): string =>
+    `{"format":1,"size":${size},"contents":"${tocDigest}","from":"http://old.example/${NAME}","etag":"\\"old\\"","have":[[0,${end}]]}\n`;
+  await writeFile(partial, Buffer.concat([WEB.bytes.subarray(0, 6_000_000), Buffer.alloc(size - 6_000_000)]));
+  await writeFile(note, `${line(3_000_000)}${line(6_000_000)}${line(9_000_000).slice(0, 80)}`);
+  const { fetched } = await pullTo(box.at(NAME), [`${server.url}/${NAME}`], { signal });
+  assert.ok((await readFile(box.at(NAME))).equals(WEB.bytes));
+  assert.is(fetched, WEB.plan.index.tocOffset - 6_000_000);
+  assert.equal(await readdir(box.path), [NAME]);
+});
+
 test('what another program has begun is gone on with, under its name or beside it', async ({ signal }) => {
   await using server = await serveFiles({ [NAME]: WEB.bytes });
   for (const name of [NAME, `${NAME}.partial`]) {
