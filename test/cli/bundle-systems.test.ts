@@ -214,8 +214,8 @@ for (const [words, message] of [
   ],
   [['--os', 'ubuntu-22.10'], /did you mean ubuntu-22\.04\?/],
   [['--os', 'rocky8'], /did you mean rocky-8\?/],
-  [['--os', 'ubuntu-22.04,'], /--os "": no system/],
-  [['--os', 'plan9'], /known are ubuntu-16\.04, /],
+  [['--os', 'ubuntu-22.04,'], /--os "": unknown operating system/],
+  [['--os', 'plan9'], /known: ubuntu-16\.04, /],
 ] as const) {
   test(`a system that nobody knows is told with a near one: ${words.join(' ')}`, async () => {
     await using box = await tree({ 'spec.yaml': specOf({}) });
