@@ -154,7 +154,7 @@ test('reset with a word that it does not take removes nothing', async () => {
   await onNode(box, 'install', '--unconfined', '--bundle', 'b.tar.gz');
   const { exitCode, stderr } = await onNode(box, 'reset', 'aaa', '--unconfined', '--yes');
   assert.is(exitCode, 64);
-  assert.match(stderr, /curlew reset: unexpected word "aaa"/);
+  assert.match(stderr, /curlew reset: unexpected argument "aaa"/);
   assert.equal(Object.keys((await readRecords(box.at(NODE))).applied), ['aaa']);
 });
 

@@ -180,7 +180,7 @@ for (const [title, words, exitCode, message] of [
   ['an unknown hook by its short name', ['logs', 'bbb', 'instal'], 14, /did you mean "install"\?/],
   ['a hook that nothing is near to', ['logs', 'bbb', 'xyz'], 14, /known: .*install/],
   ['a path for a hook', ['logs', 'bbb', '../../../etc/passwd'], 14, /no log of bbb/],
-  ['a word too many', ['logs', 'bbb', 'bbb', 'x'], 64, /unexpected word "x"/],
+  ['a word too many', ['logs', 'bbb', 'bbb', 'x'], 64, /unexpected argument "x"/],
   ['lines that are no number', ['logs', 'bbb', '--lines', '-1'], 64, /--lines/],
 ] as const) {
   test(`${title} is told`, async () => {

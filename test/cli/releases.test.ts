@@ -88,7 +88,7 @@ test('a release that a store does not have is answered with those that it has, t
     );
   }
   const at = await runCommand(['versions', '--from', 'staging@s1'], box.path);
-  assert.match(at.stderr, `the store ${box.at('staging')} and --release s1`);
+  assert.match(at.stderr, `the store ${box.at('staging')} with --release s1`);
   const nowhere = await runCommand(['versions', '--from', 'stagng'], box.path);
   assert.match(nowhere.stderr, `create a store there with curlew publish --to ${box.at('stagng')}`);
 });

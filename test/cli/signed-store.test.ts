@@ -102,7 +102,7 @@ test('a mirror that is behind or lies is passed over for one that is signed', as
   const words = installing('--key', 'our.pub', '--from', 'plain', '--from', server.url);
   const { stdout, stderr } = await done(box, 'install', ...words);
   assert.match(stdout, /^aaa {2}1\.0\.0 {2}installed/);
-  assert.match(stderr, /there is no signature VERSION\.sigstore\.json does not exist; trying the next place/);
+  assert.match(stderr, /the signature VERSION\.sigstore\.json does not exist; trying the next place/);
 });
 
 /** Puts a package into the store that has another addon.json, the same size, and the identity of the one that is signed. */
@@ -208,7 +208,7 @@ withCurl(
     assert.equal([addons[0]?.outcome, notCurrent?.named, notCurrent?.current], ['installed', 'r1', 'r2']);
     assert.match(
       stderr,
-      /r1 is named, and r2 is the current release since \d{4}-\d\d-\d\dT[\d:]+Z; unless it is pinned/,
+      /r1 was requested, but r2 is the current release since \d{4}-\d\d-\d\dT[\d:]+Z; unless it is pinned/,
     );
     // A pin stays one.
     const again = await runTraced(
@@ -238,7 +238,7 @@ test('of a named release, only a current one that is newer or that does not veri
   assert.is(await saysOf('r1'), undefined);
   await replaceR1(box, signal);
   assert.is(await saysOf('r2'), undefined);
-  assert.match((await saysOf('r1')) ?? '', 'r1 is named, and r2 is the current release since');
+  assert.match((await saysOf('r1')) ?? '', 'r1 was requested, but r2 is the current release since');
   const key = 'VERSION.sigstore.json';
   const put = async (text: string): Promise<void> => {
     await store.delete(key, { signal });
