@@ -69,7 +69,7 @@ function impossible({ name, from, to }: Upgrade, why: string, hint?: string): Cu
 function between({ name, from, to }: Upgrade, first: number, last: Minor, available: Available): readonly Step[] {
   const steps: Step[] = [];
   for (let minor = first; minor < last.minor; minor += 1) {
-    steps.push(newestPatch(name, `${last.major}.${minor}`, `intermediate version from ${from} to ${to}`, available));
+    steps.push(newestPatch(name, `${last.major}.${minor}`, `on the way from ${from} to ${to}`, available));
   }
   return steps;
 }
@@ -80,7 +80,7 @@ function newestPatch(name: string, minor: string, because: string, available: Av
     return { name, version, because };
   } catch (error) {
     if (!(error instanceof CurlewError)) throw error;
-    throw new CurlewError('SPEC_INVALID', `${name}: version ${minor} is missing: ${because}`, {
+    throw new CurlewError('SPEC_INVALID', `${name}: version ${minor} is missing ${because}`, {
       hint: `publish a package of ${name} ${minor}.x in the release`,
       cause: error,
     });

@@ -93,7 +93,7 @@ test('steps of an upgrade and packages asked for come along, each once', () => {
   assert.equal(
     found.map(({ because, key }) => [because, key]),
     [
-      ['intermediate version from 1.27.3 to 1.29.9', 'r1/kubernetes-1.28.15.tar.gz'],
+      ['on the way from 1.27.3 to 1.29.9', 'r1/kubernetes-1.28.15.tar.gz'],
       ['greatest patch of 0.28', 'r1/ekco-0.28.4.tar.gz'],
     ],
   );

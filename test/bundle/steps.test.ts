@@ -46,7 +46,7 @@ for (const [name, from, to, expected] of [
 }
 
 for (const [name, from, to, message] of [
-  ['kubernetes', '1.24.17', '1.28.2', /version 1\.25 is missing: intermediate version from 1\.24\.17 to 1\.28\.2/],
+  ['kubernetes', '1.24.17', '1.28.2', /version 1\.25 is missing on the way from 1\.24\.17 to 1\.28\.2/],
   ['kubernetes', '1.30.1', '1.29.9', /downgrade/],
   ['kubernetes', '1.27.3', '2.0.0', /major/],
   ['kubernetes', 'v5', '1.30.1', /no major and minor/],

@@ -41,14 +41,14 @@ test('an inventory of another format is told, whatever else stands in it', () =>
   const error = assert.throwsWith(
     () => parseInventory('{"format":2}', 'i.json'),
     'UNSUPPORTED',
-    /format 2 is not known/,
+    /unknown inventory format 2/,
   );
   assert.match(error.hint ?? '', 'a newer curlew');
 });
 
 for (const [title, change, message] of [
-  ['a digest that is not its own', { digest: ONE }, /its digest is not that/],
-  ['no digest', { digest: undefined }, /its digest is not that/],
+  ['a digest that is not its own', { digest: ONE }, /its digest does not match/],
+  ['no digest', { digest: undefined }, /its digest does not match/],
   ['payloads that are no list', { payloads: {} }, /payloads/],
   ['a payload that is no pair', { payloads: [[hexOf(ONE)]] }, /payload 1 is not a digest/],
   ['a size that is a text', { payloads: [[hexOf(ONE), '1']] }, /payload 1 is not a digest/],
