@@ -2,60 +2,63 @@
  * `index.json` of a release: every add-on with its versions in order (the first is what `latest` means) and where its
  * packages are. Pure; publishing writes it, bundles and nodes read it.
  */
-import { canonicalJson, isDigest, type Digest } from './digest.ts';
+import * as v from 'valibot';
+import { canonicalJson } from './digest.ts';
 import { CurlewError } from './errors.ts';
-import { isObject, isSize, isTexts, parseObject } from './json.ts';
 import { packageFileName, storeKey } from './layout.ts';
-import { addonRef, ARCHES, isVersion, type AddonRef, type AddonTree, type Arch } from './ref.ts';
+import { addonRef, ARCHES, isVersion, type AddonRef, type Arch } from './ref.ts';
+import { digest, longList, readJson, size, texts, tree, type Read } from './schema.ts';
 
 export const CATALOGUE_FORMAT = 1;
 /** Size limit of an `index.json`, in bytes. */
 export const CATALOGUE_LIMIT: number = 64 << 20;
 
-interface CatalogueImage {
-  readonly reference: string;
-  readonly digest: Digest;
-}
-
 /** One package; its key is the release and {@link packageFileName}. */
-export interface CataloguePackage {
+const cataloguePackage = v.object({
   /** The package's identity. */
-  readonly digest: Digest;
+  digest,
   /** Of the file. */
-  readonly sha256: Digest;
+  sha256: digest,
   /** Of its table of contents, which covers every other byte; absent in older catalogues. */
-  readonly toc?: Digest;
+  toc: v.exactOptional(digest),
   /** Bytes of the file. */
-  readonly size: number;
+  size,
   /** Bytes when unpacked. */
-  readonly unpacked: number;
-  readonly images: readonly CatalogueImage[];
-  /** Stored under `external/`, shared by all releases. */
-  readonly external?: true;
-}
+  unpacked: size,
+  images: v.array(v.object({ reference: v.string(), digest })),
+  /** Stored under `external/`, shared by all releases; any other value means that it is not. */
+  external: v.exactOptional(v.custom<true>(() => true)),
+});
+export type CataloguePackage = Read<typeof cataloguePackage>;
 
-export interface CatalogueVersion {
-  readonly version: string;
-  readonly tree: AddonTree;
-  readonly requires: readonly string[];
-  readonly fulfills: readonly string[];
+const onePackage = v.exactOptional(cataloguePackage);
+const catalogueVersion = v.object({
+  version: v.string(),
+  tree,
+  requires: texts,
+  fulfills: texts,
   /** Absent when there are none. */
-  readonly recommends?: readonly string[];
-  readonly packages: Readonly<Partial<Record<Arch, CataloguePackage>>>;
-}
+  recommends: v.exactOptional(texts),
+  packages: v.pipe(
+    v.strictObject({ amd64: onePackage, arm64: onePackage }, 'not a known architecture'),
+    v.minEntries(1, 'empty'),
+  ),
+});
+export type CatalogueVersion = Read<typeof catalogueVersion>;
 
-interface CatalogueAddon {
-  readonly name: string;
-  /** Never empty; the first is the latest. */
-  readonly versions: readonly CatalogueVersion[];
-}
-
-export interface Catalogue {
-  readonly format: typeof CATALOGUE_FORMAT;
-  readonly release: string;
+const catalogueSchema = v.object({
+  format: v.literal(CATALOGUE_FORMAT),
+  release: v.pipe(v.string(), v.check(isRelease, 'not a release')),
   /** By name. */
-  readonly addons: readonly CatalogueAddon[];
-}
+  addons: longList(
+    v.object({
+      name: v.string(),
+      /** The first is the latest. */
+      versions: v.pipe(v.array(catalogueVersion), v.minLength(1, 'empty')),
+    }),
+  ),
+});
+export type Catalogue = Read<typeof catalogueSchema>;
 
 /** Canonical text of a catalogue. */
 export function formatCatalogue(catalogue: Catalogue): string {
@@ -74,71 +77,30 @@ export function parseCatalogue(text: string, from: string): Catalogue {
       hint: 'publish the release again under another name',
       cause,
     });
-  const value = parseObject(text, bad);
-  const { format, release, addons } = value;
-  if (format !== CATALOGUE_FORMAT) {
-    throw new CurlewError('UNSUPPORTED', `${from}: catalogue format ${JSON.stringify(format)} is not supported`, {
+  const other = (shown: string): CurlewError =>
+    new CurlewError('UNSUPPORTED', `${from}: catalogue format ${shown} is not supported`, {
       hint: 'a newer curlew wrote it; use that version or a newer one',
     });
-  }
-  if (typeof release !== 'string' || !isRelease(release)) throw bad('the release is not valid');
-  if (!Array.isArray(addons)) throw bad('no add-ons');
+  const catalogue = readJson(catalogueSchema, text, { bad, format: { only: CATALOGUE_FORMAT, other } });
   const files = new Set<string>();
   const names = new Set<string>();
-  for (const addon of addons as readonly unknown[]) {
-    const name = isObject(addon) && typeof addon['name'] === 'string' ? addon['name'] : '';
-    const problem = addonProblem(addon, name, files);
-    if (problem !== undefined) throw bad(`${JSON.stringify(name.slice(0, 100))}: ${problem}`);
+  for (const { name, versions } of catalogue.addons) {
     if (names.has(name)) throw bad(`${name} is listed twice`);
     names.add(name);
-  }
-  // Every field is checked above.
-  return value as unknown as Catalogue;
-}
-
-function addonProblem(addon: unknown, name: string, files: Set<string>): string | undefined {
-  if (!isObject(addon)) return 'not an object';
-  const { versions } = addon;
-  if (!Array.isArray(versions) || versions.length === 0) return 'no versions';
-  for (const entry of versions as readonly unknown[]) {
-    if (!isObject(entry)) return 'a version is not an object';
-    const { version, tree, requires, fulfills, recommends = [], packages } = entry;
-    if (typeof version !== 'string') return 'a version has no name';
-    if (tree !== 'addons' && tree !== 'packages') return `${version}: tree is not valid`;
-    try {
-      addonRef(name, version, tree);
-    } catch (error) {
-      if (error instanceof CurlewError) return error.message;
-      throw error;
-    }
-    if (!isTexts(requires) || !isTexts(fulfills)) return `${version}: requires or fulfills is not valid`;
-    if (!isTexts(recommends)) return `${version}: recommends is not valid`;
-    if (!isObject(packages) || Object.keys(packages).length === 0) return `${version}: no packages`;
-    for (const [arch, found] of Object.entries(packages)) {
-      const known = ARCHES.find((one) => one === arch);
-      if (known === undefined || !isPackage(found)) return `${version}: package ${arch.slice(0, 40)} is not valid`;
-      const file = packageFileName({ name, version }, known);
-      if (files.has(file)) return `two packages named ${file}`;
-      files.add(file);
+    for (const { version, tree, packages } of versions) {
+      try {
+        addonRef(name, version, tree);
+      } catch (error) {
+        throw error instanceof CurlewError ? bad(error.message) : error;
+      }
+      for (const one of ARCHES.filter((known) => packages[known] !== undefined)) {
+        const file = packageFileName({ name, version }, one);
+        if (files.has(file)) throw bad(`${JSON.stringify(name)}: two packages named ${file}`);
+        files.add(file);
+      }
     }
   }
-  return undefined;
-}
-
-function isPackage(value: unknown): value is CataloguePackage {
-  if (!isObject(value)) return false;
-  const { digest, sha256, toc, size, unpacked, images } = value;
-  return (
-    isDigest(digest) &&
-    isDigest(sha256) &&
-    (toc === undefined || isDigest(toc)) &&
-    isSize(size) &&
-    isSize(unpacked) &&
-    Array.isArray(images) &&
-    images.every(
-      (image: unknown) => isObject(image) && typeof image['reference'] === 'string' && isDigest(image['digest']),
-    )
-  );
+  return catalogue;
 }
 
 /** The package of an add-on's version, or undefined if the catalogue does not have it. */

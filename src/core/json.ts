@@ -44,6 +44,11 @@ export function parseJson(document: Uint8Array | string, deepest = Number.POSITI
   return value;
 }
 
+/** {@link parseJson} for values that are written again. */
+export function strictJson(text: string): unknown {
+  return parseJson(text, DEEPEST);
+}
+
 /** `JSON.parse` of a document from outside; `SyntaxError` for one that is nested too deeply or has too many values. */
 export function shallowJson(text: string): unknown {
   membersIn(text, DEEPEST);
@@ -61,12 +66,9 @@ function membersIn(text: string, deepest: number): number {
   let count = 0;
   let depth = 0;
   let values = 0;
-  let quoted = false;
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
-    if (code === QUOTE) quoted = !quoted;
-    else if (code === BACKSLASH) at += 1;
-    else if (quoted) continue;
+    if (code === QUOTE) at = endOfString(text, at);
     else if (code === COLON) count += 1;
     else if (code === COMMA) values += 1;
     else if (code === LIST || code === OBJECT) {
@@ -79,6 +81,16 @@ function membersIn(text: string, deepest: number): number {
   return count;
 }
 
+/** Index of the quote that ends the string beginning at `start`, or of the end of the text. */
+function endOfString(text: string, start: number): number {
+  for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
+    let before = end;
+    while (text.charCodeAt(before - 1) === BACKSLASH) before -= 1;
+    if ((end - before) % 2 === 0) return end;
+  }
+  return text.length;
+}
+
 /** Counts the members of the parsed value, where each key of an object appears once. */
 function membersOf(value: unknown): number {
   let count = 0;
@@ -87,22 +99,30 @@ function membersOf(value: unknown): number {
   while (left.length > 0) {
     const one = left.pop();
     if (typeof one !== 'object' || one === null) continue;
-    const inside = Object.values(one);
-    if (!Array.isArray(one)) count += inside.length;
-    for (const item of inside) if (typeof item === 'object') left.push(item);
+    const items: readonly unknown[] = Array.isArray(one) ? one : Object.values(one);
+    if (!Array.isArray(one)) count += items.length;
+    for (const item of items) if (typeof item === 'object' && item !== null) left.push(item);
   }
   return count;
 }
 
-/** The object in a JSON text from outside, with unchecked fields; `bad` creates the error for anything else. */
-export function parseObject(text: string, bad: (what: string, cause?: unknown) => Error): Record<string, unknown> {
-  let value: unknown;
+/** Parses JSON text from outside; `bad` creates the error for text that is not JSON. */
+export function parseText(
+  text: string,
+  parse: (text: string) => unknown,
+  bad: (what: string, cause?: unknown) => Error,
+): unknown {
   try {
-    value = parseJson(text, DEEPEST);
+    return parse(text);
   } catch (error) {
     // Not the parser's message: it repeats the content of the file.
     throw bad(error instanceof Refused ? error.message : 'not JSON', error);
   }
+}
+
+/** The object in a JSON text from outside, with unchecked fields; `bad` creates the error for anything else. */
+export function parseObject(text: string, bad: (what: string, cause?: unknown) => Error): Record<string, unknown> {
+  const value = parseText(text, strictJson, bad);
   if (!isObject(value)) throw bad('not an object');
   return value;
 }

@@ -3,17 +3,23 @@
  * still prove the package's identity. Only whole folders of operating systems can be left out. Pure; used to plan bundles,
  * and read by nodes.
  */
-import { canonicalJson, isDigest } from './digest.ts';
+import * as v from 'valibot';
+import { canonicalJson } from './digest.ts';
 import { CurlewError } from './errors.ts';
-import { isSize, parseObject } from './json.ts';
-import { OMITTED_JSON, pathProblem } from './layout.ts';
+import { OMITTED_JSON } from './layout.ts';
 import { isOsId, OS_IDS, type OsId } from './os.ts';
-import type { FileMode, PackageFile } from './package.ts';
+import type { PackageFile } from './package.ts';
 import { compareText } from './ref.ts';
+import { digest, fileMode, readJson, relativePath, size } from './schema.ts';
 
 const OMITTED_FORMAT = 1;
 /** Size limit of an `addon.omitted.json`, in bytes. */
 export const OMITTED_JSON_LIMIT: number = 8 << 20;
+
+const omittedJson = v.object({
+  format: v.literal(OMITTED_FORMAT),
+  files: v.pipe(v.array(v.strictTuple([relativePath, fileMode, size, digest])), v.minLength(1, 'empty')),
+});
 
 export interface Omitted {
   /** Sorted by path under the package's prefix, in code units; never empty. */
@@ -45,42 +51,21 @@ export function parseOmitted(text: string, from: string): Omitted {
       hint: 'build the bundle again',
       cause,
     });
-  const { format, files: rows } = parseObject(text, bad);
-  if (format !== OMITTED_FORMAT) {
-    throw new CurlewError(
-      'UNSUPPORTED',
-      `${from}: ${OMITTED_JSON} has the unsupported format ${JSON.stringify(format)}`,
-      {
-        hint: 'a newer curlew built this bundle; use the one inside it',
-      },
-    );
-  }
-  if (!Array.isArray(rows) || rows.length === 0) throw bad('files');
+  const other = (shown: string): CurlewError =>
+    new CurlewError('UNSUPPORTED', `${from}: ${OMITTED_JSON} has the unsupported format ${shown}`, {
+      hint: 'a newer curlew built this bundle; use the one inside it',
+    });
+  const { files: rows } = readJson(omittedJson, text, { bad, format: { only: OMITTED_FORMAT, other } });
   let before = '';
-  const files = rows.map((row: unknown, at): PackageFile => {
-    const file = fileOf(row);
-    if (file === undefined) throw bad(`file ${at + 1} is not valid`);
-    if (osFolderOf(file.path) === undefined)
-      throw bad(`${JSON.stringify(file.path)} is outside the operating system folders`);
-    if (compareText(before, file.path) >= 0) throw bad(`file ${at + 1} is repeated or out of order`);
-    before = file.path;
-    return file;
+  const files = rows.map(([path, mode, bytes, hash], at): PackageFile => {
+    if (osFolderOf(path) === undefined) throw bad(`${JSON.stringify(path)} is outside the operating system folders`);
+    if (compareText(before, path) >= 0) throw bad(`files[${at}]: repeated or out of order`);
+    before = path;
+    return { path, mode, size: bytes, digest: hash };
   });
   if (formatOmitted(files) !== text) throw bad('not canonical');
-  const bytes = files.reduce((sum, { size }) => sum + size, 0);
+  const bytes = files.reduce((sum, file) => sum + file.size, 0);
   if (!Number.isSafeInteger(bytes)) throw bad('sizes');
   const folders = new Set(files.map(({ path }) => osFolderOf(path)));
   return { files, folders: OS_IDS.filter((id) => folders.has(id)), bytes };
-}
-
-function fileOf(row: unknown): PackageFile | undefined {
-  if (!Array.isArray(row) || row.length !== 4) return undefined;
-  const [path, mode, size, digest] = row as readonly unknown[];
-  if (typeof path !== 'string' || pathProblem(path) !== undefined) return undefined;
-  if (!isFileMode(mode) || !isSize(size) || !isDigest(digest)) return undefined;
-  return { path, mode, size, digest };
-}
-
-function isFileMode(value: unknown): value is FileMode {
-  return value === 0o644 || value === 0o755;
 }

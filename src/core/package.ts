@@ -2,11 +2,12 @@
  * `addon.json`, the first entry of every package: it describes the package without unpacking it. Pure; the builder writes
  * it; stores, bundles and nodes read it.
  */
-import { canonicalJson, digestOf, isDigest, type Digest } from './digest.ts';
+import * as v from 'valibot';
+import { canonicalJson, digestOf, type Digest } from './digest.ts';
 import { CurlewError } from './errors.ts';
-import { DEEPEST, isObject, isSize, isTexts, parseJson } from './json.ts';
-import { ADDON_JSON, pathProblem } from './layout.ts';
-import { addonRef, ARCHES, compareText, type AddonRef, type AddonTree, type Arch } from './ref.ts';
+import { ADDON_JSON } from './layout.ts';
+import { addonRef, compareText, type AddonRef } from './ref.ts';
+import { arch, byKey, digest, fileName, imageFormat, readJson, size, texts, tree, type Read } from './schema.ts';
 
 export const PACKAGE_FORMAT = 1;
 /** Size limit of an `addon.json`, in bytes. */
@@ -23,48 +24,50 @@ export interface PackageFile {
   readonly digest: Digest;
 }
 
-export interface PackageImage {
+const packageImage = v.object({
   /** The id of the Manifest's `image` line. */
-  readonly id: string;
+  id: v.string(),
   /** The full normalized reference, as the node's runtime stores it. */
-  readonly reference: string;
+  reference: v.string(),
   /** Of the manifest for this package's platform, byte for byte as the registry has it. */
-  readonly digest: Digest;
-  readonly platform: string;
-}
+  digest,
+  platform: v.string(),
+});
+export type PackageImage = Read<typeof packageImage>;
 
 /** The package whose image contains the programs that add-ons run in pods; KURL_UTIL_IMAGE names that image. */
 export const HELPER_PACKAGE = 'curlew-utils';
 
-export type ImageFormat = 'oci' | 'docker-archive';
+export type ImageFormat = Read<typeof imageFormat>;
 
-export interface AddonJson {
-  readonly format: typeof PACKAGE_FORMAT;
-  readonly name: string;
-  readonly version: string;
-  readonly tree: AddonTree;
-  readonly arch: Arch;
+const addonJson = v.object({
+  format: v.literal(PACKAGE_FORMAT),
+  name: v.string(),
+  version: v.string(),
+  tree,
+  arch,
   /** Folders of operating systems in the package, such as `rhel-9`. */
-  readonly os: readonly string[];
+  os: v.array(fileName),
   /** Lifecycle functions that install.sh defines, by their full names. */
-  readonly hooks: readonly string[];
-  readonly images: readonly PackageImage[];
-  readonly imageFormat: ImageFormat;
+  hooks: texts,
+  images: v.array(packageImage),
+  imageFormat,
   /** By OS folder: names of the packages that the operator must install. */
-  readonly deps: Readonly<Record<string, readonly string[]>>;
+  deps: byKey(texts),
   /** Sums of unpacked sizes in bytes. */
-  readonly unpacked: { readonly files: number; readonly images: number };
-  readonly requires: readonly string[];
-  readonly fulfills: readonly string[];
+  unpacked: v.object({ files: size, images: size }),
+  requires: texts,
+  fulfills: texts,
   /** Absent when there are none. */
-  readonly recommends?: readonly string[];
+  recommends: v.exactOptional(texts),
   /** JSON Schema of the add-on's settings, if it includes one. */
-  readonly settings: unknown;
+  settings: v.optional(v.unknown()),
   /** Version of curlew that built the package. */
-  readonly tool: string;
+  tool: v.string(),
   /** The package's identity; see {@link packageDigest}. */
-  readonly digest: Digest;
-}
+  digest,
+});
+export type AddonJson = Read<typeof addonJson>;
 
 /**
  * The identity of a package, independent of compression: sha256 over the RFC 8785 JSON of
@@ -89,50 +92,13 @@ export function formatAddonJson(addon: AddonJson): string {
 
 /** Reads an `addon.json` from outside; `from` names the package for messages. */
 export function parseAddonJson(text: string, from: string): AddonJson {
-  const bad = (what: string): CurlewError => new CurlewError('PACKAGE_INVALID', `${from}: ${ADDON_JSON}: ${what}`);
-  let value: unknown;
-  try {
-    value = parseJson(text, DEEPEST);
-  } catch (error) {
-    throw new CurlewError('PACKAGE_INVALID', `${from}: ${ADDON_JSON} is not valid JSON`, { cause: error });
-  }
-  if (!isObject(value)) throw bad('not an object');
-  if (value['format'] !== PACKAGE_FORMAT) {
-    throw new CurlewError(
-      'UNSUPPORTED',
-      `${from}: package format ${JSON.stringify(value['format'])} is not supported`,
-      {
-        hint: 'a newer curlew built this package; use that version or a newer one',
-      },
-    );
-  }
-  const { name, version, tree, arch, os, hooks, images, imageFormat, deps, unpacked, digest } = value;
-  if (typeof name !== 'string' || typeof version !== 'string') throw bad('name or version is missing');
-  if (tree !== 'addons' && tree !== 'packages') throw bad('tree is neither addons nor packages');
-  addonRef(name, version, tree);
-  if (!ARCHES.some((known) => known === arch)) throw bad('arch is not known');
-  if (!isTexts(os) || os.some((folder) => pathProblem(folder) !== undefined || folder.includes('/'))) throw bad('os');
-  if (!isTexts(hooks)) throw bad('hooks');
-  if (imageFormat !== 'oci' && imageFormat !== 'docker-archive') throw bad('imageFormat');
-  if (!Array.isArray(images) || !images.every(isImage)) throw bad('images');
-  if (!isObject(deps) || !Object.values(deps).every(isTexts)) throw bad('deps');
-  if (!isObject(unpacked) || !isSize(unpacked['files']) || !isSize(unpacked['images'])) throw bad('unpacked');
-  if (!isTexts(value['requires']) || !isTexts(value['fulfills'])) throw bad('requires or fulfills');
-  if (value['recommends'] !== undefined && !isTexts(value['recommends'])) throw bad('recommends');
-  if (typeof value['tool'] !== 'string') throw bad('tool');
-  if (!isDigest(digest)) throw bad('digest');
-  // Every field is checked above.
-  return value as unknown as AddonJson;
-}
-
-function isImage(value: unknown): value is PackageImage {
-  if (!isObject(value)) return false;
-  const { id, reference, digest, platform } = value;
-  return (
-    typeof id === 'string' &&
-    typeof reference === 'string' &&
-    typeof platform === 'string' &&
-    typeof digest === 'string' &&
-    isDigest(digest)
-  );
+  const bad = (what: string, cause?: unknown): CurlewError =>
+    new CurlewError('PACKAGE_INVALID', `${from}: ${ADDON_JSON}: ${what}`, { cause });
+  const other = (shown: string): CurlewError =>
+    new CurlewError('UNSUPPORTED', `${from}: package format ${shown} is not supported`, {
+      hint: 'a newer curlew built this package; use that version or a newer one',
+    });
+  const addon = readJson(addonJson, text, { bad, format: { only: PACKAGE_FORMAT, other } });
+  refOf(addon);
+  return addon;
 }

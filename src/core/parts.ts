@@ -1,8 +1,9 @@
 /** The head file of a bundle in parts: lists the parts and describes the joined bundle. Pure. */
-import { canonicalJson, hexOf, isDigest, type Digest } from './digest.ts';
+import * as v from 'valibot';
+import { canonicalJson, hexOf } from './digest.ts';
 import { CurlewError } from './errors.ts';
-import { isObject, isSize, shallowJson } from './json.ts';
-import { pathProblem } from './layout.ts';
+import { shallowJson } from './json.ts';
+import { digest, fileName, readJson, size, type Read } from './schema.ts';
 
 export const PARTS_FORMAT = 1;
 /** Size limit of a head file, in bytes. */
@@ -12,25 +13,27 @@ export const MOST_PARTS = 999;
 
 const HEAD_SUFFIX = '.parts.json';
 
-export interface Part {
+const part = v.object({
   /** File name. */
-  readonly name: string;
-  readonly size: number;
+  name: v.string(),
+  size: v.pipe(size, v.minValue(1, 'not a size of at least one byte')),
   /** Of the part's bytes. */
-  readonly digest: Digest;
-}
+  digest,
+});
+export type Part = Read<typeof part>;
 
-export interface PartsHead {
-  readonly format: typeof PARTS_FORMAT;
+const partsHead = v.object({
+  format: v.literal(PARTS_FORMAT),
   /** File name of the joined file. */
-  readonly name: string;
+  name: fileName,
   /** Bytes of the joined file. */
-  readonly size: number;
+  size,
   /** Of the joined file's table of contents, which signatures cover. */
-  readonly tocDigest: Digest;
+  tocDigest: digest,
   /** In order, without gaps. */
-  readonly parts: readonly Part[];
-}
+  parts: v.pipe(v.array(part), v.minLength(1, 'empty'), v.maxLength(MOST_PARTS, `more than ${MOST_PARTS}`)),
+});
+export type PartsHead = Read<typeof partsHead>;
 
 /** File names for the joined file `name`. */
 export const partsPath = {
@@ -65,37 +68,23 @@ export function formatSums(parts: readonly Pick<Part, 'name' | 'digest'>[]): str
 
 /** Reads a head file from outside; `from` names it for messages. Anything wrong is `PACKAGE_INVALID`. */
 export function parseHead(text: string, from: string): PartsHead {
-  const bad = (what: string): CurlewError =>
-    new CurlewError('PACKAGE_INVALID', `${from}: ${what}`, {
+  const bad = (what: string, cause?: unknown): CurlewError =>
+    new CurlewError('PACKAGE_INVALID', `${from}: not the head file of a bundle in parts: ${what}`, {
       hint: 'use the head file that was written with the parts',
+      cause,
     });
-  let value: unknown;
-  try {
-    value = shallowJson(text);
-  } catch (error) {
-    throw new CurlewError('PACKAGE_INVALID', `${from}: not JSON`, { cause: error });
-  }
-  if (!isObject(value)) throw bad('not the head file of a bundle in parts');
-  const { format, name, size, tocDigest, parts } = value;
-  if (format !== PARTS_FORMAT) {
-    throw new CurlewError('UNSUPPORTED', `${from}: format ${JSON.stringify(format)} of parts is not supported`, {
+  const other = (shown: string): CurlewError =>
+    new CurlewError('UNSUPPORTED', `${from}: format ${shown} of parts is not supported`, {
       hint: 'a newer curlew wrote it; use that version or a newer one',
     });
-  }
-  if (typeof name !== 'string' || name.includes('/') || pathProblem(name) !== undefined) throw bad('name');
-  if (!isSize(size) || !isDigest(tocDigest)) throw bad('size or tocDigest');
-  if (!Array.isArray(parts) || parts.length === 0 || parts.length > MOST_PARTS) throw bad('parts');
-  let sum = 0;
-  const checked = parts.map((part: unknown, index): Part => {
+  const head = readJson(partsHead, text, { bad, parse: shallowJson, format: { only: PARTS_FORMAT, other } });
+  const { format, name, size: total, tocDigest } = head;
+  const parts = head.parts.map((one, index): Part => {
     const expected = partsPath.part(name, index + 1);
-    if (!isObject(part) || part['name'] !== expected) throw bad(`part ${index + 1} is not ${expected}`);
-    const { size: bytes, digest } = part;
-    if (!isSize(bytes) || bytes === 0 || !isDigest(digest)) {
-      throw bad(`size or digest of ${expected}`);
-    }
-    sum += bytes;
-    return { name: expected, size: bytes, digest };
+    if (one.name !== expected) throw bad(`part ${index + 1} is not ${expected}`);
+    return { name: expected, size: one.size, digest: one.digest };
   });
-  if (sum !== size) throw bad(`its parts have ${sum} bytes, not ${size}`);
-  return { format, name, size, tocDigest, parts: checked };
+  const sum = parts.reduce((bytes, one) => bytes + one.size, 0);
+  if (sum !== total) throw bad(`its parts have ${sum} bytes, not ${total}`);
+  return { format, name, size: total, tocDigest, parts };
 }
