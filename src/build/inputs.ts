@@ -2,12 +2,13 @@
  * The inputs of an add-on's build: enough to decide later, and elsewhere, whether another build would produce the same
  * package. A package contains most of them, except what servers reported about files without a digest.
  */
-import { digestOf, isDigest, type Digest } from '../core/digest.ts';
+import * as v from 'valibot';
+import { digestOf, type Digest } from '../core/digest.ts';
 import { mapLimited } from '../platform/limit/each.ts';
 import { CurlewError } from '../core/errors.ts';
-import { isObject } from '../core/json.ts';
 import { ADDON_JSON, MANIFEST_LOCK, prefixOf } from '../core/layout.ts';
 import { refOf, type ImageFormat, type PackageFile } from '../core/package.ts';
+import { byKey, digest, fits, imageFormat } from '../core/schema.ts';
 import { checkedLock, type ManifestLock } from '../manifest/lock.ts';
 import type { AddonSource } from '../manifest/read-addon.ts';
 import type { AssetStep, Step } from '../manifest/step.ts';
@@ -78,19 +79,25 @@ export async function inputsOfBuild(
   return { imageFormat, ...currentInputs(source), lock, sources: Object.fromEntries(sources) };
 }
 
+const recordedInputs = v.object({
+  imageFormat: imageFormat,
+  about: digest,
+  own: byKey(v.unknown()),
+  sources: byKey(v.unknown()),
+  lock: v.optional(v.unknown()),
+});
+
 /** Parses inputs from outside; undefined if they are invalid or from another version of curlew. */
 export function parseInputs(value: unknown): PackageInputs | undefined {
-  if (!isObject(value)) return undefined;
+  if (!fits(recordedInputs, value)) return undefined;
   const { imageFormat, about, own, sources } = value;
-  if (imageFormat !== 'oci' && imageFormat !== 'docker-archive') return undefined;
-  if (!isDigest(about) || !isObject(own) || !isObject(sources)) return undefined;
   const rows = Object.entries(own).filter((row): row is [string, string] => typeof row[1] === 'string');
   const notes = Object.entries(sources).flatMap(([name, note]) => {
     const checked = checkedNote(note);
     return checked === undefined ? [] : [[name, checked] as const];
   });
   try {
-    const lock = checkedLock(value['lock'], 'recorded inputs');
+    const lock = checkedLock(value.lock, 'recorded inputs');
     return { imageFormat, about, own: Object.fromEntries(rows), lock, sources: Object.fromEntries(notes) };
   } catch (error) {
     if (error instanceof CurlewError) return undefined;

@@ -1,13 +1,13 @@
 /** A build plan as a value: it can be printed, saved, compared, and executed later or elsewhere. */
+import * as v from 'valibot';
 import { canonicalJson } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
-import { pathProblem } from '../core/layout.ts';
-import { isOsId } from '../core/os.ts';
-import type { ImageFormat } from '../core/package.ts';
-import { addonRef, ARCHES, formatRef, type AddonRef, type Arch } from '../core/ref.ts';
 import { parseImageRef } from '../core/image-ref.ts';
-import { isDigest } from '../core/digest.ts';
-import { isObject, shallowJson } from '../core/json.ts';
+import { shallowJson } from '../core/json.ts';
+import { isOsId, type OsId } from '../core/os.ts';
+import type { ImageFormat } from '../core/package.ts';
+import { addonRef, formatRef, type AddonRef, type Arch } from '../core/ref.ts';
+import { arch, digest, fileName, imageFormat, readJson, texts, tree } from '../core/schema.ts';
 import type { Step } from '../manifest/step.ts';
 
 export interface AddonPlan {
@@ -55,35 +55,61 @@ export function formatBuildPlan(plan: BuildPlan): string {
 
 const HINT = 'print a plan with curlew build --plan-only';
 
-/** Parses a saved plan; checks everything in it as untrusted input. */
+const osId = v.custom<OsId>((value) => typeof value === 'string' && isOsId(value), 'not an operating system');
+const step = v.variant('kind', [
+  v.pipe(
+    v.object({
+      kind: v.literal('image'),
+      id: fileName,
+      reference: v.optional(v.unknown()),
+      archive: v.optional(v.unknown()),
+    }),
+    v.check(({ reference, archive }) => {
+      if (typeof reference === 'string') return typeof parseImageRef(reference) !== 'string';
+      return typeof archive === 'string';
+    }, 'no image reference or archive'),
+  ),
+  v.object({
+    kind: v.literal('asset'),
+    fileName,
+    source: v.string(),
+    local: v.boolean(),
+    digest: v.exactOptional(digest),
+  }),
+  v.object({
+    kind: v.literal('os-packages'),
+    os: osId,
+    output: v.picklist(['archives', 'deps']),
+    packages: texts,
+  }),
+  v.object({ kind: v.literal('container-build'), destination: osId, dockerfile: v.string() }),
+]);
+
+const savedPlan = v.object({
+  format: v.literal(1),
+  arch,
+  imageFormat,
+  addons: v.array(
+    v.object({
+      ref: v.object({ name: v.string(), version: v.string(), tree }),
+      root: v.string(),
+      steps: v.array(step),
+    }),
+  ),
+});
+
+/** Parses a saved plan; checks everything in it as untrusted input. Anything wrong is `MANIFEST_INVALID`. */
 export function parseBuildPlan(text: string, from: string): BuildPlan {
-  const bad = (what: string): CurlewError =>
-    new CurlewError('MANIFEST_INVALID', `${from}: not a build plan: ${what}`, { hint: HINT });
-  let value: unknown;
-  try {
-    value = shallowJson(text);
-  } catch {
-    throw bad('not JSON');
-  }
-  if (!isObject(value) || value['format'] !== 1) throw bad('it has no "format": 1');
-  const arch = ARCHES.find((known) => known === value['arch']);
-  const imageFormat = value['imageFormat'];
-  if (arch === undefined) throw bad(`its arch is not one of ${ARCHES.join(', ')}`);
-  if (imageFormat !== 'oci' && imageFormat !== 'docker-archive')
-    throw bad('its imageFormat is neither oci nor docker-archive');
-  if (!Array.isArray(value['addons'])) throw bad('it has no list of addons');
-  const addons = value['addons'].map((addon: unknown): AddonPlan => {
-    if (!isObject(addon) || !isObject(addon['ref']) || typeof addon['root'] !== 'string')
-      throw bad('an add-on has no ref or root');
-    const { name, version, tree } = addon['ref'];
-    if (typeof name !== 'string' || typeof version !== 'string') throw bad('a ref has no name or version');
-    if (tree !== 'addons' && tree !== 'packages') throw bad(`the tree of ${name} is neither addons nor packages`);
-    const steps: unknown = addon['steps'];
-    if (!Array.isArray(steps) || !steps.every(isStep) || isRepeated(steps))
-      throw bad(`the steps of ${name}-${version} are not valid, or produce a file twice`);
-    return { ref: addonRef(name, version, tree), root: addon['root'], steps };
+  const bad = (what: string, cause?: unknown): CurlewError =>
+    new CurlewError('MANIFEST_INVALID', `${from}: not a build plan: ${what}`, { hint: HINT, cause });
+  const plan = readJson(savedPlan, text, { bad, parse: shallowJson });
+  const addons = plan.addons.map(({ ref, root, ...addon }): AddonPlan => {
+    // The fields that are not checked have no effect on which files are written.
+    const steps = addon.steps as readonly Step[];
+    if (isRepeated(steps)) throw bad(`steps of ${ref.name}-${ref.version} that make a file twice`);
+    return { ref: addonRef(ref.name, ref.version, ref.tree), root, steps };
   });
-  return planBuild(addons, { arch, imageFormat });
+  return planBuild(addons, { arch: plan.arch, imageFormat: plan.imageFormat });
 }
 
 /** Whether two steps would produce the same files. */
@@ -94,29 +120,4 @@ function isRepeated(steps: readonly Step[]): boolean {
     return step.kind === 'os-packages' ? [`${step.output} ${step.os}`] : [];
   });
   return new Set(made).size < made.length;
-}
-
-function isName(value: unknown): boolean {
-  return typeof value === 'string' && !value.includes('/') && pathProblem(value) === undefined;
-}
-
-function isStep(value: unknown): value is Step {
-  if (!isObject(value)) return false;
-  const { kind, id, reference, archive, fileName, source, local, digest, os, output, packages } = value;
-  switch (kind) {
-    case 'image':
-      if (!isName(id)) return false;
-      if (typeof reference === 'string') return typeof parseImageRef(reference) !== 'string';
-      return typeof archive === 'string';
-    case 'asset':
-      if (!isName(fileName) || typeof source !== 'string' || typeof local !== 'boolean') return false;
-      return digest === undefined || isDigest(digest);
-    case 'os-packages':
-      if (typeof os !== 'string' || !isOsId(os) || !Array.isArray(packages)) return false;
-      return (output === 'archives' || output === 'deps') && packages.every((name) => typeof name === 'string');
-    case 'container-build':
-      return isOsId(String(value['destination'])) && typeof value['dockerfile'] === 'string';
-    default:
-      return false;
-  }
 }
