@@ -2,11 +2,13 @@
  * External add-ons (kurl.md 3.6): the versions in a publisher's `versions.json`, and the registry of imported ones. A
  * version in the registry never changes, except that `isPrerelease` may become false. Pure.
  */
+import * as v from 'valibot';
 import { canonicalJson, isDigest, type Digest } from '../../core/digest.ts';
 import { CurlewError, redact } from '../../core/errors.ts';
-import { isObject, shallowJson } from '../../core/json.ts';
+import { isObject, parseText, shallowJson } from '../../core/json.ts';
 import type { ListedPackage } from './catalogue.ts';
 import { addonRef, compareText, compareVersions, formatRef } from '../../core/ref.ts';
+import { byKey, readJson, type Read } from '../../core/schema.ts';
 
 /** A version that a publisher offers. */
 export interface OfferedVersion {
@@ -20,20 +22,22 @@ export interface OfferedVersion {
 }
 
 /** A row of the registry, with kURL's field names. */
-export interface RegistryRow {
-  readonly version: string;
-  readonly kurlVersionCompatibilityRange: string;
+const registryRow = v.object({
+  version: v.string(),
+  kurlVersionCompatibilityRange: v.string(),
   /** Address without user info and query. */
-  readonly origin: string;
-  readonly isPrerelease: boolean;
+  origin: v.string(),
+  isPrerelease: v.boolean(),
   /** Hex. */
-  readonly sha256Sum: string;
+  sha256Sum: v.custom<string>((value) => isDigest(`sha256:${String(value)}`), 'not a hex SHA-256'),
   /** The catalogue entry of a package that curlew built. kURL's readers ignore it. */
-  readonly curlew?: ExternalPackage;
-}
+  curlew: v.exactOptional(v.custom<ExternalPackage>(isObject, 'not an object')),
+});
+export type RegistryRow = Read<typeof registryRow>;
 
 export type ExternalPackage = Omit<ListedPackage, 'name' | 'version'>;
 
+const addonRegistry = byKey(v.array(registryRow));
 export type AddonRegistry = ReadonlyMap<string, readonly RegistryRow[]>;
 
 /** Maximum bytes of an `addon-registry.json`. */
@@ -42,14 +46,6 @@ const MAX_VERSIONS = 10_000;
 
 function cleanString(value: unknown, limit: number): string | undefined {
   return typeof value === 'string' && value.length <= limit && !/[\u0000-\u001f\u007f]/.test(value) ? value : undefined;
-}
-
-function parsed(text: string, bad: (what: string, cause?: unknown) => CurlewError): unknown {
-  try {
-    return shallowJson(text);
-  } catch (error) {
-    throw bad('it is not JSON', error);
-  }
 }
 
 /**
@@ -62,7 +58,7 @@ export function parseOffers(text: string, from: string, name: string | undefined
       hint: 'write a list of {version, url, kurlVersionCompatibilityRange, isPrerelease, sha256Sum}',
       cause,
     });
-  const value = parsed(text, bad);
+  const value = parseText(text, shallowJson, bad);
   if (Array.isArray(value) && name === undefined) throw bad('it is a list without the name of an add-on: add --name');
   const lists = Array.isArray(value) ? [[name ?? '', value] as const] : isObject(value) ? Object.entries(value) : [];
   if (lists.length === 0) throw bad('it contains no versions');
@@ -114,20 +110,7 @@ export function parseRegistry(text: string, from: string): AddonRegistry {
       hint: 'restore its last good version',
       cause,
     });
-  const value = parsed(text, bad);
-  if (!isObject(value)) throw bad('it is not an object');
-  const rows = Object.entries(value).map(([name, list]) => {
-    if (!Array.isArray(list) || !list.every(isRow)) throw bad(name.slice(0, 100));
-    return [name, list] as const;
-  });
-  return new Map(rows);
-}
-
-function isRow(row: unknown): row is RegistryRow {
-  if (!isObject(row) || typeof row['isPrerelease'] !== 'boolean') return false;
-  const { version, kurlVersionCompatibilityRange: range, origin, sha256Sum } = row;
-  if (row['curlew'] !== undefined && !isObject(row['curlew'])) return false;
-  return [version, range, origin].every((text) => typeof text === 'string') && isDigest(`sha256:${String(sha256Sum)}`);
+  return new Map(Object.entries(readJson(addonRegistry, text, { bad, parse: shallowJson })));
 }
 
 /** Canonical JSON of a registry: add-ons by name, versions in descending order. */

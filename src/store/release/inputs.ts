@@ -3,11 +3,13 @@
  * unchanged packages. The builder defines the content of an entry. An entry applies only to the package whose digest it
  * contains, so a missing, outdated or wrong file causes extra builds and nothing else.
  */
+import * as v from 'valibot';
 import { isRelease } from '../../core/catalogue.ts';
-import { canonicalJson, isDigest, type Digest } from '../../core/digest.ts';
+import { canonicalJson, type Digest } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
-import { isObject, shallowJson } from '../../core/json.ts';
+import { shallowJson } from '../../core/json.ts';
 import { storeKey } from '../../core/layout.ts';
+import { byKey, digest, fits } from '../../core/schema.ts';
 import type { Store } from '../store.ts';
 
 export interface RecordedPackage {
@@ -36,6 +38,14 @@ export function formatRecorded(packages: RecordedPackages): string {
   return `${canonicalJson({ format: FORMAT, packages: Object.fromEntries(packages) })}\n`;
 }
 
+const recorded = v.object({ format: v.literal(FORMAT), packages: byKey(v.unknown()) });
+const recordedPackage = v.object({
+  digest,
+  since: v.pipe(v.string(), v.check(isRelease)),
+  commit: v.optional(v.unknown()),
+  inputs: v.optional(v.unknown()),
+});
+
 /** Parses an `inputs.json`; skips invalid entries. */
 export function parseRecorded(text: string): RecordedPackages {
   let value: unknown;
@@ -44,13 +54,12 @@ export function parseRecorded(text: string): RecordedPackages {
   } catch {
     return new Map();
   }
-  if (!isObject(value) || value['format'] !== FORMAT || !isObject(value['packages'])) return new Map();
-  const rows = Object.entries(value['packages']).flatMap(([file, row]) => {
-    if (!isObject(row)) return [];
-    const { digest, since, inputs, commit } = row;
-    const known = typeof digest === 'string' && isDigest(digest) && typeof since === 'string' && isRelease(since);
+  if (!fits(recorded, value)) return new Map();
+  const rows = Object.entries(value.packages).flatMap(([file, row]) => {
+    if (!fits(recordedPackage, row)) return [];
+    const { digest: built, since, inputs, commit } = row;
     const noted = typeof commit === 'string' && isCommit(commit) ? { commit } : {};
-    return known ? [[file, { digest, since, inputs, ...noted }] as const] : [];
+    return [[file, { digest: built, since, inputs, ...noted }] as const];
   });
   return new Map(rows);
 }
