@@ -106,10 +106,10 @@ function membersOf(value: unknown): number {
   return count;
 }
 
-/** Parses JSON text from outside; `bad` creates the error for text that is not JSON. */
-export function parseText(
-  text: string,
-  parse: (text: string) => unknown,
+/** Parses JSON from outside; `bad` creates the error for anything else. */
+export function parseText<Text extends string | Uint8Array>(
+  text: Text,
+  parse: (text: Text) => unknown,
   bad: (what: string, cause?: unknown) => Error,
 ): unknown {
   try {

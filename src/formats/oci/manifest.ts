@@ -1,7 +1,9 @@
 /** Parses untrusted manifests of registries. Pure. Source: OCI image-spec 1.1, Docker image manifest v2 schema 2. */
+import * as v from 'valibot';
 import { isDigest, type Digest } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
-import { isObject, shallowJson } from '../../core/json.ts';
+import { isObject, parseText, shallowJson } from '../../core/json.ts';
+import { checked, digest, fits, size, type Bad } from '../../core/schema.ts';
 import type { Descriptor } from './image.ts';
 
 export const OCI_INDEX = 'application/vnd.oci.image.index.v1+json';
@@ -44,35 +46,36 @@ type Fields = Readonly<Record<string, unknown>>;
 
 /** Parses JSON from outside as an object. `from` begins the message of `IMAGE_INVALID`. */
 export function parseObject(data: Uint8Array, from: string): Fields {
-  let value: unknown;
-  try {
-    value = shallowJson(new TextDecoder('utf-8', { fatal: true }).decode(data));
-  } catch (error) {
-    throw new CurlewError('IMAGE_INVALID', `${from}: not JSON`, { cause: error });
-  }
+  const bad = imageError(from);
+  const value = parseText(data, (json) => shallowJson(new TextDecoder('utf-8', { fatal: true }).decode(json)), bad);
   if (isObject(value)) return value;
-  throw new CurlewError('IMAGE_INVALID', `${from}: not a JSON object`);
+  throw bad('not a JSON object');
 }
 
 function shown(value: unknown): string {
   return (JSON.stringify(value) ?? 'nothing').slice(0, 120);
 }
 
+const descriptor = v.object({
+  mediaType: v.pipe(v.string(), v.regex(/^[\w.+/-]{1,255}$/, 'not a media type')),
+  digest,
+  size,
+  urls: v.optional(v.unknown()),
+});
+
+function imageError(from: string): Bad {
+  return (what, cause) => new CurlewError('IMAGE_INVALID', `${from}: ${what}`, { cause });
+}
+
 /** A descriptor from outside: media type, sha256 digest, size; other fields are ignored. */
 function parseDescriptor(value: unknown, from: string): Descriptor {
-  const bad = (what: string): CurlewError => new CurlewError('IMAGE_INVALID', `${from}: ${what}`);
-  if (!isObject(value)) throw bad('not a descriptor');
-  const { mediaType, digest, size, urls } = value;
-  if (typeof mediaType !== 'string' || !/^[\w.+/-]{1,255}$/.test(mediaType))
-    throw bad(`media type ${shown(mediaType)}`);
-  if (!isDigest(digest)) throw bad(`not a sha256 digest: ${shown(digest)}`);
-  if (typeof size !== 'number' || !Number.isSafeInteger(size) || size < 0) throw bad(`size ${shown(size)}`);
+  const { mediaType, digest: found, size: bytes, urls } = checked(descriptor, value, imageError(from));
   if (FOREIGN.test(mediaType) || (Array.isArray(urls) && urls.length > 0)) {
-    throw new CurlewError('UNSUPPORTED', `${from}: ${digest} is outside the registry (${mediaType})`, {
+    throw new CurlewError('UNSUPPORTED', `${from}: ${found} is outside the registry (${mediaType})`, {
       hint: 'images with such layers cannot be packaged; use another image',
     });
   }
-  return { mediaType, digest, size };
+  return { mediaType, digest: found, size: bytes };
 }
 
 function parseLayer(value: unknown, from: string): Descriptor {
@@ -81,14 +84,16 @@ function parseLayer(value: unknown, from: string): Descriptor {
   throw new CurlewError('UNSUPPORTED', `${from}: ${shown(layer.mediaType)} is not a container image layer`);
 }
 
+const platformEntry = v.object({
+  platform: v.object({ os: v.string(), architecture: v.string(), variant: v.optional(v.unknown()) }),
+});
+
 function parseIndexEntry(value: unknown, from: string): IndexEntry {
-  const descriptor = parseDescriptor(value, from);
-  const platform = isObject(value) ? value['platform'] : undefined;
-  if (!isObject(platform)) return { descriptor, platform: undefined };
-  const { os, architecture, variant } = platform;
-  if (typeof os !== 'string' || typeof architecture !== 'string') return { descriptor, platform: undefined };
+  const entry = { descriptor: parseDescriptor(value, from), platform: undefined };
+  if (!fits(platformEntry, value)) return entry;
+  const { os, architecture, variant } = value.platform;
   const named = typeof variant === 'string' && variant !== '' ? variant : undefined;
-  return { descriptor, platform: { os, arch: architecture, variant: named } };
+  return { ...entry, platform: { os, arch: architecture, variant: named } };
 }
 
 function list(value: unknown, most: number, from: string): readonly unknown[] {

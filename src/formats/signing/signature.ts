@@ -1,9 +1,11 @@
 /** Detached signatures over a text, in Sigstore bundles. */
 import { createHash, verify } from 'node:crypto';
+import * as v from 'valibot';
 import { CurlewError } from '../../core/errors.ts';
-import { isObject, shallowJson } from '../../core/json.ts';
+import { shallowJson } from '../../core/json.ts';
+import { fits } from '../../core/schema.ts';
 import type { TrustedKey } from './keys.ts';
-import { fromBase64, parseBundle, unreadable } from './sigstore.ts';
+import { base64, parseBundle, unreadable } from './sigstore.ts';
 
 /** Size limit in bytes. Those of cosign contain certificates and log entries: a few thousand bytes. */
 export const SIGNATURE_LIMIT = 1 << 20;
@@ -12,11 +14,12 @@ function sha256(text: Uint8Array): Buffer {
   return createHash('sha256').update(text).digest();
 }
 
+const bareSignature = v.object({ messageSignature: v.unknown(), dsseEnvelope: v.optional(v.undefined()) });
+
 /** True for a signature over a text itself, as from `cosign sign-blob`, instead of a statement. */
 export function isBareSignature(text: string): boolean {
   try {
-    const value: unknown = shallowJson(text);
-    return isObject(value) && value['messageSignature'] !== undefined && value['dsseEnvelope'] === undefined;
+    return fits(bareSignature, shallowJson(text));
   } catch {
     return false;
   }
@@ -52,17 +55,17 @@ export function verifyText({ name, text, signature, from }: SignedText, trusted:
   );
 }
 
+const messageSignature = v.object({
+  messageDigest: v.object({ algorithm: v.literal('SHA2_256'), digest: base64 }),
+  signature: base64,
+});
+
 function parseSignature(text: string, from: string): { readonly digest: Buffer; readonly bytes: Buffer } {
   const bad = unreadable(from, 'use a file from curlew sign or cosign sign-blob --bundle');
-  const { messageSignature } = parseBundle(text, bad);
-  if (!isObject(messageSignature)) throw bad('it has no messageSignature');
-  const { messageDigest, signature } = messageSignature;
-  if (!isObject(messageDigest) || messageDigest['algorithm'] !== 'SHA2_256') throw bad('its digest is not of SHA2_256');
-  const digest = fromBase64(messageDigest['digest']);
-  const bytes = fromBase64(signature);
-  if (digest?.byteLength !== 32) throw bad('its digest is damaged');
-  if (bytes === undefined) throw bad('its signature is damaged');
-  return { digest, bytes };
+  const { messageDigest, signature } = parseBundle(text, { messageSignature }, bad).messageSignature;
+  const digest = Buffer.from(messageDigest.digest, 'base64');
+  if (digest.byteLength !== 32) throw bad('its digest is damaged');
+  return { digest, bytes: Buffer.from(signature, 'base64') };
 }
 
 function invalid(message: string, hint: string): CurlewError {

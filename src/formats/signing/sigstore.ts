@@ -3,8 +3,10 @@
  * (github.com/sigstore/protobuf-specs, sigstore_bundle.proto).
  */
 import type { KeyObject } from 'node:crypto';
+import * as v from 'valibot';
 import { CurlewError } from '../../core/errors.ts';
-import { isObject, shallowJson } from '../../core/json.ts';
+import { shallowJson } from '../../core/json.ts';
+import { readJson } from '../../core/schema.ts';
 import { keyHint } from './keys.ts';
 
 const MEDIA_TYPE = 'application/vnd.dev.sigstore.bundle.v0.3+json';
@@ -22,22 +24,15 @@ export function unreadable(from: string, hint: string): Unreadable {
   return (what) => new CurlewError('SIGNATURE_INVALID', `read the signature ${from}: ${what}`, { hint });
 }
 
-/** Parses a bundle from outside, with unchecked fields. */
-export function parseBundle(text: string, bad: Unreadable): Record<string, unknown> {
-  let value: unknown;
-  try {
-    value = shallowJson(text);
-  } catch {
-    throw bad('it is not JSON');
-  }
-  if (!isObject(value)) throw bad('it is not an object');
-  if (value['mediaType'] !== MEDIA_TYPE) throw bad(`its mediaType is not ${MEDIA_TYPE}`);
-  return value;
+/** Parses a bundle from outside; the schema describes its content. */
+export function parseBundle<Entries extends v.ObjectEntries>(text: string, content: Entries, bad: Unreadable) {
+  const bundle = v.object({ mediaType: v.literal(MEDIA_TYPE), ...content });
+  return readJson(bundle, text, { bad, parse: shallowJson });
 }
 
-/** The bytes of a text in base64; undefined for any other form. */
-export function fromBase64(value: unknown): Buffer | undefined {
-  if (typeof value !== 'string' || !/^[A-Za-z0-9+/]+={0,2}$/.test(value)) return undefined;
-  const bytes = Buffer.from(value, 'base64');
-  return bytes.toString('base64') === value ? bytes : undefined;
+/** Bytes in base64, in the only form that encoders write. */
+export const base64 = v.custom<string>((value) => typeof value === 'string' && isBase64(value), 'not base64');
+
+function isBase64(text: string): boolean {
+  return /^[A-Za-z0-9+/]+={0,2}$/.test(text) && Buffer.from(text, 'base64').toString('base64') === text;
 }

@@ -4,11 +4,13 @@
  * together; `cosign verify-blob-attestation` reads it.
  */
 import { sign, verify, type KeyObject } from 'node:crypto';
+import * as v from 'valibot';
 import { canonicalJson, hexOf, isDigest, type Digest } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
-import { isObject, parseJson } from '../../core/json.ts';
+import { parseJson, parseText } from '../../core/json.ts';
+import { byKey, checked } from '../../core/schema.ts';
 import type { TrustedKey } from './keys.ts';
-import { formatBundle, fromBase64, parseBundle, unreadable, type Unreadable } from './sigstore.ts';
+import { base64, formatBundle, parseBundle, unreadable, type Unreadable } from './sigstore.ts';
 
 const STATEMENT_TYPE = 'https://in-toto.io/Statement/v1';
 const PAYLOAD_TYPE = 'application/vnd.in-toto+json';
@@ -80,42 +82,41 @@ export function readStatement(text: string, from: string): Statement {
 
 const MOST_SIGNATURES = 16;
 
+const envelopeEntries = {
+  messageSignature: v.optional(v.undefined()),
+  dsseEnvelope: v.object({
+    payloadType: v.literal(PAYLOAD_TYPE),
+    payload: base64,
+    signatures: v.pipe(
+      v.array(v.object({ sig: base64 })),
+      v.minLength(1, 'empty'),
+      v.maxLength(MOST_SIGNATURES, `more than ${MOST_SIGNATURES}`),
+    ),
+  }),
+};
+
 function parseEnvelope(text: string, bad: Unreadable): { readonly payload: Buffer; readonly signatures: Buffer[] } {
-  const { dsseEnvelope, messageSignature } = parseBundle(text, bad);
-  if (messageSignature !== undefined) throw bad('it has a messageSignature in addition to its statement');
-  if (!isObject(dsseEnvelope)) throw bad('it has no dsseEnvelope');
-  if (dsseEnvelope['payloadType'] !== PAYLOAD_TYPE) throw bad(`its payload is not ${PAYLOAD_TYPE}`);
-  const payload = fromBase64(dsseEnvelope['payload']);
-  if (payload === undefined) throw bad('its payload is damaged');
-  const { signatures } = dsseEnvelope;
-  const list: readonly unknown[] = Array.isArray(signatures) ? signatures : [];
-  const found = list.map((one) => fromBase64(isObject(one) ? one['sig'] : undefined));
-  const whole = found.filter((one) => one !== undefined);
-  if (whole.length === 0 || whole.length < found.length || found.length > MOST_SIGNATURES) {
-    throw bad('its signatures are damaged');
-  }
-  return { payload, signatures: whole };
+  const { payload, signatures } = parseBundle(text, envelopeEntries, bad).dsseEnvelope;
+  const bytesOf = (value: string): Buffer => Buffer.from(value, 'base64');
+  return { payload: bytesOf(payload), signatures: signatures.map(({ sig }) => bytesOf(sig)) };
 }
 
+const statementSchema = v.object({
+  _type: v.literal(STATEMENT_TYPE),
+  subject: v.array(v.object({ name: v.string(), digest: v.object({ sha256: v.string() }) })),
+  predicateType: v.string(),
+  predicate: byKey(v.unknown()),
+});
+
 function parseStatement(payload: Uint8Array, bad: Unreadable): Statement {
-  let value: unknown;
-  try {
-    // Parsers disagree about which value of a duplicate key applies.
-    value = parseJson(payload);
-  } catch {
-    throw bad('its payload is not JSON');
-  }
-  if (!isObject(value) || value['_type'] !== STATEMENT_TYPE) throw bad(`its payload is not ${STATEMENT_TYPE}`);
-  const { subject, predicateType, predicate } = value;
-  if (!Array.isArray(subject) || typeof predicateType !== 'string' || !isObject(predicate)) {
-    throw bad('its statement is not complete');
-  }
-  const subjects = subject.map((one: unknown): Subject => {
-    const { name, digest } = isObject(one) ? one : {};
-    const hex = isObject(digest) ? digest['sha256'] : undefined;
-    const text = `sha256:${typeof hex === 'string' ? hex : ''}`;
-    if (typeof name !== 'string' || !isDigest(text)) throw bad('a subject has no name or no sha256');
-    return { name, digest: text };
+  const inPayload = (what: string): CurlewError => bad(`its payload: ${what}`);
+  // Parsers disagree about which value of a duplicate key applies.
+  const value = parseText(payload, (json) => parseJson(json), inPayload);
+  const { subject, predicateType, predicate } = checked(statementSchema, value, inPayload);
+  const subjects = subject.map(({ name, digest: { sha256 } }): Subject => {
+    const digest = `sha256:${sha256}`;
+    if (!isDigest(digest)) throw inPayload('the sha256 of a subject is not valid');
+    return { name, digest };
   });
   return { subjects, predicateType, predicate };
 }
