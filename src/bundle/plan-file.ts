@@ -2,14 +2,15 @@
  * A bundle plan as a JSON file. Executing it later or on another machine produces the same bytes, and plans can be compared.
  * Each entry is on a separate line, so that diff tools show what has changed. Pure.
  */
+import * as v from 'valibot';
 import type { PlacedEntry } from '../formats/archive/entry.ts';
 import { planSplice, type Origin, type SplicePart } from '../formats/archive/splice.ts';
 import { readTocRows, tocRow } from '../formats/archive/toc.ts';
 import { parseBundleJson, type BundledPackage } from '../core/bundle.ts';
-import { isDigest, type Digest } from '../core/digest.ts';
-import { asError, CurlewError } from '../core/errors.ts';
-import { isObject, shallowJson } from '../core/json.ts';
+import { CurlewError } from '../core/errors.ts';
+import { isObject, isSize, parseText, shallowJson } from '../core/json.ts';
 import { BUNDLE_JSON } from '../core/layout.ts';
+import { checked, digest, size, type Read } from '../core/schema.ts';
 import { keyProblem } from '../store/key.ts';
 import type { RootFile } from './other-systems.ts';
 import type { BundlePlan, PlannedSource } from './plan.ts';
@@ -19,6 +20,8 @@ const PLAN_FORMAT = 1;
 /** Maximum bytes of a plan; fits a million entries. */
 export const PLAN_LIMIT: number = 448 << 20;
 const KIND = 'bundle plan';
+/** More than any release has. */
+const MAX_SOURCES = 10_000;
 
 export interface SavedBundlePlan {
   /** Address of its store. */
@@ -26,8 +29,27 @@ export interface SavedBundlePlan {
   readonly plan: BundlePlan;
 }
 
-interface FileSource extends PlannedSource {
+const isKey = (value: unknown): boolean => typeof value === 'string' && keyProblem(value) === undefined;
+
+const savedSource = v.object({
+  key: v.custom<string>(isKey, 'not a key of a store'),
+  size,
+  tocDigest: digest,
+  etag: v.exactOptional(v.string()),
   /** Reason for a package's version. */
+  because: v.optional(v.unknown()),
+});
+
+const savedPlan = v.object({
+  store: v.string(),
+  size,
+  tocDigest: v.optional(v.unknown()),
+  sources: v.pipe(v.array(savedSource), v.maxLength(MAX_SOURCES, `more than ${MAX_SOURCES}`)),
+  /** Checked row by row: a plan may have a million. */
+  entries: v.custom<unknown[]>(Array.isArray, 'not a list'),
+});
+
+interface FileSource extends PlannedSource {
   readonly because?: string;
 }
 
@@ -74,28 +96,20 @@ export function parseBundlePlan(text: string, from: string): SavedBundlePlan {
       hint: 'create it again: curlew bundle installer.yaml --from STORE --plan --out FILE',
       cause,
     });
-  let value: unknown;
-  try {
-    value = shallowJson(text);
-  } catch (error) {
-    throw bad(asError(error).message.slice(0, 200), error);
-  }
-  if (!isObject(value) || value['kind'] !== KIND) throw bad(`kind is not ${JSON.stringify(KIND)}`);
-  const { format, store, size, tocDigest, entries: rows } = value;
-  if (format !== PLAN_FORMAT) {
-    throw new CurlewError('UNSUPPORTED', `read ${from}: unknown plan format ${JSON.stringify(format)?.slice(0, 40)}`, {
+  const other = (shown: string): CurlewError =>
+    new CurlewError('UNSUPPORTED', `read ${from}: unknown plan format ${shown}`, {
       hint: 'a newer curlew created this plan; use that version, or create the plan again',
     });
-  }
-  if (typeof store !== 'string') throw bad('store');
-  if (!isCount(size)) throw bad('size');
-  if (!Array.isArray(rows)) throw bad('entries');
+  const value = parseText(text, shallowJson, bad);
+  if (!isObject(value) || value['kind'] !== KIND) throw bad(`kind is not ${JSON.stringify(KIND)}`);
+  if (value['format'] !== PLAN_FORMAT) throw other(JSON.stringify(value['format'])?.slice(0, 40) ?? 'undefined');
+  const { store, size: total, tocDigest, sources: listed, entries: rows } = checked(savedPlan, value, bad);
   try {
-    const sources = readSources(value['sources']);
-    const entries = readTocRows(rows, size, from);
+    const sources = readSources(listed);
+    const entries = readTocRows(rows, total, from);
     const { parts, files } = readParts(rows, entries, sources);
     const splice = planSplice(parts);
-    if (splice.size !== size) throw bad(`its entries add up to ${splice.size} bytes instead of ${size}`);
+    if (splice.size !== total) throw bad(`its entries add up to ${splice.size} bytes instead of ${total}`);
     if (splice.index.tocDigest !== tocDigest) throw bad('its entries are not at their offsets');
     return { store, plan: { ...readBundle(files, sources, from), sources, files, splice } };
   } catch (error) {
@@ -104,30 +118,18 @@ export function parseBundlePlan(text: string, from: string): SavedBundlePlan {
   }
 }
 
-function isCount(value: unknown): value is number {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
-}
-
 function wrong(what: string): CurlewError {
   return new CurlewError('PACKAGE_INVALID', what);
 }
 
-/** More than any release has. */
-const MAX_SOURCES = 10_000;
-
-function readSources(value: unknown): readonly FileSource[] {
-  if (!Array.isArray(value) || value.length > MAX_SOURCES) throw wrong('sources');
+function readSources(listed: Read<typeof savedPlan>['sources']): readonly FileSource[] {
   const keys = new Set<string>();
-  return value.map((one: unknown, at): FileSource => {
-    if (!isObject(one)) throw wrong(`source ${at}`);
-    const { key, size, tocDigest, etag, because } = one;
-    if (typeof key !== 'string' || keyProblem(key) !== undefined) throw wrong(`source ${at}: its key`);
-    if (keys.has(key)) throw wrong(`source ${at}: ${key} is duplicated`);
+  return listed.map(({ key, size: bytes, tocDigest, etag, because }, at): FileSource => {
+    if (keys.has(key)) throw wrong(`sources[${at}]: ${key} is duplicated`);
     keys.add(key);
-    if (!isCount(size) || typeof tocDigest !== 'string' || !isDigest(tocDigest)) throw wrong(`source ${at}: its size`);
-    const source = { key, size, tocDigest: tocDigest satisfies Digest };
-    if (at === value.length - 1 && etag === undefined) return source;
-    if (typeof etag !== 'string' || typeof because !== 'string') throw wrong(`source ${at}: its etag or reason`);
+    const source = { key, size: bytes, tocDigest };
+    if (at === listed.length - 1 && etag === undefined) return source;
+    if (etag === undefined || typeof because !== 'string') throw wrong(`sources[${at}]: its etag or reason`);
     return { ...source, etag, because };
   });
 }
@@ -153,19 +155,20 @@ function readParts(
     }
     const { source, offset, length } = readOrigin(from, path);
     const end = ends[source];
-    const { size = 0 } = sources[source] ?? {};
+    const { size: bytes = 0 } = sources[source] ?? {};
     if (end === undefined) throw wrong(`${path}: source ${source} does not exist`);
     if (offset < end) throw wrong(`${path}: its range overlaps the previous one`);
-    if (offset + length > size) throw wrong(`${path}: its range ends after the source`);
+    if (offset + length > bytes) throw wrong(`${path}: its range ends after the source`);
     ends[source] = offset + length;
     return { kind: 'entry', source, at: offset, length, entry };
   });
   return { parts, files };
 }
 
+/** Without a schema, which would take longer than all other checks of a row. */
 function readOrigin(value: unknown, path: string): Origin {
   const { source, offset, length } = isObject(value) ? value : {};
-  if (!isCount(source) || !isCount(offset) || !isCount(length)) throw wrong(`${path}: its range`);
+  if (!isSize(source) || !isSize(offset) || !isSize(length)) throw wrong(`${path}: its range`);
   return { source, offset, length };
 }
 

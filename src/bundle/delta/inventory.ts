@@ -1,9 +1,10 @@
 /** The inventory of a base: a small file with the digests and sizes of its payloads. Pure. */
+import * as v from 'valibot';
 import { digestOf, hexOf, isDigest, type Digest } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
-import { isTexts, parseObject } from '../../core/json.ts';
 import { ownerOf, pathProblem } from '../../core/layout.ts';
 import { compareText } from '../../core/ref.ts';
+import { digest, readJson, type Read } from '../../core/schema.ts';
 
 export const INVENTORY_FORMAT = 1;
 /** Maximum bytes of an inventory. */
@@ -12,17 +13,21 @@ const MAX_PAYLOADS = 1_000_000;
 /** Two commas for each payload, one for each package, and some reserve. */
 const MAX_COMMAS = 3 * MAX_PAYLOADS;
 
-export interface Inventory {
-  readonly format: typeof INVENTORY_FORMAT;
+/** One function, not a tuple: an inventory may have a million rows. */
+const payloadRow = v.custom<[hex: string, size: number]>(isRow, 'not a digest with a size');
+
+const inventory = v.object({
+  format: v.literal(INVENTORY_FORMAT),
   /** Hex digest and unpacked size of each payload, sorted by digest, without duplicates. */
-  readonly payloads: readonly (readonly [hex: string, size: number])[];
+  payloads: v.pipe(v.array(payloadRow), v.maxLength(MAX_PAYLOADS, `more than ${MAX_PAYLOADS}`)),
   /** Prefixes of the packages, without trailing slash; informational. */
-  readonly packages: readonly string[];
+  packages: v.array(v.custom<string>(isPackage, 'not the prefix of a package')),
   /** Digest of the canonical JSON of `payloads`. */
-  readonly digest: Digest;
+  digest,
   /** Version of curlew that created it. */
-  readonly tool: string;
-}
+  tool: v.pipe(v.string(), v.maxLength(100, 'longer than 100 characters')),
+});
+export type Inventory = Read<typeof inventory>;
 
 interface Payload {
   readonly digest: Digest;
@@ -38,15 +43,16 @@ export interface InventoryInputs {
 
 export function makeInventory({ payloads, packages, tool }: InventoryInputs): Inventory {
   const sizes = new Map<string, number>();
-  for (const { digest, size } of payloads) if (size > 0) sizes.set(hexOf(digest), size);
+  for (const payload of payloads) if (payload.size > 0) sizes.set(hexOf(payload.digest), payload.size);
   const rows = [...sizes].toSorted(([a], [b]) => compareText(a, b));
   const named = [...new Set(packages)].toSorted(compareText);
   return { format: INVENTORY_FORMAT, payloads: rows, packages: named, digest: identityOf(rows), tool };
 }
 
 /** Canonical JSON of an inventory. */
-export function formatInventory({ digest, format, packages, payloads, tool }: Inventory): string {
-  return `${JSON.stringify({ digest, format, packages, payloads, tool })}\n`;
+export function formatInventory(value: Inventory): string {
+  const { format, packages, payloads, tool } = value;
+  return `${JSON.stringify({ digest: value.digest, format, packages, payloads, tool })}\n`;
 }
 
 function identityOf(rows: Inventory['payloads']): Digest {
@@ -65,26 +71,19 @@ export function parseInventory(text: string, from: string): Inventory {
     });
   // Limits memory before parsing: a crafted JSON text may need ten times its size.
   if (hasMoreCommas(text, MAX_COMMAS)) throw bad(`more than ${MAX_PAYLOADS} payloads`);
-  const { format, payloads, packages, digest, tool } = parseObject(text, bad);
-  if (format !== INVENTORY_FORMAT) {
-    throw new CurlewError('UNSUPPORTED', `read ${from}: unknown inventory format ${JSON.stringify(format)}`, {
-      hint: typeof format === 'number' ? 'a newer curlew created it; use that version or a newer one' : undefined,
+  const other = (shown: string): CurlewError =>
+    new CurlewError('UNSUPPORTED', `read ${from}: unknown inventory format ${shown}`, {
+      hint: /^\d/.test(shown) ? 'a newer curlew created it; use that version or a newer one' : undefined,
     });
-  }
-  if (typeof tool !== 'string' || tool.length > 100) throw bad('tool');
-  if (!isTexts(packages) || !packages.every(isPackage)) throw bad('packages');
-  if (!Array.isArray(payloads)) throw bad('payloads');
-  if (payloads.length > MAX_PAYLOADS) throw bad(`more than ${MAX_PAYLOADS} payloads`);
+  const format = { only: INVENTORY_FORMAT, other };
+  const { payloads, packages, digest: identity, tool } = readJson(inventory, text, { bad, format });
   let before = '';
-  for (const [index, row] of (payloads as readonly unknown[]).entries()) {
-    if (!isRow(row)) throw bad(`payload ${index + 1} is not a digest with a size`);
-    if (row[0] <= before) throw bad(`payload ${index + 1} is duplicated or out of order`);
-    [before] = row;
+  for (const [index, [hex]] of payloads.entries()) {
+    if (hex <= before) throw bad(`payloads[${index}]: duplicated or out of order`);
+    before = hex;
   }
-  // Every row was checked above.
-  const rows = payloads as Inventory['payloads'];
-  if (digest !== identityOf(rows)) throw bad('its digest does not match its payloads');
-  return { format, payloads: rows, packages, digest: identityOf(rows), tool };
+  if (identity !== identityOf(payloads)) throw bad('its digest does not match its payloads');
+  return { format: INVENTORY_FORMAT, payloads, packages, digest: identity, tool };
 }
 
 /** True if the text has more than `max` commas. */
@@ -97,11 +96,11 @@ function hasMoreCommas(text: string, max: number): boolean {
   return false;
 }
 
-function isPackage(text: string): boolean {
-  return pathProblem(text) === undefined && ownerOf(`${text}/`) !== undefined;
+function isPackage(text: unknown): boolean {
+  return typeof text === 'string' && pathProblem(text) === undefined && ownerOf(`${text}/`) !== undefined;
 }
 
-function isRow(row: unknown): row is readonly [string, number] {
+function isRow(row: unknown): boolean {
   if (!Array.isArray(row) || row.length !== 2) return false;
   const [hex, size] = row as readonly unknown[];
   return typeof hex === 'string' && isDigest(`sha256:${hex}`) && Number.isSafeInteger(size) && Number(size) > 0;

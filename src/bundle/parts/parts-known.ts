@@ -1,10 +1,11 @@
 /** Existing parts of a set: progress of an interrupted run, and older finished sets. */
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import * as v from 'valibot';
 import { canonicalJson, isDigest, type Digest } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
-import { isObject } from '../../core/json.ts';
 import { HEAD_LIMIT, MOST_PARTS, parseHead, partsPath, type PartsHead } from '../../core/parts.ts';
+import { byKey, fits, integer } from '../../core/schema.ts';
 import { readLeft } from '../../platform/files/left-file.ts';
 import { requireRegular } from '../../platform/files/name-file.ts';
 import { readStateFile, writeStateFile } from '../../platform/files/state-file.ts';
@@ -37,23 +38,25 @@ export async function saveProgress(identity: SetIdentity, { layout, digests }: S
   await writeStateFile(progressPath(identity), `${canonicalJson({ identity, parts })}\n`, 0o644);
 }
 
+const savedProgress = v.object({
+  identity: byKey(v.unknown()),
+  parts: v.pipe(
+    v.array(v.object({ folder: v.string(), size: v.pipe(integer, v.minValue(1)), digest: v.optional(v.unknown()) })),
+    v.maxLength(MOST_PARTS),
+  ),
+});
+
 /** Undefined without progress of this set. A file of another user is `FILE_UNUSABLE`. */
 export async function readProgress(identity: SetIdentity): Promise<SetProgress | undefined> {
   const value = jsonOf((await readLeft(progressPath(identity), HEAD_LIMIT)) ?? '');
-  if (!isObject(value) || !isObject(value['identity'])) return undefined;
-  if (canonicalJson(value['identity']) !== canonicalJson(identity)) return undefined;
-  const rows = value['parts'];
-  if (!Array.isArray(rows) || rows.length > MOST_PARTS) return undefined;
+  if (!fits(savedProgress, value) || canonicalJson(value.identity) !== canonicalJson(identity)) return undefined;
   const layout: PlannedPart[] = [];
   const digests = new Map<string, Digest>();
   let offset = 0;
-  for (const row of rows as readonly unknown[]) {
-    if (!isObject(row)) return undefined;
-    const { folder, size, digest } = row;
-    const isKnown = typeof folder === 'string' && identity.folders.includes(folder);
-    if (!isKnown || typeof size !== 'number' || !Number.isSafeInteger(size) || size <= 0) return undefined;
+  for (const { folder, size, digest } of value.parts) {
+    if (!identity.folders.includes(folder)) return undefined;
     const name = partsPath.part(identity.name, layout.length + 1);
-    if (typeof digest === 'string' && isDigest(digest)) digests.set(name, digest);
+    if (isDigest(digest)) digests.set(name, digest);
     layout.push({ name, folder, offset, size });
     offset += size;
   }
