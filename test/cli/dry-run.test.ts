@@ -152,7 +152,7 @@ const MISTAKES = [
   [
     'another root than the plan’s',
     ['--plan', 'plan.json', '--root', 'elsewhere'],
-    /--root is decided by the saved plan/,
+    /--root is determined by the saved plan/,
   ],
   ['--reapply beside a plan', ['--plan', 'plan.json', '--reapply'], /--reapply is decided/],
   ['the plan of a join', ['--plan', 'join.json'], /another kind of run/],

@@ -94,9 +94,9 @@ else {
     [
       'a symbolic link in place of the folder',
       'rm -r /out; ln -s /bin /out',
-      /no folder but a symbolic link to "\/bin"/,
+      /not a folder but a symbolic link to "\/bin"/,
     ],
-    ['a file in place of the folder', 'rm -r /out; touch /out', /no folder but of type File/],
+    ['a file in place of the folder', 'rm -r /out; touch /out', /not a folder but of type File/],
     ['a device', 'mknod /out/x c 1 3', /"x" is of type CharacterDevice/],
     ['a pipe', 'mkfifo /out/x', /"x" is of type FIFO/],
     [
@@ -111,7 +111,7 @@ else {
       /more than 1048576 bytes/,
     ],
     ['more files than allowed', 'for i in $(seq 101); do touch /out/$i; done', /more than 100 files/],
-    ['no folder at all', 'rm -r /out', /it is not there/],
+    ['no folder at all', 'rm -r /out', /it does not exist/],
   ] as const) {
     test(`${attack} is refused`, async ({ signal }) => {
       await using open = await openContainers(engine.env);

@@ -117,7 +117,7 @@ if (reason === undefined) {
   test('a signature by a key that is not known', async ({ signal }) => {
     await using server = await servePool(tiny.served);
     const collecting = tiny.collect(server.url, NAMES, { key: tiny.strangeKey.ring }, signal);
-    const error = await assert.rejectsWith(collecting, 'SIGNATURE_INVALID', /not signed with the key/);
+    const error = await assert.rejectsWith(collecting, 'SIGNATURE_INVALID', /not signed with its configured key/);
     assert.match(error.message, /NO_PUBKEY/);
     assert.equal(
       server.log.filter(({ path }) => path.endsWith('.deb')),

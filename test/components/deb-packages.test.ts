@@ -192,7 +192,7 @@ if (reason === undefined) {
       ['zebra-doc', 'zebra-app', 'qqqqqq'],
       'PACKAGES_UNRESOLVED',
       /: no such package: qqqqqq, zebra-doc$/,
-      /^instead of zebra-doc, is zebra-docs or /,
+      /^instead of zebra-doc, did you mean zebra-docs or /,
     ],
     [
       'a pattern, or an order to remove, is only a name that nobody has',
@@ -206,14 +206,14 @@ if (reason === undefined) {
       ['zebra-app', 'zebra-enemy'],
       'PACKAGES_UNRESOLVED',
       /cannot be installed together\n {2}\| zebra-enemy : Conflicts: zebra-lib but 1:2\.3-1 is to be installed$/,
-      /leave one/,
+      /remove one of them/,
     ],
     [
       'a dependency that nothing meets: the reason of the resolver',
       ['zebra-future'],
       'PACKAGES_UNRESOLVED',
       /cannot be installed together\n {2}\| zebra-future : Depends: zebra-lib \(>= 9:0\)[^\n]*$/,
-      /leave one/,
+      /remove one of them/,
     ],
   ] as const) {
     test(what, async ({ signal }) => {
