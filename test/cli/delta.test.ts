@@ -146,13 +146,13 @@ test('what cannot be done is told with its status, and nothing is written', asyn
   const before = (await readdir(box.path)).toSorted();
   for (const [words, exitCode, message] of [
     [['apply', 'd.tar.gz', '--base', 'out/alpha-1.0.1.tar.gz', '-o', 'x'], 14, /missing: .*bin\/curlew/],
-    [['apply', '1.tar.gz', '--base', '1.tar.gz', '-o', 'x'], 16, /it is no delta/],
+    [['apply', '1.tar.gz', '--base', '1.tar.gz', '-o', 'x'], 16, /it is not a delta/],
     [['apply', 'text', '--base', '1.tar.gz', '-o', 'x'], 16, /text/],
     [['apply', 'd.tar.gz', '--base', 'none', '-o', 'x'], 14, /none/],
     [['apply', 'd.tar.gz', '--base', '1.tar.gz', '-o', 'text'], 24, /--force/],
     [['apply', 'd.tar.gz', '-o', 'x'], 64, /a delta, a base and an output file/],
     [['apply', '--base', '1.tar.gz', '-o', 'x'], 64, /a delta, a base and an output file/],
-    [['apply', 'd.tar.gz', '--base', '1.tar.gz', '-o', 'x', '--require-signed'], 64, /no key is named/],
+    [['apply', 'd.tar.gz', '--base', '1.tar.gz', '-o', 'x', '--require-signed'], 64, /no key to verify signatures/],
     [['inventory', 'none'], 14, /none/],
     [['inventory', '1.tar.gz', '--with-tool'], 64, /requires the executable of a bundle and the folder of a node/],
     [['inventory', 'text'], 16, /text/],

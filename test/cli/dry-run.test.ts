@@ -154,7 +154,7 @@ const MISTAKES = [
     ['--plan', 'plan.json', '--root', 'elsewhere'],
     /--root is determined by the saved plan/,
   ],
-  ['--reapply beside a plan', ['--plan', 'plan.json', '--reapply'], /--reapply is decided/],
+  ['--reapply beside a plan', ['--plan', 'plan.json', '--reapply'], /--reapply is determined/],
   ['the plan of a join', ['--plan', 'join.json'], /another kind of run/],
   ['a plan that takes packages from the network', ['--plan', 'remote.json'], /packages from s3:\/\/evil\/dist/],
 ] as const;

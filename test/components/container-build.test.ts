@@ -169,7 +169,7 @@ CMD cp /files/* /tool /out/
       'FROM base:1\nRUN true\nMAKE it\n',
       /dockerfile parse error line 3: unknown instruction: MAKE/i,
     ],
-    ['a base without a value is told', 'ARG NAME\nFROM $NAME\nCMD true\n', /FROM names a variable that has no value/],
+    ['a base without a value is told', 'ARG NAME\nFROM $NAME\nCMD true\n', /FROM uses a variable without a value/],
     [
       'an image to copy from that nobody has is told',
       'FROM base:1\nCOPY --from=127.0.0.1:9/none /a /b\n',

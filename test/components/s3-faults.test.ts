@@ -173,9 +173,9 @@ for (const name of SERVERS) {
     assert.is(Buffer.from((await impatient.read('small', { limit: 10, signal }))?.data ?? []).toString(), 'small');
     proxy.fail(/GET .*\/k/, 'stall answer');
     const never = collect((await impatient.get('k', { signal })).body);
-    await refused(never, 'FETCH_FAILED', /no byte came for 0\.3 seconds/);
+    await refused(never, 'FETCH_FAILED', /no data for 0\.3 seconds/);
     proxy.fail(/GET .*list-type=2/, 'stall answer');
-    await refused(collectItems(impatient.list('', { signal })), 'FETCH_FAILED', /no byte came/);
+    await refused(collectItems(impatient.list('', { signal })), 'FETCH_FAILED', /no data for/);
   });
 
   test('an answer that ends early is no answer', async ({ signal }) => {
