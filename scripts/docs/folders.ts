@@ -34,6 +34,11 @@ export const FOLDERS: readonly Folder[] = [
   },
   { name: 'formats/oci', holds: 'image manifests, OCI layouts, docker archives', imports: ['core'] },
   { name: 'formats/signing', holds: 'keys and signatures', imports: ['core'] },
+  {
+    name: 'channel',
+    holds: 'which add-on versions fit which Kubernetes: read, choose, explain, check, plan an upgrade, records',
+    imports: ['core', 'formats/yaml'],
+  },
   { name: 'spec', holds: 'installer specs', imports: ['core', 'formats/yaml'] },
   {
     name: 'manifest',

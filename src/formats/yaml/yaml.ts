@@ -40,8 +40,12 @@ const OPEN_LIMIT = 500;
 const ALIAS_LIMIT = 100;
 const MOST_FINDINGS = 20;
 
-/** Reads one document of at most 1 MiB. */
-export function readYaml(file: string, text: string): YamlText {
+/** Reads one document of at most `limit` characters, 1 Mi by default. */
+export function readYaml(
+  file: string,
+  text: string,
+  { limit = SIZE_LIMIT }: { readonly limit?: number } = {},
+): YamlText {
   const start: Place = { file, line: 1, column: 1, length: 1 };
   const failed = (code: string, message: string, place = start, hint?: string): YamlText => ({
     value: undefined,
@@ -51,7 +55,7 @@ export function readYaml(file: string, text: string): YamlText {
   });
   // Such as an archive, for which the parser would report nearly every line.
   if (text.includes('\0')) return failed('yaml/text', 'this is not a text file', start, 'use a YAML file');
-  if (text.length > SIZE_LIMIT) return failed('yaml/size', `the file is larger than ${SIZE_LIMIT} bytes`);
+  if (text.length > limit) return failed('yaml/size', `the file is larger than ${limit} bytes`);
   // Much deeper documents take the parser seconds, or all memory.
   if (mostOpen(text) > OPEN_LIMIT) return failed('yaml/depth', 'the document is nested too deeply');
   const lines = new LineCounter();

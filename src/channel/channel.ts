@@ -1,0 +1,99 @@
+/** A channel as data: which version of each add-on fits which Kubernetes. Pure. */
+import type { Place } from '../core/diagnostic.ts';
+import type { VersionRange } from './range.ts';
+
+/**
+ * The rules of choice and replacement: those of kops until June 2021 (by version), those of kops since then (by id and hash), and
+ * curlew's own.
+ */
+export type Compat = 'kops-2017' | 'kops' | 'native';
+
+/** What two entries, or an entry and what is installed, are compared by. */
+export interface Identity {
+  readonly version?: string | undefined;
+  readonly id?: string | undefined;
+  /** Of the content, in hex: SHA-256, or SHA-1 in indexes before September 2021. */
+  readonly hash?: string | undefined;
+  /** Of the program that applied it; 0 before kops could prune. */
+  readonly generation?: number | undefined;
+}
+
+/** What is chosen among. */
+export interface Candidate extends Identity {
+  readonly name: string;
+  /** Of the Kubernetes versions it is for; undefined if the text cannot be read, so that it is for none. */
+  readonly range: VersionRange | undefined;
+}
+
+export interface Requirement {
+  readonly name: string;
+  /** As written; empty if every version will do. */
+  readonly version: string;
+  readonly range: VersionRange | undefined;
+}
+
+export interface PruneKind {
+  /** Empty for the core group. */
+  readonly group: string;
+  readonly kind: string;
+  /** Empty: objects of all namespaces. */
+  readonly namespaces: readonly string[];
+  readonly labelSelector: string;
+  readonly fieldSelector: string;
+}
+
+export interface Chart {
+  /** One of the three is set: a Helm repository, an OCI reference, or a chart inside a package. */
+  readonly repoURL: string | undefined;
+  readonly oci: string | undefined;
+  readonly package: string | undefined;
+  readonly name: string | undefined;
+  readonly version: string | undefined;
+  readonly values: Readonly<Record<string, unknown>>;
+}
+
+export type Source =
+  /** `location` is absolute, or a path if the channel's own location is one. */
+  | { readonly type: 'manifest'; readonly manifest: string; readonly location: string }
+  | { readonly type: 'package'; readonly package: string }
+  | { readonly type: 'chart'; readonly chart: Chart };
+
+export const NODE_ROLES = ['control-plane', 'workers', 'all'] as const;
+export const DRIFTS = ['Warn', 'Revert', 'Keep'] as const;
+
+/** One alternative of an add-on. */
+export interface Entry extends Candidate {
+  /** Namespace whose object has the record; `kube-system` by default. */
+  readonly namespace: string;
+  readonly id: string;
+  readonly hash: string;
+  /** As written; empty if it fits every version. */
+  readonly kubernetesVersion: string;
+  /** Undefined in an index of kops that has no manifest for it: it can be chosen, and not applied. */
+  readonly source: Source | undefined;
+  readonly requires: readonly Requirement[];
+  readonly needsRollingUpdate: (typeof NODE_ROLES)[number] | undefined;
+  readonly needsPKI: boolean;
+  /** Undefined: what a new version no longer has is reported, not deleted. */
+  readonly prune: 'auto' | readonly PruneKind[] | undefined;
+  readonly drift: (typeof DRIFTS)[number];
+  /** Labels of the add-on's objects in an index of kops. */
+  readonly selector: Readonly<Record<string, string>>;
+  readonly place: Place;
+}
+
+export interface Channel {
+  /** A manifest is a channel of one add-on, which is the manifest. */
+  readonly kind: 'Addons' | 'Channel' | 'Manifest';
+  readonly name: string | undefined;
+  readonly location: string;
+  readonly compat: Compat;
+  /** In the order of the file. */
+  readonly entries: readonly Entry[];
+}
+
+/** An entry in messages: `weave 2.8.1 (k8s-128)`. */
+export function entryTitle({ name, version, id }: Candidate): string {
+  const words = [name, version, id === undefined || id === '' ? undefined : `(${id})`];
+  return words.filter((word) => word !== undefined).join(' ');
+}

@@ -1,0 +1,207 @@
+/** One entry of a channel -> data. Pure. */
+import { isDigest } from '../core/digest.ts';
+import type { Path } from '../formats/yaml/yaml.ts';
+import {
+  DRIFTS,
+  NODE_ROLES,
+  type Channel,
+  type Chart,
+  type Entry,
+  type PruneKind,
+  type Requirement,
+  type Source,
+} from './channel.ts';
+import type { Fields, Findings } from './fields.ts';
+import { reachesLocalFile, resolveLocation } from './location.ts';
+import { formatRange, parseRange, parseVersion, type VersionRange } from './range.ts';
+
+type Context = Omit<Channel, 'entries'>;
+
+const COMMON_FIELDS = [
+  'name',
+  'namespace',
+  'version',
+  'kubernetesVersion',
+  'id',
+  'manifest',
+  'needsRollingUpdate',
+  'prune',
+];
+const KOPS_FIELDS = [...COMMON_FIELDS, 'selector', 'manifestHash', 'needsPKI'];
+const OUR_FIELDS = [...COMMON_FIELDS, 'package', 'chart', 'hash', 'requires', 'drift'];
+const SOURCES = ['package', 'manifest', 'chart'] as const;
+const CHART_PLACES = ['repoURL', 'oci', 'package'] as const;
+
+/** A part of the key of an annotation (Kubernetes: IsQualifiedName). */
+const NAME = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
+const NAMESPACE = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+const PACKAGE = /^[A-Za-z0-9][A-Za-z0-9._-]*\.tar\.gz$/;
+
+/** Undefined if the entry has no name: every other mistake is a finding only. */
+export function readEntry(item: Fields, context: Context, found: Findings): Entry | undefined {
+  const isOurs = context.kind === 'Channel';
+  const fields = item.only(isOurs ? OUR_FIELDS : KOPS_FIELDS);
+  const name = fields.text('name') ?? (isOurs ? undefined : context.name);
+  if (name === undefined || !NAME.test(name)) {
+    const hint = 'at most 63 letters, digits, ".", "_" and "-", with a letter or digit at both ends';
+    found.error(
+      'name',
+      fields.path('name'),
+      name === undefined ? 'an add-on must have a name' : 'this cannot be the name of an add-on',
+      hint,
+    );
+    return undefined;
+  }
+  const rules = context.compat === 'native' ? 'native' : 'kops';
+  const kubernetesVersion = fields.text('kubernetesVersion') ?? '';
+  return {
+    name,
+    namespace: fields.textLike('namespace', NAMESPACE, 'the name of a namespace') ?? 'kube-system',
+    version: readVersion(fields, context, found),
+    id: fields.text('id') ?? '',
+    hash: readHash(fields, context, found),
+    kubernetesVersion,
+    range: readRange(kubernetesVersion, fields.path('kubernetesVersion'), { rules, found }),
+    source: readSource(fields, context, found),
+    requires: isOurs ? readRequires(fields, found) : [],
+    needsRollingUpdate: fields.textLike('needsRollingUpdate', NODE_ROLES, `one of ${NODE_ROLES.join(', ')}`),
+    needsPKI: fields.flag('needsPKI'),
+    prune: readPrune(fields, context),
+    drift: fields.textLike('drift', DRIFTS, `one of ${DRIFTS.join(', ')}`) ?? 'Warn',
+    selector: fields.labels('selector'),
+    place: fields.place(),
+  };
+}
+
+/** kops before 2021 refuses a file for one version that is not semantic; today's kops does not read versions. */
+function readVersion(fields: Fields, { kind, compat }: Context, found: Findings): string | undefined {
+  const version = fields.text('version');
+  const path = fields.path('version');
+  if (kind === 'Channel' && !fields.has('version')) found.error('version', path, 'an entry must have a version');
+  if (version === undefined || version === '' || parseVersion(version) !== undefined) return version;
+  const severity = kind === 'Channel' || compat === 'kops-2017' ? 'error' : 'warning';
+  found.add(severity, 'version', path, `${version.slice(0, 60)} is not a semantic version`, 'write it as 1.2.3');
+  return version;
+}
+
+/** In hex, without its algorithm. */
+function readHash(fields: Fields, { kind }: Context, found: Findings): string {
+  const field = kind === 'Channel' ? 'hash' : 'manifestHash';
+  const hash = fields.text(field) ?? '';
+  const isHash = kind === 'Channel' ? isDigest(hash) : /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/.test(hash);
+  const what =
+    kind === 'Channel' ? 'sha256: and 64 hex digits in lower case' : 'a SHA-256 or SHA-1 in hex, in lower case';
+  if (hash !== '' && !isHash) found.mistake('value', fields.path(field), `${field} must be ${what}`);
+  return hash.replace('sha256:', '');
+}
+
+function readRange(
+  text: string,
+  path: Path,
+  { rules, found }: { readonly rules: 'kops' | 'native'; readonly found: Findings },
+): VersionRange | undefined {
+  const { range, problem } = parseRange(text, rules);
+  if (range === undefined) {
+    const hint = 'write versions with three numbers: ">=1.28.0 <1.32.0", "1.30.x", "<1.28.0 || >=1.30.0"';
+    found.mistake('range', path, `the range "${text.slice(0, 60)}" cannot be read: ${problem}`, hint);
+    return undefined;
+  }
+  const meant = rules === 'kops' ? parseRange(text, 'native').range : range;
+  if (range.length === 0) found.mistake('never', path, `no version is in the range "${text.slice(0, 60)}"`);
+  else if (meant === undefined || formatRange(meant) !== formatRange(range)) {
+    found.add(
+      'warning',
+      'range',
+      path,
+      `kops reads "${text.slice(0, 60)}" as ${formatRange(range)}`,
+      'write what is meant',
+    );
+  }
+  return range;
+}
+
+function readSource(fields: Fields, { kind, location }: Context, found: Findings): Source | undefined {
+  const given = SOURCES.filter((source) => fields.has(source));
+  const [source, second] = given;
+  if (source === undefined || second !== undefined) {
+    const message = source === undefined ? 'nothing says what to apply' : `${given.join(' and ')} exclude each other`;
+    found.mistake(
+      'source',
+      fields.path(second ?? 'manifest'),
+      message,
+      kind === 'Channel' ? `write one of ${SOURCES.join(', ')}` : 'write manifest',
+    );
+    return undefined;
+  }
+  if (source === 'chart') return readChart(fields);
+  if (source === 'package') {
+    const file = fields.textLike('package', PACKAGE, 'the file name of a package, such as weave-2.8.1.tar.gz');
+    return file === undefined ? undefined : { type: 'package', package: file };
+  }
+  const manifest = fields.text('manifest') ?? '';
+  const resolved = manifest === '' ? undefined : resolveLocation(location, manifest);
+  if (resolved === undefined) {
+    found.mistake('source', fields.path('manifest'), 'manifest must be a location');
+    return undefined;
+  }
+  if (reachesLocalFile(location, resolved))
+    return fields.wrong('manifest', 'no file of this machine: the channel is from another one');
+  return { type: 'manifest', manifest, location: resolved };
+}
+
+function readChart(fields: Fields): Source | undefined {
+  const chart = fields.map('chart')?.only([...CHART_PLACES, 'name', 'version', 'values']);
+  if (chart === undefined) return undefined;
+  const given = CHART_PLACES.filter((place) => chart.has(place));
+  if (given.length !== 1) return fields.wrong('chart', `a map with one of ${CHART_PLACES.join(', ')}`);
+  const read: Chart = {
+    repoURL: chart.textLike('repoURL', /^https?:\/\/\S+$/, 'the URL of a Helm repository'),
+    oci: chart.textLike('oci', /^oci:\/\/\S+$/, 'a reference that begins with oci://'),
+    package: chart.textLike('package', PACKAGE, 'the file name of a package'),
+    name: chart.text('name'),
+    version: chart.text('version'),
+    values: chart.map('values')?.data() ?? {},
+  };
+  if (read.oci === undefined && read.name === undefined)
+    return fields.wrong('chart', 'a map with the name of the chart');
+  return { type: 'chart', chart: read };
+}
+
+function readRequires(fields: Fields, found: Findings): readonly Requirement[] {
+  return fields.maps('requires').flatMap((item) => {
+    const required = item.only(['name', 'version']);
+    const name = required.textLike('name', NAME, 'the name of an add-on');
+    if (name === undefined) {
+      if (!required.has('name')) required.wrong('name', 'the name of an add-on');
+      return [];
+    }
+    const version = required.text('version') ?? '';
+    return [{ name, version, range: readRange(version, required.path('version'), { rules: 'native', found }) }];
+  });
+}
+
+function readPrune(fields: Fields, { kind }: Context): Entry['prune'] {
+  if (!fields.has('prune')) return undefined;
+  if (kind === 'Addons') return fields.map('prune')?.only(['kinds']).maps('kinds').flatMap(readPruneKind);
+  if (fields.get('prune') === 'auto') return 'auto';
+  if (!Array.isArray(fields.get('prune'))) return fields.wrong('prune', '"auto" or a list of kinds');
+  return fields.maps('prune').flatMap(readPruneKind);
+}
+
+function readPruneKind(item: Fields): readonly PruneKind[] {
+  const fields = item.only(['group', 'kind', 'namespaces', 'labelSelector', 'fieldSelector']);
+  const kind = fields.text('kind') ?? '';
+  if (kind === '') {
+    fields.wrong('kind', 'a kind of objects, such as ConfigMap');
+    return [];
+  }
+  return [
+    {
+      group: fields.text('group') ?? '',
+      kind,
+      namespaces: fields.texts('namespaces'),
+      labelSelector: fields.text('labelSelector') ?? '',
+      fieldSelector: fields.text('fieldSelector') ?? '',
+    },
+  ];
+}

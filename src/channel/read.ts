@@ -1,0 +1,165 @@
+/** The text of a channel -> data, with a finding for each mistake: our `Channel`, `Addons` of kops, or a manifest. Pure. */
+import { compareDiagnostics, type Diagnostic } from '../core/diagnostic.ts';
+import { redact } from '../core/errors.ts';
+import { nearest } from '../core/nearest.ts';
+import { isJsonObject, readYaml, type Json, type JsonObject } from '../formats/yaml/yaml.ts';
+import { entryTitle, type Channel, type Compat, type Entry } from './channel.ts';
+import { Fields, Findings } from './fields.ts';
+import { manifestAddonName, manifestHash } from './location.ts';
+import { parseRange } from './range.ts';
+import { readEntry } from './read-entry.ts';
+
+const CHANNEL_API_VERSION = 'fleet.curlew.dev/v1alpha1';
+
+/** Of the document that decides what the file is; 5,000 entries are a quarter of it. */
+const MOST_BYTES = 4 << 20;
+const MOST_ENTRIES = 10_000;
+const TOP_FIELDS = ['apiVersion', 'kind', 'metadata', 'spec'];
+
+export interface ReadChannel {
+  /** Undefined if there is an error among the findings. */
+  readonly channel: Channel | undefined;
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+/**
+ * Reads a channel from `location`, an address or a path, relative to which the locations in it are resolved. Only the first
+ * document counts, as for kops; text without any is a channel without entries, and a document of another kind is a manifest: a
+ * channel of one add-on. `compat` holds for indexes of kops; a `Channel` is always `native`. In indexes of kops, what kops
+ * accepts or ignores is a warning.
+ */
+export function readChannel(location: string, text: string, compat: Compat = 'native'): ReadChannel {
+  const file = redact(location);
+  const { first, isLast } = firstDocument(text);
+  const yaml = readYaml(file, first, { limit: MOST_BYTES });
+  const { value } = yaml;
+  const isNamed = (kind: string): boolean => isJsonObject(value) && value['kind'] === kind;
+  const found = new Findings(yaml, isNamed('Addons') || (compat !== 'native' && !isNamed('Channel')));
+  const channel = yaml.diagnostics.some(isError) ? undefined : readDocument(value, { location, text, compat, found });
+  if (!isLast && channel?.kind !== 'Manifest')
+    found.add('warning', 'document', [], 'only the first document of this file counts');
+  return {
+    channel: found.diagnostics.some(isError) ? undefined : channel,
+    diagnostics: found.diagnostics.toSorted(compareDiagnostics),
+  };
+}
+
+function isError({ severity }: Diagnostic): boolean {
+  return severity === 'error';
+}
+
+interface Document {
+  readonly location: string;
+  readonly text: string;
+  readonly compat: Compat;
+  readonly found: Findings;
+}
+
+function readDocument(value: Json | undefined, { location, text, compat, found }: Document): Channel | undefined {
+  if (value === undefined) return { kind: 'Addons', name: undefined, location, compat, entries: [] };
+  if (!isJsonObject(value)) {
+    found.error('document', [], 'a channel must be a map with kind, metadata and spec');
+    return undefined;
+  }
+  const kind = kindOf(value, found);
+  if (kind === 'Manifest') return manifestChannel(location, text, compat);
+  const top = new Fields(value, [], found).only(TOP_FIELDS);
+  const name = top.map('metadata')?.text('name');
+  const context = { kind, name, location, compat: kind === 'Channel' ? 'native' : compat } as const;
+  const items = top.map('spec')?.only(['addons']).maps('addons') ?? [];
+  if (items.length > MOST_ENTRIES) {
+    found.error('entries', ['spec', 'addons'], `there are more than ${MOST_ENTRIES} entries`, 'write several channels');
+    return undefined;
+  }
+  const entries = items.flatMap((item) => readEntry(item, context, found) ?? []);
+  noteTwins(entries, found);
+  return { ...context, entries };
+}
+
+/** As kops splits it: at lines of three dashes; what has only comments is no document. */
+function firstDocument(text: string): { readonly first: string; readonly isLast: boolean } {
+  const separator = /\r?\n---[ \t]*(?=\r?\n)/g;
+  let from = 0;
+  for (let end = separator.exec(text); end !== null; end = separator.exec(text)) {
+    if (hasContent(text.slice(from, end.index))) {
+      return { first: text.slice(0, end.index), isLast: !hasContent(text.slice(end.index)) };
+    }
+    from = end.index;
+  }
+  return { first: text, isLast: true };
+}
+
+function hasContent(text: string): boolean {
+  return /^(?!---[ \t]*\r?$)[ \t]*[^\s#]/m.test(text);
+}
+
+function kindOf(value: JsonObject, found: Findings): Channel['kind'] {
+  const { kind, apiVersion } = value;
+  if (kind === 'Addons' && (apiVersion === undefined || apiVersion === '')) return 'Addons';
+  if (kind === 'Channel' && apiVersion === CHANNEL_API_VERSION) return 'Channel';
+  if (kind === 'Channel') {
+    found.error('kind', ['apiVersion'], `apiVersion of a Channel must be ${CHANNEL_API_VERSION}`);
+    return 'Channel';
+  }
+  if (kind === 'Addons') {
+    found.mistake('kind', ['apiVersion'], 'Addons has no apiVersion: this is read as a manifest', 'delete apiVersion');
+  } else if (typeof kind !== 'string' || typeof apiVersion !== 'string') {
+    const near = typeof kind === 'string' ? nearest(kind, ['Addons', 'Channel']) : undefined;
+    const hint = near === undefined ? 'write kind: Channel' : `did you mean "${near}"?`;
+    found.mistake('kind', ['kind'], 'this is not a channel, and not a manifest: kind or apiVersion is missing', hint);
+  }
+  return 'Manifest';
+}
+
+/** Entries that say the same, and labels by which the objects of two add-ons cannot be told apart. */
+function noteTwins(entries: readonly Entry[], found: Findings): void {
+  const seen = new Map<string, Entry>();
+  const owners = new Map<string, Entry>();
+  const note = (code: string, { place }: Entry, message: string, hint?: string): void => {
+    found.diagnostics.push({
+      code: `channel/${code}`,
+      severity: found.lenient ? 'warning' : 'error',
+      message,
+      place,
+      hint,
+    });
+  };
+  for (const entry of entries) {
+    const { name, namespace, version = '', id, hash, kubernetesVersion, source } = entry;
+    const key = JSON.stringify([name, namespace, version, id, hash, kubernetesVersion, source]);
+    const twin = seen.get(key);
+    if (twin !== undefined)
+      note('duplicate', entry, `${entryTitle(entry)} is already in line ${twin.place.line}`, 'delete one of them');
+    seen.set(key, entry);
+    const labels = Object.entries(entry.selector).map((label) => label.join('='));
+    if (labels.length === 0) continue;
+    const selector = labels.toSorted().join(',');
+    const owner = owners.get(selector) ?? entry;
+    owners.set(selector, owner);
+    if (owner.name === name) continue;
+    const message = `${name} has the selector of ${owner.name} in line ${owner.place.line}`;
+    note('selector', entry, message, 'give each add-on labels of its own');
+  }
+}
+
+function manifestChannel(location: string, text: string, compat: Compat): Channel {
+  const name = manifestAddonName(location);
+  const entry: Entry = {
+    name,
+    namespace: 'kube-system',
+    version: undefined,
+    id: '',
+    hash: manifestHash(Buffer.from(text)),
+    kubernetesVersion: '',
+    range: parseRange('', 'native').range,
+    source: { type: 'manifest', manifest: location, location },
+    requires: [],
+    needsRollingUpdate: undefined,
+    needsPKI: false,
+    prune: undefined,
+    drift: 'Warn',
+    selector: {},
+    place: { file: redact(location), line: 1, column: 1, length: 1 },
+  };
+  return { kind: 'Manifest', name, location, compat, entries: [entry] };
+}

@@ -1,0 +1,200 @@
+/**
+ * What is written on a cluster about its add-ons: for each, an annotation of a Namespace, which kops' tool reads and writes
+ * too, and a full record in one ConfigMap. Pure.
+ */
+import { canonicalJson } from '../core/digest.ts';
+import { redact } from '../core/errors.ts';
+import { isObject, shallowJson } from '../core/json.ts';
+import type { Compat, Identity } from './channel.ts';
+import { GENERATION } from './choose.ts';
+
+const ANNOTATION_PREFIX = 'addons.k8s.io/';
+const TEXTS = ['channel', 'version', 'id', 'hash', 'kubernetes'] as const;
+/** Of earlier revisions, in a full record. */
+const MOST_HISTORY = 10;
+
+/** What an annotation says is installed. */
+export interface Annotated extends Identity {
+  /** Location of the channel. */
+  readonly channel?: string | undefined;
+}
+
+/** Content of an add-on, and where it came from. */
+export interface Revision extends Annotated {
+  readonly kubernetes?: string | undefined;
+}
+
+export const STATES = ['ToApply', 'Progressing', 'Succeeded', 'Failed', 'TimedOut', 'Skipped', 'Paused'] as const;
+
+export interface AddonRecord {
+  readonly addon: string;
+  /** Of the annotation. */
+  readonly namespace: string;
+  /** Who may change the add-on: `installer`, `channel:NAME`, `fleet:NAME` or `foreign`. */
+  readonly owner: string;
+  readonly state: (typeof STATES)[number];
+  /** When the state began, as ISO 8601. */
+  readonly since: string;
+  /** For people. */
+  readonly reason: string;
+  readonly desired?: Revision | undefined;
+  readonly applied?: Revision | undefined;
+  /** The last one that became healthy. */
+  readonly knownGood?: Revision | undefined;
+  /** What was applied before, the newest first. */
+  readonly history: readonly { readonly revision: Revision; readonly until: string }[];
+}
+
+/** What was read, and what could not be, which counts as not installed. */
+export interface Inventory<T> {
+  /** By {@link recordKey}: the same add-on in another namespace is another one. */
+  readonly records: ReadonlyMap<string, T>;
+  readonly warnings: readonly string[];
+}
+
+export function recordKey(namespace: string, addon: string): string {
+  return `${namespace}:${addon}`;
+}
+
+export function annotationKey(addon: string): string {
+  return `${ANNOTATION_PREFIX}${addon}`;
+}
+
+/**
+ * The value of an annotation. Only `kops` leaves the version out, and `kops-2017` the generation; whatever else is there is
+ * ignored by all programs. Empty fields are left out, and secrets of the channel's address.
+ */
+export function encodeAnnotation({ channel, version, id, hash }: Annotated, compat: Compat): string {
+  const fields = {
+    version: compat === 'kops' ? '' : version,
+    channel: channel === undefined ? undefined : redact(channel),
+    id,
+    manifestHash: hash,
+    systemGeneration: compat === 'kops-2017' ? '' : GENERATION,
+  };
+  return JSON.stringify(
+    Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined && value !== '')),
+  );
+}
+
+/** The add-ons that the annotations of all namespaces name. */
+export function readAnnotations(
+  namespaces: readonly { readonly name: string; readonly annotations: Readonly<Record<string, string>> }[],
+): Inventory<Annotated> {
+  const values = namespaces.flatMap(({ name, annotations }) =>
+    Object.entries(annotations).flatMap(([key, text]) => {
+      if (!key.startsWith(ANNOTATION_PREFIX)) return [];
+      const title = `annotation ${key} of namespace ${name}`;
+      return [{ key: recordKey(name, key.slice(ANNOTATION_PREFIX.length)), title, text }];
+    }),
+  );
+  return readAll(values, readAnnotated);
+}
+
+function readAll<T>(
+  values: readonly { readonly key: string; readonly title: string; readonly text: string }[],
+  read: (value: unknown, key: string) => T | undefined,
+): Inventory<T> {
+  const records = new Map<string, T>();
+  const warnings: string[] = [];
+  for (const { key, title, text } of values) {
+    let record: T | undefined;
+    try {
+      record = read(shallowJson(text), key);
+    } catch {
+      // Not JSON: reported below.
+    }
+    if (record === undefined) warnings.push(`${title} cannot be read: its add-on counts as not installed`);
+    else records.set(key, record);
+  }
+  return { records, warnings };
+}
+
+/** As Go reads it: null is an empty record, and a field of another type is an error. */
+function readAnnotated(value: unknown): Annotated | undefined {
+  const fields = value === null ? {} : value;
+  if (!isObject(fields)) return undefined;
+  const { channel, version, id, manifestHash: hash, systemGeneration: generation } = fields;
+  const given = Object.entries({ channel, version, id, hash, generation: generation ?? 0 });
+  const revision = Object.fromEntries(
+    given.filter(([, field]) => field !== undefined && field !== null && field !== ''),
+  );
+  return isRevision(revision) ? revision : undefined;
+}
+
+function isRevision(value: unknown): value is Revision {
+  if (!isObject(value)) return false;
+  const { generation = 0, ...others } = value;
+  const texts = TEXTS.map((field) => others[field] ?? '');
+  return Number.isSafeInteger(generation) && texts.every((text) => typeof text === 'string');
+}
+
+/** The data of the ConfigMap: one key for each add-on, `<namespace>.<add-on>`. Equal records have equal bytes. */
+export function encodeRecords(records: Iterable<AddonRecord>): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    [...records].map((record) => [`${record.namespace}.${record.addon}`, encodeRecord(record)]),
+  );
+}
+
+function encodeRecord(record: AddonRecord): string {
+  const limited = { ...record, history: record.history.slice(0, MOST_HISTORY) };
+  const withoutSecrets = (key: string, value: unknown): unknown =>
+    key === 'channel' && typeof value === 'string' ? redact(value) : value;
+  // By way of JSON, which also leaves out what is undefined.
+  return canonicalJson(JSON.parse(JSON.stringify(limited, withoutSecrets)));
+}
+
+/** What {@link encodeRecords} wrote. A record under the key of another add-on counts as unreadable. */
+export function readRecords(data: Readonly<Record<string, string>>): Inventory<AddonRecord> {
+  const values = Object.entries(data).map(([key, text]) => ({
+    key: key.replace('.', ':'),
+    title: `record ${key}`,
+    text,
+  }));
+  return readAll(values, (value, key) =>
+    isRecord(value) && recordKey(value.namespace, value.addon) === key ? value : undefined,
+  );
+}
+
+function isRecord(value: unknown): value is AddonRecord {
+  if (!isObject(value)) return false;
+  const { addon, namespace, owner, state, since, reason, desired = {}, applied = {}, knownGood = {}, history } = value;
+  return (
+    [addon, namespace, owner, since, reason].every((text) => typeof text === 'string') &&
+    STATES.some((known) => known === state) &&
+    [desired, applied, knownGood].every(isRevision) &&
+    Array.isArray(history) &&
+    history.every((one) => isObject(one) && isRevision(one['revision']) && typeof one['until'] === 'string')
+  );
+}
+
+const COMPARED = ['version', 'id', 'hash'] as const;
+
+/** What is installed, as far as the cluster says. */
+export interface Installed {
+  /** Undefined: nothing is. */
+  readonly revision: Annotated | undefined;
+  /** Fields in which the annotation and the full record disagree: another program has applied the add-on since. */
+  readonly disagreement: readonly (typeof COMPARED)[number][];
+}
+
+/** Joins both. The annotation wins: every program that applies add-ons writes it last. kops writes no version into it. */
+export function installedOf(annotation: Annotated | undefined, record: AddonRecord | undefined): Installed {
+  const applied = record?.applied;
+  if (annotation === undefined || applied === undefined) {
+    return {
+      revision: annotation,
+      disagreement: applied === undefined ? [] : COMPARED.filter((field) => applied[field] !== undefined),
+    };
+  }
+  const differs = (field: (typeof COMPARED)[number]): boolean => (annotation[field] ?? '') !== (applied[field] ?? '');
+  const isSame = !differs('id') && !differs('hash');
+  const version = annotation.version ?? (isSame ? applied.version : undefined);
+  const revision = { ...annotation, ...(version === undefined ? {} : { version }) };
+  return {
+    revision,
+    disagreement: COMPARED.filter((field) =>
+      field === 'version' ? (version ?? '') !== (applied.version ?? '') : differs(field),
+    ),
+  };
+}

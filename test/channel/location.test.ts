@@ -1,0 +1,38 @@
+import { manifestHash, reachesLocalFile, resolveLocation } from '../../src/channel/location.ts';
+import * as assert from '../support/assert.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('channel/location');
+
+for (const [channel, reference, location] of [
+  ['https://example.com/a/b.yaml', 'c.yaml', 'https://example.com/a/c.yaml'],
+  ['https://example.com/a/b.yaml?v=1', '../c.yaml?v=2', 'https://example.com/c.yaml?v=2'],
+  ['https://example.com/a/b.yaml', '//other/c.yaml', 'https://other/c.yaml'],
+  ['s3://bucket/dir/addon.yaml', '../../../m.yaml', 's3://bucket/m.yaml'],
+  ['s3://bucket/dir/addon.yaml', '/m.yaml', 's3://bucket/m.yaml'],
+  ['s3://bucket/dir/addon.yaml', 'a b.yaml', 's3://bucket/dir/a%20b.yaml'],
+  ['file:///srv/addon.yaml', './m.yaml', 'file:///srv/m.yaml'],
+  ['/srv/a/addon.yaml', '../m.yaml', '/srv/m.yaml'],
+  ['addons/addon.yaml', 'm.yaml', 'addons/m.yaml'],
+  ['addons/addon.yaml', '/srv/m.yaml', '/srv/m.yaml'],
+  ['addons/addon.yaml', 'https://example.com/m.yaml', 'https://example.com/m.yaml'],
+  ['https://example.com/a.yaml', 'https://', undefined],
+] as const) {
+  test(`${reference} of ${channel} is ${String(location)}`, () => {
+    assert.is(resolveLocation(channel, reference), location);
+  });
+}
+
+test('a channel from another machine reaches no file of this one', () => {
+  assert.ok(reachesLocalFile('https://example.com/a.yaml', 'FILE:///etc/passwd'));
+  assert.not.ok(reachesLocalFile('file:///srv/a.yaml', 'file:///srv/b.yaml'));
+  assert.not.ok(reachesLocalFile('/srv/a.yaml', 'file:///srv/b.yaml'));
+});
+
+test('white space at both ends of a manifest is not in its hash', () => {
+  const hash = (text: string): string => manifestHash(Buffer.from(text));
+  assert.is(hash('\r\n\t kind: A\v\f\n'), hash('kind: A'));
+  assert.is(hash('  \n'), hash(''));
+});
+
+test.run();
