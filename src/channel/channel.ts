@@ -97,3 +97,14 @@ export function entryTitle({ name, version, id }: Candidate): string {
   const words = [name, version, id === undefined || id === '' ? undefined : `(${id})`];
   return words.filter((word) => word !== undefined).join(' ');
 }
+
+/** The entries of each add-on, both in the order of the file. */
+export function byName<T extends Candidate>(entries: readonly T[]): ReadonlyMap<string, readonly T[]> {
+  const addons = new Map<string, T[]>();
+  for (const entry of entries) {
+    const own = addons.get(entry.name);
+    if (own === undefined) addons.set(entry.name, [entry]);
+    else own.push(entry);
+  }
+  return addons;
+}

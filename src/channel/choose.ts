@@ -1,8 +1,8 @@
 /** Which entry of a channel a cluster gets, and why. Pure. */
 import { compare } from 'semver';
 import { compareVersions } from '../core/ref.ts';
-import { entryTitle, type Candidate, type Compat, type Identity } from './channel.ts';
-import { contains, formatRange, parseVersion, type Triple } from './range.ts';
+import { entryTitle, type Candidate, type Compat, type Identity, type Requirement } from './channel.ts';
+import { contains, formatRange, parseTriple, parseVersion, type Triple } from './range.ts';
 
 /** What current programs write into records: 1 is since kops prunes. */
 export const GENERATION = 1;
@@ -86,7 +86,7 @@ export function bestOf<T extends Candidate>(entries: readonly T[], compat: Compa
   return best;
 }
 
-function fits({ range }: Candidate, kubernetes: Triple): boolean {
+export function fits({ range }: Candidate, kubernetes: Triple): boolean {
   return range !== undefined && contains(range, kubernetes);
 }
 
@@ -204,7 +204,11 @@ export function decide(
 }
 
 /** The entries of an add-on that may be what is installed: of what is known of that, all is the same. */
-function entriesOf<T extends Candidate>(entries: readonly T[], addon: string, installed: Identity): readonly T[] {
+export function entriesOf<T extends Candidate>(
+  entries: readonly T[],
+  addon: string,
+  installed: Identity,
+): readonly T[] {
   const { version = '', id = '', hash = '' } = installed;
   const plain = (text = ''): string => text.replace(/^v(?=\d)/, '');
   return entries.filter(
@@ -214,4 +218,11 @@ function entriesOf<T extends Candidate>(entries: readonly T[], addon: string, in
       (id === '' || (entry.id ?? '') === id) &&
       (hash === '' || (entry.hash ?? '') === '' || entry.hash === hash),
   );
+}
+
+/** Does an add-on of this version, undefined if it is not installed, meet a requirement? */
+export function meets({ version: wanted, range }: Requirement, version: string | undefined): boolean {
+  if (version === undefined) return false;
+  const triple = parseTriple(version);
+  return wanted === '' || (triple !== undefined && range !== undefined && contains(range, triple));
 }
