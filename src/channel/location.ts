@@ -36,7 +36,7 @@ export function manifestHash(content: Uint8Array): string {
 }
 
 /** ASCII only: kops counts further characters as space, which no manifest begins or ends with. */
-function withoutOuterSpace(content: Uint8Array): Uint8Array {
+export function withoutOuterSpace(content: Uint8Array): Uint8Array {
   const isSpace = (byte: number | undefined): boolean =>
     byte === 0x20 || (byte !== undefined && byte >= 0x09 && byte <= 0x0d);
   let [from, to] = [0, content.length];

@@ -47,7 +47,7 @@ export function parseTriple(text: string): Triple | undefined {
   return version === null ? undefined : [version.major, version.minor, version.patch];
 }
 
-function compareTriples(a: Triple, b: Triple): number {
+export function compareTriples(a: Triple, b: Triple): number {
   return a[0] - b[0] || a[1] - b[1] || a[2] - b[2];
 }
 

@@ -1,0 +1,107 @@
+import { createHash } from 'node:crypto';
+import { checkChannel, checkManifests } from '../../src/channel/check.ts';
+import type { Channel, Compat } from '../../src/channel/channel.ts';
+import { readChannel } from '../../src/channel/read.ts';
+import * as assert from '../support/assert.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('channel/check');
+
+const OURS = 'apiVersion: fleet.curlew.dev/v1alpha1\nkind: Channel\nspec:\n  addons:\n';
+const KOPS = 'kind: Addons\nspec:\n  addons:\n';
+
+function channelOf(text: string, compat?: Compat): Channel {
+  const { channel } = readChannel('/srv/channel.yaml', text, compat);
+  assert.ok(channel);
+  return channel;
+}
+const findings = (text: string, compat?: Compat): readonly string[] =>
+  checkChannel(channelOf(text, compat)).map(
+    ({ place, severity, code, message }) => `${place.line} ${severity} ${code} ${message}`,
+  );
+
+test('Kubernetes versions between two ranges that no entry is for are a gap', () => {
+  const text = `${OURS}  - {name: a, version: 1.0.0, kubernetesVersion: "<1.28.0", manifest: a.yaml}
+  - {name: a, version: 2.0.0, kubernetesVersion: ">=1.30.0 <1.31.0", manifest: b.yaml}
+  - {name: a, version: 3.0.0, kubernetesVersion: ">1.31.0", manifest: c.yaml}
+`;
+  assert.equal(findings(text), [
+    '5 warning channel/gap no entry of a is for Kubernetes >=1.28.0 <1.30.0',
+    '6 warning channel/gap no entry of a is for Kubernetes 1.31.0',
+  ]);
+});
+
+test('entries of equal rank that fit the same Kubernetes are found, others are not', () => {
+  const text = `${OURS}  - {name: a, version: 1.0.0, kubernetesVersion: "<1.30.0", id: x, manifest: a.yaml}
+  - {name: a, version: 1.0.0, kubernetesVersion: ">=1.30.0", id: y, manifest: b.yaml}
+  - {name: a, version: 1.1.0, manifest: c.yaml}
+  - {name: a, version: 1.0.0, kubernetesVersion: "1.31.x", id: z, manifest: d.yaml}
+`;
+  const message = 'has the same version as line 6, and both fit Kubernetes >=1.31.0 <1.32.0: the later one wins';
+  assert.equal(findings(text), [`8 error channel/tie a 1.0.0 (z) ${message}`]);
+});
+
+test('to kops, later entries hide earlier ones, and equal id and hash are the same', () => {
+  const text = `${KOPS}  - {name: a, id: x, kubernetesVersion: "1.30.x", manifest: a.yaml}
+  - {name: a, id: y, kubernetesVersion: "<1.31.0", manifest: b.yaml}
+  - {name: a, id: z, kubernetesVersion: ">=1.30.0", manifest: c.yaml}
+  - {name: b, version: 1.0.0, manifest: d.yaml}
+  - {name: b, version: 2.0.0, manifest: e.yaml}
+`;
+  assert.equal(findings(text, 'kops'), [
+    '4 warning channel/never a (x) is never chosen: later entries fit wherever it does',
+    '8 warning channel/tie b 2.0.0 has the same id and manifestHash as line 7, and both fit Kubernetes every version: the first one wins',
+  ]);
+});
+
+test('a range that cannot be read is an error, though kops skips the entry', () => {
+  const text = `${KOPS}  - {name: a, kubernetesVersion: ">=1.30", manifest: a.yaml}\n`;
+  assert.equal(findings(text, 'kops'), ['4 error channel/range a is never chosen: its range cannot be read']);
+});
+
+test('what is required must be in the channel, or be installed otherwise', () => {
+  const text = `${OURS}  - {name: a, version: 1.0.0, manifest: a.yaml, requires: [{name: b, version: ">=2.0.0"}, {name: c}, {name: b}]}
+  - {name: b, version: 1.0.0, manifest: b.yaml}
+`;
+  assert.equal(findings(text), [
+    '5 error channel/requires a 1.0.0 requires b >=2.0.0, and no entry is such a version',
+    '5 warning channel/requires a 1.0.0 requires c, which this channel does not have',
+  ]);
+});
+
+test('manifests are read once: missing ones, missing hashes and wrong hashes are found', async ({ signal }) => {
+  const files: Readonly<Record<string, string>> = { '/srv/a.yaml': '\nkind: A\n\n', '/srv/b.yaml': 'kind: B\n' };
+  const asked: string[] = [];
+  const check = async (text: string): Promise<readonly string[]> => {
+    const read = async (location: string): Promise<Uint8Array | undefined> => {
+      asked.push(location);
+      if (location.endsWith('/bad.yaml')) throw new Error('permission denied');
+      const content = files[location];
+      return Promise.resolve(content === undefined ? undefined : Buffer.from(content));
+    };
+    const found = await checkManifests(channelOf(text), read, { signal });
+    return found.map(({ place, severity, code, message }) => `${place.line} ${severity} ${code} ${message}`);
+  };
+  const hash = (algorithm: string, text: string): string => createHash(algorithm).update(text).digest('hex');
+  const [sha1, sha256] = [hash('sha1', 'kind: A'), hash('sha256', 'kind: A')];
+  assert.equal(
+    await check(`${KOPS}  - {name: a, manifest: a.yaml, manifestHash: ${sha256}}
+  - {name: b, manifest: a.yaml, manifestHash: "${sha1}"}
+  - {name: c, manifest: b.yaml}
+  - {name: d, manifest: b.yaml, manifestHash: ${sha256}}
+  - {name: e, manifest: no.yaml}
+  - {name: f, manifest: bad.yaml}
+`),
+    [
+      '6 warning channel/hash c has no manifestHash: a change of its manifest is not noticed',
+      `7 error channel/hash d: /srv/b.yaml has the hash ${hash('sha256', 'kind: B')}, not ${sha256}`,
+      '8 error channel/file e: /srv/no.yaml does not exist',
+      '9 error channel/file f: cannot read /srv/bad.yaml: permission denied',
+    ],
+  );
+  assert.equal(asked.toSorted(), ['/srv/a.yaml', '/srv/b.yaml', '/srv/bad.yaml', '/srv/no.yaml']);
+  const whole = hash('sha256', files['/srv/a.yaml'] ?? '');
+  assert.equal(await check(`${OURS}  - {name: a, version: 1.0.0, manifest: a.yaml, hash: "sha256:${whole}"}\n`), []);
+});
+
+test.run();
