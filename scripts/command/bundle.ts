@@ -15,13 +15,13 @@ export const REQUIRE =
 export const WORKERS: readonly string[] = ['src/formats/archive/frame-worker.ts', 'src/serve/plan-worker.ts'];
 
 /**
- * Bundles the checkout `root` into the folder `to`: `main.js`, `index.js` (the library), the workers and their chunks, all in that
- * one folder. It must be two levels below a folder with `scripts` and `package.json`. Same sources, same bytes.
+ * Bundles the checkout `root` into the folder `to`: `main.js`, `index.js` (the library), `conformance.js`, the workers and their
+ * chunks, all in that one folder. It must be two levels below a folder with `scripts` and `package.json`. Same sources, same bytes.
  */
 export async function bundleCommand(root: string, to: string): Promise<void> {
   await build({
     absWorkingDir: root,
-    entryPoints: ['src/cli/main.ts', 'src/index.ts', ...WORKERS],
+    entryPoints: ['src/cli/main.ts', 'src/index.ts', 'src/conformance.ts', ...WORKERS],
     outdir: to,
     entryNames: '[name]',
     bundle: true,

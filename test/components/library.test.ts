@@ -55,7 +55,7 @@ async function compile(files: readonly string[]): Promise<string> {
 test('the programs of the page compile, and do what it says, with the packed package alone', async () => {
   const page = await readFile(PAGE, 'utf8');
   const programs = blocksOf(page, 'ts');
-  assert.is(programs.length, 5);
+  assert.is(programs.length, 6);
   const files = programs.map((_, index) => `program-${index}.ts`);
   for (const [index, text] of programs.entries()) await writeFile(box.at(files[index] ?? ''), text);
   assert.is(await compile(files), '');
@@ -65,11 +65,12 @@ test('the programs of the page compile, and do what it says, with the packed pac
     const { stdout } = await execa(process.execPath, [file.replace('.ts', '.js')], { cwd: box.path });
     outputs.push(stdout);
   }
-  const [, built = '', published = '', bundled = '', planned = ''] = outputs;
+  const [, built = '', published = '', bundled = '', planned = '', vector = ''] = outputs;
   assert.match(built, /^hello 1\.0\.0 built \d+ sha256:[0-9a-f]{64}$/m);
   assert.match(published, /^1 packages to build, \d+ bytes to upload\nhello 1\.0\.0$/);
   assert.match(bundled, /^bundle\.tar\.gz: \d+ files$/);
   assert.match(planned, /"hello"[^]*\n0 add-ons are installed$/);
+  assert.is(vector, '{"steps":["kubernetes v1.31.0","addon 1.1.0"]}');
 });
 
 test('a request with a misspelled field does not compile', async () => {

@@ -1,0 +1,51 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import * as conformance from '../src/conformance.ts';
+import * as assert from './support/assert.ts';
+import { suite } from './support/suite.ts';
+
+const test = suite('conformance');
+
+interface Vector {
+  readonly id: string;
+  readonly fn?: string;
+  readonly in: unknown;
+  readonly out: unknown;
+}
+type Run = (input: unknown) => unknown;
+
+for (const name of ['kops-channels', 'native-planner']) {
+  const text = await readFile(join(import.meta.dirname, 'fixtures/channels', `${name}.yaml`), 'utf8');
+  const { fn, vectors } = parse(text) as { readonly fn?: string; readonly vectors: readonly Vector[] };
+  for (const vector of vectors) {
+    const run = vector.fn ?? fn ?? '';
+    test(`${vector.id}: ${run}`, () => {
+      const functions = conformance as unknown as Readonly<Record<string, Run | undefined>>;
+      assert.equal(functions[run]?.(vector.in), vector.out);
+    });
+  }
+}
+
+test('an upgrade that no version of the add-on follows is a gap', () => {
+  const entries = [{ version: '1.0.0', kubernetesVersion: '<1.31.0' }];
+  const kubernetes = ['v1.30.0', 'v1.31.0'];
+  assert.equal(conformance.planAddons({ installed: '1.0.0', kubernetes, entries }), { error: 'gap at v1.31.0' });
+});
+
+test('kops replaces one node at least, and gives control planes no surge', () => {
+  assert.equal(conformance.kopsRolling({ nodes: 2, maxUnavailable: '10%', maxSurge: '10%' }), {
+    surge: 1,
+    unavailable: 1,
+  });
+  assert.equal(conformance.kopsRolling({ nodes: 3, maxSurge: 2, controlPlane: true }), { surge: 0, unavailable: 1 });
+  assert.equal(conformance.kopsRolling({ nodes: 3, maxSurge: 2 }), { surge: 2, unavailable: 0 });
+});
+
+test('natively a wildcard can be excluded, and what kops ignores is not a range', () => {
+  const natively = (range: string) => conformance.rangeMatch({ range, kubernetesVersion: 'v1.5.0' }, 'native');
+  assert.equal(natively('!=1.2.x'), { matches: true });
+  assert.equal(natively('1.4.0 - 1.6.0'), { matches: false, warning: true });
+});
+
+test.run();
