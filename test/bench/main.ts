@@ -1,7 +1,7 @@
 /**
  * Measures curlew beside other tools in one run, alternating, and prints Markdown.
  * usage: npm run bench -- [--only NAME]… [--rounds N] [--skip-kurl] [--upload-mb N] [--write]
- *   NAME: images, layer, bundle, delta, images-load, start, lint, packages, publish, node, preflight, library, serve, flood.
+ *   NAME: images, layer, bundle, delta, images-load, start, lint, packages, publish, node, preflight, library, channel, serve, flood.
  *   --write puts the result into docs/benchmarks.md.
  */
 import { execa } from 'execa';
@@ -12,6 +12,7 @@ import { parseArgs } from 'node:util';
 import { startDockerd, startRegistry } from '../components/support/services.ts';
 import { oracle, ROOT } from '../components/support/programs.ts';
 import { benchBundle } from './bundle.ts';
+import { benchChannel } from './channel.ts';
 import { benchDelta } from './delta.ts';
 import { benchBundleOfTwenty } from './bundle-twenty.ts';
 import { benchImages, benchLayer } from './images.ts';
@@ -42,6 +43,7 @@ const SECTIONS = [
   'node',
   'preflight',
   'library',
+  'channel',
   'serve',
   'flood',
 ] as const;
@@ -137,6 +139,7 @@ if (wants('publish')) {
 if (wants('node')) found.push(await benchNode(home, { rounds, say }));
 if (wants('preflight')) found.push(await benchPreflight({ rounds, say }));
 if (wants('library')) found.push(await benchLibrary({ rounds, say }));
+if (wants('channel')) found.push(benchChannel({ rounds, say }));
 if (wants('serve')) found.push(await benchServe(home, { rounds, say }));
 if (wants('flood')) found.push(await benchFlood(home, { say }));
 await rm(work, { recursive: true, force: true });
