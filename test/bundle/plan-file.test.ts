@@ -204,7 +204,11 @@ for (const [title, change, message] of [
   ['a key of the store’s own', ({ sources }: Plan) => ((sources[0] ??= {})['key'] = '.curlew/x'), /key/],
   ['a key twice', ({ sources }: Plan) => ((sources[0] ??= {})['key'] = sources[1]?.['key']), /is duplicated/],
   ['a source without etag', ({ sources }: Plan) => delete sources[0]?.['etag'], /etag/],
-  ['a source without digest', ({ sources }: Plan) => delete sources[0]?.['tocDigest'], /size/],
+  [
+    'a source without digest',
+    ({ sources }: Plan) => delete sources[0]?.['tocDigest'],
+    /sources\[0\]\.tocDigest: missing/,
+  ],
   ['a source of another size', ({ sources }: Plan) => ((sources[0] ??= {})['size'] = 1e9), /size does not match/],
   ['too many sources', (plan: Plan) => (plan['sources'] = Array.from({ length: 10_001 }, () => ({}))), /sources/],
   ['sources that are none', (plan: Plan) => (plan['sources'] = 'x' as never), /sources/],

@@ -19,7 +19,7 @@ const payloadRow = v.custom<[hex: string, size: number]>(isRow, 'not a digest wi
 const inventory = v.object({
   format: v.literal(INVENTORY_FORMAT),
   /** Hex digest and unpacked size of each payload, sorted by digest, without duplicates. */
-  payloads: v.pipe(v.array(payloadRow), v.maxLength(MAX_PAYLOADS, `more than ${MAX_PAYLOADS}`)),
+  payloads: v.pipe(v.array(payloadRow), v.maxLength(MAX_PAYLOADS, `more than ${MAX_PAYLOADS} payloads`)),
   /** Prefixes of the packages, without trailing slash; informational. */
   packages: v.array(v.custom<string>(isPackage, 'not the prefix of a package')),
   /** Digest of the canonical JSON of `payloads`. */
