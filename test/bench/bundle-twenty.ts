@@ -94,9 +94,9 @@ export async function benchBundleOfTwenty(
   const cheaper = pairwise(cpu(UNPACK), cpu('curlew bundle'));
   return {
     title: 'A bundle of twenty packages with a layer in common',
-    about: `${megabytes} MB, each layer counted once, in a folder store. The last way is what kURL does.`,
+    about: `${megabytes} MB, each layer counted once, in a folder store. The last row is what kURL does.`,
     table: [
-      ['way', 'seconds', 'CPU seconds', 'memory, MB'],
+      ['method', 'seconds', 'CPU seconds', 'memory, MB'],
       ...ways.map(([name]) => [
         name,
         range(spread(seconds(name))),
@@ -105,9 +105,9 @@ export async function benchBundleOfTwenty(
       ]),
     ],
     targets: [
-      { name: 'bundle, by cat and sync', wanted: '≤ 1.3', measured: range(written), met: written.median <= 1.3 },
-      { name: 'with --verify, by sha256sum', wanted: '≤ 1.3', measured: range(proved), met: proved.median <= 1.3 },
-      { name: 'unpacking and packing, by bundle', wanted: '≥ 50', measured: range(faster), met: faster.median >= 50 },
+      { name: 'bundle ÷ cat and sync', wanted: '≤ 1.3', measured: range(written), met: written.median <= 1.3 },
+      { name: 'with --verify ÷ sha256sum', wanted: '≤ 1.3', measured: range(proved), met: proved.median <= 1.3 },
+      { name: 'unpacking and packing ÷ bundle', wanted: '≥ 50', measured: range(faster), met: faster.median >= 50 },
       { name: 'the same, in CPU seconds', wanted: '≥ 50', measured: range(cheaper), met: cheaper.median >= 50 },
       rssTarget('memory, bundle --verify', of('curlew bundle --verify')),
     ],

@@ -49,7 +49,7 @@ export async function benchBundle(place: Place, home: string, { rounds, say }: O
   const seconds = (name: string): readonly number[] => of(name).map((sample) => sample.seconds);
   const written = pairwise(seconds('curlew bundle'), seconds('cat … >FILE && sync FILE'));
   const table = [
-    ['way', 'seconds', 'CPU seconds', 'memory, MB'],
+    ['method', 'seconds', 'CPU seconds', 'memory, MB'],
     ...ways.map(([name]) => [
       name,
       range(spread(seconds(name))),
@@ -59,10 +59,10 @@ export async function benchBundle(place: Place, home: string, { rounds, say }: O
   ];
   return {
     title: 'A bundle of ten packages',
-    about: 'The packages are in a folder store; a payload that several of them contain is in the bundle once.',
+    about: 'The packages are in a folder store; the bundle contains a shared payload once.',
     table,
     targets: [
-      { name: 'bundle, by cat and sync', wanted: '≤ 1.3', measured: range(written), met: written.median <= 1.3 },
+      { name: 'bundle ÷ cat and sync', wanted: '≤ 1.3', measured: range(written), met: written.median <= 1.3 },
       rssTarget('memory, bundle', of('curlew bundle')),
     ],
   };

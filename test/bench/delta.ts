@@ -62,9 +62,9 @@ export async function benchDelta(home: string, { rounds, say }: Options): Promis
   const megabytes = (bytes = Number.NaN): string => figure(bytes / 1e6);
   return {
     title: 'A delta of one changed layer',
-    about: `${ADDONS} add-ons with ${LAYERS} layers of ${megabytes(LAYER_BYTES)} MB each and twenty small files; the bundle, with the tool for nodes, has ${megabytes(whole)} MB, the delta ${megabytes(delta)} MB, the inventory ${megabytes(list)} MB.`,
+    about: `${ADDONS} add-ons with ${LAYERS} layers of ${megabytes(LAYER_BYTES)} MB each and twenty small files. The bundle, including the tool for nodes, has ${megabytes(whole)} MB, the delta ${megabytes(delta)} MB, the inventory ${megabytes(list)} MB.`,
     table: [
-      ['way', 'seconds', 'CPU seconds', 'memory, MB'],
+      ['method', 'seconds', 'CPU seconds', 'memory, MB'],
       ...ways.map(([name]) => [
         name,
         range(spread(seconds(name))),
@@ -73,7 +73,7 @@ export async function benchDelta(home: string, { rounds, say }: Options): Promis
       ]),
     ],
     targets: [
-      { name: 'delta, by the changed bytes', wanted: '≤ 1.05', measured: ratio.toFixed(4), met: ratio <= 1.05 },
+      { name: 'delta ÷ changed bytes', wanted: '≤ 1.05', measured: ratio.toFixed(4), met: ratio <= 1.05 },
       rssTarget('memory, apply', of('curlew apply')),
     ],
   };

@@ -205,8 +205,8 @@ export async function benchFlood(home: string, { say }: Options): Promise<Sectio
   }
   await rm(folder, { recursive: true, force: true });
   return {
-    title: 'Serving others while some flood',
-    about: `Connections send requests for ${FLOOD_MS / 1000} s, and come back when they are closed; those that do not read take no byte of an answer. Another client asks for three things every ${PROBE_MS} ms meanwhile; its waits are in milliseconds, and answers of 503 are counted: two plans are made at a time, the others wait for half a minute at most. Memory is all of the process: what V8 and the plans, which have a bound for all clients together, take under any load counts against a quiet server, not against one with readers, nor for each connection beyond the ${FEW}th.`,
+    title: 'Serving clients during a flood',
+    about: `Connections send requests for ${FLOOD_MS / 1000} s, and reconnect when they are closed; those that do not read take no byte of a response. Another client sends three requests every ${PROBE_MS} ms; the table shows its waiting times in milliseconds, and its 503 responses: the server makes two plans at a time, the others wait for half a minute at most. Memory is that of the whole process. V8 and the plans, which have one limit for all clients, use memory under any load: a comparison with a quiet server includes it, comparisons with reading clients and between numbers of connections above ${FEW}th.`,
     table: [['flood', 'MB, most', 'MB after', '/healthz', 'an object', 'a plan', '503'], ...rows],
     targets,
   };

@@ -16,10 +16,10 @@ import { measure, pairwise, spread, type Sample } from './measure.ts';
 import { figure, range, type Section, type Target } from './report.ts';
 import { BENCH_HOST, CURLEW, type Place } from './ways.ts';
 
-const KURL = 'gunzip into ctr import, one after the other';
-const KURL_AGAIN = 'the same again, all images there';
+const KURL = 'gunzip into ctr import, one at a time';
+const KURL_AGAIN = 'the same again, all images loaded';
 const OURS = 'curlew load-images';
-const OURS_AGAIN = 'the same again, all there';
+const OURS_AGAIN = 'the same again, all images loaded already';
 
 /** kURL's load_images: one file after the other, whatever is there already. */
 const KURL_LINE =
@@ -122,9 +122,9 @@ function section(samples: ReadonlyMap<string, readonly Sample[]>): Section {
   return {
     title: 'Images into containerd',
     about:
-      "A package of 10 images on three bases into an empty containerd (Debian's), and again. Processor time and memory are those of the clients; the daemon does most of the work.",
+      "A package of 10 images on three bases into an empty containerd (Debian's), and again. CPU seconds and memory are those of the clients; the daemon does most of the work.",
     table: [
-      ['way', 'seconds', 'CPU seconds', 'memory, MB'],
+      ['method', 'seconds', 'CPU seconds', 'memory, MB'],
       ...[...samples].map(([name, all]) => [
         name,
         range(spread(seconds(name))),
@@ -133,8 +133,8 @@ function section(samples: ReadonlyMap<string, readonly Sample[]>): Section {
       ]),
     ],
     targets: [
-      target("into an empty containerd, by kURL's way", OURS, KURL, 0.6),
-      target("all loaded before, by kURL's way", OURS_AGAIN, KURL_AGAIN, 0.1),
+      target("into an empty containerd ÷ kURL's", OURS, KURL, 0.6),
+      target("all images loaded already ÷ kURL's", OURS_AGAIN, KURL_AGAIN, 0.1),
     ],
   };
 }

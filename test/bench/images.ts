@@ -62,7 +62,7 @@ async function once(measured: Measured, work: string, say: Options['say']): Prom
 function tableOf(all: readonly Measured[], ours: Measured): readonly (readonly string[])[] {
   const seconds = ({ samples }: Measured): readonly number[] => samples.map((sample) => sample.seconds);
   return [
-    ['way', 'seconds', 'CPU seconds', 'memory, MB', 'out, MB', 'ours cold ÷ it'],
+    ['method', 'seconds', 'CPU seconds', 'memory, MB', 'out, MB', 'curlew, cold ÷ this'],
     ...all.map((one) => [
       one.way.name,
       range(spread(seconds(one))),
@@ -112,10 +112,10 @@ export async function benchImages(place: Place, home: string, options: ImageOpti
   const named = (name: string): Measured | undefined => others.find(({ way }) => way.name === name);
   const perAddon = spread(warm.samples.map(({ seconds }) => (seconds * 1000) / names.length));
   const targets = [
-    ...ratioTarget('cold, by crane OCI layout + tar', cold, named('crane, OCI layout, tar'), 0.9),
-    ...ratioTarget("cold, by crane's docker tarball", cold, named('crane, docker tarball'), 1.1),
-    ...ratioTarget('cold, by skopeo + gzip -1', cold, named('skopeo, OCI layout, tar, gzip -1'), 0.1),
-    ...ratioTarget("cold, by kURL's way", cold, kurl, 1 / 80),
+    ...ratioTarget('cold ÷ crane, OCI layout, tar', cold, named('crane, OCI layout, tar'), 0.9),
+    ...ratioTarget('cold ÷ crane, docker tarball', cold, named('crane, docker tarball'), 1.1),
+    ...ratioTarget('cold ÷ skopeo, gzip -1', cold, named('skopeo, OCI layout, tar, gzip -1'), 0.1),
+    ...ratioTarget("cold ÷ kURL's", cold, kurl, 1 / 80),
     {
       name: 'nothing changed',
       wanted: '≤ 100 ms an add-on',
@@ -124,7 +124,7 @@ export async function benchImages(place: Place, home: string, options: ImageOpti
     },
     rssTarget('memory, cold', cold.samples),
   ];
-  const about = `${SET.length} images on three bases into one archive. kURL's way was run once: it takes minutes.`;
+  const about = `${SET.length} images on three bases into one archive. The commands of kURL ran once: they take minutes.`;
   return { title: 'Images into one archive', about, table: tableOf(kurl ? [...all, kurl] : all, cold), targets };
 }
 

@@ -148,9 +148,9 @@ const { version: tool } = JSON.parse(await readFile(join(ROOT, 'package.json'), 
 const head = `# Benchmarks
 
 Made by \`npm run bench -- --write\` with curlew ${tool}. ${await machine()} Each figure is the median of ${rounds} rounds with
-the least and the most; the ways of one table take turns in every round, and quotients are taken between runs of the same
-round. The registry is Debian's, on loopback. The page cache is not emptied between runs, for any of them. Memory is
-that of the largest process of a way; for Docker that leaves the daemon out.`;
+minimum and maximum. The programs in a table take turns in every round, and ratios compare runs of the same round. The registry
+is Debian's, on loopback. The page cache is never emptied between runs. Memory is that of the largest process; for Docker it
+does not include the daemon.`;
 const text = `${[head, ...found.map(markdownSection)].join('\n\n')}\n`;
 console.log(text);
 

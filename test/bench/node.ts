@@ -77,7 +77,7 @@ export async function benchNode(home: string, { rounds, say }: Options): Promise
   const [cost, unchanged] = [spread(each), spread(idle)];
   return {
     title: `A node with ${ADDONS} add-ons`,
-    about: `Each install.sh has ${LINES} lines. First ${hooks.length} empty hooks by \`curlew install --reapply\`, and each by a plain bash that sources the same files; the difference holds the start, the records and the journal, too. Then a second run with nothing changed: over add-ons that define nothing but their install, and over some with as many hooks as real ones have, ${spread(called).median} of which every run calls.`,
+    about: `Each install.sh has ${LINES} lines. First ${hooks.length} empty hooks by \`curlew install --reapply\`, and each in a plain bash that sources the same files; the difference includes the start, the records and the journal. Then a second run with nothing changed: with add-ons that define only their install hook, and with as many hooks as real add-ons have, ${spread(called).median} of which every run calls.`,
     table: [
       ['command', 'seconds'],
       [`curlew, ${hooks.length} hooks`, range(spread(own))],

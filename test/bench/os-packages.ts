@@ -115,18 +115,18 @@ export async function benchOsPackages(home: string, { rounds, say }: Options): P
   const unchanged = spread(warm);
   return {
     title: 'Host packages for five systems',
-    about: `Six packages of apt for four systems and six of dnf for a fifth, from repositories on loopback, in containers of one
-builder image. A package more then: ${fetched} bytes fetched, of which ${fresh} are new; the package has ${size}.`,
+    about: `Six apt packages for four systems and six dnf packages for a fifth, from repositories on loopback, in containers of one
+builder image. One package was then added: ${fetched} bytes were fetched, of which ${fresh} are new; the whole package has ${size}.`,
     table: [
-      ['way', 'seconds', 'CPU seconds of the clients'],
+      ['method', 'seconds', 'CPU seconds of the clients'],
       ["kURL's: a container for each package and system", range(spread(seconds(samples.kurl))), cpuOf(samples.kurl)],
       ['curlew, cold', range(spread(seconds(samples.ours))), cpuOf(samples.ours)],
       ['curlew, nothing changed', range(spread(warm.map((ms) => ms / 1000))), ''],
     ],
     targets: [
-      { name: "cold, kURL's way by it", wanted: '≥ 5', measured: range(quotient), met: quotient.median >= 5 },
+      { name: "kURL's ÷ cold", wanted: '≥ 5', measured: range(quotient), met: quotient.median >= 5 },
       { name: 'nothing changed', wanted: '< 200 ms', measured: `${range(unchanged)} ms`, met: unchanged.median < 200 },
-      { name: 'a package more, bytes', wanted: `= ${fresh}`, measured: String(fetched), met: fetched === fresh },
+      { name: 'one package added, bytes', wanted: `= ${fresh}`, measured: String(fetched), met: fetched === fresh },
     ],
   };
 }

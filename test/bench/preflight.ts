@@ -79,13 +79,13 @@ export async function benchPreflight({ rounds, say }: Options): Promise<Section>
   const quotient = pairwise(whole, slowest);
   return {
     title: 'Host preflights',
-    about: `All checks of a spec with ${ADDONS.length} add-ons and those built in, from texts to results; a web server that never answers is the slowest, for ${SILENCE}.`,
+    about: `All checks of a spec with ${ADDONS.length} add-ons and the built-in checks, from spec texts to results. The slowest waits for a web server that never responds, with a limit of ${SILENCE}.`,
     table: [
       ['what', 'seconds'],
       ['all of them', range(spread(whole))],
       ['the slowest collector', range(spread(slowest))],
       ['one after the other', range(spread(sums))],
     ],
-    targets: [{ name: 'all by the slowest', wanted: '≤ 1.2', measured: range(quotient), met: quotient.median <= 1.2 }],
+    targets: [{ name: 'all ÷ slowest', wanted: '≤ 1.2', measured: range(quotient), met: quotient.median <= 1.2 }],
   };
 }

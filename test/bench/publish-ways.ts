@@ -71,7 +71,7 @@ function ours({ old, changed }: Sets): Way {
     await publishPackages(files, { store, release, ...options });
   };
   return {
-    name: 'curlew publish: a new release, the old one stays',
+    name: 'curlew publish: a new release; the old one stays',
     first: async (endpoint) => publish(endpoint, old, 'v1'),
     second: async (endpoint) => publish(endpoint, changed, 'v2'),
   };
@@ -117,7 +117,7 @@ function kurl({ folders }: Sets): Way {
     client.destroy();
   };
   return {
-    name: "kURL's way: a look at each, one after the other",
+    name: 'kURL: a check of each, one after the other',
     first: async (endpoint) => run(endpoint, folders.old, 'v1', () => true),
     second: async (endpoint) => run(endpoint, folders.now, 'v2', (at) => at < CHANGED),
   };

@@ -73,7 +73,7 @@ function isUpload({ kind, path }: S3Request): boolean {
 
 const KINDS: readonly (readonly [head: string, counts: (request: S3Request) => boolean])[] = [
   ['listings', ({ kind }) => kind.startsWith('ListObjects')],
-  ['looks', ({ kind }) => kind === 'HeadObject'],
+  ['HEAD requests', ({ kind }) => kind === 'HeadObject'],
   ['uploads of packages', isUpload],
   ['copies in the server', ({ kind }) => kind === 'UploadPartCopy' || kind === 'CopyObject'],
 ];
@@ -93,13 +93,13 @@ export async function benchRelease(home: string, { say }: Options): Promise<Sect
   return {
     title: `A release of ${PACKAGES} packages of which ${CHANGED} have changed`,
     about:
-      'What versitygw on loopback was asked, counted by a proxy in front of it that lets each request wait for ' +
-      `${DELAY_MS} ms, once for each way. Packages are of 1 MB. Sync is ` +
-      "rclone's, by listing and content, as `aws s3 sync` works; it has no releases, and into a new folder it sends all. " +
-      'A copy under a key that must be free takes three requests (AWS has no conditional CopyObject to rely on), and ours ' +
-      'counts what it tries on an unknown server.',
+      'Requests to versitygw on loopback, counted by a proxy in front of it that delays each request by ' +
+      `${DELAY_MS} ms. Each row was measured once. A package has 1 MB. Sync is ` +
+      "rclone's, by listing and content, as `aws s3 sync` works; it has no releases, and sends everything to a new folder. " +
+      'A copy to a key that must not exist takes three requests (AWS has no reliable conditional CopyObject), and the row of ' +
+      'curlew includes its probes of an unknown server.',
     table: [
-      ['way', 'requests', ...KINDS.map(([head]) => head), 'MB sent', 'seconds'],
+      ['method', 'requests', ...KINDS.map(([head]) => head), 'MB sent', 'seconds'],
       ...rows.map(({ name, log, seconds }) => [
         name,
         String(log.length),

@@ -90,9 +90,9 @@ export async function benchServe(home: string, { rounds, say }: Options): Promis
   const [first, next] = [spread(started), spread(known)];
   return {
     title: 'Serving a bundle',
-    about: `A bundle of a gigabyte in ${PACKAGES} packages out of a folder store, to curl on loopback, and the same bytes as a file behind nginx with sendfile.`,
+    about: `A bundle of a gigabyte in ${PACKAGES} packages from a folder store, sent to curl on loopback, compared with the same bytes as a file behind nginx with sendfile.`,
     table: [
-      ['way', 'seconds'],
+      ['method', 'seconds'],
       ['nginx, one client', range(spread(seconds('nginx')))],
       ['curlew serve, one client', range(spread(seconds('curlew serve')))],
       [`curlew serve, ${CLIENTS} clients at once`, figure(many.seconds)],
@@ -102,7 +102,7 @@ export async function benchServe(home: string, { rounds, say }: Options): Promis
     targets: [
       { name: 'first byte after a start, ms', wanted: '< 50', measured: range(first), met: first.median < 50 },
       { name: 'first byte, ms', wanted: '< 50', measured: range(next), met: next.median < 50 },
-      { name: 'speed, by nginx', wanted: '≥ 0.7', measured: range(speed), met: speed.median >= 0.7 },
+      { name: 'speed ÷ nginx', wanted: '≥ 0.7', measured: range(speed), met: speed.median >= 0.7 },
       { name: `memory, ${CLIENTS} clients, MB`, wanted: '≤ 250', measured: figure(memory), met: memory <= 250 },
     ],
   };

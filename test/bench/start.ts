@@ -27,7 +27,7 @@ export async function benchStart({ rounds, say }: Options): Promise<Section> {
   const [own, alone, quotient] = [spread(help), spread(single), pairwise(help, bare)];
   return {
     title: 'Start',
-    about: 'From the call to the end of the process.',
+    about: 'From the start to the end of the process.',
     table: [
       ['command', 'milliseconds'],
       ['node -e 0', range(spread(bare))],
@@ -37,7 +37,7 @@ export async function benchStart({ rounds, say }: Options): Promise<Section> {
     targets: [
       { name: '--help', wanted: '≤ 100 ms', measured: `${range(own)} ms`, met: own.median <= 100 },
       { name: 'executable for nodes', wanted: '< 150 ms', measured: `${range(alone)} ms`, met: alone.median < 150 },
-      { name: '--help by node -e 0', wanted: '≤ 2.5', measured: range(quotient), met: quotient.median <= 2.5 },
+      { name: '--help ÷ node -e 0', wanted: '≤ 2.5', measured: range(quotient), met: quotient.median <= 2.5 },
     ],
   };
 }
@@ -115,7 +115,7 @@ export async function benchLargeLint(home: string, { rounds, say }: Options): Pr
   const each = (seconds.median * 1000) / LARGE;
   return {
     title: `Lint of ${LARGE} large add-ons`,
-    about: 'Each has an install.sh of 500 to 2,000 lines and 4,600 lines of YAML of its own. Without shellcheck.',
+    about: 'Each has its own install.sh of 500 to 2,000 lines and 4,600 lines of YAML. Without shellcheck.',
     table: [
       ['command', 'seconds', 'CPU seconds', 'memory, MB'],
       [
@@ -141,7 +141,7 @@ export async function benchLint(home: string, { rounds, say }: Options): Promise
   const seconds = spread(samples.map((sample) => sample.seconds));
   return {
     title: `Lint of ${ADDONS} add-ons`,
-    about: "Generated add-ons of the shapes and counts of kURL's repository.",
+    about: "Generated add-ons, with as many files of the same kinds as in kURL's repository.",
     table: [
       ['command', 'seconds', 'memory, MB'],
       ['curlew lint', range(seconds), figure(spread(samples.map(({ rss }) => rss)).most)],

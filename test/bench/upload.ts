@@ -95,11 +95,11 @@ export async function benchUpload(home: string, { rounds, say, megabytes }: Uplo
   return {
     title: `A package of ${megabytes} MB into S3`,
     about:
-      'What `curlew publish` does with one package that has changed: it looks whether the key is free, reads the file twice ' +
-      '(its sha256 goes into the metadata, which are sent first), and sends it by parts with a checksum each. rclone copies ' +
-      'the file with its defaults. The server is versitygw on loopback and the same disk.',
+      '`curlew publish` of one changed package: it checks that the key does not exist, reads the file twice ' +
+      '(its sha256 is in the metadata, which is sent first), and uploads it in parts, each with a checksum. rclone copies ' +
+      'the file with default options. The server is versitygw on loopback, on the same disk.',
     table: [
-      ['way', 'seconds', 'MB a second', 'CPU seconds', 'memory, MB'],
+      ['method', 'seconds', 'MB a second', 'CPU seconds', 'memory, MB'],
       ...ways.map(([name]) => [
         name,
         range(spread(seconds(name))),
@@ -109,7 +109,7 @@ export async function benchUpload(home: string, { rounds, say, megabytes }: Uplo
       ]),
     ],
     targets: [
-      { name: 'speed, by rclone copy', wanted: '≥ 0.8', measured: range(speed), met: speed.median >= 0.8 },
+      { name: 'speed ÷ rclone copy', wanted: '≥ 0.8', measured: range(speed), met: speed.median >= 0.8 },
       rssTarget('memory, upload', of('curlew')),
     ],
   };
