@@ -49,8 +49,8 @@ const MOST_NEAR = 3;
 
 /**
  * For each step of Kubernetes: add-ons that also fit the new version stay. Others move before the step, to the newest version
- * that fits the old and the new one and from which the rest of the way can be gone. If there is none, there is a gap. After the
- * last step each add-on moves to the newest version that fits. Add-ons that others require move before these.
+ * that fits the old and the new one and from which the rest of the upgrade is possible. If there is none, there is a gap. After
+ * the last step each add-on moves to the newest version that fits. Add-ons that others require move before these.
  */
 export function planUpgrade<T extends Planned>(entries: readonly T[], request: UpgradeRequest): UpgradePlan<T> {
   const stages = request.kubernetes.map((text) => ({ text, version: tripleOf(text) }));
@@ -206,18 +206,20 @@ function whyNot(
   return `it is for Kubernetes ${formatRange(entry.range ?? [])}, not ${missing.text}`;
 }
 
-/** Required add-ons first; otherwise in the order given. Circles are left as they are. */
+/** Required add-ons first; otherwise in the order given. Circles are left as they are. Not recursive: chains may be long. */
 function inOrder<T extends Planned>(entries: readonly T[]): readonly T[] {
   const names = byName(entries);
   const ordered = new Set<T>();
   const open = new Set<T>();
-  const add = (entry: T): void => {
-    if (open.has(entry)) return;
+  const left = entries.toReversed();
+  for (let entry = left.at(-1); entry !== undefined; entry = left.at(-1)) {
+    const required = open.has(entry) ? [] : (entry.requires ?? []).flatMap(({ name }) => names.get(name) ?? []);
     open.add(entry);
-    for (const { name } of entry.requires ?? []) names.get(name)?.forEach(add);
-    ordered.add(entry);
-  };
-  entries.forEach(add);
+    const before = required.filter((other) => !open.has(other));
+    if (before.length === 0) ordered.add(entry);
+    if (before.length === 0) left.pop();
+    else left.push(...before.toReversed());
+  }
   return [...ordered];
 }
 

@@ -91,6 +91,18 @@ test('add-ons that others require move first, and a requirement that is not met 
   );
 });
 
+test('a chain of ten thousand requirements is ordered, and a circle is left as it is', () => {
+  const names = Array.from({ length: 10_000 }, (_, at) => `a${at}`);
+  const entries = names.map((name, at) => entry(name, '2.0.0', '', { [names[at + 1] ?? name]: '' }));
+  const { steps: all } = plan(entries, Object.fromEntries(names.map((name) => [name, '1.0.0'])));
+  assert.equal(
+    all.slice(0, names.length).map((step) => (step.type === 'addon' ? step.addon : step.version)),
+    names.toReversed(),
+  );
+  const circle = [entry('a', '2.0.0', '', { b: '' }), entry('b', '2.0.0', '', { a: '' })];
+  assert.equal(steps(plan(circle, { a: '1.0.0', b: '1.0.0' })).slice(0, 2), ['b 2.0.0', 'a 2.0.0']);
+});
+
 test('what is installed is known by its id too, and what the channel does not have is not planned', () => {
   const entries = [
     { ...entry('dns', '1.6.0', '<1.31.0'), id: 'old' },
@@ -125,7 +137,7 @@ test('by the rules of kops, ids and hashes decide, and the last fitting entry co
   );
 });
 
-test('Kubernetes goes minor by minor, to the newest patch of each', () => {
+test('Kubernetes is upgraded minor by minor, to the newest patch of each', () => {
   const available = ['v1.31.4', 'v1.31.10', 'v1.32.1', 'v1.30.9', 'v1.33.0'];
   assert.equal(kubernetesSteps('v1.30.2', 'v1.32.x', available), ['v1.30.2', 'v1.31.10', 'v1.32.1']);
   assert.equal(kubernetesSteps('v1.30.2', 'v1.32.0', available), ['v1.30.2', 'v1.31.10', 'v1.32.0']);
@@ -149,7 +161,7 @@ const candidates = fc.uniqueArray(fc.tuple(versions, ranges), {
   selector: ([version]) => version,
 });
 
-test('a plan never runs a version on a Kubernetes that it is not for, never goes down, and gaps are real', () => {
+test('a plan never runs a version on a Kubernetes that it is not for, never moves down, and gaps are real', () => {
   const kubernetes = ['v1.30.0', 'v1.31.0', 'v1.32.0', 'v1.33.0'];
   fc.assert(
     fc.property(candidates, versions, (list, installed) => {
