@@ -92,7 +92,7 @@ export function resolve({ index, manifest }: { readonly index: string; readonly 
   return resolveLocation(index, manifest) ?? null;
 }
 
-/** The name of the add-on that stands for a plain manifest. */
+/** The name of the only add-on of a plain manifest. */
 export function manifestAddonName({ location }: { readonly location: string }): string {
   return addonNameOf(location);
 }

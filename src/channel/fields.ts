@@ -39,8 +39,8 @@ export class Fields {
   }
 
   /**
-   * Reports what is not in `known`, and returns the others. kops, which is written in Go, does not tell upper case from lower
-   * case in names of fields: in its indexes such a field counts.
+   * Reports what is not in `known`, and returns the others. kops, which is written in Go, ignores the case of
+   * names of fields: in its indexes such a field counts.
    */
   only(known: readonly string[]): Fields {
     const map: Record<string, Json> = {};

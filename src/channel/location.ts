@@ -25,7 +25,7 @@ export function reachesLocalFile(channel: string, location: string): boolean {
   return isRemote && /^file:/i.test(location);
 }
 
-/** Name of the add-on that stands for a plain manifest at this location, as kops has it. */
+/** The name that kops gives to the only add-on of a plain manifest at this location. */
 export function manifestAddonName(location: string): string {
   return `manifest-${hexOf(digestOf(location)).slice(0, 12)}`;
 }

@@ -103,7 +103,7 @@ export function formatRange(range: VersionRange): string {
 }
 
 /**
- * Reads a range. The empty text contains every version. `kops` reads as kops does: what stands alone as one character is
+ * Reads a range. The empty text contains every version. `kops` reads as kops does: a single character between spaces is
  * ignored, `~1.2.x` is `=1.2.0`, and nothing satisfies `!=1.2.x`; `native` refuses the former and reads the latter as it is
  * meant. Texts of more than 512 characters are refused by both.
  */

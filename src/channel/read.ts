@@ -111,7 +111,7 @@ function kindOf(value: JsonObject, found: Findings): Channel['kind'] {
   return 'Manifest';
 }
 
-/** Entries that say the same, and labels by which the objects of two add-ons cannot be told apart. */
+/** Entries that say the same, and labels that the objects of two add-ons share. */
 function noteTwins(entries: readonly Entry[], found: Findings): void {
   const seen = new Map<string, Entry>();
   const owners = new Map<string, Entry>();
