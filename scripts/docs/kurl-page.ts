@@ -17,21 +17,21 @@ const HEAD = `# Compatibility with kURL
 This page lists what add-ons written for kURL can use: **same**, **differs** and how, **absent** and why.
 [scripts/lib](../scripts/lib) defines the functions; absent ones print an error and end the hook.
 
-Settings are literal text: \`$x\`, backticks and \`$(…)\` in a value are not expanded, as kURL's shell does.
+Settings are literal text: kURL's shell expands \`$x\`, backticks and \`$(…)\` in a value; curlew does not.
 `;
 
 const MANIFEST_HEAD = `curlew reads Manifests as kURL's own builder does. It also accepts two forms from kURL's documentation that the builder
-misreads: \`asset SOURCE\` alone (the file name is the last part of the path) and \`dockerout OS DOCKERFILE
---build-arg=NAME=VALUE\`. \`curlew lint --info\` reports them. The rest is in
-[manifest.md](manifest.md).
+misreads: \`asset SOURCE\` without a file name (the default is the last part of the path) and \`dockerout OS DOCKERFILE
+--build-arg=NAME=VALUE\`. \`curlew lint --info\` reports them.
+[manifest.md](manifest.md) describes all directives.
 `;
 
 function variablesHead(): string {
   const here = VARIABLES.flatMap(([, all]) => all.map(({ name }) => name));
   const names = new Set([...here, ...SETTING_ROWS.map(({ variable }) => variable)]);
   return `kURL's add-ons read 113 shell variables. This section lists all known variables except those of settings, whether an
-add-on reads them or not; the section Settings lists the others. Together that is ${names.size} names. A variable that a run
-does not set comes from the caller's environment, except those of settings: unset ones are empty.`;
+add-on reads them or not; the section [Settings](#settings) lists those of settings. Together these are ${names.size} names. A variable that a run
+does not set comes from the caller's environment; a variable of a setting that is not set is empty.`;
 }
 
 const FLAGS_HEAD = `Flags are arguments of \`install\`, \`join\` and \`upgrade\`, or of the scripts of a bundle: \`./install.sh ha labels=a=b\`. Flags that
@@ -78,17 +78,17 @@ function runChapter(): string {
   return `## kURL's own add-ons
 
 \`scripts/real-kurl TREE\` runs the unmodified add-ons of a kURL checkout through lint, plan, build and the hooks of an
-installation. For *objects* kURL's own scripts install the same add-on with their own empty API server, and every object
-that only one of the clusters has is a difference; random values and times do not count. Lint and plan cover all
+installation. For *objects*, kURL's own scripts install the same add-on with a separate empty API server, and every object
+that only one of the two clusters has is a difference; random values and times do not count. Lint and plan cover all
 versions (count in parentheses); the others cover the newest of each. Images, downloads and host packages are small stand-ins. The
-cluster is only an API server, so workloads count as ready; \`exec\` into pods and the effects of operators are missing.
+cluster is only an API server: workloads count as ready, \`exec\` into pods fails, and operators do nothing.
 
 Of replicatedhq/kURL at ${report.commit ?? 'an unknown commit'}: the hooks of ${share(report, 'hooks')} versions run to completion, and
 ${share(report, 'objects')} create the same objects.
 
 ${formatTable(report)}
 
-**explained**: kURL's own scripts fail the same way, or the test machine does not have what it needs; **pending**: to be fixed.
+**explained**: kURL's own scripts fail the same way, or the test machine does not have what the add-on needs; **pending**: to be fixed.
 
 ${details.join('\n')}
 `;

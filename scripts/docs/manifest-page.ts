@@ -6,8 +6,8 @@ import { RULES } from '../../src/manifest/rules.ts';
 
 const INTRODUCTION = `# Manifest and lint reference
 
-An add-on is a folder \`addons/<name>/<version>\` with a file \`Manifest\` and a file \`install.sh\`. The Manifest lists
-what to fetch for it, one directive per line:
+An add-on is a folder \`addons/<name>/<version>\` with a file \`Manifest\` and a file \`install.sh\`. The Manifest lists what to
+fetch, one directive per line:
 
 \`\`\`text
 image    pause       registry.k8s.io/pause:3.9
@@ -16,16 +16,16 @@ apt      lvm2
 yum      lvm2
 \`\`\`
 
-Fields are separated by spaces or tabs. Blank lines and lines that begin with \`#\` are ignored; a comment
-cannot follow a directive on its line. There are no quotes, escapes or variables. The last line needs no line end. An empty
-Manifest is valid. Lines end in LF; the file is UTF-8 without a byte order mark and at most 1 MiB.`;
+Spaces or tabs separate fields. curlew ignores blank lines and lines that begin with \`#\`; a comment cannot follow a
+directive on its line. There are no quotes, escapes or variables. The last line needs no line end. An empty Manifest is valid. Lines end in LF; the file is UTF-8 without a byte order mark and at most 1 MiB.`;
 
 const CLOSING = `\`shellcheck/SC…\`: findings of shellcheck, if it is installed and not turned off with \`--no-shellcheck\`. Its errors
 are errors, its warnings are warnings, lower levels are omitted. install.sh is sourced, so SC1090, SC1091, SC2034,
 SC2148 and SC2154 do not apply. A \`.shellcheckrc\` in the repository is used.`;
 
-const SETTINGS = `A comment on its own line turns rules off for the next line that is neither blank nor a comment; a trailing comment
-in a script or in YAML, for that line; \`-file\`, for the whole file. The reason follows \`--\`:
+const SETTINGS = `A comment on its own line turns rules off for the next line that is neither blank nor a comment. In scripts and YAML, a
+comment at the end of a line turns them off for that line. \`curlew-lint-ignore-file\` turns them off for the whole file. The
+reason follows \`--\`:
 
 \`\`\`text
 # curlew-lint-ignore image/latest -- the project publishes no other tag
@@ -47,14 +47,14 @@ group, and where they do not apply. Patterns are relative to the root; \`*\` mat
 the file later. Errors for which a build refuses an add-on cannot be ignored.
 
 \`curlew lint --fix\` fixes findings that are safe to fix and not ignored: \`manifest/crlf\`, \`manifest/byte-order-mark\`,
-\`manifest/inline-comment\` (the comment gets a line of its own), \`manifest/no-final-newline\`, an exact duplicate
+\`manifest/inline-comment\` (the comment moves to a separate line), \`manifest/no-final-newline\`, an exact duplicate
 of a directive, and \`install/crlf\` in a script where every line ends in CR LF. It prints each line that it changes,
 skips lines with other errors, and keeps every other byte.`;
 
 const YAML_FILES = `\`curlew lint\` parses files that end in \`.yaml\` or \`.yml\`, and validates every Troubleshoot document against its schema:
 HostPreflight, Preflight and SupportBundle, also in a Secret or a ConfigMap under the key \`support-bundle-spec\`.
 Template expressions, \`\${NAME}\`, \`$(command)\` or \`{{ … }}\`, match any value; lines with only \`{{ … }}\` are
-omitted. A template that still does not parse is not checked, nor are large CustomResourceDefinitions.
+ignored. curlew does not check templates that still do not parse, nor large CustomResourceDefinitions.
 
 Lint finds images in the \`image\` of containers and other resources, in \`images\` of kustomizations, and in variables
 and settings whose names contain \`IMAGE\`. It does not check references that a template completes.`;
@@ -78,23 +78,23 @@ export function manifestPage(): string {
     '<!-- Made by `npm run docs` from the tables in src; changes belong there. -->',
     INTRODUCTION,
     '## Directives',
-    table(['directive', 'asks for', 'in the package'], directives),
+    table(['directive', 'adds', 'in the package'], directives),
     '## Operating systems',
-    '`archives`: package files; `deps`: only the names, for the operator to install.',
+    '`archives` means package files; `deps` means only their names: the operator installs these packages.',
     table(['folder', 'read on', 'filled by'], systems),
     '## Hooks',
-    'Hooks are functions of install.sh, all optional. They contain the name of the add-on verbatim, with dashes; the install\n' +
-      'function of containerd is `containerd_install`.',
+    'Hooks are optional functions of install.sh. Their names contain the name of the add-on verbatim, with dashes. One name is\n' +
+      'irregular: the install function of containerd is `containerd_install`.',
     table(['function', 'called'], hooks),
     [
-      'Hooks do not modify the files of their package; they change copies below `kustomize/`. The next run extracts modified files',
-      'again and runs all hooks again. Files that hooks add stay.',
+      'Hooks must not modify the files of their package, only copies below `kustomize/`. If a file was modified, the next run',
+      'extracts it again and runs all hooks again. Files that hooks add stay.',
     ].join('\n'),
     '## Rules',
     '`curlew lint` reports all findings of all add-ons in one run, and exits with status 10 if one of them is an error.\n' +
       'It counts `info` findings, and shows them with `--info`; rules that are `off` run only if they are turned on.\n' +
-      'Identical findings are shown once, with the number of places. A rule with more than ten different warnings is\n' +
-      'one line; `--all` shows everything, as `--json` and `--format github` do.',
+      'Identical findings are shown once, with the number of places. A rule with more than ten different warnings\n' +
+      'takes one line. `--all`, `--json` and `--format github` show everything.',
     table(['rule', 'severity', 'what is wrong'], rules),
     CLOSING,
     '## Settings of lint',
