@@ -17,7 +17,8 @@ yum      lvm2
 \`\`\`
 
 Spaces or tabs separate fields. curlew ignores blank lines and lines that begin with \`#\`; a comment cannot follow a
-directive on its line. There are no quotes, escapes or variables. The last line needs no line end. An empty Manifest is valid. Lines end in LF; the file is UTF-8 without a byte order mark and at most 1 MiB.`;
+directive on its line. There are no quotes, escapes or variables. The last line needs no line end. An empty Manifest is
+valid. Lines end in LF; the file is UTF-8 without a byte order mark and at most 1 MiB.`;
 
 const CLOSING = `\`shellcheck/SC…\`: findings of shellcheck, if it is installed and not turned off with \`--no-shellcheck\`. Its errors
 are errors, its warnings are warnings, lower levels are omitted. install.sh is sourced, so SC1090, SC1091, SC2034,
