@@ -42,7 +42,7 @@ export function longList<Schema extends v.GenericSchema>(item: Schema) {
   return v.pipe(v.custom<v.InferOutput<Schema>[]>(Array.isArray, 'not a list'), each(item));
 }
 
-function each<Schema extends v.GenericSchema, Value extends object>(item: Schema): v.RawCheckAction<Value> {
+function each<Value extends object>(item: v.GenericSchema): v.RawCheckAction<Value> {
   return v.rawCheck(({ dataset, addIssue }) => {
     if (!dataset.typed) return;
     const input = dataset.value as Record<string | number, unknown>;
@@ -95,7 +95,7 @@ export function readJson<Schema extends v.GenericSchema>(
   return checked(schema, value, bad);
 }
 
-function firstIssue<Schema extends v.GenericSchema>(schema: Schema, value: unknown): v.BaseIssue<unknown> | undefined {
+function firstIssue(schema: v.GenericSchema, value: unknown): v.BaseIssue<unknown> | undefined {
   return v.safeParse(schema, value, { abortEarly: true, message: problemOf }).issues?.[0];
 }
 

@@ -71,7 +71,6 @@ const lockedContainerBuild = v.object({
   /** Names required by the packages that it built, for systems whose packages are not resolved. */
   requires: texts,
 });
-export type LockedContainerBuild = Read<typeof lockedContainerBuild>;
 
 const manifestLock = v.object({
   format: v.literal(1),

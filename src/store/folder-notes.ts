@@ -6,8 +6,10 @@
 import type { BigIntStats } from 'node:fs';
 import { stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isDigest, type Digest } from '../core/digest.ts';
+import * as v from 'valibot';
+import type { Digest } from '../core/digest.ts';
 import { CurlewError, errnoOf } from '../core/errors.ts';
+import { digest, fits } from '../core/schema.ts';
 import { syncFolder } from '../platform/files/sync-folder.ts';
 import { writeNew } from '../platform/files/write-new.ts';
 import { makeInside, openInside, removeInside } from './folder-inside.ts';
@@ -32,6 +34,8 @@ function notePath(root: string, key: string, { size, mtimeNs }: Stamp): string {
   return join(noteFolder(root, key), `${size}-${mtimeNs}.json`);
 }
 
+const noteSchema = v.object({ digest, metadata: v.object({}) });
+
 /** The note of the file with this stamp; undefined if it is missing or not readable. */
 export async function readNote(root: string, key: string, stamp: Stamp): Promise<Note | undefined> {
   let value: unknown;
@@ -43,13 +47,9 @@ export async function readNote(root: string, key: string, stamp: Stamp): Promise
     if (error instanceof SyntaxError || errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return undefined;
     throw error;
   }
-  if (typeof value !== 'object' || value === null) return undefined;
-  const { digest, metadata } = value as { digest?: unknown; metadata?: unknown };
-  if (typeof digest !== 'string' || !isDigest(digest) || typeof metadata !== 'object' || metadata === null) {
-    return undefined;
-  }
-  const pairs = Object.entries(metadata).filter((pair): pair is [string, string] => typeof pair[1] === 'string');
-  return { digest, metadata: Object.fromEntries(pairs) };
+  if (!fits(noteSchema, value)) return undefined;
+  const pairs = Object.entries(value.metadata).filter((pair): pair is [string, string] => typeof pair[1] === 'string');
+  return { digest: value.digest, metadata: Object.fromEntries(pairs) };
 }
 
 async function readText(root: string, path: string): Promise<string | undefined> {

@@ -123,7 +123,7 @@ test('bundle.json keeps them apart from those of the spec, and is believed only 
   const text = formatBundleJson(bundle);
   assert.equal(parseBundleJson(text, 'b').beside, [described]);
   for (const [bad, message] of [
-    [text.replace('"machine"', '"other"'), /outside the spec/],
+    [text.replace('"machine"', '"other"'), /beside\[0\]\.role: not "step"/],
     [text.replace('"version":"openssl"', '"version":"../x"'), /version/],
     [text.replace('"packages":[]', `"packages":[${JSON.stringify(described)}]`), /is listed twice/],
     [text.replace(/"beside":\[.*\],"format"/, '"beside":{},"format"'), /beside/],

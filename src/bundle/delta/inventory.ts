@@ -6,7 +6,7 @@ import { ownerOf, pathProblem } from '../../core/layout.ts';
 import { compareText } from '../../core/ref.ts';
 import { digest, readJson, type Read } from '../../core/schema.ts';
 
-export const INVENTORY_FORMAT = 1;
+const INVENTORY_FORMAT = 1;
 /** Maximum bytes of an inventory. */
 export const INVENTORY_LIMIT: number = 128 << 20;
 const MAX_PAYLOADS = 1_000_000;
