@@ -165,7 +165,7 @@ function readParts(
   return { parts, files };
 }
 
-/** Without a schema, which would take longer than all other checks of a row. */
+/** Without a schema: a plan may have a million rows. */
 function readOrigin(value: unknown, path: string): Origin {
   const { source, offset, length } = isObject(value) ? value : {};
   if (!isSize(source) || !isSize(offset) || !isSize(length)) throw wrong(`${path}: its range`);
