@@ -48,8 +48,8 @@ const VERB_NOTES: Readonly<Record<string, string>> = {
   'host hostname': "absent: used by kURL's own scripts only; get_local_node_name prints it",
   'longhorn prepare-for-migration': MOVED,
   'longhorn rollback-migration-replicas': MOVED,
-  'object-store sync': "absent: called only in pods of kURL's helper image, which contains the program",
-  'sync-object-store': "absent: called only in pods of kURL's helper image, which contains the program",
+  'object-store sync': 'absent: called only in pods of the image in KURL_UTIL_IMAGE, which contains the program',
+  'sync-object-store': 'absent: called only in pods of the image in KURL_UTIL_IMAGE, which contains the program',
   version: 'absent: no release of kURL is in use',
 };
 

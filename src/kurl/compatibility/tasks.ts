@@ -3,7 +3,8 @@ import { rows, type Row } from './rows.ts';
 
 const MANUAL = 'absent: do it manually with kubectl';
 const MOVED = 'absent: storage is not migrated: migrate it with kURL before the switch';
-const STEPS = 'absent: a bundle has everything that its run needs; each step is its own bundle and run';
+const STEPS =
+  'absent: a bundle has everything that its run needs, with `curlew bundle --upgrade-from` also the steps of an upgrade';
 
 const NOTES: Readonly<Record<string, string>> = {
   'load-images': 'same: loads only missing images; accepts `airgap` and `kurl-install-directory`',

@@ -103,7 +103,7 @@ const TOPICS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   "kURL's programs": {
     BIN_KURL:
-      "same: without kURL's package kurl-bin-utils only `format-address` and `netutil format-ip-address` work; other verbs report that the package is missing",
+      "same: without kURL's package kurl-bin-utils, curlew replaces the verbs that add-ons call; other verbs report that the package is missing",
     BIN_YAMLUTIL: REPLACED,
     BIN_SUBNET: REPLACED,
     BIN_DOCKER_CONFIG: REQUIRES_PACKAGE,
