@@ -216,8 +216,14 @@ test('wrong words are refused before anything happens', async () => {
     [['join-parts', '-o', 'x'], /specify the head file/],
     [['join-parts', 'h.parts.json'], /add -o with the output file/],
     [['join-parts', 'h.parts.json', '-o', 'x', '--check'], /add -o with the output file/],
-    [['join-parts', 'b.tar.gz', '-o', 'x'], /b\.tar\.gz is not a head file: its name is that of the bundle followed by \.parts/],
-    [['join-parts', 'https://u:p@h/b.parts.json?k=v', '-o', 'x'], /: https:\/\/h\/b\.parts\.json is not a file: download/],
+    [
+      ['join-parts', 'b.tar.gz', '-o', 'x'],
+      /b\.tar\.gz is not a head file: its name is that of the bundle followed by \.parts/,
+    ],
+    [
+      ['join-parts', 'https://u:p@h/b.parts.json?k=v', '-o', 'x'],
+      /: https:\/\/h\/b\.parts\.json is not a file: download/,
+    ],
     [['bundle', 'spec', '--from', 'store', '--split', '1G'], /name the parts with -o/],
     [['bundle', 'spec', '--from', 'store', '--split', '1G', '-o', 's3://u:p@b/x'], /folders, not to s3:\/\/b\/x$/],
     [['bundle', 'spec', '--from', 'store', '--to', 's3://b/x'], /written to folders, not to s3:\/\/b\/x$/],

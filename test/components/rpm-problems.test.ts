@@ -52,8 +52,20 @@ if (reason === undefined) {
   test.after(async () => lab.close());
 
   for (const [title, names, os, message, hint] of [
-    ['an unknown name, with near ones', ['app', 'libary'], 'rhel-8', /no such package: libary$/, /libary, did you mean library/],
-    ['unknown names all at once', ['apq', 'zzz'], 'rhel-9', /no such package: apq, zzz$/, /instead of apq, did you mean app/],
+    [
+      'an unknown name, with near ones',
+      ['app', 'libary'],
+      'rhel-8',
+      /no such package: libary$/,
+      /libary, did you mean library/,
+    ],
+    [
+      'unknown names all at once',
+      ['apq', 'zzz'],
+      'rhel-9',
+      /no such package: apq, zzz$/,
+      /instead of apq, did you mean app/,
+    ],
     ['an option for a name', ['--installroot=/', 'app'], 'rhel-8', /no such package: --installroot=\/$/, /Manifest/],
     ['a path for a name', ['/etc/passwd'], 'rhel-8', /no such package: \/etc\/passwd$/, /Manifest/],
     [
@@ -70,7 +82,13 @@ if (reason === undefined) {
       /nothing provides nothing-has-this >= 3 needed by/,
       /remove one of them/,
     ],
-    ['one of a stream that is not active', ['hidden'], 'rhel-8', /hidden: belongs to module streams/, /remove one of them/],
+    [
+      'one of a stream that is not active',
+      ['hidden'],
+      'rhel-8',
+      /hidden: belongs to module streams/,
+      /remove one of them/,
+    ],
     ['one for another machine', ['arm-only'], 'rhel-8', /arm-only: not for x86_64/, /remove one of them/],
   ] as const) {
     test(`${title}: told in a few lines`, async () => {
