@@ -189,7 +189,7 @@ if (reason === undefined) {
          printf 'zebra-app\\nzebra-many' >addons/other/2/ubuntu-24.04/Deps
          (preflights_require_host_packages) 2>&1 || echo "status $?"`,
       );
-      assert.match(text, /zebra-app is required by demo 1, other 2 \(no repository of this machine has it\)/);
+      assert.match(text, /zebra-app is required by demo 1, other 2 \(no repository of this machine offers it\)/);
       assert.match(text, /apt-get install -y zebra-app zebra-many\n/);
       assert.match(text, /status 1$/);
     });

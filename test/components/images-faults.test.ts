@@ -210,7 +210,7 @@ function testFaults(kind: RuntimeKind): void {
     await assert.rejectsWith(
       load(shim, made.wanted()),
       'DIGEST_MISMATCH',
-      new RegExp(`afterwards ${APP} is sha256:[0-9a-f]{64}, not ${image.manifest.digest}`),
+      new RegExp(`after the load, ${APP} is sha256:[0-9a-f]{64}, not ${image.manifest.digest}`),
     );
   });
 

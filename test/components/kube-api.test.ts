@@ -104,7 +104,7 @@ if (reason === undefined) {
     const past = { notBeforeDate: new Date('2020-01-01'), notAfterDate: new Date('2021-01-01') };
     assert.match(
       await told({ user: await made(past) }),
-      /^refused: .*Unauthorized.*the client certificate of the kubeconfig expired at 2021-01-01.*; set the clock/,
+      /^refused: .*Unauthorized.*the client certificate of the kubeconfig expired at 2021-01-01.*; correct the clock/,
     );
   });
 

@@ -89,7 +89,7 @@ function testCommand(kind: RuntimeKind): void {
     await cp(box.at('unpacked/addons'), box.at('node/addons'), { recursive: true });
     assert.equal((await answer(box, env, '--install-dir', box.at('node'))).packages, whole);
     const text = await curlewOk(['load-images', '--install-dir', box.at('node')], { cwd: box.path, env });
-    assert.match(text, /demo-1\.0\.0 {2}1 image, all there\n0 images loaded into containerd, 0 B/);
+    assert.match(text, /demo-1\.0\.0 {2}1 image, all present\n0 images loaded into containerd, 0 B/);
 
     await forget(env);
     await rm(box.at('unpacked/addons/demo/1.0.0/images'), { recursive: true });

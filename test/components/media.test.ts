@@ -73,7 +73,7 @@ if (process.getuid?.() !== 0) {
     const options = { folders, limit: undefined, force: false, verify: false, report: noReport, signal };
     const error = await assert.rejectsWith(writeParts(whole, options), 'NO_SPACE');
     const lacking = whole.index.size - (2 + 3) * MIB;
-    assert.match(error.message, `${whole.index.size} bytes are needed, ${lacking} do not fit`);
+    assert.match(error.message, `it needs ${whole.index.size} bytes, ${lacking} more than available`);
     for (const folder of folders) assert.equal(await readdir(folder), []);
   });
 

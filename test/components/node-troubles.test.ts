@@ -120,7 +120,7 @@ if (reason === undefined) {
     assert.is(ended.exitCode, 25, ended.stderr);
     assert.match(
       ended.stderr,
-      /read-only file system.*\n.*hint: the disk cannot be written to: .*run the same command again/is,
+      /read-only file system.*\n.*hint: the disk is read-only: .*run the same command again/is,
     );
   });
 

@@ -69,7 +69,7 @@ if (reason !== undefined) {
       const error = await assert.rejectsWith(
         store.head('k', { signal }),
         'AUTH_FAILED',
-        /look at k in s3:.*the proxy 127\.0\.0\.1:\d+ wants/,
+        /stat k in s3:.*the proxy 127\.0\.0\.1:\d+ rejects the credentials/,
       );
       assert.not.match(`${error.message} ${error.hint} ${String(error.cause)}`, /canary|bWU6/);
     });
