@@ -157,7 +157,7 @@ test('entries that say the same, and two add-ons with one selector, are found', 
     '7:6 error channel/duplicate a 1.0.0 is already in line 6',
   ]);
   assert.equal(findings(`${KOPS}  - {name: a, manifest: a.yaml, selector: {k8s-addon: a, k8s-addon: b}}\n`), [
-    '5:58 error yaml/duplicate "k8s-addon" stands twice',
+    '5:58 error yaml/duplicate "k8s-addon" is listed twice',
   ]);
 });
 

@@ -188,7 +188,12 @@ for (const [title, words, exitCode, message] of [
   ['a spec that is a folder', ['id', '.'], 25, /: it is a folder/],
   ['a merge without overlay', ['merge', 'a.yaml'], 64, /merge requires a base and an overlay/],
   ['an unknown flag', ['env', 'a.yaml', 'haa'], 64, /unknown flag "haa", did you mean ha\?/],
-  ['a second spec', ['validate', 'a.yaml', 'b.yaml'], 64, /b\.yaml: one spec at a time; an overlay is installer-spec/],
+  [
+    'a second spec',
+    ['validate', 'a.yaml', 'b.yaml'],
+    64,
+    /b\.yaml: only one spec is allowed; for an overlay, use installer-spec/,
+  ],
   ['an option of another verb', ['id', 'a.yaml', '--filled'], 64, /installer id does not accept --filled/],
   ['a resolve without a place', ['resolve', 'a.yaml'], 64, /resolve needs --from, --bundle or --dir/],
   [

@@ -79,7 +79,7 @@ test('the reason says what the node lacks', async () => {
   const { actions } = planRun('install', [now], await readRecords(box.at('node')), options);
   assert.equal(
     actions.filter(({ kind }) => kind === 'extract').map(({ because }) => because),
-    ['the node has it without rhel-7-force, rhel-8'],
+    ['on this node without rhel-7-force, rhel-8'],
   );
 });
 
