@@ -103,7 +103,7 @@ withCurl('it is made, linted, built, bundled, installed, and its next version is
   assert.is(await readFile(`${written}/kustomization.yaml`, 'utf8'), kustomization);
 
   const generated = await curlewOk(['generate', 'web'], { ...at, env: { GITHUB_OUTPUT: box.at('outputs') } });
-  assert.match(generated, 'addons/web/1.1 is made\nlint: 0 errors, 0 warnings');
+  assert.match(generated, 'created addons/web/1.1\nlint: 0 errors, 0 warnings');
   assert.is(await readFile(box.at('outputs'), 'utf8'), 'web_version=1.1\n');
   assert.match(await curlewOk(['generate', 'web'], at), /nothing new/);
   assert.match(await curlewOk(['lint'], at), /2 add-ons, 0 errors, 0 warnings/);
