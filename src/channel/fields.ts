@@ -39,10 +39,10 @@ export class Fields {
   }
 
   /**
-   * Reports what is not in `known`, and returns the others. kops, which is written in Go, ignores the case of
-   * names of fields: in its indexes such a field counts.
+   * Reports fields that are not `known`, and returns the known ones. kops, which is written in Go, ignores the case of
+   * field names, so in its indexes a field in another case counts.
    */
-  only(known: readonly string[]): Fields {
+  recognize(known: readonly string[]): Fields {
     const map: Record<string, Json> = {};
     const written = new Map<string, string>();
     for (const [key, value] of Object.entries(this.#map)) {

@@ -40,7 +40,7 @@ const PACKAGE = /^[A-Za-z0-9][A-Za-z0-9._-]*\.tar\.gz$/;
 /** Undefined if the entry has no name: every other mistake is a finding only. */
 export function readEntry(item: Fields, context: Context, found: Findings): Entry | undefined {
   const isOurs = context.kind === 'Channel';
-  const fields = item.only(isOurs ? OUR_FIELDS : KOPS_FIELDS);
+  const fields = item.recognize(isOurs ? OUR_FIELDS : KOPS_FIELDS);
   const name = fields.text('name') ?? (isOurs ? undefined : context.name);
   if (name === undefined || !NAME.test(name)) {
     const hint = 'at most 63 letters, digits, ".", "_" and "-", with a letter or digit at both ends';
@@ -150,7 +150,7 @@ function readSource(fields: Fields, { kind, location }: Context, found: Findings
 }
 
 function readChart(fields: Fields): Source | undefined {
-  const chart = fields.map('chart')?.only([...CHART_PLACES, 'name', 'version', 'values']);
+  const chart = fields.map('chart')?.recognize([...CHART_PLACES, 'name', 'version', 'values']);
   if (chart === undefined) return undefined;
   const given = CHART_PLACES.filter((place) => chart.has(place));
   if (given.length !== 1) return fields.wrong('chart', `a map with one of ${CHART_PLACES.join(', ')}`);
@@ -169,7 +169,7 @@ function readChart(fields: Fields): Source | undefined {
 
 function readRequires(fields: Fields, found: Findings): readonly Requirement[] {
   return fields.maps('requires').flatMap((item) => {
-    const required = item.only(['name', 'version']);
+    const required = item.recognize(['name', 'version']);
     const name = required.textLike('name', NAME, 'the name of an add-on');
     if (name === undefined) {
       if (!required.has('name')) required.wrong('name', 'the name of an add-on');
@@ -182,14 +182,14 @@ function readRequires(fields: Fields, found: Findings): readonly Requirement[] {
 
 function readPrune(fields: Fields, { kind }: Context): Entry['prune'] {
   if (!fields.has('prune')) return undefined;
-  if (kind === 'Addons') return fields.map('prune')?.only(['kinds']).maps('kinds').flatMap(readPruneKind);
+  if (kind === 'Addons') return fields.map('prune')?.recognize(['kinds']).maps('kinds').flatMap(readPruneKind);
   if (fields.get('prune') === 'auto') return 'auto';
   if (!Array.isArray(fields.get('prune'))) return fields.wrong('prune', '"auto" or a list of kinds');
   return fields.maps('prune').flatMap(readPruneKind);
 }
 
 function readPruneKind(item: Fields): readonly PruneKind[] {
-  const fields = item.only(['group', 'kind', 'namespaces', 'labelSelector', 'fieldSelector']);
+  const fields = item.recognize(['group', 'kind', 'namespaces', 'labelSelector', 'fieldSelector']);
   const kind = fields.text('kind') ?? '';
   if (kind === '') {
     fields.wrong('kind', 'a kind of objects, such as ConfigMap');

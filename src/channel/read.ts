@@ -63,10 +63,10 @@ function readDocument(value: Json | undefined, { location, text, compat, found }
   }
   const kind = kindOf(value, found);
   if (kind === 'Manifest') return manifestChannel(location, text, compat);
-  const top = new Fields(value, [], found).only(TOP_FIELDS);
+  const top = new Fields(value, [], found).recognize(TOP_FIELDS);
   const name = top.map('metadata')?.text('name');
   const context = { kind, name, location, compat: kind === 'Channel' ? 'native' : compat } as const;
-  const items = top.map('spec')?.only(['addons']).maps('addons') ?? [];
+  const items = top.map('spec')?.recognize(['addons']).maps('addons') ?? [];
   if (items.length > MOST_ENTRIES) {
     found.error('entries', ['spec', 'addons'], `there are more than ${MOST_ENTRIES} entries`, 'write several channels');
     return undefined;

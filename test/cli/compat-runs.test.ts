@@ -25,7 +25,7 @@ for (const words of ['resume', 'install --bundle new.tar.gz'] as const) {
   });
 }
 
-test('a run that was killed in it starts over when the machine was started anew since', async () => {
+test('a run that was killed in it starts over when the machine was restarted since', async () => {
   await using box = await boxOf('killed', 'bundles');
   await rm(box.at('killed', NODE, 'stall-web'));
   const [run = ''] = await readdir(box.at('killed', NODE, 'runs'));

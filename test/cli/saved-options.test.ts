@@ -18,7 +18,7 @@ function words(...given: readonly string[]): ReturnType<typeof savedOptions> {
 }
 
 test('a plan remembers every option of a run but settings, which may be secret, and its own', () => {
-  // Whom to trust is said anew by whoever runs it; packages are held to the plan by their digests.
+  // Each run names the keys to trust again; the plan identifies packages by their digests.
   const other = [SAVED_OPTIONS, PLAN_OPTIONS, SIGNED_OPTIONS].flatMap((options) => Object.keys(options));
   const known = new Set([...other, 'set']);
   assert.equal(

@@ -140,7 +140,7 @@ for (const [title, left] of [
   ['as many wrong bytes as the file has', Buffer.alloc(1_000_000, 'x')],
   ['more bytes than the file has', Buffer.alloc(1_000_001, 'x')],
 ] as const) {
-  test(`${title} of an earlier run are found out and fetched anew`, async ({ signal }) => {
+  test(`${title} of an earlier run are detected and fetched again`, async ({ signal }) => {
     await using box = await tree({ 'store/p.tar.gz': BODY, 'got.partial': left });
     await using server = await serveFolder(box.at('store'));
     await using http = await quickHttp();
