@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { CurlewError } from '../core/errors.ts';
 import { refuseExisting } from '../platform/files/name-file.ts';
 import { writeText } from '../platform/files/write-whole.ts';
-import { requirePrograms } from '../runtime/node/exec-folder.ts';
+import { requirePrograms } from '../runtime/host/host-facts.ts';
 import { plainPlace } from '../runtime/node/node-place.ts';
 import { readRecords } from '../runtime/node/records.ts';
 import type { SourcePackage } from '../runtime/node/source.ts';

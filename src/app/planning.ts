@@ -8,7 +8,7 @@ import { CurlewError } from '../core/errors.ts';
 import type { Arch } from '../core/ref.ts';
 import { findAddons, type AddonFolder, type FoundAddons } from '../manifest/find-addons.ts';
 import { lintAddons } from '../manifest/lint.ts';
-import { planManifest } from '../manifest/plan.ts';
+import { planManifest } from '../manifest/directives.ts';
 import { listAddon } from '../manifest/read-addon.ts';
 import type { Context } from './context.ts';
 import type { BuildPortsRequest } from './ports/build-ports.ts';

@@ -1,21 +1,22 @@
 /** Builds changed add-ons and publishes a release in a store. */
 import { stat } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { buildAddons } from '../build/build.ts';
 import type { BuildPlan } from '../build/plan.ts';
 import { CurlewError } from '../core/errors.ts';
+import { readStateFile } from '../platform/files/state-file.ts';
 import { isCommit } from '../store/release/inputs.ts';
 import { readPrevious, type Previous } from '../store/release/previous.ts';
 import { nextRelease, publishPackages, type PublishResult } from '../store/release/publish.ts';
 import { refuseOlder } from '../store/release/refuse-older.ts';
 import { checkedRelease } from '../store/release/release-name.ts';
+import { parseOrderFile, type VersionOrders } from '../store/release/version-order.ts';
 import type { Context } from './context.ts';
 import { lockMode, planPackages, type BuildRequest } from './planning.ts';
 import { openBuildPorts } from './ports/build-ports.ts';
 import { noteUnsigned, signerOf, type SignerRequest } from './ports/release-trust.ts';
 import { openStoreFor, type StoreRequest } from './ports/stores.ts';
 import { compareWithRelease, type Change, type ComparedAddon } from './recorded.ts';
-import { readVersionOrders } from './version-orders.ts';
 
 /** Packages uploaded at once. */
 const JOBS = 4;
@@ -99,6 +100,24 @@ export async function publish(request: PublishRequest, context: Context): Promis
   });
   await noteUnsigned(store, { release: published.release, signer }, context);
   return published;
+}
+
+const ORDER_LIMIT = 1 << 20;
+
+/** Orders in `versions.json` next to the versions of planned add-ons; empty for add-ons without that file. */
+async function readVersionOrders(
+  { addons }: BuildPlan,
+  { cwd, signal }: { readonly cwd: string; readonly signal: AbortSignal },
+): Promise<VersionOrders> {
+  const orders = new Map<string, readonly string[]>();
+  for (const { ref, root } of addons) {
+    if (orders.has(ref.name)) continue;
+    const path = join(dirname(resolve(cwd, root)), 'versions.json');
+    signal.throwIfAborted();
+    const text = await readStateFile(path, ORDER_LIMIT);
+    orders.set(ref.name, text === undefined ? [] : parseOrderFile(text, path));
+  }
+  return orders;
 }
 
 /** Add-ons compared at once: most of the time is spent waiting for responses. */

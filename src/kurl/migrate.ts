@@ -5,7 +5,7 @@ import { fileError } from '../core/errors.ts';
 import { INSTALL_SH } from '../core/layout.ts';
 import { shellVariables } from '../spec/variables.ts';
 import { batches, checkSyntax } from '../manifest/lint-shell.ts';
-import { planManifest } from '../manifest/plan.ts';
+import { planManifest } from '../manifest/directives.ts';
 import { readTextFile } from '../manifest/text-file.ts';
 import { parsePreflight } from '../runtime/preflight/parse.ts';
 import { NO_INSTALLATION, type Situation, templateData } from '../runtime/preflight/situation.ts';

@@ -36,7 +36,10 @@ export function checkRequests(requests: readonly Request[], find: Find): void {
     );
 }
 
-/** The steps that fulfill requests: images, assets, host packages, container builds, each in the Manifest's order. */
-export function planRequests(requests: readonly Request[]): readonly Step[] {
+/**
+ * The steps that fulfill a Manifest: images, assets, host packages (one step for each system and output), container builds,
+ * each in the Manifest's order. The same Manifest gives the same steps. Pure and JSON-safe.
+ */
+export function planManifest({ requests }: { readonly requests: readonly Request[] }): readonly Step[] {
   return [...KINDS].flatMap(([kind, directive]) => directive.plan(requests.filter((request) => request.kind === kind)));
 }

@@ -24,7 +24,7 @@ import type { AddonFolder } from './find-addons.ts';
 import { definedHooks, hookFunction } from './hooks.ts';
 import { parseCategories, parseSettingsSchema, type Categories } from './metadata.ts';
 import { MANIFEST_LIMIT, parseManifest, tooLarge, type Manifest } from './parse.ts';
-import { planManifest } from './plan.ts';
+import { planManifest } from './directives.ts';
 import { finding, type Find } from './rules.ts';
 import { findFunctions } from '../formats/bash/shell.ts';
 import { readBytesFile, readTextFile, statOf } from './text-file.ts';

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import type { Diagnostic } from '../../src/core/diagnostic.ts';
 import { MANIFEST_LIMIT, parseManifest } from '../../src/manifest/parse.ts';
-import { planManifest } from '../../src/manifest/plan.ts';
+import { planManifest } from '../../src/manifest/directives.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 import { cases } from '../support/sweep.ts';

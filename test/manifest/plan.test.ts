@@ -1,5 +1,5 @@
 import { parseManifest } from '../../src/manifest/parse.ts';
-import { planManifest } from '../../src/manifest/plan.ts';
+import { planManifest } from '../../src/manifest/directives.ts';
 import * as assert from '../support/assert.ts';
 import { corpus } from '../support/corpus.ts';
 import { suite } from '../support/suite.ts';

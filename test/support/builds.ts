@@ -15,7 +15,7 @@ import type { BuildPorts, ImageEngine } from '../../src/build/ports.ts';
 import type { ProgressEvent } from '../../src/core/events.ts';
 import type { ImageFormat } from '../../src/core/package.ts';
 import { findAddons } from '../../src/manifest/find-addons.ts';
-import { planManifest } from '../../src/manifest/plan.ts';
+import { planManifest } from '../../src/manifest/directives.ts';
 import { listAddon } from '../../src/manifest/read-addon.ts';
 import { createRegistryClient } from '../../src/registry/client.ts';
 import { createCredentials } from '../../src/registry/credentials.ts';

@@ -61,11 +61,18 @@ export async function mountsOf(
   return [...found.values()];
 }
 
-/** The mount point of an absolute path if it is mounted noexec; otherwise undefined. */
-export async function noexecMount(path: string, { proc = PROC }: FactOptions): Promise<string | undefined> {
+/**
+ * Hooks run programs from the install folder: throws `FILE_UNUSABLE` if the absolute path is on a noexec mount. The folder need
+ * not exist.
+ */
+export async function requirePrograms(directory: string, { proc = PROC }: FactOptions): Promise<void> {
   const mounts = parseMounts(await readFile(join(proc, 'self/mountinfo'), 'utf8').catch(() => ''));
-  const mount = mountOf(await existing(path), mounts);
-  return mount?.noexec === true ? mount.mountPoint : undefined;
+  const { noexec, mountPoint } = mountOf(await existing(directory), mounts) ?? {};
+  if (noexec !== true) return;
+  const what = `install into ${directory}: ${mountPoint} is mounted noexec, and hooks run programs from it`;
+  throw new CurlewError('FILE_UNUSABLE', what, {
+    hint: `name another folder with --install-dir, or run: mount -o remount,exec ${mountPoint}`,
+  });
 }
 
 async function spaceOf(path: string): Promise<Pick<MountFacts, 'total' | 'free' | 'inodes'>> {

@@ -1,4 +1,4 @@
-import { requirePrograms } from '../../../src/runtime/node/exec-folder.ts';
+import { requirePrograms } from '../../../src/runtime/host/host-facts.ts';
 import * as assert from '../../support/assert.ts';
 import { suite } from '../../support/suite.ts';
 import { tree, writeTree, type Tree } from '../../support/tree.ts';
