@@ -4,7 +4,7 @@ import { digestOf } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
 import { storeKey } from '../core/layout.ts';
 import { createSingleFlightCache } from '../platform/limit/single-flight-cache.ts';
-import { currentRelease, findCatalogue, tryRegistry } from '../store/catalogue.ts';
+import { currentRelease, findCatalogue, tryRegistry } from '../store/read-catalogue.ts';
 import type { Store } from '../store/store.ts';
 import { asServerError } from './failure.ts';
 import { createWatch, type WatchOptions } from './watch.ts';

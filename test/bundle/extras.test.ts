@@ -3,7 +3,7 @@ import { resolvePackages } from '../../src/bundle/resolve.ts';
 import { formatBundleJson, parseBundleJson } from '../../src/core/bundle.ts';
 import { digestOf } from '../../src/core/digest.ts';
 import { parseInstaller } from '../../src/spec/parse.ts';
-import { makeCatalogue } from '../../src/store/release/catalogue.ts';
+import { makeCatalogue } from '../../src/store/release/make-catalogue.ts';
 import * as assert from '../support/assert.ts';
 import { specOf } from '../support/bundles.ts';
 import { suite } from '../support/suite.ts';

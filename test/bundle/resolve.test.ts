@@ -1,7 +1,7 @@
 import { resolvePackages, type ResolvedPackage } from '../../src/bundle/resolve.ts';
 import { digestOf } from '../../src/core/digest.ts';
 import { parseInstaller } from '../../src/spec/parse.ts';
-import { makeCatalogue } from '../../src/store/release/catalogue.ts';
+import { makeCatalogue } from '../../src/store/release/make-catalogue.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 

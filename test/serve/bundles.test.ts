@@ -7,7 +7,7 @@ import { storeKey } from '../../src/core/layout.ts';
 import { installerId } from '../../src/spec/id.ts';
 import { parseInstaller } from '../../src/spec/parse.ts';
 import { CurlewError } from '../../src/core/errors.ts';
-import { readCatalogue } from '../../src/store/catalogue.ts';
+import { readCatalogue } from '../../src/store/read-catalogue.ts';
 import { createFolderStore } from '../../src/store/folder.ts';
 import type { Store } from '../../src/store/store.ts';
 import * as assert from '../support/assert.ts';

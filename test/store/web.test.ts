@@ -1,5 +1,5 @@
 import { writeFile } from 'node:fs/promises';
-import { readCatalogue } from '../../src/store/catalogue.ts';
+import { readCatalogue } from '../../src/store/read-catalogue.ts';
 import { openStore } from '../../src/store/open.ts';
 import { openStoreSource } from '../../src/store/source.ts';
 import { createWebStore, webObject } from '../../src/store/web.ts';

@@ -10,7 +10,7 @@ import { packageFileName } from '../../src/core/layout.ts';
 import type { AddonJson } from '../../src/core/package.ts';
 import { parseInstaller } from '../../src/spec/parse.ts';
 import { publishPackages } from '../../src/store/release/publish.ts';
-import { readCatalogue } from '../../src/store/catalogue.ts';
+import { readCatalogue } from '../../src/store/read-catalogue.ts';
 import { createFolderStore } from '../../src/store/folder.ts';
 import type { Store } from '../../src/store/store.ts';
 import { noReport } from './context.ts';

@@ -4,7 +4,7 @@ import { digestOf } from '../../src/core/digest.ts';
 import { packageFileName } from '../../src/core/layout.ts';
 import { publishPackages, type PublishOptions, type PublishResult } from '../../src/store/release/publish.ts';
 import type { PackageFileToPublish } from '../../src/store/release/upload.ts';
-import { currentRelease, readCatalogue } from '../../src/store/catalogue.ts';
+import { currentRelease, readCatalogue } from '../../src/store/read-catalogue.ts';
 import type { Store } from '../../src/store/store.ts';
 import * as assert from './assert.ts';
 import { collect } from './bytes.ts';

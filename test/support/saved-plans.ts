@@ -4,7 +4,7 @@ import { writeBundleFile } from '../../src/bundle/write/write-bundle.ts';
 import { planFrom, type OpenPlan, type PlanFromOptions } from '../../src/bundle/plan-from.ts';
 import { packedExecutableName } from '../../src/core/layout.ts';
 import { parseInstaller } from '../../src/spec/parse.ts';
-import { readCatalogue } from '../../src/store/catalogue.ts';
+import { readCatalogue } from '../../src/store/read-catalogue.ts';
 import type { Store } from '../../src/store/store.ts';
 import { TOOL } from './bundles.ts';
 import { noReport } from './context.ts';

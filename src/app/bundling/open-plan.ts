@@ -17,7 +17,7 @@ import { readLimited } from '../../platform/files/read-limited.ts';
 import { readGivenFile } from '../../platform/files/state-file.ts';
 import type { Installer } from '../../spec/installer.ts';
 import { parseInstaller, type ParsedInstaller } from '../../spec/parse.ts';
-import { fileOf, listPackages } from '../../store/release/catalogue.ts';
+import { fileOf, listPackages } from '../../store/release/make-catalogue.ts';
 import type { NotCurrent, ReleaseTrust } from '../../store/release/signed-release.ts';
 import type { Store } from '../../store/store.ts';
 import type { Context } from '../context.ts';

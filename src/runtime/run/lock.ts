@@ -12,7 +12,8 @@ import { readStateFile } from '../../platform/files/state-file.ts';
 import { writeNew } from '../../platform/files/write-new.ts';
 import { bootId, processInfo } from '../../platform/process/process-tree.ts';
 
-interface Owner {
+/** The run that holds the lock. Partial files have owners, too: platform/files/owner.ts. */
+interface LockOwner {
   readonly pid: number;
   readonly start: string;
   readonly boot: string;
@@ -53,12 +54,12 @@ export async function lockFolder(directory: string): Promise<AsyncDisposable> {
 export async function lockOwner(directory: string): Promise<number | undefined> {
   const text = await textOf(join(directory, nodePath.lock)).catch(() => undefined);
   const owner = text === undefined ? undefined : parseOwner(text);
-  return owner !== undefined && (await isAlive(owner)) ? owner.pid : undefined;
+  return owner !== undefined && (await isLockOwnerAlive(owner)) ? owner.pid : undefined;
 }
 
 async function ownText(): Promise<string> {
   const own = processInfo(process.pid);
-  const owner: Owner = {
+  const owner: LockOwner = {
     pid: process.pid,
     start: own?.start ?? '',
     boot: await bootId(),
@@ -95,7 +96,7 @@ async function takeOver(path: string, offer: string, own: string): Promise<void>
   let taken = stale;
   for (;;) {
     const owner = parseOwner(taken);
-    if (taken !== own && owner !== undefined && (await isAlive(owner))) throw busy(path, owner);
+    if (taken !== own && owner !== undefined && (await isLockOwnerAlive(owner))) throw busy(path, owner);
     // The name includes the claims before it, so that claims with the same text (empty ones) do not form a cycle.
     const claim = `${path}.claim-${hexOf(digestOf([...claims, taken].join('\n'))).slice(0, 16)}`;
     claims.push(claim);
@@ -125,21 +126,23 @@ async function clearOffers(directory: string, own: string): Promise<void> {
     // A file that is being written is empty: it stays until its owner is known.
     const writing = Number(/^\d+(?=-)/.exec(name.slice(prefix.length))?.[0] ?? process.pid);
     const alive =
-      owner === undefined ? writing !== process.pid && processInfo(writing) !== undefined : await isAlive(owner);
+      owner === undefined
+        ? writing !== process.pid && processInfo(writing) !== undefined
+        : await isLockOwnerAlive(owner);
     if (text !== own && !alive) await rm(path, { force: true });
   }
 }
 
-function busy(path: string, { pid }: Owner): CurlewError {
+function busy(path: string, { pid }: LockOwner): CurlewError {
   return new CurlewError('BUSY', `lock ${path}: another run is in progress (process ${pid})`, {
     hint: 'wait until it ends, or end it',
   });
 }
 
 /** Undefined for a truncated lock: its owner died with the machine. */
-function parseOwner(text: string): Owner | undefined {
+function parseOwner(text: string): LockOwner | undefined {
   try {
-    const value = JSON.parse(text) as Partial<Owner> | null;
+    const value = JSON.parse(text) as Partial<LockOwner> | null;
     const { pid, start, boot, nonce } = value ?? {};
     if (typeof pid !== 'number' || typeof start !== 'string' || typeof boot !== 'string') return undefined;
     return { pid, start, boot, nonce: nonce ?? '' };
@@ -148,7 +151,7 @@ function parseOwner(text: string): Owner | undefined {
   }
 }
 
-async function isAlive({ pid, start, boot }: Owner): Promise<boolean> {
+async function isLockOwnerAlive({ pid, start, boot }: LockOwner): Promise<boolean> {
   if (boot !== (await bootId())) return false;
   const found = processInfo(pid);
   return found !== undefined && found.start === start;

@@ -6,7 +6,7 @@ import * as v from 'valibot';
 import { canonicalJson, isDigest, type Digest } from '../../core/digest.ts';
 import { CurlewError, redact } from '../../core/errors.ts';
 import { isObject, parseText, shallowJson } from '../../core/json.ts';
-import type { ListedPackage } from './catalogue.ts';
+import type { ListedPackage } from './make-catalogue.ts';
 import { addonRef, compareText, compareVersions, formatRef } from '../../core/ref.ts';
 import { byKey, readJson, type Read } from '../../core/schema.ts';
 

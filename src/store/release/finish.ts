@@ -2,11 +2,11 @@
 import { CATALOGUE_LIMIT, formatCatalogue, type Catalogue } from '../../core/catalogue.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { storeKey } from '../../core/layout.ts';
-import { currentRelease, type CurrentRelease } from '../catalogue.ts';
+import { currentRelease, type CurrentRelease } from '../read-catalogue.ts';
 import type { Store } from '../store.ts';
 import { withStoredExternal } from './offered.ts';
 import { signCatalogue, signCurrent, type Signer } from './sign-release.ts';
-import { formatAddons, formatSupportedVersions } from './catalogue.ts';
+import { formatAddons, formatSupportedVersions } from './make-catalogue.ts';
 
 interface Cancellable {
   readonly signal: AbortSignal;

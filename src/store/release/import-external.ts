@@ -7,7 +7,7 @@ import { CurlewError, redact } from '../../core/errors.ts';
 import { reportStep, type Report } from '../../core/events.ts';
 import { storeKey } from '../../core/layout.ts';
 import { formatRef } from '../../core/ref.ts';
-import { currentRelease, findCatalogue } from '../catalogue.ts';
+import { currentRelease, findCatalogue } from '../read-catalogue.ts';
 import { openStoreSource } from '../source.ts';
 import type { Store } from '../store.ts';
 import {
@@ -22,7 +22,7 @@ import {
   type RegistryRow,
   REGISTRY_LIMIT,
 } from './external.ts';
-import { listPackage } from './catalogue.ts';
+import { listPackage } from './make-catalogue.ts';
 import { writeSupportedVersions } from './finish.ts';
 import { digestOfObject } from './object-digest.ts';
 import { readAddonJson } from './reindex.ts';

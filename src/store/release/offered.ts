@@ -6,7 +6,7 @@ import { satisfies } from 'semver';
 import { parseCatalogue, type Catalogue, type CatalogueVersion } from '../../core/catalogue.ts';
 import { storeKey } from '../../core/layout.ts';
 import { compareText, compareVersions } from '../../core/ref.ts';
-import { tryRegistry, readCatalogue } from '../catalogue.ts';
+import { tryRegistry, readCatalogue } from '../read-catalogue.ts';
 import type { Store } from '../store.ts';
 import { parseRegistry, REGISTRY_LIMIT, type AddonRegistry, type RegistryRow } from './external.ts';
 

@@ -1,8 +1,8 @@
 /** The release on which the next one is based: its packages, their objects in the store, and their build inputs. */
 import { storeKey } from '../../core/layout.ts';
-import { currentRelease, findCatalogue, readCatalogue, type CurrentRelease } from '../catalogue.ts';
+import { currentRelease, findCatalogue, readCatalogue, type CurrentRelease } from '../read-catalogue.ts';
 import type { ListedObject, Store } from '../store.ts';
-import { fileOf, listPackages } from './catalogue.ts';
+import { fileOf, listPackages } from './make-catalogue.ts';
 import { parseRecorded, readRecorded, type RecordedPackages } from './inputs.ts';
 import { readSignedBase, type ReleaseTrust } from './signed-release.ts';
 import type { EarlierPackage } from './upload.ts';

@@ -2,7 +2,7 @@
 import { digestOfBody, notedDigest } from './object-digest.ts';
 import { CurlewError } from '../../core/errors.ts';
 import type { Metadata, Store, StoredObject, Upload } from '../store.ts';
-import type { ListedPackage } from './catalogue.ts';
+import type { ListedPackage } from './make-catalogue.ts';
 import { packageMetadata } from './upload.ts';
 
 /** `copied` by the server, `streamed` through this machine, or `present` if it already existed. */

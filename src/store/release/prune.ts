@@ -8,7 +8,7 @@ import { eachLimited } from '../../platform/limit/each.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { reportStep, type Report } from '../../core/events.ts';
 import { storeKey } from '../../core/layout.ts';
-import { currentRelease, findCatalogue } from '../catalogue.ts';
+import { currentRelease, findCatalogue } from '../read-catalogue.ts';
 import type { ListedObject, Store } from '../store.ts';
 import { SIGNATURE_LIMIT } from '../../formats/signing/signature.ts';
 import { readUnverified } from './release-statement.ts';

@@ -1,7 +1,7 @@
 /** Prevents an older release from becoming current by mistake. */
 import { CurlewError } from '../../core/errors.ts';
 import { storeKey } from '../../core/layout.ts';
-import type { CurrentRelease } from '../catalogue.ts';
+import type { CurrentRelease } from '../read-catalogue.ts';
 import type { Store } from '../store.ts';
 
 interface Options {

@@ -3,7 +3,7 @@ import type { KeyObject } from 'node:crypto';
 import { CATALOGUE_LIMIT, parseCatalogue } from '../../core/catalogue.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { storeKey } from '../../core/layout.ts';
-import { currentRelease, missingRelease } from '../catalogue.ts';
+import { currentRelease, missingRelease } from '../read-catalogue.ts';
 import type { Store } from '../store.ts';
 import { secondsOf } from '../../formats/signing/claim.ts';
 import { SIGNATURE_LIMIT } from '../../formats/signing/signature.ts';

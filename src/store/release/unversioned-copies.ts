@@ -6,9 +6,9 @@
 import { CATALOGUE_LIMIT, type Catalogue } from '../../core/catalogue.ts';
 import { eachLimited } from '../../platform/limit/each.ts';
 import { storeKey } from '../../core/layout.ts';
-import { currentRelease, findCatalogue } from '../catalogue.ts';
+import { currentRelease, findCatalogue } from '../read-catalogue.ts';
 import type { Metadata, Store } from '../store.ts';
-import { fileOf, formatAddons, listPackages, type ListedPackage } from './catalogue.ts';
+import { fileOf, formatAddons, listPackages, type ListedPackage } from './make-catalogue.ts';
 import { writeSupportedVersions } from './finish.ts';
 import { packageMetadata } from './upload.ts';
 

@@ -10,7 +10,7 @@ import type { AddonJson } from '../../core/package.ts';
 import { formatRef } from '../../core/ref.ts';
 import { openStoreSource } from '../source.ts';
 import type { ListedObject, Metadata, Store, StoredObject, Upload } from '../store.ts';
-import { fileOf, listPackage, type ListedPackage } from './catalogue.ts';
+import { fileOf, listPackage, type ListedPackage } from './make-catalogue.ts';
 import type { RecordedPackage } from './inputs.ts';
 
 /** A package file from the builder. */

@@ -1,7 +1,7 @@
 /** A release that was published before the current one becomes current only when that is asked for. */
 import { mkdir } from 'node:fs/promises';
 import { promote } from '../../../src/store/release/promote.ts';
-import { readCatalogue } from '../../../src/store/catalogue.ts';
+import { readCatalogue } from '../../../src/store/read-catalogue.ts';
 import { createFolderStore } from '../../../src/store/folder.ts';
 import type { Store } from '../../../src/store/store.ts';
 import * as assert from '../../support/assert.ts';

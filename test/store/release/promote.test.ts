@@ -1,7 +1,7 @@
 import { appendFile, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { digestOf } from '../../../src/core/digest.ts';
 import { promote, sourceRelease, type PromoteOptions, type PromoteResult } from '../../../src/store/release/promote.ts';
-import { currentRelease } from '../../../src/store/catalogue.ts';
+import { currentRelease } from '../../../src/store/read-catalogue.ts';
 import { createFolderStore } from '../../../src/store/folder.ts';
 import type { Store } from '../../../src/store/store.ts';
 import * as assert from '../../support/assert.ts';

@@ -3,7 +3,7 @@ import { openFileSource, readIndex } from '../../../src/formats/archive/read.ts'
 import { CurlewError } from '../../../src/core/errors.ts';
 import { publishPackages, type PublishOptions, type PublishResult } from '../../../src/store/release/publish.ts';
 import type { PackageFileToPublish } from '../../../src/store/release/upload.ts';
-import { currentRelease, readCatalogue } from '../../../src/store/catalogue.ts';
+import { currentRelease, readCatalogue } from '../../../src/store/read-catalogue.ts';
 import { createFolderStore } from '../../../src/store/folder.ts';
 import type { Store } from '../../../src/store/store.ts';
 import * as assert from '../../support/assert.ts';

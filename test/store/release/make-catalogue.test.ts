@@ -7,7 +7,7 @@ import {
   formatSupportedVersions,
   makeCatalogue,
   type ListedPackage,
-} from '../../../src/store/release/catalogue.ts';
+} from '../../../src/store/release/make-catalogue.ts';
 import { parseOrderFile } from '../../../src/store/release/version-order.ts';
 import { releasesToTry } from '../../../src/store/release/release-name.ts';
 import * as assert from '../../support/assert.ts';
