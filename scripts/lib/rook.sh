@@ -8,7 +8,7 @@ export PV_BASE_PATH=/opt/replicated/rook
 curlew_kurl() {
   local program="${BIN_KURL:-${DIR:-.}/bin/kurl}"
   if [[ ! -x "$program" ]]; then
-    logFail "kurl ${*//%/%%}: not supported, put kURL's own program into bin of the install folder"
+    logFail "kurl ${*//%/%%}: not supported; put kURL's own program into bin of the install folder"
     return 1
   fi
   "$program" "$@"

@@ -44,7 +44,7 @@ export async function apply(request: ApplyRequest, context: Context): Promise<Ap
   const index = await checkedIndex(source, source.whole, { ...context, trust });
   const delta = await readDelta(source, index, { signal });
   if (delta === undefined) {
-    throw new CurlewError('PACKAGE_INVALID', `apply ${path}: it is not a delta`, {
+    throw new CurlewError('PACKAGE_INVALID', `cannot apply ${path}: it is not a delta`, {
       hint: 'curlew bundle --since creates one',
     });
   }

@@ -92,7 +92,7 @@ interface Specs {
 
 async function readText(file: string, { cwd }: Context): Promise<SpecText> {
   const text = await readGivenFile(resolve(cwd, file), INSTALLER_LIMIT);
-  if (text === undefined) throw new CurlewError('NOT_FOUND', `read ${file}: no such file`);
+  if (text === undefined) throw new CurlewError('NOT_FOUND', `cannot read ${file}: no such file`);
   return { file, text };
 }
 
@@ -120,7 +120,7 @@ function valid({ texts }: Pick<Specs, 'texts'>, { report }: Context) {
   const { installer, document, diagnostics } = parse(texts);
   if (installer === undefined || document === undefined) {
     const files = texts.map(({ file }) => file).join(' and ');
-    throw new CurlewError('SPEC_INVALID', `read ${files}: not a valid installer spec`, { diagnostics });
+    throw new CurlewError('SPEC_INVALID', `cannot read ${files}: not a valid installer spec`, { diagnostics });
   }
   noteWarnings(report, diagnostics);
   return { installer, document };

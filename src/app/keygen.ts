@@ -44,7 +44,7 @@ async function writeKey(path: string, text: string, mode: number): Promise<void>
     await writeNew(path, text, mode);
   } catch (error) {
     if (errnoOf(error) === 'EEXIST') {
-      throw new CurlewError('FILE_EXISTS', `write ${path}: it already exists`, {
+      throw new CurlewError('FILE_EXISTS', `cannot write ${path}: it already exists`, {
         hint: 'use another name: curlew keygen NAME',
         cause: error,
       });

@@ -95,7 +95,10 @@ async function imagesBelow(
     () => false,
   );
   if (!hasContents && trust !== undefined) {
-    throw new CurlewError('SIGNATURE_INVALID', `verify ${folder}: it has no ${TOC_NAME}, which a signature covers`);
+    throw new CurlewError(
+      'SIGNATURE_INVALID',
+      `cannot verify ${folder}: it has no ${TOC_NAME}, which a signature covers`,
+    );
   }
   if (!hasContents) return findImages(folder, { signal });
   const { packages } = await folderPackages(folder, { directory, trust, signal });
@@ -113,9 +116,9 @@ async function load(
   if (runtime === undefined) {
     throw new CurlewError(
       'IMAGE_LOAD_FAILED',
-      `load images: ${order.length > 1 ? 'neither containerd nor docker answers' : `${order.join('')} does not answer`}`,
+      `cannot load images: ${order.length > 1 ? 'neither containerd nor docker responds' : `${order.join('')} does not respond`}`,
       {
-        hint: 'start the container runtime, or name its socket: CONTAINERD_ADDRESS=/run/…/containerd.sock, DOCKER_HOST',
+        hint: 'start the container runtime, or set its socket: CONTAINERD_ADDRESS=/run/…/containerd.sock or DOCKER_HOST',
       },
     );
   }

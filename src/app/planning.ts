@@ -81,7 +81,7 @@ function refuseErrors(diagnostics: readonly Diagnostic[]): void {
 
 /** The handling of committed locks. */
 export function lockMode({ locked: require = false, updateLock: update = false }: BuildRequest): LockMode {
-  if (require && update) throw new CurlewError('USAGE', '--locked and --update-lock exclude each other');
+  if (require && update) throw new CurlewError('USAGE', '--locked and --update-lock cannot be used together');
   if (require) return 'require';
   return update ? 'update' : 'compare';
 }

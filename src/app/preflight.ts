@@ -74,7 +74,7 @@ export async function preflight(given: PreflightRequest, context: Context): Prom
   const missing = factsFile === undefined ? await missingPackages(required, library) : undefined;
   const others = await Promise.all((request.specs ?? []).map(async (file) => readSpec(file, cwd)));
   if (situation.installer === undefined && others.length === 0) {
-    throw usage('nothing to check: name a SPEC, or --bundle, --dir, --from or --installer');
+    throw usage('nothing to check: specify a SPEC, or --bundle, --dir, --from or --installer');
   }
   // Add-ons of a trial are not for this machine.
   const builtIn = request.excludeBuiltin !== true && request.root === undefined;
@@ -124,7 +124,7 @@ async function nodeResults(
   } catch (error) {
     context.signal.throwIfAborted();
     if (!(error instanceof CurlewError)) throw error;
-    const text = `the nodes of the cluster were not checked, as an install would do: ${error.message}`;
+    const text = `an install also checks the nodes of the cluster, which were not checked here: ${error.message}`;
     context.report({ type: 'note', level: 'warning', text });
     return [];
   }
@@ -196,7 +196,7 @@ async function readSpec(file: string, cwd: string): Promise<SpecText> {
   const isFlag = file.includes('=');
   throw new CurlewError(
     'NOT_FOUND',
-    `read ${isFlag ? file.split('=', 1)[0] : file}: no such file${isFlag ? ' or flag' : ''}`,
+    `cannot read ${isFlag ? file.split('=', 1)[0] : file}: no such file${isFlag ? ' or flag' : ''}`,
     {
       hint: isFlag ? 'docs/kurl-compatibility.md lists the flags' : undefined,
     },

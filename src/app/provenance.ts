@@ -44,7 +44,7 @@ export async function provenance(request: ProvenanceRequest, context: Context): 
   const { cwd, env } = context;
   const { files, sign, output, force = false } = request;
   if (files.length === 0 || (output !== undefined && files.length > 1)) {
-    throw new CurlewError('USAGE', 'curlew provenance: name files, and just one with --output', {
+    throw new CurlewError('USAGE', 'curlew provenance: specify files, and only one with --output', {
       hint: 'curlew provenance FILE…',
     });
   }
@@ -85,7 +85,7 @@ async function stateOf(path: string, request: ProvenanceRequest, context: Contex
   await using source = await openAnywhere(path, request, context);
   const index = await verifyWhole(source, path, context);
   if ((await describeDelta(source, index, { signal })) !== undefined) {
-    throw new CurlewError('UNSUPPORTED', `write the provenance of ${path}: it is a delta`, {
+    throw new CurlewError('UNSUPPORTED', `cannot write the provenance of ${path}: it is a delta`, {
       hint: 'use the whole bundle: curlew apply creates it',
     });
   }

@@ -59,7 +59,7 @@ interface Checked {
 async function check(request: PublishRequest, context: Context): Promise<Checked> {
   const commit = request.commit ?? context.env['GITHUB_SHA'];
   if (commit !== undefined && !isCommit(commit)) {
-    throw new CurlewError('USAGE', 'curlew publish: the commit is not a git commit in hex');
+    throw new CurlewError('USAGE', 'curlew publish: the commit is not a hexadecimal git commit ID');
   }
   const release = request.release === undefined ? undefined : checkedRelease(request.release, '--release');
   lockMode(request);

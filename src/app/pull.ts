@@ -39,7 +39,7 @@ export async function pullFile(request: PullRequest, context: Context): Promise<
   const { addresses, limitRate: rate, sha256, force = false, connections = CONNECTIONS } = request;
   const [first] = addresses;
   if (first === undefined) {
-    throw new CurlewError('USAGE', 'curlew pull: no address named', { hint: 'curlew pull URL -o FILE' });
+    throw new CurlewError('USAGE', 'curlew pull: no address given', { hint: 'curlew pull URL -o FILE' });
   }
   const pace = rate === undefined ? undefined : createPace(rate, () => performance.now());
   const file = await targetOf(request.output, first, cwd);
@@ -82,7 +82,7 @@ function nameIn(address: string): string {
   }
   if (!['', '.', '..'].includes(name) && !/[/\0]/.test(name)) return name;
   throw new CurlewError('USAGE', `curlew pull: ${address} contains no file name`, {
-    hint: 'name the file to write with -o FILE',
+    hint: 'specify the file to write with -o FILE',
   });
 }
 

@@ -51,7 +51,8 @@ function changeOf({ name, version }: AddonRef, earlier: Earlier | undefined, bec
     const since = earlier?.recorded?.since ?? earlier?.release;
     return { name, version, change: 'unchanged', because: undefined, since };
   }
-  if (earlier === undefined) return { name, version, change: 'new', because: 'it was in no release', since: undefined };
+  if (earlier === undefined)
+    return { name, version, change: 'new', because: 'it was not in any release', since: undefined };
   const reason = earlier.object === undefined ? 'its package is missing from the store' : because;
   return { name, version, change: 'changed', because: reason, since: undefined };
 }

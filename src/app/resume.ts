@@ -31,9 +31,13 @@ export async function resume(request: ResumeRequest, context: Context): Promise<
   if (name === undefined) throw unusable();
   const repeat = REPEATED.get(name);
   if (repeat === undefined) {
-    throw new CurlewError('UNSUPPORTED', `resume: the last run was started by curlew ${name}, which is unknown`, {
-      hint: 'use the version of curlew that started it',
-    });
+    throw new CurlewError(
+      'UNSUPPORTED',
+      `cannot resume: the last run was started by curlew ${name}, which is unknown`,
+      {
+        hint: 'use the version of curlew that started it',
+      },
+    );
   }
   return { resumed: last.run, result: await repeat(kept, { request, directory, context }) };
 }
@@ -91,13 +95,13 @@ const REPEATED: ReadonlyMap<string, Repeat> = new Map([
 async function requireSameFolder(given: string, original: string): Promise<void> {
   const real = async (path: string): Promise<string> => realpath(path).catch(() => path);
   if ((await real(given)) === (await real(original))) return;
-  throw new CurlewError('FILE_UNUSABLE', `resume: the last run in ${given} was started in ${original}`, {
+  throw new CurlewError('FILE_UNUSABLE', `cannot resume: the last run in ${given} was started in ${original}`, {
     hint: 'the folder was copied or moved: repeat the full command that started it, for the right folder',
   });
 }
 
 function unusable(): CurlewError {
-  return new CurlewError('FILE_UNUSABLE', 'resume: the last run has no valid saved request', {
+  return new CurlewError('FILE_UNUSABLE', 'cannot resume: the last run has no valid saved request', {
     hint: 'repeat the full command that started it',
   });
 }

@@ -87,7 +87,7 @@ export async function serve(request: ServeRequest, context: Context): Promise<Se
   const server = await startServer({ ...options, tls, host: listen.host, port: listen.port });
   report({ type: 'note', level: 'info', text: `serving ${address} on ${server.url}` });
   await aborted(signal);
-  report({ type: 'note', level: 'info', text: 'waiting for running responses; a second signal ends at once' });
+  report({ type: 'note', level: 'info', text: 'waiting for responses to finish; a second signal exits immediately' });
   return await server.stop();
 }
 
@@ -187,7 +187,8 @@ export async function tlsOf(
   { cwd }: Pick<Context, 'cwd'>,
 ): Promise<{ readonly cert: string; readonly key: string } | undefined> {
   if (cert === undefined && key === undefined) return undefined;
-  if (cert === undefined || key === undefined) throw new CurlewError('USAGE', '--tls-cert and --tls-key go together');
+  if (cert === undefined || key === undefined)
+    throw new CurlewError('USAGE', '--tls-cert and --tls-key must be used together');
   const read = async (file: string): Promise<string> =>
     (await readLimited(resolve(cwd, file), PEM_LIMIT)).toString('utf8');
   return { cert: await read(cert), key: await read(key) };
@@ -206,7 +207,7 @@ export async function tokenOf(
   const text = file === undefined ? env['CURLEW_SERVE_TOKEN'] : await read(resolve(cwd, file));
   const token = text?.trim() ?? '';
   if (new RegExp(`^[\\x21-\\x7e]{${MIN_TOKEN_LENGTH},}$`).test(token)) return token;
-  throw new CurlewError('USAGE', `--allow-post needs a token of at least ${MIN_TOKEN_LENGTH} letters and digits`, {
+  throw new CurlewError('USAGE', `--allow-post requires a token of at least ${MIN_TOKEN_LENGTH} letters and digits`, {
     hint: 'openssl rand -hex 32 >token, and --token-file token; or CURLEW_SERVE_TOKEN in the environment',
   });
 }

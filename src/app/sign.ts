@@ -84,7 +84,7 @@ function claimOf({ number, expires: lifetime }: SignFilesRequest): Claim {
   if (lifetime === undefined) return { version, signed, expires: undefined };
   const expires = new Date(signed.getTime() + lifetime);
   if (expires > signed) return { version, signed, expires };
-  throw new CurlewError('USAGE', '--expires: the signature would expire at once');
+  throw new CurlewError('USAGE', '--expires: the signature would expire immediately');
 }
 
 const NAME_HINT = 'use at most 100 letters, digits, ".", "_", "+" and "-", such as --name edge';
@@ -104,7 +104,7 @@ async function signFile(file: string, { request, context, key, claim, written }:
   const beside = documentPath(file, source.whole);
   const problem = fileNameProblem(basename(beside));
   // The name is written to the checksum file.
-  if (problem !== undefined) throw new CurlewError('USAGE', `sign ${file}: its file name ${problem}`);
+  if (problem !== undefined) throw new CurlewError('USAGE', `cannot sign ${file}: its file name ${problem}`);
   const signature = signaturePath(beside);
   requireUnwritten(
     signature,
@@ -116,7 +116,7 @@ async function signFile(file: string, { request, context, key, claim, written }:
   const { tocDigest: contents } = index;
   const text = await readTocText(source, { signal });
   if (digestOf(text) !== contents)
-    throw new CurlewError('DIGEST_MISMATCH', `sign ${file}: it changes while it is read`);
+    throw new CurlewError('DIGEST_MISMATCH', `cannot sign ${file}: it changed while it was being read`);
   const creates = (await describeDelta(source, index, { signal }))?.contents;
   const { role, name } = await nameOf(source, index, {
     file,
@@ -152,7 +152,7 @@ async function nameOf(
   const { role, name: own } = archiveOf(index.entries.map(({ path }) => path));
   if (own !== undefined) {
     if (given === undefined) return { role, name: own };
-    throw new CurlewError('USAGE', `sign ${file}: --name is for bundles, but it is the package ${own}`);
+    throw new CurlewError('USAGE', `cannot sign ${file}: --name is for bundles, but it is the package ${own}`);
   }
   const entry = findEntry(index, INSTALLER_YAML);
   const spec = entry && Buffer.from(await readFile(source, entry, { limit: INSTALLER_LIMIT, signal })).toString();
@@ -160,7 +160,7 @@ async function nameOf(
   const names = [given, specName, isDelta ? undefined : basename(source.whole).replace(/\.(?:tar\.gz|tgz)$/, '')];
   const name = names.find((one) => one !== undefined && isBundleName(one));
   if (name !== undefined) return { role, name };
-  throw new CurlewError('USAGE', `sign ${file}: give its name with --name`, { hint: NAME_HINT });
+  throw new CurlewError('USAGE', `cannot sign ${file}: --name is required`, { hint: NAME_HINT });
 }
 
 /** Renews the signature of the current release, or signs the named release. */

@@ -69,6 +69,6 @@ async function requireApart(
 
 function elsewhere(address: string): CurlewError {
   return new CurlewError('USAGE', `curlew split: ${redact(address)} is not a file`, {
-    hint: 'download it first with curlew pull, or name a file',
+    hint: 'download it first with curlew pull, or specify a file',
   });
 }

@@ -53,7 +53,7 @@ function oneOf(all: readonly AddonVersions[], text: string, release: string): Ad
       all.map((addon) => addon.name),
     );
     throw new CurlewError('NOT_FOUND', `${release} has no add-on ${JSON.stringify(name.slice(0, 100))}`, {
-      hint: near === undefined ? 'the same command without a name lists them' : `did you mean ${near}?`,
+      hint: near === undefined ? 'run the same command without a name to list them' : `did you mean ${near}?`,
     });
   }
   if (at === -1) return found;

@@ -55,7 +55,7 @@ export async function isCurrent(
   http: Http,
   { signal }: { readonly signal: AbortSignal },
 ): Promise<boolean> {
-  const request = { doing: `asset ${step.fileName}`, url: step.source, method: 'HEAD' } as const;
+  const request = { doing: `fetch asset ${step.fileName}`, url: step.source, method: 'HEAD' } as const;
   const { status, headers } = await http.small(request, { limit: 0, signal });
   if (status !== 200) return false;
   const etag = headers['etag'];

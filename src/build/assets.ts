@@ -48,15 +48,18 @@ export async function measureFile(
 ): Promise<{ readonly size: number; readonly digest: Digest }> {
   try {
     const found = await stat(path);
-    if (!found.isFile()) throw new CurlewError('FILE_UNUSABLE', `${doing}: ${path} is not a file`);
+    if (!found.isFile()) throw new CurlewError('FILE_UNUSABLE', `cannot ${doing}: ${path} is not a file`);
     if (found.size > ASSET_LIMIT) {
-      throw new CurlewError('FILE_UNUSABLE', `${doing}: ${path} has ${found.size} bytes, more than ${ASSET_LIMIT}`);
+      throw new CurlewError(
+        'FILE_UNUSABLE',
+        `cannot ${doing}: ${path} has ${found.size} bytes, more than ${ASSET_LIMIT}`,
+      );
     }
     return await hashFile(path, { signal });
   } catch (error) {
     if (signal.aborted) throw error;
     const isGone = errnoOf(error) === 'ENOENT' || (error instanceof CurlewError && error.code === 'NOT_FOUND');
-    if (isGone) throw new CurlewError('NOT_FOUND', `${doing}: ${path} does not exist`);
+    if (isGone) throw new CurlewError('NOT_FOUND', `cannot ${doing}: ${path} does not exist`);
     throw fileError(doing, error);
   }
 }
@@ -78,7 +81,7 @@ export async function fetchAsset(
   ports: AssetPorts,
   { signal }: { readonly signal: AbortSignal },
 ): Promise<FetchedAsset> {
-  const doing = `asset ${step.fileName}`;
+  const doing = `fetch asset ${step.fileName}`;
   if (step.local) {
     const path = localPath(step, root);
     await requireWithin(path, join(root, '../../..'), doing);
@@ -106,9 +109,13 @@ function digestIn({ digest, fileName }: AssetStep): Digest | undefined {
 
 function checkDigest(step: AssetStep, digest: Digest, doing: string): void {
   if (step.digest === undefined || step.digest === digest) return;
-  throw new CurlewError('DIGEST_MISMATCH', `${doing}: ${redact(step.source)} gave ${digest}, not ${step.digest}`, {
-    hint: 'the file has changed at its source; if that is right, change the digest in the Manifest',
-  });
+  throw new CurlewError(
+    'DIGEST_MISMATCH',
+    `cannot ${doing}: ${redact(step.source)} has the digest ${digest}, not ${step.digest}`,
+    {
+      hint: 'the file has changed at its source; if that is right, change the digest in the Manifest',
+    },
+  );
 }
 
 interface Fetching {
@@ -193,7 +200,7 @@ async function receive(
   paths: PartialPaths & { readonly sourceNote: string },
   { ports, onBytes, onExpected, signal }: Fetching,
 ): Promise<void> {
-  const doing = `asset ${step.fileName}`;
+  const doing = `fetch asset ${step.fileName}`;
   let expected = 0;
   const onSize = (size: number): void => {
     onExpected(size - expected);

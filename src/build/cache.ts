@@ -37,9 +37,9 @@ export async function makeOwn(folder: string): Promise<void> {
   if (await isOwn(folder)) return;
   throw new CurlewError(
     'FILE_UNUSABLE',
-    `use ${folder} for unfinished downloads: it is not a folder of this user alone`,
+    `cannot use ${folder} for unfinished downloads: it is not a private folder of this user`,
     {
-      hint: 'name another folder with --cache',
+      hint: 'use another folder with --cache',
     },
   );
 }

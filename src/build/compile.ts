@@ -128,7 +128,7 @@ async function packFile(
 /** The error for a file that has changed since it was measured. */
 export function fileChanged(path: string): CurlewError {
   return new CurlewError('FILE_UNUSABLE', `${path} changed while it was being packed`, {
-    hint: 'stop the program that writes to the folder, then run the build again',
+    hint: 'stop the program that writes to the folder, then run the same command again',
   });
 }
 

@@ -47,14 +47,14 @@ export async function dockerArchiveFiles(
       },
       { signal },
     );
-    const { size, digest } = await measureFile(path, `image ${step.id}`, { signal });
+    const { size, digest } = await measureFile(path, `read the archive of image ${step.id}`, { signal });
     const name = packagePath.dockerArchive(step.id);
     files.push({ path: name, mode: 0o644, size, digest, content: { kind: 'path', path } });
   }
   return files;
 }
 
-const ALTERED = 'the fetched bytes do not match the manifest: the registry or a proxy changes them';
+const ALTERED = 'the fetched bytes do not match the manifest: the registry or a proxy modifies them';
 
 /** A blob had wrong bytes, and there is another source. */
 class RetryElsewhere extends Error {

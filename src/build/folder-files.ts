@@ -37,7 +37,8 @@ async function listFiles(folder: string, doing: string): Promise<readonly string
     const below = (entry: (typeof found)[number]): string =>
       join(entry.parentPath, entry.name).slice(folder.length + 1);
     const odd = found.find((entry) => !entry.isFile() && !entry.isDirectory());
-    if (odd !== undefined) throw new CurlewError('FILE_UNUSABLE', `${doing}: ${below(odd)} is neither file nor folder`);
+    if (odd !== undefined)
+      throw new CurlewError('FILE_UNUSABLE', `cannot ${doing}: ${below(odd)} is neither file nor folder`);
     return found
       .filter((entry) => entry.isFile())
       .map(below)

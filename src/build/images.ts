@@ -74,8 +74,8 @@ async function resolveStep(
 ): Promise<StepImage> {
   if (step.archive !== undefined) {
     const path = archivePath(step, root);
-    await requireWithin(path, join(root, '../../..'), `image ${step.id}`);
-    const { digest } = await measureFile(path, `image ${step.id}`, { signal });
+    await requireWithin(path, join(root, '../../..'), 'read its archive');
+    const { digest } = await measureFile(path, 'read its archive', { signal });
     const image = await openImageArchive(path, { id: step.id, arch, scratch, signal });
     return { step, image, locked: lockedOf(step, image, digest) };
   }

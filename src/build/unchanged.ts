@@ -124,7 +124,7 @@ async function imageDifference(step: ImageStep, lock: ManifestLock, query: Query
   const locked = lock.images.find(({ id }) => id === step.id);
   if (locked === undefined) return `image ${step.id} is new`;
   if (step.archive !== undefined) {
-    const { digest } = await measureFile(archivePath(step, root), `image ${step.id}`, { signal });
+    const { digest } = await measureFile(archivePath(step, root), `read the archive of image ${step.id}`, { signal });
     return digest === locked.digest ? undefined : `the archive of image ${step.id} differs`;
   }
   const ref = referenceOf(step);
@@ -162,7 +162,7 @@ async function assetDifference(
     return step.digest === locked.digest ? undefined : `the digest of asset ${step.fileName} differs`;
   }
   if (step.local) {
-    const { digest } = await measureFile(localPath(step, root), `asset ${step.fileName}`, { signal });
+    const { digest } = await measureFile(localPath(step, root), `read asset ${step.fileName}`, { signal });
     return digest === locked.digest ? undefined : `asset ${step.fileName} differs`;
   }
   const noted = Object.hasOwn(sources, step.fileName) ? sources[step.fileName] : undefined;

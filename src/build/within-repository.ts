@@ -17,7 +17,11 @@ export async function requireWithin(path: string, repository: string, doing: str
     if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return;
     throw fileError(doing, error);
   }
-  throw new CurlewError('FILE_UNUSABLE', `${doing}: ${path} leads outside the repository through a symbolic link`, {
-    hint: 'replace it with a copy of the file, or name the file itself in the Manifest',
-  });
+  throw new CurlewError(
+    'FILE_UNUSABLE',
+    `cannot ${doing}: ${path} leads outside the repository through a symbolic link`,
+    {
+      hint: 'replace it with a copy of the file, or name the file itself in the Manifest',
+    },
+  );
 }

@@ -28,13 +28,17 @@ export async function readKurlScripts(folder: string): Promise<readonly RootFile
     if (problem !== undefined) {
       throw new CurlewError(
         'FILE_UNUSABLE',
-        `read ${folder}: the path ${JSON.stringify(path.slice(0, 200))} ${problem}`,
+        `cannot read ${folder}: the path ${JSON.stringify(path.slice(0, 200))} ${problem}`,
       );
     }
     if (/^kurl\/(?:addons|packages)\//.test(path)) {
-      throw new CurlewError('FILE_UNUSABLE', `read ${folder}: ${path}: add-ons must come from packages of the store`, {
-        hint: 'remove the folders kurl/addons and kurl/packages',
-      });
+      throw new CurlewError(
+        'FILE_UNUSABLE',
+        `cannot read ${folder}: ${path}: add-ons must come from packages of the store`,
+        {
+          hint: 'remove the folders kurl/addons and kurl/packages',
+        },
+      );
     }
     const file = await readScript(join(folder, path), left);
     left -= file.data.byteLength;
@@ -60,11 +64,11 @@ async function filesBelow(folder: string): Promise<readonly string[]> {
 async function readScript(path: string, limit: number): Promise<Pick<RootFile, 'mode' | 'data'>> {
   try {
     const found = await stat(path);
-    if (!found.isFile()) throw new CurlewError('FILE_UNUSABLE', `read ${path}: not a regular file`);
+    if (!found.isFile()) throw new CurlewError('FILE_UNUSABLE', `cannot read ${path}: not a regular file`);
     return { mode: (found.mode & 0o111) === 0 ? 0o644 : 0o755, data: await readLimited(path, limit) };
   } catch (error) {
     if (errnoOf(error) !== 'ENOENT') throw fileError(`read ${path}`, error);
-    throw new CurlewError('NOT_FOUND', `read ${path}: no such file`, {
+    throw new CurlewError('NOT_FOUND', `cannot read ${path}: no such file`, {
       hint: `--kurl-scripts requires a folder with kURL's own ${BUNDLE_SCRIPTS.join(', ')}`,
     });
   }

@@ -68,13 +68,13 @@ export async function openSavedPlan(
 
 function differentTool({ bundle }: BundlePlan, what: string): CurlewError {
   const planner = `curlew ${bundle.tool.slice(0, 40)}, which created the plan`;
-  return new CurlewError('PLAN_CHANGED', `execute the plan: this curlew has ${what} than ${planner}`, {
+  return new CurlewError('PLAN_CHANGED', `cannot execute the plan: this curlew has ${what} than ${planner}`, {
     hint: `use that curlew, or ${REPLAN_HINT}`,
   });
 }
 
 function invalidPlan(what: string, cause?: unknown): CurlewError {
-  return new CurlewError('FILE_UNUSABLE', `execute the plan: ${what}`, { hint: REPLAN_HINT, cause });
+  return new CurlewError('FILE_UNUSABLE', `cannot execute the plan: ${what}`, { hint: REPLAN_HINT, cause });
 }
 
 /** Users run the scripts, so they must be those of this tool rather than those in the plan file. */

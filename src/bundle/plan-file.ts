@@ -59,7 +59,7 @@ export function formatBundlePlan({ store, plan }: SavedBundlePlan): string {
   const packages = [...plan.packages, ...plan.extras];
   const local = packages.findIndex((_, at) => sources[at]?.etag === undefined);
   if (local !== -1) {
-    throw new CurlewError('UNSUPPORTED', `save the plan: ${sources[local]?.key} is not in the store`, {
+    throw new CurlewError('UNSUPPORTED', `cannot save the plan: ${sources[local]?.key} is not in the store`, {
       hint: 'add the images to the Manifest of an add-on, publish it, and include it with --with',
     });
   }
@@ -92,12 +92,12 @@ function rowText(entry: PlacedEntry, origin: Origin | undefined, data: Uint8Arra
  */
 export function parseBundlePlan(text: string, from: string): SavedBundlePlan {
   const bad = (what: string, cause?: unknown): CurlewError =>
-    new CurlewError('FILE_UNUSABLE', `read ${from}: not a bundle plan: ${what}`, {
+    new CurlewError('FILE_UNUSABLE', `cannot read ${from}: not a bundle plan: ${what}`, {
       hint: 'create it again: curlew bundle installer.yaml --from STORE --plan --out FILE',
       cause,
     });
   const other = (shown: string): CurlewError =>
-    new CurlewError('UNSUPPORTED', `read ${from}: unknown plan format ${shown}`, {
+    new CurlewError('UNSUPPORTED', `cannot read ${from}: unknown plan format ${shown}`, {
       hint: 'a newer curlew created this plan; use that version, or create the plan again',
     });
   const value = parseText(text, shallowJson, bad);

@@ -38,10 +38,14 @@ export async function openExecutable(
   const path = join(folder, packedExecutableName(arch));
   const source = await openFileSource(path).catch((error: unknown) => {
     if (!(error instanceof CurlewError) || error.code !== 'NOT_FOUND') throw error;
-    throw new CurlewError('NOT_FOUND', `open ${path}: this build of curlew has no executable for ${arch} nodes`, {
-      hint: 'in a checkout, run: npm run build',
-      cause: error,
-    });
+    throw new CurlewError(
+      'NOT_FOUND',
+      `cannot open ${path}: this build of curlew has no executable for ${arch} nodes`,
+      {
+        hint: 'in a checkout, run: npm run build',
+        cause: error,
+      },
+    );
   });
   const close = async (): Promise<void> => source[Symbol.asyncDispose]();
   try {

@@ -83,8 +83,8 @@ export function command<Result, const Specs extends OptionSpecs>(typed: Command<
 
 /** Options of every command. */
 export const GLOBAL_OPTIONS = {
-  json: { type: 'boolean', help: 'print the result, or the error, as one JSON document' },
-  quiet: { type: 'boolean', short: 'q', help: 'no progress and notes, only the result or the error' },
+  json: { type: 'boolean', help: 'print the result or the error as one JSON document' },
+  quiet: { type: 'boolean', short: 'q', help: 'print only the result or the error, no progress or notes' },
   help: { type: 'boolean', short: 'h', help: 'show this help' },
 } satisfies OptionSpecs;
 

@@ -79,7 +79,7 @@ const REPOSITORY_COMMANDS: Rows = [
   [
     'import-external',
     row(
-      'Import packages of other publishers to a store',
+      'Import the packages of other publishers into a store',
       async () => (await import('./commands/import-external.ts')).importExternalCommand,
     ),
   ],
@@ -110,10 +110,7 @@ const REPOSITORY_COMMANDS: Rows = [
   ],
   [
     'split',
-    row(
-      'Split a bundle into parts that fit onto media',
-      async () => (await import('./commands/split.ts')).splitCommand,
-    ),
+    row('Split a bundle into parts that fit on media', async () => (await import('./commands/split.ts')).splitCommand),
   ],
   [
     'join-parts',
@@ -122,7 +119,10 @@ const REPOSITORY_COMMANDS: Rows = [
       async () => (await import('./commands/join-parts.ts')).joinPartsCommand,
     ),
   ],
-  ['pull', row('Download a bundle or package; resumes', async () => (await import('./commands/pull.ts')).pullCommand)],
+  [
+    'pull',
+    row('Download a bundle or package; can resume', async () => (await import('./commands/pull.ts')).pullCommand),
+  ],
   [
     'serve',
     row(
@@ -132,7 +132,7 @@ const REPOSITORY_COMMANDS: Rows = [
   ],
   [
     'inspect',
-    row('Show the content of a package or bundle', async () => (await import('./commands/inspect.ts')).inspectCommand),
+    row('Show the contents of a package or bundle', async () => (await import('./commands/inspect.ts')).inspectCommand),
   ],
   [
     'verify',
@@ -177,7 +177,7 @@ const NODE_COMMANDS: Rows = [
   ],
   [
     'resume',
-    row('Resume the last run, if it did not finish', async () => (await import('./commands/resume.ts')).resumeCommand),
+    row('Resume the last run if it did not finish', async () => (await import('./commands/resume.ts')).resumeCommand),
   ],
   [
     'rollback',
@@ -219,7 +219,7 @@ const NODE_COMMANDS: Rows = [
   [
     'load-images',
     row(
-      'Load the images of packages, and install nothing',
+      'Load the images of packages, without installing anything',
       async () => (await import('./commands/load-images.ts')).loadImagesCommand,
     ),
   ],

@@ -48,7 +48,7 @@ async function commandOf(name: string): Promise<Command<unknown>> {
   const { taskOf } = await import('../kurl/compatibility/tasks.ts');
   const task = taskOf(name);
   if (task?.status === 'absent') {
-    throw new CurlewError('UNSUPPORTED', `${name}: a task of kURL's that curlew does not have`, { hint: task.note });
+    throw new CurlewError('UNSUPPORTED', `${name}: a kURL task that curlew does not have`, { hint: task.note });
   }
   const near = OTHER_NAMES.get(name) ?? nearest(name, COMMANDS.keys());
   const hint = near === undefined ? 'curlew --help lists the commands' : `did you mean curlew ${near}?`;

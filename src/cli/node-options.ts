@@ -18,7 +18,7 @@ export const TARGET_OPTIONS = {
     type: 'string',
     multiple: true,
     value: 'NAME',
-    help: 'with --root: pass this variable to hooks; allow them to read the files of one like KUBECONFIG',
+    help: 'with --root: pass this variable to hooks; if it names files, like KUBECONFIG, hooks can read them',
   },
   unconfined: {
     type: 'boolean',
@@ -46,7 +46,7 @@ export const REMOVAL_OPTIONS = {
   'dry-run': { type: 'boolean', help: 'show what would be removed, and change nothing' },
 } satisfies OptionSpecs;
 
-const group = 'Options of plans';
+const group = 'Plan options';
 
 export const PLAN_OPTIONS = {
   'dry-run': { type: 'boolean', help: 'show what a run would do, and change nothing', group },
@@ -69,7 +69,7 @@ export const RUN_OPTIONS = {
   installer: { type: 'string', value: 'FILE', help: 'installer spec: add-ons and their settings' },
   set: { type: 'string', multiple: true, value: 'NAME.FIELD=VALUE', help: 'override a setting of the spec' },
   ...TARGET_OPTIONS,
-  reapply: { type: 'boolean', help: 'install also add-ons that are already applied' },
+  reapply: { type: 'boolean', help: 'also install add-ons that are already applied' },
   'allow-downgrade': {
     type: 'boolean',
     help: 'allow an older version of an installed add-on, or a signed bundle older than one seen before',
@@ -77,8 +77,8 @@ export const RUN_OPTIONS = {
   'drop-previous': { type: 'boolean', help: 'do not keep previous packages: curlew rollback cannot undo this run' },
   prune: { type: 'boolean', help: 'remove add-ons that are no longer in the spec, like curlew uninstall' },
   'keep-data': { type: 'boolean', help: 'with --prune: ask their hooks to keep data (CURLEW_KEEP_DATA=1)' },
-  adopt: { type: 'boolean', help: 'adopt a cluster that kURL has created; deletes nothing of kURL' },
-  'skip-images': { type: 'boolean', help: 'load no images' },
+  adopt: { type: 'boolean', help: 'adopt a cluster that kURL created; deletes nothing of kURL' },
+  'skip-images': { type: 'boolean', help: 'do not load images' },
   preflights: {
     type: 'string',
     read: choice(...CHECK_MODES),

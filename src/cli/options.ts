@@ -52,24 +52,24 @@ export const STORE_OPTIONS = {
     type: 'string',
     value: 'URL',
     help: 'server other than AWS (default: $AWS_ENDPOINT_URL_S3)',
-    group: 'Options of stores in S3',
+    group: 'S3 options',
   },
   's3-region': {
     type: 'string',
     value: 'REGION',
     help: 'region of the bucket (default: $AWS_REGION)',
-    group: 'Options of stores in S3',
+    group: 'S3 options',
   },
   's3-profile': {
     type: 'string',
     value: 'NAME',
     help: 'profile with the credentials (default: $AWS_PROFILE)',
-    group: 'Options of stores in S3',
+    group: 'S3 options',
   },
   's3-path-style': {
     type: 'boolean',
-    help: 'send the bucket in the path instead of the host name (default with an endpoint)',
-    group: 'Options of stores in S3',
+    help: 'put the bucket in the path instead of the host name (default with an endpoint)',
+    group: 'S3 options',
   },
   'ca-file': NETWORK_OPTIONS['ca-file'],
   config: NETWORK_OPTIONS.config,
@@ -110,7 +110,7 @@ export const BUILD_OPTIONS = {
   'from-engine': { type: 'boolean', help: 'read images that no registry has from the Docker engine' },
   jobs: { type: 'string', read: wholeNumber, short: 'j', value: 'N', help: 'concurrent add-ons (default: 4)' },
   cache: { type: 'string', value: 'DIR', help: 'folder for unfinished downloads' },
-  locked: { type: 'boolean', help: 'fail if something differs from the committed Manifest.lock' },
+  locked: { type: 'boolean', help: 'fail if anything differs from the committed Manifest.lock' },
   'update-lock': { type: 'boolean', help: 'write the current resolution to Manifest.lock, next to the Manifest' },
   ...BACKEND_OPTIONS,
   ...NETWORK_OPTIONS,
@@ -123,12 +123,12 @@ export const KEY_OPTIONS = {
     multiple: true,
     value: 'FILE',
     help: 'reject anything not signed with this public key; can be repeated',
-    group: 'Options of signatures',
+    group: 'Signature options',
   },
   'require-signed': {
     type: 'boolean',
     help: 'fail without a key in --key or the configuration',
-    group: 'Options of signatures',
+    group: 'Signature options',
   },
 } satisfies OptionSpecs;
 
@@ -139,13 +139,13 @@ export const SIGNED_OPTIONS = {
     type: 'string',
     value: 'FILE',
     help: 'the signature (default: .sigstore.json next to the file)',
-    group: 'Options of signatures',
+    group: 'Signature options',
   },
   'signed-as': {
     type: 'string',
     value: 'NAME',
     help: 'reject signatures with another name',
-    group: 'Options of signatures',
+    group: 'Signature options',
   },
 } satisfies OptionSpecs;
 
@@ -154,7 +154,7 @@ export const DOWNGRADE_OPTION = {
   'allow-downgrade': {
     type: 'boolean',
     help: 'accept a signed version older than one seen before',
-    group: 'Options of signatures',
+    group: 'Signature options',
   },
 } satisfies OptionSpecs;
 
@@ -169,14 +169,14 @@ export const SIGNER_OPTIONS = {
     type: 'string',
     value: 'FILE',
     help: 'sign the release with this private key from curlew keygen',
-    group: 'Options of signatures',
+    group: 'Signature options',
   },
   expires: {
     type: 'string',
     read: age,
     value: 'TIME',
     help: 'with --sign: validity as the current release (default: 90d)',
-    group: 'Options of signatures',
+    group: 'Signature options',
   },
 } satisfies OptionSpecs;
 
@@ -204,6 +204,6 @@ export const PARTS_OPTIONS = {
 export const SETTINGS_OPTION = {
   'allow-invalid-settings': {
     type: 'boolean',
-    help: 'accept a spec with settings that the packages reject: the spec of a site must fix them',
+    help: 'accept a spec with settings that the packages reject; the spec of a site must fix them',
   },
 } satisfies OptionSpecs;

@@ -14,7 +14,7 @@ function checkPlanOptions({ dryRun, out, force, plan }: OptionValues<typeof PLAN
   if (out !== undefined && !dryRun) throw wrong('--out requires --dry-run');
   if (force && out === undefined) throw wrong('--force requires --out');
   if (out !== undefined && plan !== undefined)
-    throw wrong('--plan and --out exclude each other: --out is for new plans');
+    throw wrong('--plan and --out cannot be used together: --out is for new plans');
 }
 
 /** Creates a command that runs an installer spec. */

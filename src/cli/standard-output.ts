@@ -14,7 +14,7 @@ const writeFile = promisify(writeTo);
  */
 export function openStandardOutput({ signal }: { readonly signal: AbortSignal }): (piece: Uint8Array) => Promise<void> {
   if (process.stdout.isTTY) {
-    throw new CurlewError('USAGE', `${DOING}: it is a terminal`, {
+    throw new CurlewError('USAGE', `cannot ${DOING}: it is a terminal`, {
       hint: 'redirect it to a program or a file, or use -o with a file',
     });
   }
@@ -27,7 +27,9 @@ export function openStandardOutput({ signal }: { readonly signal: AbortSignal })
     } catch (error) {
       signal.throwIfAborted();
       if (errnoOf(error) !== 'EPIPE') throw fileError(DOING, error);
-      throw new CurlewError('FILE_UNUSABLE', `${DOING}: the reader closed the pipe before the end`, { cause: error });
+      throw new CurlewError('FILE_UNUSABLE', `cannot ${DOING}: the reader closed the pipe before the end`, {
+        cause: error,
+      });
     }
   };
 }

@@ -104,17 +104,17 @@ export function fileError(doing: string, error: unknown): CurlewError {
   if (error instanceof CurlewError) return error;
   const errno = errnoOf(error);
   if (errno === 'ENOSPC' || errno === 'EDQUOT') {
-    return new CurlewError('NO_SPACE', `${doing}: no space left`, {
-      hint: 'free some space or name another folder, then run the same command again',
+    return new CurlewError('NO_SPACE', `cannot ${doing}: no space left`, {
+      hint: 'free some space or use another folder, then run the same command again',
       cause: error,
     });
   }
   if (errno === 'EISDIR') {
-    return new CurlewError('FILE_UNUSABLE', `${doing}: it is a folder`, { hint: 'name a file' });
+    return new CurlewError('FILE_UNUSABLE', `cannot ${doing}: it is a folder`, { hint: 'specify a file' });
   }
   const hint =
     errno === 'EROFS'
-      ? 'the disk is read-only: remount it writable or name another folder, then run the same command again'
+      ? 'the disk is read-only: remount it writable or use another folder, then run the same command again'
       : undefined;
-  return new CurlewError('FILE_UNUSABLE', `${doing}: ${asError(error).message}`, { hint, cause: error });
+  return new CurlewError('FILE_UNUSABLE', `cannot ${doing}: ${asError(error).message}`, { hint, cause: error });
 }

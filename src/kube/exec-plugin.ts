@@ -65,7 +65,7 @@ function credentialOf(output: string, apiVersion: string, bad: (what: string) =>
   const status = isObject(document['status']) ? document['status'] : {};
   const fieldText = (name: string): Secret | undefined => {
     const value = status[name] ?? '';
-    if (typeof value !== 'string') throw bad(`status.${name}: not a text`);
+    if (typeof value !== 'string') throw bad(`status.${name}: not a string`);
     return value === '' ? undefined : secret(value);
   };
   const [token, certificate, key] = [

@@ -93,7 +93,7 @@ export function parseKubeconfig(path: string, text: string): Kubeconfig {
   const kind = value['kind'] ?? 'Config';
   if (kind !== 'Config') throw bad(path, 'it is not of kind Config');
   const current = value['current-context'] ?? '';
-  if (typeof current !== 'string') throw bad(path, 'current-context: not a text');
+  if (typeof current !== 'string') throw bad(path, 'current-context: not a string');
   return {
     currentContext: current,
     clusters: entriesOf(path, value, 'cluster'),
@@ -159,7 +159,7 @@ function serverOf(entry: Entry): URL {
   const server = text(entry, 'server');
   const url = server !== undefined && URL.canParse(server) ? new URL(server) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol) || url.username !== '' || url.search !== '') {
-    throw badEntry(entry, 'its server is not an address such as https://HOST:PORT');
+    throw badEntry(entry, 'its server is not a URL such as https://HOST:PORT');
   }
   return url;
 }
@@ -169,11 +169,7 @@ function proxyOf(entry: Entry): URL | undefined {
   if (proxy === undefined) return undefined;
   const url = URL.canParse(proxy) ? new URL(proxy) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
-    throw badEntry(
-      entry,
-      'its proxy-url is not the address of an http or https proxy',
-      'SOCKS proxies are not supported',
-    );
+    throw badEntry(entry, 'its proxy-url is not the URL of an http or https proxy', 'SOCKS proxies are not supported');
   }
   return url;
 }
@@ -234,7 +230,7 @@ function pluginOf(entry: Entry, value: Json): ExecPlugin {
     );
   }
   const { args = [], env = [] } = value;
-  if (!isTexts(args)) throw badEntry(entry, 'args: not a list of texts');
+  if (!isTexts(args)) throw badEntry(entry, 'args: not a list of strings');
   const rows = Array.isArray(env) ? (env as readonly Json[]).map(variableOf) : [undefined];
   if (rows.includes(undefined)) throw badEntry(entry, 'env: not a list of names and values');
   return {
@@ -258,10 +254,10 @@ function variableOf(item: Json): readonly [string, Secret] | undefined {
 function impersonationOf(entry: Entry): KubeUser['impersonation'] {
   const [user, uid] = [text(entry, 'as'), text(entry, 'as-uid')];
   const { 'as-groups': groups = [], 'as-user-extra': extra = {} } = entry.fields;
-  if (!isTexts(groups)) throw badEntry(entry, 'as-groups: not a list of texts');
+  if (!isTexts(groups)) throw badEntry(entry, 'as-groups: not a list of strings');
   if (!isJsonObject(extra)) throw badEntry(entry, 'as-user-extra: not a map');
   const more = Object.entries(extra).map(([key, values]) => {
-    if (!isTexts(values)) throw badEntry(entry, 'as-user-extra: not a map of lists of texts');
+    if (!isTexts(values)) throw badEntry(entry, 'as-user-extra: not a map of lists of strings');
     return [`Impersonate-Extra-${headerName(key)}`, values.map((one) => headerText(entry, one))] as const;
   });
   if (user === undefined) {
@@ -293,7 +289,7 @@ function headerText(entry: Entry, value: string): string {
 /** Undefined if it is empty, as in Go. */
 function text(entry: Entry, name: string): string | undefined {
   const value = entry.fields[name] ?? '';
-  if (typeof value !== 'string') throw badEntry(entry, `${name}: not a text`, 'put it in quotes');
+  if (typeof value !== 'string') throw badEntry(entry, `${name}: not a string`, 'put it in quotes');
   return value === '' ? undefined : value;
 }
 

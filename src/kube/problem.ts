@@ -60,7 +60,7 @@ export function statusProblem(answer: Answered, session: Session): Problem {
   const known = Object.hasOwn(REASONS, reason) ? REASONS[reason] : undefined;
   const problem = known ?? STATUSES[status] ?? (status >= 500 ? 'unreachable' : 'failed');
   const message = serverMessage(head, body, session.secrets);
-  const title = `${session.server.host} answered ${status}`;
+  const title = `${session.server.host} returned ${status}`;
   const details = [...new Set([reason, message])].filter((text) => text !== undefined && text !== '').join(': ');
   const said = visible(details === '' ? title : `${title} (${details})`);
   if (status >= 300 && status < 400) return { kind: 'problem', problem, said: `${said}, which is not followed` };
@@ -116,7 +116,7 @@ export function thrownProblem(thrown: unknown, session?: Session): Problem {
     return problemOf('refused', `its certificate is not from the authority of the kubeconfig (${code})`, hint);
   }
   if (/_ALERT_/.test(code)) return problemOf('refused', `it ended the TLS handshake (${code})`, OTHER_USER);
-  if (AWAY.test(code)) return problemOf('unreachable', connectionMessage(error) ?? `the connection broke (${code})`);
+  if (AWAY.test(code)) return problemOf('unreachable', connectionMessage(error) ?? `the connection was lost (${code})`);
   if (isNotTls(error, code)) return problemOf('failed', 'it does not speak TLS');
   return problemOf('failed', connectionMessage(error) ?? (error.message || code));
 }

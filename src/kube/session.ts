@@ -58,7 +58,7 @@ interface Read {
 /** Does not read pipes, which could block forever. */
 async function readText(path: string): Promise<string> {
   const found = await stat(path).catch(() => undefined);
-  if (found?.isFile() === false) throw new CurlewError('FILE_UNUSABLE', `read ${path}: it is not a file`);
+  if (found?.isFile() === false) throw new CurlewError('FILE_UNUSABLE', `cannot read ${path}: it is not a file`);
   return (await readLimited(path, FILE_LIMIT)).toString('utf8');
 }
 

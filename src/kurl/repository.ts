@@ -74,7 +74,7 @@ export async function readRepository(root: string, { signal }: Options): Promise
   };
   const { folders, diagnostics } = await findAddons(root, [], { signal, unreadable });
   if (folders.length > MOST_ADDONS) {
-    throw new CurlewError('UNSUPPORTED', `read ${root}: more than ${MOST_ADDONS} versions of add-ons`);
+    throw new CurlewError('UNSUPPORTED', `cannot read ${root}: more than ${MOST_ADDONS} versions of add-ons`);
   }
   for (const { message, place, hint } of diagnostics) add('missing', 'folder', place.file, message, place, hint);
   const cache: FactCache = new Map();

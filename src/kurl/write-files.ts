@@ -66,7 +66,7 @@ async function makeFolders(out: string, below: string): Promise<void> {
     path = join(path, name);
     await makeFolder(path);
     if (!(await lstat(path)).isDirectory()) {
-      throw new CurlewError('FILE_UNUSABLE', `create files in ${path}: it is a symbolic link`, {
+      throw new CurlewError('FILE_UNUSABLE', `cannot create files in ${path}: it is a symbolic link`, {
         hint: 'replace it with a folder',
       });
     }

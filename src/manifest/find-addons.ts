@@ -73,7 +73,7 @@ function matches({ name, version }: AddonFolder, pattern: string): boolean {
 
 function noMatch(pattern: string, here: readonly AddonFolder[]): CurlewError {
   const near = nearest(pattern, new Set(here.flatMap(({ name, version }) => [name, formatRef({ name, version })])));
-  const hint = near === undefined ? 'give a name, name/version, name-version or a path' : `did you mean "${near}"?`;
+  const hint = near === undefined ? 'specify a name, name/version, name-version or a path' : `did you mean "${near}"?`;
   return new CurlewError('NOT_FOUND', `no add-on matches ${JSON.stringify(pattern.slice(0, 200))}`, { hint });
 }
 
@@ -161,7 +161,7 @@ function isAddonFolder(folder: string, { unreadable }: Options): boolean {
     if (statOf(join(folder, MANIFEST)) !== undefined) return true;
     return statOf(join(folder, INSTALL_SH)) !== undefined;
   } catch (error) {
-    return passOver(folder, fileError(`look into ${folder}`, error), unreadable).length > 0;
+    return passOver(folder, fileError(`inspect ${folder}`, error), unreadable).length > 0;
   }
 }
 

@@ -48,7 +48,7 @@ async function run(program: string, args: readonly string[], options: ShellOptio
   const env = { PATH: searchPath, LC_ALL: 'C.UTF-8' };
   const { stdout, error } = await runProgram(program, args, { env, outputLimit: OUTPUT_LIMIT, signal });
   if (error?.problem === 'unusable') {
-    throw new CurlewError('PROGRAM_FAILED', `start ${program}: ${errnoOf(error.cause)}`, {
+    throw new CurlewError('PROGRAM_FAILED', `cannot start ${program}: ${errnoOf(error.cause)}`, {
       hint: `check that ${program} and the current folder are accessible to this user`,
     });
   }
@@ -60,7 +60,7 @@ export async function checkSyntax(scripts: readonly Script[], options: ShellOpti
   if (scripts.length === 0) return [];
   const { text, absent } = await run('bash', ['-c', CHECK_EACH, 'bash', ...scripts.map(({ path }) => path)], options);
   if (absent) {
-    throw new CurlewError('UNSUPPORTED', 'check install.sh: bash is not installed', { hint: 'install bash' });
+    throw new CurlewError('UNSUPPORTED', 'cannot check install.sh: bash is not installed', { hint: 'install bash' });
   }
   const records = text.split(/^\u001e(\d+)\n/m);
   return scripts.flatMap((script, index) => {
@@ -130,12 +130,12 @@ function readComments(text: string): readonly Comment[] {
       return value.comments as readonly Comment[];
     }
   } catch (error) {
-    throw new CurlewError('UNSUPPORTED', 'read the output of shellcheck: not in json1 format', {
+    throw new CurlewError('UNSUPPORTED', 'cannot read the output of shellcheck: not in json1 format', {
       hint: 'use shellcheck 0.7 or newer, or --no-shellcheck',
       cause: error,
     });
   }
-  throw new CurlewError('UNSUPPORTED', 'read the output of shellcheck: no list of comments');
+  throw new CurlewError('UNSUPPORTED', 'cannot read the output of shellcheck: no list of comments');
 }
 
 /** shellcheck counts columns in code points; places count UTF-16 code units. */

@@ -261,7 +261,7 @@ function badText(file: string, text: string): Diagnostic | undefined {
   const before = text.slice(0, at);
   const place = { file, line: before.split('\n').length, column: at - before.lastIndexOf('\n'), length: 1 };
   if (text[at] !== '\r') return finding('install/encoding', place, 'the script is not UTF-8 text', 'save it as UTF-8');
-  const hint = "use Unix line ends: sed -i 's/\\r$//' install.sh; in .gitattributes: *.sh text eol=lf";
+  const hint = "use Unix line endings: sed -i 's/\\r$//' install.sh; in .gitattributes: *.sh text eol=lf";
   return finding('install/crlf', place, 'the line ends in CR LF', hint);
 }
 
@@ -308,5 +308,5 @@ export function checkFinalNewline(file: string, text: string, find: Find): void 
   if (text === '' || text.endsWith('\n')) return;
   const start = text.lastIndexOf('\n') + 1;
   const place = { file, line: text.split('\n').length, column: text.length - start + 1, length: 1 };
-  find(finding('manifest/no-final-newline', place, 'the last line has no line end'));
+  find(finding('manifest/no-final-newline', place, 'the last line does not end with a newline'));
 }

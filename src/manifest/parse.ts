@@ -67,7 +67,7 @@ function cleanLine(raw: string, at: Place, find: Find): string | undefined {
   const ends = /(?<!\r)\r+$/.exec(text);
   if (ends !== null) {
     const place = { ...at, column: ends.index + 1, length: ends[0].length };
-    const hint = "use Unix line ends: sed -i 's/\\r$//' Manifest; in .gitattributes: Manifest text eol=lf";
+    const hint = "use Unix line endings: sed -i 's/\\r$//' Manifest; in .gitattributes: Manifest text eol=lf";
     find(finding('manifest/crlf', place, 'the line ends in CR LF', hint));
     text = text.slice(0, ends.index);
   }

@@ -149,13 +149,14 @@ async function hashedLarge(
     signal.throwIfAborted();
     throw fileError(`read ${join(folder, path)}`, error);
   }
-  if (into.digest === undefined) throw new CurlewError('FILE_UNUSABLE', `read ${join(folder, path)}: it was truncated`);
+  if (into.digest === undefined)
+    throw new CurlewError('FILE_UNUSABLE', `cannot read ${join(folder, path)}: it was truncated`);
   return { path, mode, size: into.size, digest: into.digest };
 }
 
 function fileChanged(path: string): CurlewError {
-  return new CurlewError('FILE_UNUSABLE', `read ${path}: it changed while the folder was being read`, {
-    hint: 'stop the program that writes to the folder, then run the command again',
+  return new CurlewError('FILE_UNUSABLE', `cannot read ${path}: it changed while the folder was being read`, {
+    hint: 'stop the program that writes to the folder, then run the same command again',
   });
 }
 

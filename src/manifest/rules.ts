@@ -33,7 +33,8 @@ export const RULES = {
   },
   'manifest/no-final-newline': {
     severity: 'info',
-    about: 'The last line has no line end. curlew reads it; kURL drops it when it reads the Manifest on a node.',
+    about:
+      'The last line does not end with a newline. curlew reads it; kURL drops it when it reads the Manifest on a node.',
   },
   'image/id': { severity: 'error', about: 'An image id is not a valid file name.' },
   'image/reference': { severity: 'error', about: 'An image reference does not parse.' },
@@ -135,7 +136,7 @@ export const RULES = {
   },
   'install/missing': { severity: 'error', about: 'The add-on has no install.sh.' },
   'install/too-large': { severity: 'error', about: 'install.sh is larger than 4 MiB; it is not checked.' },
-  'install/crlf': { severity: 'error', about: 'install.sh has CR LF line ends, which bash does not understand.' },
+  'install/crlf': { severity: 'error', about: 'install.sh has CR LF line endings, which bash does not understand.' },
   'install/encoding': { severity: 'error', about: 'install.sh is not UTF-8 text or contains NUL.' },
   'install/syntax': { severity: 'error', about: '`bash -n` finds a syntax error.' },
   'hook/none': { severity: 'warning', about: 'install.sh defines no lifecycle hook at all.' },

@@ -68,7 +68,7 @@ function realmOf({ parameters }: Challenge, { doing, base }: AuthTarget): Realm 
   const text = parameters.get('realm') ?? '';
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || (url.protocol !== 'https:' && url.protocol !== 'http:') || url.username !== '') {
-    throw new CurlewError('AUTH_FAILED', `${doing}: ${base.host} names no usable token service`);
+    throw new CurlewError('AUTH_FAILED', `cannot ${doing}: ${base.host} does not name a usable token service`);
   }
   return { url, service: parameters.get('service') };
 }
@@ -78,12 +78,12 @@ function readToken(body: Uint8Array, doing: string): { readonly token: string; r
   try {
     answer = parseObject(body, doing);
   } catch (error) {
-    throw new CurlewError('AUTH_FAILED', `${doing}: the token service sent no token`, { cause: error });
+    throw new CurlewError('AUTH_FAILED', `cannot ${doing}: the token service returned no token`, { cause: error });
   }
   const token = answer['token'] ?? answer['access_token'];
   const life = answer['expires_in'];
   if (typeof token !== 'string' || !/^[\x21-\x7e]+$/.test(token)) {
-    throw new CurlewError('AUTH_FAILED', `${doing}: the token service sent no token`);
+    throw new CurlewError('AUTH_FAILED', `cannot ${doing}: the token service returned no token`);
   }
   return { token, lifeS: typeof life === 'number' && life > 0 ? Math.min(life, 86_400) : DEFAULT_LIFE_S };
 }
@@ -188,7 +188,7 @@ function refuseForeign({ doing, base }: AuthTarget, { url }: Realm, trustRealms:
   const another = url.hostname === base.hostname ? 'another port' : 'another host';
   throw new CurlewError(
     'AUTH_FAILED',
-    `${doing}: ${base.host} requests its credentials for ${url.protocol}//${url.host}, ${another}`,
+    `cannot ${doing}: ${base.host} requests its credentials for ${url.protocol}//${url.host}, ${another}`,
     { hint: `if both belong to the same operator, allow it by name: --trust-realm ${url.host}` },
   );
 }

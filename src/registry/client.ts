@@ -74,14 +74,18 @@ async function readManifest(
     await http.small(manifestRequest, { limit: MANIFEST_LIMIT, signal }),
   );
   if (response.headers['content-type']?.startsWith('text/html') === true) {
-    throw new CurlewError('FETCH_FAILED', `${doing}: ${response.url} returned a web page instead of a manifest`, {
-      hint: 'this is not a registry, or a login page or a proxy responds instead',
-    });
+    throw new CurlewError(
+      'FETCH_FAILED',
+      `cannot ${doing}: ${response.url} returned a web page instead of a manifest`,
+      {
+        hint: 'this is not a registry, or a login page or a proxy responds instead',
+      },
+    );
   }
   const digest = digestOf(response.body);
   const named = isDigest(reference) ? reference : response.headers['docker-content-digest'];
   if (named !== undefined && isDigest(named) && named !== digest) {
-    throw new CurlewError('DIGEST_MISMATCH', `${doing}: the manifest is ${digest}, expected ${named}`, {
+    throw new CurlewError('DIGEST_MISMATCH', `cannot ${doing}: the manifest is ${digest}, expected ${named}`, {
       hint: 'the registry, or a proxy in between, is broken or hostile',
     });
   }

@@ -45,7 +45,7 @@ export async function readDockerConfig(env: Environment): Promise<DockerConfig> 
   try {
     await using file = await open(path);
     const { size } = await file.stat();
-    if (size > CONFIG_LIMIT) throw new CurlewError('AUTH_FAILED', `${doing}: larger than ${CONFIG_LIMIT} bytes`);
+    if (size > CONFIG_LIMIT) throw new CurlewError('AUTH_FAILED', `cannot ${doing}: larger than ${CONFIG_LIMIT} bytes`);
     return parseDockerConfig(await file.readFile('utf8'), path);
   } catch (error) {
     if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return NO_CONFIG;
@@ -58,11 +58,11 @@ function helperAnswer(text: string, doing: string): Credential | undefined {
   try {
     value = JSON.parse(text);
   } catch {
-    throw new CurlewError('AUTH_FAILED', `${doing}: its output is not JSON`);
+    throw new CurlewError('AUTH_FAILED', `cannot ${doing}: its output is not JSON`);
   }
   const { Username: username, Secret: password } = (value ?? {}) as Readonly<Record<string, unknown>>;
   if (typeof username !== 'string' || typeof password !== 'string') {
-    throw new CurlewError('AUTH_FAILED', `${doing}: its output has no user name or secret`);
+    throw new CurlewError('AUTH_FAILED', `cannot ${doing}: its output has no user name or secret`);
   }
   if (password === '') return undefined;
   // `<token>` as the user's name: the secret is an identity token (docker-credential-helpers).
@@ -91,8 +91,8 @@ async function askHelper(
   if (status === 1 && /credentials not found/i.test(stdout)) return undefined;
   // Standard output may contain a secret: reports only how it ended, and standard error.
   const message = visible(stderr.trim().slice(0, 200));
-  const ended = status === undefined ? error.reason : `it ended with ${status}`;
-  throw new CurlewError('AUTH_FAILED', `${doing}: ${ended}${message === '' ? '' : ` (${message})`}`, {
+  const ended = status === undefined ? error.reason : `it exited with ${status}`;
+  throw new CurlewError('AUTH_FAILED', `cannot ${doing}: ${ended}${message === '' ? '' : ` (${message})`}`, {
     hint: `try it: echo ${host} | ${program} get`,
   });
 }

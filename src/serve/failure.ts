@@ -22,7 +22,7 @@ const STATUS: Readonly<Partial<Record<ErrorCode, number>>> = {
 
 const SERVER_ERRORS: Readonly<Record<number, string>> = {
   500: 'the server failed; see its log',
-  502: 'the store is damaged or not reachable; see the log of the server',
+  502: 'the store is damaged or unreachable; see the server log',
   503: 'the store has changed, or the server is busy: try again',
 };
 

@@ -55,7 +55,7 @@ export function createHandler(options: HandlerOptions): Handler {
   const counts = (): Answer => {
     const plans = options.site.plans();
     const gauges = {
-      active_requests: ['Running responses.', active],
+      active_requests: ['Responses in progress.', active],
       connections: ['Open connections.', options.connections()],
       plans: ['Bundle plans in memory.', plans.count],
       plan_bytes: ['Memory of these plans.', plans.bytes],

@@ -109,9 +109,13 @@ function startThread(store: Store, maxTocBytes: number, start: typeof startPlanW
 }
 
 function endOf(error: Error | undefined): CurlewError {
-  return new CurlewError('BUSY', `plan a bundle: the thread has ended: ${error?.message ?? 'without an error'}`, {
-    cause: error,
-  });
+  return new CurlewError(
+    'BUSY',
+    `cannot plan a bundle: the planner thread has ended: ${error?.message ?? 'without an error'}`,
+    {
+      cause: error,
+    },
+  );
 }
 
 interface JobContext {

@@ -115,7 +115,7 @@ function createServer(tls: ListenOptions['tls'], handshakeTimeout: number, optio
 }
 
 const LISTEN_ERRORS: Readonly<Record<string, string>> = {
-  EADDRINUSE: 'another program listens on this port',
+  EADDRINUSE: 'another program is already listening on this port',
   EADDRNOTAVAIL: 'this machine does not have this address',
   EACCES: 'only root may use this port',
   ENOTFOUND: 'no such host',
@@ -133,12 +133,16 @@ async function listen(server: Server, host: string | undefined, port: number): P
   } catch (error) {
     const errno = errnoOf(error) ?? '';
     const what = LISTEN_ERRORS[errno] ?? asError(error).message;
-    throw new CurlewError(errno === 'EADDRINUSE' ? 'BUSY' : 'USAGE', `listen on ${host ?? ''}:${port}: ${what}`, {
-      hint:
-        errno === 'EADDRINUSE'
-          ? 'stop that program, or use another port with --listen'
-          : 'use another address with --listen',
-    });
+    throw new CurlewError(
+      errno === 'EADDRINUSE' ? 'BUSY' : 'USAGE',
+      `cannot listen on ${host ?? ''}:${port}: ${what}`,
+      {
+        hint:
+          errno === 'EADDRINUSE'
+            ? 'stop that program, or use another port with --listen'
+            : 'use another address with --listen',
+      },
+    );
   }
 }
 

@@ -97,17 +97,17 @@ const KINDS: Readonly<Record<SettingKind, KindCheck>> = {
     hint: (value) => (typeof value === 'string' && /^\d+$/.test(value) ? unquoted(value) : undefined),
   },
   text: {
-    expected: 'a text',
+    expected: 'a string',
     fits: isText,
     hint: (value) => (typeof value === 'object' ? undefined : 'put it in quotes'),
   },
-  texts: { expected: 'a list of texts', fits: isListOf(isText), hint: noHint },
-  commands: { expected: 'a list of commands, each a list of texts', fits: isListOf(isListOf(isText)), hint: noHint },
+  texts: { expected: 'a list of strings', fits: isListOf(isText), hint: noHint },
+  commands: { expected: 'a list of commands, each a list of strings', fits: isListOf(isListOf(isText)), hint: noHint },
   document: { expected: 'a map', fits: isJsonObject, hint: noHint },
 };
 
 function described(value: Json): string {
-  if (typeof value === 'string') return 'a text';
+  if (typeof value === 'string') return 'a string';
   if (typeof value === 'object') return Array.isArray(value) ? 'a list' : 'a map';
   return `the ${typeof value === 'number' ? 'number ' : 'switch '}${value}`;
 }

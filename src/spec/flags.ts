@@ -132,7 +132,7 @@ export function readFlags(args: readonly string[]): GivenFlags {
 function fileHint(args: readonly string[]): string | undefined {
   const file = args.find((arg) => /^[^=]*\.(?:tar\.gz|tgz|ya?ml)$/i.test(arg));
   if (file === undefined) return undefined;
-  return `name the file with an option: ${/l$/i.test(file) ? '--installer' : '--bundle'} ${file.slice(0, 200)}`;
+  return `specify the file with an option: ${/l$/i.test(file) ? '--installer' : '--bundle'} ${file.slice(0, 200)}`;
 }
 
 function flagProblem(

@@ -132,7 +132,7 @@ function actual(value: Json | undefined): string {
 function checkName(metadata: Json | undefined, found: Findings): void {
   const name = isJsonObject(metadata) ? metadata['name'] : metadata;
   if (name === undefined || (typeof name === 'string' && isJsonObject(metadata))) return;
-  found.add('error', 'metadata', ['metadata', 'name'], 'metadata must be a map, and its name a text');
+  found.add('error', 'metadata', ['metadata', 'name'], 'metadata must be a map, and its name a string');
 }
 
 function finish(diagnostics: Diagnostic[], head: Head | undefined): ParsedInstaller {

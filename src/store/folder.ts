@@ -69,7 +69,10 @@ export function createFolderStore(root: string): Store {
         const partial = await writePartial(root, body, options);
         await removingPartial(partial.path, async () => {
           if (options.digest !== undefined && options.digest !== partial.digest) {
-            throw new CurlewError('DIGEST_MISMATCH', `write ${key} to ${root}: the bytes do not match the digest`);
+            throw new CurlewError(
+              'DIGEST_MISMATCH',
+              `cannot write ${key} to ${root}: the bytes do not match the digest`,
+            );
           }
           const note = { digest: partial.digest, metadata: options.metadata ?? {} };
           await commit(root, key, { path: partial.path, shared: false }, note, options);

@@ -41,25 +41,30 @@ export async function openStore(address: string, options: OpenStoreOptions): Pro
     return createS3Store(address, { ...options.s3, report: options.report ?? (() => undefined) });
   }
   if (scheme !== undefined) {
-    throw new CurlewError('UNSUPPORTED', `open ${address}: ${scheme.toLowerCase()}:// stores are not supported`, {
-      hint: `use a folder${http === undefined ? ' or s3://bucket/prefix' : ', s3://bucket/prefix or the URL of a web server'}`,
-    });
+    throw new CurlewError(
+      'UNSUPPORTED',
+      `cannot open ${address}: ${scheme.toLowerCase()}:// stores are not supported`,
+      {
+        hint: `use a folder${http === undefined ? ' or s3://bucket/prefix' : ', s3://bucket/prefix or the URL of a web server'}`,
+      },
+    );
   }
   // Without this check a folder of that name would be created instead of using the bucket. The rest may contain a password.
   const [slip] = /^(?:s3|https?):\/?/i.exec(address) ?? [];
   if (slip !== undefined) {
     const right = `${slip.replace(/\/?$/, '').toLowerCase()}//`;
-    throw new CurlewError('USAGE', `open a store: an address cannot begin with "${slip}"`, {
+    throw new CurlewError('USAGE', `cannot open a store: an address cannot begin with "${slip}"`, {
       hint: `write ${right}, or ./${slip} for a folder of that name`,
     });
   }
   const root = resolve(cwd, address);
   try {
     if (create) await makeFolder(root, `open store ${root}`);
-    if (!(await stat(root)).isDirectory()) throw new CurlewError('FILE_UNUSABLE', `open store ${root}: not a folder`);
+    if (!(await stat(root)).isDirectory())
+      throw new CurlewError('FILE_UNUSABLE', `cannot open store ${root}: not a folder`);
   } catch (error) {
     if (errnoOf(error) === 'ENOENT') {
-      throw new CurlewError('NOT_FOUND', `open store ${root}: no such folder`, {
+      throw new CurlewError('NOT_FOUND', `cannot open store ${root}: no such folder`, {
         hint: await hintFor(root),
         cause: error,
       });
@@ -73,6 +78,6 @@ export async function openStore(address: string, options: OpenStoreOptions): Pro
 async function hintFor(root: string): Promise<string> {
   const [, folder, release = ''] = /^(.+)@([^/]*)$/.exec(root) ?? [];
   const isStore = folder !== undefined && (await stat(folder).catch(() => undefined))?.isDirectory() === true;
-  if (isStore) return `a release is given by an option: use the store ${folder} with --release ${release}`;
+  if (isStore) return `a release is specified with an option: use the store ${folder} with --release ${release}`;
   return `check the path, or create a store there with curlew publish --to ${root}`;
 }

@@ -97,7 +97,7 @@ async function copyPart(
     connection.client.send(new UploadPartCopyCommand(input), options),
   );
   if (result?.ETag === undefined) {
-    throw new CurlewError('FETCH_FAILED', `${doing}: the response does not confirm the copy`);
+    throw new CurlewError('FETCH_FAILED', `cannot ${doing}: the response does not confirm the copy`);
   }
   body.onCopied?.(length);
   return { PartNumber, ETag: result.ETag };
@@ -114,7 +114,7 @@ async function requireSources({ upload: { connection, signal }, parts }: Compose
       const from = connectionOf(connection, place);
       const found = await headObject(from, key, context.signal);
       if (found?.etag === etag) return;
-      throw new CurlewError('STORE_CONFLICT', `copy ${from.address}/${key}: it has changed`);
+      throw new CurlewError('STORE_CONFLICT', `cannot copy ${from.address}/${key}: it has changed`);
     },
     { width: CONCURRENCY, signal },
   );

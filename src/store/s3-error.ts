@@ -22,7 +22,7 @@ interface Meaning {
 }
 
 const CREDENTIALS = 'check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or the profile (--s3-profile)';
-const REGION = 'name the region of the bucket with --s3-region or AWS_REGION';
+const REGION = 'specify the region of the bucket with --s3-region or AWS_REGION';
 
 function rejected(message: string): Meaning {
   return { code: 'AUTH_FAILED', message, hint: CREDENTIALS };
@@ -95,30 +95,39 @@ export function nameOf(error: unknown): string {
 export function s3Error(error: unknown, call: S3Call): CurlewError {
   const { doing } = call;
   if (error instanceof CurlewError)
-    return new CurlewError(error.code, `${doing}: ${error.message}`, { hint: error.hint });
+    return new CurlewError(error.code, `cannot ${doing}: ${error.message}`, { hint: error.hint });
   const status = statusOf(error);
   const name = nameOf(error);
   if (name === 'CredentialsProviderError' && call.profile !== undefined) {
-    return new CurlewError('AUTH_FAILED', `${doing}: the profile ${JSON.stringify(call.profile)} has no credentials`, {
-      hint: 'check its name (--s3-profile, AWS_PROFILE) and its section in ~/.aws/credentials or ~/.aws/config',
-    });
+    return new CurlewError(
+      'AUTH_FAILED',
+      `cannot ${doing}: the profile ${JSON.stringify(call.profile)} has no credentials`,
+      {
+        hint: 'check its name (--s3-profile, AWS_PROFILE) and its section in ~/.aws/credentials or ~/.aws/config',
+      },
+    );
   }
   const known = meaningOf(name, status, call);
-  if (known !== undefined) return new CurlewError(known.code, `${doing}: ${known.message}`, { hint: known.hint });
+  if (known !== undefined)
+    return new CurlewError(known.code, `cannot ${doing}: ${known.message}`, { hint: known.hint });
   const detail = detailOf(error, call.secrets);
   if (status === 429 || status === 503 || name === 'SlowDown') {
-    return new CurlewError('FETCH_FAILED', `${doing}: the server asks to slow down (${detail})`, {
+    return new CurlewError('FETCH_FAILED', `cannot ${doing}: the server asked curlew to slow down (${detail})`, {
       hint: 'run the same command again later, or with fewer --jobs; uploaded parts are not sent again',
     });
   }
   if (/region is missing/i.test(detail))
-    return new CurlewError('USAGE', `${doing}: no region is set`, { hint: REGION });
+    return new CurlewError('USAGE', `cannot ${doing}: no region is set`, { hint: REGION });
   if (/could not be found in shared credentials file|profile .* (?:not|requires)/i.test(detail)) {
-    return new CurlewError('AUTH_FAILED', `${doing}: ${detail}`, { hint: CREDENTIALS });
+    return new CurlewError('AUTH_FAILED', `cannot ${doing}: ${detail}`, { hint: CREDENTIALS });
   }
-  return new CurlewError('FETCH_FAILED', `${doing}: ${status === undefined ? '' : `status ${status}, `}${detail}`, {
-    hint: hintOf(error, status),
-  });
+  return new CurlewError(
+    'FETCH_FAILED',
+    `cannot ${doing}: ${status === undefined ? '' : `status ${status}, `}${detail}`,
+    {
+      hint: hintOf(error, status),
+    },
+  );
 }
 
 function meaningOf(name: string, status: number | undefined, call: S3Call): Meaning | undefined {

@@ -103,7 +103,7 @@ function objectOf(key: string, found: Found): StoredObject {
 }
 
 function bodyOf({ Body: body }: GetObjectCommandOutput, doing: string): Readable {
-  if (!(body instanceof Readable)) throw new CurlewError('FETCH_FAILED', `${doing}: the response has no body`);
+  if (!(body instanceof Readable)) throw new CurlewError('FETCH_FAILED', `cannot ${doing}: the response has no body`);
   body.on('error', () => undefined);
   return body;
 }

@@ -204,7 +204,7 @@ async function putWhole(
   const { connection } = s3;
   const doing = `write ${key} to ${connection.address}`;
   if (digest !== undefined && digestOf(data) !== digest) {
-    throw new CurlewError('DIGEST_MISMATCH', `${doing}: the bytes do not match the digest`);
+    throw new CurlewError('DIGEST_MISMATCH', `cannot ${doing}: the bytes do not match the digest`);
   }
   const { checksum, conditions } = await probe(connection, signal);
   if (!conditions && (ifNoneMatch !== undefined || ifMatch !== undefined)) {

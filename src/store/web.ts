@@ -34,7 +34,7 @@ export function isWebAddress(address: string): boolean {
 export function createWebStore(address: string, http: Http): Store {
   const url = checkedUrl(address);
   if (url.search !== '' || url.hash !== '') {
-    throw new CurlewError('USAGE', `open ${address}: the address of a store must not have a query or fragment`);
+    throw new CurlewError('USAGE', `cannot open ${address}: the address of a store must not have a query or fragment`);
   }
   return webStore(http, url, '');
 }
@@ -54,7 +54,7 @@ export function webObject(address: string, http: Http): { readonly store: Store;
 
 function checkedUrl(address: string): URL {
   if (!isWebAddress(address) || !URL.canParse(address)) {
-    throw new CurlewError('USAGE', `open ${address.slice(0, 200)}: not the address of a web server`);
+    throw new CurlewError('USAGE', `cannot open ${address.slice(0, 200)}: not the URL of a web server`);
   }
   return new URL(address);
 }
@@ -63,7 +63,7 @@ function decodedName(text: string, address: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    throw new CurlewError('USAGE', `open ${address.slice(0, 200)}: not a valid address`);
+    throw new CurlewError('USAGE', `cannot open ${address.slice(0, 200)}: not a valid URL`);
   }
 }
 
@@ -73,7 +73,7 @@ function webStore(http: Http, url: URL, query: string): Store {
   const web: Web = { http, base, address, query, known: new Map() };
   const refused = (what: string) => async (): Promise<never> => {
     throw new CurlewError('UNSUPPORTED', `${address}: a web server ${what}`, {
-      hint: 'name a folder, or s3://bucket/prefix',
+      hint: 'specify a folder, or s3://bucket/prefix',
     });
   };
   const unwritable = refused('is a read-only store');
@@ -107,7 +107,7 @@ async function look(web: Web, key: string, signal: AbortSignal): Promise<StoredO
   if (found?.status !== 200) throw http.failure(request, response, response.body);
   const { etag, 'last-modified': modified, 'content-length': length } = found.headers;
   if (length === undefined || !/^\d{1,15}$/.test(length)) {
-    throw new CurlewError('FETCH_FAILED', `${request.doing}: the response has no Content-Length`);
+    throw new CurlewError('FETCH_FAILED', `cannot ${request.doing}: the response has no Content-Length`);
   }
   const object = { key, size: Number(length), etag: etag ?? `${length} ${modified ?? ''}`, metadata: {} };
   if (known.size >= CACHE_SIZE) known.clear();

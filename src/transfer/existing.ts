@@ -111,9 +111,9 @@ async function sizeOf(path: string): Promise<number | undefined> {
 }
 
 function exists(file: string, why: string): CurlewError {
-  const what = 'a file of this name exists, and is not the one to fetch';
-  return new CurlewError('FILE_EXISTS', `pull ${file}: ${what}: ${why}`, {
-    hint: 'name another file, or replace it with --force',
+  const what = 'a different file of this name already exists';
+  return new CurlewError('FILE_EXISTS', `cannot pull ${file}: ${what}: ${why}`, {
+    hint: 'specify another file, or replace it with --force',
   });
 }
 
@@ -126,7 +126,7 @@ async function compare(
   const { object, end } = opened;
   if (source.size !== object.size) return `it has ${source.size} bytes, not ${object.size}`;
   if (sha256 !== undefined && (await digestAsStep(source, { report, signal })) !== sha256)
-    return 'it has another sha256';
+    return 'it has a different sha256';
   if (sha256 !== undefined && end === undefined && check === undefined) return { contents: undefined, compared: true };
   let own: ArchiveEnd;
   try {

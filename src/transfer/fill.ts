@@ -181,7 +181,7 @@ async function verifyIn(
 }
 
 function damagedThere(from: string, { entry }: Section, { elsewhere }: FillOptions): CurlewError {
-  const what = entry === undefined ? 'sent other bytes than were published' : `${entry.path}: arrives damaged`;
+  const what = entry === undefined ? 'sent different bytes than were published' : `${entry.path}: arrives damaged`;
   return new CurlewError('DIGEST_MISMATCH', `${from}: ${what}`, {
     hint: `the file was replaced or damaged there: ${elsewhere}`,
   });

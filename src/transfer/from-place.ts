@@ -87,9 +87,13 @@ export async function fromPlace(run: Transfer, opened: OpenPlace): Promise<Pulle
   // The table of contents describes every byte, so with the expected one the sha256 is right, too.
   const isHashed = sha256 !== undefined && contents !== undefined && contents !== options.contents;
   if (isHashed && (await digestAsStep(source, options)) !== sha256) {
-    throw new CurlewError('DIGEST_MISMATCH', `${opened.name}: it is complete, but has another sha256 than requested`, {
-      hint: 'check the sha256 and the address',
-    });
+    throw new CurlewError(
+      'DIGEST_MISMATCH',
+      `${opened.name}: it is complete, but has a different sha256 than requested`,
+      {
+        hint: 'check the sha256 and the address',
+      },
+    );
   }
   await filling.file.finish(options);
   return { file, size: source.size, contents, fetched: run.fetched, from: [...run.from] };
@@ -105,7 +109,7 @@ function requireExpected({ options }: Transfer, { name, object }: OpenPlace, end
     what = `has the contents ${found}, not ${contents}`;
   }
   if (what === undefined) return;
-  throw new CurlewError('DIGEST_MISMATCH', `${doing}: ${name} ${what}`, {
+  throw new CurlewError('DIGEST_MISMATCH', `cannot ${doing}: ${name} ${what}`, {
     hint: `the file was replaced or damaged there: ${elsewhere}`,
   });
 }
@@ -143,7 +147,7 @@ async function fillingFor(run: Transfer, opened: OpenPlace): Promise<Filling> {
     if (!isReplaced && sha256 === undefined) throw another(opened, current.file.identity());
     await current.file[Symbol.asyncDispose]();
     run.filling = undefined;
-    const what = isReplaced ? 'has been replaced' : `has another file than ${from}`;
+    const what = isReplaced ? 'has been replaced' : `has a different file than ${from}`;
     const text = `${opened.name} ${what}: data that both versions have in common is kept`;
     report({ type: 'note', level: 'warning', text });
   }
@@ -163,13 +167,17 @@ async function prepareDisk({ file, options }: Transfer, opened: OpenPlace, isFir
     : undefined;
   await requireSpace(folder, opened.object.size - bytes, `${options.doing} into ${folder}`, hint);
   if (otherFrom === undefined || !isFirst) return;
-  const why = otherFrom === opened.name ? `${otherFrom} has been replaced` : `${otherFrom} had another file`;
+  const why = otherFrom === opened.name ? `${otherFrom} has been replaced` : `${otherFrom} had a different file`;
   const what = aside ? 'starting over with data that both versions have in common' : 'starting over';
-  options.report({ type: 'note', level: 'warning', text: `${why} when ${basename(paths.partial)} was begun: ${what}` });
+  options.report({
+    type: 'note',
+    level: 'warning',
+    text: `${why} when ${basename(paths.partial)} was started: ${what}`,
+  });
 }
 
 function warnUncompared({ file, options }: Transfer, { name }: OpenPlace): void {
-  const text = `${name} sends no parts of files, and nothing to compare: ${basename(file)} has the same length and is complete; --force fetches it again`;
+  const text = `${name} does not support range requests and sends nothing to compare: ${basename(file)} has the same length and is complete; --force fetches it again`;
   options.report({ type: 'note', level: 'warning', text });
 }
 
@@ -179,7 +187,7 @@ function another({ name, object, end }: OpenPlace, { size, contents, from }: Ide
       ? `its contents are ${end?.index.tocDigest ?? 'unknown'}, not ${contents ?? 'those'}`
       : `it has ${object.size} bytes, not ${size}`;
   return new CurlewError('DIGEST_MISMATCH', `${name}: not the file that ${from} has: ${what}`, {
-    hint: 'name places that have the same file',
+    hint: 'specify addresses that have the same file',
   });
 }
 

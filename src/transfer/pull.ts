@@ -42,7 +42,7 @@ export async function pull(places: readonly FetchPlace[], file: string, options:
   const onBytes = (bytes: number, total?: number): void => {
     report({ type: 'step-progress', id, bytes, total });
     if (total !== undefined) size = total;
-    progress = `with ${bytes} of ${size} bytes there`;
+    progress = `after ${bytes} of ${size} bytes`;
   };
   try {
     return await reportStep(
@@ -54,7 +54,7 @@ export async function pull(places: readonly FetchPlace[], file: string, options:
   } catch (error) {
     if (!signal.aborted) throw error;
     throw new CurlewError('CANCELLED', `${doing}: stopped ${progress}`, {
-      hint: 'the same command resumes where it stopped',
+      hint: 'run the same command again to resume',
     });
   }
 }

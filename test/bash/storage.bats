@@ -99,7 +99,7 @@ ceph() {
   BIN_KURL=/none
   run rook_is_healthy_to_upgrade
   [ "$status" -eq 1 ]
-  [[ "$output" == *"kurl rook wait-for-health 600: not supported, put kURL's own program into bin of the install folder"* ]]
+  [[ "$output" == *"kurl rook wait-for-health 600: not supported; put kURL's own program into bin of the install folder"* ]]
 }
 
 @test "EKCO is stopped and started where it is" {

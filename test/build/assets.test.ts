@@ -18,13 +18,21 @@ const test = suite('build/assets');
 test('an asset of another digest than the Manifest says is refused, and asked for again the next time', async () => {
   await using web = await serveFiles({ tool: 'changed' });
   await using box = await tree(addon('a', `asset tool ${web.url}/tool#sha256=${'0'.repeat(64)}\n`));
-  await assert.rejectsWith(buildAll({ root: box.path }), 'DIGEST_MISMATCH', /asset tool: .* gave sha256:/);
+  await assert.rejectsWith(
+    buildAll({ root: box.path }),
+    'DIGEST_MISMATCH',
+    /cannot fetch asset tool: .* has the digest sha256:/,
+  );
   assert.equal(await readdir(box.at('out')), []);
 });
 
 test('a local asset that is not there is named', async () => {
   await using box = await tree(addon('a', 'asset tool ./tool\n'));
-  await assert.rejectsWith(buildAll({ root: box.path }), 'NOT_FOUND', /a-1\.0: asset tool: .*does not exist/);
+  await assert.rejectsWith(
+    buildAll({ root: box.path }),
+    'NOT_FOUND',
+    /a-1\.0: cannot fetch asset tool: .*does not exist/,
+  );
 });
 
 test('an asset whose server resets at half goes on there in the next run', async () => {
@@ -36,7 +44,11 @@ test('an asset whose server resets at half goes on there in the next run', async
     { faults: [(asked, regular) => (failing && asked.method === 'GET' ? resets(asked, regular) : undefined)] },
   );
   await using box = await tree(addon('a', `asset tool.tgz ${web.url}/tool.tgz\n`));
-  await assert.rejectsWith(buildAll({ root: box.path }), 'FETCH_FAILED', /a-1\.0: asset tool\.tgz: .* ended after/);
+  await assert.rejectsWith(
+    buildAll({ root: box.path }),
+    'FETCH_FAILED',
+    /a-1\.0: cannot fetch asset tool\.tgz: .* ended after/,
+  );
   failing = false;
   const before = web.log.length;
   await buildAll({ root: box.path });

@@ -282,7 +282,8 @@ test('a file of the Manifest that leads outside the repository by a link is refu
   assert.is(built?.outcome, 'built');
   await rm(box.at('shared/link'));
   await symlink(outside.at('secret'), box.at('shared/link'));
-  const message = /^a-1\.0: asset x: \S+shared\/link leads outside the repository through a symbolic link$/;
+  const message =
+    /^a-1\.0: cannot fetch asset x: \S+shared\/link leads outside the repository through a symbolic link$/;
   await assert.rejectsWith(buildAll({ root: box.path }), 'FILE_UNUSABLE', message);
   await writeFile(box.at('addons/a/1.0/Manifest'), 'image x ../../../shared/link/i.tar\n');
   await writeFile(outside.at('i.tar'), '');
@@ -302,7 +303,7 @@ test('a finished package that others can write to is made again', async () => {
   assert.is((await buildAll({ root: box.path }))[0]?.outcome, 'unchanged');
   await chmod(path, 0o666);
   const [again] = await buildAll({ root: box.path });
-  assert.is(again?.because, 'the existing package is not trusted: others may write to it (mode 666)');
+  assert.is(again?.because, 'the existing package is not trusted: other users can write to it (mode 666)');
   assert.is((await stat(path)).mode & 0o777, 0o644);
 });
 
@@ -315,7 +316,7 @@ test('a cache whose folders are links is refused, and nothing that they lead to 
   for (const name of ['unfinished', 'assets']) {
     await symlink(box.at('elsewhere'), box.at('cache', name));
     const message = new RegExp(
-      `use \\S+/cache/${name} for unfinished downloads: it is not a folder of this user alone`,
+      `use \\S+/cache/${name} for unfinished downloads: it is not a private folder of this user`,
     );
     await assert.rejectsWith(buildAll({ root: box.path }), 'FILE_UNUSABLE', message);
     await pruneCache(box.at('cache'), Date.now());

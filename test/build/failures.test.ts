@@ -28,7 +28,7 @@ test('an image that the registry does not have is named with its id', async () =
 
 test('an image archive that is not there, or is none, is named once', async () => {
   for (const [files, code, message] of [
-    [{}, 'NOT_FOUND', /^a-1\.0: image i: \S+i\.tar does not exist$/],
+    [{}, 'NOT_FOUND', /^a-1\.0: image i: cannot read its archive: \S+i\.tar does not exist$/],
     [{ 'i.tar': 'junk' }, 'IMAGE_INVALID', /^a-1\.0: image i: archive \S+i\.tar: not a tar archive$/],
   ] as const) {
     await using box = await tree(addon('a', 'image i ./i.tar\n', files));
@@ -89,7 +89,7 @@ test('where neither a registry nor the engine gives an image, both are told', as
   await using box = await tree(addon('a', 'image one images.example/team/one:1\n'));
   const engine = createImageEngine({ DOCKER_HOST: 'unix:///nowhere/docker.sock' });
   const failed = buildAll({ root: box.path, registry: registry.host, engine });
-  const error = await assert.rejectsWith(failed, 'FETCH_FAILED', /Docker engine does not respond .*answered 404/);
+  const error = await assert.rejectsWith(failed, 'FETCH_FAILED', /Docker engine does not respond .*returned 404/);
   assert.match(error.hint ?? '', /DOCKER_HOST/);
 });
 

@@ -105,7 +105,7 @@ test('a hook that never ends: the time it may take is told, with what it was doi
   await writeFile(box.at('b.tar.gz'), bundleOf([{ name: 'bad', version: '1.0.0', files: { 'install.sh': script } }]));
   const ended = await install(box, '--hook-timeout', '10s');
   oneError(ended, 20);
-  const where = `bad took longer than its limit of 10 s and was ended at \\S*${SCRIPT}:5 in endless: sleep 1000`;
+  const where = `bad took longer than its limit of 10 s and was terminated at \\S*${SCRIPT}:5 in endless: sleep 1000`;
   assert.match(ended.stderr, new RegExp(`^error HOOK_FAILED: bad: ${where}`, 'm'));
   assert.match(ended.stderr, /last lines of its output:\n {4}begun\n/);
   assert.match(ended.stderr, /run the same command again, with a longer --hook-timeout if it needs one/);
@@ -120,7 +120,7 @@ test('a hook that never ends: Ctrl-C tells what it was doing, and how to go on',
   child.kill('SIGINT');
   const { exitCode, stderr } = await child;
   assert.is(exitCode, 130, stderr);
-  assert.match(stderr, new RegExp(`^bad: bad was cancelled at \\S*${SCRIPT}:1 in bad: (?:sleep|touch) .*\n`), stderr);
+  assert.match(stderr, new RegExp(`^bad: bad was canceled at \\S*${SCRIPT}:1 in bad: (?:sleep|touch) .*\n`), stderr);
   assert.match(
     stderr,
     /last lines of its output:\n {4}begun\n(?: {4}.*\n)* {2}hint: run the same command again, or curlew resume --root \S+(?: --unconfined)?, to continue/,
@@ -134,7 +134,7 @@ test('a process left in the background is ended, named, and no failure', async (
   await writeFile(box.at('b.tar.gz'), bundleOf([{ name: 'bad', version: '1.0.0', files: { 'install.sh': script } }]));
   const { exitCode, stderr } = await install(box);
   assert.is(exitCode, 0, stderr);
-  assert.match(stderr, /bad: bad left processes running, which were ended: sleep/);
+  assert.match(stderr, /bad: bad left processes running, which were terminated: sleep/);
 });
 
 test('a byte flipped anywhere in a bundle is told with the file that it is in, and nothing is put in place', async () => {
@@ -183,7 +183,7 @@ test('a second installer at once is told which process is at work, and what to d
   const second = await install(box, '--quiet');
   oneError(second, 19);
   assert.match(second.stderr, `another run is in progress (process ${first.pid ?? 0})`);
-  assert.match(second.stderr, 'hint: wait until it ends, or end it');
+  assert.match(second.stderr, 'hint: wait until it ends, or terminate it');
   await writeFile(box.at(NODE, 'go'), '');
   assert.is((await first).exitCode, 0);
   assert.is((await readRecords(join(box.path, NODE))).applied['bad']?.finished, true);

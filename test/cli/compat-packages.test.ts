@@ -11,7 +11,7 @@ import { writeTree, type Tree } from '../support/tree.ts';
 const test = suite('cli: packages of an older version');
 
 /** What a signature of the older version says less than one of today: docs/signing.md. */
-const BARE = 'its signature binds no name, version or time';
+const BARE = 'its signature covers no name, version or time';
 
 async function areSame(box: Tree, one: string, other: string): Promise<void> {
   assert.ok((await readFile(box.at(one))).equals(await readFile(box.at(other))), `${one} and ${other}`);

@@ -49,10 +49,14 @@ for (const [title, text, message] of [
   ['no repository at all', '{"repositories": {"rhel-8": []}}', /rhel-8 has no list/],
   ['a repository with an odd key', repository('rhel-8', { gpg: 1 }), /unknown key "gpg"/],
   ['a repository with an odd id', repository('rhel-8', { id: 'a b' }), /id is not a name/],
-  ['a repository at no address', repository('rhel-8', { url: 'ftp://hush' }), /own: url is not an address/],
+  [
+    'a repository at no address',
+    repository('rhel-8', { url: 'ftp://hush' }),
+    /own: url is not an https, http or file URL/,
+  ],
   ['a repository whose key holds a line', repository('rhel-8', { key: 'a\nb' }), /own: key is not a string/],
   ['suites for rpm', repository('rhel-8', { suites: ['a'] }), /own: suites are for apt only/],
-  ['no suites for apt', repository('ubuntu-22.04', {}), /own: suites are needed/],
+  ['no suites for apt', repository('ubuntu-22.04', {}), /own: suites are required/],
   ['components with a blank', repository('ubuntu-22.04', { suites: ['a'], components: ['a b'] }), /components is not/],
   ['a mirror list for apt', repository('ubuntu-22.04', { suites: ['a'], form: 'mirrorlist' }), /form is for rpm only/],
 ] as const) {

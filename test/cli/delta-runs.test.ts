@@ -63,7 +63,7 @@ test('load-images needs the images of a delta, and not what hooks have changed s
   await appendFile(box.at(NODE, 'addons/aaa/1.0.0/text'), 'changed');
   const { exitCode, stderr } = await runTraced(words, box, env);
   assert.is(exitCode, 26, stderr);
-  assert.match(stderr, 'docker does not answer');
+  assert.match(stderr, 'docker does not respond');
   await rm(box.at(NODE, 'addons/aaa/1.0.0/images'), { recursive: true });
   const lacking = await runTraced(words, box, env);
   assert.is(lacking.exitCode, 14, lacking.stderr);

@@ -101,7 +101,7 @@ test('a delta is signed under the name of the bundle that it makes, and as makin
   await run('bundle', 'odd.yaml', '--from', 'store', '--since', 'i.json', '-o', 'odd.tar.gz');
   const unnamed = await runCommand(['sign', 'odd.tar.gz', '--key', 'our.key'], box.path);
   assert.is(unnamed.exitCode, 64);
-  assert.match(unnamed.stderr, /give its name with --name/);
+  assert.match(unnamed.stderr, /--name is required/);
   assert.match(await run('sign', 'odd.tar.gz', '--key', 'our.key', '--name', 'edge'), /: the bundle edge, version/);
 });
 

@@ -148,7 +148,7 @@ test('settings of --set are not in the plan', async () => {
 const MISTAKES = [
   ['--out without --dry-run', ['--bundle', 'b.tar.gz', '--out', 'x'], /--out requires --dry-run/],
   ['--force without --out', ['--bundle', 'b.tar.gz', '--dry-run', '--force'], /--force requires --out/],
-  ['--out with --plan', ['--plan', 'plan.json', '--dry-run', '--out', 'x'], /--plan and --out exclude each other/],
+  ['--out with --plan', ['--plan', 'plan.json', '--dry-run', '--out', 'x'], /--plan and --out cannot be used together/],
   [
     'another root than the plan’s',
     ['--plan', 'plan.json', '--root', 'elsewhere'],

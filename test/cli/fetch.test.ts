@@ -135,7 +135,7 @@ test('a mirror steps in for a store that gives wrong bytes', async ({ signal }) 
   assert.match(stderr, /assets\/blob: arrives damaged; trying the next place/);
   const alone = await start(box, ['--from', bad.url, '--install-dir', '/opt/other']);
   assert.is(alone.exitCode, 15, alone.stderr);
-  assert.match(alone.stderr, 'name a mirror with another --from');
+  assert.match(alone.stderr, 'specify a mirror with another --from');
   assert.is(await stat(box.at('root/opt/other/addons/aaa')).catch(() => 'absent'), 'absent');
 });
 

@@ -227,7 +227,7 @@ test('a run that was killed leaves its hook at work; the next run ends it and go
   const { exitCode, stdout, stderr } = await next;
   assert.is(exitCode, 0, stderr);
   assert.match(stdout, /aaa +1\.0\.0 +installed \(it was not installed\)/);
-  assert.match(stderr, /hook aaa of run .* was still running without its parent, and was ended/);
+  assert.match(stderr, /hook aaa of run .* was still running without its parent, and was terminated/);
 });
 
 test('a run goes on when its terminal hangs up', async () => {

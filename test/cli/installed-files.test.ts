@@ -238,7 +238,7 @@ test('reset calls no uninstall hook out of a script that others can write to', a
   await chmod(box.at(AAA, 'install.sh'), 0o666);
   const { exitCode, stderr } = await runTraced(['reset', '--yes', '--unconfined', ...TRIAL], box);
   assert.is(exitCode, 0, stderr);
-  assert.match(stderr, 'aaa-1.0.0 is no longer on this node, or was changed; its hooks are not run');
+  assert.match(stderr, 'aaa-1.0.0 is no longer on this node or has changed; its hooks are not run');
   assert.equal(await trace(box), []);
 });
 

@@ -34,7 +34,7 @@ bad.yaml:7:5 warning installer/unknown-setting: kURL has no setting "cephReplica
       cephReplicaCuont: 3
       ^^^^^^^^^^^^^^^^
   hint: did you mean "cephReplicaCount"?
-bad.yaml:9:5 error installer/type: kurl.airgap must be true or false, not a text
+bad.yaml:9:5 error installer/type: kurl.airgap must be true or false, not a string
       airgap: "true"
       ^^^^^^
   hint: write it without quotes
@@ -82,7 +82,7 @@ test('env and the lines of findings do not show what is secret by its name', asy
   const text = `${HEAD}  kubernetes:\n    version: 1.0.0\n    bootstrapToken: 4711\n  kurl: {proxyAddress: "http://u:pw@h:1"}\n`;
   await using box = await tree({ 'a.yaml': text, 'b.yaml': text.replace('4711', '"4711"') });
   const validated = await installer(box, 'validate', 'a.yaml');
-  assert.match(validated.stdout, 'kubernetes.bootstrapToken must be a text, not something else');
+  assert.match(validated.stdout, 'kubernetes.bootstrapToken must be a string, not something else');
   assert.match(validated.stdout, '      bootstrapToken: [secret]\n');
   const { stdout } = await installer(box, 'env', 'b.yaml', '--filled');
   assert.match(stdout, 'BOOTSTRAP_TOKEN="[secret]"');

@@ -128,7 +128,7 @@ test('resume may be given a limit of hooks that the run did not have', async () 
   await writeFile(box.at(NODE, 'go'), '');
   const late = await onNode(box, 'resume', '--unconfined', '--hook-timeout', '1');
   assert.is(late.exitCode, 20);
-  assert.match(late.stderr, 'took longer than its limit of 1 s and was ended');
+  assert.match(late.stderr, 'took longer than its limit of 1 s and was terminated');
 });
 
 test('hooks of rollback and reset are answered and limited as those of install', async () => {

@@ -46,12 +46,12 @@ test('a machine without a container runtime is told what to start', async () => 
     env: NO_RUNTIME,
   });
   assert.is(exitCode, 26);
-  assert.match(stderr, /neither containerd nor docker answers/);
+  assert.match(stderr, /neither containerd nor docker responds/);
   assert.match(stderr, /CONTAINERD_ADDRESS=/);
   const only = ['load-images', '--bundle', 'bundle.tar.gz', '--runtime'];
   assert.match(
     (await curlew([...only, 'docker'], { cwd: box.path, env: NO_RUNTIME })).stderr,
-    /docker does not answer/,
+    /docker does not respond/,
   );
   assert.is((await curlew([...only, 'podman'], { cwd: box.path, env: NO_RUNTIME })).exitCode, 64);
 });

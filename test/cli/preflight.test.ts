@@ -189,7 +189,10 @@ test('where Kubernetes would be upgraded, all nodes of a cluster that answers ar
   isRefusing = true;
   const refused = await checked(true);
   assert.not.match(refused.stdout, title);
-  assert.match(refused.stderr, /the nodes of the cluster were not checked, as an install would do: .*Unauthorized/);
+  assert.match(
+    refused.stderr,
+    /an install also checks the nodes of the cluster, which were not checked here: .*Unauthorized/,
+  );
 });
 
 test.run();

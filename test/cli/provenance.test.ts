@@ -154,8 +154,8 @@ test('of an address it goes into the current folder, under a name without secret
 });
 
 for (const [title, words, exitCode, message] of [
-  ['no file', [], 64, /name files/],
-  ['two files and one output', ['web.tar.gz', 'web.tar.gz', '-o', 'x'], 64, /just one with --output/],
+  ['no file', [], 64, /specify files/],
+  ['two files and one output', ['web.tar.gz', 'web.tar.gz', '-o', 'x'], 64, /only one with --output/],
   ['a file, for standard output', ['web.tar.gz', '-o', '-'], 64, /the output must be a file/],
   ['a builder that is no URI', ['web.tar.gz', '--builder', 'me'], 64, /not a URI/],
   [

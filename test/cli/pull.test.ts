@@ -87,7 +87,7 @@ test('Ctrl-C keeps what has come, and says how to go on', async ({ signal }) => 
   pulling.kill('SIGINT');
   const { exitCode, stderr } = await pulling;
   assert.is(exitCode, 130, stderr);
-  assert.match(stderr, /stopped with \d+ of 100\d+ bytes there\n {2}hint: the same command resumes where it stopped/);
+  assert.match(stderr, /stopped after \d+ of 100\d+ bytes\n {2}hint: run the same command again to resume/);
   assert.equal((await readdir(box.path)).toSorted(), [`${NAME}.partial`, `${NAME}.partial.json`]);
   assert.is((await runCommand(['pull', `${server.url}/${NAME}`], box.path)).exitCode, 0);
 });
@@ -142,7 +142,7 @@ test('any file is taken with its sha256', async () => {
 test('words that mean nothing are refused before anybody is asked', async () => {
   await using box = await tree();
   const cases = [
-    [[], 'no address named'],
+    [[], 'no address given'],
     [['http://127.0.0.1:1/a', '--connections', '0'], 'from 1 to 16'],
     [['http://127.0.0.1:1/a', '--connections', '17'], 'from 1 to 16'],
     [['http://127.0.0.1:1/a', '--limit-rate', 'fast'], 'not a size in bytes'],

@@ -231,7 +231,7 @@ test('an upgrade says beforehand that what it replaces was changed, and is nothi
   await onNode(box, 'install', '--unconfined', '--bundle', 'b.tar.gz');
   await appendFile(box.at(NODE, 'addons/aaa/1.0.0/install.sh'), '# by hand');
   await put(box, [tracer('aaa', SAYS, '2.0.0')]);
-  const why = 'the package of aaa-1.0.0 is no longer on this node, or was changed';
+  const why = 'the package of aaa-1.0.0 is no longer on this node or has changed';
   const told = await onNode(box, 'install', '--unconfined', '--bundle', 'b.tar.gz', '--dry-run');
   assert.match(flat(told.stdout), `back not possible after this run: ${why}`);
   const failed = await onNode(box, 'install', '--unconfined', '--bundle', 'b.tar.gz');

@@ -98,7 +98,7 @@ test('who may post is said by a flag and a token, and the token is never told', 
     assert.not.match(error.message, 'secret');
   }
   await assert.rejectsWith(token({}, '--allow-post', '--token-file', 'none'), 'NOT_FOUND');
-  await assert.rejectsWith(tlsOf({ tlsCert: 'token' }, context()), 'USAGE', /go together/);
+  await assert.rejectsWith(tlsOf({ tlsCert: 'token' }, context()), 'USAGE', /must be used together/);
 });
 
 /** Runs the command over `store/` of the box, and tells where it listens. */

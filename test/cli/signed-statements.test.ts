@@ -128,7 +128,7 @@ test('a bundle without a proper name of its own is called as its file, or as the
   assert.match(await sign(box, 'odd.tar.gz'), /: the bundle odd, version/);
   assert.match(await sign(box, 'odd.tar.gz', '--name', 'edge'), /: the bundle edge, version/);
   await writeFile(box.at('a b.tar.gz'), bundleOf([tracer('aaa')], spec));
-  await refused(box, 64, /give its name with --name/, 'sign', 'a b.tar.gz', '--key', 'our.key');
+  await refused(box, 64, /--name is required/, 'sign', 'a b.tar.gz', '--key', 'our.key');
   await writeFile(box.at('a\nb.tar.gz'), bundleOf([tracer('aaa')]));
   await refused(box, 64, /its file name contains a control character/, 'sign', 'a\nb.tar.gz', '--key', 'our.key');
 });
@@ -261,7 +261,7 @@ test('only what was proved is noted, in one file that says so or stops the run',
   );
   for (const text of ['{', '{}', '{"format":2,"keys":{}}', '{"format":1,"keys":{"k":{"test":{"version":-1}}}}']) {
     await writeFile(box.at(SEEN), text);
-    await refused(box, 25, /seen bundles are unknown/, ...installing('new.tar.gz'));
+    await refused(box, 25, /the bundles seen before are unknown/, ...installing('new.tar.gz'));
   }
 });
 
@@ -282,14 +282,14 @@ test('a signature over contents alone holds, is told as binding nothing, and is 
   const key = createPrivateKey(await readFile(box.at('our.key')));
   const contents = await readTocText(memorySource('b', await readFile(box.at('old.tar.gz'))), { signal: never });
   await writeFile(box.at('old.tar.gz.sigstore.json'), signBare(contents, key));
-  const told = /warning: .*old\.tar\.gz: its signature binds no name, version or time/;
+  const told = /warning: .*old\.tar\.gz: its signature covers no name, version or time/;
   assert.match(await ok(box, ...installing('old.tar.gz', '--require-signed')), told);
   assert.match(await ok(box, 'verify', 'old.tar.gz', '--key', 'our.pub'), told);
   await refused(box, INVALID, /but the name test is required/, ...installing('old.tar.gz', '--signed-as', 'test'));
   await sign(box, 'new.tar.gz');
   await ok(box, ...installing('new.tar.gz'));
   for (const more of [[], ['--require-signed']]) {
-    await refused(box, DOWNGRADE, /binds no name.* this node has already seen/, ...installing('old.tar.gz', ...more));
+    await refused(box, DOWNGRADE, /covers no name.* this node has already seen/, ...installing('old.tar.gz', ...more));
   }
   assert.match(await ok(box, ...installing('old.tar.gz', '--allow-downgrade')), told);
 });

@@ -61,7 +61,7 @@ test('a bundle of a spec with misspelled, missing and wrong settings is refused 
     assert.is(
       stderr,
       `${FOUND}error SPEC_INVALID: some settings of the spec do not match the schemas of its packages
-  hint: correct the spec; if the spec of a site will correct them, use --allow-invalid-settings`,
+  hint: correct the settings; if the spec of a site corrects them, use --allow-invalid-settings`,
     );
   }
   assert.equal((await readdir(box.path)).toSorted(), ['out', 'spec.yaml', 'store']);
@@ -117,7 +117,7 @@ test('mistakes in the text, versions that there are not, and settings that do no
     'spec.yaml:8:3 error installer/unresolved: plain: latest patch version not found for 2.0.x',
     'spec.yaml:9:3 error installer/unresolved: plian: release r1 does not contain this add-on',
     'spec.yaml:10:3 error installer/unresolved: rook: release r1 does not contain this add-on',
-    'spec.yaml:12:5 error installer/type: rook.cephReplicaCount must be a whole number, not a text',
+    'spec.yaml:12:5 error installer/type: rook.cephReplicaCount must be a whole number, not a string',
     'spec.yaml:13:11 error installer/version: weave: the version is read as the number 1.1',
   ]) {
     assert.match(made.stderr, line);

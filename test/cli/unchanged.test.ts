@@ -223,7 +223,7 @@ test('a dry run into a store that is not there makes none', async ({ signal }) =
     name: 'a',
     version: '1.0',
     change: 'new',
-    because: 'it was in no release',
+    because: 'it was not in any release',
     since: undefined,
     size: undefined,
   });

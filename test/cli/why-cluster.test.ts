@@ -94,7 +94,7 @@ test('a cluster that does not answer, refuses or is damaged is told; the node an
   assert.is((await told(box, 'aaa')).cluster, undefined, 'this node was in no cluster so far');
   const path = box.at('node/records.json');
   await writeFile(path, JSON.stringify({ ...(await readRecords(box.at('node'))), cluster: 'u-1' }));
-  assert.match((await told(box, 'aaa')).cluster ?? '', /^unknown: the API server .* does not answer$/);
+  assert.match((await told(box, 'aaa')).cluster ?? '', /^unknown: the API server .* does not respond$/);
   await rm(box.at('answers/away'));
   await writeFile(box.at('answers/refused'), '');
   assert.match((await told(box, 'aaa')).cluster ?? '', /^unknown: .*Unauthorized/);

@@ -48,7 +48,7 @@ if (reason === undefined) {
       'CLUSTER_FAILED',
       /^bbb: record that it is installed: write ConfigMap kurl\/kurl-current-config: .*refused/,
     );
-    assert.match(error.hint ?? '', 'run the same command again: it resumes');
+    assert.match(error.hint ?? '', 'run the same command again to resume');
     await server.startAgain();
     const applied = JSON.parse((await dataOf(server, 'curlew-records'))['addon.bbb'] ?? '{}') as { finished?: boolean };
     assert.is(applied.finished, false);
@@ -98,7 +98,7 @@ if (reason === undefined) {
     assert.equal(outcomes(met), ['aaa installed', 'kubernetes already applied']);
     assert.match(
       met.addons.find(({ name }) => name === 'aaa')?.because ?? '',
-      'in the cluster that now answers: it was not installed',
+      'in the cluster that now responds: it was not installed',
     );
   });
 
@@ -160,9 +160,7 @@ if (reason === undefined) {
     assert.equal(await dataOf(server, 'kurl-config', 'kube-system'), config);
     assert.equal(await dataOf(server, 'kurl-last-config'), current);
     assert.equal(await dataOf(server, 'kurl-cluster-uuid'), { uuid: 'u' });
-    assert.ok(
-      events.some((event) => event.type === 'note' && event.text.includes('taken over from kURL v2026.01.01-0')),
-    );
+    assert.ok(events.some((event) => event.type === 'note' && event.text.includes('adopted from kURL v2026.01.01-0')));
 
     const next = await install(box, server, { addons, settings }, { variables });
     assert.equal(outcomes(next), ['aaa already applied']);

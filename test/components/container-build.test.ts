@@ -193,7 +193,7 @@ CMD cp /files/* /tool /out/
       const built = build(await repository({ [DOCKERFILE]: dockerfile }), open, { signal });
       const error = await built.catch((thrown) => thrown);
       assert.instance(error, CurlewError);
-      assert.match(error.message, /^(?:dockerout rhel-9 \(\S+Dockerfile\.rhel9\)|pull )/);
+      assert.match(error.message, /^cannot (?:run dockerout rhel-9 \(\S+Dockerfile\.rhel9\)|pull )/);
       assert.match(error.message, message);
       if (/--mount/.test(dockerfile)) assert.match(error.hint ?? '', /classic builder/);
       assert.equal(await engine.inventory(), before);

@@ -63,14 +63,14 @@ if (reason === undefined) {
     assert.is(await told({}), 'an answer');
     assert.match(
       await told({ user: { ...admin.user, as: 'jane', 'as-groups': ['developers'] } }),
-      /^refused: .*answered 403 \(Forbidden: namespaces "kube-system" is forbidden: User "jane" cannot get resource/,
+      /^refused: .*returned 403 \(Forbidden: namespaces "kube-system" is forbidden: User "jane" cannot get resource/,
     );
     const both = { ...admin.user, as: 'jane', 'as-groups': ['system:masters'] };
     assert.is(await told({ user: both }), 'an answer');
   });
 
   test('a token and an authority that are not of this cluster are refused, a plug-in gives one that is', async () => {
-    assert.match(await told({ user: { token: 'topsecret' } }), /^refused: .*answered 401 \(Unauthorized\)/);
+    assert.match(await told({ user: { token: 'topsecret' } }), /^refused: .*returned 401 \(Unauthorized\)/);
     const { ca } = await makeCertificate();
     const other = { 'certificate-authority-data': Buffer.from(ca).toString('base64') };
     assert.match(await told({ cluster: other }), /^refused: .*not from the authority of the kubeconfig/);

@@ -46,7 +46,7 @@ function fillMoments(moments: readonly string[]): readonly string[] {
 /** One error, with what was being done and what to do next. */
 const TOLD: readonly RegExp[] = [
   /^error [A-Z_]+: \S[^\n]*.*no space.*hint: .*the same command again/is,
-  /^error NO_SPACE: plan: the disk is too small; nothing was changed\n.*hint: free that much/s,
+  /^error NO_SPACE: the disk is too small for this run; nothing was changed\n.*hint: free that much/s,
 ];
 
 /** Fills a disk at a moment, makes room, and gives the same command again; returns whether the first one failed. */

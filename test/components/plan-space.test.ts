@@ -19,11 +19,11 @@ const TITLES = {
 
 if (reason === undefined) {
   for (const [title, small, lack] of [
-    [TITLES.bytes, 'size=500k', /\/disk: \d+ MB are missing: the run needs 2 MB; 1 MB are free/],
+    [TITLES.bytes, 'size=500k', /\/disk: \d+ MB more needed: the run needs 2 MB; 1 MB are free/],
     [
       TITLES.inodes,
       'size=100m,nr_inodes=7',
-      /\/disk: \d+ inodes are missing: the run creates \d+ files; \d inodes are free/,
+      /\/disk: \d+ more inodes needed: the run creates \d+ files; \d inodes are free/,
     ],
   ] as const) {
     test(title, async () => {
@@ -42,7 +42,7 @@ if (reason === undefined) {
         assert.equal(await readdir(box.at('disk')), []);
         const { exitCode, stderr } = await curlew(words, { cwd: box.path, env });
         assert.is(exitCode, 18, stderr);
-        assert.match(stderr, /^error NO_SPACE: plan: the disk is too small; nothing was changed$/m);
+        assert.match(stderr, /^error NO_SPACE: the disk is too small for this run; nothing was changed$/m);
         assert.match(stderr, lack);
         assert.equal(
           (await readdir(box.at('disk'), { recursive: true })).filter((path) => !/^(?:var|var\/lib)$/.test(path)),

@@ -141,7 +141,7 @@ if (reason !== undefined) {
     assert.is(profile.exitCode, 13);
     assert.match(
       profile.stderr,
-      /^error AUTH_FAILED: read VERSION in \S+: the profile "nope" has no credentials\n {2}hint: /,
+      /^error AUTH_FAILED: cannot read VERSION in \S+: the profile "nope" has no credentials\n {2}hint: /,
     );
   });
 }

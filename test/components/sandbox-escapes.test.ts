@@ -158,7 +158,7 @@ when('somebody who is not root has a sandbox like that, too, or is refused', asy
   const options = { cwd: here.box.path, env: here.env, reject: false, stdin: 'ignore' } as const;
   const { exitCode, stderr } = await execa('setpriv', [...nobody, process.execPath, MAIN, ...INSTALL], options);
   if (exitCode === 22) {
-    assert.match(stderr, /no sandbox below .*(?:user namespace|overlay)/);
+    assert.match(stderr, /cannot create a sandbox in .*(?:user namespace|overlay)/);
     assert.equal(await readdir(here.box.path), ['b.tar.gz', 'home', 'secret']);
     return;
   }

@@ -75,7 +75,7 @@ test('what a server says is in the message, without the credentials that it repe
   const { answer } = await answerTo((asked) =>
     statusReply(403, 'Forbidden', `no right\u001b[31m: ${String(asked.headers['authorization'])}`),
   );
-  assert.match(problemIn(answer), /answered 403 \(Forbidden: no right/);
+  assert.match(problemIn(answer), /returned 403 \(Forbidden: no right/);
   assert.not.match(problemIn(answer), /test-token|\u001b/);
   assert.match((answer as { readonly hint?: string }).hint ?? '', 'KUBECONFIG');
 });
@@ -187,7 +187,7 @@ function authority(ca: string): object {
 test('a redirect is not followed', async () => {
   await using other = await startServer(() => ({ status: 200, body: '{}' }));
   const { answer } = await answerTo(() => ({ status: 307, headers: { location: other.url } }));
-  assert.match(problemIn(answer), /^failed: .*answered 307.*, which is not followed$/);
+  assert.match(problemIn(answer), /^failed: .*returned 307.*, which is not followed$/);
   assert.equal(other.log, []);
 });
 
@@ -369,7 +369,7 @@ test('what a kubeconfig names is trusted without the authority above it', async 
 test('of an error without end only the beginning is read', async () => {
   const { body, ...reply } = statusReply(422, 'NotFound', 'x'.repeat(100_000));
   const { answer } = await answerTo(() => ({ ...reply, body: String(body) }));
-  assert.match(problemIn(answer), /^failed: [^ ]+ answered 422$/);
+  assert.match(problemIn(answer), /^failed: [^ ]+ returned 422$/);
 });
 
 test('a folder in the place of a kubeconfig is not taken for none', async ({ signal }) => {

@@ -103,7 +103,7 @@ for (const [title, lines, why, exec] of [
   ['hangs', 'sleep 1000 & echo $! >child; exec sleep 1000', /no response in time/, {}],
   ['is not executable', '', /cannot be started \(EACCES\)$/, { command: './conf' }],
   ['has more words than the system takes', '', /cannot be started \(E2BIG\)$/, { args: ['topsecret'.repeat(20_000)] }],
-  ['is killed', 'kill -KILL $$', /: ended by SIGKILL$/, {}],
+  ['is killed', 'kill -KILL $$', /: terminated by SIGKILL$/, {}],
   ['says nothing', 'exit 3', /: failed with status 3$/, {}],
   ['is not there', '', /the program does not exist/, { command: './none', installHint: 'npm i login' }],
 ] as const) {

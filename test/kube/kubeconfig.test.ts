@@ -126,14 +126,10 @@ for (const [title, text, why] of [
     /user "u" is listed twice/,
   ],
   ['an entry without a name', textOf({ rest: { users: [{ user: {} }] } }), /an entry has no name/],
-  ['no server', textOf({ cluster: {} }), /cluster "c": its server is not an address/],
-  ['a server of another scheme', textOf({ cluster: { server: 'file:///etc' } }), /its server is not an address/],
-  [
-    'a server with a password',
-    textOf({ cluster: { server: 'https://u:topsecret@h' } }),
-    /its server is not an address/,
-  ],
-  ['a SOCKS proxy', textOf({ cluster: { ...CLUSTER, 'proxy-url': 'socks5://h:1' } }), /not the address of an http or/],
+  ['no server', textOf({ cluster: {} }), /cluster "c": its server is not a URL/],
+  ['a server of another scheme', textOf({ cluster: { server: 'file:///etc' } }), /its server is not a URL/],
+  ['a server with a password', textOf({ cluster: { server: 'https://u:topsecret@h' } }), /its server is not a URL/],
+  ['a SOCKS proxy', textOf({ cluster: { ...CLUSTER, 'proxy-url': 'socks5://h:1' } }), /not the URL of an http or/],
   [
     'an authority that does not count',
     textOf({ cluster: { ...CLUSTER, 'insecure-skip-tls-verify': true, 'certificate-authority': 'x' } }),
@@ -155,7 +151,7 @@ for (const [title, text, why] of [
   [
     'a token that is a number',
     'current-context: x\nusers: [{name: u, user: {token: 1}}]\ncontexts: [{name: x, context: {cluster: c, user: u}}]\nclusters: [{name: c, cluster: {server: "https://h"}}]\n',
-    /user "u": token: not a text/,
+    /user "u": token: not a string/,
   ],
   ['auth-provider', textOf({ user: { 'auth-provider': { name: 'gcp' } } }), /no longer supports auth-provider/],
   [

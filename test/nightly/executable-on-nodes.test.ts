@@ -94,7 +94,7 @@ if (bare === undefined) {
     );
     assert.is(exitCode, 25);
     assert.match(stderr, /install into \/var\/lib\/curlew: \/var\/lib is mounted noexec/);
-    assert.match(stderr, /hint: name another folder with --install-dir, or run: mount -o remount,exec \/var\/lib/);
+    assert.match(stderr, /hint: use another folder with --install-dir, or run: mount -o remount,exec \/var\/lib/);
     assert.is(stdout, '');
   });
 } else {

@@ -108,7 +108,7 @@ test('a wrong password is AUTH_FAILED, sent once, and in no text of the error', 
     await using server = await startRegistry(IMAGES, { auth });
     await using http = await quickHttp();
     const credentials = login(server.host, { ...LOGIN, password: 'canary-wrong' as 'canary-pass' });
-    const error = await assert.rejectsWith(pull(server, http, signal, credentials), 'AUTH_FAILED', /answered 401/);
+    const error = await assert.rejectsWith(pull(server, http, signal, credentials), 'AUTH_FAILED', /returned 401/);
     for (let at: unknown = error; at instanceof Error; at = at.cause) {
       assert.not.match(`${at.message} ${at.stack ?? ''} ${JSON.stringify(at)}`, /canary|Y2FuYXJ5/);
     }

@@ -105,7 +105,7 @@ for (const [what, reply, code, requests] of failures) {
     await using server = await startRegistry(IMAGES, { faults: [answers(reply, { path: /manifests/ })] });
     await using registry = await client();
     const error = await assert.rejectsWith(resolve(registry, `${server.host}/app:1`, signal), code);
-    assert.match(error.message, new RegExp(`^fetch image ${server.host}/app:1: .*answered ${reply.status}`));
+    assert.match(error.message, new RegExp(`^cannot fetch image ${server.host}/app:1: .*returned ${reply.status}`));
     assert.is(server.log.filter(({ path }) => path.includes('manifests')).length, requests);
   });
 }
@@ -155,7 +155,7 @@ test('a layer without end is cut at its size', async ({ signal }) => {
   const [layer] = image.layers;
   if (layer === undefined) return assert.unreachable();
   const { write, body } = collector();
-  await assert.rejectsWith(image.fetch(layer, { from: 0, write, signal }), 'FETCH_FAILED', /sends more than/);
+  await assert.rejectsWith(image.fetch(layer, { from: 0, write, signal }), 'FETCH_FAILED', /returned more than/);
   assert.ok(body().byteLength <= layer.size);
 });
 

@@ -112,7 +112,7 @@ test('helpers are asked once a host, with the host as docker spells it', async (
 });
 
 for (const [host, why] of [
-  ['broken.test', /it ended with 3 \(locked\)$/],
+  ['broken.test', /it exited with 3 \(locked\)$/],
   ['endless.test', /more than 262144 bytes of output$/],
   ['text.test', /its output is not JSON$/],
 ] as const) {

@@ -32,7 +32,7 @@ test('mirrors are asked in order, then the registry; the first that answers coun
   assert.is(origin.log.length, 0);
   assert.is((await resolve(registry, `${origin.host}/own:1`, signal)).digest, other.manifest.digest);
   const error = await assert.rejectsWith(resolve(registry, `${origin.host}/none:1`, signal), 'NOT_FOUND');
-  assert.match(error.message, /other endpoints: .*answered 500/);
+  assert.match(error.message, /other endpoints: .*returned 500/);
 });
 
 test('a path of a mirror is the project there, in addresses and in what tokens are asked for', async ({ signal }) => {
@@ -52,7 +52,7 @@ test('a mirror that has no such image says more than a registry that cannot be r
   await using mirror = await startRegistry({});
   await using registry = await client({ mirrors: new Map([['images.invalid', [mirror.host]]]) });
   const error = await assert.rejectsWith(resolve(registry, 'images.invalid/app:1', signal), 'NOT_FOUND');
-  assert.match(error.message, /answered 404.*other endpoints: .*images\.invalid/);
+  assert.match(error.message, /returned 404.*other endpoints: .*images\.invalid/);
 });
 
 test('where none can be reached, the error is that of the mirror', async ({ signal }) => {

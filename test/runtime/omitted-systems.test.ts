@@ -115,7 +115,7 @@ test('a store has whole packages: one in part is not the one that it should have
   const options = { report: noReport, signal };
   for (const [said, message] of [
     [published, /not the package that the catalogue names/],
-    [undefined, /does not hold one whole package/],
+    [undefined, /does not contain exactly one whole package/],
   ] as const) {
     const file = { name: 'aaa-1.0.0', published: said, places };
     await assert.rejectsWith(openRemotePackage(file, options), 'DIGEST_MISMATCH', message);

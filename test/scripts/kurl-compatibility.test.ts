@@ -66,7 +66,7 @@ test("tasks of kURL's are commands, or known by name with dashes and underscores
   }
   const { exitCode, stderr } = await curlew(['join_token', 'ha'], { cwd: ROOT });
   assert.is(exitCode, 22);
-  assert.match(stderr, /join_token: a task of kURL's that curlew does not have\n +hint: .*kubeadm token create/);
+  assert.match(stderr, /join_token: a kURL task that curlew does not have\n +hint: .*kubeadm token create/);
 });
 
 test('every function of the table is defined', async () => {
@@ -175,7 +175,7 @@ test('programs below bin/ are there or say which package brings them, as the tab
   for (const { name, status } of BIN_PROGRAMS) {
     const said = await refusal(name === 'kurl' ? [name, 'format-address', '::1'] : [name, '--no-such-flag']);
     assert.is(
-      /not supported, put kURL's own program into bin of the install folder/.test(said),
+      /not supported; put kURL's own program into bin of the install folder/.test(said),
       status === 'absent',
       `${name}: ${said}`,
     );
@@ -186,7 +186,7 @@ test("verbs of kURL's program are answered or say which package brings them, as 
   for (const { name, status } of KURL_VERBS) {
     const said = await refusal(['kurl', ...name.split(' '), '--no-such-flag']);
     assert.is(
-      /not supported, put kURL's own program into bin of the install folder/.test(said),
+      /not supported; put kURL's own program into bin of the install folder/.test(said),
       status === 'absent',
       `${name}: ${said}`,
     );

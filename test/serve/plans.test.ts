@@ -200,7 +200,7 @@ test('what a thread was at when it ended is 503, and other plans are made by ano
   held.letGo();
   for (const name of ['alpha', 'beta', 'alpha,beta']) assert.is((await ask(name)).status, 200);
   assert.is(threads.length, 2);
-  assert.match(server.log[0]?.error ?? '', /^BUSY plan a bundle: the thread has ended/);
+  assert.match(server.log[0]?.error ?? '', /^BUSY cannot plan a bundle: the planner thread has ended/);
 });
 
 test('a plan that would read too much is refused, and what is smaller is planned', async ({ signal }) => {

@@ -358,7 +358,7 @@ test('a port that somebody else has is told', async ({ signal }) => {
   await assert.rejectsWith(
     serveStore(store, { listen: { port: server.port } }),
     'BUSY',
-    /another program listens on this port$/,
+    /another program is already listening on this port$/,
   );
   await assert.rejectsWith(
     serveStore(store, { listen: { host: '192.0.2.1' } }),

@@ -97,8 +97,8 @@ test('a flag of an add-on that the spec does not have sets its variable and adds
 });
 
 for (const [word, hint] of [
-  ['site/bundle.tar.gz', 'name the file with an option: --bundle site/bundle.tar.gz'],
-  ['installer.yaml', 'name the file with an option: --installer installer.yaml'],
+  ['site/bundle.tar.gz', 'specify the file with an option: --bundle site/bundle.tar.gz'],
+  ['installer.yaml', 'specify the file with an option: --installer installer.yaml'],
 ] as const) {
   test(`a file without its option is refused with the option: ${word}`, () => {
     assert.is(assert.throwsWith(() => readFlags(['ha', word]), 'USAGE').hint, hint);

@@ -126,7 +126,7 @@ test('a wrong type says what is wanted, what is there, and where', () => {
   assert.equal(found, {
     code: 'installer/type',
     severity: 'error',
-    message: 'rook.cephReplicaCount must be a whole number, not a text',
+    message: 'rook.cephReplicaCount must be a whole number, not a string',
     place: { file: 'i.yaml', line: 8, column: 5, length: 16 },
     hint: 'write it without quotes',
   });

@@ -12,7 +12,7 @@ for (const [code, words] of [
   test(`a server that cannot be reached is reported in words, not as ${code}`, () => {
     const error = Object.assign(new Error(`connect ${code} 127.0.0.1:1`), { code });
     const { message, hint } = s3Error(error, call);
-    assert.is(message, `read VERSION in s3://b/p: ${words}`);
+    assert.is(message, `cannot read VERSION in s3://b/p: ${words}`);
     assert.match(hint ?? '', '--s3-endpoint');
   });
 }
@@ -21,7 +21,10 @@ test('a profile without credentials is named', () => {
   const says = 'Could not load credentials from any providers';
   const error = Object.assign(new Error(says), { name: 'CredentialsProviderError' });
   const { code, message, hint } = s3Error(error, { ...call, profile: 'nope' });
-  assert.equal([code, message], ['AUTH_FAILED', 'read VERSION in s3://b/p: the profile "nope" has no credentials']);
+  assert.equal(
+    [code, message],
+    ['AUTH_FAILED', 'cannot read VERSION in s3://b/p: the profile "nope" has no credentials'],
+  );
   assert.match(hint ?? '', '--s3-profile');
 });
 

@@ -197,7 +197,7 @@ test('mirrors are asked in turn: one is away, one has another file, one gives wr
     /503/,
     /there is no p\.tar\.gz/,
     /has 999999 bytes, not 1000000/,
-    /other bytes/,
+    /different bytes/,
   ].entries()) {
     assert.match(told.notes[at] ?? '', said);
     assert.match(told.notes[at] ?? '', 'trying the next place');
@@ -253,8 +253,8 @@ test('another file at the first place is found out by its sha256 at the end, and
   await using box = await tree();
   await using http = await quickHttp();
   const { notes } = await fromMirrors({}, { http, box, signal });
-  assert.match(notes.join('\n'), /has another sha256 than requested; trying the next place/);
-  assert.match(notes.join('\n'), /has another file than .*data that both versions have in common is kept/);
+  assert.match(notes.join('\n'), /has a different sha256 than requested; trying the next place/);
+  assert.match(notes.join('\n'), /has a different file than .*data that both versions have in common is kept/);
 });
 
 test('with the digest of its table of contents, another file costs one small request', async ({ signal }) => {

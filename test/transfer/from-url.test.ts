@@ -209,7 +209,7 @@ test('a server that breaks off each time and sends no validator is given up, wit
   await assert.rejectsWith(
     fetchTo(box.path, server.url, { signal }),
     'FETCH_FAILED',
-    /breaks off, and cannot be resumed: the server sends neither a strong ETag nor Last-Modified/,
+    /stops early and cannot be resumed: the server sends neither a strong ETag nor Last-Modified/,
   );
 });
 
@@ -249,9 +249,9 @@ test('sizes that a server makes up, and bodies without an end, are refused', asy
     [longer, /sent the bytes from|ended after 1048576 of 9000000 bytes/],
     [
       answers({ status: 200, headers: { 'content-length': '99999999999' }, body: '' }),
-      /sends more than 10000000 bytes/,
+      /returned more than 10000000 bytes/,
     ],
-    [neverEnds(), /sends more than 10000000 bytes/],
+    [neverEnds(), /returned more than 10000000 bytes/],
   ] as const) {
     await using box = await tree();
     await using server = await serving(BODY, ETAG, fault);

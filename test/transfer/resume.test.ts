@@ -235,7 +235,7 @@ test('a file that was replaced between two runs starts over; what both have in c
   assert.ok(fetched < 3_500_000, String(fetched));
   assert.match(
     notes.join('\n'),
-    /had another file when .*\.partial was begun: starting over with data that both versions/,
+    /had a different file when .*\.partial was started: starting over with data that both versions/,
   );
   assert.equal(await readdir(join(file, '..')), [NAME]);
 });
@@ -264,7 +264,7 @@ test('mirrors with a file of another length or other contents are told, and left
   const addresses = servers.map(({ url }) => `${url}/${NAME}`);
   const { notes, from } = await pullTo(box.at(NAME), addresses, { signal });
   assert.equal(from, [`${good.url}/${NAME}`]);
-  assert.match(notes[0] ?? '', 'answered 500');
+  assert.match(notes[0] ?? '', 'returned 500');
   assert.match(notes[1] ?? '', 'no archive footer');
   assert.match(notes[2] ?? '', /it has \d+ bytes, not/);
   assert.match(notes[3] ?? '', 'its contents are sha256:');
@@ -278,7 +278,7 @@ test('when no place has it, all that they say is told', async ({ signal }) => {
   await using box = await tree();
   const addresses = [empty, refusing].map(({ url }) => `${url}/${NAME}`);
   const error = await assert.rejectsWith(pullTo(box.at(NAME), addresses, { signal }), 'AUTH_FAILED', /there is no web/);
-  assert.match(error.message, 'answered 401');
+  assert.match(error.message, 'returned 401');
   assert.equal(await readdir(box.path), []);
 });
 

@@ -43,15 +43,15 @@ export function documentPath(place: string, whole: string): string {
   if (!isAddress(place)) return join(dirname(place), name);
   const problem = fileNameProblem(name);
   if (problem === undefined) return name;
-  throw new CurlewError('USAGE', `write a document about ${place}: its file name ${problem}`, {
-    hint: 'name the file to write with -o FILE',
+  throw new CurlewError('USAGE', `cannot write a document about ${place}: its file name ${problem}`, {
+    hint: 'specify the file to write with -o FILE',
   });
 }
 
 /** Throws `USAGE` if `file` is in `written`: addresses can have the same file name, and documents must not replace each other. */
 export function requireUnwritten(file: string, written: readonly string[]): void {
   if (!written.includes(file)) return;
-  throw new CurlewError('USAGE', `write ${file}: this command has already written it for another file`, {
+  throw new CurlewError('USAGE', `cannot write ${file}: this command has already written it for another file`, {
     hint: 'run the command separately for files with the same name, with -o FILE',
   });
 }

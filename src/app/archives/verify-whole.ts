@@ -72,7 +72,7 @@ export async function requireSignedFile(
   options: Pick<Context, 'report' | 'signal'>,
 ): Promise<void> {
   if ((await digestAsStep(source, options)) === file) return;
-  throw new CurlewError('DIGEST_MISMATCH', `verify ${source.name}: it is not the file that was signed`, {
-    hint: 'its table of contents is signed, but other bytes differ: download it again, or ask the signer',
+  throw new CurlewError('DIGEST_MISMATCH', `cannot verify ${source.name}: it is not the file that was signed`, {
+    hint: 'its table of contents is signed, but other bytes differ: download the file again, or ask the signer',
   });
 }

@@ -73,7 +73,7 @@ export function kurlScriptsOf(
   { cwd }: Pick<Context, 'cwd'>,
 ): string | undefined {
   if ((layout === undefined) !== (scripts === undefined)) {
-    throw new CurlewError('USAGE', '--layout kurl requires --kurl-scripts DIR, and the other way around');
+    throw new CurlewError('USAGE', '--layout kurl requires --kurl-scripts DIR, and vice versa');
   }
   return scripts === undefined ? undefined : resolve(cwd, scripts);
 }

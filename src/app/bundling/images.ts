@@ -41,7 +41,7 @@ export async function extraImages(
   const named = [...imageOverrides(installer, imageRegistries), ...helmImages(installer, imageRegistries)];
   const images = [...new Set([...(request.image ?? []).map(readImage), ...named])].toSorted();
   if (images.length === 0 || request.layout === undefined) return images;
-  throw new CurlewError('UNSUPPORTED', '--layout kurl: such a bundle can contain images only in packages', {
+  throw new CurlewError('UNSUPPORTED', '--layout kurl: a bundle of this layout can contain images only in packages', {
     hint: 'add them to the Manifest of an add-on, and name it with --with',
   });
 }

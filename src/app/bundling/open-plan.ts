@@ -119,7 +119,7 @@ interface PlanInput extends PlanChoice {
 }
 
 const NO_PACKAGES = async (): Promise<readonly GivenPackage[]> => [];
-const SETTINGS_HINT = 'correct the spec; if the spec of a site will correct them, use --allow-invalid-settings';
+const SETTINGS_HINT = 'correct the settings; if the spec of a site corrects them, use --allow-invalid-settings';
 
 async function planStore(
   { from, bytes, installer, ...choice }: PlanInput,
@@ -194,7 +194,7 @@ async function openSaved(path: string, request: BundlePlanRequest, context: Cont
     return { ...(await openSavedPlan(saved, store, context)), store: saved.store, signed: trust !== undefined };
   }
   if (request.plan !== true)
-    throw new CurlewError('USAGE', 'curlew bundle: name the store of the packages with --from');
+    throw new CurlewError('USAGE', 'curlew bundle: specify the store of the packages with --from');
   return { ...saved, sources: [], signed: false, [Symbol.asyncDispose]: async () => undefined };
 }
 
@@ -213,7 +213,7 @@ async function requireSigned(
   const ofStore = plan.sources.slice(0, plan.packages.length + plan.extras.length);
   const unsigned = ofStore.find(({ key, tocDigest }) => contents.get(key) !== tocDigest);
   if (unsigned === undefined) return;
-  throw new CurlewError('SIGNATURE_INVALID', `execute the plan: its ${unsigned.key} is not the signed one`, {
+  throw new CurlewError('SIGNATURE_INVALID', `cannot execute the plan: its ${unsigned.key} is not the signed one`, {
     hint: 'create the plan again, with --key',
   });
 }
@@ -222,7 +222,7 @@ async function requireSigned(
 export async function readBundlePlan(path: string, { cwd }: Pick<Context, 'cwd'>): Promise<SavedBundlePlan> {
   const text = await readGivenFile(resolve(cwd, path), PLAN_LIMIT);
   if (text !== undefined) return parseBundlePlan(text, path);
-  throw new CurlewError('NOT_FOUND', `read ${path}: no such file`, {
+  throw new CurlewError('NOT_FOUND', `cannot read ${path}: no such file`, {
     hint: 'curlew bundle installer.yaml --from STORE --plan --out FILE writes one',
   });
 }
@@ -230,11 +230,12 @@ export async function readBundlePlan(path: string, { cwd }: Pick<Context, 'cwd'>
 function neededOf(request: BundlePlanRequest): { readonly spec: string; readonly from: string } {
   const { spec, from } = request;
   if (spec === undefined) {
-    throw new CurlewError('USAGE', 'curlew bundle: name one installer spec', {
+    throw new CurlewError('USAGE', 'curlew bundle: specify one installer spec', {
       hint: 'curlew bundle installer.yaml …',
     });
   }
-  if (from === undefined) throw new CurlewError('USAGE', 'curlew bundle: name the store of the packages with --from');
+  if (from === undefined)
+    throw new CurlewError('USAGE', 'curlew bundle: specify the store of the packages with --from');
   return { spec, from };
 }
 

@@ -61,7 +61,7 @@ export async function bundleTarget(
   }
   if (request.split !== undefined || to.length > 0) {
     if (sink === undefined && (output !== undefined || to.length > 0)) return partsTarget(request, context);
-    throw new CurlewError('USAGE', 'curlew bundle: name the parts with -o, or their folders with --to');
+    throw new CurlewError('USAGE', 'curlew bundle: specify the parts with -o, or their folders with --to');
   }
   const options = { force, verify, report, signal };
   if (sink !== undefined) {
@@ -73,7 +73,7 @@ export async function bundleTarget(
     };
   }
   if (output === undefined) {
-    throw new CurlewError('USAGE', 'curlew bundle: name the file to write with -o, or use --plan');
+    throw new CurlewError('USAGE', 'curlew bundle: specify the file to write with -o, or use --plan');
   }
   if (isS3Address(output)) {
     const { address, key } = objectOf(output);

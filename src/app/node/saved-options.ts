@@ -69,7 +69,7 @@ export function withSavedOptions<Request extends object>(
   }
   const before = requestOfOptions(Object.fromEntries(saved), { fields: shape.fields });
   if (before === undefined) {
-    throw new CurlewError('FILE_UNUSABLE', 'the saved plan contains an invalid value of an option', {
+    throw new CurlewError('FILE_UNUSABLE', 'the saved plan contains an invalid option value', {
       hint: 'save it again: curlew install --dry-run --out FILE',
     });
   }

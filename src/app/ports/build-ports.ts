@@ -76,7 +76,7 @@ function outFolder(addons: readonly Pick<AddonPlan, 'root'>[], given: string | u
   const around = addons.find(({ root }) => out === resolve(root) || out.startsWith(`${resolve(root)}/`));
   if (around === undefined) return out;
   throw new CurlewError('USAGE', `--out ${out} is inside the add-on ${around.root}`, {
-    hint: 'name a folder outside: all files in the folder of an add-on become part of its package',
+    hint: 'use a folder outside: all files in the folder of an add-on become part of its package',
   });
 }
 

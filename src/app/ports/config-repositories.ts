@@ -41,7 +41,7 @@ function readRepository(value: unknown, os: OsId, bad: Bad): Repository {
   if (unknown !== undefined) throw bad(`unknown key "${unknown}"; known: ${KEYS.join(', ')}`);
   const { id, url, suites, components, key, form } = value;
   if (typeof id !== 'string' || !ID.test(id)) throw bad('id is not a name of a-z, 0-9 and "-"');
-  if (typeof url !== 'string' || !URL_FORM.test(url)) throw bad(`${id}: url is not an address (https, http or file)`);
+  if (typeof url !== 'string' || !URL_FORM.test(url)) throw bad(`${id}: url is not an https, http or file URL`);
   if (key !== undefined && (typeof key !== 'string' || /[\r\n]/.test(key))) throw bad(`${id}: key is not a string`);
   if (form !== undefined && form !== 'mirrorlist') throw bad(`${id}: form is not "mirrorlist"`);
   const apt = osRow(os).family === 'debian';
@@ -50,7 +50,7 @@ function readRepository(value: unknown, os: OsId, bad: Bad): Repository {
     if (!apt) throw bad(`${id}: ${name} are for apt only`);
     if (!isWordList(list)) throw bad(`${id}: ${name} is not a list of words`);
   }
-  if (apt && suites === undefined) throw bad(`${id}: suites are needed, such as ["jammy"] or ["./"]`);
+  if (apt && suites === undefined) throw bad(`${id}: suites are required, such as ["jammy"] or ["./"]`);
   if (apt && form !== undefined) throw bad(`${id}: form is for rpm only`);
   return value as unknown as Repository;
 }

@@ -57,7 +57,7 @@ export async function checkedIndex(
   const signed = await trust.check(source.name, text, path);
   const index = await readIndex(source, { signal });
   if (index.tocDigest !== digestOf(text)) {
-    throw new CurlewError('SIGNATURE_INVALID', `verify ${source.name}: it changes while it is read`);
+    throw new CurlewError('SIGNATURE_INVALID', `cannot verify ${source.name}: it changed while it was being read`);
   }
   requireSignedRole(signed, index, source.name);
   return { ...index, signed };
@@ -70,7 +70,7 @@ function requireSignedRole({ statement }: Signed, { entries }: ArchiveIndex, fro
   if (role === statement.role && (name === undefined || name === statement.name)) return;
   throw new CurlewError(
     'SIGNATURE_INVALID',
-    `verify ${from}: it is the ${role}${name === undefined ? '' : ` ${name}`}, but signed as the ${statement.role} ${statement.name}`,
+    `cannot verify ${from}: it is the ${role}${name === undefined ? '' : ` ${name}`}, but signed as the ${statement.role} ${statement.name}`,
     { hint: 'ask the signer to check it and sign it again' },
   );
 }

@@ -167,8 +167,8 @@ async function readSeen(path: string): Promise<Seen> {
   const text = await readOwnFile(path, LIMIT);
   if (text === undefined) return { current: new Map(), newest: new Map() };
   const damaged = (): CurlewError =>
-    new CurlewError('FILE_UNUSABLE', `read ${path}: damaged: seen releases are unknown`, {
-      hint: 'check the stores, then remove it: the next command trusts the release that it sees',
+    new CurlewError('FILE_UNUSABLE', `cannot read ${path}: it is damaged, so the releases seen before are unknown`, {
+      hint: 'check the stores, then remove this file: the next command trusts the release that it sees',
     });
   const { format, stores, releases = {} } = parseObject(text, damaged);
   if (format !== 1 || !isObject(stores) || !isObject(releases)) throw damaged();

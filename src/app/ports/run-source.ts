@@ -64,7 +64,7 @@ export async function openSource(
 function hostArch(): Arch {
   if (arch() === 'x64') return 'amd64';
   if (arch() === 'arm64') return 'arm64';
-  throw new CurlewError('UNSUPPORTED', `install: this machine is ${arch()}; packages are for amd64 and arm64`);
+  throw new CurlewError('UNSUPPORTED', `cannot install: this machine is ${arch()}; packages are for amd64 and arm64`);
 }
 
 /** The text of the spec that the request names, or of the one in the source. */
@@ -76,8 +76,8 @@ export async function installerText(
   const given = request.installer;
   const text = given === undefined ? source.installerText : await readGivenFile(resolve(cwd, given), INSTALLER_LIMIT);
   if (text !== undefined) return text;
-  if (given !== undefined) throw new CurlewError('NOT_FOUND', `read ${given}: no such file`);
-  throw new CurlewError('USAGE', 'the source contains no installer spec: name one with --installer FILE');
+  if (given !== undefined) throw new CurlewError('NOT_FOUND', `cannot read ${given}: no such file`);
+  throw new CurlewError('USAGE', 'the source contains no installer spec: specify one with --installer FILE');
 }
 
 /** Parses and merges a base and an overlay, at least one of which is given. Throws `SPEC_INVALID`; reports warnings. */
@@ -95,7 +95,7 @@ export function readSpec(
     : parseInstaller(whole.file, whole.text);
   if (installer === undefined || document === undefined) {
     const file = merged ? `${below.file} and ${overlay.file}` : whole.file;
-    throw new CurlewError('SPEC_INVALID', `read ${file}: not a valid installer spec`, { diagnostics });
+    throw new CurlewError('SPEC_INVALID', `cannot read ${file}: not a valid installer spec`, { diagnostics });
   }
   noteWarnings(report, diagnostics);
   return { installer, document };
@@ -105,7 +105,7 @@ export function readSpec(
 export function requireSpec(file: string, text: string): void {
   const { installer, diagnostics } = parseInstaller(file, text);
   if (installer === undefined) {
-    throw new CurlewError('SPEC_INVALID', `read ${file}: not a valid installer spec`, { diagnostics });
+    throw new CurlewError('SPEC_INVALID', `cannot read ${file}: not a valid installer spec`, { diagnostics });
   }
 }
 

@@ -75,7 +75,11 @@ function namesOf(value: unknown): SeenBundles | undefined {
 }
 
 function damaged(path: string): CurlewError {
-  return new CurlewError('FILE_UNUSABLE', `read ${path}: damaged: seen bundles are unknown`, {
-    hint: 'make sure that you have the newest bundle, then remove it: the next run trusts the bundle that it sees',
-  });
+  return new CurlewError(
+    'FILE_UNUSABLE',
+    `cannot read ${path}: it is damaged, so the bundles seen before are unknown`,
+    {
+      hint: 'make sure that you have the newest bundle, then remove this file: the next run trusts the bundle that it sees',
+    },
+  );
 }

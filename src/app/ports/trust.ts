@@ -99,8 +99,8 @@ export async function trustOf(
   const [given, name] = [request.signature, request.signedAs];
   if (paths.length === 0) {
     if (request.requireSigned !== true && given === undefined && name === undefined) return undefined;
-    throw new CurlewError('USAGE', 'no key to verify signatures is named', {
-      hint: 'name one with --key FILE, or in trustedKeys of the configuration',
+    throw new CurlewError('USAGE', 'no key to verify signatures was given', {
+      hint: 'specify one with --key FILE, or in trustedKeys of the configuration',
     });
   }
   const keys = await readPublicKeys(paths);
@@ -110,8 +110,8 @@ export async function trustOf(
       const from = given === undefined ? signaturePath(path) : resolve(cwd, given);
       const signature = given === undefined ? await read(from) : await readGivenFile(from, SIGNATURE_LIMIT);
       if (signature === undefined) {
-        throw new CurlewError('SIGNATURE_INVALID', `verify ${about}: there is no signature ${from}`, {
-          hint: 'name it with --signature FILE, or ask the publisher for it',
+        throw new CurlewError('SIGNATURE_INVALID', `cannot verify ${about}: there is no signature ${from}`, {
+          hint: 'specify it with --signature FILE, or ask the publisher for it',
         });
       }
       const found = { about, text, signature, from };
@@ -146,7 +146,7 @@ async function verifySignature({ about, text, signature, from }: Found, against:
     const { name: by } = verifyText({ name: about, text, signature, from }, keys);
     const check = async (): Promise<void> => requireBareAcceptable(about, await wantedNow());
     await check();
-    const warning = 'its signature binds no name, version or time; ask the signer to sign it again with curlew sign';
+    const warning = 'its signature covers no name, version or time; ask the signer to sign it again with curlew sign';
     report({ type: 'note', level: 'warning', text: `${about}: ${warning}` });
     return { by, statement: undefined, remember: check };
   }

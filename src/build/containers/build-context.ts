@@ -74,7 +74,7 @@ async function findDockerfile(
     const text = await readIfThere(file, doing);
     if (text !== undefined) return { file, text };
   }
-  throw new CurlewError('NOT_FOUND', `${doing}: no Dockerfile ${path}: neither ${tried.join(' nor ')} exists`, {
+  throw new CurlewError('NOT_FOUND', `cannot ${doing}: no Dockerfile ${path}: neither ${tried.join(' nor ')} exists`, {
     hint: 'the path is relative to the root of the repository (the folder that contains addons/) or to the Manifest',
   });
 }
@@ -82,8 +82,9 @@ async function findDockerfile(
 async function readIfThere(file: string, doing: string): Promise<string | undefined> {
   try {
     const found = await stat(file);
-    if (!found.isFile()) throw new CurlewError('FILE_UNUSABLE', `${doing}: ${file} is not a file`);
-    if (found.size > TEXT_LIMIT) throw new CurlewError('FILE_UNUSABLE', `${doing}: ${file} is larger than 1 MiB`);
+    if (!found.isFile()) throw new CurlewError('FILE_UNUSABLE', `cannot ${doing}: ${file} is not a file`);
+    if (found.size > TEXT_LIMIT)
+      throw new CurlewError('FILE_UNUSABLE', `cannot ${doing}: ${file} is larger than 1 MiB`);
     return await readStateFile(file, TEXT_LIMIT);
   } catch (error) {
     if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return undefined;
@@ -94,7 +95,10 @@ async function readIfThere(file: string, doing: string): Promise<string | undefi
 async function listContext(folder: string, doing: string, { signal }: Options): Promise<readonly SentEntry[]> {
   const rules = (await readIfThere(join(folder, '.dockerignore'), doing)) ?? '';
   if (rules.split('\n').length > MOST_RULES) {
-    throw new CurlewError('FILE_UNUSABLE', `${doing}: ${folder}/.dockerignore has more than ${MOST_RULES} lines`);
+    throw new CurlewError(
+      'FILE_UNUSABLE',
+      `cannot ${doing}: ${folder}/.dockerignore has more than ${MOST_RULES} lines`,
+    );
   }
   const ignored = ignoreRules(rules);
   const entries: SentEntry[] = [];
@@ -118,7 +122,7 @@ async function listContext(folder: string, doing: string, { signal }: Options): 
       if (entries.length <= MOST_FILES && bytes <= MOST_BYTES) continue;
       throw new CurlewError(
         'FILE_UNUSABLE',
-        `${doing}: the folder of the Dockerfile, ${folder}, contains more than ${MOST_FILES} files or 1 GiB`,
+        `cannot ${doing}: the folder of the Dockerfile, ${folder}, contains more than ${MOST_FILES} files or 1 GiB`,
         { hint: `list files that the Dockerfile does not copy in ${basename(folder)}/.dockerignore` },
       );
     }

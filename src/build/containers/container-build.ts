@@ -31,7 +31,7 @@ const OUT = '/out';
 
 /** The step's name in events and messages. */
 function nameOf({ destination, dockerfile }: ContainerBuildStep): string {
-  return `dockerout ${destination} (${dockerfile})`;
+  return `run dockerout ${destination} (${dockerfile})`;
 }
 
 /** Linux on the package's architecture, if it differs from this machine's. */
@@ -127,14 +127,14 @@ async function runImage(
 ): Promise<readonly PackageFile[]> {
   const take = async ({ status, lastLines, collect }: EndedContainer): Promise<readonly PackageFile[]> => {
     if (status !== 0) {
-      const message = `${doing}: the container's program ended with status ${status}${quoteLines(lastLines)}`;
+      const message = `cannot ${doing}: the container's program ended with status ${status}${quoteLines(lastLines)}`;
       throw new CurlewError('CONTAINER_FAILED', message);
     }
     const files = await collect(OUT, { into, limits: LIMITS });
     if (files.length > 0) return files;
     throw new CurlewError(
       'CONTAINER_FAILED',
-      `${doing}: the container left nothing in ${OUT}${quoteLines(lastLines)}`,
+      `cannot ${doing}: the container wrote no files to ${OUT}${quoteLines(lastLines)}`,
       {
         hint: `files that the image's CMD copies to ${OUT} become part of the package`,
       },

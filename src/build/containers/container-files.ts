@@ -83,7 +83,7 @@ async function takeEarlier(
   if (only.arch !== place.arch || only.dockerfile !== dockerfile) return undefined;
   const own = (path: string): boolean => path !== 'Deps' && !path.startsWith('archives/');
   if ((await unpackFolder(earlier, { folder: destination, to, select: own }, { signal })) === 0) return undefined;
-  const files = await folderFiles(to, destination, { doing: `dockerout ${destination}`, signal });
+  const files = await folderFiles(to, destination, { doing: `run dockerout ${destination}`, signal });
   return { files, requires: only.requires };
 }
 

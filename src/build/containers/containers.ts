@@ -261,7 +261,9 @@ async function collect(
   const request = { doing, method: 'GET', path: `${at}/archive`, query: { path }, expected: [404] } as const;
   const { status, body } = await engine.open(request, { signal });
   const refuse = (what: string, hint?: string): CurlewError =>
-    new CurlewError('CONTAINER_FAILED', `${doing}: cannot copy ${path} of the container: ${what}`, { hint });
+    new CurlewError('CONTAINER_FAILED', `cannot ${doing}: copying ${path} from the container failed: ${what}`, {
+      hint,
+    });
   if (status === 404) {
     body.destroy();
     throw refuse('it does not exist');

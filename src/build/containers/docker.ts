@@ -54,7 +54,7 @@ function engineError(doing: string, error: unknown, refusal: ErrorCode): CurlewE
   const errno = errnoOf(error);
   if (errno === 'ENOSPC' || errno === 'EDQUOT') return fileError(doing, error);
   if (errno !== undefined && NO_ENGINE.has(errno)) {
-    return new CurlewError('FETCH_FAILED', `${doing}: the Docker engine does not respond`, {
+    return new CurlewError('FETCH_FAILED', `cannot ${doing}: the Docker engine does not respond`, {
       hint:
         'start it (systemctl start docker), or set DOCKER_HOST to its socket (unix:///path or tcp://host:port); ' +
         'this machine can also collect OS packages itself, without an engine',
@@ -62,14 +62,14 @@ function engineError(doing: string, error: unknown, refusal: ErrorCode): CurlewE
     });
   }
   if (errno === 'ECONNRESET' || errno === 'EPIPE') {
-    return new CurlewError('FETCH_FAILED', `${doing}: the Docker engine closed the connection`, {
+    return new CurlewError('FETCH_FAILED', `cannot ${doing}: the Docker engine closed the connection`, {
       hint: 'check its log (journalctl -u docker), then run the same command again',
       cause: error,
     });
   }
   const code = statusOf(error) === undefined ? 'FETCH_FAILED' : refusal;
   const [, reason = asError(error).message] = /^\(HTTP code \d+\) .*? - (.*)$/s.exec(asError(error).message) ?? [];
-  return new CurlewError(code, `${doing}: ${reason.trimEnd()}`, { cause: error });
+  return new CurlewError(code, `cannot ${doing}: ${reason.trimEnd()}`, { cause: error });
 }
 
 /** The error of a failed call: from its signal, or from the engine. A signal with a timeout means that the engine hangs. */
@@ -81,7 +81,9 @@ export function callError(
 ): Error {
   if (!aborted) return engineError(doing, error, refusal);
   if (!(reason instanceof DOMException && reason.name === 'TimeoutError')) return asError(reason);
-  return new CurlewError('FETCH_FAILED', `${doing}: the Docker engine did not respond in time`, { cause: error });
+  return new CurlewError('FETCH_FAILED', `cannot ${doing}: the Docker engine did not respond in time`, {
+    cause: error,
+  });
 }
 
 /** The address of an engine. */
@@ -143,7 +145,7 @@ export function connectDocker(env: Readonly<Record<string, string | undefined>>)
       try {
         return { status, value: text === '' ? undefined : JSON.parse(text) };
       } catch (error) {
-        throw new CurlewError('FETCH_FAILED', `${request.doing}: the Docker engine did not respond with JSON`, {
+        throw new CurlewError('FETCH_FAILED', `cannot ${request.doing}: the Docker engine did not respond with JSON`, {
           cause: error,
         });
       }
@@ -249,7 +251,8 @@ async function readText(body: Readable, doing: string, { signal }: Options): Pro
   try {
     for await (const chunk of body as AsyncIterable<Buffer>) {
       size += chunk.byteLength;
-      if (size > ANSWER_LIMIT) throw new CurlewError('FETCH_FAILED', `${doing}: the response is larger than 32 MiB`);
+      if (size > ANSWER_LIMIT)
+        throw new CurlewError('FETCH_FAILED', `cannot ${doing}: the response is larger than 32 MiB`);
       parts.push(chunk);
     }
   } catch (error) {

@@ -61,7 +61,7 @@ export async function inspectImage(
   if (status === 404) return undefined;
   const { Id: id, RepoDigests: digests } = isObject(value) ? value : {};
   if (!isDigest(id)) {
-    throw new CurlewError('FETCH_FAILED', `${doing}: the response has no id`);
+    throw new CurlewError('FETCH_FAILED', `cannot ${doing}: the response has no id`);
   }
   return { id, repoDigests: Array.isArray(digests) ? digests.filter((text) => typeof text === 'string') : [] };
 }
@@ -101,8 +101,8 @@ async function pull(engine: Engine, ref: ImageRef, { id, report, signal }: Image
       const value: unknown = JSON.parse(line);
       if (!isObject(value)) continue;
       const { message, error, status: text, id: layer, progressDetail } = value;
-      if (status === 404) throw new CurlewError('NOT_FOUND', `${doing}: ${reasonText(message)}`);
-      if (error !== undefined) throw new CurlewError('FETCH_FAILED', `${doing}: ${reasonText(error)}`);
+      if (status === 404) throw new CurlewError('NOT_FOUND', `cannot ${doing}: ${reasonText(message)}`);
+      if (error !== undefined) throw new CurlewError('FETCH_FAILED', `cannot ${doing}: ${reasonText(error)}`);
       const moving = isObject(progressDetail) && progressDetail['current'] !== undefined;
       if (moving || typeof text !== 'string') continue;
       report({ type: 'step-log', id, text: `${name}: ${typeof layer === 'string' ? `${layer} ` : ''}${text}` });
@@ -143,7 +143,7 @@ export function createEngineImages({ engine, registry, run, report }: ImagesOpti
       await pull(engine, ref, options);
       const pulledImage = await inspectImage(engine, ref, options.signal);
       if (pulledImage === undefined)
-        throw new CurlewError('FETCH_FAILED', `pull ${name}: not in the engine afterwards`);
+        throw new CurlewError('FETCH_FAILED', `cannot pull ${name}: the engine does not have the image after the pull`);
       pulled.set(name, unmark);
       heads.drop(name);
       return pulledImage.id;

@@ -88,7 +88,7 @@ export async function buildImage(
   try {
     await runBuild(request, log, options);
     if (log.image === undefined)
-      throw new CurlewError('CONTAINER_FAILED', `${request.doing}: the engine returned no image`);
+      throw new CurlewError('CONTAINER_FAILED', `cannot ${request.doing}: the engine returned no image`);
     return { image: log.image, remove };
   } catch (error) {
     await remove();
@@ -249,6 +249,6 @@ function buildError(doing: string, error: string, { step, last }: Log): CurlewEr
     ? "the engine's classic builder is used, which does not support RUN --mount and here-documents"
     : undefined;
   const where = step === undefined ? '' : `step ${step.number}, ${step.text.slice(0, 200)}: `;
-  const message = `${doing}: ${where}${error.slice(0, 2000).trim()}${quoteLines(last.lines())}`;
+  const message = `cannot ${doing}: ${where}${error.slice(0, 2000).trim()}${quoteLines(last.lines())}`;
   return new CurlewError('CONTAINER_FAILED', message, { hint });
 }

@@ -170,7 +170,7 @@ export async function tidy(report: Report, work: (signal: AbortSignal) => Promis
     report({
       type: 'note',
       level: 'warning',
-      text: `clean up in the Docker engine: ${text}; a later build tries again`,
+      text: `cannot clean up in the Docker engine: ${text}; a later build tries again`,
     });
   }
 }

@@ -13,8 +13,8 @@ export async function withLimit<Result>(
   const limit = new AbortController();
   const timer = setTimeout(() => {
     const time = limitMs >= 60_000 ? `${Math.round(limitMs / 60_000)} minutes` : `${limitMs / 1000} seconds`;
-    const hint = 'it was ended; if it needs more time, raise the time limit';
-    limit.abort(new OutOfTime('CONTAINER_FAILED', `${doing}: still running after ${time}`, { hint }));
+    const hint = 'it was stopped; if it needs more time, raise the time limit';
+    limit.abort(new OutOfTime('CONTAINER_FAILED', `cannot ${doing}: still running after ${time}`, { hint }));
   }, limitMs);
   try {
     return await work(AbortSignal.any([signal, limit.signal]));

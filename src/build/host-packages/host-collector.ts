@@ -42,7 +42,10 @@ export function createHostCollector({ scripts, env, repositories }: HostCollecto
     const answer = join(variables.CURLEW_STATE, 'result');
     if (error === undefined) return readCollected({ answer, folder, doing }, { signal });
     if (error.problem === 'missing' || error.problem === 'unusable') {
-      throw new CurlewError('UNSUPPORTED', `${doing}: bash: ${error.reason}`, { hint: 'install bash', cause: error });
+      throw new CurlewError('UNSUPPORTED', `cannot ${doing}: bash: ${error.reason}`, {
+        hint: 'install bash',
+        cause: error,
+      });
     }
     throw problemError(await readResult(join(answer, 'problem'), doing), { doing: `${doing} (${arch})`, last });
   };
@@ -84,10 +87,14 @@ async function checkKeyRings(repositories: readonly Repository[], doing: string)
     try {
       await access(key, constants.R_OK);
     } catch (error) {
-      throw new CurlewError('FILE_UNUSABLE', `${doing}: the key ring ${key} of the repository ${id} cannot be read`, {
-        hint: 'install its package (ubuntu-keyring on Ubuntu, ubuntu-archive-keyring on Debian), or configure another key ring',
-        cause: error,
-      });
+      throw new CurlewError(
+        'FILE_UNUSABLE',
+        `cannot ${doing}: the key ring ${key} of the repository ${id} cannot be read`,
+        {
+          hint: 'install its package (ubuntu-keyring on Ubuntu, ubuntu-archive-keyring on Debian), or configure another key ring',
+          cause: error,
+        },
+      );
     }
   }
 }

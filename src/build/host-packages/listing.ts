@@ -30,7 +30,7 @@ export async function readResult(path: string, doing: string): Promise<string | 
     if (!stat.isFile() || stat.size > LISTING_LIMIT) {
       throw new CurlewError(
         'PACKAGE_INVALID',
-        `${doing}: the result ${path} is not a file of up to ${LISTING_LIMIT} bytes`,
+        `cannot ${doing}: the result ${path} is not a file of up to ${LISTING_LIMIT} bytes`,
       );
     }
     const { buffer, bytesRead } = await handle.read(Buffer.alloc(stat.size), 0, stat.size, 0);
@@ -60,7 +60,7 @@ function parseRow(line: string, doing: string): Listed {
 }
 
 function invalid(doing: string, text: string): CurlewError {
-  return new CurlewError('PACKAGE_INVALID', `${doing}: ${text}`);
+  return new CurlewError('PACKAGE_INVALID', `cannot ${doing}: ${text}`);
 }
 
 /** Relative paths of the files in a folder; throws for anything that is neither file nor folder. */
@@ -104,7 +104,7 @@ export async function readCollected(
       if (!present.has(row.file)) throw invalid(doing, `${row.file} is listed but missing`);
       const { size, digest } = await hashFile(join(folder, row.file), context);
       if (digest !== row.digest)
-        throw new CurlewError('DIGEST_MISMATCH', `${doing}: ${row.file} is ${digest}, not ${row.digest}`);
+        throw new CurlewError('DIGEST_MISMATCH', `cannot ${doing}: ${row.file} is ${digest}, not ${row.digest}`);
       return { ...row, size };
     },
     { width: HASHED_AT_ONCE, signal },

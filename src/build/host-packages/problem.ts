@@ -26,7 +26,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
   full: {
     code: 'NO_SPACE',
     headline: () => 'no space left',
-    hint: 'free some space or name another folder, then run the same command again',
+    hint: 'free some space or use another folder, then run the same command again',
   },
   signature: {
     code: 'SIGNATURE_INVALID',
@@ -87,7 +87,7 @@ export function problemError(
   const found = Object.entries(KINDS).find(([kind]) => of(kind).length > 0);
   if (found === undefined) {
     const kind = last.some((line) => FULL.test(line)) ? KINDS['full'] : undefined;
-    const message = `${doing}: ${kind?.headline([]) ?? 'the package manager failed'}`;
+    const message = `cannot ${doing}: ${kind?.headline([]) ?? 'the package manager failed'}`;
     if (kind !== undefined) return new CurlewError(kind.code, message, { hint: kind.hint });
     return new CurlewError('FETCH_FAILED', `${message}${quoteLines(last.slice(-SHOWN).map(visible))}`);
   }
@@ -95,7 +95,7 @@ export function problemError(
   const problems = of(word);
   const lines = line === undefined ? [] : problems.slice(0, SHOWN).map(line);
   const hints = word === 'missing' ? nearHints(of('near')) : [];
-  return new CurlewError(code, `${doing}: ${headline(problems)}${quoteLines(lines)}`, {
+  return new CurlewError(code, `cannot ${doing}: ${headline(problems)}${quoteLines(lines)}`, {
     hint: hints.length === 0 ? hint : hints.join('; '),
   });
 }

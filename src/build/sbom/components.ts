@@ -77,7 +77,7 @@ type Bad = (what: string) => CurlewError;
 function badLock(addon: AddonJson): Bad {
   const path = `${prefixOf(refOf(addon))}${MANIFEST_LOCK}`;
   return (what) =>
-    new CurlewError('PACKAGE_INVALID', `read ${path}: ${what}`, { hint: 'build or fetch the package again' });
+    new CurlewError('PACKAGE_INVALID', `cannot read ${path}: ${what}`, { hint: 'build or fetch the package again' });
 }
 
 function imageComponent({ id, reference, platforms }: LockedImage, { arch }: AddonJson, bad: Bad): Component {

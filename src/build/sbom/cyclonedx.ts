@@ -32,7 +32,7 @@ export function formatSbom({ contents, packages, bundle }: Described, tool: stri
   const addComponent = (owner: Model, ref: string, make: () => Model): Model => {
     const model = found.get(ref) ?? make();
     if (found.size === MOST_COMPONENTS && !found.has(ref)) {
-      throw new CurlewError('PACKAGE_INVALID', `create an SBOM: more than ${MOST_COMPONENTS} components`);
+      throw new CurlewError('PACKAGE_INVALID', `cannot create an SBOM: more than ${MOST_COMPONENTS} components`);
     }
     found.set(ref, model);
     owner.dependencies.add(model.bomRef);

@@ -65,7 +65,7 @@ export async function openBase(path: string, { report, signal }: OpenOptions): P
     }
   }
   if (archives.length + unpacked.length === 0) {
-    throw new CurlewError('NOT_FOUND', `read ${path}: the folder contains neither bundles nor packages`, {
+    throw new CurlewError('NOT_FOUND', `cannot read ${path}: the folder contains neither bundles nor packages`, {
       hint: PLACES,
     });
   }
@@ -107,7 +107,7 @@ async function isDirectory(path: string): Promise<boolean> {
     return (await stat(path)).isDirectory();
   } catch (error) {
     if (errnoOf(error) === 'ENOENT') {
-      throw new CurlewError('NOT_FOUND', `open ${path}: no such file or folder`, { hint: PLACES });
+      throw new CurlewError('NOT_FOUND', `cannot open ${path}: no such file or folder`, { hint: PLACES });
     }
     throw fileError(`open ${path}`, error);
   }

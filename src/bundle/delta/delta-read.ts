@@ -86,7 +86,7 @@ export function incompleteBase(doing: string, missing: readonly PlacedEntry[]): 
   const more = missing.length > MAX_LISTED ? `, and ${missing.length - MAX_LISTED} more` : '';
   return new CurlewError(
     'NOT_FOUND',
-    `${doing}: ${counted(missing.length, 'file')} (${counted(bytes, 'byte')}) missing: ${named.join(', ')}${more}`,
+    `cannot ${doing}: ${counted(missing.length, 'file')} (${counted(bytes, 'byte')}) missing: ${named.join(', ')}${more}`,
     { hint: `nothing has changed. ${missing.every(({ path }) => path === BUNDLED_TOOL) ? TOOL_HINT : HINT}` },
   );
 }

@@ -65,14 +65,14 @@ function identityOf(rows: Inventory['payloads']): Digest {
  */
 export function parseInventory(text: string, from: string): Inventory {
   const bad = (what: string, cause?: unknown): CurlewError =>
-    new CurlewError('FILE_UNUSABLE', `read ${from}: not an inventory: ${what}`, {
+    new CurlewError('FILE_UNUSABLE', `cannot read ${from}: not an inventory: ${what}`, {
       hint: 'create it again with curlew inventory',
       cause,
     });
   // Limits memory before parsing: a crafted JSON text may need ten times its size.
   if (hasMoreCommas(text, MAX_COMMAS)) throw bad(`more than ${MAX_PAYLOADS} payloads`);
   const other = (shown: string): CurlewError =>
-    new CurlewError('UNSUPPORTED', `read ${from}: unknown inventory format ${shown}`, {
+    new CurlewError('UNSUPPORTED', `cannot read ${from}: unknown inventory format ${shown}`, {
       hint: /^\d/.test(shown) ? 'a newer curlew created it; use that version or a newer one' : undefined,
     });
   const format = { only: INVENTORY_FORMAT, other };

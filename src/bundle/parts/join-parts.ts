@@ -218,7 +218,7 @@ async function* verifiedBytes(
     yield chunk;
   }
   if (`sha256:${hash.digest('hex')}` === part.digest) return;
-  throw new CurlewError('DIGEST_MISMATCH', `read ${path}: it returns different bytes than a moment ago`, {
+  throw new CurlewError('DIGEST_MISMATCH', `cannot read ${path}: it returns different bytes than a moment ago`, {
     hint: 'the medium is failing, or another process writes to it: copy the part to a disk first',
   });
 }

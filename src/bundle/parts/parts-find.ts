@@ -33,7 +33,7 @@ interface FindOptions {
 /** Reads a head file. */
 export async function readHead(path: string): Promise<PartsHead> {
   const text = await readStateFile(path, HEAD_LIMIT);
-  if (text === undefined) throw new CurlewError('NOT_FOUND', `open ${path}: no such file`);
+  if (text === undefined) throw new CurlewError('NOT_FOUND', `cannot open ${path}: no such file`);
   return parseHead(text, path);
 }
 
@@ -122,7 +122,7 @@ export function partsError(doing: string, found: readonly FoundPart[]): CurlewEr
   const missing = found.every(({ path, problem }) => problem === undefined || path === undefined);
   return new CurlewError(
     missing ? 'NOT_FOUND' : 'DIGEST_MISMATCH',
-    `${doing}: ${wrong.slice(0, MAX_LISTED).join('; ')}${more}`,
+    `cannot ${doing}: ${wrong.slice(0, MAX_LISTED).join('; ')}${more}`,
     {
       hint: missing
         ? 'put the parts next to the head file, or specify the folders that contain them'

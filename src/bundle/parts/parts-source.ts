@@ -63,7 +63,7 @@ export async function openFound(
 export function wrongContents(doing: string): CurlewError {
   return new CurlewError(
     'DIGEST_MISMATCH',
-    `${doing}: its parts form a different bundle than the head file describes`,
+    `cannot ${doing}: its parts form a different bundle than the head file describes`,
     {
       hint: 'their table of contents does not match the head file: get both again from their source',
     },

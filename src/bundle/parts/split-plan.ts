@@ -62,7 +62,7 @@ export function planParts(
 }
 
 function tooMany(name: string, size: number): CurlewError {
-  return new CurlewError('USAGE', `split ${name}: ${size} bytes need more than ${MOST_PARTS} parts`, {
+  return new CurlewError('USAGE', `cannot split ${name}: ${size} bytes need more than ${MOST_PARTS} parts`, {
     hint: `use parts of at least ${Math.ceil(size / MOST_PARTS)} bytes`,
   });
 }
@@ -71,7 +71,7 @@ function shortage(name: string, size: number, media: readonly Medium[], shortfal
   const free = media.map(({ folder, free: bytes }) => `${bytes} free in ${folder}`).join(', ');
   return new CurlewError(
     'NO_SPACE',
-    `split ${name}: it needs ${size} bytes, ${shortfall} more than available: ${free}`,
+    `cannot split ${name}: it needs ${size} bytes, ${shortfall} more than available: ${free}`,
     {
       hint: 'free some space, or add more folders, and run the same command again',
     },

@@ -155,7 +155,7 @@ function pathOf({ folder, name }: PlannedPart): string {
 async function refuseExistingFiles(paths: readonly string[], force: boolean): Promise<void> {
   for (const path of paths) {
     if ((await sizeOfFile(path)) === undefined || force) continue;
-    throw new CurlewError('FILE_EXISTS', `write ${path}: the file already exists`, {
+    throw new CurlewError('FILE_EXISTS', `cannot write ${path}: the file already exists`, {
       hint: 'use another file or folder, or replace it with --force',
     });
   }
@@ -288,7 +288,7 @@ export async function inspectMedia(
       media.push({ folder, device, type, free: bavail * bsize, block: bsize, fileLimit });
     } catch (error) {
       if (errnoOf(error) !== 'ENOENT') throw fileError(`inspect ${folder}`, error);
-      throw new CurlewError('NOT_FOUND', `inspect ${folder}: no such folder`, {
+      throw new CurlewError('NOT_FOUND', `cannot inspect ${folder}: no such folder`, {
         hint: 'mount the medium first, or use an existing folder',
         cause: error,
       });

@@ -67,7 +67,7 @@ export async function storeBundle(
 }
 
 function existsError(name: string, cause?: unknown): CurlewError {
-  return new CurlewError('FILE_EXISTS', `write ${name}: the object already exists`, {
+  return new CurlewError('FILE_EXISTS', `cannot write ${name}: the object already exists`, {
     hint: 'use another key, or replace it with --force',
     cause,
   });

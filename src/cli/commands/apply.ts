@@ -22,7 +22,7 @@ export const applyCommand = command({
     config: NETWORK_OPTIONS.config,
   },
   details:
-    'The result is bit for bit the bundle from which the delta was created, so its signatures are valid. If the base is ' +
+    'The result is identical to the bundle that the delta was created from, bit for bit, so the signatures of that bundle remain valid. If the base is ' +
     'incomplete, the error lists the missing files, and nothing is written.',
   examples: ['curlew apply delta.tar.gz --base bundle-1.tar.gz -o bundle-2.tar.gz'],
   run: async ({ operands: [delta], options: { output, ...options } }, context) => {

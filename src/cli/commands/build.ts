@@ -11,7 +11,7 @@ export const buildCommand = command({
   operands: '[addon…]',
   options: {
     ...BUILD_OPTIONS,
-    'plan-only': { type: 'boolean', help: 'print the plan as JSON, and do nothing' },
+    'plan-only': { type: 'boolean', help: 'print the plan as JSON, and build nothing' },
     'from-plan': { type: 'string', value: 'FILE', help: 'execute a plan from --plan-only' },
   },
   details:

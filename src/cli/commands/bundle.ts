@@ -37,7 +37,7 @@ export const bundleCommand = command({
     plan: { type: 'boolean', help: 'show what would be copied from where, and write no bundle' },
     out: { type: 'string', value: 'FILE', help: 'with --plan: save the plan, for --from-plan' },
     against: { type: 'string', value: 'FILE', help: 'with --plan: show what differs from this saved plan' },
-    from: { type: 'string', value: 'STORE', help: 'store of curlew publish: a folder or s3://bucket/prefix' },
+    from: { type: 'string', value: 'STORE', help: 'store with the packages: a folder or s3://bucket/prefix' },
     release: { type: 'string', value: 'R', help: 'release with the packages (default: the current one)' },
     arch: { type: 'string', read: arch, value: 'ARCH', help: 'amd64 or arm64 (default: amd64)' },
     with: {
@@ -97,7 +97,7 @@ export const bundleCommand = command({
     'The bundle consists of byte ranges of the packages: nothing is packed again. It includes its own curlew, so a node ' +
     'needs only tar and the install.sh in the bundle.\n\n' +
     'A saved plan can be inspected, compared with another one, and executed later or on another machine with the same result. ' +
-    'If a package has changed since, nothing is written.',
+    'If a package has changed since then, nothing is written.',
   examples: [
     'curlew bundle installer.yaml --from /srv/dist -o bundle.tar.gz',
     'curlew bundle installer.yaml --from /srv/dist --to /media/one,/media/two',
@@ -113,7 +113,7 @@ export const bundleCommand = command({
     if (output !== STANDARD_OUTPUT || options.plan) return bundle(request, context);
     if (json) {
       throw new CurlewError('USAGE', 'curlew bundle: with -o -, standard output contains the bundle itself', {
-        hint: 'omit --json, or run --plan --json before',
+        hint: 'omit --json, or run --plan --json first',
       });
     }
     return bundle(request, context, { name: 'standard output', write: openStandardOutput(context) });

@@ -23,7 +23,7 @@ export const changedCommand = command({
       type: 'string',
       read: wholeNumber,
       value: 'N',
-      help: 'print a job matrix with N add-ons each, as one line of JSON',
+      help: 'print a job matrix with N add-ons per job, as one line of JSON',
     },
     arch,
     'image-format': form,

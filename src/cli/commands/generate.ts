@@ -11,7 +11,7 @@ export const generateCommand = command({
   operands: '<addon>',
   details:
     'Runs addons/<addon>/template/generate.sh (or script.sh), shows its output, and lints the result. Exits with\n' +
-    'status 10 if lint finds an error. Does not commit and opens no pull request.',
+    'status 10 if lint finds an error. Does not commit anything or open a pull request.',
   options: {
     version: { type: 'string', value: 'VERSION', help: 'the version (default: the newest upstream)' },
     force: { type: 'boolean', help: 'replace an existing version' },

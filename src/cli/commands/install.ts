@@ -7,7 +7,7 @@ With --root DIR the install folder is in DIR, and hooks run in a sandbox: they s
 
 FLAGs are those of kURL's install.sh, such as ha or labels=a=b, and override the spec; installer-spec-file=FILE merges a site's own spec.
 
-After a failed run, the same command resumes: applied add-ons are not installed again.`;
+After a failed run, run the same command again to resume: applied add-ons are not installed again.`;
 
 export const install = specCommand('install', {
   details: DETAILS,

@@ -24,13 +24,13 @@ import { STORE_OPTIONS, WEB_OPTIONS } from '../options.ts';
 import { columns } from '../render/columns.ts';
 import { paintDiagnostic, type Paint } from '../render/paint.ts';
 
-const DETAILS = `validate reports all mistakes in a spec at once, and exits with status 11 if one is an error. With --from, --bundle or --dir, also versions that do not exist, and settings that the packages reject.
+const DETAILS = `validate reports all mistakes in a spec at once, and exits with status 11 if one is an error. With --from, --bundle or --dir, it also reports versions that do not exist, and settings that the packages reject.
 
 merge BASE OVERLAY prints the merged spec as YAML.
 
-env prints the shell variables of a spec, as kURL's yamltobash writes them, quoted for bash: values are never executed. With --from, --bundle or --dir, with resolved versions.
+env prints the shell variables of a spec, as kURL's yamltobash writes them, quoted for bash: values are never executed. With --from, --bundle or --dir, it resolves versions first.
 
-id prints the seven digits with which kURL identifies a spec, independent of its name and the order of its keys.
+id prints the seven digits by which kURL identifies a spec, regardless of its name and the order of its keys.
 
 resolve prints the version of each add-on, and the reason.
 
@@ -40,7 +40,7 @@ const { bundle, dir, from, release, set } = RUN_OPTIONS;
 
 const OPTIONS = {
   set,
-  filled: { type: 'boolean', help: 'env: only variables with a value' },
+  filled: { type: 'boolean', help: 'env: print only variables with a value' },
   from: { ...from, help: 'validate, env, resolve: use a store, or a web server with a store' },
   release,
   bundle: { ...bundle, help: 'validate, env, resolve: use a bundle' },

@@ -15,11 +15,11 @@ export const inventoryCommand = command({
     compact: { type: 'boolean', help: 'omit files below 4 KiB: smaller inventory, slightly larger delta' },
     'with-tool': {
       type: 'boolean',
-      help: 'on a node: include the running curlew; the delta is smaller, for install only, not for apply',
+      help: 'on a node: include the running curlew; the delta is smaller, and works with install but not with apply',
     },
     force: { type: 'boolean', help: 'replace an existing file' },
   },
-  details: `A folder is the install folder of a node, an unpacked bundle, or any folder with bundles or packages (default: ${INSTALL_DIRECTORY}). Reads only the tables of contents of bundles and packages; hashes files of folders.
+  details: `A folder is the install folder of a node, an unpacked bundle, or any folder with bundles or packages (default: ${INSTALL_DIRECTORY}). Reads only the tables of contents of bundles and packages, but hashes the files of folders.
 
   The inventory contains only digests and sizes, and the names and versions of packages. It is the input of curlew bundle --since.`,
   examples: ['curlew inventory -o inventory.json', 'curlew inventory bundles/ -o inventory.json'],

@@ -22,13 +22,13 @@ export const joinPartsCommand = command({
   operands: 'HEAD [FOLDER…]',
   options: {
     output: { type: 'string', short: 'o', value: 'FILE', help: 'the bundle to write, or - for standard output' },
-    check: { type: 'boolean', help: 'report for every part whether it is valid, and write nothing' },
+    check: { type: 'boolean', help: 'check every part, and write nothing' },
     force: { type: 'boolean', help: 'replace an existing file' },
     ...SIGNED_OPTIONS,
     ...DOWNGRADE_OPTION,
     config: NETWORK_OPTIONS.config,
   },
-  details: `HEAD is the file NAME.parts.json of the parts. Parts are searched in its folder and in the given folders. Missing, damaged, swapped and foreign parts are reported before anything is written.
+  details: `HEAD is the file NAME.parts.json of the parts. Parts are searched in its folder and in the given folders. Missing, damaged, swapped and unrelated parts are reported before anything is written.
 
   The head file proves that parts belong together, not who created them. With --key, the signature next to it is verified against the table of contents before anything is written, and against every byte before the file appears; without --key, the result reports that no signature was checked.
 

@@ -1,11 +1,11 @@
 /** `curlew join`: join this machine to the cluster of a spec. */
 import { specCommand } from '../spec-command.ts';
 
-const DETAILS = `The machine becomes an additional node of a cluster that \`curlew install\` has created: curlew installs the container runtime, runs the join hooks of all add-ons, then joins kubernetes. Settings such as kubernetes.masterAddress, kubernetes.kubeadmToken and kubernetes.kubeadmTokenCAHash specify the cluster; in a private file for --installer, other users of this machine cannot see them.
+const DETAILS = `The machine becomes an additional node of a cluster that \`curlew install\` has created: curlew installs the container runtime, runs the join hooks of all add-ons, then joins kubernetes. Settings such as kubernetes.masterAddress, kubernetes.kubeadmToken and kubernetes.kubeadmTokenCAHash specify the cluster. Put them in a private file for --installer, so that other users of this machine cannot see them.
 
 FLAGs are those of kURL's join.sh, such as ha or labels=a=b, and override the spec; installer-spec-file=FILE merges a site's own spec.
 
-After a failed run, the same command resumes.`;
+After a failed run, run the same command again to resume.`;
 
 export const join = specCommand('join', {
   details: DETAILS,

@@ -5,7 +5,7 @@ import { command } from '../command.ts';
 export const keygenCommand = command({
   name: 'keygen',
   operands: '[NAME]',
-  details: `Writes NAME.key, which only you can read, and NAME.pub for users who install. Never overwrites files. A passphrase in CURLEW_KEY_PASSPHRASE encrypts the private key.
+  details: `Writes NAME.key, which only you can read, and NAME.pub, for everyone who verifies. Never overwrites files. A passphrase in CURLEW_KEY_PASSPHRASE encrypts the private key.
 
   The keys are ECDSA P-256 in PEM. cosign can use the public key directly, and import the private key with import-key-pair.`,
   examples: ['curlew keygen', 'CURLEW_KEY_PASSPHRASE="$(cat passphrase)" curlew keygen release'],

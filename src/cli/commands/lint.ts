@@ -65,7 +65,7 @@ export const lintCommand = command({
     '.curlew-lint.json, or ignore one with a comment above a line: # curlew-lint-ignore rule/id',
   options: {
     all: { type: 'boolean', help: 'show every finding, not just the first of identical ones' },
-    fix: { type: 'boolean', help: 'fix what is safe: line ends, comments after directives, duplicate lines' },
+    fix: { type: 'boolean', help: 'fix what is safe: line endings, comments after directives, duplicate lines' },
     format: {
       type: 'string',
       read: format,

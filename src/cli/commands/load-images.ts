@@ -7,7 +7,7 @@ import { columns } from '../render/columns.ts';
 import { formatBytes } from '../render/units.ts';
 import { choice } from '../values.ts';
 
-const DETAILS = `Default: the packages in the install folder. --dir is an unpacked bundle, or any folder with addons/NAME/VERSION/images, such as an unpacked bundle of kURL. Unpacks and moves nothing, and runs no hook.
+const DETAILS = `Default: the packages in the install folder. --dir is an unpacked bundle, or any folder with addons/NAME/VERSION/images, such as an unpacked bundle of kURL. Does not unpack or move anything, and runs no hooks.
 
 Loads only missing images: those that the container runtime does not have by name and digest, and only their missing blobs. CONTAINERD_ADDRESS and DOCKER_HOST override the default sockets.
 

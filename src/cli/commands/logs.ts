@@ -10,7 +10,7 @@ import { formatBytes } from '../render/units.ts';
 
 const MAX_LINES = 100_000;
 
-const DETAILS = `Without an add-on: recorded runs, latest first, with their logs. With an add-on: the logs of its hooks in the latest run with any. HOOK is install, pre_init, post_init, outro, already_applied, join, or the name of a function. Shows the end of each log, without escape sequences; the printed path contains the whole log.`;
+const DETAILS = `Without an add-on, lists recorded runs, latest first, with their logs. With an add-on, shows the logs of its hooks from the latest run that has any. HOOK is install, pre_init, post_init, outro, already_applied, join, or the name of a function. Shows the end of each log, without escape sequences; the printed path contains the whole log.`;
 
 const lineCount = (text: string): number => {
   const count = Number(text);

@@ -13,9 +13,9 @@ import type { Paint } from '../render/paint.ts';
 
 const DETAILS = `Checks this machine, and prints [PASS], [WARN] or [FAIL] for each check. Changes nothing.
 
-SPEC is a HostPreflight of Troubleshoot (troubleshoot.sh/v1beta2), in which {{kurl …}} is expanded first. With --bundle, --dir, --from or --installer, runs the checks of install before: the built-in checks, if the spec contains Kubernetes, the check in the installer spec (kurl.hostPreflights), those of its add-ons, and a check for host packages that the operator must install. Rejects a bundle without the host packages of this machine's system. Otherwise only the SPECs are evaluated. FLAG is one of kURL's flags, as in install: installer-spec-file=FILE, primary-host=HOST.
+SPEC is a HostPreflight of Troubleshoot (troubleshoot.sh/v1beta2), in which {{kurl …}} is expanded first. With --bundle, --dir, --from or --installer, runs the checks that install runs first: the built-in checks (if the spec contains Kubernetes), the checks in the installer spec (kurl.hostPreflights), those of its add-ons, and a check for host packages that the operator must install. Rejects a bundle without the host packages of this machine's system. Otherwise only the SPECs are evaluated. FLAG is one of kURL's flags, as in install: installer-spec-file=FILE, primary-host=HOST.
 
---save-facts saves the collected facts, and --from uses such a file instead of this machine, so that its checks can be evaluated again on another machine.
+--save-facts saves the collected facts, and --from uses such a file instead of this machine, so that the checks can be evaluated again on another machine.
 
 Exit status: 0 all checks passed, 1 a check failed, 2 warnings with --ignore-warnings, 3 warnings.`;
 
@@ -42,7 +42,7 @@ export const preflightCommand = command({
     'curlew preflight --from facts.json host-preflight.yaml --json',
   ],
   options: {
-    bundle,
+    bundle: { ...bundle, help: 'use a bundle' },
     dir: { ...dir, help: 'use an unpacked bundle' },
     from: { ...from, value: 'STORE|FACTS', help: 'use a store, or evaluate a file of facts' },
     release,

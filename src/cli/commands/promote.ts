@@ -43,7 +43,7 @@ export const promoteCommand = command({
   },
   details:
     'The packages, their metadata and the version order are unchanged. Readers see the complete release or none:\n' +
-    'VERSION is written last. After an interruption, the same command completes it.',
+    'VERSION is written last. After an interruption, run the same command again to resume.',
   examples: [
     'curlew promote --from /srv/staging --to /srv/dist@v2026.11.20-0',
     'curlew promote --from s3://bucket/staging@v1 --to s3://bucket/dist --deep',

@@ -12,7 +12,12 @@ export const pruneCommand = command({
   options: {
     from: { type: 'string', required: 'add --from with a store', value: 'STORE', help: 'the store to prune' },
     keep: { type: 'string', read: wholeNumber, value: 'N', help: 'keep the N newest releases' },
-    'older-than': { type: 'string', read: age, value: 'AGE', help: 'keep younger releases, such as 30d, 12h or 8w' },
+    'older-than': {
+      type: 'string',
+      read: age,
+      value: 'AGE',
+      help: 'keep releases younger than this, such as 30d, 12h or 8w',
+    },
     'dry-run': { type: 'boolean', help: 'show what would be removed, and remove nothing' },
     jobs: { type: 'string', read: wholeNumber, value: 'N', help: 'concurrent deletions (default: 8)' },
     ...STORE_OPTIONS,

@@ -21,7 +21,7 @@ export const publishCommand = command({
       value: 'STORE',
       help: 's3://bucket/prefix, or a folder, created if missing',
     },
-    release: { type: 'string', value: 'R', help: 'release string (default: vYYYY.MM.DD-N with the next N of today)' },
+    release: { type: 'string', value: 'R', help: 'release string (default: vYYYY.MM.DD-N, with the next N of today)' },
     ...MAKE_CURRENT,
     commit: { type: 'string', value: 'SHA', help: 'git commit to record with the packages (default: $GITHUB_SHA)' },
     'dry-run': { type: 'boolean', help: 'show what would be built, uploaded and copied, and why; change nothing' },
@@ -35,7 +35,7 @@ export const publishCommand = command({
     'all other add-ons of the previous release.\n\n' +
     'Packages that have not changed since the previous release are not built or uploaded, but copied within the store: curlew\n' +
     'compares their files, what their tags and addresses currently resolve to, and the inputs of container builds with the\n' +
-    'records of that release. After an interruption, the same command resumes.',
+    'records of that release. After an interruption, run the same command again to resume.',
   examples: [
     'curlew publish --to /srv/dist',
     'curlew publish --to /srv/dist --release v1.4.0 --dry-run',

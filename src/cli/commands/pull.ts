@@ -48,7 +48,7 @@ export const pullCommand = command({
   },
   details: `An address is a URL, s3://bucket/key, or a file; further addresses are mirrors, used in order after a failure. curlew fetches the table of contents at the end first, and checks its signature before it fetches the rest. It verifies each entry on arrival, and fetches only damaged entries again.
 
-  After a failure, Ctrl-C or a crash the same command resumes: an incomplete download is in FILE.partial. A download started with curl -o FILE is also resumed.`,
+  After a failure, Ctrl-C or a crash, run the same command again to resume: an incomplete download is in FILE.partial. A download started with curl -o FILE is also resumed.`,
   examples: [
     'curlew pull https://dl.example/bundle.tar.gz --key release.pub',
     'curlew pull https://a.example/b.tar.gz https://b.example/b.tar.gz',

@@ -10,7 +10,7 @@ import { outlivingTerminal } from '../signals.ts';
 
 const DETAILS = `Removes all add-ons in reverse order, with the settings of their installation, then the files that runs created in the install folder. On the last control plane, and on a machine that installed add-ons in a cluster that it is not part of, ADDON_pre_remove removes their resources in the cluster. On other nodes the cluster keeps them, and ADDON_leave prepares the removal of this node. ADDON_uninstall removes their changes on this node. Without these hooks, an add-on's changes to the machine and the cluster remain.
 
-After a failed hook, the same command resumes with it; --keep-going skips it.`;
+After a failed hook, run the same command again to resume with that hook; --keep-going skips it.`;
 
 export const resetCommand = command({
   name: 'reset',

@@ -37,7 +37,7 @@ export const sbomCommand = command({
       });
     }
     if (beside && output !== undefined) {
-      throw new CurlewError('USAGE', 'curlew sbom: --output and --beside exclude each other');
+      throw new CurlewError('USAGE', 'curlew sbom: --output and --beside cannot be used together');
     }
     if (beside) return writeSbomsBeside({ files, ...options }, context);
     const to = outputOf(output);

@@ -23,11 +23,11 @@ function numberOrNone(text: string, option: string): number {
   return text === '0' ? 0 : wholeNumber(text, option);
 }
 
-const DETAILS = `Bundles are generated on request and not stored: their size and every byte follow from the packages. Interrupted downloads can be resumed, also after a restart of the server.
+const DETAILS = `Bundles are generated on request and not stored: the packages determine their size and every byte. Interrupted downloads can be resumed, even after the server restarts.
 
 ID is the output of curlew installer id for a spec, or NAME of a spec NAME.yaml. Add specs as files, or with --allow-post: curl -H "Authorization: Bearer $TOKEN" --data-binary @installer.yaml URL/installer.
 
-On SIGTERM or SIGINT the server stops accepting connections, and exits after the running responses.`;
+On SIGTERM or SIGINT the server stops accepting connections, and exits when running responses have finished.`;
 
 export const serveCommand = command({
   name: 'serve',

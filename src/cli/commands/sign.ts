@@ -16,9 +16,9 @@ export const signCommand = command({
 
   FILE.sigstore.json, a signed statement with the kind of archive, its name and version, the dates of signing and expiry, and the digests of the file and its table of contents, for curlew verify --key and cosign verify-blob-attestation. FILE.sig, a signature of the whole file, for openssl dgst -sha256 -verify. FILE.sha256, for sha256sum --check.
 
-  A node rejects a bundle with a lower version than it has seen for the same name and key. --store renews the signature of the current release, if it is valid and was made with the same key. --release R signs that release and, if it is current, also that.
+  A node rejects a bundle with a lower version than it has seen for the same name and key. --store renews the signature of the current release, if it is valid and was made with the same key. --release R signs release R and, if R is the current release, also renews that signature.
 
-  CURLEW_KEY_PASSPHRASE decrypts an encrypted key. Uses no network except that of an address or store, and sends nothing else.`,
+  CURLEW_KEY_PASSPHRASE decrypts an encrypted key. Connects only to the given address or store, and sends nothing else.`,
   examples: [
     'curlew sign bundle.tar.gz --key curlew.key --name edge --expires 52w',
     'curlew sign packages/*.tar.gz --key curlew.key',
@@ -32,7 +32,7 @@ export const signCommand = command({
       type: 'string',
       read: version,
       value: 'N',
-      help: 'version in the statement (default: the clock in seconds)',
+      help: 'version in the statement (default: the current time in seconds)',
     },
     store: { type: 'string', value: 'STORE', help: 'sign a release of this store' },
     release: { type: 'string', value: 'R', help: 'with --store: sign this release' },

@@ -18,15 +18,15 @@ export const splitCommand = command({
       read: fileOf('split'),
       short: 'o',
       value: 'FILE',
-      help: 'base name of the parts (default: the bundle)',
+      help: 'base name of the parts (default: the name of the bundle)',
     },
     ...PARTS_OPTIONS,
     verify: { type: 'boolean', help: 'verify every byte of the bundle while copying' },
     force: { type: 'boolean', help: 'replace existing parts' },
   },
-  details: `Writes the parts FILE.part-001, FILE.part-002…, the head file FILE.parts.json, which describes them, and FILE.parts.sha256 for sha256sum --check. Copies signatures of the bundle.
+  details: `Writes the parts FILE.part-001, FILE.part-002…, the head file FILE.parts.json, which describes them, and FILE.parts.sha256 for sha256sum --check. Also copies the signatures of the bundle.
 
-  Every command that reads a bundle also accepts the head file, so joining is not necessary. curlew join-parts joins the parts. After an interruption, the same command resumes.`,
+  Every command that reads a bundle also accepts the head file, so joining is not necessary. curlew join-parts joins the parts. After an interruption, run the same command again to resume.`,
   examples: ['curlew split bundle.tar.gz --size 4480M', 'curlew split bundle.tar.gz --to /media/one,/media/two'],
   run: async ({ operands: [file], options: { to, ...options } }, context) => {
     if (file === undefined) throw usage('specify one file');

@@ -8,7 +8,7 @@ import { command } from '../command.ts';
 import { columns } from '../render/columns.ts';
 import { runLine } from '../render/run-line.ts';
 
-const DETAILS = `The exit status is 0 even if nothing is installed. The next run installs an add-on with an unfinished last run again; \`curlew why\` shows details.`;
+const DETAILS = `The exit status is 0 even if nothing is installed. If the last run of an add-on did not finish, the next run installs it again; \`curlew why\` shows details.`;
 
 export const statusCommand = command({
   name: 'status',

@@ -10,9 +10,9 @@ import { outlivingTerminal } from '../signals.ts';
 
 const DETAILS = `On the node from which an add-on was installed, and on every other control plane while the cluster has it, ADDON_pre_remove removes its resources in the cluster. Then, as on every other node, ADDON_uninstall removes its changes on this node, and curlew removes its package and records. Run the command on the control plane first, then on the other nodes.
 
-An add-on that others require is kept, unless they are also given. Without these hooks, an add-on's changes to the machine and the cluster remain.
+An add-on that others require cannot be removed, unless they are also given. Without these hooks, an add-on's changes to the machine and the cluster remain.
 
-After a failed or killed run, the same command or curlew resume continues.`;
+After a failed or killed run, run the same command again, or curlew resume, to resume.`;
 
 export const uninstallCommand = command({
   name: 'uninstall',
@@ -21,7 +21,7 @@ export const uninstallCommand = command({
   examples: ['curlew uninstall registry', 'curlew uninstall registry velero --yes --keep-data'],
   options: {
     ...REMOVAL_OPTIONS,
-    'prune-images': { type: 'boolean', help: 'also remove images that no other add-on of this node has' },
+    'prune-images': { type: 'boolean', help: 'also remove images that no other add-on of this node uses' },
   },
   run: async ({ operands: addons, options }, context): Promise<NodeResult> => {
     if (addons.length === 0) {

@@ -5,7 +5,7 @@ const DETAILS = `On the node from which add-ons were installed, which must be up
 
 FLAGs are those of kURL's upgrade.sh, such as ha or labels=a=b, and override the spec; installer-spec-file=FILE merges a site's own spec.
 
-After a failed run, the same command resumes.`;
+After a failed run, run the same command again to resume.`;
 
 export const upgrade = specCommand('upgrade', {
   details: DETAILS,

@@ -25,7 +25,7 @@ export async function nodesConnectivity(check: PortCheck, context: VerbContext):
   const { say, signal } = context;
   const { namespace, port, proto } = check;
   const title = `port ${port}/${proto.toUpperCase()}`;
-  say(`Testing whether all nodes can reach each other on ${title}, this may take a while`);
+  say(`Testing whether all nodes can reach each other on ${title}; this may take a while`);
   await cluster.run(['create', '-f', '-'], signal, JSON.stringify(listeners(check)));
   try {
     const rollout = ['-n', namespace, 'rollout', 'status', `daemonset/${NAME}`, '--timeout=60s'];

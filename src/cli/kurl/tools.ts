@@ -82,7 +82,7 @@ const kurl: Tool = async (args, context) => (await import('./verbs.ts')).runVerb
 function notSupported(what: string): CurlewError {
   return new CurlewError(
     'UNSUPPORTED',
-    `${what}: not supported, put kURL's own program into bin of the install folder`,
+    `${what}: not supported; put kURL's own program into bin of the install folder`,
   );
 }
 

@@ -138,7 +138,7 @@ function unsupported(args: readonly string[]): CurlewError {
   const hint = row === undefined ? undefined : `${name}: ${row.note}`;
   return new CurlewError(
     'UNSUPPORTED',
-    `kurl ${name}: not supported, put kURL's own program into bin of the install folder`,
+    `kurl ${name}: not supported; put kURL's own program into bin of the install folder`,
     { hint },
   );
 }

@@ -43,7 +43,7 @@ function multiline(text: string): string {
 export function renderFailure(error: Error, paint: Paint): string {
   if (!(error instanceof CurlewError)) {
     const text = redact(error.stack ?? error.message);
-    return `curlew: unexpected error, this is a bug: please report it with this text\n${text}`;
+    return `curlew: unexpected error. This is a bug: please report it with this text\n${text}`;
   }
   const { code, message, hint, diagnostics } = error;
   if (code === 'CANCELLED') {

@@ -6,7 +6,7 @@ import type { RunHistory } from '../../runtime/run/history.ts';
 const STATES: Readonly<Record<RunHistory['state'], string>> = {
   finished: 'finished',
   failed: 'failed',
-  cancelled: 'was cancelled',
+  cancelled: 'was canceled',
   'at work': 'is in progress',
   interrupted: 'was interrupted: curlew resume continues it',
 };

@@ -83,11 +83,11 @@ function mountLines(mount: MountPlan): readonly string[] {
   const files = inodes === undefined || inodes.peak === 0 ? '' : `, ${inodes.peak} of ${inodes.free} possible files`;
   const texts = [
     `${formatBytes(peak)} of ${formatBytes(free)} free (${formatBytes(total)} total)${files}`,
-    ...(reserve === 0 ? [] : [`15 % of it, ${formatBytes(reserve)}, must stay free, otherwise kubelet removes images`]),
+    ...(reserve === 0 ? [] : [`15% of it, ${formatBytes(reserve)}, must stay free; otherwise kubelet removes images`]),
     ...needs.slice(0, MAX_NEEDS).map(needText),
     ...(needs.length > MAX_NEEDS ? [`and ${needs.length - MAX_NEEDS} smaller ones`] : []),
-    ...(short === 0 ? [] : [`${formatBytes(short)} missing`]),
-    ...(inodes === undefined || inodes.short === 0 ? [] : [`${inodes.short} inodes missing`]),
+    ...(short === 0 ? [] : [`${formatBytes(short)} more needed`]),
+    ...(inodes === undefined || inodes.short === 0 ? [] : [`${inodes.short} more inodes needed`]),
   ];
   const fits = mountPoint.length < LABEL - 2;
   const lines = texts.flatMap((text, index) => entry(index === 0 && fits ? visible(mountPoint) : '', text));

@@ -75,7 +75,8 @@ export async function extractEntries(
       }
     } catch (error) {
       if (error instanceof CurlewError || signal.aborted) throw error;
-      if (errnoOf(error) === 'EEXIST') throw new CurlewError('FILE_EXISTS', `extract ${path}: it already exists`);
+      if (errnoOf(error) === 'EEXIST')
+        throw new CurlewError('FILE_EXISTS', `cannot extract ${path}: it already exists`);
       throw fileError(`extract ${path}`, error);
     }
     bytes += entry.size;
@@ -104,7 +105,7 @@ function selectEntries(
   limits: ExtractLimits,
 ): readonly Selected[] {
   const tooMuch = (what: string): CurlewError =>
-    new CurlewError('PACKAGE_INVALID', `${name}: ${what}`, { hint: 'nothing of it was written' });
+    new CurlewError('PACKAGE_INVALID', `${name}: ${what}`, { hint: 'nothing was written' });
   const byPath = new Map(entries.map((entry) => [entry.path, entry]));
   const selected: Selected[] = [];
   let bytes = 0;

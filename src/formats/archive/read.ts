@@ -51,12 +51,12 @@ async function openFile(path: string): Promise<{ readonly file: FileHandle; read
   try {
     file = await open(path, READ_ONLY);
     const found = await file.stat();
-    if (!found.isFile()) throw new CurlewError('FILE_UNUSABLE', `open ${path}: not a file`);
+    if (!found.isFile()) throw new CurlewError('FILE_UNUSABLE', `cannot open ${path}: not a file`);
     return { file, size: found.size };
   } catch (error) {
     await file?.close();
     if (errnoOf(error) === 'ENOENT') {
-      throw new CurlewError('NOT_FOUND', `open ${path}: no such file`, { cause: error });
+      throw new CurlewError('NOT_FOUND', `cannot open ${path}: no such file`, { cause: error });
     }
     throw fileError(`open ${path}`, error);
   }

@@ -155,7 +155,7 @@ async function* deflated(
         hint: 'fetch the file again',
       })
     : new CurlewError('UNSUPPORTED', `${from}: ${entry.path} cannot be packed again with identical bytes`, {
-        hint: 'name a bundle that contains it with another --base',
+        hint: 'specify a bundle that contains it with another --base',
       });
 }
 

@@ -30,7 +30,7 @@ function slice(value: Value, from: Value = 0, to?: Value): Value {
 
 /** The verbs of Go's fmt that specs use: %s %v %d %q %t %f %x %%, with width and precision. */
 function printf(format: Value, ...values: readonly Value[]): string {
-  if (typeof format !== 'string') throw new UnfitValue('the format must be a text');
+  if (typeof format !== 'string') throw new UnfitValue('the format must be a string');
   let next = 0;
   return format.replaceAll(
     /%([-0+ ]*)(\d{0,3})(?:\.(\d{1,2}))?([a-z%])/g,

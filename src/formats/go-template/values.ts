@@ -33,7 +33,7 @@ export function kindOf(value: Value): string {
   if (value === undefined) return 'nothing';
   if (isList(value)) return 'a list';
   if (isValueMap(value)) return 'a map';
-  if (typeof value === 'string') return 'a text';
+  if (typeof value === 'string') return 'a string';
   return typeof value === 'number' ? 'a number' : 'true or false';
 }
 

@@ -102,7 +102,7 @@ async function layerOf(
   for (let at = 0; at < place.size;) {
     signal.throwIfAborted();
     const { bytesRead } = await file.read(buffer, 0, Math.min(READ_SIZE, place.size - at), place.offset + at);
-    if (bytesRead === 0) throw invalid(from, 'it was truncated while it was read');
+    if (bytesRead === 0) throw invalid(from, 'it was truncated while it was being read');
     hash.update(buffer.subarray(0, bytesRead));
     at += bytesRead;
   }
@@ -239,7 +239,7 @@ async function sendEntry(path: string, { offset, size }: TarPlace, options: Para
   for (let at = from; at < size;) {
     signal.throwIfAborted();
     const { bytesRead } = await file.read(buffer, 0, Math.min(READ_SIZE, size - at), offset + at);
-    if (bytesRead === 0) throw new CurlewError('FILE_UNUSABLE', `read ${path}: it was truncated`);
+    if (bytesRead === 0) throw new CurlewError('FILE_UNUSABLE', `cannot read ${path}: it was truncated`);
     at += bytesRead;
     await write(buffer.subarray(0, bytesRead));
   }

@@ -123,7 +123,7 @@ export interface SignatureRequirements {
  */
 export function requireAcceptable(statement: ArchiveStatement, about: string, required: SignatureRequirements): void {
   const { role, name, version } = statement;
-  const prefix = `verify ${about}: it is signed as the ${role} ${name}`;
+  const prefix = `cannot verify ${about}: it is signed as the ${role} ${name}`;
   if (required.role !== undefined && role !== required.role) {
     throw invalid(`${prefix}, but a ${required.role} is required`, `use a ${required.role}`);
   }
@@ -166,7 +166,7 @@ function requireTimely(statement: ArchiveStatement, prefix: string, now: Date): 
 
 /** For a signature over contents alone: `SIGNATURE_INVALID` if a name is required, `DOWNGRADE` after a statement was seen. */
 export function requireBareAcceptable(about: string, { name, allowDowngrade, seen }: SignatureRequirements): void {
-  const prefix = `verify ${about}: its signature binds no name, version or time`;
+  const prefix = `cannot verify ${about}: its signature covers no name, version or time`;
   const hint = 'ask the signer to sign it again with curlew sign';
   if (name !== undefined) throw invalid(`${prefix}, but the name ${name} is required`, hint);
   if (seen.size === 0 || allowDowngrade) return;

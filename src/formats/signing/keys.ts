@@ -88,7 +88,7 @@ function pemHint(pem: string, otherwise: string): string {
 }
 
 function unusable(name: string, what: string, options: { readonly hint: string }): CurlewError {
-  return new CurlewError('SIGNATURE_INVALID', `read the key ${name}: ${what}`, options);
+  return new CurlewError('SIGNATURE_INVALID', `cannot read the key ${name}: ${what}`, options);
 }
 
 /** Identifies a public key in signatures, like Sigstore's clients: base64 of the sha256 of its DER. */

@@ -21,7 +21,7 @@ export function formatBundle(content: object, key: KeyObject): string {
 export type Unreadable = (what: string) => CurlewError;
 
 export function unreadable(from: string, hint: string): Unreadable {
-  return (what) => new CurlewError('SIGNATURE_INVALID', `read the signature ${from}: ${what}`, { hint });
+  return (what) => new CurlewError('SIGNATURE_INVALID', `cannot read the signature ${from}: ${what}`, { hint });
 }
 
 /** Parses a bundle from outside; the schema describes its content. */

@@ -69,9 +69,13 @@ export function verifyStatement(
   const signedBy = trusted.find(({ key }) => signatures.some((bytes) => verify('sha256', signed, key, bytes)));
   if (signedBy !== undefined) return { statement: parseStatement(payload, bad), signedBy };
   const names = trusted.map(({ name }) => name).join(', ');
-  throw new CurlewError('SIGNATURE_INVALID', `verify ${about}: the signature ${from} was not made with ${names}`, {
-    hint: 'ask the signer for the public key',
-  });
+  throw new CurlewError(
+    'SIGNATURE_INVALID',
+    `cannot verify ${about}: the signature ${from} was not made with ${names}`,
+    {
+      hint: 'ask the signer for the public key',
+    },
+  );
 }
 
 /** The statement of a bundle, without verifying its signature. */

@@ -111,7 +111,9 @@ function replace(path: string, before: Buffer, after: Buffer): void {
       closeSync(file);
     }
     if (readBytes(path)?.equals(before) !== true) {
-      throw new CurlewError('FILE_UNUSABLE', `fix ${path}: another program has changed it`, { hint: 'run it again' });
+      throw new CurlewError('FILE_UNUSABLE', `cannot fix ${path}: another program has changed it`, {
+        hint: 'run the same command again',
+      });
     }
     renameSync(temporary, path);
   } catch (error) {

@@ -53,7 +53,7 @@ export function fixManifest(text: string, found: readonly Finding[]): FixedText 
   const joined = lines.join('\n');
   const last = found.find(({ code }) => code === 'manifest/no-final-newline');
   if (last === undefined || joined === '' || joined.endsWith('\n')) return { text: joined, changes };
-  const ended = { line: last.place.line, code: last.code, what: 'line end added' };
+  const ended = { line: last.place.line, code: last.code, what: 'newline added' };
   return { text: `${joined}\n`, changes: [...changes, ended] };
 }
 

@@ -195,7 +195,7 @@ function describe({ keyword, params, parentSchema }: ErrorObject, path: Path): D
 }
 
 const TYPE_NAMES: ReadonlyMap<string, string> = new Map([
-  ['string', 'a text'],
+  ['string', 'a string'],
   ['integer', 'a whole number'],
   ['boolean', 'true or false'],
   ['array', 'a list'],

@@ -61,7 +61,7 @@ export async function createFolder(
     if (first !== undefined) await removeEmpty(dirname(target), first);
     signal.throwIfAborted();
     if (errnoOf(error) === 'EEXIST') await assertNothingAt(target, hint);
-    throw fileError(`make ${target}`, error);
+    throw fileError(`create ${target}`, error);
   }
   await syncFolder(dirname(target));
 }

@@ -99,7 +99,7 @@ async function readSamples(folder: string): Promise<SampleTexts> {
     await stat(folder);
   } catch (error) {
     if (errnoOf(error) !== 'ENOENT') throw fileError(`read ${folder}`, error);
-    throw new CurlewError('UNSUPPORTED', 'create an add-on: not supported by the curlew of a bundle', {
+    throw new CurlewError('UNSUPPORTED', 'cannot create an add-on: not supported by the curlew of a bundle', {
       hint: 'install curlew from its package',
     });
   }

@@ -46,8 +46,8 @@ async function kindOf(path: string): Promise<'file' | 'folder' | 'other' | 'noth
 export async function readSource(from: string, name: string, options: ReadOptions): Promise<Source> {
   const path = resolve(options.cwd, from);
   const kind = await kindOf(path);
-  if (kind === 'nothing') throw new CurlewError('NOT_FOUND', `read ${from}: no such file`);
-  if (kind === 'other') throw new CurlewError('FILE_UNUSABLE', `read ${from}: not a regular file`);
+  if (kind === 'nothing') throw new CurlewError('NOT_FOUND', `cannot read ${from}: no such file`);
+  if (kind === 'other') throw new CurlewError('FILE_UNUSABLE', `cannot read ${from}: not a regular file`);
   const chart = await chartAt(path, kind, from);
   if (chart !== undefined) return renderChart(chart, from, name, options);
   const bytes = await readLimited(path, LARGEST);
@@ -57,7 +57,7 @@ export async function readSource(from: string, name: string, options: ReadOption
 async function chartAt(path: string, kind: 'file' | 'folder', from: string): Promise<string | undefined> {
   if (kind === 'folder') {
     if ((await kindOf(join(path, CHART_YAML))) === 'file') return path;
-    throw new CurlewError('FILE_UNUSABLE', `read ${from}: a folder without ${CHART_YAML} is not a chart`, {
+    throw new CurlewError('FILE_UNUSABLE', `cannot read ${from}: a folder without ${CHART_YAML} is not a chart`, {
       hint: 'use one file: join several with cat, or render them with kubectl kustomize',
     });
   }
@@ -72,17 +72,17 @@ async function renderChart(chart: string, from: string, name: string, options: R
     const { stdout, lastLines, error } = await runProgram('helm', args, { cwd, env, outputLimit, signal });
     if (error === undefined) return stdout;
     if (error.problem === 'missing') {
-      throw new CurlewError('UNSUPPORTED', `${doing}: helm is not installed`, {
+      throw new CurlewError('UNSUPPORTED', `cannot ${doing}: helm is not installed`, {
         hint:
           'install helm, or render the chart elsewhere and use the result: ' +
           `helm template ${name} CHART --namespace ${name} --include-crds > ${name}.yaml, then --from ${name}.yaml`,
       });
     }
     if (error.problem === 'output') {
-      throw new CurlewError('FILE_UNUSABLE', `read from helm: more than ${outputLimit} bytes`);
+      throw new CurlewError('FILE_UNUSABLE', `cannot read from helm: more than ${outputLimit} bytes`);
     }
     if (error.problem === 'unusable') throw error;
-    throw new CurlewError('PROGRAM_FAILED', `${doing}: helm reported: ${lastLines.join('; ')}`, {
+    throw new CurlewError('PROGRAM_FAILED', `cannot ${doing}: helm reported: ${lastLines.join('; ')}`, {
       hint: 'fetch dependencies with helm dependency build; render charts that require values manually',
     });
   };

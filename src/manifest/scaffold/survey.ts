@@ -70,7 +70,7 @@ export function surveyResources(path: string, text: string): Survey {
   const bad = remarks.filter(({ code }) => code.startsWith('yaml/') && code !== 'yaml/duplicate-key');
   if (bad.length > 0) throw refused(path, text, bad);
   if (gathered.objects.length === 0) {
-    throw new CurlewError('MANIFEST_INVALID', `read ${path}: it contains no Kubernetes resource`);
+    throw new CurlewError('MANIFEST_INVALID', `cannot read ${path}: it contains no Kubernetes resource`);
   }
   const images = [...gathered.images.uses.map((use) => use.text), ...gathered.fromArguments];
   return { images, ...placesOf(gathered.objects) };
@@ -84,7 +84,7 @@ function refused(path: string, text: string, remarks: readonly Remark[]): Curlew
     (found) => diagnostics.push({ ...found, severity: 'error' }),
   );
   const hint = 'correct it, or leave it out';
-  return new CurlewError('MANIFEST_INVALID', `read ${path}: it cannot be used`, { diagnostics, hint });
+  return new CurlewError('MANIFEST_INVALID', `cannot read ${path}: it cannot be used`, { diagnostics, hint });
 }
 
 function gather({ tree, base, template }: YamlDocument, gathered: Gathering): readonly Remark[] {

@@ -15,7 +15,7 @@ const GITHUB = /^(https:\/\/github\.com\/[A-Za-z0-9._-]+\/[A-Za-z0-9._-]+)\/rele
 function checked(option: string, text: string, schemes: readonly string[]): string {
   const scheme = schemes.find((one) => text.startsWith(`${one}://`));
   if (scheme === undefined || !PLAIN.test(text)) {
-    throw new CurlewError('USAGE', `--${option}: not an address: ${text.slice(0, 200)}`, {
+    throw new CurlewError('USAGE', `--${option}: not a valid URL: ${text.slice(0, 200)}`, {
       hint: `use ${schemes.map((one) => `${one}://`).join(', ')}, and write other characters as %XX`,
     });
   }

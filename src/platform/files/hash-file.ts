@@ -53,10 +53,10 @@ async function openFile(path: string): Promise<{ readonly file: FileHandle; read
     file = await open(path, READ_ONLY);
     const found = await file.stat();
     if (found.isFile()) return { file, expected: found.size };
-    throw new CurlewError('FILE_UNUSABLE', `open ${path}: not a file`);
+    throw new CurlewError('FILE_UNUSABLE', `cannot open ${path}: not a file`);
   } catch (error) {
     await file?.close();
     if (errnoOf(error) !== 'ENOENT') throw fileError(`open ${path}`, error);
-    throw new CurlewError('NOT_FOUND', `open ${path}: no such file`, { cause: error });
+    throw new CurlewError('NOT_FOUND', `cannot open ${path}: no such file`, { cause: error });
   }
 }

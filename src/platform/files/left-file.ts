@@ -57,7 +57,7 @@ export async function readLeft(path: string, limit: number): Promise<string | un
 }
 
 function notOurs(path: string, problem: string): CurlewError {
-  return new CurlewError('FILE_UNUSABLE', `open ${path}: not a file of an earlier run: ${problem}`, {
+  return new CurlewError('FILE_UNUSABLE', `cannot open ${path}: not a file of an earlier run: ${problem}`, {
     hint: 'find out who put it there, remove it, then run the same command again',
   });
 }

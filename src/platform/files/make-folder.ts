@@ -7,7 +7,7 @@ import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
  * Creates a folder and its missing parents. Not with Node's recursive mkdir, which never returns for a path such as /proc,
  * where every new name reports that the parent does not exist. `doing` begins messages.
  */
-export async function makeFolder(path: string, doing = `make ${path}`): Promise<void> {
+export async function makeFolder(path: string, doing = `create ${path}`): Promise<void> {
   try {
     await mkdir(path, { mode: 0o755 });
   } catch (error) {
@@ -15,13 +15,13 @@ export async function makeFolder(path: string, doing = `make ${path}`): Promise<
     if (errno === 'EEXIST' && (await isFolder(path))) return;
     const parent = dirname(path);
     if (errno === 'EEXIST' || errno === 'ENOTDIR') {
-      throw new CurlewError('FILE_UNUSABLE', `${doing}: ${errno === 'EEXIST' ? path : parent} is not a folder`, {
+      throw new CurlewError('FILE_UNUSABLE', `cannot ${doing}: ${errno === 'EEXIST' ? path : parent} is not a folder`, {
         cause: error,
       });
     }
     if (errno !== 'ENOENT') throw fileError(doing, error);
     if (await isFolder(parent)) {
-      throw new CurlewError('FILE_UNUSABLE', `${doing}: cannot create a folder in ${parent}`, {
+      throw new CurlewError('FILE_UNUSABLE', `cannot ${doing}: cannot create a folder in ${parent}`, {
         hint: 'use a folder on a disk',
         cause: error,
       });

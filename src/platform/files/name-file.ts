@@ -6,8 +6,8 @@ import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
 import { syncFolder } from './sync-folder.ts';
 
 function exists(path: string, cause?: unknown): CurlewError {
-  return new CurlewError('FILE_EXISTS', `write ${path}: the file already exists`, {
-    hint: 'name another file, or replace it with --force',
+  return new CurlewError('FILE_EXISTS', `cannot write ${path}: the file already exists`, {
+    hint: 'specify another file, or replace it with --force',
     cause,
   });
 }
@@ -30,9 +30,13 @@ export async function refuseExisting(path: string, force: boolean): Promise<void
 export function requireRegular(path: string, found: Stats): void {
   if (found.isFile()) return;
   const isFolder = found.isDirectory();
-  throw new CurlewError('FILE_UNUSABLE', `write ${path}: it is ${isFolder ? 'a folder' : 'not a regular file'}`, {
-    hint: isFolder ? 'name a file in it' : 'name another file',
-  });
+  throw new CurlewError(
+    'FILE_UNUSABLE',
+    `cannot write ${path}: it is ${isFolder ? 'a folder' : 'not a regular file'}`,
+    {
+      hint: isFolder ? 'specify a file in it' : 'specify another file',
+    },
+  );
 }
 
 /** Requires that the folder of an output file exists: a missing one may be a typo, or a medium that is not mounted. */
@@ -41,8 +45,9 @@ export async function requireFolder(path: string): Promise<void> {
   const found = await stat(folder).catch(() => undefined);
   if (found?.isDirectory() === true) return;
   const what = found === undefined ? 'does not exist' : 'is not a folder';
-  throw new CurlewError('FILE_UNUSABLE', `write ${path}: ${folder} ${what}`, {
-    hint: found === undefined ? `create it first (mkdir -p ${folder}), or name another file` : 'name another file',
+  throw new CurlewError('FILE_UNUSABLE', `cannot write ${path}: ${folder} ${what}`, {
+    hint:
+      found === undefined ? `create it first (mkdir -p ${folder}), or specify another file` : 'specify another file',
   });
 }
 

@@ -17,7 +17,8 @@ export async function readLimited(path: string, limit: number): Promise<Buffer> 
       await file.close();
     }
   } catch (error) {
-    if (errnoOf(error) === 'ENOENT') throw new CurlewError('NOT_FOUND', `read ${path}: no such file`, { cause: error });
+    if (errnoOf(error) === 'ENOENT')
+      throw new CurlewError('NOT_FOUND', `cannot read ${path}: no such file`, { cause: error });
     throw fileError(`read ${path}`, error);
   }
 }
@@ -30,7 +31,7 @@ export async function readOpen(file: FileHandle, path: string, limit: number): P
     const { bytesRead } = await file.read(piece);
     if (bytesRead === 0) return Buffer.concat(parts);
     size += bytesRead;
-    if (size > limit) throw new CurlewError('FILE_UNUSABLE', `read ${path}: larger than ${limit} bytes`);
+    if (size > limit) throw new CurlewError('FILE_UNUSABLE', `cannot read ${path}: larger than ${limit} bytes`);
     parts.push(piece.subarray(0, bytesRead));
   }
 }

@@ -2,11 +2,11 @@
 import { statfs } from 'node:fs/promises';
 import { CurlewError } from '../../core/errors.ts';
 
-const HINT = 'free some space or name another folder, then run the same command again';
+const HINT = 'free some space or use another folder, then run the same command again';
 
 /** `NO_SPACE` if `size` more bytes do not fit on the disk of a folder; `doing` begins the message. */
 export async function requireSpace(folder: string, size: number, doing: string, hint = HINT): Promise<void> {
   const { bavail, bsize } = await statfs(folder);
   if (bavail * bsize >= size) return;
-  throw new CurlewError('NO_SPACE', `${doing}: ${size} bytes are needed, ${bavail * bsize} are free`, { hint });
+  throw new CurlewError('NO_SPACE', `cannot ${doing}: ${size} bytes are needed, ${bavail * bsize} are free`, { hint });
 }

@@ -42,7 +42,7 @@ export async function readFound(path: string, limit: number): Promise<Buffer | u
     const found = await file.stat();
     // Reading a folder fails with a clear error.
     if (found.isFile() || found.isDirectory()) return await readOpen(file, path, limit);
-    throw new CurlewError('FILE_UNUSABLE', `read ${path}: not a regular file`, {
+    throw new CurlewError('FILE_UNUSABLE', `cannot read ${path}: not a regular file`, {
       hint: 'find out who put it there, and replace it with the file itself',
     });
   } catch (error) {
@@ -74,8 +74,8 @@ export async function readOwnFile(path: string, limit: number): Promise<string |
     file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     const problem = strangeness(await file.stat());
     if (problem !== undefined) {
-      throw new CurlewError('FILE_UNUSABLE', `read ${path}: ${problem}`, {
-        hint: 'find out who did that; if you trust the file, run chown root and chmod 600 on it',
+      throw new CurlewError('FILE_UNUSABLE', `cannot read ${path}: ${problem}`, {
+        hint: 'find out what changed it; if you trust the file, run chown root and chmod 600 on it',
       });
     }
     return await readAll(file, path, limit);
@@ -83,7 +83,7 @@ export async function readOwnFile(path: string, limit: number): Promise<string |
     const errno = errnoOf(error);
     if (errno === 'ENOENT') return undefined;
     if (errno !== 'ELOOP') throw fileError(`read ${path}`, error);
-    throw new CurlewError('FILE_UNUSABLE', `read ${path}: a symbolic link`, {
+    throw new CurlewError('FILE_UNUSABLE', `cannot read ${path}: a symbolic link`, {
       hint: 'find out who put it there, and replace it with the file itself',
     });
   } finally {
@@ -100,7 +100,9 @@ export function isStranger(uid: number): boolean {
 export function strangeness(found: Stats): string | undefined {
   if (!found.isFile()) return 'not a regular file';
   if (isStranger(found.uid)) return `it belongs to user ${found.uid}`;
-  return (found.mode & 0o022) === 0 ? undefined : `others may write to it (mode ${(found.mode & 0o777).toString(8)})`;
+  return (found.mode & 0o022) === 0
+    ? undefined
+    : `other users can write to it (mode ${(found.mode & 0o777).toString(8)})`;
 }
 
 /** The whole text of an open file. Larger than `limit` bytes is `FILE_UNUSABLE`. */

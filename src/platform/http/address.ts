@@ -76,13 +76,16 @@ export function checkedAddress(text: string, base: URL | undefined, doing: strin
   try {
     url = new URL(text, base);
   } catch {
-    throw new CurlewError('FETCH_FAILED', `${doing}: not an address: ${JSON.stringify(text.slice(0, 200))}`);
+    throw new CurlewError('FETCH_FAILED', `cannot ${doing}: not a valid URL: ${JSON.stringify(text.slice(0, 200))}`);
   }
   if (url.protocol !== 'https:' && url.protocol !== 'http:') {
-    throw new CurlewError('FETCH_FAILED', `${doing}: the scheme of ${url.protocol}//… is neither https nor http`);
+    throw new CurlewError(
+      'FETCH_FAILED',
+      `cannot ${doing}: the scheme of ${url.protocol}//… is neither https nor http`,
+    );
   }
   if (url.protocol === 'http:' && !allowsPlainHttp(url, rules)) {
-    throw new CurlewError('FETCH_FAILED', `${doing}: plain http to ${url.host} is not allowed`, {
+    throw new CurlewError('FETCH_FAILED', `cannot ${doing}: plain http to ${url.host} is not allowed`, {
       hint: `use https, or allow it by name: --allow-http ${url.host}`,
     });
   }
@@ -109,7 +112,7 @@ export function checkNamedBy(from: URL, to: URL, doing: string, rules: AddressRu
 export function internalRefused(doing: string, from: string, to: string): CurlewError {
   return new CurlewError(
     'FETCH_FAILED',
-    `${doing}: ${from} points to ${to}, an address of this machine, its link or its cloud`,
+    `cannot ${doing}: ${from} points to ${to}, a loopback, link-local or cloud metadata address`,
     {
       hint: `if this is intended, allow it by name: --allow-http ${to}`,
     },

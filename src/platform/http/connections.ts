@@ -239,7 +239,7 @@ function openTunnel(proxy: URL, target: string, { trust, connectMs }: TunnelOpti
     noTunnel(proxy, target, { what, isLater, cause });
   const answered = (status = 0): CurlewError => {
     if (status === 407) return credentialsRequired(proxy);
-    return failed(`the proxy answered ${status}`, status >= 500 || isRetryable(status));
+    return failed(`the proxy returned ${status}`, status >= 500 || isRetryable(status));
   };
   const request = (secure ? requestSecure : requestPlain)({
     ...placeOf(proxy),
@@ -252,7 +252,7 @@ function openTunnel(proxy: URL, target: string, { trust, connectMs }: TunnelOpti
   });
   // Limits the total time, not the idle time: a proxy may send its response byte by byte.
   const timer = setTimeout(() => {
-    fail(failed('no answer in time', true));
+    fail(failed('no response in time', true));
     request.destroy();
   }, connectMs);
   request.on('error', (error) => fail(failed(connectionMessage(error) ?? error.message, true, error)));

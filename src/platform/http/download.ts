@@ -106,7 +106,7 @@ function contentRange(
 /** Classifies the response to a request for the bytes starting at `received`. */
 function partOf(request: DownloadRequest, head: ResponseHead, { received, facts: known }: Progress): Part {
   const { doing, expectedSize, expectedEtag, until, immutable = false, unverified = false } = request;
-  const bad = (what: string): CurlewError => new CurlewError('FETCH_FAILED', `${doing}: ${head.url} ${what}`);
+  const bad = (what: string): CurlewError => new CurlewError('FETCH_FAILED', `cannot ${doing}: ${head.url} ${what}`);
   const validators = immutable
     ? { etag: undefined, lastModified: undefined }
     : { etag: head.headers['etag'], lastModified: head.headers['last-modified'] };
@@ -134,7 +134,7 @@ function partOf(request: DownloadRequest, head: ResponseHead, { received, facts:
     return { kind: 'changed' };
   if (expectedEtag !== undefined && differs(known.etag, facts.etag)) return { kind: 'changed' };
   if (request.partsOnly === true && head.status === 200 && (received > 0 || until !== undefined)) {
-    throw new CurlewError('UNSUPPORTED', `${doing}: ${head.url} does not support range requests`);
+    throw new CurlewError('UNSUPPORTED', `cannot ${doing}: ${head.url} does not support range requests`);
   }
   if (differs(facts.size, expectedSize)) throw bad(`has ${facts.size} bytes, expected ${expectedSize}`);
   return { kind: 'body', skip, facts };
@@ -211,7 +211,7 @@ async function attempt(
 }
 
 function tooLong(doing: string, url: string, most: number): CurlewError {
-  return new CurlewError('FETCH_FAILED', `${doing}: ${url} sends more than ${most} bytes`);
+  return new CurlewError('FETCH_FAILED', `cannot ${doing}: ${url} returned more than ${most} bytes`);
 }
 
 /** All bytes have arrived: as many as expected or announced, or up to the end of a body without a length. */
@@ -225,9 +225,9 @@ async function startAgain(request: DownloadRequest, progress: Progress, times: n
     const { etag, lastModified } = progress.facts;
     const isNamed = !unverified || isStrong(etag) || lastModified !== undefined;
     const what = isNamed
-      ? 'changes while it is being fetched'
-      : 'breaks off, and cannot be resumed: the server sends neither a strong ETag nor Last-Modified';
-    throw new CurlewError('FETCH_FAILED', `${doing}: ${url} ${what}`, { hint: 'run the command again' });
+      ? 'changed while it was being fetched'
+      : 'stops early and cannot be resumed: the server sends neither a strong ETag nor Last-Modified';
+    throw new CurlewError('FETCH_FAILED', `cannot ${doing}: ${url} ${what}`, { hint: 'run the same command again' });
   }
   await restart();
   progress.received = 0;
@@ -295,9 +295,9 @@ function gaveUp(
   const stalled = outcome.kind === 'broken' && outcome.stalled;
   const message = stalled
     ? `${outcome.error.message}, ${progress}`
-    : `${request.doing}: ${request.url} ended ${progress}`;
+    : `cannot ${request.doing}: ${request.url} ended ${progress}`;
   return new CurlewError('FETCH_FAILED', message, {
-    hint: 'run the command again: it resumes where it stopped',
+    hint: 'run the same command again to resume',
     cause: outcome.kind === 'broken' ? outcome.error : undefined,
   });
 }

@@ -83,7 +83,7 @@ const HINTS: Readonly<Partial<Record<ErrorCode, string>>> = {
   NOT_FOUND: 'check the spelling of the name or address',
 };
 const PROXY_CREDENTIALS = 'the proxy requires credentials: http://USER:PASSWORD@HOST:PORT';
-const BUSY_HINT = 'the server is overloaded or failing: run the command again later';
+const BUSY_HINT = 'the server is overloaded or failing: run the same command again later';
 
 /** The error for an error response: code by status, the address without secrets, the server's message. */
 export function statusFailure(
@@ -94,7 +94,7 @@ export function statusFailure(
 ): CurlewError {
   const code = CODES.get(head.status) ?? 'FETCH_FAILED';
   const reported = serverMessage(head, body, secrets);
-  const message = `${request.doing}: ${head.url} answered ${head.status}${reported === undefined ? '' : ` (${reported})`}`;
+  const message = `cannot ${request.doing}: ${head.url} returned ${head.status}${reported === undefined ? '' : ` (${reported})`}`;
   const usual = isRetryable(head.status) ? BUSY_HINT : HINTS[code];
   const hint = head.status === 407 ? PROXY_CREDENTIALS : usual;
   return new CurlewError(code, message, { hint });
@@ -143,7 +143,7 @@ export function connectionMessage(error: unknown): string | undefined {
 
 const CONNECTION_HINTS: Readonly<Record<string, string>> = {
   ENOTFOUND: 'check the name, the network, and HTTPS_PROXY if there is a proxy',
-  ECONNREFUSED: 'check the port, and that the server runs',
+  ECONNREFUSED: 'check the port, and that the server is running',
   ENETUNREACH: 'check the network, and HTTPS_PROXY if there is a proxy',
   EHOSTUNREACH: 'check the network, and HTTPS_PROXY if there is a proxy',
 };
@@ -180,7 +180,7 @@ export class ProxyFailure extends CurlewError {
 
 /** The error if a proxy does not open a connection to `host:port`. */
 export function noTunnel(proxy: URL, target: string, problem: ProxyProblem): ProxyFailure {
-  const message = `connect to ${target} through the proxy ${proxy.host}: ${problem.what}`;
+  const message = `cannot connect to ${target} through the proxy ${proxy.host}: ${problem.what}`;
   return new ProxyFailure('FETCH_FAILED', message, 'check HTTPS_PROXY and NO_PROXY', problem);
 }
 
@@ -217,7 +217,7 @@ export function brokenOutcome(doing: string, url: URL, proxy: URL | undefined, t
   const hint = certificate ? 'add a private certificate authority with --ca-file FILE' : CONNECTION_HINTS[code];
   return {
     kind: 'broken',
-    error: new CurlewError(byProxy?.code ?? 'FETCH_FAILED', `${doing}: ${url.host}${through}: ${what}`, {
+    error: new CurlewError(byProxy?.code ?? 'FETCH_FAILED', `cannot ${doing}: ${url.host}${through}: ${what}`, {
       hint: hint ?? byProxy?.hint,
     }),
     retryable: !certificate && !NOT_AGAIN.test(code) && byProxy?.isLater !== false,

@@ -137,7 +137,7 @@ async function follow(
     from = first;
     url = next;
   }
-  throw new CurlewError('FETCH_FAILED', `${doing}: ${first.href}: more than ${MOST_REDIRECTS} redirects`);
+  throw new CurlewError('FETCH_FAILED', `cannot ${doing}: ${first.href}: more than ${MOST_REDIRECTS} redirects`);
 }
 
 /** Value of an Authorization header. */
@@ -195,7 +195,10 @@ async function small(
   { limit, ms, signal }: { readonly limit: number; readonly ms: number; readonly signal: AbortSignal },
 ): Promise<SmallResponse> {
   const tooLong = (): CurlewError =>
-    new CurlewError('FETCH_FAILED', `${request.doing}: the response of ${request.url} is longer than ${limit} bytes`);
+    new CurlewError(
+      'FETCH_FAILED',
+      `cannot ${request.doing}: the response of ${request.url} is longer than ${limit} bytes`,
+    );
   let stalls = 0;
   for (let attempt = 1; ; attempt += 1) {
     const { sink, body } = collector({ limit, failureLimit: FAILURE_LIMIT, method: request.method, tooLong });

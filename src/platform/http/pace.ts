@@ -35,7 +35,7 @@ export function watchRate({ bytes, ms }: LeastRate, tooSlow: (error: Error) => v
       return;
     }
     clearInterval(timer);
-    const least = `at least ${Math.ceil(bytes / (ms / 1000))} bytes a second are required`;
+    const least = `at least ${Math.ceil(bytes / (ms / 1000))} bytes per second are required`;
     tooSlow(Object.assign(new Error(`the server sent ${got} bytes in ${ms / 1000} s, ${least}`), { code: STALLED }));
   };
   const timer = setInterval(sample, Math.max(1, ms / SAMPLES));

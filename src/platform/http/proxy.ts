@@ -50,7 +50,7 @@ export function proxyFor(url: URL, env: Environment): URL | undefined {
   const text = /^[a-z][a-z0-9+.-]*:\/\//i.test(value) ? value : `http://${value}`;
   const proxy = URL.canParse(text) ? new URL(text) : undefined;
   if (proxy === undefined || (proxy.protocol !== 'http:' && proxy.protocol !== 'https:')) {
-    throw new CurlewError('USAGE', `${name} is not the address of an http or https proxy`);
+    throw new CurlewError('USAGE', `${name} is not the URL of an http or https proxy`);
   }
   return proxy;
 }

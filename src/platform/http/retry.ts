@@ -17,7 +17,7 @@ export const RETRY_POLICY: RetryPolicy = { attempts: 5, baseMs: 250, capMs: 60_0
 /** Attempts that may end in a stalled body: each takes as long as the time limit. */
 export const MOST_STALLS = 2;
 
-const SLOW_HINT = 'the server or the network is too slow: run the command again later, or use another server';
+const SLOW_HINT = 'the server or the network is too slow: run the same command again later, or use another server';
 const RETRYABLE: ReadonlySet<number> = new Set([408, 429, 502, 503, 504]);
 
 /** Statuses that mean "later" rather than "no". */
@@ -68,7 +68,7 @@ export async function withinTime<Result>(
   };
   const timer = setTimeout(() => {
     const { host } = new URL(url);
-    const message = `${doing}: ${host}: the response was not complete after ${ms / 1000} s (${received()} bytes received)`;
+    const message = `cannot ${doing}: ${host}: the response was not complete after ${ms / 1000} s (${received()} bytes received)`;
     own.abort(new CurlewError('FETCH_FAILED', message, { hint: SLOW_HINT }));
   }, ms);
   signal.throwIfAborted();

@@ -11,13 +11,15 @@ async function readPem(path: string): Promise<string> {
   try {
     await using file = await open(path);
     const { size } = await file.stat();
-    if (size > FILE_LIMIT) throw new CurlewError('FILE_UNUSABLE', `${doing}: larger than ${FILE_LIMIT} bytes`);
+    if (size > FILE_LIMIT) throw new CurlewError('FILE_UNUSABLE', `cannot ${doing}: larger than ${FILE_LIMIT} bytes`);
     const text = await file.readFile('latin1');
     if (text.includes('-----BEGIN CERTIFICATE-----')) return text;
   } catch (error) {
     throw fileError(doing, error);
   }
-  throw new CurlewError('FILE_UNUSABLE', `${doing}: it contains no certificate`, { hint: 'use a file in PEM format' });
+  throw new CurlewError('FILE_UNUSABLE', `cannot ${doing}: it contains no certificate`, {
+    hint: 'use a file in PEM format',
+  });
 }
 
 /**

@@ -33,7 +33,7 @@ export async function bootId(path = '/proc/sys/kernel/random/boot_id'): Promise<
   try {
     return (await readFile(path, 'utf8')).trim();
   } catch (error) {
-    throw new CurlewError('UNSUPPORTED', `read ${path}: /proc is not mounted, or is not Linux's /proc`, {
+    throw new CurlewError('UNSUPPORTED', `cannot read ${path}: /proc is not mounted, or is not Linux's /proc`, {
       hint: 'mount it: mount -t proc proc /proc; runs and their hooks require it',
       cause: error,
     });

@@ -123,7 +123,7 @@ function problemOf(
 ): readonly [ProgramProblem, string] | undefined {
   if (pid === undefined && code === 'ENOENT') return ['missing', 'it is not installed'];
   if (pid === undefined) return ['unusable', `it cannot be started (${code})`];
-  if (exitCode === null) return ['signal', `ended by ${signalCode}`];
+  if (exitCode === null) return ['signal', `terminated by ${signalCode}`];
   return exitCode === 0 ? undefined : ['status', `status ${exitCode}`];
 }
 

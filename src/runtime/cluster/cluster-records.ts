@@ -28,7 +28,7 @@ export type Applied = Readonly<Record<string, AppliedRecord>>;
 export interface ClusterRecords {
   /** By name of the add-on. */
   readonly applied: Applied;
-  /** State that was taken over from kURL; undefined if none was. */
+  /** State that was adopted from kURL; undefined if none was. */
   readonly adopted: Adopted | undefined;
   /** Address of its load balancer when a run with kubernetes last finished; undefined if it had none. */
   readonly loadBalancer: string | undefined;
@@ -48,9 +48,13 @@ export interface Adopted {
  */
 export function parseClusterRecords(data: Data, uid: string): ClusterRecords | undefined {
   const damaged = (what: string): CurlewError =>
-    new CurlewError('CLUSTER_FAILED', `read ConfigMap ${RECORDS_MAP.namespace}/${RECORDS_MAP.name}: damaged: ${what}`, {
-      hint: `repair it, or delete it (kubectl -n ${RECORDS_MAP.namespace} delete configmap ${RECORDS_MAP.name}): everything then counts as not installed and is installed again`,
-    });
+    new CurlewError(
+      'CLUSTER_FAILED',
+      `cannot read ConfigMap ${RECORDS_MAP.namespace}/${RECORDS_MAP.name}: damaged: ${what}`,
+      {
+        hint: `repair it, or delete it (kubectl -n ${RECORDS_MAP.namespace} delete configmap ${RECORDS_MAP.name}): everything then counts as not installed and is installed again`,
+      },
+    );
   if (data['format'] !== FORMAT) throw damaged(`format ${JSON.stringify(data['format']?.slice(0, 20))} is not known`);
   if (data['cluster'] === undefined) throw damaged('the UID of its cluster is missing');
   if (data['cluster'] !== uid) return undefined;

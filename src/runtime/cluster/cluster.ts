@@ -59,7 +59,7 @@ const PATIENCE_MS = 30_000;
 const KUBEADM_CONFIG: ConfigMapName = { namespace: 'kube-system', name: 'kubeadm-config' };
 
 /**
- * Undefined if there is no kubeconfig or the API server does not answer. `CLUSTER_FAILED` if it answers with a refusal.
+ * Undefined if there is no kubeconfig or the API server does not respond. `CLUSTER_FAILED` if it answers with a refusal.
  */
 export async function openCluster({
   env,
@@ -72,8 +72,8 @@ export async function openCluster({
   const answer = await api.ask({ verb: 'get', path: apiPath`/api/v1/namespaces/kube-system` }, { signal });
   if (answer.kind === 'problem') {
     if (answer.problem === 'unreachable' || answer.problem === 'not found') return undefined;
-    throw new CurlewError('CLUSTER_FAILED', `find the cluster: ${answer.said}`, {
-      hint: `${answer.hint ?? 'check which server answers there'}; if this node is in no cluster, set KUBECONFIG to a file that does not exist`,
+    throw new CurlewError('CLUSTER_FAILED', `cannot find the cluster: ${answer.said}`, {
+      hint: `${answer.hint ?? 'check which server responds there'}; if this node is in no cluster, set KUBECONFIG to a file that does not exist`,
     });
   }
   const uid = uidOf(answer.value);
@@ -136,7 +136,7 @@ export async function openCluster({
 function uidOf(value: unknown): string {
   const uid = isObject(value) && isObject(value['metadata']) ? value['metadata']['uid'] : undefined;
   if (typeof uid === 'string' && isClusterUid(uid)) return uid;
-  throw new CurlewError('CLUSTER_FAILED', 'find the cluster: its kube-system namespace has no uid');
+  throw new CurlewError('CLUSTER_FAILED', 'cannot find the cluster: its kube-system namespace has no uid');
 }
 
 export interface ClusterNode {
@@ -164,7 +164,7 @@ export async function readNodes(
       next === '' ? apiPath`/api/v1/nodes?limit=${PAGE}` : apiPath`/api/v1/nodes?limit=${PAGE}&continue=${next}`;
     const answer = await api.ask({ verb: 'get', path }, { signal });
     if (answer.kind === 'problem') {
-      throw new CurlewError('CLUSTER_FAILED', `list the nodes: ${answer.said}`, { hint: answer.hint });
+      throw new CurlewError('CLUSTER_FAILED', `cannot list the nodes: ${answer.said}`, { hint: answer.hint });
     }
     const { items, metadata } = isObject(answer.value) ? answer.value : {};
     if (Array.isArray(items)) nodes.push(...items.map(nodeOf));

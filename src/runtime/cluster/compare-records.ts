@@ -39,7 +39,7 @@ export async function compareWithCluster(
   }
 }
 
-const AWAY = "unknown: the API server of this node's cluster does not answer";
+const AWAY = "unknown: the API server of this node's cluster does not respond";
 
 function recordOf(applied: Records['applied'], name: string): AppliedRecord | undefined {
   return Object.hasOwn(applied, name) ? applied[name] : undefined;

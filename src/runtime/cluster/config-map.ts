@@ -78,7 +78,7 @@ export function configMapClient(api: KubeApi, { patienceMs, signal }: ClientOpti
         // Another writer removed, created or changed it meanwhile, or its namespace does not exist yet.
         if (before === undefined && written.outcome === 'not found') await makeNamespace(call, name.namespace);
       }
-      throw new CurlewError('CLUSTER_FAILED', `${doing}: other writers changed it each time`, {
+      throw new CurlewError('CLUSTER_FAILED', `cannot ${doing}: other writers changed it each time`, {
         hint: 'find the other writer, then run the same command again',
       });
     },
@@ -120,7 +120,10 @@ function isSame(a: Data, b: Data): boolean {
 function requireFit(doing: string, data: Data): void {
   const bytes = bytesOf(data);
   if (bytes <= CONFIG_MAP_LIMIT) return;
-  throw new CurlewError('CLUSTER_FAILED', `${doing}: it would have ${bytes} bytes; the limit is ${CONFIG_MAP_LIMIT}`);
+  throw new CurlewError(
+    'CLUSTER_FAILED',
+    `cannot ${doing}: it would have ${bytes} bytes; the limit is ${CONFIG_MAP_LIMIT}`,
+  );
 }
 
 /** Bytes that count toward the limit. */
@@ -160,8 +163,8 @@ async function makeNamespace(
 }
 
 function configMapOf(name: ConfigMapName, value: unknown, doing: string): ConfigMap {
-  const bad = (what: string): CurlewError => new CurlewError('CLUSTER_FAILED', `${doing}: ${what}`);
-  if (!isObject(value) || !isObject(value['metadata'])) throw bad(`the answer is not a ${kindOf(name)}`);
+  const bad = (what: string): CurlewError => new CurlewError('CLUSTER_FAILED', `cannot ${doing}: ${what}`);
+  if (!isObject(value) || !isObject(value['metadata'])) throw bad(`the response is not a ${kindOf(name)}`);
   const { data = {} } = value;
   if (!isObject(data) || !Object.values(data).every((text) => typeof text === 'string'))
     throw bad('its data is not a map of strings');
@@ -194,12 +197,12 @@ async function callWithRetry(
       await pause(waitMs, undefined, { signal });
       continue;
     }
-    throw new CurlewError('CLUSTER_FAILED', `${doing}: ${said}`, {
+    throw new CurlewError('CLUSTER_FAILED', `cannot ${doing}: ${said}`, {
       hint: hint ?? (problem === 'unreachable' ? NOT_RUNNING : NOT_DONE),
     });
   }
 }
 
 const NOT_RUNNING =
-  'start the API server (crictl ps -a shows its container), then run the same command again: it resumes';
+  'start the API server (crictl ps -a shows its container), then run the same command again to resume';
 const NOT_DONE = 'fix the cause on the API server, then run the same command again';

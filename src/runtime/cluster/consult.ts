@@ -75,7 +75,7 @@ export async function consultCluster(request: ClusterRequest | undefined, record
   const isNew = found === 'absent' && records.cluster !== cluster.uid;
   const adopting = isNew ? await takeOver(request, cluster) : undefined;
   if (adopting !== undefined) notes.push(adoptedNote(adopting));
-  else if (request.adopt === true) notes.push('there is no state of kURL to take over');
+  else if (request.adopt === true) notes.push('there is no kURL state to adopt');
   const known = typeof found === 'object' ? found.applied : (adopting?.applied ?? {});
   const adopted = typeof found === 'object' ? found.adopted : adopting?.adopted;
   return {
@@ -123,15 +123,15 @@ async function takeOver(request: ClusterRequest, cluster: Cluster): Promise<Retu
   const state = await cluster.readKurl();
   if (state === undefined) return undefined;
   if (request.adopt) return adoptKurl(state);
-  throw new CurlewError('UNSUPPORTED', 'kURL created this cluster, and it has no records of curlew', {
-    hint: 'take it over with --adopt: nothing of kURL is deleted, and every add-on of the spec is installed again',
+  throw new CurlewError('UNSUPPORTED', 'kURL created this cluster, and the cluster has no curlew records', {
+    hint: 'adopt it with --adopt: nothing of kURL is deleted, and every add-on of the spec is installed again',
   });
 }
 
 function adoptedNote({ applied, adopted }: ReturnType<typeof adoptKurl>): string {
   const names = Object.entries(applied).map(([name, { version }]) => `${name} ${version}`);
   const version = adopted.kurlVersion === undefined ? '' : ` ${adopted.kurlVersion}`;
-  return `taken over from kURL${version}: ${names.length === 0 ? 'no add-ons' : names.join(', ')}`;
+  return `adopted from kURL${version}: ${names.length === 0 ? 'no add-ons' : names.join(', ')}`;
 }
 
 /** The variables of the spec, plus facts of a cluster that kURL created. */

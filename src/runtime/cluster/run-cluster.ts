@@ -42,7 +42,7 @@ async function recording({ ref }: PlannedAddon, what: string, writing: Promise<v
   } catch (error) {
     if (!(error instanceof CurlewError)) throw error;
     const { code, message, hint, cause } = error;
-    throw new CurlewError(code, `${ref.name}: record that it ${what}: ${message}`, { hint, cause });
+    throw new CurlewError(code, `${ref.name}: cannot record that it ${what}: ${message}`, { hint, cause });
   }
 }
 
@@ -72,7 +72,7 @@ export class RunCluster {
     const { name } = addon.ref;
     const record = Object.hasOwn(this.#found, name) ? this.#found[name] : undefined;
     const because = whyInstall(addon, record, false);
-    return because === undefined ? undefined : `in the cluster that now answers: ${because}`;
+    return because === undefined ? undefined : `in the cluster that now responds: ${because}`;
   }
 
   async installing(addon: PlannedAddon): Promise<void> {
@@ -139,9 +139,9 @@ export class RunCluster {
     if (cluster === undefined && isNeeded) {
       throw new CurlewError(
         'CLUSTER_FAILED',
-        `${addon.ref.name}: the API server of this node's cluster does not answer`,
+        `${addon.ref.name}: the API server of this node's cluster does not respond`,
         {
-          hint: 'start it (crictl ps -a shows its container), then run the same command again: it resumes',
+          hint: 'start it (crictl ps -a shows its container), then run the same command again to resume',
         },
       );
     }

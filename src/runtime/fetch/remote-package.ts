@@ -37,7 +37,7 @@ interface OpenOptions {
   readonly signal: AbortSignal;
 }
 
-const REPUBLISH = 'publish the release again, or name a mirror with another --from';
+const REPUBLISH = 'publish the release again, or specify a mirror with another --from';
 
 /**
  * Reads the contents of a package at the first place that has the right one. Its bytes are fetched by `fetch`, which must be
@@ -61,7 +61,9 @@ async function openAt(file: RemoteFile, { store, key }: FetchPlace, options: Ope
   const isOther = published !== undefined && found?.addon.digest !== published.digest;
   if (found === undefined || other !== undefined || !isWhole(found) || isOther) {
     const what =
-      published === undefined ? 'it does not hold one whole package' : 'not the package that the catalogue names';
+      published === undefined
+        ? 'it does not contain exactly one whole package'
+        : 'not the package that the catalogue names';
     throw new CurlewError('DIGEST_MISMATCH', `${source.name}: ${what}`, { hint: REPUBLISH });
   }
   return remotePackage(file, found, {
@@ -107,7 +109,7 @@ function remotePackage(
           force: true,
           connections: 1,
           pace: undefined,
-          elsewhere: 'publish it again, or name a mirror with another --from',
+          elsewhere: 'publish it again, or specify a mirror with another --from',
           onBytes: (bytes) => onBytes(bytes),
           // The steps of a run are those of its plan.
           report: (event: ProgressEvent) => (event.type === 'note' ? report(event) : undefined),
@@ -123,7 +125,7 @@ function remotePackage(
 /** The table of contents also covers `addon.json`, which the digest of a package does not. */
 export function requireContents({ name }: RangeSource, index: ArchiveIndex, toc: Digest | undefined): void {
   if (toc === undefined || index.tocDigest === toc) return;
-  throw new CurlewError('DIGEST_MISMATCH', `${name}: its contents are not those that the catalogue names`, {
+  throw new CurlewError('DIGEST_MISMATCH', `${name}: its contents are not those in the catalogue`, {
     hint: REPUBLISH,
   });
 }
@@ -145,7 +147,7 @@ async function packageIn(
   const same = packages.find((one) => one.addon.digest === addon.digest && isWhole(one));
   if (same !== undefined) return same;
   throw new CurlewError('DIGEST_MISMATCH', `${source.name}: not the package that was read before`, {
-    hint: 'it was replaced meanwhile: run the same command again',
+    hint: 'it was replaced in the meantime: run the same command again',
   });
 }
 

@@ -128,7 +128,10 @@ async function tryScript(
   const { stderr, error } = await runProgram(command, args, { env, outputLimit: 1 << 16, signal });
   if (error === undefined) return;
   const [reason = 'bash cannot be run'] = stderr.trim().split('\n');
-  throw new CurlewError('UNSUPPORTED', `no sandbox below ${root}: ${reason}`, { hint: HINT, cause: error.cause });
+  throw new CurlewError('UNSUPPORTED', `cannot create a sandbox in ${root}: ${reason}`, {
+    hint: HINT,
+    cause: error.cause,
+  });
 }
 
 /** A new root folder is accessible only to its owner. */
@@ -144,8 +147,8 @@ async function requireClosed(root: string): Promise<void> {
     const { mode } = await stat(path);
     if ((mode & 0o011) === 0) return;
     if (path !== '/') continue;
-    throw new CurlewError('UNSUPPORTED', `no sandbox below ${root}: other users can open that folder`, {
-      hint: `hooks can leave set-user-ID programs there: chmod 700 ${root}, or name a folder that does not exist`,
+    throw new CurlewError('UNSUPPORTED', `cannot create a sandbox in ${root}: other users can open that folder`, {
+      hint: `hooks can leave set-user-ID programs there: chmod 700 ${root}, or use a folder that does not exist`,
     });
   }
 }

@@ -121,14 +121,14 @@ function reason({ function: hook, notes, exit, limitMs }: FailedHook, lines: rea
   // After SIGTERM the hook reports its place. Outside of its own code, that is a line of the runner.
   const interrupted = place?.status === ENDED && basename(place.file) !== RUNNER ? ` ${placeText(place)}` : '';
   if (exit === 'limit')
-    return `took longer than its limit of ${(limitMs ?? 0) / 1000} s and was ended${sourcing}${interrupted}`;
-  if (exit === 'cancelled') return `was cancelled${sourcing}${interrupted}`;
+    return `took longer than its limit of ${(limitMs ?? 0) / 1000} s and was terminated${sourcing}${interrupted}`;
+  if (exit === 'cancelled') return `was canceled${sourcing}${interrupted}`;
   if (exit === 'exited') {
     const where = place?.status === 0 ? ` ${placeText(place)}` : '';
     return `called exit before its end${sourcing}${where}: a hook must return`;
   }
-  if (notes.absent === true) return `is not defined: no function ${hook} after all install.sh were read`;
-  if (typeof exit === 'string') return `was ended by ${exit}`;
+  if (notes.absent === true) return `is not defined: no function ${hook} after every install.sh was read`;
+  if (typeof exit === 'string') return `was terminated by ${exit}`;
   if (bail !== undefined && place === undefined) {
     return `gave up${sourcing} at ${bail.file}:${bail.line}${inFunction(bail.function)}: ${bail.text}`;
   }

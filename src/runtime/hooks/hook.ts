@@ -56,7 +56,7 @@ export async function lookUpFunctions(shell: HookShell, options: HookOptions): P
   const result = join(shell.exchange, 'functions');
   const request = { addon: 'all add-ons', function: LOOK_UP, attempt: 1 };
   const outcome = await runShell(shell, request, options, runnerArgs(shell, result, undefined));
-  const text = await readResult(result, 'the look-up of functions');
+  const text = await readResult(result, 'the function lookup');
   if (text === undefined) throw await hookFailure({ ...request, ...outcome, exit: 'exited' });
   await rm(result, { force: true });
   return new Set(text.slice(0, -WHOLE.length).split('\n'));

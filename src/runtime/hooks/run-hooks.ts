@@ -99,7 +99,7 @@ async function emptyFolder(directory: string, below: string): Promise<void> {
 
 function reportLeftOvers(report: Report, { addon, function: name }: HookAction, { ended, daemons }: HookOutcome): void {
   if (ended.length > 0) {
-    const text = `${addon}: ${name} left processes running, which were ended: ${[...new Set(ended)].join(', ')}`;
+    const text = `${addon}: ${name} left processes running, which were terminated: ${[...new Set(ended)].join(', ')}`;
     report({ type: 'note', level: 'warning', text });
   }
   if (daemons.length > 0) {

@@ -26,11 +26,11 @@ export async function runLibrary(
   );
   if (error === undefined) return stdout.split('\n').filter((line) => line !== '');
   if (error.problem === 'late') {
-    throw new CurlewError('PROGRAM_FAILED', `${doing}: no answer for ${LIMIT_MS / 1000} s`, {
-      hint: 'check whether another program is installing packages, and wait until it ends',
+    throw new CurlewError('PROGRAM_FAILED', `cannot ${doing}: no response for ${LIMIT_MS / 1000} s`, {
+      hint: 'check whether another program is installing packages, and wait until it finishes',
       cause: error,
     });
   }
   const ended = status === undefined ? `bash: ${error.reason}` : `bash ended with status ${status}`;
-  throw new CurlewError('PROGRAM_FAILED', `${doing}: ${stderr.trim() === '' ? ended : stderr.trim()}`);
+  throw new CurlewError('PROGRAM_FAILED', `cannot ${doing}: ${stderr.trim() === '' ? ended : stderr.trim()}`);
 }

@@ -69,9 +69,9 @@ export async function requirePrograms(directory: string, { proc = PROC }: FactOp
   const mounts = parseMounts(await readFile(join(proc, 'self/mountinfo'), 'utf8').catch(() => ''));
   const { noexec, mountPoint } = mountOf(await existing(directory), mounts) ?? {};
   if (noexec !== true) return;
-  const what = `install into ${directory}: ${mountPoint} is mounted noexec, and hooks run programs from it`;
+  const what = `cannot install into ${directory}: ${mountPoint} is mounted noexec, and hooks run programs from it`;
   throw new CurlewError('FILE_UNUSABLE', what, {
-    hint: `name another folder with --install-dir, or run: mount -o remount,exec ${mountPoint}`,
+    hint: `use another folder with --install-dir, or run: mount -o remount,exec ${mountPoint}`,
   });
 }
 
@@ -90,7 +90,7 @@ async function existing(path: string): Promise<string> {
     } catch (error) {
       const errno = errnoOf(error);
       if ((errno === 'ENOENT' || errno === 'ENOTDIR') && dirname(at) !== at) continue;
-      throw new CurlewError('FILE_UNUSABLE', `look at ${at}: ${asError(error).message}`, { cause: error });
+      throw new CurlewError('FILE_UNUSABLE', `cannot inspect ${at}: ${asError(error).message}`, { cause: error });
     }
   }
 }

@@ -76,7 +76,7 @@ async function planImages(
   const runtime = await findImageRuntime({ env, order: runtimeOrder(plan.addons), signal });
   const isPlanned = plan.addons.some(({ ref }) => isContainerRuntime(ref));
   if (runtime === undefined && !isPlanned) {
-    return { runtime: undefined, skipped: 'no container runtime answers, and the spec has none', addons: [] };
+    return { runtime: undefined, skipped: 'no container runtime responds, and the spec has none', addons: [] };
   }
   const names = new Set(loads.map(({ addon }) => addon));
   const sources = [...packages.map(({ source }) => ({ label: source.ref.name, source })), ...companions].filter(

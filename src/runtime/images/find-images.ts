@@ -54,8 +54,8 @@ export async function findImages(folder: string, { signal }: Cancellable): Promi
   }
   const some = found.filter(({ images }) => images.length > 0);
   if (some.length > 0) return some;
-  throw new CurlewError('NOT_FOUND', `find images in ${folder}: there are none`, {
-    hint: 'name an unpacked bundle, or a folder that contains addons/NAME/VERSION/images',
+  throw new CurlewError('NOT_FOUND', `cannot find images in ${folder}: there are none`, {
+    hint: 'specify an unpacked bundle, or a folder that contains addons/NAME/VERSION/images',
   });
 }
 

@@ -25,7 +25,7 @@ export async function runClient(
   const options = { env, signal, limitMs: timeoutMs, outputLimit: MAX_OUTPUT };
   const { status, stdout, stderr, error } = await runProgram(command, args, options);
   if (error?.problem === 'output') return noAnswer(`${command} printed more than ${MAX_OUTPUT} bytes`);
-  if (error?.problem === 'late') return noAnswer(`${command} did not answer in ${timeoutMs / 1000} s`);
+  if (error?.problem === 'late') return noAnswer(`${command} did not respond in ${timeoutMs / 1000} s`);
   return { status, stdout, stderr };
 }
 
@@ -72,12 +72,12 @@ function messageOf(command: string, status: number | undefined, stderr: string):
 
 export function loadError(doing: string, why: string, cause?: unknown): CurlewError {
   if (/no space left on device|disk quota exceeded/.test(why)) {
-    return new CurlewError('NO_SPACE', `${doing}: ${why}`, {
+    return new CurlewError('NO_SPACE', `cannot ${doing}: ${why}`, {
       hint: 'free some space on the disk of the container runtime, then run the same command again',
       cause,
     });
   }
-  return new CurlewError('IMAGE_LOAD_FAILED', `${doing}: ${why}`, {
+  return new CurlewError('IMAGE_LOAD_FAILED', `cannot ${doing}: ${why}`, {
     hint: 'check the container runtime, then run the same command again',
     cause,
   });

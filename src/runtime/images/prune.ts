@@ -32,12 +32,12 @@ export async function pruneImages(
     if (names.length === 0) return [];
     const runtime = await findImageRuntime({ env: request.env, order: runtimeOrder(plan.addons), signal });
     if (runtime === undefined) {
-      note('images were not removed: neither containerd nor docker answers');
+      note('images were not removed: neither containerd nor docker responds');
       return [];
     }
     const { removed, used } = await runtime.remove(names, { signal });
     for (const name of used)
-      note(`image ${name} stays: a container uses it; kubelet removes it when it needs the space`);
+      note(`image ${name} is kept: a container uses it; kubelet removes it when it needs the space`);
     return removed;
   } catch (error) {
     signal.throwIfAborted();

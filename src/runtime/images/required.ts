@@ -107,7 +107,7 @@ function layoutOf(
   return async ({ signal }) => {
     const manifest = await readBlob(files, { digest, limit: MANIFEST_LIMIT, from }, { signal });
     const parsed = parseManifest(manifest, undefined, from);
-    if (parsed.kind === 'index') throw invalid(files, `image ${reference}: an index where a manifest should be`);
+    if (parsed.kind === 'index') throw invalid(files, `image ${reference}: expected a manifest, found an index`);
     const { config: descriptor, layers, mediaType } = parsed;
     const data = await readBlob(files, { digest: descriptor.digest, limit: CONFIG_LIMIT, from }, { signal });
     const { os, arch, diffIds } = parseConfig(data, layers.length, from);

@@ -33,7 +33,7 @@ export async function keptPackage(
     });
     if (found?.addon.digest === digest) return found;
   }
-  throw new CurlewError('NOT_FOUND', `the package of ${formatRef(ref)} is no longer on this node, or was changed`, {
+  throw new CurlewError('NOT_FOUND', `the package of ${formatRef(ref)} is no longer on this node or has changed`, {
     hint: 'install it from a bundle or store that has it',
   });
 }
@@ -42,7 +42,8 @@ export async function keptPackage(
 function readerOf(folder: string, files: readonly PackageFile[]): SourcePackage['read'] {
   return (path, { signal }) => {
     const file = files.find((one) => one.path === path);
-    if (file === undefined) throw new CurlewError('NOT_FOUND', `read ${join(folder, path)}: not a file of the package`);
+    if (file === undefined)
+      throw new CurlewError('NOT_FOUND', `cannot read ${join(folder, path)}: not a file of the package`);
     return readVerified([join(folder, path)], file, signal);
   };
 }

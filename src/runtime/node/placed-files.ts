@@ -182,7 +182,7 @@ async function statOf(path: string): Promise<BigIntStats | undefined> {
     return await lstat(path, { bigint: true });
   } catch (error) {
     if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return undefined;
-    throw fileError(`look at ${path}`, error);
+    throw fileError(`inspect ${path}`, error);
   }
 }
 

@@ -142,7 +142,8 @@ export async function recordedPackage(
   };
   const read: SourcePackage['read'] = (path, options) => {
     const file = record.files.find((one) => one.path === path);
-    if (file === undefined) throw new CurlewError('NOT_FOUND', `read ${join(folder, path)}: not a file of the package`);
+    if (file === undefined)
+      throw new CurlewError('NOT_FOUND', `cannot read ${join(folder, path)}: not a file of the package`);
     return readVerified([join(folder, path)], file, options.signal);
   };
   const checked = checkedAddon(texts, ref, record.files, folder);
@@ -221,14 +222,14 @@ export async function requireOwnFolders(directory: string, refs: readonly AddonR
     const path = join(directory, name);
     const found = await stat(path, { bigint: true }).catch((error: unknown) => {
       if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return undefined;
-      throw fileError(`look at ${path}`, error);
+      throw fileError(`inspect ${path}`, error);
     });
     const problems = found?.isDirectory() === true ? folderProblems(found) : [];
     if (problems.length === 0) continue;
     const what = problems.includes('owner') ? `it belongs to user ${found?.uid}` : 'other users can write to it';
     throw new CurlewError(
       'FILE_UNUSABLE',
-      `use ${path}: ${what}, so files could be replaced after they were verified`,
+      `cannot use ${path}: ${what}, so files could be replaced after they were verified`,
       {
         hint: `find out who changed it; then run: chown root:root ${path} && chmod 755 ${path}`,
       },

@@ -89,7 +89,7 @@ export async function readRecords(directory: string): Promise<Records> {
   const text = await readOwnFile(path, LIMIT);
   if (text === undefined) return NO_RECORDS;
   const damaged = (what: string, cause?: unknown): CurlewError =>
-    new CurlewError('FILE_UNUSABLE', `read ${path}: damaged: ${what}`, {
+    new CurlewError('FILE_UNUSABLE', `cannot read ${path}: damaged: ${what}`, {
       hint: 'restore it from a backup, or move it away: everything then counts as not installed and is installed again',
       cause,
     });

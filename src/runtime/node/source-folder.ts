@@ -52,15 +52,15 @@ export async function folderPackages(
 ): Promise<FolderPackages> {
   const text = await readStateFile(join(folder, TOC_NAME), TOC_LIMIT);
   if (text === undefined) {
-    throw new CurlewError('NOT_FOUND', `open ${folder}: it does not contain ${TOC_NAME}`, {
-      hint: 'name the folder that a bundle was unpacked into with tar, or the bundle itself with --bundle',
+    throw new CurlewError('NOT_FOUND', `cannot open ${folder}: it does not contain ${TOC_NAME}`, {
+      hint: 'specify the folder that a bundle was unpacked into with tar, or the bundle itself with --bundle',
     });
   }
   await trust?.check(folder, Buffer.from(text), join(folder, TOC_NAME));
   const { entries } = parseTocJson(Buffer.from(text), Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER, folder);
   if (entries.some(({ path }) => path === DELTA_CONTENTS)) {
-    throw new CurlewError('UNSUPPORTED', `open ${folder}: it is an unpacked delta`, {
-      hint: 'name the delta itself with --bundle: it need not be unpacked',
+    throw new CurlewError('UNSUPPORTED', `cannot open ${folder}: it is an unpacked delta`, {
+      hint: 'specify the delta itself with --bundle: it need not be unpacked',
     });
   }
   const packages: SourcePackage[] = [];

@@ -52,7 +52,7 @@ export function assembleSpecs(situation: Situation, { addons, others, builtIn }:
   const broken = parsed.filter(({ preflight }) => preflight === undefined);
   if (broken.length > 0) {
     const files = broken.map(({ file }) => file).join(', ');
-    throw new CurlewError('SPEC_INVALID', `read host preflights: ${files}: not valid`, { diagnostics });
+    throw new CurlewError('SPEC_INVALID', `cannot read host preflights: ${files}: not valid`, { diagnostics });
   }
   const own = builtIn && !withoutOwn && versionOf(situation, 'kubernetes') !== '' ? [builtInSpec(situation)] : [];
   return { specs: [...own, ...parsed.flatMap(({ preflight }) => preflight ?? [])], warnings: diagnostics };

@@ -19,16 +19,16 @@ export interface Check {
 function reachable(what: string, verdict: 'warn' | 'fail'): readonly Row[] {
   return [
     [verdict, 'connection-refused', `A connection to ${what} was refused`],
-    [verdict, 'connection-timeout', `${what} does not answer: check the firewalls between`],
+    [verdict, 'connection-timeout', `${what} does not respond: check the firewalls between`],
     [verdict, 'error', `A connection to ${what} failed`],
   ];
 }
 
 function healthy(url: string, verdict: 'warn' | 'fail'): readonly Row[] {
   return [
-    [verdict, 'error', `No answer from ${url}`],
-    ['pass', 'statusCode == 200', `${url} answers`],
-    [verdict, '', `${url} answers with an unexpected status`],
+    [verdict, 'error', `No response from ${url}`],
+    ['pass', 'statusCode == 200', `${url} responds`],
+    [verdict, '', `${url} responds with an unexpected status`],
   ];
 }
 

@@ -66,9 +66,9 @@ function machineChecks(): readonly Check[] {
       kind: 'memory',
       checkName: 'Amount of Memory',
       outcomes: [
-        ['fail', '< 4G', 'At least 4G of memory are required, 8G are recommended'],
-        ['warn', '< 8G', 'At least 8G of memory are recommended'],
-        ['pass', '', 'There are at least 8G of memory'],
+        ['fail', '< 4G', 'At least 4G of memory is required, 8G is recommended'],
+        ['warn', '< 8G', 'At least 8G of memory is recommended'],
+        ['pass', '', 'There is at least 8G of memory'],
       ],
     },
     {
@@ -78,7 +78,7 @@ function machineChecks(): readonly Check[] {
         ['fail', 'ntp == unsynchronized+inactive', 'The system clock is not synchronized'],
         ['warn', 'ntp == unsynchronized+active', 'The system clock is not synchronized yet'],
         ['pass', 'ntp == synchronized+active', 'The system clock is synchronized'],
-        ['warn', 'timezone != UTC', 'Another time zone than UTC can cause problems with other systems'],
+        ['warn', 'timezone != UTC', 'A time zone other than UTC can cause problems with other systems'],
         ['pass', 'timezone == UTC', 'The time zone is UTC'],
       ],
     },
@@ -135,7 +135,7 @@ function portChecks({ isPrimary, isUpgrade }: Situation): readonly Check[] {
     outcomes: [
       ['fail', 'connection-refused', `A connection to port ${port} of this machine was refused: check its routes`],
       ['warn', 'address-in-use', `Another process listens on port ${port}`],
-      ['fail', 'connection-timeout', `Port ${port} of this machine does not answer: check its firewall`],
+      ['fail', 'connection-timeout', `Port ${port} of this machine does not respond: check its firewall`],
       ['fail', 'error', `The status of port ${port} is unexpected`],
       ['pass', 'connected', `Port ${port} is free`],
       ['warn', '', `The status of port ${port} is unexpected`],
@@ -183,7 +183,7 @@ function systemChecks(situation: Situation): readonly Check[] {
       outcomes: [
         ['warn', 'fileNotCollected', 'The latency of the file system could not be measured'],
         ['pass', 'p99 < 10ms', 'Writes are fast enough (p99 should be below 10ms, it is {{ .P99 }})'],
-        ['warn', '', 'Writes are slow. p99 should be below 10ms, it is:{{ .String }}'],
+        ['warn', '', 'Writes are slow. p99 should be below 10ms, but is:{{ .String }}'],
       ],
     },
     check('Docker Support', docker !== '' && within('< 20.10.17', docker ?? ''), [

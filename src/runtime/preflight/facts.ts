@@ -46,7 +46,7 @@ export function formatFacts(facts: HostFacts): string {
 /** Parses an untrusted facts file; `file` is its name for messages. `SPEC_INVALID` for any error. */
 export function parseFacts(text: string, file: string): HostFacts {
   const bad = (what: string, cause?: unknown): CurlewError =>
-    new CurlewError('SPEC_INVALID', `read ${file}: not a facts file: ${what}`, {
+    new CurlewError('SPEC_INVALID', `cannot read ${file}: not a facts file: ${what}`, {
       hint: 'create one with: curlew preflight --save-facts FILE …',
       cause,
     });

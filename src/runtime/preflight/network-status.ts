@@ -113,7 +113,7 @@ export async function roundTrip({ host, port, address, limitMs, signal }: RoundT
     const until = performance.now() + limitMs;
     for (;;) {
       const left = until - performance.now();
-      if (left <= 0) return { status: 'connection-timeout', message: `no answer of this machine from ${address}` };
+      if (left <= 0) return { status: 'connection-timeout', message: `no response from this machine at ${address}` };
       const found = await tryOnce(target, token, Math.min(left, DIAL_MS), signal);
       if (found !== undefined) return found;
       await pause(Math.min(PAUSE_MS, Math.max(0, until - performance.now())), undefined, { signal });

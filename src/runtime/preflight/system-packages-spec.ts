@@ -23,7 +23,10 @@ export function systemPackagesSpec(addon: string, manifest: string): AddonSpec |
   const collectorName = `${addon} packages`;
   const outcomes = [
     {
-      fail: { when: '{{ not .IsInstalled }}', message: `Package {{ .Name }} is needed by ${addon} and not installed` },
+      fail: {
+        when: '{{ not .IsInstalled }}',
+        message: `Package {{ .Name }} is required by ${addon} and not installed`,
+      },
     },
     { pass: { message: 'Package {{ .Name }} is installed' } },
   ];

@@ -277,11 +277,11 @@ export class ActiveRun {
     const runtime = await findImageRuntime({ env: request.env, order, signal });
     if (runtime === undefined) {
       if (plan.addons.some(({ ref }) => isContainerRuntime(ref))) {
-        throw new CurlewError('IMAGE_LOAD_FAILED', 'load images: neither containerd nor docker answers', {
+        throw new CurlewError('IMAGE_LOAD_FAILED', 'cannot load images: neither containerd nor docker responds', {
           hint: 'start the container runtime, then run the same command again',
         });
       }
-      this.#skipped = 'no container runtime answers, and the spec has none';
+      this.#skipped = 'no container runtime responds, and the spec has none';
       report({ type: 'note', level: 'info', text: `images were not loaded: ${this.#skipped}` });
       return;
     }

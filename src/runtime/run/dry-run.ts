@@ -100,7 +100,7 @@ function shortOf({ mountPoint, short, inodes }: MountPlan): readonly string[] {
     ...(short === 0 ? [] : [`${Math.ceil(short / 1e6)} MB`]),
     ...(inodes === undefined || inodes.short === 0 ? [] : [`${inodes.short} inodes`]),
   ];
-  return missing.length === 0 ? [] : [`${mountPoint} is too small: ${missing.join(' and ')} are missing`];
+  return missing.length === 0 ? [] : [`${mountPoint} is too small: ${missing.join(' and ')} more needed`];
 }
 
 function outlookOf(

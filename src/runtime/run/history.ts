@@ -70,7 +70,7 @@ export async function readable<Result>(directory: string, read: () => Promise<Re
   } catch (error) {
     const errno = errnoOf(error instanceof CurlewError ? error.cause : error);
     if (errno !== 'EACCES' && errno !== 'EPERM') throw error;
-    throw new CurlewError('FILE_UNUSABLE', `read ${directory}: permission denied`, {
+    throw new CurlewError('FILE_UNUSABLE', `cannot read ${directory}: permission denied`, {
       hint: 'run the command as root',
       cause: error,
     });

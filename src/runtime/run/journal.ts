@@ -141,13 +141,13 @@ export function parseJournal(text: string, path: string): readonly JournalEntry[
     else if (entry !== undefined) {
       throw new CurlewError(
         'FILE_UNUSABLE',
-        `read ${path}: line ${index + 1} is damaged, or of another version of curlew`,
+        `cannot read ${path}: line ${index + 1} is damaged, or of another version of curlew`,
         {
           hint: 'use the version of curlew that started this run, or move its folder away to start over',
         },
       );
     } else if (index < lines.length - 1) {
-      throw new CurlewError('FILE_UNUSABLE', `read ${path}: line ${index + 1} is damaged`, {
+      throw new CurlewError('FILE_UNUSABLE', `cannot read ${path}: line ${index + 1} is damaged`, {
         hint: 'a disk error or another program changed it; move the folder of this run away to start over',
       });
     }

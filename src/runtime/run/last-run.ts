@@ -75,7 +75,7 @@ export async function endLastRun(
     const find = (): ReturnType<typeof membersOf>['outside'] => membersOf({ session: -1, marker }).outside;
     const ended = await endProcesses(find, graceMs === undefined ? {} : { graceMs });
     if (ended.length === 0) continue;
-    const text = `${action} of run ${run} was still running without its parent, and was ended`;
+    const text = `${action} of run ${run} was still running without its parent, and was terminated`;
     report({ type: 'note', level: 'warning', text });
   }
 }

@@ -38,10 +38,14 @@ export async function lockFolder(directory: string): Promise<AsyncDisposable> {
   } catch (error) {
     if (!['ENOSPC', 'EDQUOT'].includes(errnoOf(error) ?? '')) throw fileError(`lock ${directory}`, error);
     // The message does not mention the lock: it is free. Nor another folder, which would be another node.
-    throw new CurlewError('NO_SPACE', `start a run in ${directory}: no space left on its disk; nothing was changed`, {
-      hint: `free some space there (see df -h ${directory} and df -i ${directory}), then run the same command again`,
-      cause: error,
-    });
+    throw new CurlewError(
+      'NO_SPACE',
+      `cannot start a run in ${directory}: no space left on its disk; nothing was changed`,
+      {
+        hint: `free some space there (see df -h ${directory} and df -i ${directory}), then run the same command again`,
+        cause: error,
+      },
+    );
   }
   return {
     [Symbol.asyncDispose]: async () => {
@@ -134,8 +138,8 @@ async function clearOffers(directory: string, own: string): Promise<void> {
 }
 
 function busy(path: string, { pid }: LockOwner): CurlewError {
-  return new CurlewError('BUSY', `lock ${path}: another run is in progress (process ${pid})`, {
-    hint: 'wait until it ends, or end it',
+  return new CurlewError('BUSY', `cannot lock ${path}: another run is in progress (process ${pid})`, {
+    hint: 'wait until it ends, or terminate it',
   });
 }
 

@@ -135,18 +135,18 @@ export function sizeOnDisk(files: readonly Pick<PackageFile, 'path' | 'size'>[])
 export function requireRoom({ fits, mounts }: DiskPlan): void {
   if (fits) return;
   const lines = mounts.flatMap((mount) => [...shortages(mount)]);
-  throw new CurlewError('NO_SPACE', `plan: the disk is too small; nothing was changed\n${lines.join('\n')}`, {
-    hint: 'free that much, or name another folder with --install-dir; --dry-run shows the details',
+  throw new CurlewError('NO_SPACE', `the disk is too small for this run; nothing was changed\n${lines.join('\n')}`, {
+    hint: 'free that much, or use another folder with --install-dir; --dry-run shows the details',
   });
 }
 
 function* shortages({ mountPoint, free, peak, reserve, short, inodes, total }: MountPlan): Generator<string> {
   if (short > 0) {
-    const kept = reserve === 0 ? '' : `, and ${bytesText(reserve)} (15 % of ${bytesText(total)}) must stay free`;
-    yield `${mountPoint}: ${bytesText(short)} are missing: the run needs ${bytesText(peak)}${kept}; ${bytesText(free)} are free`;
+    const kept = reserve === 0 ? '' : `, and ${bytesText(reserve)} (15% of ${bytesText(total)}) must stay free`;
+    yield `${mountPoint}: ${bytesText(short)} more needed: the run needs ${bytesText(peak)}${kept}; ${bytesText(free)} are free`;
   }
   if (inodes !== undefined && inodes.short > 0) {
-    yield `${mountPoint}: ${inodes.short} inodes are missing: the run creates ${inodes.peak} files; ${inodes.free} inodes are free`;
+    yield `${mountPoint}: ${inodes.short} more inodes needed: the run creates ${inodes.peak} files; ${inodes.free} inodes are free`;
   }
 }
 

@@ -99,9 +99,13 @@ export function requireSamePlan(saved: SavedPlan, view: RunView, tool: string): 
   if (all.length === 0) return;
   const lines = all.slice(0, MOST_LINES).map((line) => `\n${line}`);
   const more = all.length > MOST_LINES ? `\nand ${all.length - MOST_LINES} more` : '';
-  throw new CurlewError('PLAN_CHANGED', `run the saved plan: changed since it was made:${lines.join('')}${more}`, {
-    hint: 'review the new plan with --dry-run, and save it',
-  });
+  throw new CurlewError(
+    'PLAN_CHANGED',
+    `cannot run the saved plan: these have changed since it was saved:${lines.join('')}${more}`,
+    {
+      hint: 'review the new plan with --dry-run, and save it',
+    },
+  );
 }
 
 const MOST_LINES = 20;
@@ -127,12 +131,12 @@ const LIMIT = 16 << 20;
 export async function readPlan(path: string): Promise<SavedPlan> {
   const text = await readGivenFile(path, LIMIT);
   if (text === undefined) {
-    throw new CurlewError('NOT_FOUND', `read ${path}: no such file`, {
+    throw new CurlewError('NOT_FOUND', `cannot read ${path}: no such file`, {
       hint: 'curlew install --dry-run --out FILE writes one',
     });
   }
   const bad = (what: string, cause?: unknown): CurlewError =>
-    new CurlewError('FILE_UNUSABLE', `read ${path}: not a saved plan: ${what}`, {
+    new CurlewError('FILE_UNUSABLE', `cannot read ${path}: not a saved plan: ${what}`, {
       hint: 'save it again: curlew install --dry-run --out FILE',
       cause,
     });

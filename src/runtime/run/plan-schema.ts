@@ -50,7 +50,7 @@ const basis = object(
     records: { ...DIGEST, description: 'Digest of the extracted and applied records.' },
     'lastRun?': RUN_ID,
   },
-  'Everything that the plan is made from: if any of it has changed, the plan is refused.',
+  'Everything that the plan depends on: if any of it has changed, the plan is rejected.',
 );
 
 const plan = object({
@@ -119,7 +119,7 @@ const host = object(
     }),
     'memory?': object({ total: COUNT, available: COUNT }),
   },
-  'The state of the machine when the plan was made; it is not compared.',
+  'The state of the machine when the plan was created; it is not compared.',
 );
 
 export const PLAN_SCHEMA: Field = {

@@ -108,15 +108,19 @@ async function removableAddons(
 ): Promise<KeptAddons> {
   const base = names.find(isBase);
   if (base !== undefined) {
-    throw new CurlewError('USAGE', `uninstall ${base}: everything else on this node runs on it`, {
+    throw new CurlewError('USAGE', `cannot uninstall ${base}: everything else on this node runs on it`, {
       hint: 'curlew reset removes all add-ons, this one last',
     });
   }
   return keptAddons(directory, records, names, {
     unknown: (name) => {
-      throw new CurlewError('UNSUPPORTED', `uninstall ${name}: another tool installed it, and its hooks are unknown`, {
-        hint: `remove it with that tool; curlew install of a bundle that has ${name} takes it over`,
-      });
+      throw new CurlewError(
+        'UNSUPPORTED',
+        `cannot uninstall ${name}: another tool installed it, and its hooks are unknown`,
+        {
+          hint: `remove it with that tool; or take it over: curlew install with a bundle that has ${name}`,
+        },
+      );
     },
     missing: (error, name) => {
       if (!keepGoing) throw withMissingHint(error, name);
@@ -174,7 +178,7 @@ async function keptAddons(
 
 function notInstalled(name: string, { applied }: Records): CurlewError {
   const near = nearest(name, new Set(Object.keys(applied)));
-  return new CurlewError('NOT_FOUND', `uninstall ${name}: it is not installed on this node`, {
+  return new CurlewError('NOT_FOUND', `cannot uninstall ${name}: it is not installed on this node`, {
     hint: near === undefined ? 'curlew status lists installed add-ons' : `did you mean "${near}"?`,
   });
 }
@@ -260,11 +264,15 @@ export async function leavingAddons(
     if (own.cluster === undefined || cluster === undefined || installed.length === 0)
       return { ...nothing, leaving: new Set(installed) };
     if (kind !== 'reset' && removal?.keepGoing !== true) {
-      throw new CurlewError('CLUSTER_FAILED', `remove ${installed.join(', ')}: the API server does not answer`, {
-        hint: `start it (crictl ps -a shows its container); curlew uninstall ${installed.join(' ')} --keep-going leaves their objects in the cluster`,
-      });
+      throw new CurlewError(
+        'CLUSTER_FAILED',
+        `cannot remove ${installed.join(', ')}: the API server does not respond`,
+        {
+          hint: `start it (crictl ps -a shows its container); curlew uninstall ${installed.join(' ')} --keep-going leaves their objects in the cluster`,
+        },
+      );
     }
-    return { ...nothing, notes: ['the API server does not answer: objects of the add-ons stay in the cluster'] };
+    return { ...nothing, notes: ['the API server does not respond: objects of the add-ons stay in the cluster'] };
   }
   // The cluster's record may not list an add-on whose install has not finished.
   const isListed = (name: string): boolean => Object.hasOwn(view.known, name);

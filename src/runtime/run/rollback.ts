@@ -32,7 +32,7 @@ export async function rollbackRequest(
   }
   const wasRolledBack = record.finished && record.run === records.lastRun && (await isAgain());
   if (isFinal(name, record) && !wasRolledBack) {
-    throw new CurlewError('UNSUPPORTED', `roll ${name} back: ${NO_DOWNGRADE}`, {
+    throw new CurlewError('UNSUPPORTED', `cannot roll ${name} back: ${NO_DOWNGRADE}`, {
       hint: 'restore etcd from a backup of the former version, or upgrade to a newer one',
     });
   }
@@ -59,5 +59,5 @@ export async function rollbackRequest(
 }
 
 function refused(name: string, why: string, hint: string): CurlewError {
-  return new CurlewError('NOT_FOUND', `roll ${name} back: ${why}`, { hint });
+  return new CurlewError('NOT_FOUND', `cannot roll ${name} back: ${why}`, { hint });
 }

@@ -34,7 +34,7 @@ export async function readSavedRequest(directory: string, run: string): Promise<
   if (text === undefined) return undefined;
   const asked = parseAsked(text);
   if (asked !== undefined) return asked;
-  throw new CurlewError('FILE_UNUSABLE', `read ${path}: damaged`, {
+  throw new CurlewError('FILE_UNUSABLE', `cannot read ${path}: damaged`, {
     hint: 'repeat the full command that started the run instead of curlew resume',
   });
 }

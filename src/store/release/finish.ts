@@ -104,7 +104,7 @@ async function writeVersion(
     const now = await currentRelease(store, { signal });
     if (now?.release === release) return;
     throw new CurlewError('STORE_CONFLICT', `${store.address}: another publisher has made ${now?.release} current`, {
-      hint: 'run the command again with another release string to publish on top of it',
+      hint: 'run the same command with another release string to publish on top of it',
       cause: error,
     });
   }

@@ -152,7 +152,7 @@ function refuseImpossible({ store, catalogue }: SourceRelease, release: string, 
   if (sameServer || stream) return;
   throw new CurlewError(
     'UNSUPPORTED',
-    `promote ${store.address} to ${to.address}: these stores cannot copy from each other`,
+    `cannot promote ${store.address} to ${to.address}: these stores cannot copy from each other`,
     { hint: 'add --stream to transfer every byte through this machine' },
   );
 }

@@ -71,7 +71,7 @@ export function verifyRelease<Role extends ReleaseStatement['role']>(
   if (isOf(found, role)) return { statement: found, signedBy };
   throw new CurlewError(
     'SIGNATURE_INVALID',
-    `verify ${signed.about}: ${signed.from} has a valid signature, but is not a statement about it`,
+    `cannot verify ${signed.about}: ${signed.from} has a valid signature, but is not a statement about it`,
     {
       hint: 'it was copied from another place: sign the store again, and check who can write to it',
     },

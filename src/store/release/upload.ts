@@ -124,7 +124,7 @@ async function uploadPackage(
   const sha256 = await hashSource(source, signal);
   const { tocDigest: toc } = await readIndex(source, { signal });
   if (file.index !== undefined && file.index.tocDigest !== toc) {
-    throw new CurlewError('DIGEST_MISMATCH', `upload ${file.path}: the file has changed since the build`, {
+    throw new CurlewError('DIGEST_MISMATCH', `cannot upload ${file.path}: the file has changed since the build`, {
       hint: 'another process writes to that folder: build into a separate folder with --out',
     });
   }

@@ -150,7 +150,7 @@ test('another base is refused with what it lacks, and nothing is written', async
   const error = await assert.rejectsWith(
     applied(box, delta, other),
     'NOT_FOUND',
-    /^apply d\.tar\.gz: 3 files \(600015 bytes\) missing: addons\/alpha\/1\.0\.1\/install\.sh \(15 bytes\), addons/,
+    /^cannot apply d\.tar\.gz: 3 files \(600015 bytes\) missing: addons\/alpha\/1\.0\.1\/install\.sh \(15 bytes\), addons/,
   );
   assert.match(error.hint ?? '', 'nothing has changed');
   assert.equal(await readdir(box.path), before);

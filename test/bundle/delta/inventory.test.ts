@@ -71,7 +71,7 @@ for (const [title, change, message] of [
 
 test('what is no JSON object is refused', () => {
   for (const text of ['', 'x', '[]', 'null', '7']) {
-    assert.throwsWith(() => parseInventory(text, 'i.json'), 'FILE_UNUSABLE', /^read i\.json: not an inventory/);
+    assert.throwsWith(() => parseInventory(text, 'i.json'), 'FILE_UNUSABLE', /^cannot read i\.json: not an inventory/);
   }
 });
 

@@ -34,7 +34,7 @@ test('yamlutil, htpasswd and bcrypt, found by their usual paths', async () => {
   assert.match(await readFile(box.at('said'), 'utf8'), /^\[::1\]\n\$2[aby]\$04\$.*\nlatest 1 1\n$/);
   assert.match(
     await readFile(box.at('error'), 'utf8'),
-    /kurl rook hostpath-to-block: not supported.*docker-config: not supported, put kURL's own program into bin of the install folder/s,
+    /kurl rook hostpath-to-block: not supported.*docker-config: not supported; put kURL's own program into bin of the install folder/s,
   );
   assert.is((await stat(box.at('bin/kurl'))).mode & 0o777, 0o755);
 });

@@ -110,7 +110,7 @@ test('what is not there says which package brings it', async () => {
     await assert.rejectsWith(
       call(words),
       'UNSUPPORTED',
-      /not supported, put kURL's own program into bin of the install folder/,
+      /not supported; put kURL's own program into bin of the install folder/,
     );
   }
 });

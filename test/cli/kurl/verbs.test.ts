@@ -264,7 +264,7 @@ test('netutil nodes-connectivity: each node reaches each other one, or it is sai
   const call = 'netutil nodes-connectivity --port 8472 --image util:1 --proto udp';
   assert.is(
     await box.kurl(call),
-    'Testing whether all nodes can reach each other on port 8472/UDP, this may take a while\n' +
+    'Testing whether all nodes can reach each other on port 8472/UDP; this may take a while\n' +
       'Testing from n2 to n1 (1/5)\nTesting from n1 to n2 (1/5)\nAll nodes can reach each other on port 8472/UDP\n',
   );
   assert.match(await box.calls(), '-n default delete daemonset curlew-nodes-connectivity');

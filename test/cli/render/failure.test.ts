@@ -27,15 +27,15 @@ test("the system's words are kept, its calls and numbers are not", () => {
   const missing = systemError("ENOENT: no such file or directory, open '/a/spec.yaml'", 'ENOENT');
   assert.is(
     shown(fileError('read /a/spec.yaml', missing)),
-    'error FILE_UNUSABLE: read /a/spec.yaml: no such file or directory',
+    'error FILE_UNUSABLE: cannot read /a/spec.yaml: no such file or directory',
   );
   assert.is(
     shown(fileError('read the plan spec.yaml', missing)),
-    'error FILE_UNUSABLE: read the plan spec.yaml: no such file or directory',
+    'error FILE_UNUSABLE: cannot read the plan spec.yaml: no such file or directory',
   );
   assert.is(
     shown(fileError('make the folders', systemError("EEXIST: file already exists, mkdir '/a/out'", 'EEXIST'))),
-    'error FILE_UNUSABLE: make the folders: file already exists: /a/out',
+    'error FILE_UNUSABLE: cannot make the folders: file already exists: /a/out',
   );
 });
 
@@ -48,7 +48,10 @@ test('the lines of a long message stand below its first', () => {
 
 test('a partial file beside the one that is named is not shown', () => {
   const refused = systemError("EACCES: permission denied, open '/a/ro/.curlew-partial-1'", 'EACCES');
-  assert.is(shown(fileError('write /a/ro/b.gz', refused)), 'error FILE_UNUSABLE: write /a/ro/b.gz: permission denied');
+  assert.is(
+    shown(fileError('write /a/ro/b.gz', refused)),
+    'error FILE_UNUSABLE: cannot write /a/ro/b.gz: permission denied',
+  );
 });
 
 test('a cause that says the same as the message in other words is left out', () => {
@@ -77,7 +80,7 @@ test('whoever has cancelled is not told of an error', () => {
 });
 
 test('a bug shows its stack, without secrets', () => {
-  assert.match(shown(new Error('broken at https://me:pass@host/')), /this is a bug[^]*https:\/\/host\/[^]*\n {4}at /);
+  assert.match(shown(new Error('broken at https://me:pass@host/')), /This is a bug[^]*https:\/\/host\/[^]*\n {4}at /);
 });
 
 test('as JSON it keeps code, message, hint and causes', () => {

@@ -26,7 +26,7 @@ test('a long step gives a sign of life every thirty seconds', () => {
   assert.is(line({ type: 'step-progress', id: 'a', bytes: 4000 }), 'web: 4 kB of 9 kB');
 });
 
-test('what failed is named, but not what was cancelled', () => {
+test('what failed is named, but not what was canceled', () => {
   const line = createPlainLines(() => 0);
   line({ type: 'step-started', id: 'a', title: 'web 1.0' });
   assert.is(line({ type: 'step-failed', id: 'a', error: new Error('no') }), 'web 1.0: failed');

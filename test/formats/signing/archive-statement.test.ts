@@ -213,7 +213,7 @@ test('are wanted from whoever has had one, and for a name: a signature over cont
   assert.throwsWith(
     () => requireBareAcceptable('b.tar.gz', { ...WANTED, seen }),
     'DOWNGRADE',
-    /binds no name, version or time/,
+    /covers no name, version or time/,
   );
   assert.throwsWith(
     () => requireBareAcceptable('b.tar.gz', { ...WANTED, name: 'edge' }),

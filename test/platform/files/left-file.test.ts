@@ -21,7 +21,7 @@ async function sharedBox(): Promise<Tree> {
 const PLANTED: Readonly<Record<string, (box: Tree) => Promise<unknown>>> = {
   'a symbolic link': async (box) => symlink(box.at('own/secret'), box.at('x.partial')),
   'has another hard link': async (box) => link(box.at('own/secret'), box.at('x.partial')),
-  'others may write to it': async (box) => {
+  'other users can write to it': async (box) => {
     await writeFile(box.at('x.partial'), 'theirs');
     await chmod(box.at('x.partial'), 0o666);
   },

@@ -17,7 +17,7 @@ test('a file, or a link to nothing, in the way is told', async () => {
   await using box = await tree({ file: 'x' });
   await symlink('nowhere', box.at('link'));
   for (const path of ['file', 'file/a', 'file/a/b', 'link', 'link/a']) {
-    await assert.rejectsWith(makeFolder(box.at(path)), 'FILE_UNUSABLE', /^make /);
+    await assert.rejectsWith(makeFolder(box.at(path)), 'FILE_UNUSABLE', /^cannot create /);
   }
 });
 

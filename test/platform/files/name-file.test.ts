@@ -8,8 +8,8 @@ const test = suite('names of files that are to be written');
 
 for (const [name, message, hint] of [
   ['none/b', /none does not exist$/, /^create it first \(mkdir -p \S+none\), or/],
-  ['file/b', /file is not a folder$/, /^name another file$/],
-  ['folder', /it is a folder$/, /^name a file in it$/],
+  ['file/b', /file is not a folder$/, /^specify another file$/],
+  ['folder', /it is a folder$/, /^specify a file in it$/],
 ] as const) {
   test(`${name} is refused before anything is written, with what to do`, async () => {
     await using box = await tree({ file: '', 'folder/a': '' });

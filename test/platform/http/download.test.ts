@@ -71,7 +71,7 @@ test('another body than the one that was named is not begun', async ({ signal })
   await using http = await quickHttp();
   const { write, body } = collector();
   const request = { doing: 'fetch it', url: `${server.url}/a`, write, expectedEtag: '"other"' };
-  await assert.rejectsWith(download(http, request, { signal }), 'FETCH_FAILED', /changes while it is being fetched/);
+  await assert.rejectsWith(download(http, request, { signal }), 'FETCH_FAILED', /changed while it was being fetched/);
   assert.is(body().byteLength, 0);
 });
 
@@ -128,7 +128,7 @@ test('a body that changed meanwhile starts again from its first byte, or fails w
   const old = { doing: 'fetch it', url, from: 1000, expectedEtag: '"old"' } as const;
   await download(http, { ...old, write: (chunk) => write(chunk), restart }, { signal });
   same(body());
-  await assert.rejectsWith(fetchTo(http, url, signal, old), 'FETCH_FAILED', /changes while it is being fetched/);
+  await assert.rejectsWith(fetchTo(http, url, signal, old), 'FETCH_FAILED', /changed while it was being fetched/);
 });
 
 test('an address that stands for one content is continued whatever the validators say', async ({ signal }) => {

@@ -63,7 +63,7 @@ for (const [status, code] of refusals) {
     await using server = await serveFiles({}, { faults: [answers({ status, body: 'go away\nsecond line' })] });
     await using http = await quickHttp();
     const error = await assert.rejectsWith(get(http, `${server.url}/a?token=canary-1`, signal), code, /go away/);
-    assert.match(error.message, new RegExp(`^fetch it: ${server.url}/a answered ${status} \\(go away\\)$`));
+    assert.match(error.message, new RegExp(`^cannot fetch it: ${server.url}/a returned ${status} \\(go away\\)$`));
     assert.is(server.log.length, 1);
   });
 }
@@ -81,7 +81,7 @@ for (const status of [429, 502, 503, 504]) {
 test('a server that stays busy is given up after the last attempt', async ({ signal }) => {
   await using server = await serveFiles({}, { faults: [answers({ status: 503 })] });
   await using http = await quickHttp();
-  const error = await assert.rejectsWith(get(http, server.url, signal), 'FETCH_FAILED', /answered 503/);
+  const error = await assert.rejectsWith(get(http, server.url, signal), 'FETCH_FAILED', /returned 503/);
   assert.match(error.hint ?? '', /again later/);
   assert.is(server.log.length, 4);
 });
@@ -140,7 +140,7 @@ test('user info of an address goes to its own host only, and into no message', a
 for (const [to, what] of [
   ['ftp://127.0.0.1/', /neither https nor http/],
   ['http://plain.test/', /plain http to plain\.test is not allowed/],
-  ['http://[', /not an address/],
+  ['http://[', /not a valid URL/],
 ] as const) {
   test(`a redirect to ${to} is refused`, async ({ signal }) => {
     await using server = await serveFiles({}, { faults: [redirects(to)] });
@@ -153,7 +153,7 @@ test('a form with a token is never sent again to where a redirect points', async
   await using server = await serveFiles({}, { faults: [redirects('/other')] });
   await using http = await quickHttp();
   const form = { method: 'POST', body: 'refresh_token=canary' } as const;
-  await assert.rejectsWith(get(http, server.url, signal, form), 'FETCH_FAILED', /answered 307/);
+  await assert.rejectsWith(get(http, server.url, signal, form), 'FETCH_FAILED', /returned 307/);
   assert.is(server.log.length, 1);
 });
 
@@ -343,7 +343,7 @@ test('a proxy without a way there yet is asked again, one that refuses is not', 
       socket.end(`HTTP/1.1 ${status} x\r\n\r\n`);
     });
     await using http = await quickHttp({ env: { HTTPS_PROXY: proxy.url } });
-    const says = new RegExp(`files\\.test through the proxy [^ ]+: the proxy answered ${status}$`);
+    const says = new RegExp(`files\\.test through the proxy [^ ]+: the proxy returned ${status}$`);
     await assert.rejectsWith(get(http, 'https://files.test/', signal), 'FETCH_FAILED', says);
     assert.is(asked, times);
   }

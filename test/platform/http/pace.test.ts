@@ -17,7 +17,7 @@ const MIB = 1 << 20;
 const BODY = Buffer.alloc(2 * MIB, 'x');
 /** A client that waits for nobody else than for what drips. */
 const leastRate = { bytes: 1000, ms: 200 };
-const DRIPPED = /127\.0\.0\.1:\d+: the server sent \d+ bytes in 0\.2 s, at least 5000 bytes a second are required/;
+const DRIPPED = /127\.0\.0\.1:\d+: the server sent \d+ bytes in 0\.2 s, at least 5000 bytes per second are required/;
 
 async function watching(more: Parameters<typeof quickHttp>[0] = {}): Promise<Http> {
   return quickHttp({ timeouts: { leastRate, idleMs: 30_000, headersMs: 30_000 }, ...more });
@@ -151,7 +151,7 @@ test('an object in S3 that drips is given up as well', async () => {
   };
   const body = Readable.from(dripping(), { objectMode: true });
   const failure = await collect(paced(body, { idleMs: 30_000, leastRate })).then(() => '', String);
-  assert.match(failure, /at least 5000 bytes a second/);
+  assert.match(failure, /at least 5000 bytes per second/);
 });
 
 test.run();

@@ -83,7 +83,7 @@ test('a program that is not installed, and those that cannot be started', async 
 
 test('a program that a signal has ended', async ({ signal }) => {
   const { status, error } = await bash('kill -9 $$', { signal });
-  assert.equal([status, error?.problem, error?.reason], [undefined, 'signal', 'ended by SIGKILL']);
+  assert.equal([status, error?.problem, error?.reason], [undefined, 'signal', 'terminated by SIGKILL']);
 });
 
 test('output beyond the limit ends a program, and the bytes until there are kept', async ({ signal }) => {

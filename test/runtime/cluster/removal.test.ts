@@ -126,7 +126,7 @@ test('without an answer of the API server an add-on stays, unless its part in th
   await assert.rejectsWith(
     run(box, packages, { ...AWAY, ...UNINSTALL }),
     'CLUSTER_FAILED',
-    /^remove aaa: the API server does not answer$/,
+    /^remove aaa: the API server does not respond$/,
   );
   assert.equal(await trace(box), []);
   const kept = packages.map((source) => ({ source, settings: {} }));
@@ -144,7 +144,7 @@ test('a reset without an answer of the API server says what stays in the cluster
   const events: NonNullable<Given['events']> = [];
   await run(box, packages, { ...AWAY, ...RESET, events });
   assert.equal(await trace(box), ['aaa_leave', 'aaa_uninstall']);
-  assert.ok(events.some((event) => event.type === 'note' && /the API server does not answer/.test(event.text)));
+  assert.ok(events.some((event) => event.type === 'note' && /the API server does not respond/.test(event.text)));
 });
 
 test('a run that died anywhere between node and cluster is finished by the same one', async () => {

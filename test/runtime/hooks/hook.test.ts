@@ -23,7 +23,7 @@ test('what is cancelled between two lines of a hook names no line of the program
   const at = { depth: 0, status: 143, function: '', line: 0, command: 'CURLEW_TEXT="$(builtin compgen -A function)"' };
   const place = { ...at, file: box.at('scripts/hook-runner.sh') };
   const failed = { addon: 'demo', function: 'demo', log: box.at('demo.log'), exit: 'cancelled' as const };
-  assert.is((await hookFailure({ ...failed, notes: { place } })).message, 'demo: demo was cancelled');
+  assert.is((await hookFailure({ ...failed, notes: { place } })).message, 'demo: demo was canceled');
 });
 
 test('variables that a run left are found by the digest in its journal, also without the mark of their end', async () => {

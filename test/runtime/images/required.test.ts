@@ -96,7 +96,11 @@ test('an index, and an image of another platform, are not taken for the promised
     { images: [row('registry.test/index:1', { digest: manifest.digest })], imageFormat: 'oci' },
     NODE_PLATFORM,
   );
-  await assert.rejectsWith(index?.form({ signal }) ?? Promise.resolve(), 'IMAGE_INVALID', /an index where a manifest/);
+  await assert.rejectsWith(
+    index?.form({ signal }) ?? Promise.resolve(),
+    'IMAGE_INVALID',
+    /expected a manifest, found an index/,
+  );
 });
 
 test('an archive is read only as far as its names and config', async () => {

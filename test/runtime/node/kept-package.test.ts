@@ -55,7 +55,7 @@ test('a pipe in the place of what says what a package is is not waited for', asy
   const one = await placed(box);
   await rm(box.at(FOLDER, 'addon.json'));
   await execa('mkfifo', [box.at(FOLDER, 'addon.json')]);
-  await assert.rejectsWith(kept(box, one), 'NOT_FOUND', /no longer on this node, or was changed/);
+  await assert.rejectsWith(kept(box, one), 'NOT_FOUND', /no longer on this node or has changed/);
 });
 
 test('what a hook has left beside the files is not read', async () => {

@@ -128,7 +128,7 @@ test('records that others can change, or that are somewhere else, are not believ
   await writeRecords(box.path, RECORDS);
   for (const mode of [0o620, 0o602]) {
     await chmod(path, mode);
-    await refused(/others may write to it/);
+    await refused(/other users can write to it/);
   }
   await chmod(path, 0o644);
   assert.equal(await readRecords(box.path), RECORDS);

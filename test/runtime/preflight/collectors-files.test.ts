@@ -57,7 +57,7 @@ test('a disk that cannot be looked at is told', async ({ signal }) => {
   await collect('diskUsage', { path: '/file/below' }, { root: box.path, signal }).catch((error: unknown) => {
     message = String(error);
   });
-  assert.match(message, /look at \/file\/below: ENOTDIR/);
+  assert.match(message, /inspect \/file\/below: ENOTDIR/);
 });
 
 test('systems have the names that specs use', async ({ signal }) => {

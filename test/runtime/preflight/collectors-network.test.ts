@@ -112,7 +112,7 @@ test('a server that is not there, is silent, or cannot be trusted is an error', 
   assert.match(await ask({ url: `http://127.0.0.1:${await freePort()}/` }), 'ECONNREFUSED');
   assert.match(await ask({ url: 'nonsense' }), 'not an address');
   await using silent = await startServer(() => ({ status: 200, sending: 'never' }));
-  assert.is(await ask({ url: silent.url, timeout: '100ms' }), 'no answer within 0.1 s');
+  assert.is(await ask({ url: silent.url, timeout: '100ms' }), 'no response within 0.1 s');
   const tls = await makeCertificate();
   await using secure = await startServer(() => ({ status: 200 }), { tls });
   assert.match(await ask({ url: secure.url }), 'certificate');

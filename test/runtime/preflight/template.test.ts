@@ -106,7 +106,7 @@ test('functions of sprig and of Go that specs use', () => {
     ['upper "abc" | replace "B" "-"', 'A-C'],
     ['add 1 2 3', '6'],
     ['eq 1 2 1', 'true'],
-    ['eq "a" \'a\'', 'a text and a number cannot be compared'],
+    ['eq "a" \'a\'', 'a string and a number cannot be compared'],
     ['contains "b" "abc"', 'true'],
     ['`raw "text"`', 'raw "text"'],
     ['"\\u0041\\t"', 'A\t'],

@@ -37,7 +37,7 @@ test('an unknown id has no kind', () => {
     assert.equal(parseActionId(id), undefined);
 });
 
-test('only hooks and the look-up of functions mark processes that can survive a run', () => {
+test('only hooks and the function lookup mark processes that can survive a run', () => {
   const run = '20261121T101500Z-3f2a';
   assert.equal(actionMarker(run, hookActionId('ekco', 'outro')), hookMarker(run, 'ekco_outro'));
   assert.equal(actionMarker(run, LOOK_UP), `CURLEW_HOOK=${run}/look-up`);

@@ -124,7 +124,7 @@ test('a line with the right sum that is not as this version writes it is an erro
     { at, type: 'ended', outcome: 'paused' },
   ]) {
     const read = (): unknown => parseJournal(`${text}${formatEntry(entry as never)}`, 'j');
-    assert.throwsWith(read, 'FILE_UNUSABLE', /^read j: line 4 is damaged, or of another version of curlew$/);
+    assert.throwsWith(read, 'FILE_UNUSABLE', /^cannot read j: line 4 is damaged, or of another version of curlew$/);
   }
 });
 

@@ -64,7 +64,7 @@ test('packages and images on one file system are added up', () => {
 test('too few inodes are too little room', () => {
   const plan = planDisk([step(1, { files: 11 })], [mount(1000, 1000, ['/x'], 10)]);
   assert.equal(plan.mounts[0]?.inodes, { peak: 11, free: 10, short: 1 });
-  const error = assert.throwsWith(() => requireRoom(plan), 'NO_SPACE', /\/x: 1 inodes are missing/);
+  const error = assert.throwsWith(() => requireRoom(plan), 'NO_SPACE', /\/x: 1 more inodes needed/);
   assert.match(error.hint ?? '', '--install-dir');
 });
 
@@ -73,8 +73,8 @@ test('what is lacking is told for every file system, with what has to stay free'
   const steps = [step(3 * GB), step(7 * GB, { path: '/images', use: 'images' })];
   const plan = planDisk(steps, [mount(GB, 10 * GB), mount(8 * GB, 20 * GB, ['/images'])]);
   const error = assert.throwsWith(() => requireRoom(plan), 'NO_SPACE', /nothing was changed/);
-  assert.match(error.message, '/x: 2000 MB are missing: the run needs 3000 MB; 1000 MB are free');
-  assert.match(error.message, '/images: 2000 MB are missing: the run needs 7000 MB, and 3000 MB (15 % of 20000 MB)');
+  assert.match(error.message, '/x: 2000 MB more needed: the run needs 3000 MB; 1000 MB are free');
+  assert.match(error.message, '/images: 2000 MB more needed: the run needs 7000 MB, and 3000 MB (15% of 20000 MB)');
 });
 
 test('a plan fits exactly when every prefix of its steps does', () => {

@@ -22,7 +22,7 @@ export const textAnalyze: Analyzer<RunFacts> = {
     const [regex, groups] = [spec.settings.text('regex'), spec.settings.text('regexGroups')];
     if (regex !== undefined) return patternResults(matchAll(regex, [text])[0] !== undefined, spec);
     if (groups !== undefined) return groupResults(matchAll(groups, [text])[0] ?? {}, spec);
-    throw new AnalyzerProblem('neither regex nor regexGroups is there');
+    throw new AnalyzerProblem('neither regex nor regexGroups is set');
   },
   withoutFacts: noFiles,
 };

@@ -24,7 +24,7 @@ export const diskUsage: Collector<DiskFacts> = {
       const { bsize, blocks, bfree } = await statfs(await existing(path));
       return { totalBytes: blocks * bsize, usedBytes: (blocks - bfree) * bsize };
     } catch (error) {
-      throw new CollectProblem(`look at ${settings.text('path') ?? '/'}: ${asError(error).message}`, { cause: error });
+      throw new CollectProblem(`inspect ${settings.text('path') ?? '/'}: ${asError(error).message}`, { cause: error });
     }
   },
   isFacts: (value): value is DiskFacts => hasShape(value, { totalBytes: 'number', usedBytes: 'number' }),

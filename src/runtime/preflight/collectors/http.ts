@@ -39,7 +39,7 @@ export const http: Collector<HttpFacts> = {
     } catch (error) {
       host.signal.throwIfAborted();
       if (error instanceof CollectProblem) throw error;
-      const message = signal.aborted ? `no answer within ${limit / 1000} s` : asError(error).message;
+      const message = signal.aborted ? `no response within ${limit / 1000} s` : asError(error).message;
       return { error: redact(message) };
     }
   },
