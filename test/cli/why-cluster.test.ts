@@ -100,7 +100,7 @@ test('a cluster that does not answer, refuses or is damaged is told; the node an
   assert.match((await told(box, 'aaa')).cluster ?? '', /^unknown: .*Unauthorized/);
   await rm(box.at('answers/refused'));
   await writeFile(box.at('answers/curlew-records'), '{"metadata":{},"data":{"format":"9"}}');
-  assert.match((await told(box, 'aaa')).cluster ?? '', /^unknown: read ConfigMap kurl\/curlew-records: damaged/);
+  assert.match((await told(box, 'aaa')).cluster ?? '', /^unknown: cannot read ConfigMap kurl\/curlew-records: damaged/);
   await writeFile(box.at('answers/stuck'), '');
   const stuck = await told(box, 'aaa');
   assert.match(stuck.cluster ?? '', /^unknown: /);
