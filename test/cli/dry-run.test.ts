@@ -178,7 +178,7 @@ test('a plan that is no plan is refused before anything else', async () => {
   await writeFile(box.at('plan.json'), '{"format":1,"words":{"bundle":"\u001b[31m"}}');
   const { exitCode, stderr } = await curlew(['install', '--plan', 'plan.json'], traced(box));
   assert.is(exitCode, 25);
-  assert.match(stderr, /error FILE_UNUSABLE: read .*plan\.json: not a saved plan: /);
+  assert.match(stderr, /error FILE_UNUSABLE: cannot read .*plan\.json: not a saved plan: /);
   assert.not(stderr.includes('\u001b'));
 });
 

@@ -207,7 +207,7 @@ test('damaged records and journals are told, and nothing is guessed', async () =
   for (const words of [['status'], ['why', 'aaa'], ['logs']]) {
     const { exitCode, stderr } = await ask(box, ...words);
     assert.is(exitCode, 25);
-    assert.match(stderr, /error FILE_UNUSABLE: read .*records\.json: damaged/);
+    assert.match(stderr, /error FILE_UNUSABLE: cannot read .*records\.json: damaged/);
     assert.match(stderr, /hint: restore it from a backup/);
   }
 });

@@ -157,7 +157,7 @@ test('a spec that does not exist is NOT_FOUND, and a folder is named as one', as
   ]) {
     const { exitCode, stderr } = await runCommand(words, box.path);
     assert.is(exitCode, 25);
-    assert.is(stderr, `error FILE_UNUSABLE: read ${box.at('folder')}: it is a folder\n  hint: name a file`);
+    assert.is(stderr, `error FILE_UNUSABLE: cannot read ${box.at('folder')}: it is a folder\n  hint: specify a file`);
   }
 });
 

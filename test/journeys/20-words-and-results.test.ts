@@ -100,7 +100,7 @@ test('standard output that cannot be written is a failure with a code, a reader 
   const into = async (line: string) => execa('bash', ['-c', line, 'bash', MAIN], { cwd: box.path, reject: false });
   const full = await into('node "$1" lint --no-shellcheck >/dev/full');
   assert.is(full.exitCode, 18, full.stderr);
-  assert.match(full.stderr, /^error NO_SPACE: write to standard output/);
+  assert.match(full.stderr, /^error NO_SPACE: cannot write to standard output/);
   assert.not.match(full.stderr, /^ {4}at /m);
   const left = await into('set -o pipefail; node "$1" build --plan-only | true');
   assert.is(left.exitCode, 0, left.stderr);

@@ -57,12 +57,12 @@ test('a reader that leaves ends it with one line, and so does a full disk', asyn
   assert.is(left.exitCode, 25);
   assert.match(
     left.stderr,
-    /^error FILE_UNUSABLE: write to standard output: the reader closed the pipe before the end$/m,
+    /^error FILE_UNUSABLE: cannot write to standard output: the reader closed the pipe before the end$/m,
   );
   assert.is((await readFile(made.at('b'))).byteLength, 100);
   const full = await shell(made.path, `curlew ${WORDS.join(' ')} --quiet >/dev/full`);
   assert.is(full.exitCode, 18);
-  assert.match(full.stderr, /^error NO_SPACE: write to standard output/m);
+  assert.match(full.stderr, /^error NO_SPACE: cannot write to standard output/m);
 });
 
 test('Ctrl-C ends it although nobody reads', async ({ signal }) => {

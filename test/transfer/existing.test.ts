@@ -47,7 +47,7 @@ test('where no parts are given, a whole file of the same length is taken for the
   const damaged = Buffer.from(WEB.bytes);
   damaged[3_000_000] = (damaged[3_000_000] ?? 0) ^ 1;
   await writeFile(box.at(NAME), damaged);
-  await assert.rejectsWith(pullTo(box.at(NAME), [address], { signal }), 'FILE_EXISTS', /one to fetch: it is damaged/);
+  await assert.rejectsWith(pullTo(box.at(NAME), [address], { signal }), 'FILE_EXISTS', /already exists: it is damaged/);
   await writeFile(box.at(NAME), 'mine');
   const size = WEB.bytes.byteLength;
   const other = new RegExp(`one to fetch: it has 4 bytes, not ${size}$`);

@@ -40,7 +40,7 @@ for (const [what, text, code, message] of CASES) {
   test(what, () => {
     const error = problemError(text, { doing, last: ['a wall', 'of log'] });
     assert.is(error.code, code);
-    assert.is(error.message, `${doing}: ${message}`);
+    assert.is(error.message, `cannot ${doing}: ${message}`);
     assert.ok(error.hint);
   });
 }
@@ -61,7 +61,7 @@ test('many lines of a resolver are cut, and its control characters shown', () =>
 test('without an answer the last lines are shown', () => {
   const { code, message } = problemError(undefined, { doing, last: ['one', 'two'] });
   assert.is(code, 'FETCH_FAILED');
-  assert.is(message, `${doing}: the package manager failed\n  | one\n  | two`);
+  assert.is(message, `cannot ${doing}: the package manager failed\n  | one\n  | two`);
 });
 
 test('without room for an answer, the disk is full all the same', () => {
