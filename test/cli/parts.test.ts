@@ -224,7 +224,7 @@ test('wrong words are refused before anything happens', async () => {
       ['join-parts', 'https://u:p@h/b.parts.json?k=v', '-o', 'x'],
       /: https:\/\/h\/b\.parts\.json is not a file: download/,
     ],
-    [['bundle', 'spec', '--from', 'store', '--split', '1G'], /name the parts with -o/],
+    [['bundle', 'spec', '--from', 'store', '--split', '1G'], /specify the parts with -o/],
     [['bundle', 'spec', '--from', 'store', '--split', '1G', '-o', 's3://u:p@b/x'], /folders, not to s3:\/\/b\/x$/],
     [['bundle', 'spec', '--from', 'store', '--to', 's3://b/x'], /written to folders, not to s3:\/\/b\/x$/],
     [['split', 'b.tar.gz', '--size', '1G', '-o', 's3://b/x'], /written to folders, not to s3:\/\/b\/x$/],

@@ -50,7 +50,7 @@ test('where no parts are given, a whole file of the same length is taken for the
   await assert.rejectsWith(pullTo(box.at(NAME), [address], { signal }), 'FILE_EXISTS', /already exists: it is damaged/);
   await writeFile(box.at(NAME), 'mine');
   const size = WEB.bytes.byteLength;
-  const other = new RegExp(`one to fetch: it has 4 bytes, not ${size}$`);
+  const other = new RegExp(`already exists: it has 4 bytes, not ${size}$`);
   await assert.rejectsWith(pullTo(box.at(NAME), [address], { signal }), 'FILE_EXISTS', other);
 });
 
