@@ -253,7 +253,7 @@ if (reason !== undefined) {
     assert.equal(keys, ['external/acme-1.0.0.tar.gz', 'external/addon-registry.json']);
     assert.is((await store.head('external/acme-1.0.0.tar.gz', { signal }))?.metadata['sha256'], digest);
     const other = offers.map((one) => ({ ...one, digest: digestOf('other') }));
-    await assert.rejectsWith(importExternal(other, options), 'STORE_CONFLICT', /a different SHA-256|a different sha256/);
+    await assert.rejectsWith(importExternal(other, options), 'STORE_CONFLICT', /a different SHA-256/);
   });
 }
 
