@@ -138,7 +138,7 @@ else {
         signal,
       }),
       'CONTAINER_FAILED',
-      /^try: still running after 1\.5 seconds\n {2}\| waiting$/,
+      /^cannot try: still running after 1\.5 seconds\n {2}\| waiting$/,
     );
     assert.match(error.hint ?? '', /time limit/);
     assert.equal(await engine.inventory(), before);

@@ -49,7 +49,7 @@ if (reason === undefined) {
     const error = await assert.rejectsWith(
       tiny.collect(url, NAMES, {}, signal),
       'FETCH_FAILED',
-      /^fetch packages for ubuntu-22\.04 \(zebra-app, zebra-many\) \(amd64\): a repository cannot be read\n {2}\| http:/,
+      /^cannot fetch packages for ubuntu-22\.04 \(zebra-app, zebra-many\) \(amd64\): a repository cannot be read\n {2}\| http:/,
     );
     assert.ok(error.message.includes(`${url}/dists/stable/InRelease: Could not connect to`), error.message);
     assert.is(error.message.split('\n').length, 2);
