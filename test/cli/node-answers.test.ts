@@ -199,7 +199,7 @@ test('damaged records and journals are told, and nothing is guessed', async () =
   const status = await ask(box, 'status');
   assert.is(status.exitCode, 25);
   assert.match(status.stdout, /^aaa /m);
-  assert.match(status.stdout, /^Problem: read .*journal\.jsonl: line 1 is damaged$/m);
+  assert.match(status.stdout, /^Problem: cannot read .*journal\.jsonl: line 1 is damaged$/m);
   const why = await ask(box, 'why', 'aaa');
   assert.is(why.exitCode, 25);
   assert.match(why.stderr, /line 1 is damaged/);

@@ -46,7 +46,7 @@ if (reason === undefined) {
     const error = await assert.rejectsWith(
       running,
       'CLUSTER_FAILED',
-      /^bbb: record that it is installed: write ConfigMap kurl\/kurl-current-config: .*refused/,
+      /^bbb: cannot record that it is installed: cannot write ConfigMap kurl\/kurl-current-config: .*refused/,
     );
     assert.match(error.hint ?? '', 'run the same command again to resume');
     await server.startAgain();

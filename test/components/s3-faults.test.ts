@@ -162,7 +162,7 @@ for (const name of SERVERS) {
     );
     proxy.fail(/POST .*uploads/, 'endless answer');
     const put = store.put('k', uploadOf(patterned(LARGE)), { ifNoneMatch: '*', signal });
-    await refused(put, 'FETCH_FAILED', /^write k to [^\n]*larger than \d+ bytes$/);
+    await refused(put, 'FETCH_FAILED', /^cannot write k to [^\n]*larger than \d+ bytes$/);
   });
 
   test('an answer that stops coming is given up and asked for again from where it stopped', async ({ signal }) => {

@@ -158,7 +158,7 @@ test('a pipe in the place of a kubeconfig or a token is not waited for', async (
     const paths = named.split(':').map((one) => box.at(one));
     const api = await openApi({ env: { KUBECONFIG: paths.join(':') } });
     if (api === undefined) throw new Error('no kubeconfig');
-    assert.match(problemIn(await api.ask(GET, { signal })), /^failed: kubeconfig: read .*pipe: it is not a file$/);
+    assert.match(problemIn(await api.ask(GET, { signal })), /^failed: kubeconfig: cannot read .*pipe: it is not a file$/);
   }
 });
 
@@ -270,7 +270,7 @@ test('keys that cannot be used are named without the words of OpenSSL', async ({
   const files2 = (cert: string, key: string): object => ({ 'client-certificate': cert, 'client-key': key });
   assert.match(await ask(files2('a.crt', 'b.key')), /^failed: .*do not match$/);
   assert.match(await ask(files2('none.crt', 'a.key')), /^failed: .*cannot be read or are not PEM$/);
-  assert.match(await ask(files2('a.crt', 'away.key')), /^failed: kubeconfig: read .*away\.key: no such file$/);
+  assert.match(await ask(files2('a.crt', 'away.key')), /^failed: kubeconfig: cannot read .*away\.key: no such file$/);
   assert.match(await ask({}, { 'certificate-authority': 'none.crt' }), /^failed: .*certificate authority is not PEM$/);
   assert.match(await ask(files2('a.crt', 'a.key')), /^unreachable: /);
 });
@@ -367,7 +367,7 @@ test('what a kubeconfig names is trusted without the authority above it', async 
 });
 
 test('of an error without end only the beginning is read', async () => {
-  const { body, ...reply } = statusReply(422, 'NotFound', 'x'.repeat(100_000));
+  const { body, ...reply } = statusReply(422, 'NotFound', 'x'.repeat(2_000_000));
   const { answer } = await answerTo(() => ({ ...reply, body: String(body) }));
   assert.match(problemIn(answer), /^failed: [^ ]+ returned 422$/);
 });

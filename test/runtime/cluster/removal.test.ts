@@ -126,7 +126,7 @@ test('without an answer of the API server an add-on stays, unless its part in th
   await assert.rejectsWith(
     run(box, packages, { ...AWAY, ...UNINSTALL }),
     'CLUSTER_FAILED',
-    /^remove aaa: the API server does not respond$/,
+    /^cannot remove aaa: the API server does not respond$/,
   );
   assert.equal(await trace(box), []);
   const kept = packages.map((source) => ({ source, settings: {} }));
