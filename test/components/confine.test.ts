@@ -129,7 +129,7 @@ when('without a way to confine them, hooks are not run', async () => {
   assert.match(error.hint ?? '', '--unconfined runs hooks without a sandbox');
   assert.equal(await readdir(mine.path), ['file']);
   const broken = confinedPlace({ root: mine.at('file/root'), seen: '/x', scripts: SCRIPTS, uid, signal: never });
-  await assert.rejectsWith(broken, 'FILE_UNUSABLE', /make .*file\/root/);
+  await assert.rejectsWith(broken, 'FILE_UNUSABLE', /create .*file\/root/);
 });
 
 when('an interrupted command leaves neither processes nor mounts', async () => {

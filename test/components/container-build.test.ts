@@ -180,7 +180,7 @@ CMD cp /files/* /tool /out/
       'FROM base:1\nCMD echo cannot; exit 3\n',
       /the container's program ended with status 3\n {2}\| cannot$/,
     ],
-    ['nothing in /out is told', 'FROM base:1\nCMD echo done\n', /left nothing in \/out\n {2}\| done$/],
+    ['nothing in /out is told', 'FROM base:1\nCMD echo done\n', /the container wrote no files to \/out\n {2}\| done$/],
     [
       'a symbolic link out of /out is refused',
       'FROM base:1\nCMD touch /out/a; ln -s /etc/shadow /out/b\n',

@@ -266,7 +266,7 @@ test('files that somebody removed are extracted again', async () => {
 test('an install folder that is a file, and records damaged by hand, are told plainly', async () => {
   await using box = await tree({ node: '' });
   const packages = await packagesOf(bundleOf([tracer('aaa')]));
-  await assert.rejectsWith(run(box, packages), 'FILE_UNUSABLE', /make .*node/);
+  await assert.rejectsWith(run(box, packages), 'FILE_UNUSABLE', /create .*node/);
   await rm(box.at('node'));
   await mkdir(box.at('node'));
   await writeFile(box.at('node/records.json'), '{');

@@ -60,7 +60,7 @@ async function inputsOf(
 function basesOf(step: ContainerBuildStep, { dockerfile }: BuildContext): readonly string[] {
   const bases = baseImages(dockerfile, argsOf(step));
   if (bases.includes('')) {
-    throw new CurlewError('CONTAINER_FAILED', `${nameOf(step)}: FROM uses a variable without a value`, {
+    throw new CurlewError('CONTAINER_FAILED', `cannot ${nameOf(step)}: FROM uses a variable without a value`, {
       hint: 'give it a default: ARG NAME=value before FROM; only the argument of the directive is set from outside',
     });
   }
