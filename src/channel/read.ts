@@ -2,7 +2,7 @@
 import { compareDiagnostics, type Diagnostic } from '../core/diagnostic.ts';
 import { redact } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
-import { isJsonObject, readYaml, type Json, type JsonObject } from '../formats/yaml/yaml.ts';
+import { isJsonObject, readYaml, splitYaml, type Json, type JsonObject } from '../formats/yaml/yaml.ts';
 import { entryTitle, type Channel, type Compat, type Entry } from './channel.ts';
 import { Fields, Findings } from './fields.ts';
 import { manifestAddonName, manifestHash } from './location.ts';
@@ -30,13 +30,13 @@ export interface ReadChannel {
  */
 export function readChannel(location: string, text: string, compat: Compat = 'native'): ReadChannel {
   const file = redact(location);
-  const { first, isLast } = firstDocument(text);
-  const yaml = readYaml(file, first, { limit: MOST_BYTES });
+  const [first = { text: '', line: 1 }, ...others] = splitYaml(text);
+  const yaml = readYaml(file, first.text, { limit: MOST_BYTES, firstLine: first.line });
   const { value } = yaml;
   const isNamed = (kind: string): boolean => isJsonObject(value) && value['kind'] === kind;
   const found = new Findings(yaml, isNamed('Addons') || (compat !== 'native' && !isNamed('Channel')));
   const channel = yaml.diagnostics.some(isError) ? undefined : readDocument(value, { location, text, compat, found });
-  if (!isLast && channel?.kind !== 'Manifest')
+  if (others.length > 0 && channel?.kind !== 'Manifest')
     found.add('warning', 'document', [], 'only the first document of this file counts');
   return {
     channel: found.diagnostics.some(isError) ? undefined : channel,
@@ -74,23 +74,6 @@ function readDocument(value: Json | undefined, { location, text, compat, found }
   const entries = items.flatMap((item) => readEntry(item, context, found) ?? []);
   noteTwins(entries, found);
   return { ...context, entries };
-}
-
-/** As kops splits it: at lines of three dashes; what has only comments is no document. */
-function firstDocument(text: string): { readonly first: string; readonly isLast: boolean } {
-  const separator = /\r?\n---[ \t]*(?=\r?\n)/g;
-  let from = 0;
-  for (let end = separator.exec(text); end !== null; end = separator.exec(text)) {
-    if (hasContent(text.slice(from, end.index))) {
-      return { first: text.slice(0, end.index), isLast: !hasContent(text.slice(end.index)) };
-    }
-    from = end.index;
-  }
-  return { first: text, isLast: true };
-}
-
-function hasContent(text: string): boolean {
-  return /^(?!---[ \t]*\r?$)[ \t]*[^\s#]/m.test(text);
 }
 
 function kindOf(value: JsonObject, found: Findings): Channel['kind'] {

@@ -10,10 +10,15 @@ import { statusProblem, thrownProblem, type Problem } from './problem.ts';
 import { kubeconfigPaths, openSessions, type Session, type Sessions } from './session.ts';
 
 export interface ApiRequest {
-  readonly verb: 'get' | 'create' | 'replace';
+  /** `merge` is a JSON merge patch, `apply` a server-side apply. */
+  readonly verb: keyof typeof METHODS;
   readonly path: ApiPath;
   /** JSON text; not for `get`. */
   readonly document?: string;
+  /** Media types of the response; JSON by default. */
+  readonly accept?: string;
+  /** The response is text, not JSON. */
+  readonly isText?: boolean;
 }
 
 export type ApiAnswer = { readonly kind: 'answer'; readonly value: unknown } | Problem;
@@ -77,7 +82,7 @@ async function send(
     if (session === undefined) return NOT_NAMED;
     const answer = await answered(session, request, signal);
     if (answer.kind === 'problem') return answer;
-    if (answer.status >= 200 && answer.status < 300) return valueOf(answer, session);
+    if (answer.status >= 200 && answer.status < 300) return valueOf(answer, request, session);
     if (answer.status === 401 && !isRenewed) {
       isRenewed = true;
       const better = await sessions.renewed(session, { signal });
@@ -111,16 +116,30 @@ async function mayExist(path: string): Promise<boolean> {
   );
 }
 
-const METHODS = { get: 'GET', create: 'POST', replace: 'PUT' } as const;
+const METHODS = {
+  get: 'GET',
+  create: 'POST',
+  replace: 'PUT',
+  merge: 'PATCH',
+  apply: 'PATCH',
+  delete: 'DELETE',
+} as const;
+
+/** JSON is YAML. */
+const CONTENT_TYPES: Partial<Record<keyof typeof METHODS, string>> = {
+  merge: 'application/merge-patch+json',
+  apply: 'application/apply-patch+yaml',
+};
 
 /** Rejects only if the signal has aborted. */
 async function answered(
   session: Session,
-  { verb, path, document }: ApiRequest,
+  { verb, path, document, accept = 'application/json' }: ApiRequest,
   signal: AbortSignal,
 ): Promise<(Answered & { readonly kind: 'answered' }) | Problem> {
   try {
-    const call = { method: METHODS[verb], path, body: document };
+    const contentType = CONTENT_TYPES[verb] ?? 'application/json';
+    const call = { method: METHODS[verb], path, accept, contentType, body: document };
     return { kind: 'answered', ...(await exchange(session, call, { signal })) };
   } catch (error) {
     signal.throwIfAborted();
@@ -135,9 +154,11 @@ function waitOf({ status, headers }: Answered): number | undefined {
   return requested === undefined ? undefined : Math.max(requested, LEAST_WAIT_MS);
 }
 
-function valueOf({ body }: Answered, { server }: Session): ApiAnswer {
+function valueOf({ body }: Answered, { isText = false }: ApiRequest, { server }: Session): ApiAnswer {
+  const text = body.toString('utf8');
+  if (isText) return { kind: 'answer', value: text };
   try {
-    return { kind: 'answer', value: shallowJson(body.toString('utf8')) };
+    return { kind: 'answer', value: shallowJson(text) };
   } catch {
     return { kind: 'problem', problem: 'failed', said: `${server.host}: the response is not JSON` };
   }

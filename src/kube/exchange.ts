@@ -6,10 +6,12 @@ import { send } from '../platform/http/wire.ts';
 import type { Session } from './session.ts';
 
 export interface ServerRequest {
-  readonly method: 'GET' | 'POST' | 'PUT';
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Relative to the server's path. */
   readonly path: string;
-  /** JSON. */
+  readonly accept: string;
+  /** Of the body. */
+  readonly contentType: string;
   readonly body: string | undefined;
 }
 
@@ -17,10 +19,10 @@ export interface Answered extends ResponseHead {
   readonly body: Buffer;
 }
 
-/** A ConfigMap is at most 1 MiB, which JSON may escape to six times the size. */
-const ANSWER_LIMIT = 16 << 20;
-/** Error responses of an API server have a few hundred bytes. */
-const FAILURE_LIMIT = 64 << 10;
+/** An object is at most 1.5 MiB in etcd, which JSON may escape to six times the size; pages of lists have fewer than 500. */
+const ANSWER_LIMIT = 32 << 20;
+/** Error responses of an API server have a few hundred bytes; a conflict lists each field. */
+const FAILURE_LIMIT = 1 << 20;
 
 /**
  * Sends a request; returns the response whatever its status. Does not follow redirects. Rejects with Node's connection errors,
@@ -28,16 +30,16 @@ const FAILURE_LIMIT = 64 << 10;
  */
 export async function exchange(
   session: Session,
-  { method, path, body }: ServerRequest,
+  { method, path, accept, contentType, body }: ServerRequest,
   { signal }: { readonly signal: AbortSignal },
 ): Promise<Answered> {
   const { server, connections } = session;
   const url = new URL(`${server.origin}${server.pathname.replace(/\/$/, '')}${path}`);
   const headers = {
-    Accept: 'application/json',
+    Accept: accept,
     'User-Agent': 'curlew',
     ...session.headers,
-    ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+    ...(body === undefined ? {} : { 'Content-Type': contentType }),
   };
   const { sink, body: received } = collector({
     limit: ANSWER_LIMIT,

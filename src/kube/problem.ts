@@ -1,7 +1,8 @@
 /** Describes failed requests. Pure. */
+import * as v from 'valibot';
 import { visible } from '../core/diagnostic.ts';
 import { asError, CurlewError, errnoOf } from '../core/errors.ts';
-import { isObject } from '../core/json.ts';
+import { shallowJson } from '../core/json.ts';
 import {
   connectionMessage,
   isCertificateProblem,
@@ -13,7 +14,7 @@ import type { Answered } from './exchange.ts';
 import type { Session } from './session.ts';
 
 /** Why a request failed; `unreachable` if it is unknown whether it was executed. */
-export type ApiProblem = 'not found' | 'taken' | 'conflict' | 'refused' | 'unreachable' | 'failed';
+export type ApiProblem = 'not found' | 'taken' | 'conflict' | 'expired' | 'refused' | 'unreachable' | 'failed';
 
 export interface Problem {
   readonly kind: 'problem';
@@ -22,6 +23,17 @@ export interface Problem {
   readonly said: string;
   /** What to do about it, if known. */
   readonly hint?: string | undefined;
+  /** Of the response. */
+  readonly status?: number | undefined;
+  /** Fields that other managers own, if that is the conflict. */
+  readonly conflicts?: readonly FieldConflict[] | undefined;
+}
+
+/** A field that a server-side apply would take from its manager. */
+export interface FieldConflict {
+  /** In the notation of managed fields: `.spec.template.spec.containers[name="web"].image`. */
+  readonly field: string;
+  readonly manager: string;
 }
 
 /** k8s.io/apimachinery/pkg/apis/meta/v1, StatusReason. */
@@ -29,6 +41,8 @@ const REASONS: Readonly<Record<string, ApiProblem>> = {
   NotFound: 'not found',
   AlreadyExists: 'taken',
   Conflict: 'conflict',
+  Expired: 'expired',
+  Gone: 'expired',
   Unauthorized: 'refused',
   Forbidden: 'refused',
   Timeout: 'unreachable',
@@ -45,6 +59,7 @@ const STATUSES: Readonly<Record<number, ApiProblem>> = {
   404: 'not found',
   408: 'unreachable',
   409: 'conflict',
+  410: 'expired',
   429: 'unreachable',
 };
 
@@ -56,32 +71,48 @@ const CLOCK =
 export function statusProblem(answer: Answered, session: Session): Problem {
   const { status, body } = answer;
   const head = { status, headers: answer.headers, url: session.server.href };
-  const reason = reasonOf(body);
+  const { reason, conflicts } = readStatus(body);
   const known = Object.hasOwn(REASONS, reason) ? REASONS[reason] : undefined;
   const problem = known ?? STATUSES[status] ?? (status >= 500 ? 'unreachable' : 'failed');
   const message = serverMessage(head, body, session.secrets);
   const title = `${session.server.host} returned ${status}`;
   const details = [...new Set([reason, message])].filter((text) => text !== undefined && text !== '').join(': ');
   const said = visible(details === '' ? title : `${title} (${details})`);
-  if (status >= 300 && status < 400) return { kind: 'problem', problem, said: `${said}, which is not followed` };
-  if (problem !== 'refused') return { kind: 'problem', problem, said };
+  if (status >= 300 && status < 400)
+    return { kind: 'problem', problem, said: `${said}, which is not followed`, status };
+  if (problem !== 'refused') return { kind: 'problem', problem, said, status, conflicts };
   const { certificateEndsAt } = session;
   // An API server reports an expired certificate only as an unknown user.
   if (status !== 401 || certificateEndsAt === undefined || certificateEndsAt > Date.now()) {
-    return { kind: 'problem', problem, said, hint: OTHER_USER };
+    return { kind: 'problem', problem, said, hint: OTHER_USER, status };
   }
   const ended = `the client certificate of the kubeconfig expired at ${new Date(certificateEndsAt).toISOString()}`;
-  return { kind: 'problem', problem, said: `${said}; ${ended}`, hint: CLOCK };
+  return { kind: 'problem', problem, said: `${said}; ${ended}`, hint: CLOCK, status };
 }
 
-function reasonOf(body: Buffer): string {
+const statusSchema = v.object({
+  kind: v.literal('Status'),
+  reason: v.optional(v.pipe(v.string(), v.regex(/^[A-Za-z]{1,60}$/)), ''),
+  details: v.optional(v.object({ causes: v.optional(v.array(v.record(v.string(), v.unknown())), []) })),
+});
+
+/** `conflict with "kubectl-edit" using apps/v1 at 2026-01-01T00:00:00Z`, or without the name if there are several. */
+const MANAGER = /^conflict with "((?:[^"\\]|\\.)*)"/;
+
+function readStatus(body: Buffer): { readonly reason: string; readonly conflicts?: readonly FieldConflict[] } {
+  let read;
   try {
-    const status: unknown = JSON.parse(body.toString('utf8'));
-    const reason = isObject(status) && status['kind'] === 'Status' ? status['reason'] : '';
-    return typeof reason === 'string' && /^[A-Za-z]{1,60}$/.test(reason) ? reason : '';
+    read = v.safeParse(statusSchema, shallowJson(body.toString('utf8')));
   } catch {
-    return '';
+    // Not JSON: the response is not from an API server.
   }
+  if (read?.success !== true) return { reason: '' };
+  const { reason, details } = read.output;
+  const conflicts = (details?.causes ?? []).flatMap(({ reason: why, field, message }): readonly FieldConflict[] => {
+    if (why !== 'FieldManagerConflict' || typeof field !== 'string' || typeof message !== 'string') return [];
+    return [{ field: visible(field), manager: visible(MANAGER.exec(message)?.[1] ?? 'another manager') }];
+  });
+  return conflicts.length === 0 ? { reason } : { reason, conflicts };
 }
 
 const AWAY =

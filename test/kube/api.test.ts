@@ -49,7 +49,7 @@ for (const [title, reply, problem] of [
   ['an error of the server', statusReply(500, 'InternalError'), 'unreachable'],
   ['a gateway without a server', { status: 502, body: '<html>' }, 'unreachable'],
   ['a document that is wrong', statusReply(422, 'Invalid'), 'failed'],
-  ['a list that has expired', statusReply(410, 'Expired'), 'failed'],
+  ['a list that has expired', statusReply(410, 'Expired'), 'expired'],
   ['a redirect', { status: 302, headers: { location: 'https://127.0.0.1:1/' } }, 'failed'],
   ['another protocol', { status: 101, headers: { connection: 'Upgrade', upgrade: 'x' } }, 'failed'],
   ['what is not JSON', { status: 200, body: 'hello' }, 'failed'],

@@ -40,13 +40,22 @@ const OPEN_LIMIT = 500;
 const ALIAS_LIMIT = 100;
 const MOST_FINDINGS = 20;
 
-/** Reads one document of at most `limit` characters, 1 Mi by default. */
+export interface YamlOptions {
+  /** Most characters; 1 Mi by default. */
+  readonly limit?: number;
+  /** Deepest nesting; 32 by default. */
+  readonly deepest?: number;
+  /** The line of the file in which the text begins; 1 by default. */
+  readonly firstLine?: number;
+}
+
+/** Reads one document. */
 export function readYaml(
   file: string,
   text: string,
-  { limit = SIZE_LIMIT }: { readonly limit?: number } = {},
+  { limit = SIZE_LIMIT, deepest = DEPTH_LIMIT, firstLine = 1 }: YamlOptions = {},
 ): YamlText {
-  const start: Place = { file, line: 1, column: 1, length: 1 };
+  const start: Place = { file, line: firstLine, column: 1, length: 1 };
   const failed = (code: string, message: string, place = start, hint?: string): YamlText => ({
     value: undefined,
     nullKeys: [],
@@ -63,7 +72,7 @@ export function readYaml(
     const { line, col } = lines.linePos(from);
     const end = text.slice(from, to).search(/[\r\n]/);
     const length = Math.max(1, end === -1 ? to - from : end);
-    return { file, line: Math.max(1, line), column: Math.max(1, col), length };
+    return { file, line: Math.max(1, line) + firstLine - 1, column: Math.max(1, col), length };
   };
   // Not `^`, which also matches after U+2028, text in YAML.
   const hard = /(?<![^\r\n])[ \t]*\u00a0/.exec(text);
@@ -105,9 +114,10 @@ export function readYaml(
     if (diagnostics.some(({ severity }) => severity === 'error'))
       return { value: undefined, nullKeys: [], diagnostics, placeOf };
     const raw: unknown = document.toJS({ maxAliasCount: ALIAS_LIMIT });
-    const value = plain(raw, [], (path, message) => {
+    const complain = (path: Path, message: string): void => {
       diagnostics.push({ code: 'yaml/value', severity: 'error', message, place: placeOf(path) });
-    });
+    };
+    const value = plain(raw, [], { deepest, complain });
     return {
       value: diagnostics.some(({ severity }) => severity === 'error') ? undefined : value,
       nullKeys: Object.entries(isObject(raw) ? raw : {}).flatMap(([key, item]) => (item === null ? [key] : [])),
@@ -225,10 +235,16 @@ function mostOpen(text: string): number {
   return most;
 }
 
+interface Rules {
+  readonly deepest: number;
+  readonly complain: (path: Path, message: string) => void;
+}
+
 /** Checks that a value is JSON within the depth limit, and drops nulls: a null is equivalent to an absent key. */
-function plain(value: unknown, path: Path, complain: (path: Path, message: string) => void): Json | undefined {
-  if (path.length > DEPTH_LIMIT) {
-    complain(path, `nested deeper than ${DEPTH_LIMIT} levels`);
+function plain(value: unknown, path: Path, rules: Rules): Json | undefined {
+  const { deepest, complain } = rules;
+  if (path.length > deepest) {
+    complain(path, `nested deeper than ${deepest} levels`);
     return undefined;
   }
   if (value === null || value === undefined || typeof value === 'boolean') return value ?? undefined;
@@ -244,7 +260,7 @@ function plain(value: unknown, path: Path, complain: (path: Path, message: strin
   if (Array.isArray(value)) {
     const items: Json[] = [];
     for (const [index, item] of value.entries()) {
-      const kept = plain(item, [...path, index], complain);
+      const kept = plain(item, [...path, index], rules);
       if (kept !== undefined) items.push(kept);
     }
     return items;
@@ -254,19 +270,45 @@ function plain(value: unknown, path: Path, complain: (path: Path, message: strin
     return undefined;
   }
   const entries = Object.entries(value).flatMap(([key, item]): [string, Json][] => {
-    const kept = plain(item, [...path, key], complain);
+    const kept = plain(item, [...path, key], rules);
     return kept === undefined ? [] : [[key, kept]];
   });
   return Object.fromEntries(entries);
+}
+
+/** A document of a file, and the line in which it begins. */
+export interface YamlPart {
+  readonly text: string;
+  readonly line: number;
+}
+
+/** The documents of a file, split at lines of three dashes as Kubernetes' tools do; not those with nothing but comments. */
+export function splitYaml(text: string): readonly YamlPart[] {
+  const parts: YamlPart[] = [];
+  const separator = /(?<![^\n])---(?:[ \t]+#[^\n]*|[ \t]*\r?)(?=\n|$)/g;
+  let from = 0;
+  let line = 1;
+  const add = (to: number): void => {
+    const part = text.slice(from, to);
+    if (/^[ \t]*[^\s#]/m.test(part)) parts.push({ text: part, line });
+    for (let at = part.indexOf('\n'); at !== -1; at = part.indexOf('\n', at + 1)) line += 1;
+  };
+  for (let end = separator.exec(text); end !== null; end = separator.exec(text)) {
+    add(end.index);
+    from = end.index + end[0].length;
+  }
+  add(text.length);
+  return parts;
 }
 
 /** JSON text as the same kind of data; undefined if it is not valid JSON. */
 export function readJson(text: string): Json | undefined {
   try {
     let sound = true;
-    const value = plain(JSON.parse(text) as unknown, [], () => {
+    const complain = (): void => {
       sound = false;
-    });
+    };
+    const value = plain(JSON.parse(text) as unknown, [], { deepest: DEPTH_LIMIT, complain });
     return sound ? value : undefined;
   } catch {
     return undefined;

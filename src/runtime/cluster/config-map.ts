@@ -1,10 +1,10 @@
 /**
  * ConfigMaps and Secrets with several writers: no change is lost, and requests are repeated while the API server is unreachable.
  */
-import { setTimeout as pause } from 'node:timers/promises';
 import { CurlewError } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
 import type { ApiRequest, KubeApi } from '../../kube/api.ts';
+import { openCalls, type Call, type CallOptions } from '../../kube/call.ts';
 import { apiPath, type ApiPath } from '../../kube/path.ts';
 
 export type Data = Readonly<Record<string, string>>;
@@ -44,15 +44,8 @@ const LABEL = { 'app.kubernetes.io/managed-by': 'curlew' } as const;
 /** Annotation of kubectl apply: an outdated copy of all values, including secret ones. */
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 
-export interface ClientOptions {
-  /** How long an API server may be unreachable before that is an error. */
-  readonly patienceMs: number;
-  readonly signal: AbortSignal;
-}
-
-export function configMapClient(api: KubeApi, { patienceMs, signal }: ClientOptions): ConfigMapClient {
-  const call = async (doing: string, request: ApiRequest): Promise<Called> =>
-    callWithRetry(api, doing, request, { patienceMs, signal });
+export function configMapClient(api: KubeApi, options: CallOptions): ConfigMapClient {
+  const call = openCalls(api, options);
   const known = new Map<string, ConfigMap>();
   const read = async (name: ConfigMapName): Promise<ConfigMap | undefined> => {
     const doing = `read ${titleOf(name)}`;
@@ -154,10 +147,7 @@ function mapped(data: Data, change: (text: string) => string): Data {
   return Object.fromEntries(Object.entries(data).map(([key, text]) => [key, change(text)]));
 }
 
-async function makeNamespace(
-  call: (doing: string, request: ApiRequest) => Promise<Called>,
-  name: string,
-): Promise<void> {
+async function makeNamespace(call: Call, name: string): Promise<void> {
   const document = JSON.stringify({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
   await call(`create namespace ${name}`, { verb: 'create', path: apiPath`/api/v1/namespaces`, document });
 }
@@ -175,34 +165,3 @@ function configMapOf(name: ConfigMapName, value: unknown, doing: string): Config
   const read = kindOf(name) === 'Secret' ? mapped(texts, (text) => Buffer.from(text, 'base64').toString()) : texts;
   return { data: read, ours, object: { ...value, metadata } };
 }
-
-type Called =
-  | { readonly outcome: 'done'; readonly value: unknown }
-  | { readonly outcome: 'not found' | 'taken' | 'conflict' };
-
-/** Repeats a request while the API server is unreachable, as during an upgrade of its node. */
-async function callWithRetry(
-  api: KubeApi,
-  doing: string,
-  request: ApiRequest,
-  { patienceMs, signal }: ClientOptions,
-): Promise<Called> {
-  const until = performance.now() + patienceMs;
-  for (let waitMs = 250; ; waitMs = Math.min(waitMs * 2, 4000)) {
-    const answer = await api.ask(request, { signal });
-    if (answer.kind === 'answer') return { outcome: 'done', value: answer.value };
-    const { problem, said, hint } = answer;
-    if (problem === 'not found' || problem === 'taken' || problem === 'conflict') return { outcome: problem };
-    if (problem === 'unreachable' && performance.now() + waitMs < until) {
-      await pause(waitMs, undefined, { signal });
-      continue;
-    }
-    throw new CurlewError('CLUSTER_FAILED', `cannot ${doing}: ${said}`, {
-      hint: hint ?? (problem === 'unreachable' ? NOT_RUNNING : NOT_DONE),
-    });
-  }
-}
-
-const NOT_RUNNING =
-  'start the API server (crictl ps -a shows its container), then run the same command again to resume';
-const NOT_DONE = 'fix the cause on the API server, then run the same command again';

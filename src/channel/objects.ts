@@ -1,0 +1,130 @@
+/** The text of a manifest -> its objects, with a finding for each mistake. Pure. */
+import { compareDiagnostics, type Diagnostic, type Place } from '../core/diagnostic.ts';
+import { isJsonObject, readYaml, splitYaml, type Json, type JsonObject, type Path } from '../formats/yaml/yaml.ts';
+
+/** The largest manifest; Kubernetes' own limit of one object is 1.5 MiB. */
+export const MOST_MANIFEST_BYTES: number = 16 << 20;
+const MOST_OBJECTS = 20_000;
+/** Schemas in CustomResourceDefinitions are deep. */
+const DEEPEST = 200;
+
+/** One object of a manifest. */
+export interface ManifestObject {
+  readonly apiVersion: string;
+  readonly kind: string;
+  /** As written; objects of a namespaced kind without it are for the namespace of the add-on. */
+  readonly namespace: string | undefined;
+  readonly name: string;
+  readonly value: JsonObject;
+  readonly place: Place;
+}
+
+export interface ReadManifest {
+  /** Undefined if there is an error among the findings. */
+  readonly objects: readonly ManifestObject[] | undefined;
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+/**
+ * The objects of a manifest, in its order, and those of lists in place of these. Each must have `apiVersion`, `kind` and
+ * `metadata.name`, and may be there once. `file` is its name in findings.
+ */
+export function readObjects(file: string, text: string): ReadManifest {
+  const diagnostics: Diagnostic[] = [];
+  const objects: ManifestObject[] = [];
+  const start: Place = { file, line: 1, column: 1, length: 1 };
+  const error = (code: string, place: Place, message: string, hint?: string): void => {
+    diagnostics.push({ code: `manifest/${code}`, severity: 'error', message, place, hint });
+  };
+  if (text.length > MOST_MANIFEST_BYTES) {
+    error('size', start, `the manifest is larger than ${MOST_MANIFEST_BYTES} bytes`, 'split the add-on');
+    return { objects: undefined, diagnostics };
+  }
+  const parts = splitYaml(text);
+  if (parts.length > MOST_OBJECTS) {
+    error('size', start, `the manifest has more than ${MOST_OBJECTS} documents`, 'split the add-on');
+    return { objects: undefined, diagnostics };
+  }
+  for (const part of parts) {
+    const {
+      value,
+      diagnostics: found,
+      placeOf,
+    } = readYaml(file, part.text, {
+      limit: MOST_MANIFEST_BYTES,
+      deepest: DEEPEST,
+      firstLine: part.line,
+    });
+    diagnostics.push(...found);
+    if (value !== undefined) objects.push(...objectsIn(value, [], { placeOf, error }));
+    if (objects.length > MOST_OBJECTS) break;
+  }
+  if (objects.length > MOST_OBJECTS) error('size', start, `the manifest has more than ${MOST_OBJECTS} objects`);
+  if (objects.length === 0 && diagnostics.length === 0) error('empty', start, 'the manifest has no objects');
+  const seen = new Map<string, ManifestObject>();
+  for (const object of objects) {
+    const twin = seen.get(objectKey(object));
+    if (twin !== undefined) {
+      const message = `${object.kind} ${object.name} is already in line ${twin.place.line}`;
+      error('duplicate', object.place, message, 'delete one of them');
+    }
+    seen.set(objectKey(object), object);
+  }
+  const isBad = diagnostics.some(({ severity }) => severity === 'error');
+  return { objects: isBad ? undefined : objects, diagnostics: diagnostics.toSorted(compareDiagnostics) };
+}
+
+/** What identifies an object in a cluster: versions of one group and kind are the same objects. */
+export function objectKey({
+  apiVersion,
+  kind,
+  namespace = '',
+  name,
+}: Pick<ManifestObject, 'apiVersion' | 'kind' | 'name'> & { readonly namespace?: string | undefined }): string {
+  const group = apiVersion.includes('/') ? apiVersion.slice(0, apiVersion.indexOf('/')) : '';
+  return `${group}/${kind}/${namespace}/${name}`;
+}
+
+interface Context {
+  readonly placeOf: (path: Path) => Place;
+  readonly error: (code: string, place: Place, message: string, hint?: string) => void;
+}
+
+/** RFC 1123; some kinds, such as roles, also allow colons and capitals. */
+const NAME = /^[A-Za-z0-9](?:[A-Za-z0-9.:_-]{0,251}[A-Za-z0-9])?$/;
+const NAMESPACE = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+
+function objectsIn(value: Json, path: Path, context: Context): readonly ManifestObject[] {
+  const { placeOf, error } = context;
+  if (!isJsonObject(value)) {
+    error('object', placeOf(path), 'an object of Kubernetes must be a map with apiVersion, kind and metadata');
+    return [];
+  }
+  const { apiVersion, kind, metadata, items } = value;
+  if (typeof apiVersion !== 'string' || typeof kind !== 'string' || apiVersion === '' || kind === '') {
+    const missing = typeof kind === 'string' && kind !== '' ? 'apiVersion' : 'kind';
+    error(
+      'kind',
+      placeOf(path),
+      `${missing} is missing`,
+      'write apiVersion and kind, such as apiVersion: v1, kind: Pod',
+    );
+    return [];
+  }
+  if (kind.endsWith('List') && Array.isArray(items)) {
+    return (items as readonly Json[]).flatMap((item, index) => objectsIn(item, [...path, 'items', index], context));
+  }
+  const { name, namespace, generateName } = isJsonObject(metadata) ? metadata : {};
+  const place = placeOf([...path, 'metadata', 'name']);
+  if (typeof name !== 'string' || !NAME.test(name)) {
+    const why = generateName === undefined ? 'it cannot be applied' : 'generateName cannot be applied';
+    const what = name === undefined ? `${kind} has no metadata.name` : 'metadata.name is not a name';
+    error('name', name === undefined ? placeOf([...path, 'kind']) : place, `${what}: ${why}`, 'write metadata.name');
+    return [];
+  }
+  if (namespace !== undefined && (typeof namespace !== 'string' || (namespace !== '' && !NAMESPACE.test(namespace)))) {
+    error('namespace', placeOf([...path, 'metadata', 'namespace']), 'metadata.namespace is not a name of a namespace');
+    return [];
+  }
+  return [{ apiVersion, kind, namespace: namespace === '' ? undefined : namespace, name, value, place }];
+}

@@ -1,0 +1,56 @@
+/** Requests that are repeated while the API server is unreachable, as during an upgrade of its node. */
+import { setTimeout as pause } from 'node:timers/promises';
+import { CurlewError } from '../core/errors.ts';
+import type { ApiRequest, KubeApi } from './api.ts';
+import type { FieldConflict } from './problem.ts';
+
+export interface CallOptions {
+  /** How long an API server may be unreachable before that is an error. */
+  readonly patienceMs: number;
+  readonly signal: AbortSignal;
+}
+
+export type Called =
+  | { readonly outcome: 'done'; readonly value: unknown }
+  | { readonly outcome: 'not found' | 'taken' | 'expired' }
+  | { readonly outcome: 'conflict'; readonly said: string; readonly fields: readonly FieldConflict[] };
+
+/** The API server refused a request, or the user has no permission for it. Other requests may succeed. */
+export class Refused extends CurlewError {
+  /** The user may not do it: neither may other requests of this kind. */
+  readonly isForbidden: boolean;
+  constructor(message: string, hint: string, isForbidden: boolean) {
+    super('CLUSTER_FAILED', message, { hint });
+    this.isForbidden = isForbidden;
+  }
+}
+
+/** `doing` begins its errors: `cannot DOING: reason`. Throws `CLUSTER_FAILED`, {@link Refused} if the server has answered. */
+export type Call = (doing: string, request: ApiRequest) => Promise<Called>;
+
+export function openCalls(api: KubeApi, { patienceMs, signal }: CallOptions): Call {
+  return async (doing, request) => {
+    const until = performance.now() + patienceMs;
+    for (let waitMs = 250; ; waitMs = Math.min(waitMs * 2, 4000)) {
+      const answer = await api.ask(request, { signal });
+      if (answer.kind === 'answer') return { outcome: 'done', value: answer.value };
+      const { problem, said, hint, status, conflicts = [] } = answer;
+      if (problem === 'conflict') return { outcome: problem, said, fields: conflicts };
+      if (problem === 'not found' || problem === 'taken' || problem === 'expired') return { outcome: problem };
+      if (problem === 'unreachable' && performance.now() + waitMs < until) {
+        await pause(waitMs, undefined, { signal });
+        continue;
+      }
+      const message = `cannot ${doing}: ${said}`;
+      if (problem === 'unreachable' || status === undefined || status === 401) {
+        const advice = hint ?? (problem === 'unreachable' ? NOT_RUNNING : NOT_DONE);
+        throw new CurlewError('CLUSTER_FAILED', message, { hint: advice });
+      }
+      throw new Refused(message, hint ?? NOT_DONE, status === 403);
+    }
+  };
+}
+
+const NOT_RUNNING =
+  'start the API server (crictl ps -a shows its container), then run the same command again to resume';
+const NOT_DONE = 'fix the cause on the API server, then run the same command again';

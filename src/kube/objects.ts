@@ -1,0 +1,186 @@
+/** Objects of a cluster: lists in pages, server-side apply, deletion. */
+import * as v from 'valibot';
+import { CurlewError } from '../core/errors.ts';
+import { checked, type Read } from '../core/schema.ts';
+import type { Call } from './call.ts';
+import type { FieldConflict } from './problem.ts';
+import { collectionPath, objectPath, withQuery, type Resource } from './resources.ts';
+
+/** Which object of a kind. */
+export interface Named {
+  readonly namespace?: string | undefined;
+  readonly name: string;
+}
+
+const texts = v.optional(v.record(v.string(), v.string()), {});
+const metadataSchema = v.object({
+  name: v.optional(v.string(), ''),
+  namespace: v.optional(v.string()),
+  uid: v.optional(v.string(), ''),
+  resourceVersion: v.optional(v.string(), ''),
+  generation: v.optional(v.number()),
+  deletionTimestamp: v.optional(v.nullable(v.string())),
+  labels: texts,
+  annotations: texts,
+  ownerReferences: v.optional(v.array(v.object({ kind: v.string(), name: v.string() })), []),
+  managedFields: v.optional(
+    v.array(
+      v.object({
+        manager: v.optional(v.string(), ''),
+        operation: v.optional(v.string(), ''),
+        subresource: v.optional(v.string(), ''),
+        time: v.optional(v.string()),
+        fieldsV1: v.optional(v.unknown()),
+      }),
+    ),
+    [],
+  ),
+});
+const objectSchema = v.looseObject({ metadata: metadataSchema });
+const listSchema = v.object({
+  metadata: v.optional(
+    v.object({ continue: v.optional(v.string(), ''), resourceVersion: v.optional(v.string(), '') }),
+    {
+      continue: '',
+      resourceVersion: '',
+    },
+  ),
+  items: v.optional(v.nullable(v.array(v.unknown()))),
+});
+
+export type Metadata = Read<typeof metadataSchema>;
+
+/** As the server returned it; `metadata` has been checked. */
+export interface LiveObject {
+  readonly metadata: Metadata;
+  readonly [field: string]: unknown;
+}
+
+export interface ListOptions {
+  /** Of one namespace; otherwise of all. */
+  readonly namespace?: string | undefined;
+  readonly labelSelector?: string | undefined;
+  readonly fieldSelector?: string | undefined;
+  /** Without spec, status and data. */
+  readonly onlyMetadata?: boolean;
+}
+
+const PAGE = 500;
+/** A list whose pages cannot be continued begins again; the changes of a busy cluster must not make that endless. */
+const MOST_STARTS = 5;
+const METADATA = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json';
+
+function unreadable(doing: string): (what: string) => CurlewError {
+  return (what) => new CurlewError('CLUSTER_FAILED', `cannot ${doing}: the response has ${what}`);
+}
+
+function readObject(value: unknown, doing: string): LiveObject {
+  const metadata = checked(objectSchema, value, unreadable(doing));
+  return { ...(value as object), metadata: v.parse(metadataSchema, metadata.metadata) };
+}
+
+/**
+ * All objects of a kind, in pages. A list that expires between two pages (410) begins again. Undefined if the server does not
+ * serve the kind.
+ */
+export async function listObjects(
+  call: Call,
+  resource: Resource,
+  { namespace, labelSelector, fieldSelector, onlyMetadata = false }: ListOptions = {},
+): Promise<readonly LiveObject[] | undefined> {
+  const doing = `list ${resource.plural}`;
+  const path = collectionPath(resource, namespace);
+  const accept = onlyMetadata ? METADATA : 'application/json';
+  for (let starts = 0; starts < MOST_STARTS; starts += 1) {
+    const objects: LiveObject[] = [];
+    let next: string | undefined;
+    do {
+      const query = { limit: PAGE, continue: next, labelSelector, fieldSelector };
+      const answer = await call(doing, { verb: 'get', path: withQuery(path, query), accept });
+      if (answer.outcome === 'expired') break;
+      if (answer.outcome !== 'done') return undefined;
+      const page = v.parse(listSchema, checked(listSchema, answer.value, unreadable(doing)));
+      objects.push(...(page.items ?? []).map((item) => readObject(item, doing)));
+      next = page.metadata.continue;
+    } while (next !== '');
+    if (next === '') return objects;
+  }
+  throw new CurlewError('CLUSTER_FAILED', `cannot ${doing}: the list expired ${MOST_STARTS} times before its end`, {
+    hint: 'run the same command again',
+  });
+}
+
+export async function getObject(call: Call, resource: Resource, named: Named): Promise<LiveObject | undefined> {
+  const doing = `read ${titleOf(resource, named)}`;
+  const answer = await call(doing, { verb: 'get', path: objectPath(resource, named) });
+  return answer.outcome === 'done' ? readObject(answer.value, doing) : undefined;
+}
+
+/** `Deployment web/frontend` */
+export function titleOf({ kind }: Pick<Resource, 'kind'>, { namespace, name }: Named): string {
+  return `${kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`;
+}
+
+export interface ApplyOptions {
+  /** Name under which the fields of the object are owned. */
+  readonly manager: string;
+  /** Takes fields from other managers. */
+  readonly force?: boolean;
+  /** The server checks and defaults the object, and stores nothing. */
+  readonly dryRun?: boolean;
+}
+
+export type Applied =
+  | { readonly outcome: 'applied'; readonly object: LiveObject }
+  | { readonly outcome: 'conflict'; readonly said: string; readonly fields: readonly FieldConflict[] }
+  /** The namespace or the kind does not exist. */
+  | { readonly outcome: 'not found' };
+
+/** Server-side apply of one object. */
+export async function applyObject(
+  call: Call,
+  resource: Resource,
+  object: Named & { readonly value: object },
+  { manager, force = false, dryRun = false }: ApplyOptions,
+): Promise<Applied> {
+  const doing = `apply ${titleOf(resource, object)}`;
+  const query = { fieldManager: manager, force: String(force), dryRun: dryRun ? 'All' : undefined };
+  const path = withQuery(objectPath(resource, object), query);
+  const answer = await call(doing, { verb: 'apply', path, document: JSON.stringify(object.value) });
+  if (answer.outcome === 'done') return { outcome: 'applied', object: readObject(answer.value, doing) };
+  if (answer.outcome === 'conflict') return answer;
+  return { outcome: 'not found' };
+}
+
+/**
+ * Deletes an object, and what it owns in the background. With a `uid`, only that object: one that was created again under the
+ * same name stays. True if it was there.
+ */
+export async function deleteObject(
+  call: Call,
+  resource: Resource,
+  object: Named & { readonly uid?: string | undefined },
+): Promise<boolean> {
+  const { uid } = object;
+  const options = { propagationPolicy: 'Background', ...(uid === undefined ? {} : { preconditions: { uid } }) };
+  const document = JSON.stringify({ kind: 'DeleteOptions', apiVersion: 'v1', ...options });
+  const answer = await call(`delete ${titleOf(resource, object)}`, {
+    verb: 'delete',
+    path: objectPath(resource, object),
+    document,
+  });
+  return answer.outcome === 'done';
+}
+
+/** Sets fields by a JSON merge patch; null removes one. Undefined if the object does not exist. */
+export async function mergeObject(
+  call: Call,
+  resource: Resource,
+  named: Named,
+  change: object,
+): Promise<LiveObject | undefined> {
+  const doing = `change ${titleOf(resource, named)}`;
+  const path = withQuery(objectPath(resource, named), { fieldManager: 'curlew' });
+  const answer = await call(doing, { verb: 'merge', path, document: JSON.stringify(change) });
+  return answer.outcome === 'done' ? readObject(answer.value, doing) : undefined;
+}
