@@ -2,48 +2,57 @@
  * What is written on a cluster about its add-ons: for each, an annotation of a Namespace, which kops' tool reads and writes
  * too, and a full record in one ConfigMap. Pure.
  */
+import * as v from 'valibot';
 import { canonicalJson } from '../core/digest.ts';
 import { redact } from '../core/errors.ts';
 import { isObject, shallowJson } from '../core/json.ts';
-import type { Compat, Identity } from './channel.ts';
+import { byKey, fits, integer, type Read } from '../core/schema.ts';
+import type { Compat } from './channel.ts';
 import { GENERATION } from './choose.ts';
 
 const ANNOTATION_PREFIX = 'addons.k8s.io/';
-const TEXTS = ['channel', 'version', 'id', 'hash', 'kubernetes'] as const;
 /** Of earlier revisions, in a full record. */
 const MOST_HISTORY = 10;
 
+const text = v.optional(v.string());
+
+/** Content of an add-on, and where it came from. A list is not one. */
+const revision = v.pipe(
+  byKey(v.unknown()),
+  v.object({
+    /** Location of the channel. */
+    channel: text,
+    version: text,
+    id: text,
+    hash: text,
+    generation: v.optional(integer),
+    kubernetes: text,
+  }),
+);
+export type Revision = Read<typeof revision>;
+
 /** What an annotation says is installed. */
-export interface Annotated extends Identity {
-  /** Location of the channel. */
-  readonly channel?: string | undefined;
-}
+export type Annotated = Omit<Revision, 'kubernetes'>;
 
-/** Content of an add-on, and where it came from. */
-export interface Revision extends Annotated {
-  readonly kubernetes?: string | undefined;
-}
-
-export const STATES = ['ToApply', 'Progressing', 'Succeeded', 'Failed', 'TimedOut', 'Skipped', 'Paused'] as const;
-
-export interface AddonRecord {
-  readonly addon: string;
+const addonRecord = v.object({
+  addon: v.string(),
   /** Of the annotation. */
-  readonly namespace: string;
+  namespace: v.string(),
   /** Who may change the add-on: `installer`, `channel:NAME`, `fleet:NAME` or `foreign`. */
-  readonly owner: string;
-  readonly state: (typeof STATES)[number];
+  owner: v.string(),
+  state: v.picklist(['ToApply', 'Progressing', 'Succeeded', 'Failed', 'TimedOut', 'Skipped', 'Paused']),
   /** When the state began, as ISO 8601. */
-  readonly since: string;
+  since: v.string(),
   /** For people. */
-  readonly reason: string;
-  readonly desired?: Revision | undefined;
-  readonly applied?: Revision | undefined;
+  reason: v.string(),
+  desired: v.optional(revision),
+  applied: v.optional(revision),
   /** The last one that became healthy. */
-  readonly knownGood?: Revision | undefined;
+  knownGood: v.optional(revision),
   /** What was applied before, the newest first. */
-  readonly history: readonly { readonly revision: Revision; readonly until: string }[];
-}
+  history: v.array(v.object({ revision, until: v.string() })),
+});
+export type AddonRecord = Read<typeof addonRecord>;
 
 /** What was read, and what could not be, which counts as not installed. */
 export interface Inventory<T> {
@@ -116,17 +125,8 @@ function readAnnotated(value: unknown): Annotated | undefined {
   if (!isObject(fields)) return undefined;
   const { channel, version, id, manifestHash: hash, systemGeneration: generation } = fields;
   const given = Object.entries({ channel, version, id, hash, generation: generation ?? 0 });
-  const revision = Object.fromEntries(
-    given.filter(([, field]) => field !== undefined && field !== null && field !== ''),
-  );
-  return isRevision(revision) ? revision : undefined;
-}
-
-function isRevision(value: unknown): value is Revision {
-  if (!isObject(value)) return false;
-  const { generation = 0, ...others } = value;
-  const texts = TEXTS.map((field) => others[field] ?? '');
-  return Number.isSafeInteger(generation) && texts.every((text) => typeof text === 'string');
+  const found = Object.fromEntries(given.filter(([, field]) => field !== undefined && field !== null && field !== ''));
+  return fits(revision, found) ? found : undefined;
 }
 
 /** The data of the ConfigMap: one key for each add-on, `<namespace>.<add-on>`. Equal records have equal bytes. */
@@ -152,19 +152,7 @@ export function readRecords(data: Readonly<Record<string, string>>): Inventory<A
     text,
   }));
   return readAll(values, (value, key) =>
-    isRecord(value) && recordKey(value.namespace, value.addon) === key ? value : undefined,
-  );
-}
-
-function isRecord(value: unknown): value is AddonRecord {
-  if (!isObject(value)) return false;
-  const { addon, namespace, owner, state, since, reason, desired = {}, applied = {}, knownGood = {}, history } = value;
-  return (
-    [addon, namespace, owner, since, reason].every((text) => typeof text === 'string') &&
-    STATES.some((known) => known === state) &&
-    [desired, applied, knownGood].every(isRevision) &&
-    Array.isArray(history) &&
-    history.every((one) => isObject(one) && isRevision(one['revision']) && typeof one['until'] === 'string')
+    fits(addonRecord, value) && recordKey(value.namespace, value.addon) === key ? value : undefined,
   );
 }
 

@@ -3,7 +3,7 @@ import * as v from 'valibot';
 import { isDigest, type Digest } from './digest.ts';
 import { isObject, isSize, parseText, strictJson } from './json.ts';
 import { fileNameProblem, pathProblem } from './layout.ts';
-import { ARCHES } from './ref.ts';
+import { ARCHES, isAddonName, isVersion } from './ref.ts';
 
 type Frozen<Value> = Value extends object ? { readonly [Key in keyof Value]: Frozen<Value[Key]> } : Value;
 
@@ -18,8 +18,11 @@ export const digest = v.custom<Digest>(isDigest, 'not a sha256 digest');
 /** A size in bytes, or any other count. */
 export const size = v.custom<number>(isSize, 'not a size');
 export const integer = v.custom<number>(Number.isSafeInteger, 'not an integer');
+export const finite = v.custom<number>(Number.isFinite, 'not a number');
 export const arch = v.picklist(ARCHES);
 export const tree = v.picklist(['addons', 'packages']);
+export const addonName = v.pipe(v.string(), v.check(isAddonName, 'not the name of an add-on'));
+export const version = v.pipe(v.string(), v.check(isVersion, 'not a version'));
 export const imageFormat = v.picklist(['oci', 'docker-archive']);
 /** A file mode in a package. */
 export const fileMode = v.picklist([0o644, 0o755]);

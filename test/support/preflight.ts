@@ -1,4 +1,5 @@
 /** Specs and facts for tests of host preflights. */
+import { fits } from '../../src/core/schema.ts';
 import type { Json } from '../../src/formats/yaml/yaml.ts';
 import type { Host } from '../../src/runtime/preflight/collector.ts';
 import { COLLECTORS } from '../../src/runtime/preflight/collectors.ts';
@@ -67,7 +68,7 @@ export async function collect(
   const collector = COLLECTORS.get(kind);
   if (collector === undefined) throw new Error(`no collector ${kind}`);
   const facts = await collector.collect(settingsOf(settings), { root: '/', env: {}, ...host });
-  if (!collector.isFacts(JSON.parse(JSON.stringify(facts))))
+  if (!fits(collector.facts, JSON.parse(JSON.stringify(facts))))
     throw new Error(`facts of another shape: ${JSON.stringify(facts)}`);
   return facts;
 }

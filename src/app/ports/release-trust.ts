@@ -1,10 +1,11 @@
 /** Signed releases: trusted keys, versions that were seen before, and the signing key. */
 import { dirname, join, resolve } from 'node:path';
+import * as v from 'valibot';
 import type { Catalogue } from '../../core/catalogue.ts';
 import { canonicalJson } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { storeKey } from '../../core/layout.ts';
-import { isObject, parseObject } from '../../core/json.ts';
+import { byKey, readJson } from '../../core/schema.ts';
 import { makeFolder } from '../../platform/files/make-folder.ts';
 import type { Signer } from '../../store/release/sign-release.ts';
 import {
@@ -155,31 +156,27 @@ function seenVersions(path: string, addresses: readonly string[], writes: boolea
   };
 }
 
-interface Seen {
+const versionNumber = v.custom<number>(isVersionNumber);
+
+const seenReleases = v.object({
+  format: v.literal(1),
   /** Highest versions of current-release statements, by address. */
-  readonly current: ReadonlyMap<string, number>;
+  stores: byKey(versionNumber),
   /** Newest release, by address. */
-  readonly newest: ReadonlyMap<string, SeenRelease>;
-}
+  releases: v.optional(byKey(v.object({ release: v.string(), version: versionNumber }))),
+});
 
 /** Throws for a damaged file: without its data, any release would be accepted. */
-async function readSeen(path: string): Promise<Seen> {
+async function readSeen(path: string): Promise<{
+  readonly current: ReadonlyMap<string, number>;
+  readonly newest: ReadonlyMap<string, SeenRelease>;
+}> {
   const text = await readOwnFile(path, LIMIT);
   if (text === undefined) return { current: new Map(), newest: new Map() };
   const damaged = (): CurlewError =>
     new CurlewError('FILE_UNUSABLE', `cannot read ${path}: it is damaged, so the releases seen before are unknown`, {
       hint: 'check the stores, then remove this file: the next command trusts the release that it sees',
     });
-  const { format, stores, releases = {} } = parseObject(text, damaged);
-  if (format !== 1 || !isObject(stores) || !isObject(releases)) throw damaged();
-  const current = Object.entries(stores).map(([address, version]) => {
-    if (isVersionNumber(version)) return [address, version] as const;
-    throw damaged();
-  });
-  const newest = Object.entries(releases).map(([address, seen]) => {
-    const { release, version } = isObject(seen) ? seen : {};
-    if (typeof release === 'string' && isVersionNumber(version)) return [address, { release, version }] as const;
-    throw damaged();
-  });
-  return { current: new Map(current), newest: new Map(newest) };
+  const { stores, releases = {} } = readJson(seenReleases, text, { bad: damaged });
+  return { current: new Map(Object.entries(stores)), newest: new Map(Object.entries(releases)) };
 }

@@ -1,8 +1,9 @@
 /** The highest versions of signed bundles that a node has seen, by key and name, to detect older ones. */
 import { join } from 'node:path';
-import { canonicalJson, isDigest } from '../../core/digest.ts';
+import * as v from 'valibot';
+import { canonicalJson } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
-import { isObject, parseObject } from '../../core/json.ts';
+import { byKey, digest, readJson } from '../../core/schema.ts';
 import { makeFolder } from '../../platform/files/make-folder.ts';
 import { readOwnFile, writeStateFile } from '../../platform/files/state-file.ts';
 import { finalContents, type ArchiveStatement, type SeenBundles } from '../../formats/signing/archive-statement.ts';
@@ -49,29 +50,17 @@ export async function rememberBundle(
   await writeStateFile(path, `${canonicalJson({ format: 1, keys: Object.fromEntries(rows) })}\n`, 0o644);
 }
 
+const seenBundles = v.object({
+  format: v.literal(1),
+  /** By key and name. */
+  keys: byKey(byKey(v.object({ version: v.custom<number>(isVersionNumber), contents: digest }))),
+});
+
 async function readAll(path: string): Promise<ReadonlyMap<string, SeenBundles>> {
   const text = await readOwnFile(path, LIMIT);
   if (text === undefined) return new Map();
-  const { format, keys } = parseObject(text, () => damaged(path));
-  if (format !== 1 || !isObject(keys)) throw damaged(path);
-  return new Map(
-    Object.entries(keys).map(([hint, names]) => {
-      const found = namesOf(names);
-      if (found === undefined) throw damaged(path);
-      return [hint, found];
-    }),
-  );
-}
-
-function namesOf(value: unknown): SeenBundles | undefined {
-  if (!isObject(value)) return undefined;
-  const names = new Map<string, NonNullable<ReturnType<SeenBundles['get']>>>();
-  for (const [name, seen] of Object.entries(value)) {
-    const { version, contents } = isObject(seen) ? seen : {};
-    if (!isVersionNumber(version) || typeof contents !== 'string' || !isDigest(contents)) return undefined;
-    names.set(name, { version, contents });
-  }
-  return names;
+  const { keys } = readJson(seenBundles, text, { bad: () => damaged(path) });
+  return new Map(Object.entries(keys).map(([hint, names]) => [hint, new Map(Object.entries(names))]));
 }
 
 function damaged(path: string): CurlewError {

@@ -2,10 +2,11 @@
  * ConfigMap `kurl/curlew-records`: add-ons that any node applied to this cluster. Each add-on has its own key, so that writers on
  * several nodes do not conflict. Pure.
  */
+import * as v from 'valibot';
 import { canonicalJson } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
-import { isObject } from '../../core/json.ts';
 import { isAddonName } from '../../core/ref.ts';
+import { byKey, fits, type Read } from '../../core/schema.ts';
 import { isApplied, type AppliedRecord } from '../node/records.ts';
 import type { ConfigMapName, Data } from './config-map.ts';
 
@@ -35,12 +36,13 @@ export interface ClusterRecords {
 }
 
 /** Facts of a cluster that kURL created. */
-export interface Adopted {
+const adoptedFacts = v.object({
   /** kURL's version, if recorded. */
-  readonly kurlVersion: string | undefined;
+  kurlVersion: v.optional(v.string()),
   /** From its ConfigMap `kube-system/kurl-config`; without tokens and keys. */
-  readonly facts: Readonly<Record<string, string>>;
-}
+  facts: byKey(v.string()),
+});
+export type Adopted = Read<typeof adoptedFacts>;
 
 /**
  * Parses the ConfigMap's data; `uid` is the cluster's. Undefined if it describes another cluster, as after a restore from a
@@ -67,7 +69,7 @@ export function parseClusterRecords(data: Data, uid: string): ClusterRecords | u
     applied[name] = record;
   }
   const adopted = data['adopted'] === undefined ? undefined : parsed(data['adopted']);
-  if (adopted !== undefined && !isAdopted(adopted)) throw damaged('"adopted"');
+  if (adopted !== undefined && !fits(adoptedFacts, adopted)) throw damaged('"adopted"');
   const { loadBalancer } = data;
   if (loadBalancer !== undefined && !isLoadBalancer(loadBalancer)) throw damaged('"loadBalancer"');
   return { applied, adopted, loadBalancer };
@@ -80,13 +82,6 @@ function parsed(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-function isAdopted(value: unknown): value is Adopted {
-  if (!isObject(value)) return false;
-  const { kurlVersion, facts } = value;
-  if (kurlVersion !== undefined && typeof kurlVersion !== 'string') return false;
-  return isObject(facts) && Object.values(facts).every((fact) => typeof fact === 'string');
 }
 
 export interface RecordsChange {

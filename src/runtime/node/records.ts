@@ -1,52 +1,56 @@
 /** `records.json`: what this node has installed, and in which state. Every change rewrites the whole file. */
 import { join } from 'node:path';
-import { canonicalJson, digestOf, isDigest, type Digest } from '../../core/digest.ts';
+import * as v from 'valibot';
+import { canonicalJson, digestOf, type Digest } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
-import { isObject, isTexts, parseObject } from '../../core/json.ts';
+import { isObject, parseObject } from '../../core/json.ts';
 import { nodePath } from '../../core/layout.ts';
-import { compareText, isAddonName, isVersion, type AddonTree } from '../../core/ref.ts';
+import { compareText, isAddonName } from '../../core/ref.ts';
+import { addonName, digest, fits, texts, tree, version, type Read } from '../../core/schema.ts';
 import { readOwnFile, writeStateFile } from '../../platform/files/state-file.ts';
 import { KUBERNETES } from '../hooks/hooks.ts';
 
 const RECORDS_FORMAT = 1;
 
+export const runId = v.pipe(v.string(), v.check(isRunId, 'not the ID of a run'));
+
 /** A package whose files are in the install folder, complete and verified. */
-export interface ExtractedRecord {
-  readonly tree: AddonTree;
-  readonly name: string;
-  readonly version: string;
-  readonly digest: Digest;
+const extractedRecord = v.object({
+  tree,
+  name: addonName,
+  version,
+  digest,
   /** Folders of operating systems that its bundle omitted; absent if it is whole. */
-  readonly omitted?: readonly string[] | undefined;
-}
+  omitted: v.optional(texts),
+});
+export type ExtractedRecord = Read<typeof extractedRecord>;
+
+const state = {
+  version,
+  digest,
+  /** See {@link settingsDigest}. */
+  settings: digest,
+  /** Id of the run that touched it last, and that has its settings. */
+  run: runId,
+};
 
 /** The state of an add-on before its last change, for a rollback. */
-export interface PreviousRecord {
-  readonly version: string;
-  readonly digest: Digest;
-  readonly settings: Digest;
-  /** The run that applied it and has its settings. */
-  readonly run: string;
-}
-
-export type AppliedBy = 'install' | 'join';
+const previousRecord = v.object(state);
+export type PreviousRecord = Read<typeof previousRecord>;
 
 /** The last applied state of an add-on. */
-export interface AppliedRecord {
-  readonly version: string;
+const appliedRecord = v.object({
+  ...state,
   /** Undefined if another tool installed it: its package is unknown. */
-  readonly digest?: Digest | undefined;
-  /** See {@link settingsDigest}. */
-  readonly settings: Digest;
-  /** Id of the run that touched it last. */
-  readonly run: string;
+  digest: v.optional(digest),
   /** That run finished. */
-  readonly finished: boolean;
+  finished: v.boolean(),
   /** The hook that applied it: a node that joins does not install most add-ons. Absent in records of older versions. */
-  readonly by?: AppliedBy | undefined;
+  by: v.optional(v.picklist(['install', 'join'])),
   /** What a rollback restores; absent if there is nothing. */
-  readonly previous?: PreviousRecord | undefined;
-}
+  previous: v.optional(previousRecord),
+});
+export type AppliedRecord = Read<typeof appliedRecord>;
 
 /** Why a finished upgrade of Kubernetes cannot be rolled back. */
 export const NO_DOWNGRADE = 'kubeadm does not downgrade a cluster that was upgraded';
@@ -96,16 +100,15 @@ export async function readRecords(directory: string): Promise<Records> {
   const value = parseObject(text, damaged);
   if (value['format'] !== RECORDS_FORMAT) throw damaged(`format ${JSON.stringify(value['format'])} is not known`);
   const { lastRun, cluster, extracted, applied } = value;
-  if (lastRun !== undefined && (typeof lastRun !== 'string' || !isRunId(lastRun))) throw damaged('lastRun');
-  if (cluster !== undefined && !isText(cluster, isClusterUid)) throw damaged('cluster');
-  if (!Array.isArray(extracted) || !extracted.every(isExtracted)) throw damaged('extracted');
+  if (!fits(v.optional(runId), lastRun)) throw damaged('lastRun');
+  if (cluster !== undefined && (typeof cluster !== 'string' || !isClusterUid(cluster))) throw damaged('cluster');
+  if (!fits(v.array(extractedRecord), extracted)) throw damaged('extracted');
   if (!isObject(applied)) throw damaged('applied');
-  for (const [name, record] of Object.entries(applied)) {
-    if (!isAddonName(name) || !isApplied(record)) throw damaged(`applied: ${JSON.stringify(name.slice(0, 100))}`);
-  }
+  const bad = Object.entries(applied).find(([name, record]) => !isAddonName(name) || !isApplied(record));
+  if (bad !== undefined) throw damaged(`applied: ${JSON.stringify(bad[0].slice(0, 100))}`);
   // Every field was checked above.
   const known = { format: RECORDS_FORMAT, lastRun, extracted, applied } as Records;
-  return cluster === undefined ? known : ({ ...known, cluster } as Records);
+  return cluster === undefined ? known : { ...known, cluster };
 }
 
 export async function writeRecords(directory: string, records: Records): Promise<void> {
@@ -127,30 +130,6 @@ export function isClusterUid(text: string): boolean {
 /** Instead of a run ID: no run of curlew has touched it. */
 export const NO_RUN = '00000000T000000Z-0000';
 
-function isText(value: unknown, check: (text: string) => boolean): boolean {
-  return typeof value === 'string' && check(value);
-}
-
-function isExtracted(value: unknown): value is ExtractedRecord {
-  if (!isObject(value)) return false;
-  const { tree, name, version, digest, omitted } = value;
-  if (tree !== 'addons' && tree !== 'packages') return false;
-  if (omitted !== undefined && !isTexts(omitted)) return false;
-  return isText(name, isAddonName) && isText(version, isVersion) && isText(digest, isDigest);
-}
-
 export function isApplied(value: unknown): value is AppliedRecord {
-  if (!isObject(value)) return false;
-  const { finished, previous, by } = value;
-  if (!isPrevious(value) || typeof finished !== 'boolean') return false;
-  if (by !== undefined && by !== 'install' && by !== 'join') return false;
-  return previous === undefined || (isObject(previous) && previous['digest'] !== undefined && isPrevious(previous));
-}
-
-function isPrevious(value: unknown): boolean {
-  if (!isObject(value)) return false;
-  const { version, digest, settings, run } = value;
-  const texts =
-    isText(version, isVersion) && (digest === undefined || isText(digest, isDigest)) && isText(settings, isDigest);
-  return texts && isText(run, isRunId);
+  return fits(appliedRecord, value);
 }

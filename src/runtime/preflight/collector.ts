@@ -1,4 +1,5 @@
 /** The interface of collectors: their settings, their facts, and the validation of facts from a file. */
+import type * as v from 'valibot';
 import type { Json } from '../../formats/yaml/yaml.ts';
 import type { SettingForms, Settings } from './settings.ts';
 
@@ -29,8 +30,8 @@ export interface Collector<Facts extends Json> {
   readonly mutexKey?: (settings: Settings) => string;
   /** Collects facts and leaves no changes. If it throws, the error is reported and its facts are missing. */
   readonly collect: (settings: Settings, host: Host) => Promise<Facts>;
-  /** True if a value from a file has the shape of its facts. */
-  readonly isFacts: (value: unknown) => value is Facts;
+  /** For facts from a file. */
+  readonly facts: v.GenericSchema<unknown, Facts>;
 }
 
 /** Most collectors only read a few files. */

@@ -1,6 +1,8 @@
 /** Facts about a machine, or why they are missing, and the facts file. Pure. */
+import type * as v from 'valibot';
 import { CurlewError } from '../../core/errors.ts';
 import { isObject, parseObject } from '../../core/json.ts';
+import { fits } from '../../core/schema.ts';
 import type { Json } from '../../formats/yaml/yaml.ts';
 import { COLLECTORS } from './collectors.ts';
 import type { AnyCollector } from './collector.ts';
@@ -74,6 +76,7 @@ function readFact(value: unknown): Fact | undefined {
     return typeof problem === 'string' ? { ...base, status, problem } : undefined;
   }
   const collector = COLLECTORS.get(kind);
-  if (status !== 'collected' || collector === undefined || !collector.isFacts(data)) return undefined;
-  return { ...base, status, data };
+  if (status !== 'collected' || collector === undefined || !fits<v.GenericSchema>(collector.facts, data))
+    return undefined;
+  return { ...base, status, data: data as Json };
 }

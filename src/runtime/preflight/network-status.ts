@@ -2,10 +2,11 @@
 import { randomBytes } from 'node:crypto';
 import { connect, createServer, isIPv4, type Server, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
+import * as v from 'valibot';
 import { asError, errnoOf } from '../../core/errors.ts';
-import { hasShape } from './fact-shapes.ts';
+import type { Read } from '../../core/schema.ts';
 
-export const NETWORK_STATES = [
+const NETWORK_STATES = [
   'address-in-use',
   'connection-refused',
   'connection-timeout',
@@ -14,15 +15,8 @@ export const NETWORK_STATES = [
   'invalid-address',
 ] as const;
 
-export type NetworkState = (typeof NETWORK_STATES)[number];
-
-export type NetworkFacts = { readonly status: NetworkState; readonly message: string };
-
-export function isNetworkFacts(value: unknown): value is NetworkFacts {
-  if (!hasShape(value, { status: 'text', message: 'text' })) return false;
-  const { status } = value as { readonly status: string };
-  return NETWORK_STATES.some((known) => known === status);
-}
+export const networkFacts = v.object({ status: v.picklist(NETWORK_STATES), message: v.string() });
+export type NetworkFacts = Read<typeof networkFacts>;
 
 export function stateOf(error: unknown): NetworkFacts {
   const message = asError(error).message;

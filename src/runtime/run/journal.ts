@@ -5,44 +5,66 @@
 import { createHash } from 'node:crypto';
 import { open, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import * as v from 'valibot';
 import type { Digest } from '../../core/digest.ts';
 import { CurlewError, fileError } from '../../core/errors.ts';
-import { isObject, isTexts } from '../../core/json.ts';
-import { isAddonName, isVersion } from '../../core/ref.ts';
+import { addonName, fits, size, tree, version, type Read } from '../../core/schema.ts';
 import { syncFolder } from '../../platform/files/sync-folder.ts';
-import { isRunId } from '../node/records.ts';
+import { runId } from '../node/records.ts';
 import { readOwnFile } from '../../platform/files/state-file.ts';
 import type { RunPlan } from './run-plan.ts';
 
-export type JournalEntry = { readonly at: string } & (
-  | {
-      readonly type: 'planned';
-      readonly plan: RunPlan;
-      /** Actions that earlier runs started without finishing them, and the number of attempts. */
-      readonly earlier?: readonly (readonly [action: string, attempt: number])[];
-      /** Digest of everything that the plan is made from: only a run with the same identity can resume this one. */
-      readonly identity?: Digest | undefined;
-      /** Boot ID of the machine: a reboot may undo what hooks did. */
-      readonly boot?: string | undefined;
-      /** Digest of the carried variables at its start; absent if there were none. */
-      readonly carried?: Digest | undefined;
-    }
-  | { readonly type: 'started'; readonly action: string; readonly attempt: number }
-  | {
-      readonly type: 'done';
-      readonly action: string;
-      readonly outcome: string;
-      /** After a hook: digest of the variables that are carried to the next one. */
-      readonly carried?: Digest | undefined;
-    }
-  | { readonly type: 'failed'; readonly action: string; readonly message: string }
-  | {
-      readonly type: 'ended';
-      readonly outcome: 'finished' | 'failed' | 'cancelled';
-      /** The error in one line. */
-      readonly message?: string;
-    }
-);
+/** Names in a plan become paths of folders whose scripts are run and which are removed, so they are checked. */
+const action = { id: v.string(), addon: v.string(), because: v.string() };
+const runPlan = v.object({
+  kind: v.string(),
+  addons: v.array(v.object({ ref: v.object({ tree, name: addonName, version }) })),
+  actions: v.array(
+    v.union([
+      v.object({ ...action, kind: v.literal('hook'), hook: v.string(), function: v.string() }),
+      v.object({ ...action, kind: v.pipe(v.string(), v.notValue('hook')) }),
+    ]),
+  ),
+  continues: v.optional(v.object({ done: v.array(v.object({ action: v.string(), run: runId })) })),
+});
+
+const at = v.string();
+const digestText = v.optional(v.custom<Digest>((value) => typeof value === 'string'));
+
+const journalEntry = v.variant('type', [
+  v.object({
+    at,
+    type: v.literal('planned'),
+    plan: v.custom<RunPlan>((plan) => fits(runPlan, plan)),
+    /** Actions that earlier runs started without finishing them, and the number of attempts. */
+    earlier: v.optional(v.array(v.looseTuple([v.string(), size]))),
+    /** Digest of everything that the plan is made from: only a run with the same identity can resume this one. */
+    identity: digestText,
+    /** Boot ID of the machine: a reboot may undo what hooks did. */
+    boot: v.optional(v.string()),
+    /** Digest of the carried variables at its start; absent if there were none. */
+    carried: digestText,
+  }),
+  v.object({ at, type: v.literal('started'), action: v.string(), attempt: size }),
+  v.object({
+    at,
+    type: v.literal('done'),
+    action: v.string(),
+    outcome: v.string(),
+    /** After a hook: digest of the variables that are carried to the next one. */
+    carried: digestText,
+  }),
+  v.object({ at, type: v.literal('failed'), action: v.string(), message: v.string() }),
+  v.object({
+    at,
+    type: v.literal('ended'),
+    outcome: v.picklist(['finished', 'failed', 'cancelled']),
+    /** The error in one line. */
+    message: v.optional(v.string()),
+  }),
+]);
+/** Another version of curlew may have written others. */
+export type JournalEntry = Read<typeof journalEntry>;
 
 /** Outcome of a hook that failed in a run that continued anyway. */
 export const FAILED = 'failed';
@@ -72,64 +94,6 @@ function parseLine(line: string): unknown {
   return json === undefined || sum !== checksum(json) ? undefined : (JSON.parse(json) as unknown);
 }
 
-/** A line with the right checksum is complete, but another version of curlew may have written it. */
-function isEntry(entry: unknown): entry is JournalEntry {
-  if (!isObject(entry) || typeof entry['at'] !== 'string') return false;
-  const { type, action, attempt, outcome, message, plan, earlier, identity, boot, carried } = entry;
-  switch (type) {
-    case 'planned':
-      return isPlan(plan) && isEarlier(earlier ?? []) && isTexts([identity ?? '', boot ?? '', carried ?? '']);
-    case 'started':
-      return typeof action === 'string' && isCount(attempt);
-    case 'done':
-      return isTexts([action, outcome, carried ?? '']);
-    case 'failed':
-      return isTexts([action, message]);
-    case 'ended':
-      return ['finished', 'failed', 'cancelled'].includes(String(outcome)) && isTexts([outcome, message ?? '']);
-    default:
-      return false;
-  }
-}
-
-function isCount(value: unknown): boolean {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
-}
-
-function isEarlier(earlier: unknown): boolean {
-  const isRow = (row: unknown): boolean => Array.isArray(row) && typeof row[0] === 'string' && isCount(row[1]);
-  return Array.isArray(earlier) && earlier.every(isRow);
-}
-
-/** Names in a plan become paths of folders whose scripts are run and which are removed, so they are checked. */
-function isPlan(plan: unknown): boolean {
-  if (!isObject(plan) || typeof plan['kind'] !== 'string') return false;
-  const { addons, actions, continues } = plan;
-  if (!Array.isArray(addons) || !addons.every((addon) => isObject(addon) && isRef(addon['ref']))) return false;
-  if (!Array.isArray(actions) || !actions.every(isAction)) return false;
-  return continues === undefined || (isObject(continues) && isDone(continues['done']));
-}
-
-function isRef(ref: unknown): boolean {
-  if (!isObject(ref)) return false;
-  const { tree, name, version } = ref;
-  if ((tree !== 'addons' && tree !== 'packages') || typeof name !== 'string' || typeof version !== 'string')
-    return false;
-  return isAddonName(name) && isVersion(version);
-}
-
-function isAction(action: unknown): boolean {
-  if (!isObject(action)) return false;
-  const { id, kind, addon, because, hook, function: called } = action;
-  return isTexts([id, kind, addon, because]) && (kind !== 'hook' || isTexts([hook, called]));
-}
-
-function isDone(done: unknown): boolean {
-  const isRow = (row: unknown): boolean =>
-    isObject(row) && typeof row['action'] === 'string' && typeof row['run'] === 'string' && isRunId(row['run']);
-  return Array.isArray(done) && done.every(isRow);
-}
-
 /** Entries of a journal's text. A torn last line is ignored; any other damage or unknown entry is `FILE_UNUSABLE`. */
 export function parseJournal(text: string, path: string): readonly JournalEntry[] {
   const lines = text.split('\n');
@@ -137,7 +101,7 @@ export function parseJournal(text: string, path: string): readonly JournalEntry[
   const entries: JournalEntry[] = [];
   for (const [index, line] of lines.entries()) {
     const entry = parseLine(line);
-    if (isEntry(entry)) entries.push(entry);
+    if (fits(journalEntry, entry)) entries.push(entry);
     else if (entry !== undefined) {
       throw new CurlewError(
         'FILE_UNUSABLE',

@@ -3,23 +3,25 @@
  * same settings. It may contain secrets, so only its owner can read it. It is removed with the last record that names the run.
  */
 import { join } from 'node:path';
+import * as v from 'valibot';
 import { CurlewError } from '../../core/errors.ts';
-import { isObject, shallowJson } from '../../core/json.ts';
+import { shallowJson } from '../../core/json.ts';
 import { nodePath } from '../../core/layout.ts';
-import type { ShellVariable } from '../hooks/settings.ts';
+import { byKey, readJson, type Read } from '../../core/schema.ts';
 import { readOwnFile, writeStateFile } from '../../platform/files/state-file.ts';
 
 const FORMAT = 1;
 const LIMIT = 64 << 20;
 
-export interface SavedRequest {
-  readonly format: typeof FORMAT;
-  readonly variables: readonly ShellVariable[];
+const savedRequest = v.object({
+  format: v.literal(FORMAT),
+  variables: v.array(v.strictTuple([v.string(), v.string()])),
   /** By name of the add-on. */
-  readonly settings: Readonly<Record<string, unknown>>;
+  settings: byKey(v.unknown()),
   /** JSON that only the caller understands: how to repeat the request. */
-  readonly command: unknown;
-}
+  command: v.optional(v.unknown()),
+});
+export type SavedRequest = Read<typeof savedRequest>;
 
 export const REQUEST_FILE = 'request.json';
 
@@ -32,26 +34,9 @@ export async function readSavedRequest(directory: string, run: string): Promise<
   const path = join(directory, nodePath.run(run), REQUEST_FILE);
   const text = await readOwnFile(path, LIMIT);
   if (text === undefined) return undefined;
-  const asked = parseAsked(text);
-  if (asked !== undefined) return asked;
-  throw new CurlewError('FILE_UNUSABLE', `cannot read ${path}: damaged`, {
-    hint: 'repeat the full command that started the run instead of curlew resume',
-  });
-}
-
-function parseAsked(text: string): SavedRequest | undefined {
-  let value: unknown;
-  try {
-    value = shallowJson(text);
-  } catch {
-    return undefined;
-  }
-  if (!isObject(value) || value['format'] !== FORMAT) return undefined;
-  const { variables, settings, command } = value;
-  if (!Array.isArray(variables) || !variables.every(isVariable) || !isObject(settings)) return undefined;
-  return { format: FORMAT, variables, settings, command };
-}
-
-function isVariable(value: unknown): value is ShellVariable {
-  return Array.isArray(value) && value.length === 2 && value.every((part) => typeof part === 'string');
+  const bad = (): CurlewError =>
+    new CurlewError('FILE_UNUSABLE', `cannot read ${path}: damaged`, {
+      hint: 'repeat the full command that started the run instead of curlew resume',
+    });
+  return readJson(savedRequest, text, { bad, parse: shallowJson });
 }

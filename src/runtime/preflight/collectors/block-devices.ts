@@ -1,21 +1,23 @@
 /** Disks and partitions from lsblk. */
+import * as v from 'valibot';
+import { finite, type Read } from '../../../core/schema.ts';
 import { DEFAULT_LIMIT_MS, type Collector } from '../collector.ts';
-import { isListOf } from '../fact-shapes.ts';
 import { outputOf } from '../program.ts';
 
-export type BlockDevice = {
-  readonly name: string;
-  readonly kernelName: string;
-  readonly parentKernelName: string;
+const row = v.object({
+  name: v.string(),
+  kernelName: v.string(),
+  parentKernelName: v.string(),
   /** `disk`, `part`, `lvm`, … */
-  readonly type: string;
+  type: v.string(),
   /** Bytes. */
-  readonly size: number;
-  readonly filesystemType: string;
-  readonly mountpoint: string;
-  readonly readOnly: boolean;
-  readonly removable: boolean;
-};
+  size: finite,
+  filesystemType: v.string(),
+  mountpoint: v.string(),
+  readOnly: v.boolean(),
+  removable: v.boolean(),
+});
+export type BlockDevice = Read<typeof row>;
 
 const COLUMNS = 'NAME,KNAME,PKNAME,TYPE,SIZE,FSTYPE,MOUNTPOINT,RO,RM';
 
@@ -28,18 +30,7 @@ export const blockDevices: Collector<readonly BlockDevice[]> = {
   limitMs: () => DEFAULT_LIMIT_MS,
   collect: async (_, host) =>
     parseLsblk(await outputOf('lsblk', ['--noheadings', '--bytes', '--pairs', '-o', COLUMNS], host)),
-  isFacts: (value): value is readonly BlockDevice[] =>
-    isListOf(value, {
-      name: 'text',
-      kernelName: 'text',
-      parentKernelName: 'text',
-      type: 'text',
-      size: 'number',
-      filesystemType: 'text',
-      mountpoint: 'text',
-      readOnly: 'yesno',
-      removable: 'yesno',
-    }),
+  facts: v.array(row),
 };
 
 /** Lines of `NAME="vda" KNAME="vda" …`; other characters than printable ones are written `\x20`. */

@@ -1,5 +1,6 @@
 /** Whether a certificate and a private key match. */
 import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto';
+import * as v from 'valibot';
 import { CurlewError } from '../../../core/errors.ts';
 import { DEFAULT_LIMIT_MS, type Collector } from '../collector.ts';
 import { readHostFile } from '../host-files.ts';
@@ -33,7 +34,7 @@ export const certificate: Collector<KeyPairState> = {
       throw error;
     }
   },
-  isFacts: (value): value is KeyPairState => KEY_PAIR_STATES.some((known) => known === value),
+  facts: v.picklist(KEY_PAIR_STATES),
 };
 
 const BLOCK = /-----BEGIN ([A-Z0-9 ]+)-----[\s\S]*?-----END \1-----/g;

@@ -1,17 +1,19 @@
 /** Processors: number, architecture, features. */
 import { machine } from 'node:os';
 import { readdir } from 'node:fs/promises';
+import * as v from 'valibot';
+import { finite, texts, type Read } from '../../../core/schema.ts';
 import { CollectProblem, DEFAULT_LIMIT_MS, type Collector, type Host } from '../collector.ts';
-import { hasShape } from '../fact-shapes.ts';
 import { hostPath, readHostFile } from '../host-files.ts';
 
-export type CpuFacts = {
-  readonly logicalCount: number;
-  readonly physicalCount: number;
-  readonly flags: readonly string[];
+const facts = v.object({
+  logicalCount: finite,
+  physicalCount: finite,
+  flags: texts,
   /** As printed by `uname -m`. */
-  readonly machineArch: string;
-};
+  machineArch: v.string(),
+});
+export type CpuFacts = Read<typeof facts>;
 
 export const cpu: Collector<CpuFacts> = {
   kind: 'cpu',
@@ -32,8 +34,7 @@ export const cpu: Collector<CpuFacts> = {
       machineArch: machine(),
     };
   },
-  isFacts: (value): value is CpuFacts =>
-    hasShape(value, { logicalCount: 'number', physicalCount: 'number', flags: 'texts', machineArch: 'text' }),
+  facts,
 };
 
 function words(text: string): readonly string[] {

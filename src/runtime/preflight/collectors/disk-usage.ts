@@ -1,16 +1,18 @@
 /** Space of the file system of a folder, which need not exist yet. */
 import { stat, statfs } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
+import * as v from 'valibot';
+import { finite, type Read } from '../../../core/schema.ts';
 import { asError, errnoOf } from '../../../core/errors.ts';
 import { CollectProblem, DEFAULT_LIMIT_MS, type Collector } from '../collector.ts';
-import { hasShape } from '../fact-shapes.ts';
 import { hostPath } from '../host-files.ts';
 
-export type DiskFacts = {
-  readonly totalBytes: number;
+const facts = v.object({
+  totalBytes: finite,
   /** Space that is reserved for root counts as free. */
-  readonly usedBytes: number;
-};
+  usedBytes: finite,
+});
+export type DiskFacts = Read<typeof facts>;
 
 export const diskUsage: Collector<DiskFacts> = {
   kind: 'diskUsage',
@@ -27,7 +29,7 @@ export const diskUsage: Collector<DiskFacts> = {
       throw new CollectProblem(`inspect ${settings.text('path') ?? '/'}: ${asError(error).message}`, { cause: error });
     }
   },
-  isFacts: (value): value is DiskFacts => hasShape(value, { totalBytes: 'number', usedBytes: 'number' }),
+  facts,
 };
 
 /** The nearest existing folder above a path. */

@@ -2,10 +2,11 @@
 import { mkdir, mkdtemp, rm, rmdir } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import * as v from 'valibot';
+import { byKey } from '../../../core/schema.ts';
 import { asError } from '../../../core/errors.ts';
 import { isObject } from '../../../core/json.ts';
 import { CollectProblem, type Collector, type Host } from '../collector.ts';
-import { isMapOf } from '../fact-shapes.ts';
 import { parseQuantity } from '../go-notation.ts';
 import { hostPath } from '../host-files.ts';
 import { limitOf } from '../limit.ts';
@@ -76,7 +77,7 @@ export const filesystemPerformance: Collector<FilesystemFacts> = {
       await removeCreated(directory, created);
     }
   },
-  isFacts: (value): value is FilesystemFacts => isMapOf(value, (entry) => typeof entry === 'number' && entry >= 0),
+  facts: byKey(v.pipe(v.number(), v.minValue(0))),
 };
 
 /** Removes the folders that were created for the measurement, unless another program has written to them. */

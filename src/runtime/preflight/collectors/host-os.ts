@@ -1,16 +1,18 @@
 /** The distribution and kernel. Platforms have Troubleshoot's names: `redhat`, `oracle`, `amazon`, … */
 import { hostname, release } from 'node:os';
+import * as v from 'valibot';
+import type { Read } from '../../../core/schema.ts';
 import { DEFAULT_LIMIT_MS, type Collector, type Host } from '../collector.ts';
-import { hasShape } from '../fact-shapes.ts';
 import { readHostFile } from '../host-files.ts';
 
-export type HostOsFacts = {
-  readonly name: string;
-  readonly kernelVersion: string;
-  readonly platform: string;
-  readonly platformFamily: string;
-  readonly platformVersion: string;
-};
+const facts = v.object({
+  name: v.string(),
+  kernelVersion: v.string(),
+  platform: v.string(),
+  platformFamily: v.string(),
+  platformVersion: v.string(),
+});
+export type HostOsFacts = Read<typeof facts>;
 
 export const hostOs: Collector<HostOsFacts> = {
   kind: 'hostOS',
@@ -29,14 +31,7 @@ export const hostOs: Collector<HostOsFacts> = {
       platformVersion: (await exactVersion(host, platform)) ?? version,
     };
   },
-  isFacts: (value): value is HostOsFacts =>
-    hasShape(value, {
-      name: 'text',
-      kernelVersion: 'text',
-      platform: 'text',
-      platformFamily: 'text',
-      platformVersion: 'text',
-    }),
+  facts,
 };
 
 /** By `ID` of os-release(5); other platforms use their ID. */

@@ -1,15 +1,17 @@
 /** Services of systemd and their states. */
+import * as v from 'valibot';
+import type { Read } from '../../../core/schema.ts';
 import { DEFAULT_LIMIT_MS, type Collector } from '../collector.ts';
-import { isListOf } from '../fact-shapes.ts';
 import { outputOf } from '../program.ts';
 
-export type HostService = {
+const row = v.object({
   /** With its ending: `ufw.service`. */
-  readonly unit: string;
-  readonly load: string;
-  readonly active: string;
-  readonly sub: string;
-};
+  unit: v.string(),
+  load: v.string(),
+  active: v.string(),
+  sub: v.string(),
+});
+export type HostService = Read<typeof row>;
 
 const ARGS = ['list-units', '--type=service', '--no-legend', '--no-pager', '--all', '--plain'];
 
@@ -32,6 +34,5 @@ export const hostServices: Collector<readonly HostService[]> = {
         : [{ unit, load, active, sub }];
     });
   },
-  isFacts: (value): value is readonly HostService[] =>
-    isListOf(value, { unit: 'text', load: 'text', active: 'text', sub: 'text' }),
+  facts: v.array(row),
 };

@@ -1,6 +1,7 @@
 /** The status of a web server's response. */
+import * as v from 'valibot';
 import { asError, redact } from '../../../core/errors.ts';
-import { isObject } from '../../../core/json.ts';
+import type { Read } from '../../../core/schema.ts';
 import { readLimited } from '../../../platform/files/read-limited.ts';
 import { openConnections } from '../../../platform/http/connections.ts';
 import type { ResponseHead } from '../../../platform/http/message.ts';
@@ -13,7 +14,8 @@ import { limitOf } from '../limit.ts';
 import type { Settings } from '../settings.ts';
 
 /** A status, or the error. */
-export type HttpFacts = { readonly statusCode: number } | { readonly error: string };
+const facts = v.union([v.object({ statusCode: v.pipe(v.number(), v.integer()) }), v.object({ error: v.string() })]);
+export type HttpFacts = Read<typeof facts>;
 
 const METHODS = ['get', 'post', 'put'] as const;
 const MOST_REDIRECTS = 10;
@@ -43,8 +45,7 @@ export const http: Collector<HttpFacts> = {
       return { error: redact(message) };
     }
   },
-  isFacts: (value): value is HttpFacts =>
-    isObject(value) && (Number.isInteger(value['statusCode']) || typeof value['error'] === 'string'),
+  facts,
 };
 
 /** The status after all redirects. Headers of the spec are sent only to its own host. */

@@ -1,9 +1,11 @@
 /** Network interfaces that are up and have an IPv4 address, without loopback. */
 import { networkInterfaces } from 'node:os';
+import * as v from 'valibot';
+import type { Read } from '../../../core/schema.ts';
 import { CollectProblem, DEFAULT_LIMIT_MS, type Collector } from '../collector.ts';
-import { isListOf } from '../fact-shapes.ts';
 
-export type Ipv4Interface = { readonly name: string; readonly address: string };
+const row = v.object({ name: v.string(), address: v.string() });
+export type Ipv4Interface = Read<typeof row>;
 
 export const ipv4Interfaces: Collector<readonly Ipv4Interface[]> = {
   kind: 'ipv4Interfaces',
@@ -16,7 +18,7 @@ export const ipv4Interfaces: Collector<readonly Ipv4Interface[]> = {
       const found = addresses.find(({ family, internal }) => family === 'IPv4' && !internal);
       return found === undefined ? [] : [{ name, address: found.address }];
     }),
-  isFacts: (value): value is readonly Ipv4Interface[] => isListOf(value, { name: 'text', address: 'text' }),
+  facts: v.array(row),
 };
 
 /** The first IPv4 address of an interface, by default of the machine. */

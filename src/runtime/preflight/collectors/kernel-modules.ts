@@ -2,9 +2,10 @@
 import { readdir } from 'node:fs/promises';
 import { release } from 'node:os';
 import { basename } from 'node:path';
+import * as v from 'valibot';
+import { byKey } from '../../../core/schema.ts';
 import { errnoOf } from '../../../core/errors.ts';
 import { CollectProblem, DEFAULT_LIMIT_MS, type Collector, type Host } from '../collector.ts';
-import { isMapOf } from '../fact-shapes.ts';
 import { hostPath, readHostFile } from '../host-files.ts';
 
 /** `loaded`, `loadable`, `loading`, `unloading` or `unknown`, by the name of the module. */
@@ -32,7 +33,7 @@ export const kernelModules: Collector<KernelModuleFacts> = {
     }
     return Object.fromEntries(found);
   },
-  isFacts: (value): value is KernelModuleFacts => isMapOf(value, (entry) => typeof entry === 'string'),
+  facts: byKey(v.string()),
 };
 
 /** proc(5), /proc/modules, fifth field. */

@@ -1,12 +1,14 @@
 /** The amount of memory. */
+import * as v from 'valibot';
+import { finite, type Read } from '../../../core/schema.ts';
 import { CollectProblem, DEFAULT_LIMIT_MS, type Collector } from '../collector.ts';
-import { hasShape } from '../fact-shapes.ts';
 import { readHostFile } from '../host-files.ts';
 
-export type MemoryFacts = {
+const facts = v.object({
   /** Bytes. */
-  readonly total: number;
-};
+  total: finite,
+});
+export type MemoryFacts = Read<typeof facts>;
 
 export const memory: Collector<MemoryFacts> = {
   kind: 'memory',
@@ -20,5 +22,5 @@ export const memory: Collector<MemoryFacts> = {
     if (kibibytes === undefined) throw new CollectProblem('the kernel provides no MemTotal in /proc/meminfo');
     return { total: Number(kibibytes) * 1024 };
   },
-  isFacts: (value): value is MemoryFacts => hasShape(value, { total: 'number' }),
+  facts,
 };

@@ -2,21 +2,23 @@
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import * as v from 'valibot';
+import { byKey, finite, type Read } from '../../../core/schema.ts';
 import { fileNameProblem, pathProblem } from '../../../core/layout.ts';
 import { readLimited } from '../../../platform/files/read-limited.ts';
 import { CollectProblem, DEFAULT_LIMIT_MS, type Collector, type Host } from '../collector.ts';
-import { hasShape, isMapOf } from '../fact-shapes.ts';
 import { limitOf } from '../limit.ts';
 import { runCollectorProgram } from '../program.ts';
 import type { Settings } from '../settings.ts';
 
-export type RunFacts = {
-  readonly exitCode: number;
-  readonly stdout: string;
-  readonly stderr: string;
+const facts = v.object({
+  exitCode: finite,
+  stdout: v.string(),
+  stderr: v.string(),
   /** Files in its output folder, by path. */
-  readonly files: Readonly<Record<string, string>>;
-};
+  files: byKey(v.string()),
+});
+export type RunFacts = Read<typeof facts>;
 
 const OUTPUT_LIMIT = 1 << 20;
 const MOST_FILES = 100;
@@ -48,9 +50,7 @@ export const run: Collector<RunFacts> = {
       await rm(folder, { recursive: true, force: true });
     }
   },
-  isFacts: (value): value is RunFacts =>
-    hasShape(value, { exitCode: 'number', stdout: 'text', stderr: 'text' }) &&
-    isMapOf((value as RunFacts).files, (entry) => typeof entry === 'string'),
+  facts,
 };
 
 async function runIn(folder: string, settings: Settings, host: Host): Promise<RunFacts> {

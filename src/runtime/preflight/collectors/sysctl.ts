@@ -1,6 +1,7 @@
 /** Kernel parameters. */
+import * as v from 'valibot';
+import { byKey } from '../../../core/schema.ts';
 import { DEFAULT_LIMIT_MS, type Collector } from '../collector.ts';
-import { isMapOf } from '../fact-shapes.ts';
 import { outputOf } from '../program.ts';
 
 export type SysctlFacts = Readonly<Record<string, string>>;
@@ -21,5 +22,5 @@ export const sysctl: Collector<SysctlFacts> = {
       }),
     );
   },
-  isFacts: (value): value is SysctlFacts => isMapOf(value, (entry) => typeof entry === 'string'),
+  facts: byKey(v.string()),
 };

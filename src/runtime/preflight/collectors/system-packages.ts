@@ -1,23 +1,22 @@
 /** Whether host packages are installed. */
+import * as v from 'valibot';
+import { finite, type Read } from '../../../core/schema.ts';
 import { CollectProblem, DEFAULT_LIMIT_MS, type Collector } from '../collector.ts';
-import { hasShape, isListOf } from '../fact-shapes.ts';
 import { runCollectorProgram } from '../program.ts';
 import type { SettingForms } from '../settings.ts';
 import { readOsRelease } from './host-os.ts';
 
-export type SystemPackage = {
-  readonly name: string;
+const systemPackage = v.object({
+  name: v.string(),
   /** Output of dpkg or rpm. */
-  readonly details: string;
-  readonly exitCode: number;
-  readonly error: string;
-};
+  details: v.string(),
+  exitCode: finite,
+  error: v.string(),
+});
+export type SystemPackage = Read<typeof systemPackage>;
 
-export type SystemPackageFacts = {
-  readonly os: string;
-  readonly osVersion: string;
-  readonly packages: readonly SystemPackage[];
-};
+const facts = v.object({ os: v.string(), osVersion: v.string(), packages: v.array(systemPackage) });
+export type SystemPackageFacts = Read<typeof facts>;
 
 /** Distributions by `ID` of os-release, the major versions with their own list, and the query command. */
 const SYSTEMS: Readonly<Record<string, { readonly versions: readonly string[]; readonly query: readonly string[] }>> = {
@@ -63,12 +62,5 @@ export const systemPackages: Collector<SystemPackageFacts> = {
     }
     return { os, osVersion, packages };
   },
-  isFacts: (value): value is SystemPackageFacts =>
-    hasShape(value, { os: 'text', osVersion: 'text' }) &&
-    isListOf((value as SystemPackageFacts).packages, {
-      name: 'text',
-      details: 'text',
-      exitCode: 'number',
-      error: 'text',
-    }),
+  facts,
 };

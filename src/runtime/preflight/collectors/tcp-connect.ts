@@ -1,6 +1,6 @@
 /** Whether a port of another machine is reachable. */
 import type { Collector } from '../collector.ts';
-import { dial, isNetworkFacts, splitAddress, stateOf, type NetworkFacts } from '../network-status.ts';
+import { dial, networkFacts, splitAddress, stateOf, type NetworkFacts } from '../network-status.ts';
 import { limitOf } from '../limit.ts';
 
 const TRY_MS = 10_000;
@@ -23,5 +23,5 @@ export const tcpConnect: Collector<NetworkFacts> = {
       return stateOf(error);
     }
   },
-  isFacts: isNetworkFacts,
+  facts: networkFacts,
 };

@@ -1,6 +1,6 @@
 /** Whether a load balancer forwards to this machine. */
 import type { Collector } from '../collector.ts';
-import { isNetworkFacts, roundTrip, type NetworkFacts } from '../network-status.ts';
+import { networkFacts, roundTrip, type NetworkFacts } from '../network-status.ts';
 import { limitOf } from '../limit.ts';
 
 const TRY_MS = 180_000;
@@ -17,5 +17,5 @@ export const tcpLoadBalancer: Collector<NetworkFacts> = {
     const address = settings.text('address') ?? '';
     return roundTrip({ host: '0.0.0.0', port, address, limitMs: limitOf(settings, TRY_MS), signal });
   },
-  isFacts: isNetworkFacts,
+  facts: networkFacts,
 };

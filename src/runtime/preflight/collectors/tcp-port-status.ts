@@ -1,6 +1,6 @@
 /** Whether a port of this machine is free and reachable at the machine's own address. */
 import { DEFAULT_LIMIT_MS, type Collector } from '../collector.ts';
-import { isNetworkFacts, roundTrip, type NetworkFacts } from '../network-status.ts';
+import { networkFacts, roundTrip, type NetworkFacts } from '../network-status.ts';
 import { localIpv4 } from './ipv4-interfaces.ts';
 
 const TRY_MS = 10_000;
@@ -19,5 +19,5 @@ export const tcpPortStatus: Collector<NetworkFacts> = {
     const host = name === undefined ? '0.0.0.0' : address;
     return roundTrip({ host, port, address: `${address}:${port}`, limitMs: TRY_MS, signal });
   },
-  isFacts: isNetworkFacts,
+  facts: networkFacts,
 };

@@ -1,14 +1,16 @@
 /** Time zone and clock synchronization. */
+import * as v from 'valibot';
+import type { Read } from '../../../core/schema.ts';
 import { CollectProblem, DEFAULT_LIMIT_MS, type Collector } from '../collector.ts';
-import { hasShape } from '../fact-shapes.ts';
 import { outputOf } from '../program.ts';
 
-export type TimeFacts = {
+const facts = v.object({
   /** In upper case; `ETC/UTC` is `UTC`. */
-  readonly timezone: string;
-  readonly ntpSynchronized: boolean;
-  readonly ntpActive: boolean;
-};
+  timezone: v.string(),
+  ntpSynchronized: v.boolean(),
+  ntpActive: v.boolean(),
+});
+export type TimeFacts = Read<typeof facts>;
 
 export const time: Collector<TimeFacts> = {
   kind: 'time',
@@ -31,8 +33,7 @@ export const time: Collector<TimeFacts> = {
       ntpActive: active === 'yes',
     };
   },
-  isFacts: (value): value is TimeFacts =>
-    hasShape(value, { timezone: 'text', ntpSynchronized: 'yesno', ntpActive: 'yesno' }),
+  facts,
 };
 
 function isYesNo(value: string | undefined): boolean {

@@ -1,7 +1,7 @@
 /** Whether a UDP port of this machine is free. */
 import { createSocket } from 'node:dgram';
 import { DEFAULT_LIMIT_MS, type Collector } from '../collector.ts';
-import { isNetworkFacts, stateOf, type NetworkFacts } from '../network-status.ts';
+import { networkFacts, stateOf, type NetworkFacts } from '../network-status.ts';
 import { localIpv4 } from './ipv4-interfaces.ts';
 
 export const udpPortStatus: Collector<NetworkFacts> = {
@@ -29,5 +29,5 @@ export const udpPortStatus: Collector<NetworkFacts> = {
       });
     }
   },
-  isFacts: isNetworkFacts,
+  facts: networkFacts,
 };
