@@ -112,7 +112,7 @@ function parse([base, overlay]: Specs['texts']): ParsedInstaller {
 }
 
 function usage(what: string): CurlewError {
-  return new CurlewError('USAGE', `curlew installer: ${what}`, { hint: 'curlew installer --help lists the verbs' });
+  return new CurlewError('USAGE', `curlew installer: ${what}`, { hint: 'curlew installer --help lists the commands' });
 }
 
 /** Throws `SPEC_INVALID` for errors and reports warnings. */

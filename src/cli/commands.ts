@@ -1,6 +1,9 @@
 /**
- * The table of commands. Each row loads its module on demand, so that `--help` loads none.
+ * The table of commands. Each row loads its module on demand, so that `--help` loads none. A name of two words, such as
+ * `installer validate`, belongs to the family of its first word.
  */
+import { CurlewError } from '../core/errors.ts';
+import { nearest } from '../core/nearest.ts';
 import type { Command } from './command.ts';
 
 interface Row {
@@ -84,8 +87,30 @@ const REPOSITORY_COMMANDS: Rows = [
     ),
   ],
   [
-    'installer',
-    row('Check and resolve an installer spec', async () => (await import('./commands/installer.ts')).installerCommand),
+    'installer validate',
+    row('Check an installer spec', async () => (await import('./commands/installer.ts')).validateCommand),
+  ],
+  [
+    'installer merge',
+    row('Merge two installer specs', async () => (await import('./commands/installer.ts')).mergeCommand),
+  ],
+  [
+    'installer env',
+    row(
+      'Print the shell variables of an installer spec',
+      async () => (await import('./commands/installer.ts')).envCommand,
+    ),
+  ],
+  [
+    'installer id',
+    row('Print the identifier of an installer spec', async () => (await import('./commands/installer.ts')).idCommand),
+  ],
+  [
+    'installer resolve',
+    row(
+      'Resolve the versions in an installer spec',
+      async () => (await import('./commands/installer.ts')).resolveCommand,
+    ),
   ],
   [
     'bundle',
@@ -189,7 +214,7 @@ const NODE_COMMANDS: Rows = [
   [
     'preflight',
     row(
-      'Check whether this machine meets the requirements of a spec',
+      "Check whether this machine meets a spec's requirements",
       async () => (await import('./commands/preflight.ts')).preflightCommand,
     ),
   ],
@@ -233,3 +258,51 @@ export const COMMANDS: ReadonlyMap<string, Row> = new Map([
   ...grouped('Create, publish and bundle add-ons', REPOSITORY_COMMANDS),
   ...grouped('On a node', NODE_COMMANDS),
 ]);
+
+/** Splits a command line into the name of a command, which may not exist, and its arguments. */
+export function splitName([first = '', ...rest]: readonly string[]): {
+  readonly name: string;
+  readonly args: readonly string[];
+} {
+  const [second, ...args] = rest;
+  const isPair = second !== undefined && !second.startsWith('-') && familyOf(first).length > 0;
+  return isPair ? { name: `${first} ${second}`, args } : { name: first, args: rest };
+}
+
+/** The commands of two words that begin with this one. */
+export function familyOf(word: string): readonly (readonly [name: string, row: Row])[] {
+  return [...COMMANDS].filter(([name]) => name.startsWith(`${word} `));
+}
+
+/** Names of commands in other tools, for which a similar name would suggest the wrong command. */
+const OTHER_NAMES: ReadonlyMap<string, string> = new Map([
+  ['remove', 'uninstall'],
+  ['delete', 'uninstall'],
+]);
+
+/** The command with this name; throws `USAGE` if it does not exist. */
+export async function commandOf(name: string): Promise<Command<unknown>> {
+  const found = COMMANDS.get(name);
+  if (found !== undefined) return found.load();
+  if (name.startsWith('-')) {
+    const hint = `options follow the command: curlew COMMAND ${name}; curlew --help lists the commands`;
+    throw new CurlewError('USAGE', `no command before the option ${name}`, { hint });
+  }
+  const { taskOf } = await import('../kurl/compatibility/tasks.ts');
+  const task = taskOf(name);
+  if (task?.status === 'absent') {
+    throw new CurlewError('UNSUPPORTED', `${name}: a kURL task that curlew does not have`, { hint: task.note });
+  }
+  const [word = '', second] = name.split(' ');
+  const others = new Set([...COMMANDS.keys()].map((other) => other.replace(/ .*/, '')));
+  const near =
+    second === undefined
+      ? (OTHER_NAMES.get(name) ?? nearest(name, others))
+      : nearest(
+          name,
+          familyOf(word).map(([member]) => member),
+        );
+  const list = second === undefined ? 'curlew --help' : `curlew ${word} --help`;
+  const hint = near === undefined ? `${list} lists the commands` : `did you mean curlew ${near}?`;
+  throw new CurlewError('USAGE', `unknown command "${name}"`, { hint });
+}

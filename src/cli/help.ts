@@ -1,6 +1,6 @@
 /** Help texts of commands, wrapped to 80 columns. */
 import { GLOBAL_OPTIONS, type Command, type OptionSpec, type OptionSpecs } from './command.ts';
-import { COMMANDS } from './commands.ts';
+import { COMMANDS, familyOf } from './commands.ts';
 import { wrap } from './render/columns.ts';
 
 const COLUMNS = 80;
@@ -56,6 +56,16 @@ export function commandHelp(
     ...[...groups].map(([group, rows]) => `${group}:\n${table(rows, width)}`),
     ...(command.details === undefined ? [] : [paragraphs(command.details)]),
     ...(command.examples === undefined ? [] : [`Examples:\n${command.examples.map((line) => `  ${line}`).join('\n')}`]),
+  ].join('\n\n');
+}
+
+/** The help of all commands that begin with a word. */
+export function familyHelp(word: string): string {
+  const rows = familyOf(word).map(([name, { summary }]) => [`  ${name}`, summary] as const);
+  return [
+    `Usage: curlew ${word} COMMAND [options]`,
+    `Commands:\n${table(rows, widthOf(rows))}`,
+    `curlew help ${word} COMMAND describes a command.`,
   ].join('\n\n');
 }
 

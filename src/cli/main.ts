@@ -2,11 +2,9 @@
 /** Entry of the `curlew` command: signals, arguments, exit codes. Everything else is behind the table of commands. */
 import { asError, CurlewError, errnoOf, ERROR_CODES, fileError } from '../core/errors.ts';
 import { printableJson } from '../core/json.ts';
-import { nearest } from '../core/nearest.ts';
 import type { Ask } from '../runtime/hooks/questions.ts';
-import type { Command } from './command.ts';
-import { COMMANDS } from './commands.ts';
-import { commandHelp, overview } from './help.ts';
+import { commandOf, familyOf, splitName } from './commands.ts';
+import { commandHelp, familyHelp, overview } from './help.ts';
 import { ownProcess } from './own-program.ts';
 import { readArguments } from './read-arguments.ts';
 import { failureJson, renderFailure } from './render/failure.ts';
@@ -31,48 +29,31 @@ function printLine(line: string): void {
   if (process.stdout.writableLength < MAX_BUFFERED) process.stdout.write(`${line}\n`);
 }
 
-/** Names of commands in other tools, for which a similar name would suggest the wrong command. */
-const OTHER_NAMES: ReadonlyMap<string, string> = new Map([
-  ['remove', 'uninstall'],
-  ['delete', 'uninstall'],
-]);
-
-/** The command with this name; throws `USAGE` if it does not exist. */
-async function commandOf(name: string): Promise<Command<unknown>> {
-  const found = COMMANDS.get(name);
-  if (found !== undefined) return found.load();
-  if (name.startsWith('-')) {
-    const hint = `options follow the command: curlew COMMAND ${name}; curlew --help lists the commands`;
-    throw new CurlewError('USAGE', `no command before the option ${name}`, { hint });
-  }
-  const { taskOf } = await import('../kurl/compatibility/tasks.ts');
-  const task = taskOf(name);
-  if (task?.status === 'absent') {
-    throw new CurlewError('UNSUPPORTED', `${name}: a kURL task that curlew does not have`, { hint: task.note });
-  }
-  const near = OTHER_NAMES.get(name) ?? nearest(name, COMMANDS.keys());
-  const hint = near === undefined ? 'curlew --help lists the commands' : `did you mean curlew ${near}?`;
-  throw new CurlewError('USAGE', `unknown command "${name}"`, { hint });
+/** Of a command, of all that begin with a word, or of the program. */
+async function helpAbout(name: string): Promise<string> {
+  if (name === '' || name === 'help') return overview();
+  return familyOf(name).length > 0 ? familyHelp(name) : commandHelp(await commandOf(name));
 }
 
 async function run(argv: readonly string[], signal: AbortSignal): Promise<number> {
-  const [name, ...rest] = argv;
-  if (name === undefined) {
+  if (argv.length === 0) {
     await print(process.stderr, `${overview()}\n`);
     return ERROR_CODES.USAGE;
   }
+  const { name, args: rest } = splitName(argv);
   if (name === '--version' || name === '-V' || name === 'version') {
     await print(process.stdout, `${toolVersion()}\n`);
     return 0;
   }
   if (name === '--help' || name === '-h' || name === 'help') {
-    const [about = 'help', extra] = rest.filter((arg) => !arg.startsWith('-'));
+    const about = splitName(rest.filter((arg) => !arg.startsWith('-')));
+    const [extra] = about.args;
     if (extra !== undefined) {
       throw new CurlewError('USAGE', `curlew help: unexpected argument "${extra}"`, {
         hint: 'usage: curlew help [COMMAND]',
       });
     }
-    await print(process.stdout, `${about === 'help' ? overview() : commandHelp(await commandOf(about))}\n`);
+    await print(process.stdout, `${await helpAbout(about.name)}\n`);
     return 0;
   }
   if (name === 'kurl') {
@@ -83,11 +64,19 @@ async function run(argv: readonly string[], signal: AbortSignal): Promise<number
     await print(process.stdout, await runKurlTool(rest, context));
     return 0;
   }
-  const command = await commandOf(name);
   if (rest.includes('--help') || rest.includes('-h')) {
-    await print(process.stdout, `${commandHelp(command)}\n`);
+    await print(process.stdout, `${await helpAbout(name)}\n`);
     return 0;
   }
+  if (familyOf(name).length > 0) {
+    if (rest.length > 0) {
+      const hint = `options follow the command: curlew ${name} COMMAND ${rest[0] ?? ''}`;
+      throw new CurlewError('USAGE', `curlew ${name}: no command`, { hint });
+    }
+    await print(process.stderr, `${familyHelp(name)}\n`);
+    return ERROR_CODES.USAGE;
+  }
+  const command = await commandOf(name);
   const args = readArguments(command, rest);
   const { createProgress } = await import('./render/progress.ts');
   const { withSuggestions } = await import('./suggested.ts');

@@ -3,6 +3,7 @@ import { camelCase } from '../core/camel-case.ts';
 import { CurlewError } from '../core/errors.ts';
 import { readFlags } from '../spec/flags.ts';
 import { shellQuote } from '../runtime/hooks/settings.ts';
+import { COMMANDS } from './commands.ts';
 import type { CommandContext } from './command.ts';
 
 /** Options that specify a location, with the commands that accept them. */
@@ -25,7 +26,7 @@ interface Given {
   readonly options: Readonly<Record<string, unknown>>;
 }
 
-const COMMAND = /\bcurlew ([a-z]+(?:-[a-z]+)*)(?! --help|[-\w])/g;
+const COMMAND = /\bcurlew ([a-z]+(?:-[a-z]+)*)(?! --help|[-\w])(?: ([a-z]+)(?! --help|[-\w]))?/g;
 
 /**
  * Adds the given locations to suggested commands in a text. `called` is the path with which the operator calls this program
@@ -33,11 +34,14 @@ const COMMAND = /\bcurlew ([a-z]+(?:-[a-z]+)*)(?! --help|[-\w])/g;
  */
 export function suggesting(given: Given, called?: string): (text: string) => string {
   return (text) =>
-    text.replaceAll(COMMAND, (whole, command: string) => {
+    text.replaceAll(COMMAND, (whole: string, word: string, second?: string) => {
+      const isPair = second !== undefined && COMMANDS.has(`${word} ${second}`);
+      const command = isPair ? `${word} ${second}` : word;
       const args = PLACES.filter(({ commands }) => commands.includes(command)).flatMap(({ options }) =>
         options.flatMap((option) => argumentsOf(option, given)),
       );
-      return [calling(command, called) ?? whole, ...args].join(' ');
+      const rest = isPair || second === undefined ? [] : [second];
+      return [calling(command, called) ?? `curlew ${command}`, ...args, ...rest].join(' ');
     });
 }
 

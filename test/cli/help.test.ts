@@ -38,7 +38,7 @@ test('the overview has eighty columns and one line a command, below the headline
   let headline = '';
   const seen = new Map<string, string>();
   for (const line of lines) {
-    const [, name] = /^ {2}(\S+) /.exec(line) ?? [];
+    const [, name] = /^ {2}(\S+(?: \S+)?) {2}/.exec(line) ?? [];
     if (name !== undefined) seen.set(name, headline);
     else headline = line.replace(/:$/, '');
   }

@@ -1,6 +1,6 @@
 /** docs/installer.md says what is so: its spec is a good one, and its commands are understood. */
 import { readFile } from 'node:fs/promises';
-import { installerCommand, VERBS } from '../../src/cli/commands/installer.ts';
+import { commandOf, familyOf, splitName } from '../../src/cli/commands.ts';
 import { readArguments } from '../../src/cli/read-arguments.ts';
 import { parseInstaller } from '../../src/spec/parse.ts';
 import * as assert from '../support/assert.ts';
@@ -16,10 +16,10 @@ test('the spec of the page has no mistake', () => {
   assert.is(installer?.addons.length, 2);
 });
 
-test('every verb is on the page, and can be typed so', () => {
-  const lines = [...page.matchAll(/`curlew installer ([^`]+)`/g)].map(([, line = '']) => line.split(' '));
-  assert.equal(new Set(lines.map(([verb = '']) => verb)), new Set(Object.keys(VERBS)));
-  for (const words of lines) assert.is(readArguments(installerCommand, words).operands[0], words[0]);
+test('every command about specs is on the page, and can be typed so', async () => {
+  const lines = [...page.matchAll(/`curlew (installer [^`]+)`/g)].map(([, line = '']) => splitName(line.split(' ')));
+  assert.equal(new Set(lines.map(({ name }) => name)), new Set(familyOf('installer').map(([name]) => name)));
+  for (const { name, args } of lines) readArguments(await commandOf(name), args);
 });
 
 test.run();

@@ -180,13 +180,21 @@ test('validate judges settings by the packages of a bundle, with what flags, an 
 });
 
 for (const [title, words, exitCode, message] of [
-  ['no verb', [], 64, /specify a verb: validate, merge/],
-  ['an unknown verb', ['vaildate', 'a.yaml'], 64, /unknown verb "vaildate"\n {2}hint: did you mean validate\?/],
-  ['a verb of every object', ['constructor', 'a.yaml'], 64, /unknown verb/],
+  [
+    'an unknown command',
+    ['vaildate', 'a.yaml'],
+    64,
+    /unknown command "installer vaildate"\n {2}hint: did you mean curlew installer validate\?/,
+  ],
   ['no spec', ['id'], 64, /specify an installer spec/],
   ['a spec that is not there', ['id', 'none.yaml'], 14, /read none\.yaml: no such file/],
   ['a spec that is a folder', ['id', '.'], 25, /: it is a folder/],
-  ['a merge without overlay', ['merge', 'a.yaml'], 64, /merge requires a base and an overlay/],
+  [
+    'a merge without overlay',
+    ['merge', 'a.yaml'],
+    64,
+    /specify a base and an overlay\n {2}hint: curlew installer merge --help lists its options/,
+  ],
   ['an unknown flag', ['env', 'a.yaml', 'haa'], 64, /unknown flag "haa", did you mean ha\?/],
   [
     'a second spec',
@@ -194,7 +202,7 @@ for (const [title, words, exitCode, message] of [
     64,
     /b\.yaml: only one spec is allowed; for an overlay, use installer-spec/,
   ],
-  ['an option of another verb', ['id', 'a.yaml', '--filled'], 64, /installer id does not accept --filled/],
+  ['an option of another command', ['id', 'a.yaml', '--filled'], 64, /installer id: unknown option --filled/],
   ['a resolve without a place', ['resolve', 'a.yaml'], 64, /resolve needs --from, --bundle or --dir/],
   [
     'a setting that does not fit',

@@ -1,6 +1,6 @@
 /** docs/operating.md tells operators what to type: every line of it must be understood, and every path be a real one. */
 import { readFile } from 'node:fs/promises';
-import { COMMANDS } from '../../src/cli/commands.ts';
+import { COMMANDS, splitName } from '../../src/cli/commands.ts';
 import { readArguments } from '../../src/cli/read-arguments.ts';
 import { BUNDLE_SCRIPTS, INSTALL_DIRECTORY, nodePath } from '../../src/core/layout.ts';
 import { REQUEST_FILE } from '../../src/runtime/run/saved-request.ts';
@@ -30,7 +30,7 @@ function wordsOf(line: string): readonly string[] | undefined {
 
 for (const line of [...typed, ...inText]) {
   test(`it can be typed: ${line}`, async () => {
-    const [name = '', ...words] = wordsOf(line) ?? ['help'];
+    const { name, args: words } = splitName(wordsOf(line) ?? ['help']);
     if (name === 'help') return;
     const row = COMMANDS.get(name);
     if (row === undefined) throw new Error(`no command ${name}`);

@@ -21,6 +21,12 @@ for (const [title, words, message] of [
   ['a command that is none', ['bild'], /unknown command "bild"/],
   ['a command of another name', ['remove'], /unknown command "remove"\n {2}hint: did you mean curlew uninstall\?/],
   ['no command', [], /Usage: curlew/],
+  ['the first word of a command alone', ['installer'], /Usage: curlew installer COMMAND[^]*\n {2}installer id +Print/],
+  [
+    'an option inside of a command',
+    ['installer', '--quiet', 'id'],
+    /hint: options .*: curlew installer COMMAND --quiet$/m,
+  ],
   ['an option before the command', ['--quiet', 'lint'], /hint: options follow the command: curlew COMMAND --quiet;/],
   ['help about two commands', ['help', 'build', 'lint'], /curlew help: unexpected argument "lint"/],
   ['an option that is none', ['build', '--ouput', 'x'], /--ouput/],
@@ -46,10 +52,10 @@ for (const [title, words, message] of [
 test('every command shows its help, and none of it is wider than a terminal', async () => {
   await using box = await tree();
   const overview = await curlewOk(['--help'], { cwd: box.path });
-  const names = [...overview.matchAll(/^ {2}([a-z]+) {2,}/gm)].map(([, name = '']) => name);
+  const names = [...overview.matchAll(/^ {2}([a-z]+(?: [a-z]+)?) {2,}/gm)].map(([, name = '']) => name);
   assert.ok(names.includes('build') && names.includes('install'));
   for (const name of names) {
-    const help = await curlewOk([name, '--help'], { cwd: box.path });
+    const help = await curlewOk([...name.split(' '), '--help'], { cwd: box.path });
     assert.match(help, new RegExp(`^Usage: curlew ${name}`));
     assert.equal(
       help.split('\n').filter((line) => line.length > 80),

@@ -1,6 +1,6 @@
 /** Any command inside of the process of a test: no time goes into starting one. */
 import type { CommandContext } from '../../src/cli/command.ts';
-import { COMMANDS } from '../../src/cli/commands.ts';
+import { commandOf, splitName } from '../../src/cli/commands.ts';
 import { ownProcess } from '../../src/cli/own-program.ts';
 import { readArguments } from '../../src/cli/read-arguments.ts';
 import { renderFailure } from '../../src/cli/render/failure.ts';
@@ -14,7 +14,7 @@ import type { Tree } from './tree.ts';
 
 /** What the command would print, and its status. `env` is added to the environment that `curlew` has in tests. */
 export async function runCommand(
-  [name = '', ...words]: readonly string[],
+  words: readonly string[],
   cwd: string,
   env: Readonly<Record<string, string>> = {},
   { ask }: Pick<CommandContext, 'ask'> = {},
@@ -27,9 +27,9 @@ export async function runCommand(
   };
   const context = { cwd, env: cleanEnvironment({ cwd, env }), report, ask, signal: never, ...ownProcess() };
   try {
-    const command = await COMMANDS.get(name)?.load();
-    if (command === undefined) throw new Error(`no command ${name}`);
-    const args = readArguments(command, words);
+    const { name, args: rest } = splitName(words);
+    const command = await commandOf(name);
+    const args = readArguments(command, rest);
     const result = await withSuggestions(name, args, context, async (completing) => command.run(args, completing));
     const stdout = args.globals.json ? JSON.stringify(result) : command.render(result, args, NO_PAINT);
     return { exitCode: command.exitCode?.(result) ?? 0, stdout, stderr: said.join('\n') };
