@@ -128,3 +128,52 @@ function objectsIn(value: Json, path: Path, context: Context): readonly Manifest
   }
   return [{ apiVersion, kind, namespace: namespace === '' ? undefined : namespace, name, value, place }];
 }
+
+/** Kinds in the order in which others need them; the rest comes before the last ones, in the order of the manifest. */
+const FIRST = [
+  'Namespace',
+  'CustomResourceDefinition',
+  'PriorityClass',
+  'StorageClass',
+  'ResourceQuota',
+  'LimitRange',
+  'ServiceAccount',
+  'ClusterRole',
+  'ClusterRoleBinding',
+  'Role',
+  'RoleBinding',
+  'NetworkPolicy',
+  'PodDisruptionBudget',
+  'Secret',
+  'ConfigMap',
+  'PersistentVolume',
+  'PersistentVolumeClaim',
+  'Service',
+  'DaemonSet',
+  'Deployment',
+  'StatefulSet',
+  'Pod',
+  'Job',
+  'CronJob',
+];
+/** They concern requests for other objects, so their programs must be there already. */
+const LAST = [
+  'APIService',
+  'ValidatingAdmissionPolicy',
+  'ValidatingWebhookConfiguration',
+  'MutatingWebhookConfiguration',
+];
+
+/** Kinds that must be served, or exist, before the objects that are in them: they are applied and waited for in two steps. */
+export function definesOthers({ kind }: Pick<ManifestObject, 'kind'>): boolean {
+  return kind === 'Namespace' || kind === 'CustomResourceDefinition';
+}
+
+/** In the order of application. Deletion is the reverse. */
+export function inApplyOrder<T extends Pick<ManifestObject, 'kind'>>(objects: readonly T[]): readonly T[] {
+  const rank = ({ kind }: T): number => {
+    if (LAST.includes(kind)) return FIRST.length + 1 + LAST.indexOf(kind);
+    return FIRST.includes(kind) ? FIRST.indexOf(kind) : FIRST.length;
+  };
+  return objects.toSorted((a, b) => rank(a) - rank(b));
+}

@@ -34,6 +34,23 @@ export type Revision = Read<typeof revision>;
 /** What an annotation says is installed. */
 export type Annotated = Omit<Revision, 'kubernetes'>;
 
+/** Objects of one kind that an add-on consists of. */
+const recordedKind = v.object({
+  apiVersion: v.string(),
+  kind: v.string(),
+  plural: v.string(),
+  namespaced: v.boolean(),
+  objects: v.array(
+    v.object({
+      namespace: text,
+      name: v.string(),
+      /** Digest of the fields that curlew owns; another one means that somebody has changed the object. */
+      owned: v.string(),
+    }),
+  ),
+});
+export type RecordedKind = Read<typeof recordedKind>;
+
 const addonRecord = v.object({
   addon: v.string(),
   /** Of the annotation. */
@@ -47,6 +64,8 @@ const addonRecord = v.object({
   reason: v.string(),
   desired: v.optional(revision),
   applied: v.optional(revision),
+  /** What `applied` consists of. */
+  objects: v.optional(v.array(recordedKind)),
   /** The last one that became healthy. */
   knownGood: v.optional(revision),
   /** What was applied before, the newest first. */
