@@ -1,10 +1,9 @@
 /** What is wrong with a channel that each of its entries does not show alone. Pure, but for the reader that is passed in. */
-import { createHash } from 'node:crypto';
 import { compareDiagnostics, type Diagnostic } from '../core/diagnostic.ts';
-import { asError, redact } from '../core/errors.ts';
+import { asError, CurlewError, redact } from '../core/errors.ts';
 import { byName, entryTitle, type Channel, type Compat, type Entry } from './channel.ts';
 import { bestOf, meets } from './choose.ts';
-import { withoutOuterSpace } from './location.ts';
+import { hashOfManifest } from './location.ts';
 import {
   compareTriples,
   complement,
@@ -198,21 +197,17 @@ async function manifestFindings(
   read: ReadManifest,
   { signal }: { readonly signal: AbortSignal },
 ): Promise<readonly Diagnostic[]> {
-  const all = (message: string): readonly Diagnostic[] =>
-    owners.map((entry) => finding('error', 'file', entry, redact(`${entryTitle(entry)}: ${message}`)));
+  const all = (message: string, hint?: string): readonly Diagnostic[] =>
+    owners.map((entry) => finding('error', 'file', entry, redact(`${entryTitle(entry)}: ${message}`), hint));
   let content: Uint8Array | undefined;
   try {
     content = await read(location, { signal });
   } catch (error) {
     signal.throwIfAborted();
+    if (error instanceof CurlewError) return all(error.message, error.hint);
     return all(`cannot read ${location}: ${asError(error).message}`);
   }
   if (content === undefined) return all(`${location} does not exist`);
-  const own = kind === 'Channel' ? content : withoutOuterSpace(content);
-  const hashOf = (length: number): string =>
-    createHash(length === 40 ? 'sha1' : 'sha256')
-      .update(own)
-      .digest('hex');
   return owners.flatMap((entry) => {
     const field = kind === 'Channel' ? 'hash' : 'manifestHash';
     const title = entryTitle(entry);
@@ -224,12 +219,13 @@ async function manifestFindings(
           'hash',
           entry,
           message,
-          `write ${field}: ${kind === 'Channel' ? 'sha256:' : ''}${hashOf(64)}`,
+          `write ${field}: ${kind === 'Channel' ? 'sha256:' : ''}${hashOfManifest(content, { kind })}`,
         ),
       ];
     }
-    if (entry.hash === hashOf(entry.hash.length)) return [];
-    const message = redact(`${title}: ${location} has the hash ${hashOf(entry.hash.length)}, not ${entry.hash}`);
+    const actual = hashOfManifest(content, { kind, hash: entry.hash });
+    if (entry.hash === actual) return [];
+    const message = redact(`${title}: ${location} has the hash ${actual}, not ${entry.hash}`);
     return [finding('error', 'hash', entry, message, 'publish the manifest again, or correct the hash')];
   });
 }

@@ -1,10 +1,13 @@
 /** Where the files of a channel are, and what they are known by. Pure. */
+import { createHash } from 'node:crypto';
 import { posix } from 'node:path';
 import { digestOf, hexOf } from '../core/digest.ts';
+import type { Channel } from './channel.ts';
 
 const SCHEME = /^[A-Za-z][A-Za-z0-9+.-]*:/;
 
-function isUrl(location: string): boolean {
+/** True for an address with a scheme, false for a path. */
+export function isUrl(location: string): boolean {
   return SCHEME.test(location);
 }
 
@@ -19,10 +22,14 @@ export function resolveLocation(channel: string, reference: string): string | un
   return URL.canParse(reference, channel) ? new URL(reference, channel).href : undefined;
 }
 
+/** True for an address on another machine. */
+export function isRemote(location: string): boolean {
+  return isUrl(location) && !/^file:/i.test(location);
+}
+
 /** A channel from another machine must not have files of this one applied. */
 export function reachesLocalFile(channel: string, location: string): boolean {
-  const isRemote = isUrl(channel) && !/^file:/i.test(channel);
-  return isRemote && /^file:/i.test(location);
+  return isRemote(channel) && /^file:/i.test(location);
 }
 
 /** The name that kops gives to the only add-on of a plain manifest at this location. */
@@ -30,13 +37,21 @@ export function manifestAddonName(location: string): string {
   return `manifest-${hexOf(digestOf(location)).slice(0, 12)}`;
 }
 
-/** SHA-256 in hex of a manifest without the white space at its ends: kops' `manifestHash`. */
-export function manifestHash(content: Uint8Array): string {
-  return hexOf(digestOf(withoutOuterSpace(content)));
+/**
+ * The hash of a manifest in hex, as the entries of a channel have it: of all bytes for a `Channel`, without the white space at
+ * both ends for kops, and SHA-1 where the `hash` of the entry is one.
+ */
+export function hashOfManifest(
+  content: Uint8Array,
+  { kind, hash = '' }: { readonly kind: Channel['kind']; readonly hash?: string | undefined },
+): string {
+  return createHash(hash.length === 40 ? 'sha1' : 'sha256')
+    .update(kind === 'Channel' ? content : withoutOuterSpace(content))
+    .digest('hex');
 }
 
 /** ASCII only: kops counts further characters as space, which no manifest begins or ends with. */
-export function withoutOuterSpace(content: Uint8Array): Uint8Array {
+function withoutOuterSpace(content: Uint8Array): Uint8Array {
   const isSpace = (byte: number | undefined): boolean =>
     byte === 0x20 || (byte !== undefined && byte >= 0x09 && byte <= 0x0d);
   let [from, to] = [0, content.length];

@@ -5,7 +5,7 @@ import { nearest } from '../core/nearest.ts';
 import { isJsonObject, readYaml, splitYaml, type Json, type JsonObject } from '../formats/yaml/yaml.ts';
 import { entryTitle, type Channel, type Compat, type Entry } from './channel.ts';
 import { Fields, Findings } from './fields.ts';
-import { manifestAddonName, manifestHash } from './location.ts';
+import { hashOfManifest, manifestAddonName } from './location.ts';
 import { parseRange } from './range.ts';
 import { readEntry } from './read-entry.ts';
 
@@ -132,7 +132,7 @@ function manifestChannel(location: string, text: string, compat: Compat): Channe
     namespace: 'kube-system',
     version: undefined,
     id: '',
-    hash: manifestHash(Buffer.from(text)),
+    hash: hashOfManifest(Buffer.from(text), { kind: 'Manifest' }),
     kubernetesVersion: '',
     range: parseRange('', 'native').range,
     source: { type: 'manifest', manifest: location, location },

@@ -1,4 +1,5 @@
-import { manifestHash, reachesLocalFile, resolveLocation } from '../../src/channel/location.ts';
+import { hashOfManifest, reachesLocalFile, resolveLocation } from '../../src/channel/location.ts';
+import { digestOf, hexOf } from '../../src/core/digest.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 
@@ -29,10 +30,11 @@ test('a channel from another machine reaches no file of this one', () => {
   assert.not.ok(reachesLocalFile('/srv/a.yaml', 'file:///srv/b.yaml'));
 });
 
-test('white space at both ends of a manifest is not in its hash', () => {
-  const hash = (text: string): string => manifestHash(Buffer.from(text));
+test('white space at both ends of a manifest is not in its hash to kops, and is in a Channel', () => {
+  const hash = (text: string): string => hashOfManifest(Buffer.from(text), { kind: 'Addons' });
   assert.is(hash('\r\n\t kind: A\v\f\n'), hash('kind: A'));
   assert.is(hash('  \n'), hash(''));
+  assert.is(hashOfManifest(Buffer.from(' '), { kind: 'Channel' }), hexOf(digestOf(' ')));
 });
 
 test.run();
