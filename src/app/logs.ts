@@ -1,11 +1,9 @@
 /** Output of the hooks of a run. */
 import { CurlewError } from '../core/errors.ts';
 import { listRunLogs, readHookLogs, type HookLog, type RunSummary } from '../runtime/hooks/hook-logs.ts';
+import { LINES } from '../runtime/hooks/log-tail.ts';
 import type { Context } from './context.ts';
 import { folderOf, type FolderRequest } from './install-folder.ts';
-
-/** Default number of lines. */
-export const LINES = 200;
 
 export interface LogsRequest extends FolderRequest {
   /** The add-on whose logs are read; by default the runs are listed. */

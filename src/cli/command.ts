@@ -81,6 +81,13 @@ export function command<Result, const Specs extends OptionSpecs>(typed: Command<
   return typed as unknown as Command<Result>;
 }
 
+/** A use case whose module is loaded by its first call: the help of a command does not load it. */
+export function useCase<Args extends readonly unknown[], Result>(
+  load: () => Promise<(...args: Args) => Promise<Result>>,
+): (...args: Args) => Promise<Result> {
+  return async (...args) => (await load())(...args);
+}
+
 /** Options of every command. */
 export const GLOBAL_OPTIONS = {
   json: { type: 'boolean', help: 'print the result or the error as one JSON document' },

@@ -1,12 +1,15 @@
 /** The common part of `install`, `join` and `upgrade`. */
-import { install, planInstall, type NodeResult } from '../app/install.ts';
+import type { NodeResult } from '../app/install.ts';
 import { CurlewError } from '../core/errors.ts';
 import type { SpecKind } from '../runtime/run/run-plan.ts';
 import { FLAGS } from '../spec/flags.ts';
-import { command, type Command, type OptionValues } from './command.ts';
+import { command, useCase, type Command, type OptionValues } from './command.ts';
 import { RUN_OPTIONS, type PLAN_OPTIONS } from './node-options.ts';
 import { nodeExitCode, renderNodeResult } from './render/run-result.ts';
 import { outlivingTerminal } from './signals.ts';
+
+const install = useCase(async () => (await import('../app/install.ts')).install);
+const planInstall = useCase(async () => (await import('../app/install.ts')).planInstall);
 
 /** `USAGE` for conflicting options. */
 function checkPlanOptions({ dryRun, out, force, plan }: OptionValues<typeof PLAN_OPTIONS>): void {

@@ -18,6 +18,8 @@ interface Import {
   readonly to: string | undefined;
   /** As it is written. */
   readonly name: string;
+  /** Loaded with the file. */
+  readonly isLoaded: boolean;
 }
 
 /** The line of the table that a file belongs to; one of a folder within another comes before the other's. */
@@ -28,10 +30,11 @@ function folderOf(path: string): string {
 
 async function importsOf(file: string): Promise<readonly Import[]> {
   const text = await readFile(join(SRC, file), 'utf8');
-  return [...text.matchAll(IMPORT)].map(([, fixed, running]) => {
+  return [...text.matchAll(IMPORT)].map(([whole, fixed, running]) => {
     const name = fixed ?? running ?? '';
     const to = name.startsWith('.') ? folderOf(relative(SRC, join(SRC, dirname(file), name))) : undefined;
-    return { file, folder: folderOf(file), to, name };
+    const isLoaded = /^(?!\w+ type\b).*(?:^import|from) '[^']+';$/s.test(whole);
+    return { file, folder: folderOf(file), to, name, isLoaded };
   });
 }
 
@@ -76,6 +79,23 @@ test('no file imports itself, by way of others and types counted', () => {
     for (const [file, others] of left) if (![...others].some((other) => left.has(other))) left.delete(file);
   }
   assert.equal([...left.keys()], []);
+});
+
+test('the help of a command loads no use case, and of npm packages only two small ones', () => {
+  const loaded = new Set(files.filter((file) => file.startsWith('cli/commands/')));
+  const packages = new Set<string>();
+  for (const file of loaded) {
+    for (const { name } of imports.filter((one) => one.file === file && one.isLoaded)) {
+      if (name.startsWith('.')) loaded.add(relative(SRC, join(SRC, dirname(file), name)));
+      else if (!name.startsWith('node:')) packages.add(name);
+    }
+  }
+  assert.ok(loaded.has('cli/command.ts') && loaded.has('core/errors.ts'));
+  assert.equal(
+    [...loaded].filter((file) => file.startsWith('app/')),
+    [],
+  );
+  assert.equal([...packages].toSorted(), ['canonicalize', 'valibot']);
 });
 
 test('core does no I/O', () => {

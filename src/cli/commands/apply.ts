@@ -1,10 +1,11 @@
 /** `curlew apply`: recreates a bundle from a delta. */
-import { apply } from '../../app/apply.ts';
 import { CurlewError } from '../../core/errors.ts';
-import { command } from '../command.ts';
+import { command, useCase } from '../command.ts';
 import { NETWORK_OPTIONS, SIGNED_OPTIONS } from '../options.ts';
 import { fileOf } from '../output.ts';
 import { formatBytes } from '../render/units.ts';
+
+const apply = useCase(async () => (await import('../../app/apply.ts')).apply);
 
 export const applyCommand = command({
   name: 'apply',

@@ -1,10 +1,12 @@
 /** `curlew build`: builds packages from add-on folders. */
 import { dirname } from 'node:path';
-import { build, planBuild } from '../../app/build.ts';
 import { printableJson } from '../../core/json.ts';
-import { command } from '../command.ts';
+import { command, useCase } from '../command.ts';
 import { BUILD_OPTIONS } from '../options.ts';
 import { formatBytes } from '../render/units.ts';
+
+const build = useCase(async () => (await import('../../app/build.ts')).build);
+const planBuild = useCase(async () => (await import('../../app/build.ts')).planBuild);
 
 export const buildCommand = command({
   name: 'build',

@@ -1,7 +1,6 @@
 /** `curlew bundle`: writes all packages of an installer spec to one file. */
-import { bundle } from '../../app/bundle.ts';
 import { CurlewError } from '../../core/errors.ts';
-import { command } from '../command.ts';
+import { command, useCase } from '../command.ts';
 import {
   DOWNGRADE_OPTION,
   KEY_OPTIONS,
@@ -14,6 +13,8 @@ import { outputOf, STANDARD_OUTPUT } from '../output.ts';
 import { renderBundle } from '../render/bundle.ts';
 import { openStandardOutput } from '../standard-output.ts';
 import { arch, size } from '../values.ts';
+
+const bundle = useCase(async () => (await import('../../app/bundle.ts')).bundle);
 
 export const bundleCommand = command({
   name: 'bundle',

@@ -1,9 +1,10 @@
 /** `curlew changed`: lists the add-ons that need a build, for the matrix of a CI job. */
-import { changed } from '../../app/changed.ts';
 import { printableJson } from '../../core/json.ts';
-import { command } from '../command.ts';
+import { command, useCase } from '../command.ts';
 import { BUILD_OPTIONS, STORE_OPTIONS } from '../options.ts';
 import { wholeNumber } from '../values.ts';
+
+const changed = useCase(async () => (await import('../../app/changed.ts')).changed);
 
 const { arch, cache, 'image-format': form, ...rest } = BUILD_OPTIONS;
 const { out: _out, jobs: _jobs, locked: _locked, 'update-lock': _update, ...network } = rest;

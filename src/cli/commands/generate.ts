@@ -1,8 +1,10 @@
 /** `curlew generate`: generates the next version of an add-on from its template. */
-import { generate, listTemplates } from '../../app/generate.ts';
 import { CurlewError, ERROR_CODES } from '../../core/errors.ts';
-import { command } from '../command.ts';
+import { command, useCase } from '../command.ts';
 import { renderLint } from '../render/lint.ts';
+
+const generate = useCase(async () => (await import('../../app/generate.ts')).generate);
+const listTemplates = useCase(async () => (await import('../../app/generate.ts')).listTemplates);
 
 type Result = Awaited<ReturnType<typeof generate | typeof listTemplates>>;
 

@@ -1,10 +1,11 @@
 /** `curlew import-external`: imports add-ons of other publishers to a store, for kURL's readers. */
-import { importExternal } from '../../app/import-external.ts';
 import { counted } from '../../core/counted.ts';
 import { CurlewError } from '../../core/errors.ts';
-import { command } from '../command.ts';
+import { command, useCase } from '../command.ts';
 import { BUILD_OPTIONS, NETWORK_OPTIONS, STORE_OPTIONS } from '../options.ts';
 import { wholeNumber } from '../values.ts';
+
+const importExternal = useCase(async () => (await import('../../app/import-external.ts')).importExternal);
 
 export const importExternalCommand = command({
   name: 'import-external',

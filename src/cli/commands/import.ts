@@ -1,10 +1,11 @@
 /** `curlew import`: checks a repository that was made for another tool. */
-import { importRepository } from '../../app/import.ts';
 import { counted } from '../../core/counted.ts';
 import { CurlewError, ERROR_CODES } from '../../core/errors.ts';
 import type { Migration } from '../../kurl/migrate.ts';
-import { command } from '../command.ts';
+import { command, useCase } from '../command.ts';
 import { renderMigration } from '../render/migration.ts';
+
+const importRepository = useCase(async () => (await import('../../app/import.ts')).importRepository);
 
 /** Text about missing features outside of add-ons. */
 function missingElsewhere(findings: Migration['findings']): string {

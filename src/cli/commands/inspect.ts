@@ -1,11 +1,13 @@
 /** `curlew inspect`: describes a package or bundle, from its first entry and its table of contents. */
-import { inspect, type InspectedPackage } from '../../app/inspect.ts';
+import type { InspectedPackage } from '../../app/inspect.ts';
 import { visible } from '../../core/diagnostic.ts';
 import { CurlewError } from '../../core/errors.ts';
 import type { PlacedEntry } from '../../formats/archive/entry.ts';
-import { command } from '../command.ts';
+import { command, useCase } from '../command.ts';
 import { deltaLines } from '../render/delta.ts';
 import { formatBytes } from '../render/units.ts';
+
+const inspect = useCase(async () => (await import('../../app/inspect.ts')).inspect);
 
 const WHOLE: NonNullable<InspectedPackage['omitted']> = { folders: [], bytes: 0 };
 

@@ -1,22 +1,20 @@
 /** `curlew installer …`: validates, merges and resolves installer specs. */
-import {
-  mergeSpecs,
-  resolveSpec,
-  specId,
-  specVariables,
-  validateSpec,
-  type InstallerRequest,
-  type Validated,
-} from '../../app/installer.ts';
+import type { InstallerRequest, Validated } from '../../app/installer.ts';
 import { counted } from '../../core/counted.ts';
 import { renderDiagnostic } from '../../core/diagnostic.ts';
 import { CurlewError, ERROR_CODES } from '../../core/errors.ts';
 import { assignment } from '../../spec/variables.ts';
-import { command, type OptionSpecs } from '../command.ts';
+import { command, useCase, type OptionSpecs } from '../command.ts';
 import { RUN_OPTIONS } from '../node-options.ts';
 import { STORE_OPTIONS, WEB_OPTIONS } from '../options.ts';
 import { columns } from '../render/columns.ts';
 import { paintDiagnostic, type Paint } from '../render/paint.ts';
+
+const mergeSpecs = useCase(async () => (await import('../../app/installer.ts')).mergeSpecs);
+const resolveSpec = useCase(async () => (await import('../../app/installer.ts')).resolveSpec);
+const specId = useCase(async () => (await import('../../app/installer.ts')).specId);
+const specVariables = useCase(async () => (await import('../../app/installer.ts')).specVariables);
+const validateSpec = useCase(async () => (await import('../../app/installer.ts')).validateSpec);
 
 const FLAGS =
   "FLAGs are those of kURL's scripts, such as ha or labels=a=b; installer-spec-file=OVERLAY merges a second spec.";

@@ -1,11 +1,12 @@
 /** `curlew inventory`: writes the inventory of a node or of bundles, from which deltas are created. */
-import { inventory } from '../../app/inventory.ts';
 import { formatInventory } from '../../bundle/delta/inventory.ts';
 import { counted } from '../../core/counted.ts';
 import { INSTALL_DIRECTORY } from '../../core/layout.ts';
-import { command } from '../command.ts';
+import { command, useCase } from '../command.ts';
 import { outputOf } from '../output.ts';
 import { formatBytes } from '../render/units.ts';
+
+const inventory = useCase(async () => (await import('../../app/inventory.ts')).inventory);
 
 export const inventoryCommand = command({
   name: 'inventory',

@@ -1,19 +1,16 @@
 /** `curlew join-parts`: joins the parts of a bundle, or only checks them. */
-import {
-  checkBundleParts,
-  joinBundleParts,
-  readBundleParts,
-  type CheckedParts,
-  type JoinedParts,
-} from '../../app/join-parts.ts';
+import type { CheckedParts, JoinedParts } from '../../app/join-parts.ts';
 import { counted } from '../../core/counted.ts';
 import { CurlewError, ERROR_CODES } from '../../core/errors.ts';
-import { command } from '../command.ts';
+import { command, useCase } from '../command.ts';
 import { DOWNGRADE_OPTION, NETWORK_OPTIONS, SIGNED_OPTIONS } from '../options.ts';
 import { STANDARD_OUTPUT } from '../output.ts';
 import { columns } from '../render/columns.ts';
 import { formatBytes } from '../render/units.ts';
 import { openStandardOutput } from '../standard-output.ts';
+
+const checkBundleParts = useCase(async () => (await import('../../app/join-parts.ts')).checkBundleParts);
+const joinBundleParts = useCase(async () => (await import('../../app/join-parts.ts')).joinBundleParts);
 
 type JoinResult = JoinedParts | CheckedParts | { readonly kind: 'sent' };
 
@@ -47,6 +44,7 @@ export const joinPartsCommand = command({
     if (output === undefined) return checkBundleParts(request, context);
     if (output !== STANDARD_OUTPUT) return joinBundleParts({ ...request, output }, context);
     if (json) throw usage('with -o -, standard output contains the bundle itself');
+    const { readBundleParts } = await import('../../app/join-parts.ts');
     const write = openStandardOutput(context);
     for await (const chunk of readBundleParts(request, context)) await write(chunk);
     return { kind: 'sent' };

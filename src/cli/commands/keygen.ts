@@ -1,6 +1,7 @@
 /** `curlew keygen`: creates a key pair for signing bundles. */
-import { keygen } from '../../app/keygen.ts';
-import { command } from '../command.ts';
+import { command, useCase } from '../command.ts';
+
+const keygen = useCase(async () => (await import('../../app/keygen.ts')).keygen);
 
 export const keygenCommand = command({
   name: 'keygen',

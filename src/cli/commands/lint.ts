@@ -1,11 +1,12 @@
 /** `curlew lint`: checks add-on folders, and prints all findings and a summary. */
-import { lint } from '../../app/lint.ts';
 import { counted } from '../../core/counted.ts';
 import { renderAnnotation, renderDiagnostic, visible } from '../../core/diagnostic.ts';
 import { CurlewError, ERROR_CODES } from '../../core/errors.ts';
 import type { LintFinding } from '../../manifest/lint.ts';
-import { command } from '../command.ts';
+import { command, useCase } from '../command.ts';
 import { paintDiagnostic } from '../render/paint.ts';
+
+const lint = useCase(async () => (await import('../../app/lint.ts')).lint);
 
 const FORMATS = ['text', 'github'];
 

@@ -1,11 +1,13 @@
 /** `curlew load-images`: loads images of packages into this machine's container runtime, without installing anything. */
-import { loadImages, type LoadResult } from '../../app/load-images.ts';
-import { RUNTIME_NAMES } from '../../runtime/images/find-runtime.ts';
-import { command } from '../command.ts';
+import type { LoadResult } from '../../app/load-images.ts';
+import { RUNTIME_NAMES } from '../../runtime/images/image-runtime.ts';
+import { command, useCase } from '../command.ts';
 import { DOWNGRADE_OPTION, FOLDER_OPTIONS, NETWORK_OPTIONS, SIGNED_OPTIONS } from '../options.ts';
 import { columns } from '../render/columns.ts';
 import { formatBytes } from '../render/units.ts';
 import { choice } from '../values.ts';
+
+const loadImages = useCase(async () => (await import('../../app/load-images.ts')).loadImages);
 
 const DETAILS = `Default: the packages in the install folder. --dir is an unpacked bundle, or any folder with addons/NAME/VERSION/images, such as an unpacked bundle of kURL. Does not unpack or move anything, and runs no hooks.
 

@@ -1,12 +1,14 @@
 /** `curlew logs`: shows the output of hooks. */
-import { LINES, logs } from '../../app/logs.ts';
 import { FOLDER_OPTIONS } from '../options.ts';
 import { visible } from '../../core/diagnostic.ts';
 import { CurlewError, redact } from '../../core/errors.ts';
 import type { HookLog, RunSummary } from '../../runtime/hooks/hook-logs.ts';
-import { command } from '../command.ts';
+import { LINES } from '../../runtime/hooks/log-tail.ts';
+import { command, useCase } from '../command.ts';
 import { runLine } from '../render/run-line.ts';
 import { formatBytes } from '../render/units.ts';
+
+const logs = useCase(async () => (await import('../../app/logs.ts')).logs);
 
 const MAX_LINES = 100_000;
 

@@ -1,10 +1,11 @@
 /** `curlew new`: creates an add-on. */
-import { newAddon } from '../../app/new.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { HOOK_NAMES } from '../../manifest/hooks.ts';
-import { command } from '../command.ts';
+import { command, useCase } from '../command.ts';
 import { renderLint } from '../render/lint.ts';
 import { suggesting } from '../suggested.ts';
+
+const newAddon = useCase(async () => (await import('../../app/new.ts')).newAddon);
 
 export const newCommand = command({
   name: 'new',

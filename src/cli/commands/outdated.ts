@@ -1,8 +1,9 @@
 /** `curlew outdated`: compares what tags, packages and assets currently resolve to with the lock. */
 import type { OutdatedAddon } from '../../build/outdated.ts';
-import { outdated } from '../../app/outdated.ts';
-import { command } from '../command.ts';
+import { command, useCase } from '../command.ts';
 import { BUILD_OPTIONS } from '../options.ts';
+
+const outdated = useCase(async () => (await import('../../app/outdated.ts')).outdated);
 
 const { out, arch, jobs, cache, ...rest } = BUILD_OPTIONS;
 const { locked: _locked, 'update-lock': _update, 'image-format': _format, ...network } = rest;

@@ -1,15 +1,16 @@
 /** `curlew preflight`: runs the host preflights of a spec and its add-ons. */
-import { preflight, type PreflightReport } from '../../app/preflight.ts';
+import type { PreflightReport } from '../../app/preflight.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { INSTALL_DIRECTORY } from '../../core/layout.ts';
-import { countsText } from '../../runtime/host/host-checks.ts';
 import { parseDuration } from '../../runtime/preflight/go-notation.ts';
-import { resultLines, TAGS } from '../../runtime/preflight/report.ts';
+import { countsText, resultLines, TAGS } from '../../runtime/preflight/report.ts';
 import { FLAGS } from '../../spec/flags.ts';
-import { command } from '../command.ts';
+import { command, useCase } from '../command.ts';
 import { RUN_OPTIONS } from '../node-options.ts';
 import { DOWNGRADE_OPTION, SIGNED_OPTIONS, STORE_OPTIONS, WEB_OPTIONS } from '../options.ts';
 import type { Paint } from '../render/paint.ts';
+
+const preflight = useCase(async () => (await import('../../app/preflight.ts')).preflight);
 
 const DETAILS = `Checks this machine, and prints [PASS], [WARN] or [FAIL] for each check. Changes nothing.
 

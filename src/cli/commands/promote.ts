@@ -1,9 +1,10 @@
 /** `curlew promote`: copies a release to another store, server-side where possible. */
-import { promote } from '../../app/promote.ts';
-import { command } from '../command.ts';
+import { command, useCase } from '../command.ts';
 import { KEY_OPTIONS, MAKE_CURRENT, SIGNER_OPTIONS, STORE_OPTIONS } from '../options.ts';
 import { formatBytes } from '../render/units.ts';
 import { wholeNumber } from '../values.ts';
+
+const promote = useCase(async () => (await import('../../app/promote.ts')).promote);
 
 const OUTCOMES = {
   copied: 'copied by the store',

@@ -1,8 +1,9 @@
 /** `curlew provenance`: writes provenance statements of packages and bundles, optionally signed. */
-import { provenance } from '../../app/provenance.ts';
-import { command } from '../command.ts';
+import { command, useCase } from '../command.ts';
 import { ANYWHERE_OPTIONS } from '../options.ts';
 import { fileOf } from '../output.ts';
+
+const provenance = useCase(async () => (await import('../../app/provenance.ts')).provenance);
 
 export const provenanceCommand = command({
   name: 'provenance',

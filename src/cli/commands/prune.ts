@@ -1,10 +1,11 @@
 /** `curlew prune`: removes old releases from a store. */
-import { prune } from '../../app/prune.ts';
 import { counted } from '../../core/counted.ts';
-import { command } from '../command.ts';
+import { command, useCase } from '../command.ts';
 import { STORE_OPTIONS } from '../options.ts';
 import { formatBytes } from '../render/units.ts';
 import { age, wholeNumber } from '../values.ts';
+
+const prune = useCase(async () => (await import('../../app/prune.ts')).prune);
 
 export const pruneCommand = command({
   name: 'prune',

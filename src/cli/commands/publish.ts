@@ -1,9 +1,12 @@
 /** `curlew publish`: builds what has changed and publishes a release. */
-import { planPublish, publish, type PublishPlan } from '../../app/publish.ts';
+import type { PublishPlan } from '../../app/publish.ts';
 import type { PublishResult } from '../../store/release/publish.ts';
-import { command } from '../command.ts';
+import { command, useCase } from '../command.ts';
 import { BUILD_OPTIONS, KEY_OPTIONS, MAKE_CURRENT, SIGNER_OPTIONS, STORE_OPTIONS } from '../options.ts';
 import { formatBytes } from '../render/units.ts';
+
+const planPublish = useCase(async () => (await import('../../app/publish.ts')).planPublish);
+const publish = useCase(async () => (await import('../../app/publish.ts')).publish);
 
 const OUTCOMES = {
   uploaded: 'uploaded',

@@ -1,12 +1,13 @@
 /** `curlew pull`: downloads a bundle or package, resumes, and verifies it. */
-import { pullFile } from '../../app/pull.ts';
 import { isDigest, type Digest } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
-import { command } from '../command.ts';
+import { command, useCase } from '../command.ts';
 import { SIGNED_OPTIONS, STORE_OPTIONS, WEB_OPTIONS } from '../options.ts';
 import { STANDARD_OUTPUT } from '../output.ts';
 import { formatBytes } from '../render/units.ts';
 import { size } from '../values.ts';
+
+const pullFile = useCase(async () => (await import('../../app/pull.ts')).pullFile);
 
 const MAX_CONNECTIONS = 16;
 

@@ -1,9 +1,10 @@
 /** `curlew reindex`: rebuilds a damaged catalogue from the packages of a release. */
-import { reindex } from '../../app/reindex.ts';
 import { CurlewError } from '../../core/errors.ts';
-import { command } from '../command.ts';
+import { command, useCase } from '../command.ts';
 import { STORE_OPTIONS } from '../options.ts';
 import { wholeNumber } from '../values.ts';
+
+const reindex = useCase(async () => (await import('../../app/reindex.ts')).reindex);
 
 const WAS = {
   sound: 'was valid',

@@ -1,12 +1,15 @@
 /** `curlew reset`: removes everything that runs have installed on this node. */
-import { placesOf } from '../../app/node/target.ts';
-import { nothingToReset, planReset, reset, type NothingToReset, type ResetResult } from '../../app/reset.ts';
+import type { NothingToReset, ResetResult } from '../../app/reset.ts';
 import type { DryRun } from '../../runtime/run/dry-run.ts';
 import { confirm } from '../ask-line.ts';
-import { command } from '../command.ts';
+import { command, useCase } from '../command.ts';
 import { REMOVAL_OPTIONS } from '../node-options.ts';
 import { failedLines, nodeExitCode, renderNodeResult } from '../render/run-result.ts';
 import { outlivingTerminal } from '../signals.ts';
+
+const nothingToReset = useCase(async () => (await import('../../app/reset.ts')).nothingToReset);
+const planReset = useCase(async () => (await import('../../app/reset.ts')).planReset);
+const reset = useCase(async () => (await import('../../app/reset.ts')).reset);
 
 const DETAILS = `Removes all add-ons in reverse order, with the settings of their installation, then the files that runs created in the install folder. On the last control plane, and on a machine that installed add-ons in a cluster that it is not part of, ADDON_pre_remove removes their resources in the cluster. On other nodes the cluster keeps them, and ADDON_leave prepares the removal of this node. ADDON_uninstall removes their changes on this node. Without these hooks, an add-on's changes to the machine and the cluster remain.
 
@@ -22,6 +25,7 @@ export const resetCommand = command({
     const nothing = await nothingToReset(options, context);
     if (nothing !== undefined) return nothing;
     if (options.dryRun) return planReset(options, context);
+    const { placesOf } = await import('../../app/node/target.ts');
     const { directory } = placesOf(options, context);
     if (!options.yes) await confirm(`Remove everything on this node that was installed in ${directory}?`, context);
     return outlivingTerminal(async () => reset(options, context));

@@ -1,11 +1,15 @@
 /** `curlew sbom`: writes the components of a package or bundle, for vulnerability scanners. */
-import { sbom, writeSbom, writeSbomsBeside, type WrittenSbom } from '../../app/sbom.ts';
+import type { WrittenSbom } from '../../app/sbom.ts';
 import { counted } from '../../core/counted.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { printableJson } from '../../core/json.ts';
-import { command } from '../command.ts';
+import { command, useCase } from '../command.ts';
 import { ANYWHERE_OPTIONS, FOLDER_OPTIONS } from '../options.ts';
 import { outputOf } from '../output.ts';
+
+const sbom = useCase(async () => (await import('../../app/sbom.ts')).sbom);
+const writeSbom = useCase(async () => (await import('../../app/sbom.ts')).writeSbom);
+const writeSbomsBeside = useCase(async () => (await import('../../app/sbom.ts')).writeSbomsBeside);
 
 /** The written files, or the document itself. */
 type Result = readonly WrittenSbom[] | WrittenSbom | Readonly<Record<string, unknown>>;

@@ -1,11 +1,12 @@
 /** `curlew serve`: serves a store over HTTP: packages, bundles, online installs, images. */
-import { serve } from '../../app/serve.ts';
 import { counted } from '../../core/counted.ts';
 import { CurlewError } from '../../core/errors.ts';
-import { command } from '../command.ts';
+import { command, useCase } from '../command.ts';
 import { KEY_OPTIONS, SETTINGS_OPTION, STORE_OPTIONS, WEB_OPTIONS } from '../options.ts';
 import { formatBytes } from '../render/units.ts';
 import { choice, wholeNumber } from '../values.ts';
+
+const serve = useCase(async () => (await import('../../app/serve.ts')).serve);
 
 const group = 'Limits';
 const logFormat = choice('json', 'text', 'none');

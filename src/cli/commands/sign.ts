@@ -1,10 +1,13 @@
 /** `curlew sign`: signs packages and bundles, or a release of a store. */
-import { signFiles, signRelease, type SignedArchive } from '../../app/sign.ts';
+import type { SignedArchive } from '../../app/sign.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { isVersionNumber } from '../../formats/signing/claim.ts';
 import type { SignedStore } from '../../store/release/sign-release.ts';
-import { command } from '../command.ts';
+import { command, useCase } from '../command.ts';
 import { ANYWHERE_OPTIONS, SIGNER_OPTIONS } from '../options.ts';
+
+const signFiles = useCase(async () => (await import('../../app/sign.ts')).signFiles);
+const signRelease = useCase(async () => (await import('../../app/sign.ts')).signRelease);
 
 const FILE_OPTIONS = ['name', 'number'] as const;
 const RELEASE_OPTIONS = ['release'] as const;

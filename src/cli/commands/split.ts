@@ -1,12 +1,13 @@
 /** `curlew split`: splits a bundle into parts that fit on media. */
-import { split } from '../../app/split.ts';
 import { counted } from '../../core/counted.ts';
 import { CurlewError } from '../../core/errors.ts';
-import { command } from '../command.ts';
+import { command, useCase } from '../command.ts';
 import { PARTS_OPTIONS } from '../options.ts';
 import { fileOf } from '../output.ts';
 import { formatBytes } from '../render/units.ts';
 import { size } from '../values.ts';
+
+const split = useCase(async () => (await import('../../app/split.ts')).split);
 
 export const splitCommand = command({
   name: 'split',

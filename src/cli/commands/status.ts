@@ -1,12 +1,13 @@
 /** `curlew status`: shows installed add-ons and the result of the last run. */
-import { status } from '../../app/status.ts';
 import { FOLDER_OPTIONS } from '../options.ts';
 import { ERROR_CODES } from '../../core/errors.ts';
 import { visible } from '../../core/diagnostic.ts';
 import type { NodeStatus } from '../../runtime/run/status.ts';
-import { command } from '../command.ts';
+import { command, useCase } from '../command.ts';
 import { columns } from '../render/columns.ts';
 import { runLine } from '../render/run-line.ts';
+
+const status = useCase(async () => (await import('../../app/status.ts')).status);
 
 const DETAILS = `The exit status is 0 even if nothing is installed. If the last run of an add-on did not finish, the next run installs it again; \`curlew why\` shows details.`;
 

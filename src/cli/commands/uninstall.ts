@@ -1,12 +1,14 @@
 /** `curlew uninstall`: removes add-ons from this node and from the cluster. */
 import type { NodeResult } from '../../app/install.ts';
-import { planUninstall, uninstall } from '../../app/uninstall.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { confirm } from '../ask-line.ts';
-import { command } from '../command.ts';
+import { command, useCase } from '../command.ts';
 import { REMOVAL_OPTIONS } from '../node-options.ts';
 import { nodeExitCode, renderNodeResult } from '../render/run-result.ts';
 import { outlivingTerminal } from '../signals.ts';
+
+const planUninstall = useCase(async () => (await import('../../app/uninstall.ts')).planUninstall);
+const uninstall = useCase(async () => (await import('../../app/uninstall.ts')).uninstall);
 
 const DETAILS = `On the node from which an add-on was installed, and on every other control plane while the cluster has it, ADDON_pre_remove removes its resources in the cluster. Then, as on every other node, ADDON_uninstall removes its changes on this node, and curlew removes its package and records. Run the command on the control plane first, then on the other nodes.
 

@@ -1,14 +1,17 @@
 /** `curlew verify`: verifies packages and bundles against their tables of contents, or installed files. */
-import { verify, verifyInstalled, type SignedAs, type Verified } from '../../app/verify.ts';
+import type { SignedAs, Verified } from '../../app/verify.ts';
 import { counted } from '../../core/counted.ts';
 import { visible } from '../../core/diagnostic.ts';
 import { CurlewError, ERROR_CODES } from '../../core/errors.ts';
-import { isAsInstalled, type VerifiedNode } from '../../runtime/node/verify-placed.ts';
-import { command, type OptionSpecs, type OptionValues } from '../command.ts';
+import type { VerifiedNode } from '../../runtime/node/verify-placed.ts';
+import { command, useCase, type OptionSpecs, type OptionValues } from '../command.ts';
 import { DOWNGRADE_OPTION, FOLDER_OPTIONS, NETWORK_OPTIONS, SIGNED_OPTIONS } from '../options.ts';
 import { columns } from '../render/columns.ts';
 import { deltaLines } from '../render/delta.ts';
 import { formatBytes } from '../render/units.ts';
+
+const verify = useCase(async () => (await import('../../app/verify.ts')).verify);
+const verifyInstalled = useCase(async () => (await import('../../app/verify.ts')).verifyInstalled);
 
 const DETAILS = `With --key, verifies the signature, its name (--signed-as), its expiry and the digest of the whole file, and that this node, according to its install folder, has not seen a newer version.
 
@@ -58,6 +61,11 @@ function checkArguments(files: readonly string[], { installed, ...options }: Opt
   if (!installed && !signed && places) {
     throw bad('--root and --install-dir require --installed or --key', 'curlew verify --installed');
   }
+}
+
+/** True if nothing differs and nothing is unknown. */
+function isAsInstalled({ packages, problems }: VerifiedNode): boolean {
+  return problems.length === 0 && packages.every((one) => one.differences.length === 0 && one.problem === undefined);
 }
 
 function renderFiles(verified: readonly Verified[]): string {

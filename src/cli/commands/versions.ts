@@ -1,8 +1,9 @@
 /** `curlew versions`: lists the add-on versions of a release, and resolves versions such as 1.2.x. */
-import { versions } from '../../app/versions.ts';
 import { visible } from '../../core/diagnostic.ts';
-import { command } from '../command.ts';
+import { command, useCase } from '../command.ts';
 import { STORE_OPTIONS } from '../options.ts';
+
+const versions = useCase(async () => (await import('../../app/versions.ts')).versions);
 
 export const versionsCommand = command({
   name: 'versions',

@@ -1,12 +1,13 @@
 /** `curlew why`: explains the state of an add-on. */
-import { why } from '../../app/why.ts';
 import { FOLDER_OPTIONS } from '../options.ts';
 import { visible } from '../../core/diagnostic.ts';
 import { CurlewError, redact } from '../../core/errors.ts';
 import type { AddonHistory } from '../../runtime/run/why.ts';
-import { command } from '../command.ts';
+import { command, useCase } from '../command.ts';
 import { columns, wrap } from '../render/columns.ts';
 import { runLine } from '../render/run-line.ts';
+
+const why = useCase(async () => (await import('../../app/why.ts')).why);
 
 const DETAILS = `Reads the records and journals of recorded runs, and reports differences from the records of the cluster, which take precedence. \`curlew install --dry-run\` shows what the next run would do with its packages and settings.`;
 

@@ -2,8 +2,8 @@
 import { counted } from '../../core/counted.ts';
 import { visible } from '../../core/diagnostic.ts';
 import type { AddonOutlook, DryRun } from '../../runtime/run/dry-run.ts';
-import { resultLines } from '../../runtime/preflight/report.ts';
-import { countsText, type HostChecks } from '../../runtime/host/host-checks.ts';
+import type { HostChecks } from '../../runtime/host/host-checks.ts';
+import { countsText, resultLines } from '../../runtime/preflight/report.ts';
 import type { HostPlan } from '../../runtime/host/host-plan.ts';
 import type { StayingAddon } from '../../runtime/run/plan.ts';
 import type { MountPlan } from '../../runtime/run/plan-disk.ts';

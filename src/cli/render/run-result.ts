@@ -2,7 +2,7 @@
 import { counted } from '../../core/counted.ts';
 import { ERROR_CODES } from '../../core/errors.ts';
 import type { NodeResult } from '../../app/install.ts';
-import { countsText } from '../../runtime/host/host-checks.ts';
+import { countsText } from '../../runtime/preflight/report.ts';
 import { renderDryRun } from './run-plan.ts';
 import type { RunResult } from '../../runtime/run/run-result.ts';
 

@@ -9,7 +9,7 @@ import type { Installer } from '../../spec/installer.ts';
 import { assembleSpecs } from '../preflight/assemble.ts';
 import { countsOf, ignoring, type Counts, type PreflightResult } from '../preflight/analyze.ts';
 import { withoutChanges } from '../preflight/read-only-specs.ts';
-import { resultLine } from '../preflight/report.ts';
+import { countsText, resultLine } from '../preflight/report.ts';
 import { runPreflights } from '../preflight/run.ts';
 import type { Situation } from '../preflight/situation.ts';
 import { consultCluster, type ClusterRequest } from '../cluster/consult.ts';
@@ -161,10 +161,6 @@ export function ignoreTitles(
     report({ type: 'note', level: 'warning', text });
   }
   return results;
-}
-
-export function countsText({ pass, warn, fail, ignored }: Counts): string {
-  return `${pass} passed, ${warn} with a warning, ${fail} failed${ignored === undefined ? '' : `, ${ignored} ignored`}`;
 }
 
 /** Exists on machines with a control plane. */

@@ -1,8 +1,7 @@
 /** The image folder of a container runtime: from the runtime itself, its configuration, or the default. */
 import { readFile } from 'node:fs/promises';
+import type { RuntimeName } from '../images/image-runtime.ts';
 import { runProgram } from '../../platform/process/run-program.ts';
-
-export type RuntimeName = 'containerd' | 'docker';
 
 export interface ImageRootOptions {
   readonly env: Readonly<Record<string, string | undefined>>;

@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { availableParallelism } from 'node:os';
 import { containerd } from './containerd.ts';
 import { docker } from './docker.ts';
-import type { ImageRuntime } from './image-runtime.ts';
+import { RUNTIME_NAMES, type ImageRuntime, type RuntimeName } from './image-runtime.ts';
 import { runClient, type Env } from './program.ts';
 import type { Cancellable } from './docker-archive.ts';
 
@@ -12,10 +12,6 @@ const CONTAINERD_SOCKET = '/run/containerd/containerd.sock';
 /** Unpacking a layer uses one processor; more than a few at once only wait for the disk. */
 const LEAST_WIDTH = 2;
 const MOST_WIDTH = 4;
-
-export type RuntimeName = ImageRuntime['name'];
-
-export const RUNTIME_NAMES: readonly RuntimeName[] = ['containerd', 'docker'];
 
 /**
  * The order in which runtimes are tried: Docker includes its own containerd, so both answer if an add-on installed Docker.

@@ -5,6 +5,9 @@ import type { Semaphore } from '../../platform/limit/semaphore.ts';
 import type { Cancellable } from './docker-archive.ts';
 import type { ImageForm, OciForm, RequiredImage } from './required.ts';
 
+export const RUNTIME_NAMES = ['containerd', 'docker'] as const;
+export type RuntimeName = (typeof RUNTIME_NAMES)[number];
+
 /** The image that a name refers to. */
 export interface KnownName {
   /** The runtime's ID: of a manifest for containerd, of a config or a manifest for Docker. */
@@ -17,7 +20,7 @@ export interface KnownName {
 
 /** A container runtime that responds. */
 export interface ImageRuntime {
-  readonly name: 'containerd' | 'docker';
+  readonly name: RuntimeName;
   /** Number of images to load at once. */
   readonly width: number;
   /** Limits loads to `width`. */

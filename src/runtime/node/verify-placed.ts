@@ -37,11 +37,6 @@ interface VerifyOptions {
   readonly signal: AbortSignal;
 }
 
-/** True if nothing differs and nothing is unknown. */
-export function isAsInstalled({ packages, problems }: VerifiedNode): boolean {
-  return problems.length === 0 && packages.every((one) => one.differences.length === 0 && one.problem === undefined);
-}
-
 /** Ignores files that hooks have added to packages. `FILE_UNUSABLE` if the records are damaged. */
 export async function verifyPlaced(directory: string, options: VerifyOptions): Promise<VerifiedNode> {
   const { records, busy } = await readHistory(directory);

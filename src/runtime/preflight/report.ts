@@ -1,5 +1,5 @@
 /** Results as text. Pure. */
-import type { PreflightResult } from './analyze.ts';
+import type { Counts, PreflightResult } from './analyze.ts';
 import type { Verdict } from './spec.ts';
 import { visible } from '../../core/diagnostic.ts';
 
@@ -16,6 +16,10 @@ export function resultLines({ verdict, title, message, uri, ignored }: Preflight
     .flatMap((line) => wrapped(visible(line), WIDTH - INDENT.length));
   const all = uri === undefined ? lines : [...lines, visible(uri)];
   return all.map((line, at) => `${at === 0 ? `${TAGS[verdict]} ` : INDENT}${line}`);
+}
+
+export function countsText({ pass, warn, fail, ignored }: Counts): string {
+  return `${pass} passed, ${warn} with a warning, ${fail} failed${ignored === undefined ? '' : `, ${ignored} ignored`}`;
 }
 
 /** A result in one line. */
