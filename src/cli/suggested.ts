@@ -3,7 +3,6 @@ import { camelCase } from '../core/camel-case.ts';
 import { CurlewError } from '../core/errors.ts';
 import { readFlags } from '../spec/flags.ts';
 import { shellQuote } from '../runtime/hooks/settings.ts';
-import { COMMANDS } from './commands.ts';
 import type { CommandContext } from './command.ts';
 
 /** Options that specify a location, with the commands that accept them. */
@@ -35,7 +34,7 @@ const COMMAND = /\bcurlew ([a-z]+(?:-[a-z]+)*)(?! --help|[-\w])(?: ([a-z]+)(?! -
 export function suggesting(given: Given, called?: string): (text: string) => string {
   return (text) =>
     text.replaceAll(COMMAND, (whole: string, word: string, second?: string) => {
-      const isPair = second !== undefined && COMMANDS.has(`${word} ${second}`);
+      const isPair = PLACES.some(({ commands }) => commands.includes(`${word} ${second ?? ''}`));
       const command = isPair ? `${word} ${second}` : word;
       const args = PLACES.filter(({ commands }) => commands.includes(command)).flatMap(({ options }) =>
         options.flatMap((option) => argumentsOf(option, given)),
