@@ -72,6 +72,10 @@ export { signFiles, signRelease, type SignFilesRequest, type SignReleaseRequest 
 export { verify, verifyInstalled, type Verified, type VerifyRequest } from './app/verify.ts';
 export { provenance, type ProvenanceRequest } from './app/provenance.ts';
 
+// Channels.
+export { checkChannels, type CheckedChannels } from './app/channel-check.ts';
+export type { ChannelsRequest } from './app/ports/channel-files.ts';
+
 // Installer specs.
 export { mergeSpecs, resolveSpec, specId, specVariables, validateSpec } from './app/installer.ts';
 export type { EnvironmentRequest, InstallerRequest, InstallerSourceRequest, MergeRequest } from './app/installer.ts';

@@ -1,9 +1,7 @@
-/** What is wrong with a channel that each of its entries does not show alone. Pure, but for the reader that is passed in. */
+/** What is wrong with a channel that each of its entries does not show alone. Pure. */
 import { compareDiagnostics, type Diagnostic } from '../core/diagnostic.ts';
-import { asError, CurlewError, redact } from '../core/errors.ts';
-import { byName, entryTitle, type Channel, type Compat, type Entry } from './channel.ts';
+import { byName, entryTitle, type Channel, type Compat, type Entry, type Requirement } from './channel.ts';
 import { bestOf, meets } from './choose.ts';
-import { hashOfManifest } from './location.ts';
 import {
   compareTriples,
   complement,
@@ -15,9 +13,10 @@ import {
   type VersionRange,
 } from './range.ts';
 
-const AT_ONCE = 8;
+/** Entries of a circle. */
+const MOST_SHOWN = 20;
 
-function finding(
+export function finding(
   severity: Diagnostic['severity'],
   code: string,
   { place }: Entry,
@@ -30,7 +29,7 @@ function finding(
 /**
  * Findings over all entries of a channel: ranges that cannot be read (an error, where kops only skips the entry), Kubernetes
  * versions between two ranges that no entry fits, entries between which only the order of the file decides, entries that are
- * never chosen in an index of kops, and requirements that the channel cannot meet.
+ * never chosen in an index of kops, and requirements that the channel cannot meet or that are circular.
  */
 export function checkChannel({ entries, compat }: Channel): readonly Diagnostic[] {
   const addons = byName(entries);
@@ -52,6 +51,7 @@ export function checkChannel({ entries, compat }: Channel): readonly Diagnostic[
     found.push(...gapFindings(own), ...tieFindings(own, compat));
     if (compat === 'kops') found.push(...shadowFindings(own));
   }
+  found.push(...circleFindings(entries, addons));
   return found.toSorted(compareDiagnostics);
 }
 
@@ -150,82 +150,49 @@ function requirementFindings(entry: Entry, addons: ReadonlyMap<string, readonly 
 }
 
 /**
- * Content of a manifest; undefined if it does not exist. What it throws is reported as the reason why the file cannot be read.
+ * Entries that nothing can be applied before, because each alternative of what they require requires them. An alternative counts
+ * if it has a required version and fits a Kubernetes version of the entry.
  */
-export type ReadManifest = (
-  location: string,
-  options: { readonly signal: AbortSignal },
-) => Promise<Uint8Array | undefined>;
-
-/**
- * Findings about the manifests of a channel: those that do not exist or cannot be read, and hashes that are missing or of other
- * contents. A hash of a `Channel` is of all bytes; one of kops is without the white space at both ends. Packages are
- * checked by the catalogue of their release.
- */
-export async function checkManifests(
-  { entries, kind }: Channel,
-  read: ReadManifest,
-  { signal }: { readonly signal: AbortSignal },
-): Promise<readonly Diagnostic[]> {
-  const files = new Map<string, Entry[]>();
-  for (const entry of entries) {
-    if (entry.source?.type !== 'manifest') continue;
-    const { location } = entry.source;
-    const owners = files.get(location);
-    if (owners === undefined) files.set(location, [entry]);
-    else owners.push(entry);
+function circleFindings(
+  entries: readonly Entry[],
+  addons: ReadonlyMap<string, readonly Entry[]>,
+): readonly Diagnostic[] {
+  const meeting = new Map<string, readonly Entry[]>();
+  const alternatives = (entry: Entry, required: Requirement): readonly Entry[] => {
+    const key = `${required.name} ${required.version}`;
+    const found =
+      meeting.get(key) ?? (addons.get(required.name) ?? []).filter(({ version }) => meets(required, version));
+    meeting.set(key, found);
+    return found.filter(({ range = [] }) => intersection(range, entry.range ?? []).length > 0);
+  };
+  const blocked = new Set(entries.filter(({ requires }) => requires.length > 0));
+  const blocks = (entry: Entry, required: Requirement): readonly Entry[] => {
+    const able = alternatives(entry, required);
+    return able.every((other) => blocked.has(other)) ? able : [];
+  };
+  for (let before = Number.POSITIVE_INFINITY; blocked.size < before;) {
+    before = blocked.size;
+    for (const entry of blocked)
+      if (entry.requires.every((required) => blocks(entry, required).length === 0)) blocked.delete(entry);
   }
   const found: Diagnostic[] = [];
-  const left = [...files];
-  const work = async (): Promise<void> => {
-    for (let next = left.shift(); next !== undefined; next = left.shift()) {
-      signal.throwIfAborted();
-      const [location, owners] = next;
-      found.push(...(await manifestFindings({ location, owners, kind }, read, { signal })));
+  const seen = new Set<Entry>();
+  for (const start of blocked) {
+    const way: Entry[] = [];
+    let next: Entry | undefined = start;
+    while (next !== undefined && !seen.has(next)) {
+      const entry: Entry = next;
+      seen.add(entry);
+      way.push(entry);
+      next = entry.requires.flatMap((required) => blocks(entry, required))[0];
     }
-  };
-  await Promise.all(Array.from({ length: AT_ONCE }, work));
-  return found.toSorted(compareDiagnostics);
-}
-
-async function manifestFindings(
-  {
-    location,
-    owners,
-    kind,
-  }: { readonly location: string; readonly owners: readonly Entry[]; readonly kind: Channel['kind'] },
-  read: ReadManifest,
-  { signal }: { readonly signal: AbortSignal },
-): Promise<readonly Diagnostic[]> {
-  const all = (message: string, hint?: string): readonly Diagnostic[] =>
-    owners.map((entry) => finding('error', 'file', entry, redact(`${entryTitle(entry)}: ${message}`), hint));
-  let content: Uint8Array | undefined;
-  try {
-    content = await read(location, { signal });
-  } catch (error) {
-    signal.throwIfAborted();
-    if (error instanceof CurlewError) return all(error.message, error.hint);
-    return all(`cannot read ${location}: ${asError(error).message}`);
+    const from = next === undefined ? -1 : way.indexOf(next);
+    const circle = way.slice(from === -1 ? way.length : from);
+    const [first] = circle;
+    if (first === undefined) continue;
+    const titles = [...circle, first].slice(0, MOST_SHOWN).map(entryTitle).join(', which requires ');
+    const message = `${titles.replace(', which', '')}: none of them can be first`;
+    found.push(finding('error', 'circle', first, message, 'remove one of these requirements'));
   }
-  if (content === undefined) return all(`${location} does not exist`);
-  return owners.flatMap((entry) => {
-    const field = kind === 'Channel' ? 'hash' : 'manifestHash';
-    const title = entryTitle(entry);
-    if (entry.hash === '') {
-      const message = `${title} has no ${field}: a change of its manifest is not noticed`;
-      return [
-        finding(
-          'warning',
-          'hash',
-          entry,
-          message,
-          `write ${field}: ${kind === 'Channel' ? 'sha256:' : ''}${hashOfManifest(content, { kind })}`,
-        ),
-      ];
-    }
-    const actual = hashOfManifest(content, { kind, hash: entry.hash });
-    if (entry.hash === actual) return [];
-    const message = redact(`${title}: ${location} has the hash ${actual}, not ${entry.hash}`);
-    return [finding('error', 'hash', entry, message, 'publish the manifest again, or correct the hash')];
-  });
+  return found;
 }

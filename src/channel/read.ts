@@ -36,8 +36,12 @@ export function readChannel(location: string, text: string, compat: Compat = 'na
   const isNamed = (kind: string): boolean => isJsonObject(value) && value['kind'] === kind;
   const found = new Findings(yaml, isNamed('Addons') || (compat !== 'native' && !isNamed('Channel')));
   const channel = yaml.diagnostics.some(isError) ? undefined : readDocument(value, { location, text, compat, found });
-  if (others.length > 0 && channel?.kind !== 'Manifest')
-    found.add('warning', 'document', [], 'only the first document of this file counts');
+  const [second] = others;
+  if (second !== undefined && channel?.kind !== 'Manifest') {
+    const message = 'only the first document of this file counts';
+    const place = { file, line: second.line, column: 1, length: 3 };
+    found.diagnostics.push({ code: 'channel/document', severity: 'warning', message, place });
+  }
   return {
     channel: found.diagnostics.some(isError) ? undefined : channel,
     diagnostics: found.diagnostics.toSorted(compareDiagnostics),

@@ -190,6 +190,13 @@ const REPOSITORY_COMMANDS: Rows = [
   ],
 ];
 
+const CHANNEL_COMMANDS: Rows = [
+  [
+    'channel check',
+    row('Check channels and their manifests', async () => (await import('./commands/channel.ts')).channelCheckCommand),
+  ],
+];
+
 const NODE_COMMANDS: Rows = [
   [
     'install',
@@ -256,6 +263,7 @@ function grouped(group: string, rows: Rows): readonly (readonly [string, Row])[]
 
 export const COMMANDS: ReadonlyMap<string, Row> = new Map([
   ...grouped('Create, publish and bundle add-ons', REPOSITORY_COMMANDS),
+  ...grouped('Add-ons by Kubernetes version', CHANNEL_COMMANDS),
   ...grouped('On a node', NODE_COMMANDS),
 ]);
 

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { checkChannel, checkManifests } from '../../src/channel/check.ts';
+import { checkManifests } from '../../src/channel/check-manifests.ts';
+import { checkChannel } from '../../src/channel/check.ts';
 import type { Channel, Compat } from '../../src/channel/channel.ts';
 import { readChannel } from '../../src/channel/read.ts';
 import * as assert from '../support/assert.ts';
@@ -69,8 +70,52 @@ test('what is required must be in the channel, or be installed otherwise', () =>
   ]);
 });
 
+test('a circle of requirements is found, and not where an alternative leads out of it', () => {
+  const text = `${OURS}  - {name: a, version: 1.0.0, manifest: a.yaml, requires: [{name: b}]}
+  - {name: b, version: 1.0.0, manifest: b.yaml, requires: [{name: c, version: ">=1.0.0"}]}
+  - {name: c, version: 1.0.0, manifest: c.yaml, requires: [{name: a}]}
+  - {name: d, version: 1.0.0, manifest: d.yaml, requires: [{name: a}]}
+  - {name: e, version: 1.0.0, manifest: e.yaml, requires: [{name: e}]}
+`;
+  assert.equal(findings(text), [
+    '5 error channel/circle a 1.0.0 requires b 1.0.0, which requires c 1.0.0, which requires a 1.0.0: none of them can be first',
+    '9 error channel/circle e 1.0.0 requires e 1.0.0: none of them can be first',
+  ]);
+  const out = '  - {name: c, version: 1.1.0, manifest: c.yaml}\n  - {name: e, version: 1.1.0, manifest: e.yaml}\n';
+  assert.equal(findings(text + out), []);
+  const other = '  - {name: e, version: 1.1.0, manifest: e.yaml, kubernetesVersion: "<1.20.0"}\n';
+  const narrowed = text.replaceAll(', manifest: e', ', kubernetesVersion: ">=1.30.0", manifest: e');
+  assert.equal(findings(narrowed + other).filter((found) => found.includes('channel/circle')).length, 2);
+});
+
+test('the mistakes of a manifest are in the manifest, and a few of many are shown', async ({ signal }) => {
+  const pod = (name: string): string => `apiVersion: v1\nkind: Pod\nmetadata: {name: ${name}}\n---\n`;
+  const check = async (content: string | Uint8Array, head = OURS): Promise<readonly string[]> => {
+    const channel = channelOf(`${head}  - {name: a, version: 1.0.0, manifest: a.yaml}\n`);
+    const found = await checkManifests(channel, async () => Promise.resolve(Buffer.from(content)), { signal });
+    return found
+      .filter(({ code }) => code !== 'channel/hash')
+      .map(({ place, severity, code }) => `${place.file}:${place.line} ${severity} ${code}`);
+  };
+  assert.equal(await check(pod('a') + pod('b')), []);
+  assert.equal(await check(pod('a') + pod('b') + pod('a')), ['/srv/a.yaml:11 error manifest/duplicate']);
+  assert.equal(await check('- a\n'), ['/srv/a.yaml:1 error manifest/object']);
+  assert.equal(await check('# nothing\n'), ['/srv/a.yaml:1 error manifest/empty']);
+  assert.equal(await check('# nothing\n', KOPS), ['/srv/a.yaml:1 warning manifest/empty']);
+  assert.equal(await check(Buffer.from([0xff, 0xfe])), ['/srv/a.yaml:1 error manifest/text']);
+  assert.equal((await check('a: [')).at(0)?.split(' ').at(-1), 'yaml/syntax');
+  const bomb = Array.from(
+    { length: 20 },
+    (_, at) => `a${at}: &a${at} [${`*a${at - 1}, `.repeat(at === 0 ? 0 : 9)}x]\n`,
+  );
+  assert.equal(await check(bomb.join('')), ['/srv/a.yaml:1 error yaml/aliases']);
+  const many = await check('apiVersion: v1\n---\n'.repeat(50));
+  assert.equal([many.length, many.at(-1)?.split(' ').at(-1)], [21, 'manifest/more']);
+});
+
 test('manifests are read once: missing ones, missing hashes and wrong hashes are found', async ({ signal }) => {
-  const files: Readonly<Record<string, string>> = { '/srv/a.yaml': '\nkind: A\n\n', '/srv/b.yaml': 'kind: B\n' };
+  const [a, b] = ['A', 'B'].map((kind) => `apiVersion: v1\nkind: ${kind}\nmetadata: {name: x}`);
+  const files: Readonly<Record<string, string>> = { '/srv/a.yaml': `\n${a}\n\n`, '/srv/b.yaml': `${b}\n` };
   const asked: string[] = [];
   const check = async (text: string): Promise<readonly string[]> => {
     const read = async (location: string): Promise<Uint8Array | undefined> => {
@@ -82,8 +127,8 @@ test('manifests are read once: missing ones, missing hashes and wrong hashes are
     const found = await checkManifests(channelOf(text), read, { signal });
     return found.map(({ place, severity, code, message }) => `${place.line} ${severity} ${code} ${message}`);
   };
-  const hash = (algorithm: string, text: string): string => createHash(algorithm).update(text).digest('hex');
-  const [sha1, sha256] = [hash('sha1', 'kind: A'), hash('sha256', 'kind: A')];
+  const hash = (algorithm: string, text = ''): string => createHash(algorithm).update(text).digest('hex');
+  const [sha1, sha256] = [hash('sha1', a), hash('sha256', a)];
   assert.equal(
     await check(`${KOPS}  - {name: a, manifest: a.yaml, manifestHash: ${sha256}}
   - {name: b, manifest: a.yaml, manifestHash: "${sha1}"}
@@ -94,7 +139,7 @@ test('manifests are read once: missing ones, missing hashes and wrong hashes are
 `),
     [
       '6 warning channel/hash c has no manifestHash: a change of its manifest is not noticed',
-      `7 error channel/hash d: /srv/b.yaml has the hash ${hash('sha256', 'kind: B')}, not ${sha256}`,
+      `7 error channel/hash d: /srv/b.yaml has the hash ${hash('sha256', b)}, not ${sha256}`,
       '8 error channel/file e: /srv/no.yaml does not exist',
       '9 error channel/file f: cannot read /srv/bad.yaml: permission denied',
     ],

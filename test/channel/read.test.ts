@@ -163,7 +163,7 @@ test('entries that say the same, and two add-ons with one selector, are found', 
 
 test('only the first document counts, and comments are no document', () => {
   const text = `# comment\n---\n${KOPS}  - {name: a, manifest: a.yaml}\n---\nkind: Addons\n`;
-  assert.equal(findings(text), ['2:1 warning channel/document only the first document of this file counts']);
+  assert.equal(findings(text), ['8:1 warning channel/document only the first document of this file counts']);
   assert.equal(
     readChannel(LOCATION, text).channel?.entries.map(({ name, place }) => [name, place.line]),
     [['a', 7]],

@@ -17,6 +17,7 @@ const options: OptionSpecs = {
 const UNLIMITED = [
   'build',
   'changed',
+  'channel check',
   'install',
   'installer env',
   'installer id',

@@ -40,6 +40,11 @@ for (const [words, text, expected] of [
     'curlew reindex s3://b/p rebuilds it',
     'curlew reindex --s3-endpoint http://127.0.0.1:9000 --s3-path-style s3://b/p rebuilds it',
   ],
+  [
+    ['--from', 's3://b/p', '--s3-region', 'r'],
+    'curlew channel check s3://b/c.yaml shows the lines; curlew channel check --help; curlew channel',
+    'curlew channel check --s3-region r s3://b/c.yaml shows the lines; curlew channel check --help; curlew channel',
+  ],
 ] as const) {
   test(`a suggested command is about the same place: ${words.join(' ')}`, async () => {
     assert.is(await suggested('install', words, text), expected ?? text);

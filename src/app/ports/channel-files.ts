@@ -2,7 +2,7 @@
 import { posix, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { entryTitle, type Channel, type Compat, type Entry } from '../../channel/channel.ts';
-import type { ReadManifest } from '../../channel/check.ts';
+import type { ReadManifest } from '../../channel/check-manifests.ts';
 import { hashOfManifest, isRemote, isUrl, reachesLocalFile } from '../../channel/location.ts';
 import { readChannel, type ReadChannel } from '../../channel/read.ts';
 import { counted } from '../../core/counted.ts';

@@ -1,0 +1,74 @@
+/** Checks channels, and the manifests that they name. */
+import { checkManifests } from '../channel/check-manifests.ts';
+import { checkChannel } from '../channel/check.ts';
+import { byName, type Channel } from '../channel/channel.ts';
+import { argumentPlace, compareDiagnostics, type Diagnostic } from '../core/diagnostic.ts';
+import type { ErrorCode } from '../core/errors.ts';
+import { shownLine } from '../spec/secret-settings.ts';
+import type { Context } from './context.ts';
+import type { SourcedDiagnostic } from './installer.ts';
+import { openChannels, type ChannelsRequest, type OpenedChannel } from './ports/channel-files.ts';
+
+export interface CheckedChannel {
+  readonly location: string;
+  readonly kind: Channel['kind'] | undefined;
+  readonly addons: number;
+  readonly entries: number;
+  /** Why the channel itself could not be used. */
+  readonly error?: ErrorCode | undefined;
+}
+
+export interface CheckedChannels {
+  readonly channels: readonly CheckedChannel[];
+  readonly diagnostics: readonly SourcedDiagnostic[];
+  readonly errors: number;
+  readonly warnings: number;
+}
+
+/** Returns all findings; only cancellation and wrong options throw. */
+export async function checkChannels(request: ChannelsRequest, context: Context): Promise<CheckedChannels> {
+  await using files = await openChannels(request, context);
+  const found: Diagnostic[] = [];
+  for (const opened of files.channels) {
+    found.push(...opened.diagnostics, ...unreadable(opened));
+    const { channel } = opened;
+    if (channel === undefined) continue;
+    const manifests = await checkManifests(channel, files.reader(channel), { signal: context.signal });
+    found.push(...checkChannel(channel), ...manifests);
+  }
+  const all = [...found, ...sharedFindings(files.channels)].toSorted(compareDiagnostics);
+  const texts = new Map(files.channels.map(({ location, text }) => [location, text.split(/\r?\n/)]));
+  const diagnostics = all.map((one): SourcedDiagnostic => {
+    // Lines of manifests are not shown: they may contain secrets of any name.
+    const lines = texts.get(one.place.file);
+    return { ...one, source: lines === undefined ? undefined : shownLine(lines, one.place.line - 1) };
+  });
+  const count = (severity: Diagnostic['severity']): number => all.filter((one) => one.severity === severity).length;
+  return { channels: files.channels.map(summary), diagnostics, errors: count('error'), warnings: count('warning') };
+}
+
+function summary({ location, channel, error }: OpenedChannel): CheckedChannel {
+  const entries = channel?.entries ?? [];
+  return { location, kind: channel?.kind, addons: byName(entries).size, entries: entries.length, error: error?.code };
+}
+
+function unreadable({ location, diagnostics, error }: OpenedChannel): readonly Diagnostic[] {
+  if (error === undefined || diagnostics.length > 0) return [];
+  const { message, hint } = error;
+  return [{ code: 'channel/unreadable', severity: 'error', message, place: argumentPlace(location), hint }];
+}
+
+/** Add-ons of more than one channel: a cluster takes an add-on from one channel. */
+function sharedFindings(channels: readonly OpenedChannel[]): readonly Diagnostic[] {
+  const owners = new Map<string, string>();
+  return channels.flatMap(({ location, channel }) =>
+    [...byName(channel?.entries ?? [])].flatMap(([name, [entry]]): readonly Diagnostic[] => {
+      const owner = owners.get(name) ?? location;
+      owners.set(name, owner);
+      if (entry === undefined || owner === location) return [];
+      const message = `${name} is also in ${owner}: channels are separate, and a cluster takes an add-on from one of them`;
+      const hint = 'leave each add-on to one channel';
+      return [{ code: 'channel/shared', severity: 'warning', message, place: entry.place, hint }];
+    }),
+  );
+}

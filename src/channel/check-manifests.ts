@@ -1,0 +1,112 @@
+/** What is wrong with the manifests of a channel. Pure, but for the reader that is passed in. */
+import { isUtf8 } from 'node:buffer';
+import { compareDiagnostics, type Diagnostic } from '../core/diagnostic.ts';
+import { asError, CurlewError, redact } from '../core/errors.ts';
+import { entryTitle, type Channel, type Entry } from './channel.ts';
+import { finding } from './check.ts';
+import { hashOfManifest } from './location.ts';
+import { readObjects } from './objects.ts';
+
+const AT_ONCE = 8;
+/** Findings in one manifest. */
+const MOST_SHOWN = 20;
+
+/**
+ * Content of a manifest; undefined if it does not exist. What it throws is reported as the reason why the file cannot be read.
+ */
+export type ReadManifest = (
+  location: string,
+  options: { readonly signal: AbortSignal },
+) => Promise<Uint8Array | undefined>;
+
+/**
+ * Findings about the manifests of a channel: those that do not exist or cannot be read, and hashes that are missing or of other
+ * contents, and mistakes in the manifests themselves. A hash of a `Channel` is of all bytes; one of kops is without the white space at both ends. Packages are
+ * checked by the catalogue of their release.
+ */
+export async function checkManifests(
+  { entries, kind }: Channel,
+  read: ReadManifest,
+  { signal }: { readonly signal: AbortSignal },
+): Promise<readonly Diagnostic[]> {
+  const files = new Map<string, Entry[]>();
+  for (const entry of entries) {
+    if (entry.source?.type !== 'manifest') continue;
+    const { location } = entry.source;
+    const owners = files.get(location);
+    if (owners === undefined) files.set(location, [entry]);
+    else owners.push(entry);
+  }
+  const found: Diagnostic[] = [];
+  const left = [...files];
+  const work = async (): Promise<void> => {
+    for (let next = left.shift(); next !== undefined; next = left.shift()) {
+      signal.throwIfAborted();
+      const [location, owners] = next;
+      found.push(...(await manifestFindings({ location, owners, kind }, read, { signal })));
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  return found.toSorted(compareDiagnostics);
+}
+
+async function manifestFindings(
+  {
+    location,
+    owners,
+    kind,
+  }: { readonly location: string; readonly owners: readonly Entry[]; readonly kind: Channel['kind'] },
+  read: ReadManifest,
+  { signal }: { readonly signal: AbortSignal },
+): Promise<readonly Diagnostic[]> {
+  const all = (message: string, hint?: string): readonly Diagnostic[] =>
+    owners.map((entry) => finding('error', 'file', entry, redact(`${entryTitle(entry)}: ${message}`), hint));
+  let content: Uint8Array | undefined;
+  try {
+    content = await read(location, { signal });
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof CurlewError) return all(error.message, error.hint);
+    return all(`cannot read ${location}: ${asError(error).message}`);
+  }
+  if (content === undefined) return all(`${location} does not exist`);
+  const hashes = owners.flatMap((entry) => {
+    const field = kind === 'Channel' ? 'hash' : 'manifestHash';
+    const title = entryTitle(entry);
+    if (entry.hash === '') {
+      const message = `${title} has no ${field}: a change of its manifest is not noticed`;
+      return [
+        finding(
+          'warning',
+          'hash',
+          entry,
+          message,
+          `write ${field}: ${kind === 'Channel' ? 'sha256:' : ''}${hashOfManifest(content, { kind })}`,
+        ),
+      ];
+    }
+    const actual = hashOfManifest(content, { kind, hash: entry.hash });
+    if (entry.hash === actual) return [];
+    const message = redact(`${title}: ${location} has the hash ${actual}, not ${entry.hash}`);
+    return [finding('error', 'hash', entry, message, 'publish the manifest again, or correct the hash')];
+  });
+  return [...hashes, ...contentFindings(redact(location), content, kind)];
+}
+
+/** To kops, a manifest without objects is one. */
+function contentFindings(file: string, content: Uint8Array, kind: Channel['kind']): readonly Diagnostic[] {
+  if (!isUtf8(content)) {
+    const place = { file, line: 1, column: 1, length: 1 };
+    return [{ code: 'manifest/text', severity: 'error', message: 'this is not a text in UTF-8', place }];
+  }
+  const { diagnostics } = readObjects(file, Buffer.from(content).toString());
+  const shown = diagnostics
+    .slice(0, MOST_SHOWN)
+    .map((one) =>
+      one.code === 'manifest/empty' && kind !== 'Channel' ? { ...one, severity: 'warning' as const } : one,
+    );
+  const [last] = shown.slice(-1);
+  const left = diagnostics.length - shown.length;
+  if (last === undefined || left === 0) return shown;
+  return [...shown, { ...last, code: 'manifest/more', message: `and ${left} more findings`, hint: undefined }];
+}
