@@ -207,7 +207,7 @@ function whyNot(
 }
 
 /** Required add-ons first; otherwise in the order given. Circles are left as they are. Not recursive: chains may be long. */
-function inOrder<T extends Planned>(entries: readonly T[]): readonly T[] {
+export function inOrder<T extends Planned>(entries: readonly T[]): readonly T[] {
   const names = byName(entries);
   const ordered = new Set<T>();
   const open = new Set<T>();

@@ -195,6 +195,27 @@ const CHANNEL_COMMANDS: Rows = [
     'channel check',
     row('Check channels and their manifests', async () => (await import('./commands/channel.ts')).channelCheckCommand),
   ],
+  [
+    'channel apply',
+    row(
+      'Apply the add-ons of channels to a cluster',
+      async () => (await import('./commands/channel-cluster.ts')).channelApplyCommand,
+    ),
+  ],
+  [
+    'channel status',
+    row(
+      'Show the add-ons of a cluster and how they are',
+      async () => (await import('./commands/channel-cluster.ts')).channelStatusCommand,
+    ),
+  ],
+  [
+    'channel remove',
+    row(
+      'Remove an add-on from a cluster',
+      async () => (await import('./commands/channel-cluster.ts')).channelRemoveCommand,
+    ),
+  ],
 ];
 
 const NODE_COMMANDS: Rows = [

@@ -36,6 +36,18 @@ export const age: Read<number> = (text, option) => {
   return Number(count) * size;
 };
 
+const SMALL_UNITS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: HOUR };
+
+/** `90s`, `5m` or `2h` in milliseconds; from 1 second. */
+export const duration: Read<number> = (text, option) => {
+  const [, count, unit = ''] = /^([1-9]\d{0,5})([smh])$/.exec(text) ?? [];
+  const size = SMALL_UNITS[unit];
+  if (count === undefined || size === undefined) {
+    throw new CurlewError('USAGE', `${option} ${text}: not a duration`, { hint: 'write 90s, 5m or 2h' });
+  }
+  return Number(count) * size;
+};
+
 const POWERS = ['', 'K', 'M', 'G', 'T'];
 
 /** `4480M`, `1.5G`, `512K`, `1000`: powers of 1024; `10MB`: powers of 1000. Never 0. */

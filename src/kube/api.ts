@@ -1,6 +1,6 @@
 /** Sends requests to the API server of the kubeconfig's cluster. */
 import { stat } from 'node:fs/promises';
-import { errnoOf } from '../core/errors.ts';
+import { CurlewError, errnoOf } from '../core/errors.ts';
 import { shallowJson } from '../core/json.ts';
 import type { Environment } from '../platform/http/proxy.ts';
 import { pause, retryAfterMs } from '../platform/http/retry.ts';
@@ -29,6 +29,8 @@ export interface KubeApi {
    * signal's reason.
    */
   readonly ask: (request: ApiRequest, options: { readonly signal: AbortSignal }) => Promise<ApiAnswer>;
+  /** The address of the server; `CLUSTER_FAILED` if the kubeconfig names none. */
+  readonly server: (options: { readonly signal: AbortSignal }) => Promise<string>;
 }
 
 export interface ApiOptions {
@@ -67,7 +69,12 @@ export async function openApi({ env, deadlineMs = DEADLINE_MS }: ApiOptions): Pr
       signal.removeEventListener('abort', cancelled);
     }
   };
-  return { ask };
+  const server: KubeApi['server'] = async (options) => {
+    const session = await sessions.current(options);
+    if (session !== undefined) return session.server.href.replace(/\/$/, '');
+    throw new CurlewError('CLUSTER_FAILED', NOT_NAMED.said, { hint: NOT_NAMED.hint });
+  };
+  return { ask, server };
 }
 
 /** Sends a request until there is a final response. Rejects with the signal's reason, and for an unusable kubeconfig. */

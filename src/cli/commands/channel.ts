@@ -1,12 +1,13 @@
 /** `curlew channel …`: which versions of add-ons fit which Kubernetes. */
-import { checkChannels } from '../../app/channel-check.ts';
 import { counted } from '../../core/counted.ts';
 import { renderDiagnostic } from '../../core/diagnostic.ts';
 import { ERROR_CODES } from '../../core/errors.ts';
-import { command, type OptionSpecs } from '../command.ts';
+import { command, useCase, type OptionSpecs } from '../command.ts';
 import { ANYWHERE_OPTIONS } from '../options.ts';
 import { paintDiagnostic } from '../render/paint.ts';
 import { choice } from '../values.ts';
+
+const checkChannels = useCase(async () => (await import('../../app/channel-check.ts')).checkChannels);
 
 /** Options of all commands that read channels. */
 export const CHANNEL_OPTIONS = {

@@ -1,0 +1,85 @@
+/** Removes an add-on of a channel from a cluster: its objects, then its record. */
+import { CurlewError } from '../core/errors.ts';
+import { nearest } from '../core/nearest.ts';
+import { annotate, holdCluster, openChannelCluster, writeRecord, type ClusterRequest } from './channels/cluster.ts';
+import { deleteOrphans, findOrphans } from './channels/prune.ts';
+import { stayingOrphan, troubleOf, type Trouble } from './channels/result.ts';
+import type { Context } from './context.ts';
+
+export interface ChannelRemoveRequest extends ClusterRequest {
+  readonly addon: string;
+  /** Namespace of its record, if several have one. */
+  readonly namespace?: string | undefined;
+  readonly pruneNamespaces?: boolean | undefined;
+  readonly pruneCrds?: boolean | undefined;
+}
+
+export interface ChannelRemoval {
+  readonly addon: string;
+  readonly namespace: string;
+  readonly server: string;
+  /** Objects that are, or would be, deleted. */
+  readonly objects: readonly string[];
+  readonly orphans: readonly { readonly object: string; readonly why: string }[];
+  readonly errors: readonly Trouble[];
+  readonly isDone: boolean;
+}
+
+/** What {@link removeFromCluster} would do; changes nothing. */
+export async function planRemoval(request: ChannelRemoveRequest, context: Context): Promise<ChannelRemoval> {
+  return remove(request, context, false);
+}
+
+/**
+ * Deletes the objects of an add-on in the reverse order of their application, then its record, so that an interrupted removal
+ * continues. Namespaces and CustomResourceDefinitions stay unless they are asked for. `NOT_FOUND` if nothing is recorded.
+ */
+export async function removeFromCluster(request: ChannelRemoveRequest, context: Context): Promise<ChannelRemoval> {
+  return remove(request, context, true);
+}
+
+async function remove(request: ChannelRemoveRequest, context: Context, isReal: boolean): Promise<ChannelRemoval> {
+  const { addon } = request;
+  const first = await openChannelCluster(request, context);
+  await using held = isReal ? await holdCluster(first, { doing: `remove ${addon}`, context }) : undefined;
+  const cluster = held?.cluster ?? first;
+  const { annotations, records } = cluster.facts;
+  const keys = [...new Set([...records.keys(), ...annotations.keys()])];
+  const own = keys.filter(
+    (key) => key.endsWith(`:${addon}`) && (request.namespace ?? key.split(':')[0]) === key.split(':')[0],
+  );
+  const [key, second] = own;
+  if (key === undefined) {
+    const near = nearest(
+      addon,
+      keys.map((one) => one.split(':')[1] ?? ''),
+    );
+    throw new CurlewError('NOT_FOUND', `cannot remove ${addon}: the cluster has no record of it`, {
+      hint: near === undefined ? 'curlew channel status lists the add-ons' : `did you mean "${near}"?`,
+    });
+  }
+  const [namespace = ''] = key.split(':');
+  if (second !== undefined) {
+    throw new CurlewError('USAGE', `cannot remove ${addon}: several namespaces have a record of it`, {
+      hint: `add --namespace with one of ${own.map((one) => one.split(':')[0]).join(', ')}`,
+    });
+  }
+  const found = await findOrphans(cluster, {
+    addon,
+    kept: new Set(),
+    recorded: records.get(key)?.objects ?? [],
+    prune: 'auto',
+    pruneNamespaces: request.pruneNamespaces === true,
+    pruneCrds: request.pruneCrds === true,
+  });
+  const result = { addon, namespace, server: cluster.server, orphans: found.orphans.flatMap(stayingOrphan) };
+  const titles = found.orphans.flatMap(({ title, stays }) => (stays === undefined ? [title] : []));
+  if (!isReal) return { ...result, objects: titles, errors: found.errors.map(troubleOf), isDone: false };
+  const { deleted, errors } = await deleteOrphans(cluster, found.orphans);
+  if (errors.length === 0) {
+    await annotate(cluster, { namespace, name: addon }, null);
+    await writeRecord(cluster, { namespace, addon }, undefined);
+  }
+  const failures = [...found.errors, ...errors].map(troubleOf);
+  return { ...result, objects: deleted.map(({ title }) => title), errors: failures, isDone: errors.length === 0 };
+}

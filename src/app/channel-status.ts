@@ -1,0 +1,127 @@
+/** What is recorded about the add-ons of a cluster, and how they are. */
+import { recordKey, type AddonRecord, type Annotated } from '../channel/record.ts';
+import { mapLimited } from '../platform/limit/each.ts';
+import { getObject, titleOf } from '../kube/objects.ts';
+import { currentHealth } from './channels/apply-addon.ts';
+import {
+  AT_ONCE,
+  lookAtObjects,
+  openChannelCluster,
+  type ChannelCluster,
+  type ClusterRequest,
+} from './channels/cluster.ts';
+import type { Context } from './context.ts';
+
+export interface ChannelStatusRequest extends ClusterRequest {
+  /** Only these add-ons; default: all. */
+  readonly addons?: readonly string[] | undefined;
+}
+
+export interface AddonStatus {
+  readonly addon: string;
+  /** Of the record. */
+  readonly namespace: string;
+  /** Undefined for what another program has applied. */
+  readonly owner: string | undefined;
+  readonly installed: Annotated | undefined;
+  /** `Recorded`: another program has applied it, and only its annotation is known. */
+  readonly state: AddonRecord['state'] | 'Recorded';
+  readonly since: string | undefined;
+  readonly reason: string;
+  readonly objects: number;
+  readonly missing: readonly string[];
+  /** Objects that somebody has changed. */
+  readonly changed: readonly string[];
+  readonly unhealthy: readonly { readonly object: string; readonly reason: string }[];
+}
+
+export interface ChannelStatus {
+  readonly cluster: { readonly server: string; readonly kubernetes: string };
+  readonly addons: readonly AddonStatus[];
+  readonly warnings: readonly string[];
+}
+
+/** Reads records, and every object of them. Changes nothing. */
+export async function channelStatus(request: ChannelStatusRequest, context: Context): Promise<ChannelStatus> {
+  const cluster = await openChannelCluster(request, context);
+  const { facts, server, kubernetes, warnings } = cluster;
+  const keys = [...new Set([...facts.annotations.keys(), ...facts.records.keys()])].toSorted();
+  const named = request.addons ?? [];
+  const wanted = keys.filter((key) => named.length === 0 || named.includes(key.split(':')[1] ?? ''));
+  const looks = await lookAtObjects(
+    cluster,
+    wanted.flatMap((key) => facts.records.get(key) ?? []),
+  );
+  const addons: AddonStatus[] = [];
+  for (const key of wanted) {
+    const record = facts.records.get(key);
+    const [namespace = '', addon = ''] = key.split(':');
+    const installed = facts.annotations.get(key);
+    if (record === undefined) addons.push({ ...NOTHING, addon, namespace, installed });
+    else {
+      const { missing, changed } = looks.get(recordKey(record.namespace, record.addon)) ?? { missing: [], changed: [] };
+      const unhealthy = await unhealthyObjects(cluster, record);
+      const { owner, state, since, reason, objects = [] } = record;
+      const count = objects.reduce((sum, kind) => sum + kind.objects.length, 0);
+      addons.push({
+        addon,
+        namespace,
+        owner,
+        installed,
+        state,
+        since,
+        reason,
+        objects: count,
+        missing,
+        changed,
+        unhealthy,
+      });
+    }
+  }
+  return { cluster: { server, kubernetes }, addons, warnings };
+}
+
+const NOTHING = {
+  owner: undefined,
+  state: 'Recorded',
+  since: undefined,
+  reason: 'applied by another program',
+  objects: 0,
+  missing: [],
+  changed: [],
+  unhealthy: [],
+} as const;
+
+async function unhealthyObjects(
+  cluster: ChannelCluster,
+  { objects = [] }: AddonRecord,
+): Promise<AddonStatus['unhealthy']> {
+  const refs = objects.flatMap((resource) => resource.objects.map((object) => ({ resource, ...object })));
+  const live = await mapLimited(
+    refs,
+    async ({ resource, namespace, name }) => {
+      const found = await getObject(cluster.call, resource, { namespace, name });
+      return found === undefined ? [] : [{ resource, live: found }];
+    },
+    { width: AT_ONCE, signal: cluster.signal },
+  );
+  const there = live.flat();
+  const all = there.map(({ resource: { kind }, live: value }) => ({
+    kind,
+    namespace: value.metadata.namespace,
+    value,
+  }));
+  const healths = await mapLimited(there, async (one) => ({ one, health: await currentHealth(cluster, one, all) }), {
+    width: AT_ONCE,
+    signal: cluster.signal,
+  });
+  return healths.flatMap(
+    ({
+      one: {
+        resource,
+        live: { metadata },
+      },
+      health: { state, reason },
+    }) => (state === 'healthy' ? [] : [{ object: titleOf(resource, metadata), reason }]),
+  );
+}

@@ -1,0 +1,88 @@
+/** Passes over the add-ons of a cluster, one after another. */
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { setTimeout as pause } from 'node:timers/promises';
+import { counted } from '../core/counted.ts';
+import { asError, CurlewError } from '../core/errors.ts';
+import { applyChannels, type ChannelApplyRequest, type ChannelPass } from './channel-apply.ts';
+import type { Context } from './context.ts';
+
+export interface ChannelWatchRequest extends ChannelApplyRequest {
+  /** Time between the end of a pass and the next one, in milliseconds. */
+  readonly every: number;
+  /** Port of 127.0.0.1 on which GET /ready is 200 if the last pass succeeded, otherwise 503; default: none. */
+  readonly ready?: number | undefined;
+}
+
+/** After a failed pass, and before the first success. */
+const SOON_MS = 5000;
+
+/**
+ * Repeats passes until the signal aborts. Each reads the channels and the kubeconfig again, as credentials and kinds change. A pass
+ * that fails is reported, and repeated soon.
+ */
+export async function watchChannels(request: ChannelWatchRequest, context: Context): Promise<ChannelPass> {
+  const { signal, report } = context;
+  let isReady = false;
+  await using _server = await serveReadiness(request.ready, () => isReady);
+  for (;;) {
+    let text: string;
+    try {
+      const pass = await applyChannels(request, context);
+      isReady = hasSucceeded(pass);
+      text = summaryOf(pass);
+    } catch (error) {
+      signal.throwIfAborted();
+      isReady = false;
+      const { message, hint } = asError(error) as Error & { readonly hint?: string };
+      text = hint === undefined ? message : `${message}; ${hint}`;
+    }
+    report({ type: 'note', level: isReady ? 'info' : 'warning', text });
+    await pause(isReady ? request.every : Math.min(SOON_MS, request.every), undefined, { signal });
+  }
+}
+
+function hasSucceeded({ addons, errors }: ChannelPass): boolean {
+  return errors.length === 0 && addons.every(({ state }) => state === 'unchanged' || state === 'applied');
+}
+
+function summaryOf({ addons, errors }: ChannelPass): string {
+  const failed = addons.flatMap(({ addon, errors: [first] }) =>
+    first === undefined ? [] : [`${addon}: ${first.message}`],
+  );
+  const applied = addons
+    .filter(({ state }) => state === 'applied')
+    .map(({ addon, wanted }) => `applied ${addon} ${wanted}`);
+  const still = addons.filter(({ state }) => state === 'unchanged').length;
+  return [
+    ...errors.map(({ message }) => message),
+    ...failed,
+    ...applied,
+    `${counted(still, 'add-on')} up to date`,
+  ].join('; ');
+}
+
+async function serveReadiness(port: number | undefined, isReady: () => boolean): Promise<AsyncDisposable> {
+  if (port === undefined) return { [Symbol.asyncDispose]: async () => Promise.resolve() };
+  const server = createServer({ requestTimeout: 5000 }, ({ url }, response) => {
+    const status = url !== '/ready' ? 404 : isReady() ? 200 : 503;
+    response.writeHead(status, { 'Content-Type': 'text/plain', Connection: 'close' });
+    response.end(status === 200 ? 'ready\n' : status === 503 ? 'the last pass has not succeeded\n' : 'not found\n');
+  });
+  server.maxConnections = 16;
+  server.listen(port, '127.0.0.1');
+  try {
+    await once(server, 'listening');
+  } catch (error) {
+    throw new CurlewError('USAGE', `cannot listen on port ${port} of 127.0.0.1: ${asError(error).message}`, {
+      hint: 'choose another port with --ready',
+    });
+  }
+  return {
+    [Symbol.asyncDispose]: async () => {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}

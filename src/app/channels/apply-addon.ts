@@ -1,0 +1,296 @@
+/** One add-on on a cluster: what applying it would change, and applying it. */
+import { setTimeout as pause } from 'node:timers/promises';
+import { fieldChanges, withoutField, type FieldChange } from '../../channel/difference.ts';
+import { healthOf, podTemplateOf, selects, type Health } from '../../channel/health.ts';
+import { definesOthers } from '../../channel/objects.ts';
+import type { PlannedAddon } from '../../channel/pass.ts';
+import { CurlewError } from '../../core/errors.ts';
+import { isObject } from '../../core/json.ts';
+import { Refused } from '../../kube/call.ts';
+import { applyObject, getObject, listObjects, titleOf, type Applied, type LiveObject } from '../../kube/objects.ts';
+import type { FieldConflict } from '../../kube/problem.ts';
+import type { Resource } from '../../kube/resources.ts';
+import { eachLimited, mapLimited } from '../../platform/limit/each.ts';
+import { AT_ONCE, managerOf, type AppliedObject, type ChannelCluster } from './cluster.ts';
+import type { AddonObject } from './manifest.ts';
+import { troublesOf } from './troubles.ts';
+
+export interface ApplyOptions {
+  /** Takes fields from other managers. */
+  readonly force: boolean;
+  /** Fields that others have taken stay theirs. */
+  readonly keep: boolean;
+  /** Of the wait for health. */
+  readonly timeoutMs: number;
+  readonly report: (text: string) => void;
+}
+
+export interface ObjectPreview {
+  readonly object: AddonObject;
+  readonly change: 'create' | 'change' | 'same';
+  readonly fields: readonly FieldChange[];
+  readonly conflicts: readonly FieldConflict[];
+  /** Why the server refuses it. */
+  readonly error: CurlewError | undefined;
+  /** What is applied: without fields that others keep. */
+  readonly value: AddonObject['value'];
+}
+
+/** Compares objects with those of the cluster by server-side dry runs; changes nothing. */
+export async function previewObjects(
+  { call, signal }: ChannelCluster,
+  objects: readonly AddonObject[],
+  { addon, ...options }: Pick<ApplyOptions, 'force' | 'keep'> & { readonly addon: string },
+): Promise<readonly ObjectPreview[]> {
+  const preview = async (object: AddonObject): Promise<ObjectPreview> => {
+    const found = { object, fields: [], conflicts: [], error: undefined, value: object.value };
+    try {
+      const before = await getObject(call, object.resource, object);
+      const { applied, value } = await tryApply({ call }, object, { addon, dryRun: true, ...options });
+      // Its namespace or its kind comes with this add-on.
+      if (applied.outcome === 'not found') return { ...found, change: 'create' };
+      if (applied.outcome === 'conflict')
+        return { ...found, change: 'change', conflicts: applied.fields, error: conflictError(object, applied) };
+      const fields = fieldChanges(before, applied.object);
+      return {
+        ...found,
+        value,
+        fields,
+        change: before === undefined ? 'create' : fields.length > 0 ? 'change' : 'same',
+      };
+    } catch (error) {
+      if (error instanceof Refused) return { ...found, change: 'change', error };
+      throw error;
+    }
+  };
+  return mapLimited(objects, async (object) => preview(object), { width: AT_ONCE, signal });
+}
+
+function conflictError(
+  object: AddonObject,
+  { said, fields }: { readonly said: string; readonly fields: readonly FieldConflict[] },
+): CurlewError {
+  const title = titleOf(object.resource, object);
+  const shown = fields.slice(0, 3).map(({ field, manager }) => `${field} belongs to ${manager}`);
+  const what = fields.length === 0 ? said : shown.join('; ') + (fields.length > 3 ? `; ${fields.length - 3} more` : '');
+  return new CurlewError('CLUSTER_FAILED', `cannot apply ${title}: ${what}`, {
+    hint: '--force-conflicts takes these fields; drift: Keep in the channel leaves them to their owner',
+  });
+}
+
+/** Leaves out fields that conflict, if these are kept, until nothing conflicts. */
+async function tryApply(
+  { call }: Pick<ChannelCluster, 'call'>,
+  object: AddonObject,
+  {
+    addon,
+    dryRun,
+    force,
+    keep,
+  }: Pick<ApplyOptions, 'force' | 'keep'> & { readonly addon: string; readonly dryRun: boolean },
+): Promise<{ readonly applied: Applied; readonly value: AddonObject['value'] }> {
+  let { value } = object;
+  for (;;) {
+    const applied = await applyObject(
+      call,
+      object.resource,
+      { ...object, value },
+      { manager: managerOf(addon), force, dryRun },
+    );
+    if (applied.outcome !== 'conflict' || !keep || applied.fields.length === 0) return { applied, value };
+    const kept = applied.fields.reduce((left, { field }) => withoutField(left, field) ?? left, value);
+    if (kept === value) return { applied, value };
+    value = kept;
+  }
+}
+
+/** What came of applying objects, one by one. */
+export interface AppliedObjects {
+  readonly applied: readonly AppliedObject[];
+  readonly errors: readonly CurlewError[];
+}
+
+/**
+ * Applies objects in their order, Namespaces and CustomResourceDefinitions first, and waits until these are there. Objects that
+ * fail do not stop the others.
+ */
+export async function applyObjects(
+  cluster: ChannelCluster,
+  objects: readonly AddonObject[],
+  options: ApplyOptions & { readonly addon: string },
+): Promise<AppliedObjects> {
+  const { call, signal } = cluster;
+  const applied: AppliedObject[] = [];
+  const errors: CurlewError[] = [];
+  const applyOne = async (object: AddonObject): Promise<void> => {
+    try {
+      const { applied: done } = await tryApply(cluster, object, { ...options, dryRun: false });
+      if (done.outcome === 'applied') applied.push({ resource: object.resource, live: done.object });
+      else errors.push(done.outcome === 'conflict' ? conflictError(object, done) : notServed(object));
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      errors.push(error);
+    }
+  };
+  for (const step of stepsOf(objects)) {
+    signal.throwIfAborted();
+    await eachLimited(step, applyOne, { width: AT_ONCE, signal });
+    const defined = step.filter(definesOthers);
+    if (defined.length === 0) continue;
+    const limit = { timeoutMs: options.timeoutMs, report: options.report };
+    const waiting = applied.filter(({ live }) => defined.some(({ name }) => name === live.metadata.name));
+    errors.push(...(await waitForHealth({ call, signal }, waiting, { objects: defined, ...limit })));
+  }
+  return { applied, errors };
+}
+
+function notServed(object: AddonObject): CurlewError {
+  const title = titleOf(object.resource, object);
+  const where = object.namespace === undefined ? '' : ` or namespace ${object.namespace}`;
+  return new CurlewError('CLUSTER_FAILED', `cannot apply ${title}: its kind${where} does not exist`, {
+    hint: 'add the namespace to the manifest, or apply the add-on that brings it first (requires in the channel)',
+  });
+}
+
+/** Objects of one kind have no order among each other. */
+function stepsOf(objects: readonly AddonObject[]): readonly (readonly AddonObject[])[] {
+  const steps: AddonObject[][] = [];
+  for (const object of objects) {
+    const last = steps.at(-1);
+    if (last?.[0]?.kind === object.kind) last.push(object);
+    else steps.push([object]);
+  }
+  return steps;
+}
+
+const LOOK_MS = 1000;
+const FIRST_LOOK_MS = 100;
+
+export interface WaitOptions {
+  /** All of the add-on, which say which Services need endpoints and which claims are mounted. */
+  readonly objects: readonly AddonObject[];
+  readonly timeoutMs: number;
+  readonly report: (text: string) => void;
+}
+
+/** Waits until objects are healthy; the errors say which are not, why, and what their pods report. */
+export async function waitForHealth(
+  cluster: Pick<ChannelCluster, 'call' | 'signal'>,
+  applied: readonly AppliedObject[],
+  { objects, timeoutMs, report }: WaitOptions,
+): Promise<readonly CurlewError[]> {
+  const { signal } = cluster;
+  const until = performance.now() + timeoutMs;
+  const failures: { readonly object: AppliedObject; readonly health: Health }[] = [];
+  let waiting: readonly AppliedObject[] = applied;
+  let said = '';
+  for (let waitMs = FIRST_LOOK_MS; ; waitMs = Math.min(waitMs * 2, LOOK_MS)) {
+    const looked = await mapLimited(
+      waiting,
+      async (object) => ({ object, health: await currentHealth(cluster, object, objects) }),
+      { width: AT_ONCE, signal },
+    );
+    failures.push(...looked.filter(({ health }) => health.state === 'failed'));
+    const left = looked.filter(({ health }) => health.state === 'progressing');
+    if (left.length === 0 || performance.now() >= until) {
+      const late = left.map(({ object, health }) => ({ object, health, timeoutMs }));
+      return Promise.all([...failures, ...late].map(async (one) => unhealthy(cluster, one)));
+    }
+    const [first] = left;
+    const text =
+      first === undefined
+        ? ''
+        : `${titleOf(first.object.resource, first.object.live.metadata)}: ${first.health.reason}`;
+    if (text !== said) report(left.length > 1 ? `${text} (and ${left.length - 1} more)` : text);
+    said = text;
+    waiting = left.map(({ object }) => object);
+    await pause(waitMs, undefined, { signal });
+  }
+}
+
+async function unhealthy(
+  cluster: Pick<ChannelCluster, 'call' | 'signal'>,
+  {
+    object: { resource, live },
+    health,
+    timeoutMs,
+  }: { readonly object: AppliedObject; readonly health: Health; readonly timeoutMs?: number },
+): Promise<CurlewError> {
+  const limit = timeoutMs === undefined ? '' : ` after ${Math.round(timeoutMs / 1000)} s`;
+  const troubles = await troublesOf(cluster, resource, live);
+  const lines = troubles.map((line) => `\n  | ${line}`).join('');
+  return new CurlewError(
+    'CLUSTER_FAILED',
+    `${titleOf(resource, live.metadata)} is not healthy${limit}: ${health.reason}${lines}`,
+    {
+      hint: 'fix the cause, then run the same command again; --timeout sets the limit',
+    },
+  );
+}
+
+/** What may create pods. */
+type PodSource = Pick<AddonObject, 'kind' | 'namespace' | 'value'>;
+
+/** An object that does not exist is being created or deleted by somebody else. */
+export async function currentHealth(
+  { call, signal }: Pick<ChannelCluster, 'call' | 'signal'>,
+  { resource, live }: AppliedObject,
+  objects: readonly PodSource[],
+): Promise<Health> {
+  signal.throwIfAborted();
+  const { namespace, name } = live.metadata;
+  // Only these change after they have been applied.
+  const isStill = STILL.has(resource.kind);
+  const now = isStill ? live : await getObject(call, resource, { namespace, name });
+  if (now === undefined) return { state: 'progressing', reason: 'does not exist' };
+  const templates = objects
+    .flatMap((object) => podTemplateOf(object) ?? [])
+    .filter((one) => one.namespace === namespace);
+  const isExpected = resource.kind === 'Service' && templates.some((template) => selects(now, template));
+  const hasEndpoints = isExpected ? await hasReadyEndpoints(call, { namespace, name }) : undefined;
+  const isMounted = templates.some(({ claims }) => claims.includes(name));
+  return healthOf(now, { hasEndpoints, isMounted });
+}
+
+const STILL = new Set([
+  'ConfigMap',
+  'Secret',
+  'ServiceAccount',
+  'Role',
+  'RoleBinding',
+  'ClusterRole',
+  'ClusterRoleBinding',
+]);
+const SLICES: Resource = {
+  apiVersion: 'discovery.k8s.io/v1',
+  kind: 'EndpointSlice',
+  plural: 'endpointslices',
+  namespaced: true,
+};
+
+async function hasReadyEndpoints(
+  call: ChannelCluster['call'],
+  { namespace, name }: { readonly namespace: string | undefined; readonly name: string },
+): Promise<boolean> {
+  const slices = await listObjects(call, SLICES, { namespace, labelSelector: `kubernetes.io/service-name=${name}` });
+  return (slices ?? []).some(({ endpoints }) =>
+    (Array.isArray(endpoints) ? (endpoints as readonly unknown[]) : []).some(
+      (endpoint) => isObject(endpoint) && isObject(endpoint['conditions']) && endpoint['conditions']['ready'] !== false,
+    ),
+  );
+}
+
+/** Marks nodes that must be replaced after a change, for whoever rolls them (kops: needsRollingUpdate). */
+export async function nodesToRoll(
+  { call }: Pick<ChannelCluster, 'call'>,
+  role: NonNullable<PlannedAddon['entry']['needsRollingUpdate']>,
+): Promise<readonly LiveObject[]> {
+  const nodes = (await listObjects(call, NODES, { onlyMetadata: true })) ?? [];
+  const isControl = ({ metadata: { labels } }: LiveObject): boolean =>
+    CONTROL_LABELS.some((label) => labels[label] !== undefined);
+  if (role === 'all') return nodes;
+  return nodes.filter((node) => isControl(node) === (role === 'control-plane'));
+}
+
+export const NODES: Resource = { apiVersion: 'v1', kind: 'Node', plural: 'nodes', namespaced: false };
+const CONTROL_LABELS = ['node-role.kubernetes.io/control-plane', 'node-role.kubernetes.io/master'];

@@ -1,0 +1,331 @@
+/** The cluster of a channel: its facts, its records and the objects that add-ons consist of. */
+import { access } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { join, resolve } from 'node:path';
+import * as v from 'valibot';
+import { objectKey } from '../../channel/objects.ts';
+import type { ClusterFacts, LiveLook, PlannedAddon } from '../../channel/pass.ts';
+import { parseTriple } from '../../channel/range.ts';
+import {
+  annotationKey,
+  encodeAnnotation,
+  encodeRecords,
+  readAnnotations,
+  readRecords,
+  recordKey,
+  type AddonRecord,
+  type RecordedKind,
+} from '../../channel/record.ts';
+import { canonicalJson, digestOf, hexOf } from '../../core/digest.ts';
+import { CurlewError } from '../../core/errors.ts';
+import { openApi, type KubeApi } from '../../kube/api.ts';
+import { openCalls, Refused, type Call } from '../../kube/call.ts';
+import { holdLease } from '../../kube/lease.ts';
+import { listObjects, mergeObject, titleOf, type LiveObject } from '../../kube/objects.ts';
+import { apiPath } from '../../kube/path.ts';
+import { discover, type Discovery, type Resource } from '../../kube/resources.ts';
+import { mapLimited } from '../../platform/limit/each.ts';
+import { RECORDS_MAP } from '../../runtime/cluster/cluster-records.ts';
+import { configMapClient, type ConfigMapClient, type ConfigMapName } from '../../runtime/cluster/config-map.ts';
+import type { Context } from '../context.ts';
+
+export interface ClusterRequest {
+  /** Default: KUBECONFIG, then ~/.kube/config, then that of kubeadm. */
+  readonly kubeconfig?: string | undefined;
+}
+
+/** Label of every object that a channel applies; its value is the add-on. */
+export const ADDON_LABEL = 'fleet.curlew.dev/addon';
+
+export const NAMESPACES: Resource = { apiVersion: 'v1', kind: 'Namespace', plural: 'namespaces', namespaced: false };
+
+/** Full records; annotations have what kops reads. */
+const RECORDS: ConfigMapName = { namespace: 'kube-system', name: 'curlew-addons' };
+const REQUEST_MS = 30_000;
+const PATIENCE_MS = 30_000;
+export const AT_ONCE = 8;
+
+export interface ChannelCluster {
+  readonly call: Call;
+  readonly signal: AbortSignal;
+  /** Address of its API server. */
+  readonly server: string;
+  readonly kubernetes: string;
+  readonly facts: ClusterFacts;
+  readonly namespaces: ReadonlySet<string>;
+  readonly warnings: readonly string[];
+  /** Asked for once, and again after a change of its kinds. */
+  readonly discovery: (options?: { readonly isNew: boolean }) => Promise<Discovery>;
+  readonly maps: ConfigMapClient;
+  readonly api: KubeApi;
+}
+
+/** The field manager of an add-on: two add-ons that apply one object conflict. */
+export function managerOf(addon: string): string {
+  return `curlew/${addon}`;
+}
+
+/** Reads what the cluster says about its add-ons: five requests. `CLUSTER_FAILED` if no kubeconfig leads to one. */
+export async function openChannelCluster(request: ClusterRequest, context: Context): Promise<ChannelCluster> {
+  const { signal } = context;
+  const env = { ...context.env, KUBECONFIG: await kubeconfigOf(request, context) };
+  const api = await openApi({ env, deadlineMs: REQUEST_MS });
+  if (api === undefined) {
+    throw new CurlewError(
+      'CLUSTER_FAILED',
+      `cannot find a cluster: ${env.KUBECONFIG ?? 'no kubeconfig'} does not exist`,
+      {
+        hint: 'name a kubeconfig with --kubeconfig or KUBECONFIG',
+      },
+    );
+  }
+  return readCluster(api, signal);
+}
+
+/** Also reads a cluster again whose records have changed. */
+export async function readCluster(api: KubeApi, signal: AbortSignal): Promise<ChannelCluster> {
+  const options = { patienceMs: PATIENCE_MS, signal };
+  const call = openCalls(api, options);
+  const maps = configMapClient(api, options);
+  const [version, namespaces, full, installer] = await Promise.all([
+    readVersion(call),
+    listObjects(call, NAMESPACES),
+    maps.read(RECORDS),
+    readInstalled(maps),
+  ]);
+  const triple = parseTriple(version);
+  if (triple === undefined)
+    throw new CurlewError('CLUSTER_FAILED', `the version of the cluster cannot be read: ${version}`);
+  const found = namespaces ?? [];
+  const annotations = readAnnotations(found.map(({ metadata }) => metadata));
+  const records = readRecords(full?.data ?? {});
+  let discovery: Promise<Discovery> | undefined;
+  return {
+    call,
+    signal,
+    maps,
+    api,
+    server: await api.server({ signal }),
+    kubernetes: version,
+    facts: {
+      kubernetes: triple,
+      annotations: annotations.records,
+      records: records.records,
+      installer: installer.addons,
+    },
+    namespaces: new Set(found.map(({ metadata }) => metadata.name)),
+    warnings: [...annotations.warnings, ...records.warnings, ...installer.warnings],
+    discovery: async ({ isNew } = { isNew: false }) => {
+      if (isNew) discovery = undefined;
+      discovery ??= discover(api, options);
+      return discovery;
+    },
+  };
+}
+
+/** Add-ons that installs on nodes have brought; a user of one namespace may not be allowed to read that. */
+async function readInstalled(
+  maps: ConfigMapClient,
+): Promise<{ readonly addons: ReadonlySet<string>; readonly warnings: readonly string[] }> {
+  try {
+    const keys = Object.keys((await maps.read(RECORDS_MAP))?.data ?? {});
+    return { addons: new Set(keys.flatMap((key) => (key.startsWith('addon.') ? [key.slice(6)] : []))), warnings: [] };
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    return { addons: new Set(), warnings: [`add-ons of installs on nodes are not known: ${error.message}`] };
+  }
+}
+
+const LEASE = { namespace: 'kube-system', name: 'curlew-addons' } as const;
+
+export interface HeldCluster extends AsyncDisposable {
+  /** Read again: another process may have changed it before. */
+  readonly cluster: ChannelCluster;
+}
+
+/** Makes this process the only one that changes add-ons of the cluster. `BUSY` with the name of another one that does. */
+export async function holdCluster(
+  cluster: ChannelCluster,
+  { doing, context }: { readonly doing: string; readonly context: Context },
+): Promise<HeldCluster> {
+  const lease = await holdLease(cluster.call, {
+    ...LEASE,
+    holder: `${hostname()}/${process.pid}`,
+    doing,
+    signal: context.signal,
+    onWait: (holder) =>
+      context.report({ type: 'note', level: 'info', text: `waiting for ${holder}, which may have been interrupted` }),
+  });
+  const close = lease[Symbol.asyncDispose].bind(lease);
+  try {
+    return { cluster: await readCluster(cluster.api, lease.signal), [Symbol.asyncDispose]: close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+async function kubeconfigOf({ kubeconfig }: ClusterRequest, { env, cwd }: Context): Promise<string | undefined> {
+  if (kubeconfig !== undefined) return resolve(cwd, kubeconfig);
+  if ((env['KUBECONFIG'] ?? '') !== '') return env['KUBECONFIG'];
+  const home = env['HOME'] ?? '';
+  const own = join(home, '.kube/config');
+  const isThere =
+    home !== '' &&
+    (await access(own).then(
+      () => true,
+      () => false,
+    ));
+  return isThere ? own : undefined;
+}
+
+const versionSchema = v.object({ gitVersion: v.string() });
+
+async function readVersion(call: Call): Promise<string> {
+  const answer = await call('read the version of the cluster', { verb: 'get', path: apiPath`/version` });
+  if (answer.outcome === 'done' && v.is(versionSchema, answer.value)) return answer.value.gitVersion;
+  throw new CurlewError('CLUSTER_FAILED', 'cannot read the version of the cluster: the response has none', {
+    hint: 'check that the kubeconfig leads to a Kubernetes API server',
+  });
+}
+
+/** Digest of the fields of an object that an add-on owns; empty if it owns none. */
+export function ownedDigest({ metadata }: LiveObject, addon: string): string {
+  const own = metadata.managedFields.find(
+    ({ manager, operation, subresource }) =>
+      manager === managerOf(addon) && operation === 'Apply' && subresource === '',
+  );
+  return own === undefined ? '' : hexOf(digestOf(canonicalJson(own.fieldsV1 ?? {}))).slice(0, 16);
+}
+
+/** The recorded objects of add-ons as they are now, by {@link recordKey}: one list for each kind. */
+export async function lookAtObjects(
+  { call, signal }: Pick<ChannelCluster, 'call' | 'signal'>,
+  records: readonly AddonRecord[],
+): Promise<ReadonlyMap<string, LiveLook>> {
+  const kinds = new Map<string, RecordedKind>();
+  for (const { objects = [] } of records) {
+    for (const kind of objects) kinds.set(`${kind.apiVersion} ${kind.plural}`, kind);
+  }
+  const lists = await mapLimited(
+    [...kinds],
+    async ([key, kind]) =>
+      [key, await listObjects(call, kind, { labelSelector: ADDON_LABEL, onlyMetadata: true })] as const,
+    { width: AT_ONCE, signal },
+  );
+  const live = new Map<string, LiveObject>();
+  for (const [key, objects] of lists) {
+    // A kind that is no longer served has no objects.
+    for (const object of objects ?? [])
+      live.set(`${key} ${object.metadata.namespace ?? ''}/${object.metadata.name}`, object);
+  }
+  return new Map(records.map((record) => [recordKey(record.namespace, record.addon), lookAt(record, live)]));
+}
+
+function lookAt({ addon, objects = [] }: AddonRecord, live: ReadonlyMap<string, LiveObject>): LiveLook {
+  const missing: string[] = [];
+  const changed: string[] = [];
+  for (const kind of objects) {
+    for (const object of kind.objects) {
+      const found = live.get(`${kind.apiVersion} ${kind.plural} ${object.namespace ?? ''}/${object.name}`);
+      if (found === undefined || found.metadata.labels[ADDON_LABEL] !== addon) missing.push(titleOf(kind, object));
+      else if (ownedDigest(found, addon) !== object.owned) changed.push(titleOf(kind, object));
+    }
+  }
+  return { missing, changed };
+}
+
+/** An object, with how it is requested. */
+export interface ObjectRef {
+  readonly resource: Resource;
+  readonly namespace?: string | undefined;
+  readonly name: string;
+}
+
+/** An object that was applied. */
+export interface AppliedObject {
+  readonly resource: Resource;
+  readonly live: LiveObject;
+}
+
+/** For a record: the objects by kind. */
+export function recordedKinds(applied: readonly AppliedObject[], addon: string): readonly RecordedKind[] {
+  const kinds = new Map<string, { readonly resource: Resource; readonly objects: RecordedKind['objects'][number][] }>();
+  for (const { resource, live } of applied) {
+    const key = `${resource.apiVersion} ${resource.plural}`;
+    const kind = kinds.get(key) ?? { resource, objects: [] };
+    kinds.set(key, kind);
+    const { namespace, name } = live.metadata;
+    kind.objects.push({ ...(namespace === undefined ? {} : { namespace }), name, owned: ownedDigest(live, addon) });
+  }
+  return [...kinds.values()].map(({ resource: { apiVersion, kind, plural, namespaced }, objects }) => {
+    return { apiVersion, kind, plural, namespaced, objects };
+  });
+}
+
+/** Objects that are not applied yet. */
+export function kindsOf(objects: readonly ObjectRef[]): readonly RecordedKind[] {
+  return objects.map(({ resource: { apiVersion, kind, plural, namespaced }, namespace, name }) => {
+    const object = { ...(namespace === undefined ? {} : { namespace }), name, owned: '' };
+    return { apiVersion, kind, plural, namespaced, objects: [object] };
+  });
+}
+
+/** Objects that both have are those of `first`. */
+export function joinKinds(first: readonly RecordedKind[], second: readonly RecordedKind[]): readonly RecordedKind[] {
+  const kinds = new Map<string, RecordedKind>();
+  for (const kind of [...first, ...second]) {
+    const key = `${kind.apiVersion} ${kind.plural}`;
+    const known = kinds.get(key);
+    const has = new Set(known?.objects.map(({ namespace, name }) => `${namespace ?? ''}/${name}`));
+    const added = kind.objects.filter(({ namespace, name }) => !has.has(`${namespace ?? ''}/${name}`));
+    kinds.set(key, { ...kind, objects: [...(known?.objects ?? []), ...added] });
+  }
+  return [...kinds.values()];
+}
+
+/** Recorded objects by what identifies them in the cluster. */
+export function recordedObjects(kinds: readonly RecordedKind[]): ReadonlyMap<string, ObjectRef> {
+  return new Map(
+    kinds.flatMap((resource) =>
+      resource.objects.map(({ namespace, name }) => {
+        return [objectKey({ ...resource, namespace, name }), { resource, namespace, name }] as const;
+      }),
+    ),
+  );
+}
+
+/** Writes the full record of an add-on, or removes it. Other writers' records are kept. */
+export async function writeRecord(
+  { maps }: Pick<ChannelCluster, 'maps'>,
+  { namespace, addon }: Pick<AddonRecord, 'namespace' | 'addon'>,
+  record: AddonRecord | undefined,
+): Promise<void> {
+  await maps.change(RECORDS, (data = {}) => {
+    const { [`${namespace}.${addon}`]: _before, ...others } = data;
+    return record === undefined ? others : { ...others, ...encodeRecords([record]) };
+  });
+}
+
+/** The annotation that says what is installed: written last, and removed last. */
+export async function writeAnnotation(
+  { call }: Pick<ChannelCluster, 'call'>,
+  { channel, entry }: Pick<PlannedAddon, 'channel' | 'entry'>,
+  installed: AddonRecord['applied'],
+): Promise<void> {
+  const value = installed === undefined ? null : encodeAnnotation(installed, channel.compat);
+  await annotate({ call }, entry, value);
+}
+
+export async function annotate(
+  { call }: Pick<ChannelCluster, 'call'>,
+  { namespace, name }: { readonly namespace: string; readonly name: string },
+  value: string | null,
+): Promise<void> {
+  const change = { metadata: { annotations: { [annotationKey(name)]: value } } };
+  const found = await mergeObject(call, NAMESPACES, { name: namespace }, change);
+  if (found !== undefined || value === null) return;
+  throw new CurlewError('CLUSTER_FAILED', `cannot record ${name}: namespace ${namespace} does not exist`, {
+    hint: `create the namespace, or correct namespace in the channel, then run the same command again`,
+  });
+}

@@ -1,0 +1,111 @@
+/** The objects of an add-on, as they are applied to a cluster. */
+import type { Entry } from '../../channel/channel.ts';
+import { inApplyOrder, objectKey, readObjects, type ManifestObject } from '../../channel/objects.ts';
+import { CurlewError } from '../../core/errors.ts';
+import { isObject } from '../../core/json.ts';
+import { nearest } from '../../core/nearest.ts';
+import type { Discovery, Resource } from '../../kube/resources.ts';
+import { ADDON_LABEL } from './cluster.ts';
+
+/** An object of an add-on, with its label, its namespace and its kind in the cluster. */
+export interface AddonObject {
+  readonly key: string;
+  readonly kind: string;
+  readonly resource: Resource;
+  /** Undefined for kinds without namespace. */
+  readonly namespace: string | undefined;
+  readonly name: string;
+  readonly value: Readonly<Record<string, unknown>>;
+}
+
+/** Like kubectl's. */
+const DEFAULT_NAMESPACE = 'default';
+
+/**
+ * The objects of a manifest in the order of application. Kinds are those that the cluster serves, and those that the manifest
+ * itself defines. `MANIFEST_INVALID` for a manifest that cannot be read, or for a kind that is neither.
+ */
+export function addonObjects(
+  entry: Pick<Entry, 'name'>,
+  { location, content }: { readonly location: string; readonly content: Uint8Array },
+  discovery: Discovery,
+): readonly AddonObject[] {
+  const { objects, diagnostics } = readObjects(location, Buffer.from(content).toString('utf8'));
+  if (objects === undefined) {
+    const [first] = diagnostics.filter(({ severity }) => severity === 'error');
+    const where = first === undefined ? '' : `line ${first.place.line}: ${first.message}`;
+    throw new CurlewError('MANIFEST_INVALID', `cannot apply ${location}: ${where}`, { hint: first?.hint, diagnostics });
+  }
+  const resources = resourcesOf(objects, discovery);
+  return inApplyOrder(objects).map((object) => {
+    const resource = resources.get(`${object.apiVersion} ${object.kind}`);
+    if (resource === undefined) throw unknownKind(object, discovery);
+    const namespace = resource.namespaced ? (object.namespace ?? DEFAULT_NAMESPACE) : undefined;
+    const { name, kind } = object;
+    return {
+      key: objectKey({ ...object, namespace }),
+      kind,
+      resource,
+      namespace,
+      name,
+      value: stamped(object, namespace, entry.name),
+    };
+  });
+}
+
+function resourcesOf(objects: readonly ManifestObject[], { served }: Discovery): ReadonlyMap<string, Resource> {
+  const resources = new Map<string, Resource>();
+  for (const resource of [...served, ...objects.flatMap(definedKinds)].toReversed()) {
+    resources.set(`${resource.apiVersion} ${resource.kind}`, resource);
+  }
+  return resources;
+}
+
+/** Of a CustomResourceDefinition. */
+function definedKinds({ kind, value }: ManifestObject): readonly Resource[] {
+  const { spec } = value;
+  if (kind !== 'CustomResourceDefinition' || !isObject(spec)) return [];
+  const { group, names, scope, versions } = spec;
+  if (typeof group !== 'string' || !isObject(names) || !Array.isArray(versions)) return [];
+  const { kind: defined, plural } = names;
+  if (typeof defined !== 'string' || typeof plural !== 'string') return [];
+  return (versions as readonly unknown[]).flatMap((version): readonly Resource[] => {
+    if (!isObject(version) || typeof version['name'] !== 'string' || version['served'] === false) return [];
+    const apiVersion = `${group}/${version['name']}`;
+    return [{ apiVersion, kind: defined, plural, namespaced: scope !== 'Cluster' }];
+  });
+}
+
+function unknownKind({ apiVersion, kind, place }: ManifestObject, { served, broken }: Discovery): CurlewError {
+  const title = `${apiVersion} ${kind}`;
+  const what = `cannot apply ${place.file}: line ${place.line}: the cluster has no ${title}`;
+  if (broken.includes(apiVersion)) {
+    return new CurlewError('CLUSTER_FAILED', `${what} now: its aggregated API does not respond`, {
+      hint: `kubectl get apiservices shows why; then run the same command again`,
+    });
+  }
+  const others = served.filter((one) => one.kind === kind).map((one) => one.apiVersion);
+  const near = nearest(
+    kind,
+    served.map((one) => one.kind),
+  );
+  const hint =
+    others.length > 0
+      ? `it serves ${kind} as ${[...new Set(others)].join(', ')}`
+      : near === undefined
+        ? 'apply the add-on that defines this kind first (requires in the channel)'
+        : `did you mean "${near}"?`;
+  return new CurlewError('MANIFEST_INVALID', what, { hint });
+}
+
+function stamped(
+  { value }: ManifestObject,
+  namespace: string | undefined,
+  addon: string,
+): Readonly<Record<string, unknown>> {
+  const metadata = isObject(value['metadata']) ? value['metadata'] : {};
+  const { namespace: _given, labels, ...others } = metadata;
+  const named = namespace === undefined ? others : { ...others, namespace };
+  const { status: _status, ...rest } = value;
+  return { ...rest, metadata: { ...named, labels: { ...(isObject(labels) ? labels : {}), [ADDON_LABEL]: addon } } };
+}

@@ -1,0 +1,410 @@
+/** One pass over the add-ons of a cluster. */
+import { entryTitle, type Channel } from '../../channel/channel.ts';
+import { meets } from '../../channel/choose.ts';
+import { hashOfManifest } from '../../channel/location.ts';
+import { inOrder } from '../../channel/plan.ts';
+import { channelOwner, planPass, withLive, type LiveLook, type PlannedAddon } from '../../channel/pass.ts';
+import { recordKey, type AddonRecord, type Revision } from '../../channel/record.ts';
+import { CurlewError, redact } from '../../core/errors.ts';
+import { mergeObject } from '../../kube/objects.ts';
+import type { Context } from '../context.ts';
+import type { ChannelFiles, ChannelsRequest } from '../ports/channel-files.ts';
+import { applyObjects, nodesToRoll, NODES, previewObjects, waitForHealth, type ApplyOptions } from './apply-addon.ts';
+import {
+  joinKinds,
+  kindsOf,
+  lookAtObjects,
+  recordedKinds,
+  writeAnnotation,
+  writeRecord,
+  type ChannelCluster,
+  type ClusterRequest,
+} from './cluster.ts';
+import { addonObjects, type AddonObject } from './manifest.ts';
+import { deleteOrphans, findOrphans } from './prune.ts';
+import {
+  changedObjects,
+  deletion,
+  isDeleted,
+  resultOf,
+  stayingOrphan,
+  titleOfObject,
+  titleOfRevision,
+  troubleOf,
+  type AddonResult,
+  type ChangedObject,
+  type ChannelPass,
+} from './result.ts';
+
+export interface ChannelApplyRequest extends ChannelsRequest, ClusterRequest {
+  /** Only these add-ons; default: all of the channels. */
+  readonly addons?: readonly string[] | undefined;
+  readonly allowDowngrade?: boolean | undefined;
+  /** Add-ons of another owner become those of their channel. */
+  readonly takeOver?: boolean | undefined;
+  /** Takes fields from other managers. */
+  readonly forceConflicts?: boolean | undefined;
+  readonly pruneNamespaces?: boolean | undefined;
+  readonly pruneCrds?: boolean | undefined;
+  /** Limit of the wait for the health of an add-on, in milliseconds; default: 5 minutes. */
+  readonly timeout?: number | undefined;
+}
+
+const TIMEOUT_MS = 300_000;
+
+export function needsWork({ action }: PlannedAddon): boolean {
+  return action !== 'none' && action !== 'refused';
+}
+
+interface Planned extends PlannedAddon {
+  readonly look: LiveLook;
+}
+
+export class Pass {
+  readonly #files: ChannelFiles;
+  readonly #cluster: ChannelCluster;
+  readonly #request: ChannelApplyRequest;
+  readonly #context: Context;
+  #plan: Promise<readonly Planned[]> | undefined;
+  /** Versions of what is installed, by name; undefined while it is not healthy. */
+  readonly #versions = new Map<string, string | undefined>();
+
+  constructor(
+    files: ChannelFiles,
+    cluster: ChannelCluster,
+    { request, context }: { readonly request: ChannelApplyRequest; readonly context: Context },
+  ) {
+    this.#files = files;
+    this.#cluster = cluster;
+    this.#request = request;
+    this.#context = context;
+    for (const [key, { version }] of cluster.facts.annotations)
+      this.#versions.set(key.split(':')[1] ?? key, version ?? '');
+    for (const { addon, applied } of cluster.facts.records.values()) {
+      if (applied !== undefined) this.#versions.set(addon, applied.version ?? '');
+    }
+  }
+
+  get #channels(): readonly Channel[] {
+    return this.#files.channels.flatMap(({ channel }) => channel ?? []);
+  }
+
+  /** In the order of application. */
+  async planned(): Promise<readonly Planned[]> {
+    this.#plan ??= this.#makePlan();
+    return this.#plan;
+  }
+
+  async #makePlan(): Promise<readonly Planned[]> {
+    const { addons } = planPass(this.#channels, this.#cluster.facts, this.#request);
+    const named = this.#request.addons ?? [];
+    const wanted = addons.filter(({ entry }) => named.length === 0 || named.includes(entry.name));
+    const unknown = named.find((name) => !wanted.some(({ entry }) => entry.name === name));
+    if (unknown !== undefined) {
+      throw new CurlewError('NOT_FOUND', `cannot apply ${unknown}: no channel has an entry of it for this cluster`, {
+        hint: `curlew channel explain ${unknown} says why`,
+      });
+    }
+    const still = wanted.flatMap(({ action, record }) => (action === 'none' && record !== undefined ? [record] : []));
+    const looks = await lookAtObjects(this.#cluster, still);
+    const planned = await Promise.all(
+      wanted.map(async (one) => {
+        const look = looks.get(recordKey(one.entry.namespace, one.entry.name)) ?? { missing: [], changed: [] };
+        return { ...withLive(await this.#withContent(one), look), look };
+      }),
+    );
+    const byEntry = new Map(planned.map((one) => [one.entry, one]));
+    return inOrder(planned.map(({ entry }) => entry)).flatMap((entry) => byEntry.get(entry) ?? []);
+  }
+
+  /** An entry without hash has changed if its manifest has. */
+  async #withContent(planned: PlannedAddon): Promise<PlannedAddon> {
+    const { channel, entry, action, installed } = planned;
+    const isOpen =
+      action === 'none' && entry.hash === '' && channel.compat === 'native' && entry.source?.type === 'manifest';
+    if (!isOpen || installed?.hash === undefined) return planned;
+    const content = await this.#files.readManifest(channel, entry, this.#cluster).catch(() => undefined);
+    const isChanged = content !== undefined && hashOfManifest(content, channel) !== installed.hash;
+    return isChanged ? { ...planned, action: 'update', reason: 'changed content' } : planned;
+  }
+
+  async run(work: (pass: Pass, planned: Planned) => Promise<AddonResult>): Promise<ChannelPass> {
+    const { facts, server, kubernetes, warnings } = this.#cluster;
+    const results: AddonResult[] = [];
+    for (const planned of await this.planned()) {
+      this.#cluster.signal.throwIfAborted();
+      results.push(await this.#runOne(planned, work));
+    }
+    const pass = planPass(this.#channels, facts, this.#request);
+    return {
+      cluster: { server, kubernetes },
+      addons: results,
+      left: pass.left.map(({ installed, ...others }) => ({ ...others, current: titleOfRevision(installed) ?? '' })),
+      warnings: [...warnings, ...pass.warnings],
+      errors: this.#files.channels.flatMap(({ error }) => (error === undefined ? [] : [troubleOf(error)])),
+    };
+  }
+
+  async #runOne(planned: Planned, work: (pass: Pass, planned: Planned) => Promise<AddonResult>): Promise<AddonResult> {
+    const { entry, action } = planned;
+    if (action === 'refused') {
+      return resultOf(planned, {
+        state: 'failed',
+        errors: [{ message: `cannot apply ${entryTitle(entry)}: it ${planned.reason}`, hint: undefined }],
+      });
+    }
+    const unmet = needsWork(planned)
+      ? entry.requires.find((one) => !meets(one, this.#versions.get(one.name)))
+      : undefined;
+    if (unmet !== undefined) {
+      const has = this.#versions.get(unmet.name);
+      const what = !this.#versions.has(unmet.name)
+        ? 'is not installed'
+        : has === undefined
+          ? 'is not healthy'
+          : `is ${has}`;
+      const message = `cannot apply ${entryTitle(entry)}: it requires ${`${unmet.name} ${unmet.version}`.trim()}, which ${what}`;
+      this.#versions.set(entry.name, undefined);
+      return resultOf(planned, { state: 'skipped', errors: [{ message, hint: `apply ${unmet.name} first` }] });
+    }
+    try {
+      const result = await work(this, planned);
+      if (needsWork(planned))
+        this.#versions.set(entry.name, result.state === 'failed' ? undefined : (entry.version ?? ''));
+      return result;
+    } catch (error) {
+      this.#cluster.signal.throwIfAborted();
+      if (!(error instanceof CurlewError)) throw error;
+      this.#versions.set(entry.name, undefined);
+      return resultOf(planned, { state: 'failed', errors: [troubleOf(error)] });
+    }
+  }
+
+  /** What applying an add-on would change. */
+  async preview(planned: Planned): Promise<AddonResult> {
+    const { action, entry, look } = planned;
+    if (!needsWork(planned)) {
+      const isShown = look.changed.length > 0 && entry.drift === 'Warn';
+      return resultOf(planned, { state: 'unchanged', drift: isShown ? await this.#drift(planned) : [] });
+    }
+    const { objects } = await this.#manifest(planned);
+    const chosen = chosenObjects(objects, planned);
+    const previews = await previewObjects(this.#cluster, chosen, { addon: entry.name, ...this.#rights(planned) });
+    const { orphans, errors } =
+      action === 'restore' || action === 'revert' ? NOTHING : await this.#orphans(planned, objects);
+    const failures = [...previews.flatMap(({ error }) => error ?? []), ...errors];
+    return resultOf(planned, {
+      state: failures.length > 0 ? 'failed' : 'planned',
+      objects: [...changedObjects(previews), ...orphans.filter(isDeleted).map(deletion)],
+      orphans: orphans.flatMap(stayingOrphan),
+      errors: failures.map(troubleOf),
+    });
+  }
+
+  async #drift(planned: Planned): Promise<readonly ChangedObject[]> {
+    const { objects } = await this.#manifest(planned);
+    const changed = objects.filter((object) => planned.look.changed.includes(titleOfObject(object)));
+    const options = { addon: planned.entry.name, force: true, keep: false };
+    return changedObjects(await previewObjects(this.#cluster, changed, options));
+  }
+
+  async apply(planned: Planned): Promise<AddonResult> {
+    const { entry, action } = planned;
+    if (!needsWork(planned)) return this.preview(planned);
+    const { report } = this.#context;
+    const id = `channel ${recordKey(entry.namespace, entry.name)}`;
+    report({ type: 'step-started', id, title: `${VERBS[action]} ${entryTitle(entry)}` });
+    try {
+      const result = await this.#applyNow(planned, (text) => report({ type: 'step-log', id, text }));
+      const [error] = result.errors;
+      if (error !== undefined)
+        report({ type: 'step-failed', id, error: new CurlewError('CLUSTER_FAILED', error.message) });
+      else report({ type: 'step-done', id, outcome: `${result.objects.length} objects changed` });
+      return result;
+    } catch (error) {
+      report({ type: 'step-failed', id, error: error instanceof Error ? error : new Error(String(error)) });
+      if (error instanceof CurlewError && !this.#cluster.signal.aborted)
+        await this.#record(planned, failedState(error));
+      throw error;
+    }
+  }
+
+  async #applyNow(planned: Planned, report: ApplyOptions['report']): Promise<AddonResult> {
+    const { channel, entry, action, record } = planned;
+    const cluster = this.#cluster;
+    const { objects, hash } = await this.#manifest(planned);
+    this.#requireNamespace(entry.namespace, objects);
+    const chosen = chosenObjects(objects, planned);
+    const rights = this.#rights(planned);
+    const previews = await previewObjects(cluster, chosen, { addon: entry.name, ...rights });
+    const refused = previews.flatMap(({ error }) => error ?? []);
+    const [first] = refused;
+    // By the rules of kops the other objects are applied, and pruning may help.
+    if (first !== undefined && channel.compat === 'native') {
+      await this.#record(planned, failedState(first));
+      return resultOf(planned, { state: 'failed', errors: refused.map(troubleOf) });
+    }
+    const desired = this.#revision(planned, hash);
+    await this.#record(planned, {
+      state: 'Progressing',
+      reason: 'the last run was interrupted',
+      desired,
+      objects: joinKinds(record?.objects ?? [], kindsOf(objects)),
+    });
+    const options = { ...rights, addon: entry.name, timeoutMs: this.#timeoutMs, report };
+    const values = new Map(previews.map(({ object, value }) => [object.key, value]));
+    const toApply = chosen.map((object) => ({ ...object, value: values.get(object.key) ?? object.value }));
+    let { applied, errors } = await applyObjects(cluster, toApply, options);
+    const isWhole = action !== 'restore' && action !== 'revert';
+    const found = isWhole ? await this.#orphans(planned, objects) : NOTHING;
+    const pruned = await deleteOrphans(cluster, found.orphans);
+    if (errors.length > 0 && pruned.deleted.length > 0)
+      ({ applied, errors } = await applyObjects(cluster, toApply, options));
+    const unhealthy = await waitForHealth(cluster, applied, { objects, timeoutMs: this.#timeoutMs, report });
+    const failures = [...errors, ...unhealthy, ...found.errors, ...pruned.errors];
+    const outcome = {
+      objects: [...changedObjects(previews), ...pruned.deleted.map(deletion)],
+      orphans: found.orphans.flatMap(stayingOrphan),
+    };
+    const [failure] = failures;
+    if (failure !== undefined) {
+      await this.#record(planned, {
+        ...failedState(failure),
+        desired,
+        objects: joinKinds(record?.objects ?? [], kindsOf(objects)),
+      });
+      return resultOf(planned, { state: 'failed', ...outcome, errors: failures.map(troubleOf) });
+    }
+    const nodes = planned.installed !== undefined && isWhole ? await this.#markNodes(entry.needsRollingUpdate) : [];
+    const now = recordedKinds(applied, entry.name);
+    await this.#record(planned, {
+      state: 'Succeeded',
+      reason: '',
+      desired,
+      applied: desired,
+      knownGood: desired,
+      objects: isWhole ? now : joinKinds(now, record?.objects ?? []),
+    });
+    await writeAnnotation(cluster, planned, desired);
+    return resultOf(planned, { state: 'applied', ...outcome, nodes });
+  }
+
+  get #timeoutMs(): number {
+    return this.#request.timeout ?? TIMEOUT_MS;
+  }
+
+  #rights({ channel, entry, action }: PlannedAddon): Pick<ApplyOptions, 'force' | 'keep'> {
+    const force =
+      channel.compat !== 'native' ||
+      entry.drift === 'Revert' ||
+      action === 'revert' ||
+      this.#request.forceConflicts === true;
+    return { force, keep: !force && entry.drift === 'Keep' };
+  }
+
+  async #manifest({
+    channel,
+    entry,
+  }: PlannedAddon): Promise<{ readonly objects: readonly AddonObject[]; readonly hash: string }> {
+    const { source } = entry;
+    if (source?.type !== 'manifest') {
+      throw new CurlewError('UNSUPPORTED', `cannot apply ${entryTitle(entry)}: it has no manifest`, {
+        hint:
+          source?.type === 'package' ? 'install the package on a node: curlew install' : 'add manifest to the entry',
+      });
+    }
+    const content = await this.#files.readManifest(channel, entry, this.#cluster);
+    const objects = addonObjects(
+      entry,
+      { location: redact(source.location), content },
+      await this.#cluster.discovery(),
+    );
+    return {
+      objects,
+      hash: entry.hash === '' && channel.compat === 'native' ? hashOfManifest(content, channel) : entry.hash,
+    };
+  }
+
+  #requireNamespace(namespace: string, objects: readonly AddonObject[]): void {
+    const isThere = this.#cluster.namespaces.has(namespace);
+    if (isThere || objects.some(({ kind, name }) => kind === 'Namespace' && name === namespace)) return;
+    throw new CurlewError('CLUSTER_FAILED', `cannot record the add-on: namespace ${namespace} does not exist`, {
+      hint: 'create the namespace, add it to the manifest, or correct namespace in the channel',
+    });
+  }
+
+  async #orphans({ entry, record }: PlannedAddon, objects: readonly AddonObject[]): ReturnType<typeof findOrphans> {
+    return findOrphans(this.#cluster, {
+      addon: entry.name,
+      kept: new Set(objects.map(({ key }) => key)),
+      recorded: record?.objects ?? [],
+      prune: entry.prune,
+      pruneNamespaces: this.#request.pruneNamespaces === true,
+      pruneCrds: this.#request.pruneCrds === true,
+    });
+  }
+
+  async #markNodes(role: PlannedAddon['entry']['needsRollingUpdate']): Promise<readonly string[]> {
+    if (role === undefined) return [];
+    const nodes = await nodesToRoll(this.#cluster, role);
+    const change = { metadata: { annotations: { 'kops.k8s.io/needs-update': '' } } };
+    for (const { metadata } of nodes) await mergeObject(this.#cluster.call, NODES, { name: metadata.name }, change);
+    return nodes.map(({ metadata }) => metadata.name);
+  }
+
+  #revision({ channel, entry }: PlannedAddon, hash: string): Revision {
+    const { version, id } = entry;
+    return {
+      channel: redact(channel.location),
+      ...(version === undefined ? {} : { version }),
+      ...(id === '' ? {} : { id }),
+      ...(hash === '' ? {} : { hash }),
+      kubernetes: this.#cluster.kubernetes,
+    };
+  }
+
+  async #record(
+    { channel, entry, record }: PlannedAddon,
+    change: Partial<AddonRecord> & Pick<AddonRecord, 'state' | 'reason'>,
+  ): Promise<void> {
+    const now = new Date().toISOString();
+    const before = record?.applied;
+    const isNew = change.applied !== undefined && before !== undefined && before.hash !== change.applied.hash;
+    const history = [...(isNew ? [{ revision: before, until: now }] : []), ...(record?.history ?? [])];
+    await writeRecord(
+      this.#cluster,
+      { namespace: entry.namespace, addon: entry.name },
+      {
+        ...record,
+        addon: entry.name,
+        namespace: entry.namespace,
+        owner: channelOwner(channel),
+        since: now,
+        ...change,
+        history,
+      },
+    );
+  }
+}
+
+const NOTHING = { orphans: [], errors: [] } as const;
+const VERBS = {
+  install: 'install',
+  update: 'update',
+  downgrade: 'downgrade',
+  restore: 'restore',
+  revert: 'revert',
+  none: 'check',
+  refused: 'check',
+} as const;
+
+function failedState({ message }: CurlewError): Pick<AddonRecord, 'state' | 'reason'> {
+  return { state: 'Failed', reason: message };
+}
+
+/** All, or only what is missing or was changed. */
+function chosenObjects(objects: readonly AddonObject[], { action, look }: Planned): readonly AddonObject[] {
+  if (action !== 'restore' && action !== 'revert') return objects;
+  const chosen = new Set(action === 'restore' ? look.missing : [...look.missing, ...look.changed]);
+  return objects.filter((object) => chosen.has(titleOfObject(object)));
+}

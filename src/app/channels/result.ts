@@ -1,0 +1,117 @@
+/** What a pass reports of each add-on. */
+import { redact } from '../../core/errors.ts';
+import type { CurlewError } from '../../core/errors.ts';
+import type { FieldChange } from '../../channel/difference.ts';
+import type { AddonAction, LeftAddon, PlannedAddon } from '../../channel/pass.ts';
+import { titleOf } from '../../kube/objects.ts';
+import type { ObjectPreview } from './apply-addon.ts';
+import type { AddonObject } from './manifest.ts';
+import type { Orphan } from './prune.ts';
+
+export interface ChangedObject {
+  /** `Deployment web/frontend` */
+  readonly object: string;
+  readonly change: 'create' | 'change' | 'delete';
+  readonly fields: readonly FieldChange[];
+}
+
+export interface AddonResult {
+  readonly addon: string;
+  /** Of the record. */
+  readonly namespace: string;
+  /** Location of its channel. */
+  readonly channel: string;
+  readonly action: AddonAction;
+  readonly reason: string;
+  /** Versions, or the beginning of the hash of what has none. */
+  readonly current: string | undefined;
+  readonly wanted: string;
+  /** What is installed is not for this version of Kubernetes. */
+  readonly misfit: boolean;
+  readonly state: 'unchanged' | 'planned' | 'applied' | 'failed' | 'skipped';
+  readonly objects: readonly ChangedObject[];
+  /** Objects that are no longer in the manifest and stay, and why. */
+  readonly orphans: readonly { readonly object: string; readonly why: string }[];
+  /** Objects that somebody has changed, which stay so: what applying them would change. */
+  readonly drift: readonly ChangedObject[];
+  /** Nodes that must be replaced for the change to take effect. */
+  readonly nodes: readonly string[];
+  readonly errors: readonly Trouble[];
+}
+
+export interface Trouble {
+  readonly message: string;
+  readonly hint: string | undefined;
+}
+
+export interface ChannelPass {
+  readonly cluster: { readonly server: string; readonly kubernetes: string };
+  readonly addons: readonly AddonResult[];
+  /** Installed add-ons for which their channel has no entry now. */
+  readonly left: readonly (Omit<LeftAddon, 'installed'> & { readonly current: string })[];
+  readonly warnings: readonly string[];
+  /** Of channels that could not be read. */
+  readonly errors: readonly Trouble[];
+}
+
+type Outcome = Pick<AddonResult, 'state'> &
+  Partial<Pick<AddonResult, 'objects' | 'orphans' | 'drift' | 'nodes' | 'errors'>>;
+
+export function resultOf(planned: PlannedAddon, outcome: Outcome): AddonResult {
+  const { channel, entry, action, reason, installed, misfit } = planned;
+  return {
+    addon: entry.name,
+    namespace: entry.namespace,
+    channel: redact(channel.location),
+    action,
+    reason,
+    current: titleOfRevision(installed),
+    wanted: titleOfRevision(entry) ?? '',
+    misfit,
+    objects: [],
+    orphans: [],
+    drift: [],
+    nodes: [],
+    errors: [],
+    ...outcome,
+  };
+}
+
+export function titleOfRevision(
+  revision:
+    | { readonly version?: string | undefined; readonly id?: string | undefined; readonly hash?: string | undefined }
+    | undefined,
+): string | undefined {
+  if (revision === undefined) return undefined;
+  const { version = '', id = '', hash = '' } = revision;
+  const title = version === '' ? hash.slice(0, 12) : version;
+  return id === '' ? title : `${title} (${id})`.trim();
+}
+
+export function troubleOf({ message, hint }: CurlewError): Trouble {
+  return { message, hint };
+}
+
+export function titleOfObject({ resource, namespace, name }: AddonObject): string {
+  return titleOf(resource, { namespace, name });
+}
+
+export function changedObjects(previews: readonly ObjectPreview[]): readonly ChangedObject[] {
+  return previews.flatMap(({ object, change, fields, error }) =>
+    change === 'same' || error !== undefined
+      ? []
+      : [{ object: titleOfObject(object), change, fields: change === 'create' ? [] : fields }],
+  );
+}
+
+export function isDeleted({ stays }: Orphan): boolean {
+  return stays === undefined;
+}
+
+export function deletion({ title }: Orphan): ChangedObject {
+  return { object: title, change: 'delete', fields: [] };
+}
+
+export function stayingOrphan({ title, stays }: Orphan): readonly AddonResult['orphans'][number][] {
+  return stays === undefined ? [] : [{ object: title, why: stays }];
+}

@@ -1,0 +1,195 @@
+/** What one pass over a cluster does about each add-on of its channels, and why. Pure. */
+import { redact } from '../core/errors.ts';
+import { entryTitle, type Channel, type Compat, type Entry } from './channel.ts';
+import { choose, decide, type Decision } from './choose.ts';
+import { formatRange, type Triple } from './range.ts';
+import { installedOf, recordKey, type AddonRecord, type Annotated } from './record.ts';
+
+/** What a cluster says about its add-ons. */
+export interface ClusterFacts {
+  readonly kubernetes: Triple;
+  /** By {@link recordKey}. */
+  readonly annotations: ReadonlyMap<string, Annotated>;
+  readonly records: ReadonlyMap<string, AddonRecord>;
+  /** Add-ons that installs on nodes have brought. */
+  readonly installer: ReadonlySet<string>;
+}
+
+export interface PassOptions {
+  readonly allowDowngrade?: boolean | undefined;
+  /** Add-ons of other owners, which become those of their channel. */
+  readonly takeOver?: boolean | undefined;
+}
+
+export type AddonAction = 'install' | 'update' | 'downgrade' | 'restore' | 'revert' | 'none' | 'refused';
+
+export interface PlannedAddon {
+  readonly channel: Channel;
+  readonly entry: Entry;
+  readonly action: AddonAction;
+  /** For people. */
+  readonly reason: string;
+  /** What is installed; undefined if nothing is. */
+  readonly installed: Annotated | undefined;
+  readonly record: AddonRecord | undefined;
+  /** What is installed is not for this version of Kubernetes. */
+  readonly misfit: boolean;
+}
+
+/** An add-on that was applied from one of the channels, which has no entry for it now. */
+export interface LeftAddon {
+  readonly addon: string;
+  readonly namespace: string;
+  readonly installed: Annotated;
+  readonly reason: string;
+}
+
+export interface Pass {
+  readonly addons: readonly PlannedAddon[];
+  readonly left: readonly LeftAddon[];
+  readonly warnings: readonly string[];
+}
+
+/** The owner of an add-on that a channel has. */
+export function channelOwner({ name, location }: Pick<Channel, 'name' | 'location'>): string {
+  return `channel:${name ?? redact(location)}`;
+}
+
+/** Channels are separate, in the order given; the first one that has an add-on keeps it. */
+export function planPass(channels: readonly Channel[], facts: ClusterFacts, options: PassOptions = {}): Pass {
+  const addons: PlannedAddon[] = [];
+  const warnings: string[] = [];
+  const taken = new Map<string, Channel>();
+  for (const channel of channels) {
+    for (const entry of choose(channel.entries, facts.kubernetes, channel.compat).values()) {
+      const key = recordKey(entry.namespace, entry.name);
+      const other = taken.get(key);
+      if (other === undefined) addons.push(planAddon(channel, entry, facts, options));
+      else
+        warnings.push(`${entry.name} of ${redact(channel.location)} is ignored: ${redact(other.location)} has it, too`);
+      if (other === undefined) taken.set(key, channel);
+    }
+  }
+  return { addons, left: leftAddons(channels, facts, new Set(taken.keys())), warnings };
+}
+
+function planAddon(channel: Channel, entry: Entry, facts: ClusterFacts, options: PassOptions): PlannedAddon {
+  const key = recordKey(entry.namespace, entry.name);
+  const record = facts.records.get(key);
+  const installed = installedOf(facts.annotations.get(key), record).revision;
+  const { kubernetes } = facts;
+  const decision = decide(entry, installed, { entries: channel.entries, kubernetes, compat: channel.compat });
+  const planned = { channel, entry, installed, record, misfit: decision.misfit };
+  const owner = ownerOf(channel, entry, { ...facts, record, installed });
+  if (owner !== undefined && options.takeOver !== true) {
+    return { ...planned, action: 'refused', reason: `belongs to ${owner}: --take-over moves it to this channel` };
+  }
+  const reason = reasonOf(decision, { entry, installed, kubernetes });
+  if (decision.action === 'downgrade' && options.allowDowngrade !== true) {
+    const isWrong = decision.misfit;
+    return { ...planned, action: isWrong ? 'refused' : 'none', reason: `${reason}: --allow-downgrade applies it` };
+  }
+  if (decision.action !== 'none') return { ...planned, action: decision.action, reason };
+  // The annotation says that it is installed; what curlew began later has not come to its end.
+  if (record !== undefined && record.state !== 'Succeeded') {
+    return {
+      ...planned,
+      action: 'update',
+      reason: record.reason === '' ? 'the last run did not finish' : record.reason,
+    };
+  }
+  if (owner !== undefined) return { ...planned, action: 'update', reason: `taken over from ${owner}` };
+  return { ...planned, action: 'none', reason };
+}
+
+/** Another owner than the channel; undefined if it may apply the add-on. By the rules of kops there are no owners. */
+function ownerOf(
+  channel: Channel,
+  entry: Entry,
+  { record, installed, installer }: Pick<ClusterFacts, 'installer'> & Pick<PlannedAddon, 'record' | 'installed'>,
+): string | undefined {
+  const own = channelOwner(channel);
+  if (record !== undefined) return record.owner === own ? undefined : record.owner;
+  if (installer.has(entry.name)) return 'installer';
+  if (installed === undefined || !isNative(channel.compat)) return undefined;
+  const from = installed.channel;
+  return from === undefined || from === redact(channel.location) ? undefined : `channel ${from}`;
+}
+
+function isNative(compat: Compat): boolean {
+  return compat === 'native';
+}
+
+function reasonOf(
+  { action, reason, misfit }: Decision,
+  {
+    entry,
+    installed,
+    kubernetes,
+  }: { readonly entry: Entry; readonly installed?: Annotated | undefined; readonly kubernetes: Triple },
+): string {
+  const version = installed?.version ?? 'what is installed';
+  const why = misfit ? `${version} is not for Kubernetes ${kubernetes.join('.')}` : REASONS[reason];
+  if (action === 'downgrade') return `${version} is installed, which is greater${misfit ? `, but ${why}` : ''}`;
+  const range = entry.range === undefined || entry.kubernetesVersion === '' ? undefined : formatRange(entry.range);
+  return range === undefined || action === 'none' ? why : `${why}; for Kubernetes ${range}`;
+}
+
+const REASONS: Readonly<Record<Decision['reason'], string>> = {
+  'not-installed': 'not installed',
+  'version-greater': 'a newer version',
+  'version-lower': 'a greater version is installed',
+  'version-missing': 'it has no version, and what is installed has one',
+  'version-unparseable': 'its version cannot be compared',
+  'kept-unparseable': 'the installed version cannot be compared',
+  'kept-unversioned': 'what is installed has no version',
+  'id-differs': 'another id',
+  'hash-differs': 'changed content',
+  'generation-older': 'applied by an older program',
+  'generation-newer': 'applied by a newer program',
+  same: 'up to date',
+};
+
+function leftAddons(
+  channels: readonly Channel[],
+  facts: ClusterFacts,
+  taken: ReadonlySet<string>,
+): readonly LeftAddon[] {
+  const left: LeftAddon[] = [];
+  for (const [key, annotation] of facts.annotations) {
+    if (taken.has(key)) continue;
+    const record = facts.records.get(key);
+    const channel = channels.find((one) =>
+      record === undefined ? annotation.channel === redact(one.location) : record.owner === channelOwner(one),
+    );
+    if (channel === undefined) continue;
+    const [namespace = '', addon = ''] = key.split(':');
+    const others = channel.entries.filter((entry) => entry.name === addon);
+    const reason =
+      others.length === 0
+        ? 'the channel no longer has it'
+        : `no entry fits Kubernetes ${facts.kubernetes.join('.')}: ${others.slice(0, 3).map(entryTitle).join(', ')}`;
+    left.push({ addon, namespace, installed: installedOf(annotation, record).revision ?? annotation, reason });
+  }
+  return left;
+}
+
+/** Objects of an add-on that are not as they were applied. */
+export interface LiveLook {
+  readonly missing: readonly string[];
+  /** Somebody changed fields that the channel owns. */
+  readonly changed: readonly string[];
+}
+
+/** What a look at the objects of an unchanged add-on adds: deleted ones come back, changed ones as its `drift` says. */
+export function withLive(planned: PlannedAddon, { missing, changed }: LiveLook): PlannedAddon {
+  if (planned.action !== 'none') return planned;
+  if (missing.length > 0) return { ...planned, action: 'restore', reason: `missing: ${listOf(missing)}` };
+  const isReverted = planned.entry.drift === 'Revert' && changed.length > 0;
+  return isReverted ? { ...planned, action: 'revert', reason: `changed by somebody: ${listOf(changed)}` } : planned;
+}
+
+function listOf(titles: readonly string[]): string {
+  const shown = titles.slice(0, 3).join(', ');
+  return titles.length > 3 ? `${shown} and ${titles.length - 3} more` : shown;
+}

@@ -1,0 +1,258 @@
+/** `curlew channel apply|status|remove`: the add-ons of a cluster. */
+import type { AddonResult, ChangedObject, ChannelPass, Trouble } from '../../app/channel-apply.ts';
+import type { ChannelRemoval } from '../../app/channel-remove.ts';
+import type { AddonStatus } from '../../app/channel-status.ts';
+import { counted } from '../../core/counted.ts';
+import { visible } from '../../core/diagnostic.ts';
+import { CurlewError, ERROR_CODES } from '../../core/errors.ts';
+import { command, useCase, type OptionSpecs } from '../command.ts';
+import { columns } from '../render/columns.ts';
+import { duration, wholeNumber } from '../values.ts';
+import { CHANNEL_OPTIONS, LOCATIONS } from './channel.ts';
+
+const planChannels = useCase(async () => (await import('../../app/channel-apply.ts')).planChannels);
+const applyChannels = useCase(async () => (await import('../../app/channel-apply.ts')).applyChannels);
+const watchChannels = useCase(async () => (await import('../../app/channel-watch.ts')).watchChannels);
+const channelStatus = useCase(async () => (await import('../../app/channel-status.ts')).channelStatus);
+const planRemoval = useCase(async () => (await import('../../app/channel-remove.ts')).planRemoval);
+const removeFromCluster = useCase(async () => (await import('../../app/channel-remove.ts')).removeFromCluster);
+
+/** Exit status of a plan by which something would change, as of diff tools. */
+const WOULD_CHANGE = 2;
+const MOST_FIELDS = 20;
+
+const CLUSTER_OPTIONS = {
+  kubeconfig: {
+    type: 'string',
+    value: 'FILE',
+    help: 'the cluster (default: KUBECONFIG, ~/.kube/config, or /etc/kubernetes/admin.conf)',
+  },
+} satisfies OptionSpecs;
+
+const PRUNE_OPTIONS = {
+  'prune-namespaces': {
+    type: 'boolean',
+    help: 'also delete Namespaces that an add-on no longer has, with all that is in them',
+  },
+  'prune-crds': { type: 'boolean', help: 'also delete CustomResourceDefinitions, with all of their objects' },
+} satisfies OptionSpecs;
+
+const SIGNS = { create: '+', change: '~', delete: '-' } as const;
+
+function changeLines({ object, change, fields }: ChangedObject): readonly string[] {
+  const shown = fields.slice(0, MOST_FIELDS).map(({ field, before, after }) => {
+    const to = after === undefined ? '(removed)' : after;
+    return `      ${field}: ${before === undefined ? to : `${before} -> ${to}`}`;
+  });
+  const more = fields.length - shown.length;
+  return [`  ${SIGNS[change]} ${object}`, ...shown, ...(more > 0 ? [`      and ${counted(more, 'more field')}`] : [])];
+}
+
+function troubleLines({ message, hint }: Trouble): readonly string[] {
+  return [`  ${message.replaceAll('\n', '\n  ')}`, ...(hint === undefined ? [] : [`  hint: ${hint}`])];
+}
+
+function detailLines(result: AddonResult): readonly string[] {
+  const { addon, state, objects, orphans, drift, nodes, errors } = result;
+  const lines = [
+    ...errors.flatMap(troubleLines),
+    ...objects.flatMap(changeLines),
+    ...orphans.map(({ object, why }) => `  orphan ${object}: ${why}`),
+    ...drift.flatMap((one) => [`  changed by somebody, and left so:`, ...changeLines(one)]),
+    ...(nodes.length === 0 ? [] : [`  nodes to replace: ${nodes.join(', ')}`]),
+  ];
+  return lines.length === 0 ? [] : [`${addon}: ${state}`, ...lines];
+}
+
+/** Rows of what is done, or all if nothing is. */
+function passText({ cluster, addons, left, warnings, errors }: ChannelPass): string {
+  const changed = addons.filter(({ state }) => state !== 'unchanged');
+  const rows = changed.map(({ addon, namespace, current, wanted, reason, action, misfit }) => {
+    const why = misfit && action === 'none' ? `${reason} (does not fit)` : reason;
+    return [addon, namespace, current ?? '-', wanted, why];
+  });
+  const table = rows.length === 0 ? [] : columns([['NAME', 'NAMESPACE', 'CURRENT', 'UPDATE', 'WHY'], ...rows]);
+  const still = addons.length - changed.length;
+  const failed = addons.filter(({ state }) => state === 'failed' || state === 'skipped').length;
+  const sums = [
+    `${cluster.server}, Kubernetes ${cluster.kubernetes}`,
+    `${counted(still, 'add-on')} up to date`,
+    ...(rows.length === 0 ? [] : [`${rows.length} to change`]),
+    ...(failed === 0 ? [] : [`${failed} failed`]),
+  ];
+  const isPlanned = addons.some(({ state }) => state === 'planned');
+  return visibleLines([
+    ...table,
+    ...addons.flatMap(detailLines),
+    ...left.map(
+      ({ addon, reason, current }) => `${addon} ${current}: ${reason}; curlew channel remove ${addon} removes it`,
+    ),
+    ...warnings.map((text) => `warning: ${text}`),
+    ...errors.flatMap(({ message, hint }) => [`error: ${message}`, ...(hint === undefined ? [] : [`hint: ${hint}`])]),
+    sums.join(', ').replace('to change', isPlanned ? 'to change' : 'changed or tried'),
+    ...(isPlanned ? ['add --yes to apply this'] : []),
+  ]);
+}
+
+function visibleLines(lines: readonly string[]): string {
+  return lines
+    .flatMap((line) => line.split('\n'))
+    .map(visible)
+    .join('\n');
+}
+
+function passExit({ addons, errors }: ChannelPass): number {
+  if (errors.length > 0 || addons.some(({ state }) => state === 'failed' || state === 'skipped')) {
+    return ERROR_CODES.CLUSTER_FAILED;
+  }
+  return addons.some(({ state }) => state === 'planned') ? WOULD_CHANGE : 0;
+}
+
+export const channelApplyCommand = command({
+  name: 'channel apply',
+  operands: 'LOCATION…',
+  details: `Chooses the version of each add-on for the Kubernetes version of the cluster, and shows what would change, object by object: a server-side dry run. Exits with status 2 if something would. With --yes, applies it: add-ons in the order in which they require each other, server-side, waiting until each is healthy; its record is written last. An interrupted command continues when it is repeated.\n\nObjects that were deleted come back. Fields that somebody changed stay, and are shown, unless the channel says drift: Revert.\n\n${LOCATIONS}`,
+  examples: [
+    'curlew channel apply s3://releases/addons/channel.yaml',
+    'curlew channel apply channel.yaml --yes',
+    'curlew channel apply channel.yaml --yes --watch 60s',
+  ],
+  options: {
+    yes: { type: 'boolean', short: 'y', help: 'apply the changes' },
+    watch: {
+      type: 'string',
+      value: 'TIME',
+      read: duration,
+      help: 'with --yes: repeat the pass after this time, until it is stopped',
+    },
+    ready: {
+      type: 'string',
+      value: 'PORT',
+      read: wholeNumber,
+      help: 'with --watch: GET /ready on this port of 127.0.0.1 is 200 if the last pass succeeded, otherwise 503',
+    },
+    addon: { type: 'string', multiple: true, value: 'NAME', help: 'only this add-on' },
+    'allow-downgrade': { type: 'boolean', help: 'also apply lower versions than the installed ones' },
+    'take-over': { type: 'boolean', help: 'also apply add-ons that belong to an installer or to another channel' },
+    'force-conflicts': { type: 'boolean', help: 'take fields of objects that other managers own' },
+    ...PRUNE_OPTIONS,
+    timeout: {
+      type: 'string',
+      value: 'TIME',
+      read: duration,
+      help: 'limit of the wait until an add-on is healthy (default: 5m)',
+    },
+    ...CLUSTER_OPTIONS,
+    ...CHANNEL_OPTIONS,
+  },
+  run: async (
+    { operands: channels, options: { yes, watch, ready, addon, ...options } },
+    context,
+  ): Promise<ChannelPass> => {
+    if ((watch !== undefined && !yes) || (ready !== undefined && watch === undefined)) {
+      const [what, other] = ready === undefined || watch !== undefined ? ['--watch', '--yes'] : ['--ready', '--watch'];
+      throw new CurlewError('USAGE', `curlew channel apply: ${what} requires ${other}`, {
+        hint: `add ${other}, or omit ${what}`,
+      });
+    }
+    const request = { ...options, channels, addons: addon };
+    if (watch !== undefined) return watchChannels({ ...request, every: watch, ready }, context);
+    return yes ? applyChannels(request, context) : planChannels(request, context);
+  },
+  render: passText,
+  exitCode: passExit,
+});
+
+function statusRow({
+  addon,
+  namespace,
+  owner,
+  installed,
+  state,
+  reason,
+  missing,
+  changed,
+  unhealthy,
+}: AddonStatus): readonly string[] {
+  const { version, hash = '' } = installed ?? {};
+  const bad = [
+    reason,
+    ...(missing.length === 0 ? [] : [`${counted(missing.length, 'object')} missing`]),
+    ...(unhealthy.length === 0 ? [] : [`${unhealthy.length} not healthy`]),
+    ...(changed.length === 0 ? [] : [`${changed.length} changed by somebody`]),
+  ].filter((text) => text !== '');
+  return [addon, namespace, version ?? (hash.slice(0, 12) || '-'), owner ?? '-', state, bad.join(', ')];
+}
+
+function statusLines({ addon, missing, changed, unhealthy }: AddonStatus): readonly string[] {
+  return [
+    ...missing.map((object) => `${addon}: missing: ${object}`),
+    ...unhealthy.map(({ object, reason }) => `${addon}: ${object}: ${reason}`),
+    ...changed.map((object) => `${addon}: changed by somebody: ${object}`),
+  ];
+}
+
+export const channelStatusCommand = command({
+  name: 'channel status',
+  operands: '[ADDON…]',
+  details:
+    'Shows the add-ons that channels have applied to a cluster, also those that were applied by kops: version, owner, state, and objects that are missing, changed or not healthy. Exits with status 33 if one is.',
+  examples: ['curlew channel status', 'curlew channel status coredns --json'],
+  options: CLUSTER_OPTIONS,
+  run: async ({ operands: addons, options }, context) => channelStatus({ ...options, addons }, context),
+  render: ({ cluster, addons, warnings }) =>
+    visibleLines([
+      ...(addons.length === 0
+        ? ['no add-ons are recorded']
+        : columns([['NAME', 'NAMESPACE', 'VERSION', 'OWNER', 'STATE', 'PROBLEM'], ...addons.map(statusRow)])),
+      ...addons.flatMap(statusLines),
+      ...warnings.map((text) => `warning: ${text}`),
+      `${cluster.server}, Kubernetes ${cluster.kubernetes}`,
+    ]),
+  exitCode: ({ addons }) =>
+    addons.every(
+      ({ state, missing, unhealthy }) =>
+        ['Succeeded', 'Recorded'].includes(state) && missing.length + unhealthy.length === 0,
+    )
+      ? 0
+      : ERROR_CODES.CLUSTER_FAILED,
+});
+
+function removalText({ addon, objects, orphans, errors, isDone, server }: ChannelRemoval): string {
+  const wouldBe = errors.length === 0 && !isDone;
+  return visibleLines([
+    ...objects.map((object) => `  - ${object}`),
+    ...orphans.map(({ object, why }) => `  stays: ${object}: ${why}`),
+    ...errors.flatMap(troubleLines),
+    `${addon} on ${server}: ${counted(objects.length, 'object')} ${isDone ? 'deleted, and its record' : 'to delete'}`,
+    ...(wouldBe ? ['add --yes to delete them'] : []),
+  ]);
+}
+
+export const channelRemoveCommand = command({
+  name: 'channel remove',
+  operands: 'ADDON',
+  details:
+    'Shows the objects of an add-on that would be deleted, and with --yes deletes them, then its record. Objects of other owners stay, and so do Namespaces and CustomResourceDefinitions unless they are asked for.',
+  examples: ['curlew channel remove dashboard', 'curlew channel remove dashboard --yes'],
+  options: {
+    yes: { type: 'boolean', short: 'y', help: 'delete the objects' },
+    namespace: { type: 'string', value: 'NAME', help: 'namespace of its record, if several have one' },
+    ...PRUNE_OPTIONS,
+    ...CLUSTER_OPTIONS,
+  },
+  run: async ({ operands: [addon, ...more], options: { yes, ...options } }, context) => {
+    if (addon === undefined || more.length > 0) {
+      throw new CurlewError('USAGE', 'curlew channel remove: specify one add-on', {
+        hint: 'curlew channel status lists them',
+      });
+    }
+    const request = { ...options, addon };
+    return yes ? removeFromCluster(request, context) : planRemoval(request, context);
+  },
+  render: removalText,
+  exitCode: ({ errors, isDone, objects }) => {
+    if (errors.length > 0) return ERROR_CODES.CLUSTER_FAILED;
+    return isDone || objects.length === 0 ? 0 : WOULD_CHANGE;
+  },
+});
