@@ -65,7 +65,7 @@ async function remove(request: ChannelRemoveRequest, context: Context, isReal: b
     });
   }
   const found = await findOrphans(cluster, {
-    addon,
+    addon: { namespace, name: addon },
     kept: new Set(),
     recorded: records.get(key)?.objects ?? [],
     prune: 'auto',

@@ -3,7 +3,7 @@
  * too, and a full record in one ConfigMap. Pure.
  */
 import * as v from 'valibot';
-import { canonicalJson } from '../core/digest.ts';
+import { canonicalJson, digestOf, hexOf } from '../core/digest.ts';
 import { redact } from '../core/errors.ts';
 import { isObject, shallowJson } from '../core/json.ts';
 import { byKey, fits, integer, type Read } from '../core/schema.ts';
@@ -82,6 +82,15 @@ export interface Inventory<T> {
 
 export function recordKey(namespace: string, addon: string): string {
   return `${namespace}:${addon}`;
+}
+
+/**
+ * What identifies an add-on in labels and field managers, which have at most 63 characters: `<namespace>.<add-on>`, shortened with
+ * a digest if need be.
+ */
+export function addonId({ namespace, name }: { readonly namespace: string; readonly name: string }): string {
+  const whole = `${namespace}.${name}`;
+  return whole.length <= 63 ? whole : `${whole.slice(0, 50)}-${hexOf(digestOf(whole)).slice(0, 12)}`;
 }
 
 export function annotationKey(addon: string): string {

@@ -39,7 +39,8 @@ export async function exchange(
     Accept: accept,
     'User-Agent': 'curlew',
     ...session.headers,
-    ...(body === undefined ? {} : { 'Content-Type': contentType }),
+    // Node sends the length of a DELETE's body only if it is a header.
+    ...(body === undefined ? {} : { 'Content-Type': contentType, 'Content-Length': String(Buffer.byteLength(body)) }),
   };
   const { sink, body: received } = collector({
     limit: ANSWER_LIMIT,

@@ -40,13 +40,13 @@ export interface ObjectPreview {
 export async function previewObjects(
   { call, signal }: ChannelCluster,
   objects: readonly AddonObject[],
-  { addon, ...options }: Pick<ApplyOptions, 'force' | 'keep'> & { readonly addon: string },
+  { id, ...options }: Pick<ApplyOptions, 'force' | 'keep'> & { readonly id: string },
 ): Promise<readonly ObjectPreview[]> {
   const preview = async (object: AddonObject): Promise<ObjectPreview> => {
     const found = { object, fields: [], conflicts: [], error: undefined, value: object.value };
     try {
       const before = await getObject(call, object.resource, object);
-      const { applied, value } = await tryApply({ call }, object, { addon, dryRun: true, ...options });
+      const { applied, value } = await tryApply({ call }, object, { id, dryRun: true, ...options });
       // Its namespace or its kind comes with this add-on.
       if (applied.outcome === 'not found') return { ...found, change: 'create' };
       if (applied.outcome === 'conflict')
@@ -82,12 +82,7 @@ function conflictError(
 async function tryApply(
   { call }: Pick<ChannelCluster, 'call'>,
   object: AddonObject,
-  {
-    addon,
-    dryRun,
-    force,
-    keep,
-  }: Pick<ApplyOptions, 'force' | 'keep'> & { readonly addon: string; readonly dryRun: boolean },
+  { id, dryRun, force, keep }: Pick<ApplyOptions, 'force' | 'keep'> & { readonly id: string; readonly dryRun: boolean },
 ): Promise<{ readonly applied: Applied; readonly value: AddonObject['value'] }> {
   let { value } = object;
   for (;;) {
@@ -95,7 +90,7 @@ async function tryApply(
       call,
       object.resource,
       { ...object, value },
-      { manager: managerOf(addon), force, dryRun },
+      { manager: managerOf(id), force, dryRun },
     );
     if (applied.outcome !== 'conflict' || !keep || applied.fields.length === 0) return { applied, value };
     const kept = applied.fields.reduce((left, { field }) => withoutField(left, field) ?? left, value);
@@ -117,7 +112,7 @@ export interface AppliedObjects {
 export async function applyObjects(
   cluster: ChannelCluster,
   objects: readonly AddonObject[],
-  options: ApplyOptions & { readonly addon: string },
+  options: ApplyOptions & { readonly id: string },
 ): Promise<AppliedObjects> {
   const { call, signal } = cluster;
   const applied: AppliedObject[] = [];

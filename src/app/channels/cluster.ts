@@ -7,6 +7,7 @@ import { objectKey } from '../../channel/objects.ts';
 import type { ClusterFacts, LiveLook, PlannedAddon } from '../../channel/pass.ts';
 import { parseTriple } from '../../channel/range.ts';
 import {
+  addonId,
   annotationKey,
   encodeAnnotation,
   encodeRecords,
@@ -34,7 +35,7 @@ export interface ClusterRequest {
   readonly kubeconfig?: string | undefined;
 }
 
-/** Label of every object that a channel applies; its value is the add-on. */
+/** Label of every object that a channel applies; its value is {@link addonId}. */
 export const ADDON_LABEL = 'fleet.curlew.dev/addon';
 
 export const NAMESPACES: Resource = { apiVersion: 'v1', kind: 'Namespace', plural: 'namespaces', namespaced: false };
@@ -61,8 +62,8 @@ export interface ChannelCluster {
 }
 
 /** The field manager of an add-on: two add-ons that apply one object conflict. */
-export function managerOf(addon: string): string {
-  return `curlew/${addon}`;
+export function managerOf(id: string): string {
+  return `curlew/${id}`;
 }
 
 /** Reads what the cluster says about its add-ons: five requests. `CLUSTER_FAILED` if no kubeconfig leads to one. */
@@ -190,10 +191,9 @@ async function readVersion(call: Call): Promise<string> {
 }
 
 /** Digest of the fields of an object that an add-on owns; empty if it owns none. */
-export function ownedDigest({ metadata }: LiveObject, addon: string): string {
+export function ownedDigest({ metadata }: LiveObject, id: string): string {
   const own = metadata.managedFields.find(
-    ({ manager, operation, subresource }) =>
-      manager === managerOf(addon) && operation === 'Apply' && subresource === '',
+    ({ manager, operation, subresource }) => manager === managerOf(id) && operation === 'Apply' && subresource === '',
   );
   return own === undefined ? '' : hexOf(digestOf(canonicalJson(own.fieldsV1 ?? {}))).slice(0, 16);
 }
@@ -222,14 +222,15 @@ export async function lookAtObjects(
   return new Map(records.map((record) => [recordKey(record.namespace, record.addon), lookAt(record, live)]));
 }
 
-function lookAt({ addon, objects = [] }: AddonRecord, live: ReadonlyMap<string, LiveObject>): LiveLook {
+function lookAt({ namespace, addon, objects = [] }: AddonRecord, live: ReadonlyMap<string, LiveObject>): LiveLook {
+  const id = addonId({ namespace, name: addon });
   const missing: string[] = [];
   const changed: string[] = [];
   for (const kind of objects) {
     for (const object of kind.objects) {
       const found = live.get(`${kind.apiVersion} ${kind.plural} ${object.namespace ?? ''}/${object.name}`);
-      if (found === undefined || found.metadata.labels[ADDON_LABEL] !== addon) missing.push(titleOf(kind, object));
-      else if (ownedDigest(found, addon) !== object.owned) changed.push(titleOf(kind, object));
+      if (found === undefined || found.metadata.labels[ADDON_LABEL] !== id) missing.push(titleOf(kind, object));
+      else if (ownedDigest(found, id) !== object.owned) changed.push(titleOf(kind, object));
     }
   }
   return { missing, changed };
@@ -249,14 +250,14 @@ export interface AppliedObject {
 }
 
 /** For a record: the objects by kind. */
-export function recordedKinds(applied: readonly AppliedObject[], addon: string): readonly RecordedKind[] {
+export function recordedKinds(applied: readonly AppliedObject[], id: string): readonly RecordedKind[] {
   const kinds = new Map<string, { readonly resource: Resource; readonly objects: RecordedKind['objects'][number][] }>();
   for (const { resource, live } of applied) {
     const key = `${resource.apiVersion} ${resource.plural}`;
     const kind = kinds.get(key) ?? { resource, objects: [] };
     kinds.set(key, kind);
     const { namespace, name } = live.metadata;
-    kind.objects.push({ ...(namespace === undefined ? {} : { namespace }), name, owned: ownedDigest(live, addon) });
+    kind.objects.push({ ...(namespace === undefined ? {} : { namespace }), name, owned: ownedDigest(live, id) });
   }
   return [...kinds.values()].map(({ resource: { apiVersion, kind, plural, namespaced }, objects }) => {
     return { apiVersion, kind, plural, namespaced, objects };

@@ -1,6 +1,7 @@
 /** The objects of an add-on, as they are applied to a cluster. */
 import type { Entry } from '../../channel/channel.ts';
 import { inApplyOrder, objectKey, readObjects, type ManifestObject } from '../../channel/objects.ts';
+import { addonId } from '../../channel/record.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
 import { nearest } from '../../core/nearest.ts';
@@ -26,7 +27,7 @@ const DEFAULT_NAMESPACE = 'default';
  * itself defines. `MANIFEST_INVALID` for a manifest that cannot be read, or for a kind that is neither.
  */
 export function addonObjects(
-  entry: Pick<Entry, 'name'>,
+  entry: Pick<Entry, 'namespace' | 'name'>,
   { location, content }: { readonly location: string; readonly content: Uint8Array },
   discovery: Discovery,
 ): readonly AddonObject[] {
@@ -48,7 +49,7 @@ export function addonObjects(
       resource,
       namespace,
       name,
-      value: stamped(object, namespace, entry.name),
+      value: stamped(object, namespace, addonId(entry)),
     };
   });
 }
@@ -101,11 +102,11 @@ function unknownKind({ apiVersion, kind, place }: ManifestObject, { served, brok
 function stamped(
   { value }: ManifestObject,
   namespace: string | undefined,
-  addon: string,
+  id: string,
 ): Readonly<Record<string, unknown>> {
   const metadata = isObject(value['metadata']) ? value['metadata'] : {};
   const { namespace: _given, labels, ...others } = metadata;
   const named = namespace === undefined ? others : { ...others, namespace };
   const { status: _status, ...rest } = value;
-  return { ...rest, metadata: { ...named, labels: { ...(isObject(labels) ? labels : {}), [ADDON_LABEL]: addon } } };
+  return { ...rest, metadata: { ...named, labels: { ...(isObject(labels) ? labels : {}), [ADDON_LABEL]: id } } };
 }

@@ -1,10 +1,11 @@
 /** One pass over the add-ons of a cluster. */
+import { resolve } from 'node:path';
 import { entryTitle, type Channel } from '../../channel/channel.ts';
 import { meets } from '../../channel/choose.ts';
-import { hashOfManifest } from '../../channel/location.ts';
+import { hashOfManifest, isUrl } from '../../channel/location.ts';
 import { inOrder } from '../../channel/plan.ts';
 import { channelOwner, planPass, withLive, type LiveLook, type PlannedAddon } from '../../channel/pass.ts';
-import { recordKey, type AddonRecord, type Revision } from '../../channel/record.ts';
+import { addonId, recordKey, type AddonRecord, type Revision } from '../../channel/record.ts';
 import { CurlewError, redact } from '../../core/errors.ts';
 import { mergeObject } from '../../kube/objects.ts';
 import type { Context } from '../context.ts';
@@ -62,6 +63,8 @@ interface Planned extends PlannedAddon {
 
 export class Pass {
   readonly #files: ChannelFiles;
+  /** Those that could be read; their paths are absolute, since records outlive the current folder. */
+  readonly #channels: readonly Channel[];
   readonly #cluster: ChannelCluster;
   readonly #request: ChannelApplyRequest;
   readonly #context: Context;
@@ -75,6 +78,10 @@ export class Pass {
     { request, context }: { readonly request: ChannelApplyRequest; readonly context: Context },
   ) {
     this.#files = files;
+    this.#channels = files.channels.flatMap(({ channel }) => {
+      if (channel === undefined) return [];
+      return isUrl(channel.location) ? channel : { ...channel, location: resolve(context.cwd, channel.location) };
+    });
     this.#cluster = cluster;
     this.#request = request;
     this.#context = context;
@@ -83,10 +90,6 @@ export class Pass {
     for (const { addon, applied } of cluster.facts.records.values()) {
       if (applied !== undefined) this.#versions.set(addon, applied.version ?? '');
     }
-  }
-
-  get #channels(): readonly Channel[] {
-    return this.#files.channels.flatMap(({ channel }) => channel ?? []);
   }
 
   /** In the order of application. */
@@ -189,7 +192,7 @@ export class Pass {
     }
     const { objects } = await this.#manifest(planned);
     const chosen = chosenObjects(objects, planned);
-    const previews = await previewObjects(this.#cluster, chosen, { addon: entry.name, ...this.#rights(planned) });
+    const previews = await previewObjects(this.#cluster, chosen, { id: addonId(entry), ...this.#rights(planned) });
     const { orphans, errors } =
       action === 'restore' || action === 'revert' ? NOTHING : await this.#orphans(planned, objects);
     const failures = [...previews.flatMap(({ error }) => error ?? []), ...errors];
@@ -204,7 +207,7 @@ export class Pass {
   async #drift(planned: Planned): Promise<readonly ChangedObject[]> {
     const { objects } = await this.#manifest(planned);
     const changed = objects.filter((object) => planned.look.changed.includes(titleOfObject(object)));
-    const options = { addon: planned.entry.name, force: true, keep: false };
+    const options = { id: addonId(planned.entry), force: true, keep: false };
     return changedObjects(await previewObjects(this.#cluster, changed, options));
   }
 
@@ -236,7 +239,7 @@ export class Pass {
     this.#requireNamespace(entry.namespace, objects);
     const chosen = chosenObjects(objects, planned);
     const rights = this.#rights(planned);
-    const previews = await previewObjects(cluster, chosen, { addon: entry.name, ...rights });
+    const previews = await previewObjects(cluster, chosen, { id: addonId(entry), ...rights });
     const refused = previews.flatMap(({ error }) => error ?? []);
     const [first] = refused;
     // By the rules of kops the other objects are applied, and pruning may help.
@@ -251,7 +254,7 @@ export class Pass {
       desired,
       objects: joinKinds(record?.objects ?? [], kindsOf(objects)),
     });
-    const options = { ...rights, addon: entry.name, timeoutMs: this.#timeoutMs, report };
+    const options = { ...rights, id: addonId(entry), timeoutMs: this.#timeoutMs, report };
     const values = new Map(previews.map(({ object, value }) => [object.key, value]));
     const toApply = chosen.map((object) => ({ ...object, value: values.get(object.key) ?? object.value }));
     let { applied, errors } = await applyObjects(cluster, toApply, options);
@@ -276,7 +279,7 @@ export class Pass {
       return resultOf(planned, { state: 'failed', ...outcome, errors: failures.map(troubleOf) });
     }
     const nodes = planned.installed !== undefined && isWhole ? await this.#markNodes(entry.needsRollingUpdate) : [];
-    const now = recordedKinds(applied, entry.name);
+    const now = recordedKinds(applied, addonId(entry));
     await this.#record(planned, {
       state: 'Succeeded',
       reason: '',
@@ -335,7 +338,7 @@ export class Pass {
 
   async #orphans({ entry, record }: PlannedAddon, objects: readonly AddonObject[]): ReturnType<typeof findOrphans> {
     return findOrphans(this.#cluster, {
-      addon: entry.name,
+      addon: entry,
       kept: new Set(objects.map(({ key }) => key)),
       recorded: record?.objects ?? [],
       prune: entry.prune,

@@ -1,7 +1,7 @@
 /** Objects that an add-on no longer has: which there are, and deleting them. */
 import type { PruneKind } from '../../channel/channel.ts';
 import { inApplyOrder, objectKey } from '../../channel/objects.ts';
-import type { RecordedKind } from '../../channel/record.ts';
+import { addonId, type RecordedKind } from '../../channel/record.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { Refused } from '../../kube/call.ts';
 import { deleteObject, listObjects, titleOf, type ListOptions, type LiveObject } from '../../kube/objects.ts';
@@ -10,7 +10,7 @@ import { mapLimited } from '../../platform/limit/each.ts';
 import { ADDON_LABEL, AT_ONCE, managerOf, recordedObjects, type ChannelCluster } from './cluster.ts';
 
 export interface PruneRequest {
-  readonly addon: string;
+  readonly addon: { readonly namespace: string; readonly name: string };
   /** Keys of the objects that it has now. */
   readonly kept: ReadonlySet<string>;
   /** Objects that it had. */
@@ -68,7 +68,7 @@ export async function findOrphans(cluster: ChannelCluster, request: PruneRequest
       const { namespace, name, uid } = object.metadata;
       const key = objectKey({ ...resource, namespace, name });
       const isMeant = isNamed || prune === 'auto' || known.has(key);
-      if (kept.has(key) || !isMeant || byKey.has(key) || !isOwn(object, addon, isNamed)) continue;
+      if (kept.has(key) || !isMeant || byKey.has(key) || !isOwn(object, addonId(addon), isNamed)) continue;
       const stays = reasonToStay(resource, request);
       byKey.set(key, {
         title: titleOf(resource, { namespace, name }),
@@ -95,14 +95,14 @@ async function queriesOf(
   { addon, prune, recorded }: PruneRequest,
   errors: CurlewError[],
 ): Promise<readonly Query[]> {
-  const labelSelector = `${ADDON_LABEL}=${addon}`;
+  const labelSelector = `${ADDON_LABEL}=${addonId(addon)}`;
   const known = recorded.map((resource) => ({ resource, labelSelector, isNamed: false }));
   if (prune === undefined) return known;
   const { served, broken } = await cluster.discovery();
   const kinds = oneVersionEach(served);
   if (prune === 'auto') {
     for (const apiVersion of broken) {
-      const what = `cannot look for orphans of ${addon} in ${apiVersion}: its aggregated API does not respond`;
+      const what = `cannot look for orphans of ${addon.name} in ${apiVersion}: its aggregated API does not respond`;
       errors.push(new CurlewError('CLUSTER_FAILED', what, { hint: 'kubectl get apiservices shows why' }));
     }
     const usable = kinds.filter(
@@ -114,7 +114,7 @@ async function queriesOf(
   const named = prune.flatMap(({ group, kind, namespaces, labelSelector: labels, fieldSelector }): readonly Query[] => {
     const resource = kinds.find((one) => groupOf(one) === group && one.kind === kind);
     if (resource === undefined) {
-      const what = `cannot look for orphans of ${addon}: the cluster has no kind ${kind} in group "${group}"`;
+      const what = `cannot look for orphans of ${addon.name}: the cluster has no kind ${kind} in group "${group}"`;
       errors.push(new CurlewError('CLUSTER_FAILED', what, { hint: 'correct prune in the channel' }));
       return [];
     }
@@ -142,12 +142,12 @@ function oneVersionEach(served: readonly Served[]): readonly Served[] {
  * Does nobody else hold the object? What has an owner is deleted with it; labels are also copied to what controllers make, such as
  * Endpoints, which the add-on does not manage.
  */
-function isOwn({ metadata }: LiveObject, addon: string, isNamed: boolean): boolean {
+function isOwn({ metadata }: LiveObject, id: string, isNamed: boolean): boolean {
   const { ownerReferences, labels, managedFields, deletionTimestamp } = metadata;
   if (ownerReferences.length > 0 || (deletionTimestamp ?? null) !== null) return false;
   const other = labels[ADDON_LABEL];
-  if (isNamed) return (other === undefined || other === addon) && labels['app.kubernetes.io/managed-by'] !== 'Helm';
-  return other === addon && managedFields.some(({ manager }) => manager === managerOf(addon));
+  if (isNamed) return (other === undefined || other === id) && labels['app.kubernetes.io/managed-by'] !== 'Helm';
+  return other === id && managedFields.some(({ manager }) => manager === managerOf(id));
 }
 
 function reasonToStay({ kind }: Resource, { prune, pruneNamespaces, pruneCrds }: PruneRequest): string | undefined {

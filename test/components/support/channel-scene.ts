@@ -1,0 +1,100 @@
+/** Channels and their manifests in a folder, and a real API server that they are applied to. */
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { writeFile } from 'node:fs/promises';
+import type { ClientRequest } from 'node:http';
+import {
+  applyChannels,
+  planChannels,
+  type AddonResult,
+  type ChannelApplyRequest,
+  type ChannelPass,
+} from '../../../src/app/channel-apply.ts';
+import type { Context } from '../../../src/app/context.ts';
+import { never, noReport } from '../../support/context.ts';
+import { tree, type Tree } from '../../support/tree.ts';
+import type { ApiServer } from './api-server.ts';
+
+export interface ChannelScene extends AsyncDisposable {
+  readonly box: Tree;
+  /** Namespace of the records and of all objects; it is this scene's own, so that scenes do not meet. */
+  readonly namespace: string;
+  readonly kubectl: (...args: readonly string[]) => Promise<string>;
+  /** Writes a native channel with these entries, as YAML flow maps; the record's namespace is added. */
+  readonly channel: (entries: readonly object[], name?: string) => Promise<string>;
+  readonly write: (path: string, ...objects: readonly object[]) => Promise<void>;
+  readonly apply: (request?: Partial<ChannelApplyRequest>) => Promise<ChannelPass>;
+  readonly plan: (request?: Partial<ChannelApplyRequest>) => Promise<ChannelPass>;
+  readonly context: Context;
+  readonly request: ChannelApplyRequest;
+  /** The annotation of an add-on; undefined: nothing is recorded. */
+  readonly annotation: (addon: string) => Promise<Readonly<Record<string, unknown>> | undefined>;
+}
+
+let scenes = 0;
+
+export async function channelScene(server: Pick<ApiServer, 'kubeconfig' | 'kubectl'>): Promise<ChannelScene> {
+  scenes += 1;
+  const namespace = `scene-${process.pid}-${scenes}`;
+  const box = await tree();
+  const kubectl = async (...args: readonly string[]): Promise<string> => server.kubectl(args);
+  await kubectl('create', 'namespace', namespace);
+  const context: Context = { signal: never, report: noReport, env: { PATH: process.env['PATH'] }, cwd: box.path };
+  const request: ChannelApplyRequest = { channels: ['channel.yaml'], kubeconfig: server.kubeconfig, timeout: 20_000 };
+  return {
+    box,
+    namespace,
+    kubectl: async (...args) => kubectl('-n', namespace, ...args),
+    context,
+    request,
+    channel: async (entries, name = namespace) => {
+      const addons = entries.map((entry) => ({ namespace, ...entry }));
+      const file = { apiVersion: 'fleet.curlew.dev/v1alpha1', kind: 'Channel', metadata: { name }, spec: { addons } };
+      await writeFile(box.at('channel.yaml'), JSON.stringify(file, undefined, 1));
+      return box.at('channel.yaml');
+    },
+    write: async (path, ...objects) => {
+      await writeFile(box.at(path), objects.map((object) => JSON.stringify(object, undefined, 1)).join('\n---\n'));
+    },
+    apply: async (given = {}) => applyChannels({ ...request, ...given }, context),
+    plan: async (given = {}) => planChannels({ ...request, ...given }, context),
+    annotation: async (addon) => {
+      const found = JSON.parse(await kubectl('get', 'namespace', namespace, '-o', 'json')) as {
+        readonly metadata: { readonly annotations?: Readonly<Record<string, string>> };
+      };
+      const text = found.metadata.annotations?.[`addons.k8s.io/${addon}`];
+      return text === undefined ? undefined : (JSON.parse(text) as Readonly<Record<string, unknown>>);
+    },
+    [Symbol.asyncDispose]: async () => box[Symbol.asyncDispose](),
+  };
+}
+
+/** What a pass says in one line for each add-on: `web install applied`. */
+export function outcomes({ addons }: ChannelPass): readonly string[] {
+  return addons.map(({ addon, action, state }) => `${addon} ${action} ${state}`);
+}
+
+/** What changed, or would: `+ ConfigMap ns/page`. */
+export function changes({ objects }: Pick<AddonResult, 'objects'>, namespace: string): readonly string[] {
+  const signs = { create: '+', change: '~', delete: '-' };
+  return objects.map(({ object, change }) => `${signs[change]} ${object.replace(`${namespace}/`, '')}`);
+}
+
+export function configMap(name: string, namespace: string, data: Readonly<Record<string, string>> = {}): object {
+  return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace }, data };
+}
+
+/** Runs `work`, and counts the requests that this process makes meanwhile. */
+export async function countRequests(work: () => Promise<unknown>): Promise<readonly string[]> {
+  const requests: string[] = [];
+  const note = (message: unknown): void => {
+    const { request } = message as { readonly request: ClientRequest };
+    requests.push(`${request.method} ${request.path}`);
+  };
+  subscribe('http.client.request.start', note);
+  try {
+    await work();
+  } finally {
+    unsubscribe('http.client.request.start', note);
+  }
+  return requests;
+}
