@@ -12,7 +12,7 @@ export type { AddonResult, ChangedObject, ChannelPass, Trouble } from './channel
 export async function planChannels(request: ChannelApplyRequest, context: Context): Promise<ChannelPass> {
   await using files = await openChannels(request, context);
   const cluster = await openChannelCluster(request, context);
-  return new Pass(files, cluster, { request, context }).run(async (pass, planned) => pass.preview(planned));
+  return await new Pass(files, cluster, { request, context }).run(async (pass, planned) => pass.preview(planned));
 }
 
 /**
@@ -24,7 +24,7 @@ export async function applyChannels(request: ChannelApplyRequest, context: Conte
   await using files = await openChannels(request, context);
   const cluster = await openChannelCluster(request, context);
   const first = new Pass(files, cluster, { request, context });
-  if (!(await first.planned()).some(needsWork)) return first.run(async (pass, planned) => pass.preview(planned));
+  if (!(await first.planned()).some(needsWork)) return await first.run(async (pass, planned) => pass.preview(planned));
   await using held = await holdCluster(cluster, { doing: `apply channels to ${cluster.server}`, context });
-  return new Pass(files, held.cluster, { request, context }).run(async (pass, planned) => pass.apply(planned));
+  return await new Pass(files, held.cluster, { request, context }).run(async (pass, planned) => pass.apply(planned));
 }

@@ -19,9 +19,12 @@ export type Called =
 export class Refused extends CurlewError {
   /** The user may not do it: neither may other requests of this kind. */
   readonly isForbidden: boolean;
-  constructor(message: string, hint: string, isForbidden: boolean) {
+  /** The object is not valid as long as the cluster is as it is. */
+  readonly isInvalid: boolean;
+  constructor(message: string, hint: string, status: number) {
     super('CLUSTER_FAILED', message, { hint });
-    this.isForbidden = isForbidden;
+    this.isForbidden = status === 403;
+    this.isInvalid = status === 422;
   }
 }
 
@@ -46,7 +49,7 @@ export function openCalls(api: KubeApi, { patienceMs, signal }: CallOptions): Ca
         const advice = hint ?? (problem === 'unreachable' ? NOT_RUNNING : NOT_DONE);
         throw new CurlewError('CLUSTER_FAILED', message, { hint: advice });
       }
-      throw new Refused(message, hint ?? NOT_DONE, status === 403);
+      throw new Refused(message, hint ?? NOT_DONE, status);
     }
   };
 }

@@ -7,6 +7,7 @@ import { inOrder } from '../../channel/plan.ts';
 import { channelOwner, planPass, withLive, type LiveLook, type PlannedAddon } from '../../channel/pass.ts';
 import { addonId, recordKey, type AddonRecord, type Revision } from '../../channel/record.ts';
 import { CurlewError, redact } from '../../core/errors.ts';
+import { Refused } from '../../kube/call.ts';
 import { mergeObject } from '../../kube/objects.ts';
 import type { Context } from '../context.ts';
 import type { ChannelFiles, ChannelsRequest } from '../ports/channel-files.ts';
@@ -242,8 +243,12 @@ export class Pass {
     const previews = await previewObjects(cluster, chosen, { id: addonId(entry), ...rights });
     const refused = previews.flatMap(({ error }) => error ?? []);
     const [first] = refused;
-    // By the rules of kops the other objects are applied, and pruning may help.
-    if (first !== undefined && channel.compat === 'native') {
+    const isWhole = action !== 'restore' && action !== 'revert';
+    const found = isWhole ? await this.#orphans(planned, objects) : NOTHING;
+    // An object that is to be pruned may have what the new one needs, such as a port; by the rules of kops, the rest is applied.
+    const mayBecomeValid =
+      found.orphans.some(isDeleted) && refused.every((error) => error instanceof Refused && error.isInvalid);
+    if (first !== undefined && channel.compat === 'native' && !mayBecomeValid) {
       await this.#record(planned, failedState(first));
       return resultOf(planned, { state: 'failed', errors: refused.map(troubleOf) });
     }
@@ -258,8 +263,6 @@ export class Pass {
     const values = new Map(previews.map(({ object, value }) => [object.key, value]));
     const toApply = chosen.map((object) => ({ ...object, value: values.get(object.key) ?? object.value }));
     let { applied, errors } = await applyObjects(cluster, toApply, options);
-    const isWhole = action !== 'restore' && action !== 'revert';
-    const found = isWhole ? await this.#orphans(planned, objects) : NOTHING;
     const pruned = await deleteOrphans(cluster, found.orphans);
     if (errors.length > 0 && pruned.deleted.length > 0)
       ({ applied, errors } = await applyObjects(cluster, toApply, options));

@@ -1,7 +1,10 @@
 /** Channels and their manifests in a folder, and a real API server that they are applied to. */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { writeFile } from 'node:fs/promises';
+import { once } from 'node:events';
 import type { ClientRequest } from 'node:http';
+import { createServer, request as httpsRequest } from 'node:https';
+import type { AddressInfo } from 'node:net';
 import {
   applyChannels,
   planChannels,
@@ -10,6 +13,8 @@ import {
   type ChannelPass,
 } from '../../../src/app/channel-apply.ts';
 import type { Context } from '../../../src/app/context.ts';
+import { kubeconfigText } from '../../support/kube-server.ts';
+import { makeCertificate } from '../../support/tls.ts';
 import { never, noReport } from '../../support/context.ts';
 import { tree, type Tree } from '../../support/tree.ts';
 import type { ApiServer } from './api-server.ts';
@@ -97,4 +102,60 @@ export async function countRequests(work: () => Promise<unknown>): Promise<reado
     unsubscribe('http.client.request.start', note);
   }
   return requests;
+}
+
+export interface Gateway extends AsyncDisposable {
+  /** A kubeconfig that leads through it. */
+  readonly kubeconfig: string;
+}
+
+/**
+ * In front of an API server: `before` gets each request that writes, by its number from 0, before it is passed on; `after` when the
+ * server has answered and the client has not heard of it.
+ */
+export async function startGateway(
+  server: Pick<ApiServer, 'kubectl' | 'url'>,
+  box: Tree,
+  {
+    before,
+    after = () => undefined,
+  }: { readonly before: (write: number) => void; readonly after?: (write: number) => void },
+): Promise<Gateway> {
+  const { key, cert, ca } = await makeCertificate();
+  const conf = JSON.parse(await server.kubectl(['config', 'view', '--raw', '-o', 'json'])) as {
+    readonly users: readonly [{ readonly user: object }];
+  };
+  let writes = 0;
+  const gateway = createServer({ key, cert }, (incoming, outgoing) => {
+    const number = incoming.method === 'GET' || incoming.url?.includes('dryRun=All') === true ? undefined : writes;
+    if (number !== undefined) {
+      writes += 1;
+      before(number);
+    }
+    const { host: _host, ...headers } = incoming.headers;
+    const to = new URL(incoming.url ?? '/', server.url);
+    const forwarded = httpsRequest(to, { method: incoming.method, headers, rejectUnauthorized: false }, (answer) => {
+      if (number !== undefined) after(number);
+      outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
+      answer.pipe(outgoing);
+    });
+    forwarded.on('error', () => outgoing.destroy());
+    incoming.on('error', () => forwarded.destroy());
+    outgoing.on('error', () => forwarded.destroy());
+    incoming.pipe(forwarded);
+  });
+  gateway.listen(0, '127.0.0.1');
+  await once(gateway, 'listening');
+  const { port } = gateway.address() as AddressInfo;
+  const cluster = { 'certificate-authority-data': Buffer.from(ca).toString('base64') };
+  const kubeconfig = box.at(`gateway-${port}`);
+  await writeFile(kubeconfig, kubeconfigText(`https://127.0.0.1:${port}`, conf.users[0].user, cluster));
+  return {
+    kubeconfig,
+    [Symbol.asyncDispose]: async () => {
+      gateway.closeAllConnections();
+      gateway.close();
+      await once(gateway, 'close');
+    },
+  };
 }
