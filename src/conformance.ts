@@ -6,9 +6,8 @@ import type { Compat, Identity } from './channel/channel.ts';
 import { choose as chooseEntries, replaces } from './channel/choose.ts';
 import { manifestAddonName as addonNameOf, resolveLocation } from './channel/location.ts';
 import { planUpgrade } from './channel/plan.ts';
-import { contains, parseRange, parseTriple, type Triple } from './channel/range.ts';
+import { contains, kubernetesTriple, parseRange } from './channel/range.ts';
 import { rollingSizes, type RollingLimits } from './channel/rolling.ts';
-import { CurlewError } from './core/errors.ts';
 
 export type { Compat } from './channel/channel.ts';
 
@@ -29,12 +28,6 @@ function candidates(
     ...entry,
     range: parseRange(kubernetesVersion, compat === 'native' ? 'native' : 'kops').range,
   }));
-}
-
-function kubernetesTriple(text: string): Triple {
-  const triple = parseTriple(text);
-  if (triple === undefined) throw new CurlewError('USAGE', `not a version of Kubernetes: ${text.slice(0, 60)}`);
-  return triple;
 }
 
 /** Is a server's version in a range? A range that cannot be read contains none, with a warning. */

@@ -1,4 +1,5 @@
 /** A channel as data: which version of each add-on fits which Kubernetes. Pure. */
+import { redact } from '../core/errors.ts';
 import type { Place } from '../core/diagnostic.ts';
 import type { VersionRange } from './range.ts';
 
@@ -93,9 +94,18 @@ export interface Channel {
 }
 
 /** An entry in messages: `weave 2.8.1 (k8s-128)`. */
-export function entryTitle({ name, version, id }: Candidate): string {
+export function entryTitle({ name, version, id }: Pick<Candidate, 'name' | 'version' | 'id'>): string {
   const words = [name, version, id === undefined || id === '' ? undefined : `(${id})`];
   return words.filter((word) => word !== undefined).join(' ');
+}
+
+/** What is applied, in messages, without the values of a chart, which may contain secrets. */
+export function sourceTitle(source: Source): string {
+  if (source.type === 'manifest') return redact(`manifest ${source.location}`);
+  if (source.type === 'package') return `package ${source.package}`;
+  const { repoURL, oci, package: file, name, version } = source.chart;
+  const words = ['chart', name, version, 'from', repoURL ?? oci ?? file];
+  return redact(words.filter((word) => word !== undefined).join(' '));
 }
 
 /** The entries of each add-on, both in the order of the file. */

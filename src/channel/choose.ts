@@ -2,7 +2,7 @@
 import { compare } from 'semver';
 import { compareVersions } from '../core/ref.ts';
 import { entryTitle, type Candidate, type Compat, type Identity, type Requirement } from './channel.ts';
-import { contains, formatRange, parseTriple, parseVersion, type Triple } from './range.ts';
+import { compareTriples, contains, formatRange, parseTriple, parseVersion, type Triple } from './range.ts';
 
 /** What current programs write into records: 1 is since kops prunes. */
 export const GENERATION = 1;
@@ -119,6 +119,8 @@ export interface Explanation<T> {
   readonly chosen: T | undefined;
   /** Every entry of the add-on, in the order of the file. */
   readonly entries: readonly Explained<T>[];
+  /** If none is chosen: those for the next lower and the next higher versions of Kubernetes. */
+  readonly near: readonly T[];
 }
 
 /** Why this entry of an add-on is chosen for a Kubernetes version, and why not each other one. */
@@ -149,7 +151,25 @@ export function explain<T extends Candidate>(
     const because = `it is for Kubernetes ${formatRange(entry.range)}, not ${kubernetes.join('.')}`;
     return { entry, outcome: 'other-kubernetes', because };
   });
-  return { chosen, entries: explained };
+  return { chosen, entries: explained, near: chosen === undefined ? nearTo(own, { kubernetes, compat }) : [] };
+}
+
+function nearTo<T extends Candidate>(
+  own: readonly T[],
+  { kubernetes, compat }: { readonly kubernetes: Triple; readonly compat: Compat },
+): readonly T[] {
+  const ends = (side: 'from' | 'to', isNear: (version: Triple) => boolean): readonly Triple[] =>
+    own.flatMap(({ range = [] }) => range.map((interval) => interval[side]).filter(isNear)).toSorted(compareTriples);
+  const last = ends('to', (version) => compareTriples(version, kubernetes) <= 0).at(-1);
+  const [first] = ends('from', (version) => compareTriples(version, kubernetes) > 0);
+  const at = (side: 'from' | 'to', version: Triple | undefined): readonly T[] => {
+    const touching = own.filter(({ range = [] }) =>
+      range.some((interval) => version !== undefined && compareTriples(interval[side], version) === 0),
+    );
+    const best = bestOf(touching, compat);
+    return best === undefined ? [] : [best];
+  };
+  return [...new Set([...at('to', last), ...at('from', first)])];
 }
 
 const WHY_LOST: Readonly<Record<Reason, string>> = {

@@ -3,7 +3,7 @@ import { CurlewError } from '../core/errors.ts';
 import { compareVersions } from '../core/ref.ts';
 import { byName, entryTitle, type Candidate, type Compat, type Identity, type Requirement } from './channel.ts';
 import { bestOf, entriesOf, fits, meets, replaces } from './choose.ts';
-import { contains, formatRange, parseRange, parseTriple, type Triple } from './range.ts';
+import { contains, formatRange, kubernetesTriple, parseRange, type Triple } from './range.ts';
 
 type Planned = Candidate & { readonly requires?: readonly Requirement[] };
 
@@ -53,7 +53,7 @@ const MOST_NEAR = 3;
  * the last step each add-on moves to the newest version that fits. Add-ons that others require move before these.
  */
 export function planUpgrade<T extends Planned>(entries: readonly T[], request: UpgradeRequest): UpgradePlan<T> {
-  const stages = request.kubernetes.map((text) => ({ text, version: tripleOf(text) }));
+  const stages = request.kubernetes.map((text) => ({ text, version: kubernetesTriple(text) }));
   const gaps: Gap<T>[] = [];
   const unknown: string[] = [];
   const moves = stages.map((): T[] => []);
@@ -76,12 +76,6 @@ export function planUpgrade<T extends Planned>(entries: readonly T[], request: U
     return next === undefined ? before : [...before, { type: 'kubernetes', version: next }];
   });
   return { steps, gaps, unknown };
-}
-
-function tripleOf(text: string): Triple {
-  const triple = parseTriple(text);
-  if (triple !== undefined) return triple;
-  throw new CurlewError('USAGE', `not a version of Kubernetes: ${text.slice(0, 60)}`, { hint: 'write it as v1.30.2' });
 }
 
 interface Stage {
@@ -265,9 +259,9 @@ function unmet<T extends Planned>(
  * upward.
  */
 export function kubernetesSteps(from: string, to: string, available: readonly string[]): readonly string[] {
-  const [major, first, patch] = tripleOf(from);
+  const [major, first, patch] = kubernetesTriple(from);
   const isNewest = to.endsWith('.x');
-  const [lastMajor, last, lastPatch] = tripleOf(to.replace(/\.x$/, '.0'));
+  const [lastMajor, last, lastPatch] = kubernetesTriple(to.replace(/\.x$/, '.0'));
   if (lastMajor !== major || last < first || (last === first && !isNewest && lastPatch < patch)) {
     throw new CurlewError('USAGE', `Kubernetes ${from} cannot be upgraded to ${to}`, {
       hint: 'name a later version of the same major',
@@ -276,11 +270,11 @@ export function kubernetesSteps(from: string, to: string, available: readonly st
   const steps = [from];
   for (let minor = first === last ? last : first + 1; minor <= last; minor += 1) {
     const range = parseRange(`${major}.${minor}.x`, 'native').range ?? [];
-    const patches = available.filter((version) => contains(range, tripleOf(version)));
+    const patches = available.filter((version) => contains(range, kubernetesTriple(version)));
     const newest = minor === last && !isNewest ? to : patches.toSorted(compareVersions).at(-1);
     if (newest === undefined) {
       throw new CurlewError('NOT_FOUND', `gap at v${major}.${minor}: no Kubernetes of this minor is available`, {
-        hint: 'Kubernetes is upgraded minor by minor: add a version of it',
+        hint: 'Kubernetes is upgraded minor by minor: add a version of it to the channel, or name one with --available',
       });
     }
     if (compareVersions(newest, from) > 0) steps.push(newest);

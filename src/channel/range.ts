@@ -6,6 +6,7 @@
  * not used: to npm, `>=1.6` and `^1.6.0` are ranges, pre-releases are excluded, and wildcards need no `x`.
  */
 import { parse } from 'semver';
+import { CurlewError } from '../core/errors.ts';
 
 export type Triple = readonly [major: number, minor: number, patch: number];
 
@@ -45,6 +46,13 @@ export function parseVersion(text: string): string | undefined {
 export function parseTriple(text: string): Triple | undefined {
   const version = parse(parseVersion(text));
   return version === null ? undefined : [version.major, version.minor, version.patch];
+}
+
+/** The same; throws `USAGE` for what is not a version. */
+export function kubernetesTriple(text: string): Triple {
+  const triple = parseTriple(text);
+  if (triple !== undefined) return triple;
+  throw new CurlewError('USAGE', `not a version of Kubernetes: ${text.slice(0, 60)}`, { hint: 'write it as v1.30.2' });
 }
 
 export function compareTriples(a: Triple, b: Triple): number {

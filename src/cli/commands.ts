@@ -216,6 +216,13 @@ const CHANNEL_COMMANDS: Rows = [
       async () => (await import('./commands/channel-cluster.ts')).channelRemoveCommand,
     ),
   ],
+  [
+    'channel explain',
+    row(
+      'Show which version of an add-on a cluster gets, and why',
+      async () => (await import('./commands/channel.ts')).channelExplainCommand,
+    ),
+  ],
 ];
 
 const NODE_COMMANDS: Rows = [

@@ -14,7 +14,18 @@ export const PLACES: readonly { readonly options: readonly string[]; readonly co
   { options: ['unconfined'], commands: ['install', 'join', 'upgrade', 'resume', 'rollback', 'uninstall', 'reset'] },
   {
     options: ['s3-endpoint', 's3-region', 's3-profile', 's3-path-style', 'ca-file', 'config'],
-    commands: ['bundle', 'changed', 'promote', 'prune', 'publish', 'reindex', 'sign', 'versions', 'channel check'],
+    commands: [
+      'bundle',
+      'changed',
+      'promote',
+      'prune',
+      'publish',
+      'reindex',
+      'sign',
+      'versions',
+      'channel check',
+      'channel explain',
+    ],
   },
   { options: ['dir'], commands: ['generate'] },
 ];

@@ -88,7 +88,93 @@ test('check: secrets of lines and addresses are not shown', async () => {
   assert.not.match(stdout, 'hunter2');
 });
 
+test('explain: the entry for each Kubernetes version, and why not each other one', async () => {
+  await using box = await kopsBox();
+  const explain = async (...words: readonly string[]): Promise<Outcome> =>
+    channel(box, 'explain', 'coredns.addons.k8s.io', 'index/addon.yaml', ...words);
+  const { exitCode, stdout } = await explain('--kubernetes', 'v1.31.4-eks-1', '--compat', 'kops');
+  assert.is(exitCode, 0);
+  assert.is(
+    stdout,
+    `coredns.addons.k8s.io for Kubernetes v1.31.4-eks-1
+
+index/addon.yaml:17: coredns.addons.k8s.io 1.11.1 (k8s-1.28)
+  applies manifest index/coredns.addons.k8s.io/k8s-1.28.yaml
+   VERSION  ID        KUBERNETES        WHY
+   1.9.4    k8s-1.19  <1.28.0           not for v1.31.4-eks-1
+*  1.11.1   k8s-1.28  >=1.28.0 <1.32.0  chosen
+   1.12.0   k8s-1.32  >=1.32.0          not for v1.31.4-eks-1`,
+  );
+  const chosen = [];
+  for (const kubernetes of ['1.20', 'v1.28.0-beta.1', '1.31.99', '1.32.0']) {
+    const json = JSON.parse((await explain('--kubernetes', kubernetes, '--json')).stdout) as {
+      readonly channels: readonly { readonly chosen: { readonly version: string } }[];
+    };
+    chosen.push(json.channels[0]?.chosen.version);
+  }
+  assert.equal(chosen, ['1.9.4', '1.11.1', '1.11.1', '1.12.0']);
+});
+
+test('explain: where no entry fits, the nearest ones are named, and the status says so', async () => {
+  await using box = await tree({
+    'c.yaml': `${HEAD}  - {name: web, version: 1.0.0, kubernetesVersion: "<1.28.0", manifest: a.yaml}
+  - {name: web, version: 2.0.0, kubernetesVersion: ">=1.31.0 <1.33.0", manifest: b.yaml, requires: [{name: db}]}
+  - {name: web, version: 3.0.0, kubernetesVersion: ">=1.33.0", manifest: c.yaml}
+`,
+  });
+  const none = await channel(box, 'explain', 'web', 'c.yaml', '--kubernetes', '1.29.0');
+  assert.is(none.exitCode, 14);
+  assert.match(
+    none.stdout,
+    'c.yaml: no entry of web is for Kubernetes 1.29.0; nearest: web 1.0.0 (line 5), web 2.0.0 (line 6)\n',
+  );
+  const some = await channel(box, 'explain', 'web', 'c.yaml', '--kubernetes', '1.32.0');
+  assert.match(some.stdout, /c\.yaml:6: web 2\.0\.0\n {2}applies manifest b\.yaml\n {2}requires db\n/);
+});
+
+test('explain: channels are separate, and an add-on of none of them is an error with the nearest name', async () => {
+  const values = '{oci: "oci://r/web", values: {password: hunter2}}';
+  await using box = await tree({
+    'a.yaml': `${HEAD}  - {name: web, version: 1.0.0, chart: ${values}}\n`,
+    'b.yaml': `${HEAD}  - {name: web, version: 2.0.0, manifest: b.yaml}\n`,
+    'c.yaml': HEAD.replace('addons:', 'addons: []'),
+  });
+  const both = await channel(
+    box,
+    'explain',
+    'web',
+    'a.yaml',
+    'none.yaml',
+    'b.yaml',
+    'c.yaml',
+    '--kubernetes',
+    '1.30.0',
+  );
+  assert.is(both.exitCode, 14);
+  assert.match(both.stdout, 'web is in 2 of these channels, which are separate: leave it to one of them\n');
+  assert.match(both.stdout, 'a.yaml:5: web 1.0.0\n  applies chart from oci://r/web\n');
+  assert.match(both.stdout, /none\.yaml: cannot read .*: no such file\n/);
+  assert.match(both.stdout, 'c.yaml: does not have web');
+  const json = await channel(box, 'explain', 'web', 'a.yaml', '--kubernetes', '1.30.0', '--json');
+  assert.not.match(json.stdout, 'hunter2');
+  const typo = await channel(box, 'explain', 'wbe', 'a.yaml', '--kubernetes', '1.30.0');
+  assert.equal([typo.exitCode, typo.stderr.split('hint: ')[1]], [14, 'did you mean web?']);
+  const unread = await channel(box, 'explain', 'web', 'none.yaml', '--kubernetes', '1.30.0');
+  assert.equal([unread.exitCode, unread.stdout], [14, '']);
+});
+
 for (const [title, words, message] of [
+  ['explain without an add-on', ['explain'], /specify an add-on and a channel/],
+  [
+    'explain without a version',
+    ['explain', 'a', 'a.yaml'],
+    /version of Kubernetes is missing\n {2}hint: add --kubernetes/,
+  ],
+  [
+    'a version that is none',
+    ['explain', 'a', 'a.yaml', '--kubernetes', 'x'],
+    /not a version of Kubernetes: x\n {2}hint/,
+  ],
   ['no location', ['check'], /specify a channel: .*\n {2}hint: curlew channel check --help lists its options/],
   ['rules that do not exist', ['check', 'a.yaml', '--compat', 'kop'], /must be one of native, kops, kops-2017/],
   [

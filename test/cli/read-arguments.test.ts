@@ -18,6 +18,7 @@ const UNLIMITED = [
   'build',
   'changed',
   'channel check',
+  'channel explain',
   'install',
   'installer env',
   'installer id',

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { entryTitle, type Channel, type Compat, type Entry } from '../../channel/channel.ts';
 import type { ReadManifest } from '../../channel/check-manifests.ts';
 import { hashOfManifest, isRemote, isUrl, reachesLocalFile } from '../../channel/location.ts';
+import { MOST_MANIFEST_BYTES } from '../../channel/objects.ts';
 import { readChannel, type ReadChannel } from '../../channel/read.ts';
 import { counted } from '../../core/counted.ts';
 import { asError, CurlewError, redact } from '../../core/errors.ts';
@@ -16,8 +17,6 @@ import type { Context } from '../context.ts';
 import { lazyHttp, type AddressRequest } from './store-source.ts';
 import { openStoreFor } from './stores.ts';
 
-/** Of a manifest, and of a channel, whose first document is limited further when it is read. */
-const MOST_BYTES = 16 << 20;
 const AT_ONCE = 8;
 
 export interface ChannelsRequest extends AddressRequest {
@@ -52,7 +51,10 @@ export interface ChannelFiles extends AsyncDisposable {
   ) => Promise<Uint8Array>;
 }
 
-/** Reads channels, and keeps the connections for their manifests. The caller disposes the result. */
+/**
+ * Reads channels, and keeps the connections for their manifests. The caller disposes the result. The limit of a manifest is that
+ * of a channel, too, whose first document is limited further when it is read.
+ */
 export async function openChannels(request: ChannelsRequest, context: Context): Promise<ChannelFiles> {
   if (request.channels.length === 0) {
     throw new CurlewError('USAGE', 'specify a channel: a path, a URL, or s3://bucket/key');
@@ -161,7 +163,7 @@ function openFiles(request: AddressRequest, context: Context): Files {
   const fromWeb = async (url: string, { namedBy = '', signal }: FileOptions): Promise<Uint8Array | undefined> => {
     const http = await web.get();
     const asked = { doing: `read ${redact(url)}`, url, via: isRemote(namedBy) ? namedBy : undefined };
-    const response = await http.small(asked, { limit: MOST_BYTES, signal });
+    const response = await http.small(asked, { limit: MOST_MANIFEST_BYTES, signal });
     if (response.status === 404 || response.status === 410) return undefined;
     if (response.status !== 200) throw http.failure(asked, response, response.body);
     return response.body;
@@ -171,11 +173,11 @@ function openFiles(request: AddressRequest, context: Context): Files {
     const folder = posix.dirname(object);
     const store = stores.get(folder) ?? openStoreFor(folder, request, context, { create: false });
     stores.set(folder, store);
-    return (await (await store).read(posix.basename(object), { limit: MOST_BYTES, signal }))?.data;
+    return (await (await store).read(posix.basename(object), { limit: MOST_MANIFEST_BYTES, signal }))?.data;
   };
   const fromDisk = async (path: string, { isGiven = false }: FileOptions): Promise<Uint8Array | undefined> => {
     const whole = resolve(context.cwd, path);
-    return isGiven ? readLimited(whole, MOST_BYTES) : readFound(whole, MOST_BYTES);
+    return isGiven ? readLimited(whole, MOST_MANIFEST_BYTES) : readFound(whole, MOST_MANIFEST_BYTES);
   };
   return {
     read: async (location, options) => {

@@ -1,13 +1,17 @@
 /** `curlew channel …`: which versions of add-ons fit which Kubernetes. */
+import type { ExplainedAddon, ExplainedChannel, ExplainedEntry } from '../../app/channel-explain.ts';
+import { entryTitle } from '../../channel/channel.ts';
 import { counted } from '../../core/counted.ts';
-import { renderDiagnostic } from '../../core/diagnostic.ts';
-import { ERROR_CODES } from '../../core/errors.ts';
+import { renderDiagnostic, visible } from '../../core/diagnostic.ts';
+import { CurlewError, ERROR_CODES } from '../../core/errors.ts';
 import { command, useCase, type OptionSpecs } from '../command.ts';
 import { ANYWHERE_OPTIONS } from '../options.ts';
+import { columns, wrap } from '../render/columns.ts';
 import { paintDiagnostic } from '../render/paint.ts';
 import { choice } from '../values.ts';
 
 const checkChannels = useCase(async () => (await import('../../app/channel-check.ts')).checkChannels);
+const explainChannels = useCase(async () => (await import('../../app/channel-explain.ts')).explainChannels);
 
 /** Options of all commands that read channels. */
 export const CHANNEL_OPTIONS = {
@@ -20,8 +24,92 @@ export const CHANNEL_OPTIONS = {
   ...ANYWHERE_OPTIONS,
 } satisfies OptionSpecs;
 
+const COLUMNS = 80;
+/** Wider columns have the last one below them. */
+const MOST_LEFT = 48;
+
 export const LOCATIONS =
   'A LOCATION is a path, a file: or https: URL, or s3://bucket/key, of a Channel, of an index of kops (kind: Addons), or of a manifest.';
+
+/** Rows of a table, whose last cell is wrapped in its column, or below the others if these are wide. */
+function wrapped(rows: readonly (readonly string[])[]): readonly string[] {
+  const left = columns(rows.map((row) => row.slice(0, -1)));
+  const width = Math.max(...left.map((line) => line.length)) + 2;
+  const isColumn = width <= MOST_LEFT;
+  const indent = isColumn ? width : 6;
+  return rows.flatMap((row, at) => {
+    const lines = wrap(row.at(-1) ?? '', COLUMNS - indent).map((line) => ' '.repeat(indent) + line);
+    const line = left[at] ?? '';
+    if (!isColumn || lines[0] === undefined) return [line, ...lines];
+    return [line.padEnd(indent) + lines[0].slice(indent), ...lines.slice(1)];
+  });
+}
+
+function entryRow(entry: ExplainedEntry, { addon, kubernetes }: ExplainedAddon): readonly string[] {
+  const { version = '-', id, kubernetesVersion, outcome, because } = entry;
+  // The range is in the row.
+  const why = outcome === 'other-kubernetes' ? `not for ${kubernetes}` : because.replace(`${addon} `, '');
+  const isChosen = outcome === 'chosen';
+  return [isChosen ? '*' : '', version, id || '-', kubernetesVersion || 'every', isChosen ? 'chosen' : why];
+}
+
+const ENTRY_HEAD = ['', 'VERSION', 'ID', 'KUBERNETES', 'WHY'];
+
+function explainedLines(channel: ExplainedChannel, result: ExplainedAddon): readonly string[] {
+  const { addon, kubernetes } = result;
+  const { location, chosen, entries, near, error } = channel;
+  if (error !== undefined) return [`${location}: ${error.message}`];
+  if (entries.length === 0) return [`${location}: does not have ${addon}`];
+  const table = wrapped([ENTRY_HEAD, ...entries.map((entry) => entryRow(entry, result))]);
+  if (chosen === undefined) {
+    const titles = near.map((entry) => `${entryTitle({ name: addon, ...entry })} (line ${entry.line})`);
+    const next = titles.length === 0 ? '' : `; nearest: ${titles.join(', ')}`;
+    return [`${location}: no entry of ${addon} is for Kubernetes ${kubernetes}${next}`, ...table];
+  }
+  const { source, requires, line } = chosen;
+  const wanted = requires.map(({ name, version }) => `${name} ${version}`.trim());
+  return [
+    `${location}:${line}: ${entryTitle({ name: addon, ...chosen })}`,
+    ...(source === undefined ? [] : [`  applies ${source}`]),
+    ...(wanted.length === 0 ? [] : [`  requires ${wanted.join(', ')}`]),
+    ...table,
+  ];
+}
+
+export const channelExplainCommand = command({
+  name: 'channel explain',
+  operands: 'ADDON LOCATION…',
+  details: `Shows which entry of an add-on a cluster gets, and why not each other one. Exits with status 14 if no entry is for this version of Kubernetes.\n\n${LOCATIONS}`,
+  examples: [
+    'curlew channel explain weave channel.yaml --kubernetes v1.31.2',
+    'curlew channel explain weave s3://b/addon.yaml --compat kops --kubernetes 1.32',
+  ],
+  options: {
+    kubernetes: { type: 'string', value: 'VERSION', help: 'version of Kubernetes to choose for' },
+    ...CHANNEL_OPTIONS,
+  },
+  run: async ({ operands: [addon, ...channels], options }, context) => {
+    if (addon === undefined) throw new CurlewError('USAGE', 'specify an add-on and a channel');
+    return explainChannels({ ...options, addon, channels }, context);
+  },
+  render: (result) => {
+    const { addon, kubernetes, channels } = result;
+    const having = channels.filter(({ entries }) => entries.length > 0).map(({ location }) => location);
+    const shared = `${addon} is in ${having.length} of these channels, which are separate: leave it to one of them`;
+    return [
+      `${addon} for Kubernetes ${kubernetes}`,
+      ...(having.length > 1 ? [shared] : []),
+      ...channels.flatMap((channel) => ['', ...explainedLines(channel, result)]),
+    ]
+      .map(visible)
+      .join('\n');
+  },
+  exitCode: ({ channels }) => {
+    const failed = channels.find(({ error }) => error !== undefined)?.error;
+    if (failed !== undefined) return ERROR_CODES[failed.code];
+    return channels.some(({ chosen }) => chosen !== undefined) ? 0 : ERROR_CODES.NOT_FOUND;
+  },
+});
 
 export const channelCheckCommand = command({
   name: 'channel check',
