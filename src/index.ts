@@ -75,6 +75,7 @@ export { provenance, type ProvenanceRequest } from './app/provenance.ts';
 // Channels.
 export { checkChannels, type CheckedChannels } from './app/channel-check.ts';
 export { explainChannels, type ExplainChannelsRequest, type ExplainedAddon } from './app/channel-explain.ts';
+export { planChannels, type ChannelPlan, type PlanChannelsRequest } from './app/channel-plan.ts';
 export type { ChannelsRequest } from './app/ports/channel-files.ts';
 
 // Installer specs.

@@ -223,6 +223,13 @@ const CHANNEL_COMMANDS: Rows = [
       async () => (await import('./commands/channel.ts')).channelExplainCommand,
     ),
   ],
+  [
+    'channel plan',
+    row(
+      'Plan an upgrade of Kubernetes with its add-ons',
+      async () => (await import('./commands/channel.ts')).channelPlanCommand,
+    ),
+  ],
 ];
 
 const NODE_COMMANDS: Rows = [

@@ -163,7 +163,136 @@ test('explain: channels are separate, and an add-on of none of them is an error 
   assert.equal([unread.exitCode, unread.stdout], [14, '']);
 });
 
+/** A channel with Kubernetes itself, in which add-ons overlap by a minor, but `dns` does not. */
+const UPGRADE = `${HEAD}  - {name: kubernetes, version: 1.31.3, package: kubernetes-1.31.3.tar.gz}
+  - {name: kubernetes, version: 1.31.4, package: kubernetes-1.31.4.tar.gz}
+  - {name: kubernetes, version: 1.32.1, package: kubernetes-1.32.1.tar.gz}
+  - {name: web, version: 1.0.0, kubernetesVersion: "<1.32.0", manifest: a.yaml}
+  - {name: web, version: 2.0.0, kubernetesVersion: ">=1.31.0", manifest: b.yaml, requires: [{name: db, version: ">=2.0.0"}]}
+  - {name: db, version: 1.0.0, kubernetesVersion: "<1.31.0", manifest: c.yaml}
+  - {name: db, version: 2.0.0, kubernetesVersion: ">=1.30.0", manifest: c.yaml}
+  - {name: dns, version: 1.0.0, kubernetesVersion: "<1.32.0", manifest: d.yaml}
+  - {name: dns, version: 1.1.0, kubernetesVersion: ">=1.32.0", manifest: e.yaml}
+`;
+
+test('plan: each minor of Kubernetes in turn, and each add-on before the step that it does not fit', async () => {
+  await using box = await tree({ 'c.yaml': UPGRADE });
+  const plan = async (...words: readonly string[]): Promise<Outcome> =>
+    channel(box, 'plan', 'c.yaml', '--from', 'v1.30.2', ...words);
+  const installed = ['--installed', 'web=1.0.0', '--installed', 'db=1.0.0'];
+  const { exitCode, stdout } = await plan('--to', 'v1.32.x', ...installed, '--installed', 'wbe=1');
+  assert.is(exitCode, 0);
+  assert.is(
+    stdout,
+    `Kubernetes v1.30.2 -> v1.31.4 -> v1.32.1
+
+STEP  TO                  WHY
+1     db 2.0.0            what is installed does not fit v1.31.4
+2     Kubernetes v1.31.4  all add-ons fit it
+3     web 2.0.0           what is installed does not fit v1.32.1
+4     Kubernetes v1.32.1  all add-ons fit it
+note: wbe is in none of the channels: nothing is planned for it (did you mean web?)`,
+  );
+  // Without --installed, it is what the channel has for the cluster's version: the newest db already.
+  const json = JSON.parse((await plan('--to', 'v1.31.3', '--json')).stdout) as Record<string, unknown>;
+  assert.equal(json['steps'], [
+    { type: 'kubernetes', version: 'v1.31.3', source: 'package kubernetes-1.31.3.tar.gz' },
+    {
+      type: 'addon',
+      addon: 'web',
+      version: '2.0.0',
+      id: '',
+      kubernetesVersion: '>=1.31.0',
+      because: 'the newest that fits',
+      source: 'manifest b.yaml',
+    },
+  ]);
+  const nothing = await plan('--to', 'v1.30.2', '--installed', 'db=2.0.0');
+  assert.is(nothing.stdout, 'Kubernetes v1.30.2\n\nnothing to do');
+});
+
+test('plan: a gap is all that is printed, with the entries that nearly fit', async () => {
+  await using box = await tree({ 'c.yaml': UPGRADE });
+  const words = ['plan', 'c.yaml', '--from', 'v1.30.2', '--to', 'v1.32.x'];
+  const { exitCode, stdout } = await channel(box, ...words);
+  assert.is(exitCode, 14);
+  assert.is(
+    stdout,
+    `gap at v1.32.1: dns 1.0.0 does not fit it, and no version to move to fits
+v1.31.4 as well
+  NEAR       KUBERNETES  WHY NOT
+  dns 1.1.0  >=1.32.0    not for v1.31.4
+  dns 1.0.0  <1.32.0     not for v1.32.1`,
+  );
+  const json = JSON.parse((await channel(box, ...words, '--json')).stdout) as Record<string, unknown>;
+  assert.equal(json['steps'], []);
+  const further = await channel(
+    box,
+    'plan',
+    'c.yaml',
+    '--from',
+    'v1.31.4',
+    '--to',
+    'v1.33.x',
+    '--installed',
+    'web=2.0.0',
+  );
+  assert.is(further.exitCode, 14);
+  assert.match(further.stderr, /gap at v1\.33: no Kubernetes of this minor is available\n {2}hint: .*--available/);
+  const named = ['--available', '1.33.0', '--installed', 'db=2.0.0', '--installed', 'web=2.0.0'];
+  const passes = await channel(box, 'plan', 'c.yaml', '--from', 'v1.31.4', '--to', 'v1.33.x', ...named);
+  assert.match(passes.stdout, /^Kubernetes v1\.31\.4 -> v1\.32\.1 -> v1\.33\.0\n/);
+});
+
+test('plan: what is installed without being in the channel, or for this Kubernetes, is named', async () => {
+  await using box = await tree({ 'c.yaml': UPGRADE });
+  const installed = ['--installed', 'db=1.5.0', '--installed', 'web=2.0.0'];
+  const { stdout } = await channel(box, 'plan', 'c.yaml', '--from', 'v1.30.2', '--to', '1.31.4', ...installed);
+  assert.match(stdout, 'note: db 1.5.0 is not in the channel: it counts as not fitting any Kubernetes');
+  assert.match(stdout, 'note: web 2.0.0 is not for Kubernetes v1.30.2, which the cluster has');
+});
+
+test('plan: an add-on is planned only downward where that is allowed', async () => {
+  await using box = await tree({
+    'c.yaml': `${HEAD}  - {name: a, version: 2.0.0, kubernetesVersion: "<1.31.0", manifest: a.yaml}
+  - {name: a, version: 1.0.0, kubernetesVersion: ">=1.30.0", manifest: b.yaml}
+`,
+  });
+  const words = ['plan', 'c.yaml', '--from', 'v1.30.0', '--to', 'v1.31.0', '--installed', 'a=2.0.0'];
+  const refused = await channel(box, ...words);
+  assert.equal(
+    [refused.exitCode, refused.stdout.split('\n').at(-2)?.trim()],
+    [14, 'a 1.0.0  >=1.30.0    it is lower than the installed 2.0.0'],
+  );
+  const allowed = await channel(box, ...words, '--allow-downgrade');
+  assert.match(allowed.stdout, /^1 +a 1\.0\.0 +what is installed/m);
+});
+
+test('plan: an add-on of two channels and channels of different rules are refused, and so is a channel with errors', async () => {
+  await using box = await kopsBox();
+  await writeFile(box.at('c.yaml'), UPGRADE);
+  await writeFile(box.at('d.yaml'), UPGRADE);
+  await writeFile(box.at('bad.yaml'), `${HEAD}  - {name: a}\n`);
+  const plan = async (...channels: readonly string[]): Promise<readonly [number, string]> => {
+    const words = ['--from', 'v1.31.3', '--to', 'v1.31.4', '--compat', 'kops'];
+    const { exitCode, stderr } = await channel(box, 'plan', ...channels, ...words);
+    return [exitCode, stderr.split('\n').find((line) => line.startsWith('error')) ?? ''];
+  };
+  assert.equal(await plan('c.yaml', 'd.yaml'), [64, 'error USAGE: cannot plan web: it is in c.yaml and in d.yaml']);
+  const rules = 'error USAGE: cannot plan channels with different rules: native, kops';
+  assert.equal(await plan('c.yaml', 'index/addon.yaml'), [64, rules]);
+  const bad = 'error MANIFEST_INVALID: cannot use bad.yaml: 2 errors';
+  assert.equal(await plan('c.yaml', 'bad.yaml'), [10, bad]);
+});
+
 for (const [title, words, message] of [
+  ['plan without a target', ['plan', 'a.yaml', '--from', 'v1.30.0'], /channel plan: add --to v1\.35\.x/],
+  [
+    'plan without a start',
+    ['plan', 'a.yaml', '--to', 'v1.30.0'],
+    /version of Kubernetes is missing\n {2}hint: add --from/,
+  ],
+
   ['explain without an add-on', ['explain'], /specify an add-on and a channel/],
   [
     'explain without a version',

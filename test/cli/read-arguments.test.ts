@@ -19,6 +19,7 @@ const UNLIMITED = [
   'changed',
   'channel check',
   'channel explain',
+  'channel plan',
   'install',
   'installer env',
   'installer id',

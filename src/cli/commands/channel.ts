@@ -1,5 +1,6 @@
 /** `curlew channel …`: which versions of add-ons fit which Kubernetes. */
 import type { ExplainedAddon, ExplainedChannel, ExplainedEntry } from '../../app/channel-explain.ts';
+import type { ChannelPlan, PlannedGap, PlannedStep } from '../../app/channel-plan.ts';
 import { entryTitle } from '../../channel/channel.ts';
 import { counted } from '../../core/counted.ts';
 import { renderDiagnostic, visible } from '../../core/diagnostic.ts';
@@ -12,6 +13,7 @@ import { choice } from '../values.ts';
 
 const checkChannels = useCase(async () => (await import('../../app/channel-check.ts')).checkChannels);
 const explainChannels = useCase(async () => (await import('../../app/channel-explain.ts')).explainChannels);
+const planChannels = useCase(async () => (await import('../../app/channel-plan.ts')).planChannels);
 
 /** Options of all commands that read channels. */
 export const CHANNEL_OPTIONS = {
@@ -26,7 +28,7 @@ export const CHANNEL_OPTIONS = {
 
 const COLUMNS = 80;
 /** Wider columns have the last one below them. */
-const MOST_LEFT = 48;
+const MOST_LEFT = 60;
 
 export const LOCATIONS =
   'A LOCATION is a path, a file: or https: URL, or s3://bucket/key, of a Channel, of an index of kops (kind: Addons), or of a manifest.';
@@ -40,6 +42,7 @@ function wrapped(rows: readonly (readonly string[])[]): readonly string[] {
   return rows.flatMap((row, at) => {
     const lines = wrap(row.at(-1) ?? '', COLUMNS - indent).map((line) => ' '.repeat(indent) + line);
     const line = left[at] ?? '';
+    if (!isColumn && at === 0) return [line];
     if (!isColumn || lines[0] === undefined) return [line, ...lines];
     return [line.padEnd(indent) + lines[0].slice(indent), ...lines.slice(1)];
   });
@@ -136,4 +139,68 @@ export const channelCheckCommand = command({
     const failed = channels.find(({ error }) => error !== undefined)?.error;
     return failed !== undefined ? ERROR_CODES[failed] : errors > 0 ? ERROR_CODES.MANIFEST_INVALID : 0;
   },
+});
+
+function gapLines({ message, from, at, near }: PlannedGap): readonly string[] {
+  const rows = near.map(({ addon, kubernetesVersion, fits, because, ...entry }) => [
+    `  ${entryTitle({ name: addon, ...entry })}`,
+    kubernetesVersion || 'every',
+    // The range is in the row.
+    { old: `not for ${at}`, new: `not for ${from}`, both: because }[fits],
+  ]);
+  const table = rows.length === 0 ? [] : wrapped([['  NEAR', 'KUBERNETES', 'WHY NOT'], ...rows]);
+  return [...wrap(message, COLUMNS), ...table];
+}
+
+function stepRow(step: PlannedStep): readonly string[] {
+  if (step.type === 'kubernetes') return [`Kubernetes ${step.version}`, 'all add-ons fit it'];
+  return [entryTitle({ name: step.addon, ...step }), step.because];
+}
+
+function planLines({ kubernetes, steps, gaps, notes }: ChannelPlan): readonly string[] {
+  if (gaps.length > 0) return gaps.flatMap(gapLines);
+  const rows = steps.map((step, at) => [String(at + 1), ...stepRow(step)]);
+  const table = rows.length === 0 ? ['nothing to do'] : wrapped([['STEP', 'TO', 'WHY'], ...rows]);
+  return [
+    ...wrap(`Kubernetes ${kubernetes.join(' -> ')}`, COLUMNS),
+    '',
+    ...table,
+    ...notes.map((note) => `note: ${note}`),
+  ];
+}
+
+export const channelPlanCommand = command({
+  name: 'channel plan',
+  operands: 'LOCATION…',
+  details: `Shows the steps of an upgrade of Kubernetes: minor by minor, and which add-on moves before which step. Versions of Kubernetes are the channel's entries of the add-on kubernetes, and those of --available. If an add-on cannot pass a step, there is no plan: the gap is shown with the entries that nearly fit, and the exit status is 14.\n\n${LOCATIONS}`,
+  examples: [
+    'curlew channel plan c.yaml --from v1.32.4 --to v1.35.x --installed web=2.8.1',
+    'curlew channel plan addon.yaml --from v1.30.2 --to v1.31.4 --compat kops',
+  ],
+  options: {
+    from: { type: 'string', value: 'VERSION', help: "the cluster's version of Kubernetes" },
+    to: {
+      type: 'string',
+      value: 'VERSION',
+      required: 'add --to v1.35.x',
+      help: 'the version to upgrade to; v1.35.x is the newest one of this minor',
+    },
+    installed: {
+      type: 'string',
+      multiple: true,
+      value: 'NAME=VERSION',
+      help: 'an installed add-on; can be repeated (default: what the channel has for --from)',
+    },
+    available: {
+      type: 'string',
+      multiple: true,
+      value: 'VERSION',
+      help: 'a version of Kubernetes that can be installed; can be repeated',
+    },
+    'allow-downgrade': { type: 'boolean', help: 'allow steps to lower versions of add-ons' },
+    ...CHANNEL_OPTIONS,
+  },
+  run: async ({ operands: channels, options }, context) => planChannels({ ...options, channels }, context),
+  render: (plan) => planLines(plan).map(visible).join('\n'),
+  exitCode: ({ gaps }) => (gaps.length > 0 ? ERROR_CODES.NOT_FOUND : 0),
 });

@@ -1,0 +1,179 @@
+/** Plans an upgrade of Kubernetes with the add-ons of channels: which moves before which step. */
+import { byName, sourceTitle, type Channel, type Entry, type Identity } from '../channel/channel.ts';
+import { choose, entriesOf, fits } from '../channel/choose.ts';
+import { kubernetesSteps, planUpgrade } from '../channel/plan.ts';
+import { kubernetesTriple, parseTriple } from '../channel/range.ts';
+import { CurlewError } from '../core/errors.ts';
+import { nearest } from '../core/nearest.ts';
+import type { Context } from './context.ts';
+import { openChannels, type ChannelsRequest } from './ports/channel-files.ts';
+
+/** The add-on whose entries are versions of Kubernetes itself. */
+const KUBERNETES = 'kubernetes';
+
+export interface PlanChannelsRequest extends ChannelsRequest {
+  /** The cluster's version of Kubernetes. */
+  readonly from?: string | undefined;
+  /** The version to upgrade to; `v1.35.x` is the newest available one. */
+  readonly to: string;
+  /** `NAME=VERSION`: what is installed; default: what the channels have for `from`. */
+  readonly installed?: readonly string[] | undefined;
+  /** Versions of Kubernetes in addition to the channels' entries of `kubernetes`. */
+  readonly available?: readonly string[] | undefined;
+  readonly allowDowngrade?: boolean | undefined;
+}
+
+/** An entry in a plan. */
+interface PlannedEntry {
+  readonly version: string | undefined;
+  readonly id: string;
+  readonly kubernetesVersion: string;
+  readonly because: string;
+}
+
+export type PlannedStep =
+  | { readonly type: 'kubernetes'; readonly version: string; readonly source: string | undefined }
+  | (PlannedEntry & { readonly type: 'addon'; readonly addon: string; readonly source: string | undefined });
+
+export interface PlannedGap {
+  readonly addon: string;
+  readonly from: string;
+  readonly at: string;
+  readonly message: string;
+  /** Entries that nearly fit. */
+  readonly near: readonly (PlannedEntry & {
+    readonly addon: string;
+    /** Of the versions of Kubernetes before and after the step. */
+    readonly fits: 'old' | 'new' | 'both';
+  })[];
+}
+
+export interface ChannelPlan {
+  /** The versions of Kubernetes on the way, that of the cluster first. */
+  readonly kubernetes: readonly string[];
+  /** Empty if there are gaps: nothing may be changed then. */
+  readonly steps: readonly PlannedStep[];
+  readonly gaps: readonly PlannedGap[];
+  /** Installed add-ons that the plan says nothing about, and others of which it knows little. */
+  readonly notes: readonly string[];
+}
+
+/** Changes nothing. Each channel must be usable, and each installed add-on in one of them only. */
+export async function planChannels(request: PlanChannelsRequest, context: Context): Promise<ChannelPlan> {
+  const { from, to, allowDowngrade = false } = request;
+  // Without this option, the version is to be that of a cluster, and so is what is installed.
+  if (from === undefined) {
+    throw new CurlewError('USAGE', 'the version of Kubernetes is missing', { hint: 'add --from v1.30.2' });
+  }
+  await using files = await openChannels(request, context);
+  for (const { error } of files.channels) if (error !== undefined) throw error;
+  const channels = files.channels.flatMap(({ channel }) => channel ?? []);
+  const entries = channels.flatMap((channel) => channel.entries);
+  const rules = [...new Set(channels.map(({ compat }) => compat))];
+  const [compat = 'native', other] = rules;
+  if (other !== undefined) {
+    throw new CurlewError('USAGE', `cannot plan channels with different rules: ${rules.join(', ')}`, {
+      hint: 'plan them separately, or use --compat native',
+    });
+  }
+  const installed =
+    request.installed === undefined || request.installed.length === 0
+      ? withoutKubernetes(choose(entries, kubernetesTriple(from), compat))
+      : readInstalled(request.installed);
+  refuseShared(channels, installed);
+  const kubernetes = kubernetesSteps(from, to, availableVersions(entries, request.available));
+  const plan = planUpgrade(entries, { kubernetes, installed, compat, allowDowngrade });
+  const sources = new Map(
+    entries.flatMap(({ name, version = '', source }) =>
+      name === KUBERNETES && source !== undefined ? [[plain(version), sourceTitle(source)]] : [],
+    ),
+  );
+  return {
+    kubernetes,
+    steps: plan.steps.map((step): PlannedStep => {
+      if (step.type === 'kubernetes') return { ...step, source: sources.get(plain(step.version)) };
+      const { type, addon, entry, because } = step;
+      const source = entry.source === undefined ? undefined : sourceTitle(entry.source);
+      return { type, addon, ...plannedEntry(entry, because), source };
+    }),
+    gaps: plan.gaps.map(({ near, ...gap }) => ({
+      ...gap,
+      near: near.map(({ entry, fits: which, because }) => ({
+        addon: entry.name,
+        ...plannedEntry(entry, because),
+        fits: which,
+      })),
+    })),
+    notes: notesAbout(entries, installed, { unknown: plan.unknown, from }),
+  };
+}
+
+function plannedEntry({ version, id, kubernetesVersion }: Entry, because: string): PlannedEntry {
+  return { version, id, kubernetesVersion, because };
+}
+
+function plain(version: string): string {
+  return version.replace(/^v(?=\d)/, '');
+}
+
+function withoutKubernetes(chosen: ReadonlyMap<string, Identity>): ReadonlyMap<string, Identity> {
+  return new Map([...chosen].filter(([name]) => name !== KUBERNETES));
+}
+
+function readInstalled(texts: readonly string[]): ReadonlyMap<string, Identity> {
+  const installed = new Map<string, Identity>();
+  for (const text of texts) {
+    const [, name, version] = /^([^=\s]+)=([^=\s]+)$/.exec(text) ?? [];
+    if (name === undefined || version === undefined) {
+      throw new CurlewError('USAGE', `--installed ${text.slice(0, 100)}: not NAME=VERSION`);
+    }
+    if (installed.has(name)) throw new CurlewError('USAGE', `--installed has ${name} twice`);
+    installed.set(name, { version });
+  }
+  return installed;
+}
+
+/** Which of two channels an add-on was installed from is not known here, and their entries are not alternatives. */
+function refuseShared(channels: readonly Channel[], installed: ReadonlyMap<string, Identity>): void {
+  const owners = new Map<string, string>();
+  for (const { location, entries } of channels) {
+    for (const name of byName(entries).keys()) {
+      const owner = owners.get(name);
+      owners.set(name, location);
+      if (owner === undefined || !installed.has(name)) continue;
+      throw new CurlewError('USAGE', `cannot plan ${name}: it is in ${owner} and in ${location}`, {
+        hint: 'plan with the channel from which it is installed',
+      });
+    }
+  }
+}
+
+function availableVersions(entries: readonly Entry[], given: readonly string[] = []): readonly string[] {
+  for (const version of given) kubernetesTriple(version);
+  const own = entries.flatMap(({ name, version = '' }) => (name === KUBERNETES ? [version] : []));
+  const usable = own.filter((version) => parseTriple(version) !== undefined);
+  return [...given, ...usable].map((version) => `v${plain(version)}`);
+}
+
+function notesAbout(
+  entries: readonly Entry[],
+  installed: ReadonlyMap<string, Identity>,
+  { unknown, from }: { readonly unknown: readonly string[]; readonly from: string },
+): readonly string[] {
+  const names = new Set(entries.map(({ name }) => name));
+  const notes = unknown.map((name) => {
+    const near = nearest(name, names);
+    const hint = near === undefined ? '' : ` (did you mean ${near}?)`;
+    return `${name} is in none of the channels: nothing is planned for it${hint}`;
+  });
+  const now = kubernetesTriple(from);
+  for (const [name, identity] of installed) {
+    if (unknown.includes(name)) continue;
+    const same = entriesOf(entries, name, identity);
+    const title = `${name} ${identity.version ?? ''}`.trim();
+    if (same.length === 0) notes.push(`${title} is not in the channel: it counts as not fitting any Kubernetes`);
+    else if (!same.some((entry) => fits(entry, now)))
+      notes.push(`${title} is not for Kubernetes ${from}, which the cluster has`);
+  }
+  return notes;
+}
