@@ -9,6 +9,9 @@ import type { Context } from './context.ts';
 import type { SourcedDiagnostic } from './installer.ts';
 import { openChannels, type ChannelsRequest, type OpenedChannel } from './ports/channel-files.ts';
 
+/** Findings with the text of their line: to know whether it is secret, the lines above it are read, too. */
+const MOST_LINES = 200;
+
 export interface CheckedChannel {
   readonly location: string;
   readonly kind: Channel['kind'] | undefined;
@@ -38,9 +41,9 @@ export async function checkChannels(request: ChannelsRequest, context: Context):
   }
   const all = [...found, ...sharedFindings(files.channels)].toSorted(compareDiagnostics);
   const texts = new Map(files.channels.map(({ location, text }) => [location, text.split(/\r?\n/)]));
-  const diagnostics = all.map((one): SourcedDiagnostic => {
+  const diagnostics = all.map((one, at): SourcedDiagnostic => {
     // Lines of manifests are not shown: they may contain secrets of any name.
-    const lines = texts.get(one.place.file);
+    const lines = at < MOST_LINES ? texts.get(one.place.file) : undefined;
     return { ...one, source: lines === undefined ? undefined : shownLine(lines, one.place.line - 1) };
   });
   const count = (severity: Diagnostic['severity']): number => all.filter((one) => one.severity === severity).length;

@@ -1,6 +1,6 @@
 /** A channel as data: which version of each add-on fits which Kubernetes. Pure. */
 import { redact } from '../core/errors.ts';
-import type { Place } from '../core/diagnostic.ts';
+import type { Diagnostic, Place } from '../core/diagnostic.ts';
 import type { VersionRange } from './range.ts';
 
 /**
@@ -97,6 +97,17 @@ export interface Channel {
 export function entryTitle({ name, version, id }: Pick<Candidate, 'name' | 'version' | 'id'>): string {
   const words = [name, version, id === undefined || id === '' ? undefined : `(${id})`];
   return words.filter((word) => word !== undefined).join(' ');
+}
+
+/** A finding at an entry. */
+export function finding(
+  severity: Diagnostic['severity'],
+  code: string,
+  { place }: Entry,
+  message: string,
+  hint?: string,
+): Diagnostic {
+  return { code: `channel/${code}`, severity, message, place, hint };
 }
 
 /** What is applied, in messages, without the values of a chart, which may contain secrets. */

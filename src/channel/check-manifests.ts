@@ -2,8 +2,7 @@
 import { isUtf8 } from 'node:buffer';
 import { compareDiagnostics, type Diagnostic } from '../core/diagnostic.ts';
 import { asError, CurlewError, redact } from '../core/errors.ts';
-import { entryTitle, type Channel, type Entry } from './channel.ts';
-import { finding } from './check.ts';
+import { entryTitle, finding, type Channel, type Entry } from './channel.ts';
 import { hashOfManifest } from './location.ts';
 import { readObjects } from './objects.ts';
 

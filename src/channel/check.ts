@@ -1,7 +1,8 @@
 /** What is wrong with a channel that each of its entries does not show alone. Pure. */
 import { compareDiagnostics, type Diagnostic } from '../core/diagnostic.ts';
-import { byName, entryTitle, type Channel, type Compat, type Entry, type Requirement } from './channel.ts';
-import { bestOf, meets } from './choose.ts';
+import { byName, entryTitle, finding, type Channel, type Compat, type Entry } from './channel.ts';
+import { checkRequirements } from './check-requires.ts';
+import { bestOf } from './choose.ts';
 import {
   compareTriples,
   complement,
@@ -13,19 +14,6 @@ import {
   type VersionRange,
 } from './range.ts';
 
-/** Entries of a circle. */
-const MOST_SHOWN = 20;
-
-export function finding(
-  severity: Diagnostic['severity'],
-  code: string,
-  { place }: Entry,
-  message: string,
-  hint?: string,
-): Diagnostic {
-  return { code: `channel/${code}`, severity, message, place, hint };
-}
-
 /**
  * Findings over all entries of a channel: ranges that cannot be read (an error, where kops only skips the entry), Kubernetes
  * versions between two ranges that no entry fits, entries between which only the order of the file decides, entries that are
@@ -33,25 +21,17 @@ export function finding(
  */
 export function checkChannel({ entries, compat }: Channel): readonly Diagnostic[] {
   const addons = byName(entries);
-  const found = entries.flatMap((entry) => [
-    ...(entry.range === undefined
-      ? [
-          finding(
-            'error',
-            'range',
-            entry,
-            `${entryTitle(entry)} is never chosen: its range cannot be read`,
-            'fix kubernetesVersion',
-          ),
-        ]
-      : []),
-    ...requirementFindings(entry, addons),
-  ]);
+  const found = entries
+    .filter(({ range }) => range === undefined)
+    .map((entry) => {
+      const message = `${entryTitle(entry)} is never chosen: its range cannot be read`;
+      return finding('error', 'range', entry, message, 'fix kubernetesVersion');
+    });
   for (const own of addons.values()) {
     found.push(...gapFindings(own), ...tieFindings(own, compat));
     if (compat === 'kops') found.push(...shadowFindings(own));
   }
-  found.push(...circleFindings(entries, addons));
+  found.push(...checkRequirements(entries, addons));
   return found.toSorted(compareDiagnostics);
 }
 
@@ -131,68 +111,6 @@ function shadowFindings(own: readonly Entry[]): readonly Diagnostic[] {
     }
     later.add(keyOf(entry));
     covered = union([...covered, ...range]);
-  }
-  return found;
-}
-
-function requirementFindings(entry: Entry, addons: ReadonlyMap<string, readonly Entry[]>): readonly Diagnostic[] {
-  return entry.requires.flatMap((required) => {
-    const others = addons.get(required.name);
-    const wanted = `${required.name} ${required.version}`.trim();
-    if (others === undefined) {
-      const message = `${entryTitle(entry)} requires ${wanted}, which this channel does not have`;
-      return [finding('warning', 'requires', entry, message, 'it must be installed in another way')];
-    }
-    if (others.some(({ version }) => meets(required, version))) return [];
-    const message = `${entryTitle(entry)} requires ${wanted}, and no entry is such a version`;
-    return [finding('error', 'requires', entry, message, 'add that version, or change requires')];
-  });
-}
-
-/**
- * Entries that nothing can be applied before, because each alternative of what they require requires them. An alternative counts
- * if it has a required version and fits a Kubernetes version of the entry.
- */
-function circleFindings(
-  entries: readonly Entry[],
-  addons: ReadonlyMap<string, readonly Entry[]>,
-): readonly Diagnostic[] {
-  const meeting = new Map<string, readonly Entry[]>();
-  const alternatives = (entry: Entry, required: Requirement): readonly Entry[] => {
-    const key = `${required.name} ${required.version}`;
-    const found =
-      meeting.get(key) ?? (addons.get(required.name) ?? []).filter(({ version }) => meets(required, version));
-    meeting.set(key, found);
-    return found.filter(({ range = [] }) => intersection(range, entry.range ?? []).length > 0);
-  };
-  const blocked = new Set(entries.filter(({ requires }) => requires.length > 0));
-  const blocks = (entry: Entry, required: Requirement): readonly Entry[] => {
-    const able = alternatives(entry, required);
-    return able.every((other) => blocked.has(other)) ? able : [];
-  };
-  for (let before = Number.POSITIVE_INFINITY; blocked.size < before;) {
-    before = blocked.size;
-    for (const entry of blocked)
-      if (entry.requires.every((required) => blocks(entry, required).length === 0)) blocked.delete(entry);
-  }
-  const found: Diagnostic[] = [];
-  const seen = new Set<Entry>();
-  for (const start of blocked) {
-    const way: Entry[] = [];
-    let next: Entry | undefined = start;
-    while (next !== undefined && !seen.has(next)) {
-      const entry: Entry = next;
-      seen.add(entry);
-      way.push(entry);
-      next = entry.requires.flatMap((required) => blocks(entry, required))[0];
-    }
-    const from = next === undefined ? -1 : way.indexOf(next);
-    const circle = way.slice(from === -1 ? way.length : from);
-    const [first] = circle;
-    if (first === undefined) continue;
-    const titles = [...circle, first].slice(0, MOST_SHOWN).map(entryTitle).join(', which requires ');
-    const message = `${titles.replace(', which', '')}: none of them can be first`;
-    found.push(finding('error', 'circle', first, message, 'remove one of these requirements'));
   }
   return found;
 }

@@ -88,6 +88,18 @@ test('a circle of requirements is found, and not where an alternative leads out 
   assert.equal(findings(narrowed + other).filter((found) => found.includes('channel/circle')).length, 2);
 });
 
+test('a long chain of requirements is no circle, and a large knot of them is one', () => {
+  const entry = (name: string, version: number, needed: string): string =>
+    `  - {name: ${name}, version: 1.${version}.0, manifest: a.yaml, requires: [{name: ${needed}}]}\n`;
+  const numbers = Array.from({ length: 1000 }, (_, at) => at);
+  const chain = numbers.map((at) => entry(`a${at}`, 0, `a${at + 1}`)).join('');
+  assert.equal(findings(`${OURS}${chain}  - {name: a1000, version: 1.0.0, manifest: a.yaml}\n`), []);
+  const knot = numbers.map((at) => (at % 2 === 0 ? entry('a', at, 'b') : entry('b', at, 'a'))).join('');
+  assert.equal(findings(OURS + knot), [
+    '5 error channel/circle a 1.0.0 requires b 1.1.0, which requires a 1.0.0: none of them can be first',
+  ]);
+});
+
 test('the mistakes of a manifest are in the manifest, and a few of many are shown', async ({ signal }) => {
   const pod = (name: string): string => `apiVersion: v1\nkind: Pod\nmetadata: {name: ${name}}\n---\n`;
   const check = async (content: string | Uint8Array, head = OURS): Promise<readonly string[]> => {
