@@ -9,7 +9,7 @@ export type { ChannelApplyRequest } from './channels/pass.ts';
 export type { AddonResult, ChangedObject, ChannelPass, Trouble } from './channels/result.ts';
 
 /** What a pass would do, by server-side dry runs; changes nothing. */
-export async function planChannels(request: ChannelApplyRequest, context: Context): Promise<ChannelPass> {
+export async function previewChannels(request: ChannelApplyRequest, context: Context): Promise<ChannelPass> {
   await using files = await openChannels(request, context);
   const cluster = await openChannelCluster(request, context);
   return await new Pass(files, cluster, { request, context }).run(async (pass, planned) => pass.preview(planned));

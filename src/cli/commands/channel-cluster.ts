@@ -10,7 +10,7 @@ import { columns } from '../render/columns.ts';
 import { duration, wholeNumber } from '../values.ts';
 import { CHANNEL_OPTIONS, LOCATIONS } from './channel.ts';
 
-const planChannels = useCase(async () => (await import('../../app/channel-apply.ts')).planChannels);
+const previewChannels = useCase(async () => (await import('../../app/channel-apply.ts')).previewChannels);
 const applyChannels = useCase(async () => (await import('../../app/channel-apply.ts')).applyChannels);
 const watchChannels = useCase(async () => (await import('../../app/channel-watch.ts')).watchChannels);
 const channelStatus = useCase(async () => (await import('../../app/channel-status.ts')).channelStatus);
@@ -157,7 +157,7 @@ export const channelApplyCommand = command({
     }
     const request = { ...options, channels, addons: addon };
     if (watch !== undefined) return watchChannels({ ...request, every: watch, ready }, context);
-    return yes ? applyChannels(request, context) : planChannels(request, context);
+    return yes ? applyChannels(request, context) : previewChannels(request, context);
   },
   render: passText,
   exitCode: passExit,

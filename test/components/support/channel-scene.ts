@@ -7,7 +7,7 @@ import { createServer, request as httpsRequest } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import {
   applyChannels,
-  planChannels,
+  previewChannels,
   type AddonResult,
   type ChannelApplyRequest,
   type ChannelPass,
@@ -61,7 +61,7 @@ export async function channelScene(server: Pick<ApiServer, 'kubeconfig' | 'kubec
       await writeFile(box.at(path), objects.map((object) => JSON.stringify(object, undefined, 1)).join('\n---\n'));
     },
     apply: async (given = {}) => applyChannels({ ...request, ...given }, context),
-    plan: async (given = {}) => planChannels({ ...request, ...given }, context),
+    plan: async (given = {}) => previewChannels({ ...request, ...given }, context),
     annotation: async (addon) => {
       const found = JSON.parse(await kubectl('get', 'namespace', namespace, '-o', 'json')) as {
         readonly metadata: { readonly annotations?: Readonly<Record<string, string>> };
