@@ -1,5 +1,6 @@
 /** Runs that are killed while they write to a cluster: a real API server must come to know the same in the end. */
 import { suite } from '../support/suite.ts';
+import { leftToOtherRuns } from '../support/sweep.ts';
 import { tree } from '../support/tree.ts';
 import { API_SERVER_PROGRAMS, startApiServer, type ApiServer } from './support/api-server.ts';
 import { boxOf, envOf } from './support/cluster-node.ts';
@@ -92,13 +93,21 @@ if (reason === undefined) {
   test.after(opened.close);
 
   for (const [title, kind, moments] of KINDS) {
+    const elsewhere = leftToOtherRuns(
+      title,
+      KINDS.map(([one]) => one),
+    );
+    if (elsewhere !== undefined) {
+      test.skip(title, elsewhere);
+      continue;
+    }
     test(title, async ({ signal }) => {
       await using box = await boxOf(server);
       await forget(server);
       await using scene = await openScene({ ...kind, env: envOf(box, server.kubeconfig) });
       const restore = kind.before.length === 0 ? async (): Promise<void> => forget(server) : await restorer(server);
       const around = async (): Promise<State> => stateOf(server);
-      await tryPoints({ scene, moments, restore, around }, { width: 1, signal });
+      await tryPoints({ scene, moments, restore, around, sweeps: KINDS.length }, { width: 1, signal });
     });
   }
 } else test.skip('a run with a cluster that is killed', reason);

@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
+import { leftToOtherRuns } from '../support/sweep.ts';
 import { HOOK_MOMENTS, killAddon, openScene, type SceneKind } from './support/kill-scene.ts';
 import { problemOf, tryPoints, undisturbed } from './support/kill-trial.ts';
 
@@ -100,9 +101,17 @@ const KINDS: readonly (readonly [title: string, kind: SceneKind, moments: RegExp
 ];
 
 for (const [title, kind, moments] of KINDS) {
+  const elsewhere = leftToOtherRuns(
+    title,
+    KINDS.map(([one]) => one),
+  );
+  if (elsewhere !== undefined) {
+    test.skip(title, elsewhere);
+    continue;
+  }
   test(`${title} does so, too`, async ({ signal }) => {
     await using scene = await openScene(kind);
-    await tryPoints({ scene, moments }, { width, signal });
+    await tryPoints({ scene, moments, sweeps: KINDS.length }, { width, signal });
   });
 }
 

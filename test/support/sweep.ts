@@ -22,11 +22,20 @@ export function sampleOf<Point>(points: readonly Point[], every = SAMPLE): reado
   return points.filter((_, index) => index % share === seed % share);
 }
 
-/** Why a suite leaves one of several kinds of servers or runtimes to other runs, or undefined where this run takes it. */
+/**
+ * The same for one of several sweeps that runs take in turn: more points of it, so that about as many runs reach all points of
+ * all sweeps. The share has no divisor in common with the number of sweeps, so each point of each sweep meets its turn.
+ */
+export function sampleInTurn<Point>(points: readonly Point[], sweeps: number): readonly Point[] {
+  const takesAll = (DENSITY[tier] ?? 1) >= sweeps;
+  return sampleOf(points, takesAll ? SAMPLE : Math.ceil(SAMPLE / sweeps ** 2) * sweeps + 1);
+}
+
+/** Why a suite leaves one of several kinds (of servers, runtimes, runs) to other runs, or undefined where this run takes it. */
 export function leftToOtherRuns<Kind>(kind: Kind, kinds: readonly Kind[]): string | undefined {
   return sampleOf(kinds, kinds.length).includes(kind)
     ? undefined
-    : 'over one of several servers or runtimes in each run, by its seed; over all: scripts/test --all';
+    : 'over one of several servers, runtimes or kinds of runs in each run, by its seed; over all: scripts/test --all';
 }
 
 /** Parameters for fast-check: so many cases, from the seed of this run. */

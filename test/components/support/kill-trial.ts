@@ -2,7 +2,7 @@
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { eachLimited } from '../../../src/platform/limit/each.ts';
 import * as assert from '../../support/assert.ts';
-import { sampleOf } from '../../support/sweep.ts';
+import { sampleInTurn, sampleOf } from '../../support/sweep.ts';
 import { nodeState, readyForAnother, type How, type Scene, type State } from './kill-scene.ts';
 
 export interface Point {
@@ -19,6 +19,8 @@ export interface Trial {
   /** What there is beside the node's own files. */
   readonly around?: () => Promise<State>;
   readonly how?: How;
+  /** Of how many sweeps this is one, if runs of the tests take them in turn. */
+  readonly sweeps?: number;
 }
 
 /**
@@ -97,7 +99,7 @@ export async function tryPoints(
   trial: Trial,
   { width, signal }: { readonly width: number; readonly signal: AbortSignal },
 ): Promise<readonly Point[]> {
-  const { scene, restore } = trial;
+  const { scene, restore, sweeps } = trial;
   const { points, expected } = await undisturbed(trial);
   const problems: string[] = [];
   const tryPoint = async (point: Point): Promise<void> => {
@@ -107,7 +109,7 @@ export async function tryPoints(
     if (problem !== undefined) problems.push(`${point.at}, ${point.mode}: ${problem}`);
     await rm(scene.at('nodes', node), { recursive: true, force: true });
   };
-  const sample = sampleOf(points);
+  const sample = sweeps === undefined ? sampleOf(points) : sampleInTurn(points, sweeps);
   await eachLimited(sample, tryPoint, { width: restore === undefined ? width : 1, signal });
   console.log(`killed at ${sample.length} of ${points.length} points`);
   assert.is(problems.length, 0, `${problems.length} of ${sample.length}:\n${problems.slice(0, 10).join('\n')}`);
