@@ -7,6 +7,7 @@ import * as assert from '../support/assert.ts';
 import { NODES } from '../support/built.ts';
 import { cleanEnvironment, curlewOk } from '../support/curlew.ts';
 import { suite } from '../support/suite.ts';
+import { isNightly } from '../support/sweep.ts';
 import { tree } from '../support/tree.ts';
 import { cannotRun, ROOT, shell } from './support/programs.ts';
 
@@ -32,13 +33,16 @@ const reason = cannotRun('git', 'unshare');
 if (reason === undefined) {
   test('works in a fresh copy, twice, cuts the network, and fits a terminal', async () => {
     await using box = await tree();
-    // What npm has fetched is linked instead of fetched again, and must not look older than what asks for it.
+    // What npm has fetched is linked instead of fetched again, and must not look older than what asks for it. What is built
+    // is copied, but for nights, when the quickstart builds it.
     await shell(
       `cd "$1"; git ls-files -z -co --exclude-standard | xargs -0 cp --parents --preserve=timestamps -t "$2" --
-       mkdir "$2/.curlew"; ln -s "$1/node_modules" "$2/"; ln -s "$3" "$2/.curlew/node"`,
+       mkdir "$2/.curlew"; ln -s "$1/node_modules" "$2/"; ln -s "$3" "$2/.curlew/node"
+       [ "$4" = build ] || { cp -a "$1/dist" "$2/"; touch "$2/dist/cli/main.js"; }`,
       ROOT,
       box.path,
       NODES,
+      isNightly ? 'build' : '',
     );
     let said = '';
     for (const _run of ['first', 'second']) {
