@@ -11,8 +11,9 @@ import { patterned, testStore, uploadOf } from '../support/store-conformance.ts'
 import { tree, type Tree } from '../support/tree.ts';
 import { BUCKET, S3_SERVERS, s3Suite, startS3, type S3Server, type S3ServerName } from './support/s3-servers.ts';
 
-for (const name of Object.keys(S3_SERVERS) as S3ServerName[]) {
-  const test = s3Suite(name, `a store in ${name}`);
+const SERVERS = Object.keys(S3_SERVERS) as S3ServerName[];
+for (const name of SERVERS) {
+  const test = s3Suite(name, `a store in ${name}`, SERVERS);
   if (test === undefined) continue;
   const { conditions, exclusive } = S3_SERVERS[name];
   let box: Tree;

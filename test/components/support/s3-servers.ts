@@ -74,9 +74,9 @@ export function cannotServe(name: S3ServerName): string | undefined {
 
 /**
  * A suite over this server; undefined where the server cannot be started, or where a run takes one of several and this is not
- * the one, which then counts as skipped. What every server must keep to is in components/s3, which takes all of them.
+ * the one, which then counts as skipped.
  */
-export function s3Suite(name: S3ServerName, title: string, oneOf: readonly S3ServerName[] = [name]): Suite | undefined {
+export function s3Suite(name: S3ServerName, title: string, oneOf: readonly S3ServerName[]): Suite | undefined {
   const test = suite(title, { timeoutMs: 120_000 });
   const reason = leftToOtherRuns(name, oneOf) ?? cannotServe(name);
   if (reason === undefined) return test;
