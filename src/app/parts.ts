@@ -1,11 +1,12 @@
 /** Writes parts to folders and media, and reports them. */
-import { basename, dirname, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import type { PlannedPart } from '../bundle/parts/split-plan.ts';
 import { writeParts, type Whole, type WrittenParts } from '../bundle/parts/split-write.ts';
 import { counted } from '../core/counted.ts';
 import { CurlewError, redact } from '../core/errors.ts';
 import type { Report } from '../core/events.ts';
 import { formatBytes } from '../core/units.ts';
+import { requireFolder } from '../platform/files/name-file.ts';
 import { isAddress } from './archives/open-anywhere.ts';
 import type { Context } from './context.ts';
 
@@ -71,6 +72,8 @@ export async function writePartsTo(
       report({ type: 'note', level: 'info', text: `${folder}: ${amountOf(parts)}` });
     }
   };
+  // A folder of --to may be a medium that is not mounted yet, which has its own hint.
+  for (const folder of isMedia ? [] : options.folders) await requireFolder(join(folder, name));
   const written = await writeParts({ name, source, index }, { ...options, onLayout, report });
   if (isMedia) reportMedia(written, report);
   return written;
