@@ -17,15 +17,15 @@ test('wrong words are told apart from folders without images', async () => {
   const word = await curlew(['load-images', 'demo'], { cwd: box.path });
   assert.is(word.exitCode, 64);
   assert.match(word.stderr, /unknown flag "demo"/);
-  for (const words of [
-    ['--dir', 'empty'],
-    ['--dir', 'nowhere'],
-    ['--dir', 'file'],
-    ['--install-dir', 'empty'],
-  ]) {
-    const { exitCode, stderr } = await curlew(['load-images', ...words], { cwd: box.path });
-    assert.is(exitCode, 14, words.join(' '));
-    assert.match(stderr, /there are none/);
+  for (const [option, folder, message] of [
+    ['--dir', 'empty', 'there are none'],
+    ['--dir', 'nowhere', 'no such folder'],
+    ['--dir', 'file', 'it is not a folder'],
+    ['--install-dir', 'empty', 'there are none'],
+  ] as const) {
+    const { exitCode, stderr } = await curlew(['load-images', option, folder], { cwd: box.path });
+    assert.is(exitCode, 14, folder);
+    assert.match(stderr, `cannot find images in ${box.at(folder)}: ${message}\n`);
   }
   assert.is((await curlew(['load-images', '--bundle', 'nowhere'], { cwd: box.path })).exitCode, 14);
 });

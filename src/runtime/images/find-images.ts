@@ -1,6 +1,6 @@
 /** Images of all packages in a folder: an install folder, an unpacked bundle, or a bundle of kURL. */
 import type { Dirent } from 'node:fs';
-import { readdir } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { mapLimited } from '../../platform/limit/each.ts';
 import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
@@ -54,7 +54,9 @@ export async function findImages(folder: string, { signal }: Cancellable): Promi
   }
   const some = found.filter(({ images }) => images.length > 0);
   if (some.length > 0) return some;
-  throw new CurlewError('NOT_FOUND', `cannot find images in ${folder}: there are none`, {
+  const root = await stat(folder).catch(() => undefined);
+  const what = root === undefined ? 'no such folder' : root.isDirectory() ? 'there are none' : 'it is not a folder';
+  throw new CurlewError('NOT_FOUND', `cannot find images in ${folder}: ${what}`, {
     hint: 'specify an unpacked bundle, or a folder that contains addons/NAME/VERSION/images',
   });
 }
