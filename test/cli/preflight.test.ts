@@ -98,7 +98,7 @@ test('what is built in is for nodes of Kubernetes: a bundle without it is checke
   const kubernetes = { ...aaa, name: 'kubernetes', version: '1.29.1' };
   await using without = await boxWith([aaa]);
   const few = await preflight(without, '--bundle', 'b.tar.gz');
-  assert.equal([few.exitCode, few.stdout], [0, '0 passed, 0 with a warning, 0 failed']);
+  assert.equal([few.exitCode, few.stdout], [0, 'no checks for this machine']);
   await using box = await boxWith([aaa, kubernetes]);
   const all = await preflight(box, '--bundle', 'b.tar.gz', '--is-upgrade');
   assert.match(all.stdout, /^\[(?:PASS|WARN|FAIL)\] Number of CPUs: /);
@@ -108,7 +108,7 @@ test('with --root only what is for a trial is checked, as install does', async (
   const kubernetes = { name: 'kubernetes', version: '1.29.1', files: { 'install.sh': 'kubernetes() { :; }\n' } };
   await using box = await boxWith([kubernetes]);
   const { exitCode, stdout } = await preflight(box, '--bundle', 'b.tar.gz', '--root', 'trial');
-  assert.equal([exitCode, stdout], [0, '0 passed, 0 with a warning, 0 failed']);
+  assert.equal([exitCode, stdout], [0, 'no checks for this machine']);
 });
 
 test('settings that install would refuse are refused before anything is looked at', async () => {

@@ -19,6 +19,7 @@ export function resultLines({ verdict, title, message, uri, ignored }: Preflight
 }
 
 export function countsText({ pass, warn, fail, ignored }: Counts): string {
+  if (pass + warn + fail + (ignored ?? 0) === 0) return 'no checks for this machine';
   return `${pass} passed, ${warn} with a warning, ${fail} failed${ignored === undefined ? '' : `, ${ignored} ignored`}`;
 }
 
