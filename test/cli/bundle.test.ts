@@ -141,7 +141,11 @@ test('one file upgrades through its steps: they lie there for the hook, and are 
 for (const [words, message, hint] of [
   [['--with', 'betaa'], /betaa: release r1 does not contain this add-on/, /did you mean beta\?/],
   [['--with', 'beta@2.0.1'], /beta: no version 2\.0\.1/, /did you mean 2\.0\.0\?/],
-  [['--without', 'alpha'], /spec\.yaml has no add-on without alpha/, /^/],
+  [
+    ['--without', 'alpha'],
+    /--without alpha: spec\.yaml has no other add-on/,
+    /hint: keep at least one add-on of the spec/,
+  ],
   [['--without', 'alhpa'], /--without alhpa: spec\.yaml has no such add-on/, /did you mean alpha\?/],
   [['--upgrade-from', '1.27.3'], /--upgrade-from: the spec does not contain kubernetes/, /add-ons in the spec: alpha/],
 ] as const) {

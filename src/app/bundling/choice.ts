@@ -116,7 +116,9 @@ export function withoutAddons(given: ReadSpec, names: readonly string[], path: s
     throw new CurlewError('SPEC_INVALID', `${path} is not a valid installer spec without ${names.join(', ')}`, parsed);
   }
   if (parsed.installer.addons.length === 0) {
-    throw new CurlewError('SPEC_INVALID', `${path} has no add-on without ${names.join(', ')}`);
+    throw new CurlewError('SPEC_INVALID', `--without ${names.join(', ')}: ${path} has no other add-on`, {
+      hint: 'keep at least one add-on of the spec, or write a spec of the add-ons that the bundle needs',
+    });
   }
   return { bytes: Buffer.from(text), installer: parsed.installer, document: parsed.document };
 }
