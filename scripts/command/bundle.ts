@@ -11,6 +11,11 @@ export const OUTSIDE: readonly string[] = [...ABSENT, 'dockerode'];
 export const REQUIRE =
   "import { createRequire as createRequireOfChunk } from 'node:module'; const require = createRequireOfChunk(import.meta.url);";
 
+/** Below Node 22 the AWS SDK would print a warning about its later releases, which users cannot act on. */
+export const DEFINE: Readonly<Record<string, string>> = {
+  'process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED': '"true"',
+};
+
 /** What runs in threads; their files are in the folder of the command. */
 export const WORKERS: readonly string[] = ['src/formats/archive/frame-worker.ts', 'src/serve/plan-worker.ts'];
 
@@ -31,6 +36,7 @@ export async function bundleCommand(root: string, to: string): Promise<void> {
     format: 'esm',
     target: 'node20',
     banner: { js: REQUIRE },
+    define: DEFINE,
     // Names stay, so that what a user reports can be read.
     minifyWhitespace: true,
     minifySyntax: true,

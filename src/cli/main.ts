@@ -142,8 +142,6 @@ function cancelled(thrown: unknown): CurlewError {
 const ENVIRONMENT: Readonly<NodeJS.ProcessEnv> = { ...process.env };
 
 async function main(): Promise<void> {
-  // Below Node 22 the AWS SDK prints a warning about its later releases, which users cannot act on.
-  process.env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] = 'true';
   // If the event loop ends before the command has a result, the command has failed.
   process.exitCode = 1;
   process.stdout.on('error', stopWithoutOutput);

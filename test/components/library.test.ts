@@ -95,4 +95,20 @@ for (const context of [createContext(), createContext({ signal })]) {
   assert.match(stdout, /^true [A-Z_]+ true\ntrue [A-Z_]+ true$/);
 });
 
+test('a store in S3 makes Node print no warning', async () => {
+  await writeFile(
+    box.at('s3.mjs'),
+    `import { createContext, versions } from 'curlew';
+import { createServer } from 'node:http';
+const server = createServer((request, response) => response.writeHead(403).end()).listen(0, '127.0.0.1');
+await new Promise((resolve) => server.once('listening', resolve));
+const request = { from: 's3://bucket/dist', s3Endpoint: 'http://127.0.0.1:' + server.address().port };
+console.log(await versions(request, createContext()).catch((error) => error.code));
+server.close();\n`,
+  );
+  const env = { AWS_ACCESS_KEY_ID: 'a', AWS_SECRET_ACCESS_KEY: 'b' };
+  const { stdout, stderr } = await execa(process.execPath, ['s3.mjs'], { cwd: box.path, env });
+  assert.equal([stdout, stderr], ['AUTH_FAILED', '']);
+});
+
 test.run();

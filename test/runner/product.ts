@@ -5,7 +5,7 @@ import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { BUNDLED_TOOL, BUNDLED_TOOL_LICENSE, packedExecutableName } from '../../src/core/layout.ts';
 import { ARCHES } from '../../src/core/ref.ts';
-import { OUTSIDE, REQUIRE, WORKERS } from '../../scripts/command/bundle.ts';
+import { DEFINE, OUTSIDE, REQUIRE, WORKERS } from '../../scripts/command/bundle.ts';
 import { PRODUCT } from '../support/compiled.ts';
 import { archiveOf } from '../support/packages.ts';
 import { OWN_PLACES, ownPlaces } from './own-places.ts';
@@ -44,7 +44,7 @@ async function makeCommand(root: string, to: string): Promise<void> {
     platform: 'node',
     target: 'node20',
     logLevel: 'warning',
-    define: OWN_PLACES,
+    define: { ...DEFINE, ...OWN_PLACES },
     plugins: [ownPlaces(root)],
   } satisfies BuildOptions;
   await Promise.all([
