@@ -13,14 +13,11 @@ export interface KeygenRequest {
   readonly name?: string | undefined;
 }
 
-interface MadeKeys {
-  readonly privateKey: string;
-  readonly publicKey: string;
-  readonly encrypted: boolean;
-}
-
 /** Encrypts the private key if `CURLEW_KEY_PASSPHRASE` is set. `FILE_EXISTS` if either file exists; then none is created. */
-export async function keygen({ name = 'curlew' }: KeygenRequest, { cwd, env, report }: Context): Promise<MadeKeys> {
+export async function keygen(
+  { name = 'curlew' }: KeygenRequest,
+  { cwd, env, report }: Context,
+): Promise<{ readonly privateKey: string; readonly publicKey: string; readonly encrypted: boolean }> {
   const passphrase = passphraseOf(env);
   const pair = makeKeyPair(passphrase);
   const made = { privateKey: `${name}.key`, publicKey: `${name}.pub`, encrypted: passphrase !== undefined };

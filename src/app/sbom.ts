@@ -19,17 +19,6 @@ export interface SbomRequest extends ReadRequest {
   readonly file: string;
 }
 
-export interface WriteSbomRequest extends SbomRequest {
-  /** File that the SBOM is written to. */
-  readonly output: string;
-  /** The file is replaced if it is there. */
-  readonly force?: boolean | undefined;
-}
-
-export interface SbomsBesideRequest extends ReadRequest {
-  readonly files: readonly string[];
-}
-
 export interface WrittenSbom {
   readonly file: string;
   readonly serialNumber: string;
@@ -42,7 +31,11 @@ export async function sbom(request: SbomRequest, context: Context): Promise<Read
   return JSON.parse(text) as Readonly<Record<string, unknown>>;
 }
 
-export async function writeSbom(request: WriteSbomRequest, context: Context): Promise<WrittenSbom> {
+/** Writes the document to the file `output`, which may exist only with `force`. */
+export async function writeSbom(
+  request: SbomRequest & { readonly output: string; readonly force?: boolean | undefined },
+  context: Context,
+): Promise<WrittenSbom> {
   const { text, serialNumber, components } = await makeSbom(request.file, request, context);
   const file = resolve(context.cwd, request.output);
   context.signal.throwIfAborted();
@@ -51,7 +44,10 @@ export async function writeSbom(request: WriteSbomRequest, context: Context): Pr
 }
 
 /** Writes FILE.cdx.json next to each file; for an address, into the current folder. */
-export async function writeSbomsBeside(request: SbomsBesideRequest, context: Context): Promise<readonly WrittenSbom[]> {
+export async function writeSbomsBeside(
+  request: ReadRequest & { readonly files: readonly string[] },
+  context: Context,
+): Promise<readonly WrittenSbom[]> {
   const { cwd, signal } = context;
   // One after another: the SBOM of a large bundle needs memory.
   const written: WrittenSbom[] = [];

@@ -35,16 +35,11 @@ export interface BuiltPackage {
   readonly inputs: PackageInputs;
 }
 
-interface AddonOptions {
-  readonly lock: LockMode;
-  readonly signal: AbortSignal;
-}
-
 export async function buildAddon(
   addon: AddonPlan,
   plan: BuildPlan,
   ports: BuildPorts,
-  { lock: mode, signal }: AddonOptions,
+  { lock: mode, signal }: { readonly lock: LockMode; readonly signal: AbortSignal },
 ): Promise<BuiltPackage> {
   const { ref } = addon;
   const target = join(ports.out, packageFileName(ref, plan.arch));

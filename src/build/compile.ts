@@ -97,15 +97,10 @@ export async function compile(
   return { addon, entries };
 }
 
-interface Packed {
-  readonly packing: Packing;
-  readonly payload: Payload;
-}
-
 async function packFile(
   { path, size, digest, content }: ContentFile,
   scratch: { readonly pool: FramePool; readonly path: string },
-): Promise<Packed> {
+): Promise<{ readonly packing: Packing; readonly payload: Payload }> {
   if (content.kind === 'blob') return { packing: storedPacking(size), payload: content };
   if (content.kind === 'bytes' || size <= IN_MEMORY) {
     const data = content.kind === 'bytes' ? content.data : await readStart(content.path, size);

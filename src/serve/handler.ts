@@ -1,13 +1,14 @@
 /** Handles requests: methods, authorization, failures, metrics and the log. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
 import { asError, CurlewError } from '../core/errors.ts';
 import { type Access, pathOf, loggable } from './access.ts';
 import { createBufferPool } from '../platform/limit/buffer-pool.ts';
+import { createSemaphore } from '../platform/limit/semaphore.ts';
 import { type Answer, jsonAnswer, textAnswer } from './content.ts';
 import { failureAnswer, statusOf } from './failure.ts';
 import type { Metrics } from './metrics.ts';
-import { createRequestQueues } from './request-queue.ts';
 import { parseRoute, type Route, type Routed } from './route.ts';
 import { SEND_BUFFERS, sendAnswer } from './send.ts';
 import type { Site } from './site.ts';
@@ -235,4 +236,50 @@ export async function readBody(request: IncomingMessage, limit: number): Promise
 /** True for a request with a body. */
 function hasBody({ headers }: Pick<IncomingMessage, 'headers'>): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+}
+
+interface RequestQueue {
+  /** Runs `work` after all previous work of the connection, in a new iteration of the event loop. */
+  readonly run: (work: () => Promise<void>) => void;
+  /** Calls `over` once, when the response is sent or the connection is closed: a queued response gets no close event. */
+  readonly whenOver: (response: ServerResponse, over: () => void) => void;
+}
+
+/**
+ * Handles the requests of one connection sequentially, each in a separate iteration of the event loop, so that a client that
+ * sends a thousand requests at once gets no more memory and time than others. Otherwise responses that are sent without
+ * waiting would follow each other before other connections are served.
+ */
+function createRequestQueues(): { readonly of: (socket: Socket) => RequestQueue } {
+  const queues = new WeakMap<Socket, RequestQueue>();
+  return {
+    of: (socket) => {
+      const queue = queues.get(socket) ?? createQueue(socket);
+      queues.set(socket, queue);
+      return queue;
+    },
+  };
+}
+
+function createQueue(socket: Socket): RequestQueue {
+  const mutex = createSemaphore(1);
+  const waiting = new Set<() => void>();
+  socket.once('close', () => {
+    for (const end of waiting) end();
+  });
+  return {
+    run: (work) => {
+      void mutex.run(async () => {
+        await setImmediate();
+        await work();
+      });
+    },
+    whenOver: (response, over) => {
+      const end = (): void => {
+        if (waiting.delete(end)) over();
+      };
+      waiting.add(end);
+      response.once('close', end);
+    },
+  };
 }

@@ -24,7 +24,10 @@ export interface Installers {
   /** The stored specs; empty if the store cannot list. */
   readonly list: (options: { readonly signal: AbortSignal }) => Promise<StoredSpecs>;
   /** Stores a spec under its id. The same existing spec is kept; a different one with the same id is `FILE_EXISTS`. */
-  readonly add: (spec: KnownSpec, options: { readonly signal: AbortSignal }) => Promise<AddedSpec>;
+  readonly add: (
+    spec: KnownSpec,
+    options: { readonly signal: AbortSignal },
+  ) => Promise<{ readonly id: string; readonly isNew: boolean }>;
 }
 
 export interface StoredSpecs {
@@ -32,11 +35,6 @@ export interface StoredSpecs {
   readonly ids: readonly string[];
   /** Some keys whose names are not valid for a spec, so that no address leads to them. */
   readonly unreachable: readonly string[];
-}
-
-export interface AddedSpec {
-  readonly id: string;
-  readonly isNew: boolean;
 }
 
 /** Number of cached parsed specs. */

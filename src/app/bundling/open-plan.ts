@@ -15,7 +15,6 @@ import { CurlewError } from '../../core/errors.ts';
 import { storeKey } from '../../core/layout.ts';
 import { readLimited } from '../../platform/files/read-limited.ts';
 import { readGivenFile } from '../../platform/files/state-file.ts';
-import type { Installer } from '../../spec/installer.ts';
 import { parseInstaller, type ParsedInstaller } from '../../spec/parse.ts';
 import { fileOf, listPackages } from '../../store/release/make-catalogue.ts';
 import type { NotCurrent, ReleaseTrust } from '../../store/release/signed-release.ts';
@@ -110,19 +109,17 @@ export async function openPlan(request: BundlePlanRequest, context: Context): Pr
   }
 }
 
-type PlanChoice = Omit<PlanFromOptions, 'spec' | 'catalogue' | 'settings' | 'settingsHint' | 'tool' | 'signal'>;
-
-interface PlanInput extends PlanChoice {
-  readonly bytes: Uint8Array;
-  readonly installer: Installer;
-  readonly from: string;
-}
-
 const NO_PACKAGES = async (): Promise<readonly GivenPackage[]> => [];
 const SETTINGS_HINT = 'correct the settings; if the spec of a site corrects them, use --allow-invalid-settings';
 
 async function planStore(
-  { from, bytes, installer, ...choice }: PlanInput,
+  {
+    from,
+    bytes,
+    installer,
+    ...choice
+  }: Omit<ReadSpec, 'document'> &
+    Pick<PlanFromOptions, 'arch' | 'extras' | 'os' | 'kurlScripts' | 'given'> & { readonly from: string },
   request: BundlePlanRequest,
   context: Context,
 ): Promise<NamedPlan & Pick<PlannedSpec, 'findings'>> {
@@ -240,11 +237,12 @@ function neededOf(request: BundlePlanRequest): { readonly spec: string; readonly
 }
 
 /** `document` is undefined if the text has errors; then `installer` is its readable part. */
-type GivenSpec =
-  | ReadSpec
-  | (Omit<ReadSpec, 'document'> & { readonly document: undefined } & Pick<ParsedInstaller, 'diagnostics'>);
-
-async function readSpec(path: string, { cwd, report }: Context): Promise<GivenSpec> {
+async function readSpec(
+  path: string,
+  { cwd, report }: Context,
+): Promise<
+  ReadSpec | (Omit<ReadSpec, 'document'> & { readonly document: undefined } & Pick<ParsedInstaller, 'diagnostics'>)
+> {
   const bytes = await readLimited(resolve(cwd, path), INSTALLER_LIMIT);
   const { installer, document, readable, diagnostics } = parseInstaller(path, bytes.toString('utf8'));
   if (readable === undefined)

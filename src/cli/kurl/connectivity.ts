@@ -80,14 +80,9 @@ function listeners({ port, proto, namespace, image }: PortCheck): object {
   };
 }
 
-interface NodePath {
-  readonly from: Listener;
-  readonly to: Listener;
-}
-
 async function tryPath(
   cluster: ClusterCalls,
-  { from, to }: NodePath,
+  { from, to }: { readonly from: Listener; readonly to: Listener },
   { port, proto, namespace, image, attempts }: PortCheck,
   context: VerbContext,
 ): Promise<void> {

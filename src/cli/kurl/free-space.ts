@@ -100,16 +100,10 @@ function basePath(storage: unknown): string {
   throw failure('the annotation cas.openebs.io/config of the storage class does not contain a BasePath');
 }
 
-interface NodeCheck {
-  readonly storage: unknown;
-  readonly node: string;
-  readonly image: string;
-}
-
 /** Runs df in a pod on the node: the folder may be a separate file system. Creates it if the node has no volume yet. */
 async function freeOnNode(
   cluster: ClusterCalls,
-  { storage, node, image }: NodeCheck,
+  { storage, node, image }: { readonly storage: unknown; readonly node: string; readonly image: string },
   context: VerbContext,
 ): Promise<number> {
   const output = await runJob(

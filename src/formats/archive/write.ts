@@ -46,16 +46,11 @@ export function partialPath(path: string): string {
   return join(dirname(path), `.${basename(path)}.partial`);
 }
 
-export interface WriteOptions {
-  readonly pool: FramePool;
-  readonly signal: AbortSignal;
-}
-
 /** Opens the partial file of `path` for this plan; reuses that of an interrupted run of the same plan. */
 export async function createArchiveWriter(
   path: string,
   { index, pieces }: ArchivePlan,
-  { pool, signal }: WriteOptions,
+  { pool, signal }: { readonly pool: FramePool; readonly signal: AbortSignal },
 ): Promise<ArchiveWriter> {
   const partial = partialPath(path);
   const doing = `write ${path}`;

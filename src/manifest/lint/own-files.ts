@@ -54,17 +54,16 @@ interface Options {
 /** Lines with findings, by `lineKey`: keeping whole files would take too much memory. */
 export type SourceLines = ReadonlyMap<string, string>;
 
-interface OwnFiles {
-  readonly lines: SourceLines;
-  readonly comments: readonly IgnoreComment[];
-}
-
 export function lineKey({ file, line }: Pick<Place, 'file' | 'line'>): string {
   return `${file}:${line}`;
 }
 
 /** Checks the text files; returns the lines with findings, to be displayed with them. */
-export async function checkOwnFiles(listing: AddonListing, find: Find, { known, signal }: Options): Promise<OwnFiles> {
+export async function checkOwnFiles(
+  listing: AddonListing,
+  find: Find,
+  { known, signal }: Options,
+): Promise<{ readonly lines: SourceLines; readonly comments: readonly IgnoreComment[] }> {
   const { manifest, folder, shown, files } = listing;
   const lines = new Map<string, string>();
   const comments: IgnoreComment[] = [];

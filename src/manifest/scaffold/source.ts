@@ -9,12 +9,7 @@ export interface Source {
   readonly text: string;
   /** Name of the text in messages. */
   readonly path: string;
-  readonly chart: ChartAbout | undefined;
-}
-
-export interface ChartAbout {
-  readonly name: string;
-  readonly version: string;
+  readonly chart: { readonly name: string; readonly version: string } | undefined;
 }
 
 export interface ReadOptions {

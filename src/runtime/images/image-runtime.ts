@@ -40,12 +40,10 @@ export interface ImageRuntime {
   /** Gives an image a second name, which must be free. */
   readonly alias: (name: string, alias: string, options: Cancellable) => Promise<void>;
   /** Removes these names if they exist; names of images that a container uses stay. */
-  readonly remove: (names: readonly string[], options: Cancellable) => Promise<RemovedImages>;
-}
-
-export interface RemovedImages {
-  readonly removed: readonly string[];
-  readonly used: readonly string[];
+  readonly remove: (
+    names: readonly string[],
+    options: Cancellable,
+  ) => Promise<{ readonly removed: readonly string[]; readonly used: readonly string[] }>;
 }
 
 /** All blobs of an image. */
