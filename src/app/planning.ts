@@ -1,15 +1,15 @@
 /** Plans builds, and refuses add-ons with errors. */
 import { relative, resolve, sep } from 'node:path';
 import type { LockMode } from '../build/committed-lock.ts';
-import { planBuild, type BuildPlan } from '../build/plan.ts';
+import { planBuild, type AddonPlan, type BuildPlan } from '../build/plan.ts';
 import { counted } from '../core/counted.ts';
 import type { Diagnostic } from '../core/diagnostic.ts';
 import { CurlewError } from '../core/errors.ts';
 import type { Arch } from '../core/ref.ts';
 import { findAddons, type AddonFolder, type FoundAddons } from '../manifest/find-addons.ts';
-import { lintAddons } from '../manifest/lint.ts';
+import { lintAddons, type LintOptions } from '../manifest/lint.ts';
 import { planManifest } from '../manifest/directives.ts';
-import { listAddon } from '../manifest/read-addon.ts';
+import { listAddon, type AddonListing } from '../manifest/read-addon.ts';
 import type { Context } from './context.ts';
 import type { BuildPortsRequest } from './ports/build-ports.ts';
 
@@ -37,8 +37,13 @@ export async function planPackages(
   context: Context,
 ): Promise<BuildPlan> {
   const { cwd, signal } = context;
-  await refuseLinted(await findAddons(cwd, patterns, { signal }), context);
-  return planAddons(patterns, request, context);
+  const found = await findAddons(cwd, patterns, { signal });
+  const plans = new Map<string, AddonPlan>();
+  await refuseLinted(found, context, (listing) => plans.set(listing.folder, planOf(listing)));
+  return planFor(
+    found.folders.flatMap(({ folder }) => plans.get(folder) ?? []),
+    request,
+  );
 }
 
 /** Lints the folders of a saved plan in the same way: they may have changed since. */
@@ -50,13 +55,18 @@ export async function requireBuildable(plan: BuildPlan, context: Context): Promi
   await refuseLinted({ folders, diagnostics: [] }, context);
 }
 
-async function refuseLinted(found: FoundAddons, { env, signal }: Context): Promise<void> {
+async function refuseLinted(
+  found: FoundAddons,
+  { env, signal }: Context,
+  onListed?: LintOptions['onListed'],
+): Promise<void> {
   const searchPath = env['PATH'] ?? '/usr/bin:/bin';
-  const { diagnostics } = await lintAddons(found, { shellcheck: false, complete: false, searchPath, signal });
+  const options = { shellcheck: false, complete: false, searchPath, onListed, signal };
+  const { diagnostics } = await lintAddons(found, options);
   refuseErrors(diagnostics);
 }
 
-/** Plans the add-ons that match the patterns. Reports the errors of all Manifests at once. */
+/** Like {@link planPackages}, but only errors of Manifests and folders are errors. */
 export async function planAddons(
   patterns: readonly string[],
   request: BuildRequest,
@@ -66,8 +76,15 @@ export async function planAddons(
   const listings = [];
   for (const folder of found.folders) listings.push(await listAddon(folder, { signal }));
   refuseErrors([...found.diagnostics, ...listings.flatMap(({ diagnostics }) => diagnostics)]);
-  const addons = listings.map(({ ref, folder, manifest }) => ({ ref, root: folder, steps: planManifest(manifest) }));
-  return planBuild(addons, { arch: request.arch ?? 'amd64', imageFormat: request.imageFormat ?? 'oci' });
+  return planFor(listings.map(planOf), request);
+}
+
+function planOf({ ref, folder, manifest }: AddonListing): AddonPlan {
+  return { ref, root: folder, steps: planManifest(manifest) };
+}
+
+function planFor(addons: readonly AddonPlan[], { arch = 'amd64', imageFormat = 'oci' }: BuildRequest): BuildPlan {
+  return planBuild(addons, { arch, imageFormat });
 }
 
 function refuseErrors(diagnostics: readonly Diagnostic[]): void {

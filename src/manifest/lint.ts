@@ -57,6 +57,8 @@ export interface LintOptions {
   readonly shellcheck: boolean;
   /** PATH for bash and shellcheck. */
   readonly searchPath: string;
+  /** Called with each add-on as it was read, for what else needs it. */
+  readonly onListed?: ((listing: AddonListing) => void) | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -89,7 +91,7 @@ export async function lintAddons(found: FoundAddons, options: LintOptions): Prom
     batches(found.folders, BATCH),
     async (batch, { signal }) => {
       const checked: CheckedAddon[] = [];
-      for (const folder of batch) checked.push(await checkAddon(folder, { known, signal }));
+      for (const folder of batch) checked.push(await checkAddon(folder, { ...options, known, signal }));
       return { checked, syntax: await checkSyntax(firstCopies(checked, copies), { ...options, signal }) };
     },
     { width: availableParallelism() + 1, signal: options.signal },
@@ -206,9 +208,10 @@ function withSources(
 
 async function checkAddon(
   folder: AddonFolder,
-  { known, signal }: { readonly known: KnownTexts; readonly signal: AbortSignal },
+  { known, onListed, signal }: Pick<LintOptions, 'onListed' | 'signal'> & { readonly known: KnownTexts },
 ): Promise<CheckedAddon> {
   const listing = await listAddon(folder, { signal });
+  onListed?.(listing);
   const binding = listing.diagnostics.filter(({ severity }) => severity === 'error');
   const diagnostics: Diagnostic[] = [...listing.diagnostics];
   const find: Find = (one) => {
