@@ -96,7 +96,7 @@ export const FOLDERS: readonly Folder[] = [
   },
   {
     name: 'store/release',
-    holds: 'publish, catalogue, promote',
+    holds: 'publish, catalog, promote',
     imports: ['core', 'platform/limit', 'formats/archive', 'formats/signing', 'store'],
   },
   {

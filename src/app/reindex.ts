@@ -1,4 +1,4 @@
-/** Restores a damaged catalogue from the packages in a store. */
+/** Restores a damaged catalog from the packages in a store. */
 import { reindex as reindexStore, type ReindexResult } from '../store/release/reindex.ts';
 import { checkedRelease } from '../store/release/release-name.ts';
 import type { Context } from './context.ts';

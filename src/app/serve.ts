@@ -5,7 +5,7 @@ import { asError, CurlewError } from '../core/errors.ts';
 import { printableJson } from '../core/json.ts';
 import { readLimited } from '../platform/files/read-limited.ts';
 import { formatAccess, type Access } from '../serve/access.ts';
-import type { VerifyRelease } from '../serve/catalogues.ts';
+import type { VerifyRelease } from '../serve/catalogs.ts';
 import { openExecutables } from '../serve/executables.ts';
 import { createInstallers, type Installers } from '../serve/installers.ts';
 import { DEFAULT_LIMITS, startServer, type ServedTotals, type ServeLimits } from '../serve/server.ts';
@@ -113,7 +113,7 @@ async function openSite(
     redirect,
     allowInvalidSettings: request.allowInvalidSettings === true,
     tool: toolVersion(),
-    withExternal: async (catalogue) => withStoredExternal(store, catalogue, { signal }),
+    withExternal: async (catalog) => withStoredExternal(store, catalog, { signal }),
     warn: (text) => report({ type: 'note', level: 'warning', text }),
     verify,
     freshMs: FRESH_MS,

@@ -42,7 +42,7 @@ export interface SignReleaseRequest extends StoreRequest {
   readonly store: string;
   /** File of the private key. */
   readonly key: string;
-  /** The release whose catalogue is signed; by default only the statement of the current release is signed. */
+  /** The release whose catalog is signed; by default only the statement of the current release is signed. */
   readonly release?: string | undefined;
   /** How long it may be the current release, in milliseconds; default: 90 days. */
   readonly expires?: number | undefined;

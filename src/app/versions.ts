@@ -2,7 +2,7 @@
 import { CurlewError } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
 import { resolveVersion, type ResolvedVersion } from '../spec/version.ts';
-import { offeredCatalogue } from '../store/release/offered.ts';
+import { offeredCatalog } from '../store/release/offered.ts';
 import { checkedRelease } from '../store/release/release-name.ts';
 import type { Context } from './context.ts';
 import { openStoreFor, type StoreRequest } from './ports/stores.ts';
@@ -35,7 +35,7 @@ export async function versions(request: VersionsRequest, context: Context): Prom
   const { addons: requested = [], from, release: given } = request;
   const named = given === undefined ? undefined : checkedRelease(given, '--release');
   const store = await openStoreFor(from, request, context, { create: false });
-  const { release, addons } = await offeredCatalogue(store, { release: named, signal: context.signal });
+  const { release, addons } = await offeredCatalog(store, { release: named, signal: context.signal });
   const all = addons.map(({ name, versions: offered }): AddonVersions => {
     return { name, versions: offered.map((one) => ({ version: one.version, arches: Object.keys(one.packages) })) };
   });

@@ -1,6 +1,6 @@
 /** Packages of a bundle in addition to those of its spec, with reasons. Pure. */
 import type { BesidePackage, BesideRole } from '../core/bundle.ts';
-import { findPackage } from '../core/catalogue.ts';
+import { findPackage } from '../core/catalog.ts';
 import { CurlewError } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
 import { HELPER_PACKAGE } from '../core/package.ts';
@@ -61,13 +61,13 @@ export function chooseExtras(
   return chosen;
 }
 
-/** False if the package has no images: then no pod runs helper programs. True for a package that is not in the catalogue. */
-function hasImages(ref: SpecPackage, { catalogue, arch }: ResolveFrom): boolean {
-  return findPackage(catalogue, ref, arch)?.found.images.length !== 0;
+/** False if the package has no images: then no pod runs helper programs. True for a package that is not in the catalog. */
+function hasImages(ref: SpecPackage, { catalog, arch }: ResolveFrom): boolean {
+  return findPackage(catalog, ref, arch)?.found.images.length !== 0;
 }
 
-function versionsOf(name: string, { catalogue, arch }: ResolveFrom): readonly string[] {
-  const listed = catalogue.addons.find((one) => one.name === name);
+function versionsOf(name: string, { catalog, arch }: ResolveFrom): readonly string[] {
+  const listed = catalog.addons.find((one) => one.name === name);
   return (listed?.versions ?? []).flatMap(({ version, packages }) => (packages[arch] === undefined ? [] : [version]));
 }
 

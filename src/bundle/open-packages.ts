@@ -35,7 +35,7 @@ export async function readAddon(
 
 /**
  * Checks the settings of a spec with the schemas in its packages. Skips a package that does not match the
- * catalogue.
+ * catalog.
  */
 export async function checkSettings(
   installer: Installer,
@@ -80,7 +80,7 @@ function admitToc(max: number): (bytes: number) => void {
   };
 }
 
-/** Opens one package without checking it against a catalogue. */
+/** Opens one package without checking it against a catalog. */
 export async function openIndex(
   store: SourceStore,
   key: string,
@@ -90,7 +90,7 @@ export async function openIndex(
   return { source, index: await readIndex(source, { signal, admit: admitToc(maxTocBytes) }) };
 }
 
-/** Reads only the end of each package. An object whose size differs from the catalogue is `DIGEST_MISMATCH`. */
+/** Reads only the end of each package. An object whose size differs from the catalog is `DIGEST_MISMATCH`. */
 export async function openPackages<Resolved extends ResolvedPackage>(
   store: SourceStore,
   packages: readonly Resolved[],

@@ -1,6 +1,6 @@
 /** Plans a bundle from a store and an installer spec, and opens its sources. */
 import type { ArchiveIndex } from '../formats/archive/entry.ts';
-import type { Catalogue } from '../core/catalogue.ts';
+import type { Catalog } from '../core/catalog.ts';
 import { compareDiagnostics, type Diagnostic } from '../core/diagnostic.ts';
 import { CurlewError } from '../core/errors.ts';
 import type { OsId } from '../core/os.ts';
@@ -19,8 +19,8 @@ import { openExecutable, readRootFiles } from './root-files.ts';
 export interface PlanFromOptions extends OpenOptions {
   /** The spec, as stored in the bundle. */
   readonly spec: Uint8Array;
-  /** The catalogue with the packages. */
-  readonly catalogue: Catalogue;
+  /** The catalog with the packages. */
+  readonly catalog: Catalog;
   readonly arch: Arch;
   /** Packages in addition to the spec. */
   readonly extras?: ExtraOptions | undefined;
@@ -78,7 +78,7 @@ export async function planFrom(
   installer: Installer,
   {
     spec,
-    catalogue,
+    catalog,
     arch,
     extras = NO_EXTRAS,
     os,
@@ -93,9 +93,9 @@ export async function planFrom(
     signal,
   }: PlanFromOptions,
 ): Promise<PlannedSpec> {
-  const { packages: resolved, error } = resolveSpec(installer, catalogue, arch);
+  const { packages: resolved, error } = resolveSpec(installer, catalog, arch);
   const chosen =
-    error === undefined ? chooseExtras(resolved, extras, { catalogue, arch, forKurl: kurlScripts !== undefined }) : [];
+    error === undefined ? chooseExtras(resolved, extras, { catalog, arch, forKurl: kurlScripts !== undefined }) : [];
   const packages = await openPackages(store, resolved, { maxTocBytes, signal });
   const found = await checkSettings(installer, packages, { signal });
   const findings = settings === 'strict' ? refusingTypos(found) : found;
@@ -108,7 +108,7 @@ export async function planFrom(
   const close = async (): Promise<void> => executable?.[Symbol.asyncDispose]();
   try {
     const plan = planBundle({
-      release: catalogue.release,
+      release: catalog.release,
       arch,
       installer: spec,
       rootFiles,

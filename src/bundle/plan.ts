@@ -78,7 +78,7 @@ export interface BundlePlan {
   readonly splice: SplicePlan;
 }
 
-/** Plans a bundle. A package that does not match the catalogue is `DIGEST_MISMATCH` or `PACKAGE_INVALID`. */
+/** Plans a bundle. A package that does not match the catalog is `DIGEST_MISMATCH` or `PACKAGE_INVALID`. */
 export function planBundle({
   release,
   arch,
@@ -153,7 +153,7 @@ function sumOf(executable: ArchiveIndex): string {
 }
 
 /**
- * Checks that an index is that of the package in the catalogue: the digest of its table of contents identifies the package, and
+ * Checks that an index is that of the package in the catalog: the digest of its table of contents identifies the package, and
  * every entry must be under its prefix. Otherwise an entry could imitate another package's file or one of the bundle's own.
  */
 export function checkPackage(resolved: ResolvedPackage, index: ArchiveIndex): void {
@@ -170,7 +170,7 @@ export function checkPackage(resolved: ResolvedPackage, index: ArchiveIndex): vo
   }));
   const isSame = resolved.toc === undefined || resolved.toc === index.tocDigest;
   if (isSame && packageDigest(files) === resolved.digest) return;
-  throw new CurlewError('DIGEST_MISMATCH', `${resolved.key}: not the ${formatRef(resolved)} in the catalogue`, {
+  throw new CurlewError('DIGEST_MISMATCH', `${resolved.key}: not the ${formatRef(resolved)} in the catalog`, {
     hint: 'the object in the store was replaced or damaged: publish the add-on again in a new release',
   });
 }

@@ -1,5 +1,5 @@
-/** Resolves the add-ons of an installer spec to packages of a catalogue, in the order of installation. Pure. */
-import { findPackage, packageKey, type Catalogue } from '../core/catalogue.ts';
+/** Resolves the add-ons of an installer spec to packages of a catalog, in the order of installation. Pure. */
+import { findPackage, packageKey, type Catalog } from '../core/catalog.ts';
 import type { BundledPackage } from '../core/bundle.ts';
 import type { Digest } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
@@ -12,7 +12,7 @@ import { resolveVersion } from '../spec/version.ts';
 export interface ResolvedPackage extends BundledPackage {
   /** Reason for this version, for people. */
   readonly because: string;
-  /** Digest of its table of contents, if the catalogue contains it. */
+  /** Digest of its table of contents, if the catalog contains it. */
   readonly toc?: Digest | undefined;
   /** Key in the store. */
   readonly key: string;
@@ -34,19 +34,19 @@ export interface ResolvedSpec {
 }
 
 /** Resolves every add-on of the spec. Reports all missing packages at once (`SPEC_INVALID`). */
-export function resolvePackages(installer: Installer, catalogue: Catalogue, arch: Arch): readonly ResolvedPackage[] {
-  const { packages, error } = resolveSpec(installer, catalogue, arch);
+export function resolvePackages(installer: Installer, catalog: Catalog, arch: Arch): readonly ResolvedPackage[] {
+  const { packages, error } = resolveSpec(installer, catalog, arch);
   if (error !== undefined) throw error;
   return packages;
 }
 
 /** Resolves add-ons, and collects failures in `error`. */
-export function resolveSpec(installer: Installer, catalogue: Catalogue, arch: Arch): ResolvedSpec {
+export function resolveSpec(installer: Installer, catalog: Catalog, arch: Arch): ResolvedSpec {
   const failures: { readonly addon: InstallerAddon; readonly error: CurlewError }[] = [];
   const candidates: Candidate[] = [];
   for (const addon of installer.addons) {
     try {
-      candidates.push(resolveAddon(addon, { catalogue, arch }));
+      candidates.push(resolveAddon(addon, { catalog, arch }));
     } catch (error) {
       if (!(error instanceof CurlewError)) throw error;
       failures.push({ addon, error });
@@ -75,7 +75,7 @@ export function resolveSpec(installer: Installer, catalogue: Catalogue, arch: Ar
 
 /** Where to look up packages. */
 export interface ResolveFrom {
-  readonly catalogue: Catalogue;
+  readonly catalog: Catalog;
   readonly arch: Arch;
 }
 
@@ -96,13 +96,13 @@ function resolveAddon(addon: InstallerAddon, from: ResolveFrom): Candidate {
 /** Resolves one package. A missing one is `SPEC_INVALID`, with a similar name as hint. */
 export function resolvePackage(
   { name, requested }: Pick<InstallerAddon, 'name' | 'requested'>,
-  { catalogue, arch }: ResolveFrom,
+  { catalog, arch }: ResolveFrom,
 ): Candidate {
-  const listed = catalogue.addons.find((one) => one.name === name);
+  const listed = catalog.addons.find((one) => one.name === name);
   if (listed === undefined) {
-    const names = catalogue.addons.map((one) => one.name);
+    const names = catalog.addons.map((one) => one.name);
     const near = nearest(name, names);
-    throw new CurlewError('SPEC_INVALID', `${name}: release ${catalogue.release} does not contain this add-on`, {
+    throw new CurlewError('SPEC_INVALID', `${name}: release ${catalog.release} does not contain this add-on`, {
       hint: near === undefined ? `add-ons in the release: ${names.slice(0, 20).join(', ')}` : `did you mean ${near}?`,
     });
   }
@@ -123,11 +123,11 @@ export function resolvePackage(
     requested,
     built.map((one) => one.version),
   );
-  const package_ = findPackage(catalogue, { name, version }, arch);
+  const package_ = findPackage(catalog, { name, version }, arch);
   if (package_ === undefined) throw new CurlewError('SPEC_INVALID', `${name}: no package of version ${version}`);
   const { requires, fulfills, tree } = package_.entry;
   const { digest, sha256, toc, size } = package_.found;
-  const key = packageKey(catalogue.release, { name, version }, arch, package_.found);
+  const key = packageKey(catalog.release, { name, version }, arch, package_.found);
   const resolved = { name, version, tree, arch, requested, digest, sha256, toc, size, because, key };
   return { name, requires, fulfills, resolved };
 }

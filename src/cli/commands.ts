@@ -74,7 +74,7 @@ const REPOSITORY_COMMANDS: Rows = [
   [
     'reindex',
     row(
-      'Rebuild the catalogue of a release from its packages',
+      'Rebuild the catalog of a release from its packages',
       async () => (await import('./commands/reindex.ts')).reindexCommand,
     ),
   ],

@@ -51,14 +51,14 @@ export function packageFileName({ name, version }: Pick<AddonRef, 'name' | 'vers
 /** Keys under a store's address. */
 export const storeKey = {
   package: (release: string, fileName: string): string => `${release}/${fileName}`,
-  catalogue: (release: string): string => `${release}/index.json`,
+  catalog: (release: string): string => `${release}/index.json`,
   /** The inputs of the package builds. */
   inputs: (release: string): string => `${release}/inputs.json`,
   supportedVersions: (release: string): string => `${release}/supported-versions-gen.json`,
   addons: (release: string): string => `${release}/addons-gen.json`,
   version: 'VERSION',
-  /** Signatures of the catalogue and of the name of the current release. */
-  catalogueSignature: (release: string): string => `${release}/index.json.sigstore.json`,
+  /** Signatures of the catalog and of the name of the current release. */
+  catalogSignature: (release: string): string => `${release}/index.json.sigstore.json`,
   versionSignature: 'VERSION.sigstore.json',
   /** Packages of other publishers, which kURL's readers expect next to `dist`. */
   external: (fileName: string): string => `external/${fileName}`,

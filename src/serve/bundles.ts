@@ -12,7 +12,7 @@ import type { Arch } from '../core/ref.ts';
 import type { Installer } from '../spec/installer.ts';
 import { storeSource } from '../store/source.ts';
 import type { Store, StoredObject } from '../store/store.ts';
-import type { Catalogues } from './catalogues.ts';
+import type { Catalogs } from './catalogs.ts';
 import type { Content } from './content.ts';
 import { asServerError } from './failure.ts';
 import type { KnownSpec } from './installers.ts';
@@ -54,7 +54,7 @@ export interface CachedPlans {
 
 export interface BundlesOptions extends WatchOptions {
   readonly planner: Planner;
-  readonly catalogues: Catalogues;
+  readonly catalogs: Catalogs;
   readonly executable: Executable;
   /** Also accept specs with settings that the packages reject. */
   readonly allowInvalidSettings?: boolean | undefined;
@@ -76,7 +76,7 @@ interface CachedPlan extends Pick<Layout, 'size' | 'tocDigest' | 'segments'> {
 }
 
 export function createBundles(store: Store, options: BundlesOptions): Bundles {
-  const { planner, catalogues, executable, allowInvalidSettings = false, tool: version } = options;
+  const { planner, catalogs, executable, allowInvalidSettings = false, tool: version } = options;
   const watch = createWatch(store, options);
   const plans = createSingleFlightCache<CachedPlan>({ most: options.planBytes ?? PLAN_BYTES, weigh: bytesOf });
   // The next request starts again.
@@ -108,20 +108,20 @@ export function createBundles(store: Store, options: BundlesOptions): Bundles {
   };
   return {
     whole: async ({ spec, release, arch, signal: gone }) => {
-      const { catalogue, etag } = await catalogues.of(release);
+      const { catalog, etag } = await catalogs.of(release);
       const { source, index } = await executable(arch);
-      const key = ['bundle', spec.digest, catalogue.release, etag, arch].join(' ');
+      const key = ['bundle', spec.digest, catalog.release, etag, arch].join(' ');
       return contentOf(key, gone, async (signal) => {
         const { installer, text } = spec;
         const settings = allowInvalidSettings ? 'allow' : 'enforce';
-        const inputs = { installer, spec: Buffer.from(text), catalogue, arch, settings, tool: version } as const;
+        const inputs = { installer, spec: Buffer.from(text), catalog, arch, settings, tool: version } as const;
         return withSources(await planner.run({ kind: 'bundle', ...inputs, executable: index }, { signal }), source);
       });
     },
     packages: async ({ spec, release, arch, signal: gone }, names) => {
-      const { catalogue, etag } = await catalogues.of(release);
-      const resolved = namedPackages(names, { installer: spec.installer, catalogue, arch });
-      const key = ['packages', catalogue.release, etag, arch, ...resolved.map((one) => one.key)].join(' ');
+      const { catalog, etag } = await catalogs.of(release);
+      const resolved = namedPackages(names, { installer: spec.installer, catalog, arch });
+      const key = ['packages', catalog.release, etag, arch, ...resolved.map((one) => one.key)].join(' ');
       return contentOf(key, gone, async (signal) =>
         withSources(await planner.run({ kind: 'packages', resolved }, { signal })),
       );

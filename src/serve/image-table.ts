@@ -1,5 +1,5 @@
 /** The images of a release by their names in a registry. Pure. */
-import { packageKey, type Catalogue, type CataloguePackage } from '../core/catalogue.ts';
+import { packageKey, type Catalog, type CatalogPackage } from '../core/catalog.ts';
 import type { Digest } from '../core/digest.ts';
 import { parseImageRef } from '../core/image-ref.ts';
 import { prefixOf } from '../core/layout.ts';
@@ -48,9 +48,9 @@ interface Draft {
 }
 
 /** If two packages have different images with the same tag, the add-on's latest version takes precedence. */
-export function imageTable(catalogue: Catalogue): ImageTable {
+export function imageTable(catalog: Catalog): ImageTable {
   const drafts = new Map<string, Draft>();
-  for (const { holder, images } of packagesOf(catalogue)) {
+  for (const { holder, images } of packagesOf(catalog)) {
     for (const { reference, digest } of images) {
       const ref = parseImageRef(reference);
       if (typeof ref === 'string') continue;
@@ -84,7 +84,7 @@ function newDraft(name: string, repository: string): Draft {
   return { name, repository, tags: new Map(), manifests: new Map(), holders: new Set() };
 }
 
-function* packagesOf({ release, addons }: Catalogue): Generator<{
+function* packagesOf({ release, addons }: Catalog): Generator<{
   readonly holder: ImageHolder;
   readonly images: readonly { readonly reference: string; readonly digest: Digest }[];
 }> {
@@ -102,7 +102,7 @@ function* packagesOf({ release, addons }: Catalogue): Generator<{
 function holderOf(
   release: string,
   ref: { readonly name: string; readonly version: string; readonly tree: AddonTree; readonly arch: Arch },
-  found: CataloguePackage,
+  found: CatalogPackage,
 ): ImageHolder {
   return { key: packageKey(release, ref, ref.arch, found), prefix: prefixOf(ref), arch: ref.arch };
 }

@@ -9,7 +9,7 @@ import { MANIFEST_LIMIT, OCI_INDEX, parseManifest } from '../formats/oci/manifes
 import { storeSource } from '../store/source.ts';
 import type { Store } from '../store/store.ts';
 import { bytesOfBlobs, findBlob, type BlobTable } from './blob-table.ts';
-import type { Catalogues } from './catalogues.ts';
+import type { Catalogs } from './catalogs.ts';
 import { dataContent, type Content } from './content.ts';
 import { asServerError } from './failure.ts';
 import { imageTable, type ImageHolder, type ImageTable, type Repository, type TaggedManifest } from './image-table.ts';
@@ -40,11 +40,11 @@ interface Found {
 }
 
 interface ImagesOptions extends WatchOptions {
-  readonly catalogues: Catalogues;
+  readonly catalogs: Catalogs;
   readonly planner: Planner;
 }
 
-export function createImages(store: Store, { catalogues, planner, ...options }: ImagesOptions): Images {
+export function createImages(store: Store, { catalogs, planner, ...options }: ImagesOptions): Images {
   const { signal } = options;
   const watch = createWatch(store, options);
   const tables = createSingleFlightCache<ImageTable>({ most: 4 });
@@ -113,8 +113,8 @@ export function createImages(store: Store, { catalogues, planner, ...options }: 
   };
   return {
     table: async () => {
-      const { catalogue, etag } = await catalogues.of(undefined);
-      return tables.get(`${catalogue.release} ${etag}`, async () => imageTable(catalogue));
+      const { catalog, etag } = await catalogs.of(undefined);
+      return tables.get(`${catalog.release} ${etag}`, async () => imageTable(catalog));
     },
     manifest: async (repository, reference) => {
       const found = isDigest(reference)

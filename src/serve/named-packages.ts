@@ -1,6 +1,6 @@
 /** Resolves packages that a client requests by name, like kURL's `addon_fetch_multiple_airgap`. Pure. */
 import { resolvePackage, type ResolvedPackage } from '../bundle/resolve.ts';
-import type { Catalogue } from '../core/catalogue.ts';
+import type { Catalog } from '../core/catalog.ts';
 import { CurlewError } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
 import { compareText, formatRef, type Arch } from '../core/ref.ts';
@@ -15,7 +15,7 @@ const MAX_SUGGESTIONS = 3;
 interface NamedOptions {
   /** Defines the version for a name without one. */
   readonly installer: Installer;
-  readonly catalogue: Catalogue;
+  readonly catalog: Catalog;
   readonly arch: Arch;
 }
 
@@ -25,47 +25,47 @@ interface NamedOptions {
  */
 export function namedPackages(
   names: readonly string[],
-  { installer, catalogue, arch }: NamedOptions,
+  { installer, catalog, arch }: NamedOptions,
 ): readonly ResolvedPackage[] {
   if (names.length > MAX_NAMES) throw new CurlewError('SPEC_INVALID', `more than ${MAX_NAMES} packages requested`);
-  const known = stemsOf(catalogue, arch);
+  const known = stemsOf(catalog, arch);
   const found = new Map<string, ResolvedPackage>();
   const unknown: string[] = [];
   for (const name of names) {
     const stem = name.replaceAll('+', '-');
-    const one = known.get(stem) ?? known.get(stemOfSpec(name, { installer, catalogue, arch }) ?? '');
+    const one = known.get(stem) ?? known.get(stemOfSpec(name, { installer, catalog, arch }) ?? '');
     if (one === undefined) {
       unknown.push(name);
       continue;
     }
-    const { resolved } = resolvePackage(one, { catalogue, arch });
+    const { resolved } = resolvePackage(one, { catalog, arch });
     found.set(resolved.key, resolved);
   }
   if (unknown.length === 0) return [...found.values()].toSorted((a, b) => compareText(a.key, b.key));
-  throw new CurlewError('SPEC_INVALID', `release ${catalogue.release} does not contain ${unknown.join(', ')}`, {
-    hint: hintFor(unknown, [...known.keys(), ...catalogue.addons.map(({ name }) => name)]),
+  throw new CurlewError('SPEC_INVALID', `release ${catalog.release} does not contain ${unknown.join(', ')}`, {
+    hint: hintFor(unknown, [...known.keys(), ...catalog.addons.map(({ name }) => name)]),
   });
 }
 
 type Stems = ReadonlyMap<string, { readonly name: string; readonly requested: string }>;
 
-/** A cache per catalogue, because creating a map of a thousand packages would dominate the time of a request. */
-const cache = new WeakMap<Catalogue, Map<Arch, Stems>>();
+/** A cache per catalog, because creating a map of a thousand packages would dominate the time of a request. */
+const cache = new WeakMap<Catalog, Map<Arch, Stems>>();
 
 /** The packages of an architecture by file name without suffix. */
-function stemsOf(catalogue: Catalogue, arch: Arch): Stems {
-  const ofCatalogue = cache.get(catalogue) ?? new Map<Arch, Stems>();
-  cache.set(catalogue, ofCatalogue);
-  const found = ofCatalogue.get(arch);
+function stemsOf(catalog: Catalog, arch: Arch): Stems {
+  const ofCatalog = cache.get(catalog) ?? new Map<Arch, Stems>();
+  cache.set(catalog, ofCatalog);
+  const found = ofCatalog.get(arch);
   if (found !== undefined) return found;
   const stems = new Map(
-    catalogue.addons.flatMap(({ name, versions }) =>
+    catalog.addons.flatMap(({ name, versions }) =>
       versions
         .filter(({ packages }) => packages[arch] !== undefined)
         .map(({ version }) => [fileStem({ name, version }), { name, requested: version }] as const),
     ),
   );
-  ofCatalogue.set(arch, stems);
+  ofCatalog.set(arch, stems);
   return stems;
 }
 
@@ -79,8 +79,8 @@ function hintFor(unknown: readonly string[], known: readonly string[]): string {
 }
 
 /** A name without a version means the version in the spec, otherwise the latest. */
-function stemOfSpec(name: string, { installer, catalogue, arch }: NamedOptions): string | undefined {
-  const listed = catalogue.addons.find((one) => one.name === name);
+function stemOfSpec(name: string, { installer, catalog, arch }: NamedOptions): string | undefined {
+  const listed = catalog.addons.find((one) => one.name === name);
   if (listed === undefined) return undefined;
   const requested = installer.addons.find((one) => one.name === name)?.requested ?? 'latest';
   const built = listed.versions.filter(({ packages }) => packages[arch] !== undefined).map(({ version }) => version);

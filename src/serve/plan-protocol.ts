@@ -3,7 +3,7 @@ import type { MessagePort } from 'node:worker_threads';
 import type { ArchiveIndex } from '../formats/archive/entry.ts';
 import type { Segment } from '../formats/archive/splice.ts';
 import type { ResolvedPackage } from '../bundle/resolve.ts';
-import type { Catalogue } from '../core/catalogue.ts';
+import type { Catalog } from '../core/catalog.ts';
 import type { Diagnostic } from '../core/diagnostic.ts';
 import type { Digest } from '../core/digest.ts';
 import { asError, CurlewError, type ErrorCode } from '../core/errors.ts';
@@ -28,7 +28,7 @@ export interface BundleJob {
   /** The spec, as stored in the bundle. */
   readonly spec: Uint8Array;
   readonly installer: Installer;
-  readonly catalogue: Catalogue;
+  readonly catalog: Catalog;
   readonly arch: Arch;
   readonly settings: 'enforce' | 'allow';
   /** Index of the archive with the tool for nodes. */

@@ -1,5 +1,5 @@
 /** Routes of the server. Pure. */
-import { isRelease } from '../core/catalogue.ts';
+import { isRelease } from '../core/catalog.ts';
 import { BUNDLE_SCRIPTS } from '../core/layout.ts';
 import { type Arch, ARCHES, isAddonName } from '../core/ref.ts';
 

@@ -9,7 +9,7 @@ import { settingsError } from '../spec/shipped-schema.ts';
 import { isJsonObject } from '../formats/yaml/yaml.ts';
 import type { Store } from '../store/store.ts';
 import { type BundlesOptions, createBundles, type Executable, type CachedPlans } from './bundles.ts';
-import { type Catalogues, type CataloguesOptions, createCatalogues } from './catalogues.ts';
+import { type Catalogs, type CatalogsOptions, createCatalogs } from './catalogs.ts';
 import { type Answer, type Content, dataContent, jsonAnswer, textAnswer } from './content.ts';
 import { createImages } from './images.ts';
 import { type Installers, type KnownSpec, readSpecText } from './installers.ts';
@@ -18,13 +18,13 @@ import { createPlanner, type Planner, type PlannerOptions } from './planner.ts';
 import { registryAnswer } from './registry.ts';
 import type { Route } from './route.ts';
 import { createHash } from 'node:crypto';
-import type { Catalogue, CataloguePackage } from '../core/catalogue.ts';
+import type { Catalog, CatalogPackage } from '../core/catalog.ts';
 import { openStoreSource } from '../store/source.ts';
 import { asServerError } from './failure.ts';
 import { createSingleFlightCache } from '../platform/limit/single-flight-cache.ts';
 import type { WatchOptions } from './watch.ts';
 
-export interface SiteOptions extends CataloguesOptions, Pick<BundlesOptions, 'planBytes'>, PlannerOptions {
+export interface SiteOptions extends CatalogsOptions, Pick<BundlesOptions, 'planBytes'>, PlannerOptions {
   readonly installers: Installers;
   readonly executable: Executable;
   /** Text of scripts/serve/start.sh. */
@@ -76,11 +76,11 @@ export function createSite(store: Store, options: SiteOptions): Site {
     allowInvalidSettings = false,
     signal: own,
   } = options;
-  const catalogues = createCatalogues(store, options);
+  const catalogs = createCatalogs(store, options);
   const planner = createPlanner(store, options);
-  const bundles = createBundles(store, { ...options, planner, catalogues });
-  const images = createImages(store, { ...options, planner, catalogues });
-  const verified = verify === undefined ? undefined : createVerifiedObjects(store, { ...options, planner, catalogues });
+  const bundles = createBundles(store, { ...options, planner, catalogs });
+  const images = createImages(store, { ...options, planner, catalogs });
+  const verified = verify === undefined ? undefined : createVerifiedObjects(store, { ...options, planner, catalogs });
   const object = async (key: string, signal: AbortSignal): Promise<Answer> => {
     const found = await (verified === undefined ? storedContent(store, key, { signal }) : verified(key, { signal }));
     return found === undefined ? unknown(`${key} does not exist`) : { kind: 'content', content: found };
@@ -92,13 +92,13 @@ export function createSite(store: Store, options: SiteOptions): Site {
       case 'overview':
         return textAnswer(200, overview(tool));
       case 'current-release':
-        return releaseAnswer(await catalogues.current());
+        return releaseAnswer(await catalogs.current());
       case 'object':
         return redirect !== undefined && route.key.endsWith('.tar.gz')
           ? found(`${redirect}/${route.key}`)
           : object(route.key, signal);
       case 'latest': {
-        const key = storeKey.package(await catalogues.current(), route.file);
+        const key = storeKey.package(await catalogs.current(), route.file);
         return found(redirect === undefined ? `${root}/dist/${key}` : `${redirect}/${key}`);
       }
       case 'bundle': {
@@ -111,14 +111,14 @@ export function createSite(store: Store, options: SiteOptions): Site {
       }
       case 'installer': {
         const spec = await installers.read(route.id, { signal });
-        const text = route.resolve ? await resolvedText(spec, catalogues) : spec.text;
+        const text = route.resolve ? await resolvedText(spec, catalogs) : spec.text;
         return yamlAnswer(text);
       }
       case 'script': {
         const spec = await installers.read(route.id, { signal });
-        const { catalogue } = await catalogues.of(route.release);
+        const { catalog } = await catalogs.of(route.release);
         const sums = { amd64: await sumOf('amd64', executable), arm64: await sumOf('arm64', executable) };
-        const release = catalogue.release;
+        const release = catalog.release;
         const inputs = { ...route, functions, base, release, spec: spec.text, sums, signed: verify !== undefined };
         return textContent(formatScript(inputs), 'text/x-shellscript; charset=utf-8');
       }
@@ -141,7 +141,7 @@ export function createSite(store: Store, options: SiteOptions): Site {
   };
   const post: Site['post'] = async (body, { base, keep, signal }) => {
     const spec = readSpecText(body, 'the installer spec');
-    const resolved = await checkSpec(spec, catalogues);
+    const resolved = await checkSpec(spec, catalogs);
     const findings = allowInvalidSettings ? [] : await bundles.settings(spec.installer, resolved, { signal });
     if (findings.some(({ severity }) => severity === 'error')) throw settingsError(findings);
     if (!keep) return jsonAnswer(200, { valid: true });
@@ -152,7 +152,7 @@ export function createSite(store: Store, options: SiteOptions): Site {
     });
   };
   const warm = async (): Promise<void> => {
-    await catalogues.of(undefined);
+    await catalogs.of(undefined);
     const { ids, unreachable } = await installers.list({ signal: own });
     if (unreachable.length > 0) options.warn?.(unreachableText(unreachable));
     for (const id of ids.slice(0, MAX_WARM)) {
@@ -225,13 +225,13 @@ async function sumOf(arch: Arch, executable: Executable): Promise<string | undef
 }
 
 /** Rejects a spec with add-ons that no architecture has, before it is stored. Returns the packages. */
-async function checkSpec({ installer }: KnownSpec, catalogues: Catalogues): Promise<readonly ResolvedPackage[]> {
-  const { catalogue } = await catalogues.of(undefined);
+async function checkSpec({ installer }: KnownSpec, catalogs: Catalogs): Promise<readonly ResolvedPackage[]> {
+  const { catalog } = await catalogs.of(undefined);
   const addons = installer.addons.filter(({ s3Override }) => s3Override === undefined);
   let failure: unknown;
   for (const arch of ARCHES) {
     try {
-      return resolvePackages({ ...installer, addons }, catalogue, arch);
+      return resolvePackages({ ...installer, addons }, catalog, arch);
     } catch (error) {
       failure ??= error;
     }
@@ -240,11 +240,11 @@ async function checkSpec({ installer }: KnownSpec, catalogues: Catalogues): Prom
 }
 
 /** The spec with its current versions. */
-async function resolvedText({ installer, document }: KnownSpec, catalogues: Catalogues): Promise<string> {
-  const { catalogue } = await catalogues.of(undefined);
+async function resolvedText({ installer, document }: KnownSpec, catalogs: Catalogs): Promise<string> {
+  const { catalog } = await catalogs.of(undefined);
   const addons = installer.addons.filter(({ s3Override }) => s3Override === undefined);
   const versions = new Map(
-    resolvePackages({ ...installer, addons }, catalogue, 'amd64').map(({ name, version }) => [name, version]),
+    resolvePackages({ ...installer, addons }, catalog, 'amd64').map(({ name, version }) => [name, version]),
   );
   const spec = isJsonObject(document['spec']) ? { ...document['spec'] } : {};
   for (const { specName, name } of addons) {
@@ -317,22 +317,22 @@ function quoted(text: string): string {
 export type VerifiedObjects = (key: string, options: { readonly signal: AbortSignal }) => Promise<Content | undefined>;
 
 interface VerifiedObjectsOptions extends Pick<WatchOptions, 'signal'> {
-  readonly catalogues: Catalogues;
+  readonly catalogs: Catalogs;
   readonly planner: Planner;
 }
 
 const MAX_PACKAGES = 10_000;
 
 /**
- * Serves signatures, the signed catalogue, and its packages, each with the size and the table of contents in the catalogue.
+ * Serves signatures, the signed catalog, and its packages, each with the size and the table of contents in the catalog.
  * Clients must verify that the content of a package matches its table of contents.
  */
 function createVerifiedObjects(
   store: Store,
-  { planner, catalogues, signal: own }: VerifiedObjectsOptions,
+  { planner, catalogs, signal: own }: VerifiedObjectsOptions,
 ): VerifiedObjects {
   const results = createSingleFlightCache<boolean>({ most: MAX_PACKAGES });
-  const isSigned = async (key: string, etag: string, expected: CataloguePackage): Promise<boolean> =>
+  const isSigned = async (key: string, etag: string, expected: CatalogPackage): Promise<boolean> =>
     results.get(`${key} ${etag} ${expected.toc ?? ''}`, async () =>
       asServerError(async () => {
         const { object, name } = await openStoreSource(store, key, { signal: own });
@@ -345,12 +345,12 @@ function createVerifiedObjects(
     if (key === storeKey.versionSignature) return storedContent(store, key, { signal });
     const [release = '', file] = key.split('/');
     if (file === undefined || release === 'external') return undefined;
-    if (key === storeKey.catalogueSignature(release)) return storedContent(store, key, { signal });
-    const { catalogue, text } = await catalogues.of(release);
-    if (key === storeKey.catalogue(release) && text !== undefined) {
+    if (key === storeKey.catalogSignature(release)) return storedContent(store, key, { signal });
+    const { catalog, text } = await catalogs.of(release);
+    if (key === storeKey.catalog(release) && text !== undefined) {
       return dataContent(text, { etag: `"${hexOf(digestOf(text))}"`, type: 'application/json', cache: 'ask' }).content;
     }
-    const expected = packageAt(catalogue, file);
+    const expected = packageAt(catalog, file);
     if (expected === undefined) return undefined;
     const found = await asServerError(async () => openStoreSource(store, key, { signal }));
     // Serves the checked object, even if it was replaced meanwhile.
@@ -359,7 +359,7 @@ function createVerifiedObjects(
   };
 }
 
-function packageAt({ addons }: Catalogue, file: string): CataloguePackage | undefined {
+function packageAt({ addons }: Catalog, file: string): CatalogPackage | undefined {
   for (const { name, versions } of addons) {
     for (const { version, packages } of versions) {
       const arch = ARCHES.find((one) => packageFileName({ name, version }, one) === file);

@@ -3,7 +3,7 @@ import { resolvePackages } from '../../src/bundle/resolve.ts';
 import { formatBundleJson, parseBundleJson } from '../../src/core/bundle.ts';
 import { digestOf } from '../../src/core/digest.ts';
 import { parseInstaller } from '../../src/spec/parse.ts';
-import { makeCatalogue } from '../../src/store/release/make-catalogue.ts';
+import { makeCatalog } from '../../src/store/release/make-catalog.ts';
 import * as assert from '../support/assert.ts';
 import { specOf } from '../support/bundles.ts';
 import { suite } from '../support/suite.ts';
@@ -23,8 +23,8 @@ const IMAGES: ReadonlySet<string> = new Set(['ekco', 'curlew-utils']);
 const ADDONS =
   'kubernetes 1.29.9,kubernetes 1.28.15,kubernetes 1.16.4,longhorn 1.3.1,sonobuoy 0.57.0,ekco 0.28.4'.split(',');
 
-function catalogueOf(rows: readonly string[]) {
-  return makeCatalogue(
+function catalogOf(rows: readonly string[]) {
+  return makeCatalog(
     'r1',
     rows.map((row) => {
       const [name = '', version = ''] = row.split(' ');
@@ -44,9 +44,9 @@ function beside(
 ): readonly ResolvedExtra[] {
   const { installer } = parseInstaller('i.yaml', specOf(addons));
   if (installer === undefined) throw new Error('the spec of the test is wrong');
-  const catalogue = catalogueOf(rows);
-  const packages = resolvePackages(installer, catalogue, 'amd64');
-  return chooseExtras(packages, { also: [], upgradeFrom: [], ...options }, { catalogue, arch: 'amd64', forKurl });
+  const catalog = catalogOf(rows);
+  const packages = resolvePackages(installer, catalog, 'amd64');
+  return chooseExtras(packages, { also: [], upgradeFrom: [], ...options }, { catalog, arch: 'amd64', forKurl });
 }
 
 const shown = (found: readonly ResolvedExtra[]): readonly string[] =>

@@ -1,7 +1,7 @@
 import { resolvePackages, type ResolvedPackage } from '../../src/bundle/resolve.ts';
 import { digestOf } from '../../src/core/digest.ts';
 import { parseInstaller } from '../../src/spec/parse.ts';
-import { makeCatalogue } from '../../src/store/release/make-catalogue.ts';
+import { makeCatalog } from '../../src/store/release/make-catalog.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 
@@ -15,7 +15,7 @@ const rows = [
   ['containerd', '1.6.33', 'amd64'],
   ['demo', '1+x', 'amd64'],
 ] as const;
-const catalogue = makeCatalogue(
+const catalog = makeCatalog(
   'r1',
   rows.map(([name, version, arch]) => ({
     name,
@@ -32,7 +32,7 @@ function resolve(spec: string): readonly ResolvedPackage[] {
   const text = `apiVersion: cluster.kurl.sh/v1beta1\nkind: Installer\nspec:\n${spec}`;
   const { installer } = parseInstaller('i.yaml', text);
   if (installer === undefined) throw new Error('the spec of the test is wrong');
-  return resolvePackages(installer, catalogue, 'amd64');
+  return resolvePackages(installer, catalog, 'amd64');
 }
 
 test('add-ons are resolved with reasons, keys and in the order of installation', () => {

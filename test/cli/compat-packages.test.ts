@@ -134,7 +134,7 @@ test('a release is published to its store, of which only what has changed is bui
   await done(box, 'bundle new.yaml --from store --key release.pub -o d.tar.gz');
 });
 
-test('a release that it signed is promoted, and its rebuilt catalogue is the same', async () => {
+test('a release that it signed is promoted, and its rebuilt catalog is the same', async () => {
   await using box = await boxOf('store');
   const index = await readFile(box.at('store/v1.1.0/index.json'), 'utf8');
   assert.match((await done(box, 'promote --from store@v1.1.0 --to dist --key release.pub')).stdout, 'is signed with');

@@ -127,7 +127,7 @@ test('old releases go from a store, after a dry run has named them', async ({ si
   }
 });
 
-test('a damaged catalogue is named with the command that mends it, and that command does', async ({ signal }) => {
+test('a damaged catalog is named with the command that mends it, and that command does', async ({ signal }) => {
   await using box = await staged(signal);
   await writeFile(box.at('staging/s1/index.json'), '{');
   for (const words of [
@@ -141,7 +141,7 @@ test('a damaged catalogue is named with the command that mends it, and that comm
   }
   const mended = await curlew(['reindex', box.at('staging'), '--release', 's1'], { cwd: box.path });
   assert.is(mended.exitCode, 0, mended.stderr);
-  assert.match(mended.stdout, 'the catalogue of s1 was damaged\n  lists 3 packages');
+  assert.match(mended.stdout, 'the catalog of s1 was damaged\n  lists 3 packages');
   assert.is((await curlew(['versions', '--from', 'staging'], { cwd: box.path })).exitCode, 0);
   assert.is((await curlew(['reindex'], { cwd: box.path })).exitCode, 64);
 });

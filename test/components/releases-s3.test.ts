@@ -105,7 +105,7 @@ for (const name of SERVERS) {
     assert.match(await readFile(`${path}.provenance.json`, 'utf8'), '[{"digest":{"gitCommit":"abc1234"}},');
   });
 
-  test(`${name}: signed by every command that makes a release, a bundle is proved; a catalogue that was changed is refused`, async ({
+  test(`${name}: signed by every command that makes a release, a bundle is proved; a catalog that was changed is refused`, async ({
     signal,
   }) => {
     await using own = await tree({
@@ -223,7 +223,7 @@ for (const name of SERVERS) {
     await store.put('r2/b-1.tar.gz', uploadOf(data), { ifNoneMatch: '*', digest: digestOf(data), signal });
   });
 
-  test(`${name}: a damaged catalogue comes back, and old releases go`, async ({ signal }) => {
+  test(`${name}: a damaged catalog comes back, and old releases go`, async ({ signal }) => {
     const store = open('mend');
     await publishAs(store, 'r1', [await madePackage(box, 'a', '1', 'a')], signal);
     // Servers date objects by whole seconds.

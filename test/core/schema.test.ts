@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { parseBundleJson } from '../../src/core/bundle.ts';
-import { parseCatalogue } from '../../src/core/catalogue.ts';
+import { parseCatalog } from '../../src/core/catalog.ts';
 import { digestOf } from '../../src/core/digest.ts';
 import { CurlewError } from '../../src/core/errors.ts';
 import { parseAddonJson } from '../../src/core/package.ts';
@@ -60,7 +60,7 @@ const DOCUMENTS = [
     optional: ['recommends', 'deps.rhel-9'],
   },
   {
-    parse: parseCatalogue,
+    parse: parseCatalog,
     document: { format: 1, release: 'r1', addons: [{ name: 'alpha', versions }] },
     optional: ['addons.0.versions.0.packages.amd64.toc'],
   },

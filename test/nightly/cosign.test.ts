@@ -68,7 +68,7 @@ if (reason === undefined) {
     assert.match(await curlewOk(['verify', 'b.tar.gz', '--key', 'our.pub'], traced(box)), /^signed with /m);
   });
 
-  test('cosign verifies which release of a store is the current one, and refuses another catalogue', async ({
+  test('cosign verifies which release of a store is the current one, and refuses another catalog', async ({
     signal,
   }) => {
     await using box = await tree();

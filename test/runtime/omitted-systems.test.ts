@@ -114,7 +114,7 @@ test('a store has whole packages: one in part is not the one that it should have
   const published = { digest: whole.digest, sha256: digestOf(part), size: part.byteLength };
   const options = { report: noReport, signal };
   for (const [said, message] of [
-    [published, /not the package that the catalogue names/],
+    [published, /not the package that the catalog names/],
     [undefined, /does not contain exactly one whole package/],
   ] as const) {
     const file = { name: 'aaa-1.0.0', published: said, places };

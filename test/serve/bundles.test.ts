@@ -7,7 +7,7 @@ import { storeKey } from '../../src/core/layout.ts';
 import { installerId } from '../../src/spec/id.ts';
 import { parseInstaller } from '../../src/spec/parse.ts';
 import { CurlewError } from '../../src/core/errors.ts';
-import { readCatalogue } from '../../src/store/read-catalogue.ts';
+import { readCatalog } from '../../src/store/read-catalog.ts';
 import { createFolderStore } from '../../src/store/folder.ts';
 import type { Store } from '../../src/store/store.ts';
 import * as assert from '../support/assert.ts';
@@ -113,12 +113,12 @@ async function refusing(): Promise<never> {
   throw new CurlewError('UNSUPPORTED', 'it does not list what it has');
 }
 
-test('the catalogue is read once for a plan', async ({ signal }) => {
+test('the catalog is read once for a plan', async ({ signal }) => {
   const { box, store } = await scene(signal);
   await using _ = box;
   let reads = 0;
   const read: Store['read'] = async (key, options) => {
-    if (key === storeKey.catalogue('r1')) reads += 1;
+    if (key === storeKey.catalog('r1')) reads += 1;
     return store.read(key, options);
   };
   await using server = await serveStore({ ...store, read });
@@ -272,7 +272,7 @@ test('plans are made once for all who ask at the same time', async ({ signal }) 
   const answers = await Promise.all(Array.from({ length: 50 }, async () => fetch(`${server.url}/bundle/${ID}.tar.gz`)));
   const bodies = await Promise.all(answers.map(bytesOf));
   for (const body of bodies) assert.ok(body.equals(bodies[0] ?? Buffer.alloc(0)));
-  assert.ok(lists <= 2, `${lists} readings of the catalogue`);
+  assert.ok(lists <= 2, `${lists} readings of the catalog`);
 });
 
 test('what serve sends is what bundle would have written', async ({ signal }) => {
@@ -289,7 +289,7 @@ test('what serve sends is what bundle would have written', async ({ signal }) =>
   });
   await using plan = await planFrom(store, installer, {
     spec: Buffer.from(SPEC),
-    catalogue: await readCatalogue(store, { release: undefined, signal }),
+    catalog: await readCatalog(store, { release: undefined, signal }),
     arch: 'amd64',
     tool: '1.2.3',
     executable,

@@ -6,7 +6,7 @@ import { CurlewError } from '../../src/core/errors.ts';
 import { storeKey } from '../../src/core/layout.ts';
 import type { OfferedVersion } from '../../src/store/release/external.ts';
 import { importExternal } from '../../src/store/release/import-external.ts';
-import { offeredCatalogue } from '../../src/store/release/offered.ts';
+import { offeredCatalog } from '../../src/store/release/offered.ts';
 import { createFolderStore } from '../../src/store/folder.ts';
 import type { Store } from '../../src/store/store.ts';
 import { createWebStore } from '../../src/store/web.ts';
@@ -87,7 +87,7 @@ test('the packages lie below /dist/external, and a client of /dist finds them th
   assert.ok(Buffer.from(await answer.arrayBuffer()).equals(await readFile(box.at('two.tar.gz'))));
   await using http = await quickHttp();
   const theirs = createWebStore(`${server.url}/dist`, http);
-  const { addons } = await offeredCatalogue(theirs, { release: undefined, signal });
+  const { addons } = await offeredCatalog(theirs, { release: undefined, signal });
   assert.equal(
     addons.map(({ name, versions }) => `${name} ${versions[0]?.version}`),
     ['acme 2.0.0', 'alpha 1.0'],

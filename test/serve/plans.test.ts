@@ -2,7 +2,7 @@
 import type { Worker } from 'node:worker_threads';
 import { signStore } from '../../src/store/release/sign-release.ts';
 import { readSigned } from '../../src/store/release/signed-release.ts';
-import type { VerifyRelease } from '../../src/serve/catalogues.ts';
+import type { VerifyRelease } from '../../src/serve/catalogs.ts';
 import { startPlanWorker } from '../../src/serve/start-plan-worker.ts';
 import type { Store } from '../../src/store/store.ts';
 import { memorySource } from '../../src/formats/archive/read.ts';

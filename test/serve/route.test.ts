@@ -20,7 +20,7 @@ for (const [address, route] of [
   ['/dist/r1/flannel-0.28.7.tar.gz', { kind: 'object', key: 'r1/flannel-0.28.7.tar.gz' }],
   ['/dist/r1/index.json', { kind: 'object', key: 'r1/index.json' }],
   ['/dist/VERSION.sigstore.json', { kind: 'object', key: storeKey.versionSignature }],
-  ['/dist/r1/index.json.sigstore.json', { kind: 'object', key: storeKey.catalogueSignature('r1') }],
+  ['/dist/r1/index.json.sigstore.json', { kind: 'object', key: storeKey.catalogSignature('r1') }],
   ['/dist/k3s-1.2%2Bk3s1.tar.gz', { kind: 'latest', file: 'k3s-1.2-k3s1.tar.gz' }],
   ['/dist/k3s-1.2+k3s1.tar.gz', { kind: 'latest', file: 'k3s-1.2-k3s1.tar.gz' }],
   ['/bundle/d44632a', { kind: 'bundle', id: 'd44632a', ...AMD }],

@@ -1,7 +1,7 @@
 import { cp, readFile, writeFile } from 'node:fs/promises';
 import { storeKey } from '../../src/core/layout.ts';
 import { readSigned } from '../../src/store/release/signed-release.ts';
-import type { VerifyRelease } from '../../src/serve/catalogues.ts';
+import type { VerifyRelease } from '../../src/serve/catalogs.ts';
 import type { Store } from '../../src/store/store.ts';
 import * as assert from '../support/assert.ts';
 import { specOf } from '../support/bundles.ts';
@@ -43,13 +43,13 @@ test('what is signed is served, whatever VERSION says, and what no signature spe
     '/dist/v1/a-1.0.tar.gz',
     '/dist/v2/b-1.0.tar.gz',
     `/dist/${storeKey.versionSignature}`,
-    `/dist/${storeKey.catalogueSignature('v2')}`,
+    `/dist/${storeKey.catalogSignature('v2')}`,
     '/v2/_catalog',
   ]) {
     assert.is(await statusOf(server, path), 200, path);
   }
-  const catalogue = await fetch(`${server.url}/dist/v2/index.json`);
-  assert.is(await catalogue.text(), await readFile(box.at('store/v2/index.json'), 'utf8'));
+  const catalog = await fetch(`${server.url}/dist/v2/index.json`);
+  assert.is(await catalog.text(), await readFile(box.at('store/v2/index.json'), 'utf8'));
   for (const path of [
     '/dist/supported-versions-gen.json',
     '/dist/v2/supported-versions-gen.json',
@@ -80,7 +80,7 @@ const CURRENT = ['/bundle/two.tar.gz', '/dist/VERSION', '/two/install.sh', '/v2/
 for (const [what, harm, paths] of [
   ['has no signature', async (_, store) => store.delete(storeKey.versionSignature, ONCE), CURRENT],
   [
-    'has another catalogue than the signed one',
+    'has another catalog than the signed one',
     async (box) =>
       writeFile(box.at('store/v2/index.json'), `${await readFile(box.at('store/v2/index.json'), 'utf8')} `),
     [...CURRENT, '/dist/v2/index.json', '/dist/v2/b-1.0.tar.gz'],

@@ -1,5 +1,5 @@
 import { writeFile } from 'node:fs/promises';
-import { readCatalogue } from '../../src/store/read-catalogue.ts';
+import { readCatalog } from '../../src/store/read-catalog.ts';
 import { openStore } from '../../src/store/open.ts';
 import { openStoreSource } from '../../src/store/source.ts';
 import { createWebStore, webObject } from '../../src/store/web.ts';
@@ -16,15 +16,15 @@ import { serveFolder, startServer } from '../support/web-server.ts';
 const test = suite('store/web');
 const BODY = patterned(3_000_000);
 
-test('the catalogue and the packages of a store are read through a web server', async ({ signal }) => {
+test('the catalog and the packages of a store are read through a web server', async ({ signal }) => {
   await using box = await tree();
   await publishTestPackages(box, [{ name: 'aaa', version: '1.0.0', files: [{ path: 'x', data: 'x' }] }], signal);
   await using server = await serveFolder(box.path);
   await using http = await quickHttp();
   const store = await openStore(`${server.url}/store/`, { cwd: '/', create: false, http, signal });
   assert.is(store.address, `${server.url}/store`);
-  const catalogue = await readCatalogue(store, { release: undefined, signal });
-  assert.is(catalogue.release, 'r1');
+  const catalog = await readCatalog(store, { release: undefined, signal });
+  assert.is(catalog.release, 'r1');
   const source = await openStoreSource(store, 'r1/aaa-1.0.0.tar.gz', { signal });
   assert.is((await collect(source.read(0, source.size, { signal }))).byteLength, source.size);
   assert.is(await store.head('r1/bbb-1.0.0.tar.gz', { signal }), undefined);

@@ -10,7 +10,7 @@ import { packageFileName } from '../../src/core/layout.ts';
 import type { AddonJson } from '../../src/core/package.ts';
 import { parseInstaller } from '../../src/spec/parse.ts';
 import { publishPackages } from '../../src/store/release/publish.ts';
-import { readCatalogue } from '../../src/store/read-catalogue.ts';
+import { readCatalog } from '../../src/store/read-catalog.ts';
 import { createFolderStore } from '../../src/store/folder.ts';
 import type { Store } from '../../src/store/store.ts';
 import { noReport } from './context.ts';
@@ -74,11 +74,11 @@ export interface PlannedBundle {
 export async function planTestBundle(store: Store, spec: string, signal: AbortSignal): Promise<PlannedBundle> {
   const { installer, diagnostics } = parseInstaller('installer.yaml', spec);
   if (installer === undefined) throw new Error(JSON.stringify(diagnostics));
-  const catalogue = await readCatalogue(store, { release: undefined, signal });
-  const packages = await openPackages(store, resolvePackages(installer, catalogue, 'amd64'), { signal });
+  const catalog = await readCatalog(store, { release: undefined, signal });
+  const packages = await openPackages(store, resolvePackages(installer, catalog, 'amd64'), { signal });
   const rootFiles = [{ path: 'install.sh', mode: 0o755, data: Buffer.from('#!/bin/sh\necho installed\n') }] as const;
   const plan = planBundle({
-    release: catalogue.release,
+    release: catalog.release,
     arch: 'amd64',
     installer: Buffer.from(spec),
     rootFiles,

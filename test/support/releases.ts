@@ -1,10 +1,10 @@
 /** Releases of small packages in folder stores, and what a reader of a store sees. */
-import { findPackage } from '../../src/core/catalogue.ts';
+import { findPackage } from '../../src/core/catalog.ts';
 import { digestOf } from '../../src/core/digest.ts';
 import { packageFileName } from '../../src/core/layout.ts';
 import { publishPackages, type PublishOptions, type PublishResult } from '../../src/store/release/publish.ts';
 import type { PackageFileToPublish } from '../../src/store/release/upload.ts';
-import { currentRelease, readCatalogue } from '../../src/store/read-catalogue.ts';
+import { currentRelease, readCatalog } from '../../src/store/read-catalog.ts';
 import type { Store } from '../../src/store/store.ts';
 import * as assert from './assert.ts';
 import { collect } from './bytes.ts';
@@ -39,15 +39,15 @@ export async function publishAs(
   return publishPackages(files, { store, release, ...defaults, signal, ...options });
 }
 
-/** The current release, after every package that its catalogue names was read and has the digest that it names. */
+/** The current release, after every package that its catalog names was read and has the digest that it names. */
 export async function readableRelease(store: Store, signal: AbortSignal): Promise<string | undefined> {
   const current = await currentRelease(store, { signal });
   if (current === undefined) return undefined;
-  const catalogue = await readCatalogue(store, { release: undefined, signal });
-  for (const { name, versions } of catalogue.addons) {
+  const catalog = await readCatalog(store, { release: undefined, signal });
+  for (const { name, versions } of catalog.addons) {
     for (const { version } of versions) {
-      const { file, found } = findPackage(catalogue, { name, version }, 'amd64') ?? {};
-      const { body } = await store.get(`${catalogue.release}/${file}`, { signal });
+      const { file, found } = findPackage(catalog, { name, version }, 'amd64') ?? {};
+      const { body } = await store.get(`${catalog.release}/${file}`, { signal });
       assert.is(digestOf(await collect(body)), found?.sha256);
     }
   }

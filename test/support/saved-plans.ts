@@ -4,7 +4,7 @@ import { writeBundleFile } from '../../src/bundle/write/write-bundle.ts';
 import { planFrom, type OpenPlan, type PlanFromOptions } from '../../src/bundle/plan-from.ts';
 import { packedExecutableName } from '../../src/core/layout.ts';
 import { parseInstaller } from '../../src/spec/parse.ts';
-import { readCatalogue } from '../../src/store/read-catalogue.ts';
+import { readCatalog } from '../../src/store/read-catalog.ts';
 import type { Store } from '../../src/store/store.ts';
 import { TOOL } from './bundles.ts';
 import { noReport } from './context.ts';
@@ -27,7 +27,7 @@ export async function planSpec(
   if (installer === undefined || document === undefined) throw new Error(JSON.stringify(diagnostics));
   return planFrom(store, installer, {
     spec: Buffer.from(spec),
-    catalogue: await readCatalogue(store, { release: undefined, signal: options.signal }),
+    catalog: await readCatalog(store, { release: undefined, signal: options.signal }),
     arch: 'amd64',
     tool: '1.2.3',
     executables: await putTool(box),

@@ -38,7 +38,7 @@ export async function serveStore(store: Store, { site, limits, listen }: ServedO
     executable: async () => ({ source: memorySource('the tool', TOOL.bytes), index: TOOL.plan.index }),
     functions: await readFile(START, 'utf8'),
     redirect: undefined,
-    withExternal: async (catalogue) => withStoredExternal(store, catalogue, { signal: own.signal }),
+    withExternal: async (catalog) => withStoredExternal(store, catalog, { signal: own.signal }),
     verify: undefined,
     tool: '1.2.3',
     freshMs: 0,

@@ -16,7 +16,7 @@ import { storeKey } from '../../core/layout.ts';
 import { readLimited } from '../../platform/files/read-limited.ts';
 import { readGivenFile } from '../../platform/files/state-file.ts';
 import { parseInstaller, type ParsedInstaller } from '../../spec/parse.ts';
-import { fileOf, listPackages } from '../../store/release/make-catalogue.ts';
+import { fileOf, listPackages } from '../../store/release/make-catalog.ts';
 import type { NotCurrent, ReleaseTrust } from '../../store/release/signed-release.ts';
 import type { Store } from '../../store/store.ts';
 import type { Context } from '../context.ts';
@@ -30,7 +30,7 @@ import {
   type ReadSpec,
 } from './choice.ts';
 import { extraImages, openImages, type ImagesRequest } from './images.ts';
-import { catalogueOf, notingCurrent, trustOfStore } from '../ports/release-trust.ts';
+import { catalogOf, notingCurrent, trustOfStore } from '../ports/release-trust.ts';
 import { noteWarnings } from '../ports/run-source.ts';
 import { openStoreFor, type StoreRequest } from '../ports/stores.ts';
 import type { TrustRequest } from '../ports/trust.ts';
@@ -128,9 +128,9 @@ async function planStore(
   const { release, allowDowngrade: allowOlder = false } = request;
   const trust = await trustOfStore(request, context, { address: store.address, allowOlder });
   const { onNotCurrent, result } = notingCurrent(context);
-  const catalogue = await catalogueOf(store, { release, trust, onNotCurrent, signal });
+  const catalog = await catalogOf(store, { release, trust, onNotCurrent, signal });
   const settings = request.allowInvalidSettings === true ? 'allow' : 'strict';
-  const options = { ...choice, spec: bytes, catalogue, settings, tool: toolVersion(), signal } as const;
+  const options = { ...choice, spec: bytes, catalog, settings, tool: toolVersion(), signal } as const;
   const open = await planFrom(store, installer, { ...options, settingsHint: SETTINGS_HINT });
   return { ...open, store: store.address, signed: trust !== undefined, ...result() };
 }
@@ -195,7 +195,7 @@ async function openSaved(path: string, request: BundlePlanRequest, context: Cont
   return { ...saved, sources: [], signed: false, [Symbol.asyncDispose]: async () => undefined };
 }
 
-/** The packages in the plan must be those in the signed catalogue of its release. */
+/** The packages in the plan must be those in the signed catalog of its release. */
 async function requireSigned(
   { plan }: SavedBundlePlan,
   store: Store,
@@ -203,9 +203,9 @@ async function requireSigned(
   signal: AbortSignal,
 ): Promise<void> {
   const { release } = plan.bundle;
-  const catalogue = await catalogueOf(store, { release, trust, signal });
+  const catalog = await catalogOf(store, { release, trust, signal });
   const contents = new Map(
-    listPackages(catalogue).map((listed) => [storeKey.package(release, fileOf(listed)), listed.entry.toc]),
+    listPackages(catalog).map((listed) => [storeKey.package(release, fileOf(listed)), listed.entry.toc]),
   );
   const ofStore = plan.sources.slice(0, plan.packages.length + plan.extras.length);
   const unsigned = ofStore.find(({ key, tocDigest }) => contents.get(key) !== tocDigest);

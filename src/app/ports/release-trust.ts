@@ -1,7 +1,7 @@
 /** Signed releases: trusted keys, versions that were seen before, and the signing key. */
 import { dirname, join, resolve } from 'node:path';
 import * as v from 'valibot';
-import type { Catalogue } from '../../core/catalogue.ts';
+import type { Catalog } from '../../core/catalog.ts';
 import { canonicalJson } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { storeKey } from '../../core/layout.ts';
@@ -17,7 +17,7 @@ import {
   type SignedOptions,
 } from '../../store/release/signed-release.ts';
 import { readOwnFile, writeStateFile } from '../../platform/files/state-file.ts';
-import { offeredCatalogue } from '../../store/release/offered.ts';
+import { offeredCatalog } from '../../store/release/offered.ts';
 import type { Store } from '../../store/store.ts';
 import { isVersionNumber } from '../../formats/signing/claim.ts';
 import { publicPart, readPrivateKey } from '../../formats/signing/keys.ts';
@@ -116,12 +116,12 @@ export function notingCurrent({ report }: Pick<Context, 'report'>): {
   };
 }
 
-/** The catalogue of a release, verified if signatures are required. Without signatures it includes external add-ons. */
-export async function catalogueOf(
+/** The catalog of a release, verified if signatures are required. Without signatures it includes external add-ons. */
+export async function catalogOf(
   store: Store,
   { release, trust, onNotCurrent, signal }: Omit<SignedOptions, 'trust'> & { readonly trust: ReleaseTrust | undefined },
-): Promise<Catalogue> {
-  if (trust === undefined) return offeredCatalogue(store, { release, signal });
+): Promise<Catalog> {
+  if (trust === undefined) return offeredCatalog(store, { release, signal });
   return (await readSigned(store, { release, trust, onNotCurrent, signal })).parsed;
 }
 

@@ -19,7 +19,7 @@ import { openStoreSource } from '../../store/source.ts';
 import type { Store } from '../../store/store.ts';
 import { isWebAddress, webObject } from '../../store/web.ts';
 import type { ReleaseTrust } from '../../store/release/signed-release.ts';
-import { catalogueOf, notingCurrent } from './release-trust.ts';
+import { catalogOf, notingCurrent } from './release-trust.ts';
 import type { Context } from '../context.ts';
 import type { InstallSource } from './install-source.ts';
 import { openHttp, type WebRequest } from './network.ts';
@@ -64,21 +64,21 @@ export async function storeSource(
       stores.push(await openStoreFor(address, request, context, { create: false, http }));
     }
     const { onNotCurrent, result } = notingCurrent(context);
-    const catalogue = await tryPlaces(
+    const catalog = await tryPlaces(
       stores,
-      async (store) => catalogueOf(store, { release, trust, onNotCurrent, signal: context.signal }),
+      async (store) => catalogOf(store, { release, trust, onNotCurrent, signal: context.signal }),
       context,
     );
     const opened = { arch, directory, stores, context, objectAt: objectOpener(request, context, web) };
     return {
       installerText: undefined,
       airgap: false,
-      release: catalogue.release,
+      release: catalog.release,
       ...result(),
       choose: async (installer) => {
         if (trust !== undefined) refuseOverrides(installer);
         const published = installer.addons.filter(({ s3Override }) => s3Override === undefined);
-        const resolved = resolvePackages({ ...installer, addons: published }, catalogue, arch);
+        const resolved = resolvePackages({ ...installer, addons: published }, catalog, arch);
         return [...(await openPublished(resolved, opened)), ...(await openOverrides(installer, opened))];
       },
       offered: async (chosen) => {
@@ -86,7 +86,7 @@ export async function storeSource(
         const resolved = chooseExtras(
           chosen.map(({ ref }) => ref),
           NO_EXTRAS,
-          { catalogue, arch },
+          { catalog, arch },
         );
         const sources = await openPublished(resolved, opened);
         return sources.map((source) => ({ source, role: 'machine' }) as const);
@@ -149,7 +149,7 @@ async function openLocal(store: Store, resolved: ResolvedPackage, signal: AbortS
   const packages = await archivePackages(source, index, { signal });
   const found = packages.find((one) => one.addon.digest === resolved.digest && isWhole(one));
   if (found !== undefined) return found;
-  throw new CurlewError('DIGEST_MISMATCH', `${source.name}: not the package that the catalogue names`, {
+  throw new CurlewError('DIGEST_MISMATCH', `${source.name}: not the package that the catalog names`, {
     hint: 'publish the release again',
   });
 }

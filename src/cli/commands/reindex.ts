@@ -1,4 +1,4 @@
-/** `curlew reindex`: rebuilds a damaged catalogue from the packages of a release. */
+/** `curlew reindex`: rebuilds a damaged catalog from the packages of a release. */
 import { CurlewError } from '../../core/errors.ts';
 import { command, useCase } from '../command.ts';
 import { STORE_OPTIONS } from '../options.ts';
@@ -24,7 +24,7 @@ export const reindexCommand = command({
   },
   details:
     "Reads each package's addon.json with small range requests; reads only packages without metadata completely. The version\n" +
-    'order is that of the catalogue if it is readable, otherwise that of supported-versions-gen.json.',
+    'order is that of the catalog if it is readable, otherwise that of supported-versions-gen.json.',
   examples: ['curlew reindex /srv/dist', 'curlew reindex s3://bucket/dist --release v2026.11.20-0 --dry-run'],
   run: async ({ operands: [store], options }, context) => {
     if (store === undefined) {
@@ -34,8 +34,9 @@ export const reindexCommand = command({
   },
   render: ({ store, release, was, dryRun, packages, hashed, lost, order }) =>
     [
-      `${store}: the catalogue of ${release} ${WAS[was]}`,
-      `  ${dryRun ? 'would list' : 'lists'} ${packages} ${packages === 1 ? 'package' : 'packages'}; version order: ${order}`,
+      `${store}: the catalog of ${release} ${WAS[was]}`,
+      // JSON documents keep an older spelling.
+      `  ${dryRun ? 'would list' : 'lists'} ${packages} ${packages === 1 ? 'package' : 'packages'}; version order: ${order.replace('catalogue', 'catalog')}`,
       ...hashed.map((file) => `  ${file}: no metadata; computed its SHA-256`),
       ...lost.map(({ file, why }) => `  ${file}: NOT restored: ${why}`),
     ].join('\n'),

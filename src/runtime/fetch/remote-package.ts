@@ -18,7 +18,7 @@ import { archivePackages, type SourcePackage } from '../node/source.ts';
 interface PublishedFile {
   readonly digest: Digest;
   readonly sha256: Digest;
-  /** Of the table of contents; undefined in catalogues that do not have it. */
+  /** Of the table of contents; undefined in catalogs that do not have it. */
   readonly toc?: Digest | undefined;
   readonly size: number;
 }
@@ -26,7 +26,7 @@ interface PublishedFile {
 export interface RemoteFile {
   /** For messages: `flannel-0.28.7`. */
   readonly name: string;
-  /** From a catalogue; undefined for a package that is in none. */
+  /** From a catalog; undefined for a package that is in none. */
   readonly published: PublishedFile | undefined;
   /** In the order in which they are tried; never empty. */
   readonly places: readonly FetchPlace[];
@@ -63,7 +63,7 @@ async function openAt(file: RemoteFile, { store, key }: FetchPlace, options: Ope
     const what =
       published === undefined
         ? 'it does not contain exactly one whole package'
-        : 'not the package that the catalogue names';
+        : 'not the package that the catalog names';
     throw new CurlewError('DIGEST_MISMATCH', `${source.name}: ${what}`, { hint: REPUBLISH });
   }
   return remotePackage(file, found, {
@@ -80,7 +80,7 @@ export function knownPackage(file: RemoteFile, found: PlacedPackage, size: numbe
   return remotePackage(file, found, { size, contents: undefined });
 }
 
-/** `contents` is the digest of the table of contents that was read, for a package that no catalogue describes. */
+/** `contents` is the digest of the table of contents that was read, for a package that no catalog describes. */
 function remotePackage(
   { name, published, places }: RemoteFile,
   found: PlacedPackage,
@@ -125,7 +125,7 @@ function remotePackage(
 /** The table of contents also covers `addon.json`, which the digest of a package does not. */
 export function requireContents({ name }: RangeSource, index: ArchiveIndex, toc: Digest | undefined): void {
   if (toc === undefined || index.tocDigest === toc) return;
-  throw new CurlewError('DIGEST_MISMATCH', `${name}: its contents are not those in the catalogue`, {
+  throw new CurlewError('DIGEST_MISMATCH', `${name}: its contents are not those in the catalog`, {
     hint: REPUBLISH,
   });
 }

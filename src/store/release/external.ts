@@ -6,7 +6,7 @@ import * as v from 'valibot';
 import { canonicalJson, isDigest, type Digest } from '../../core/digest.ts';
 import { CurlewError, redact } from '../../core/errors.ts';
 import { isObject, parseText, shallowJson } from '../../core/json.ts';
-import type { ListedPackage } from './make-catalogue.ts';
+import type { ListedPackage } from './make-catalog.ts';
 import { addonRef, compareText, compareVersions, formatRef } from '../../core/ref.ts';
 import { byKey, readJson, type Read } from '../../core/schema.ts';
 
@@ -30,7 +30,7 @@ const registryRow = v.object({
   isPrerelease: v.boolean(),
   /** Hex. */
   sha256Sum: v.custom<string>((value) => isDigest(`sha256:${String(value)}`), 'not a hex SHA-256'),
-  /** The catalogue entry of a package that curlew built. kURL's readers ignore it. */
+  /** The catalog entry of a package that curlew built. kURL's readers ignore it. */
   curlew: v.exactOptional(v.custom<ExternalPackage>(isObject, 'not an object')),
 });
 export type RegistryRow = Read<typeof registryRow>;

@@ -1,12 +1,12 @@
-/** Completes a release in the order that keeps readers safe: catalogue, its signature, `VERSION`, its signature. */
-import { CATALOGUE_LIMIT, formatCatalogue, type Catalogue } from '../../core/catalogue.ts';
+/** Completes a release in the order that keeps readers safe: catalog, its signature, `VERSION`, its signature. */
+import { CATALOG_LIMIT, formatCatalog, type Catalog } from '../../core/catalog.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { storeKey } from '../../core/layout.ts';
-import { currentRelease, type CurrentRelease } from '../read-catalogue.ts';
+import { currentRelease, type CurrentRelease } from '../read-catalog.ts';
 import type { Store } from '../store.ts';
 import { withStoredExternal } from './offered.ts';
-import { signCatalogue, signCurrent, type Signer } from './sign-release.ts';
-import { formatAddons, formatSupportedVersions } from './make-catalogue.ts';
+import { signCatalog, signCurrent, type Signer } from './sign-release.ts';
+import { formatAddons, formatSupportedVersions } from './make-catalog.ts';
 
 interface Cancellable {
   readonly signal: AbortSignal;
@@ -17,32 +17,32 @@ export interface FinishOptions extends Cancellable {
   readonly current: CurrentRelease | undefined;
   /** Undefined for an unsigned release. */
   readonly signer?: Signer | undefined;
-  /** Content of `inputs.json`, next to the catalogue. */
+  /** Content of `inputs.json`, next to the catalog. */
   readonly inputs: Uint8Array | undefined;
 }
 
 /** Makes a release the current one. All its packages must be in the store. */
 export async function finishRelease(
   store: Store,
-  catalogue: Catalogue,
+  catalog: Catalog,
   { current, signer, inputs, signal }: FinishOptions,
 ): Promise<void> {
-  const { release } = catalogue;
-  await writeCatalogue(store, catalogue, { signal });
-  const texts = { release, catalogue: Buffer.from(formatCatalogue(catalogue)), inputs };
-  if (signer !== undefined) await signCatalogue(store, texts, signer, { signal });
+  const { release } = catalog;
+  await writeCatalog(store, catalog, { signal });
+  const texts = { release, catalog: Buffer.from(formatCatalog(catalog)), inputs };
+  if (signer !== undefined) await signCatalog(store, texts, signer, { signal });
   await writeVersion(store, release, current, { signal });
   if (signer !== undefined) await signCurrent(store, texts, signer, { signal });
 }
 
 /**
- * Writes the catalogue, then the two files for kURL's readers. An existing catalogue with different content is
+ * Writes the catalog, then the two files for kURL's readers. An existing catalog with different content is
  * `STORE_CONFLICT`. All packages must be in the store.
  */
-async function writeCatalogue(store: Store, catalogue: Catalogue, { signal }: Cancellable): Promise<void> {
-  const { release } = catalogue;
-  const key = storeKey.catalogue(release);
-  const text = Buffer.from(formatCatalogue(catalogue));
+async function writeCatalog(store: Store, catalog: Catalog, { signal }: Cancellable): Promise<void> {
+  const { release } = catalog;
+  const key = storeKey.catalog(release);
+  const text = Buffer.from(formatCatalog(catalog));
   try {
     await store.put(key, text, { ifNoneMatch: '*', signal });
   } catch (error) {
@@ -53,27 +53,27 @@ async function writeCatalogue(store: Store, catalogue: Catalogue, { signal }: Ca
         cause: error,
       });
     }
-    await writeGenerated(store, catalogue, { signal });
+    await writeGenerated(store, catalog, { signal });
     return;
   }
-  await writeGenerated(store, catalogue, { signal });
+  await writeGenerated(store, catalog, { signal });
 }
 
 /** Writes the two files for kURL's readers if they differ. */
-export async function writeGenerated(store: Store, catalogue: Catalogue, { signal }: Cancellable): Promise<void> {
-  const { release } = catalogue;
-  await writeSupportedVersions(store, storeKey.supportedVersions(release), catalogue, { signal });
-  await writeIfDifferent(store, storeKey.addons(release), formatAddons(catalogue), signal);
+export async function writeGenerated(store: Store, catalog: Catalog, { signal }: Cancellable): Promise<void> {
+  const { release } = catalog;
+  await writeSupportedVersions(store, storeKey.supportedVersions(release), catalog, { signal });
+  await writeIfDifferent(store, storeKey.addons(release), formatAddons(catalog), signal);
 }
 
 /** Writes the list of a release's versions, including external ones, if it differs. */
 export async function writeSupportedVersions(
   store: Store,
   key: string,
-  catalogue: Catalogue,
+  catalog: Catalog,
   { signal }: Cancellable,
 ): Promise<void> {
-  const offered = await withStoredExternal(store, catalogue, { signal });
+  const offered = await withStoredExternal(store, catalog, { signal });
   await writeIfDifferent(store, key, formatSupportedVersions(offered), signal);
 }
 
@@ -84,7 +84,7 @@ async function writeIfDifferent(store: Store, key: string, content: string, sign
 
 /** True if the object with this key has this content. */
 export async function hasContent(store: Store, key: string, data: Uint8Array, signal: AbortSignal): Promise<boolean> {
-  const found = await store.read(key, { limit: CATALOGUE_LIMIT, signal });
+  const found = await store.read(key, { limit: CATALOG_LIMIT, signal });
   return found !== undefined && Buffer.compare(found.data, data) === 0;
 }
 

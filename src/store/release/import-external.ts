@@ -7,7 +7,7 @@ import { CurlewError, redact } from '../../core/errors.ts';
 import { reportStep, type Report } from '../../core/events.ts';
 import { storeKey } from '../../core/layout.ts';
 import { formatRef } from '../../core/ref.ts';
-import { currentRelease, findCatalogue } from '../read-catalogue.ts';
+import { currentRelease, findCatalog } from '../read-catalog.ts';
 import { openStoreSource } from '../source.ts';
 import type { Store } from '../store.ts';
 import {
@@ -22,7 +22,7 @@ import {
   type RegistryRow,
   REGISTRY_LIMIT,
 } from './external.ts';
-import { listPackage } from './make-catalogue.ts';
+import { listPackage } from './make-catalog.ts';
 import { writeSupportedVersions } from './finish.ts';
 import { digestOfObject } from './object-digest.ts';
 import { readAddonJson } from './reindex.ts';
@@ -102,10 +102,10 @@ export async function importExternal(offers: readonly OfferedVersion[], options:
 /** Adds imported versions to the version lists of the current release. */
 async function updateVersionLists(store: Store, { signal }: { readonly signal: AbortSignal }): Promise<void> {
   const current = await currentRelease(store, { signal });
-  const catalogue = current && (await findCatalogue(store, current.release, { signal }));
-  if (catalogue === undefined) return;
-  for (const key of [storeKey.supportedVersions(catalogue.release), storeKey.latestSupportedVersions]) {
-    await writeSupportedVersions(store, key, catalogue, { signal });
+  const catalog = current && (await findCatalog(store, current.release, { signal }));
+  if (catalog === undefined) return;
+  for (const key of [storeKey.supportedVersions(catalog.release), storeKey.latestSupportedVersions]) {
+    await writeSupportedVersions(store, key, catalog, { signal });
   }
 }
 

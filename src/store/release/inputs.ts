@@ -4,7 +4,7 @@
  * contains, so a missing, outdated or wrong file causes extra builds and nothing else.
  */
 import * as v from 'valibot';
-import { isRelease } from '../../core/catalogue.ts';
+import { isRelease } from '../../core/catalog.ts';
 import { canonicalJson, type Digest } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { shallowJson } from '../../core/json.ts';

@@ -1,12 +1,12 @@
 /**
- * The catalogue of a release, merged with the external add-ons in `external/addon-registry.json`, as
+ * The catalog of a release, merged with the external add-ons in `external/addon-registry.json`, as
  * kURL's API merges them (kurl.md 3.6).
  */
 import { satisfies } from 'semver';
-import { parseCatalogue, type Catalogue, type CatalogueVersion } from '../../core/catalogue.ts';
+import { parseCatalog, type Catalog, type CatalogVersion } from '../../core/catalog.ts';
 import { storeKey } from '../../core/layout.ts';
 import { compareText, compareVersions } from '../../core/ref.ts';
-import { tryRegistry, readCatalogue } from '../read-catalogue.ts';
+import { tryRegistry, readCatalog } from '../read-catalog.ts';
 import type { Store } from '../store.ts';
 import { parseRegistry, REGISTRY_LIMIT, type AddonRegistry, type RegistryRow } from './external.ts';
 
@@ -14,18 +14,18 @@ interface Cancellable {
   readonly signal: AbortSignal;
 }
 
-/** The catalogue of a release, by default the current one, with external add-ons; `NOT_FOUND` if it does not exist. */
-export async function offeredCatalogue(
+/** The catalog of a release, by default the current one, with external add-ons; `NOT_FOUND` if it does not exist. */
+export async function offeredCatalog(
   store: Store,
   { release, signal }: { readonly release: string | undefined } & Cancellable,
-): Promise<Catalogue> {
-  return withStoredExternal(store, await readCatalogue(store, { release, signal }), { signal });
+): Promise<Catalog> {
+  return withStoredExternal(store, await readCatalog(store, { release, signal }), { signal });
 }
 
-/** Adds the external add-ons of the store to a catalogue. */
-export async function withStoredExternal(store: Store, catalogue: Catalogue, options: Cancellable): Promise<Catalogue> {
+/** Adds the external add-ons of the store to a catalog. */
+export async function withStoredExternal(store: Store, catalog: Catalog, options: Cancellable): Promise<Catalog> {
   const registry = await findRegistry(store, options);
-  return registry === undefined ? catalogue : withExternal(catalogue, registry, store.address);
+  return registry === undefined ? catalog : withExternal(catalog, registry, store.address);
 }
 
 async function findRegistry(store: Store, { signal }: Cancellable): Promise<AddonRegistry | undefined> {
@@ -40,8 +40,8 @@ async function findRegistry(store: Store, { signal }: Cancellable): Promise<Addo
  * release takes precedence over the same external version. Skips prereleases and versions for other releases. Pure; a damaged
  * row is `PACKAGE_INVALID`.
  */
-function withExternal(catalogue: Catalogue, registry: AddonRegistry, from: string): Catalogue {
-  const { format, release, addons } = catalogue;
+function withExternal(catalog: Catalog, registry: AddonRegistry, from: string): Catalog {
+  const { format, release, addons } = catalog;
   const found = [...registry].flatMap(([name, rows]) => {
     const own = addons.find((addon) => addon.name === name)?.versions ?? [];
     const versions = rows
@@ -51,16 +51,16 @@ function withExternal(catalogue: Catalogue, registry: AddonRegistry, from: strin
       .map(versionOf);
     return versions.length === 0 ? [] : [{ name, versions, own }];
   });
-  if (found.length === 0) return catalogue;
-  // parseCatalogue checks every field of the packages that curlew built.
+  if (found.length === 0) return catalog;
+  // parseCatalog checks every field of the packages that curlew built.
   const readable = found.flatMap(({ name, versions }) => {
     const known = versions.filter(({ packages }) => Object.keys(packages).length > 0);
     return known.length === 0 ? [] : [{ name, versions: known }];
   });
-  parseCatalogue(JSON.stringify({ format, release, addons: readable }), `${from}/${storeKey.addonRegistry}`);
+  parseCatalog(JSON.stringify({ format, release, addons: readable }), `${from}/${storeKey.addonRegistry}`);
   const others = addons.filter(({ name }) => found.every((one) => one.name !== name));
   const merged = found.map(({ name, versions, own }) => ({ name, versions: [...versions, ...own] }));
-  return { ...catalogue, addons: [...others, ...merged].toSorted((a, b) => compareText(a.name, b.name)) };
+  return { ...catalog, addons: [...others, ...merged].toSorted((a, b) => compareText(a.name, b.name)) };
 }
 
 /** kURL's release strings, such as `v2026.11.20-0`, are semantic versions in loose mode only. */
@@ -68,7 +68,7 @@ function isFor({ kurlVersionCompatibilityRange: range }: RegistryRow, release: s
   return range.trim() === '*' || satisfies(release, range, { includePrerelease: true, loose: true });
 }
 
-function versionOf({ version, curlew }: RegistryRow): CatalogueVersion {
+function versionOf({ version, curlew }: RegistryRow): CatalogVersion {
   if (curlew === undefined) return { version, tree: 'addons', requires: [], fulfills: [], packages: {} };
   const { arch, tree, requires, fulfills, recommends, entry } = curlew;
   const about = { version, tree, requires, fulfills, ...(recommends === undefined ? {} : { recommends }) };

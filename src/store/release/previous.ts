@@ -1,8 +1,8 @@
 /** The release on which the next one is based: its packages, their objects in the store, and their build inputs. */
 import { storeKey } from '../../core/layout.ts';
-import { currentRelease, findCatalogue, readCatalogue, type CurrentRelease } from '../read-catalogue.ts';
+import { currentRelease, findCatalog, readCatalog, type CurrentRelease } from '../read-catalog.ts';
 import type { ListedObject, Store } from '../store.ts';
-import { fileOf, listPackages } from './make-catalogue.ts';
+import { fileOf, listPackages } from './make-catalog.ts';
 import { parseRecorded, readRecorded, type RecordedPackages } from './inputs.ts';
 import { readSignedBase, type ReleaseTrust } from './signed-release.ts';
 import type { EarlierPackage } from './upload.ts';
@@ -10,7 +10,7 @@ import type { EarlierPackage } from './upload.ts';
 export interface Previous {
   /** The release that `VERSION` named; undefined in a store without releases. */
   readonly current: CurrentRelease | undefined;
-  /** By file name; empty if the release has no catalogue. */
+  /** By file name; empty if the release has no catalog. */
   readonly packages: ReadonlyMap<string, EarlierPackage>;
 }
 
@@ -33,9 +33,8 @@ export async function readPrevious(
     const recorded = inputs === undefined ? undefined : parseRecorded(Buffer.from(inputs).toString());
     return { current, packages: await packagesOf(store, parsed, signal, recorded ?? new Map()) };
   }
-  const catalogue = await findCatalogue(store, current.release, { signal });
-  const packages =
-    catalogue === undefined ? new Map<string, EarlierPackage>() : await packagesOf(store, catalogue, signal);
+  const catalog = await findCatalog(store, current.release, { signal });
+  const packages = catalog === undefined ? new Map<string, EarlierPackage>() : await packagesOf(store, catalog, signal);
   return { current, packages };
 }
 
@@ -44,22 +43,22 @@ export async function readRelease(
   store: Store,
   { release, signal }: Cancellable & { readonly release: string | undefined },
 ): Promise<{ readonly release: string; readonly packages: Previous['packages'] }> {
-  const catalogue = await readCatalogue(store, { release, signal });
-  return { release: catalogue.release, packages: await packagesOf(store, catalogue, signal) };
+  const catalog = await readCatalog(store, { release, signal });
+  return { release: catalog.release, packages: await packagesOf(store, catalog, signal) };
 }
 
 async function packagesOf(
   store: Store,
-  catalogue: Parameters<typeof listPackages>[0],
+  catalog: Parameters<typeof listPackages>[0],
   signal: AbortSignal,
   known?: RecordedPackages,
 ): Promise<Previous['packages']> {
-  const { release } = catalogue;
+  const { release } = catalog;
   const [objects, recorded] = await Promise.all([
     keysBelow(store, `${release}/`, signal),
     known ?? readRecorded(store, release, { signal }),
   ]);
-  const rows = listPackages(catalogue).map((listed) => {
+  const rows = listPackages(catalog).map((listed) => {
     const file = fileOf(listed);
     const object = objects.get(storeKey.package(release, file));
     const row = recorded.get(file);

@@ -1,8 +1,8 @@
-/** Copies one package from one store to another and verifies the copy against the catalogue. */
+/** Copies one package from one store to another and verifies the copy against the catalog. */
 import { digestOfBody, notedDigest } from './object-digest.ts';
 import { CurlewError } from '../../core/errors.ts';
 import type { Metadata, Store, StoredObject, Upload } from '../store.ts';
-import type { ListedPackage } from './make-catalogue.ts';
+import type { ListedPackage } from './make-catalog.ts';
 import { packageMetadata } from './upload.ts';
 
 /** `copied` by the server, `streamed` through this machine, or `present` if it already existed. */
@@ -26,7 +26,7 @@ export async function promotePackage(listed: ListedPackage, options: PromotePack
   if (options.exists && (await isPresent(listed, options))) return 'present';
   const source = await from.head(fromKey, { signal });
   if (source === undefined) {
-    throw new CurlewError('NOT_FOUND', `${from.address}: ${fromKey} is in the catalogue but does not exist`, {
+    throw new CurlewError('NOT_FOUND', `${from.address}: ${fromKey} is in the catalog but does not exist`, {
       hint: 'publish the add-on to the source store again',
     });
   }
@@ -126,7 +126,7 @@ async function requireSame(
   { to, deep, dryRun, signal }: PromotePackageOptions,
 ): Promise<void> {
   const differs = (what: string): CurlewError =>
-    new CurlewError('DIGEST_MISMATCH', `${store.address}: ${object.key} does not have the ${what} in its catalogue`, {
+    new CurlewError('DIGEST_MISMATCH', `${store.address}: ${object.key} does not have the ${what} in its catalog`, {
       hint: 'the package is damaged: publish the add-on again in another release',
     });
   if (object.size !== entry.size) throw differs('size');

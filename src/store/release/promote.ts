@@ -1,17 +1,17 @@
 /**
- * Promotion copies a release unchanged to another store: first packages, then the catalogue, generated files, `VERSION`
+ * Promotion copies a release unchanged to another store: first packages, then the catalog, generated files, `VERSION`
  * and unversioned copies. After an interruption the same call completes it.
  */
-import { formatCatalogue, type Catalogue } from '../../core/catalogue.ts';
+import { formatCatalog, type Catalog } from '../../core/catalog.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { reportStep, type Report } from '../../core/events.ts';
 import { storeKey } from '../../core/layout.ts';
 import { formatRef } from '../../core/ref.ts';
-import { currentRelease, findCatalogue, readCatalogue, type CurrentRelease } from '../read-catalogue.ts';
+import { currentRelease, findCatalog, readCatalog, type CurrentRelease } from '../read-catalog.ts';
 import type { Store } from '../store.ts';
 import { SIGNATURE_LIMIT } from '../../formats/signing/signature.ts';
-import { fileOf, listPackages, type ListedPackage } from './make-catalogue.ts';
+import { fileOf, listPackages, type ListedPackage } from './make-catalog.ts';
 import { finishRelease, hasContent } from './finish.ts';
 import { refuseOlder } from './refuse-older.ts';
 import { formatRecorded, parseRecorded, readRecorded } from './inputs.ts';
@@ -21,10 +21,10 @@ import type { Signer } from './sign-release.ts';
 import { readSigned, type ReleaseTrust, type SignedOptions } from './signed-release.ts';
 import { promotePackage, type PromoteOutcome } from './promote-package.ts';
 
-/** A release with its catalogue, read before anything is written. */
+/** A release with its catalog, read before anything is written. */
 export interface SourceRelease {
   readonly store: Store;
-  readonly catalogue: Catalogue;
+  readonly catalog: Catalog;
   /** The signer and the signed build inputs; undefined if signatures are not checked: the store's `inputs.json` is copied. */
   readonly signed?: { readonly by: string; readonly inputs: Uint8Array | undefined };
 }
@@ -33,7 +33,7 @@ export interface PromoteOptions {
   readonly to: Store;
   /** Release string in the target; undefined for the same as in the source. */
   readonly release: string | undefined;
-  /** Read every copied package and compare its digest with the catalogue. */
+  /** Read every copied package and compare its digest with the catalog. */
   readonly deep: boolean;
   /** Transfer the bytes through this machine if the stores cannot copy from each other. */
   readonly stream: boolean;
@@ -79,29 +79,29 @@ export async function sourceRelease(
 ): Promise<SourceRelease> {
   if (trust !== undefined) {
     const { parsed, signedBy, inputs } = await readSigned(store, { release, trust, signal });
-    return { store, catalogue: parsed, signed: { by: signedBy, inputs } };
+    return { store, catalog: parsed, signed: { by: signedBy, inputs } };
   }
-  return { store, catalogue: await readCatalogue(store, { release, signal }) };
+  return { store, catalog: await readCatalog(store, { release, signal }) };
 }
 
 /**
  * Promotes a release. `STORE_CONFLICT`: the target has the same release with different content, the source changes meanwhile,
  * or another publisher was faster. `DOWNGRADE`: the release is older than the target's current one. `DIGEST_MISMATCH`: a
- * package does not match its catalogue.
+ * package does not match its catalog.
  */
 export async function promote(source: SourceRelease, options: PromoteOptions): Promise<PromoteResult> {
   const { to, jobs, report, signal, dryRun, signer } = options;
-  const { store: from, catalogue: original } = source;
+  const { store: from, catalog: original } = source;
   const release = options.release ?? original.release;
-  const catalogue: Catalogue = { ...original, release };
+  const catalog: Catalog = { ...original, release };
   refuseImpossible(source, release, options);
   const current = await currentRelease(to, { signal });
   await refuseOlder(to, release, { current, makeCurrent: options.makeCurrent, signal });
-  await refuseDifferent(to, catalogue, signal);
+  await refuseDifferent(to, catalog, signal);
   await warnUnlisted(source, report, signal);
   const existing = await keysBelow(to, `${release}/`, signal);
   const packages = await mapLimited(
-    listPackages(catalogue),
+    listPackages(catalog),
     async (listed, context) => {
       const key = storeKey.package(release, fileOf(listed));
       const place = { ...options, from, fromKey: storeKey.package(original.release, fileOf(listed)), key };
@@ -127,24 +127,24 @@ export async function promote(source: SourceRelease, options: PromoteOptions): P
   if (dryRun) return { ...result, latest: 0 };
   const inputs = await copyRecorded(source, to, release, signal);
   if (signer === undefined) await copySignature(source, to, release, signal);
-  await finishRelease(to, catalogue, { current, signer, inputs, signal });
+  await finishRelease(to, catalog, { current, signer, inputs, signal });
   const before =
     current === undefined ? undefined : { release: current.release, packages: () => packagesOf(to, current, signal) };
-  return { ...result, latest: await writeUnversionedCopies(to, catalogue, { before, jobs, signal }) };
+  return { ...result, latest: await writeUnversionedCopies(to, catalog, { before, jobs, signal }) };
 }
 
 async function packagesOf(store: Store, { release }: CurrentRelease, signal: AbortSignal) {
-  const catalogue = await findCatalogue(store, release, { signal });
-  return catalogue === undefined ? [] : listPackages(catalogue);
+  const catalog = await findCatalog(store, release, { signal });
+  return catalog === undefined ? [] : listPackages(catalog);
 }
 
 function promoted({ name, version, arch, entry }: ListedPackage, outcome: PromoteOutcome): PromotedPackage {
   return { name, version, arch, digest: entry.digest, size: entry.size, outcome };
 }
 
-function refuseImpossible({ store, catalogue }: SourceRelease, release: string, { to, stream }: PromoteOptions): void {
+function refuseImpossible({ store, catalog }: SourceRelease, release: string, { to, stream }: PromoteOptions): void {
   const sameServer = store.place.server === to.place.server;
-  if (sameServer && store.place.base === to.place.base && release === catalogue.release) {
+  if (sameServer && store.place.base === to.place.base && release === catalog.release) {
     throw new CurlewError('USAGE', `${store.address}: ${release} cannot be promoted to itself`, {
       hint: 'use another store, or add another release after an @',
     });
@@ -157,16 +157,16 @@ function refuseImpossible({ store, catalogue }: SourceRelease, release: string, 
   );
 }
 
-/** Copies `inputs.json` before the catalogue is written: a publisher that bases a release on this one needs it. */
+/** Copies `inputs.json` before the catalog is written: a publisher that bases a release on this one needs it. */
 async function copyRecorded(
-  { store, catalogue, signed }: SourceRelease,
+  { store, catalog, signed }: SourceRelease,
   to: Store,
   release: string,
   signal: AbortSignal,
 ): Promise<Uint8Array | undefined> {
   const recorded =
     signed === undefined
-      ? await readRecorded(store, catalogue.release, { signal })
+      ? await readRecorded(store, catalog.release, { signal })
       : parseRecorded(Buffer.from(signed.inputs ?? '').toString());
   if (recorded.size === 0) return undefined;
   const data = Buffer.from(formatRecorded(recorded));
@@ -175,15 +175,15 @@ async function copyRecorded(
   return data;
 }
 
-/** Copies the catalogue's signature. It covers the release string, so it is valid only under the same one. */
+/** Copies the catalog's signature. It covers the release string, so it is valid only under the same one. */
 async function copySignature(
-  { store, catalogue }: SourceRelease,
+  { store, catalog }: SourceRelease,
   to: Store,
   release: string,
   signal: AbortSignal,
 ): Promise<void> {
-  if (release !== catalogue.release) return;
-  const key = storeKey.catalogueSignature(release);
+  if (release !== catalog.release) return;
+  const key = storeKey.catalogSignature(release);
   const found = await store.read(key, { limit: SIGNATURE_LIMIT, signal });
   if (found === undefined) return;
   try {
@@ -195,21 +195,21 @@ async function copySignature(
 }
 
 /** Throws before anything is copied if the target has this release with different content. */
-async function refuseDifferent(to: Store, catalogue: Catalogue, signal: AbortSignal): Promise<void> {
-  const existing = await findCatalogue(to, catalogue.release, { signal });
-  if (existing === undefined || formatCatalogue(existing) === formatCatalogue(catalogue)) return;
-  throw new CurlewError('STORE_CONFLICT', `${to.address}: ${catalogue.release} already exists with different content`, {
+async function refuseDifferent(to: Store, catalog: Catalog, signal: AbortSignal): Promise<void> {
+  const existing = await findCatalog(to, catalog.release, { signal });
+  if (existing === undefined || formatCatalog(existing) === formatCatalog(catalog)) return;
+  throw new CurlewError('STORE_CONFLICT', `${to.address}: ${catalog.release} already exists with different content`, {
     hint: 'a release never changes: use another release after the @ of --to',
   });
 }
 
-/** Warns about objects of the source release that are not in its catalogue: they are not copied. */
-async function warnUnlisted({ store, catalogue }: SourceRelease, report: Report, signal: AbortSignal): Promise<void> {
-  const { release } = catalogue;
+/** Warns about objects of the source release that are not in its catalog: they are not copied. */
+async function warnUnlisted({ store, catalog }: SourceRelease, report: Report, signal: AbortSignal): Promise<void> {
+  const { release } = catalog;
   const known = new Set([
-    ...listPackages(catalogue).map((listed) => storeKey.package(release, fileOf(listed))),
-    storeKey.catalogue(release),
-    storeKey.catalogueSignature(release),
+    ...listPackages(catalog).map((listed) => storeKey.package(release, fileOf(listed))),
+    storeKey.catalog(release),
+    storeKey.catalogSignature(release),
     storeKey.inputs(release),
     storeKey.supportedVersions(release),
     storeKey.addons(release),
@@ -218,6 +218,6 @@ async function warnUnlisted({ store, catalogue }: SourceRelease, report: Report,
   const [first] = unlisted;
   if (first === undefined) return;
   const others = unlisted.length === 1 ? '' : ` and ${unlisted.length - 1} more`;
-  const text = `${store.address}: ${first}${others}: not in the catalogue, not promoted`;
+  const text = `${store.address}: ${first}${others}: not in the catalog, not promoted`;
   report({ type: 'note', level: 'warning', text });
 }

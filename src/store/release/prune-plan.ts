@@ -1,5 +1,5 @@
 /** Selects releases to prune. Pure: computes a plan with reasons from a listing, the current release and a rule. */
-import { isRelease } from '../../core/catalogue.ts';
+import { isRelease } from '../../core/catalog.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { storeKey } from '../../core/layout.ts';
 import { compareVersions } from '../../core/ref.ts';
@@ -14,7 +14,7 @@ export function pruneMarkerKey(release: string): string {
 interface ReleaseObjects {
   readonly release: string;
   readonly objects: readonly ListedObject[];
-  readonly catalogue: ListedObject | undefined;
+  readonly catalog: ListedObject | undefined;
   readonly marked: boolean;
 }
 
@@ -50,48 +50,48 @@ export function surveyOf(objects: Iterable<ListedObject>): Survey {
   }
   const releases = new Map<string, ReleaseObjects>();
   for (const [release, all] of groups) {
-    const catalogue = all.find(({ key }) => key === storeKey.catalogue(release));
+    const catalog = all.find(({ key }) => key === storeKey.catalog(release));
     const marked = all.some(({ key }) => key === pruneMarkerKey(release));
-    releases.set(release, { release, objects: all, catalogue, marked });
+    releases.set(release, { release, objects: all, catalog, marked });
   }
   return { releases, latest };
 }
 
 const DAY = 24 * 60 * 60 * 1000;
-/** Release strings that publishing generates. Other folders without a catalogue may be anything. */
+/** Release strings that publishing generates. Other folders without a catalog may be anything. */
 const GENERATED_NAME = /^v\d{4}\.\d\d\.\d\d-/;
 
 /**
  * Keeps the current release, the release that is signed as current, and every finished release at least as new as the current
  * one, since it may become current. Prunes other releases that are beyond `keep` *and* older than `olderThan`. Prunes a release
- * without a catalogue only if its removal was interrupted, or if its newest object is older than `olderThan` and a day.
+ * without a catalog only if its removal was interrupted, or if its newest object is older than `olderThan` and a day.
  */
 export function choosePruned(
   { releases }: Survey,
   { current, signed }: { readonly current: string; readonly signed: string | undefined },
   { keep = 1, olderThan, now }: PruneRule,
 ): PruneChoice {
-  const own = releases.get(current)?.catalogue;
+  const own = releases.get(current)?.catalog;
   if (own === undefined) {
-    throw new CurlewError('NOT_FOUND', `the current release ${current} has no catalogue`, {
+    throw new CurlewError('NOT_FOUND', `the current release ${current} has no catalog`, {
       hint: `rebuild it with curlew reindex STORE --release ${current}, then prune`,
     });
   }
   // An object without a date counts as new.
   const timeOf = ({ modified = now }: ListedObject): number => modified.getTime();
   const newestFirst = [...releases.values()]
-    .flatMap((one) => (one.catalogue === undefined ? [] : [{ release: one.release, time: timeOf(one.catalogue) }]))
+    .flatMap((one) => (one.catalog === undefined ? [] : [{ release: one.release, time: timeOf(one.catalog) }]))
     .toSorted((a, b) => b.time - a.time || compareVersions(b.release, a.release));
   const kept = new Set(newestFirst.slice(0, keep).map(({ release }) => release));
   const because = (one: ReleaseObjects): string | undefined => {
     if (one.release === current || one.release === signed) return undefined;
-    if (one.catalogue === undefined) {
+    if (one.catalog === undefined) {
       if (one.marked) return 'its removal was interrupted';
       if (olderThan === undefined || !GENERATED_NAME.test(one.release)) return undefined;
       const youngest = Math.max(...one.objects.map(timeOf));
       return now.getTime() - youngest > Math.max(olderThan, DAY) ? 'it was never finished' : undefined;
     }
-    const time = timeOf(one.catalogue);
+    const time = timeOf(one.catalog);
     if (kept.has(one.release) || time >= timeOf(own)) return undefined;
     if (olderThan !== undefined && now.getTime() - time <= olderThan) return undefined;
     return olderThan === undefined ? 'enough newer releases exist' : 'it is old';

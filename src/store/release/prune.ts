@@ -1,14 +1,14 @@
 /**
- * Removal of old releases. The catalogue is deleted first, so that no catalogue lists missing packages, and the
+ * Removal of old releases. The catalog is deleted first, so that no catalog lists missing packages, and the
  * marker last, so that the next run resumes an interrupted removal.
  */
-import { CATALOGUE_LIMIT } from '../../core/catalogue.ts';
+import { CATALOG_LIMIT } from '../../core/catalog.ts';
 import { canonicalJson } from '../../core/digest.ts';
 import { eachLimited } from '../../platform/limit/each.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { reportStep, type Report } from '../../core/events.ts';
 import { storeKey } from '../../core/layout.ts';
-import { currentRelease, findCatalogue } from '../read-catalogue.ts';
+import { currentRelease, findCatalog } from '../read-catalog.ts';
 import type { ListedObject, Store } from '../store.ts';
 import { SIGNATURE_LIMIT } from '../../formats/signing/signature.ts';
 import { readUnverified } from './release-statement.ts';
@@ -120,15 +120,15 @@ function orphansOf(survey: Survey, { go, stay }: PruneChoice): ReadonlySet<strin
 
 type Removable = PruneChoice['go'][number];
 
-/** Why a release must not be removed; undefined if it may be. A prefix with an unreadable catalogue may not be a release. */
+/** Why a release must not be removed; undefined if it may be. A prefix with an unreadable catalog may not be a release. */
 async function removalProblem(
   store: Store,
-  { release, catalogue }: Removable,
+  { release, catalog }: Removable,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  if (catalogue === undefined) return undefined;
+  if (catalog === undefined) return undefined;
   try {
-    await findCatalogue(store, release, { signal });
+    await findCatalog(store, release, { signal });
     return undefined;
   } catch (error) {
     if (!(error instanceof CurlewError) || error.hint === undefined) throw error;
@@ -152,13 +152,13 @@ async function removeRelease(
   if (problem !== undefined) return problem;
   const mark = pruneMarkerKey(release);
   if (!marked) await store.put(mark, Buffer.from(`${canonicalJson({ format: 1, release })}\n`), { signal });
-  const key = storeKey.catalogue(release);
-  const catalogue = await store.read(key, { limit: CATALOGUE_LIMIT, signal });
+  const key = storeKey.catalog(release);
+  const catalog = await store.read(key, { limit: CATALOG_LIMIT, signal });
   await store.delete(key, { signal });
-  // If it became current before this point, it must be restored. A later promotion finds no catalogue and writes it again.
+  // If it became current before this point, it must be restored. A later promotion finds no catalog and writes it again.
   const now = await requireCurrent(store, signal);
   if (now === release) {
-    if (catalogue !== undefined) await store.put(key, catalogue.data, { ifNoneMatch: '*', signal });
+    if (catalog !== undefined) await store.put(key, catalog.data, { ifNoneMatch: '*', signal });
     await store.delete(mark, { signal });
     return 'it has become the current release';
   }

@@ -1,5 +1,5 @@
 /**
- * Publishes a release: packages, catalogue, generated files, `VERSION` and unversioned copies, in this order. An interrupted
+ * Publishes a release: packages, catalog, generated files, `VERSION` and unversioned copies, in this order. An interrupted
  * publish leaves the previous release intact, and the same call completes it.
  */
 import { mapLimited } from '../../platform/limit/each.ts';
@@ -7,9 +7,9 @@ import { CurlewError } from '../../core/errors.ts';
 import { reportStep, type Report } from '../../core/events.ts';
 import { storeKey } from '../../core/layout.ts';
 import { formatRef } from '../../core/ref.ts';
-import { findCatalogue } from '../read-catalogue.ts';
+import { findCatalog } from '../read-catalog.ts';
 import type { Store } from '../store.ts';
-import { fileOf, listPackages, makeCatalogue } from './make-catalogue.ts';
+import { fileOf, listPackages, makeCatalog } from './make-catalog.ts';
 import { finishRelease, hasContent } from './finish.ts';
 import { formatRecorded, type RecordedPackage } from './inputs.ts';
 import { writeUnversionedCopies, type KnownObject } from './unversioned-copies.ts';
@@ -95,14 +95,14 @@ export async function publishPackages(
   const requested = gather(files, previous, options);
   if (requested.length === 0) throw new CurlewError('USAGE', 'no package to publish');
   const { release, placed, fresh } = await placeInFirstFree(requested, previous, options);
-  const catalogue = makeCatalogue(
+  const catalog = makeCatalog(
     release,
     placed.map(({ listed }) => listed),
     ordersOf(files, previous, options),
   );
   const inputs = await writeRecorded(release, requested, placed, { ...options, fresh });
-  await finishRelease(store, catalogue, { ...options, inputs, current: previous.current });
-  const latest = await writeUnversionedCopies(store, catalogue, {
+  await finishRelease(store, catalog, { ...options, inputs, current: previous.current });
+  const latest = await writeUnversionedCopies(store, catalog, {
     before: previousPackages(previous),
     objects: objectsOf(placed),
     jobs,
@@ -141,8 +141,7 @@ export async function nextRelease(
   { store, now, signal }: { readonly store: Store | undefined; readonly now: Date; readonly signal: AbortSignal },
 ): Promise<string> {
   for (const release of releasesToTry(now, current?.release)) {
-    if (store === undefined || (await store.head(storeKey.catalogue(release), { signal })) === undefined)
-      return release;
+    if (store === undefined || (await store.head(storeKey.catalog(release), { signal })) === undefined) return release;
   }
   throw noneLeft();
 }
@@ -215,7 +214,7 @@ async function placeAll(
 ): Promise<PlacedRelease> {
   const { store, jobs, signal } = options;
   // Throws if two packages have the same key, before anything is written.
-  makeCatalogue(release, requested.map(listedOf));
+  makeCatalog(release, requested.map(listedOf));
   const finished = await requireSame(release, requested, { store, signal });
   const place = async (
     one: PackageToPlace,
@@ -250,20 +249,20 @@ async function requireSame(
   requested: readonly PackageToPlace[],
   { store, signal }: Pick<PublishOptions, 'store' | 'signal'>,
 ): Promise<boolean> {
-  const catalogue = await findCatalogue(store, release, { signal });
+  const catalog = await findCatalog(store, release, { signal });
   const rows = (all: readonly ReturnType<typeof listedOf>[]): string =>
     all
       .map((one) => `${fileOf(one)} ${one.entry.digest}`)
       .toSorted()
       .join();
-  if (catalogue === undefined) return false;
-  if (rows(listPackages(catalogue)) === rows(requested.map(listedOf))) return true;
+  if (catalog === undefined) return false;
+  if (rows(listPackages(catalog)) === rows(requested.map(listedOf))) return true;
   throw new OtherContent('STORE_CONFLICT', `${store.address}: ${release} was published with different content`, {
     hint: 'a release never changes: use another release string',
   });
 }
 
-/** Writes `inputs.json`, before the catalogue because readers of the catalogue need it. Undefined if nothing was recorded. */
+/** Writes `inputs.json`, before the catalog because readers of the catalog need it. Undefined if nothing was recorded. */
 async function writeRecorded(
   release: string,
   requested: readonly PackageToPlace[],

@@ -1,7 +1,7 @@
 /** Prevents an older release from becoming current by mistake. */
 import { CurlewError } from '../../core/errors.ts';
 import { storeKey } from '../../core/layout.ts';
-import type { CurrentRelease } from '../read-catalogue.ts';
+import type { CurrentRelease } from '../read-catalog.ts';
 import type { Store } from '../store.ts';
 
 interface Options {
@@ -13,8 +13,8 @@ interface Options {
 }
 
 /**
- * Throws `DOWNGRADE` if the catalogue of `release` is older than that of the current release. An interrupted release without
- * a catalogue, or with a newer one, may be completed.
+ * Throws `DOWNGRADE` if the catalog of `release` is older than that of the current release. An interrupted release without
+ * a catalog, or with a newer one, may be completed.
  */
 export async function refuseOlder(
   store: Store,
@@ -23,7 +23,7 @@ export async function refuseOlder(
 ): Promise<void> {
   if (makeCurrent || current === undefined || current.release === release) return;
   const [mine, theirs] = await Promise.all(
-    [release, current.release].map(async (name) => writtenAt(store, storeKey.catalogue(name), signal)),
+    [release, current.release].map(async (name) => writtenAt(store, storeKey.catalog(name), signal)),
   );
   if (mine === undefined || theirs === undefined || mine >= theirs) return;
   throw new CurlewError(

@@ -1,16 +1,16 @@
-/** Rebuilds the catalogue of a release from its packages. */
+/** Rebuilds the catalog of a release from its packages. */
 import { findEntry, readFile, readIndex } from '../../formats/archive/read.ts';
 import type { ArchiveIndex, RangeSource } from '../../formats/archive/entry.ts';
-import { CATALOGUE_LIMIT, formatCatalogue, isRelease, type Catalogue } from '../../core/catalogue.ts';
+import { CATALOG_LIMIT, formatCatalog, isRelease, type Catalog } from '../../core/catalog.ts';
 import type { Digest } from '../../core/digest.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { ADDON_JSON, ownerOf, packageFileName, prefixOf, storeKey } from '../../core/layout.ts';
 import { packageDigest, parseAddonJson, type AddonJson } from '../../core/package.ts';
-import { currentRelease, findCatalogue } from '../read-catalogue.ts';
+import { currentRelease, findCatalog } from '../read-catalog.ts';
 import { openStoreSource } from '../source.ts';
 import type { ListedObject, Store } from '../store.ts';
-import { fileOf, listPackage, listPackages, makeCatalogue, type ListedPackage } from './make-catalogue.ts';
+import { fileOf, listPackage, listPackages, makeCatalog, type ListedPackage } from './make-catalog.ts';
 import { writeGenerated } from './finish.ts';
 import { writeUnversionedCopies } from './unversioned-copies.ts';
 import { digestOfBody, notedDigest } from './object-digest.ts';
@@ -34,7 +34,7 @@ interface LostPackage {
 export interface ReindexResult {
   readonly store: string;
   readonly release: string;
-  /** State of the previous catalogue. `different`: it did not match the packages. */
+  /** State of the previous catalog. `different`: it did not match the packages. */
   readonly was: 'sound' | 'damaged' | 'missing' | 'different';
   readonly dryRun: boolean;
   readonly packages: number;
@@ -49,7 +49,7 @@ export interface ReindexResult {
 const DOCUMENT_LIMIT = 32 << 20;
 
 /**
- * Reads each package's `addon.json` with two small range requests and writes the catalogue and the generated files if they
+ * Reads each package's `addon.json` with two small range requests and writes the catalog and the generated files if they
  * differ. For the current release, also updates the unversioned copies. Never changes packages. A release without a readable
  * package is `NOT_FOUND`.
  */
@@ -73,36 +73,36 @@ export async function reindex(store: Store, options: ReindexOptions): Promise<Re
     throw new CurlewError('NOT_FOUND', `${store.address}: ${release} has no readable package`);
   }
   const packages = found.map(({ listed }) => listed);
-  const { order, orders } = await findOrder(store, release, before.catalogue, signal);
-  const catalogue = makeCatalogue(release, packages, orders);
-  const same = before.catalogue !== undefined && formatCatalogue(before.catalogue) === formatCatalogue(catalogue);
-  if (!dryRun) await replace(store, catalogue, { same, etag: before.etag, jobs, signal });
+  const { order, orders } = await findOrder(store, release, before.catalog, signal);
+  const catalog = makeCatalog(release, packages, orders);
+  const same = before.catalog !== undefined && formatCatalog(before.catalog) === formatCatalog(catalog);
+  if (!dryRun) await replace(store, catalog, { same, etag: before.etag, jobs, signal });
   return {
     store: store.address,
     release,
-    was: before.catalogue !== undefined && !same ? 'different' : before.was,
+    was: before.catalog !== undefined && !same ? 'different' : before.was,
     dryRun,
     packages: packages.length,
     hashed: found.flatMap(({ listed, hashed }) => (hashed ? [fileOf(listed)] : [])),
-    lost: [...read.flatMap((one) => ('lost' in one ? [one.lost] : [])), ...missingPackages(before.catalogue, read)],
+    lost: [...read.flatMap((one) => ('lost' in one ? [one.lost] : [])), ...missingPackages(before.catalog, read)],
     order,
   };
 }
 
-interface ExistingCatalogue {
+interface ExistingCatalog {
   readonly was: 'sound' | 'damaged' | 'missing';
-  readonly catalogue: Catalogue | undefined;
+  readonly catalog: Catalog | undefined;
   readonly etag: string | undefined;
 }
 
-async function readExisting(store: Store, release: string, signal: AbortSignal): Promise<ExistingCatalogue> {
-  const etag = (await store.head(storeKey.catalogue(release), { signal }))?.etag;
+async function readExisting(store: Store, release: string, signal: AbortSignal): Promise<ExistingCatalog> {
+  const etag = (await store.head(storeKey.catalog(release), { signal }))?.etag;
   try {
-    const catalogue = await findCatalogue(store, release, { signal });
-    return { was: catalogue === undefined ? 'missing' : 'sound', catalogue, etag };
+    const catalog = await findCatalog(store, release, { signal });
+    return { was: catalog === undefined ? 'missing' : 'sound', catalog, etag };
   } catch (error) {
     if (!(error instanceof CurlewError) || error.code !== 'PACKAGE_INVALID') throw error;
-    return { was: 'damaged', catalogue: undefined, etag };
+    return { was: 'damaged', catalog: undefined, etag };
   }
 }
 
@@ -164,21 +164,21 @@ function digestOfIndex({ entries }: ArchiveIndex, prefix: string): Digest {
 async function findOrder(
   store: Store,
   release: string,
-  before: Catalogue | undefined,
+  before: Catalog | undefined,
   signal: AbortSignal,
 ): Promise<{ readonly order: ReindexResult['order']; readonly orders: VersionOrders }> {
   if (before !== undefined) {
     const orders = before.addons.map(({ name, versions }) => [name, versions.map(({ version }) => version)] as const);
     return { order: 'the catalogue', orders: new Map(orders) };
   }
-  const generated = await store.read(storeKey.supportedVersions(release), { limit: CATALOGUE_LIMIT, signal });
+  const generated = await store.read(storeKey.supportedVersions(release), { limit: CATALOG_LIMIT, signal });
   const orders = generated === undefined ? undefined : parseSupportedVersions(Buffer.from(generated.data).toString());
   if (orders === undefined) return { order: 'descending', orders: new Map() };
   return { order: 'supported-versions-gen.json', orders };
 }
 
-/** Packages in the old catalogue that are missing in the store. */
-function missingPackages(before: Catalogue | undefined, read: readonly ReadPackage[]): readonly LostPackage[] {
+/** Packages in the old catalog that are missing in the store. */
+function missingPackages(before: Catalog | undefined, read: readonly ReadPackage[]): readonly LostPackage[] {
   if (before === undefined) return [];
   const existing = new Set(read.map((one) => ('listed' in one ? fileOf(one.listed) : one.lost.file)));
   const missing = listPackages(before).filter((listed) => !existing.has(fileOf(listed)));
@@ -192,18 +192,14 @@ interface ReplaceOptions {
   readonly signal: AbortSignal;
 }
 
-async function replace(
-  store: Store,
-  catalogue: Catalogue,
-  { same, etag, jobs, signal }: ReplaceOptions,
-): Promise<void> {
+async function replace(store: Store, catalog: Catalog, { same, etag, jobs, signal }: ReplaceOptions): Promise<void> {
   if (!same) {
     const condition = etag === undefined ? ({ ifNoneMatch: '*' } as const) : { ifMatch: etag };
-    const text = Buffer.from(formatCatalogue(catalogue));
-    await store.put(storeKey.catalogue(catalogue.release), text, { ...condition, signal });
+    const text = Buffer.from(formatCatalog(catalog));
+    await store.put(storeKey.catalog(catalog.release), text, { ...condition, signal });
   }
-  await writeGenerated(store, catalogue, { signal });
+  await writeGenerated(store, catalog, { signal });
   const current = await currentRelease(store, { signal });
-  if (current?.release === catalogue.release)
-    await writeUnversionedCopies(store, catalogue, { before: undefined, jobs, signal });
+  if (current?.release === catalog.release)
+    await writeUnversionedCopies(store, catalog, { before: undefined, jobs, signal });
 }

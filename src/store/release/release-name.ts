@@ -1,5 +1,5 @@
 /** Release strings; the default is kURL's format `vYYYY.MM.DD-N`, in UTC. Pure. */
-import { isRelease } from '../../core/catalogue.ts';
+import { isRelease } from '../../core/catalog.ts';
 import { CurlewError } from '../../core/errors.ts';
 
 /** The prefix of a day's release strings: `v2026.11.20-`. */

@@ -1,11 +1,11 @@
 /**
- * Signed statements about a release: its catalogue, and which release of a store is current. Pure.
+ * Signed statements about a release: its catalog, and which release of a store is current. Pure.
  *
- * A statement next to the catalogue binds the release string to this catalogue forever. A statement next to `VERSION` declares
+ * A statement next to the catalog binds the release string to this catalog forever. A statement next to `VERSION` declares
  * the current release, with a version that increases with each statement, and an expiry date.
  */
 import type { KeyObject } from 'node:crypto';
-import { isRelease } from '../../core/catalogue.ts';
+import { isRelease } from '../../core/catalog.ts';
 import { digestOf, type Digest } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
 import {
@@ -19,7 +19,7 @@ import { claimFields, DAY, parseClaim, secondsOf, untimely } from '../../formats
 import type { TrustedKey } from '../../formats/signing/keys.ts';
 
 const PREDICATE_TYPE = 'urn:curlew:release:v1';
-const CATALOGUE = 'index.json';
+const CATALOG = 'index.json';
 const INPUTS = 'inputs.json';
 
 interface Common {
@@ -27,7 +27,7 @@ interface Common {
   /** Increases with each signature in a store. */
   readonly version: number;
   readonly signed: Date;
-  readonly catalogue: Digest;
+  readonly catalog: Digest;
   /** Undefined if the release has no `inputs.json`. */
   readonly inputs: Digest | undefined;
 }
@@ -40,20 +40,20 @@ export type ReleaseStatement =
 /** The signed files of a release. */
 export interface ReleaseTexts {
   readonly release: string;
-  readonly catalogue: Uint8Array;
+  readonly catalog: Uint8Array;
   readonly inputs: Uint8Array | undefined;
 }
 
-export function textsDigests({ release, catalogue, inputs }: ReleaseTexts): Omit<Common, 'version' | 'signed'> {
-  return { release, catalogue: digestOf(catalogue), inputs: inputs === undefined ? undefined : digestOf(inputs) };
+export function textsDigests({ release, catalog, inputs }: ReleaseTexts): Omit<Common, 'version' | 'signed'> {
+  return { release, catalog: digestOf(catalog), inputs: inputs === undefined ? undefined : digestOf(inputs) };
 }
 
 /** Signs a statement; returns the content of the signature file. */
 export function signRelease(statement: ReleaseStatement, key: KeyObject): string {
-  const { role, release, version, signed, catalogue, inputs } = statement;
+  const { role, release, version, signed, catalog, inputs } = statement;
   const expires = role === 'current' ? statement.expires : undefined;
   const subjects = [
-    { name: CATALOGUE, digest: catalogue },
+    { name: CATALOG, digest: catalog },
     ...(inputs === undefined ? [] : [{ name: INPUTS, digest: inputs }]),
   ];
   const predicate = { role, release, ...claimFields({ version, signed, expires }) };
@@ -97,13 +97,13 @@ export function readUnverified(text: string, from: string): ReleaseStatement | u
 
 function parseReleaseStatement({ subjects, predicateType, predicate }: Statement): ReleaseStatement | undefined {
   const { role, release } = predicate;
-  const catalogue = subjects.find(({ name }) => name === CATALOGUE)?.digest;
+  const catalog = subjects.find(({ name }) => name === CATALOG)?.digest;
   const inputs = subjects.find(({ name }) => name === INPUTS)?.digest;
   const claim = parseClaim(predicate);
-  if (predicateType !== PREDICATE_TYPE || catalogue === undefined || claim === undefined) return undefined;
+  if (predicateType !== PREDICATE_TYPE || catalog === undefined || claim === undefined) return undefined;
   if (typeof release !== 'string' || !isRelease(release)) return undefined;
   const { version, signed, expires } = claim;
-  const common = { release, version, signed, catalogue, inputs };
+  const common = { release, version, signed, catalog, inputs };
   if (role === 'release') return { role, ...common };
   return role === 'current' && expires !== undefined ? { role, expires, ...common } : undefined;
 }

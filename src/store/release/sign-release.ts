@@ -1,9 +1,9 @@
 /** Signs releases in a store. */
 import type { KeyObject } from 'node:crypto';
-import { CATALOGUE_LIMIT, parseCatalogue } from '../../core/catalogue.ts';
+import { CATALOG_LIMIT, parseCatalog } from '../../core/catalog.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { storeKey } from '../../core/layout.ts';
-import { currentRelease, missingRelease } from '../read-catalogue.ts';
+import { currentRelease, missingRelease } from '../read-catalog.ts';
 import type { Store } from '../store.ts';
 import { secondsOf } from '../../formats/signing/claim.ts';
 import { SIGNATURE_LIMIT } from '../../formats/signing/signature.ts';
@@ -41,15 +41,15 @@ interface Cancellable {
 
 type Statement<Role> = Extract<ReleaseStatement, { role: Role }>;
 
-/** Signs the catalogue of a release, before the release becomes current. */
-export async function signCatalogue(
+/** Signs the catalog of a release, before the release becomes current. */
+export async function signCatalog(
   store: Store,
   texts: ReleaseTexts,
   signer: Signer,
   { signal }: Cancellable,
 ): Promise<Statement<'release'>> {
-  const key = storeKey.catalogueSignature(texts.release);
-  requireContents(parseCatalogue(Buffer.from(texts.catalogue).toString(), key), `${store.address}/${texts.release}`);
+  const key = storeKey.catalogSignature(texts.release);
+  requireContents(parseCatalog(Buffer.from(texts.catalog).toString(), key), `${store.address}/${texts.release}`);
   for (let attempt = 1; ; attempt += 1) {
     const existing = await readText(store, key, signal);
     const { version } = await nextOf(store, signer, signal);
@@ -93,7 +93,7 @@ export async function signCurrent(
 }
 
 /**
- * Signs a release in a store. With a release string, signs the catalogue and, if it is the current release, that too. Without
+ * Signs a release in a store. With a release string, signs the catalog and, if it is the current release, that too. Without
  * one, renews the signature of the current release, only if the existing signature is valid and has not expired, so that
  * renewal can be automated.
  */
@@ -107,7 +107,7 @@ export async function signStore(
 ): Promise<SignedStore> {
   const texts =
     release === undefined ? await readRenewed(store, signer.trust, signal) : await readTexts(store, release, signal);
-  const { version } = await signCatalogue(store, texts, signer, { signal });
+  const { version } = await signCatalog(store, texts, signer, { signal });
   const current = await currentRelease(store, { signal });
   const row = { store: store.address, release: texts.release };
   if (release !== undefined && current?.release !== release) return { ...row, version, expires: undefined };
@@ -128,14 +128,14 @@ async function readRenewed(store: Store, trust: ReleaseTrust, signal: AbortSigna
 }
 
 async function readTexts(store: Store, release: string, signal: AbortSignal): Promise<ReleaseTexts> {
-  const catalogue = await store.read(storeKey.catalogue(release), { limit: CATALOGUE_LIMIT, signal });
-  if (catalogue === undefined) throw await missingRelease(store, release, { signal });
-  const parsed = parseCatalogue(Buffer.from(catalogue.data).toString(), `${store.address}/${release}`);
+  const catalog = await store.read(storeKey.catalog(release), { limit: CATALOG_LIMIT, signal });
+  if (catalog === undefined) throw await missingRelease(store, release, { signal });
+  const parsed = parseCatalog(Buffer.from(catalog.data).toString(), `${store.address}/${release}`);
   if (parsed.release !== release) {
-    throw new CurlewError('PACKAGE_INVALID', `${store.address}: ${release} has the catalogue of ${parsed.release}`);
+    throw new CurlewError('PACKAGE_INVALID', `${store.address}: ${release} has the catalog of ${parsed.release}`);
   }
-  const inputs = await store.read(storeKey.inputs(release), { limit: CATALOGUE_LIMIT, signal });
-  return { release, catalogue: catalogue.data, inputs: inputs?.data };
+  const inputs = await store.read(storeKey.inputs(release), { limit: CATALOG_LIMIT, signal });
+  return { release, catalog: catalog.data, inputs: inputs?.data };
 }
 
 /** The next version for a store's statements, and the etag of the statement to replace. */

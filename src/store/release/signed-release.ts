@@ -1,5 +1,5 @@
 /** Reads releases of a store that are signed with a trusted key. */
-import { CATALOGUE_LIMIT, parseCatalogue, type Catalogue } from '../../core/catalogue.ts';
+import { CATALOG_LIMIT, parseCatalog, type Catalog } from '../../core/catalog.ts';
 import { digestOf } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { storeKey } from '../../core/layout.ts';
@@ -35,7 +35,7 @@ export interface ReleaseTrust {
 }
 
 export interface SignedRelease extends ReleaseTexts {
-  readonly parsed: Catalogue;
+  readonly parsed: Catalog;
   /** Name of the key. */
   readonly signedBy: string;
   /** The version of its statement. */
@@ -65,7 +65,7 @@ export interface SignedOptions {
 /**
  * Reads the release that is signed as current, regardless of `VERSION`, or a named one, whose signature never expires.
  * `SIGNATURE_INVALID`: the signature is missing, by an unknown key or expired, the current release is older than one seen
- * before, or the catalogue does not match. `DOWNGRADE`: a named release is older than one that was read before, unless allowed.
+ * before, or the catalog does not match. `DOWNGRADE`: a named release is older than one that was read before, unless allowed.
  * Omits inputs that do not match their signature, since they are optional.
  */
 export async function readSigned(
@@ -172,7 +172,7 @@ async function requireNamed(
   { keys }: ReleaseTrust,
   signal: AbortSignal,
 ): Promise<Verified<'release'>> {
-  const from = storeKey.catalogueSignature(release);
+  const from = storeKey.catalogSignature(release);
   const text = await requireSignature(store, from, `--store ${store.address} --release ${release}`, signal);
   const about = `${release} of ${store.address}`;
   const { statement, signedBy } = verifyRelease({ text, from, about }, 'release', keys);
@@ -211,26 +211,25 @@ async function requireSignature(store: Store, key: string, signArgs: string, sig
 
 async function textsOf(
   store: Store,
-  { release, catalogue, inputs, version }: ReleaseStatement,
+  { release, catalog, inputs, version }: ReleaseStatement,
   signedBy: string,
   signal: AbortSignal,
 ): Promise<SignedRelease> {
-  const key = storeKey.catalogue(release);
-  const found = await store.read(key, { limit: CATALOGUE_LIMIT, signal });
+  const key = storeKey.catalog(release);
+  const found = await store.read(key, { limit: CATALOG_LIMIT, signal });
   if (found === undefined) {
     throw new CurlewError('NOT_FOUND', `${store.address}: ${key} is signed but does not exist`, {
       hint: 'publish the release again, or sign another release',
     });
   }
-  if (digestOf(found.data) !== catalogue) {
-    throw invalid(`verify ${release} of ${store.address}: ${key} is not the signed catalogue`, SWAPPED);
+  if (digestOf(found.data) !== catalog) {
+    throw invalid(`verify ${release} of ${store.address}: ${key} is not the signed catalog`, SWAPPED);
   }
-  const parsed = parseCatalogue(Buffer.from(found.data).toString(), `${store.address}/${key}`);
-  if (parsed.release !== release)
-    throw invalid(`${store.address}/${key} is the catalogue of ${parsed.release}`, SWAPPED);
+  const parsed = parseCatalog(Buffer.from(found.data).toString(), `${store.address}/${key}`);
+  if (parsed.release !== release) throw invalid(`${store.address}/${key} is the catalog of ${parsed.release}`, SWAPPED);
   requireContents(parsed, `${store.address}/${key}`);
   const verified = await readInputs(store, release, inputs, signal);
-  return { release, catalogue: found.data, parsed, inputs: verified, signedBy, version };
+  return { release, catalog: found.data, parsed, inputs: verified, signedBy, version };
 }
 
 async function readInputs(
@@ -240,20 +239,20 @@ async function readInputs(
   signal: AbortSignal,
 ): Promise<Uint8Array | undefined> {
   if (signed === undefined) return undefined;
-  const found = await store.read(storeKey.inputs(release), { limit: CATALOGUE_LIMIT, signal });
+  const found = await store.read(storeKey.inputs(release), { limit: CATALOG_LIMIT, signal });
   return found !== undefined && digestOf(found.data) === signed ? found.data : undefined;
 }
 
-/** A signed catalogue must contain the digest of each package's table of contents: parts are used before all bytes arrive. */
-export function requireContents(catalogue: Catalogue, from: string): void {
-  for (const { name, versions } of catalogue.addons) {
+/** A signed catalog must contain the digest of each package's table of contents: parts are used before all bytes arrive. */
+export function requireContents(catalog: Catalog, from: string): void {
+  for (const { name, versions } of catalog.addons) {
     for (const { version, packages } of versions) {
       if (Object.values(packages).every(({ toc }) => toc !== undefined)) continue;
       throw new CurlewError(
         'UNSUPPORTED',
-        `${from}: the catalogue does not contain the table of contents of ${name} ${version}`,
+        `${from}: the catalog does not contain the table of contents of ${name} ${version}`,
         {
-          hint: 'rebuild the catalogue from its packages with curlew reindex',
+          hint: 'rebuild the catalog from its packages with curlew reindex',
         },
       );
     }

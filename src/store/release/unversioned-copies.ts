@@ -3,12 +3,12 @@
  * `addons-gen.json` names their release. The next publisher then copies only packages that differ from that release. If the
  * metadata names another release, a publisher was interrupted or is still running, and every copy is checked.
  */
-import { CATALOGUE_LIMIT, type Catalogue } from '../../core/catalogue.ts';
+import { CATALOG_LIMIT, type Catalog } from '../../core/catalog.ts';
 import { eachLimited } from '../../platform/limit/each.ts';
 import { storeKey } from '../../core/layout.ts';
-import { currentRelease, findCatalogue } from '../read-catalogue.ts';
+import { currentRelease, findCatalog } from '../read-catalog.ts';
 import type { Metadata, Store } from '../store.ts';
-import { fileOf, formatAddons, listPackages, type ListedPackage } from './make-catalogue.ts';
+import { fileOf, formatAddons, listPackages, type ListedPackage } from './make-catalog.ts';
 import { writeSupportedVersions } from './finish.ts';
 import { packageMetadata } from './upload.ts';
 
@@ -32,13 +32,13 @@ export interface UnversionedCopiesOptions {
 /** Updates the unversioned copies to this release, each atomically. Returns the number of written copies. */
 export async function writeUnversionedCopies(
   store: Store,
-  catalogue: Catalogue,
+  catalog: Catalog,
   options: UnversionedCopiesOptions,
 ): Promise<number> {
-  const { release } = catalogue;
+  const { release } = catalog;
   const { before, jobs, signal } = options;
-  const packages = listPackages(catalogue);
-  const mark = await store.read(storeKey.latestAddons, { limit: CATALOGUE_LIMIT, signal });
+  const packages = listPackages(catalog);
+  const mark = await store.read(storeKey.latestAddons, { limit: CATALOG_LIMIT, signal });
   const trusted =
     before !== undefined && before.release !== release && mark?.object.metadata['release'] === before.release;
   const settled = new Map(
@@ -56,13 +56,13 @@ export async function writeUnversionedCopies(
   const now = await currentRelease(store, { signal });
   if (now !== undefined && now.release !== release) {
     // Another publisher was faster, and some of these copies may have overwritten its copies.
-    const theirs = await findCatalogue(store, now.release, { signal });
+    const theirs = await findCatalog(store, now.release, { signal });
     return theirs === undefined
       ? written
       : written + (await writeUnversionedCopies(store, theirs, { before: undefined, jobs, signal }));
   }
-  await writeSupportedVersions(store, storeKey.latestSupportedVersions, catalogue, { signal });
-  const addons = Buffer.from(formatAddons(catalogue));
+  await writeSupportedVersions(store, storeKey.latestSupportedVersions, catalog, { signal });
+  const addons = Buffer.from(formatAddons(catalog));
   if (mark?.object.metadata['release'] !== release || Buffer.compare(mark.data, addons) !== 0) {
     await store.put(storeKey.latestAddons, addons, { metadata: { release }, signal });
   }

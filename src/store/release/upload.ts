@@ -10,7 +10,7 @@ import type { AddonJson } from '../../core/package.ts';
 import { formatRef } from '../../core/ref.ts';
 import { openStoreSource } from '../source.ts';
 import type { ListedObject, Metadata, Store, StoredObject, Upload } from '../store.ts';
-import { fileOf, listPackage, type ListedPackage } from './make-catalogue.ts';
+import { fileOf, listPackage, type ListedPackage } from './make-catalog.ts';
 import type { RecordedPackage } from './inputs.ts';
 
 /** A package file from the builder. */
@@ -28,7 +28,7 @@ export type PackageToPlace =
   | { readonly file: PackageFileToPublish; readonly earlier: EarlierPackage | undefined }
   | { readonly file: undefined; readonly earlier: EarlierPackage };
 
-/** Its catalogue entry. SHA-256 and size are known only for a package of an earlier release. */
+/** Its catalog entry. SHA-256 and size are known only for a package of an earlier release. */
 export function listedOf(requested: PackageToPlace): ListedPackage {
   if (requested.file === undefined) return requested.earlier.listed;
   return requested.earlier?.listed ?? listPackage(requested.file.addon, NOT_HASHED);
@@ -37,7 +37,7 @@ export function listedOf(requested: PackageToPlace): ListedPackage {
 export interface EarlierPackage {
   readonly release: string;
   readonly listed: ListedPackage;
-  /** Its object; undefined if it is missing or its size differs from the catalogue. */
+  /** Its object; undefined if it is missing or its size differs from the catalog. */
   readonly object: ListedObject | undefined;
   /** Its build inputs; undefined if not recorded. */
   readonly recorded: RecordedPackage | undefined;
@@ -64,7 +64,7 @@ export interface PlaceOptions {
   readonly commit: string | undefined;
   /** True if the release was empty before: a copy then does not check its key first. */
   readonly fresh: boolean;
-  /** True if the catalogue will be signed: then it must not contain unverified data from the store. */
+  /** True if the catalog will be signed: then it must not contain unverified data from the store. */
   readonly signed: boolean;
   readonly signal: AbortSignal;
 }
@@ -111,7 +111,7 @@ async function copyPackage(
     signal,
   });
   if (copied.size !== listed.entry.size) {
-    throw new CurlewError('DIGEST_MISMATCH', `${store.address}: ${copied.key} does not have the size in its catalogue`);
+    throw new CurlewError('DIGEST_MISMATCH', `${store.address}: ${copied.key} does not have the size in its catalog`);
   }
   return { listed, outcome: 'copied', sent: 0, object: copied };
 }

@@ -1,5 +1,5 @@
 /**
- * The order of an add-on's versions in a catalogue; the first is `latest` (kurl.md 3.4). Pure.
+ * The order of an add-on's versions in a catalog; the first is `latest` (kurl.md 3.4). Pure.
  */
 import { asError, CurlewError } from '../../core/errors.ts';
 import { isObject, shallowJson } from '../../core/json.ts';

@@ -205,7 +205,7 @@ test('an object that changes between plan and execution stops it', async ({ sign
   assert.equal((await readdir(box.path)).toSorted(), ['out', 'store']);
 });
 
-test('a package that is not the one of the catalogue is refused before anything is written', async ({ signal }) => {
+test('a package that is not the one of the catalog is refused before anything is written', async ({ signal }) => {
   await using box = await tree();
   const store = await publishTestPackages(box, PACKAGES, signal);
   await copyFile(box.at('out/alpha-1.0.0.tar.gz'), box.at('store/r1/beta-2.0.0.tar.gz'));

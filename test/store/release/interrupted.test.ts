@@ -4,12 +4,12 @@
  */
 import { execa } from 'execa';
 import { rm, writeFile } from 'node:fs/promises';
-import { findPackage } from '../../../src/core/catalogue.ts';
+import { findPackage } from '../../../src/core/catalog.ts';
 import { digestOf } from '../../../src/core/digest.ts';
 import { packageFileName } from '../../../src/core/layout.ts';
 import { publishPackages, type PublishResult } from '../../../src/store/release/publish.ts';
 import type { PackageFileToPublish } from '../../../src/store/release/upload.ts';
-import { currentRelease, readCatalogue } from '../../../src/store/read-catalogue.ts';
+import { currentRelease, readCatalog } from '../../../src/store/read-catalog.ts';
 import { createFolderStore } from '../../../src/store/folder.ts';
 import type { Store } from '../../../src/store/store.ts';
 import * as assert from '../../support/assert.ts';
@@ -85,14 +85,14 @@ async function publish(
   return publishPackages(files, { store, ...options, jobs, signal });
 }
 
-/** `VERSION`, its catalogue, every package that it names, byte for byte, and the latest copies of the release before. */
+/** `VERSION`, its catalog, every package that it names, byte for byte, and the latest copies of the release before. */
 async function readable(store: Store, signal: AbortSignal): Promise<string> {
   const current = await currentRelease(store, { signal });
-  const catalogue = await readCatalogue(store, { release: undefined, signal });
-  assert.is(catalogue.addons.length, NAMES.length);
+  const catalog = await readCatalog(store, { release: undefined, signal });
+  assert.is(catalog.addons.length, NAMES.length);
   for (const name of NAMES) {
-    const { file = '', found } = findPackage(catalogue, { name, version: '1' }, 'amd64') ?? {};
-    const { body } = await store.get(`${catalogue.release}/${file}`, { signal });
+    const { file = '', found } = findPackage(catalog, { name, version: '1' }, 'amd64') ?? {};
+    const { body } = await store.get(`${catalog.release}/${file}`, { signal });
     assert.is(digestOf(await collect(body)), found?.sha256);
     const latest = await store.get(file, { signal });
     assert.is(digestOf(await collect(latest.body)), latest.metadata['sha256']);

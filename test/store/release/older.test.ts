@@ -1,7 +1,7 @@
 /** A release that was published before the current one becomes current only when that is asked for. */
 import { mkdir } from 'node:fs/promises';
 import { promote } from '../../../src/store/release/promote.ts';
-import { readCatalogue } from '../../../src/store/read-catalogue.ts';
+import { readCatalog } from '../../../src/store/read-catalog.ts';
 import { createFolderStore } from '../../../src/store/folder.ts';
 import type { Store } from '../../../src/store/store.ts';
 import * as assert from '../../support/assert.ts';
@@ -56,7 +56,7 @@ test('an older release is not promoted again, nor planned to be, unless it is to
 }) => {
   await using box = await tree();
   const [staging, dist] = [await stored(box, 'staging', signal), await stored(box, 'dist', signal)];
-  const source = { store: staging, catalogue: await readCatalogue(staging, { release: 'r1', signal }) };
+  const source = { store: staging, catalog: await readCatalog(staging, { release: 'r1', signal }) };
   const options = { release: undefined, deep: false, stream: false, jobs: 2, report: noReport, signal };
   for (const dryRun of [true, false]) {
     const promoted = promote(source, { to: dist, dryRun, ...options });

@@ -1,7 +1,7 @@
 import { appendFile, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { digestOf } from '../../../src/core/digest.ts';
 import { promote, sourceRelease, type PromoteOptions, type PromoteResult } from '../../../src/store/release/promote.ts';
-import { currentRelease } from '../../../src/store/read-catalogue.ts';
+import { currentRelease } from '../../../src/store/read-catalog.ts';
 import { createFolderStore } from '../../../src/store/folder.ts';
 import type { Store } from '../../../src/store/store.ts';
 import * as assert from '../../support/assert.ts';
@@ -213,7 +213,7 @@ test('another package under a key of the release is never overwritten', async ({
   assert.is(await readFile(box.at('dist/v1/b-1.tar.gz'), 'utf8'), 'something else');
 });
 
-test('what lies beside the packages without standing in the catalogue is named and left', async ({ signal }) => {
+test('what lies beside the packages without standing in the catalog is named and left', async ({ signal }) => {
   await using box = await tree();
   const { staging, dist } = await stores(box, signal);
   await staging.put('s1/common.tar.gz', Buffer.from('x'), { signal });
@@ -224,11 +224,11 @@ test('what lies beside the packages without standing in the catalogue is named a
     },
   });
   assert.is(notes.length, 1);
-  assert.match(notes[0] ?? '', 's1/common.tar.gz: not in the catalogue, not promoted');
+  assert.match(notes[0] ?? '', 's1/common.tar.gz: not in the catalog, not promoted');
   assert.is(await dist.head('v1/common.tar.gz', { signal }), undefined);
 });
 
-test('a damaged catalogue is named, with the command that makes it anew', async ({ signal }) => {
+test('a damaged catalog is named, with the command that makes it anew', async ({ signal }) => {
   await using box = await tree();
   const { staging } = await stores(box, signal);
   await writeFile(box.at('staging/s1/index.json'), '{"format":1,"release":"s1","addons":[{}]}');

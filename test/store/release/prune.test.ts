@@ -94,7 +94,7 @@ test('an unfinished release goes when nobody has written to it for long; other p
   assert.ok(keys.includes('external/x-1.tar.gz') && keys.includes('pr/1-abc-x-1.tar.gz'));
 });
 
-test('what cannot be judged stays: no VERSION, a current release without catalogue, a damaged catalogue', async ({
+test('what cannot be judged stays: no VERSION, a current release without catalog, a damaged catalog', async ({
   signal,
 }) => {
   await using box = await tree();
@@ -106,7 +106,7 @@ test('what cannot be judged stays: no VERSION, a current release without catalog
   assert.match(result.left[0]?.why ?? '', /r1\/index\.json: .*curlew reindex/);
   assert.ok((await readdir(box.at('store/r1'))).includes('b-1.tar.gz'));
   await rm(box.at('store/r4/index.json'));
-  await assert.rejectsWith(run(store, signal, { keep: 1 }), 'NOT_FOUND', /r4 has no catalogue/);
+  await assert.rejectsWith(run(store, signal, { keep: 1 }), 'NOT_FOUND', /r4 has no catalog/);
   await store.delete('VERSION', { signal });
   await assert.rejectsWith(run(store, signal, { keep: 1 }), 'NOT_FOUND', /no current release/);
 });

@@ -3,7 +3,7 @@ import { openFileSource, readIndex } from '../../../src/formats/archive/read.ts'
 import { CurlewError } from '../../../src/core/errors.ts';
 import { publishPackages, type PublishOptions, type PublishResult } from '../../../src/store/release/publish.ts';
 import type { PackageFileToPublish } from '../../../src/store/release/upload.ts';
-import { currentRelease, readCatalogue } from '../../../src/store/read-catalogue.ts';
+import { currentRelease, readCatalog } from '../../../src/store/read-catalog.ts';
 import { createFolderStore } from '../../../src/store/folder.ts';
 import type { Store } from '../../../src/store/store.ts';
 import * as assert from '../../support/assert.ts';
@@ -32,7 +32,7 @@ function outcomes({ packages }: PublishResult): Readonly<Record<string, string>>
   return Object.fromEntries(packages.map(({ name, version, outcome }) => [`${name}-${version}`, outcome]));
 }
 
-test('a release has packages, catalogue, generated files, VERSION and latest copies, where any web server finds them', async ({
+test('a release has packages, catalog, generated files, VERSION and latest copies, where any web server finds them', async ({
   signal,
 }) => {
   await using box = await tree({ 'store/.keep': '' });
@@ -89,9 +89,9 @@ test('the next release copies what has not changed, uploads what has, and carrie
   assert.is(result.release, 'v2026.11.21-1');
   assert.equal(outcomes(result), { 'a-1': 'copied', 'b-1': 'uploaded', 'c-1': 'copied' });
   assert.is(result.latest, 1);
-  const catalogue = await readCatalogue(store, { release: undefined, signal });
+  const catalog = await readCatalog(store, { release: undefined, signal });
   assert.equal(
-    catalogue.addons.map(({ name }) => name),
+    catalog.addons.map(({ name }) => name),
     ['a', 'b', 'c'],
   );
   assert.is((await store.head('b-1.tar.gz', { signal }))?.metadata['digest'], changed.addon.digest);
@@ -111,7 +111,7 @@ test('versions stand as the order file says; carried over, they stay so; without
     await madePackage(box, 'a', '2.1', 'z'),
   ];
   const versions = async (): Promise<readonly string[] | undefined> => {
-    const { addons } = await readCatalogue(store, { release: undefined, signal });
+    const { addons } = await readCatalog(store, { release: undefined, signal });
     return addons.find(({ name }) => name === 'a')?.versions.map(({ version }) => version);
   };
   await publish(store, files, signal, { orders });
@@ -186,14 +186,14 @@ for (const release of ['', '..', 'a/b', '.x', 'VERSION', 'x.tar.gz', 'a\nb']) {
   });
 }
 
-test('a damaged VERSION or catalogue is named', async ({ signal }) => {
+test('a damaged VERSION or catalog is named', async ({ signal }) => {
   await using box = await tree({ 'store/VERSION': '../../etc' });
   const store = createFolderStore(box.at('store'));
   const a = await madePackage(box, 'a', '1', 'a');
   await assert.rejectsWith(publish(store, [a], signal), 'PACKAGE_INVALID', /VERSION does not contain a release/);
   await writeFile(box.at('store/VERSION'), 'r1');
   await store.put('r1/index.json', Buffer.from('{"format":1,'), { signal });
-  await assert.rejectsWith(publish(store, [a], signal), 'PACKAGE_INVALID', /r1\/index\.json: not a valid catalogue/);
+  await assert.rejectsWith(publish(store, [a], signal), 'PACKAGE_INVALID', /r1\/index\.json: not a valid catalog/);
 });
 
 test('two publishers of one release at once: one wins or both say the same', async ({ signal }) => {

@@ -32,7 +32,7 @@ for (const [what, damage] of [
   ['of another release', (text: string) => text.replace('"r1"', '"r2"')],
   ['empty', () => ''],
 ] as const) {
-  test(`a catalogue that is ${what} comes back byte for byte`, async ({ signal }) => {
+  test(`a catalog that is ${what} comes back byte for byte`, async ({ signal }) => {
     await using box = await tree();
     const store = await released(box, signal);
     const before = await readFile(box.at(INDEX), 'utf8');

@@ -78,7 +78,7 @@ test('no signature and one by another key are refused', async ({ signal }) => {
   await refuses(readSigned(store, { release: 'v2', trust: their.trustedAt(NOW), signal }), /was not made with/);
   await store.delete(storeKey.versionSignature, { signal });
   await refuses(current(store, trust, signal), /the signature VERSION\.sigstore\.json does not exist/);
-  await rm(box.at('store', storeKey.catalogueSignature('v1')));
+  await rm(box.at('store', storeKey.catalogSignature('v1')));
   await refuses(
     readSigned(store, { release: 'v1', trust, signal }),
     /the signature v1\/index\.json\.sigstore\.json does not exist/,
@@ -135,22 +135,22 @@ test('a clock that stands before the signature is told, and so is one that has j
   await refuses(current(store, our.trustedAt(new Date('2037-01-01T00:00:00Z')), signal), /clock .* says 2037-/);
 });
 
-test('a catalogue that is not the signed one is refused, and so is one of another release', async ({ signal }) => {
+test('a catalog that is not the signed one is refused, and so is one of another release', async ({ signal }) => {
   const { box, store } = await signedStore(signal);
   await using _ = box;
   const trust = our.trustedAt(later(2));
   const path = box.at('store/v2/index.json');
   const text = await readFile(path, 'utf8');
   await writeFile(path, text.replace('"size":', '"size" :'));
-  await refuses(current(store, trust, signal), /v2\/index\.json is not the signed catalogue/);
+  await refuses(current(store, trust, signal), /v2\/index\.json is not the signed catalog/);
   await cp(box.at('store/v1/index.json'), path);
-  await refuses(current(store, trust, signal), /is not the signed catalogue/);
-  await cp(box.at('store', storeKey.catalogueSignature('v1')), box.at('store', storeKey.catalogueSignature('v2')));
+  await refuses(current(store, trust, signal), /is not the signed catalog/);
+  await cp(box.at('store', storeKey.catalogSignature('v1')), box.at('store', storeKey.catalogSignature('v2')));
   await refuses(
     readSigned(store, { release: 'v2', trust, signal }),
     /v2\/index\.json\.sigstore\.json is the signature of v1/,
   );
-  await swap(store, storeKey.versionSignature, box.at('store', storeKey.catalogueSignature('v1')), signal);
+  await swap(store, storeKey.versionSignature, box.at('store', storeKey.catalogSignature('v1')), signal);
   await refuses(current(store, trust, signal), /has a valid signature, but is not a statement about it/);
 });
 

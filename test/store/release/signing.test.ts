@@ -31,7 +31,7 @@ test('nothing is published on top of what was put back, altered or never signed'
   await writeFile(box.at('store/VERSION'), 'v2');
   const path = box.at('store/v2/index.json');
   await writeFile(path, (await readFile(path, 'utf8')).replace(/"digest":"sha256:./, '"digest":"sha256:0'));
-  await refuses(readPrevious(store, { trust, signal }), /is not the signed catalogue/);
+  await refuses(readPrevious(store, { trust, signal }), /is not the signed catalog/);
   await mkdir(box.at('plain'));
   const plain = createFolderStore(box.at('plain'));
   await publishAs(plain, 'p1', [await madePackage(box, 'c', '1.0', 'c')], signal);
@@ -185,7 +185,7 @@ test('prune keeps the release that is signed as the current one', async ({ signa
   assert.is(await current(store, our.trustedAt(later(2)), signal), 'v2');
 });
 
-test('a catalogue that does not tell the contents of its packages is not signed', async ({ signal }) => {
+test('a catalog that does not tell the contents of its packages is not signed', async ({ signal }) => {
   const { box, store } = await signedStore(signal);
   await using _ = box;
   const path = box.at('store/v2/index.json');

@@ -9,17 +9,17 @@ import { packageFileName, storeKey } from './layout.ts';
 import { addonRef, ARCHES, isVersion, type AddonRef, type Arch } from './ref.ts';
 import { digest, longList, readJson, size, texts, tree, type Read } from './schema.ts';
 
-export const CATALOGUE_FORMAT = 1;
+export const CATALOG_FORMAT = 1;
 /** Size limit of an `index.json`, in bytes. */
-export const CATALOGUE_LIMIT: number = 64 << 20;
+export const CATALOG_LIMIT: number = 64 << 20;
 
 /** One package; its key is the release and {@link packageFileName}. */
-const cataloguePackage = v.object({
+const catalogPackage = v.object({
   /** The package's identity. */
   digest,
   /** Of the file. */
   sha256: digest,
-  /** Of its table of contents, which covers every other byte; absent in older catalogues. */
+  /** Of its table of contents, which covers every other byte; absent in older catalogs. */
   toc: v.exactOptional(digest),
   /** Bytes of the file. */
   size,
@@ -29,10 +29,10 @@ const cataloguePackage = v.object({
   /** Stored under `external/`, shared by all releases; any other value means that it is not. */
   external: v.exactOptional(v.custom<true>(() => true)),
 });
-export type CataloguePackage = Read<typeof cataloguePackage>;
+export type CatalogPackage = Read<typeof catalogPackage>;
 
-const onePackage = v.exactOptional(cataloguePackage);
-const catalogueVersion = v.object({
+const onePackage = v.exactOptional(catalogPackage);
+const catalogVersion = v.object({
   version: v.string(),
   tree,
   requires: texts,
@@ -44,25 +44,25 @@ const catalogueVersion = v.object({
     v.minEntries(1, 'empty'),
   ),
 });
-export type CatalogueVersion = Read<typeof catalogueVersion>;
+export type CatalogVersion = Read<typeof catalogVersion>;
 
-const catalogueSchema = v.object({
-  format: v.literal(CATALOGUE_FORMAT),
+const catalogSchema = v.object({
+  format: v.literal(CATALOG_FORMAT),
   release: v.pipe(v.string(), v.check(isRelease, 'not a release')),
   /** By name. */
   addons: longList(
     v.object({
       name: v.string(),
       /** The first is the latest. */
-      versions: v.pipe(v.array(catalogueVersion), v.minLength(1, 'empty')),
+      versions: v.pipe(v.array(catalogVersion), v.minLength(1, 'empty')),
     }),
   ),
 });
-export type Catalogue = Read<typeof catalogueSchema>;
+export type Catalog = Read<typeof catalogSchema>;
 
-/** Canonical text of a catalogue. */
-export function formatCatalogue(catalogue: Catalogue): string {
-  return `${canonicalJson(catalogue)}\n`;
+/** Canonical text of a catalog. */
+export function formatCatalog(catalog: Catalog): string {
+  return `${canonicalJson(catalog)}\n`;
 }
 
 /** A release string is a folder name in a store: `v2026.11.20-0`, or any other valid version. */
@@ -71,20 +71,20 @@ export function isRelease(text: string): boolean {
 }
 
 /** Reads an `index.json` from outside; `from` names it for messages. Anything wrong is `PACKAGE_INVALID`. */
-export function parseCatalogue(text: string, from: string): Catalogue {
+export function parseCatalog(text: string, from: string): Catalog {
   const bad = (what: string, cause?: unknown): CurlewError =>
-    new CurlewError('PACKAGE_INVALID', `${from}: not a valid catalogue: ${what}`, {
+    new CurlewError('PACKAGE_INVALID', `${from}: not a valid catalog: ${what}`, {
       hint: 'publish the release again under another name',
       cause,
     });
   const other = (shown: string): CurlewError =>
-    new CurlewError('UNSUPPORTED', `${from}: catalogue format ${shown} is not supported`, {
+    new CurlewError('UNSUPPORTED', `${from}: catalog format ${shown} is not supported`, {
       hint: 'a newer curlew wrote it; use that version or a newer one',
     });
-  const catalogue = readJson(catalogueSchema, text, { bad, format: { only: CATALOGUE_FORMAT, other } });
+  const catalog = readJson(catalogSchema, text, { bad, format: { only: CATALOG_FORMAT, other } });
   const files = new Set<string>();
   const names = new Set<string>();
-  for (const { name, versions } of catalogue.addons) {
+  for (const { name, versions } of catalog.addons) {
     if (names.has(name)) throw bad(`${name} is listed twice`);
     names.add(name);
     for (const { version, tree, packages } of versions) {
@@ -100,16 +100,16 @@ export function parseCatalogue(text: string, from: string): Catalogue {
       }
     }
   }
-  return catalogue;
+  return catalog;
 }
 
-/** The package of an add-on's version, or undefined if the catalogue does not have it. */
+/** The package of an add-on's version, or undefined if the catalog does not have it. */
 export function findPackage(
-  catalogue: Catalogue,
+  catalog: Catalog,
   { name, version }: Pick<AddonRef, 'name' | 'version'>,
   arch: Arch,
-): { readonly entry: CatalogueVersion; readonly file: string; readonly found: CataloguePackage } | undefined {
-  const addon = catalogue.addons.find((one) => one.name === name);
+): { readonly entry: CatalogVersion; readonly file: string; readonly found: CatalogPackage } | undefined {
+  const addon = catalog.addons.find((one) => one.name === name);
   const entry = addon?.versions.find((one) => one.version === version);
   const found = entry?.packages[arch];
   if (entry === undefined || found === undefined) return undefined;
@@ -121,7 +121,7 @@ export function packageKey(
   release: string,
   ref: Pick<AddonRef, 'name' | 'version'>,
   arch: Arch,
-  { external }: Pick<CataloguePackage, 'external'>,
+  { external }: Pick<CatalogPackage, 'external'>,
 ): string {
   if (external === true) return storeKey.external(packageFileName(ref, 'amd64'));
   return storeKey.package(release, packageFileName(ref, arch));

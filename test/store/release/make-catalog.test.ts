@@ -1,19 +1,19 @@
 import { Ajv } from 'ajv';
 import { readFile } from 'node:fs/promises';
-import { formatCatalogue, parseCatalogue, type Catalogue } from '../../../src/core/catalogue.ts';
+import { formatCatalog, parseCatalog, type Catalog } from '../../../src/core/catalog.ts';
 import { digestOf } from '../../../src/core/digest.ts';
 import {
   formatAddons,
   formatSupportedVersions,
-  makeCatalogue,
+  makeCatalog,
   type ListedPackage,
-} from '../../../src/store/release/make-catalogue.ts';
+} from '../../../src/store/release/make-catalog.ts';
 import { parseOrderFile } from '../../../src/store/release/version-order.ts';
 import { releasesToTry } from '../../../src/store/release/release-name.ts';
 import * as assert from '../../support/assert.ts';
 import { suite } from '../../support/suite.ts';
 
-const test = suite('release/catalogue');
+const test = suite('release/catalog');
 
 const fitsSchema = new Ajv().compile(
   JSON.parse(await readFile('docs/schemas/catalogue-1.schema.json', 'utf8')) as object,
@@ -30,7 +30,7 @@ const listed = (name: string, version: string, arch: 'amd64' | 'arm64' = 'amd64'
 });
 
 test('versions stand in descending order, the first is the latest; architectures share a version', () => {
-  const { addons } = makeCatalogue('r1', [
+  const { addons } = makeCatalog('r1', [
     listed('rook', '1.0.4'),
     listed('rook', 'nightly'),
     listed('rook', '1.10.0'),
@@ -52,14 +52,14 @@ test('versions stand in descending order, the first is the latest; architectures
 
 test('the text does not depend on the order of packages and is read back as it was', () => {
   const packages = [listed('a', '1'), listed('b', '2'), listed('a', '3')];
-  const text = formatCatalogue(makeCatalogue('r1', packages));
-  assert.is(formatCatalogue(makeCatalogue('r1', packages.toReversed())), text);
-  assert.equal(parseCatalogue(text, 'x'), makeCatalogue('r1', packages));
+  const text = formatCatalog(makeCatalog('r1', packages));
+  assert.is(formatCatalog(makeCatalog('r1', packages.toReversed())), text);
+  assert.equal(parseCatalog(text, 'x'), makeCatalog('r1', packages));
 });
 
-const good = makeCatalogue('r1', [listed('a', '1')]);
-function changed(change: (catalogue: Record<string, unknown>, version: Record<string, unknown>) => void): string {
-  const copy = structuredClone(good) as Catalogue & Record<string, unknown>;
+const good = makeCatalog('r1', [listed('a', '1')]);
+function changed(change: (catalog: Record<string, unknown>, version: Record<string, unknown>) => void): string {
+  const copy = structuredClone(good) as Catalog & Record<string, unknown>;
   change(copy, copy.addons[0]?.versions[0] as unknown as Record<string, unknown>);
   return JSON.stringify(copy);
 }
@@ -78,10 +78,10 @@ for (const [title, text] of [
   ['an unknown architecture', changed((_, version) => (version['packages'] = { '../x': {} }))],
   ['a digest that is none', changed((_, version) => (version['packages'] = { amd64: { digest: 'x' } }))],
   ['requires that are no list', changed((_, version) => (version['requires'] = 'x'))],
-  ['a size below zero', formatCatalogue(good).replace('"size":1', '"size":-1')],
+  ['a size below zero', formatCatalog(good).replace('"size":1', '"size":-1')],
 ] as const) {
-  test(`a catalogue with ${title} is refused`, () => {
-    const error = assert.throwsWith(() => parseCatalogue(text, 'store/index.json'), 'PACKAGE_INVALID');
+  test(`a catalog with ${title} is refused`, () => {
+    const error = assert.throwsWith(() => parseCatalog(text, 'store/index.json'), 'PACKAGE_INVALID');
     assert.match(error.message, 'store/index.json');
     // That a name stands once only is beyond what a schema can say.
     if (title !== 'no JSON' && title !== 'an add-on twice') assert.ok(!fitsSchema(JSON.parse(text)));
@@ -89,8 +89,8 @@ for (const [title, text] of [
 }
 
 test('the published schema says yes to what is written', () => {
-  const many = makeCatalogue('v2026.11.20-0', [listed('rook', '1.0.4-14.2.21'), listed('a', '1+b', 'arm64')]);
-  assert.ok(fitsSchema(JSON.parse(formatCatalogue(many))), JSON.stringify(fitsSchema.errors));
+  const many = makeCatalog('v2026.11.20-0', [listed('rook', '1.0.4-14.2.21'), listed('a', '1+b', 'arm64')]);
+  assert.ok(fitsSchema(JSON.parse(formatCatalog(many))), JSON.stringify(fitsSchema.errors));
   assert.ok(!fitsSchema({ ...many, release: 'index.json' }));
 });
 
@@ -98,7 +98,7 @@ test('an order file comes first, what it does not name follows in descending ord
   const packages = ['1.0.4', '1.0.4-14.2.21', '1.10.0', 'nightly', '1.9.1'].map((version) => listed('rook', version));
   const orders = new Map([['rook', parseOrderFile('["1.0.4","2.0.0","1.9.1"]', 'versions.json')]]);
   assert.equal(
-    makeCatalogue('r1', packages, orders).addons[0]?.versions.map(({ version }) => version),
+    makeCatalog('r1', packages, orders).addons[0]?.versions.map(({ version }) => version),
     ['1.0.4', '1.9.1', '1.10.0', '1.0.4-14.2.21', 'nightly'],
   );
 });
@@ -122,14 +122,14 @@ test('kurl.md 3.4: a list per add-on begins with latest, kubernetes is listed, h
   const conformance = { ...listed('kubernetes-conformance', '1.19.16'), tree: 'packages' } as const;
   const all = [host('fio'), host('openssl'), kubernetes, conformance, listed('rook', '1.0.4'), listed('rook', '1.5.9')];
   const orders = new Map([['rook', ['1.0.4']]]);
-  const generated = JSON.parse(formatSupportedVersions(makeCatalogue('r1', all, orders))) as object;
+  const generated = JSON.parse(formatSupportedVersions(makeCatalog('r1', all, orders))) as object;
   assert.equal(Object.keys(generated).toSorted(), ['_comment', 'supportedVersions']);
   assert.equal((generated as { supportedVersions: unknown }).supportedVersions, {
     fio: ['host'],
     kubernetes: ['latest', '1.19.16'],
     rook: ['latest', '1.0.4', '1.5.9'],
   });
-  assert.not.match(formatSupportedVersions(makeCatalogue('r1', [host('openssl'), kubernetes])), 'fio');
+  assert.not.match(formatSupportedVersions(makeCatalog('r1', [host('openssl'), kubernetes])), 'fio');
 });
 
 test('kurl.md 3.4: addons-gen.json holds what categories.json of each add-on holds, and nothing of packages', () => {
@@ -139,16 +139,16 @@ test('kurl.md 3.4: addons-gen.json holds what categories.json of each add-on hol
     requires: ['kubernetes'],
     recommends: ['ekco'],
   };
-  const catalogue = makeCatalogue('r1', [rook, host('fio')]);
-  const text = formatAddons(parseCatalogue(formatCatalogue(catalogue), 'index.json'));
+  const catalog = makeCatalog('r1', [rook, host('fio')]);
+  const text = formatAddons(parseCatalog(formatCatalog(catalog), 'index.json'));
   assert.equal((JSON.parse(text) as { addOns: unknown }).addOns, [
     { name: 'rook', fulfills: ['object-store'], requires: ['kubernetes'], recommends: ['ekco'] },
   ]);
 });
 
-test('a catalogue of a later format is not misread', () => {
+test('a catalog of a later format is not misread', () => {
   const text = changed((all) => (all['format'] = 2));
-  assert.throwsWith(() => parseCatalogue(text, 'x'), 'UNSUPPORTED');
+  assert.throwsWith(() => parseCatalog(text, 'x'), 'UNSUPPORTED');
 });
 
 test('a day’s releases are numbered in the zone of the clock’s UTC', () => {

@@ -1,5 +1,5 @@
-/** The current release of a store, and the catalogue of a release. */
-import { CATALOGUE_LIMIT, isRelease, parseCatalogue, type Catalogue } from '../core/catalogue.ts';
+/** The current release of a store, and the catalog of a release. */
+import { CATALOG_LIMIT, isRelease, parseCatalog, type Catalog } from '../core/catalog.ts';
 import { CurlewError } from '../core/errors.ts';
 import { storeKey } from '../core/layout.ts';
 import { nearest } from '../core/nearest.ts';
@@ -30,19 +30,19 @@ export async function currentRelease(
   return { release, etag: found.object.etag };
 }
 
-/** The catalogue of a release, or undefined when the release has none. */
-export async function findCatalogue(
+/** The catalog of a release, or undefined when the release has none. */
+export async function findCatalog(
   store: Store,
   release: string,
   { signal }: { readonly signal: AbortSignal },
-): Promise<Catalogue | undefined> {
-  const key = storeKey.catalogue(release);
+): Promise<Catalog | undefined> {
+  const key = storeKey.catalog(release);
   try {
-    const found = await store.read(key, { limit: CATALOGUE_LIMIT, signal });
+    const found = await store.read(key, { limit: CATALOG_LIMIT, signal });
     if (found === undefined) return undefined;
-    const catalogue = parseCatalogue(Buffer.from(found.data).toString(), `${store.address}/${key}`);
-    if (catalogue.release === release) return catalogue;
-    throw new CurlewError('PACKAGE_INVALID', `${store.address}/${key}: this is the catalogue of ${catalogue.release}`);
+    const catalog = parseCatalog(Buffer.from(found.data).toString(), `${store.address}/${key}`);
+    if (catalog.release === release) return catalog;
+    throw new CurlewError('PACKAGE_INVALID', `${store.address}/${key}: this is the catalog of ${catalog.release}`);
   } catch (error) {
     if (!(error instanceof CurlewError) || error.code !== 'PACKAGE_INVALID') throw error;
     throw new CurlewError('PACKAGE_INVALID', error.message, {
@@ -52,18 +52,18 @@ export async function findCatalogue(
   }
 }
 
-/** The catalogue of a release, by default of the current one; `NOT_FOUND` when it does not exist. */
-export async function readCatalogue(
+/** The catalog of a release, by default of the current one; `NOT_FOUND` when it does not exist. */
+export async function readCatalog(
   store: Store,
   { release, signal }: { readonly release: string | undefined; readonly signal: AbortSignal },
-): Promise<Catalogue> {
+): Promise<Catalog> {
   const requested = release ?? (await currentRelease(store, { signal }))?.release;
   if (requested === undefined) {
     throw new CurlewError('NOT_FOUND', `${store.address}: the store has no release`, {
       hint: `check the address, or create a release with curlew publish --to ${store.address}`,
     });
   }
-  const found = isRelease(requested) ? await findCatalogue(store, requested, { signal }) : undefined;
+  const found = isRelease(requested) ? await findCatalog(store, requested, { signal }) : undefined;
   if (found !== undefined) return found;
   throw await missingRelease(store, requested, { signal });
 }
@@ -98,13 +98,13 @@ export async function missingRelease(
   );
 }
 
-/** Releases with a catalogue, newest first. */
+/** Releases with a catalog, newest first. */
 async function listReleases(store: Store, signal: AbortSignal): Promise<readonly string[]> {
   const found: { readonly release: string; readonly time: number }[] = [];
   let left = SCAN_LIMIT;
   for await (const { key, modified } of store.list('', { signal })) {
     const [release = ''] = key.split('/', 1);
-    if (isRelease(release) && key === storeKey.catalogue(release))
+    if (isRelease(release) && key === storeKey.catalog(release))
       found.push({ release, time: modified?.getTime() ?? 0 });
     left -= 1;
     if (left === 0) break;
