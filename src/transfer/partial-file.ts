@@ -10,11 +10,12 @@
  * - The final name is given last, to a complete and synced file; then the note goes.
  */
 import { constants, lstat, open, rename, rm, stat, type FileHandle } from 'node:fs/promises';
+import * as v from 'valibot';
 import type { RangeSource } from '../formats/archive/entry.ts';
 import { fileSource } from '../formats/archive/read.ts';
-import { isDigest, type Digest } from '../core/digest.ts';
+import type { Digest } from '../core/digest.ts';
 import { errnoOf, fileError } from '../core/errors.ts';
-import { isObject } from '../core/json.ts';
+import { digest, fits, longList, size } from '../core/schema.ts';
 import { openOrMake, readLeft } from '../platform/files/left-file.ts';
 import { nameFile } from '../platform/files/name-file.ts';
 import { writeStateFile } from '../platform/files/state-file.ts';
@@ -97,6 +98,15 @@ function lastNote(text: string): Note | undefined {
   return undefined;
 }
 
+const noteSchema = v.object({
+  format: v.literal(1),
+  size: v.optional(size),
+  contents: v.optional(digest),
+  from: v.string(),
+  etag: v.optional(v.string()),
+  have: longList(v.looseTuple([size, size])),
+});
+
 /** Undefined for anything else, such as the notes of older versions. */
 function parseNote(text: string): Note | undefined {
   let value: unknown;
@@ -105,22 +115,10 @@ function parseNote(text: string): Note | undefined {
   } catch {
     return undefined;
   }
-  if (!isObject(value) || value['format'] !== 1) return undefined;
-  const { size, contents, from, etag, have } = value;
-  if (size !== undefined && !isOffset(size)) return undefined;
-  if (typeof from !== 'string' || (etag !== undefined && typeof etag !== 'string')) return undefined;
-  if (contents !== undefined && (typeof contents !== 'string' || !isDigest(contents))) return undefined;
-  if (!Array.isArray(have)) return undefined;
-  const ranges = have.map((pair: unknown) => {
-    const [offset, end]: readonly unknown[] = Array.isArray(pair) ? pair : [];
-    return isOffset(offset) && isOffset(end) && end <= (size ?? end) ? { offset, end } : undefined;
-  });
-  if (ranges.includes(undefined)) return undefined;
-  return { size, contents, from, etag, have: ranges.filter((range) => range !== undefined) };
-}
-
-function isOffset(value: unknown): value is number {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
+  if (!fits(noteSchema, value)) return undefined;
+  const { size: whole, contents, from, etag } = value;
+  const have = value.have.map(([offset, end]) => ({ offset, end }));
+  return have.every(({ end }) => end <= (whole ?? end)) ? { size: whole, contents, from, etag, have } : undefined;
 }
 
 function differs<Value>(a: Value | undefined, b: Value | undefined): boolean {
