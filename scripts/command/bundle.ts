@@ -3,6 +3,8 @@
  * small modules twice as slowly, and a command is started far more often than it is built.
  */
 import { build } from 'esbuild';
+import { chmod, mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { ABSENT } from '../node-tool/code.ts';
 
 /** Packages that stay outside: dockerode loads native code if it exists, and files next to its own. */
@@ -24,7 +26,8 @@ export const WORKERS: readonly string[] = ['src/formats/archive/frame-worker.ts'
  * chunks, all in that one folder. It must be two levels below a folder with `scripts` and `package.json`. Same sources, same bytes.
  */
 export async function bundleCommand(root: string, to: string): Promise<void> {
-  await build({
+  const { outputFiles } = await build({
+    write: false,
     absWorkingDir: root,
     entryPoints: ['src/cli/main.ts', 'src/index.ts', 'src/conformance.ts', ...WORKERS],
     outdir: to,
@@ -45,4 +48,11 @@ export async function bundleCommand(root: string, to: string): Promise<void> {
     sourcesContent: false,
     logLevel: 'warning',
   });
+  await mkdir(to, { recursive: true });
+  for (const { path, text } of outputFiles) {
+    const rest = text.replace(REQUIRE, '');
+    // The line stays, for the source maps. Most chunks need no `require`, and creating it takes longer than reading them.
+    await writeFile(path, /\brequire\b/.test(rest) ? text : rest);
+  }
+  await chmod(join(to, 'main.js'), 0o755);
 }
