@@ -181,12 +181,18 @@ export interface LiveLook {
   readonly changed: readonly string[];
 }
 
+/** A planned add-on, and what its objects look like. */
+export interface SeenAddon extends PlannedAddon {
+  readonly look: LiveLook;
+}
+
 /** What a look at the objects of an unchanged add-on adds: deleted ones come back, changed ones as its `drift` says. */
-export function withLive(planned: PlannedAddon, { missing, changed }: LiveLook): PlannedAddon {
-  if (planned.action !== 'none') return planned;
-  if (missing.length > 0) return { ...planned, action: 'restore', reason: `missing: ${listOf(missing)}` };
-  const isReverted = planned.entry.drift === 'Revert' && changed.length > 0;
-  return isReverted ? { ...planned, action: 'revert', reason: `changed by somebody: ${listOf(changed)}` } : planned;
+export function withLive(planned: PlannedAddon, look: LiveLook): SeenAddon {
+  const { missing, changed } = look;
+  if (planned.action !== 'none') return { ...planned, look };
+  if (missing.length > 0) return { ...planned, look, action: 'restore', reason: `missing: ${listOf(missing)}` };
+  if (planned.entry.drift !== 'Revert' || changed.length === 0) return { ...planned, look };
+  return { ...planned, look, action: 'revert', reason: `changed by somebody: ${listOf(changed)}` };
 }
 
 function listOf(titles: readonly string[]): string {

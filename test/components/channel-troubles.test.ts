@@ -227,18 +227,19 @@ if (reason === undefined) {
       await scene.channel([entry]);
       await scene.apply();
       await scene.channel([{ ...entry, version: '2', manifest: 'v2.yaml' }]);
-      let child: ReturnType<typeof startCurlew> | undefined;
+      const children: ReturnType<typeof startCurlew>[] = [];
       const kill = (number: number): void => {
-        if (number === write) child?.kill('SIGKILL');
+        if (number === write) children[0]?.kill('SIGKILL');
       };
       await using gateway = await startGateway(
         server,
         box,
         isDone ? { before: () => undefined, after: kill } : { before: kill },
       );
-      child = startCurlew(['channel', 'apply', 'channel.yaml', '--yes', '--kubeconfig', gateway.kubeconfig], {
+      const child = startCurlew(['channel', 'apply', 'channel.yaml', '--yes', '--kubeconfig', gateway.kubeconfig], {
         cwd: box.path,
       });
+      children.push(child);
       const { signal } = await child;
       const title = `killed ${isDone ? 'after' : 'before'} write ${write}`;
       if (write < WRITES - 3) assert.is(signal, 'SIGKILL', title);

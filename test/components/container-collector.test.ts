@@ -140,7 +140,11 @@ else {
       'FETCH_FAILED',
       /the package manager failed\n {2}\| collecting broken for ubuntu-22\.04\n {2}\| the lock is held$/,
     ],
-    ['link', 'CONTAINER_FAILED', /copying \/curlew\/answer from the container failed: "out\/link_1_all\.deb" is a symbolic link/],
+    [
+      'link',
+      'CONTAINER_FAILED',
+      /copying \/curlew\/answer from the container failed: "out\/link_1_all\.deb" is a symbolic link/,
+    ],
     ['stray', 'PACKAGE_INVALID', /the script wrote no packages\.tsv/],
   ] as const) {
     test(`a script that ends with ${name} is an error, and leaves nothing in the engine`, async ({ signal }) => {

@@ -158,7 +158,8 @@ test('a pipe in the place of a kubeconfig or a token is not waited for', async (
     const paths = named.split(':').map((one) => box.at(one));
     const api = await openApi({ env: { KUBECONFIG: paths.join(':') } });
     if (api === undefined) throw new Error('no kubeconfig');
-    assert.match(problemIn(await api.ask(GET, { signal })), /^failed: kubeconfig: cannot read .*pipe: it is not a file$/);
+    const problem = problemIn(await api.ask(GET, { signal }));
+    assert.match(problem, /^failed: kubeconfig: cannot read .*pipe: it is not a file$/);
   }
 });
 

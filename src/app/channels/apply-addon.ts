@@ -7,7 +7,15 @@ import type { PlannedAddon } from '../../channel/pass.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
 import { Refused } from '../../kube/call.ts';
-import { applyObject, getObject, listObjects, titleOf, type Applied, type LiveObject } from '../../kube/objects.ts';
+import {
+  applyObject,
+  getObject,
+  listObjects,
+  mergeObject,
+  titleOf,
+  type Applied,
+  type LiveObject,
+} from '../../kube/objects.ts';
 import type { FieldConflict } from '../../kube/problem.ts';
 import type { Resource } from '../../kube/resources.ts';
 import { eachLimited, mapLimited } from '../../platform/limit/each.ts';
@@ -275,17 +283,21 @@ async function hasReadyEndpoints(
   );
 }
 
-/** Marks nodes that must be replaced after a change, for whoever rolls them (kops: needsRollingUpdate). */
-export async function nodesToRoll(
+/** Marks the nodes that must be replaced after a change, for whoever rolls them, as kops does. Returns their names. */
+export async function markNodes(
   { call }: Pick<ChannelCluster, 'call'>,
-  role: NonNullable<PlannedAddon['entry']['needsRollingUpdate']>,
-): Promise<readonly LiveObject[]> {
+  role: PlannedAddon['entry']['needsRollingUpdate'],
+): Promise<readonly string[]> {
+  if (role === undefined) return [];
   const nodes = (await listObjects(call, NODES, { onlyMetadata: true })) ?? [];
   const isControl = ({ metadata: { labels } }: LiveObject): boolean =>
     CONTROL_LABELS.some((label) => labels[label] !== undefined);
-  if (role === 'all') return nodes;
-  return nodes.filter((node) => isControl(node) === (role === 'control-plane'));
+  const chosen = role === 'all' ? nodes : nodes.filter((node) => isControl(node) === (role === 'control-plane'));
+  const change = { metadata: { annotations: { 'kops.k8s.io/needs-update': '' } } };
+  for (const { metadata } of chosen) await mergeObject(call, NODES, { name: metadata.name }, change);
+  return chosen.map(({ metadata }) => metadata.name);
 }
 
-export const NODES: Resource = { apiVersion: 'v1', kind: 'Node', plural: 'nodes', namespaced: false };
+const NODES: Resource = { apiVersion: 'v1', kind: 'Node', plural: 'nodes', namespaced: false };
+/** Since Kubernetes 1.20, and before. */
 const CONTROL_LABELS = ['node-role.kubernetes.io/control-plane', 'node-role.kubernetes.io/master'];

@@ -38,7 +38,7 @@ export interface ClusterRequest {
 /** Label of every object that a channel applies; its value is {@link addonId}. */
 export const ADDON_LABEL = 'fleet.curlew.dev/addon';
 
-export const NAMESPACES: Resource = { apiVersion: 'v1', kind: 'Namespace', plural: 'namespaces', namespaced: false };
+const NAMESPACES: Resource = { apiVersion: 'v1', kind: 'Namespace', plural: 'namespaces', namespaced: false };
 
 /** Full records; annotations have what kops reads. */
 const RECORDS: ConfigMapName = { namespace: 'kube-system', name: 'curlew-addons' };
@@ -84,7 +84,7 @@ export async function openChannelCluster(request: ClusterRequest, context: Conte
 }
 
 /** Also reads a cluster again whose records have changed. */
-export async function readCluster(api: KubeApi, signal: AbortSignal): Promise<ChannelCluster> {
+async function readCluster(api: KubeApi, signal: AbortSignal): Promise<ChannelCluster> {
   const options = { patienceMs: PATIENCE_MS, signal };
   const call = openCalls(api, options);
   const maps = configMapClient(api, options);
@@ -191,7 +191,7 @@ async function readVersion(call: Call): Promise<string> {
 }
 
 /** Digest of the fields of an object that an add-on owns; empty if it owns none. */
-export function ownedDigest({ metadata }: LiveObject, id: string): string {
+function ownedDigest({ metadata }: LiveObject, id: string): string {
   const own = metadata.managedFields.find(
     ({ manager, operation, subresource }) => manager === managerOf(id) && operation === 'Apply' && subresource === '',
   );

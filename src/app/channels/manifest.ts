@@ -1,10 +1,12 @@
 /** The objects of an add-on, as they are applied to a cluster. */
 import type { Entry } from '../../channel/channel.ts';
 import { inApplyOrder, objectKey, readObjects, type ManifestObject } from '../../channel/objects.ts';
+import type { SeenAddon } from '../../channel/pass.ts';
 import { addonId } from '../../channel/record.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
 import { nearest } from '../../core/nearest.ts';
+import { titleOf } from '../../kube/objects.ts';
 import type { Discovery, Resource } from '../../kube/resources.ts';
 import { ADDON_LABEL } from './cluster.ts';
 
@@ -109,4 +111,18 @@ function stamped(
   const named = namespace === undefined ? others : { ...others, namespace };
   const { status: _status, ...rest } = value;
   return { ...rest, metadata: { ...named, labels: { ...(isObject(labels) ? labels : {}), [ADDON_LABEL]: id } } };
+}
+
+export function titleOfObject({ resource, namespace, name }: AddonObject): string {
+  return titleOf(resource, { namespace, name });
+}
+
+/** All, or only what is missing or was changed. */
+export function chosenObjects(
+  objects: readonly AddonObject[],
+  { action, look }: Pick<SeenAddon, 'action' | 'look'>,
+): readonly AddonObject[] {
+  if (action !== 'restore' && action !== 'revert') return objects;
+  const chosen = new Set(action === 'restore' ? look.missing : [...look.missing, ...look.changed]);
+  return objects.filter((object) => chosen.has(titleOfObject(object)));
 }

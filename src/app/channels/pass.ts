@@ -4,14 +4,13 @@ import { entryTitle, type Channel } from '../../channel/channel.ts';
 import { meets } from '../../channel/choose.ts';
 import { hashOfManifest, isUrl } from '../../channel/location.ts';
 import { inOrder } from '../../channel/plan.ts';
-import { channelOwner, planPass, withLive, type LiveLook, type PlannedAddon } from '../../channel/pass.ts';
+import { channelOwner, planPass, withLive, type PlannedAddon, type SeenAddon } from '../../channel/pass.ts';
 import { addonId, recordKey, type AddonRecord, type Revision } from '../../channel/record.ts';
 import { CurlewError, redact } from '../../core/errors.ts';
 import { Refused } from '../../kube/call.ts';
-import { mergeObject } from '../../kube/objects.ts';
 import type { Context } from '../context.ts';
 import type { ChannelFiles, ChannelsRequest } from '../ports/channel-files.ts';
-import { applyObjects, nodesToRoll, NODES, previewObjects, waitForHealth, type ApplyOptions } from './apply-addon.ts';
+import { applyObjects, markNodes, previewObjects, waitForHealth, type ApplyOptions } from './apply-addon.ts';
 import {
   joinKinds,
   kindsOf,
@@ -22,7 +21,7 @@ import {
   type ChannelCluster,
   type ClusterRequest,
 } from './cluster.ts';
-import { addonObjects, type AddonObject } from './manifest.ts';
+import { addonObjects, chosenObjects, titleOfObject, type AddonObject } from './manifest.ts';
 import { deleteOrphans, findOrphans } from './prune.ts';
 import {
   changedObjects,
@@ -30,7 +29,6 @@ import {
   isDeleted,
   resultOf,
   stayingOrphan,
-  titleOfObject,
   titleOfRevision,
   troubleOf,
   type AddonResult,
@@ -58,10 +56,6 @@ export function needsWork({ action }: PlannedAddon): boolean {
   return action !== 'none' && action !== 'refused';
 }
 
-interface Planned extends PlannedAddon {
-  readonly look: LiveLook;
-}
-
 export class Pass {
   readonly #files: ChannelFiles;
   /** Those that could be read; their paths are absolute, since records outlive the current folder. */
@@ -69,7 +63,7 @@ export class Pass {
   readonly #cluster: ChannelCluster;
   readonly #request: ChannelApplyRequest;
   readonly #context: Context;
-  #plan: Promise<readonly Planned[]> | undefined;
+  #plan: Promise<readonly SeenAddon[]> | undefined;
   /** Versions of what is installed, by name; undefined while it is not healthy. */
   readonly #versions = new Map<string, string | undefined>();
 
@@ -94,12 +88,12 @@ export class Pass {
   }
 
   /** In the order of application. */
-  async planned(): Promise<readonly Planned[]> {
+  async planned(): Promise<readonly SeenAddon[]> {
     this.#plan ??= this.#makePlan();
     return this.#plan;
   }
 
-  async #makePlan(): Promise<readonly Planned[]> {
+  async #makePlan(): Promise<readonly SeenAddon[]> {
     const { addons } = planPass(this.#channels, this.#cluster.facts, this.#request);
     const named = this.#request.addons ?? [];
     const wanted = addons.filter(({ entry }) => named.length === 0 || named.includes(entry.name));
@@ -114,7 +108,7 @@ export class Pass {
     const planned = await Promise.all(
       wanted.map(async (one) => {
         const look = looks.get(recordKey(one.entry.namespace, one.entry.name)) ?? { missing: [], changed: [] };
-        return { ...withLive(await this.#withContent(one), look), look };
+        return withLive(await this.#withContent(one), look);
       }),
     );
     const byEntry = new Map(planned.map((one) => [one.entry, one]));
@@ -132,7 +126,7 @@ export class Pass {
     return isChanged ? { ...planned, action: 'update', reason: 'changed content' } : planned;
   }
 
-  async run(work: (pass: Pass, planned: Planned) => Promise<AddonResult>): Promise<ChannelPass> {
+  async run(work: (pass: Pass, planned: SeenAddon) => Promise<AddonResult>): Promise<ChannelPass> {
     const { facts, server, kubernetes, warnings } = this.#cluster;
     const results: AddonResult[] = [];
     for (const planned of await this.planned()) {
@@ -149,7 +143,10 @@ export class Pass {
     };
   }
 
-  async #runOne(planned: Planned, work: (pass: Pass, planned: Planned) => Promise<AddonResult>): Promise<AddonResult> {
+  async #runOne(
+    planned: SeenAddon,
+    work: (pass: Pass, planned: SeenAddon) => Promise<AddonResult>,
+  ): Promise<AddonResult> {
     const { entry, action } = planned;
     if (action === 'refused') {
       return resultOf(planned, {
@@ -185,7 +182,7 @@ export class Pass {
   }
 
   /** What applying an add-on would change. */
-  async preview(planned: Planned): Promise<AddonResult> {
+  async preview(planned: SeenAddon): Promise<AddonResult> {
     const { action, entry, look } = planned;
     if (!needsWork(planned)) {
       const isShown = look.changed.length > 0 && entry.drift === 'Warn';
@@ -205,14 +202,14 @@ export class Pass {
     });
   }
 
-  async #drift(planned: Planned): Promise<readonly ChangedObject[]> {
+  async #drift(planned: SeenAddon): Promise<readonly ChangedObject[]> {
     const { objects } = await this.#manifest(planned);
     const changed = objects.filter((object) => planned.look.changed.includes(titleOfObject(object)));
     const options = { id: addonId(planned.entry), force: true, keep: false };
     return changedObjects(await previewObjects(this.#cluster, changed, options));
   }
 
-  async apply(planned: Planned): Promise<AddonResult> {
+  async apply(planned: SeenAddon): Promise<AddonResult> {
     const { entry, action } = planned;
     if (!needsWork(planned)) return this.preview(planned);
     const { report } = this.#context;
@@ -233,7 +230,7 @@ export class Pass {
     }
   }
 
-  async #applyNow(planned: Planned, report: ApplyOptions['report']): Promise<AddonResult> {
+  async #applyNow(planned: SeenAddon, report: ApplyOptions['report']): Promise<AddonResult> {
     const { channel, entry, action, record } = planned;
     const cluster = this.#cluster;
     const { objects, hash } = await this.#manifest(planned);
@@ -281,7 +278,7 @@ export class Pass {
       });
       return resultOf(planned, { state: 'failed', ...outcome, errors: failures.map(troubleOf) });
     }
-    const nodes = planned.installed !== undefined && isWhole ? await this.#markNodes(entry.needsRollingUpdate) : [];
+    const nodes = planned.installed !== undefined && isWhole ? await markNodes(cluster, entry.needsRollingUpdate) : [];
     const now = recordedKinds(applied, addonId(entry));
     await this.#record(planned, {
       state: 'Succeeded',
@@ -350,14 +347,6 @@ export class Pass {
     });
   }
 
-  async #markNodes(role: PlannedAddon['entry']['needsRollingUpdate']): Promise<readonly string[]> {
-    if (role === undefined) return [];
-    const nodes = await nodesToRoll(this.#cluster, role);
-    const change = { metadata: { annotations: { 'kops.k8s.io/needs-update': '' } } };
-    for (const { metadata } of nodes) await mergeObject(this.#cluster.call, NODES, { name: metadata.name }, change);
-    return nodes.map(({ metadata }) => metadata.name);
-  }
-
   #revision({ channel, entry }: PlannedAddon, hash: string): Revision {
     const { version, id } = entry;
     return {
@@ -406,11 +395,4 @@ const VERBS = {
 
 function failedState({ message }: CurlewError): Pick<AddonRecord, 'state' | 'reason'> {
   return { state: 'Failed', reason: message };
-}
-
-/** All, or only what is missing or was changed. */
-function chosenObjects(objects: readonly AddonObject[], { action, look }: Planned): readonly AddonObject[] {
-  if (action !== 'restore' && action !== 'revert') return objects;
-  const chosen = new Set(action === 'restore' ? look.missing : [...look.missing, ...look.changed]);
-  return objects.filter((object) => chosen.has(titleOfObject(object)));
 }

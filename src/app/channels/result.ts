@@ -3,9 +3,8 @@ import { redact } from '../../core/errors.ts';
 import type { CurlewError } from '../../core/errors.ts';
 import type { FieldChange } from '../../channel/difference.ts';
 import type { AddonAction, LeftAddon, PlannedAddon } from '../../channel/pass.ts';
-import { titleOf } from '../../kube/objects.ts';
 import type { ObjectPreview } from './apply-addon.ts';
-import type { AddonObject } from './manifest.ts';
+import { titleOfObject } from './manifest.ts';
 import type { Orphan } from './prune.ts';
 
 export interface ChangedObject {
@@ -90,10 +89,6 @@ export function titleOfRevision(
 
 export function troubleOf({ message, hint }: CurlewError): Trouble {
   return { message, hint };
-}
-
-export function titleOfObject({ resource, namespace, name }: AddonObject): string {
-  return titleOf(resource, { namespace, name });
 }
 
 export function changedObjects(previews: readonly ObjectPreview[]): readonly ChangedObject[] {
