@@ -66,6 +66,19 @@ test('check: each finding has its line, and --json has all of them', async () =>
   assert.equal(json['channels'], [{ location: 'c.yaml', addons: 0, entries: 0, error: 'MANIFEST_INVALID' }]);
 });
 
+test('check: warnings of one kind are counted if they are many, and --all shows them', async () => {
+  const names = Array.from({ length: 30 }, (_, at) => `a${at}`);
+  const entries = names.map(
+    (name) => `  - {name: ${name}, version: 1.0.0, package: a-1.0.0.tar.gz, requires: [{name: z${name}}]}\n`,
+  );
+  await using box = await tree({ 'c.yaml': HEAD + entries.join('') });
+  const few = await channel(box, 'check', 'c.yaml');
+  assert.is(few.exitCode, 0);
+  const counted = 'warning channel/requires: 30 findings, the first at c.yaml:5:6 (--all shows them)';
+  assert.equal(few.stdout.split('\n'), [counted, '1 channel, 30 add-ons, 30 alternatives, 0 errors, 30 warnings']);
+  assert.is((await channel(box, 'check', 'c.yaml', '--all')).stdout.match(/ warning channel\/requires/g)?.length, 30);
+});
+
 test('check: channels are separate, and an add-on of two of them is named', async () => {
   await using box = await tree({
     'a.yaml': `${HEAD}  - {name: web, version: 1.0.0, package: web-1.0.0.tar.gz}\n`,

@@ -8,6 +8,7 @@ import { CurlewError, ERROR_CODES } from '../../core/errors.ts';
 import { command, useCase, type OptionSpecs } from '../command.ts';
 import { ANYWHERE_OPTIONS } from '../options.ts';
 import { columns, wrap } from '../render/columns.ts';
+import { condense } from '../render/findings.ts';
 import { paintDiagnostic } from '../render/paint.ts';
 import { choice } from '../values.ts';
 
@@ -119,9 +120,12 @@ export const channelCheckCommand = command({
   operands: 'LOCATION…',
   details: `Checks channels and the manifests that they name. Exits with status 10 if there is an error; warnings do not count.\n\n${LOCATIONS}`,
   examples: ['curlew channel check channel.yaml', 'curlew channel check s3://releases/addons/index.yaml --compat kops'],
-  options: CHANNEL_OPTIONS,
+  options: {
+    all: { type: 'boolean', help: 'show every finding, not just the first of identical ones' },
+    ...CHANNEL_OPTIONS,
+  },
   run: async ({ operands: channels, options }, context) => checkChannels({ ...options, channels }, context),
-  render: ({ channels, diagnostics, errors, warnings }, _, paint) => {
+  render: ({ channels, diagnostics, errors, warnings }, { options }, paint) => {
     const count = (of: 'addons' | 'entries'): number => channels.reduce((sum, channel) => sum + channel[of], 0);
     const sums = [
       counted(channels.length, 'channel'),
@@ -130,8 +134,14 @@ export const channelCheckCommand = command({
       counted(errors, 'error'),
       counted(warnings, 'warning'),
     ];
+    const everything = { shown: diagnostics.map((first) => ({ first, count: 1 })), counted: [] };
+    const { shown, counted: many } = options.all ? everything : condense(diagnostics);
     return [
-      ...diagnostics.map((one) => paintDiagnostic(renderDiagnostic(one, one.source), one.severity, paint)),
+      ...shown.flatMap(({ first, count: alike }) => [
+        paintDiagnostic(renderDiagnostic(first, first.source), first.severity, paint),
+        ...(alike > 1 ? [`  and in ${counted(alike - 1, 'more place')} (--all shows them)`] : []),
+      ]),
+      ...many,
       sums.join(', '),
     ].join('\n');
   },

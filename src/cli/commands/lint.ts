@@ -2,8 +2,8 @@
 import { counted } from '../../core/counted.ts';
 import { renderAnnotation, renderDiagnostic, visible } from '../../core/diagnostic.ts';
 import { CurlewError, ERROR_CODES } from '../../core/errors.ts';
-import type { LintFinding } from '../../manifest/lint.ts';
 import { command, useCase } from '../command.ts';
+import { condense } from '../render/findings.ts';
 import { paintDiagnostic } from '../render/paint.ts';
 
 const lint = useCase(async () => (await import('../../app/lint.ts')).lint);
@@ -13,48 +13,6 @@ const FORMATS = ['text', 'github'];
 function format(text: string): string {
   if (FORMATS.includes(text)) return text;
   throw new CurlewError('USAGE', `lint: unknown format "${text}"`, { hint: `use one of ${FORMATS.join(', ')}` });
-}
-
-/** If a rule has more different findings in one run, only their number is shown; errors are always shown. */
-const MAX_SHOWN = 10;
-
-interface Alike {
-  readonly first: LintFinding;
-  count: number;
-}
-
-/** Groups identical findings, and counts those of rules with too many. */
-function condense(found: readonly LintFinding[]): {
-  readonly shown: readonly Alike[];
-  readonly counted: readonly string[];
-} {
-  const groups = new Map<string, Alike>();
-  for (const one of found) {
-    const key = JSON.stringify([one.code, one.severity, one.message, one.hint]);
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, { first: one, count: 1 });
-    else group.count += 1;
-  }
-  const byRule = new Map<string, Alike[]>();
-  for (const group of groups.values()) {
-    const { code, severity } = group.first;
-    const rule = `${severity} ${code}`;
-    const same = byRule.get(rule);
-    if (same === undefined) byRule.set(rule, [group]);
-    else same.push(group);
-  }
-  const isMany = (rule: string, alike: readonly Alike[]): boolean =>
-    !rule.startsWith('error ') && alike.length > MAX_SHOWN;
-  const many = [...byRule].filter(([rule, alike]) => isMany(rule, alike));
-  const left = new Set(many.flatMap(([, alike]) => alike));
-  return {
-    shown: [...groups.values()].filter((group) => !left.has(group)),
-    counted: many.map(([rule, alike]) => {
-      const count = alike.reduce((sum, group) => sum + group.count, 0);
-      const { file, line, column } = alike[0]?.first.place ?? { file: '', line: 1, column: 1 };
-      return `${rule}: ${count} findings, the first at ${visible(file)}:${line}:${column} (--all shows them)`;
-    }),
-  };
 }
 
 export const lintCommand = command({
@@ -85,7 +43,7 @@ export const lintCommand = command({
     const selected = diagnostics.filter(({ severity }) => severity !== 'info' || options.info);
     const everything = github || options.all;
     const { shown, counted: many } = everything
-      ? { shown: selected.map((first): Alike => ({ first, count: 1 })), counted: [] }
+      ? { shown: selected.map((first) => ({ first, count: 1 })), counted: [] }
       : condense(selected);
     for (const { first, count } of shown) {
       if (github) {
