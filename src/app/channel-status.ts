@@ -30,7 +30,7 @@ export interface AddonStatus {
   readonly reason: string;
   readonly objects: number;
   readonly missing: readonly string[];
-  /** Objects that somebody has changed. */
+  /** Objects that another manager has changed. */
   readonly changed: readonly string[];
   readonly unhealthy: readonly { readonly object: string; readonly reason: string }[];
 }

@@ -156,7 +156,7 @@ const FIRST = [
   'Job',
   'CronJob',
 ];
-/** They concern requests for other objects, so their programs must be there already. */
+/** They concern requests for other objects, so their programs must run before. */
 const LAST = [
   'APIService',
   'ValidatingAdmissionPolicy',

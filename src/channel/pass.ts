@@ -177,7 +177,7 @@ function leftAddons(
 /** Objects of an add-on that are not as they were applied. */
 export interface LiveLook {
   readonly missing: readonly string[];
-  /** Somebody changed fields that the channel owns. */
+  /** Another manager changed fields that the add-on owns. */
   readonly changed: readonly string[];
 }
 
@@ -192,7 +192,7 @@ export function withLive(planned: PlannedAddon, look: LiveLook): SeenAddon {
   if (planned.action !== 'none') return { ...planned, look };
   if (missing.length > 0) return { ...planned, look, action: 'restore', reason: `missing: ${listOf(missing)}` };
   if (planned.entry.drift !== 'Revert' || changed.length === 0) return { ...planned, look };
-  return { ...planned, look, action: 'revert', reason: `changed by somebody: ${listOf(changed)}` };
+  return { ...planned, look, action: 'revert', reason: `changed by another manager: ${listOf(changed)}` };
 }
 
 function listOf(titles: readonly string[]): string {

@@ -44,7 +44,7 @@ const recordedKind = v.object({
     v.object({
       namespace: text,
       name: v.string(),
-      /** Digest of the fields that curlew owns; another one means that somebody has changed the object. */
+      /** Digest of the fields that curlew owns; another one means that another manager has changed the object. */
       owned: v.string(),
     }),
   ),

@@ -17,9 +17,11 @@ const options: OptionSpecs = {
 const UNLIMITED = [
   'build',
   'changed',
+  'channel apply',
   'channel check',
   'channel explain',
   'channel plan',
+  'channel status',
   'install',
   'installer env',
   'installer id',

@@ -234,7 +234,7 @@ async function unhealthy(
 /** What may create pods. */
 type PodSource = Pick<AddonObject, 'kind' | 'namespace' | 'value'>;
 
-/** An object that does not exist is being created or deleted by somebody else. */
+/** An object that does not exist is being created or deleted by another process. */
 export async function currentHealth(
   { call, signal }: Pick<ChannelCluster, 'call' | 'signal'>,
   { resource, live }: AppliedObject,

@@ -139,7 +139,7 @@ function oneVersionEach(served: readonly Served[]): readonly Served[] {
 }
 
 /**
- * Does nobody else hold the object? What has an owner is deleted with it; labels are also copied to what controllers make, such as
+ * Does no other owner hold the object? What has an owner is deleted with it; labels are also copied to what controllers make, such as
  * Endpoints, which the add-on does not manage.
  */
 function isOwn({ metadata }: LiveObject, id: string, isNamed: boolean): boolean {

@@ -31,7 +31,7 @@ export interface AddonResult {
   readonly objects: readonly ChangedObject[];
   /** Objects that are no longer in the manifest and stay, and why. */
   readonly orphans: readonly { readonly object: string; readonly why: string }[];
-  /** Objects that somebody has changed, which stay so: what applying them would change. */
+  /** Objects that another manager has changed, which stay so: what applying them would change. */
   readonly drift: readonly ChangedObject[];
   /** Nodes that must be replaced for the change to take effect. */
   readonly nodes: readonly string[];

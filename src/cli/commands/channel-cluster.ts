@@ -58,7 +58,7 @@ function detailLines(result: AddonResult): readonly string[] {
     ...errors.flatMap(troubleLines),
     ...objects.flatMap(changeLines),
     ...orphans.map(({ object, why }) => `  orphan ${object}: ${why}`),
-    ...drift.flatMap((one) => [`  changed by somebody, and left so:`, ...changeLines(one)]),
+    ...drift.flatMap((one) => [`  changed by another manager, and kept:`, ...changeLines(one)]),
     ...(nodes.length === 0 ? [] : [`  nodes to replace: ${nodes.join(', ')}`]),
   ];
   return lines.length === 0 ? [] : [`${addon}: ${state}`, ...lines];
@@ -111,7 +111,7 @@ function passExit({ addons, errors }: ChannelPass): number {
 export const channelApplyCommand = command({
   name: 'channel apply',
   operands: 'LOCATION…',
-  details: `Chooses the version of each add-on for the Kubernetes version of the cluster, and shows what would change, object by object: a server-side dry run. Exits with status 2 if something would. With --yes, applies it: add-ons in the order in which they require each other, server-side, waiting until each is healthy; its record is written last. An interrupted command continues when it is repeated.\n\nObjects that were deleted come back. Fields that somebody changed stay, and are shown, unless the channel says drift: Revert.\n\n${LOCATIONS}`,
+  details: `Chooses the version of each add-on for the Kubernetes version of the cluster, and shows what would change, object by object: a server-side dry run. Exits with status 2 if something would. With --yes, applies it: add-ons in the order in which they require each other, server-side, waiting until each is healthy; its record is written last. An interrupted command continues when it is repeated.\n\nObjects that were deleted come back. Fields that another manager changed stay, and are shown, unless the channel says drift: Revert.\n\n${LOCATIONS}`,
   examples: [
     'curlew channel apply s3://releases/addons/channel.yaml',
     'curlew channel apply channel.yaml --yes',
@@ -179,7 +179,7 @@ function statusRow({
     reason,
     ...(missing.length === 0 ? [] : [`${counted(missing.length, 'object')} missing`]),
     ...(unhealthy.length === 0 ? [] : [`${unhealthy.length} not healthy`]),
-    ...(changed.length === 0 ? [] : [`${changed.length} changed by somebody`]),
+    ...(changed.length === 0 ? [] : [`${changed.length} changed by another manager`]),
   ].filter((text) => text !== '');
   return [addon, namespace, version ?? (hash.slice(0, 12) || '-'), owner ?? '-', state, bad.join(', ')];
 }
@@ -188,7 +188,7 @@ function statusLines({ addon, missing, changed, unhealthy }: AddonStatus): reado
   return [
     ...missing.map((object) => `${addon}: missing: ${object}`),
     ...unhealthy.map(({ object, reason }) => `${addon}: ${object}: ${reason}`),
-    ...changed.map((object) => `${addon}: changed by somebody: ${object}`),
+    ...changed.map((object) => `${addon}: changed by another manager: ${object}`),
   ];
 }
 
