@@ -16,6 +16,7 @@ GO_LEAST=26
 TOOLS_TABLE='
 debian     default apt         - -
 kubernetes default go          test/oracles/kubernetes bin/kube-apiserver,bin/kubectl aside -gcflags=all=-l
+kubernetes-older all go        test/oracles/kubernetes-older older/kube-apiserver aside -gcflags=all=-l
 preflight  all     go          github.com/replicatedhq/troubleshoot/cmd/preflight@v0.133.0 bin/preflight aside -gcflags=all=-l
 cosign     all     go          github.com/sigstore/cosign/v3/cmd/cosign@v3.1.3 bin/cosign aside -gcflags=all=-l
 containerd default go          github.com/containerd/containerd/v2/cmd/containerd@v2.2.6,github.com/containerd/containerd/v2/cmd/ctr@v2.2.6 containerd-2/containerd,containerd-2/ctr -tags=no_cri,no_btrfs,no_devmapper,no_tracing,no_zfs
@@ -358,6 +359,16 @@ tools_make_kubernetes() {
   tools_run_go build -C "$2" "${@:4}" -o "$1/bin/" \
     -ldflags "-s $set.gitVersion=$version $set.gitMajor=1 $set.gitMinor=$(cut -d. -f2 <<<"$version")" \
     k8s.io/kubernetes/cmd/kubectl k8s.io/kubernetes/cmd/kube-apiserver
+}
+
+# An API server of an earlier minor.
+tools_make_kubernetes-older() {
+  local version set=-X=k8s.io/component-base/version
+  version="$(tools_version kubernetes-older)"
+  mkdir "$1/older"
+  tools_run_go build -C "$2" "${@:4}" -o "$1/older/" \
+    -ldflags "-s $set.gitVersion=$version $set.gitMajor=1 $set.gitMinor=$(cut -d. -f2 <<<"$version")" \
+    k8s.io/kubernetes/cmd/kube-apiserver
 }
 
 # Troubleshoot's own program, as an oracle for host preflights. Its go.mod has replacements, so it is built in the

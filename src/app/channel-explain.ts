@@ -4,12 +4,13 @@ import { explain, type Explained } from '../channel/choose.ts';
 import { kubernetesTriple } from '../channel/range.ts';
 import { CurlewError, type ErrorCode } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
+import { openChannelCluster, type ClusterRequest } from './channels/cluster.ts';
 import type { Context } from './context.ts';
 import { openChannels, type ChannelsRequest, type OpenedChannel } from './ports/channel-files.ts';
 
-export interface ExplainChannelsRequest extends ChannelsRequest {
+export interface ExplainChannelsRequest extends ChannelsRequest, ClusterRequest {
   readonly addon: string;
-  /** The version of Kubernetes. */
+  /** The version of Kubernetes; default: that of the cluster. */
   readonly kubernetes?: string | undefined;
 }
 
@@ -45,11 +46,9 @@ export interface ExplainedAddon {
 
 /** `NOT_FOUND` if no channel has the add-on. If none of the channels can be used, the error of the first is thrown. */
 export async function explainChannels(request: ExplainChannelsRequest, context: Context): Promise<ExplainedAddon> {
-  const { addon, kubernetes } = request;
-  // Without this option, the version is to be that of a cluster.
-  if (kubernetes === undefined) {
-    throw new CurlewError('USAGE', 'the version of Kubernetes is missing', { hint: 'add --kubernetes v1.30.2' });
-  }
+  const { addon } = request;
+  const kubernetes =
+    request.kubernetes ?? (await openChannelCluster(request, context, '--kubernetes v1.30.2')).kubernetes;
   const version = kubernetesTriple(kubernetes);
   await using files = await openChannels(request, context);
   const usable = files.channels.flatMap(({ channel }) => channel ?? []);

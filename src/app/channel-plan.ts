@@ -2,21 +2,27 @@
 import { byName, sourceTitle, type Channel, type Entry, type Identity } from '../channel/channel.ts';
 import { choose, entriesOf, fits } from '../channel/choose.ts';
 import { kubernetesSteps, planUpgrade } from '../channel/plan.ts';
+import type { ClusterFacts } from '../channel/pass.ts';
+import { installedOf } from '../channel/record.ts';
 import { kubernetesTriple, parseTriple } from '../channel/range.ts';
 import { CurlewError } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
+import { openChannelCluster, type ClusterRequest } from './channels/cluster.ts';
 import type { Context } from './context.ts';
 import { openChannels, type ChannelsRequest } from './ports/channel-files.ts';
 
 /** The add-on whose entries are versions of Kubernetes itself. */
 const KUBERNETES = 'kubernetes';
 
-export interface PlanChannelsRequest extends ChannelsRequest {
-  /** The cluster's version of Kubernetes. */
+export interface PlanChannelsRequest extends ChannelsRequest, ClusterRequest {
+  /** The version of Kubernetes; default: that of the cluster, with what is installed in it. */
   readonly from?: string | undefined;
   /** The version to upgrade to; `v1.35.x` is the newest available one. */
   readonly to: string;
-  /** `NAME=VERSION`: what is installed; default: what the channels have for `from`. */
+  /**
+   * `NAME=VERSION`: what is installed; default: what is recorded in the cluster, or what the channels have
+   * for `from`.
+   */
   readonly installed?: readonly string[] | undefined;
   /** Versions of Kubernetes in addition to the channels' entries of `kubernetes`. */
   readonly available?: readonly string[] | undefined;
@@ -60,11 +66,9 @@ export interface ChannelPlan {
 
 /** Changes nothing. Each channel must be usable, and each installed add-on in one of them only. */
 export async function planChannels(request: PlanChannelsRequest, context: Context): Promise<ChannelPlan> {
-  const { from, to, allowDowngrade = false } = request;
-  // Without this option, the version is to be that of a cluster, and so is what is installed.
-  if (from === undefined) {
-    throw new CurlewError('USAGE', 'the version of Kubernetes is missing', { hint: 'add --from v1.30.2' });
-  }
+  const { to, allowDowngrade = false } = request;
+  const cluster = request.from === undefined ? await openChannelCluster(request, context, '--from v1.30.2') : undefined;
+  const from = request.from ?? cluster?.kubernetes ?? '';
   await using files = await openChannels(request, context);
   for (const { error } of files.channels) if (error !== undefined) throw error;
   const channels = files.channels.flatMap(({ channel }) => channel ?? []);
@@ -76,10 +80,11 @@ export async function planChannels(request: PlanChannelsRequest, context: Contex
       hint: 'plan them separately, or use --compat native',
     });
   }
-  const installed =
-    request.installed === undefined || request.installed.length === 0
-      ? withoutKubernetes(choose(entries, kubernetesTriple(from), compat))
-      : readInstalled(request.installed);
+  const given = request.installed ?? [];
+  const recorded = cluster === undefined ? undefined : recordedAddons(cluster.facts);
+  const byDefault = (): ReadonlyMap<string, Identity> =>
+    recorded ?? withoutKubernetes(choose(entries, kubernetesTriple(from), compat));
+  const installed = given.length === 0 ? byDefault() : readInstalled(given);
   refuseShared(channels, installed);
   const kubernetes = kubernetesSteps(from, to, availableVersions(entries, request.available));
   const plan = planUpgrade(entries, { kubernetes, installed, compat, allowDowngrade });
@@ -114,6 +119,15 @@ function plannedEntry({ version, id, kubernetesVersion }: Entry, because: string
 
 function plain(version: string): string {
   return version.replace(/^v(?=\d)/, '');
+}
+
+function recordedAddons({ annotations, records }: ClusterFacts): ReadonlyMap<string, Identity> {
+  const addons = new Map<string, Identity>();
+  for (const [key, annotation] of annotations) {
+    const revision = installedOf(annotation, records.get(key)).revision;
+    if (revision !== undefined) addons.set(key.slice(key.indexOf(':') + 1), revision);
+  }
+  return addons;
 }
 
 function withoutKubernetes(chosen: ReadonlyMap<string, Identity>): ReadonlyMap<string, Identity> {

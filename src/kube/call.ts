@@ -46,7 +46,7 @@ export function openCalls(api: KubeApi, { patienceMs, signal }: CallOptions): Ca
       }
       const message = `cannot ${doing}: ${said}`;
       if (problem === 'unreachable' || status === undefined || status === 401) {
-        const advice = hint ?? (problem === 'unreachable' ? NOT_RUNNING : NOT_DONE);
+        const advice = hint ?? (problem === 'unreachable' && status === undefined ? NOT_RUNNING : NOT_DONE);
         throw new CurlewError('CLUSTER_FAILED', message, { hint: advice });
       }
       throw new Refused(message, hint ?? NOT_DONE, status);

@@ -300,18 +300,7 @@ test('plan: an add-on of two channels and channels of different rules are refuse
 
 for (const [title, words, message] of [
   ['plan without a target', ['plan', 'a.yaml', '--from', 'v1.30.0'], /channel plan: add --to v1\.35\.x/],
-  [
-    'plan without a start',
-    ['plan', 'a.yaml', '--to', 'v1.30.0'],
-    /version of Kubernetes is missing\n {2}hint: add --from/,
-  ],
-
   ['explain without an add-on', ['explain'], /specify an add-on and a channel/],
-  [
-    'explain without a version',
-    ['explain', 'a', 'a.yaml'],
-    /version of Kubernetes is missing\n {2}hint: add --kubernetes/,
-  ],
   [
     'a version that is none',
     ['explain', 'a', 'a.yaml', '--kubernetes', 'x'],
@@ -332,5 +321,20 @@ for (const [title, words, message] of [
     assert.match(stderr, message);
   });
 }
+
+test('without a version and without a cluster, the option and the kubeconfig are named', async () => {
+  await using box = await tree();
+  for (const [words, option] of [
+    [['explain', 'a', 'a.yaml'], '--kubernetes'],
+    [['plan', 'a.yaml', '--to', 'v1.30.0'], '--from'],
+  ] as const) {
+    const { exitCode, stderr } = await channel(box, ...words, '--kubeconfig', 'none');
+    assert.is(exitCode, 33);
+    assert.match(
+      stderr,
+      new RegExp(`cannot find a cluster: \\S+none does not exist\\n {2}hint: .*, or add ${option} v1`),
+    );
+  }
+});
 
 test.run();

@@ -55,8 +55,8 @@ export interface ChannelCluster {
   readonly facts: ClusterFacts;
   readonly namespaces: ReadonlySet<string>;
   readonly warnings: readonly string[];
-  /** Asked for once, and again after a change of its kinds. */
-  readonly discovery: (options?: { readonly isNew: boolean }) => Promise<Discovery>;
+  /** The kinds that it serves; asked for once. */
+  readonly discovery: () => Promise<Discovery>;
   readonly maps: ConfigMapClient;
   readonly api: KubeApi;
 }
@@ -66,19 +66,23 @@ export function managerOf(id: string): string {
   return `curlew/${id}`;
 }
 
-/** Reads what the cluster says about its add-ons: five requests. `CLUSTER_FAILED` if no kubeconfig leads to one. */
-export async function openChannelCluster(request: ClusterRequest, context: Context): Promise<ChannelCluster> {
+/**
+ * Reads what the cluster says about its add-ons: five requests. `CLUSTER_FAILED` if no kubeconfig leads to one; the hint also names the
+ * option `instead` of which a cluster was looked for.
+ */
+export async function openChannelCluster(
+  request: ClusterRequest,
+  context: Context,
+  instead?: string,
+): Promise<ChannelCluster> {
   const { signal } = context;
   const env = { ...context.env, KUBECONFIG: await kubeconfigOf(request, context) };
   const api = await openApi({ env, deadlineMs: REQUEST_MS });
   if (api === undefined) {
-    throw new CurlewError(
-      'CLUSTER_FAILED',
-      `cannot find a cluster: ${env.KUBECONFIG ?? 'no kubeconfig'} does not exist`,
-      {
-        hint: 'name a kubeconfig with --kubeconfig or KUBECONFIG',
-      },
-    );
+    const what = env.KUBECONFIG === undefined ? 'there is no kubeconfig' : `${env.KUBECONFIG} does not exist`;
+    throw new CurlewError('CLUSTER_FAILED', `cannot find a cluster: ${what}`, {
+      hint: `specify a kubeconfig with --kubeconfig or KUBECONFIG${instead === undefined ? '' : `, or add ${instead}`}`,
+    });
   }
   return readCluster(api, signal);
 }
@@ -116,8 +120,7 @@ async function readCluster(api: KubeApi, signal: AbortSignal): Promise<ChannelCl
     },
     namespaces: new Set(found.map(({ metadata }) => metadata.name)),
     warnings: [...annotations.warnings, ...records.warnings, ...installer.warnings],
-    discovery: async ({ isNew } = { isNew: false }) => {
-      if (isNew) discovery = undefined;
+    discovery: async () => {
       discovery ??= discover(api, options);
       return discovery;
     },
@@ -230,7 +233,8 @@ function lookAt({ namespace, addon, objects = [] }: AddonRecord, live: ReadonlyM
     for (const object of kind.objects) {
       const found = live.get(`${kind.apiVersion} ${kind.plural} ${object.namespace ?? ''}/${object.name}`);
       if (found === undefined || found.metadata.labels[ADDON_LABEL] !== id) missing.push(titleOf(kind, object));
-      else if (ownedDigest(found, id) !== object.owned) changed.push(titleOf(kind, object));
+      // Of an apply that did not finish, the digest is not known.
+      else if (object.owned !== '' && ownedDigest(found, id) !== object.owned) changed.push(titleOf(kind, object));
     }
   }
   return { missing, changed };

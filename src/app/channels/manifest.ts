@@ -25,13 +25,13 @@ export interface AddonObject {
 const DEFAULT_NAMESPACE = 'default';
 
 /**
- * The objects of a manifest in the order of application. Kinds are those that the cluster serves, and those that the manifest
- * itself defines. `MANIFEST_INVALID` for a manifest that cannot be read, or for a kind that is neither.
+ * The objects of a manifest in the order of application. Kinds are those that the cluster serves, those that other add-ons of the
+ * pass have `defined`, and those that the manifest itself defines. `MANIFEST_INVALID` for a manifest that cannot be read, or for a kind that is neither.
  */
 export function addonObjects(
   entry: Pick<Entry, 'namespace' | 'name'>,
   { location, content }: { readonly location: string; readonly content: Uint8Array },
-  discovery: Discovery,
+  discovery: Discovery & { readonly defined: readonly Resource[] },
 ): readonly AddonObject[] {
   const { objects, diagnostics } = readObjects(location, Buffer.from(content).toString('utf8'));
   if (objects === undefined) {
@@ -56,17 +56,23 @@ export function addonObjects(
   });
 }
 
-function resourcesOf(objects: readonly ManifestObject[], { served }: Discovery): ReadonlyMap<string, Resource> {
+function resourcesOf(
+  objects: readonly ManifestObject[],
+  { served, defined }: Pick<Discovery, 'served'> & { readonly defined: readonly Resource[] },
+): ReadonlyMap<string, Resource> {
   const resources = new Map<string, Resource>();
-  for (const resource of [...served, ...objects.flatMap(definedKinds)].toReversed()) {
+  for (const resource of [...served, ...defined, ...objects.flatMap(definedKinds)].toReversed()) {
     resources.set(`${resource.apiVersion} ${resource.kind}`, resource);
   }
   return resources;
 }
 
-/** Of a CustomResourceDefinition. */
-function definedKinds({ kind, value }: ManifestObject): readonly Resource[] {
-  const { spec } = value;
+/** Those of a CustomResourceDefinition. */
+export function definedKinds({
+  kind,
+  value,
+}: Pick<ManifestObject, 'kind'> & Pick<AddonObject, 'value'>): readonly Resource[] {
+  const spec = value['spec'];
   if (kind !== 'CustomResourceDefinition' || !isObject(spec)) return [];
   const { group, names, scope, versions } = spec;
   if (typeof group !== 'string' || !isObject(names) || !Array.isArray(versions)) return [];

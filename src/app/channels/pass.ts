@@ -8,6 +8,7 @@ import { channelOwner, planPass, withLive, type PlannedAddon, type SeenAddon } f
 import { addonId, recordKey, type AddonRecord, type Revision } from '../../channel/record.ts';
 import { CurlewError, redact } from '../../core/errors.ts';
 import { Refused } from '../../kube/call.ts';
+import type { Resource } from '../../kube/resources.ts';
 import type { Context } from '../context.ts';
 import type { ChannelFiles, ChannelsRequest } from '../ports/channel-files.ts';
 import { applyObjects, markNodes, previewObjects, waitForHealth, type ApplyOptions } from './apply-addon.ts';
@@ -21,7 +22,7 @@ import {
   type ChannelCluster,
   type ClusterRequest,
 } from './cluster.ts';
-import { addonObjects, chosenObjects, titleOfObject, type AddonObject } from './manifest.ts';
+import { addonObjects, chosenObjects, definedKinds, titleOfObject, type AddonObject } from './manifest.ts';
 import { deleteOrphans, findOrphans } from './prune.ts';
 import {
   changedObjects,
@@ -66,6 +67,8 @@ export class Pass {
   #plan: Promise<readonly SeenAddon[]> | undefined;
   /** Versions of what is installed, by name; undefined while it is not healthy. */
   readonly #versions = new Map<string, string | undefined>();
+  /** Kinds that come with add-ons of this pass. */
+  readonly #defined: Resource[] = [];
 
   constructor(
     files: ChannelFiles,
@@ -317,11 +320,9 @@ export class Pass {
       });
     }
     const content = await this.#files.readManifest(channel, entry, this.#cluster);
-    const objects = addonObjects(
-      entry,
-      { location: redact(source.location), content },
-      await this.#cluster.discovery(),
-    );
+    const discovery = { ...(await this.#cluster.discovery()), defined: this.#defined };
+    const objects = addonObjects(entry, { location: redact(source.location), content }, discovery);
+    this.#defined.push(...objects.flatMap(definedKinds));
     return {
       objects,
       hash: entry.hash === '' && channel.compat === 'native' ? hashOfManifest(content, channel) : entry.hash,

@@ -8,7 +8,7 @@ import { CurlewError, ERROR_CODES } from '../../core/errors.ts';
 import { command, useCase, type OptionSpecs } from '../command.ts';
 import { columns } from '../render/columns.ts';
 import { duration, wholeNumber } from '../values.ts';
-import { CHANNEL_OPTIONS, LOCATIONS } from './channel.ts';
+import { CHANNEL_OPTIONS, CLUSTER_OPTIONS, LOCATIONS } from './channel.ts';
 
 const previewChannels = useCase(async () => (await import('../../app/channel-apply.ts')).previewChannels);
 const applyChannels = useCase(async () => (await import('../../app/channel-apply.ts')).applyChannels);
@@ -20,14 +20,6 @@ const removeFromCluster = useCase(async () => (await import('../../app/channel-r
 /** Exit status of a plan by which something would change, as of diff tools. */
 const WOULD_CHANGE = 2;
 const MOST_FIELDS = 20;
-
-const CLUSTER_OPTIONS = {
-  kubeconfig: {
-    type: 'string',
-    value: 'FILE',
-    help: 'the cluster (default: KUBECONFIG, ~/.kube/config, or /etc/kubernetes/admin.conf)',
-  },
-} satisfies OptionSpecs;
 
 const PRUNE_OPTIONS = {
   'prune-namespaces': {
@@ -48,14 +40,18 @@ function changeLines({ object, change, fields }: ChangedObject): readonly string
   return [`  ${SIGNS[change]} ${object}`, ...shown, ...(more > 0 ? [`      and ${counted(more, 'more field')}`] : [])];
 }
 
-function troubleLines({ message, hint }: Trouble): readonly string[] {
-  return [`  ${message.replaceAll('\n', '\n  ')}`, ...(hint === undefined ? [] : [`  hint: ${hint}`])];
+/** A hint that several have in common is shown once. */
+function troubleLines(troubles: readonly Trouble[]): readonly string[] {
+  return troubles.flatMap(({ message, hint }, at) => [
+    `  ${message.replaceAll('\n', '\n  ')}`,
+    ...(hint === undefined || troubles[at + 1]?.hint === hint ? [] : [`  hint: ${hint}`]),
+  ]);
 }
 
 function detailLines(result: AddonResult): readonly string[] {
   const { addon, state, objects, orphans, drift, nodes, errors } = result;
   const lines = [
-    ...errors.flatMap(troubleLines),
+    ...troubleLines(errors),
     ...objects.flatMap(changeLines),
     ...orphans.map(({ object, why }) => `  orphan ${object}: ${why}`),
     ...drift.flatMap((one) => [`  changed by another manager, and kept:`, ...changeLines(one)]),
@@ -72,15 +68,19 @@ function passText({ cluster, addons, left, warnings, errors }: ChannelPass): str
     return [addon, namespace, current ?? '-', wanted, why];
   });
   const table = rows.length === 0 ? [] : columns([['NAME', 'NAMESPACE', 'CURRENT', 'UPDATE', 'WHY'], ...rows]);
-  const still = addons.length - changed.length;
-  const failed = addons.filter(({ state }) => state === 'failed' || state === 'skipped').length;
-  const sums = [
-    `${cluster.server}, Kubernetes ${cluster.kubernetes}`,
-    `${counted(still, 'add-on')} up to date`,
-    ...(rows.length === 0 ? [] : [`${rows.length} to change`]),
-    ...(failed === 0 ? [] : [`${failed} failed`]),
-  ];
+  const count = (state: AddonResult['state'], what: string): readonly string[] => {
+    const found = addons.filter((one) => one.state === state).length;
+    return found === 0 ? [] : [`${found} ${what}`];
+  };
   const isPlanned = addons.some(({ state }) => state === 'planned');
+  const sums = [
+    `${cluster.server}, Kubernetes ${cluster.kubernetes}: ${counted(addons.length, 'add-on')}`,
+    ...count('unchanged', 'up to date'),
+    ...count('planned', 'to change'),
+    ...count('applied', 'applied'),
+    ...count('failed', 'failed'),
+    ...count('skipped', 'skipped'),
+  ];
   return visibleLines([
     ...table,
     ...addons.flatMap(detailLines),
@@ -89,7 +89,7 @@ function passText({ cluster, addons, left, warnings, errors }: ChannelPass): str
     ),
     ...warnings.map((text) => `warning: ${text}`),
     ...errors.flatMap(({ message, hint }) => [`error: ${message}`, ...(hint === undefined ? [] : [`hint: ${hint}`])]),
-    sums.join(', ').replace('to change', isPlanned ? 'to change' : 'changed or tried'),
+    sums.join(', '),
     ...(isPlanned ? ['add --yes to apply this'] : []),
   ]);
 }
@@ -169,23 +169,22 @@ function statusRow({
   owner,
   installed,
   state,
-  reason,
   missing,
   changed,
   unhealthy,
 }: AddonStatus): readonly string[] {
   const { version, hash = '' } = installed ?? {};
   const bad = [
-    reason,
     ...(missing.length === 0 ? [] : [`${counted(missing.length, 'object')} missing`]),
     ...(unhealthy.length === 0 ? [] : [`${unhealthy.length} not healthy`]),
     ...(changed.length === 0 ? [] : [`${changed.length} changed by another manager`]),
-  ].filter((text) => text !== '');
+  ];
   return [addon, namespace, version ?? (hash.slice(0, 12) || '-'), owner ?? '-', state, bad.join(', ')];
 }
 
-function statusLines({ addon, missing, changed, unhealthy }: AddonStatus): readonly string[] {
+function statusLines({ addon, state, reason, missing, changed, unhealthy }: AddonStatus): readonly string[] {
   return [
+    ...(state === 'Recorded' || reason === '' ? [] : [`${addon}: ${reason}`]),
     ...missing.map((object) => `${addon}: missing: ${object}`),
     ...unhealthy.map(({ object, reason }) => `${addon}: ${object}: ${reason}`),
     ...changed.map((object) => `${addon}: changed by another manager: ${object}`),
@@ -223,7 +222,7 @@ function removalText({ addon, objects, orphans, errors, isDone, server }: Channe
   return visibleLines([
     ...objects.map((object) => `  - ${object}`),
     ...orphans.map(({ object, why }) => `  stays: ${object}: ${why}`),
-    ...errors.flatMap(troubleLines),
+    ...troubleLines(errors),
     `${addon} on ${server}: ${counted(objects.length, 'object')} ${isDone ? 'deleted, and its record' : 'to delete'}`,
     ...(wouldBe ? ['add --yes to delete them'] : []),
   ]);

@@ -27,6 +27,14 @@ export const CHANNEL_OPTIONS = {
   ...ANYWHERE_OPTIONS,
 } satisfies OptionSpecs;
 
+export const CLUSTER_OPTIONS = {
+  kubeconfig: {
+    type: 'string',
+    value: 'FILE',
+    help: 'the cluster (default: KUBECONFIG, ~/.kube/config, or /etc/kubernetes/admin.conf)',
+  },
+} satisfies OptionSpecs;
+
 const COLUMNS = 80;
 /** Wider columns have the last one below them. */
 const MOST_LEFT = 60;
@@ -89,7 +97,12 @@ export const channelExplainCommand = command({
     'curlew channel explain weave s3://b/addon.yaml --compat kops --kubernetes 1.32',
   ],
   options: {
-    kubernetes: { type: 'string', value: 'VERSION', help: 'version of Kubernetes to choose for' },
+    kubernetes: {
+      type: 'string',
+      value: 'VERSION',
+      help: 'version of Kubernetes to choose for (default: that of the cluster)',
+    },
+    ...CLUSTER_OPTIONS,
     ...CHANNEL_OPTIONS,
   },
   run: async ({ operands: [addon, ...channels], options }, context) => {
@@ -188,7 +201,11 @@ export const channelPlanCommand = command({
     'curlew channel plan addon.yaml --from v1.30.2 --to v1.31.4 --compat kops',
   ],
   options: {
-    from: { type: 'string', value: 'VERSION', help: "the cluster's version of Kubernetes" },
+    from: {
+      type: 'string',
+      value: 'VERSION',
+      help: 'version of Kubernetes to begin with (default: that of the cluster)',
+    },
     to: {
       type: 'string',
       value: 'VERSION',
@@ -199,7 +216,7 @@ export const channelPlanCommand = command({
       type: 'string',
       multiple: true,
       value: 'NAME=VERSION',
-      help: 'an installed add-on; can be repeated (default: what the channel has for --from)',
+      help: 'an installed add-on; can be repeated (default: what is recorded in the cluster; with --from, what the channel has for it)',
     },
     available: {
       type: 'string',
@@ -208,6 +225,7 @@ export const channelPlanCommand = command({
       help: 'a version of Kubernetes that can be installed; can be repeated',
     },
     'allow-downgrade': { type: 'boolean', help: 'allow steps to lower versions of add-ons' },
+    ...CLUSTER_OPTIONS,
     ...CHANNEL_OPTIONS,
   },
   run: async ({ operands: channels, options }, context) => planChannels({ ...options, channels }, context),

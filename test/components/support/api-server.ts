@@ -5,7 +5,7 @@ import { generate } from 'selfsigned';
 import { makeCertificate } from '../../support/tls.ts';
 import { freePort } from '../../support/ports.ts';
 import { startDaemon, type Daemon } from './daemon.ts';
-import { oracle, run, succeeds } from './programs.ts';
+import { oracle, ROOT, run, succeeds } from './programs.ts';
 
 export interface ApiServer extends AsyncDisposable {
   /** Path of a kubeconfig with the rights of an administrator. */
@@ -16,8 +16,8 @@ export interface ApiServer extends AsyncDisposable {
   readonly kubectl: (args: readonly string[], input?: string) => Promise<string>;
   /** Ends the API server at once, as the OOM killer does; etcd lives on. */
   readonly kill: () => Promise<void>;
-  /** Starts it again, on the same port and over the same etcd. */
-  readonly startAgain: () => Promise<void>;
+  /** Starts it again, on the same port and over the same etcd; another program is another version of Kubernetes. */
+  readonly startAgain: (program?: string) => Promise<void>;
 }
 
 const TOKEN = 'test-token-of-the-administrator';
@@ -58,8 +58,15 @@ async function writeSecrets(folder: string): Promise<{ readonly ca: string }> {
   return { ca };
 }
 
+/** The API server of an earlier minor, which only `--all` makes. */
+export const OLDER_API_SERVER: string = join(ROOT, '.curlew/tools/older/kube-apiserver');
+
 /** Starts both below `folder`, which is made if need be; 10 to 20 seconds. `options` are further ones of the API server. */
-export async function startApiServer(folder: string, options: readonly string[] = []): Promise<ApiServer> {
+export async function startApiServer(
+  folder: string,
+  options: readonly string[] = [],
+  first: string = oracle('kube-apiserver'),
+): Promise<ApiServer> {
   await mkdir(folder, { recursive: true });
   const etcd = await startEtcd(folder);
   const port = await freePort();
@@ -71,9 +78,9 @@ export async function startApiServer(folder: string, options: readonly string[] 
     const env = { KUBECONFIG: kubeconfig, HOME: folder };
     return run(oracle('kubectl'), args, input === undefined ? { env } : { env, input });
   };
-  const start = async (): Promise<Daemon> =>
+  const start = async (program: string): Promise<Daemon> =>
     startDaemon({
-      command: oracle('kube-apiserver'),
+      command: program,
       args: [
         ['--bind-address', '127.0.0.1', '--advertise-address', '127.0.0.1', '--secure-port', String(port)],
         ['--etcd-servers', etcd.url, '--cert-dir', folder, '--token-auth-file', join(folder, 'tokens.csv')],
@@ -95,7 +102,7 @@ export async function startApiServer(folder: string, options: readonly string[] 
     await etcd[Symbol.asyncDispose]();
   };
   try {
-    server = await start();
+    server = await start(first);
   } catch (error) {
     await stop();
     throw error;
@@ -110,8 +117,8 @@ export async function startApiServer(folder: string, options: readonly string[] 
       await server[Symbol.asyncDispose]();
       server = undefined;
     },
-    startAgain: async () => {
-      server ??= await start();
+    startAgain: async (program = first) => {
+      server ??= await start(program);
     },
     [Symbol.asyncDispose]: stop,
   };
