@@ -73,6 +73,21 @@ export { verify, verifyInstalled, type Verified, type VerifyRequest } from './ap
 export { provenance, type ProvenanceRequest } from './app/provenance.ts';
 
 // Channels.
+export {
+  applyChannels,
+  previewChannels,
+  type AddonResult,
+  type ChannelApplyRequest,
+  type ChannelPass,
+} from './app/channel-apply.ts';
+export { watchChannels, type ChannelWatchRequest } from './app/channel-watch.ts';
+export { channelStatus, type ChannelStatus, type ChannelStatusRequest } from './app/channel-status.ts';
+export {
+  planRemoval,
+  removeFromCluster,
+  type ChannelRemoval,
+  type ChannelRemoveRequest,
+} from './app/channel-remove.ts';
 export { checkChannels, type CheckedChannels } from './app/channel-check.ts';
 export { explainChannels, type ExplainChannelsRequest, type ExplainedAddon } from './app/channel-explain.ts';
 export { planChannels, type ChannelPlan, type PlanChannelsRequest } from './app/channel-plan.ts';
