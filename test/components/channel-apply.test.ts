@@ -209,6 +209,41 @@ if (reason === undefined) {
     assert.equal(outcomes(await scene.apply()), ['dash install applied']);
     assert.is((await scene.annotation('dash'))?.['version'], '1.5.0');
   });
+
+  test('a pass without changes makes at most 40 requests for 40 add-ons with 600 objects', async () => {
+    await using scene = await channelScene(server);
+    const { namespace } = scene;
+    const entries = await Promise.all(
+      Array.from({ length: 40 }, async (_, addon) => {
+        const name = `a${addon}`;
+        const labels = { app: name };
+        const maps = Array.from({ length: 12 }, (__, at) => configMap(`${name}-${at}`, namespace, { v: '1' }));
+        const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name, namespace } };
+        const service = {
+          apiVersion: 'v1',
+          kind: 'Service',
+          metadata: { name, namespace },
+          spec: { selector: labels, ports: [{ port: 80 }] },
+        };
+        const budget = {
+          apiVersion: 'policy/v1',
+          kind: 'PodDisruptionBudget',
+          metadata: { name, namespace },
+          spec: { selector: { matchLabels: labels } },
+        };
+        await scene.write(`${name}.yaml`, ...maps, account, service, budget);
+        return { name, version: '1.0.0', manifest: `${name}.yaml` };
+      }),
+    );
+    await scene.channel(entries);
+    const first = await scene.apply();
+    assert.is(first.addons.filter(({ state }) => state === 'applied').length, 40);
+    assert.is(first.addons.flatMap(({ objects }) => objects).length, 600);
+    const requests = await countRequests(async () =>
+      assert.ok((await scene.apply()).addons.every(({ state }) => state === 'unchanged')),
+    );
+    assert.ok(requests.length <= 40, `${requests.length} requests`);
+  });
 } else test.skip('add-ons of channels on an API server', reason);
 
 test.run();

@@ -1,5 +1,6 @@
 /** What goes wrong with add-ons of channels on a real API server: scenarios of kops' channels, owners, interruptions, refusals. */
-import { writeFile } from 'node:fs/promises';
+import { createHash, X509Certificate } from 'node:crypto';
+import { readFile, writeFile } from 'node:fs/promises';
 import { runCommand } from '../support/run-command.ts';
 import * as assert from '../support/assert.ts';
 import { startCurlew } from '../support/curlew.ts';
@@ -8,14 +9,7 @@ import { suite } from '../support/suite.ts';
 import { sampleOf } from '../support/sweep.ts';
 import { tree } from '../support/tree.ts';
 import { API_SERVER_PROGRAMS, startApiServer, type ApiServer } from './support/api-server.ts';
-import {
-  channelScene,
-  configMap,
-  countRequests,
-  outcomes,
-  startGateway,
-  type ChannelScene,
-} from './support/channel-scene.ts';
+import { channelScene, configMap, outcomes, startGateway, type ChannelScene } from './support/channel-scene.ts';
 import { createOpened } from './support/opened.ts';
 import { cannotRun } from './support/programs.ts';
 
@@ -292,41 +286,6 @@ if (reason === undefined) {
     assert.match(pass.addons[0]?.errors[0]?.message ?? '', /secrets "b" is forbidden: User "jane-/);
   });
 
-  test('a pass without changes makes at most 40 requests for 40 add-ons with 600 objects', async () => {
-    await using scene = await channelScene(server);
-    const { namespace } = scene;
-    const entries = await Promise.all(
-      Array.from({ length: 40 }, async (_, addon) => {
-        const name = `a${addon}`;
-        const labels = { app: name };
-        const maps = Array.from({ length: 12 }, (__, at) => configMap(`${name}-${at}`, namespace, { v: '1' }));
-        const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name, namespace } };
-        const service = {
-          apiVersion: 'v1',
-          kind: 'Service',
-          metadata: { name, namespace },
-          spec: { selector: labels, ports: [{ port: 80 }] },
-        };
-        const budget = {
-          apiVersion: 'policy/v1',
-          kind: 'PodDisruptionBudget',
-          metadata: { name, namespace },
-          spec: { selector: { matchLabels: labels } },
-        };
-        await scene.write(`${name}.yaml`, ...maps, account, service, budget);
-        return { name, version: '1.0.0', manifest: `${name}.yaml` };
-      }),
-    );
-    await scene.channel(entries);
-    const first = await scene.apply();
-    assert.is(first.addons.filter(({ state }) => state === 'applied').length, 40);
-    assert.is(first.addons.flatMap(({ objects }) => objects).length, 600);
-    const requests = await countRequests(async () =>
-      assert.ok((await scene.apply()).addons.every(({ state }) => state === 'unchanged')),
-    );
-    assert.ok(requests.length <= 40, `${requests.length} requests`);
-  });
-
   test('the command shows a table and object differences, and its status says whether something would change', async () => {
     await using scene = await channelScene(server);
     const { namespace, box } = scene;
@@ -351,6 +310,50 @@ if (reason === undefined) {
     assert.is((await run('remove', 'web', '--namespace', namespace, '--yes')).exitCode, 0);
     assert.is(await scene.annotation('web'), undefined);
     assert.match((await run('remove', 'webb')).stderr, /cannot remove webb: the cluster has no record of it/);
+  });
+
+  test('an add-on that needs a certificate authority gets one, which later passes keep', async () => {
+    await using scene = await channelScene(server);
+    const { namespace, box } = scene;
+    const name = `pki-${namespace}`;
+    const version = { name: 'v1', served: true, storage: true };
+    const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
+    const names = { kind: 'Issuer', plural: 'issuers' };
+    const issuers = {
+      apiVersion: 'apiextensions.k8s.io/v1',
+      kind: 'CustomResourceDefinition',
+      metadata: { name: 'issuers.cert-manager.io' },
+      spec: { group: 'cert-manager.io', names, scope: 'Namespaced', versions: [{ ...version, schema }] },
+    };
+    await scene.write('a.yaml', configMap('page', namespace));
+    const entry = {
+      name,
+      namespace,
+      manifest: 'a.yaml',
+      manifestHash: createHash('sha256')
+        .update(await readFile(box.at('a.yaml')))
+        .digest('hex'),
+      needsPKI: true,
+    };
+    await writeFile(
+      box.at('channel.yaml'),
+      JSON.stringify({ kind: 'Addons', metadata: { name: 'test' }, spec: { addons: [entry] } }),
+    );
+    assert.match(
+      (await errorsOf(scene, { compat: 'kops' }))[0] ?? '',
+      /^cannot create Issuer kube-system\/pki-\S+: the cluster has no cert-manager\.io\/v1$/,
+    );
+    await server.kubectl(['apply', '-f', '-'], JSON.stringify(issuers));
+    await server.kubectl(['wait', '--for=condition=Established', 'crd/issuers.cert-manager.io', '--timeout=30s']);
+    assert.equal(outcomes(await scene.apply({ compat: 'kops' })), [`${name} install applied`]);
+    const certificate = async (): Promise<string> =>
+      server.kubectl(['-n', 'kube-system', 'get', 'secret', `${name}-ca`, '-o', 'jsonpath={.data.tls\\.crt}']);
+    const first = await certificate();
+    assert.ok(new X509Certificate(Buffer.from(first, 'base64')).ca);
+    assert.equal(outcomes(await scene.apply({ compat: 'kops' })), [`${name} none unchanged`]);
+    await server.kubectl(['-n', 'kube-system', 'delete', 'issuers.cert-manager.io', name]);
+    assert.equal(outcomes(await scene.apply({ compat: 'kops' })), [`${name} update applied`]);
+    assert.is(await certificate(), first);
   });
 
   test('an API server that goes away in the middle is waited for', async () => {

@@ -3,8 +3,7 @@ import { resolve } from 'node:path';
 import { entryTitle, type Channel } from '../../channel/channel.ts';
 import { meets } from '../../channel/choose.ts';
 import { hashOfManifest, isUrl } from '../../channel/location.ts';
-import { inOrder } from '../../channel/plan.ts';
-import { channelOwner, planPass, withLive, type PlannedAddon, type SeenAddon } from '../../channel/pass.ts';
+import { channelOwner, planPass, type PlannedAddon, type SeenAddon } from '../../channel/pass.ts';
 import { addonId, recordKey, type AddonRecord, type Revision } from '../../channel/record.ts';
 import { CurlewError, redact } from '../../core/errors.ts';
 import { Refused } from '../../kube/call.ts';
@@ -15,14 +14,15 @@ import { applyObjects, markNodes, previewObjects, waitForHealth, type ApplyOptio
 import {
   joinKinds,
   kindsOf,
-  lookAtObjects,
   recordedKinds,
   writeAnnotation,
   writeRecord,
   type ChannelCluster,
   type ClusterRequest,
 } from './cluster.ts';
+import { lookForWork } from './look-for-work.ts';
 import { addonObjects, chosenObjects, definedKinds, titleOfObject, type AddonObject } from './manifest.ts';
+import { ensurePki } from './pki.ts';
 import { deleteOrphans, findOrphans } from './prune.ts';
 import {
   changedObjects,
@@ -92,41 +92,8 @@ export class Pass {
 
   /** In the order of application. */
   async planned(): Promise<readonly SeenAddon[]> {
-    this.#plan ??= this.#makePlan();
+    this.#plan ??= lookForWork(this.#channels, this.#cluster, { ...this.#request, files: this.#files });
     return this.#plan;
-  }
-
-  async #makePlan(): Promise<readonly SeenAddon[]> {
-    const { addons } = planPass(this.#channels, this.#cluster.facts, this.#request);
-    const named = this.#request.addons ?? [];
-    const wanted = addons.filter(({ entry }) => named.length === 0 || named.includes(entry.name));
-    const unknown = named.find((name) => !wanted.some(({ entry }) => entry.name === name));
-    if (unknown !== undefined) {
-      throw new CurlewError('NOT_FOUND', `cannot apply ${unknown}: no channel has an entry of it for this cluster`, {
-        hint: `curlew channel explain ${unknown} says why`,
-      });
-    }
-    const still = wanted.flatMap(({ action, record }) => (action === 'none' && record !== undefined ? [record] : []));
-    const looks = await lookAtObjects(this.#cluster, still);
-    const planned = await Promise.all(
-      wanted.map(async (one) => {
-        const look = looks.get(recordKey(one.entry.namespace, one.entry.name)) ?? { missing: [], changed: [] };
-        return withLive(await this.#withContent(one), look);
-      }),
-    );
-    const byEntry = new Map(planned.map((one) => [one.entry, one]));
-    return inOrder(planned.map(({ entry }) => entry)).flatMap((entry) => byEntry.get(entry) ?? []);
-  }
-
-  /** An entry without hash has changed if its manifest has. */
-  async #withContent(planned: PlannedAddon): Promise<PlannedAddon> {
-    const { channel, entry, action, installed } = planned;
-    const isOpen =
-      action === 'none' && entry.hash === '' && channel.compat === 'native' && entry.source?.type === 'manifest';
-    if (!isOpen || installed?.hash === undefined) return planned;
-    const content = await this.#files.readManifest(channel, entry, this.#cluster).catch(() => undefined);
-    const isChanged = content !== undefined && hashOfManifest(content, channel) !== installed.hash;
-    return isChanged ? { ...planned, action: 'update', reason: 'changed content' } : planned;
   }
 
   async run(work: (pass: Pass, planned: SeenAddon) => Promise<AddonResult>): Promise<ChannelPass> {
@@ -259,6 +226,7 @@ export class Pass {
       desired,
       objects: joinKinds(record?.objects ?? [], kindsOf(objects)),
     });
+    await ensurePki(cluster, entry);
     const options = { ...rights, id: addonId(entry), timeoutMs: this.#timeoutMs, report };
     const values = new Map(previews.map(({ object, value }) => [object.key, value]));
     const toApply = chosen.map((object) => ({ ...object, value: values.get(object.key) ?? object.value }));
