@@ -28,6 +28,8 @@ moto       default pip         test/oracles/moto-requirements.txt moto
 kustomize  default go          sigs.k8s.io/kustomize/kustomize/v5@v5.7.1 bin/kustomize
 estargz    default go          test/oracles/estargz bin/estargz
 crane      default go          github.com/google/go-containerregistry/cmd/crane@v0.21.9 bin/crane
+helm-3     all     go          helm.sh/helm/v3/cmd/helm@v3.22.0 helm-3/helm aside -gcflags=all=-l
+helm-4     all     go          helm.sh/helm/v4/cmd/helm@v4.3.1 helm-4/helm aside -gcflags=all=-l
 actionlint all     go          github.com/rhysd/actionlint/cmd/actionlint@v1.7.12 bin/actionlint
 zizmor     all     pip         test/oracles/zizmor-requirements.txt bin/zizmor --no-deps --require-hashes
 fio        all     apt         - fio
