@@ -37,7 +37,7 @@ export const FOLDERS: readonly Folder[] = [
   {
     name: 'channel',
     holds: 'which add-on versions fit which Kubernetes: read, choose, explain, check, plan an upgrade, records',
-    imports: ['core', 'formats/yaml'],
+    imports: ['core', 'formats/yaml', 'formats/go-template'],
   },
   { name: 'spec', holds: 'installer specs', imports: ['core', 'formats/yaml'] },
   {

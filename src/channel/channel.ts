@@ -44,13 +44,23 @@ export interface PruneKind {
 }
 
 export interface Chart {
-  /** One of the three is set: a Helm repository, an OCI reference, or a chart inside a package. */
+  /** One of the three is set: a Helm repository, an OCI reference, or the location of an archive, like that of a manifest. */
   readonly repoURL: string | undefined;
   readonly oci: string | undefined;
   readonly package: string | undefined;
+  /** In the repository. */
   readonly name: string | undefined;
+  /** Undefined for an archive. */
   readonly version: string | undefined;
+  /** Their texts are templates. */
   readonly values: Readonly<Record<string, unknown>>;
+  readonly releaseName: string;
+  /** Of the release. */
+  readonly namespace: string;
+  /** Helm itself waits, before it runs the hooks that follow. */
+  readonly wait: boolean;
+  /** Helm rolls back what fails. */
+  readonly atomic: boolean;
 }
 
 export type Source =
@@ -108,6 +118,12 @@ export function finding(
   hint?: string,
 ): Diagnostic {
   return { code: `channel/${code}`, severity, message, place, hint };
+}
+
+/** The location of the file that is applied: a manifest, or the archive of a chart. */
+export function fileOf({ source }: Pick<Entry, 'source'>): string | undefined {
+  if (source?.type === 'manifest') return source.location;
+  return source?.type === 'chart' ? source.chart.package : undefined;
 }
 
 /** What is applied, in messages, without the values of a chart, which may contain secrets. */

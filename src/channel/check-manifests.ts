@@ -2,7 +2,7 @@
 import { isUtf8 } from 'node:buffer';
 import { compareDiagnostics, type Diagnostic } from '../core/diagnostic.ts';
 import { asError, CurlewError, redact } from '../core/errors.ts';
-import { entryTitle, finding, type Channel, type Entry } from './channel.ts';
+import { entryTitle, fileOf, finding, type Channel, type Entry } from './channel.ts';
 import { hashOfManifest } from './location.ts';
 import { readObjects } from './objects.ts';
 
@@ -21,7 +21,7 @@ export type ReadManifest = (
 /**
  * Findings about the manifests of a channel: those that do not exist or cannot be read, and hashes that are missing or of other
  * contents, and mistakes in the manifests themselves. A hash of a `Channel` is of all bytes; one of kops is without the white space at both ends. Packages are
- * checked by the catalog of their release.
+ * checked by the catalog of their release, and charts in repositories are not downloaded.
  */
 export async function checkManifests(
   { entries, kind }: Channel,
@@ -30,8 +30,8 @@ export async function checkManifests(
 ): Promise<readonly Diagnostic[]> {
   const files = new Map<string, Entry[]>();
   for (const entry of entries) {
-    if (entry.source?.type !== 'manifest') continue;
-    const { location } = entry.source;
+    const location = fileOf(entry);
+    if (location === undefined) continue;
     const owners = files.get(location);
     if (owners === undefined) files.set(location, [entry]);
     else owners.push(entry);
@@ -89,6 +89,7 @@ async function manifestFindings(
     const message = redact(`${title}: ${location} has the hash ${actual}, not ${entry.hash}`);
     return [finding('error', 'hash', entry, message, 'publish the manifest again, or correct the hash')];
   });
+  if (owners.some(({ source }) => source?.type === 'chart')) return hashes;
   return [...hashes, ...contentFindings(redact(location), content, kind)];
 }
 

@@ -31,10 +31,16 @@ const KOPS_FIELDS = [...COMMON_FIELDS, 'selector', 'manifestHash', 'needsPKI'];
 const OUR_FIELDS = [...COMMON_FIELDS, 'package', 'chart', 'hash', 'requires', 'drift'];
 const SOURCES = ['package', 'manifest', 'chart'] as const;
 const CHART_PLACES = ['repoURL', 'oci', 'package'] as const;
+const CHART_FIELDS = [...CHART_PLACES, 'name', 'version', 'values', 'releaseName', 'namespace', 'wait', 'atomic'];
 
 /** A part of the key of an annotation (Kubernetes: IsQualifiedName). */
 const NAME = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
 const NAMESPACE = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+/** Of helm, whose names of Secrets and labels contain it. */
+const RELEASE = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*$/;
+const LONGEST_RELEASE = 53;
+/** A chart in a repository, which may have folders. */
+const CHART_NAME = /^[A-Za-z0-9][A-Za-z0-9._/-]*$/;
 const PACKAGE = /^[A-Za-z0-9][A-Za-z0-9._-]*\.tar\.gz$/;
 
 /** Undefined if the entry has no name: every other mistake is a finding only. */
@@ -133,37 +139,63 @@ function readSource(fields: Fields, { kind, location }: Context, found: Findings
     );
     return undefined;
   }
-  if (source === 'chart') return readChart(fields);
+  if (source === 'chart') return readChart(fields, location, found);
   if (source === 'package') {
     const file = fields.textLike('package', PACKAGE, 'the file name of a package, such as weave-2.8.1.tar.gz');
     return file === undefined ? undefined : { type: 'package', package: file };
   }
-  const manifest = fields.text('manifest') ?? '';
-  const resolved = manifest === '' ? undefined : resolveLocation(location, manifest);
-  if (resolved === undefined) {
-    found.mistake('source', fields.path('manifest'), 'manifest must be a location');
-    return undefined;
-  }
-  if (reachesLocalFile(location, resolved))
-    return fields.wrong('manifest', 'no file of this machine: the channel is from another one');
-  return { type: 'manifest', manifest, location: resolved };
+  const resolved = readLocation('manifest', fields, location, found);
+  if (resolved === undefined) return undefined;
+  return { type: 'manifest', manifest: fields.text('manifest') ?? '', location: resolved };
 }
 
-function readChart(fields: Fields): Source | undefined {
-  const chart = fields.map('chart')?.recognize([...CHART_PLACES, 'name', 'version', 'values']);
+/** Of a file that the channel at `location` names. */
+function readLocation(field: string, fields: Fields, location: string, found: Findings): string | undefined {
+  const given = fields.text(field) ?? '';
+  const resolved = given === '' ? undefined : resolveLocation(location, given);
+  if (resolved === undefined) {
+    found.mistake('source', fields.path(field), `${field} must be a location`);
+    return undefined;
+  }
+  if (!reachesLocalFile(location, resolved)) return resolved;
+  return fields.wrong(field, 'no file of this machine: the channel is from another one');
+}
+
+function readChart(fields: Fields, location: string, found: Findings): Source | undefined {
+  const chart = fields.map('chart')?.recognize(CHART_FIELDS);
   if (chart === undefined) return undefined;
   const given = CHART_PLACES.filter((place) => chart.has(place));
   if (given.length !== 1) return fields.wrong('chart', `a map with one of ${CHART_PLACES.join(', ')}`);
+  const version = chart.text('version') ?? (chart.has('package') ? undefined : fields.text('version'));
+  if (version !== undefined && parseVersion(version) === undefined) {
+    const hint = 'helm would take another chart when one is published';
+    return chart.wrong('version', 'one version, such as 1.2.3', hint);
+  }
+  const releaseName = chart.text('releaseName') ?? fields.text('name') ?? '';
+  if (releaseName.length > LONGEST_RELEASE || !RELEASE.test(releaseName)) {
+    const hint = `at most ${LONGEST_RELEASE} lower-case letters, digits, "." and "-"`;
+    return chart.wrong('releaseName', 'a name of a release (default: the name of the add-on)', hint);
+  }
   const read: Chart = {
-    repoURL: chart.textLike('repoURL', /^https?:\/\/\S+$/, 'the URL of a Helm repository'),
-    oci: chart.textLike('oci', /^oci:\/\/\S+$/, 'a reference that begins with oci://'),
-    package: chart.textLike('package', PACKAGE, 'the file name of a package'),
-    name: chart.text('name'),
-    version: chart.text('version'),
+    repoURL: chart.textLike(
+      'repoURL',
+      /^https?:\/\/[^\s/@]+(?:\/\S*)?$/,
+      'the URL of a Helm repository, without a login',
+    ),
+    oci: chart.textLike('oci', /^oci:\/\/[^\s/@]+\/\S+$/, 'a reference such as oci://example.com/charts/web'),
+    package: chart.has('package') ? readLocation('package', chart, location, found) : undefined,
+    name: chart.textLike('name', CHART_NAME, 'the name of a chart'),
+    version,
     values: chart.map('values')?.data() ?? {},
+    releaseName,
+    namespace:
+      chart.textLike('namespace', NAMESPACE, 'the name of a namespace') ?? fields.text('namespace') ?? 'kube-system',
+    wait: chart.flag('wait'),
+    atomic: chart.flag('atomic'),
   };
-  if (read.oci === undefined && read.name === undefined)
-    return fields.wrong('chart', 'a map with the name of the chart');
+  if (read.repoURL === undefined && read.oci === undefined && read.package === undefined) return undefined;
+  if (read.repoURL !== undefined && read.name === undefined)
+    return chart.has('name') ? undefined : fields.wrong('chart', 'a map with the name of the chart');
   return { type: 'chart', chart: read };
 }
 

@@ -51,6 +51,20 @@ const recordedKind = v.object({
 });
 export type RecordedKind = Read<typeof recordedKind>;
 
+/** Of a chart. Without revision: one that was begun, and may not be there. */
+const recordedRelease = v.object({
+  name: v.string(),
+  namespace: v.string(),
+  revision: v.optional(integer),
+  /** As helm names it, such as `deployed`. */
+  status: text,
+  /** `name-version` */
+  chart: text,
+  /** Of the chart and its values; undefined if they were not applied as a whole. */
+  hash: text,
+});
+export type RecordedRelease = Read<typeof recordedRelease>;
+
 const addonRecord = v.object({
   addon: v.string(),
   /** Of the annotation. */
@@ -66,6 +80,7 @@ const addonRecord = v.object({
   applied: v.optional(revision),
   /** What `applied` consists of. */
   objects: v.optional(v.array(recordedKind)),
+  release: v.optional(recordedRelease),
   /** The last one that became healthy. */
   knownGood: v.optional(revision),
   /** What was applied before, the newest first. */

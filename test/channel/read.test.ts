@@ -58,6 +58,46 @@ test('a channel has packages, manifests and charts, with what they require and w
   assert.equal(chart?.source?.type === 'chart' && chart.source.chart.values, { replicas: 2 });
 });
 
+test('a chart comes from a repository, a registry or an archive, and is a release in the namespace of its add-on', () => {
+  const entries =
+    entriesOf(`${OURS}  - {name: web, version: 8.0.0, chart: {repoURL: "https://charts.example.com", name: web}}
+  - {name: db, namespace: data, version: 1.0.0, chart: {oci: "oci://example.com/charts/db", version: 2.1.0, releaseName: main, namespace: db}}
+  - {name: log, version: 1.0.0, chart: {package: ../charts/log-3.0.0.tgz, wait: true, atomic: true}}
+`);
+  const charts = entries.map(({ source }) => (source?.type === 'chart' ? source.chart : undefined));
+  assert.equal(
+    charts.map((chart) => [chart?.releaseName, chart?.namespace, chart?.version]),
+    [
+      ['web', 'kube-system', '8.0.0'],
+      ['main', 'db', '2.1.0'],
+      ['log', 'kube-system', undefined],
+    ],
+  );
+  assert.is(charts[2]?.package, 'https://example.com/charts/log-3.0.0.tgz');
+  assert.equal([charts[1]?.wait, charts[2]?.wait, charts[2]?.atomic], [false, true, true]);
+});
+
+test('a chart without a place or a name, of a range of versions, or with a login in its address is refused', () => {
+  const repo = 'repoURL: "https://charts.example.com"';
+  const text = `${OURS}  - {name: a, version: 1.0.0, chart: {name: a}}
+  - {name: b, version: 1.0.0, chart: {${repo}}}
+  - {name: c, version: 1.0.0, chart: {${repo}, name: c, version: "^1.0.0"}}
+  - {name: d, version: 1.0.0, chart: {repoURL: "https://me:word@example.com", name: d}}
+  - {name: E_e, version: 1.0.0, chart: {${repo}, name: e}}
+  - {name: f, version: 1.0.0, chart: {package: file:///etc/f.tgz}}
+  - {name: g, version: 1.0.0, chart: {${repo}, name: --post-renderer=sh}}
+`;
+  assert.equal(findings(text), [
+    '6:31 error channel/value chart must be a map with one of repoURL, oci, package',
+    '7:31 error channel/value chart must be a map with the name of the chart',
+    '8:87 error channel/value version must be one version, such as 1.2.3',
+    '9:39 error channel/value repoURL must be the URL of a Helm repository, without a login',
+    '10:41 error channel/value releaseName must be a name of a release (default: the name of the add-on)',
+    '11:39 error channel/value package must be no file of this machine: the channel is from another one',
+    '12:78 error channel/value name must be the name of a chart',
+  ]);
+});
+
 test('an index of kops has the name of the index for its entries, and its own prune list', () => {
   const [one, two] = entriesOf(`${KOPS}  - version: 1.5.0
     manifest: v1.5.0.yaml

@@ -165,7 +165,7 @@ test('explain: channels are separate, and an add-on of none of them is an error 
   );
   assert.is(both.exitCode, 14);
   assert.match(both.stdout, 'web is in 2 of these channels, which are separate: leave it to one of them\n');
-  assert.match(both.stdout, 'a.yaml:5: web 1.0.0\n  applies chart from oci://r/web\n');
+  assert.match(both.stdout, 'a.yaml:5: web 1.0.0\n  applies chart 1.0.0 from oci://r/web\n');
   assert.match(both.stdout, /none\.yaml: cannot read .*: no such file\n/);
   assert.match(both.stdout, 'c.yaml: does not have web');
   const json = await channel(box, 'explain', 'web', 'a.yaml', '--kubernetes', '1.30.0', '--json');

@@ -1,7 +1,7 @@
 /** Channels and the manifests that they name: at paths, `file:` and `https:` URLs, and in S3. */
 import { posix, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { entryTitle, type Channel, type Compat, type Entry } from '../../channel/channel.ts';
+import { entryTitle, fileOf, type Channel, type Compat, type Entry } from '../../channel/channel.ts';
 import type { ReadManifest } from '../../channel/check-manifests.ts';
 import { hashOfManifest, isRemote, isUrl, reachesLocalFile } from '../../channel/location.ts';
 import { MOST_MANIFEST_BYTES } from '../../channel/objects.ts';
@@ -41,7 +41,7 @@ export interface ChannelFiles extends AsyncDisposable {
   /** Reads the files of a channel. A file of this machine that a channel from another one names is `UNSUPPORTED`. */
   readonly reader: (channel: Channel) => ReadManifest;
   /**
-   * The manifest of an entry, which must have one. `NOT_FOUND` if it does not exist, `DIGEST_MISMATCH` if the entry has another
+   * The manifest of an entry, or the archive of its chart; it must have one of them. `NOT_FOUND` if it does not exist, `DIGEST_MISMATCH` if the entry has another
    * hash. A manifest of an entry without hash is not checked.
    */
   readonly readManifest: (
@@ -127,18 +127,19 @@ async function readChecked(
   entry: Entry,
   { read, signal }: { readonly read: ReadManifest; readonly signal: AbortSignal },
 ): Promise<Uint8Array> {
-  const { source, hash } = entry;
+  const { hash } = entry;
   const title = entryTitle(entry);
-  if (source?.type !== 'manifest') throw new CurlewError('UNSUPPORTED', `cannot read ${title}: it has no manifest`);
-  const content = await read(source.location, { signal });
-  if (content === undefined) throw missing(`the manifest of ${title}, ${source.location}`);
+  const location = fileOf(entry);
+  if (location === undefined) throw new CurlewError('UNSUPPORTED', `cannot read ${title}: it has no file`);
+  const content = await read(location, { signal });
+  if (content === undefined) throw missing(`the file of ${title}, ${location}`);
   const actual = hashOfManifest(content, { kind: channel.kind, hash });
   if (hash === '' || actual === hash) return content;
   throw new CurlewError(
     'DIGEST_MISMATCH',
-    `cannot use ${source.location}: its hash is ${actual}, not ${hash} of ${title}`,
+    `cannot use ${location}: its hash is ${actual}, not ${hash} of ${title}`,
     {
-      hint: 'publish the manifest again, or correct the hash in the channel',
+      hint: 'publish the file again, or correct the hash in the channel',
     },
   );
 }

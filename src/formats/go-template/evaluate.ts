@@ -19,9 +19,12 @@ const MOST_OUTPUT = 1 << 20;
 
 type Scope = Map<string, Value>;
 
+/** Which names that the data does not have are errors: none, those of its top level, or all. */
+export type Strictness = boolean | 'nested';
+
 interface State {
   readonly data: ValueMap;
-  readonly strict: boolean;
+  readonly strict: Strictness;
   readonly out: Stretch[];
   /** Innermost scope last. */
   readonly scopes: Scope[];
@@ -29,11 +32,11 @@ interface State {
   size: number;
 }
 
-/** Evaluates a tree; throws {@link TemplateProblem}. `strict`: a name that is missing in the data is an error. */
+/** Evaluates a tree; throws {@link TemplateProblem}. */
 export function evaluateTemplate(
   nodes: readonly Node[],
   data: ValueMap,
-  { strict }: { readonly strict: boolean },
+  { strict }: { readonly strict: Strictness },
 ): readonly Stretch[] {
   const state: State = { data, strict, out: [], scopes: [new Map<string, Value>([['', data]])], steps: 0, size: 0 };
   runBody(nodes, data, state);
@@ -226,15 +229,15 @@ function operandValue(operand: Operand, dot: Value, state: State): Value {
 }
 
 /**
- * A key of a map. Go's names for the settings of a spec may differ in case. Nested fields may be unset; in strict mode,
- * top-level names of the data must exist.
+ * A key of a map. Go's names for the settings of a spec may differ in case.
  */
 function fieldOf(value: Value, { text, offset }: Token, state: State): Value {
   if (value === undefined) return undefined;
   if (!isValueMap(value)) throw new TemplateProblem(`${kindOf(value)} has no field ${text}`, offset);
   if (Object.hasOwn(value, text)) return value[text];
   const other = Object.keys(value).find((key) => key.toLowerCase() === text.toLowerCase());
-  if (value !== state.data || !state.strict) return other === undefined ? undefined : value[other];
+  if (state.strict === false || (value !== state.data && state.strict !== 'nested'))
+    return other === undefined ? undefined : value[other];
   const near = nearest(text, Object.keys(value));
   throw new TemplateProblem(`unknown field .${text}`, offset, near && `did you mean .${near}?`);
 }

@@ -1,6 +1,6 @@
 /** Renders templates; errors are findings with their places. Pure. */
 import type { Diagnostic, Place } from '../../core/diagnostic.ts';
-import { evaluateTemplate, type Stretch } from './evaluate.ts';
+import { evaluateTemplate, type Stretch, type Strictness } from './evaluate.ts';
 import { lexTemplate, TemplateProblem, type Delimiters } from './lex.ts';
 import { parseTemplate } from './parse.ts';
 import type { ValueMap } from './values.ts';
@@ -66,9 +66,13 @@ function placeBack(place: Place, rendered: string, template: string, stretches: 
   return { ...place, line: template.split('\n').length, column: 1 };
 }
 
-/** Renders a short text of a spec, such as a message; unknown names are empty. Throws {@link TemplateProblem}. */
-export function renderText(text: string, data: ValueMap): string {
+/** Renders a short text, such as a message; by default unknown names are empty. Throws {@link TemplateProblem}. */
+export function renderText(
+  text: string,
+  data: ValueMap,
+  { strict = false }: { readonly strict?: Strictness } = {},
+): string {
   if (!text.includes('{{')) return text;
-  const stretches = evaluateTemplate(parseTemplate(lexTemplate(text, PLAIN_DELIMITERS)), data, { strict: false });
+  const stretches = evaluateTemplate(parseTemplate(lexTemplate(text, PLAIN_DELIMITERS)), data, { strict });
   return stretches.map((stretch) => stretch.text).join('');
 }
