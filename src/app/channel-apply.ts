@@ -1,11 +1,12 @@
 /** Keeps the add-ons of a cluster at what channels say: one pass, or what it would do. */
 import { holdCluster, openChannelCluster } from './channels/cluster.ts';
-import { needsWork, Pass, type ChannelApplyRequest } from './channels/pass.ts';
+import { needsWork, Pass } from './channels/pass.ts';
+import type { ChannelApplyRequest } from './channels/request.ts';
 import type { ChannelPass } from './channels/result.ts';
 import type { Context } from './context.ts';
 import { openChannels } from './ports/channel-files.ts';
 
-export type { ChannelApplyRequest } from './channels/pass.ts';
+export type { ChannelApplyRequest } from './channels/request.ts';
 export type { AddonResult, ChangedObject, ChannelPass, Trouble } from './channels/result.ts';
 
 /** What a pass would do, by server-side dry runs; changes nothing. */

@@ -1,12 +1,22 @@
 /** Removes an add-on of a channel from a cluster: its objects, then its record. */
 import { CurlewError } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
-import { annotate, holdCluster, openChannelCluster, writeRecord, type ClusterRequest } from './channels/cluster.ts';
+import { titleOf } from '../kube/objects.ts';
+import {
+  annotate,
+  holdCluster,
+  openChannelCluster,
+  writeRecord,
+  type ChannelCluster,
+  type ClusterRequest,
+} from './channels/cluster.ts';
+import { uninstallRelease } from './channels/helm-release.ts';
+import type { HelmRequest } from './channels/helm.ts';
 import { deleteOrphans, findOrphans } from './channels/prune.ts';
 import { stayingOrphan, troubleOf, type Trouble } from './channels/result.ts';
 import type { Context } from './context.ts';
 
-export interface ChannelRemoveRequest extends ClusterRequest {
+export interface ChannelRemoveRequest extends ClusterRequest, HelmRequest {
   readonly addon: string;
   /** Namespace of its record, if several have one. */
   readonly namespace?: string | undefined;
@@ -32,7 +42,7 @@ export async function planRemoval(request: ChannelRemoveRequest, context: Contex
 
 /**
  * Deletes the objects of an add-on in the reverse order of their application, then its record, so that an interrupted removal
- * continues. Namespaces and CustomResourceDefinitions stay unless they are asked for. `NOT_FOUND` if nothing is recorded.
+ * continues; a chart is uninstalled by helm. Namespaces and CustomResourceDefinitions stay unless they are asked for. `NOT_FOUND` if nothing is recorded.
  */
 export async function removeFromCluster(request: ChannelRemoveRequest, context: Context): Promise<ChannelRemoval> {
   return remove(request, context, true);
@@ -64,10 +74,19 @@ async function remove(request: ChannelRemoveRequest, context: Context, isReal: b
       hint: `add --namespace with one of ${own.map((one) => one.split(':')[0]).join(', ')}`,
     });
   }
+  const { release, objects: recorded = [] } = records.get(key) ?? {};
+  if (release !== undefined) {
+    const removed = { addon, namespace, server: cluster.server, orphans: [], errors: [] };
+    const objects = recorded.flatMap((kind) => kind.objects.map((object) => titleOf(kind, object)));
+    if (!isReal) return { ...removed, objects, isDone: false };
+    await uninstallRelease(cluster, release, { request, context });
+    await forget(cluster, { namespace, addon });
+    return { ...removed, objects, isDone: true };
+  }
   const found = await findOrphans(cluster, {
     addon: { namespace, name: addon },
     kept: new Set(),
-    recorded: records.get(key)?.objects ?? [],
+    recorded,
     prune: 'auto',
     pruneNamespaces: request.pruneNamespaces === true,
     pruneCrds: request.pruneCrds === true,
@@ -76,10 +95,15 @@ async function remove(request: ChannelRemoveRequest, context: Context, isReal: b
   const titles = found.orphans.flatMap(({ title, stays }) => (stays === undefined ? [title] : []));
   if (!isReal) return { ...result, objects: titles, errors: found.errors.map(troubleOf), isDone: false };
   const { deleted, errors } = await deleteOrphans(cluster, found.orphans);
-  if (errors.length === 0) {
-    await annotate(cluster, { namespace, name: addon }, null);
-    await writeRecord(cluster, { namespace, addon }, undefined);
-  }
+  if (errors.length === 0) await forget(cluster, { namespace, addon });
   const failures = [...found.errors, ...errors].map(troubleOf);
   return { ...result, objects: deleted.map(({ title }) => title), errors: failures, isDone: errors.length === 0 };
+}
+
+async function forget(
+  cluster: ChannelCluster,
+  { namespace, addon }: { readonly namespace: string; readonly addon: string },
+): Promise<void> {
+  await annotate(cluster, { namespace, name: addon }, null);
+  await writeRecord(cluster, { namespace, addon }, undefined);
 }

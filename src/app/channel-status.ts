@@ -1,15 +1,10 @@
 /** What is recorded about the add-ons of a cluster, and how they are. */
-import { recordKey, type AddonRecord, type Annotated } from '../channel/record.ts';
+import { recordKey, type AddonRecord, type Annotated, type RecordedRelease } from '../channel/record.ts';
 import { mapLimited } from '../platform/limit/each.ts';
 import { getObject, titleOf } from '../kube/objects.ts';
 import { currentHealth } from './channels/apply-addon.ts';
-import {
-  AT_ONCE,
-  lookAtObjects,
-  openChannelCluster,
-  type ChannelCluster,
-  type ClusterRequest,
-} from './channels/cluster.ts';
+import { AT_ONCE, openChannelCluster, type ChannelCluster, type ClusterRequest } from './channels/cluster.ts';
+import { lookAtAddons } from './channels/releases.ts';
 import type { Context } from './context.ts';
 
 export interface ChannelStatusRequest extends ClusterRequest {
@@ -28,6 +23,8 @@ export interface AddonStatus {
   readonly state: AddonRecord['state'] | 'Recorded';
   readonly since: string | undefined;
   readonly reason: string;
+  /** Of a chart. */
+  readonly release: Omit<RecordedRelease, 'hash'> | undefined;
   readonly objects: number;
   readonly missing: readonly string[];
   /** Objects that another manager has changed. */
@@ -48,7 +45,7 @@ export async function channelStatus(request: ChannelStatusRequest, context: Cont
   const keys = [...new Set([...facts.annotations.keys(), ...facts.records.keys()])].toSorted();
   const named = request.addons ?? [];
   const wanted = keys.filter((key) => named.length === 0 || named.includes(key.split(':')[1] ?? ''));
-  const looks = await lookAtObjects(
+  const looks = await lookAtAddons(
     cluster,
     wanted.flatMap((key) => facts.records.get(key) ?? []),
   );
@@ -61,7 +58,7 @@ export async function channelStatus(request: ChannelStatusRequest, context: Cont
     else {
       const { missing, changed } = looks.get(recordKey(record.namespace, record.addon)) ?? { missing: [], changed: [] };
       const unhealthy = await unhealthyObjects(cluster, record);
-      const { owner, state, since, reason, objects = [] } = record;
+      const { owner, state, since, reason, objects = [], release } = record;
       const count = objects.reduce((sum, kind) => sum + kind.objects.length, 0);
       addons.push({
         addon,
@@ -71,6 +68,7 @@ export async function channelStatus(request: ChannelStatusRequest, context: Cont
         state,
         since,
         reason,
+        release: release && withoutHash(release),
         objects: count,
         missing,
         changed,
@@ -81,7 +79,12 @@ export async function channelStatus(request: ChannelStatusRequest, context: Cont
   return { cluster: { server, kubernetes }, addons, warnings };
 }
 
+function withoutHash({ hash: _hash, ...release }: RecordedRelease): Omit<RecordedRelease, 'hash'> {
+  return release;
+}
+
 const NOTHING = {
+  release: undefined,
   owner: undefined,
   state: 'Recorded',
   since: undefined,

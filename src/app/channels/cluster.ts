@@ -1,7 +1,7 @@
 /** The cluster of a channel: its facts, its records and the objects that add-ons consist of. */
 import { access } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { join, resolve } from 'node:path';
+import { delimiter, join, resolve } from 'node:path';
 import * as v from 'valibot';
 import { objectKey } from '../../channel/objects.ts';
 import type { ClusterFacts, LiveLook, PlannedAddon } from '../../channel/pass.ts';
@@ -25,6 +25,7 @@ import { holdLease } from '../../kube/lease.ts';
 import { listObjects, mergeObject, titleOf, type LiveObject } from '../../kube/objects.ts';
 import { apiPath } from '../../kube/path.ts';
 import { discover, type Discovery, type Resource } from '../../kube/resources.ts';
+import { kubeconfigPaths } from '../../kube/session.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
 import { RECORDS_MAP } from '../../runtime/cluster/cluster-records.ts';
 import { configMapClient, type ConfigMapClient, type ConfigMapName } from '../../runtime/cluster/config-map.ts';
@@ -49,6 +50,8 @@ export const AT_ONCE = 8;
 export interface ChannelCluster {
   readonly call: Call;
   readonly signal: AbortSignal;
+  /** Paths of the kubeconfig, as in KUBECONFIG: for programs. */
+  readonly kubeconfig: string;
   /** Address of its API server. */
   readonly server: string;
   readonly kubernetes: string;
@@ -84,11 +87,14 @@ export async function openChannelCluster(
       hint: `specify a kubeconfig with --kubeconfig or KUBECONFIG${instead === undefined ? '' : `, or add ${instead}`}`,
     });
   }
-  return readCluster(api, signal);
+  return readCluster(api, { kubeconfig: kubeconfigPaths(env).join(delimiter), signal });
 }
 
 /** Also reads a cluster again whose records have changed. */
-async function readCluster(api: KubeApi, signal: AbortSignal): Promise<ChannelCluster> {
+async function readCluster(
+  api: KubeApi,
+  { kubeconfig, signal }: Pick<ChannelCluster, 'kubeconfig' | 'signal'>,
+): Promise<ChannelCluster> {
   const options = { patienceMs: PATIENCE_MS, signal };
   const call = openCalls(api, options);
   const maps = configMapClient(api, options);
@@ -108,6 +114,7 @@ async function readCluster(api: KubeApi, signal: AbortSignal): Promise<ChannelCl
   return {
     call,
     signal,
+    kubeconfig,
     maps,
     api,
     server: await api.server({ signal }),
@@ -162,7 +169,8 @@ export async function holdCluster(
   });
   const close = lease[Symbol.asyncDispose].bind(lease);
   try {
-    return { cluster: await readCluster(cluster.api, lease.signal), [Symbol.asyncDispose]: close };
+    const { api, kubeconfig } = cluster;
+    return { cluster: await readCluster(api, { kubeconfig, signal: lease.signal }), [Symbol.asyncDispose]: close };
   } catch (error) {
     await close();
     throw error;
@@ -193,27 +201,33 @@ async function readVersion(call: Call): Promise<string> {
   });
 }
 
-/** Digest of the fields of an object that an add-on owns; empty if it owns none. */
-function ownedDigest({ metadata }: LiveObject, id: string): string {
-  const own = metadata.managedFields.find(
-    ({ manager, operation, subresource }) => manager === managerOf(id) && operation === 'Apply' && subresource === '',
-  );
-  return own === undefined ? '' : hexOf(digestOf(canonicalJson(own.fieldsV1 ?? {}))).slice(0, 16);
+/** Digest of the fields of an object that a manager owns; empty if it owns none. */
+function ownedDigest({ metadata }: LiveObject, by: string): string {
+  const own = metadata.managedFields.filter(({ manager, subresource }) => manager === by && subresource === '');
+  const [first, second] = own.map(({ fieldsV1 }) => fieldsV1 ?? {});
+  if (first === undefined) return '';
+  return hexOf(digestOf(canonicalJson(second === undefined ? first : [first, second]))).slice(0, 16);
 }
+
+/** The field manager of all releases. */
+export const HELM_MANAGER = 'helm';
+const HELM_LABEL = 'app.kubernetes.io/managed-by=Helm';
 
 /** The recorded objects of add-ons as they are now, by {@link recordKey}: one list for each kind. */
 export async function lookAtObjects(
   { call, signal }: Pick<ChannelCluster, 'call' | 'signal'>,
   records: readonly AddonRecord[],
 ): Promise<ReadonlyMap<string, LiveLook>> {
-  const kinds = new Map<string, RecordedKind>();
-  for (const { objects = [] } of records) {
-    for (const kind of objects) kinds.set(`${kind.apiVersion} ${kind.plural}`, kind);
+  const kinds = new Map<string, { readonly kind: RecordedKind; readonly labelSelector: string }>();
+  for (const { objects = [], release } of records) {
+    const labelSelector = release === undefined ? ADDON_LABEL : HELM_LABEL;
+    for (const kind of objects)
+      kinds.set(`${labelSelector} ${kind.apiVersion} ${kind.plural}`, { kind, labelSelector });
   }
   const lists = await mapLimited(
     [...kinds],
-    async ([key, kind]) =>
-      [key, await listObjects(call, kind, { labelSelector: ADDON_LABEL, onlyMetadata: true })] as const,
+    async ([key, { kind, labelSelector }]) =>
+      [key, await listObjects(call, kind, { labelSelector, onlyMetadata: true })] as const,
     { width: AT_ONCE, signal },
   );
   const live = new Map<string, LiveObject>();
@@ -225,16 +239,24 @@ export async function lookAtObjects(
   return new Map(records.map((record) => [recordKey(record.namespace, record.addon), lookAt(record, live)]));
 }
 
-function lookAt({ namespace, addon, objects = [] }: AddonRecord, live: ReadonlyMap<string, LiveObject>): LiveLook {
+function lookAt(
+  { namespace, addon, objects = [], release }: AddonRecord,
+  live: ReadonlyMap<string, LiveObject>,
+): LiveLook {
   const id = addonId({ namespace, name: addon });
+  const [labelSelector, manager] = release === undefined ? [ADDON_LABEL, managerOf(id)] : [HELM_LABEL, HELM_MANAGER];
+  const isOwn = ({ metadata: { labels, annotations } }: LiveObject): boolean =>
+    release === undefined ? labels[ADDON_LABEL] === id : annotations['meta.helm.sh/release-name'] === release.name;
   const missing: string[] = [];
   const changed: string[] = [];
   for (const kind of objects) {
     for (const object of kind.objects) {
-      const found = live.get(`${kind.apiVersion} ${kind.plural} ${object.namespace ?? ''}/${object.name}`);
-      if (found === undefined || found.metadata.labels[ADDON_LABEL] !== id) missing.push(titleOf(kind, object));
+      const found = live.get(
+        `${labelSelector} ${kind.apiVersion} ${kind.plural} ${object.namespace ?? ''}/${object.name}`,
+      );
+      if (found === undefined || !isOwn(found)) missing.push(titleOf(kind, object));
       // Of an apply that did not finish, the digest is not known.
-      else if (object.owned !== '' && ownedDigest(found, id) !== object.owned) changed.push(titleOf(kind, object));
+      else if (object.owned !== '' && ownedDigest(found, manager) !== object.owned) changed.push(titleOf(kind, object));
     }
   }
   return { missing, changed };
@@ -253,15 +275,15 @@ export interface AppliedObject {
   readonly live: LiveObject;
 }
 
-/** For a record: the objects by kind. */
-export function recordedKinds(applied: readonly AppliedObject[], id: string): readonly RecordedKind[] {
+/** For a record: the objects by kind, with what `manager` owns of them. */
+export function recordedKinds(applied: readonly AppliedObject[], manager: string): readonly RecordedKind[] {
   const kinds = new Map<string, { readonly resource: Resource; readonly objects: RecordedKind['objects'][number][] }>();
   for (const { resource, live } of applied) {
     const key = `${resource.apiVersion} ${resource.plural}`;
     const kind = kinds.get(key) ?? { resource, objects: [] };
     kinds.set(key, kind);
     const { namespace, name } = live.metadata;
-    kind.objects.push({ ...(namespace === undefined ? {} : { namespace }), name, owned: ownedDigest(live, id) });
+    kind.objects.push({ ...(namespace === undefined ? {} : { namespace }), name, owned: ownedDigest(live, manager) });
   }
   return [...kinds.values()].map(({ resource: { apiVersion, kind, plural, namespaced }, objects }) => {
     return { apiVersion, kind, plural, namespaced, objects };

@@ -6,8 +6,10 @@ import { inOrder } from '../../channel/plan.ts';
 import { recordKey } from '../../channel/record.ts';
 import { CurlewError } from '../../core/errors.ts';
 import type { ChannelFiles } from '../ports/channel-files.ts';
-import { lookAtObjects, type ChannelCluster } from './cluster.ts';
+import { withChartContent } from './chart.ts';
+import type { ChannelCluster } from './cluster.ts';
 import { needsPki } from './pki.ts';
+import { lookAtAddons } from './releases.ts';
 
 interface WorkOptions extends PassOptions {
   /** Only these; default: all. */
@@ -30,7 +32,7 @@ export async function lookForWork(
     });
   }
   const still = wanted.flatMap(({ action, record }) => (action === 'none' && record !== undefined ? [record] : []));
-  const looks = await lookAtObjects(cluster, still);
+  const looks = await lookAtAddons(cluster, still);
   const seen = await Promise.all(
     wanted.map(async (one): Promise<SeenAddon> => {
       const look = looks.get(recordKey(one.entry.namespace, one.entry.name)) ?? { missing: [], changed: [] };
@@ -44,17 +46,14 @@ export async function lookForWork(
 }
 
 /** An entry without hash has changed if its manifest has. */
-async function withContent(
-  planned: PlannedAddon,
-  files: ChannelFiles,
-  { signal }: Pick<ChannelCluster, 'signal'>,
-): Promise<PlannedAddon> {
+async function withContent(planned: PlannedAddon, files: ChannelFiles, cluster: ChannelCluster): Promise<PlannedAddon> {
   const { channel, entry, action, installed } = planned;
+  if (entry.source?.type === 'chart') return withChartContent(planned, { files, cluster });
   const isOpen =
     action === 'none' && entry.hash === '' && channel.compat === 'native' && entry.source?.type === 'manifest';
   if (!isOpen || installed?.hash === undefined) return planned;
   // A manifest that cannot be read now does not make an installed add-on fail.
-  const content = await files.readManifest(channel, entry, { signal }).catch(() => undefined);
+  const content = await files.readManifest(channel, entry, cluster).catch(() => undefined);
   const isChanged = content !== undefined && hashOfManifest(content, channel) !== installed.hash;
   return isChanged ? { ...planned, action: 'update', reason: 'changed content' } : planned;
 }

@@ -9,6 +9,7 @@ import { nearest } from '../../core/nearest.ts';
 import { titleOf } from '../../kube/objects.ts';
 import type { Discovery, Resource } from '../../kube/resources.ts';
 import { ADDON_LABEL } from './cluster.ts';
+import { titleOfRelease, type ReleaseName } from './releases.ts';
 
 /** An object of an add-on, with its label, its namespace and its kind in the cluster. */
 export interface AddonObject {
@@ -21,9 +22,6 @@ export interface AddonObject {
   readonly value: Readonly<Record<string, unknown>>;
 }
 
-/** Like kubectl's. */
-const DEFAULT_NAMESPACE = 'default';
-
 /**
  * The objects of a manifest in the order of application. Kinds are those that the cluster serves, those that other add-ons of the
  * pass have `defined`, and those that the manifest itself defines. `MANIFEST_INVALID` for a manifest that cannot be read, or for a kind that is neither.
@@ -31,6 +29,37 @@ const DEFAULT_NAMESPACE = 'default';
 export function addonObjects(
   entry: Pick<Entry, 'namespace' | 'name'>,
   { location, content }: { readonly location: string; readonly content: Uint8Array },
+  discovery: Discovery & { readonly defined: readonly Resource[] },
+): readonly AddonObject[] {
+  const labels = { [ADDON_LABEL]: addonId(entry) };
+  // Like kubectl's.
+  return stampedObjects({ location, content }, { namespace: 'default', labels }, discovery);
+}
+
+/** The objects of a release, which may have none, with what helm adds to them. */
+export function releaseObjects(
+  { name, namespace }: ReleaseName,
+  manifest: string,
+  discovery: Discovery,
+): readonly AddonObject[] {
+  // Only comments and separators.
+  if (!/^[ \t]*[^\s#-]/m.test(manifest)) return [];
+  const annotations = { 'meta.helm.sh/release-name': name, 'meta.helm.sh/release-namespace': namespace };
+  const stamp = { namespace, labels: { 'app.kubernetes.io/managed-by': 'Helm' }, annotations };
+  const location = `the manifest of ${titleOfRelease({ name, namespace })}`;
+  return stampedObjects({ location, content: Buffer.from(manifest) }, stamp, { ...discovery, defined: [] });
+}
+
+interface Stamp {
+  /** Of namespaced objects that name none. */
+  readonly namespace: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+function stampedObjects(
+  { location, content }: { readonly location: string; readonly content: Uint8Array },
+  stamp: Stamp,
   discovery: Discovery & { readonly defined: readonly Resource[] },
 ): readonly AddonObject[] {
   const { objects, diagnostics } = readObjects(location, Buffer.from(content).toString('utf8'));
@@ -43,7 +72,7 @@ export function addonObjects(
   return inApplyOrder(objects).map((object) => {
     const resource = resources.get(`${object.apiVersion} ${object.kind}`);
     if (resource === undefined) throw unknownKind(object, discovery);
-    const namespace = resource.namespaced ? (object.namespace ?? DEFAULT_NAMESPACE) : undefined;
+    const namespace = resource.namespaced ? (object.namespace ?? stamp.namespace) : undefined;
     const { name, kind } = object;
     return {
       key: objectKey({ ...object, namespace }),
@@ -51,7 +80,7 @@ export function addonObjects(
       resource,
       namespace,
       name,
-      value: stamped(object, namespace, addonId(entry)),
+      value: stamped(object, namespace, stamp),
     };
   });
 }
@@ -110,13 +139,19 @@ function unknownKind({ apiVersion, kind, place }: ManifestObject, { served, brok
 function stamped(
   { value }: ManifestObject,
   namespace: string | undefined,
-  id: string,
+  stamp: Stamp,
 ): Readonly<Record<string, unknown>> {
   const metadata = isObject(value['metadata']) ? value['metadata'] : {};
-  const { namespace: _given, labels, ...others } = metadata;
-  const named = namespace === undefined ? others : { ...others, namespace };
+  const { namespace: _given, labels, annotations, ...others } = metadata;
+  const named = {
+    ...others,
+    ...(namespace === undefined ? {} : { namespace }),
+    labels: { ...(isObject(labels) ? labels : {}), ...stamp.labels },
+  };
   const { status: _status, ...rest } = value;
-  return { ...rest, metadata: { ...named, labels: { ...(isObject(labels) ? labels : {}), [ADDON_LABEL]: id } } };
+  const given = isObject(annotations) ? annotations : undefined;
+  if (given === undefined && stamp.annotations === undefined) return { ...rest, metadata: named };
+  return { ...rest, metadata: { ...named, annotations: { ...given, ...stamp.annotations } } };
 }
 
 export function titleOfObject({ resource, namespace, name }: AddonObject): string {

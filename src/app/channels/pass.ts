@@ -3,26 +3,21 @@ import { resolve } from 'node:path';
 import { entryTitle, type Channel } from '../../channel/channel.ts';
 import { meets } from '../../channel/choose.ts';
 import { hashOfManifest, isUrl } from '../../channel/location.ts';
-import { channelOwner, planPass, type PlannedAddon, type SeenAddon } from '../../channel/pass.ts';
-import { addonId, recordKey, type AddonRecord, type Revision } from '../../channel/record.ts';
+import { planPass, type PlannedAddon, type SeenAddon } from '../../channel/pass.ts';
+import { addonId, recordKey } from '../../channel/record.ts';
 import { CurlewError, redact } from '../../core/errors.ts';
 import { Refused } from '../../kube/call.ts';
 import type { Resource } from '../../kube/resources.ts';
 import type { Context } from '../context.ts';
-import type { ChannelFiles, ChannelsRequest } from '../ports/channel-files.ts';
+import type { ChannelFiles } from '../ports/channel-files.ts';
+import { failedState, recordState, requireNamespace, revisionOf } from './addon-record.ts';
 import { applyObjects, markNodes, previewObjects, waitForHealth, type ApplyOptions } from './apply-addon.ts';
-import {
-  joinKinds,
-  kindsOf,
-  recordedKinds,
-  writeAnnotation,
-  writeRecord,
-  type ChannelCluster,
-  type ClusterRequest,
-} from './cluster.ts';
+import { Charts, requireSameKind } from './chart.ts';
+import { joinKinds, kindsOf, managerOf, recordedKinds, writeAnnotation, type ChannelCluster } from './cluster.ts';
 import { lookForWork } from './look-for-work.ts';
 import { addonObjects, chosenObjects, definedKinds, titleOfObject, type AddonObject } from './manifest.ts';
 import { ensurePki } from './pki.ts';
+import { timeoutOf, type ChannelApplyRequest } from './request.ts';
 import { deleteOrphans, findOrphans } from './prune.ts';
 import {
   changedObjects,
@@ -37,22 +32,6 @@ import {
   type ChannelPass,
 } from './result.ts';
 
-export interface ChannelApplyRequest extends ChannelsRequest, ClusterRequest {
-  /** Only these add-ons; default: all of the channels. */
-  readonly addons?: readonly string[] | undefined;
-  readonly allowDowngrade?: boolean | undefined;
-  /** Add-ons of another owner become those of their channel. */
-  readonly takeOver?: boolean | undefined;
-  /** Takes fields from other managers. */
-  readonly forceConflicts?: boolean | undefined;
-  readonly pruneNamespaces?: boolean | undefined;
-  readonly pruneCrds?: boolean | undefined;
-  /** Limit of the wait for the health of an add-on, in milliseconds; default: 5 minutes. */
-  readonly timeout?: number | undefined;
-}
-
-const TIMEOUT_MS = 300_000;
-
 export function needsWork({ action }: PlannedAddon): boolean {
   return action !== 'none' && action !== 'refused';
 }
@@ -64,6 +43,7 @@ export class Pass {
   readonly #cluster: ChannelCluster;
   readonly #request: ChannelApplyRequest;
   readonly #context: Context;
+  readonly #charts: Charts;
   #plan: Promise<readonly SeenAddon[]> | undefined;
   /** Versions of what is installed, by name; undefined while it is not healthy. */
   readonly #versions = new Map<string, string | undefined>();
@@ -83,6 +63,7 @@ export class Pass {
     this.#cluster = cluster;
     this.#request = request;
     this.#context = context;
+    this.#charts = new Charts({ files, cluster, request, context });
     for (const [key, { version }] of cluster.facts.annotations)
       this.#versions.set(key.split(':')[1] ?? key, version ?? '');
     for (const { addon, applied } of cluster.facts.records.values()) {
@@ -158,6 +139,7 @@ export class Pass {
       const isShown = look.changed.length > 0 && entry.drift === 'Warn';
       return resultOf(planned, { state: 'unchanged', drift: isShown ? await this.#drift(planned) : [] });
     }
+    if (entry.source?.type === 'chart') return this.#charts.preview(planned);
     const { objects } = await this.#manifest(planned);
     const chosen = chosenObjects(objects, planned);
     const previews = await previewObjects(this.#cluster, chosen, { id: addonId(entry), ...this.#rights(planned) });
@@ -173,6 +155,7 @@ export class Pass {
   }
 
   async #drift(planned: SeenAddon): Promise<readonly ChangedObject[]> {
+    if (planned.entry.source?.type === 'chart') return this.#charts.drift(planned);
     const { objects } = await this.#manifest(planned);
     const changed = objects.filter((object) => planned.look.changed.includes(titleOfObject(object)));
     const options = { id: addonId(planned.entry), force: true, keep: false };
@@ -195,7 +178,7 @@ export class Pass {
     } catch (error) {
       report({ type: 'step-failed', id, error: error instanceof Error ? error : new Error(String(error)) });
       if (error instanceof CurlewError && !this.#cluster.signal.aborted)
-        await this.#record(planned, failedState(error));
+        await recordState(this.#cluster, planned, failedState(error));
       throw error;
     }
   }
@@ -203,8 +186,10 @@ export class Pass {
   async #applyNow(planned: SeenAddon, report: ApplyOptions['report']): Promise<AddonResult> {
     const { channel, entry, action, record } = planned;
     const cluster = this.#cluster;
+    if (entry.source?.type === 'chart') return this.#charts.apply(planned, report);
     const { objects, hash } = await this.#manifest(planned);
-    this.#requireNamespace(entry.namespace, objects);
+    const isOwn = objects.some(({ kind, name }) => kind === 'Namespace' && name === entry.namespace);
+    if (!isOwn) requireNamespace(cluster, entry.namespace);
     const chosen = chosenObjects(objects, planned);
     const rights = this.#rights(planned);
     const previews = await previewObjects(cluster, chosen, { id: addonId(entry), ...rights });
@@ -216,25 +201,25 @@ export class Pass {
     const mayBecomeValid =
       found.orphans.some(isDeleted) && refused.every((error) => error instanceof Refused && error.isInvalid);
     if (first !== undefined && channel.compat === 'native' && !mayBecomeValid) {
-      await this.#record(planned, failedState(first));
+      await recordState(cluster, planned, failedState(first));
       return resultOf(planned, { state: 'failed', errors: refused.map(troubleOf) });
     }
-    const desired = this.#revision(planned, hash);
-    await this.#record(planned, {
+    const desired = revisionOf(cluster, planned, hash);
+    await recordState(cluster, planned, {
       state: 'Progressing',
       reason: 'the last run was interrupted',
       desired,
       objects: joinKinds(record?.objects ?? [], kindsOf(objects)),
     });
     await ensurePki(cluster, entry);
-    const options = { ...rights, id: addonId(entry), timeoutMs: this.#timeoutMs, report };
+    const options = { ...rights, id: addonId(entry), timeoutMs: timeoutOf(this.#request), report };
     const values = new Map(previews.map(({ object, value }) => [object.key, value]));
     const toApply = chosen.map((object) => ({ ...object, value: values.get(object.key) ?? object.value }));
     let { applied, errors } = await applyObjects(cluster, toApply, options);
     const pruned = await deleteOrphans(cluster, found.orphans);
     if (errors.length > 0 && pruned.deleted.length > 0)
       ({ applied, errors } = await applyObjects(cluster, toApply, options));
-    const unhealthy = await waitForHealth(cluster, applied, { objects, timeoutMs: this.#timeoutMs, report });
+    const unhealthy = await waitForHealth(cluster, applied, { objects, timeoutMs: timeoutOf(this.#request), report });
     const failures = [...errors, ...unhealthy, ...found.errors, ...pruned.errors];
     const outcome = {
       objects: [...changedObjects(previews), ...pruned.deleted.map(deletion)],
@@ -242,7 +227,7 @@ export class Pass {
     };
     const [failure] = failures;
     if (failure !== undefined) {
-      await this.#record(planned, {
+      await recordState(cluster, planned, {
         ...failedState(failure),
         desired,
         objects: joinKinds(record?.objects ?? [], kindsOf(objects)),
@@ -250,8 +235,8 @@ export class Pass {
       return resultOf(planned, { state: 'failed', ...outcome, errors: failures.map(troubleOf) });
     }
     const nodes = planned.installed !== undefined && isWhole ? await markNodes(cluster, entry.needsRollingUpdate) : [];
-    const now = recordedKinds(applied, addonId(entry));
-    await this.#record(planned, {
+    const now = recordedKinds(applied, managerOf(addonId(entry)));
+    await recordState(cluster, planned, {
       state: 'Succeeded',
       reason: '',
       desired,
@@ -263,10 +248,6 @@ export class Pass {
     return resultOf(planned, { state: 'applied', ...outcome, nodes });
   }
 
-  get #timeoutMs(): number {
-    return this.#request.timeout ?? TIMEOUT_MS;
-  }
-
   #rights({ channel, entry, action }: PlannedAddon): Pick<ApplyOptions, 'force' | 'keep'> {
     const force =
       channel.compat !== 'native' ||
@@ -276,11 +257,10 @@ export class Pass {
     return { force, keep: !force && entry.drift === 'Keep' };
   }
 
-  async #manifest({
-    channel,
-    entry,
-  }: PlannedAddon): Promise<{ readonly objects: readonly AddonObject[]; readonly hash: string }> {
+  async #manifest(planned: PlannedAddon): Promise<{ readonly objects: readonly AddonObject[]; readonly hash: string }> {
+    const { channel, entry } = planned;
     const { source } = entry;
+    requireSameKind(planned);
     if (source?.type !== 'manifest') {
       throw new CurlewError('UNSUPPORTED', `cannot apply ${entryTitle(entry)}: it has no manifest`, {
         hint:
@@ -297,14 +277,6 @@ export class Pass {
     };
   }
 
-  #requireNamespace(namespace: string, objects: readonly AddonObject[]): void {
-    const isThere = this.#cluster.namespaces.has(namespace);
-    if (isThere || objects.some(({ kind, name }) => kind === 'Namespace' && name === namespace)) return;
-    throw new CurlewError('CLUSTER_FAILED', `cannot record the add-on: namespace ${namespace} does not exist`, {
-      hint: 'create the namespace, add it to the manifest, or correct namespace in the channel',
-    });
-  }
-
   async #orphans({ entry, record }: PlannedAddon, objects: readonly AddonObject[]): ReturnType<typeof findOrphans> {
     return findOrphans(this.#cluster, {
       addon: entry,
@@ -314,40 +286,6 @@ export class Pass {
       pruneNamespaces: this.#request.pruneNamespaces === true,
       pruneCrds: this.#request.pruneCrds === true,
     });
-  }
-
-  #revision({ channel, entry }: PlannedAddon, hash: string): Revision {
-    const { version, id } = entry;
-    return {
-      channel: redact(channel.location),
-      ...(version === undefined ? {} : { version }),
-      ...(id === '' ? {} : { id }),
-      ...(hash === '' ? {} : { hash }),
-      kubernetes: this.#cluster.kubernetes,
-    };
-  }
-
-  async #record(
-    { channel, entry, record }: PlannedAddon,
-    change: Partial<AddonRecord> & Pick<AddonRecord, 'state' | 'reason'>,
-  ): Promise<void> {
-    const now = new Date().toISOString();
-    const before = record?.applied;
-    const isNew = change.applied !== undefined && before !== undefined && before.hash !== change.applied.hash;
-    const history = [...(isNew ? [{ revision: before, until: now }] : []), ...(record?.history ?? [])];
-    await writeRecord(
-      this.#cluster,
-      { namespace: entry.namespace, addon: entry.name },
-      {
-        ...record,
-        addon: entry.name,
-        namespace: entry.namespace,
-        owner: channelOwner(channel),
-        since: now,
-        ...change,
-        history,
-      },
-    );
   }
 }
 
@@ -361,7 +299,3 @@ const VERBS = {
   none: 'check',
   refused: 'check',
 } as const;
-
-function failedState({ message }: CurlewError): Pick<AddonRecord, 'state' | 'reason'> {
-  return { state: 'Failed', reason: message };
-}

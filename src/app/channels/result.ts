@@ -1,10 +1,11 @@
 /** What a pass reports of each add-on. */
 import { redact } from '../../core/errors.ts';
 import type { CurlewError } from '../../core/errors.ts';
-import type { FieldChange } from '../../channel/difference.ts';
+import { fieldChanges, type FieldChange } from '../../channel/difference.ts';
+import { isObject } from '../../core/json.ts';
 import type { AddonAction, LeftAddon, PlannedAddon } from '../../channel/pass.ts';
 import type { ObjectPreview } from './apply-addon.ts';
-import { titleOfObject } from './manifest.ts';
+import { titleOfObject, type AddonObject } from './manifest.ts';
 import type { Orphan } from './prune.ts';
 
 export interface ChangedObject {
@@ -109,4 +110,32 @@ export function deletion({ title }: Orphan): ChangedObject {
 
 export function stayingOrphan({ title, stays }: Orphan): readonly AddonResult['orphans'][number][] {
   return stays === undefined ? [] : [{ object: title, why: stays }];
+}
+
+/** Helm keeps its objects when they leave the chart. */
+const KEPT = 'helm.sh/resource-policy';
+
+/** From one revision to the next. */
+export function manifestChanges(
+  before: readonly AddonObject[],
+  after: readonly AddonObject[],
+): readonly ChangedObject[] {
+  const old = new Map(before.map((object) => [object.key, object]));
+  const kept = new Set(after.map(({ key }) => key));
+  const changed = after.flatMap((object): readonly ChangedObject[] => {
+    const known = old.get(object.key);
+    const fields = known === undefined ? [] : fieldChanges(known.value, object.value);
+    if (known !== undefined && fields.length === 0) return [];
+    return [{ object: titleOfObject(object), change: known === undefined ? 'create' : 'change', fields }];
+  });
+  const gone = before.filter(({ key, value }) => !kept.has(key) && !isKept(value));
+  return [
+    ...changed,
+    ...gone.map((object): ChangedObject => ({ object: titleOfObject(object), change: 'delete', fields: [] })),
+  ];
+}
+
+function isKept({ metadata }: AddonObject['value']): boolean {
+  const annotations = isObject(metadata) ? metadata['annotations'] : undefined;
+  return isObject(annotations) && annotations[KEPT] === 'keep';
 }

@@ -21,6 +21,10 @@ const removeFromCluster = useCase(async () => (await import('../../app/channel-r
 const WOULD_CHANGE = 2;
 const MOST_FIELDS = 20;
 
+const HELM_OPTION = {
+  helm: { type: 'string', value: 'FILE', help: 'helm 3 or 4, for add-ons that are charts (default: helm in PATH)' },
+} satisfies OptionSpecs;
+
 const PRUNE_OPTIONS = {
   'prune-namespaces': {
     type: 'boolean',
@@ -142,6 +146,7 @@ export const channelApplyCommand = command({
       read: duration,
       help: 'limit of the wait until an add-on is healthy (default: 5m)',
     },
+    ...HELM_OPTION,
     ...CLUSTER_OPTIONS,
     ...CHANNEL_OPTIONS,
   },
@@ -182,9 +187,15 @@ function statusRow({
   return [addon, namespace, version ?? (hash.slice(0, 12) || '-'), owner ?? '-', state, bad.join(', ')];
 }
 
-function statusLines({ addon, state, reason, missing, changed, unhealthy }: AddonStatus): readonly string[] {
+function releaseLine({ namespace, name, revision, status, chart }: NonNullable<AddonStatus['release']>): string {
+  if (revision === undefined) return `release ${namespace}/${name}`;
+  return `release ${namespace}/${name}, revision ${revision} (${status}) of the chart ${chart}`;
+}
+
+function statusLines({ addon, state, reason, release, missing, changed, unhealthy }: AddonStatus): readonly string[] {
   return [
     ...(state === 'Recorded' || reason === '' ? [] : [`${addon}: ${reason}`]),
+    ...(release === undefined ? [] : [`${addon}: ${releaseLine(release)}`]),
     ...missing.map((object) => `${addon}: missing: ${object}`),
     ...unhealthy.map(({ object, reason }) => `${addon}: ${object}: ${reason}`),
     ...changed.map((object) => `${addon}: changed by another manager: ${object}`),
@@ -238,6 +249,7 @@ export const channelRemoveCommand = command({
     yes: { type: 'boolean', short: 'y', help: 'delete the objects' },
     namespace: { type: 'string', value: 'NAME', help: 'namespace of its record, if several have one' },
     ...PRUNE_OPTIONS,
+    ...HELM_OPTION,
     ...CLUSTER_OPTIONS,
   },
   run: async ({ operands: [addon, ...more], options: { yes, ...options } }, context) => {

@@ -1,0 +1,223 @@
+/** What helm does with the release of an add-on. */
+import * as v from 'valibot';
+import { chartValues } from '../../channel/chart-values.ts';
+import { entryTitle, type Chart } from '../../channel/channel.ts';
+import type { PlannedAddon } from '../../channel/pass.ts';
+import type { RecordedRelease } from '../../channel/record.ts';
+import { digestOf, hexOf } from '../../core/digest.ts';
+import { CurlewError } from '../../core/errors.ts';
+import { isObject } from '../../core/json.ts';
+import { checked } from '../../core/schema.ts';
+import { secret, type Secret } from '../../core/secret.ts';
+import { discover, type Discovery } from '../../kube/resources.ts';
+import { isSecretName } from '../../spec/secret-settings.ts';
+import type { Context } from '../context.ts';
+import type { ChannelFiles } from '../ports/channel-files.ts';
+import type { ApplyOptions } from './apply-addon.ts';
+import type { ChannelCluster } from './cluster.ts';
+import { openHelm, readChartFile, type Helm, type HelmRequest } from './helm.ts';
+import { releaseObjects, type AddonObject } from './manifest.ts';
+import { isUnderWay, readRevisions, titleOfRelease, type ReleaseName } from './releases.ts';
+import { timeoutOf, type ChannelApplyRequest } from './request.ts';
+
+export interface ReleaseTools {
+  readonly files: ChannelFiles;
+  readonly cluster: ChannelCluster;
+  readonly request: ChannelApplyRequest;
+  readonly context: Context;
+}
+type Reporting = Pick<ApplyOptions, 'report'>;
+
+/** What helm is given, in the private folder. */
+interface Prepared extends AsyncDisposable {
+  readonly helm: Helm;
+  /** Of `helm upgrade`. */
+  readonly args: readonly string[];
+  readonly secrets: readonly Secret[];
+}
+
+const PATIENCE_MS = 30_000;
+const renderedSchema = v.object({ manifest: v.string() });
+const metadataSchema = v.object({ chart: v.string(), version: v.string(), revision: v.number(), status: v.string() });
+
+export function chartOf({ entry }: PlannedAddon): Chart {
+  if (entry.source?.type === 'chart') return entry.source.chart;
+  throw new CurlewError('UNSUPPORTED', `cannot apply ${entryTitle(entry)}: it has no chart`);
+}
+
+export function releaseOf(planned: PlannedAddon): ReleaseName {
+  const { releaseName: name, namespace } = chartOf(planned);
+  return { name, namespace };
+}
+
+export function valueFacts({ server, kubernetes: version, facts }: ChannelCluster): Parameters<typeof chartValues>[2] {
+  return { server, version, kubernetes: facts.kubernetes };
+}
+
+/** Gets the chart and writes its values. `DIGEST_MISMATCH` if the entry has another hash. The caller disposes the result. */
+export async function prepareRelease(
+  planned: PlannedAddon,
+  { files, cluster, request, context }: ReleaseTools,
+): Promise<Prepared> {
+  const { channel, entry } = planned;
+  const chart = chartOf(planned);
+  const values = chartValues(chart, entry, valueFacts(cluster));
+  const helm = await openHelm(request, cluster, context);
+  try {
+    const file =
+      chart.package === undefined
+        ? await helm.pull(chart, request)
+        : await helm.file('chart.tgz', await files.readManifest(channel, entry, cluster));
+    if (chart.package === undefined && entry.hash !== '') await requireHash(file, planned);
+    const { name, namespace } = releaseOf(planned);
+    const valuesFile = await helm.file('values.json', JSON.stringify(values));
+    const args = ['upgrade', '--install', name, file, '--namespace', namespace, '--values', valuesFile];
+    const owned = request.takeOver === true ? ['--take-ownership'] : [];
+    const secrets = secretTexts(values, false).map(secret);
+    return {
+      helm,
+      args: [...args, '--hide-notes', ...owned],
+      secrets,
+      [Symbol.asyncDispose]: async () => helm[Symbol.asyncDispose](),
+    };
+  } catch (error) {
+    await helm[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+/** A release may bring kinds, so what the cluster serves is asked for again. */
+async function kindsNow({ api, signal }: ChannelCluster): Promise<Discovery> {
+  return discover(api, { patienceMs: PATIENCE_MS, signal });
+}
+
+/** The objects of the release that the chart makes on this cluster: a dry run of the upgrade. */
+export async function renderRelease(
+  planned: PlannedAddon,
+  { helm, args, secrets }: Prepared,
+  cluster: ChannelCluster,
+): Promise<readonly AddonObject[]> {
+  const doing = `render the chart of ${entryTitle(planned.entry)}`;
+  const text = await helm.run([...args, '--dry-run=server', '--output', 'json'], { doing, secrets });
+  const { manifest } = parsed(renderedSchema, text, doing);
+  return releaseObjects(releaseOf(planned), manifest, await kindsNow(cluster));
+}
+
+/** The objects of the last revision. */
+export async function currentObjects(
+  helm: Helm,
+  { name, namespace }: ReleaseName,
+  cluster: ChannelCluster,
+): Promise<readonly AddonObject[]> {
+  const doing = `read the ${titleOfRelease({ name, namespace })}`;
+  const text = await helm.run(['get', 'manifest', name, '--namespace', namespace], { doing });
+  return releaseObjects({ name, namespace }, text, await kindsNow(cluster));
+}
+
+export async function upgradeRelease(
+  planned: PlannedAddon,
+  { helm, args, secrets }: Prepared,
+  { cluster, request, report }: Pick<ReleaseTools, 'cluster' | 'request'> & Reporting,
+): Promise<void> {
+  const { wait, atomic, namespace } = chartOf(planned);
+  const { entry, action } = planned;
+  const timeoutMs = timeoutOf(request);
+  const isForced = entry.drift === 'Revert' || action === 'revert' || request.forceConflicts === true;
+  const more = [
+    '--timeout',
+    `${Math.ceil(timeoutMs / 1000)}s`,
+    ...(cluster.namespaces.has(namespace) ? [] : ['--create-namespace']),
+    ...(wait ? ['--wait'] : []),
+    ...(atomic ? [helm.major === 3 ? '--atomic' : '--rollback-on-failure'] : []),
+    // Helm 3 always takes fields from others.
+    ...(helm.major === 4 && isForced ? ['--server-side=true', '--force-conflicts'] : []),
+  ];
+  // Each hook may take as long as the limit.
+  const limitMs = 3 * timeoutMs + 60_000;
+  await helm.run([...args, ...more], { doing: `apply ${entryTitle(entry)}`, line: report, secrets, limitMs });
+}
+
+/** An operation that was interrupted blocks all further ones: goes back to the last revision that was complete. */
+export async function recoverRelease(
+  planned: PlannedAddon,
+  helm: Helm,
+  { cluster, request, report }: Pick<ReleaseTools, 'cluster' | 'request'> & Reporting,
+): Promise<void> {
+  const release = releaseOf(planned);
+  const revisions = await readRevisions(cluster, release);
+  const last = revisions.at(-1);
+  if (last === undefined || !isUnderWay(last)) return;
+  const title = titleOfRelease(release);
+  const isOurs = planned.record?.state === 'Progressing';
+  if (!isOurs && Date.now() - last.since < timeoutOf(request)) {
+    throw new CurlewError('BUSY', `cannot apply ${entryTitle(planned.entry)}: ${title} is ${last.status}`, {
+      hint: 'wait until the other helm has finished, then run the same command again',
+    });
+  }
+  const good =
+    revisions.findLast(({ status }) => status === 'deployed') ??
+    revisions.findLast(({ status }) => status === 'superseded');
+  const isGone = last.status === 'uninstalling' || good === undefined;
+  report(`${title} was left ${last.status}: ${isGone ? 'uninstalling it' : `going back to revision ${good.revision}`}`);
+  const args = isGone ? ['uninstall', release.name] : ['rollback', release.name, String(good.revision)];
+  const limitMs = 3 * timeoutOf(request) + 60_000;
+  await helm.run([...args, '--namespace', release.namespace], {
+    doing: `recover the ${title}`,
+    line: report,
+    limitMs,
+  });
+}
+
+/** Of the last revision. */
+export async function readMetadata(helm: Helm, { name, namespace }: ReleaseName): Promise<RecordedRelease> {
+  const doing = `read the ${titleOfRelease({ name, namespace })}`;
+  const text = await helm.run(['get', 'metadata', name, '--namespace', namespace, '--output', 'json'], { doing });
+  const { chart, version, revision, status } = parsed(metadataSchema, text, doing);
+  return { name, namespace, revision, status, chart: `${chart}-${version}` };
+}
+
+function parsed<T extends v.GenericSchema>(schema: T, text: string, doing: string): v.InferOutput<T> {
+  const bad = (what: string): CurlewError =>
+    new CurlewError('PROGRAM_FAILED', `cannot ${doing}: the output of helm has ${what}`);
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw bad('no JSON');
+  }
+  checked(schema as never, value, bad);
+  return v.parse(schema, value);
+}
+
+async function requireHash(file: string, { entry }: PlannedAddon): Promise<void> {
+  const actual = hexOf(digestOf(await readChartFile(file)));
+  if (actual === entry.hash) return;
+  const title = entryTitle(entry);
+  throw new CurlewError(
+    'DIGEST_MISMATCH',
+    `cannot use the chart of ${title}: its hash is ${actual}, not ${entry.hash}`,
+    {
+      hint: 'correct the hash or the version of the chart in the channel',
+    },
+  );
+}
+
+/** Texts below names of secrets, which helm may print in its errors. */
+function secretTexts(value: unknown, isSecret: boolean): readonly string[] {
+  if (typeof value === 'string') return isSecret ? [value] : [];
+  if (Array.isArray(value)) return value.flatMap((item) => secretTexts(item, isSecret));
+  if (!isObject(value)) return [];
+  return Object.entries(value).flatMap(([key, item]) => secretTexts(item, isSecret || isSecretName(key)));
+}
+
+/** Uninstalls a release; one that does not exist is no error. */
+export async function uninstallRelease(
+  cluster: ChannelCluster,
+  release: RecordedRelease,
+  { request, context }: { readonly request: HelmRequest; readonly context: Context },
+): Promise<void> {
+  if ((await readRevisions(cluster, release)).length === 0) return;
+  await using helm = await openHelm(request, cluster, context);
+  const args = ['uninstall', release.name, '--namespace', release.namespace];
+  await helm.run(args, { doing: `remove the ${titleOfRelease(release)}` });
+}

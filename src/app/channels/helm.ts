@@ -1,0 +1,144 @@
+/** The `helm` program, with a private folder for its files and its configuration. */
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import type { Chart } from '../../channel/channel.ts';
+import { CurlewError, redact } from '../../core/errors.ts';
+import type { Secret } from '../../core/secret.ts';
+import { readLimited } from '../../platform/files/read-limited.ts';
+import { allowsPlainHttp } from '../../platform/http/address.ts';
+import { runProgram, type ProgramOptions } from '../../platform/process/run-program.ts';
+import type { Context } from '../context.ts';
+import { readConfig } from '../ports/config.ts';
+import type { WebRequest } from '../ports/network.ts';
+import type { ChannelCluster } from './cluster.ts';
+
+export interface HelmRequest {
+  /** Path of the program; default: `helm` in PATH. */
+  readonly helm?: string | undefined;
+}
+
+export interface HelmCall {
+  /** Begins its errors: `cannot DOING: reason`. */
+  readonly doing: string;
+  /** Gets each line of output; otherwise the standard output is returned. */
+  readonly line?: ProgramOptions['line'];
+  readonly secrets?: readonly Secret[];
+  readonly limitMs?: number;
+}
+
+export interface Helm extends AsyncDisposable {
+  readonly major: 3 | 4;
+  readonly run: (args: readonly string[], call: HelmCall) => Promise<string>;
+  /** Writes a file that only this user can read, and returns its path. */
+  readonly file: (name: string, data: Uint8Array | string) => Promise<string>;
+  /** Downloads a chart from its repository or registry, and returns the path of the archive. */
+  readonly pull: (chart: Chart, request: WebRequest) => Promise<string>;
+}
+
+/** Releases have whole charts in them. */
+const MOST_OUTPUT = 64 << 20;
+const MOST_CHART_BYTES = 16 << 20;
+const QUICK_MS = 300_000;
+/** Of helm 3, the first one with --take-ownership. */
+const LEAST_MINOR = 17;
+
+/**
+ * Finds the program and asks for its version. `UNSUPPORTED` if there is none, or another one than helm 3 or 4. The operator's own
+ * configuration of helm is not used, except for logins to registries, and not changed.
+ */
+export async function openHelm(
+  { helm: path }: HelmRequest,
+  { kubeconfig, signal }: Pick<ChannelCluster, 'kubeconfig' | 'signal'>,
+  { env, cwd }: Context,
+): Promise<Helm> {
+  const program = path === undefined ? 'helm' : resolve(cwd, path);
+  const folder = await mkdtemp(join(tmpdir(), 'curlew-helm-'));
+  const close = async (): Promise<void> => rm(folder, { recursive: true, force: true });
+  const whole = { ...privateEnv(env, folder), KUBECONFIG: kubeconfig };
+  const run: Helm['run'] = async (args, { doing, limitMs = QUICK_MS, ...call }) => {
+    const options = { cwd, env: whole, outputLimit: MOST_OUTPUT, limitMs, signal, doing: `cannot ${doing}` };
+    const { stdout, error } = await runProgram(program, args, { ...options, ...call });
+    if (error === undefined) return stdout;
+    if (error.problem !== 'missing' && error.problem !== 'unusable') throw error;
+    throw new CurlewError('UNSUPPORTED', `cannot ${doing}: ${program} ${NOT_RUN[error.problem]}`, {
+      hint: 'install helm 3 or 4, or name it with --helm FILE',
+    });
+  };
+  const pull: Helm['pull'] = async (chart, request) => {
+    const target = join(folder, 'chart');
+    await mkdir(target);
+    const config = await readConfig(request.config, { env, cwd });
+    const caFile = request.caFile === undefined ? config.caFile : resolve(cwd, request.caFile);
+    const place = placeOf(chart, [...(request.allowHttp ?? []), ...config.allowHttp]);
+    const version = chart.version === undefined ? [] : ['--version', chart.version];
+    const trusted = caFile === undefined ? [] : ['--ca-file', caFile];
+    await run(['pull', ...place, ...version, ...trusted, '--destination', target], {
+      doing: `download the chart ${redact(place[0] ?? '')}`,
+    });
+    const found = (await readdir(target)).find((name) => name.endsWith('.tgz'));
+    if (found !== undefined) return join(target, found);
+    throw new CurlewError('PROGRAM_FAILED', `cannot download the chart ${place[0]}: helm has written no archive`);
+  };
+  try {
+    const major = await majorOf(run, program);
+    const file: Helm['file'] = async (name, data) => {
+      await writeFile(join(folder, name), data, { mode: 0o600 });
+      return join(folder, name);
+    };
+    return { major, run, file, pull, [Symbol.asyncDispose]: close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+const NOT_RUN = { missing: 'is not installed', unusable: 'cannot be started' } as const;
+
+/** `HELM_*` of the operator select clusters, storage and plug-ins. */
+function privateEnv(env: Context['env'], folder: string): ProgramOptions['env'] {
+  const others = Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('HELM_')));
+  const { HELM_REGISTRY_CONFIG: logins, HELM_CONFIG_HOME: home, XDG_CONFIG_HOME: xdg, HOME: user = '/' } = env;
+  const config = home ?? (xdg === undefined ? join(user, '.config/helm') : join(xdg, 'helm'));
+  return {
+    ...others,
+    HELM_CACHE_HOME: join(folder, 'cache'),
+    HELM_CONFIG_HOME: join(folder, 'config'),
+    HELM_DATA_HOME: join(folder, 'data'),
+    HELM_REGISTRY_CONFIG: logins ?? join(config, 'registry/config.json'),
+  };
+}
+
+async function majorOf(run: Helm['run'], program: string): Promise<3 | 4> {
+  const said = (await run(['version', '--template', '{{.Version}}'], { doing: 'apply charts' })).trim();
+  const [, major, minor] = /^v(\d+)\.(\d+)/.exec(said) ?? [];
+  if (major === '4') return 4;
+  if (major === '3' && Number(minor) >= LEAST_MINOR) return 3;
+  const what = `${program} is ${said === '' ? 'of an unknown version' : said.slice(0, 60)}`;
+  throw new CurlewError('UNSUPPORTED', `cannot apply charts: ${what}`, {
+    hint: `install helm 3.${LEAST_MINOR} or later, or helm 4, or name it with --helm FILE`,
+  });
+}
+
+/** Arguments that name a chart; `FETCH_FAILED` for plain http to a host that it is not allowed for. */
+function placeOf({ repoURL, oci, name }: Chart, allowed: readonly string[]): readonly string[] {
+  const address = repoURL ?? oci ?? '';
+  const isPlain = (url: URL): boolean =>
+    allowsPlainHttp(url, { allowHttp: new Set(allowed.map((host) => host.toLowerCase())) });
+  if (repoURL !== undefined) {
+    const url = new URL(repoURL);
+    if (url.protocol === 'http:' && !isPlain(url)) {
+      throw new CurlewError('FETCH_FAILED', `cannot download charts from ${redact(address)}: it is not https`, {
+        hint: `use https, or allow it with --allow-http ${url.host}`,
+      });
+    }
+    return [name ?? '', '--repo', repoURL];
+  }
+  const reference = name === undefined ? address : `${address.replace(/\/$/, '')}/${name}`;
+  return [reference, ...(isPlain(new URL(reference.replace(/^oci:/, 'http:'))) ? ['--plain-http'] : [])];
+}
+
+/** The bytes of a downloaded chart, for its hash. */
+export async function readChartFile(path: string): Promise<Uint8Array> {
+  return readLimited(path, MOST_CHART_BYTES);
+}
