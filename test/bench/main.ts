@@ -13,6 +13,7 @@ import { startDockerd, startRegistry } from '../components/support/services.ts';
 import { oracle, ROOT } from '../components/support/programs.ts';
 import { benchBundle } from './bundle.ts';
 import { benchChannel } from './channel.ts';
+import { benchChannelCluster } from './channel-cluster.ts';
 import { benchDelta } from './delta.ts';
 import { benchBundleOfTwenty } from './bundle-twenty.ts';
 import { benchImages, benchLayer } from './images.ts';
@@ -78,6 +79,7 @@ async function setUp(): Promise<void> {
   if (wants('packages')) await setUpPackages();
   if (wants('publish')) await execa('scripts/tools', ['versitygw', 'rclone'], { cwd: ROOT, stdout: 'ignore' });
   if (wants('serve')) await execa('scripts/tools', ['apt', 'nginx-light'], { cwd: ROOT, stdout: 'ignore' });
+  if (wants('channel')) await execa('scripts/tools', ['debian', 'kubernetes'], { cwd: ROOT, stdout: 'ignore' });
   if (wants('images')) await execa('scripts/tools', ['crane'], { cwd: ROOT, stdout: 'ignore' });
   await execa('npm', ['run', '--silent', 'build'], { cwd: ROOT });
   await rm(work, { recursive: true, force: true });
@@ -139,7 +141,10 @@ if (wants('publish')) {
 if (wants('node')) found.push(await benchNode(home, { rounds, say }));
 if (wants('preflight')) found.push(await benchPreflight({ rounds, say }));
 if (wants('library')) found.push(await benchLibrary({ rounds, say }));
-if (wants('channel')) found.push(benchChannel({ rounds, say }));
+if (wants('channel')) {
+  found.push(benchChannel({ rounds, say }));
+  found.push(await benchChannelCluster(home, { rounds, say }));
+}
 if (wants('serve')) found.push(await benchServe(home, { rounds, say }));
 if (wants('flood')) found.push(await benchFlood(home, { say }));
 await rm(work, { recursive: true, force: true });
