@@ -132,16 +132,12 @@ async function readChecked(
   const location = fileOf(entry);
   if (location === undefined) throw new CurlewError('UNSUPPORTED', `cannot read ${title}: it has no file`);
   const content = await read(location, { signal });
-  if (content === undefined) throw missing(`the file of ${title}, ${location}`);
+  if (content === undefined) throw missing(`the ${entry.source?.type ?? 'file'} of ${title}, ${location}`);
   const actual = hashOfManifest(content, { kind: channel.kind, hash });
   if (hash === '' || actual === hash) return content;
-  throw new CurlewError(
-    'DIGEST_MISMATCH',
-    `cannot use ${location}: its hash is ${actual}, not ${hash} of ${title}`,
-    {
-      hint: 'publish the file again, or correct the hash in the channel',
-    },
-  );
+  throw new CurlewError('DIGEST_MISMATCH', `cannot use ${location}: its hash is ${actual}, not ${hash} of ${title}`, {
+    hint: 'publish the file again, or correct the hash in the channel',
+  });
 }
 
 interface FileOptions {
