@@ -51,6 +51,7 @@ export const FOLDERS: readonly Folder[] = [
       'formats/yaml',
       'formats/bash',
       'formats/archive',
+      'channel',
     ],
   },
   {

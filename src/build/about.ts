@@ -10,16 +10,21 @@ export function ownFiles({ files }: AddonSource): readonly PackageFile[] {
 }
 
 /** The part of `addon.json` that depends on the source, as text. */
-export function aboutSource({ hooks, requires, fulfills, settings, recommends }: AddonSource): string {
-  return canonicalJson({ hooks, requires, fulfills, settings, ...unlessEmpty(recommends) });
+export function aboutSource({ hooks, requires, fulfills, settings, ...rest }: AddonSource): string {
+  return canonicalJson({ hooks, requires, fulfills, settings, ...unlessEmpty(rest) });
 }
 
 /** The same part of an existing `addon.json`. */
-export function aboutPackage({ hooks, requires, fulfills, settings, recommends = [] }: AddonJson): string {
-  return canonicalJson({ hooks, requires, fulfills, settings, ...unlessEmpty(recommends) });
+export function aboutPackage({ hooks, requires, fulfills, settings, ...rest }: AddonJson): string {
+  return canonicalJson({ hooks, requires, fulfills, settings, ...unlessEmpty(rest) });
 }
 
-/** Omits an empty list, so that packages without recommendations do not change. */
-export function unlessEmpty(recommends: readonly string[]): { readonly recommends?: readonly string[] } {
-  return recommends.length === 0 ? {} : { recommends };
+type Optional = Pick<AddonJson, 'recommends' | 'kubernetesVersion'>;
+
+/** Omits what is empty, so that packages without it do not change. */
+export function unlessEmpty({ recommends = [], kubernetesVersion = '' }: Optional): Optional {
+  return {
+    ...(recommends.length === 0 ? {} : { recommends }),
+    ...(kubernetesVersion === '' ? {} : { kubernetesVersion }),
+  };
 }

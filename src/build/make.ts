@@ -186,7 +186,7 @@ function describe(
   files: readonly ContentFile[],
   tool: string,
 ): Omit<AddonJson, 'digest'> {
-  const { ref, hooks, requires, fulfills, recommends, settings } = source;
+  const { ref, hooks, requires, fulfills, settings } = source;
   const { images, resolved } = parts;
   const sum = (chosen: readonly ContentFile[]): number => chosen.reduce((total, { size }) => total + size, 0);
   const inImages = files.filter(({ path }) => path.startsWith('images/'));
@@ -202,7 +202,7 @@ function describe(
     unpacked: { files: sum(files) - sum(inImages), images: sum(inImages) },
     requires,
     fulfills,
-    ...unlessEmpty(recommends),
+    ...unlessEmpty(source),
     settings,
     tool,
   };

@@ -39,6 +39,8 @@ const catalogVersion = v.object({
   fulfills: texts,
   /** Absent when there are none. */
   recommends: v.exactOptional(texts),
+  /** Range of the Kubernetes versions that it is for; absent for all of them. */
+  kubernetesVersion: v.exactOptional(v.string()),
   packages: v.pipe(
     v.strictObject({ amd64: onePackage, arm64: onePackage }, 'not a known architecture'),
     v.minEntries(1, 'empty'),

@@ -60,6 +60,8 @@ const addonJson = v.object({
   fulfills: texts,
   /** Absent when there are none. */
   recommends: v.exactOptional(texts),
+  /** Range of the Kubernetes versions that it is for; absent for all of them. */
+  kubernetesVersion: v.exactOptional(v.string()),
   /** JSON Schema of the add-on's settings, if it includes one. */
   settings: v.optional(v.unknown()),
   /** Version of curlew that built the package. */

@@ -19,7 +19,7 @@ import {
   RESERVED_NAMES,
 } from '../core/layout.ts';
 import type { FileMode, PackageFile } from '../core/package.ts';
-import { ARCHES, compareText, formatRef, type AddonRef } from '../core/ref.ts';
+import { ARCHES, compareText, formatRef, isVersion, type AddonRef } from '../core/ref.ts';
 import type { AddonFolder } from './find-addons.ts';
 import { definedHooks, hookFunction } from './hooks.ts';
 import { parseCategories, parseSettingsSchema, type Categories } from './metadata.ts';
@@ -64,6 +64,7 @@ export interface AddonSource extends Omit<AddonListing, 'files' | 'categories' |
   readonly requires: readonly string[];
   readonly fulfills: readonly string[];
   readonly recommends: readonly string[];
+  readonly kubernetesVersion: string;
 }
 
 interface Options {
@@ -96,7 +97,11 @@ export async function listAddon(place: AddonFolder, { signal }: Options): Promis
     `${dirname(shown)}/categories.json`,
   ];
   const categoriesText = readJson(categoriesPath, categoriesShown, 'addon/categories', find);
-  const categories = parseCategories(categoriesShown, categoriesText ?? '{}', find);
+  const categories = parseCategories(categoriesShown, categoriesText ?? '{}', {
+    version,
+    hasVersion: (name) => isVersion(name) && statOf(join(dirname(folder), name))?.isDirectory() === true,
+    find,
+  });
   const schemaText = readJson(join(folder, 'schema.json'), `${shown}/schema.json`, 'addon/schema', find);
   const settings = schemaText === undefined ? undefined : parseSettingsSchema(`${shown}/schema.json`, schemaText, find);
   const generated = new Set<string>(RESERVED_NAMES);

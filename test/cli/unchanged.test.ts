@@ -101,6 +101,11 @@ const CASES = [
     async (box) => writeFile(box.at('addons/a/categories.json'), '{"name": "a", "recommends": ["b"]}'),
   ],
   [
+    'the Kubernetes versions that it is for',
+    /^the metadata in addon\.json differs$/,
+    async (box) => writeFile(box.at('addons/a/categories.json'), '{"kubernetesVersion": {"1.0": ">=1.30.0"}}'),
+  ],
+  [
     'a line of the Manifest',
     /^Manifest differs$/,
     async (box) => writeFile(box.at('addons/a/1.0/Manifest'), '# nothing\n'),

@@ -54,10 +54,11 @@ const DOCUMENTS = [
       requires: ['x'],
       fulfills: ['y'],
       recommends: ['z'],
+      kubernetesVersion: '>=1.30.0',
       tool: '1',
       digest,
     },
-    optional: ['recommends', 'deps.rhel-9'],
+    optional: ['recommends', 'kubernetesVersion', 'deps.rhel-9'],
   },
   {
     parse: parseCatalog,

@@ -201,4 +201,27 @@ test('a mistake in a file that versions share is one finding, with their number'
   assert.is(errors, 2);
 });
 
+for (const [range, expected] of [
+  ['">=1.28.0 <1.32.0"', []],
+  ['{"1": "1.30.x", "2": "<1.30.0 || >=1.31.0"}', []],
+  ['">=1.28"', [/not a range of Kubernetes versions: ">=1\.28": ">=1\.28" is not a comparison with a version/]],
+  ['{"1": "^1.30.0", "3": ">=1.30.0"}', [/\^1\.30\.0/, /kubernetesVersion is for "?3"?, which is not a version/]],
+  ['">=1.32.0 <1.28.0"', [/no version is in it/]],
+  ['["1.30.x"]', [/it is not a text/]],
+] as const) {
+  test(`the Kubernetes versions of an add-on are checked: ${range}`, async ({ signal }) => {
+    const files = ['1', '2'].flatMap((version) => [
+      [`addons/ekco/${version}/Manifest`, ''],
+      [`addons/ekco/${version}/install.sh`, 'ekco() { :; }\n'],
+    ]);
+    await using box = await tree({
+      ...(Object.fromEntries(files) as Files),
+      'addons/ekco/categories.json': `{"kubernetesVersion": ${range}}`,
+    });
+    const { diagnostics } = await lint(box, signal);
+    assert.is(diagnostics.length, expected.length);
+    for (const [at, { message }] of diagnostics.entries()) assert.match(message, expected[at] ?? /never/);
+  });
+}
+
 test.run();

@@ -60,6 +60,7 @@ test('Manifest, hooks, categories and settings schema are read', async ({ signal
     requires: ['kubernetes'],
     fulfills: ['operator'],
     recommends: ['rook'],
+    kubernetesVersion: { '0.28.14': '>=1.28.0 <1.32.0' },
   });
   await using box = await addon(
     {
@@ -77,6 +78,7 @@ test('Manifest, hooks, categories and settings schema are read', async ({ signal
   assert.is(source.manifest.requests.length, 1);
   assert.equal(source.hooks, ['ekco', 'ekco_join']);
   assert.equal([source.requires, source.fulfills, source.recommends], [['kubernetes'], ['operator'], ['rook']]);
+  assert.is(source.kubernetesVersion, '>=1.28.0 <1.32.0');
   assert.equal(source.settings, { type: 'object' });
 });
 

@@ -33,13 +33,14 @@ export const inspectCommand = command({
 });
 
 function packageLines(addon: InspectedPackage): readonly string[] {
-  const { name, version, arch, hooks, images, os, omitted = WHOLE, unpacked } = addon;
+  const { name, version, arch, hooks, images, os, omitted = WHOLE, unpacked, kubernetesVersion } = addon;
   const included = os.filter((folder) => !omitted.folders.includes(folder));
   const rows: readonly (readonly [string, string])[] = [
     ['package', `${name} ${version} (${arch})`],
     ['digest', addon.digest],
     ['unpacked', `${formatBytes(unpacked.files - omitted.bytes)} files, ${formatBytes(unpacked.images)} images`],
     ['hooks', hooks.join(' ') || 'none'],
+    ...(kubernetesVersion === undefined ? [] : ([['for', `Kubernetes ${kubernetesVersion}`]] as const)),
     ...(included.length > 0 ? ([['systems', included.join(' ')]] as const) : []),
     ...(omitted.folders.length > 0 ? ([['without', omitted.folders.join(' ')]] as const) : []),
     ...images.map(({ id, reference }) => ['image', `${id} ${reference}`] as const),

@@ -16,6 +16,7 @@ export interface ListedPackage {
   readonly requires: readonly string[];
   readonly fulfills: readonly string[];
   readonly recommends?: readonly string[] | undefined;
+  readonly kubernetesVersion?: string | undefined;
   readonly entry: CatalogPackage;
 }
 
@@ -27,7 +28,8 @@ export interface ListedFile {
 }
 
 export function listPackage(addon: AddonJson, file: ListedFile): ListedPackage {
-  const { name, version, arch, tree, requires, fulfills, recommends, digest, unpacked, images } = addon;
+  const { name, version, arch, tree, requires, fulfills, recommends, kubernetesVersion, digest, unpacked, images } =
+    addon;
   const entry = {
     digest,
     sha256: file.sha256,
@@ -36,16 +38,16 @@ export function listPackage(addon: AddonJson, file: ListedFile): ListedPackage {
     unpacked: unpacked.files + unpacked.images,
     images: images.map((image) => ({ reference: image.reference, digest: image.digest })),
   };
-  return { name, version, arch, tree, requires, fulfills, recommends, entry };
+  return { name, version, arch, tree, requires, fulfills, recommends, kubernetesVersion, entry };
 }
 
 /** All packages of a catalog, as a flat list. */
 export function listPackages(catalog: Catalog): readonly ListedPackage[] {
   return catalog.addons.flatMap(({ name, versions }) =>
-    versions.flatMap(({ version, tree, requires, fulfills, recommends, packages }) =>
+    versions.flatMap(({ packages, ...about }) =>
       ARCHES.flatMap((arch) => {
         const entry = packages[arch];
-        return entry === undefined ? [] : [{ name, version, arch, tree, requires, fulfills, recommends, entry }];
+        return entry === undefined ? [] : [{ name, arch, ...about, entry }];
       }),
     ),
   );
@@ -86,12 +88,19 @@ export function makeCatalog(
 
 function versionsOf(packages: readonly ListedPackage[]): readonly CatalogVersion[] {
   const byVersion = new Map<string, CatalogVersion>();
-  for (const { name, version, arch, tree, requires, fulfills, recommends, entry } of packages) {
+  for (const { name, version, arch, tree, requires, fulfills, recommends, kubernetesVersion, entry } of packages) {
     const existing = byVersion.get(version);
     if (existing !== undefined && existing.tree !== tree) {
       throw new CurlewError('STORE_CONFLICT', `${formatRef({ name, version })} is both an add-on and a package`);
     }
-    const about = { version, tree, requires, fulfills, ...(recommends === undefined ? {} : { recommends }) };
+    const about = {
+      version,
+      tree,
+      requires,
+      fulfills,
+      ...(recommends === undefined ? {} : { recommends }),
+      ...(kubernetesVersion === undefined ? {} : { kubernetesVersion }),
+    };
     byVersion.set(version, { ...about, packages: { ...existing?.packages, [arch]: entry } });
   }
   return [...byVersion.values()];
