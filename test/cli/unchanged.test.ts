@@ -141,6 +141,18 @@ for (const [what, reason, change] of CASES) {
   });
 }
 
+test('a package of which only the metadata has changed is published once more', async ({ signal }) => {
+  await using box = await tree(addon('a', ''));
+  await fresh(publishCommand, box, ['--to', 'store'], signal);
+  await writeFile(box.at('addons/a/categories.json'), '{"requires": ["b"], "kubernetesVersion": ">=1.30.0"}');
+  await fresh(publishCommand, box, ['--to', 'store'], signal);
+  const { packages } = await readPrevious(createFolderStore(box.at('store')), { signal });
+  const { requires, kubernetesVersion } = packages.get('a-1.0.tar.gz')?.listed ?? {};
+  assert.equal([requires, kubernetesVersion], [['b'], '>=1.30.0']);
+  const third = await fresh(publishCommand, box, ['--to', 'store'], signal);
+  assert.ok('packages' in third && third.packages.every(({ outcome }) => outcome !== 'uploaded'));
+});
+
 test('a tag that now names another image is a change', async ({ signal }) => {
   await using first = await registryOf(image);
   await using second = await registryOf(other);

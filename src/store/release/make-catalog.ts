@@ -58,6 +58,12 @@ export function fileOf({ name, version, arch }: Pick<ListedPackage, 'name' | 've
   return packageFileName({ name, version }, arch);
 }
 
+/** What makes it another package to readers of a catalog, as text: its digest does not cover the metadata in addon.json. */
+export function identityOf(listed: ListedPackage): string {
+  const { requires, fulfills, recommends = [], kubernetesVersion = '', entry } = listed;
+  return canonicalJson([fileOf(listed), entry.digest, requires, fulfills, recommends, kubernetesVersion]);
+}
+
 /**
  * The catalog of these packages: add-ons by name, versions in the given order, by default descending. Two
  * packages with the same key (`1.0+1` and `1.0-1`) are `STORE_CONFLICT`.

@@ -9,7 +9,7 @@ import { storeKey } from '../../core/layout.ts';
 import { formatRef } from '../../core/ref.ts';
 import { findCatalog } from '../read-catalog.ts';
 import type { Store } from '../store.ts';
-import { fileOf, listPackages, makeCatalog } from './make-catalog.ts';
+import { fileOf, identityOf, listPackages, makeCatalog } from './make-catalog.ts';
 import { finishRelease, hasContent } from './finish.ts';
 import { formatRecorded, type RecordedPackage } from './inputs.ts';
 import { writeUnversionedCopies, type KnownObject } from './unversioned-copies.ts';
@@ -169,8 +169,9 @@ function gather(
 ): readonly PackageToPlace[] {
   const given = files.map((file): PackageToPlace => {
     const before = packages.get(fileOf(file.addon));
-    const same = before?.listed.name === file.addon.name && before.listed.entry.digest === file.addon.digest;
-    return { file, earlier: same ? before : undefined };
+    const fresh: PackageToPlace = { file, earlier: undefined };
+    const same = before !== undefined && identityOf(before.listed) === identityOf(listedOf(fresh));
+    return same ? { file, earlier: before } : fresh;
   });
   const names = new Set(files.map(({ addon }) => fileOf(addon)));
   const taken = [...packages].filter(([name]) => !names.has(name) && (carry || unchanged?.has(name) === true));
@@ -250,11 +251,7 @@ async function requireSame(
   { store, signal }: Pick<PublishOptions, 'store' | 'signal'>,
 ): Promise<boolean> {
   const catalog = await findCatalog(store, release, { signal });
-  const rows = (all: readonly ReturnType<typeof listedOf>[]): string =>
-    all
-      .map((one) => `${fileOf(one)} ${one.entry.digest}`)
-      .toSorted()
-      .join();
+  const rows = (all: readonly ReturnType<typeof listedOf>[]): string => all.map(identityOf).toSorted().join();
   if (catalog === undefined) return false;
   if (rows(listPackages(catalog)) === rows(requested.map(listedOf))) return true;
   throw new OtherContent('STORE_CONFLICT', `${store.address}: ${release} was published with different content`, {
