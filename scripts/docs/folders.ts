@@ -98,7 +98,7 @@ export const FOLDERS: readonly Folder[] = [
   {
     name: 'store/release',
     holds: 'publish, catalog, promote',
-    imports: ['core', 'platform/limit', 'formats/archive', 'formats/signing', 'store'],
+    imports: ['core', 'platform/limit', 'formats/archive', 'formats/signing', 'channel', 'store'],
   },
   {
     name: 'bundle',

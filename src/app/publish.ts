@@ -3,10 +3,11 @@ import { stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { buildAddons } from '../build/build.ts';
 import type { BuildPlan } from '../build/plan.ts';
+import { isChannelName } from '../core/catalog.ts';
 import { CurlewError } from '../core/errors.ts';
 import { readStateFile } from '../platform/files/state-file.ts';
 import { isCommit } from '../store/release/inputs.ts';
-import { readPrevious, type Previous } from '../store/release/previous.ts';
+import { NO_PREVIOUS, readPrevious, type Previous } from '../store/release/previous.ts';
 import { nextRelease, publishPackages, type PublishResult } from '../store/release/publish.ts';
 import { refuseOlder } from '../store/release/refuse-older.ts';
 import { checkedRelease } from '../store/release/release-name.ts';
@@ -28,6 +29,8 @@ export interface PublishRequest extends BuildRequest, StoreRequest, SignerReques
   readonly to: string;
   /** Default: `vYYYY.MM.DD-N` with the next N of today. */
   readonly release?: string | undefined;
+  /** Names of channels to publish with the release; none: those of the previous release. */
+  readonly channel?: readonly string[] | undefined;
   /** Make the release current even if it was published before the current one. */
   readonly makeCurrent?: boolean | undefined;
   /** Git commit that is recorded with the packages; default: that of the CI job. */
@@ -62,8 +65,16 @@ async function check(request: PublishRequest, context: Context): Promise<Checked
     throw new CurlewError('USAGE', 'curlew publish: the commit is not a hexadecimal git commit ID');
   }
   const release = request.release === undefined ? undefined : checkedRelease(request.release, '--release');
+  for (const name of request.channel ?? []) requireChannelName(name);
   lockMode(request);
   return { plan: await planPackages(request.addons ?? [], request, context), release, commit };
+}
+
+function requireChannelName(name: string): void {
+  if (isChannelName(name)) return;
+  throw new CurlewError('USAGE', `--channel: ${JSON.stringify(name.slice(0, 100))} is not the name of a channel`, {
+    hint: 'use lower-case letters, digits, ".", "_" and "-", with a letter or digit at both ends',
+  });
 }
 
 /** After an interruption, the same request resumes. */
@@ -93,6 +104,7 @@ export async function publish(request: PublishRequest, context: Context): Promis
     previous,
     unchanged: new Set(compared.filter(({ because }) => because === undefined).map(({ file }) => file)),
     orders,
+    channels: request.channel?.length === 0 ? undefined : request.channel,
     commit,
     jobs,
     report,
@@ -132,8 +144,7 @@ export async function planPublish(request: PublishRequest, context: Context): Pr
     if (error instanceof CurlewError && error.code === 'NOT_FOUND') return undefined;
     throw error;
   });
-  const previous: Previous =
-    store === undefined ? { current: undefined, packages: new Map() } : await readPrevious(store, { signal });
+  const previous: Previous = store === undefined ? NO_PREVIOUS : await readPrevious(store, { signal });
   if (store !== undefined && given !== undefined)
     await refuseOlder(store, given, { current: previous.current, makeCurrent, signal });
   await using ports = await openBuildPorts(plan.addons, request, context);

@@ -9,6 +9,11 @@ import type { VersionRange } from './range.ts';
  */
 export type Compat = 'kops-2017' | 'kops' | 'native';
 
+export const CHANNEL_API_VERSION = 'fleet.curlew.dev/v1alpha1';
+
+/** The name of an add-on: a part of the key of an annotation (Kubernetes: IsQualifiedName). */
+export const ENTRY_NAME: RegExp = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
+
 /** What two entries, or an entry and what is installed, are compared by. */
 export interface Identity {
   readonly version?: string | undefined;

@@ -3,6 +3,7 @@ import { isDigest } from '../core/digest.ts';
 import type { Path } from '../formats/yaml/yaml.ts';
 import {
   DRIFTS,
+  ENTRY_NAME,
   NODE_ROLES,
   type Channel,
   type Chart,
@@ -33,8 +34,6 @@ const SOURCES = ['package', 'manifest', 'chart'] as const;
 const CHART_PLACES = ['repoURL', 'oci', 'package'] as const;
 const CHART_FIELDS = [...CHART_PLACES, 'name', 'version', 'values', 'releaseName', 'namespace', 'wait', 'atomic'];
 
-/** A part of the key of an annotation (Kubernetes: IsQualifiedName). */
-const NAME = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
 const NAMESPACE = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 /** Of helm, whose names of Secrets and labels contain it. */
 const RELEASE = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*$/;
@@ -48,7 +47,7 @@ export function readEntry(item: Fields, context: Context, found: Findings): Entr
   const isOurs = context.kind === 'Channel';
   const fields = item.recognize(isOurs ? OUR_FIELDS : KOPS_FIELDS);
   const name = fields.text('name') ?? (isOurs ? undefined : context.name);
-  if (name === undefined || !NAME.test(name)) {
+  if (name === undefined || !ENTRY_NAME.test(name)) {
     const hint = 'at most 63 letters, digits, ".", "_" and "-", with a letter or digit at both ends';
     found.error(
       'name',
@@ -202,7 +201,7 @@ function readChart(fields: Fields, location: string, found: Findings): Source | 
 function readRequires(fields: Fields, found: Findings): readonly Requirement[] {
   return fields.maps('requires').flatMap((item) => {
     const required = item.recognize(['name', 'version']);
-    const name = required.textLike('name', NAME, 'the name of an add-on');
+    const name = required.textLike('name', ENTRY_NAME, 'the name of an add-on');
     if (name === undefined) {
       if (!required.has('name')) required.wrong('name', 'the name of an add-on');
       return [];

@@ -3,13 +3,11 @@ import { compareDiagnostics, type Diagnostic } from '../core/diagnostic.ts';
 import { redact } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
 import { isJsonObject, readYaml, splitYaml, type Json, type JsonObject } from '../formats/yaml/yaml.ts';
-import { entryTitle, type Channel, type Compat, type Entry } from './channel.ts';
+import { CHANNEL_API_VERSION, entryTitle, type Channel, type Compat, type Entry } from './channel.ts';
 import { Fields, Findings } from './fields.ts';
 import { hashOfManifest, manifestAddonName } from './location.ts';
 import { parseRange } from './range.ts';
 import { readEntry } from './read-entry.ts';
-
-const CHANNEL_API_VERSION = 'fleet.curlew.dev/v1alpha1';
 
 /** Of the document that decides what the file is; 5,000 entries are a quarter of it. */
 const MOST_BYTES = 4 << 20;

@@ -6,7 +6,7 @@ import * as v from 'valibot';
 import { canonicalJson } from './digest.ts';
 import { CurlewError } from './errors.ts';
 import { packageFileName, storeKey } from './layout.ts';
-import { addonRef, ARCHES, isVersion, type AddonRef, type Arch } from './ref.ts';
+import { addonRef, ARCHES, isAddonName, isVersion, type AddonRef, type Arch } from './ref.ts';
 import { digest, longList, readJson, size, texts, tree, type Read } from './schema.ts';
 
 export const CATALOG_FORMAT = 1;
@@ -48,9 +48,16 @@ const catalogVersion = v.object({
 });
 export type CatalogVersion = Read<typeof catalogVersion>;
 
+/** True for the name of a channel of a release, which is part of a key. */
+export function isChannelName(text: string): boolean {
+  return isAddonName(text);
+}
+
 const catalogSchema = v.object({
   format: v.literal(CATALOG_FORMAT),
   release: v.pipe(v.string(), v.check(isRelease, 'not a release')),
+  /** Names of the channels that are published with it, sorted; absent when there are none. */
+  channels: v.exactOptional(v.array(v.pipe(v.string(), v.check(isChannelName, 'not the name of a channel')))),
   /** By name. */
   addons: longList(
     v.object({

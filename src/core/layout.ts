@@ -56,6 +56,10 @@ export const storeKey = {
   inputs: (release: string): string => `${release}/inputs.json`,
   supportedVersions: (release: string): string => `${release}/supported-versions-gen.json`,
   addons: (release: string): string => `${release}/addons-gen.json`,
+  /** The folder of the channels, in a release and next to the releases, and one of them. */
+  channels: 'channels/',
+  channel: (release: string, name: string): string => `${release}/${storeKey.channels}${name}.yaml`,
+  latestChannel: (name: string): string => `${storeKey.channels}${name}.yaml`,
   version: 'VERSION',
   /** Signatures of the catalog and of the name of the current release. */
   catalogSignature: (release: string): string => `${release}/index.json.sigstore.json`,

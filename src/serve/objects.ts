@@ -29,7 +29,7 @@ export function sourceContent({ object, size, read }: StoreSource): Content {
   return {
     size,
     etag: etagHeader(etag),
-    type: isArchive ? 'application/gzip' : 'application/json',
+    type: isArchive ? 'application/gzip' : key.endsWith('.yaml') ? 'application/yaml' : 'application/json',
     fileName: isArchive ? fileName : undefined,
     cache: 'ask',
     read,

@@ -1,6 +1,6 @@
 /** Routes of the server. Pure. */
-import { isRelease } from '../core/catalog.ts';
-import { BUNDLE_SCRIPTS } from '../core/layout.ts';
+import { isChannelName, isRelease } from '../core/catalog.ts';
+import { BUNDLE_SCRIPTS, storeKey } from '../core/layout.ts';
 import { type Arch, ARCHES, isAddonName } from '../core/ref.ts';
 
 export type Route =
@@ -32,6 +32,7 @@ export type Routed = { readonly route: Route; readonly target: Target } | 'bad' 
 /** Names that specs cannot have, because addresses begin with them. */
 const RESERVED = 'bundle dist healthz installer latest metrics tool v2 validate version versions'.split(' ');
 const ARCHIVE = '.tar.gz';
+const CHANNELS = storeKey.channels.slice(0, -1);
 const RELEASE_FILE = /^[A-Za-z0-9][A-Za-z0-9._+-]*\.(?:tar\.gz|json)$/;
 
 /** True for the id of a spec: seven hex digits computed from its content, or a name given by the server's operator. */
@@ -65,7 +66,10 @@ function routeOf(target: Target): Route | undefined {
 }
 
 function distRoute(segments: readonly string[]): Route | undefined {
-  const [first = '', second] = segments;
+  const [first = '', second, third] = segments;
+  if (first === CHANNELS && second !== undefined && third === undefined) return channelRoute(first, second);
+  if (second === CHANNELS && third !== undefined && segments.length === 3 && isRelease(first))
+    return channelRoute(`${first}/${second}`, third);
   if (segments.length > 2) return undefined;
   if (second !== undefined) {
     const known = first === 'external' || isRelease(first);
@@ -74,6 +78,11 @@ function distRoute(segments: readonly string[]): Route | undefined {
   if (first === 'VERSION') return { kind: 'current-release' };
   if (!RELEASE_FILE.test(first)) return undefined;
   return first.endsWith(ARCHIVE) ? { kind: 'latest', file: stored(first) } : { kind: 'object', key: first };
+}
+
+function channelRoute(folder: string, file: string): Route | undefined {
+  const name = file.endsWith('.yaml') ? file.slice(0, -'.yaml'.length) : '';
+  return isChannelName(name) ? { kind: 'object', key: `${folder}/${file}` } : undefined;
 }
 
 /** Keys have "-" instead of "+". */

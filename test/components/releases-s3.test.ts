@@ -105,6 +105,21 @@ for (const name of SERVERS) {
     assert.match(await readFile(`${path}.provenance.json`, 'utf8'), '[{"digest":{"gitCommit":"abc1234"}},');
   });
 
+  test(`${name}: the channels of a release are read from where they are`, async ({ signal }) => {
+    const store = open('channels');
+    await publishAs(store, 'r1', [await madePackage(box, 'web', '1.0.0', 'one')], signal, { channels: ['stable'] });
+    const env = { AWS_ENDPOINT_URL_S3: server.url };
+    const root = `s3://${BUCKET}/channels`;
+    const places = [`${root}/channels/stable.yaml`, `${root}/r1/channels/stable.yaml`];
+    const { exitCode, stdout, stderr } = await runCommand(
+      ['channel', 'explain', 'web', ...places, '--kubernetes', 'v1.31.2'],
+      box.path,
+      env,
+    );
+    assert.is(exitCode, 0, stderr);
+    assert.is(stdout.split('applies package web-1.0.0.tar.gz').length, 3);
+  });
+
   test(`${name}: signed by every command that makes a release, a bundle is proved; a catalog that was changed is refused`, async ({
     signal,
   }) => {

@@ -25,6 +25,12 @@ export const publishCommand = command({
       help: 's3://bucket/prefix, or a folder, created if missing',
     },
     release: { type: 'string', value: 'R', help: 'release string (default: vYYYY.MM.DD-N, with the next N of today)' },
+    channel: {
+      type: 'string',
+      multiple: true,
+      value: 'NAME',
+      help: 'publish this channel with the release; can be repeated (default: those of the previous release)',
+    },
     ...MAKE_CURRENT,
     commit: { type: 'string', value: 'SHA', help: 'git commit to record with the packages (default: $GITHUB_SHA)' },
     'dry-run': { type: 'boolean', help: 'show what would be built, uploaded and copied, and why; change nothing' },
@@ -43,6 +49,7 @@ export const publishCommand = command({
     'curlew publish --to /srv/dist',
     'curlew publish --to /srv/dist --release v1.4.0 --dry-run',
     'curlew publish --to /srv/dist --sign release.key',
+    'curlew publish --to /srv/dist --channel stable',
   ],
   run: async ({ operands, options: { dryRun, ...options } }, context): Promise<PublishResult | PublishPlan> =>
     (dryRun ? planPublish : publish)({ addons: operands, ...options }, context),

@@ -1,4 +1,5 @@
 /** Completes a release in the order that keeps readers safe: catalog, its signature, `VERSION`, its signature. */
+import { formatPublished } from '../../channel/published.ts';
 import { CATALOG_LIMIT, formatCatalog, type Catalog } from '../../core/catalog.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { storeKey } from '../../core/layout.ts';
@@ -36,7 +37,7 @@ export async function finishRelease(
 }
 
 /**
- * Writes the catalog, then the two files for kURL's readers. An existing catalog with different content is
+ * Writes the catalog, then the two files for kURL's readers and the channels. An existing catalog with different content is
  * `STORE_CONFLICT`. All packages must be in the store.
  */
 async function writeCatalog(store: Store, catalog: Catalog, { signal }: Cancellable): Promise<void> {
@@ -59,11 +60,14 @@ async function writeCatalog(store: Store, catalog: Catalog, { signal }: Cancella
   await writeGenerated(store, catalog, { signal });
 }
 
-/** Writes the two files for kURL's readers if they differ. */
+/** Writes the two files for kURL's readers, and the channels, if they differ. */
 export async function writeGenerated(store: Store, catalog: Catalog, { signal }: Cancellable): Promise<void> {
   const { release } = catalog;
   await writeSupportedVersions(store, storeKey.supportedVersions(release), catalog, { signal });
   await writeIfDifferent(store, storeKey.addons(release), formatAddons(catalog), signal);
+  for (const name of catalog.channels ?? []) {
+    await writeIfDifferent(store, storeKey.channel(release, name), formatPublished(catalog, name), signal);
+  }
 }
 
 /** Writes the list of a release's versions, including external ones, if it differs. */
@@ -77,7 +81,7 @@ export async function writeSupportedVersions(
   await writeIfDifferent(store, key, formatSupportedVersions(offered), signal);
 }
 
-async function writeIfDifferent(store: Store, key: string, content: string, signal: AbortSignal): Promise<void> {
+export async function writeIfDifferent(store: Store, key: string, content: string, signal: AbortSignal): Promise<void> {
   const data = Buffer.from(content);
   if (!(await hasContent(store, key, data, signal))) await store.put(key, data, { signal });
 }

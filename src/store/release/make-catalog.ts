@@ -65,13 +65,14 @@ export function identityOf(listed: ListedPackage): string {
 }
 
 /**
- * The catalog of these packages: add-ons by name, versions in the given order, by default descending. Two
+ * The catalog of these packages and channels: add-ons by name, versions in the given order, by default descending. Two
  * packages with the same key (`1.0+1` and `1.0-1`) are `STORE_CONFLICT`.
  */
 export function makeCatalog(
   release: string,
   packages: readonly ListedPackage[],
   orders: VersionOrders = new Map(),
+  channels: readonly string[] = [],
 ): Catalog {
   const owners = new Map<string, string>();
   for (const one of packages) {
@@ -89,7 +90,8 @@ export function makeCatalog(
     const versions = versionsOf(packages.filter((one) => one.name === name));
     return { name, versions: orderVersions(versions, orders.get(name)) };
   });
-  return { format: CATALOG_FORMAT, release, addons };
+  const named = channels.length === 0 ? {} : { channels };
+  return { format: CATALOG_FORMAT, release, ...named, addons };
 }
 
 function versionsOf(packages: readonly ListedPackage[]): readonly CatalogVersion[] {

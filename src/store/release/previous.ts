@@ -12,7 +12,11 @@ export interface Previous {
   readonly current: CurrentRelease | undefined;
   /** By file name; empty if the release has no catalog. */
   readonly packages: ReadonlyMap<string, EarlierPackage>;
+  /** Names of its channels. */
+  readonly channels: readonly string[];
 }
+
+export const NO_PREVIOUS: Previous = { current: undefined, packages: new Map(), channels: [] };
 
 interface Cancellable {
   readonly signal: AbortSignal;
@@ -27,15 +31,16 @@ export async function readPrevious(
   { trust, signal }: Cancellable & { readonly trust?: ReleaseTrust | undefined },
 ): Promise<Previous> {
   const current = await currentRelease(store, { signal });
-  if (current === undefined) return { current, packages: new Map() };
+  if (current === undefined) return NO_PREVIOUS;
   if (trust !== undefined) {
     const { parsed, inputs } = await readSignedBase(store, { release: current.release, trust, signal });
     const recorded = inputs === undefined ? undefined : parseRecorded(Buffer.from(inputs).toString());
-    return { current, packages: await packagesOf(store, parsed, signal, recorded ?? new Map()) };
+    const packages = await packagesOf(store, parsed, signal, recorded ?? new Map());
+    return { current, packages, channels: parsed.channels ?? [] };
   }
   const catalog = await findCatalog(store, current.release, { signal });
   const packages = catalog === undefined ? new Map<string, EarlierPackage>() : await packagesOf(store, catalog, signal);
-  return { current, packages };
+  return { current, packages, channels: catalog?.channels ?? [] };
 }
 
 /** The packages of a release, by default the current one. `NOT_FOUND` if it does not exist. */

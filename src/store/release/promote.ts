@@ -213,6 +213,7 @@ async function warnUnlisted({ store, catalog }: SourceRelease, report: Report, s
     storeKey.inputs(release),
     storeKey.supportedVersions(release),
     storeKey.addons(release),
+    ...(catalog.channels ?? []).map((name) => storeKey.channel(release, name)),
   ]);
   const unlisted = [...(await keysBelow(store, `${release}/`, signal)).keys()].filter((key) => !known.has(key));
   const [first] = unlisted;

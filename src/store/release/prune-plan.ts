@@ -38,11 +38,12 @@ export interface PruneChoice {
   readonly stay: readonly string[];
 }
 
-/** Groups a listing of a whole store by release. Ignores keys that are neither in a release nor an unversioned package. */
+/** Groups a listing of a whole store by release. Ignores keys that are neither in a release nor an unversioned package, such as the current channels. */
 export function surveyOf(objects: Iterable<ListedObject>): Survey {
   const groups = new Map<string, ListedObject[]>();
   const latest = new Set<string>();
   for (const object of objects) {
+    if (object.key.startsWith(storeKey.channels)) continue;
     const slash = object.key.indexOf('/');
     const release = object.key.slice(0, Math.max(0, slash));
     if (slash === -1 && object.key.endsWith('.tar.gz')) latest.add(object.key);

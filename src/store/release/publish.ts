@@ -2,11 +2,13 @@
  * Publishes a release: packages, catalog, generated files, `VERSION` and unversioned copies, in this order. An interrupted
  * publish leaves the previous release intact, and the same call completes it.
  */
+import { leftOut } from '../../channel/published.ts';
+import type { Catalog } from '../../core/catalog.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { reportStep, type Report } from '../../core/events.ts';
 import { storeKey } from '../../core/layout.ts';
-import { formatRef } from '../../core/ref.ts';
+import { compareText, formatRef } from '../../core/ref.ts';
 import { findCatalog } from '../read-catalog.ts';
 import type { Store } from '../store.ts';
 import { fileOf, identityOf, listPackages, makeCatalog } from './make-catalog.ts';
@@ -41,6 +43,8 @@ export interface PublishOptions {
   readonly unchanged?: ReadonlySet<string>;
   /** Version order per add-on. Other add-ons with given files are in descending order; the rest keep their order. */
   readonly orders?: VersionOrders;
+  /** Names of the channels of the release; undefined for those of the previous one. */
+  readonly channels?: readonly string[] | undefined;
   /** Signs the release. The previous release must be signed too (`readPrevious` with its trust). */
   readonly signer?: Signer | undefined;
   /** Allow a release that is older than the current one. */
@@ -92,14 +96,17 @@ export async function publishPackages(
   const previous = options.previous ?? (await readPrevious(store, { signal }));
   if (options.release !== undefined)
     await refuseOlder(store, options.release, { ...options, current: previous.current });
+  const channels = [...new Set(options.channels ?? previous.channels)].toSorted(compareText);
   const requested = gather(files, previous, options);
   if (requested.length === 0) throw new CurlewError('USAGE', 'no package to publish');
-  const { release, placed, fresh } = await placeInFirstFree(requested, previous, options);
+  const { release, placed, fresh } = await placeInFirstFree(requested, previous, { ...options, channels });
   const catalog = makeCatalog(
     release,
     placed.map(({ listed }) => listed),
     ordersOf(files, previous, options),
+    channels,
   );
+  noteLeftOut(catalog, options.report);
   const inputs = await writeRecorded(release, requested, placed, { ...options, fresh });
   await finishRelease(store, catalog, { ...options, inputs, current: previous.current });
   const latest = await writeUnversionedCopies(store, catalog, {
@@ -118,6 +125,14 @@ export async function publishPackages(
     bytesPresent: bytes(({ size, outcome, sent }) => (outcome === 'copied' ? 0 : size - sent)),
   };
   return { store: store.address, release, previous: previous.current?.release, packages, ...totals, latest };
+}
+
+/** Notes which versions are not in the channels. */
+function noteLeftOut(catalog: Catalog, report: Report): void {
+  const missing = catalog.channels === undefined ? [] : leftOut(catalog);
+  if (missing.length === 0) return;
+  const text = `not in the channels, because their versions are not semantic: ${missing.join(', ')}`;
+  report({ type: 'note', level: 'warning', text });
 }
 
 /** Add-ons without new files keep their order, because their order file may not be available. */
@@ -213,10 +228,10 @@ async function placeAll(
   requested: readonly PackageToPlace[],
   options: PublishOptions,
 ): Promise<PlacedRelease> {
-  const { store, jobs, signal } = options;
+  const { jobs, signal } = options;
   // Throws if two packages have the same key, before anything is written.
   makeCatalog(release, requested.map(listedOf));
-  const finished = await requireSame(release, requested, { store, signal });
+  const finished = await requireSame(release, requested, options);
   const place = async (
     one: PackageToPlace,
     fresh: boolean,
@@ -244,16 +259,17 @@ async function placeAll(
   return { release, placed, fresh };
 }
 
-/** True if the release is finished. Throws `OtherContent` if it is finished with different packages. */
+/** True if the release is finished. Throws `OtherContent` if it is finished with different packages or channels. */
 async function requireSame(
   release: string,
   requested: readonly PackageToPlace[],
-  { store, signal }: Pick<PublishOptions, 'store' | 'signal'>,
+  { store, channels = [], signal }: Pick<PublishOptions, 'store' | 'channels' | 'signal'>,
 ): Promise<boolean> {
   const catalog = await findCatalog(store, release, { signal });
   const rows = (all: readonly ReturnType<typeof listedOf>[]): string => all.map(identityOf).toSorted().join();
   if (catalog === undefined) return false;
-  if (rows(listPackages(catalog)) === rows(requested.map(listedOf))) return true;
+  const isSame = rows(listPackages(catalog)) === rows(requested.map(listedOf));
+  if (isSame && String(catalog.channels ?? []) === String(channels)) return true;
   throw new OtherContent('STORE_CONFLICT', `${store.address}: ${release} was published with different content`, {
     hint: 'a release never changes: use another release string',
   });

@@ -1,13 +1,14 @@
 /** Rebuilds the catalog of a release from its packages. */
 import { findEntry, readFile, readIndex } from '../../formats/archive/read.ts';
 import type { ArchiveIndex, RangeSource } from '../../formats/archive/entry.ts';
-import { CATALOG_LIMIT, formatCatalog, isRelease, type Catalog } from '../../core/catalog.ts';
+import { CATALOG_LIMIT, formatCatalog, isChannelName, isRelease, type Catalog } from '../../core/catalog.ts';
 import type { Digest } from '../../core/digest.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { ADDON_JSON, ownerOf, packageFileName, prefixOf, storeKey } from '../../core/layout.ts';
 import { packageDigest, parseAddonJson, type AddonJson } from '../../core/package.ts';
 import { currentRelease, findCatalog } from '../read-catalog.ts';
+import { compareText } from '../../core/ref.ts';
 import { openStoreSource } from '../source.ts';
 import type { ListedObject, Store } from '../store.ts';
 import { fileOf, listPackage, listPackages, makeCatalog, type ListedPackage } from './make-catalog.ts';
@@ -60,10 +61,9 @@ export async function reindex(store: Store, options: ReindexOptions): Promise<Re
     throw new CurlewError('NOT_FOUND', `${store.address}: the store has no current release`, { hint: 'add --release' });
   }
   const before = await readExisting(store, release, signal);
-  const objects: ListedObject[] = [];
-  for await (const object of store.list(`${release}/`, { signal })) {
-    if (isPackageKey(object.key, release)) objects.push(object);
-  }
+  const listed: ListedObject[] = [];
+  for await (const object of store.list(`${release}/`, { signal })) listed.push(object);
+  const objects = listed.filter(({ key }) => isPackageKey(key, release));
   const read = await mapLimited(objects, async (object, context) => readPackage(store, object, context), {
     width: jobs,
     signal,
@@ -72,9 +72,13 @@ export async function reindex(store: Store, options: ReindexOptions): Promise<Re
   if (found.length === 0) {
     throw new CurlewError('NOT_FOUND', `${store.address}: ${release} has no readable package`);
   }
-  const packages = found.map(({ listed }) => listed);
+  const packages = found.map((one) => one.listed);
   const { order, orders } = await findOrder(store, release, before.catalog, signal);
-  const catalog = makeCatalog(release, packages, orders);
+  const channels =
+    before.catalog === undefined
+      ? listed.flatMap(({ key }) => channelOfKey(key, release) ?? []).toSorted(compareText)
+      : before.catalog.channels;
+  const catalog = makeCatalog(release, packages, orders, channels);
   const same = before.catalog !== undefined && formatCatalog(before.catalog) === formatCatalog(catalog);
   if (!dryRun) await replace(store, catalog, { same, etag: before.etag, jobs, signal });
   return {
@@ -109,6 +113,12 @@ async function readExisting(store: Store, release: string, signal: AbortSignal):
 function isPackageKey(key: string, release: string): boolean {
   const file = key.slice(release.length + 1);
   return file.endsWith('.tar.gz') && !file.includes('/');
+}
+
+/** The name of the channel with this key. */
+function channelOfKey(key: string, release: string): string | undefined {
+  const name = key.slice(storeKey.channel(release, '').length - '.yaml'.length, -'.yaml'.length);
+  return isChannelName(name) && key === storeKey.channel(release, name) ? name : undefined;
 }
 
 type ReadPackage = { readonly listed: ListedPackage; readonly hashed: boolean } | { readonly lost: LostPackage };

@@ -1,15 +1,16 @@
 /**
- * Unversioned copies of packages, for readers that do not know a release string. When all are written, the metadata of
+ * Unversioned copies of packages and channels, for readers that do not know a release string. When all are written, the metadata of
  * `addons-gen.json` names their release. The next publisher then copies only packages that differ from that release. If the
  * metadata names another release, a publisher was interrupted or is still running, and every copy is checked.
  */
+import { formatPublished } from '../../channel/published.ts';
 import { CATALOG_LIMIT, type Catalog } from '../../core/catalog.ts';
 import { eachLimited } from '../../platform/limit/each.ts';
 import { storeKey } from '../../core/layout.ts';
 import { currentRelease, findCatalog } from '../read-catalog.ts';
 import type { Metadata, Store } from '../store.ts';
 import { fileOf, formatAddons, listPackages, type ListedPackage } from './make-catalog.ts';
-import { writeSupportedVersions } from './finish.ts';
+import { writeIfDifferent, writeSupportedVersions } from './finish.ts';
 import { packageMetadata } from './upload.ts';
 
 /** A package's object in its release, as far as known. */
@@ -62,6 +63,9 @@ export async function writeUnversionedCopies(
       : written + (await writeUnversionedCopies(store, theirs, { before: undefined, jobs, signal }));
   }
   await writeSupportedVersions(store, storeKey.latestSupportedVersions, catalog, { signal });
+  for (const name of catalog.channels ?? []) {
+    await writeIfDifferent(store, storeKey.latestChannel(name), formatPublished(catalog, name), signal);
+  }
   const addons = Buffer.from(formatAddons(catalog));
   if (mark?.object.metadata['release'] !== release || Buffer.compare(mark.data, addons) !== 0) {
     await store.put(storeKey.latestAddons, addons, { metadata: { release }, signal });
