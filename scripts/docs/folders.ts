@@ -103,7 +103,7 @@ export const FOLDERS: readonly Folder[] = [
   {
     name: 'bundle',
     holds: 'plan; `write` it anywhere, in `parts`, as a `delta`',
-    imports: ['core', 'platform/limit', 'platform/files', 'formats/archive', 'spec', 'store'],
+    imports: ['core', 'platform/limit', 'platform/files', 'formats/archive', 'channel', 'spec', 'store'],
   },
   {
     name: 'serve',

@@ -13,7 +13,7 @@ import { shownLine, shownText } from '../spec/secret-settings.ts';
 import { withSettings } from '../spec/set.ts';
 import { refusingTypos } from '../spec/shipped-schema.ts';
 import { shellVariables } from '../spec/variables.ts';
-import { resolveVersion } from '../spec/version.ts';
+import { channelOf, channelReason, resolveVersion } from '../spec/version.ts';
 import type { JsonObject } from '../formats/yaml/yaml.ts';
 import { readGivenFile } from '../platform/files/state-file.ts';
 import { requireValidSettings, settingsFindings } from './node/spec.ts';
@@ -226,7 +226,11 @@ async function versionsOf(
     const found = packages.find(({ ref }) => ref.name === name);
     if (found === undefined) throw new CurlewError('NOT_FOUND', `${name}: no package found`);
     const { version } = found.ref;
-    const { because } = resolveVersion(name, requested, [version]);
+    const channel = channelOf(requested);
+    const because =
+      channel === undefined
+        ? resolveVersion(name, requested, [version]).because
+        : channelReason(channel, packages.find(({ ref }) => ref.name === 'kubernetes')?.ref.version ?? 'unknown');
     return { name, requested, version, because, digest: found.addon.digest };
   });
   return { release: source.release, addons };

@@ -11,6 +11,7 @@ import {
   type BundledSystems,
   type BundleJson,
   type DeltaJson,
+  type BundledPackage,
 } from '../core/bundle.ts';
 import { digestOf, hexOf, type Digest } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
@@ -30,6 +31,7 @@ import { packageDigest } from '../core/package.ts';
 import { formatRef, type Arch } from '../core/ref.ts';
 import type { ResolvedExtra } from './extras.ts';
 import { keptPart, type RootFile } from './other-systems.ts';
+import { channelOf } from '../spec/version.ts';
 import type { ResolvedPackage } from './resolve.ts';
 
 export interface BundleInputs {
@@ -139,9 +141,12 @@ export function planBundle({
   };
 }
 
-function described<Resolved extends ResolvedPackage>(resolved: Resolved): Omit<Resolved, 'because' | 'key' | 'toc'> {
-  const { because: _because, key: _key, toc: _toc, ...rest } = resolved;
-  return rest;
+function described<Resolved extends ResolvedPackage>(
+  resolved: Resolved,
+): Omit<Resolved, 'because' | 'key' | 'toc'> & Pick<BundledPackage, 'because'> {
+  const { because, key: _key, toc: _toc, ...rest } = resolved;
+  // Other reasons follow from what was requested.
+  return channelOf(resolved.requested) === undefined ? rest : { ...rest, because };
 }
 
 /** Content of the checksum file of the tool, for `sha256sum --check`. */

@@ -1,4 +1,8 @@
 /** Resolves the add-ons of an installer spec to packages of a catalog, in the order of installation. Pure. */
+import { entryTitle } from '../channel/channel.ts';
+import { choose, explain } from '../channel/choose.ts';
+import { publishedEntries } from '../channel/published.ts';
+import { formatRange, kubernetesTriple } from '../channel/range.ts';
 import { findPackage, packageKey, type Catalog } from '../core/catalog.ts';
 import type { BundledPackage } from '../core/bundle.ts';
 import type { Digest } from '../core/digest.ts';
@@ -7,7 +11,10 @@ import { nearest } from '../core/nearest.ts';
 import type { Arch } from '../core/ref.ts';
 import type { Installer, InstallerAddon } from '../spec/installer.ts';
 import { orderAddons } from '../spec/order.ts';
-import { resolveVersion } from '../spec/version.ts';
+import { channelOf, channelReason, resolveVersion, type ResolvedVersion } from '../spec/version.ts';
+
+/** The add-on whose version channels choose by. */
+const KUBERNETES = 'kubernetes';
 
 export interface ResolvedPackage extends BundledPackage {
   /** Reason for this version, for people. */
@@ -44,9 +51,10 @@ export function resolvePackages(installer: Installer, catalog: Catalog, arch: Ar
 export function resolveSpec(installer: Installer, catalog: Catalog, arch: Arch): ResolvedSpec {
   const failures: { readonly addon: InstallerAddon; readonly error: CurlewError }[] = [];
   const candidates: Candidate[] = [];
+  const from = { catalog, arch, kubernetes: kubernetesOf(installer, { catalog, arch }) };
   for (const addon of installer.addons) {
     try {
-      candidates.push(resolveAddon(addon, { catalog, arch }));
+      candidates.push(resolveAddon(addon, from));
     } catch (error) {
       if (!(error instanceof CurlewError)) throw error;
       failures.push({ addon, error });
@@ -77,6 +85,20 @@ export function resolveSpec(installer: Installer, catalog: Catalog, arch: Arch):
 export interface ResolveFrom {
   readonly catalog: Catalog;
   readonly arch: Arch;
+  /** The version of Kubernetes that channels choose by; undefined without one. */
+  readonly kubernetes?: string | undefined;
+}
+
+/** The version of Kubernetes that a spec means; undefined if it has none, or if the release does not have it. */
+export function kubernetesOf({ addons }: Pick<Installer, 'addons'>, from: ResolveFrom): string | undefined {
+  const addon = addons.find(({ name }) => name === KUBERNETES);
+  if (addon === undefined || !addons.some(({ requested }) => channelOf(requested) !== undefined)) return undefined;
+  try {
+    return resolveAddon(addon, from).resolved.version;
+  } catch (error) {
+    if (error instanceof CurlewError) return undefined;
+    throw error;
+  }
 }
 
 function resolveAddon(addon: InstallerAddon, from: ResolveFrom): Candidate {
@@ -96,7 +118,7 @@ function resolveAddon(addon: InstallerAddon, from: ResolveFrom): Candidate {
 /** Resolves one package. A missing one is `SPEC_INVALID`, with a similar name as hint. */
 export function resolvePackage(
   { name, requested }: Pick<InstallerAddon, 'name' | 'requested'>,
-  { catalog, arch }: ResolveFrom,
+  { catalog, arch, kubernetes }: ResolveFrom,
 ): Candidate {
   const listed = catalog.addons.find((one) => one.name === name);
   if (listed === undefined) {
@@ -118,11 +140,12 @@ export function resolvePackage(
     );
   }
   if (built.length === 0) throw new CurlewError('SPEC_INVALID', `${name}: no package for ${arch}`);
-  const { version, because } = resolveVersion(
-    name,
-    requested,
-    built.map((one) => one.version),
-  );
+  const channel = channelOf(requested);
+  const available = built.map((one) => one.version);
+  const { version, because } =
+    channel === undefined
+      ? resolveVersion(name, requested, available)
+      : resolveInChannel(name, channel, { catalog, arch, kubernetes });
   const package_ = findPackage(catalog, { name, version }, arch);
   if (package_ === undefined) throw new CurlewError('SPEC_INVALID', `${name}: no package of version ${version}`);
   const { requires, fulfills, tree } = package_.entry;
@@ -130,4 +153,44 @@ export function resolvePackage(
   const key = packageKey(catalog.release, { name, version }, arch, package_.found);
   const resolved = { name, version, tree, arch, requested, digest, sha256, toc, size, because, key };
   return { name, requires, fulfills, resolved };
+}
+
+/** The version of an add-on that a channel of the release has for this version of Kubernetes. */
+function resolveInChannel(name: string, channel: string, { catalog, arch, kubernetes }: ResolveFrom): ResolvedVersion {
+  const { release, channels = [] } = catalog;
+  const refused = (what: string, hint: string): CurlewError =>
+    new CurlewError('SPEC_INVALID', `${name}: cannot resolve channel:${channel}: ${what}`, { hint });
+  if (!channels.includes(channel)) {
+    const near = nearest(channel, channels);
+    const listed = channels.length === 0 ? 'none' : channels.join(', ');
+    const hint =
+      near === undefined
+        ? `channels of the release: ${listed}; curlew publish --channel ${channel} adds it`
+        : `did you mean channel:${near}?`;
+    throw refused(`release ${release} does not have this channel`, hint);
+  }
+  if (name === KUBERNETES) {
+    const hint = 'write an exact version, "latest" or "1.31.x"';
+    throw refused('the version of Kubernetes decides what the others get', hint);
+  }
+  if (kubernetes === undefined) {
+    const hint = 'add kubernetes with a version that the release has, or write a version of this add-on';
+    throw refused('the version of Kubernetes in the spec is not known', hint);
+  }
+  const own = publishedEntries({ ...catalog, addons: catalog.addons.filter((one) => one.name === name) });
+  if (own.length === 0) throw refused('it has no entry of this add-on', 'write one of its versions');
+  const triple = kubernetesTriple(kubernetes);
+  const chosen = choose(own, triple, 'native').get(name);
+  if (chosen === undefined) {
+    const { near } = explain(own, { addon: name, kubernetes: triple, compat: 'native' });
+    const shown = near.map((entry) => `${entryTitle(entry)} (${formatRange(entry.range)})`);
+    throw refused(`no entry is for Kubernetes ${kubernetes}`, `nearest: ${shown.join(', ')}`);
+  }
+  if (findPackage(catalog, chosen, arch) === undefined) {
+    throw refused(
+      `${entryTitle(chosen)} has no package for ${arch}`,
+      'build it for this architecture, or write a version',
+    );
+  }
+  return { version: chosen.version, because: channelReason(channel, kubernetes) };
 }

@@ -17,8 +17,10 @@ const packageEntries = {
   version: v.string(),
   tree,
   arch,
-  /** As written in the spec: exact, `latest`, `1.2.x`. */
+  /** As written in the spec: exact, `latest`, `1.2.x`, `channel:stable`. */
   requested: v.string(),
+  /** Why a channel has this version; absent if none was asked. */
+  because: v.exactOptional(v.string()),
   /** The package's identity. */
   digest,
   /** Of the package file in the store. */

@@ -1,11 +1,10 @@
 /** Resolves packages that a client requests by name, like kURL's `addon_fetch_multiple_airgap`. Pure. */
-import { resolvePackage, type ResolvedPackage } from '../bundle/resolve.ts';
+import { kubernetesOf, resolvePackage, type ResolvedPackage } from '../bundle/resolve.ts';
 import type { Catalog } from '../core/catalog.ts';
 import { CurlewError } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
 import { compareText, formatRef, type Arch } from '../core/ref.ts';
 import type { Installer } from '../spec/installer.ts';
-import { resolveVersion } from '../spec/version.ts';
 
 /** Clients that need more packages request the bundle. */
 const MAX_NAMES = 100;
@@ -83,6 +82,7 @@ function stemOfSpec(name: string, { installer, catalog, arch }: NamedOptions): s
   const listed = catalog.addons.find((one) => one.name === name);
   if (listed === undefined) return undefined;
   const requested = installer.addons.find((one) => one.name === name)?.requested ?? 'latest';
-  const built = listed.versions.filter(({ packages }) => packages[arch] !== undefined).map(({ version }) => version);
-  return built.length === 0 ? undefined : fileStem({ name, version: resolveVersion(name, requested, built).version });
+  if (listed.versions.every(({ packages }) => packages[arch] === undefined)) return undefined;
+  const kubernetes = kubernetesOf(installer, { catalog, arch });
+  return fileStem(resolvePackage({ name, requested }, { catalog, arch, kubernetes }).resolved);
 }

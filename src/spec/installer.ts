@@ -7,7 +7,7 @@ export interface InstallerAddon {
   readonly specName: string;
   /** Its folder name: `cert-manager`. */
   readonly name: string;
-  /** The version as written: exact, `latest` or `1.2.x`. */
+  /** The version as written: exact, `latest`, `1.2.x` or `channel:stable`. */
   readonly requested: string;
   /** Everything under the key except `version` and `s3Override`. */
   readonly settings: JsonObject;

@@ -1,10 +1,11 @@
 /** Reads the map `spec` of an installer spec into add-ons and sections, with findings. Pure. */
 import type { Diagnostic } from '../core/diagnostic.ts';
 import { nearest } from '../core/nearest.ts';
-import { isAddonName, isVersion } from '../core/ref.ts';
+import { isAddonName } from '../core/ref.ts';
 import { checkSetting } from './check-settings.ts';
 import { folderName, type Installer, type InstallerAddon, type InstallerSection } from './installer.ts';
 import { ADDON_NAMES, fieldsOf, SECTION_NAMES } from './settings.ts';
+import { isRequestable } from './version.ts';
 import { isJsonObject, type Json, type JsonObject, type Path, type YamlText } from '../formats/yaml/yaml.ts';
 
 export interface Findings {
@@ -97,7 +98,7 @@ function noteWithoutVersion(specName: string, settings: JsonObject, found: Findi
     found.add('error', 'version', path, `${specName} has no version`, `is "${near}" the version?`);
     return;
   }
-  const hint = 'to install it, write an exact version, "latest" or "1.2.x"';
+  const hint = 'to install it, write an exact version, "latest", "1.2.x" or "channel:stable"';
   found.add('warning', 'version', path, `${specName} has no version: it is not installed`, hint);
 }
 
@@ -138,7 +139,7 @@ function readVersion(specName: string, version: Json | undefined, found: Finding
       'write the version itself',
     );
   }
-  if (typeof version !== 'string' || !isVersion(version)) return wrong(`${specName}: not a version`);
+  if (typeof version !== 'string' || !isRequestable(version)) return wrong(`${specName}: not a version`);
   return version;
 }
 

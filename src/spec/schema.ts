@@ -16,9 +16,9 @@ const KINDS: Readonly<Record<SettingKind, Schema>> = {
 
 const VERSION = {
   description:
-    'An exact version, "latest", or "1.2.x" for the highest patch. Without a version the add-on is not installed.',
+    'An exact version, "latest", "1.2.x" for the highest patch, or "channel:stable" for what that channel of the release has for the version of Kubernetes. Without a version the add-on is not installed.',
   type: 'string',
-  pattern: '^([A-Za-z0-9]([A-Za-z0-9._+-]*[A-Za-z0-9])?)?$',
+  pattern: '^([A-Za-z0-9]([A-Za-z0-9._+-]*[A-Za-z0-9])?|channel:[a-z0-9]([a-z0-9._-]*[a-z0-9])?)?$',
 } as const;
 const OVERRIDE = {
   description: 'A package to use instead of the store’s.',

@@ -1,12 +1,31 @@
 /** Resolves the version that a spec requests. Pure. */
 import { CurlewError } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
-import { compareVersions } from '../core/ref.ts';
+import { isChannelName } from '../core/catalog.ts';
+import { compareVersions, isVersion } from '../core/ref.ts';
 
 export interface ResolvedVersion {
   readonly version: string;
   /** The reason, for people. */
   readonly because: string;
+}
+
+const CHANNEL = 'channel:';
+
+/** The channel that `channel:stable` names; undefined for everything else. */
+export function channelOf(requested: string): string | undefined {
+  const name = requested.startsWith(CHANNEL) ? requested.slice(CHANNEL.length) : '';
+  return isChannelName(name) ? name : undefined;
+}
+
+/** True for what a spec may have as a version. */
+export function isRequestable(text: string): boolean {
+  return isVersion(text) || channelOf(text) !== undefined;
+}
+
+/** Why a channel has this version, for people. */
+export function channelReason(channel: string, kubernetes: string): string {
+  return `channel ${channel} for Kubernetes ${kubernetes}`;
 }
 
 /** `1.2.x`: the highest patch; the only supported pattern. */
@@ -17,7 +36,7 @@ const PRE_RELEASE = /-[A-Za-z]/;
 
 /**
  * Finds the version that `requested` means in `available`, whose first element is `latest`. `SPEC_INVALID` if it is missing,
- * with a similar version as hint.
+ * with a similar version as hint. What a channel has, only the release knows that publishes it.
  */
 export function resolveVersion(addon: string, requested: string, available: readonly string[]): ResolvedVersion {
   const [first] = available;
@@ -42,6 +61,11 @@ export function resolveVersion(addon: string, requested: string, available: read
 }
 
 function unknownVersion(addon: string, requested: string, available: readonly string[]): CurlewError {
+  if (channelOf(requested) !== undefined) {
+    return new CurlewError('SPEC_INVALID', `${addon}: ${requested} can be resolved only in a store`, {
+      hint: `use --from with the store, or write a version; available: ${shortList(available)}`,
+    });
+  }
   const near = nearest(requested, available);
   return new CurlewError('SPEC_INVALID', `${addon}: no version ${requested}`, {
     hint: near === undefined ? `available: ${shortList(available)}` : `did you mean ${near}?`,

@@ -28,11 +28,11 @@ const catalog = makeCatalog(
   })),
 );
 
-function resolve(spec: string): readonly ResolvedPackage[] {
+function resolve(spec: string, from = catalog): readonly ResolvedPackage[] {
   const text = `apiVersion: cluster.kurl.sh/v1beta1\nkind: Installer\nspec:\n${spec}`;
   const { installer } = parseInstaller('i.yaml', text);
   if (installer === undefined) throw new Error('the spec of the test is wrong');
-  return resolvePackages(installer, catalog, 'amd64');
+  return resolvePackages(installer, from, 'amd64');
 }
 
 test('add-ons are resolved with reasons, keys and in the order of installation', () => {
@@ -83,6 +83,124 @@ test('an s3Override is refused by name', () => {
     /^ekco/,
   );
   assert.not.match(error.message, 'u:p');
+});
+
+const channels = makeCatalog(
+  'r1',
+  (
+    [
+      ['kubernetes', '1.30.4', 'amd64', ''],
+      ['kubernetes', '1.31.2', 'amd64', ''],
+      ['weave', '2.8.1', 'amd64', '<1.31.0'],
+      ['weave', '2.9.0', 'amd64', '>=1.31.0 <1.33.0'],
+      ['weave', '2.9.1', 'amd64', '>=1.33.0'],
+      ['ekco', '0.28.14', 'amd64', ''],
+      ['ekco', '0.29.0', 'arm64', ''],
+      ['demo', '10to14', 'amd64', ''],
+    ] as const
+  ).map(([name, version, arch, kubernetesVersion]) => ({
+    name,
+    version,
+    arch,
+    tree: 'addons',
+    requires: [],
+    fulfills: [],
+    kubernetesVersion,
+    entry: {
+      digest: digestOf(name),
+      sha256: digestOf(version),
+      toc: digestOf(version),
+      size: 1,
+      unpacked: 2,
+      images: [],
+    },
+  })),
+  undefined,
+  ['beta', 'stable'],
+);
+
+test('a channel of the release has the version for the Kubernetes of the spec, after that is resolved', () => {
+  for (const [kubernetes, weave] of [
+    ['1.30.x', 'weave 2.8.1 channel stable for Kubernetes 1.30.4'],
+    ['1.31.2', 'weave 2.9.0 channel stable for Kubernetes 1.31.2'],
+    ['latest', 'weave 2.9.0 channel stable for Kubernetes 1.31.2'],
+  ] as const) {
+    const found = resolve(`  weave: {version: "channel:stable"}\n  kubernetes: {version: ${kubernetes}}\n`, channels);
+    const [own] = found.filter(({ name }) => name === 'weave');
+    assert.is(`${own?.name} ${own?.version} ${own?.because}`, weave);
+    assert.is(own?.requested, 'channel:stable');
+  }
+});
+
+for (const [why, spec, message, hint] of [
+  [
+    'the release does not have it',
+    'weave: {version: "channel:stabel"}\n  kubernetes: {version: latest}',
+    /^weave: cannot resolve channel:stabel: release r1 does not have this channel$/,
+    /did you mean channel:stable\?/,
+  ],
+  [
+    'no channel has a name like it',
+    'weave: {version: "channel:nightly"}\n  kubernetes: {version: latest}',
+    /does not have this channel$/,
+    /channels of the release: beta, stable; curlew publish --channel nightly adds it/,
+  ],
+  [
+    'it does not have the add-on',
+    'demo: {version: "channel:stable"}\n  kubernetes: {version: latest}',
+    /^demo: cannot resolve channel:stable: it has no entry of this add-on$/,
+    /write one of its versions/,
+  ],
+  [
+    'the release does not have the add-on',
+    'weav: {version: "channel:stable"}\n  kubernetes: {version: latest}',
+    /^weav: release r1 does not contain this add-on/,
+    /did you mean weave\?/,
+  ],
+  [
+    'the spec has no Kubernetes',
+    'weave: {version: "channel:stable"}',
+    /the version of Kubernetes in the spec is not known$/,
+    /add kubernetes/,
+  ],
+  [
+    'it is that of Kubernetes',
+    'kubernetes: {version: "channel:stable"}',
+    /^kubernetes: cannot resolve channel:stable: the version of Kubernetes decides what the others get$/,
+    /"latest" or "1\.31\.x"/,
+  ],
+  [
+    'its package is for another architecture',
+    'ekco: {version: "channel:stable"}\n  kubernetes: {version: latest}',
+    /ekco 0\.29\.0 has no package for amd64$/,
+    /build it for this architecture/,
+  ],
+] as const) {
+  test(`a channel is refused if ${why}`, () => {
+    const error = assert.throwsWith(() => resolve(`  ${spec}\n`, channels), 'SPEC_INVALID', message);
+    assert.match(error.hint ?? '', hint);
+  });
+}
+
+test('if no entry of a channel is for this Kubernetes, the nearest ones are named', () => {
+  const only = { ...channels, addons: channels.addons.map((one) => ({ ...one })) };
+  const weave = only.addons.find(({ name }) => name === 'weave');
+  if (weave !== undefined) weave.versions = weave.versions.filter(({ version }) => version !== '2.9.0');
+  const error = assert.throwsWith(
+    () => resolve('  weave: {version: "channel:stable"}\n  kubernetes: {version: 1.31.2}\n', only),
+    'SPEC_INVALID',
+    /^weave: cannot resolve channel:stable: no entry is for Kubernetes 1\.31\.2$/,
+  );
+  assert.is(error.hint, 'nearest: weave 2.8.1 (<1.31.0), weave 2.9.1 (>=1.33.0)');
+});
+
+test('a release without channels says how to publish one', () => {
+  const error = assert.throwsWith(
+    () => resolve('  ekco: {version: "channel:stable"}\n'),
+    'SPEC_INVALID',
+    /release r1 does not have this channel$/,
+  );
+  assert.is(error.hint, 'channels of the release: none; curlew publish --channel stable adds it');
 });
 
 test.run();

@@ -1,5 +1,8 @@
 /** Channels that are published with a release: `curlew publish --channel`, and what other commands make of them. */
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
+import { parseBundleJson } from '../../src/core/bundle.ts';
 import { parseCatalog } from '../../src/core/catalog.ts';
 import * as assert from '../support/assert.ts';
 import type { Outcome } from '../support/curlew.ts';
@@ -134,6 +137,49 @@ test('promote carries the channels, prune keeps them, and reindex restores them'
   await rm(box.at('dist/v1/index.json'));
   await good(box, 'reindex', 'dist');
   assert.is(await readFile(box.at('dist/v1/index.json'), 'utf8'), catalog);
+});
+
+const SPEC = `apiVersion: cluster.kurl.sh/v1beta1
+kind: Installer
+metadata: {name: demo}
+spec:
+  kubernetes: {version: 1.30.x}
+  weave: {version: channel:stable}
+`;
+
+test('a spec takes a version from a channel: it is pinned in the bundle, with the reason', async () => {
+  await using box = await published();
+  await writeFile(box.at('spec.yaml'), SPEC);
+  const reason = 'channel stable for Kubernetes 1.30.4';
+  assert.match(await good(box, 'installer', 'validate', 'spec.yaml'), /valid/);
+  const resolved = await good(box, 'installer', 'resolve', 'spec.yaml', '--from', 'store');
+  assert.match(resolved, new RegExp(`weave .*2\\.9\\.0.*${reason}`));
+  const made = await good(box, 'bundle', 'spec.yaml', '--from', 'store', '-o', 'b.tar.gz');
+  assert.match(made, `channel:stable: ${reason}`);
+  const shown = await good(box, 'inspect', 'b.tar.gz', '--json');
+  assert.match(shown, '"name":"weave"');
+  await mkdir(box.at('b'));
+  await promisify(execFile)('tar', ['-xzf', box.at('b.tar.gz'), '-C', box.at('b')]);
+  const { packages } = parseBundleJson(await readFile(box.at('b/bundle.json'), 'utf8'), 'bundle.json');
+  assert.equal(
+    packages.map(({ name, version, because }) => [name, version, because]),
+    [
+      ['kubernetes', '1.30.4', undefined],
+      ['weave', '2.9.0', reason],
+    ],
+  );
+  const again = await good(box, 'installer', 'resolve', 'spec.yaml', '--bundle', 'b.tar.gz');
+  assert.match(again, new RegExp(`weave .*2\\.9\\.0.*${reason}`));
+});
+
+test('a version of a channel cannot be found in a bundle that was made without it', async () => {
+  await using box = await published();
+  await writeFile(box.at('spec.yaml'), SPEC.replace('channel:stable', '2.8.1'));
+  await good(box, 'bundle', 'spec.yaml', '--from', 'store', '-o', 'b.tar.gz');
+  await writeFile(box.at('spec.yaml'), SPEC);
+  const { exitCode, stderr } = await run(box, 'installer', 'resolve', 'spec.yaml', '--bundle', 'b.tar.gz');
+  assert.is(exitCode, 11, stderr);
+  assert.match(stderr, 'weave: channel:stable can be resolved only in a store');
 });
 
 test('a release without channels is as it was', async () => {
