@@ -13,7 +13,7 @@ test('the spec of the page has no mistake', () => {
   const [, yaml = ''] = /^```yaml\n(.*?)^```$/ms.exec(page) ?? [];
   const { installer, diagnostics } = parseInstaller('page.yaml', yaml);
   assert.equal(diagnostics, []);
-  assert.is(installer?.addons.length, 2);
+  assert.is(installer?.addons.length, 3);
 });
 
 test('every command about specs is on the page, and can be typed so', async () => {

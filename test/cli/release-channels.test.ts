@@ -172,6 +172,23 @@ test('a spec takes a version from a channel: it is pinned in the bundle, with th
   assert.match(again, new RegExp(`weave .*2\\.9\\.0.*${reason}`));
 });
 
+test('the signed catalog decides, not the file of the channel', async () => {
+  await using box = await tree({ ...ADDONS, 'spec.yaml': SPEC });
+  await good(box, 'keygen', 'our');
+  const signed = ['--release', 'r1', '--sign', 'our.key'];
+  await good(box, 'publish', '--to', 'store', '--channel', 'stable', ...signed);
+  const own = await readFile(box.at(STABLE), 'utf8');
+  await writeFile(box.at(STABLE), own.replace('>=1.30.0 <1.33.0', '>=1.33.0'));
+  const bundle = ['bundle', 'spec.yaml', '--from', 'store', '--key', 'our.pub', '-o'];
+  assert.match(await good(box, ...bundle, 'b.tar.gz'), /weave[ -]2\.9\.0/);
+  await good(box, 'promote', '--from', 'store@r1', '--to', 'dist', '--key', 'our.pub');
+  assert.is(await readFile(box.at('dist/r1/channels/stable.yaml'), 'utf8'), own);
+  const index = await readFile(box.at('store/r1/index.json'), 'utf8');
+  await writeFile(box.at('store/r1/index.json'), index.replace('>=1.30.0 <1.33.0', '>=1.33.0'));
+  const { exitCode, stderr } = await run(box, ...bundle, 'c.tar.gz');
+  assert.is(exitCode, 30, stderr);
+});
+
 test('a version of a channel cannot be found in a bundle that was made without it', async () => {
   await using box = await published();
   await writeFile(box.at('spec.yaml'), SPEC.replace('channel:stable', '2.8.1'));

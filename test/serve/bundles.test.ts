@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import { memorySource, openFileSource, readIndex } from '../../src/formats/archive/read.ts';
 import { verifyArchive } from '../../src/formats/archive/verify.ts';
 import { writeBundleFile } from '../../src/bundle/write/write-bundle.ts';
@@ -14,6 +14,7 @@ import * as assert from '../support/assert.ts';
 import { publishTestPackages, specOf, TOOL } from '../support/bundles.ts';
 import { noReport } from '../support/context.ts';
 import { noise, writePackage } from '../support/packages.ts';
+import { madePackage, publishAs } from '../support/releases.ts';
 import { keepSpec, serveStore } from '../support/served.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
@@ -39,6 +40,34 @@ async function scene(
 async function bytesOf(answer: Response): Promise<Buffer> {
   return Buffer.from(await answer.arrayBuffer());
 }
+
+test('a bundle, and a package named without its version, have what a channel of the release says', async ({
+  signal,
+}) => {
+  await using box = await tree();
+  await mkdir(box.at('store'));
+  const store = createFolderStore(box.at('store'));
+  const files = [
+    await madePackage(box, 'kubernetes', '1.31.2', 'k'),
+    await madePackage(box, 'weave', '2.8.1', 'old'),
+    await madePackage(box, 'weave', '2.9.0', 'new'),
+  ];
+  // The latest version is not the greatest one.
+  const orders = new Map([['weave', ['2.8.1', '2.9.0']]]);
+  await publishAs(store, 'r1', files, signal, { channels: ['stable'], orders });
+  await keepSpec(box, ID, specOf({ kubernetes: '1.31.x', weave: 'channel:stable' }));
+  await using server = await serveStore(store);
+  for (const path of [`${ID}.tar.gz`, `${ID}/packages/weave.tar.gz`]) {
+    const answer = await fetch(`${server.url}/bundle/${path}`);
+    assert.is(answer.status, 200, path);
+    const { entries } = await readIndex(memorySource('bundle', await bytesOf(answer)), { signal });
+    const folders = entries.flatMap(({ path: entry }) => /^addons\/weave\/[^/]+/.exec(entry) ?? []);
+    assert.equal([...new Set(folders)], ['addons/weave/2.9.0']);
+  }
+  const channel = await fetch(`${server.url}/dist/channels/stable.yaml`);
+  assert.is(channel.headers.get('content-type'), 'application/yaml');
+  assert.match(await channel.text(), /name: "weave"/);
+});
 
 test('a bundle is whole, has a length and an etag before its first byte, and is the same after a restart', async ({
   signal,
