@@ -33,7 +33,7 @@ import {
 } from './helm-release.ts';
 import type { Helm } from './helm.ts';
 import { titleOfObject, type AddonObject } from './manifest.ts';
-import { isUnderWay, readRevisions, titleOfRelease, type ReleaseRevision } from './releases.ts';
+import { isUnderWay, readRevisions, titleOfRelease, type ReleaseName, type ReleaseRevision } from './releases.ts';
 import { timeoutOf } from './request.ts';
 import {
   changedObjects,
@@ -67,7 +67,7 @@ export class Charts {
     }
     await using prepared = await prepareRelease(planned, this.#tools);
     const wanted = await renderRelease(planned, prepared, this.#cluster);
-    const before = last === undefined ? [] : await currentObjects(prepared.helm, release, this.#cluster);
+    const before = await deployedObjects(prepared.helm, release, { revisions, cluster: this.#cluster });
     const previews = await previewObjects(this.#cluster, wanted, {
       id: addonId(planned.entry),
       force: true,
@@ -118,7 +118,7 @@ export class Charts {
     const desired = revisionOf(cluster, planned, entry.hash === '' ? hash : entry.hash);
     await using prepared = await prepareRelease(planned, this.#tools);
     const { helm } = prepared;
-    const before = revisions.length === 0 ? [] : await currentObjects(helm, release, cluster);
+    const before = await deployedObjects(helm, release, { revisions, cluster });
     const { hash: _before, ...known }: RecordedRelease = record?.release ?? release;
     const begun = { ...planned, record: record && { ...record, release: known } };
     const started = { desired, release: known, objects: joinKinds(record?.objects ?? [], kindsOf(before)) };
@@ -138,7 +138,8 @@ export class Charts {
       // A helm that was killed has left its release as it was: the next pass may recover that at once.
       const isKilled = error instanceof ProgramError && error.problem !== 'status';
       const state = isKilled ? ({ state: 'Progressing', reason: error.message } as const) : failedState(error);
-      await recordState(cluster, begun, { ...state, ...started });
+      const { hash: _now, ...now }: RecordedRelease = await readMetadata(helm, release).catch(() => known);
+      await recordState(cluster, begun, { ...state, ...started, release: now });
       return resultOf(planned, { state: 'failed', errors: [troubleOf(error)] });
     }
   }
@@ -259,6 +260,16 @@ async function chartHash(
   const values = chartValues(others, entry, valueFacts(cluster));
   const identity = { repoURL, oci, name, version, archive, releaseName, namespace, values };
   return hexOf(digestOf(canonicalJson(identity)));
+}
+
+/** Those of the last revision that is complete. */
+async function deployedObjects(
+  helm: Helm,
+  release: ReleaseName,
+  { revisions, cluster }: { readonly revisions: readonly ReleaseRevision[]; readonly cluster: ChannelCluster },
+): Promise<readonly AddonObject[]> {
+  const last = revisions.findLast(({ status }) => status === 'deployed');
+  return last === undefined ? [] : currentObjects(helm, { ...release, revision: last.revision }, cluster);
 }
 
 /** A chart and a manifest, and two releases, do not know each other's objects: refuses to go from one to the other. */

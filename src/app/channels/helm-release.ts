@@ -31,11 +31,15 @@ type Reporting = Pick<ApplyOptions, 'report'>;
 /** What helm is given, in the private folder. */
 interface Prepared extends AsyncDisposable {
   readonly helm: Helm;
+  /** Of every command that renders the chart: release, chart, namespace, values. */
+  readonly chartArgs: readonly string[];
   /** Of `helm upgrade`. */
   readonly args: readonly string[];
   readonly secrets: readonly Secret[];
 }
 
+/** What helm says if the chart has objects of kinds that it defines itself, in its folder `crds`. */
+const NO_KIND = 'ensure CRDs are installed first';
 const PATIENCE_MS = 30_000;
 const renderedSchema = v.object({ manifest: v.string() });
 const metadataSchema = v.object({ chart: v.string(), version: v.string(), revision: v.number(), status: v.string() });
@@ -71,12 +75,13 @@ export async function prepareRelease(
     if (chart.package === undefined && entry.hash !== '') await requireHash(file, planned);
     const { name, namespace } = releaseOf(planned);
     const valuesFile = await helm.file('values.json', JSON.stringify(values));
-    const args = ['upgrade', '--install', name, file, '--namespace', namespace, '--values', valuesFile];
+    const chartArgs = [name, file, '--namespace', namespace, '--values', valuesFile];
     const owned = request.takeOver === true ? ['--take-ownership'] : [];
     const secrets = secretTexts(values, false).map(secret);
     return {
       helm,
-      args: [...args, '--hide-notes', ...owned],
+      chartArgs,
+      args: ['upgrade', '--install', ...chartArgs, '--hide-notes', ...owned],
       secrets,
       [Symbol.asyncDispose]: async () => helm[Symbol.asyncDispose](),
     };
@@ -94,23 +99,34 @@ async function kindsNow({ api, signal }: ChannelCluster): Promise<Discovery> {
 /** The objects of the release that the chart makes on this cluster: a dry run of the upgrade. */
 export async function renderRelease(
   planned: PlannedAddon,
-  { helm, args, secrets }: Prepared,
+  { helm, args, chartArgs, secrets }: Prepared,
   cluster: ChannelCluster,
 ): Promise<readonly AddonObject[]> {
   const doing = `render the chart of ${entryTitle(planned.entry)}`;
-  const text = await helm.run([...args, '--dry-run=server', '--output', 'json'], { doing, secrets });
-  const { manifest } = parsed(renderedSchema, text, doing);
-  return releaseObjects(releaseOf(planned), manifest, await kindsNow(cluster));
+  const kinds = await kindsNow(cluster);
+  const render = async (): Promise<string> => {
+    try {
+      const text = await helm.run([...args, '--dry-run=server', '--output', 'json'], { doing, secrets });
+      return parsed(renderedSchema, text, doing).manifest;
+    } catch (error) {
+      if (!(error instanceof CurlewError) || !error.message.includes(NO_KIND)) throw error;
+      const served = [...new Set(kinds.served.map(({ apiVersion }) => apiVersion))];
+      const facts = ['--kube-version', cluster.kubernetes, '--api-versions', served.join(',')];
+      return helm.run(['template', ...chartArgs, '--include-crds', ...facts], { doing, secrets });
+    }
+  };
+  return releaseObjects(releaseOf(planned), await render(), kinds);
 }
 
-/** The objects of the last revision. */
+/** The objects of a revision; default: the last one. */
 export async function currentObjects(
   helm: Helm,
-  { name, namespace }: ReleaseName,
+  { name, namespace, revision }: Pick<RecordedRelease, 'name' | 'namespace' | 'revision'>,
   cluster: ChannelCluster,
 ): Promise<readonly AddonObject[]> {
   const doing = `read the ${titleOfRelease({ name, namespace })}`;
-  const text = await helm.run(['get', 'manifest', name, '--namespace', namespace], { doing });
+  const which = revision === undefined ? [] : ['--revision', String(revision)];
+  const text = await helm.run(['get', 'manifest', name, '--namespace', namespace, ...which], { doing });
   return releaseObjects({ name, namespace }, text, await kindsNow(cluster));
 }
 

@@ -58,8 +58,9 @@ export async function openHelm(
   const whole = { ...privateEnv(env, folder), KUBECONFIG: kubeconfig };
   const run: Helm['run'] = async (args, { doing, limitMs = QUICK_MS, ...call }) => {
     const options = { cwd, env: whole, outputLimit: MOST_OUTPUT, limitMs, signal, doing: `cannot ${doing}` };
-    const { stdout, error } = await runProgram(program, args, { ...options, ...call });
+    const { stdout, lastLines, error } = await runProgram(program, args, { ...options, ...call });
     if (error === undefined) return stdout;
+    if (error.problem === 'status') throw reported(doing, lastLines) ?? error;
     if (error.problem !== 'missing' && error.problem !== 'unusable') throw error;
     throw new CurlewError('UNSUPPORTED', `cannot ${doing}: ${program} ${NOT_RUN[error.problem]}`, {
       hint: 'install helm 3 or 4, or name it with --helm FILE',
@@ -92,6 +93,20 @@ export async function openHelm(
     throw error;
   }
 }
+
+/** From the line at which helm says what is wrong; the lines before it are logs. */
+function reported(doing: string, lines: readonly string[]): CurlewError | undefined {
+  const at = lines.findLastIndex((line) => line.startsWith('Error: '));
+  if (at === -1) return undefined;
+  const said = lines.slice(at).join('\n  | ').replace('Error: ', '');
+  const hint = HINTS.find(([pattern]) => pattern.test(said))?.[1];
+  return new CurlewError('CLUSTER_FAILED', `cannot ${doing}: ${said}`, { hint });
+}
+
+const HINTS: readonly (readonly [RegExp, string])[] = [
+  [/conflict occurred while applying|conflicts? with "/, '--force-conflicts takes these fields'],
+  [/invalid ownership metadata/, '--take-over makes existing objects those of the release'],
+];
 
 const NOT_RUN = { missing: 'is not installed', unusable: 'cannot be started' } as const;
 
