@@ -164,7 +164,7 @@ for (const { major, helm } of HELMS) {
       `cannot use the chart of web 1.2.0: its hash is ${hash.slice(7)}, not ${'0'.repeat(64)}`,
     );
     await scene.channel([{ ...entry, chart: { repoURL: 'http://charts.example.com', name: 'web' } }]);
-    assert.is(await scene.error(), 'cannot download charts from http://charts.example.com: it is not https');
+    assert.is(await scene.error(), 'cannot download the chart web: plain http to charts.example.com is not allowed');
   });
 }
 

@@ -70,7 +70,7 @@ export async function prepareRelease(
   try {
     const file =
       chart.package === undefined
-        ? await helm.pull(chart, request)
+        ? await helm.pull(chart, { channel: channel.location, request })
         : await helm.file('chart.tgz', await files.readManifest(channel, entry, cluster));
     if (chart.package === undefined && entry.hash !== '') await requireHash(file, planned);
     const { name, namespace } = releaseOf(planned);

@@ -3,10 +3,11 @@ import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { Chart } from '../../channel/channel.ts';
+import { isRemote } from '../../channel/location.ts';
 import { CurlewError, redact } from '../../core/errors.ts';
 import type { Secret } from '../../core/secret.ts';
 import { readLimited } from '../../platform/files/read-limited.ts';
-import { allowsPlainHttp } from '../../platform/http/address.ts';
+import { allowsPlainHttp, checkedAddress, checkNamedBy } from '../../platform/http/address.ts';
 import { runProgram, type ProgramOptions } from '../../platform/process/run-program.ts';
 import type { Context } from '../context.ts';
 import { readConfig } from '../ports/config.ts';
@@ -33,7 +34,7 @@ export interface Helm extends AsyncDisposable {
   /** Writes a file that only this user can read, and returns its path. */
   readonly file: (name: string, data: Uint8Array | string) => Promise<string>;
   /** Downloads a chart from its repository or registry, and returns the path of the archive. */
-  readonly pull: (chart: Chart, request: WebRequest) => Promise<string>;
+  readonly pull: (chart: Chart, options: { readonly channel: string; readonly request: WebRequest }) => Promise<string>;
 }
 
 /** Releases have whole charts in them. */
@@ -66,12 +67,13 @@ export async function openHelm(
       hint: 'install helm 3 or 4, or name it with --helm FILE',
     });
   };
-  const pull: Helm['pull'] = async (chart, request) => {
+  const pull: Helm['pull'] = async (chart, { channel, request }) => {
     const target = join(folder, 'chart');
     await mkdir(target);
     const config = await readConfig(request.config, { env, cwd });
     const caFile = request.caFile === undefined ? config.caFile : resolve(cwd, request.caFile);
-    const place = placeOf(chart, [...(request.allowHttp ?? []), ...config.allowHttp]);
+    const allowHttp = [...(request.allowHttp ?? []), ...config.allowHttp];
+    const place = chartPlace(chart, { channel, allowHttp });
     const version = chart.version === undefined ? [] : ['--version', chart.version];
     const trusted = caFile === undefined ? [] : ['--ca-file', caFile];
     await run(['pull', ...place, ...version, ...trusted, '--destination', target], {
@@ -135,22 +137,21 @@ async function majorOf(run: Helm['run'], program: string): Promise<3 | 4> {
   });
 }
 
-/** Arguments that name a chart; `FETCH_FAILED` for plain http to a host that it is not allowed for. */
-function placeOf({ repoURL, oci, name }: Chart, allowed: readonly string[]): readonly string[] {
-  const address = repoURL ?? oci ?? '';
-  const isPlain = (url: URL): boolean =>
-    allowsPlainHttp(url, { allowHttp: new Set(allowed.map((host) => host.toLowerCase())) });
-  if (repoURL !== undefined) {
-    const url = new URL(repoURL);
-    if (url.protocol === 'http:' && !isPlain(url)) {
-      throw new CurlewError('FETCH_FAILED', `cannot download charts from ${redact(address)}: it is not https`, {
-        hint: `use https, or allow it with --allow-http ${url.host}`,
-      });
-    }
-    return [name ?? '', '--repo', repoURL];
-  }
-  const reference = name === undefined ? address : `${address.replace(/\/$/, '')}/${name}`;
-  return [reference, ...(isPlain(new URL(reference.replace(/^oci:/, 'http:'))) ? ['--plain-http'] : [])];
+/**
+ * Arguments that name a chart. `FETCH_FAILED` for plain http to a host that it is not allowed for, and for internal addresses that a
+ * channel on another machine names.
+ */
+export function chartPlace(
+  { repoURL, oci = '', name }: Pick<Chart, 'repoURL' | 'oci' | 'name'>,
+  { channel, allowHttp }: { readonly channel: string; readonly allowHttp: readonly string[] },
+): readonly string[] {
+  const rules = { allowHttp: new Set(allowHttp.map((host) => host.toLowerCase())) };
+  const reference = name === undefined ? oci : `${oci.replace(/\/$/, '')}/${name}`;
+  const doing = `download the chart ${redact(repoURL === undefined ? reference : (name ?? ''))}`;
+  const url = checkedAddress(repoURL ?? reference.replace(/^oci:/, 'https:'), undefined, doing, rules);
+  if (isRemote(channel)) checkNamedBy(new URL(channel), url, doing, rules);
+  if (repoURL !== undefined) return [name ?? '', '--repo', repoURL];
+  return [reference, ...(allowsPlainHttp(url, rules) ? ['--plain-http'] : [])];
 }
 
 /** The bytes of a downloaded chart, for its hash. */
