@@ -47,6 +47,8 @@ export interface PublishPlan {
   readonly release: string;
   readonly previous: string | undefined;
   readonly plan: readonly PlannedPackage[];
+  /** Names of the channels that the release would have. */
+  readonly channels: readonly string[];
   /** As far as sizes are known before the build. */
   readonly bytesUp: number;
   readonly bytesCopied: number;
@@ -77,6 +79,10 @@ function requireChannelName(name: string): void {
   });
 }
 
+function channelsOf({ channel = [] }: PublishRequest): readonly string[] | undefined {
+  return channel.length === 0 ? undefined : channel;
+}
+
 /** After an interruption, the same request resumes. */
 export async function publish(request: PublishRequest, context: Context): Promise<PublishResult> {
   const { cwd, report, signal } = context;
@@ -104,7 +110,7 @@ export async function publish(request: PublishRequest, context: Context): Promis
     previous,
     unchanged: new Set(compared.filter(({ because }) => because === undefined).map(({ file }) => file)),
     orders,
-    channels: request.channel?.length === 0 ? undefined : request.channel,
+    channels: channelsOf(request),
     commit,
     jobs,
     report,
@@ -166,6 +172,7 @@ export async function planPublish(request: PublishRequest, context: Context): Pr
     release,
     previous: previous.current?.release,
     plan: rows,
+    channels: channelsOf(request) ?? previous.channels,
     bytesUp: bytes(rows.filter(({ change }) => change !== 'unchanged')),
     bytesCopied: bytes(rows.filter(({ change }) => change === 'unchanged')),
   };

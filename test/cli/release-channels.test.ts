@@ -99,7 +99,12 @@ test('the channels of the previous release are published again, unless others ar
   await writeFile(box.at('addons/weave/2.9.0/more.yaml'), 'a: 1\n');
   const channelsOf = async (release: string): Promise<unknown> =>
     parseCatalog(await readFile(box.at(`store/${release}/index.json`), 'utf8'), release).channels;
-  await good(box, 'publish', '--to', 'store', '--release', 'r2');
+  const dry = await good(box, 'publish', '--to', 'store', '--release', 'r2', '--dry-run');
+  assert.match(dry, 'r2 would be created, with the channels edge, stable; ');
+  assert.match(
+    await good(box, 'publish', '--to', 'store', '--release', 'r2'),
+    '(before: r1), with the channels edge, stable; ',
+  );
   assert.equal(await channelsOf('r2'), ['edge', 'stable']);
   assert.is(
     await readFile(box.at('store/channels/stable.yaml'), 'utf8'),

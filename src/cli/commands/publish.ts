@@ -56,17 +56,33 @@ export const publishCommand = command({
   render: (result) => ('plan' in result ? planText(result) : resultText(result)),
 });
 
-function planText({ store, release, plan, bytesUp, bytesCopied }: PublishPlan): string {
+function channelText(channels: readonly string[]): string {
+  return channels.length === 0 ? '' : `, with the channels ${channels.join(', ')}`;
+}
+
+function planText({ store, release, plan, channels, bytesUp, bytesCopied }: PublishPlan): string {
   const lines = plan.map(({ name, version, change, because, since, size }) => {
     const reason = change === 'unchanged' ? `unchanged since ${since}` : `${change}: ${because}`;
     return `${name} ${version}: ${reason}, ${size === undefined ? 'size not known yet' : formatBytes(size)}`;
   });
   const isGuess = plan.some(({ change }) => change !== 'unchanged');
   const up = `${isGuess ? 'about ' : ''}${formatBytes(bytesUp)} to be uploaded`;
-  return [...lines, `${store}: ${release} would be created; ${up}, ${formatBytes(bytesCopied)} copied`].join('\n');
+  return [
+    ...lines,
+    `${store}: ${release} would be created${channelText(channels)}; ${up}, ${formatBytes(bytesCopied)} copied`,
+  ].join('\n');
 }
 
-function resultText({ store, release, previous, packages, bytesUp, bytesCopied, bytesPresent }: PublishResult): string {
+function resultText({
+  store,
+  release,
+  previous,
+  packages,
+  channels,
+  bytesUp,
+  bytesCopied,
+  bytesPresent,
+}: PublishResult): string {
   const lines = packages.map(({ name, version, size, outcome, sent }) => {
     const rest = outcome === 'uploaded' && sent < size ? `${formatBytes(sent)} of ` : '';
     const why = rest === '' ? '' : ' (the rest was uploaded by an interrupted run)';
@@ -75,5 +91,7 @@ function resultText({ store, release, previous, packages, bytesUp, bytesCopied, 
   const before = previous === undefined || previous === release ? '' : ` (before: ${previous})`;
   const present = bytesPresent === 0 ? '' : `, ${formatBytes(bytesPresent)} already present`;
   const moved = `${formatBytes(bytesUp)} uploaded, ${formatBytes(bytesCopied)} copied${present}`;
-  return [...lines, `${store}: ${release} is the current release${before}; ${moved}`].join('\n');
+  return [...lines, `${store}: ${release} is the current release${before}${channelText(channels)}; ${moved}`].join(
+    '\n',
+  );
 }

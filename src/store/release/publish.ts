@@ -74,6 +74,8 @@ export interface PublishResult {
   /** The release that was current before; undefined for the first. */
   readonly previous: string | undefined;
   readonly packages: readonly PublishedPackage[];
+  /** Names of the channels of the release. */
+  readonly channels: readonly string[];
   /** Package bytes sent in this run. */
   readonly bytesUp: number;
   readonly bytesCopied: number;
@@ -124,7 +126,7 @@ export async function publishPackages(
     bytesCopied: bytes(({ size, outcome }) => (outcome === 'copied' ? size : 0)),
     bytesPresent: bytes(({ size, outcome, sent }) => (outcome === 'copied' ? 0 : size - sent)),
   };
-  return { store: store.address, release, previous: previous.current?.release, packages, ...totals, latest };
+  return { store: store.address, release, previous: previous.current?.release, packages, channels, ...totals, latest };
 }
 
 /** Notes which versions are not in the channels. */
