@@ -62,8 +62,8 @@ export function resolveVersion(addon: string, requested: string, available: read
 
 function unknownVersion(addon: string, requested: string, available: readonly string[]): CurlewError {
   if (channelOf(requested) !== undefined) {
-    return new CurlewError('SPEC_INVALID', `${addon}: ${requested} can be resolved only in a store`, {
-      hint: `use --from with the store, or write a version; available: ${shortList(available)}`,
+    return new CurlewError('SPEC_INVALID', `${addon}: ${requested} can be resolved only for a spec, in a store`, {
+      hint: `use a spec and --from with the store, or write a version; available: ${shortList(available)}`,
     });
   }
   const near = nearest(requested, available);

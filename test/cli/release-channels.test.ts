@@ -201,7 +201,9 @@ test('a version of a channel cannot be found in a bundle that was made without i
   await writeFile(box.at('spec.yaml'), SPEC);
   const { exitCode, stderr } = await run(box, 'installer', 'resolve', 'spec.yaml', '--bundle', 'b.tar.gz');
   assert.is(exitCode, 11, stderr);
-  assert.match(stderr, 'weave: channel:stable can be resolved only in a store');
+  assert.match(stderr, 'weave: channel:stable can be resolved only for a spec, in a store');
+  const versions = await run(box, 'versions', 'weave@channel:stable', '--from', 'store');
+  assert.match(versions.stderr, 'weave: channel:stable can be resolved only for a spec, in a store');
 });
 
 test('a release without channels is as it was', async () => {
