@@ -159,9 +159,10 @@ function leftAddons(
   for (const [key, annotation] of facts.annotations) {
     if (taken.has(key)) continue;
     const record = facts.records.get(key);
-    const channel = channels.find((one) =>
-      record === undefined ? annotation.channel === redact(one.location) : record.owner === channelOwner(one),
-    );
+    // Channels of other publishers may have the same name.
+    const from = channels.find((one) => annotation.channel === redact(one.location));
+    const channel =
+      from !== undefined && (record?.owner ?? channelOwner(from)) === channelOwner(from) ? from : undefined;
     if (channel === undefined) continue;
     const [namespace = '', addon = ''] = key.split(':');
     const others = channel.entries.filter((entry) => entry.name === addon);

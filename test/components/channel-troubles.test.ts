@@ -284,6 +284,10 @@ if (reason === undefined) {
     const pass = await scene.apply({ kubeconfig: box.at('conf') });
     assert.equal(outcomes(pass), ['bbb install failed', 'aaa install applied']);
     assert.match(pass.addons[0]?.errors[0]?.message ?? '', /secrets "b" is forbidden: User "jane-/);
+    await scene.apply();
+    const later = await scene.apply({ kubeconfig: box.at('conf') });
+    assert.equal(outcomes(later), ['bbb none unchanged', 'aaa none unchanged']);
+    assert.match(later.warnings.join('\n'), /objects of add-ons are not compared: .*secrets is forbidden/);
   });
 
   test('the command shows a table and object differences, and its status says whether something would change', async () => {

@@ -38,8 +38,9 @@ export async function recordState(
   );
 }
 
+/** Only the first line of the reason: the others may be logs of pods, which whoever reads the record may not read. */
 export function failedState({ message }: Pick<CurlewError, 'message'>): Pick<AddonRecord, 'state' | 'reason'> {
-  return { state: 'Failed', reason: message };
+  return { state: 'Failed', reason: message.split('\n')[0] ?? '' };
 }
 
 export function requireNamespace(cluster: Pick<ChannelCluster, 'namespaces'>, namespace: string): void {

@@ -26,7 +26,7 @@ import { listObjects, mergeObject, titleOf, type LiveObject } from '../../kube/o
 import { apiPath } from '../../kube/path.ts';
 import { discover, type Discovery, type Resource } from '../../kube/resources.ts';
 import { kubeconfigPaths } from '../../kube/session.ts';
-import { mapLimited } from '../../platform/limit/each.ts';
+import { eachLimited } from '../../platform/limit/each.ts';
 import { RECORDS_MAP } from '../../runtime/cluster/cluster-records.ts';
 import { configMapClient, type ConfigMapClient, type ConfigMapName } from '../../runtime/cluster/config-map.ts';
 import type { Context } from '../context.ts';
@@ -57,7 +57,8 @@ export interface ChannelCluster {
   readonly kubernetes: string;
   readonly facts: ClusterFacts;
   readonly namespaces: ReadonlySet<string>;
-  readonly warnings: readonly string[];
+  /** What could not be found out; the pass adds to it. */
+  readonly warnings: string[];
   /** The kinds that it serves; asked for once. */
   readonly discovery: () => Promise<Discovery>;
   readonly maps: ConfigMapClient;
@@ -215,7 +216,7 @@ const HELM_LABEL = 'app.kubernetes.io/managed-by=Helm';
 
 /** The recorded objects of add-ons as they are now, by {@link recordKey}: one list for each kind. */
 export async function lookAtObjects(
-  { call, signal }: Pick<ChannelCluster, 'call' | 'signal'>,
+  { call, signal, warnings }: Pick<ChannelCluster, 'call' | 'signal' | 'warnings'>,
   records: readonly AddonRecord[],
 ): Promise<ReadonlyMap<string, LiveLook>> {
   const kinds = new Map<string, { readonly kind: RecordedKind; readonly labelSelector: string }>();
@@ -224,24 +225,32 @@ export async function lookAtObjects(
     for (const kind of objects)
       kinds.set(`${labelSelector} ${kind.apiVersion} ${kind.plural}`, { kind, labelSelector });
   }
-  const lists = await mapLimited(
-    [...kinds],
-    async ([key, { kind, labelSelector }]) =>
-      [key, await listObjects(call, kind, { labelSelector, onlyMetadata: true })] as const,
-    { width: AT_ONCE, signal },
-  );
   const live = new Map<string, LiveObject>();
-  for (const [key, objects] of lists) {
-    // A kind that is no longer served has no objects.
-    for (const object of objects ?? [])
-      live.set(`${key} ${object.metadata.namespace ?? ''}/${object.metadata.name}`, object);
-  }
-  return new Map(records.map((record) => [recordKey(record.namespace, record.addon), lookAt(record, live)]));
+  const unread = new Set<string>();
+  const listKind = async ([key, { kind, labelSelector }]: [
+    string,
+    { readonly kind: RecordedKind; readonly labelSelector: string },
+  ]): Promise<void> => {
+    try {
+      // A kind that is no longer served has no objects.
+      const objects = (await listObjects(call, kind, { labelSelector, onlyMetadata: true })) ?? [];
+      for (const object of objects)
+        live.set(`${key} ${object.metadata.namespace ?? ''}/${object.metadata.name}`, object);
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      unread.add(key);
+      warnings.push(`objects of add-ons are not compared: ${error.message}`);
+    }
+  };
+  await eachLimited(kinds, listKind, { width: AT_ONCE, signal });
+  return new Map(
+    records.map((record) => [recordKey(record.namespace, record.addon), lookAt(record, { live, unread })]),
+  );
 }
 
 function lookAt(
   { namespace, addon, objects = [], release }: AddonRecord,
-  live: ReadonlyMap<string, LiveObject>,
+  { live, unread }: { readonly live: ReadonlyMap<string, LiveObject>; readonly unread: ReadonlySet<string> },
 ): LiveLook {
   const id = addonId({ namespace, name: addon });
   const [labelSelector, manager] = release === undefined ? [ADDON_LABEL, managerOf(id)] : [HELM_LABEL, HELM_MANAGER];
@@ -250,10 +259,10 @@ function lookAt(
   const missing: string[] = [];
   const changed: string[] = [];
   for (const kind of objects) {
+    const key = `${labelSelector} ${kind.apiVersion} ${kind.plural}`;
+    if (unread.has(key)) continue;
     for (const object of kind.objects) {
-      const found = live.get(
-        `${labelSelector} ${kind.apiVersion} ${kind.plural} ${object.namespace ?? ''}/${object.name}`,
-      );
+      const found = live.get(`${key} ${object.namespace ?? ''}/${object.name}`);
       if (found === undefined || !isOwn(found)) missing.push(titleOf(kind, object));
       // Of an apply that did not finish, the digest is not known.
       else if (object.owned !== '' && ownedDigest(found, manager) !== object.owned) changed.push(titleOf(kind, object));

@@ -56,7 +56,7 @@ async function listRevisions(
 
 /** How releases and objects of records differ from what was recorded, by {@link recordKey}: a list for each kind and namespace. */
 export async function lookAtAddons(
-  cluster: Pick<ChannelCluster, 'call' | 'signal'>,
+  cluster: Pick<ChannelCluster, 'call' | 'signal' | 'warnings'>,
   records: readonly AddonRecord[],
 ): Promise<ReadonlyMap<string, LiveLook>> {
   const [objects, releases] = await Promise.all([lookAtObjects(cluster, records), lookAtReleases(cluster, records)]);
