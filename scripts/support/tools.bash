@@ -19,6 +19,8 @@ kubernetes default go          test/oracles/kubernetes bin/kube-apiserver,bin/ku
 kubernetes-older all go        test/oracles/kubernetes-older older/kube-apiserver aside -gcflags=all=-l
 preflight  all     go          github.com/replicatedhq/troubleshoot/cmd/preflight@v0.133.0 bin/preflight aside -gcflags=all=-l
 cosign     all     go          github.com/sigstore/cosign/v3/cmd/cosign@v3.1.3 bin/cosign aside -gcflags=all=-l
+helm-3     all     go          helm.sh/helm/v3/cmd/helm@v3.22.0 helm-3/helm aside -gcflags=all=-l
+helm-4     all     go          helm.sh/helm/v4/cmd/helm@v4.3.1 helm-4/helm aside -gcflags=all=-l
 containerd default go          github.com/containerd/containerd/v2/cmd/containerd@v2.2.6,github.com/containerd/containerd/v2/cmd/ctr@v2.2.6 containerd-2/containerd,containerd-2/ctr -tags=no_cri,no_btrfs,no_devmapper,no_tracing,no_zfs
 versitygw  default go          github.com/versity/versitygw/cmd/versitygw@v1.8.0 bin/versitygw
 bare       default debootstrap - bare.tar
@@ -28,8 +30,6 @@ moto       default pip         test/oracles/moto-requirements.txt moto
 kustomize  default go          sigs.k8s.io/kustomize/kustomize/v5@v5.7.1 bin/kustomize
 estargz    default go          test/oracles/estargz bin/estargz
 crane      default go          github.com/google/go-containerregistry/cmd/crane@v0.21.9 bin/crane
-helm-3     all     go          helm.sh/helm/v3/cmd/helm@v3.22.0 helm-3/helm aside -gcflags=all=-l
-helm-4     all     go          helm.sh/helm/v4/cmd/helm@v4.3.1 helm-4/helm aside -gcflags=all=-l
 actionlint all     go          github.com/rhysd/actionlint/cmd/actionlint@v1.7.12 bin/actionlint
 zizmor     all     pip         test/oracles/zizmor-requirements.txt bin/zizmor --no-deps --require-hashes
 fio        all     apt         - fio
