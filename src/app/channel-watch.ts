@@ -1,11 +1,11 @@
 /** Passes over the add-ons of a cluster, one after another. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { setTimeout as pause } from 'node:timers/promises';
 import { counted } from '../core/counted.ts';
 import { asError, CurlewError } from '../core/errors.ts';
 import { applyChannels, type ChannelApplyRequest, type ChannelPass } from './channel-apply.ts';
 import type { Context } from './context.ts';
+import { pause } from '../platform/http/retry.ts';
 
 export interface ChannelWatchRequest extends ChannelApplyRequest {
   /** Time between the end of a pass and the next one, in milliseconds. */
@@ -38,7 +38,7 @@ export async function watchChannels(request: ChannelWatchRequest, context: Conte
       text = hint === undefined ? message : `${message}; ${hint}`;
     }
     report({ type: 'note', level: isReady ? 'info' : 'warning', text });
-    await pause(isReady ? request.every : Math.min(SOON_MS, request.every), undefined, { signal });
+    await pause(isReady ? request.every : Math.min(SOON_MS, request.every), { signal });
   }
 }
 

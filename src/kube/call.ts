@@ -1,8 +1,8 @@
 /** Requests that are repeated while the API server is unreachable, as during an upgrade of its node. */
-import { setTimeout as pause } from 'node:timers/promises';
 import { CurlewError } from '../core/errors.ts';
 import type { ApiRequest, KubeApi } from './api.ts';
 import type { FieldConflict } from './problem.ts';
+import { pause } from '../platform/http/retry.ts';
 
 export interface CallOptions {
   /** How long an API server may be unreachable before that is an error. */
@@ -41,7 +41,7 @@ export function openCalls(api: KubeApi, { patienceMs, signal }: CallOptions): Ca
       if (problem === 'conflict') return { outcome: problem, said, fields: conflicts };
       if (problem === 'not found' || problem === 'taken' || problem === 'expired') return { outcome: problem };
       if (problem === 'unreachable' && performance.now() + waitMs < until) {
-        await pause(waitMs, undefined, { signal });
+        await pause(waitMs, { signal });
         continue;
       }
       const message = `cannot ${doing}: ${said}`;

@@ -1,11 +1,11 @@
 /** One writer at a time: a Lease in the cluster, as controllers of Kubernetes elect their leader. */
 import { randomBytes } from 'node:crypto';
-import { setTimeout as pause } from 'node:timers/promises';
 import * as v from 'valibot';
 import { CurlewError } from '../core/errors.ts';
 import { visible } from '../core/diagnostic.ts';
 import type { Call } from './call.ts';
 import { objectPath, collectionPath, type Resource } from './resources.ts';
+import { pause } from '../platform/http/retry.ts';
 
 const LEASES: Resource = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', plural: 'leases', namespaced: true };
 const DURATION_MS = 15_000;
@@ -52,7 +52,7 @@ export async function holdLease(call: Call, request: LeaseRequest): Promise<Held
   const renewing = (async (): Promise<void> => {
     let renewed = performance.now();
     while (!stopped.signal.aborted) {
-      await pause(RENEW_MS, undefined, { signal: stopped.signal, ref: false }).catch(() => undefined);
+      await pause(RENEW_MS, stopped).catch(() => undefined);
       if (stopped.signal.aborted) return;
       const next = await writeLease(call, request, { lease, identity }).catch(() => 'failed' as const);
       if (next === 'conflict' || (next === 'failed' && performance.now() - renewed > DURATION_MS)) {
@@ -98,7 +98,7 @@ async function takeLease(call: Call, request: LeaseRequest, identity: string): P
     if (seen === undefined) request.onWait?.(visible(holder));
     else if (seen.lease.metadata.resourceVersion !== found.metadata.resourceVersion) throw busy(request, holder);
     seen ??= { lease: found, at: performance.now() };
-    await pause(LOOK_MS, undefined, { signal: request.signal });
+    await pause(LOOK_MS, { signal: request.signal });
   }
 }
 

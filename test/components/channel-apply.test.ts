@@ -1,5 +1,10 @@
 /** Add-ons of channels on a real API server: what is applied, kept, restored, pruned and recorded. */
+import { writeFile } from 'node:fs/promises';
+import { setTimeout as pause } from 'node:timers/promises';
+import { watchChannels } from '../../src/app/channel-watch.ts';
+import type { ProgressEvent } from '../../src/core/events.ts';
 import * as assert from '../support/assert.ts';
+import { freePort } from '../support/ports.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
 import { API_SERVER_PROGRAMS, startApiServer, type ApiServer } from './support/api-server.ts';
@@ -243,6 +248,37 @@ if (reason === undefined) {
       assert.ok((await scene.apply()).addons.every(({ state }) => state === 'unchanged')),
     );
     assert.ok(requests.length <= 40, `${requests.length} requests`);
+  });
+
+  test('a watch repeats passes, brings back what was deleted, and says whether the last one succeeded', async () => {
+    await using scene = await channelScene(server);
+    const { namespace, box, context, request } = scene;
+    await scene.write('web.yaml', configMap('page', namespace));
+    const file = await scene.channel([{ name: 'web', version: '1.0.0', manifest: 'web.yaml' }]);
+    const stop = new AbortController();
+    const port = await freePort();
+    const reports: string[] = [];
+    const report = (event: ProgressEvent): void => void (event.type === 'note' && reports.push(event.text));
+    const watching = watchChannels(
+      { ...request, every: 200, ready: port },
+      { ...context, report, signal: stop.signal },
+    ).catch((error: unknown) => error);
+    const becomes = async (wanted: number): Promise<void> => {
+      const address = `http://127.0.0.1:${port}/ready`;
+      const status = async (): Promise<number> => (await fetch(address).catch(() => ({ status: 0 }))).status;
+      while ((await status()) !== wanted) await pause(50);
+    };
+    await becomes(200);
+    await scene.kubectl('delete', 'configmap', 'page');
+    await scene.kubectl('wait', '--for=create', 'configmap/page', '--timeout=30s');
+    await writeFile(file, 'kind: Channel\n');
+    await becomes(503);
+    assert.match(reports.at(-1) ?? '', /^cannot use channel\.yaml: /);
+    await scene.channel([{ name: 'web', version: '1.0.0', manifest: 'web.yaml' }]);
+    await becomes(200);
+    stop.abort(new Error('enough'));
+    assert.is(((await watching) as Error).message, 'enough');
+    assert.is((await fetch(`http://127.0.0.1:${port}/ready`).catch(() => undefined))?.status, undefined);
   });
 } else test.skip('add-ons of channels on an API server', reason);
 

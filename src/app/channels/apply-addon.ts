@@ -1,5 +1,4 @@
 /** One add-on on a cluster: what applying it would change, and applying it. */
-import { setTimeout as pause } from 'node:timers/promises';
 import { fieldChanges, withoutField, type FieldChange } from '../../channel/difference.ts';
 import { healthOf, podTemplateOf, selects, type Health } from '../../channel/health.ts';
 import { definesOthers } from '../../channel/objects.ts';
@@ -22,6 +21,7 @@ import { eachLimited, mapLimited } from '../../platform/limit/each.ts';
 import { AT_ONCE, managerOf, type AppliedObject, type ChannelCluster } from './cluster.ts';
 import type { AddonObject } from './manifest.ts';
 import { troublesOf } from './troubles.ts';
+import { pause } from '../../platform/http/retry.ts';
 
 export interface ApplyOptions {
   /** Takes fields from other managers. */
@@ -207,7 +207,7 @@ export async function waitForHealth(
     if (text !== said) report(left.length > 1 ? `${text} (and ${left.length - 1} more)` : text);
     said = text;
     waiting = left.map(({ object }) => object);
-    await pause(waitMs, undefined, { signal });
+    await pause(waitMs, { signal });
   }
 }
 
