@@ -166,7 +166,9 @@ function testFaults(kind: RuntimeKind): void {
     await first.daemon[Symbol.asyncDispose]();
     const again = await lab(kind, box);
     await using _daemon = again.daemon;
-    assert.ok((await again.load(again.env, made.wanted())).references.includes(APP));
+    // Either image may have been the first; the other one may have been imported before the daemon died.
+    const { references } = await again.load(again.env, made.wanted());
+    assert.ok(references.length > 0 && references.every((reference) => reference in images), references.join());
     assert.equal(await again.load(again.env, made.wanted()), { references: [], bytes: 0 });
   });
 
