@@ -252,7 +252,7 @@ if (reason === undefined) {
 
   test('a watch repeats passes, brings back what was deleted, and says whether the last one succeeded', async () => {
     await using scene = await channelScene(server);
-    const { namespace, box, context, request } = scene;
+    const { namespace, context, request } = scene;
     await scene.write('web.yaml', configMap('page', namespace));
     const file = await scene.channel([{ name: 'web', version: '1.0.0', manifest: 'web.yaml' }]);
     const stop = new AbortController();
