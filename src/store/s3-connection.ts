@@ -4,11 +4,12 @@ import { openConnections, type Connections } from '../platform/http/connections.
 import { proxyFor } from '../platform/http/proxy.ts';
 import { checkedEndpoint, parseS3Address, type S3Options, type S3Place } from './s3-address.ts';
 import { CurlewError } from '../core/errors.ts';
-import { s3Error } from './s3-error.ts';
+import { s3Error, statusOf } from './s3-error.ts';
 import type { StorePlace } from './store.ts';
 import { Readable } from 'node:stream';
 import { credentialsRequired } from '../platform/http/failure.ts';
 import { LEAST_RATE, paced } from '../platform/http/pace.ts';
+import { isRetryable } from '../platform/http/retry.ts';
 
 /** Attempts per request; the SDK waits between them with backoff. */
 const ATTEMPTS = 6;
@@ -129,6 +130,7 @@ function newClient(endpoint: string | undefined, options: S3Options): S3Client {
     responseChecksumValidation: 'WHEN_REQUIRED',
   });
   limitResponses(client, connections, idleMs);
+  markRetryable(client);
   return client;
 }
 
@@ -178,6 +180,21 @@ function limitResponses(client: S3Client, connections: Connections, idleMs: numb
       return result;
     },
     { step: 'deserialize', priority: 'low', name: 'limitResponses' },
+  );
+}
+
+/** SDK middleware: the SDK itself retries only 500, 502, 503, 504 and throttling, not the statuses of CDNs. */
+function markRetryable(client: S3Client): void {
+  client.middlewareStack.add(
+    (next) => async (args) => {
+      try {
+        return await next(args);
+      } catch (error) {
+        if (error instanceof Error && isRetryable(statusOf(error) ?? 0)) Object.assign(error, { $retryable: {} });
+        throw error;
+      }
+    },
+    { step: 'finalizeRequest', priority: 'low', name: 'markRetryable' },
   );
 }
 

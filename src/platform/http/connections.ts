@@ -239,7 +239,7 @@ function openTunnel(proxy: URL, target: string, { trust, connectMs }: TunnelOpti
     noTunnel(proxy, target, { what, isLater, cause });
   const answered = (status = 0): CurlewError => {
     if (status === 407) return credentialsRequired(proxy);
-    return failed(`the proxy returned ${status}`, status >= 500 || isRetryable(status));
+    return failed(`the proxy returned ${status}`, isRetryable(status));
   };
   const request = (secure ? requestSecure : requestPlain)({
     ...placeOf(proxy),

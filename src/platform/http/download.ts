@@ -2,7 +2,7 @@
 import { CurlewError } from '../../core/errors.ts';
 import type { Http } from './http.ts';
 import { contentLength, type HttpRequest, type Outcome, type ResponseHead, type Sink } from './message.ts';
-import { isRetryable, MOST_STALLS, pause, pauseMs } from './retry.ts';
+import { isWorthRetry, MOST_STALLS, pause, pauseMs } from './retry.ts';
 
 export interface DownloadRequest extends HttpRequest {
   /** Offset of the first byte to fetch: the bytes before it already exist. */
@@ -268,8 +268,7 @@ export async function download(
     if (progress.received - before >= PROGRESS) [failures, stalls] = [0, 0];
     failures += 1;
     if (outcome.kind === 'broken' && outcome.stalled) stalls += 1;
-    const again =
-      outcome.kind === 'broken' ? outcome.retryable : part?.kind === 'body' || isRetryable(outcome.head.status);
+    const again = outcome.kind === 'broken' ? outcome.retryable : part?.kind === 'body' || isWorthRetry(outcome.head);
     if (!again || failures >= http.retry.attempts || stalls >= MOST_STALLS) {
       throw gaveUp(http, request, { ...progress, tries: failures }, outcome, part, said);
     }

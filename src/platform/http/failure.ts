@@ -1,10 +1,11 @@
 /** Errors for failed exchanges. Messages never repeat a text that was sent as a secret. */
 import { visible } from '../../core/diagnostic.ts';
 import { asError, CurlewError, errnoOf, type ErrorCode } from '../../core/errors.ts';
+import { formatSeconds } from '../../core/units.ts';
 import { decoded } from './proxy.ts';
 import { STALLED } from './pace.ts';
 import type { HttpRequest, Outcome, ResponseHead } from './message.ts';
-import { isRetryable } from './retry.ts';
+import { isRetryable, refusedWaitMs } from './retry.ts';
 
 const MESSAGE_LIMIT = 300;
 /** Shorter texts cannot be hidden without damaging the rest of a message. */
@@ -95,6 +96,11 @@ export function statusFailure(
   const code = CODES.get(head.status) ?? 'FETCH_FAILED';
   const reported = serverMessage(head, body, secrets);
   const message = `cannot ${request.doing}: ${head.url} returned ${head.status}${reported === undefined ? '' : ` (${reported})`}`;
+  const waitMs = refusedWaitMs(head, Date.now());
+  if (waitMs !== undefined) {
+    const wait = formatSeconds(waitMs / 1000);
+    return new CurlewError(code, `${message} and asks to wait ${wait}`, { hint: `run the same command after ${wait}` });
+  }
   const usual = isRetryable(head.status) ? BUSY_HINT : HINTS[code];
   const hint = head.status === 407 ? PROXY_CREDENTIALS : usual;
   return new CurlewError(code, message, { hint });

@@ -8,7 +8,7 @@ import { secretsOf, statusFailure } from './failure.ts';
 import { LEAST_RATE } from './pace.ts';
 import { collector, type Headers, type HttpRequest, type Outcome, type ResponseHead, type Sink } from './message.ts';
 import { decoded, proxyFor, type Environment } from './proxy.ts';
-import { isRetryable, MOST_STALLS, pause, pauseMs, RETRY_POLICY, withinTime, type RetryPolicy } from './retry.ts';
+import { isWorthRetry, MOST_STALLS, pause, pauseMs, RETRY_POLICY, withinTime, type RetryPolicy } from './retry.ts';
 import { loadRoots } from './roots.ts';
 import { createWire, type Timeouts, type Wire } from './wire.ts';
 
@@ -40,7 +40,7 @@ export interface Http extends AsyncDisposable {
   readonly exchange: (request: HttpRequest, sink: Sink, options: { readonly signal: AbortSignal }) => Promise<Outcome>;
   /**
    * A response with its whole body of at most `limit` bytes, retried with back-off. Returns any status; those that mean
-   * "later" only after the last attempt. Throws `FETCH_FAILED` for a longer body, before reading it if its length is
+   * "later" only after the last attempt, or if the server requests a long wait. Throws `FETCH_FAILED` for a longer body, before reading it if its length is
    * announced, for a failed connection, and for a response that takes too long in total.
    */
   readonly small: (
@@ -207,7 +207,7 @@ async function small(
     );
     const last = attempt >= http.retry.attempts;
     if (outcome.kind === 'complete') {
-      if (last || !isRetryable(outcome.head.status)) return { ...outcome.head, body: body() };
+      if (last || !isWorthRetry(outcome.head)) return { ...outcome.head, body: body() };
     } else {
       if (outcome.stalled) stalls += 1;
       if (last || !outcome.retryable || stalls >= MOST_STALLS) throw outcome.error;

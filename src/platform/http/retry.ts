@@ -12,17 +12,31 @@ export interface RetryPolicy {
   readonly capMs: number;
 }
 
-export const RETRY_POLICY: RetryPolicy = { attempts: 5, baseMs: 250, capMs: 60_000 };
+/** The longest wait that a server may request: a command that pauses longer looks as if it hangs. */
+const LONGEST_WAIT_MS = 60_000;
+export const RETRY_POLICY: RetryPolicy = { attempts: 5, baseMs: 250, capMs: LONGEST_WAIT_MS };
 
 /** Attempts that may end in a stalled body: each takes as long as the time limit. */
 export const MOST_STALLS = 2;
 
 const SLOW_HINT = 'the server or the network is too slow: run the same command again later, or use another server';
-const RETRYABLE: ReadonlySet<number> = new Set([408, 429, 502, 503, 504]);
+/** Server errors that a retry cannot change: not implemented, HTTP version not supported. */
+const PERMANENT: ReadonlySet<number> = new Set([501, 505]);
 
-/** Statuses that mean "later" rather than "no". */
+/** Statuses that mean "later" rather than "no"; CDNs have their own above 511. */
 export function isRetryable(status: number): boolean {
-  return RETRYABLE.has(status);
+  return status === 408 || status === 429 || (status >= 500 && status <= 599 && !PERMANENT.has(status));
+}
+
+/** The wait that a server requests, in milliseconds, if it is too long to wait for. */
+export function refusedWaitMs({ status, headers }: ResponseHead, now: number): number | undefined {
+  const requested = isRetryable(status) ? retryAfterMs(headers['retry-after'], now) : undefined;
+  return requested !== undefined && requested > LONGEST_WAIT_MS ? requested : undefined;
+}
+
+/** True if the same request may succeed after a short pause. */
+export function isWorthRetry(head: ResponseHead): boolean {
+  return isRetryable(head.status) && refusedWaitMs(head, Date.now()) === undefined;
 }
 
 /** Milliseconds of a Retry-After header (seconds, or a date), or undefined if it is absent or invalid. */

@@ -1,6 +1,6 @@
 import { download, type Downloaded, type DownloadRequest } from '../../../src/platform/http/download.ts';
 import { CurlewError } from '../../../src/core/errors.ts';
-import type { Http } from '../../../src/platform/http/http.ts';
+import { createHttp, type Http } from '../../../src/platform/http/http.ts';
 import * as assert from '../../support/assert.ts';
 import { collector, quickHttp } from '../../support/client.ts';
 import { answers, endsShort, ignoresRange, neverEnds, redirects, resetsAtHalf } from '../../support/faults.ts';
@@ -193,6 +193,14 @@ test('503 twice and 429 with Retry-After are waited for, 404 is not', async ({ s
   const asked = server.log.length;
   await assert.rejectsWith(fetchTo(http, `${server.url}/b`, signal), 'NOT_FOUND', /no such file/);
   assert.is(server.log.length, asked + 1);
+});
+
+test('a long wait that a server requests ends a download at once', async ({ signal }) => {
+  const later = answers({ status: 503, headers: { 'retry-after': '86400' } });
+  await using server = await serveFiles({ a: BODY }, { faults: [later] });
+  await using http = await createHttp({ env: {} });
+  await assert.rejectsWith(fetchTo(http, `${server.url}/a`, signal), 'FETCH_FAILED', /asks to wait 24 h/);
+  assert.is(server.log.length, 1);
 });
 
 test('each attempt begins at the first address, not where it was led before', async ({ signal }) => {

@@ -1,6 +1,6 @@
 import { createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
-import { succeeded, type Http } from '../../../src/platform/http/http.ts';
+import { createHttp, succeeded, type Http } from '../../../src/platform/http/http.ts';
 import type { HttpRequest } from '../../../src/platform/http/message.ts';
 import { until } from '../../support/appears.ts';
 import * as assert from '../../support/assert.ts';
@@ -50,13 +50,26 @@ test('a small body comes back whole, asked for without compression and under our
   assert.is(server.log[0]?.headers['accept-encoding'], 'identity');
 });
 
+test('a server that requests a long wait gets no second request, and the message names the wait', async ({
+  signal,
+}) => {
+  const tomorrow = answers({ status: 429, headers: { 'retry-after': '86400' }, body: 'slow down' });
+  await using server = await serveFiles({}, { faults: [tomorrow] });
+  await using http = await createHttp({ env: {} });
+  const asked = get(http, `${server.url}/a`, signal);
+  const error = await assert.rejectsWith(asked, 'FETCH_FAILED', /429 \(slow down\) and asks to wait 24 h$/);
+  assert.match(error.hint ?? '', 'after 24 h');
+  assert.is(server.log.length, 1);
+});
+
 const refusals = [
   [401, 'AUTH_FAILED'],
   [403, 'AUTH_FAILED'],
   [404, 'NOT_FOUND'],
   [410, 'NOT_FOUND'],
   [418, 'FETCH_FAILED'],
-  [500, 'FETCH_FAILED'],
+  [501, 'FETCH_FAILED'],
+  [505, 'FETCH_FAILED'],
 ] as const;
 for (const [status, code] of refusals) {
   test(`${status} is ${code}, asked once, with the server's words and without the query`, async ({ signal }) => {
@@ -68,7 +81,7 @@ for (const [status, code] of refusals) {
   });
 }
 
-for (const status of [429, 502, 503, 504]) {
+for (const status of [408, 429, 500, 502, 503, 504, 520, 522, 524, 529]) {
   test(`${status} with Retry-After is asked again`, async ({ signal }) => {
     const busy = answers({ status, headers: { 'retry-after': '1' } }, { times: 2 });
     await using server = await serveFiles({ a: 'hello' }, { faults: [busy] });
