@@ -2,10 +2,12 @@
  * Test vectors against curlew's own functions: one export for each `fn` of a vector, which takes its `in` and a rule set, and
  * returns its `out`. Plain JSON, no other set-up. `test/fixtures/channels` has vectors.
  */
-import type { Compat, Identity } from './channel/channel.ts';
+import type { Compat, Identity, PruneKind } from './channel/channel.ts';
 import { choose as chooseEntries, replaces } from './channel/choose.ts';
 import { manifestAddonName as addonNameOf, resolveLocation } from './channel/location.ts';
+import { objectKey } from './channel/objects.ts';
 import { planUpgrade } from './channel/plan.ts';
+import { prune as pruneObjects } from './channel/prune.ts';
 import { contains, kubernetesTriple, parseRange } from './channel/range.ts';
 import { rollingSizes, type RollingLimits } from './channel/rolling.ts';
 
@@ -88,6 +90,32 @@ export function resolve({ index, manifest }: { readonly index: string; readonly 
 /** The name of the only add-on of a plain manifest. */
 export function manifestAddonName({ location }: { readonly location: string }): string {
   return addonNameOf(location);
+}
+
+interface VectorObject {
+  readonly group?: string;
+  readonly kind: string;
+  readonly namespace?: string;
+  readonly name: string;
+  readonly labels?: Readonly<Record<string, string>>;
+}
+
+/** The objects that the kinds of a prune list delete, as `Kind/namespace/name`, sorted. */
+export function prune(input: {
+  readonly spec: { readonly kinds: readonly (Pick<PruneKind, 'kind'> & Partial<PruneKind>)[] };
+  readonly manifest: readonly VectorObject[];
+  readonly live: readonly VectorObject[];
+}): readonly string[] {
+  const read = ({ group = '', kind, namespace, name, labels = {} }: VectorObject) => {
+    return { apiVersion: group === '' ? 'v1' : `${group}/v1`, kind, namespace, name, labels };
+  };
+  const every = { group: '', namespaces: [], labelSelector: '', fieldSelector: '' };
+  const kinds = input.spec.kinds.map((kind) => ({ ...every, ...kind }));
+  const kept = new Set(input.manifest.map((object) => objectKey(read(object))));
+  const titles = pruneObjects({ kinds, kept }, input.live.map(read)).map(({ kind, namespace, name }) => {
+    return [kind, ...(namespace === undefined ? [] : [namespace]), name].join('/');
+  });
+  return titles.toSorted();
 }
 
 /** How many nodes kops replaces at the same time. */

@@ -126,7 +126,28 @@ function objectsIn(value: Json, path: Path, context: Context): readonly Manifest
     error('namespace', placeOf([...path, 'metadata', 'namespace']), 'metadata.namespace is not a name of a namespace');
     return [];
   }
-  return [{ apiVersion, kind, namespace: namespace === '' ? undefined : namespace, name, value, place }];
+  const object = { apiVersion, kind, namespace: namespace === '' ? undefined : namespace, name, value, place };
+  if (!isCurlews(object)) return [object];
+  error('own', place, `${kind} ${name} is a record of curlew itself`, 'delete it from the manifest');
+  return [];
+}
+
+/** What curlew keeps in a cluster about the add-ons of channels, and the Lease of its writer. */
+export const CHANNEL_RECORDS = { namespace: 'kube-system', name: 'curlew-addons' } as const;
+/** What installs on nodes keep there. */
+const INSTALL_RECORDS = {
+  namespace: 'kurl',
+  names: ['curlew-records', 'kurl-current-config', 'kurl-last-config'],
+} as const;
+
+/** Is it a record of curlew? In a manifest, the namespace may be missing. */
+export function isCurlews({ kind, namespace, name }: Pick<ManifestObject, 'kind' | 'namespace' | 'name'>): boolean {
+  if (!['ConfigMap', 'Secret', 'Lease'].includes(kind)) return false;
+  const isIn = (own: string): boolean => namespace === undefined || namespace === own;
+  return (
+    (name === CHANNEL_RECORDS.name && isIn(CHANNEL_RECORDS.namespace)) ||
+    (INSTALL_RECORDS.names.some((own) => own === name) && isIn(INSTALL_RECORDS.namespace))
+  );
 }
 
 /** Kinds in the order in which others need them; the rest comes before the last ones, in the order of the manifest. */

@@ -8,12 +8,12 @@ import {
   type Channel,
   type Chart,
   type Entry,
-  type PruneKind,
   type Requirement,
   type Source,
 } from './channel.ts';
 import type { Fields, Findings } from './fields.ts';
 import { reachesLocalFile, resolveLocation } from './location.ts';
+import { readPrune } from './read-prune.ts';
 import { formatRange, parseRange, parseVersion, type VersionRange } from './range.ts';
 
 type Context = Omit<Channel, 'entries'>;
@@ -59,6 +59,7 @@ export function readEntry(item: Fields, context: Context, found: Findings): Entr
   }
   const rules = context.compat === 'native' ? 'native' : 'kops';
   const kubernetesVersion = fields.text('kubernetesVersion') ?? '';
+  const selector = fields.labels('selector');
   return {
     name,
     namespace: fields.textLike('namespace', NAMESPACE, 'the name of a namespace') ?? 'kube-system',
@@ -71,9 +72,9 @@ export function readEntry(item: Fields, context: Context, found: Findings): Entr
     requires: isOurs ? readRequires(fields, found) : [],
     needsRollingUpdate: fields.textLike('needsRollingUpdate', NODE_ROLES, `one of ${NODE_ROLES.join(', ')}`),
     needsPKI: fields.flag('needsPKI'),
-    prune: readPrune(fields, context),
+    prune: readPrune(fields, { ...context, selector }, found),
     drift: fields.textLike('drift', DRIFTS, `one of ${DRIFTS.join(', ')}`) ?? 'Warn',
-    selector: fields.labels('selector'),
+    selector,
     place: fields.place(),
   };
 }
@@ -209,30 +210,4 @@ function readRequires(fields: Fields, found: Findings): readonly Requirement[] {
     const version = required.text('version') ?? '';
     return [{ name, version, range: readRange(version, required.path('version'), { rules: 'native', found }) }];
   });
-}
-
-function readPrune(fields: Fields, { kind }: Context): Entry['prune'] {
-  if (!fields.has('prune')) return undefined;
-  if (kind === 'Addons') return fields.map('prune')?.recognize(['kinds']).maps('kinds').flatMap(readPruneKind);
-  if (fields.get('prune') === 'auto') return 'auto';
-  if (!Array.isArray(fields.get('prune'))) return fields.wrong('prune', '"auto" or a list of kinds');
-  return fields.maps('prune').flatMap(readPruneKind);
-}
-
-function readPruneKind(item: Fields): readonly PruneKind[] {
-  const fields = item.recognize(['group', 'kind', 'namespaces', 'labelSelector', 'fieldSelector']);
-  const kind = fields.text('kind') ?? '';
-  if (kind === '') {
-    fields.wrong('kind', 'a kind of objects, such as ConfigMap');
-    return [];
-  }
-  return [
-    {
-      group: fields.text('group') ?? '',
-      kind,
-      namespaces: fields.texts('namespaces'),
-      labelSelector: fields.text('labelSelector') ?? '',
-      fieldSelector: fields.text('fieldSelector') ?? '',
-    },
-  ];
 }

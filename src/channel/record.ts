@@ -99,13 +99,17 @@ export function recordKey(namespace: string, addon: string): string {
   return `${namespace}:${addon}`;
 }
 
+const LONGEST_ID = 63;
+const SHORTENED = /^.{50}-[0-9a-f]{12}$/;
+
 /**
  * What identifies an add-on in labels and field managers, which have at most 63 characters: `<namespace>.<add-on>`, shortened with
- * a digest if need be.
+ * a digest if need be. What looks like a shortened one is shortened, too, so that no name is the id of another add-on.
  */
 export function addonId({ namespace, name }: { readonly namespace: string; readonly name: string }): string {
   const whole = `${namespace}.${name}`;
-  return whole.length <= 63 ? whole : `${whole.slice(0, 50)}-${hexOf(digestOf(whole)).slice(0, 12)}`;
+  const isWhole = whole.length <= LONGEST_ID && !SHORTENED.test(whole);
+  return isWhole ? whole : `${whole.slice(0, 50)}-${hexOf(digestOf(whole)).slice(0, 12)}`;
 }
 
 export function annotationKey(addon: string): string {

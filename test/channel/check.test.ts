@@ -111,6 +111,9 @@ test('the mistakes of a manifest are in the manifest, and a few of many are show
   };
   assert.equal(await check(pod('a') + pod('b')), []);
   assert.equal(await check(pod('a') + pod('b') + pod('a')), ['/srv/a.yaml:11 error manifest/duplicate']);
+  const own = 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: curlew-addons, namespace: kube-system}\n';
+  assert.equal(await check(own), ['/srv/a.yaml:3 error manifest/own']);
+  assert.equal(await check(own.replace('kube-system', 'sites')), []);
   assert.equal(await check('- a\n'), ['/srv/a.yaml:1 error manifest/object']);
   assert.equal(await check('# nothing\n'), ['/srv/a.yaml:1 error manifest/empty']);
   assert.equal(await check('# nothing\n', KOPS), ['/srv/a.yaml:1 warning manifest/empty']);

@@ -121,6 +121,25 @@ test('an index of kops has the name of the index for its entries, and its own pr
   ]);
 });
 
+test('a prune kind that selects the whole cluster is an error, and in an index of kops a warning unless its entry has a selector', () => {
+  const prune =
+    '[{kind: ConfigMap}, {kind: Secret, labelSelector: "app=web"}, {kind: Pod, labelSelector: " ", namespaces: [""]}, {kind: Job, labelSelector: "a b"}]';
+  const whole = (kind: string): string => `prune selects every ${kind} of the cluster, not only those of the add-on`;
+  assert.equal(findings(`${OURS}  - {name: a, version: 1.0.0, manifest: a.yaml, prune: ${prune}}\n`), [
+    `6:58 error channel/prune ${whole('ConfigMap')}`,
+    `6:119 error channel/prune ${whole('Pod')}`,
+    '6:181 error channel/value labelSelector cannot be read',
+  ]);
+  const index = (selector: string): string =>
+    `${KOPS}  - {name: a, manifest: a.yaml, ${selector}prune: {kinds: [{kind: ConfigMap}]}}\n`;
+  assert.equal(findings(index(''), 'kops'), [`5:50 warning channel/prune ${whole('ConfigMap')}`]);
+  assert.equal(findings(index(''), 'native'), [`5:50 error channel/prune ${whole('ConfigMap')}`]);
+  const [entry] = entriesOf(index('selector: {k8s-addon: a}, '));
+  assert.equal(entry?.prune, [
+    { group: '', kind: 'ConfigMap', namespaces: [], labelSelector: 'k8s-addon=a', fieldSelector: '' },
+  ]);
+});
+
 test('all mistakes in a channel are found at once, each where it is', () => {
   const text = `${OURS}  - name: a
     verison: 1.0.0

@@ -1,4 +1,5 @@
 import {
+  addonId,
   encodeAnnotation,
   encodeRecords,
   installedOf,
@@ -22,6 +23,16 @@ const RECORD: AddonRecord = {
   applied: { ...ENTRY, kubernetes: 'v1.30.2' },
   history: [],
 };
+
+test('no add-on has the shortened id of another one, and ids that fit stay as they are', () => {
+  const [namespace, name] = ['a'.repeat(30), 'b'.repeat(60)];
+  const shortened = addonId({ namespace, name });
+  assert.is(shortened.length, 63);
+  const twin = { namespace, name: shortened.slice(namespace.length + 1) };
+  assert.ok(addonId(twin) !== shortened, shortened);
+  assert.is(addonId({ namespace: 'sites', name: 'web' }), 'sites.web');
+  assert.is(addonId({ namespace, name: 'b'.repeat(32) }), `${namespace}.${'b'.repeat(32)}`);
+});
 
 test('an annotation is what kops of its time writes', () => {
   const channel = '"channel":"s3://b/addons/bootstrap-channel.yaml"';

@@ -3,7 +3,7 @@ import { access } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { delimiter, join, resolve } from 'node:path';
 import * as v from 'valibot';
-import { objectKey } from '../../channel/objects.ts';
+import { CHANNEL_RECORDS, objectKey } from '../../channel/objects.ts';
 import type { ClusterFacts, LiveLook, PlannedAddon } from '../../channel/pass.ts';
 import { parseTriple } from '../../channel/range.ts';
 import {
@@ -42,7 +42,7 @@ export const ADDON_LABEL = 'fleet.curlew.dev/addon';
 const NAMESPACES: Resource = { apiVersion: 'v1', kind: 'Namespace', plural: 'namespaces', namespaced: false };
 
 /** Full records; annotations have what kops reads. */
-const RECORDS: ConfigMapName = { namespace: 'kube-system', name: 'curlew-addons' };
+const RECORDS: ConfigMapName = CHANNEL_RECORDS;
 const REQUEST_MS = 30_000;
 const PATIENCE_MS = 30_000;
 export const AT_ONCE = 8;
@@ -148,8 +148,6 @@ async function readInstalled(
   }
 }
 
-const LEASE = { namespace: 'kube-system', name: 'curlew-addons' } as const;
-
 export interface HeldCluster extends AsyncDisposable {
   /** Read again: another process may have changed it before. */
   readonly cluster: ChannelCluster;
@@ -161,7 +159,7 @@ export async function holdCluster(
   { doing, context }: { readonly doing: string; readonly context: Context },
 ): Promise<HeldCluster> {
   const lease = await holdLease(cluster.call, {
-    ...LEASE,
+    ...CHANNEL_RECORDS,
     holder: `${hostname()}/${process.pid}`,
     doing,
     signal: context.signal,

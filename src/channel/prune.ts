@@ -1,0 +1,84 @@
+/** What `prune` of an entry selects among the objects of a cluster, and what no prune deletes. Pure. */
+import type { PruneKind } from './channel.ts';
+import { inApplyOrder, isCurlews, objectKey, type ManifestObject } from './objects.ts';
+
+/** An object of a cluster, as far as prune looks at it. */
+export interface Prunable extends Pick<ManifestObject, 'apiVersion' | 'kind' | 'namespace' | 'name'> {
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+/**
+ * The objects that the kinds select and the manifest does not have, in the order of deletion. What is protected is not among them.
+ */
+export function prune<T extends Prunable>(
+  { kinds, kept }: { readonly kinds: readonly PruneKind[]; readonly kept: ReadonlySet<string> },
+  live: readonly T[],
+): readonly T[] {
+  const found = live.filter(
+    (object) =>
+      !kept.has(objectKey(object)) &&
+      kinds.some((kind) => isSelected(kind, object)) &&
+      protection(object) === undefined,
+  );
+  return inApplyOrder(found).toReversed();
+}
+
+function isSelected({ group, kind, namespaces, labelSelector }: PruneKind, object: Prunable): boolean {
+  const { namespace = '' } = object;
+  return (
+    objectKey(object).startsWith(`${group}/${kind}/`) &&
+    (namespaces.length === 0 || namespaces.includes(namespace)) &&
+    (parseSelector(labelSelector)?.every((test) => test(object.labels)) ?? false)
+  );
+}
+
+/** Does it select all objects of the kind, wherever they are? */
+export function isBare({ namespaces, labelSelector }: Pick<PruneKind, 'namespaces' | 'labelSelector'>): boolean {
+  return namespaces.length === 0 && parseSelector(labelSelector)?.length === 0;
+}
+
+const KEY = String.raw`[A-Za-z0-9](?:[A-Za-z0-9._/-]*[A-Za-z0-9])?`;
+const VALUE = String.raw`[A-Za-z0-9._-]*`;
+const EXISTS = new RegExp(`^(?<not>!?)\\s*(?<key>${KEY})$`);
+const EQUALS = new RegExp(`^(?<key>${KEY})\\s*(?<not>!?)==?\\s*(?<value>${VALUE})$`);
+const ONE_OF = new RegExp(`^(?<key>${KEY})\\s+(?<not>not)?in\\s*\\((?<values>[^()]*)\\)$`);
+
+const LONGEST_SELECTOR = 4096;
+
+type LabelTest = (labels: Prunable['labels']) => boolean;
+
+/** A label selector of Kubernetes, without `<` and `>`: all tests must be true. Undefined if it cannot be read. */
+export function parseSelector(selector: string): readonly LabelTest[] | undefined {
+  if (selector.trim() === '') return [];
+  if (selector.length > LONGEST_SELECTOR) return undefined;
+  const tests: LabelTest[] = [];
+  for (const part of selector.split(/,(?![^(]*\))/)) {
+    const found = (EXISTS.exec(part.trim()) ?? EQUALS.exec(part.trim()) ?? ONE_OF.exec(part.trim()))?.groups;
+    if (found === undefined) return undefined;
+    const { key = '', not = '', value, values = value } = found;
+    const wanted = values?.split(',').map((one) => one.trim());
+    // As in Kubernetes, an object without the label fulfills "is not".
+    tests.push((labels) => {
+      const has = Object.hasOwn(labels, key) && (wanted?.includes(labels[key] ?? '') ?? true);
+      return has === (not === '');
+    });
+  }
+  return tests;
+}
+
+/** Helm's own records of releases. */
+const HELM_RECORD = /^sh\.helm\.release\.v\d+\./;
+
+/** Why no prune deletes an object; undefined: it may. */
+export function protection(object: Prunable): string | undefined {
+  const { kind, namespace, name, labels } = object;
+  const isConfig = kind === 'Secret' || kind === 'ConfigMap';
+  if (isCurlews(object)) return 'curlew keeps its records there';
+  if (isConfig && (labels['owner'] === 'helm' || HELM_RECORD.test(name))) return 'Helm keeps a release there';
+  const isMade =
+    labels['kubernetes.io/bootstrapping'] !== undefined ||
+    (kind === 'ConfigMap' && name === 'kube-root-ca.crt') ||
+    (kind === 'ServiceAccount' && name === 'default') ||
+    (kind === 'Service' && namespace === 'default' && name === 'kubernetes');
+  return isMade ? 'Kubernetes itself creates it' : undefined;
+}
