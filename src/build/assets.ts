@@ -3,19 +3,19 @@
  * download resumes where it stopped, in this run or a later one.
  */
 import { link, rm, stat, writeFile } from 'node:fs/promises';
-import { isAbsolute, join } from 'node:path';
+import { join } from 'node:path';
 import { openFileSource, readPayload } from '../formats/archive/read.ts';
 import { digestOf, hexOf, parseDigest, type Digest } from '../core/digest.ts';
 import { CurlewError, errnoOf, fileError, redact } from '../core/errors.ts';
 import { hashFile } from '../platform/files/hash-file.ts';
 import type { AssetStep } from '../manifest/step.ts';
+import { localFile } from '../manifest/within-repository.ts';
 import { fetchUrl } from '../transfer/from-url.ts';
 import { removePartial, type PartialPaths } from '../transfer/partial-file.ts';
 import { isCurrent, readSourceNote, writeSourceNote, type SourceNote } from './asset-note.ts';
 import { claim } from '../platform/files/claim.ts';
 import { assetFolder, isWorthKeeping, makeOwn, pathsOf } from './cache.ts';
 import type { BuildPorts } from './ports.ts';
-import { requireWithin } from './within-repository.ts';
 
 /** An asset whose bytes are in a file. */
 export interface FetchedAsset {
@@ -25,16 +25,11 @@ export interface FetchedAsset {
   readonly digest: Digest;
 }
 
-export type AssetPorts = Pick<BuildPorts, 'http' | 'cache' | 'bodies' | 'donors'>;
+export type AssetPorts = Pick<BuildPorts, 'http' | 'cache' | 'bodies' | 'donors' | 'outsideFiles'>;
 
 /** The note from the last download of an address. */
 export async function noteOf(cache: string, source: string): Promise<SourceNote | undefined> {
   return readSourceNote(pathsOf(assetFolder(cache), source).sourceNote);
-}
-
-/** The path of a local asset: absolute, or relative to the Manifest's folder (kurl.md 1.5). */
-export function localPath(step: AssetStep, root: string): string {
-  return isAbsolute(step.source) ? step.source : join(root, step.source);
 }
 
 /** Most bytes of an asset, whatever length the server reports; most disks are full before. */
@@ -83,8 +78,7 @@ export async function fetchAsset(
 ): Promise<FetchedAsset> {
   const doing = `fetch asset ${step.fileName}`;
   if (step.local) {
-    const path = localPath(step, root);
-    await requireWithin(path, join(root, '../../..'), doing);
+    const path = localFile(step.source, { root, doing, outsideFiles: ports.outsideFiles });
     const { size, digest } = await measureFile(path, doing, { signal });
     checkDigest(step, digest, doing);
     return { step, path, size, digest };

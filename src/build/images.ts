@@ -1,5 +1,4 @@
 /** Creates the files of `images/` from `image` steps: resolves references and lays out the images, without fetching blobs. */
-import { join, isAbsolute } from 'node:path';
 import { mapLimited } from '../platform/limit/each.ts';
 import { CurlewError } from '../core/errors.ts';
 import { parseImageRef, type ImageRef } from '../core/image-ref.ts';
@@ -8,13 +7,13 @@ import type { PackageImage } from '../core/package.ts';
 import type { Arch } from '../core/ref.ts';
 import type { LockedImage } from '../manifest/lock.ts';
 import type { ImageStep } from '../manifest/step.ts';
+import { localFile } from '../manifest/within-repository.ts';
 import { openImageArchive } from '../formats/oci/image-archive.ts';
 import type { ResolvedImage } from '../formats/oci/image.ts';
 import { formatImageLayout } from '../formats/oci/oci-layout.ts';
 import { measureFile } from './assets.ts';
 import { bytesFile, type ContentFile } from './compile.ts';
 import type { BuildPorts } from './ports.ts';
-import { requireWithin } from './within-repository.ts';
 
 export interface StepImage {
   readonly step: ImageStep;
@@ -31,6 +30,8 @@ export interface ResolveOptions {
   readonly signal: AbortSignal;
 }
 
+type ImagePorts = Pick<BuildPorts, 'registry' | 'engine' | 'outsideFiles'>;
+
 /** Number of references resolved at once. */
 const WIDTH = 8;
 
@@ -41,15 +42,10 @@ export function referenceOf(step: ImageStep): ImageRef {
   throw new CurlewError('MANIFEST_INVALID', `image ${step.id}: ${ref}`);
 }
 
-export function archivePath(step: ImageStep, root: string): string {
-  const path = step.archive ?? '';
-  return isAbsolute(path) ? path : join(root, path);
-}
-
 /** Resolves the images of one add-on, in the order of the steps. */
 export async function resolveImages(
   steps: readonly ImageStep[],
-  ports: Pick<BuildPorts, 'registry' | 'engine'>,
+  ports: ImagePorts,
   options: ResolveOptions,
 ): Promise<readonly StepImage[]> {
   return mapLimited(
@@ -69,13 +65,13 @@ export async function resolveImages(
 
 async function resolveStep(
   step: ImageStep,
-  ports: Pick<BuildPorts, 'registry' | 'engine'>,
+  ports: ImagePorts,
   { root, arch, scratch, signal }: ResolveOptions,
 ): Promise<StepImage> {
   if (step.archive !== undefined) {
-    const path = archivePath(step, root);
-    await requireWithin(path, join(root, '../../..'), 'read its archive');
-    const { digest } = await measureFile(path, 'read its archive', { signal });
+    const doing = 'read its archive';
+    const path = localFile(step.archive, { root, doing, outsideFiles: ports.outsideFiles });
+    const { digest } = await measureFile(path, doing, { signal });
     const image = await openImageArchive(path, { id: step.id, arch, scratch, signal });
     return { step, image, locked: lockedOf(step, image, digest) };
   }

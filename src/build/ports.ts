@@ -79,6 +79,8 @@ export interface BuildPorts {
   readonly cache: string;
   /** Folder for packages. */
   readonly out: string;
+  /** Manifests may name files outside their repository. */
+  readonly outsideFiles: boolean;
   /** Version of curlew, for `addon.json`. */
   readonly tool: string;
 }

@@ -12,9 +12,10 @@ import type { Arch } from '../core/ref.ts';
 import type { ManifestLock } from '../manifest/lock.ts';
 import type { AssetStep, ContainerBuildStep, ImageStep, OsPackagesStep, Step } from '../manifest/step.ts';
 import { isCurrent } from './asset-note.ts';
-import { localPath, measureFile, noteOf } from './assets.ts';
+import { localFile } from '../manifest/within-repository.ts';
+import { measureFile, noteOf } from './assets.ts';
 import { requestedPackages, type RequestedPackages } from './host-packages/fetch.ts';
-import { archivePath, referenceOf } from './images.ts';
+import { referenceOf } from './images.ts';
 import type { PackageInputs } from './inputs.ts';
 import type { BuildPorts } from './ports.ts';
 
@@ -85,7 +86,10 @@ function ownDifference(before: PackageInputs['own'], now: PackageInputs['own']):
   return gone === undefined ? undefined : `${gone} was removed`;
 }
 
-export type QueryPorts = Pick<BuildPorts, 'registry' | 'engine' | 'http' | 'cache' | 'collector' | 'containerBuilder'>;
+export type QueryPorts = Pick<
+  BuildPorts,
+  'registry' | 'engine' | 'http' | 'cache' | 'collector' | 'containerBuilder' | 'outsideFiles'
+>;
 
 interface Query {
   readonly root: string;
@@ -124,7 +128,9 @@ async function imageDifference(step: ImageStep, lock: ManifestLock, query: Query
   const locked = lock.images.find(({ id }) => id === step.id);
   if (locked === undefined) return `image ${step.id} is new`;
   if (step.archive !== undefined) {
-    const { digest } = await measureFile(archivePath(step, root), `read the archive of image ${step.id}`, { signal });
+    const doing = `read the archive of image ${step.id}`;
+    const path = localFile(step.archive, { root, doing, outsideFiles: ports.outsideFiles });
+    const { digest } = await measureFile(path, doing, { signal });
     return digest === locked.digest ? undefined : `the archive of image ${step.id} differs`;
   }
   const ref = referenceOf(step);
@@ -162,7 +168,9 @@ async function assetDifference(
     return step.digest === locked.digest ? undefined : `the digest of asset ${step.fileName} differs`;
   }
   if (step.local) {
-    const { digest } = await measureFile(localPath(step, root), `read asset ${step.fileName}`, { signal });
+    const doing = `read asset ${step.fileName}`;
+    const path = localFile(step.source, { root, doing, outsideFiles: ports.outsideFiles });
+    const { digest } = await measureFile(path, doing, { signal });
     return digest === locked.digest ? undefined : `asset ${step.fileName} differs`;
   }
   const noted = Object.hasOwn(sources, step.fileName) ? sources[step.fileName] : undefined;

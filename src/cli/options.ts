@@ -108,6 +108,7 @@ export const BUILD_OPTIONS = {
     help: 'oci (default) or docker-archive, as in kURL',
   },
   'from-engine': { type: 'boolean', help: 'read images that no registry has from the Docker engine' },
+  'allow-outside-files': { type: 'boolean', help: 'pack files that Manifests name outside their repository' },
   jobs: { type: 'string', read: wholeNumber, short: 'j', value: 'N', help: 'concurrent add-ons (default: 4)' },
   cache: { type: 'string', value: 'DIR', help: 'folder for unfinished downloads' },
   locked: { type: 'boolean', help: 'fail if anything differs from the committed Manifest.lock' },

@@ -20,6 +20,7 @@ import { type AddonListing, listAddon } from './read-addon.ts';
 import { type Find, finding, quoted } from './rules.ts';
 import { findFunctions } from '../formats/bash/shell.ts';
 import { statOf } from './text-file.ts';
+import { outsideProblem } from './within-repository.ts';
 import { parseImageRef } from '../core/image-ref.ts';
 
 interface LintedAddon {
@@ -281,6 +282,12 @@ function checkLocalSources({ manifest, folder, root }: AddonListing, find: Find)
     if (word === undefined) continue;
     const base = request.kind === 'dockerout' ? root : folder;
     const path = word.text.startsWith('/') ? word.text : join(base, word.text);
+    const outside = outsideProblem(path, root);
+    if (outside !== undefined) {
+      const hint = 'copy the file into the repository; curlew build --allow-outside-files packs it from there';
+      find(finding('source/outside', word.place, `${quoted(word.text)} ${outside}`, hint));
+      continue;
+    }
     if (statOf(path) !== undefined) continue;
     const from = base === root ? 'the root of the repository' : `the folder of the ${MANIFEST}`;
     find(finding('source/not-found', word.place, `no file ${quoted(word.text)}`, `the path is relative to ${from}`));

@@ -86,6 +86,11 @@ export const RULES = {
   },
   'asset/duplicate-name': { severity: 'error', about: 'Two assets have the same name; one would overwrite the other.' },
   'source/not-found': { severity: 'warning', about: 'A local file named by a directive does not exist (yet).' },
+  'source/outside': {
+    severity: 'warning',
+    about:
+      'A local file is outside the repository, or leads there through a symbolic link: builds refuse it by default.',
+  },
   'packages/name': {
     severity: 'error',
     about: 'The name of a host package contains characters that are not allowed in package names.',

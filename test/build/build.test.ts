@@ -282,8 +282,7 @@ test('a file of the Manifest that leads outside the repository by a link is refu
   assert.is(built?.outcome, 'built');
   await rm(box.at('shared/link'));
   await symlink(outside.at('secret'), box.at('shared/link'));
-  const message =
-    /^a-1\.0: cannot fetch asset x: \S+shared\/link leads outside the repository through a symbolic link$/;
+  const message = /^a-1\.0: cannot read asset x: \S+shared\/link leads outside the repository through a symbolic link$/;
   await assert.rejectsWith(buildAll({ root: box.path }), 'FILE_UNUSABLE', message);
   await writeFile(box.at('addons/a/1.0/Manifest'), 'image x ../../../shared/link/i.tar\n');
   await writeFile(outside.at('i.tar'), '');
@@ -293,6 +292,37 @@ test('a file of the Manifest that leads outside the repository by a link is refu
     buildAll({ root: box.path }),
     'FILE_UNUSABLE',
     /^a-1\.0: image x: .* leads outside the repository/,
+  );
+});
+
+test('a file outside the repository is refused, also by its own path and for an unchanged package, unless that is allowed', async () => {
+  await using outside = await tree({ secret: 'mine', 'i.tar': 'an archive' });
+  const up = (path: string): string => `../../../..${path}`;
+  for (const source of [
+    outside.at('secret'),
+    `../../../../../../../../../../..${outside.at('secret')}`,
+    up('/missing'),
+  ]) {
+    await using box = await tree(addon('a', `asset x ${source}\n`));
+    await assert.rejectsWith(
+      buildAll({ root: box.path }),
+      'FILE_UNUSABLE',
+      /^a-1\.0: cannot fetch asset x: \S+ is outside the repository \S+$/,
+    );
+    if (source.endsWith('missing')) continue;
+    const [allowed] = await buildAll({ root: box.path, outsideFiles: true });
+    assert.is(allowed?.outcome, 'built');
+    await assert.rejectsWith(
+      buildAll({ root: box.path }),
+      'FILE_UNUSABLE',
+      /read asset x: .* is outside the repository/,
+    );
+  }
+  await using box = await tree(addon('a', `image x ${outside.at('i.tar')}\n`));
+  await assert.rejectsWith(
+    buildAll({ root: box.path }),
+    'FILE_UNUSABLE',
+    /^a-1\.0: image x: .* is outside the repository/,
   );
 });
 

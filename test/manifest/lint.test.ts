@@ -1,3 +1,4 @@
+import { symlink } from 'node:fs/promises';
 import { findAddons } from '../../src/manifest/find-addons.ts';
 import { lintAddons, type LintReport } from '../../src/manifest/lint.ts';
 import * as assert from '../support/assert.ts';
@@ -106,6 +107,21 @@ test('packages need no install.sh', async ({ signal }) => {
   const { addons, diagnostics } = await lint(box, signal);
   assert.equal(diagnostics, []);
   assert.equal(addons, [{ name: 'host', version: 'fio', path: 'packages/host/fio', hooks: [], directives: 1 }]);
+});
+
+test('a local file outside the repository is a warning, by its own path and through a link', async ({ signal }) => {
+  await using outside = await tree({ secret: '' });
+  await using box = await tree({
+    'addons/ekco/1/Manifest': `asset a ../../../../x\nasset b ${outside.at('secret')}\nasset c ../../../c/secret\n`,
+    'addons/ekco/1/install.sh': 'ekco() { :; }\n',
+  });
+  await symlink(outside.path, box.at('c'));
+  const { diagnostics } = await lint(box, signal);
+  const found = diagnostics.filter(({ code }) => code === 'source/outside');
+  assert.equal(
+    found.map(({ severity, place }) => [severity, place.line]),
+    [1, 2, 3].map((line) => ['warning', line]),
+  );
 });
 
 test('local files that a directive names are looked for where it means', async ({ signal }) => {

@@ -37,6 +37,7 @@ export interface BuildGiven {
   readonly lock?: LockMode;
   readonly imageFormat?: ImageFormat;
   readonly engine?: ImageEngine;
+  readonly outsideFiles?: boolean;
   readonly events?: ProgressEvent[];
   readonly signal?: AbortSignal;
 }
@@ -81,6 +82,7 @@ async function withPorts<Result>(
     report: (event) => events?.push(event),
     cache: join(root, 'cache'),
     out,
+    outsideFiles: given.outsideFiles ?? false,
     tool: '0.0.0',
   });
 }

@@ -26,6 +26,8 @@ export interface BuildPortsRequest extends NetworkRequest, BackendRequest {
   readonly out?: string | undefined;
   /** Folder for unfinished downloads. */
   readonly cache?: string | undefined;
+  /** Pack files that Manifests name outside their repository; default: refuse them. */
+  readonly allowOutsideFiles?: boolean | undefined;
   /** Take images that no registry has from the Docker engine. */
   readonly fromEngine?: boolean | undefined;
 }
@@ -64,6 +66,7 @@ export async function openBuildPorts(
     report,
     cache,
     out,
+    outsideFiles: request.allowOutsideFiles === true,
     tool: toolVersion(),
     [Symbol.asyncDispose]: async () => {
       await backends[Symbol.asyncDispose]();

@@ -6,8 +6,8 @@ import { canonicalJson, type Digest, digestOf } from '../../core/digest.ts';
 import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
 import { compareText } from '../../core/ref.ts';
 import { hashFile } from '../../platform/files/hash-file.ts';
+import { requireWithin } from '../../manifest/within-repository.ts';
 import { readStateFile } from '../../platform/files/state-file.ts';
-import { requireWithin } from '../within-repository.ts';
 import { type Dockerfile, readDockerfile } from './dockerfile.ts';
 
 /** Base folders of the paths in an add-on's Manifest. */
@@ -70,7 +70,7 @@ async function findDockerfile(
 ): Promise<{ readonly file: string; readonly text: string }> {
   const tried = [join(repository, path), join(addon, path)];
   for (const file of tried) {
-    await requireWithin(file, repository, doing);
+    requireWithin(file, repository, doing);
     const text = await readIfThere(file, doing);
     if (text !== undefined) return { file, text };
   }

@@ -108,7 +108,7 @@ export const asset: Directive<AssetRequest> = {
   kind: 'asset',
   usage: USAGE,
   about:
-    'A file from a URL, or from a path relative to the folder of the Manifest. With `#sha256=<hex>` after the URL, the ' +
+    'A file from a URL, or from a path in the repository, relative to the folder of the Manifest. With `#sha256=<hex>` after the URL, the ' +
     'file is accepted only with that digest. Plain http is refused except from the loopback host. The default file name is ' +
     'the last part of the path.',
   yields: '`assets/<file name>`',
