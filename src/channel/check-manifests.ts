@@ -20,8 +20,8 @@ export type ReadManifest = (
 
 /**
  * Findings about the manifests of a channel: those that do not exist or cannot be read, and hashes that are missing or of other
- * contents, and mistakes in the manifests themselves. A hash of a `Channel` is of all bytes; one of kops is without the white space at both ends. Packages are
- * checked by the catalog of their release, and charts in repositories are not downloaded.
+ * contents, and mistakes in the manifests themselves. Packages are checked by the catalog of their release, and charts in
+ * repositories are not downloaded.
  */
 export async function checkManifests(
   { entries, kind }: Channel,

@@ -39,15 +39,19 @@ export function manifestAddonName(location: string): string {
 
 /**
  * The hash of a manifest in hex, as the entries of a channel have it: of all bytes for a `Channel`, without the white space at
- * both ends for kops, and SHA-1 where the `hash` of the entry is one.
+ * both ends for kops, and SHA-1 where the `hash` of the entry is one. In an index of kops, a `hash` of all bytes, as `sha256sum`
+ * prints it, is accepted, too.
  */
 export function hashOfManifest(
   content: Uint8Array,
   { kind, hash = '' }: { readonly kind: Channel['kind']; readonly hash?: string | undefined },
 ): string {
-  return createHash(hash.length === 40 ? 'sha1' : 'sha256')
-    .update(kind === 'Channel' ? content : withoutOuterSpace(content))
-    .digest('hex');
+  const hashOf = (bytes: Uint8Array): string =>
+    createHash(hash.length === 40 ? 'sha1' : 'sha256')
+      .update(bytes)
+      .digest('hex');
+  const whole = hashOf(content);
+  return kind === 'Channel' || whole === hash ? whole : hashOf(withoutOuterSpace(content));
 }
 
 /** ASCII only: kops counts further characters as space, which no manifest begins or ends with. */

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { hashOfManifest, reachesLocalFile, resolveLocation } from '../../src/channel/location.ts';
 import { digestOf, hexOf } from '../../src/core/digest.ts';
 import * as assert from '../support/assert.ts';
@@ -35,6 +36,17 @@ test('white space at both ends of a manifest is not in its hash to kops, and is 
   assert.is(hash('\r\n\t kind: A\v\f\n'), hash('kind: A'));
   assert.is(hash('  \n'), hash(''));
   assert.is(hashOfManifest(Buffer.from(' '), { kind: 'Channel' }), hexOf(digestOf(' ')));
+});
+
+test('a hash of kops is that of the trimmed text or, as sha256sum prints it, of all bytes; that of a Channel is of all bytes', () => {
+  const text = 'kind: A\n';
+  const hash = (kind: 'Addons' | 'Channel', given: string): string =>
+    hashOfManifest(Buffer.from(text), { kind, hash: given });
+  const [whole, trimmed] = [text, text.trim()].map((one) => hexOf(digestOf(one))) as [string, string];
+  assert.equal([hash('Addons', whole), hash('Addons', trimmed), hash('Addons', '')], [whole, trimmed, trimmed]);
+  assert.equal([hash('Channel', whole), hash('Channel', trimmed)], [whole, whole]);
+  const sha1 = createHash('sha1').update(text).digest('hex');
+  assert.is(hash('Addons', sha1), sha1);
 });
 
 test.run();
