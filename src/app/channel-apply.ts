@@ -13,7 +13,8 @@ export type { AddonResult, ChangedObject, ChannelPass, Trouble } from './channel
 export async function previewChannels(request: ChannelApplyRequest, context: Context): Promise<ChannelPass> {
   await using files = await openChannels(request, context);
   const cluster = await openChannelCluster(request, context);
-  return await new Pass(files, cluster, { request, context }).run(async (pass, planned) => pass.preview(planned));
+  const first = new Pass(files, cluster, { request, context });
+  return await first.run(async (pass, planned) => pass.preview(planned), { isPreview: true });
 }
 
 /**

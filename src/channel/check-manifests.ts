@@ -3,6 +3,7 @@ import { isUtf8 } from 'node:buffer';
 import { compareDiagnostics, type Diagnostic } from '../core/diagnostic.ts';
 import { asError, CurlewError, redact } from '../core/errors.ts';
 import { entryTitle, fileOf, finding, type Channel, type Entry } from './channel.ts';
+import { noticesContent } from './choose.ts';
 import { hashOfManifest } from './location.ts';
 import { readObjects } from './objects.ts';
 
@@ -24,7 +25,7 @@ export type ReadManifest = (
  * repositories are not downloaded.
  */
 export async function checkManifests(
-  { entries, kind }: Channel,
+  { entries, kind, compat }: Channel,
   read: ReadManifest,
   { signal }: { readonly signal: AbortSignal },
 ): Promise<readonly Diagnostic[]> {
@@ -42,7 +43,7 @@ export async function checkManifests(
     for (let next = left.shift(); next !== undefined; next = left.shift()) {
       signal.throwIfAborted();
       const [location, owners] = next;
-      found.push(...(await manifestFindings({ location, owners, kind }, read, { signal })));
+      found.push(...(await manifestFindings({ location, owners, kind, compat }, read, { signal })));
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, work));
@@ -54,7 +55,8 @@ async function manifestFindings(
     location,
     owners,
     kind,
-  }: { readonly location: string; readonly owners: readonly Entry[]; readonly kind: Channel['kind'] },
+    compat,
+  }: Pick<Channel, 'kind' | 'compat'> & { readonly location: string; readonly owners: readonly Entry[] },
   read: ReadManifest,
   { signal }: { readonly signal: AbortSignal },
 ): Promise<readonly Diagnostic[]> {
@@ -73,7 +75,10 @@ async function manifestFindings(
     const field = kind === 'Channel' ? 'hash' : 'manifestHash';
     const title = entryTitle(entry);
     if (entry.hash === '') {
-      const message = `${title} has no ${field}: a change of its manifest is not noticed`;
+      const effect = noticesContent(entry, compat)
+        ? 'a change of its manifest is applied unverified'
+        : 'a change of its manifest is not noticed';
+      const message = `${title} has no ${field}: ${effect}`;
       return [
         finding(
           'warning',

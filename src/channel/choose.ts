@@ -193,7 +193,7 @@ function whyLost(
   return `${entryTitle(other)} ${WHY_LOST[reason]}`;
 }
 
-/** What is to be done about one add-on. A `downgrade` is not done unless it is asked for. */
+/** What is to be done about one add-on. A `downgrade`, also to what cannot be compared, is held back until it is asked for. */
 export interface Decision {
   readonly action: 'install' | 'update' | 'downgrade' | 'none';
   readonly reason: Reason | 'not-installed';
@@ -203,8 +203,8 @@ export interface Decision {
 
 /**
  * What a pass does about the chosen entry of an add-on: `recorded` is what is installed, undefined if nothing is. `entries` are
- * those of its channel, from which it is known whether that still fits. A downgrade exists natively only: kops before 2021 never
- * replaces a greater version, and kops since then does not look at versions.
+ * those of its channel, from which it is known whether that still fits. An entry that is lower than what is installed, or that has
+ * other content and no version to compare, is a downgrade; kops since 2021 does not look at versions and has none.
  */
 export function decide(
   chosen: Candidate,
@@ -220,7 +220,19 @@ export function decide(
   const same = entriesOf(entries, chosen.name, recorded);
   const misfit = same.length > 0 && !same.some((entry) => fits(entry, kubernetes));
   if (isNew) return { action: 'update', reason, misfit };
-  return { action: compat === 'native' && reason === 'version-lower' ? 'downgrade' : 'none', reason, misfit };
+  const isOther = reason === 'version-lower' || byContent(recorded, known(recorded, chosen)) !== undefined;
+  const isHeld = isOther && HELD_BACK.has(reason);
+  return { action: isHeld ? 'downgrade' : 'none', reason, misfit };
+}
+
+const HELD_BACK: ReadonlySet<Reason> = new Set(['version-lower', 'version-missing', 'version-unparseable']);
+
+/**
+ * Is a changed file applied although its entry has no hash, and the same version? Natively it is: the content is compared with
+ * that of the record. kops compares only what the index says.
+ */
+export function noticesContent({ hash = '' }: Identity, compat: Compat): boolean {
+  return hash === '' && compat === 'native';
 }
 
 /** The entries of an add-on that may be what is installed: of what is known of that, all is the same. */

@@ -1,6 +1,6 @@
 /** What one pass over a cluster does about each add-on of its channels, and why. Pure. */
 import { redact } from '../core/errors.ts';
-import { entryTitle, type Channel, type Compat, type Entry } from './channel.ts';
+import { byName, entryTitle, type Channel, type Compat, type Entry } from './channel.ts';
 import { choose, decide, type Decision } from './choose.ts';
 import { formatRange, type Triple } from './range.ts';
 import { installedOf, recordKey, type AddonRecord, type Annotated } from './record.ts';
@@ -13,12 +13,14 @@ export interface ClusterFacts {
   readonly records: ReadonlyMap<string, AddonRecord>;
   /** Add-ons that installs on nodes have brought. */
   readonly installer: ReadonlySet<string>;
+  /** Hashes of manifests whose entries have none, by {@link recordKey}. */
+  readonly contents?: ReadonlyMap<string, string>;
 }
 
 export interface PassOptions {
   readonly allowDowngrade?: boolean | undefined;
-  /** Add-ons of other owners, which become those of their channel. */
-  readonly takeOver?: boolean | undefined;
+  /** Add-ons of other owners, which become those of their channel: all, or those of these names. */
+  readonly takeOver?: boolean | readonly string[] | undefined;
 }
 
 export type AddonAction = 'install' | 'update' | 'downgrade' | 'restore' | 'revert' | 'none' | 'refused';
@@ -29,6 +31,8 @@ export interface PlannedAddon {
   readonly action: AddonAction;
   /** For people. */
   readonly reason: string;
+  /** What applies an add-on that is refused. */
+  readonly hint?: string;
   /** What is installed; undefined if nothing is. */
   readonly installed: Annotated | undefined;
   readonly record: AddonRecord | undefined;
@@ -44,9 +48,18 @@ export interface LeftAddon {
   readonly reason: string;
 }
 
+/** An add-on of a channel that has no entry for this version of Kubernetes. */
+export interface UnfitAddon {
+  readonly addon: string;
+  readonly channel: string;
+  readonly reason: string;
+}
+
 export interface Pass {
   readonly addons: readonly PlannedAddon[];
   readonly left: readonly LeftAddon[];
+  /** Not installed, or not from their channel. */
+  readonly unfit: readonly UnfitAddon[];
   readonly warnings: readonly string[];
 }
 
@@ -55,22 +68,37 @@ export function channelOwner({ name, location }: Pick<Channel, 'name' | 'locatio
   return `channel:${name ?? redact(location)}`;
 }
 
-/** Channels are separate, in the order given; the first one that has an add-on keeps it. */
+/**
+ * Channels are separate, in the order given; the first one that has an add-on keeps it. Each add-on of each channel is in one of the
+ * lists, or in a warning.
+ */
 export function planPass(channels: readonly Channel[], facts: ClusterFacts, options: PassOptions = {}): Pass {
   const addons: PlannedAddon[] = [];
   const warnings: string[] = [];
+  const unfit: UnfitAddon[] = [];
   const taken = new Map<string, Channel>();
   for (const channel of channels) {
-    for (const entry of choose(channel.entries, facts.kubernetes, channel.compat).values()) {
+    const location = redact(channel.location);
+    const chosen = choose(channel.entries, facts.kubernetes, channel.compat);
+    for (const entry of chosen.values()) {
       const key = recordKey(entry.namespace, entry.name);
       const other = taken.get(key);
       if (other === undefined) addons.push(planAddon(channel, entry, facts, options));
-      else
-        warnings.push(`${entry.name} of ${redact(channel.location)} is ignored: ${redact(other.location)} has it, too`);
+      else warnings.push(`${entry.name} of ${location} is ignored: ${redact(other.location)} has it, too`);
       if (other === undefined) taken.set(key, channel);
     }
+    for (const [addon, entries] of byName(channel.entries)) {
+      if (!chosen.has(addon)) unfit.push({ addon, channel: location, reason: unfitReason(entries, facts) });
+    }
   }
-  return { addons, left: leftAddons(channels, facts, new Set(taken.keys())), warnings };
+  const left = leftAddons(channels, facts, new Set(taken.keys()));
+  const isLeft = ({ addon }: UnfitAddon): boolean => left.some((one) => one.addon === addon);
+  return { addons, left, unfit: unfit.filter((one) => !isLeft(one)), warnings };
+}
+
+function unfitReason(entries: readonly Entry[], { kubernetes }: ClusterFacts): string {
+  const titles = entries.slice(0, 3).map((entry) => `${entryTitle(entry)} is for ${formatRange(entry.range ?? [])}`);
+  return `no entry fits Kubernetes ${kubernetes.join('.')}: ${titles.join(', ')}`;
 }
 
 function planAddon(channel: Channel, entry: Entry, facts: ClusterFacts, options: PassOptions): PlannedAddon {
@@ -78,16 +106,17 @@ function planAddon(channel: Channel, entry: Entry, facts: ClusterFacts, options:
   const record = facts.records.get(key);
   const installed = installedOf(facts.annotations.get(key), record).revision;
   const { kubernetes } = facts;
-  const decision = decide(entry, installed, { entries: channel.entries, kubernetes, compat: channel.compat });
+  const whole = { ...entry, hash: facts.contents?.get(key) ?? entry.hash };
+  const decision = decide(whole, installed, { entries: channel.entries, kubernetes, compat: channel.compat });
   const planned = { channel, entry, installed, record, misfit: decision.misfit };
   const owner = ownerOf(channel, entry, { ...facts, record, installed });
-  if (owner !== undefined && options.takeOver !== true) {
-    return { ...planned, action: 'refused', reason: `belongs to ${owner}: --take-over moves it to this channel` };
+  if (owner !== undefined && !takesOver(options, entry.name)) {
+    const hint = `--take-over=${entry.name} makes it an add-on of this channel`;
+    return { ...planned, action: 'refused', reason: `it belongs to ${owner}`, hint };
   }
   const reason = reasonOf(decision, { entry, installed, kubernetes });
   if (decision.action === 'downgrade' && options.allowDowngrade !== true) {
-    const isWrong = decision.misfit;
-    return { ...planned, action: isWrong ? 'refused' : 'none', reason: `${reason}: --allow-downgrade applies it` };
+    return { ...planned, action: 'refused', reason, hint: '--allow-downgrade applies it' };
   }
   if (decision.action !== 'none') return { ...planned, action: decision.action, reason };
   // The annotation says that it is installed; what curlew began later has not come to its end.
@@ -102,7 +131,15 @@ function planAddon(channel: Channel, entry: Entry, facts: ClusterFacts, options:
   return { ...planned, action: 'none', reason };
 }
 
-/** Another owner than the channel; undefined if it may apply the add-on. By the rules of kops there are no owners. */
+/** Is an add-on of another owner to become that of its channel? */
+export function takesOver({ takeOver = false }: PassOptions, addon: string): boolean {
+  return typeof takeOver === 'boolean' ? takeOver : takeOver.includes(addon);
+}
+
+/**
+ * Another owner than the channel; undefined if it may apply the add-on. An annotation without a record says nothing about objects:
+ * natively its add-on is that of another program. By the rules of kops, it is the channel's.
+ */
 function ownerOf(
   channel: Channel,
   entry: Entry,
@@ -112,8 +149,8 @@ function ownerOf(
   if (record !== undefined) return record.owner === own ? undefined : record.owner;
   if (installer.has(entry.name)) return 'installer';
   if (installed === undefined || !isNative(channel.compat)) return undefined;
-  const from = installed.channel;
-  return from === undefined || from === redact(channel.location) ? undefined : `channel ${from}`;
+  const from = installed.channel === undefined ? '' : `, which applied it from ${installed.channel}`;
+  return `another program${from}`;
 }
 
 function isNative(compat: Compat): boolean {
@@ -130,7 +167,10 @@ function reasonOf(
 ): string {
   const version = installed?.version ?? 'what is installed';
   const why = misfit ? `${version} is not for Kubernetes ${kubernetes.join('.')}` : REASONS[reason];
-  if (action === 'downgrade') return `${version} is installed, which is greater${misfit ? `, but ${why}` : ''}`;
+  if (action === 'downgrade') {
+    const what = reason === 'version-lower' ? `${version} is installed, which is greater` : REASONS[reason];
+    return misfit ? `${what}, but ${why}` : what;
+  }
   const range = entry.range === undefined || entry.kubernetesVersion === '' ? undefined : formatRange(entry.range);
   return range === undefined || action === 'none' ? why : `${why}; for Kubernetes ${range}`;
 }
@@ -150,6 +190,7 @@ const REASONS: Readonly<Record<Decision['reason'], string>> = {
   same: 'up to date',
 };
 
+/** A channel that has moved is known by the owner in the record, and without a record by its location only. */
 function leftAddons(
   channels: readonly Channel[],
   facts: ClusterFacts,
@@ -159,17 +200,21 @@ function leftAddons(
   for (const [key, annotation] of facts.annotations) {
     if (taken.has(key)) continue;
     const record = facts.records.get(key);
-    // Channels of other publishers may have the same name.
-    const from = channels.find((one) => annotation.channel === redact(one.location));
-    const channel =
-      from !== undefined && (record?.owner ?? channelOwner(from)) === channelOwner(from) ? from : undefined;
+    const isFrom = (one: Channel): boolean => annotation.channel === redact(one.location);
+    const isOwn = (one: Channel): boolean => record?.owner === channelOwner(one);
+    const channel = channels.find((one) => (record === undefined ? isFrom(one) : isOwn(one)));
     if (channel === undefined) continue;
     const [namespace = '', addon = ''] = key.split(':');
     const others = channel.entries.filter((entry) => entry.name === addon);
+    const moved = others.find((entry) => taken.has(recordKey(entry.namespace, addon)));
+    const gone =
+      isFrom(channel) || annotation.channel === undefined ? '' : `; it was applied from ${annotation.channel}`;
     const reason =
-      others.length === 0
-        ? 'the channel no longer has it'
-        : `no entry fits Kubernetes ${facts.kubernetes.join('.')}: ${others.slice(0, 3).map(entryTitle).join(', ')}`;
+      moved !== undefined
+        ? `the channel has it in namespace ${moved.namespace}`
+        : others.length > 0
+          ? unfitReason(others, facts)
+          : `the channel no longer has it${gone}`;
     left.push({ addon, namespace, installed: installedOf(annotation, record).revision ?? annotation, reason });
   }
   return left;

@@ -11,6 +11,8 @@ export interface OptionSpec {
   readonly short?: string;
   /** Name of the value in help texts, such as `DIR`. */
   readonly value?: string;
+  /** The value of an option that is given without one: `--option` means this, and any other value needs `--option=VALUE`. */
+  readonly bare?: string;
   readonly help: string;
   /** Headline for this option in help texts. */
   readonly group?: string;

@@ -32,9 +32,9 @@ function widthOf(rows: readonly Row[]): number {
   return Math.min(MAX_OPTION_WIDTH, Math.max(...rows.map(([left]) => left.length))) + 2;
 }
 
-function optionRow([name, { type, value = 'VALUE', short, help }]: readonly [string, OptionSpec]): Row {
+function optionRow([name, { type, value = 'VALUE', bare, short, help }]: readonly [string, OptionSpec]): Row {
   const flag = short === undefined ? `    --${name}` : `-${short}, --${name}`;
-  return [`  ${flag}${type === 'string' ? ` ${value}` : ''}`, help];
+  return [`  ${flag}${type === 'boolean' ? '' : bare === undefined ? ` ${value}` : `[=${value}]`}`, help];
 }
 
 /** Help text of one command. */

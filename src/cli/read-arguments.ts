@@ -22,7 +22,7 @@ export function readArguments(
     new CurlewError('USAGE', `curlew ${name}: ${what}`, { hint });
   try {
     const { values, positionals } = parseArgs({
-      args: [...args],
+      args: withBareValues(specs, args, wrong),
       options: parseArgsOptions(specs),
       allowPositionals: true,
       strict: true,
@@ -64,6 +64,21 @@ export function readArguments(
       dashed ? `write a value that begins with a dash as ${option}=-VALUE` : undefined,
     );
   }
+}
+
+/** Node's parser has no options whose value may be missing: gives them one. An operand next to one may be meant as its value. */
+function withBareValues(
+  specs: OptionSpecs,
+  args: readonly string[],
+  wrong: (what: string, hint: string) => CurlewError,
+): string[] {
+  return args.map((arg, at) => {
+    const bare = arg.startsWith('--') ? specs[arg.slice(2)]?.bare : undefined;
+    if (bare === undefined) return arg;
+    const next = args[at + 1];
+    if (next === undefined || next.startsWith('-')) return `${arg}=${bare}`;
+    throw wrong(`"${next}" after ${arg} is ambiguous`, `write ${arg}=${next}, or put ${arg} after the other arguments`);
+  });
 }
 
 /** Converts the result of parseArgs to {@link OptionValues}. */

@@ -132,14 +132,14 @@ test('manifests are read once: missing ones, missing hashes and wrong hashes are
   const [a, b] = ['A', 'B'].map((kind) => `apiVersion: v1\nkind: ${kind}\nmetadata: {name: x}`);
   const files: Readonly<Record<string, string>> = { '/srv/a.yaml': `\n${a}\n\n`, '/srv/b.yaml': `${b}\n` };
   const asked: string[] = [];
-  const check = async (text: string): Promise<readonly string[]> => {
+  const check = async (text: string, compat?: Compat): Promise<readonly string[]> => {
     const read = async (location: string): Promise<Uint8Array | undefined> => {
       asked.push(location);
       if (location.endsWith('/bad.yaml')) throw new Error('permission denied');
       const content = files[location];
       return Promise.resolve(content === undefined ? undefined : Buffer.from(content));
     };
-    const found = await checkManifests(channelOf(text), read, { signal });
+    const found = await checkManifests(channelOf(text, compat), read, { signal });
     return found.map(({ place, severity, code, message }) => `${place.line} ${severity} ${code} ${message}`);
   };
   const hash = (algorithm: string, text = ''): string => createHash(algorithm).update(text).digest('hex');
@@ -153,13 +153,16 @@ test('manifests are read once: missing ones, missing hashes and wrong hashes are
   - {name: f, manifest: bad.yaml}
 `),
     [
-      '6 warning channel/hash c has no manifestHash: a change of its manifest is not noticed',
+      '6 warning channel/hash c has no manifestHash: a change of its manifest is applied unverified',
       `7 error channel/hash d: /srv/b.yaml has the hash ${hash('sha256', b)}, not ${sha256}`,
       '8 error channel/file e: /srv/no.yaml does not exist',
       '9 error channel/file f: cannot read /srv/bad.yaml: permission denied',
     ],
   );
   assert.equal(asked.toSorted(), ['/srv/a.yaml', '/srv/b.yaml', '/srv/bad.yaml', '/srv/no.yaml']);
+  assert.equal(await check(`${KOPS}  - {name: c, manifest: a.yaml}\n`, 'kops'), [
+    '4 warning channel/hash c has no manifestHash: a change of its manifest is not noticed',
+  ]);
   const whole = hash('sha256', files['/srv/a.yaml'] ?? '');
   assert.equal(await check(`${OURS}  - {name: a, version: 1.0.0, manifest: a.yaml, hash: "sha256:${whole}"}\n`), []);
 });

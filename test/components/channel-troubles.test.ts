@@ -100,9 +100,8 @@ if (reason === undefined) {
     await scene.channel([entry], `${namespace}-stable`);
     await scene.apply();
     await scene.channel([entry], `${namespace}-edge`);
-    assert.equal(await errorsOf(scene), [
-      `cannot apply web 1: it belongs to channel:${namespace}-stable: --take-over moves it to this channel`,
-    ]);
+    assert.equal(await errorsOf(scene), [`cannot apply web 1: it belongs to channel:${namespace}-stable`]);
+    assert.equal(outcomes(await scene.plan()), ['web refused refused']);
     assert.equal(outcomes(await scene.apply({ takeOver: true })), ['web update applied']);
     assert.equal(outcomes(await scene.apply()), ['web none unchanged']);
   });

@@ -1,7 +1,7 @@
 /** Add-ons that are charts: releases of the `helm` program. */
 import { chartValues } from '../../channel/chart-values.ts';
 import { entryTitle } from '../../channel/channel.ts';
-import type { PlannedAddon, SeenAddon } from '../../channel/pass.ts';
+import { takesOver, type PlannedAddon, type SeenAddon } from '../../channel/pass.ts';
 import { addonId, type RecordedRelease } from '../../channel/record.ts';
 import { canonicalJson, digestOf, hexOf } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
@@ -219,11 +219,11 @@ export class Charts {
     requireSameKind(planned);
     const release = releaseOf(planned);
     const revisions = await readRevisions(this.#cluster, release);
-    if (revisions.length === 0 || planned.record?.release !== undefined || this.#tools.request.takeOver === true)
-      return revisions;
+    const isOwn = planned.record?.release !== undefined || takesOver(this.#tools.request, planned.entry.name);
+    if (revisions.length === 0 || isOwn) return revisions;
     const what = `cannot apply ${entryTitle(planned.entry)}: ${titleOfRelease(release)} has another owner`;
     throw new CurlewError('CLUSTER_FAILED', what, {
-      hint: '--take-over makes it the release of this add-on; releaseName in the channel gives it another name',
+      hint: `--take-over=${planned.entry.name} makes it the release of this add-on; releaseName in the channel gives it another name`,
     });
   }
 }
@@ -233,8 +233,8 @@ export async function withChartContent(
   planned: PlannedAddon,
   tools: Pick<ReleaseTools, 'files' | 'cluster'>,
 ): Promise<PlannedAddon> {
-  const { action, record } = planned;
-  if (action !== 'none' || record?.release?.hash === undefined) return planned;
+  const { action, record, entry } = planned;
+  if (entry.source?.type !== 'chart' || action !== 'none' || record?.release?.hash === undefined) return planned;
   try {
     if ((await chartHash(planned, tools)) === record.release.hash) return planned;
   } catch (error) {

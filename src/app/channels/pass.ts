@@ -77,7 +77,10 @@ export class Pass {
     return this.#plan;
   }
 
-  async run(work: (pass: Pass, planned: SeenAddon) => Promise<AddonResult>): Promise<ChannelPass> {
+  async run(
+    work: (pass: Pass, planned: SeenAddon) => Promise<AddonResult>,
+    { isPreview = false }: { readonly isPreview?: boolean } = {},
+  ): Promise<ChannelPass> {
     const { facts, server, kubernetes, warnings } = this.#cluster;
     const results: AddonResult[] = [];
     for (const planned of await this.planned()) {
@@ -87,8 +90,10 @@ export class Pass {
     const pass = planPass(this.#channels, facts, this.#request);
     return {
       cluster: { server, kubernetes },
+      isPreview,
       addons: results,
       left: pass.left.map(({ installed, ...others }) => ({ ...others, current: titleOfRevision(installed) ?? '' })),
+      unfit: (this.#request.addons ?? []).length === 0 ? pass.unfit : [],
       warnings: [...warnings, ...pass.warnings],
       errors: this.#files.channels.flatMap(({ error }) => (error === undefined ? [] : [troubleOf(error)])),
     };
@@ -101,8 +106,8 @@ export class Pass {
     const { entry, action } = planned;
     if (action === 'refused') {
       return resultOf(planned, {
-        state: 'failed',
-        errors: [{ message: `cannot apply ${entryTitle(entry)}: it ${planned.reason}`, hint: undefined }],
+        state: 'refused',
+        errors: [{ message: `cannot apply ${entryTitle(entry)}: ${planned.reason}`, hint: planned.hint }],
       });
     }
     const unmet = needsWork(planned)

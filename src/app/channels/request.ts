@@ -7,8 +7,8 @@ export interface ChannelApplyRequest extends ChannelsRequest, ClusterRequest, He
   /** Only these add-ons; default: all of the channels. */
   readonly addons?: readonly string[] | undefined;
   readonly allowDowngrade?: boolean | undefined;
-  /** Add-ons of another owner become those of their channel. */
-  readonly takeOver?: boolean | undefined;
+  /** Add-ons of another owner become those of their channel: all, or those of these names. */
+  readonly takeOver?: boolean | readonly string[] | undefined;
   /** Takes fields from other managers. */
   readonly forceConflicts?: boolean | undefined;
   readonly pruneNamespaces?: boolean | undefined;

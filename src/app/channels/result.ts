@@ -3,7 +3,7 @@ import { redact } from '../../core/errors.ts';
 import type { CurlewError } from '../../core/errors.ts';
 import { fieldChanges, type FieldChange } from '../../channel/difference.ts';
 import { isObject } from '../../core/json.ts';
-import type { AddonAction, LeftAddon, PlannedAddon } from '../../channel/pass.ts';
+import type { AddonAction, LeftAddon, PlannedAddon, UnfitAddon } from '../../channel/pass.ts';
 import type { ObjectPreview } from './apply-addon.ts';
 import { titleOfObject, type AddonObject } from './manifest.ts';
 import type { Orphan } from './prune.ts';
@@ -28,7 +28,8 @@ export interface AddonResult {
   readonly wanted: string;
   /** What is installed is not for this version of Kubernetes. */
   readonly misfit: boolean;
-  readonly state: 'unchanged' | 'planned' | 'applied' | 'failed' | 'skipped';
+  /** `refused`: held back until an option asks for it. */
+  readonly state: 'unchanged' | 'planned' | 'applied' | 'refused' | 'failed' | 'skipped';
   readonly objects: readonly ChangedObject[];
   /** Objects that are no longer in the manifest and stay, and why. */
   readonly orphans: readonly { readonly object: string; readonly why: string }[];
@@ -46,9 +47,13 @@ export interface Trouble {
 
 export interface ChannelPass {
   readonly cluster: { readonly server: string; readonly kubernetes: string };
+  /** Nothing was applied: this is what a pass would do. */
+  readonly isPreview: boolean;
   readonly addons: readonly AddonResult[];
   /** Installed add-ons for which their channel has no entry now. */
   readonly left: readonly (Omit<LeftAddon, 'installed'> & { readonly current: string })[];
+  /** Add-ons of the channels that are not for this version of Kubernetes. */
+  readonly unfit: readonly UnfitAddon[];
   readonly warnings: readonly string[];
   /** Of channels that could not be read. */
   readonly errors: readonly Trouble[];

@@ -20,6 +20,9 @@ const removeFromCluster = useCase(async () => (await import('../../app/channel-r
 /** Exit status of a plan by which something would change, as of diff tools. */
 const WOULD_CHANGE = 2;
 const MOST_FIELDS = 20;
+const MOST_UNFIT = 10;
+/** No name of an add-on. */
+const EVERY = '*';
 
 const HELM_OPTION = {
   helm: { type: 'string', value: 'FILE', help: 'helm 3 or 4, for add-ons that are charts (default: helm in PATH)' },
@@ -65,7 +68,7 @@ function detailLines(result: AddonResult): readonly string[] {
 }
 
 /** Rows of what is done, or all if nothing is. */
-function passText({ cluster, addons, left, warnings, errors }: ChannelPass): string {
+function passText({ cluster, addons, left, unfit, warnings, errors }: ChannelPass): string {
   const changed = addons.filter(({ state }) => state !== 'unchanged');
   const rows = changed.map(({ addon, namespace, current, wanted, reason, action, misfit }) => {
     const why = misfit && action === 'none' ? `${reason} (does not fit)` : reason;
@@ -82,6 +85,7 @@ function passText({ cluster, addons, left, warnings, errors }: ChannelPass): str
     ...count('unchanged', 'up to date'),
     ...count('planned', 'to change'),
     ...count('applied', 'applied'),
+    ...count('refused', 'refused'),
     ...count('failed', 'failed'),
     ...count('skipped', 'skipped'),
   ];
@@ -91,6 +95,10 @@ function passText({ cluster, addons, left, warnings, errors }: ChannelPass): str
     ...left.map(
       ({ addon, reason, current }) => `${addon} ${current}: ${reason}; curlew channel remove ${addon} removes it`,
     ),
+    ...unfit.slice(0, MOST_UNFIT).map(({ addon, reason }) => `${addon}: ${reason}`),
+    ...(unfit.length > MOST_UNFIT
+      ? [`and ${counted(unfit.length - MOST_UNFIT, 'more add-on')} that no entry fits`]
+      : []),
     ...warnings.map((text) => `warning: ${text}`),
     ...errors.flatMap(({ message, hint }) => [`error: ${message}`, ...(hint === undefined ? [] : [`hint: ${hint}`])]),
     sums.join(', '),
@@ -105,11 +113,12 @@ function visibleLines(lines: readonly string[]): string {
     .join('\n');
 }
 
-function passExit({ addons, errors }: ChannelPass): number {
-  if (errors.length > 0 || addons.some(({ state }) => state === 'failed' || state === 'skipped')) {
-    return ERROR_CODES.CLUSTER_FAILED;
-  }
-  return addons.some(({ state }) => state === 'planned') ? WOULD_CHANGE : 0;
+function passExit({ addons, errors, isPreview }: ChannelPass): number {
+  const has = (...states: readonly AddonResult['state'][]): boolean =>
+    addons.some(({ state }) => states.includes(state));
+  const isFailed = errors.length > 0 || has('failed', 'skipped') || (!isPreview && has('refused'));
+  if (isFailed) return ERROR_CODES.CLUSTER_FAILED;
+  return has('planned', 'refused') ? WOULD_CHANGE : 0;
 }
 
 export const channelApplyCommand = command({
@@ -137,7 +146,13 @@ export const channelApplyCommand = command({
     },
     addon: { type: 'string', multiple: true, value: 'NAME', help: 'only this add-on' },
     'allow-downgrade': { type: 'boolean', help: 'also apply lower versions than the installed ones' },
-    'take-over': { type: 'boolean', help: 'also apply add-ons that belong to an installer or to another channel' },
+    'take-over': {
+      type: 'string',
+      multiple: true,
+      value: 'NAME',
+      bare: EVERY,
+      help: 'also apply this add-on if it belongs to an installer, another channel or another program; without NAME: every one; can be repeated',
+    },
     'force-conflicts': { type: 'boolean', help: 'take fields of objects that other managers own' },
     ...PRUNE_OPTIONS,
     timeout: {
@@ -151,7 +166,7 @@ export const channelApplyCommand = command({
     ...CHANNEL_OPTIONS,
   },
   run: async (
-    { operands: channels, options: { yes, watch, ready, addon, ...options } },
+    { operands: channels, options: { yes, watch, ready, addon, takeOver, ...options } },
     context,
   ): Promise<ChannelPass> => {
     if ((watch !== undefined && !yes) || (ready !== undefined && watch === undefined)) {
@@ -160,7 +175,7 @@ export const channelApplyCommand = command({
         hint: `add ${other}, or omit ${what}`,
       });
     }
-    const request = { ...options, channels, addons: addon };
+    const request = { ...options, channels, addons: addon, takeOver: takeOver.includes(EVERY) ? true : takeOver };
     if (watch !== undefined) return watchChannels({ ...request, every: watch, ready }, context);
     return yes ? applyChannels(request, context) : previewChannels(request, context);
   },
