@@ -26,8 +26,8 @@ const LONGEST = 200;
 const MOST = 1000;
 
 /**
- * The fields that differ, sorted as they are in the objects. `status` and what the server writes into `metadata` do not count. Values
- * of a Secret are never shown, only that they differ.
+ * The fields that differ, sorted as they are in the objects. `status` and what the server writes into `metadata` do not count. Of a
+ * Secret, no value is shown: kubectl keeps a copy of all data in an annotation.
  */
 export function fieldChanges(before: unknown, after: unknown): readonly FieldChange[] {
   const found: FieldChange[] = [];
@@ -62,8 +62,7 @@ function collect(before: unknown, after: unknown, field: string, into: Into): vo
     for (const key of new Set([...a.keys(), ...b.keys()])) collect(a.get(key), b.get(key), `${field}${key}`, into);
     return;
   }
-  const isHidden = into.isSecret && /^\.(?:data|stringData)(?:\.|$)/.test(field);
-  into.found.push({ field, before: shown(before, isHidden), after: shown(after, isHidden) });
+  into.found.push({ field, before: shown(before, into.isSecret), after: shown(after, into.isSecret) });
 }
 
 function items(list: readonly unknown[]): ReadonlyMap<string, unknown> {

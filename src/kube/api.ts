@@ -7,6 +7,7 @@ import { pause, retryAfterMs } from '../platform/http/retry.ts';
 import { exchange, type Answered } from './exchange.ts';
 import type { ApiPath } from './path.ts';
 import { statusProblem, thrownProblem, type Problem } from './problem.ts';
+import { statusWithoutValues, writesSecret } from './secret-values.ts';
 import { kubeconfigPaths, openSessions, type Session, type Sessions } from './session.ts';
 
 export interface ApiRequest {
@@ -93,16 +94,20 @@ async function send(
     if (answer.status === 401 && !isRenewed) {
       isRenewed = true;
       const better = await sessions.renewed(session, { signal });
-      if (better === undefined) return statusProblem(answer, session);
+      if (better === undefined) return failureOf(answer, request, session);
       session = better;
       continue;
     }
     const waitMs = waitOf(answer);
     if (waitMs === undefined || waits >= MOST_WAITS || performance.now() + waitMs >= until) {
-      return statusProblem(answer, session);
+      return failureOf(answer, request, session);
     }
     await pause(waitMs, { signal });
   }
+}
+
+function failureOf(answer: Answered, request: ApiRequest, session: Session): Problem {
+  return statusProblem(writesSecret(request) ? { ...answer, body: statusWithoutValues(answer.body) } : answer, session);
 }
 
 /** The deadline of a request has passed. */

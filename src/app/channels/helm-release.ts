@@ -218,9 +218,9 @@ async function requireHash(file: string, { entry }: PlannedAddon): Promise<void>
   );
 }
 
-/** Texts below names of secrets, which helm may print in its errors. */
+/** Texts and numbers below names of secrets, which helm may print in its errors. */
 function secretTexts(value: unknown, isSecret: boolean): readonly string[] {
-  if (typeof value === 'string') return isSecret ? [value] : [];
+  if (typeof value === 'string' || typeof value === 'number') return isSecret ? [String(value)] : [];
   if (Array.isArray(value)) return value.flatMap((item) => secretTexts(item, isSecret));
   if (!isObject(value)) return [];
   return Object.entries(value).flatMap(([key, item]) => secretTexts(item, isSecret || isSecretName(key)));

@@ -6,6 +6,7 @@ import type { Chart } from '../../channel/channel.ts';
 import { isRemote } from '../../channel/location.ts';
 import { CurlewError, redact } from '../../core/errors.ts';
 import type { Secret } from '../../core/secret.ts';
+import { withoutSecretValues } from '../../kube/secret-values.ts';
 import { readLimited } from '../../platform/files/read-limited.ts';
 import { allowsPlainHttp, checkedAddress, checkNamedBy } from '../../platform/http/address.ts';
 import { runProgram, type ProgramOptions } from '../../platform/process/run-program.ts';
@@ -58,7 +59,8 @@ export async function openHelm(
   const close = async (): Promise<void> => rm(folder, { recursive: true, force: true });
   const whole = { ...privateEnv(env, folder), KUBECONFIG: kubeconfig };
   const run: Helm['run'] = async (args, { doing, limitMs = QUICK_MS, ...call }) => {
-    const options = { cwd, env: whole, outputLimit: MOST_OUTPUT, limitMs, signal, doing: `cannot ${doing}` };
+    const clean = secretFilter();
+    const options = { cwd, env: whole, outputLimit: MOST_OUTPUT, limitMs, signal, clean, doing: `cannot ${doing}` };
     const { stdout, lastLines, error } = await runProgram(program, args, { ...options, ...call });
     if (error === undefined) return stdout;
     if (error.problem === 'status') throw reported(doing, lastLines) ?? error;
@@ -94,6 +96,17 @@ export async function openHelm(
     await close();
     throw error;
   }
+}
+
+/** For the lines of one run: a value that is quoted may continue on the next lines. */
+function secretFilter(): (line: string) => string {
+  let isCut = false;
+  return (line) => {
+    if (isCut && !line.startsWith('Error: ')) return '';
+    const shown = withoutSecretValues(line);
+    isCut = shown !== line;
+    return shown;
+  };
 }
 
 /** From the line at which helm says what is wrong; the lines before it are logs. */

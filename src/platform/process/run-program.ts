@@ -25,6 +25,8 @@ export interface ProgramOptions {
   readonly graceMs?: number | undefined;
   /** Standard error, lines and messages show `[secret]` where the program prints one of these. */
   readonly secrets?: readonly Secret[] | undefined;
+  /** What lines and messages show instead of a line. */
+  readonly clean?: ((text: string) => string) | undefined;
   /** Begins the message of the error, such as `render the chart web`; default: `run <file>`. */
   readonly doing?: string | undefined;
   readonly signal: AbortSignal;
@@ -180,7 +182,13 @@ type Outputs = Pick<ProgramResult, 'stdout' | 'stderr' | 'lastLines'>;
 /** Reads both outputs; calls `stop` without an error at the limit. Call the result once the outputs have ended. */
 function readOutputs(
   { stdout, stderr }: Child,
-  { line, outputLimit, excess, secrets = [] }: ProgramOptions & { readonly outputLimit: number },
+  {
+    line,
+    outputLimit,
+    excess,
+    secrets = [],
+    clean = (text) => text,
+  }: ProgramOptions & { readonly outputLimit: number },
   stop: (error?: unknown) => void,
 ): () => Outputs {
   const last = keepLastLines();
@@ -188,7 +196,7 @@ function readOutputs(
   const hide = (text: string): string => hidden.reduce((shown, one) => shown.replaceAll(one, '[secret]'), text);
   const addLines = (texts: readonly string[]): void => {
     for (const text of texts) {
-      const shown = plainLine(hide(text));
+      const shown = plainLine(clean(hide(text)));
       last.add(shown);
       line?.(shown);
     }
