@@ -56,6 +56,31 @@ export function checkSetting(
   return { severity: 'error', code: 'type', message, hint: hint(value) };
 }
 
+/**
+ * Unquoted texts that YAML 1.1, and so kURL, reads as switches, and numbers that lose their form. kURL's own settings have
+ * types; others become variables of a form that hooks do not expect: `no` is a text, which a test for an empty value takes as
+ * set.
+ */
+export function checkUnquoted(
+  specName: string,
+  field: string,
+  value: Json,
+  plain: string | undefined,
+): SettingFinding | undefined {
+  if (plain === undefined || settingOf(specName, field) !== undefined) return undefined;
+  const name = `${specName}.${field}`;
+  const word = YAML_1_1_BOOLEANS[plain.toLowerCase()];
+  if (word !== undefined) {
+    const message = `${name} is the text "${plain}", not a switch: hooks that test for an empty value take it as set`;
+    return { severity: 'warning', code: 'unquoted', message, hint: `write ${word}, or "${plain}" to mean the text` };
+  }
+  if (typeof value !== 'number' || Number(plain) !== value || String(value) === plain) return undefined;
+  const [message, hint] = isSecretName(field)
+    ? [`${name} is read as a number that is written in another form`, 'put it in quotes']
+    : [`${name} is read as the number ${value}`, `write "${plain}"`];
+  return { severity: 'warning', code: 'unquoted', message, hint };
+}
+
 const MOST_NAMES = 6;
 
 function knownFields(fields: readonly string[]): string {

@@ -3,7 +3,7 @@
  */
 import { compareDiagnostics, type Diagnostic } from '../core/diagnostic.ts';
 import { nearest } from '../core/nearest.ts';
-import type { Installer } from './installer.ts';
+import { folderName, type Installer } from './installer.ts';
 import { mergeInstallers } from './merge.ts';
 import { readSpec, type Findings } from './read-spec.ts';
 import { isJsonObject, readYaml, type Json, type JsonObject, type Path, type YamlText } from '../formats/yaml/yaml.ts';
@@ -49,11 +49,14 @@ export function parseMerged(base: SpecText, overlay: SpecText): ParsedInstaller 
     diagnostics.push({ code: 'installer/merge', severity: 'error', message, place });
   }
   const [lower, upper] = [below.head, above.head];
-  const placeOf = (path: Path): Diagnostic['place'] => {
-    if (hasPath(upper.document, path)) return upper.placeOf(path);
-    return hasPath(lower.document, path) ? lower.placeOf(path) : placeOf(path.slice(0, -1));
-  };
-  return finish(diagnostics, { document, placeOf });
+  const ownerOf = (path: Path): Head | undefined =>
+    [upper, lower].find((head) => hasPath(head.document, path)) ??
+    [lower].find(({ nulls }) => path.length === 2 && nulls.some((name) => name === path[1]));
+  const placeOf = (path: Path): Diagnostic['place'] => ownerOf(path)?.placeOf(path) ?? placeOf(path.slice(0, -1));
+  // A null in the overlay keeps what the spec has.
+  const given = Object.keys(isJsonObject(upper.document['spec']) ? upper.document['spec'] : {}).map(folderName);
+  const nulls = lower.nulls.filter((name) => !given.includes(folderName(name)));
+  return finish(diagnostics, { document, placeOf, nulls, plainText: (path) => ownerOf(path)?.plainText(path) });
 }
 
 /** Only white space: kURL's scripts create such a file if there is no spec. */
@@ -61,9 +64,10 @@ export function isEmptySpec({ text }: SpecText): boolean {
   return text.trim() === '';
 }
 
-interface Head {
+interface Head extends Pick<YamlText, 'placeOf' | 'plainText'> {
   readonly document: JsonObject;
-  readonly placeOf: YamlText['placeOf'];
+  /** Keys of `spec` whose value is null, and which the document does not have. */
+  readonly nulls: readonly string[];
 }
 
 function hasErrors(diagnostics: readonly Diagnostic[]): boolean {
@@ -77,9 +81,13 @@ function hasPath(value: Json | undefined, path: Path): boolean {
   return hasPath(value[first], rest);
 }
 
-function findings(diagnostics: Diagnostic[], placeOf: YamlText['placeOf']): Findings {
+function findings(
+  diagnostics: Diagnostic[],
+  { placeOf, plainText }: Pick<YamlText, 'placeOf' | 'plainText'>,
+): Findings {
   return {
     placeOf,
+    plainText,
     add: (severity, code, path, message, hint) => {
       diagnostics.push({ code: `installer/${code}`, severity, message, place: placeOf(path), hint });
     },
@@ -94,10 +102,11 @@ function readHead(
   { file, text }: SpecText,
   { part = false }: { readonly part?: boolean } = {},
 ): { readonly diagnostics: Diagnostic[]; readonly head: Head | undefined } {
-  const { value, nullKeys, placeOf, diagnostics: read } = readYaml(file, text);
-  const diagnostics = [...read];
+  const read = readYaml(file, text);
+  const { value, nullKeys, placeOf, plainText } = read;
+  const diagnostics = [...read.diagnostics];
   if (hasErrors(diagnostics)) return { diagnostics, head: undefined };
-  const found = findings(diagnostics, placeOf);
+  const found = findings(diagnostics, read);
   if (!isJsonObject(value)) {
     found.add('error', 'document', [], 'not an installer spec: expected a map with apiVersion, kind and spec');
     return { diagnostics, head: undefined };
@@ -118,9 +127,9 @@ function readHead(
   }
   if (kind !== 'Installer') found.add('error', 'kind', ['kind'], `kind must be Installer${actual(kind)}`);
   checkName(metadata, found);
-  if (isJsonObject(spec)) return { diagnostics, head: { document: value, placeOf } };
-  if (spec === undefined && (part || nullKeys.includes('spec')))
-    return { diagnostics, head: { document: value, placeOf } };
+  const head = { document: value, placeOf, plainText, nulls: nullKeys(['spec']) };
+  if (isJsonObject(spec)) return { diagnostics, head };
+  if (spec === undefined && (part || nullKeys([]).includes('spec'))) return { diagnostics, head };
   found.add('error', 'spec', ['spec'], 'spec must be a map of add-ons');
   return { diagnostics, head: undefined };
 }
@@ -136,7 +145,7 @@ function checkName(metadata: Json | undefined, found: Findings): void {
 }
 
 function finish(diagnostics: Diagnostic[], head: Head | undefined): ParsedInstaller {
-  const installer = head === undefined ? undefined : readInstaller(head, findings(diagnostics, head.placeOf));
+  const installer = head === undefined ? undefined : readInstaller(head, findings(diagnostics, head));
   const failed = installer === undefined || hasErrors(diagnostics);
   return {
     installer: failed ? undefined : installer,
@@ -146,8 +155,11 @@ function finish(diagnostics: Diagnostic[], head: Head | undefined): ParsedInstal
   };
 }
 
-function readInstaller({ document }: Head, found: Findings): Installer {
+function readInstaller({ document, nulls }: Head, found: Findings): Installer {
   const { metadata, spec } = document;
   const name = isJsonObject(metadata) ? metadata['name'] : undefined;
-  return { name: typeof name === 'string' ? name : undefined, ...readSpec(isJsonObject(spec) ? spec : {}, found) };
+  return {
+    name: typeof name === 'string' ? name : undefined,
+    ...readSpec(isJsonObject(spec) ? spec : {}, nulls, found),
+  };
 }

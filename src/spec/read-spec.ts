@@ -2,19 +2,22 @@
 import type { Diagnostic } from '../core/diagnostic.ts';
 import { nearest } from '../core/nearest.ts';
 import { isAddonName } from '../core/ref.ts';
-import { checkSetting } from './check-settings.ts';
+import { checkSetting, checkUnquoted, type SettingFinding } from './check-settings.ts';
 import { folderName, type Installer, type InstallerAddon, type InstallerSection } from './installer.ts';
-import { ADDON_NAMES, fieldsOf, SECTION_NAMES } from './settings.ts';
+import { ADDON_NAMES, fieldsOf, SECTION_NAMES, settingOf, variableName } from './settings.ts';
 import { isRequestable } from './version.ts';
 import { isJsonObject, type Json, type JsonObject, type Path, type YamlText } from '../formats/yaml/yaml.ts';
 
-export interface Findings {
-  readonly placeOf: YamlText['placeOf'];
+export interface Findings extends Pick<YamlText, 'placeOf' | 'plainText'> {
   readonly add: (severity: Diagnostic['severity'], code: string, path: Path, message: string, hint?: string) => void;
 }
 
-/** Leaves out add-ons with errors. */
-export function readSpec(spec: JsonObject, found: Findings): Pick<Installer, 'addons' | 'sections'> {
+/** Leaves out add-ons with errors. `nulls`: keys whose value is null. */
+export function readSpec(
+  spec: JsonObject,
+  nulls: readonly string[],
+  found: Findings,
+): Pick<Installer, 'addons' | 'sections'> {
   const addons: InstallerAddon[] = [];
   const sections: InstallerSection[] = [];
   const owners = new Map<string, string>();
@@ -42,7 +45,28 @@ export function readSpec(spec: JsonObject, found: Findings): Pick<Installer, 'ad
     const addon = readAddon(specName, settings, found);
     if (addon !== undefined) addons.push(addon);
   }
+  for (const specName of nulls) {
+    if (!SECTION_NAMES.includes(specName) && !noteMisplaced(specName, found)) noteWithoutVersion(specName, {}, found);
+  }
+  findSharedVariables([...addons, ...sections], found);
   return { addons, sections };
+}
+
+/** Two settings with one variable, of which the last would win. kURL's own settings share some on purpose. */
+function findSharedVariables(parts: readonly InstallerSection[], found: Findings): void {
+  const owners = new Map<string, { readonly name: string; readonly known: boolean }>();
+  for (const { specName, settings } of parts) {
+    for (const field of new Set(['version', ...Object.keys(settings)])) {
+      const [name, variable] = [`${specName}.${field}`, variableName(specName, field)];
+      const known = settingOf(specName, field) !== undefined;
+      const owner = variable === undefined ? undefined : owners.get(variable);
+      if (owner !== undefined && !(owner.known && known)) {
+        const message = `${owner.name} and ${name} would be the same variable ${variable}`;
+        found.add('error', 'twice', ['spec', specName, field], message, 'rename one of them');
+      }
+      if (variable !== undefined) owners.set(variable, { name, known });
+    }
+  }
 }
 
 function currentNames(specName: string, content: JsonObject, found: Findings): JsonObject {
@@ -57,12 +81,26 @@ function currentNames(specName: string, content: JsonObject, found: Findings): J
 function checkSettings(specName: string, settings: JsonObject, found: Findings): void {
   const taken: string[] = [];
   for (const [field, value] of Object.entries(settings)) {
-    const wrong = checkSetting(specName, field, value, taken);
-    if (wrong !== undefined) {
-      found.add(wrong.severity, wrong.code, ['spec', specName, field], wrong.message, wrong.hint);
-    }
+    const path = ['spec', specName, field];
+    const wrong = checkSetting(specName, field, value, taken) ?? unquoted(specName, field, { value, path, found });
+    if (wrong !== undefined) found.add(wrong.severity, wrong.code, path, wrong.message, wrong.hint);
     taken.push(field);
   }
+}
+
+interface Written {
+  readonly value: Json;
+  readonly path: Path;
+  readonly found: Findings;
+}
+
+/** The first finding about a value, or about the items of a list, which become one variable. */
+function unquoted(specName: string, field: string, { value, path, found }: Written): SettingFinding | undefined {
+  if (!Array.isArray(value)) return checkUnquoted(specName, field, value, found.plainText(path));
+  const items = (value as readonly Json[]).map((item, at) =>
+    checkUnquoted(specName, field, item, found.plainText([...path, at])),
+  );
+  return items.find((one) => one !== undefined);
 }
 
 function readAddon(specName: string, content: JsonObject, found: Findings): InstallerAddon | undefined {
@@ -88,7 +126,10 @@ function noteMisplaced(specName: string, found: Findings): boolean {
   return true;
 }
 
-/** As in kURL, such an add-on is not installed, but its other settings still become variables. */
+/**
+ * As in kURL, one of kURL's add-ons with other settings, or with an empty version, is not installed, and its settings still
+ * become variables. Any other is a mistake, such as a version that is commented out.
+ */
 function noteWithoutVersion(specName: string, settings: JsonObject, found: Findings): void {
   const path = ['spec', specName, ...('version' in settings ? ['version'] : [])];
   if (!checkAddonName(specName, found)) return;
@@ -99,6 +140,11 @@ function noteWithoutVersion(specName: string, settings: JsonObject, found: Findi
     return;
   }
   const hint = 'to install it, write an exact version, "latest", "1.2.x" or "channel:stable"';
+  const meant = 'version' in settings || (ADDON_NAMES.includes(specName) && Object.keys(settings).length > 0);
+  if (!meant) {
+    found.add('error', 'version', path, `${specName} has no version`, `${hint}; to leave it out, remove the key`);
+    return;
+  }
   found.add('warning', 'version', path, `${specName} has no version: it is not installed`, hint);
 }
 

@@ -16,7 +16,7 @@ const KINDS: Readonly<Record<SettingKind, Schema>> = {
 
 const VERSION = {
   description:
-    'An exact version, "latest", "1.2.x" for the highest patch, or "channel:stable" for what that channel of the release has for the version of Kubernetes. Without a version the add-on is not installed.',
+    'An exact version, "latest", "1.2.x" for the highest patch, or "channel:stable" for what that channel of the release has for the version of Kubernetes. With an empty version the add-on is not installed.',
   type: 'string',
   pattern: '^([A-Za-z0-9]([A-Za-z0-9._+-]*[A-Za-z0-9])?|channel:[a-z0-9]([a-z0-9._-]*[a-z0-9])?)?$',
 } as const;
@@ -51,9 +51,12 @@ export const INSTALLER_SCHEMA: Schema = {
     spec: {
       type: ['object', 'null'],
       properties: Object.fromEntries(
-        [...SECTION_NAMES, ...ADDON_NAMES].map((name) => [name, { type: 'object', properties: settings(name) }]),
+        [...SECTION_NAMES, ...ADDON_NAMES].map((name) => {
+          const needed = SECTION_NAMES.includes(name) ? {} : { minProperties: 1 };
+          return [name, { type: 'object', ...needed, properties: settings(name) }];
+        }),
       ),
-      additionalProperties: { type: 'object', properties: COMMON },
+      additionalProperties: { type: 'object', required: ['version'], properties: COMMON },
     },
     status: {},
   },

@@ -1,4 +1,4 @@
-import { parseInstaller } from '../../src/spec/parse.ts';
+import { parseInstaller, parseMerged } from '../../src/spec/parse.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 
@@ -99,6 +99,70 @@ test('an add-on without a version is not installed, and its settings are variabl
   }
   assert.equal(codes(`${HEAD}  contour: {httpPort: x}\n`), ['installer/version', 'installer/type']);
   assert.equal(codes(`${HEAD}  ../x: {}\n`), ['installer/name']);
+});
+
+test('an add-on without a version is an error at its line, unless it is one of kURL with other settings', () => {
+  for (const line of ['web:', 'web: ~', 'web: {}', 'web: {version: ~}', 'web: {replicas: 2}', 'kubernetes:']) {
+    const { installer, diagnostics } = parseInstaller('i.yaml', `${HEAD}  x: {version: latest}\n  ${line}\n`);
+    assert.is(installer, undefined);
+    assert.equal(
+      diagnostics.map(({ severity, code, place }) => `${severity} ${code} ${place.line}`),
+      [`error installer/version ${HEAD.split('\n').length + 1}`],
+    );
+  }
+  assert.equal(codes(`${HEAD}  kurl:\n  web: {version: ""}\n`), ['installer/version']);
+});
+
+test('two settings with one variable are an error that names both', () => {
+  for (const [spec, message] of [
+    ['x: {version: "1", a-b: 1, "a b": 2}', 'x.a-b and x.a b would be the same variable X_A_B'],
+    ['x: {version: "1", aB: 1, a_b: 2}', 'x.aB and x.a_b would be the same variable X_A_B'],
+    ['x: {version: "1", yZ: 1}\n  x-y: {version: "1", z: 2}', 'x.yZ and x-y.z would be the same variable X_Y_Z'],
+    [
+      'x: {version: "1", yVersion: 1}\n  x-y: {version: "1"}',
+      'x.yVersion and x-y.version would be the same variable X_Y_VERSION',
+    ],
+  ]) {
+    const { diagnostics } = parseInstaller('i.yaml', `${HEAD}  ${spec}\n`);
+    assert.equal(
+      diagnostics.map((found) => `${found.severity} ${found.message}`),
+      [`error ${message}`],
+    );
+  }
+  assert.equal(codes(`${HEAD}  x: {version: "1", aB: 1, ab: 2}\n  weave: {version: "1", podCidrRange: /22}\n`), []);
+});
+
+test('switches of YAML 1.1 and numbers in another form are warnings with the quoted form', () => {
+  const settings = 'a: no, b: Off, c: yes, d: 1.10, e: 0123, f: [1, 010], g: 1e3';
+  const { installer, diagnostics } = parseInstaller('i.yaml', `${HEAD}  x: {version: "1", ${settings}}\n`);
+  assert.ok(installer);
+  assert.equal(
+    diagnostics.map(({ severity, hint }) => `${severity} ${hint}`),
+    [
+      ...['false, or "no"', 'false, or "Off"', 'true, or "yes"'].map(
+        (text) => `warning write ${text} to mean the text`,
+      ),
+      ...['1.10', '0123', '010', '1e3'].map((text) => `warning write "${text}"`),
+    ],
+  );
+  const fine = "a: false, b: 'no', c: \"1.10\", d: 12, e: -0.5, f: [1, 'off'], g: true, h: nothing, i: 1.2.3";
+  assert.equal(codes(`${HEAD}  x: {version: "1", ${fine}}\n`), []);
+  const secret = parseInstaller('i.yaml', `${HEAD}  x: {version: "1", password: 0481}\n`).diagnostics;
+  assert.equal(secret.length, 1);
+  assert.not.match(JSON.stringify(secret), '481');
+});
+
+test('in a merged spec a null keeps what the other has, and an add-on that neither gives a version is an error', () => {
+  const merged = (base: string, overlay: string): readonly string[] =>
+    parseMerged({ file: 'b.yaml', text: HEAD + base }, { file: 'o.yaml', text: HEAD + overlay }).diagnostics.map(
+      ({ code, place }) => `${code} ${place.file}`,
+    );
+  assert.equal(merged('  web: {version: "1"}\n', '  web:\n'), []);
+  assert.equal(merged('  web:\n', '  web: {version: "1"}\n'), []);
+  assert.equal(merged('  web:\n  x: {version: "1"}\n', '  x: {a: no}\n'), [
+    'installer/version b.yaml',
+    'installer/unquoted o.yaml',
+  ]);
 });
 
 test('a setting beside the add-ons is left out, and it is said below which it belongs', () => {

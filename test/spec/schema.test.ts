@@ -29,7 +29,11 @@ test('schema and tool agree on every setting with a value of every kind', () => 
 
 for (const [title, document, fits] of [
   ['other add-ons', { spec: { mine: { version: '1', any: { thing: 1 } } } }, true],
-  ['an add-on without a version', { spec: { mine: {} } }, true],
+  ['an add-on without a version', { spec: { mine: {} } }, false],
+  ['an add-on with settings and without a version', { spec: { mine: { x: 1 } } }, false],
+  ["an add-on of kURL's without anything", { spec: { rook: {} } }, false],
+  ["settings of an add-on of kURL's alone", { spec: { rook: { isBlockStorageEnabled: true } } }, true],
+  ['an empty section', { spec: { kurl: {} } }, true],
   ['an add-on with an empty version', { spec: { mine: { version: '' } } }, true],
   ['`spec:` alone', { spec: null }, true],
   ['an add-on that is a text', { spec: { rook: 'latest' } }, false],

@@ -26,11 +26,13 @@ export type Path = readonly (string | number)[];
 export interface YamlText {
   /** Undefined if the text is not YAML, or not JSON-safe. Nulls are left out. */
   readonly value: Json | undefined;
-  /** Top-level keys whose value is null, such as `spec:` alone. */
-  readonly nullKeys: readonly string[];
+  /** Keys whose value is null in the map at this path, such as `spec:` alone at the top. */
+  readonly nullKeys: (path: Path) => readonly string[];
   readonly diagnostics: readonly Diagnostic[];
   /** The place of the key or list item at this path, or of its nearest existing parent. */
   readonly placeOf: (path: Path) => Place;
+  /** The text of the scalar at this path, if it is written without quotes, a block or a tag. */
+  readonly plainText: (path: Path) => string | undefined;
 }
 
 const SIZE_LIMIT = 1 << 20;
@@ -58,7 +60,7 @@ export function readYaml(
   const start: Place = { file, line: firstLine, column: 1, length: 1 };
   const failed = (code: string, message: string, place = start, hint?: string): YamlText => ({
     value: undefined,
-    nullKeys: [],
+    ...NOTHING,
     diagnostics: [{ code, severity: 'error', message, place, hint }],
     placeOf: () => start,
   });
@@ -110,9 +112,10 @@ export function readYaml(
     }
     if (errors.length === 0) diagnostics.push(...keyFindings(document, placeAt));
     const pairOf = pairFinder();
-    const placeOf = (path: Path): Place => placeInside(document, path, { placeAt, pairOf }) ?? start;
+    const find = (path: Path): Found => findInside(document, path, { placeAt, pairOf });
+    const placeOf = (path: Path): Place => find(path).place ?? start;
     if (diagnostics.some(({ severity }) => severity === 'error'))
-      return { value: undefined, nullKeys: [], diagnostics, placeOf };
+      return { value: undefined, ...NOTHING, diagnostics, placeOf };
     const raw: unknown = document.toJS({ maxAliasCount: ALIAS_LIMIT });
     const complain = (path: Path, message: string): void => {
       diagnostics.push({ code: 'yaml/value', severity: 'error', message, place: placeOf(path) });
@@ -120,9 +123,10 @@ export function readYaml(
     const value = plain(raw, [], { deepest, complain });
     return {
       value: diagnostics.some(({ severity }) => severity === 'error') ? undefined : value,
-      nullKeys: Object.entries(isObject(raw) ? raw : {}).flatMap(([key, item]) => (item === null ? [key] : [])),
+      nullKeys: (path) => nullKeys(raw, path),
       diagnostics,
       placeOf,
+      plainText: (path) => plainText(find(path).node),
     };
   } catch (error) {
     // The parser throws for aliases that it cannot expand (too many, or recursive) and for endless nesting.
@@ -131,6 +135,18 @@ export function readYaml(
       return failed('yaml/aliases', `its aliases cannot be expanded: ${withoutSource(error.message)}`);
     throw error;
   }
+}
+
+const NOTHING: Pick<YamlText, 'nullKeys' | 'plainText'> = { nullKeys: () => [], plainText: () => undefined };
+
+function nullKeys(value: unknown, [first, ...rest]: Path): readonly string[] {
+  if (!isObject(value)) return [];
+  if (first !== undefined) return nullKeys(Object.hasOwn(value, first) ? value[first] : undefined, rest);
+  return Object.entries(value).flatMap(([key, item]) => (item === null ? [key] : []));
+}
+
+function plainText(node: unknown): string | undefined {
+  return isScalar(node) && node.type === 'PLAIN' && node.tag === undefined ? node.source : undefined;
 }
 
 /** Some parser messages end with source text, which may be a part of a password. */
@@ -199,27 +215,33 @@ function pairFinder(): PairOf {
   };
 }
 
-function placeInside(
+interface Found {
+  /** The place of the part, or of its nearest parent. */
+  readonly place: Place | undefined;
+  readonly node: unknown;
+}
+
+function findInside(
   document: Document,
   path: Path,
   { placeAt, pairOf }: { readonly placeAt: PlaceAt; readonly pairOf: PairOf },
-): Place | undefined {
+): Found {
   let node: unknown = document.contents;
   let place: Place | undefined;
   for (const step of path) {
     if (isMap(node)) {
       const pair = pairOf(node, String(step));
-      if (pair === undefined) return place;
+      if (pair === undefined) return { place, node: undefined };
       if (isScalar(pair.key) && pair.key.range) place = placeAt(pair.key.range[0], pair.key.range[1]);
       node = pair.value;
     } else if (isSeq(node) && typeof step === 'number') {
       node = node.items[step];
       if (isScalar(node) && node.range) place = placeAt(node.range[0], node.range[1]);
     } else {
-      return place;
+      return { place, node: undefined };
     }
   }
-  return place;
+  return { place, node };
 }
 
 /** The most brackets that are open at once, or the longest run of nested list marks, whichever is larger. */
