@@ -24,12 +24,18 @@ export interface ApiRequest {
 
 export type ApiAnswer = { readonly kind: 'answer'; readonly value: unknown } | Problem;
 
+export interface AskOptions {
+  readonly signal: AbortSignal;
+  /** Called before each attempt of a request that writes; nothing is sent if it rejects. */
+  readonly guard?: (() => Promise<void>) | undefined;
+}
+
 export interface KubeApi {
   /**
    * Sends one request within its deadline, and retries if the server requests that with Retry-After. Throws nothing but the
    * signal's reason.
    */
-  readonly ask: (request: ApiRequest, options: { readonly signal: AbortSignal }) => Promise<ApiAnswer>;
+  readonly ask: (request: ApiRequest, options: AskOptions) => Promise<ApiAnswer>;
   /** The address of the server; `CLUSTER_FAILED` if the kubeconfig names none. */
   readonly server: (options: { readonly signal: AbortSignal }) => Promise<string>;
 }
@@ -53,14 +59,14 @@ export async function openApi({ env, deadlineMs = DEADLINE_MS }: ApiOptions): Pr
   const found = await Promise.all(kubeconfigPaths(env).map(mayExist));
   if (!found.includes(true)) return undefined;
   const sessions = openSessions(env);
-  const ask: KubeApi['ask'] = async (request, { signal }) => {
+  const ask: KubeApi['ask'] = async (request, { signal, guard }) => {
     signal.throwIfAborted();
     const own = new AbortController();
     const cancelled = (): void => own.abort(signal.reason);
     const timer = setTimeout(() => own.abort(new Late()), deadlineMs);
     signal.addEventListener('abort', cancelled, { once: true });
     try {
-      return await send(sessions, request, { until: performance.now() + deadlineMs, signal: own.signal });
+      return await send(sessions, request, { until: performance.now() + deadlineMs, signal: own.signal, guard });
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof Late)) return thrownProblem(error);
@@ -82,12 +88,13 @@ export async function openApi({ env, deadlineMs = DEADLINE_MS }: ApiOptions): Pr
 async function send(
   sessions: Sessions,
   request: ApiRequest,
-  { until, signal }: { readonly until: number; readonly signal: AbortSignal },
+  { until, signal, guard }: AskOptions & { readonly until: number },
 ): Promise<ApiAnswer> {
   let session = await sessions.current({ signal });
   let isRenewed = false;
   for (let waits = 0; ; waits += 1) {
     if (session === undefined) return NOT_NAMED;
+    if (request.verb !== 'get') await guard?.();
     const answer = await answered(session, request, signal);
     if (answer.kind === 'problem') return answer;
     if (answer.status >= 200 && answer.status < 300) return valueOf(answer, request, session);

@@ -8,6 +8,8 @@ export interface CallOptions {
   /** How long an API server may be unreachable before that is an error. */
   readonly patienceMs: number;
   readonly signal: AbortSignal;
+  /** Called before each attempt to write; nothing is written if it rejects. */
+  readonly guard?: (() => Promise<void>) | undefined;
 }
 
 export type Called =
@@ -31,11 +33,11 @@ export class Refused extends CurlewError {
 /** `doing` begins its errors: `cannot DOING: reason`. Throws `CLUSTER_FAILED`, {@link Refused} if the server has answered. */
 export type Call = (doing: string, request: ApiRequest) => Promise<Called>;
 
-export function openCalls(api: KubeApi, { patienceMs, signal }: CallOptions): Call {
+export function openCalls(api: KubeApi, { patienceMs, signal, guard }: CallOptions): Call {
   return async (doing, request) => {
     const until = performance.now() + patienceMs;
     for (let waitMs = 250; ; waitMs = Math.min(waitMs * 2, 4000)) {
-      const answer = await api.ask(request, { signal });
+      const answer = await api.ask(request, { signal, guard });
       if (answer.kind === 'answer') return { outcome: 'done', value: answer.value };
       const { problem, said, hint, status, conflicts = [] } = answer;
       if (problem === 'conflict') return { outcome: problem, said, fields: conflicts };

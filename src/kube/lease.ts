@@ -10,6 +10,9 @@ import { pause } from '../platform/http/retry.ts';
 const LEASES: Resource = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', plural: 'leases', namespaced: true };
 const DURATION_MS = 15_000;
 const RENEW_MS = DURATION_MS / 3;
+/** The next holder waits for the whole duration; what is sent before it takes the lease must have arrived by then. */
+const DEADLINE_MS = (2 * DURATION_MS) / 3;
+const MOST_RENEWALS = 5;
 const LOOK_MS = 1000;
 
 export interface LeaseRequest {
@@ -22,12 +25,22 @@ export interface LeaseRequest {
   readonly signal: AbortSignal;
   /** Called once if another holder must be waited for that has not renewed yet. */
   readonly onWait?: ((holder: string) => void) | undefined;
+  /** Default: the clocks of this process and of its machine. */
+  readonly now?: () => Moment;
 }
+
+/** Milliseconds of two clocks. */
+type Moment = readonly [number, number];
 
 /** A lease that this process holds, renewed until it is disposed of. */
 export interface HeldLease extends AsyncDisposable {
   /** Aborts with the given signal, and when the lease is lost: then nothing may be written any more. */
   readonly signal: AbortSignal;
+  /**
+   * Called before each write. If the last renewal is too long ago, since this process or its machine was paused, it renews first;
+   * it rejects if the lease was lost meanwhile.
+   */
+  readonly guard: () => Promise<void>;
 }
 
 const leaseSchema = v.looseObject({
@@ -40,50 +53,114 @@ const leaseSchema = v.looseObject({
 
 type Lease = v.InferOutput<typeof leaseSchema>;
 
+/** A lease that was written, and when the request began. */
+interface Written {
+  readonly lease: Lease;
+  readonly at: Moment;
+}
+
 /**
  * Takes the lease. A holder that renews it makes this fail at once with `BUSY` and its name; one that does not for 15 seconds is
  * gone. Only changes are observed and no times compared: clocks may differ.
  */
 export async function holdLease(call: Call, request: LeaseRequest): Promise<HeldLease> {
   const identity = `${request.holder}_${randomBytes(6).toString('hex')}`;
-  let lease = await takeLease(call, request, identity);
-  const lost = new AbortController();
+  const renewals = new Renewals(call, request, { identity, held: await takeLease(call, request, identity) });
+  const { lost } = renewals;
+  const signal = AbortSignal.any([request.signal, lost.signal]);
   const stopped = new AbortController();
   const renewing = (async (): Promise<void> => {
-    let renewed = performance.now();
-    while (!stopped.signal.aborted) {
+    while (!lost.signal.aborted) {
       await pause(RENEW_MS, stopped).catch(() => undefined);
       if (stopped.signal.aborted) return;
-      const next = await writeLease(call, request, { lease, identity }).catch(() => 'failed' as const);
-      if (next === 'conflict' || (next === 'failed' && performance.now() - renewed > DURATION_MS)) {
-        lost.abort(
-          new CurlewError('BUSY', `cannot ${request.doing}: ${leaseTitle(request)} was lost to another process`, {
-            hint: 'run the same command again: it continues where this one stopped',
-          }),
-        );
-        return;
-      }
-      if (next === 'failed') continue;
-      lease = next;
-      renewed = performance.now();
+      await renewals.renew().catch(() => undefined);
+      if (renewals.age() > DURATION_MS) renewals.lose();
     }
   })();
+  const guard = async (): Promise<void> => {
+    signal.throwIfAborted();
+    if (renewals.age() > DEADLINE_MS) await renewals.renew();
+    signal.throwIfAborted();
+  };
   return {
-    signal: AbortSignal.any([request.signal, lost.signal]),
+    signal,
+    guard,
     [Symbol.asyncDispose]: async () => {
       stopped.abort();
       await renewing;
       // Otherwise the next process waits for 15 seconds; nothing else is lost.
-      if (!lost.signal.aborted) await writeLease(call, request, { lease, identity: '' }).catch(() => undefined);
+      if (!lost.signal.aborted) await renewals.release().catch(() => undefined);
     },
   };
+}
+
+class Renewals {
+  readonly lost: AbortController = new AbortController();
+  readonly #call: Call;
+  readonly #request: LeaseRequest;
+  readonly #identity: string;
+  #held: Written;
+  #running: Promise<void> | undefined;
+  constructor(
+    call: Call,
+    request: LeaseRequest,
+    { identity, held }: { readonly identity: string; readonly held: Written },
+  ) {
+    this.#call = call;
+    this.#request = request;
+    this.#identity = identity;
+    this.#held = held;
+  }
+
+  /** Milliseconds since the request began that renewed it last. */
+  age(): number {
+    const { at } = this.#held;
+    const now = clocksOf(this.#request);
+    return Math.max(now[0] - at[0], now[1] - at[1]);
+  }
+
+  /** Two at once would conflict: the second one waits for the first. */
+  async renew(): Promise<void> {
+    this.#running ??= this.#renewNow().finally(() => (this.#running = undefined));
+    await this.#running;
+  }
+
+  async #renewNow(): Promise<void> {
+    for (let times = 0; times < MOST_RENEWALS; times += 1) {
+      const next = await writeLease(this.#call, this.#request, { lease: this.#held.lease, identity: this.#identity });
+      if (next !== 'conflict') {
+        this.#held = next;
+        return;
+      }
+      // The response to an earlier renewal may have been lost.
+      const found = await readLease(this.#call, this.#request);
+      if (found?.spec.holderIdentity !== this.#identity) break;
+      this.#held = { ...this.#held, lease: found };
+    }
+    this.lose();
+  }
+
+  lose(): void {
+    const what = `cannot ${this.#request.doing}: ${leaseTitle(this.#request)} was lost to another process`;
+    const hint = 'run the same command again: it continues where this one stopped';
+    this.lost.abort(new CurlewError('BUSY', what, { hint }));
+  }
+
+  async release(): Promise<void> {
+    await writeLease(this.#call, this.#request, { lease: this.#held.lease, identity: '' });
+  }
+}
+
+/** The clock of the process stands still while the machine is suspended; that of the machine may be set back. */
+function clocksOf({ now = () => [performance.now(), Date.now()] }: LeaseRequest): Moment {
+  return now();
 }
 
 function leaseTitle({ namespace, name }: LeaseRequest): string {
   return `the Lease ${namespace}/${name}`;
 }
 
-async function takeLease(call: Call, request: LeaseRequest, identity: string): Promise<Lease> {
+async function takeLease(call: Call, request: LeaseRequest, identity: string): Promise<Written> {
   let seen: { readonly lease: Lease; readonly at: number } | undefined;
   for (;;) {
     request.signal.throwIfAborted();
@@ -125,8 +202,9 @@ async function writeLease(
   call: Call,
   request: LeaseRequest,
   { lease, identity }: { readonly lease: Lease | undefined; readonly identity: string },
-): Promise<Lease | 'conflict'> {
+): Promise<Written | 'conflict'> {
   const { namespace, name } = request;
+  const at = clocksOf(request);
   const now = new Date().toISOString().replace('Z', '000Z');
   const spec = { holderIdentity: identity, leaseDurationSeconds: DURATION_MS / 1000, renewTime: now, acquireTime: now };
   const metadata = lease === undefined ? { namespace, name } : lease.metadata;
@@ -138,5 +216,5 @@ async function writeLease(
       ? { verb: 'create', path: collectionPath(LEASES, namespace), document }
       : { verb: 'replace', path: objectPath(LEASES, request), document },
   );
-  return answer.outcome === 'done' ? leaseOf(answer.value, doing) : 'conflict';
+  return answer.outcome === 'done' ? { lease: leaseOf(answer.value, doing), at } : 'conflict';
 }

@@ -20,7 +20,7 @@ import {
 import { canonicalJson, digestOf, hexOf } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { openApi, type KubeApi } from '../../kube/api.ts';
-import { openCalls, Refused, type Call } from '../../kube/call.ts';
+import { openCalls, Refused, type Call, type CallOptions } from '../../kube/call.ts';
 import { holdLease } from '../../kube/lease.ts';
 import { listObjects, mergeObject, titleOf, type LiveObject } from '../../kube/objects.ts';
 import { apiPath } from '../../kube/path.ts';
@@ -63,6 +63,8 @@ export interface ChannelCluster {
   readonly discovery: () => Promise<Discovery>;
   readonly maps: ConfigMapClient;
   readonly api: KubeApi;
+  /** Rejects if this process may not write any more; undefined: it does not write. */
+  readonly guard: CallOptions['guard'];
 }
 
 /** The field manager of an add-on: two add-ons that apply one object conflict. */
@@ -88,15 +90,15 @@ export async function openChannelCluster(
       hint: `specify a kubeconfig with --kubeconfig or KUBECONFIG${instead === undefined ? '' : `, or add ${instead}`}`,
     });
   }
-  return readCluster(api, { kubeconfig: kubeconfigPaths(env).join(delimiter), signal });
+  return readCluster(api, { kubeconfig: kubeconfigPaths(env).join(delimiter), signal, guard: undefined });
 }
 
 /** Also reads a cluster again whose records have changed. */
 async function readCluster(
   api: KubeApi,
-  { kubeconfig, signal }: Pick<ChannelCluster, 'kubeconfig' | 'signal'>,
+  { kubeconfig, signal, guard }: Pick<ChannelCluster, 'kubeconfig' | 'signal' | 'guard'>,
 ): Promise<ChannelCluster> {
-  const options = { patienceMs: PATIENCE_MS, signal };
+  const options = { patienceMs: PATIENCE_MS, signal, guard };
   const call = openCalls(api, options);
   const maps = configMapClient(api, options);
   const [version, namespaces, full, installer] = await Promise.all([
@@ -115,6 +117,7 @@ async function readCluster(
   return {
     call,
     signal,
+    guard,
     kubeconfig,
     maps,
     api,
@@ -169,7 +172,8 @@ export async function holdCluster(
   const close = lease[Symbol.asyncDispose].bind(lease);
   try {
     const { api, kubeconfig } = cluster;
-    return { cluster: await readCluster(api, { kubeconfig, signal: lease.signal }), [Symbol.asyncDispose]: close };
+    const { signal, guard } = lease;
+    return { cluster: await readCluster(api, { kubeconfig, signal, guard }), [Symbol.asyncDispose]: close };
   } catch (error) {
     await close();
     throw error;

@@ -51,7 +51,7 @@ const LEAST_MINOR = 17;
  */
 export async function openHelm(
   { helm: path }: HelmRequest,
-  { kubeconfig, signal }: Pick<ChannelCluster, 'kubeconfig' | 'signal'>,
+  { kubeconfig, signal, guard }: Pick<ChannelCluster, 'kubeconfig' | 'signal' | 'guard'>,
   { env, cwd }: Context,
 ): Promise<Helm> {
   const program = path === undefined ? 'helm' : resolve(cwd, path);
@@ -61,6 +61,7 @@ export async function openHelm(
   const run: Helm['run'] = async (args, { doing, limitMs = QUICK_MS, ...call }) => {
     const clean = secretFilter();
     const options = { cwd, env: whole, outputLimit: MOST_OUTPUT, limitMs, signal, clean, doing: `cannot ${doing}` };
+    await guard?.();
     const { stdout, lastLines, error } = await runProgram(program, args, { ...options, ...call });
     if (error === undefined) return stdout;
     if (error.problem === 'status') throw reported(doing, lastLines) ?? error;
