@@ -2,10 +2,12 @@
 import { resolve } from 'node:path';
 import { planDelta } from '../bundle/delta/delta-plan.ts';
 import { INVENTORY_LIMIT, parseInventory } from '../bundle/delta/inventory.ts';
+import { planSource } from '../bundle/write/plan-source.ts';
 import { summarize, type BundlePlan, type PlanSummary } from '../bundle/plan.ts';
 import { CurlewError } from '../core/errors.ts';
 import { readLimited } from '../platform/files/read-limited.ts';
 import type { NotCurrent } from '../store/release/signed-release.ts';
+import { checkContents } from './archives/verify-whole.ts';
 import { openPlan, type BundlePlanRequest } from './bundling/open-plan.ts';
 import { bundleTarget, type BundleTargetRequest, type ByteSink, type Written } from './bundling/target.ts';
 import type { Context } from './context.ts';
@@ -28,6 +30,10 @@ export async function bundle(request: BundleRequest, context: Context, sink?: By
   const write = await bundleTarget(request, context, sink);
   await using open = await openPlan(request, context);
   const plan = await planSince(open.plan, request.since, context);
+  if (request.verify === true && request.plan !== true) {
+    const { index } = plan.splice;
+    await checkContents(planSource(request.output ?? 'bundle', plan.splice, open.sources), index, context);
+  }
   const { notCurrent } = open;
   const result = { ...(await write({ ...open, plan })), tocDigest: plan.splice.index.tocDigest, ...summarize(plan) };
   return notCurrent === undefined ? result : { ...result, notCurrent };

@@ -29,15 +29,19 @@ export async function verifyWhole(
     { id: title, title, bytes: source.size },
     async () => {
       const index = await verifyArchive(source, { signal, onBytes });
-      await checkContents(source, index, signal);
+      await checkContents(source, index, { signal });
       return index;
     },
     () => 'whole',
   );
 }
 
-/** Checks an archive; for a delta, the payloads in it and the bundle that it creates. */
-async function checkContents(source: RangeSource, index: ArchiveIndex, signal: AbortSignal): Promise<void> {
+/** Checks metadata, spec and images; of a delta, the payloads in it and the bundle that it creates. */
+export async function checkContents(
+  source: RangeSource,
+  index: ArchiveIndex,
+  { signal }: Pick<Context, 'signal'>,
+): Promise<void> {
   const delta = await readDelta(source, index, { signal });
   if (delta === undefined) {
     const judged = await checkArchive(source, index, { read: (...of) => readPayload(source, ...of), signal });

@@ -26,7 +26,7 @@ export const bundleCommand = command({
       value: 'FILE',
       help: 'the bundle to write: a file, s3://bucket/prefix/name.tar.gz, or - for standard output',
     },
-    verify: { type: 'boolean', help: 'verify every byte of the packages while copying' },
+    verify: { type: 'boolean', help: 'check images, and verify every byte of the packages while copying' },
     split: {
       type: 'string',
       read: size,
