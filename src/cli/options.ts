@@ -25,6 +25,13 @@ export const NETWORK_OPTIONS = {
     help: "allow this host to receive a registry's credentials; can be repeated",
     group: 'Network options',
   },
+  'any-platform': {
+    type: 'string',
+    multiple: true,
+    value: 'IMAGE',
+    help: 'accept this image although it names no platform; can be repeated',
+    group: 'Network options',
+  },
   'ca-file': {
     type: 'string',
     value: 'FILE',

@@ -2,7 +2,7 @@
 import { CurlewError } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
 import { isOsId, OS_IDS, type OsId } from '../core/os.ts';
-import { ARCHES } from '../core/ref.ts';
+import { archName, ARCHES, type Arch } from '../core/ref.ts';
 
 type Read<Value> = (text: string, option: string) => Value;
 
@@ -15,7 +15,8 @@ export function choice<const Value extends string>(...values: readonly Value[]):
   };
 }
 
-export const arch = choice(...ARCHES);
+/** Also as `uname -m` prints it. */
+export const arch: Read<Arch> = (text, option) => choice(...ARCHES)(archName(text), option);
 
 /** From 1 to 999,999. */
 export const wholeNumber: Read<number> = (text, option) => {

@@ -4,6 +4,17 @@ import { CurlewError } from './errors.ts';
 export type Arch = 'amd64' | 'arm64';
 export const ARCHES: readonly Arch[] = ['amd64', 'arm64'];
 
+const UNAME: ReadonlyMap<string, Arch> = new Map([
+  ['x86_64', 'amd64'],
+  ['x86-64', 'amd64'],
+  ['aarch64', 'arm64'],
+]);
+
+/** The usual name of an architecture that may be written as `uname -m` prints it. */
+export function archName(text: string): string {
+  return UNAME.get(text.toLowerCase()) ?? text;
+}
+
 /** The root folder of a package's files: `addons/<name>/<version>` or `packages/<name>/<version>`. */
 export type AddonTree = 'addons' | 'packages';
 

@@ -27,6 +27,8 @@ export interface RegistryOptions {
   readonly mirrors?: Mirrors | undefined;
   /** Hosts of token services that may receive the credentials of registries that name them. */
   readonly trustRealms?: readonly string[] | undefined;
+  /** Images, as `REGISTRY/NAME`, that the user accepts without a platform. */
+  readonly anyPlatform?: readonly string[] | undefined;
   readonly now?: (() => number) | undefined;
 }
 
@@ -122,7 +124,7 @@ async function firstPlace<Result>(
 
 /** Creates a client, which caches tokens and schemes of registries. */
 export function createRegistryClient(options: RegistryOptions): RegistryClient {
-  const { http, credentials, mirrors = new Map(), trustRealms = [], now = Date.now } = options;
+  const { http, credentials, mirrors = new Map(), trustRealms = [], anyPlatform = [], now = Date.now } = options;
   const auth = createAuth({ http, credentials, trustRealms, now });
   const settle = createEndpoints(http);
 
@@ -202,7 +204,9 @@ export function createRegistryClient(options: RegistryOptions): RegistryClient {
             const response = succeeded(http, configRequest, await http.small(configRequest, { limit, signal }));
             return { data: response.body, mediaType: undefined };
           };
-          const image = await platformImage(first, read, platform, doing);
+          const name = formatImageRef({ ...ref, tag: undefined, digest: undefined });
+          const asked = { platform, name, anyPlatform: anyPlatform.includes(name), from: doing };
+          const image = await platformImage(first, read, asked);
           return {
             ...image,
             reference,

@@ -82,14 +82,60 @@ test('a platform that is not there is UNSUPPORTED, with those that are', async (
   }
 });
 
-test('an image whose config names no platform is refused in words', async ({ signal }) => {
+test('an image without a platform is refused with the option that accepts it by name', async ({ signal }) => {
   await using server = await startRegistry({ 'app:1': makeImage([LAYER], 'oci', 'none', '', '') });
+  const name = `${server.host}/app`;
   await using registry = await client();
-  await assert.rejectsWith(
-    resolve(registry, `${server.host}/app:1`, signal),
-    'UNSUPPORTED',
-    /not for linux\/amd64, but without a platform$/,
-  );
+  const refused = resolve(registry, `${name}:1`, signal);
+  const error = await assert.rejectsWith(refused, 'UNSUPPORTED', /not for linux\/amd64, but without a platform$/);
+  assert.match(error.hint ?? '', new RegExp(`--any-platform ${name}$`));
+  await using accepting = await client({ anyPlatform: [name] });
+  assert.is((await resolve(accepting, `${name}:1`, signal)).platform, 'linux/amd64');
+});
+
+const odd = [
+  ['x86_64 for amd64', undefined, ['x86_64', 'Linux']],
+  ['no system', undefined, ['amd64', '']],
+  ['no platform, but an index does', 'linux/amd64', ['', '']],
+  ['another architecture than its index', 'linux/amd64', ['arm64', 'linux']],
+  ['a platform that its index writes as x86_64', 'linux/x86_64', ['amd64', 'linux']],
+  ['a platform in an index with empty names', '/', ['amd64', 'linux']],
+] as const;
+for (const [what, platform, [arch, os]] of odd) {
+  test(`an image whose config names ${what} is found`, async ({ signal }) => {
+    const image = makeImage([LAYER], 'oci', what, arch, os);
+    const whole = platform === undefined ? image : makeIndex([{ platform, image }]);
+    await using server = await startRegistry({ 'app:1': whole });
+    await using registry = await client();
+    assert.is((await resolve(registry, `${server.host}/app:1`, signal)).digest, image.manifest.digest);
+  });
+}
+
+test('an image for another system than its index says is refused, and an index without images', async ({ signal }) => {
+  const windows = makeImage([LAYER], 'oci', 'windows', 'amd64', 'windows');
+  await using server = await startRegistry({
+    'app:windows': makeIndex([{ platform: 'linux/amd64', image: windows }]),
+    'app:empty': makeIndex([]),
+  });
+  await using registry = await client();
+  for (const [tag, message] of [
+    ['windows', /not for linux\/amd64, but for windows\/amd64$/],
+    ['empty', /its index lists no image for linux\/amd64$/],
+  ] as const) {
+    const asked = resolve(registry, `${server.host}/app:${tag}`, signal);
+    const error = await assert.rejectsWith(asked, 'UNSUPPORTED', message);
+    assert.not.match(error.hint ?? '', /--arch/);
+  }
+});
+
+test('a layer of size 0 that is not empty is refused', async ({ signal }) => {
+  const image = makeImage([LAYER]);
+  const manifest = JSON.parse(Buffer.from(image.manifest.data).toString()) as { layers: { size: number }[] };
+  for (const layer of manifest.layers) layer.size = 0;
+  await using server = await startRegistry({ 'app:1': { ...image, manifest: blobOf(manifest) } });
+  await using registry = await client();
+  const asked = resolve(registry, `${server.host}/app:1`, signal);
+  await assert.rejectsWith(asked, 'IMAGE_INVALID', new RegExp(`${LAYER.digest} cannot have a size of 0$`));
 });
 
 const IMAGES = { 'app:1': IMAGE };

@@ -18,6 +18,8 @@ export interface Config {
   readonly allowHttp: readonly string[];
   /** Hosts that may be sent credentials as the realm of another registry. */
   readonly trustRealms: readonly string[];
+  /** Images that are accepted without a platform. */
+  readonly anyPlatform: readonly string[];
   /** Absolute; in the file it is relative to the file's folder. */
   readonly caFile: string | undefined;
   /** Builder images that replace those of the operating systems. */
@@ -40,6 +42,7 @@ const EMPTY: Config = {
   registryMirrors: [],
   allowHttp: [],
   trustRealms: [],
+  anyPlatform: [],
   caFile: undefined,
   builders: {},
   repositories: {},
@@ -90,6 +93,7 @@ function parseConfig(text: string, file: string): Config {
     registryMirrors = {},
     allowHttp = [],
     trustRealms = [],
+    anyPlatform = [],
     trustedKeys = [],
     imageRegistries = [],
     caFile,
@@ -109,6 +113,7 @@ function parseConfig(text: string, file: string): Config {
   });
   if (!isTexts(allowHttp)) throw bad('allowHttp is not a list of hosts');
   if (!isTexts(trustRealms)) throw bad('trustRealms is not a list of hosts');
+  if (!isTexts(anyPlatform)) throw bad('anyPlatform is not a list of images');
   if (!isTexts(trustedKeys)) throw bad('trustedKeys is not a list of paths');
   if (!isTexts(imageRegistries)) throw bad('imageRegistries is not a list of hosts');
   if (caFile !== undefined && typeof caFile !== 'string') throw bad('caFile is not a path');
@@ -125,6 +130,7 @@ function parseConfig(text: string, file: string): Config {
     registryMirrors: mirrors,
     allowHttp,
     trustRealms,
+    anyPlatform,
     caFile: authorities,
     builders,
     repositories,

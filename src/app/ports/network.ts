@@ -1,5 +1,7 @@
 /** Network clients, from options, environment and configuration. */
 import { resolve } from 'node:path';
+import { CurlewError } from '../../core/errors.ts';
+import { formatImageRef, parseImageRef } from '../../core/image-ref.ts';
 import { createHttp, type Http } from '../../platform/http/http.ts';
 import { createRegistryClient, type RegistryClient } from '../../registry/client.ts';
 import { createCredentials, readDockerConfig } from '../../registry/credentials.ts';
@@ -21,6 +23,8 @@ export interface NetworkRequest extends WebRequest {
   readonly registryMirror?: readonly string[] | undefined;
   /** Hosts that may be sent credentials as the realm of another registry. */
   readonly trustRealm?: readonly string[] | undefined;
+  /** Images, `REGISTRY/NAME`, that are accepted without a platform. */
+  readonly anyPlatform?: readonly string[] | undefined;
 }
 
 export interface Network extends AsyncDisposable {
@@ -38,6 +42,13 @@ function mirrorsOf(flags: readonly string[], config: Config): ReadonlyMap<string
     mirrors.set(host, [...(mirrors.get(host) ?? []), mirror]);
   }
   return mirrors;
+}
+
+/** The name of an image from an option or the configuration, without tag and digest. */
+function imageName(text: string): string {
+  const ref = parseImageRef(text);
+  if (typeof ref !== 'string') return formatImageRef({ ...ref, tag: undefined, digest: undefined });
+  throw new CurlewError('USAGE', `--any-platform ${text.slice(0, 200)}: ${ref}`);
 }
 
 /** The HTTP client, from options, configuration and environment, in this order of precedence. */
@@ -61,6 +72,7 @@ export async function openNetwork(request: NetworkRequest, context: Context): Pr
     credentials: createCredentials(await readDockerConfig(env), env),
     mirrors: mirrorsOf(request.registryMirror ?? [], config),
     trustRealms: [...(request.trustRealm ?? []), ...config.trustRealms],
+    anyPlatform: [...(request.anyPlatform ?? []), ...config.anyPlatform].map(imageName),
   });
   return {
     http,

@@ -14,7 +14,7 @@ import { asError, CurlewError, errnoOf, fileError } from '../../core/errors.ts';
 import { formatImageRef, parseImageRef } from '../../core/image-ref.ts';
 import { isObject, shallowJson } from '../../core/json.ts';
 import type { Arch } from '../../core/ref.ts';
-import { formatPlatform, type Descriptor, type ResolvedImage } from './image.ts';
+import { formatPlatform, type Descriptor, type Platform, type ResolvedImage } from './image.ts';
 import {
   CONFIG_LIMIT,
   DOCKER_CONFIG,
@@ -24,7 +24,7 @@ import {
   OCI_INDEX,
   parseConfig,
 } from './manifest.ts';
-import { otherPlatform, platformImage, type PlatformImage } from './platform.ts';
+import { isFor, otherPlatform, platformImage, type PlatformImage } from './platform.ts';
 import { indexTar, readEntry, type TarPlace } from './tar-index.ts';
 
 export interface ArchiveOptions {
@@ -123,9 +123,9 @@ async function dockerImage(archive: Opened, { arch, signal }: ArchiveOptions): P
   const [, named = hexOf(digest)] = /([0-9a-f]{64})(?:\.json)?$/.exec(configPath) ?? [];
   if (named !== hexOf(digest)) throw new CurlewError('DIGEST_MISMATCH', `${from}: ${configPath} is ${digest}`);
   const paths = texts(layerPaths);
-  const { os, arch: found, diffIds } = parseConfig(data, paths.length, `${from}: ${configPath}`);
-  const required = formatPlatform({ os: 'linux', arch });
-  if (`${os}/${found}` !== required) throw otherPlatform(from, required, `${os}/${found}`);
+  const { diffIds, ...found } = parseConfig(data, paths.length, `${from}: ${configPath}`);
+  const platform: Platform = { os: 'linux', arch };
+  if (!isFor(found, platform, 'user')) throw otherPlatform(from, formatPlatform(platform), found, '');
   const places = new Map<Digest, TarPlace>();
   const layers: Descriptor[] = [];
   for (const [index, path] of paths.entries()) {
@@ -185,8 +185,8 @@ async function ociImage(archive: Opened, { arch }: ArchiveOptions): Promise<Foun
       data: await readFromArchive(archive, blob(digest), limit),
       mediaType: undefined,
     }),
-    { os: 'linux', arch },
-    from,
+    // The user names the file, so an image in it needs no platform.
+    { platform: { os: 'linux', arch }, name: '', anyPlatform: true, from },
   );
   const places = new Map<Digest, TarPlace>();
   for (const { digest, size } of image.layers) {

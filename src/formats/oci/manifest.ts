@@ -1,9 +1,10 @@
 /** Parses untrusted manifests of registries. Pure. Source: OCI image-spec 1.1, Docker image manifest v2 schema 2. */
 import * as v from 'valibot';
-import { isDigest, type Digest } from '../../core/digest.ts';
+import { digestOf, isDigest, type Digest } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { isObject, parseText, shallowJson } from '../../core/json.ts';
 import { checked, digest, fits, size, type Bad } from '../../core/schema.ts';
+import { archName } from '../../core/ref.ts';
 import type { Descriptor } from './image.ts';
 
 export const OCI_INDEX = 'application/vnd.oci.image.index.v1+json';
@@ -88,12 +89,17 @@ const platformEntry = v.object({
   platform: v.object({ os: v.string(), architecture: v.string(), variant: v.optional(v.unknown()) }),
 });
 
+function platformOf(os: string, architecture: string): { readonly os: string; readonly arch: string } {
+  return { os: os.toLowerCase(), arch: archName(architecture) };
+}
+
 function parseIndexEntry(value: unknown, from: string): IndexEntry {
   const entry = { descriptor: parseDescriptor(value, from), platform: undefined };
   if (!fits(platformEntry, value)) return entry;
   const { os, architecture, variant } = value.platform;
   const named = typeof variant === 'string' && variant !== '' ? variant : undefined;
-  return { ...entry, platform: { os, arch: architecture, variant: named } };
+  if (os === '' && architecture === '') return entry;
+  return { ...entry, platform: { ...platformOf(os, architecture), variant: named } };
 }
 
 function list(value: unknown, most: number, from: string): readonly unknown[] {
@@ -103,12 +109,19 @@ function list(value: unknown, most: number, from: string): readonly unknown[] {
   return value;
 }
 
+const EMPTY = digestOf('');
+
 /** A digest identifies one blob: of two different sizes, one must be wrong. */
 function checkSizes(descriptors: readonly Descriptor[], from: string): void {
   const sizes = new Map<Digest, number>();
   for (const { digest, size } of descriptors) {
     if ((sizes.get(digest) ?? size) !== size) {
       throw new CurlewError('IMAGE_INVALID', `${from}: two sizes for ${digest}`);
+    }
+    if ((size === 0) !== (digest === EMPTY)) {
+      throw new CurlewError('IMAGE_INVALID', `${from}: ${digest} cannot have a size of ${size}`, {
+        hint: 'push the image again with a current tool, or use another image',
+      });
     }
     sizes.set(digest, size);
   }
@@ -162,6 +175,7 @@ export function parseManifest(data: Uint8Array, responseType: string | undefined
 }
 
 export interface ImageConfig {
+  /** Empty if the config names none, like `arch`. */
   readonly os: string;
   readonly arch: string;
   /** Digests of the unpacked layers, lowest first. */
@@ -172,10 +186,11 @@ export interface ImageConfig {
 export function parseConfig(data: Uint8Array, layers: number | undefined, from: string): ImageConfig {
   const { os, architecture, rootfs } = parseObject(data, from);
   const bad = (what: string): CurlewError => new CurlewError('IMAGE_INVALID', `${from}: ${what}`);
-  if (typeof os !== 'string' || typeof architecture !== 'string') throw bad('it has no platform');
+  const [system, arch] = [os ?? '', architecture ?? ''];
+  if (typeof system !== 'string' || typeof arch !== 'string') throw bad('its platform is not a text');
   const ids = isObject(rootfs) ? list(rootfs['diff_ids'], MOST_LAYERS, `${from}: diff_ids`) : [];
   const diffIds = ids.filter(isDigest);
   if (diffIds.length !== ids.length) throw bad('some diff_ids are not sha256 digests');
   if (layers !== undefined && diffIds.length !== layers) throw bad(`${diffIds.length} diff_ids for ${layers} layers`);
-  return { os, arch: architecture, diffIds };
+  return { ...platformOf(system, arch), diffIds };
 }

@@ -2,6 +2,7 @@
 import { digestOf } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { formatPlatform, type Descriptor, type Platform } from './image.ts';
+import { ARCHES } from '../../core/ref.ts';
 import {
   CONFIG_LIMIT,
   DOCKER_LIST,
@@ -9,6 +10,7 @@ import {
   OCI_INDEX,
   parseConfig,
   parseManifest,
+  type ImageConfig,
   type IndexEntry,
 } from './manifest.ts';
 
@@ -71,14 +73,36 @@ function checkBytes({ digest, size }: Descriptor, data: Uint8Array, from: string
 }
 
 /**
+ * What shows the platform of an image if its config does not: `index` lists it for the platform, `user` accepts images without a
+ * platform. An index takes precedence over an architecture in a config: some builders write that of the build machine.
+ */
+export type PlatformSource = 'index' | 'user' | undefined;
+
+type PlatformNames = Pick<ImageConfig, 'os' | 'arch'>;
+
+/** True if an image with this config runs on a platform. A build and a node decide by the same rule. */
+export function isFor({ os, arch }: PlatformNames, platform: Platform, by: PlatformSource): boolean {
+  if (os !== '' && os !== platform.os) return false;
+  return arch === platform.arch || by === 'index' || (by === 'user' && arch === '');
+}
+
+interface PlatformImageOptions {
+  readonly platform: Platform;
+  /** The name of the image without its tag, and whether the user accepts it without a platform. */
+  readonly name: string;
+  readonly anyPlatform: boolean;
+  /** Starts messages. */
+  readonly from: string;
+}
+
+/**
  * Walks from a manifest or index to the platform's image and reads its config; verifies everything read by digest. Throws
  * `UNSUPPORTED` if the platform is missing, `IMAGE_INVALID` and `DIGEST_MISMATCH` for invalid content.
  */
 export async function platformImage(
   first: FoundManifest,
   read: ReadSmall,
-  platform: Platform,
-  from: string,
+  { platform, name, anyPlatform, from }: PlatformImageOptions,
 ): Promise<PlatformImage> {
   const required = formatPlatform(platform);
   let seen = '';
@@ -95,7 +119,7 @@ export async function platformImage(
       }
       const next = await read(descriptor, 'manifest', MANIFEST_LIMIT);
       checkBytes(descriptor, next.data, `${from}: manifest`);
-      const image = await visit({ ...next, mediaType: descriptor.mediaType }, depth + 1, known !== undefined);
+      const image = await visit({ ...next, mediaType: descriptor.mediaType }, depth + 1, named || known !== undefined);
       if (image !== undefined) return image;
     }
     return undefined;
@@ -107,21 +131,32 @@ export async function platformImage(
   ): Promise<PlatformImage> => {
     const { data } = await read(config, 'config', CONFIG_LIMIT);
     checkBytes(config, data, `${from}: config`);
-    const { os, arch } = parseConfig(data, layers.length, `${from}: config`);
-    // An index takes precedence over a config: some builders write the build machine's platform into the config.
-    if (!named && (os !== platform.os || arch !== platform.arch)) {
-      throw otherPlatform(from, required, [os, arch].filter((part) => part !== '').join('/'));
-    }
+    const found = parseConfig(data, layers.length, `${from}: config`);
+    const by = named ? 'index' : anyPlatform ? 'user' : undefined;
+    if (!isFor(found, platform, by)) throw otherPlatform(from, required, found, name);
     return { mediaType, manifest, config: { descriptor: config, data }, layers };
   };
   const image = await visit(first, 0, false);
-  if (image === undefined) throw otherPlatform(from, required, seen);
-  return image;
+  if (image !== undefined) return image;
+  if (seen !== '') throw notFor(from, required, seen);
+  throw new CurlewError('UNSUPPORTED', `${from}: its index lists no image for ${required}`, {
+    hint: `use another image, or one of its manifests: ${name}@sha256:…`,
+  });
 }
 
-export function otherPlatform(from: string, required: string, found: string): CurlewError {
-  const what = found === '' ? 'without a platform' : `for ${found.slice(0, 200)}`;
-  return new CurlewError('UNSUPPORTED', `${from}: not for ${required}, but ${what}`, {
-    hint: 'choose the platform with --arch, or another image',
+/** The error for an image with this config; `name` is that of the image without its tag. */
+export function otherPlatform(from: string, required: string, { os, arch }: PlatformNames, name: string): CurlewError {
+  if (arch !== '' || (os !== '' && os !== 'linux'))
+    return notFor(from, required, [os, arch].filter((part) => part !== '').join('/'));
+  return new CurlewError('UNSUPPORTED', `${from}: not for ${required}, but without a platform`, {
+    hint: `if it contains only data, or runs everywhere, accept it by name: --any-platform ${name}`,
+  });
+}
+
+function notFor(from: string, required: string, found: string): CurlewError {
+  const others = ARCHES.map((arch) => `linux/${arch}`).filter((one) => one !== required);
+  const isPackaged = found.split(', ').some((one) => others.some((other) => one.startsWith(other)));
+  return new CurlewError('UNSUPPORTED', `${from}: not for ${required}, but for ${found.slice(0, 200)}`, {
+    hint: isPackaged ? 'choose the platform with --arch, or another image' : 'use another image',
   });
 }
