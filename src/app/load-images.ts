@@ -5,6 +5,7 @@ import { withoutKurlFolder } from '../bundle/kurl-layout.ts';
 import { CurlewError } from '../core/errors.ts';
 import { ADDON_JSON, OMITTED_JSON, ownerOf, prefixOf, TOC_NAME } from '../core/layout.ts';
 import type { PlacedEntry } from '../formats/archive/entry.ts';
+import { createFailures } from '../runtime/images/failed-images.ts';
 import { findImages, sourceImages, type FoundImages } from '../runtime/images/find-images.ts';
 import { findImageRuntime } from '../runtime/images/find-runtime.ts';
 import { RUNTIME_NAMES, type RuntimeName } from '../runtime/images/image-runtime.ts';
@@ -124,11 +125,12 @@ async function load(
     );
   }
   const isTrial = request.dryRun === true;
+  const failures = createFailures();
   const results = isTrial
     ? await planNeeds(
         runtime,
         found.map(({ images }) => images),
-        { signal },
+        { failures, signal },
       )
     : (
         await loadPackages(
@@ -137,6 +139,7 @@ async function load(
           { report, signal },
         )
       ).map(({ references, bytes }) => ({ missing: references, bytes }));
+  failures.check();
   const packages = found.map(({ title, images }, at) => {
     const { missing = [], bytes = 0 } = results[at] ?? {};
     return { package: title, images: images.length, missing, bytes };

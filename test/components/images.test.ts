@@ -104,6 +104,47 @@ function testRuntime(kind: RuntimeKind): void {
     assert.is(bytes, kind.name === 'docker' ? sizeOf(one, ...one.layers) : 0);
   });
 
+  test(`${title}: loads images without layers, and those whose config names no platform or another one`, async () => {
+    const name = (of: string): string => `registry.test/odd/${of}:1`;
+    const odd = {
+      [name('empty')]: makeImage([], 'oci', title),
+      [name('none')]: makeImage([layer(`${title} none`)], 'oci', 'none', '', ''),
+      [name('other')]: makeImage([layer(`${title} other`)], 'oci', 'other', 'arm64'),
+      [name('alias')]: makeImage([layer(`${title} alias`)], 'oci', 'alias', 'x86_64'),
+    };
+    const made = await writeLayout(box.at('odd'), odd);
+    assert.equal((await load(made.wanted())).references, Object.keys(odd));
+    assert.equal(await load(made.wanted()), { references: [], bytes: 0 });
+    if (kind.name === 'docker') return;
+    const archive = await writeArchives(box.at('odd-archive'), { [name('archive')]: makeImage([], 'oci', 'archive') });
+    await load(archive.wanted());
+    assert.equal(await load(archive.wanted()), { references: [], bytes: 0 });
+  });
+
+  test(`${title}: an image that cannot be loaded stops no other one, of no package, and is named`, async () => {
+    const name = (of: string): string => `registry.test/bad/${of}:1`;
+    const bad = makeImage([layer(`${title} bad`)]);
+    const images = { [name('bad')]: bad, [name('good')]: makeImage([layer(`${title} good`)]) };
+    const broken = await writeLayout(box.at('bad'), {
+      ...images,
+      [name('windows')]: makeImage([layer(`${title} windows`)], 'oci', 'windows', 'amd64', 'windows'),
+    });
+    const fine = await writeLayout(box.at('fine'), { [name('fine')]: makeImage([layer(`${title} fine`)]) });
+    await writeFile(join(broken.folder, 'images', blobPath(bad.layers[0]?.digest ?? bad.config.digest)), 'x');
+    const packages = [broken, fine].map((one, at) => ({ id: `${at}`, title: `web-${at}`, images: one.wanted() }));
+    const error = await assert.rejectsWith(
+      loadPackages(runtime, packages, { report: () => undefined, signal: never }),
+      'IMAGE_INVALID',
+      /bad\/windows:1 is for "windows\/amd64"/,
+    );
+    assert.match(error.message, name('bad'));
+    const ids = await idsOf(...['good', 'fine', 'bad', 'windows'].map(name));
+    assert.equal(
+      ids.map((id) => id !== undefined),
+      [true, true, false, false],
+    );
+  });
+
   test(`${title}: removes the images that it is asked to, but none that a container uses or that has another name`, async () => {
     const [gone, used, shared] = ['gone', 'used', 'shared'].map((seed) => makeImage([layer(`${title} ${seed}`)]));
     const name = (of: string): string => `registry.test/remove/${of}:1`;

@@ -26,6 +26,8 @@ interface ArchiveRow {
   /** Full names with tags; none if it was saved without one. */
   readonly names: readonly string[];
   readonly config: Digest;
+  /** How many it has. */
+  readonly layers: number;
 }
 
 interface ImageArchive {
@@ -82,7 +84,7 @@ function parseRows(data: Uint8Array, invalid: (what: string, cause?: unknown) =>
   if (!Array.isArray(list) || list.length === 0) throw invalid(`${MANIFEST_JSON} names no image`);
   if (list.length > MOST_IMAGES) throw invalid(`${list.length} images, more than ${MOST_IMAGES}`);
   return list.map((row: unknown) => {
-    const { Config: path, RepoTags: tags } = isObject(row) ? row : {};
+    const { Config: path, RepoTags: tags, Layers: layers } = isObject(row) ? row : {};
     const config = typeof path === 'string' ? `sha256:${CONFIG.exec(path)?.[1] ?? ''}` : '';
     if (!isDigest(config)) throw invalid(`${MANIFEST_JSON} names no config`);
     const names = (isTexts(tags) ? tags : []).map((tag) => {
@@ -90,7 +92,7 @@ function parseRows(data: Uint8Array, invalid: (what: string, cause?: unknown) =>
       if (typeof ref === 'string') throw invalid(`the name ${JSON.stringify(tag.slice(0, 200))}: ${ref}`);
       return formatImageRef(ref);
     });
-    return { names, config };
+    return { names, config, layers: Array.isArray(layers) ? layers.length : 0 };
   });
 }
 

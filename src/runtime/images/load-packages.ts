@@ -1,6 +1,7 @@
 /** Loads the images of several packages into the container runtime, in parallel. */
 import { eachLimited } from '../../platform/limit/each.ts';
 import { reportStep, type Report } from '../../core/events.ts';
+import { FailedImages } from './failed-images.ts';
 import type { ImageRuntime } from './image-runtime.ts';
 import { findMissing, type MissingImages } from './missing.ts';
 import { loadImages, type LoadedImages } from './load.ts';
@@ -21,7 +22,10 @@ export interface LoadPackagesOptions<Package extends PackageImages> {
   readonly signal: AbortSignal;
 }
 
-/** Returns the loaded images of each package, in their order. Queries the runtime only once if nothing is missing. */
+/**
+ * Returns the loaded images of each package, in their order. Queries the runtime only once if nothing is missing. Throws
+ * {@link FailedImages} after the load of all others.
+ */
 export async function loadPackages<Package extends PackageImages>(
   runtime: ImageRuntime,
   packages: readonly Package[],
@@ -56,7 +60,14 @@ export async function loadPackages<Package extends PackageImages>(
     );
     results.set(one, result);
   };
-  await eachLimited(packages, load, { width: runtime.width, signal });
+  const failed: FailedImages[] = [];
+  const orKeep = async (one: Package, within: { readonly signal: AbortSignal }): Promise<void> =>
+    load(one, within).catch((error: unknown) => {
+      if (!(error instanceof FailedImages)) throw error;
+      failed.push(error);
+    });
+  await eachLimited(packages, orKeep, { width: runtime.width, signal });
+  if (failed.length > 0) throw new FailedImages(failed);
   return packages.map((one) => results.get(one) ?? { references: [], bytes: 0 });
 }
 

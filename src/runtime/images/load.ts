@@ -5,6 +5,7 @@ import { sendTar, sentBytes, type SentEntry } from '../../formats/archive/send-t
 import { formatImageLayout } from '../../formats/oci/oci-layout.ts';
 import type { Digest } from '../../core/digest.ts';
 import { blobsOf, bytesOf, type ImageRuntime } from './image-runtime.ts';
+import { createFailures, type Failures } from './failed-images.ts';
 import { findMissing, problemOf, type MissingImages } from './missing.ts';
 import type { Cancellable } from './docker-archive.ts';
 import type { ImageForm, OciForm, RequiredImage } from './required.ts';
@@ -29,35 +30,43 @@ export interface LoadedImages {
 
 /**
  * Loads missing images, several at once, and checks each afterwards: name, digest, unpacked layers. If the runtime removes a
- * blob between the query and the load, the complete image is sent again. Throws `IMAGE_LOAD_FAILED`, `NO_SPACE` or
- * `DIGEST_MISMATCH`; images that were loaded before stay.
+ * blob between the query and the load, the complete image is sent again. Throws {@link FailedImages} after the load of the
+ * others; `IMAGE_LOAD_FAILED` and `NO_SPACE` at once if no image can be loaded any more. Loaded images stay.
  */
 export async function loadImages(
   runtime: ImageRuntime,
   { doing, images, missing: given, progress, note }: LoadRequest,
   { signal }: Cancellable,
 ): Promise<LoadedImages> {
+  const failures = createFailures();
   const { images: missing, aliases } = given ?? (await findMissing(runtime, images, { signal }));
   const load: Load = { runtime, doing: `${doing} into ${runtime.name}`, bytes: 0, sent: 0, total: 0, progress };
   if (missing.size > 0) {
     const { width } = runtime;
-    const planned = await planLoads(runtime, [...missing], { signal });
+    const planned = await planLoads(runtime, [...missing], failures, { signal });
     load.total = planned.reduce((sum, { bytes }) => sum + bytes, 0);
     const one = async ({ image, form, layers }: PlannedLoad, within: Cancellable): Promise<void> => {
-      const perform = async (): Promise<void> => loadOne(load, image, form, within);
+      const perform = async (): Promise<void> => {
+        await failures.keep(image, async () => loadOne(load, image, form, within));
+        const failure = failures.of(image);
+        if (failure === undefined) noteUnnamed(runtime, image, note);
+        else if (!(await isResponding(runtime, within))) throw failure;
+      };
       await runtime.layers.run(layers, async () => runtime.loads.run(perform, within), within);
-      noteUnnamed(runtime, image, note);
     };
     // All start at once: `layers` and `loads` determine which image is next.
     await eachLimited(planned, one, { width: Math.max(width, planned.length), signal });
   }
+  const failed = new Set([...missing].filter((image) => failures.of(image)).flatMap(({ names }) => names));
   if (aliases.length > 0) {
     const known = await runtime.lookUp(
       aliases.map(({ alias }) => alias),
       { signal },
     );
-    for (const { of, alias } of aliases) if (!known.has(alias)) await runtime.alias(of, alias, { signal });
+    for (const { of, alias } of aliases.filter((one) => !failed.has(one.of)))
+      if (!known.has(alias)) await runtime.alias(of, alias, { signal });
   }
+  failures.check();
   return { references: [...missing].map(({ reference }) => reference), bytes: load.bytes };
 }
 
@@ -75,13 +84,19 @@ const FORMS_AT_ONCE = 4;
 async function planLoads(
   runtime: ImageRuntime,
   images: readonly RequiredImage[],
+  failures: Failures,
   { signal }: Cancellable,
 ): Promise<readonly PlannedLoad[]> {
   const missingBlobs = await runtime.listContent({ signal });
   const limits = { width: FORMS_AT_ONCE, signal };
-  const forms = await mapLimited(images, async (image, within) => ({ image, form: await image.form(within) }), limits);
+  const forms = await mapLimited(
+    images,
+    async (image, within) => ({ image, form: await failures.keep(image, async () => image.form(within)) }),
+    limits,
+  );
   const counted = new Set<Digest>();
-  return forms.map(({ image, form }) => {
+  return forms.flatMap(({ image, form }) => {
+    if (form === undefined) return [];
     if (form.kind === 'archive') return { image, form, layers: [], bytes: form.bytes };
     const layers = [...missingBlobs(form)];
     const bytes = bytesOf(form, new Set(layers.filter((digest) => !counted.has(digest))));

@@ -1,5 +1,6 @@
 /** The images of packages that a container runtime does not have. */
 import { mapLimited } from '../../platform/limit/each.ts';
+import { createFailures } from './failed-images.ts';
 import type { ImageRuntime, KnownName } from './image-runtime.ts';
 import type { Cancellable } from './docker-archive.ts';
 import type { RequiredImage } from './required.ts';
@@ -27,9 +28,14 @@ export async function findMissing(
   { signal }: Cancellable,
 ): Promise<MissingImages> {
   if (images.length === 0) return { images: new Set(), aliases: [] };
+  // An image that cannot be read counts as missing: its load says why.
+  const damaged = createFailures();
   const rows = await mapLimited(
     images,
-    async (image, within) => ({ image, names: await runtime.namesOf(image, within) }),
+    async (image, within) => ({
+      image,
+      names: (await damaged.keep(image, async () => runtime.namesOf(image, within))) ?? image.names,
+    }),
     { width: FORMS_AT_ONCE, signal },
   );
   const own = new Set(rows.flatMap(({ names }) => names));
@@ -39,8 +45,11 @@ export async function findMissing(
   const known = await runtime.lookUp([...own, ...aliases.map(({ alias }) => alias)], { signal });
   const missing = await mapLimited(
     rows,
-    async ({ image, names }, within) =>
-      (await problemOf(runtime, image, { names, known, complete: false, ...within })) === undefined ? [] : [image],
+    async ({ image, names }, within) => {
+      const options = { names, known, complete: false, ...within };
+      const problem = await damaged.keep(image, async () => problemOf(runtime, image, options));
+      return problem === undefined && damaged.of(image) === undefined ? [] : [image];
+    },
     { width: FORMS_AT_ONCE, signal },
   );
   return { images: new Set(missing.flat()), aliases: aliases.filter(({ alias }) => !known.has(alias)) };
@@ -72,10 +81,17 @@ export async function problemOf(
       const expected = image.digest === undefined ? '' : `, not ${image.digest}`;
       return { kind: 'another', text: `${name} is ${found.id}${expected}` };
     }
-    if (!found.ready) return { kind: 'not unpacked', text: `${name} is not unpacked` };
+    if (!found.ready && (await hasLayers(image, { signal })))
+      return { kind: 'not unpacked', text: `${name} is not unpacked` };
     if (complete && !found.complete) return { kind: 'incomplete', text: `blobs of ${name} are missing` };
   }
   return undefined;
+}
+
+/** Of an image without layers, there is nothing to unpack. */
+async function hasLayers({ form }: RequiredImage, options: Cancellable): Promise<boolean> {
+  const found = await form(options);
+  return (found.kind === 'oci' ? found.image.layers.length : found.layers) > 0;
 }
 
 const OLD = 'k8s.gcr.io';

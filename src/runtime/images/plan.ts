@@ -4,6 +4,7 @@ import { mapLimited } from '../../platform/limit/each.ts';
 import type { SourcePackage } from '../node/source.ts';
 import { sourceFiles } from './folder-files.ts';
 import { blobsOf, bytesOf, type ImageRuntime } from './image-runtime.ts';
+import { createFailures, type Failures } from './failed-images.ts';
 import { findMissing } from './missing.ts';
 import type { Cancellable } from './docker-archive.ts';
 import { packageImages, type RequiredImage } from './required.ts';
@@ -31,15 +32,15 @@ export async function planImages(
   { signal }: Cancellable,
 ): Promise<readonly PlannedImages[]> {
   const rows = packages.map((source) => packageImages(sourceFiles(source), source.addon));
-  const needs = await planNeeds(runtime, rows, { signal });
+  const needs = await planNeeds(runtime, rows, { failures: createFailures(), signal });
   return needs.map((need, at) => ({ addon: packages[at]?.ref.name ?? '', ...need }));
 }
 
-/** Like {@link planImages}, for lists of images. */
+/** Like {@link planImages}, for lists of images. `failures` gets those that cannot be read, which count as missing. */
 export async function planNeeds(
   runtime: ImageRuntime | undefined,
   lists: readonly (readonly RequiredImage[])[],
-  { signal }: Cancellable,
+  { failures, signal }: Cancellable & { readonly failures: Failures },
 ): Promise<readonly ImageNeeds[]> {
   const all = lists.flat();
   const missing = runtime === undefined ? new Set(all) : (await findMissing(runtime, all, { signal })).images;
@@ -48,9 +49,12 @@ export async function planNeeds(
   const planned: ImageNeeds[] = [];
   for (const images of lists) {
     const own = images.filter((image) => missing.has(image));
-    const forms = await mapLimited(own, async (image, within) => image.form(within), { width: FORMS_AT_ONCE, signal });
+    const form = async (image: RequiredImage, within: Cancellable) =>
+      failures.keep(image, async () => image.form(within));
+    const forms = await mapLimited(own, form, { width: FORMS_AT_ONCE, signal });
     let bytes = 0;
     for (const form of forms) {
+      if (form === undefined) continue;
       if (form.kind === 'archive') {
         bytes += form.bytes;
         continue;

@@ -8,6 +8,7 @@ import type { Arch } from '../../core/ref.ts';
 import type { Descriptor } from '../../formats/oci/image.ts';
 import { CONFIG_LIMIT, MANIFEST_LIMIT, parseConfig, parseManifest } from '../../formats/oci/manifest.ts';
 import type { LaidOutImage } from '../../formats/oci/oci-layout.ts';
+import { isFor } from '../../formats/oci/platform.ts';
 import { readArchive, type Cancellable, type ImageFiles } from './docker-archive.ts';
 import { createSingleFlightCache } from '../../platform/limit/single-flight-cache.ts';
 
@@ -24,6 +25,7 @@ export interface OciForm {
 export interface ArchiveForm {
   readonly kind: 'archive';
   readonly config: Digest;
+  readonly layers: number;
   /** Size of the archive file. */
   readonly bytes: number;
   readonly open: (options: Cancellable) => AsyncIterable<Uint8Array>;
@@ -111,7 +113,9 @@ function layoutOf(
     const { config: descriptor, layers, mediaType } = parsed;
     const data = await readBlob(files, { digest: descriptor.digest, limit: CONFIG_LIMIT, from }, { signal });
     const { os, arch, diffIds } = parseConfig(data, layers.length, from);
-    if (`${os}/${arch}` !== platform) throw invalid(files, `image ${reference} is for ${quoted(`${os}/${arch}`)}`);
+    // The build has decided, maybe by an index or by the user: only another system is certain not to run.
+    if (!isFor({ os, arch }, { os: 'linux', arch: HOST_ARCH ?? 'amd64' }, 'index'))
+      throw invalid(files, `image ${reference} is for ${quoted(`${os}/${arch}`)}`);
     const config = { descriptor, data };
     const image = { reference, names, resolved: digest, digest, mediaType, manifest, config, layers, platform };
     return {
@@ -150,7 +154,7 @@ function archiveOf(files: ImageFiles, { id }: PackageImage, reference: string): 
     const { rows, bytes, open } = await readArchive(files, path, { signal });
     const [row, ...more] = rows;
     if (row === undefined || more.length > 0) throw invalid(files, `${path} contains ${rows.length} images, not one`);
-    return { kind: 'archive', config: row.config, bytes, open };
+    return { kind: 'archive', config: row.config, layers: row.layers, bytes, open };
   };
 }
 
@@ -163,8 +167,8 @@ export async function archiveImages(
   const { rows, bytes, open } = await readArchive(files, path, { signal });
   return rows
     .filter(({ names }) => names.length > 0)
-    .map(({ names, config }) => {
-      const form = { kind: 'archive', config, bytes, open } as const;
+    .map(({ names, config, layers }) => {
+      const form = { kind: 'archive', config, layers, bytes, open } as const;
       return { reference: names.join(', '), names, digest: undefined, form: async () => form };
     });
 }

@@ -80,16 +80,16 @@ test('manifests and configs that are not what the list promised are refused', as
   await assert.rejectsWith(form(), 'FILE_UNUSABLE', /ENOENT/);
 });
 
-test('an index, and an image of another platform, are not taken for the promised one', async () => {
+test('an index, and an image of another system, are not taken for the promised one', async () => {
   await using box = await tree();
-  const arm = makeImage([makeLayer({ a: 'a' })], 'oci', 'test', 'arm64');
-  const { folder, wanted } = await writeLayout(box.path, { 'registry.test/arm:1': arm });
+  const other = makeImage([makeLayer({ a: 'a' })], 'oci', 'test', 'amd64', 'windows');
+  const { folder, wanted } = await writeLayout(box.path, { 'registry.test/other:1': other });
   await assert.rejectsWith(
     wanted()[0]?.form({ signal }) ?? Promise.resolve(),
     'IMAGE_INVALID',
-    /is for "linux\/arm64"/,
+    /is for "windows\/amd64"/,
   );
-  const { manifest } = makeIndex([{ platform: 'linux/amd64', image: arm }]);
+  const { manifest } = makeIndex([{ platform: 'linux/amd64', image: other }]);
   await writeFile(join(folder, 'images', blobPath(manifest.digest)), manifest.data);
   const [index] = packageImages(
     folderFiles(folder),
@@ -101,6 +101,17 @@ test('an index, and an image of another platform, are not taken for the promised
     'IMAGE_INVALID',
     /expected a manifest, found an index/,
   );
+});
+
+test('an image is what the build took it for, even if its config names no platform or another one', async () => {
+  await using box = await tree();
+  const layers = [makeLayer({ a: 'a' })];
+  const { wanted } = await writeLayout(box.path, {
+    'registry.test/none:1': makeImage(layers, 'oci', 'none', '', ''),
+    'registry.test/other:1': makeImage(layers, 'oci', 'other', 'arm64'),
+    'registry.test/alias:1': makeImage(layers, 'oci', 'alias', 'x86_64', 'Linux'),
+  });
+  for (const image of wanted()) assert.is((await image.form({ signal })).kind, 'oci');
 });
 
 test('an archive is read only as far as its names and config', async () => {
