@@ -1,6 +1,7 @@
 /** The values of a chart for one cluster: their texts are Go templates. Pure. */
 import { CurlewError } from '../core/errors.ts';
 import { isObject } from '../core/json.ts';
+import { Budget } from '../formats/go-template/budget.ts';
 import { TemplateProblem } from '../formats/go-template/lex.ts';
 import { renderText } from '../formats/go-template/render.ts';
 import type { ValueMap } from '../formats/go-template/values.ts';
@@ -25,6 +26,7 @@ export function chartValues(
     Cluster: { server, kubernetes: { version, major, minor } },
     Addon: { name: entry.name, namespace: entry.namespace, version: entry.version ?? '' },
   };
+  const budget = new Budget();
   const render = (value: unknown, path: string): unknown => {
     if (Array.isArray(value)) return value.map((item, at) => render(item, `${path}[${at}]`));
     if (isObject(value)) {
@@ -32,11 +34,12 @@ export function chartValues(
     }
     if (typeof value !== 'string') return value;
     try {
-      return renderText(value, data, { strict: 'nested' });
+      return renderText(value, data, { strict: 'nested', budget });
     } catch (error) {
-      if (!(error instanceof TemplateProblem)) throw error;
-      const what = `cannot render the values of ${entryTitle(entry)}: ${path.slice(1)}: ${error.message}`;
-      throw new CurlewError('MANIFEST_INVALID', what, { hint: error.hint ?? 'correct the value in the channel' });
+      // Whatever a template leads to concerns only its add-on.
+      const { message, hint } = error instanceof TemplateProblem ? error : { message: String(error), hint: undefined };
+      const what = `cannot render the values of ${entryTitle(entry)}: ${path.slice(1)}: ${message}`;
+      throw new CurlewError('MANIFEST_INVALID', what, { hint: hint ?? 'correct the value in the channel' });
     }
   };
   return Object.fromEntries(Object.entries(values).map(([key, value]) => [key, render(value, `.${key}`)]));

@@ -28,21 +28,59 @@ test('texts in the values of a chart are templates over the facts of the cluster
   });
 });
 
+/** Why these values cannot be rendered. */
+function failure(values: Readonly<Record<string, unknown>>): string {
+  try {
+    rendered(values);
+  } catch (error) {
+    const { message, hint } = error as Error & { readonly hint?: string };
+    return `${message}; ${hint}`;
+  }
+  return 'rendered';
+}
+
 test('a value that cannot be rendered is named with its path', () => {
-  const fails = (value: string): string => {
-    try {
-      rendered({ image: { tags: ['ok', value] } });
-    } catch (error) {
-      const { message, hint } = error as Error & { readonly hint?: string };
-      return `${message}; ${hint}`;
-    }
-    return 'rendered';
-  };
+  const fails = (value: string): string => failure({ image: { tags: ['ok', value] } });
   const start = 'cannot render the values of web 1.2.0: image.tags[1]: ';
   assert.is(fails('{{ .Cluster.kubernets.minor }}'), `${start}unknown field .kubernets; did you mean .kubernetes?`);
   assert.match(fails('{{ .Values.x }}'), `${start}unknown field .Values`);
   assert.match(fails('{{ if }}'), start);
   assert.match(fails('{{ env "HOME" }}'), start);
+});
+
+/** Each would take all memory, or hours. */
+const EXCESSIVE: Readonly<Record<string, string>> = {
+  cat: '{{ $x := "x" }}{{ range until 100 }}{{ $x = cat $x $x }}{{ end }}',
+  print: '{{ $x := "x" }}{{ range until 100 }}{{ $x = print $x $x }}{{ end }}',
+  printf: '{{ $x := "x" }}{{ range until 100 }}{{ $x = printf "%s%s" $x $x }}{{ end }}',
+  quote: '{{ $x := "x" }}{{ range until 100 }}{{ $x = quote $x $x }}{{ end }}',
+  'a list in lists': '{{ $x := list "x" }}{{ range until 100 }}{{ $x = list $x $x }}{{ end }}{{ $x }}',
+  'a condition on lists':
+    '{{ $x := list "x" }}{{ range until 100 }}{{ $x = list $x $x }}{{ end }}{{ if $x }}a{{ end }}',
+  dict: '{{ $x := dict }}{{ range until 100 }}{{ $x = dict "a" $x "b" $x }}{{ end }}{{ $x }}',
+  concat: '{{ $x := list "x" }}{{ range until 100 }}{{ $x = concat $x $x }}{{ end }}',
+  'deep lists':
+    '{{ $x := list }}{{ range until 9999 }}{{ $x = list $x }}{{ $x = list $x }}{{ $x = list $x }}{{ end }}{{ $x }}',
+  join: '{{ $gap := repeat 9000 "x" }}{{ join $gap (until 9000) }}',
+  replace: '{{ $x := repeat 900000 "x" }}{{ replace "" $x $x }}',
+  nindent: '{{ nindent 200 (repeat 900000 "\n") }}',
+  repeat: '{{ repeat 999999999 "xx" }}',
+  without: `{{ $x := until 9999 }}{{ range until 9999 }}{{ $y := without $x ${'1 '.repeat(999)} }}{{ end }}`,
+  sortAlpha: '{{ $x := until 9999 }}{{ range until 9999 }}{{ $y := sortAlpha $x }}{{ end }}',
+};
+
+for (const [title, value] of Object.entries(EXCESSIVE)) {
+  test(`a template that would make too much ends soon, and as an error of its value: ${title}`, () => {
+    const began = performance.now();
+    assert.match(failure({ a: value }), /cannot render the values of web 1\.2\.0: a: /);
+    assert.ok(performance.now() - began < 20_000);
+  });
+}
+
+test('many values share one budget', () => {
+  const work = '{{ $x := until 9999 }}{{ range until 99 }}{{ $y := sortAlpha $x }}{{ end }}';
+  assert.equal(rendered({ a: work }), { a: '' });
+  assert.match(failure({ a: Array.from({ length: 100 }, () => work) }), 'needs too much work');
 });
 
 test.run();

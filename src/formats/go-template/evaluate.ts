@@ -1,5 +1,6 @@
 /** Go's text/template, last step: evaluates a tree with data to text. Pure; bounded in steps and size. */
 import { nearest } from '../../core/nearest.ts';
+import type { Budget } from './budget.ts';
 import { FUNCTIONS } from './functions.ts';
 import { TemplateProblem, type Token } from './lex.ts';
 import type { Assignment, Node, Operand, Pipeline, Term } from './parse.ts';
@@ -13,10 +14,6 @@ export interface Stretch {
   readonly verbatim: boolean;
 }
 
-/** Limit on actions and loop iterations. */
-const MOST_STEPS = 100_000;
-const MOST_OUTPUT = 1 << 20;
-
 type Scope = Map<string, Value>;
 
 /** Which names that the data does not have are errors: none, those of its top level, or all. */
@@ -28,18 +25,23 @@ interface State {
   readonly out: Stretch[];
   /** Innermost scope last. */
   readonly scopes: Scope[];
-  steps: number;
-  size: number;
+  readonly budget: Budget;
 }
 
 /** Evaluates a tree; throws {@link TemplateProblem}. */
 export function evaluateTemplate(
   nodes: readonly Node[],
   data: ValueMap,
-  { strict }: { readonly strict: Strictness },
+  { strict, budget }: { readonly strict: Strictness; readonly budget: Budget },
 ): readonly Stretch[] {
-  const state: State = { data, strict, out: [], scopes: [new Map<string, Value>([['', data]])], steps: 0, size: 0 };
-  runBody(nodes, data, state);
+  const state: State = { data, strict, out: [], scopes: [new Map<string, Value>([['', data]])], budget };
+  try {
+    runBody(nodes, data, state);
+  } catch (error) {
+    // The call stack is exhausted: a list contains lists thousands of levels deep.
+    if (error instanceof RangeError) throw new TemplateProblem('values are nested too deeply', 0);
+    throw error;
+  }
   return state.out;
 }
 
@@ -58,32 +60,26 @@ function runBody(nodes: readonly Node[], dot: Value, state: State): Exit {
   }
 }
 
-function step(state: State, offset: number): void {
-  state.steps += 1;
-  if (state.steps > MOST_STEPS) {
-    throw new TemplateProblem(`the template needs more than ${MOST_STEPS} steps`, offset, 'shorten its loops');
-  }
-}
-
 function emit(state: State, stretch: Stretch): void {
-  state.size += stretch.text.length;
-  if (state.size > MOST_OUTPUT) {
-    throw new TemplateProblem(`the output is longer than ${MOST_OUTPUT} characters`, stretch.offset);
-  }
+  state.budget.output(stretch.text.length, stretch.offset);
   state.out.push(stretch);
 }
 
 function runNode(node: Node, dot: Value, state: State): Exit {
   if (node.type === 'literal') {
-    step(state, node.offset);
+    state.budget.step(node.offset);
     emit(state, { text: node.text, offset: node.offset, verbatim: true });
     return undefined;
   }
   if (node.type === 'leave') return node.how;
   const value = pipelineValue(node.pipeline, dot, state);
+  if (node.type === 'value' && node.assignment !== undefined) {
+    assign(node.assignment, [value], state, node.pipeline.offset);
+    return undefined;
+  }
+  state.budget.work([value], node.pipeline.offset);
   if (node.type === 'value') {
-    if (node.assignment !== undefined) assign(node.assignment, [value], state, node.pipeline.offset);
-    else emit(state, { text: shown(value), offset: node.pipeline.offset, verbatim: false });
+    emit(state, { text: shown(value), offset: node.pipeline.offset, verbatim: false });
     return undefined;
   }
   if (node.type === 'range') return runRange(node, value, dot, state);
@@ -101,7 +97,7 @@ function runRange(node: Extract<Node, { readonly body: unknown }>, value: Value,
   let iterations = 0;
   for (const [key, item] of entriesOf(value, node.offset)) {
     iterations += 1;
-    step(state, node.offset);
+    state.budget.step(node.offset);
     state.scopes.push(new Map());
     try {
       const { assignment } = node;
@@ -140,7 +136,7 @@ function assign({ names, declares }: Assignment, values: readonly Value[], state
 function pipelineValue({ commands, offset }: Pipeline, dot: Value, state: State): Value {
   let value: Value;
   for (const [at, command] of commands.entries()) {
-    step(state, offset);
+    state.budget.step(offset);
     value = commandValue(command, at === 0 ? [] : [value], dot, state);
   }
   return value;
@@ -167,7 +163,7 @@ function call(
   dot: Value,
   state: State,
 ): Value {
-  step(state, offset);
+  state.budget.step(offset);
   if (name === 'and' || name === 'or') return shortCircuit(name, terms, piped, dot, state, offset);
   const row = FUNCTIONS.get(name);
   if (row === undefined) {
@@ -179,6 +175,7 @@ function call(
     const expected = row.most === row.least ? `${row.least}` : `at least ${row.least}`;
     throw new TemplateProblem(`${name} takes ${expected} arguments, not ${values.length}`, offset);
   }
+  state.budget.work(values, offset);
   try {
     return row.run(...values);
   } catch (error) {
@@ -199,6 +196,7 @@ function shortCircuit(
   let value: Value;
   for (const term of terms) {
     value = termValue(term, dot, state);
+    state.budget.work([value], offset);
     if (isTrue(value) === (name === 'or')) return value;
   }
   return piped.length > 0 ? piped[0] : value;
@@ -235,6 +233,7 @@ function fieldOf(value: Value, { text, offset }: Token, state: State): Value {
   if (value === undefined) return undefined;
   if (!isValueMap(value)) throw new TemplateProblem(`${kindOf(value)} has no field ${text}`, offset);
   if (Object.hasOwn(value, text)) return value[text];
+  state.budget.work([value], offset);
   const other = Object.keys(value).find((key) => key.toLowerCase() === text.toLowerCase());
   if (state.strict === false || (value !== state.data && state.strict !== 'nested'))
     return other === undefined ? undefined : value[other];

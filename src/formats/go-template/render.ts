@@ -1,5 +1,6 @@
 /** Renders templates; errors are findings with their places. Pure. */
 import type { Diagnostic, Place } from '../../core/diagnostic.ts';
+import { Budget } from './budget.ts';
 import { evaluateTemplate, type Stretch, type Strictness } from './evaluate.ts';
 import { lexTemplate, TemplateProblem, type Delimiters } from './lex.ts';
 import { parseTemplate } from './parse.ts';
@@ -30,7 +31,10 @@ export function renderTemplate(text: string, data: ValueMap, { file, ...delimite
   try {
     if (text.length > MOST_TEXT) throw new TemplateProblem(`the file is larger than ${MOST_TEXT} bytes`, 0);
     if (!text.includes(delimiters.open)) return { text, diagnostics: [], placeOf: same };
-    const stretches = evaluateTemplate(parseTemplate(lexTemplate(text, delimiters)), data, { strict: true });
+    const stretches = evaluateTemplate(parseTemplate(lexTemplate(text, delimiters)), data, {
+      strict: true,
+      budget: new Budget(),
+    });
     const rendered = stretches.map((stretch) => stretch.text).join('');
     return { text: rendered, diagnostics: [], placeOf: (place) => placeBack(place, rendered, text, stretches) };
   } catch (error) {
@@ -66,13 +70,17 @@ function placeBack(place: Place, rendered: string, template: string, stretches: 
   return { ...place, line: template.split('\n').length, column: 1 };
 }
 
-/** Renders a short text, such as a message; by default unknown names are empty. Throws {@link TemplateProblem}. */
+/**
+ * Renders a short text, such as a message; by default unknown names are empty. Texts that belong together share a budget. Throws
+ * {@link TemplateProblem}.
+ */
 export function renderText(
   text: string,
   data: ValueMap,
-  { strict = false }: { readonly strict?: Strictness } = {},
+  { strict = false, budget = new Budget() }: { readonly strict?: Strictness; readonly budget?: Budget } = {},
 ): string {
   if (!text.includes('{{')) return text;
-  const stretches = evaluateTemplate(parseTemplate(lexTemplate(text, PLAIN_DELIMITERS)), data, { strict });
+  budget.work([text], 0);
+  const stretches = evaluateTemplate(parseTemplate(lexTemplate(text, PLAIN_DELIMITERS)), data, { strict, budget });
   return stretches.map((stretch) => stretch.text).join('');
 }

@@ -41,15 +41,32 @@ function own(value: ValueMap, key: string): Value {
   return Object.hasOwn(value, key) ? value[key] : undefined;
 }
 
-function bounded(text: string): string {
-  if (text.length > MOST_TEXT) throw new UnfitValue(`the text is longer than ${MOST_TEXT} characters`);
-  return text;
+/** Where a function makes more than it gets: the text, if it has at most this many characters. */
+function bounded(length: number, make: () => string): string {
+  if (length > MOST_TEXT) throw new UnfitValue(`the text would be too long: more than ${MOST_TEXT} characters`);
+  return make();
 }
 
-function repeat(count: Value, text: Value): string {
-  const times = whole(count);
-  if (times < 0 || times * shown(text).length > MOST_TEXT) throw new UnfitValue('the text would be too long');
-  return shown(text).repeat(times);
+function repeat(count: Value, value: Value): string {
+  const [times, text] = [whole(count), shown(value)];
+  if (times < 0) throw new UnfitValue('the count is negative');
+  return bounded(times * text.length, () => text.repeat(times));
+}
+
+function replace(from: Value, to: Value, value: Value): string {
+  const [text, old, now] = [shown(value), shown(from), shown(to)];
+  return bounded(text.length + count(text, old) * now.length, () => text.replaceAll(old, () => now));
+}
+
+/** An empty part is found before each character, and at the end. */
+function count(text: string, part: string): number {
+  return part === '' ? text.length + 1 : text.split(part).length - 1;
+}
+
+function join(gap: Value, value: Value): string {
+  const [between, texts] = [shown(gap), (isList(value) ? value : [value]).map(shown)];
+  const length = texts.reduce((sum, text) => sum + text.length + between.length, 0);
+  return bounded(length, () => texts.join(between));
 }
 
 function steps(from: number, to: number, by: number): readonly number[] {
@@ -61,7 +78,7 @@ function steps(from: number, to: number, by: number): readonly number[] {
 
 function indent(by: Value, text: Value): string {
   const pad = ' '.repeat(Math.min(200, Math.max(0, whole(by))));
-  return bounded(pad + shown(text).replaceAll('\n', `\n${pad}`));
+  return pad + replace('\n', `\n${pad}`, text);
 }
 
 function divide(a: Value, b: Value, by: (left: number, right: number) => number): number {
@@ -98,7 +115,7 @@ const TEXTS: Readonly<Record<string, FunctionRow>> = {
   contains: row(2, 2, (part, text) => shown(text).includes(shown(part))),
   hasPrefix: row(2, 2, (part, text) => shown(text).startsWith(shown(part))),
   hasSuffix: row(2, 2, (part, text) => shown(text).endsWith(shown(part))),
-  replace: row(3, 3, (from, to, text) => bounded(shown(text).replaceAll(shown(from), () => shown(to)))),
+  replace: row(3, 3, replace),
   repeat: row(2, 2, repeat),
   trunc: row(2, 2, (count, text) =>
     whole(count) < 0 ? shown(text).slice(whole(count)) : shown(text).slice(0, whole(count)),
@@ -124,7 +141,7 @@ const TEXTS: Readonly<Record<string, FunctionRow>> = {
   indent: row(2, 2, indent),
   nindent: row(2, 2, (by, text) => `\n${indent(by, text)}`),
   toString: row(1, 1, shown),
-  join: row(2, 2, (gap, texts) => bounded((isList(texts) ? texts : [texts]).map(shown).join(shown(gap)))),
+  join: row(2, 2, join),
   splitList: row(2, 2, (gap, text) => shown(text).split(shown(gap)).slice(0, MOST_ITEMS)),
 };
 
@@ -166,11 +183,14 @@ const LISTS: Readonly<Record<string, FunctionRow>> = {
   initial: row(1, 1, (values) => list(values).slice(0, -1)),
   append: row(2, 2, (values, value) => [...list(values), value]),
   prepend: row(2, 2, (values, value) => [value, ...list(values)]),
-  concat: row(0, undefined, (...values) => values.flatMap(list).slice(0, MOST_ITEMS)),
+  concat: row(0, undefined, (...values) => values.flatMap(list)),
   has: row(2, 2, (value, values) => list(values).includes(value)),
   uniq: row(1, 1, (values) => [...new Set(list(values))]),
   compact: row(1, 1, (values) => list(values).filter(isTrue)),
-  without: row(1, undefined, (values, ...others) => list(values).filter((value) => !others.includes(value))),
+  without: row(1, undefined, (values, ...others) => {
+    const left = new Set(others);
+    return list(values).filter((value) => !left.has(value));
+  }),
   sortAlpha: row(1, 1, (values) => list(values).map(shown).toSorted()),
   dict: row(0, undefined, dict),
   get: row(2, 2, (values, key) => own(map(values), shown(key)) ?? ''),

@@ -29,6 +29,21 @@ export function shown(value: Value): string {
   return `map[${keys.map((key) => `${key}:${shown(value[key])}`).join(' ')}]`;
 }
 
+/** Of an entry of a list or map, or a value, apart from its characters. */
+const ENTRY = 16;
+const weights = new WeakMap<object, number>();
+
+/** About how long looking at a whole value takes. A list that another one contains several times counts each time, as if printed. */
+export function weightOf(value: Value): number {
+  if (typeof value !== 'object') return ENTRY + (typeof value === 'string' ? value.length : 0);
+  const known = weights.get(value);
+  if (known !== undefined) return known;
+  const parts = isList(value) ? value : Object.entries(value).flat();
+  const weight = parts.reduce<number>((sum, part) => sum + weightOf(part), ENTRY);
+  weights.set(value, weight);
+  return weight;
+}
+
 export function kindOf(value: Value): string {
   if (value === undefined) return 'nothing';
   if (isList(value)) return 'a list';
