@@ -32,6 +32,24 @@ export function reachesLocalFile(channel: string, location: string): boolean {
   return isRemote(channel) && /^file:/i.test(location);
 }
 
+/**
+ * A channel from another machine must not have objects in S3 applied, which are read with the credentials of this one, except
+ * those of its own bucket.
+ */
+export function reachesOtherBucket(channel: string, location: string): boolean {
+  const bucket = bucketOf(location);
+  return isRemote(channel) && bucket !== undefined && bucket !== bucketOf(channel);
+}
+
+function bucketOf(location: string): string | undefined {
+  if (!/^s3:/i.test(location)) return undefined;
+  try {
+    return /^s3:\/\/([^/]*)/i.exec(decodeURIComponent(location))?.[1] ?? '';
+  } catch {
+    return '';
+  }
+}
+
 /** The name that kops gives to the only add-on of a plain manifest at this location. */
 export function manifestAddonName(location: string): string {
   return `manifest-${hexOf(digestOf(location)).slice(0, 12)}`;

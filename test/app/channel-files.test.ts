@@ -168,6 +168,7 @@ test('a channel from another machine names no file of this one', async () => {
     'UNSUPPORTED',
     /not on this machine/,
   );
+  await assert.rejectsWith(read('s3://private/web.yaml', { signal: never }), 'UNSUPPORTED', /not in this bucket/);
 });
 
 test('objects in S3 are channels and manifests', async () => {

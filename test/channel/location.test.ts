@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { hashOfManifest, reachesLocalFile, resolveLocation } from '../../src/channel/location.ts';
+import { hashOfManifest, reachesLocalFile, reachesOtherBucket, resolveLocation } from '../../src/channel/location.ts';
 import { digestOf, hexOf } from '../../src/core/digest.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
@@ -30,6 +30,21 @@ test('a channel from another machine reaches no file of this one', () => {
   assert.not.ok(reachesLocalFile('file:///srv/a.yaml', 'file:///srv/b.yaml'));
   assert.not.ok(reachesLocalFile('/srv/a.yaml', 'file:///srv/b.yaml'));
 });
+
+for (const [channel, location, isOther] of [
+  ['https://example.com/a.yaml', 'S3://private/key', true],
+  ['https://example.com/a.yaml', 's3://%ff/key', true],
+  ['s3://addons/a.yaml', 's3://private/key', true],
+  ['s3://addons/a.yaml', 's3://addons.private/key', true],
+  ['s3://addons/a.yaml', 's3://addon%73private/key', true],
+  ['/srv/a.yaml', 's3://addons/b.yaml', false],
+  ['s3://addons/a.yaml', 's3://addons/other/b.yaml', false],
+  ['s3://addons/a.yaml', 'https://example.com/b.yaml', false],
+] as const) {
+  test(`${location} is ${isOther ? 'out of' : 'within'} reach of ${channel}`, () => {
+    assert.is(reachesOtherBucket(channel, location), isOther);
+  });
+}
 
 test('white space at both ends of a manifest is not in its hash to kops, and is in a Channel', () => {
   const hash = (text: string): string => hashOfManifest(Buffer.from(text), { kind: 'Addons' });

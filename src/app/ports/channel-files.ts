@@ -3,7 +3,7 @@ import { posix, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { entryTitle, fileOf, type Channel, type Compat, type Entry } from '../../channel/channel.ts';
 import type { ReadManifest } from '../../channel/check-manifests.ts';
-import { hashOfManifest, isRemote, isUrl, reachesLocalFile } from '../../channel/location.ts';
+import { hashOfManifest, isRemote, isUrl, reachesLocalFile, reachesOtherBucket } from '../../channel/location.ts';
 import { MOST_MANIFEST_BYTES } from '../../channel/objects.ts';
 import { readChannel, type ReadChannel } from '../../channel/read.ts';
 import { counted } from '../../core/counted.ts';
@@ -38,7 +38,7 @@ export interface OpenedChannel extends ReadChannel {
 export interface ChannelFiles extends AsyncDisposable {
   /** In the order given. One that fails does not affect the others. */
   readonly channels: readonly OpenedChannel[];
-  /** Reads the files of a channel. A file of this machine that a channel from another one names is `UNSUPPORTED`. */
+  /** Reads the files of a channel. A file of this machine, or of another bucket, that a channel from another machine names is `UNSUPPORTED`. */
   readonly reader: (channel: Channel) => ReadManifest;
   /**
    * The manifest of an entry, or the archive of its chart; it must have one of them. `NOT_FOUND` if it does not exist, `DIGEST_MISMATCH` if the entry has another
@@ -82,6 +82,11 @@ export async function openChannels(request: ChannelsRequest, context: Context): 
     async (location, { signal }) => {
       if (reachesLocalFile(channel.location, location)) {
         throw new CurlewError('UNSUPPORTED', `cannot read ${location}: its channel is not on this machine`);
+      }
+      if (reachesOtherBucket(channel.location, location)) {
+        throw new CurlewError('UNSUPPORTED', `cannot read ${location}: its channel is not in this bucket`, {
+          hint: 'only a channel on this machine can name objects of any bucket, which are read with your credentials',
+        });
       }
       // The only add-on of a plain manifest is the manifest, which may come from a pipe.
       return (
@@ -172,9 +177,9 @@ function openFiles(request: AddressRequest, context: Context): Files {
     stores.set(folder, store);
     return (await (await store).read(posix.basename(object), { limit: MOST_MANIFEST_BYTES, signal }))?.data;
   };
-  const fromDisk = async (path: string, { isGiven = false }: FileOptions): Promise<Uint8Array | undefined> => {
+  const fromDisk = async (path: string, { isGiven = false, signal }: FileOptions): Promise<Uint8Array | undefined> => {
     const whole = resolve(context.cwd, path);
-    return isGiven ? readLimited(whole, MOST_MANIFEST_BYTES) : readFound(whole, MOST_MANIFEST_BYTES);
+    return isGiven ? readLimited(whole, MOST_MANIFEST_BYTES, { signal }) : readFound(whole, MOST_MANIFEST_BYTES);
   };
   return {
     read: async (location, options) => {
