@@ -21,10 +21,20 @@ export function listenForSignals(): AbortSignal {
   setMaxListeners(LISTENERS);
   const controller = new AbortController();
   const stop = (): void => {
-    if (controller.signal.aborted) process.exit(ERROR_CODES.CANCELLED);
+    if (controller.signal.aborted) exitNow();
     controller.abort(new CurlewError('CANCELLED', 'cancelled'));
   };
   process.on('SIGINT', stop);
   process.on('SIGTERM', stop);
   return controller.signal;
+}
+
+/** `process.exit` would wait for threads that are reading or writing, such as on a file server that does not answer. */
+function exitNow(): void {
+  process.emit('exit', ERROR_CODES.CANCELLED);
+  process.removeAllListeners('SIGINT');
+  // A shell reports this as 130, too.
+  process.kill(process.pid, 'SIGINT');
+  // The first process of a container gets no signal from itself.
+  process.exit(ERROR_CODES.CANCELLED);
 }

@@ -1,3 +1,6 @@
+import { execa } from 'execa';
+import { writeFile } from 'node:fs/promises';
+import { CurlewError } from '../../../src/core/errors.ts';
 import { readLimited } from '../../../src/platform/files/read-limited.ts';
 import * as assert from '../../support/assert.ts';
 import { noise } from '../../support/packages.ts';
@@ -22,6 +25,18 @@ test('a folder and a missing file are named', async () => {
   await using box = await tree();
   await assert.rejectsWith(readLimited(box.path, 10), 'FILE_UNUSABLE', /: it is a folder$/);
   await assert.rejectsWith(readLimited(box.at('none'), 10), 'NOT_FOUND', /none: no such file$/);
+});
+
+test('a pipe is read to its end, and one that nobody writes to blocks no thread', async () => {
+  await using box = await tree();
+  await execa('mkfifo', [box.at('pipe')]);
+  const written = writeFile(box.at('pipe'), noise(200_000));
+  assert.ok((await readLimited(box.at('pipe'), 200_000)).equals(noise(200_000)));
+  await written;
+  const stopped = new AbortController();
+  const read = readLimited(box.at('pipe'), 10, stopped);
+  setImmediate(() => stopped.abort(new CurlewError('CANCELLED', 'cancelled')));
+  await assert.rejectsWith(read, 'CANCELLED');
 });
 
 test.run();
