@@ -1,6 +1,7 @@
 /** What is recorded about the add-ons of a cluster, and how they are. */
 import { recordKey, type AddonRecord, type Annotated, type RecordedRelease } from '../channel/record.ts';
 import { mapLimited } from '../platform/limit/each.ts';
+import { Refused } from '../kube/call.ts';
 import { getObject, titleOf } from '../kube/objects.ts';
 import { currentHealth } from './channels/apply-addon.ts';
 import { AT_ONCE, openChannelCluster, type ChannelCluster, type ClusterRequest } from './channels/cluster.ts';
@@ -100,11 +101,19 @@ async function unhealthyObjects(
   { objects = [] }: AddonRecord,
 ): Promise<AddonStatus['unhealthy']> {
   const refs = objects.flatMap((resource) => resource.objects.map((object) => ({ resource, ...object })));
+  const refused: AddonStatus['unhealthy'][number][] = [];
   const live = await mapLimited(
     refs,
     async ({ resource, namespace, name }) => {
-      const found = await getObject(cluster.call, resource, { namespace, name });
-      return found === undefined ? [] : [{ resource, live: found }];
+      try {
+        const found = await getObject(cluster.call, resource, { namespace, name });
+        return found === undefined ? [] : [{ resource, live: found }];
+      } catch (error) {
+        // The server has answered: other objects and records can be read.
+        if (!(error instanceof Refused)) throw error;
+        refused.push({ object: titleOf(resource, { namespace, name }), reason: error.message });
+        return [];
+      }
     },
     { width: AT_ONCE, signal: cluster.signal },
   );
@@ -118,7 +127,7 @@ async function unhealthyObjects(
     width: AT_ONCE,
     signal: cluster.signal,
   });
-  return healths.flatMap(
+  const unhealthy = healths.flatMap(
     ({
       one: {
         resource,
@@ -127,4 +136,5 @@ async function unhealthyObjects(
       health: { state, reason },
     }) => (state === 'healthy' ? [] : [{ object: titleOf(resource, metadata), reason }]),
   );
+  return [...refused, ...unhealthy];
 }

@@ -15,6 +15,9 @@ const ANNOTATION_PREFIX = 'addons.k8s.io/';
 const MOST_HISTORY = 10;
 
 const text = v.optional(v.string());
+/** Names become segments of paths, and arguments of helm: only those that an API server can have given. */
+const segment = v.pipe(v.string(), v.regex(/^(?!\.{1,2}$)[^/%]+$/));
+const dnsName = v.pipe(v.string(), v.regex(/^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/));
 
 /** Content of an add-on, and where it came from. A list is not one. */
 const revision = v.pipe(
@@ -36,14 +39,14 @@ export type Annotated = Omit<Revision, 'kubernetes'>;
 
 /** Objects of one kind that an add-on consists of. */
 const recordedKind = v.object({
-  apiVersion: v.string(),
+  apiVersion: v.pipe(v.string(), v.regex(/^(?:[a-z0-9][a-z0-9.-]*\/)?[a-z0-9][a-z0-9-]*$/)),
   kind: v.string(),
-  plural: v.string(),
+  plural: dnsName,
   namespaced: v.boolean(),
   objects: v.array(
     v.object({
-      namespace: text,
-      name: v.string(),
+      namespace: v.optional(dnsName),
+      name: segment,
       /** Digest of the fields that curlew owns; another one means that another manager has changed the object. */
       owned: v.string(),
     }),
@@ -53,8 +56,8 @@ export type RecordedKind = Read<typeof recordedKind>;
 
 /** Of a chart. Without revision: one that was begun, and may not be there. */
 const recordedRelease = v.object({
-  name: v.string(),
-  namespace: v.string(),
+  name: dnsName,
+  namespace: dnsName,
   revision: v.optional(integer),
   /** As helm names it, such as `deployed`. */
   status: text,

@@ -22,7 +22,9 @@ export interface ApiRequest {
   readonly isText?: boolean;
 }
 
-export type ApiAnswer = { readonly kind: 'answer'; readonly value: unknown } | Problem;
+export type ApiAnswer =
+  /** `bytes`: of the response. */
+  { readonly kind: 'answer'; readonly value: unknown; readonly bytes: number } | Problem;
 
 export interface AskOptions {
   readonly signal: AbortSignal;
@@ -175,9 +177,10 @@ function waitOf({ status, headers }: Answered): number | undefined {
 
 function valueOf({ body }: Answered, { isText = false }: ApiRequest, { server }: Session): ApiAnswer {
   const text = body.toString('utf8');
-  if (isText) return { kind: 'answer', value: text };
+  const bytes = body.byteLength;
+  if (isText) return { kind: 'answer', value: text, bytes };
   try {
-    return { kind: 'answer', value: shallowJson(text) };
+    return { kind: 'answer', value: shallowJson(text), bytes };
   } catch {
     return { kind: 'problem', problem: 'failed', said: `${server.host}: the response is not JSON` };
   }

@@ -13,7 +13,7 @@ export interface CallOptions {
 }
 
 export type Called =
-  | { readonly outcome: 'done'; readonly value: unknown }
+  | { readonly outcome: 'done'; readonly value: unknown; readonly bytes: number }
   | { readonly outcome: 'not found' | 'taken' | 'expired' }
   | { readonly outcome: 'conflict'; readonly said: string; readonly fields: readonly FieldConflict[] };
 
@@ -38,7 +38,7 @@ export function openCalls(api: KubeApi, { patienceMs, signal, guard }: CallOptio
     const until = performance.now() + patienceMs;
     for (let waitMs = 250; ; waitMs = Math.min(waitMs * 2, 4000)) {
       const answer = await api.ask(request, { signal, guard });
-      if (answer.kind === 'answer') return { outcome: 'done', value: answer.value };
+      if (answer.kind === 'answer') return { outcome: 'done', value: answer.value, bytes: answer.bytes };
       const { problem, said, hint, status, conflicts = [] } = answer;
       if (problem === 'conflict') return { outcome: problem, said, fields: conflicts };
       if (problem === 'not found' || problem === 'taken' || problem === 'expired') return { outcome: problem };

@@ -14,6 +14,8 @@ const RENEW_MS = DURATION_MS / 3;
 const DEADLINE_MS = (2 * DURATION_MS) / 3;
 const MOST_RENEWALS = 5;
 const LOOK_MS = 1000;
+const MOST_CONFLICTS = 10;
+const CONFLICT_MS = 20;
 
 export interface LeaseRequest {
   readonly namespace: string;
@@ -162,14 +164,17 @@ function leaseTitle({ namespace, name }: LeaseRequest): string {
 
 async function takeLease(call: Call, request: LeaseRequest, identity: string): Promise<Written> {
   let seen: { readonly lease: Lease; readonly at: number } | undefined;
-  for (;;) {
+  for (let conflicts = 0; ;) {
     request.signal.throwIfAborted();
     const found = await readLease(call, request);
     const holder = found?.spec.holderIdentity ?? '';
     if (found === undefined || holder === '' || (seen !== undefined && performance.now() - seen.at >= DURATION_MS)) {
       const taken = await writeLease(call, request, { lease: found, identity });
       if (taken !== 'conflict') return taken;
+      conflicts += 1;
+      if (conflicts === MOST_CONFLICTS) throw contended(request, holder);
       seen = undefined;
+      await pause(CONFLICT_MS * conflicts, { signal: request.signal });
       continue;
     }
     if (seen === undefined) request.onWait?.(visible(holder));
@@ -182,6 +187,14 @@ async function takeLease(call: Call, request: LeaseRequest, identity: string): P
 function busy({ doing }: LeaseRequest, holder: string): CurlewError {
   return new CurlewError('BUSY', `cannot ${doing}: ${visible(holder)} is doing it now`, {
     hint: 'wait until it ends, then run the same command again',
+  });
+}
+
+function contended(request: LeaseRequest, holder: string): CurlewError {
+  const last = holder === '' ? '' : `; the last holder was ${visible(holder)}`;
+  const what = `another program changed ${leaseTitle(request)} each of ${MOST_CONFLICTS} times that it was to be taken${last}`;
+  return new CurlewError('BUSY', `cannot ${request.doing}: ${what}`, {
+    hint: `kubectl get lease -n ${request.namespace} ${request.name} -o yaml --show-managed-fields names the programs that write it`,
   });
 }
 

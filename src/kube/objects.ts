@@ -68,6 +68,9 @@ export interface ListOptions {
 const PAGE = 500;
 /** A list whose pages cannot be continued begins again; the changes of a busy cluster must not make that endless. */
 const MOST_STARTS = 5;
+/** Of one list. A cluster that has more is asked by namespace or label; a server that is broken continues without end. */
+const MOST_OBJECTS = 100_000;
+const MOST_BYTES = 256 << 20;
 const METADATA = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json';
 
 function unreadable(doing: string): (what: string) => CurlewError {
@@ -93,6 +96,7 @@ export async function listObjects(
   const accept = onlyMetadata ? METADATA : 'application/json';
   for (let starts = 0; starts < MOST_STARTS; starts += 1) {
     const objects: LiveObject[] = [];
+    let bytes = 0;
     let next: string | undefined;
     do {
       const query = { limit: PAGE, continue: next, labelSelector, fieldSelector };
@@ -101,6 +105,9 @@ export async function listObjects(
       if (answer.outcome !== 'done') return undefined;
       const page = v.parse(listSchema, checked(listSchema, answer.value, unreadable(doing)));
       objects.push(...(page.items ?? []).map((item) => readObject(item, doing)));
+      bytes += answer.bytes;
+      const isStuck = page.metadata.continue !== '' && page.metadata.continue === next;
+      if (isStuck || objects.length > MOST_OBJECTS || bytes > MOST_BYTES) throw endless(doing, isStuck);
       next = page.metadata.continue;
     } while (next !== '');
     if (next === '') return objects;
@@ -108,6 +115,17 @@ export async function listObjects(
   throw new CurlewError('CLUSTER_FAILED', `cannot ${doing}: the list expired ${MOST_STARTS} times before its end`, {
     hint: 'run the same command again',
   });
+}
+
+function endless(doing: string, isStuck: boolean): CurlewError {
+  const limit = `the list has more than ${MOST_OBJECTS} objects or ${MOST_BYTES} bytes`;
+  return new CurlewError(
+    'CLUSTER_FAILED',
+    `cannot ${doing}: ${isStuck ? 'the server returns the same page again' : limit}`,
+    {
+      hint: 'kubectl get with --chunk-size shows what the server returns',
+    },
+  );
 }
 
 export async function getObject(call: Call, resource: Resource, named: Named): Promise<LiveObject | undefined> {

@@ -119,4 +119,22 @@ test('the annotation wins over the record, and what differs is named', () => {
   assert.equal(installedOf(annotation, undefined), { revision: annotation, disagreement: [] });
 });
 
+test('a record with names that no API server can have given cannot be read, and the others can', () => {
+  const kind = { apiVersion: 'apps/v1', kind: 'Deployment', plural: 'deployments', namespaced: true };
+  const object = { namespace: 'web', name: 'system:web', owned: '' };
+  const release = { name: 'web', namespace: 'web' };
+  const textOf = (change: object): string => JSON.stringify({ ...RECORD, namespace: 'a', addon: 'b', ...change });
+  const good = textOf({ objects: [{ ...kind, objects: [object] }], release });
+  for (const bad of [
+    { objects: [{ ...kind, plural: '../../x', objects: [object] }] },
+    { objects: [{ ...kind, apiVersion: 'apps/v1/x', objects: [object] }] },
+    { objects: [{ ...kind, objects: [{ ...object, name: '..' }] }] },
+    { objects: [{ ...kind, objects: [{ ...object, namespace: 'a/b' }] }] },
+    { release: { ...release, name: '--kubeconfig=x' } },
+  ]) {
+    const { records, warnings } = readRecords({ 'a.b': textOf(bad), 'c.b': good.replace('"a"', '"c"') });
+    assert.equal([[...records.keys()], warnings.length], [['c:b'], 1], JSON.stringify(bad));
+  }
+});
+
 test.run();

@@ -26,8 +26,8 @@ async function openIn(box: Tree, text: string, deadlineMs?: number): Promise<Kub
   return api;
 }
 
-function problemIn(answer: ApiAnswer): string {
-  return answer.kind === 'problem' ? `${answer.problem}: ${answer.said}` : 'an answer';
+function problemIn(answer: ApiAnswer | undefined): string {
+  return answer?.kind === 'problem' ? `${answer.problem}: ${answer.said}` : 'an answer';
 }
 
 /** Answers of one request to a server with these replies. */
@@ -87,7 +87,7 @@ test('a server that names when to ask again is asked again then, as long as ther
     headers: { 'retry-after': after },
   });
   const { answer, log } = await answerTo(() => ((times += 1) <= 2 ? busy('0') : { json: { ok: true } }));
-  assert.equal([answer, log.length], [{ kind: 'answer', value: { ok: true } }, 3]);
+  assert.equal([answer, log.length], [{ kind: 'answer', value: { ok: true }, bytes: 11 }, 3]);
   const after = { 'retry-after': '0' };
   const leaderless = { ...statusReply(500, 'ServerTimeout', 'etcdserver: leader changed'), headers: after };
   times = 0;
@@ -232,10 +232,8 @@ test('credentials go as they are given, and a token file counts as it is now', a
   assert.is(await sent({ token: 'abc' }), 'Bearer abc');
   assert.is(await sent({ username: 'u', password: 'p' }), `Basic ${Buffer.from('u:p').toString('base64')}`);
   assert.is(await sent({}), undefined);
-  const api = await openIn(
-    box,
-    server.kubeconfig({ tokenFile: 'token', token: 'other', as: 'jane', 'as-groups': ['a', 'b'] }),
-  );
+  const user = { tokenFile: 'token', token: 'other', as: 'jane', 'as-groups': ['a', 'b'] };
+  const api = await openIn(box, server.kubeconfig(user));
   await api.ask(GET, { signal });
   await writeFile(box.at('token'), 'second');
   await api.ask(GET, { signal });
@@ -254,9 +252,9 @@ test('a kubeconfig that changes during a run counts from the next request on', a
   await using first = await startKubeServer(() => ({ json: 1 }), certificate);
   await using second = await startKubeServer(() => ({ json: 2 }));
   const api = await openIn(box, first.kubeconfig());
-  assert.equal(await api.ask(GET, { signal }), { kind: 'answer', value: 1 });
+  assert.equal(await api.ask(GET, { signal }), { kind: 'answer', value: 1, bytes: 1 });
   await writeFile(box.at('conf'), second.kubeconfig());
-  assert.equal(await api.ask(GET, { signal }), { kind: 'answer', value: 2 });
+  assert.equal(await api.ask(GET, { signal }), { kind: 'answer', value: 2, bytes: 1 });
   await writeFile(box.at('conf'), '');
   assert.match(problemIn(await api.ask(GET, { signal })), /^unreachable: no kubeconfig names a current context/);
 });
@@ -295,7 +293,7 @@ test("a proxy over TLS is met with the operator's authorities, the server with t
   await writeFile(box.at('ca.pem'), tls.ca);
   await writeFile(box.at('conf'), server.kubeconfig({ token: 't' }, { 'proxy-url': proxy.url }));
   const api = await openApi({ env: { KUBECONFIG: box.at('conf'), SSL_CERT_FILE: box.at('ca.pem') } });
-  assert.is(problemIn((await api?.ask(GET, { signal })) ?? { kind: 'answer', value: 0 }), 'an answer');
+  assert.is(problemIn(await api?.ask(GET, { signal })), 'an answer');
   assert.equal(proxy.log, [`CONNECT 127.0.0.1:${server.port}`]);
 });
 
@@ -376,7 +374,7 @@ test('of an error without end only the beginning is read', async () => {
 test('a folder in the place of a kubeconfig is not taken for none', async ({ signal }) => {
   await using box = await tree({ 'sub/conf': '' });
   const api = await openApi({ env: { KUBECONFIG: box.at('sub') } });
-  assert.match(problemIn((await api?.ask(GET, { signal })) ?? { kind: 'answer', value: 0 }), /sub: it is not a file$/);
+  assert.match(problemIn(await api?.ask(GET, { signal })), /sub: it is not a file$/);
   assert.is(await openApi({ env: { KUBECONFIG: box.at('sub/conf/conf') } }), undefined);
 });
 
