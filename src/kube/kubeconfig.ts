@@ -8,8 +8,8 @@ import { isTexts } from '../core/json.ts';
 import { secret, type Secret } from '../core/secret.ts';
 import { isJsonObject, readYaml, type Json, type JsonObject } from '../formats/yaml/yaml.ts';
 
-/** A certificate, a key or a token: in the kubeconfig itself, or in a file that it names. */
-export type Material = { readonly given: Secret } | { readonly path: string };
+/** A certificate, a key or a token: in the kubeconfig itself, or in a file that it names, or otherwise there. */
+export type Material = { readonly given: Secret } | { readonly path: string; readonly otherwise?: Secret | undefined };
 
 /** A program that gives credentials (kubernetes.io, "client-go credential plugins"). */
 export interface ExecPlugin {
@@ -203,7 +203,7 @@ function userOf(name: string, entry: Entry): KubeUser {
     name,
     certificate,
     key,
-    token: tokenFile === undefined ? (token === undefined ? undefined : { given: secret(token) }) : { path: tokenFile },
+    token: tokenOf(tokenFile, token === undefined ? undefined : secret(token)),
     basic: username === undefined ? undefined : { username, password: secret(text(entry, 'password') ?? '') },
     // Like client-go: a user with other credentials does not use the plug-in.
     exec:
@@ -212,6 +212,12 @@ function userOf(name: string, entry: Entry): KubeUser {
         : pluginOf({ ...entry, title: `${entry.title}: exec` }, exec),
     impersonation: impersonationOf(entry),
   };
+}
+
+/** Like client-go: the file takes precedence as long as it can be read. */
+function tokenOf(path: string | undefined, given: Secret | undefined): Material | undefined {
+  if (path !== undefined) return { path, otherwise: given };
+  return given && { given };
 }
 
 function pluginOf(entry: Entry, value: Json): ExecPlugin {

@@ -86,9 +86,12 @@ function asKubeconfigError(error: unknown): unknown {
 async function valueOf(material: Material | undefined): Promise<string | undefined> {
   if (material === undefined) return undefined;
   if ('given' in material) return material.given.reveal();
+  const otherwise = material.otherwise?.reveal();
   try {
-    return await readText(material.path);
+    const text = await readText(material.path);
+    return otherwise !== undefined && text.trim() === '' ? otherwise : text;
   } catch (error) {
+    if (otherwise !== undefined) return otherwise;
     throw asKubeconfigError(error);
   }
 }

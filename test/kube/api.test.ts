@@ -232,6 +232,7 @@ test('credentials go as they are given, and a token file counts as it is now', a
   assert.is(await sent({ token: 'abc' }), 'Bearer abc');
   assert.is(await sent({ username: 'u', password: 'p' }), `Basic ${Buffer.from('u:p').toString('base64')}`);
   assert.is(await sent({}), undefined);
+  assert.is(await sent({ tokenFile: 'none', token: 'abc' }), 'Bearer abc', 'as client-go does');
   const user = { tokenFile: 'token', token: 'other', as: 'jane', 'as-groups': ['a', 'b'] };
   const api = await openIn(box, server.kubeconfig(user));
   await api.ask(GET, { signal });

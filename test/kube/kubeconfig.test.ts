@@ -58,11 +58,16 @@ test('files that name no current context say nothing', () => {
 });
 
 test('paths are relative to the file that names them, and what stands in the file itself goes first', () => {
-  const user = { 'client-certificate': 'pki/me.crt', 'client-key': '/abs/me.key', tokenFile: '../token', token: 'x' };
+  const user = { 'client-certificate': 'pki/me.crt', 'client-key': '/abs/me.key', tokenFile: '../token' };
   const context = contextOf('', textOf({ user, cluster: { ...CLUSTER, 'certificate-authority': 'ca.crt' } }));
   assert.equal(
     [context?.authority, context?.user?.certificate, context?.user?.key, context?.user?.token],
-    [{ path: '/etc/1/ca.crt' }, { path: '/etc/1/pki/me.crt' }, { path: '/abs/me.key' }, { path: '/etc/token' }],
+    [
+      { path: '/etc/1/ca.crt' },
+      { path: '/etc/1/pki/me.crt' },
+      { path: '/abs/me.key' },
+      { path: '/etc/token', otherwise: undefined },
+    ],
   );
   const data = {
     'certificate-authority': 'ca.crt',

@@ -1,14 +1,18 @@
 /** Opens stores, with the options, environment and configuration of those in S3. */
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { CurlewError } from '../../core/errors.ts';
+import { readStateFile } from '../../platform/files/state-file.ts';
 import type { Http } from '../../platform/http/http.ts';
 import { loadRoots } from '../../platform/http/roots.ts';
+import { readAwsProfile, type AwsProfile } from '../../store/aws-profile.ts';
 import { openStore } from '../../store/open.ts';
 import type { S3Options } from '../../store/s3-address.ts';
 import type { Store } from '../../store/store.ts';
 import type { Context } from '../context.ts';
 import { readConfig } from './config.ts';
 import type { WebRequest } from './network.ts';
+
+const MOST_PROFILE_BYTES = 1 << 20;
 
 export interface StoreRequest extends Pick<WebRequest, 'caFile' | 'config'> {
   /** Server that is not AWS. */
@@ -35,20 +39,29 @@ export async function openStoreFor(
   return openStore(address, { cwd, create, s3, http, report, signal });
 }
 
-/** Options override variables, which override the configuration. The SDK determines the rest. */
+/** Options override variables, which override the configuration, and that the profile. The SDK determines the rest. */
 async function s3Options(request: StoreRequest, { env, cwd }: Context): Promise<S3Options> {
   const { s3, caFile } = await readConfig(request.config, { env, cwd });
   const variable = (name: string): string | undefined => (env[name] === '' ? undefined : env[name]);
   const caFlag = request.caFile;
   const roots = await loadRoots(caFlag === undefined ? caFile : resolve(cwd, caFlag), env);
+  const profile = request.s3Profile ?? variable('AWS_PROFILE') ?? s3.profile;
+  const own = await profileOf(profile, env);
+  const endpoint = request.s3Endpoint ?? variable('AWS_ENDPOINT_URL_S3') ?? variable('AWS_ENDPOINT_URL');
   return {
-    endpoint: request.s3Endpoint ?? variable('AWS_ENDPOINT_URL_S3') ?? variable('AWS_ENDPOINT_URL') ?? s3.endpoint,
-    region: request.s3Region ?? variable('AWS_REGION') ?? variable('AWS_DEFAULT_REGION') ?? s3.region,
-    profile: request.s3Profile ?? variable('AWS_PROFILE') ?? s3.profile,
+    endpoint: endpoint ?? s3.endpoint ?? own.endpoint,
+    region: request.s3Region ?? variable('AWS_REGION') ?? variable('AWS_DEFAULT_REGION') ?? s3.region ?? own.region,
+    profile,
     pathStyle: request.s3PathStyle === true ? true : (pathStyleOf(variable('CURLEW_S3_PATH_STYLE')) ?? s3.pathStyle),
     ca: roots,
     env,
   };
+}
+
+async function profileOf(profile: string | undefined, env: Context['env']): Promise<AwsProfile> {
+  const path = env['AWS_CONFIG_FILE'] ?? join(env['HOME'] ?? '/', '.aws/config');
+  const found = readAwsProfile((await readStateFile(path, MOST_PROFILE_BYTES)) ?? '', profile);
+  return env['AWS_IGNORE_CONFIGURED_ENDPOINT_URLS'] === 'true' ? { ...found, endpoint: undefined } : found;
 }
 
 function pathStyleOf(text: string | undefined): boolean | undefined {
