@@ -1,5 +1,6 @@
 /** Converts failures of an S3 server, or of the connection to it, to errors for users. */
 import { CurlewError, errnoOf, type ErrorCode } from '../core/errors.ts';
+import { isObject } from '../core/json.ts';
 import { connectionMessage, isCertificateProblem } from '../platform/http/failure.ts';
 
 /** The failed call, for messages. */
@@ -24,6 +25,8 @@ interface Meaning {
 const CREDENTIALS = 'check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or the profile (--s3-profile)';
 const REGION = 'specify the region of the bucket with --s3-region or AWS_REGION';
 
+const OTHER_REGION: Meaning = { code: 'USAGE', message: 'the bucket is in another region', hint: REGION };
+
 function rejected(message: string): Meaning {
   return { code: 'AUTH_FAILED', message, hint: CREDENTIALS };
 }
@@ -44,10 +47,10 @@ const BY_NAME: Readonly<Record<string, Meaning>> = {
     hint: 'set the clock',
   },
   RequestExpired: { code: 'AUTH_FAILED', message: 'the request arrived too late', hint: 'set the clock' },
-  PermanentRedirect: { code: 'USAGE', message: 'the bucket is in another region', hint: REGION },
-  TemporaryRedirect: { code: 'USAGE', message: 'the bucket is in another region', hint: REGION },
+  PermanentRedirect: OTHER_REGION,
+  TemporaryRedirect: OTHER_REGION,
   AuthorizationHeaderMalformed: { code: 'USAGE', message: 'the server expects another region', hint: REGION },
-  IllegalLocationConstraintException: { code: 'USAGE', message: 'the bucket is in another region', hint: REGION },
+  IllegalLocationConstraintException: OTHER_REGION,
   PreconditionFailed: { code: 'STORE_CONFLICT', message: 'it has changed' },
   ConditionalRequestConflict: { code: 'STORE_CONFLICT', message: 'another writer is active' },
   InvalidRange: { code: 'STORE_CONFLICT', message: 'it ends before these bytes' },
@@ -107,9 +110,14 @@ export function s3Error(error: unknown, call: S3Call): CurlewError {
       },
     );
   }
-  const known = meaningOf(name, status, call);
-  if (known !== undefined)
-    return new CurlewError(known.code, `cannot ${doing}: ${known.message}`, { hint: known.hint });
+  const region = regionOf(error);
+  const known = meaningOf(name, status, call) ?? (status === 400 && region !== undefined ? OTHER_REGION : undefined);
+  if (known !== undefined) {
+    const isRegion = known.hint === REGION && region !== undefined;
+    const message = isRegion ? `the bucket ${call.bucket} is in the region ${region}` : known.message;
+    const hint = isRegion ? `add --s3-region ${region}, or set AWS_REGION=${region}` : known.hint;
+    return new CurlewError(known.code, `cannot ${doing}: ${message}`, { hint });
+  }
   const detail = detailOf(error, call.secrets);
   if (status === 429 || status === 503 || name === 'SlowDown') {
     return new CurlewError('FETCH_FAILED', `cannot ${doing}: the server asked curlew to slow down (${detail})`, {
@@ -128,6 +136,18 @@ export function s3Error(error: unknown, call: S3Call): CurlewError {
       hint: hintOf(error, status),
     },
   );
+}
+
+/** The bucket's own region, if the server names it; a response to HEAD has it only in a header. */
+function regionOf(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined;
+  const { Region: named, $response: response } = error as Error & {
+    readonly Region?: unknown;
+    readonly $response?: unknown;
+  };
+  const headers = isObject(response) && isObject(response['headers']) ? response['headers'] : {};
+  const region = named ?? headers['x-amz-bucket-region'];
+  return typeof region === 'string' && /^[a-z0-9-]{1,40}$/.test(region) ? region : undefined;
 }
 
 function meaningOf(name: string, status: number | undefined, call: S3Call): Meaning | undefined {

@@ -7,7 +7,7 @@ import * as assert from '../support/assert.ts';
 import { never, noReport } from '../support/context.ts';
 import { cleanEnvironment } from '../support/curlew.ts';
 import { suite } from '../support/suite.ts';
-import { tree, type Tree } from '../support/tree.ts';
+import { tree, writeTree, type Tree } from '../support/tree.ts';
 import { serveFiles, startServer, type Reply } from '../support/web-server.ts';
 
 const test = suite('app/channel-files', { timeoutMs: 30_000 });
@@ -186,6 +186,10 @@ test('objects in S3 are channels and manifests', async () => {
   await using files = await open(box, request);
   assert.is(await manifestOf(files), MANIFEST);
   assert.is(files.channels[1]?.error?.code, 'NOT_FOUND');
+  const services = `[services local]\ns3 =\n  endpoint_url = ${server.url}\n`;
+  await writeTree(box.path, { '.aws/config': `[default]\nservices = local\nregion = eu-west-3\n${services}` });
+  await using named = await open(box, { channels: ['s3://bucket/dir/channel.yaml'] });
+  assert.is(named.channels[0]?.error?.message, undefined);
 });
 
 test.run();

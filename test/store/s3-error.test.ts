@@ -17,6 +17,11 @@ for (const [code, words] of [
   });
 }
 
+/** What the SDK keeps of the response. */
+function answered(region: string): object {
+  return { $response: { headers: { 'x-amz-bucket-region': region } } };
+}
+
 test('a profile without credentials is named', () => {
   const says = 'Could not load credentials from any providers';
   const error = Object.assign(new Error(says), { name: 'CredentialsProviderError' });
@@ -27,5 +32,20 @@ test('a profile without credentials is named', () => {
   );
   assert.match(hint ?? '', '--s3-profile');
 });
+
+for (const [title, error] of [
+  ['of a redirect', { name: 'PermanentRedirect', $metadata: { httpStatusCode: 301 }, ...answered('eu-west-3') }],
+  ['of a signature for another one', { name: 'AuthorizationHeaderMalformed', Region: 'eu-west-3' }],
+  ['of HEAD, which has no document', { name: 'Unknown', $metadata: { httpStatusCode: 400 }, ...answered('eu-west-3') }],
+] as const) {
+  test(`the region that the server names in its response is in the message: ${title}`, () => {
+    const { code, message, hint } = s3Error(Object.assign(new Error('x'), error), call);
+    assert.equal(
+      [code, message],
+      ['USAGE', 'cannot read VERSION in s3://b/p: the bucket b is in the region eu-west-3'],
+    );
+    assert.is(hint, 'add --s3-region eu-west-3, or set AWS_REGION=eu-west-3');
+  });
+}
 
 test.run();
