@@ -10,7 +10,11 @@ export interface CallOptions {
   readonly signal: AbortSignal;
   /** Called before each attempt to write; nothing is written if it rejects. */
   readonly guard?: (() => Promise<void>) | undefined;
+  /** Called if a request is not answered after two seconds, with what is tried, and why again. */
+  readonly onSlow?: ((text: string) => void) | undefined;
 }
+
+const SLOW_MS = 2000;
 
 export type Called =
   | { readonly outcome: 'done'; readonly value: unknown; readonly bytes: number }
@@ -33,9 +37,11 @@ export class Refused extends CurlewError {
 /** `doing` begins its errors: `cannot DOING: reason`. Throws `CLUSTER_FAILED`, {@link Refused} if the server has answered. */
 export type Call = (doing: string, request: ApiRequest) => Promise<Called>;
 
-export function openCalls(api: KubeApi, { patienceMs, signal, guard }: CallOptions): Call {
+export function openCalls(api: KubeApi, { patienceMs, signal, guard, onSlow }: CallOptions): Call {
   return async (doing, request) => {
     const until = performance.now() + patienceMs;
+    let last = 'no response yet';
+    using _slow = setTimeout(() => onSlow?.(`trying to ${doing}: ${last}`), SLOW_MS);
     for (let waitMs = 250; ; waitMs = Math.min(waitMs * 2, 4000)) {
       const answer = await api.ask(request, { signal, guard });
       if (answer.kind === 'answer') return { outcome: 'done', value: answer.value, bytes: answer.bytes };
@@ -43,6 +49,7 @@ export function openCalls(api: KubeApi, { patienceMs, signal, guard }: CallOptio
       if (problem === 'conflict') return { outcome: problem, said, fields: conflicts };
       if (problem === 'not found' || problem === 'taken' || problem === 'expired') return { outcome: problem };
       if (problem === 'unreachable' && performance.now() + waitMs < until) {
+        last = said;
         await pause(waitMs, { signal });
         continue;
       }

@@ -90,15 +90,28 @@ export async function openChannelCluster(
       hint: `specify a kubeconfig with --kubeconfig or KUBECONFIG${instead === undefined ? '' : `, or add ${instead}`}`,
     });
   }
-  return readCluster(api, { kubeconfig: kubeconfigPaths(env).join(delimiter), signal, guard: undefined });
+  const { report } = context;
+  return readCluster(api, { kubeconfig: kubeconfigPaths(env).join(delimiter), signal, guard: undefined, report });
 }
 
 /** Also reads a cluster again whose records have changed. */
 async function readCluster(
   api: KubeApi,
-  { kubeconfig, signal, guard }: Pick<ChannelCluster, 'kubeconfig' | 'signal' | 'guard'>,
+  {
+    kubeconfig,
+    signal,
+    guard,
+    report,
+  }: Pick<ChannelCluster, 'kubeconfig' | 'signal' | 'guard'> & Pick<Context, 'report'>,
 ): Promise<ChannelCluster> {
-  const options = { patienceMs: PATIENCE_MS, signal, guard };
+  // A kubeconfig that names no server would be waited for like a server that starts.
+  const server = await api.server({ signal });
+  let isSaid = false;
+  const onSlow = (text: string): void => {
+    if (!isSaid) report({ type: 'note', level: 'info', text: `${server}: ${text}` });
+    isSaid = true;
+  };
+  const options = { patienceMs: PATIENCE_MS, signal, guard, onSlow };
   const call = openCalls(api, options);
   const maps = configMapClient(api, options);
   const [version, namespaces, full, installer] = await Promise.all([
@@ -121,7 +134,7 @@ async function readCluster(
     kubeconfig,
     maps,
     api,
-    server: await api.server({ signal }),
+    server,
     kubernetes: version,
     facts: {
       kubernetes: triple,
@@ -173,7 +186,8 @@ export async function holdCluster(
   try {
     const { api, kubeconfig } = cluster;
     const { signal, guard } = lease;
-    return { cluster: await readCluster(api, { kubeconfig, signal, guard }), [Symbol.asyncDispose]: close };
+    const held = { kubeconfig, signal, guard, report: context.report };
+    return { cluster: await readCluster(api, held), [Symbol.asyncDispose]: close };
   } catch (error) {
     await close();
     throw error;
