@@ -27,6 +27,8 @@ export interface ProgramOptions {
   readonly secrets?: readonly Secret[] | undefined;
   /** What lines and messages show instead of a line. */
   readonly clean?: ((text: string) => string) | undefined;
+  /** The program is killed if this process is killed. It then has no standard input. */
+  readonly bound?: boolean | undefined;
   /** Begins the message of the error, such as `render the chart web`; default: `run <file>`. */
   readonly doing?: string | undefined;
   readonly signal: AbortSignal;
@@ -68,6 +70,12 @@ const LATE_MS = 2000;
 const SHORTEST_SECRET = 4;
 
 /**
+ * Runs a program in the place of a shell, next to a process of its group that kills the group when the standard input ends: when
+ * this process has ended in whatever way.
+ */
+const BOUND = 'exec 3<&0 </dev/null; (read -r _ <&3; kill -KILL 0) >/dev/null 2>&1 & exec "$0" "$@" 3<&-';
+
+/**
  * Runs a program without a shell, in its own process group and session. When it ends, for any reason, the rest of the group
  * gets SIGTERM, and SIGKILL after the grace period. Returns how the program ended. Once the group has ended, throws the
  * signal's reason or an error of `input` or `line`.
@@ -77,13 +85,14 @@ export async function runProgram(
   args: readonly string[],
   options: ProgramOptions,
 ): Promise<ProgramResult> {
-  const { cwd, env, input, limitMs, outputLimit = OUTPUT_LIMIT, signal } = options;
+  const { cwd, env, input, limitMs, outputLimit = OUTPUT_LIMIT, bound = false, signal } = options;
   // Loaded on use: it takes longer than most programs run, and most commands run none.
   const { execa } = await import('execa');
   signal.throwIfAborted();
   const own = { env, extendEnv: false, detached: true, buffer: false, reject: false } as const;
-  const stdin = input === undefined ? 'ignore' : 'pipe';
-  const child = execa(file, args, { ...own, ...(cwd === undefined ? {} : { cwd }), stdin });
+  const stdin = input === undefined && !bound ? 'ignore' : 'pipe';
+  const [launched, given] = bound ? ['sh', ['-c', BOUND, file, ...args]] : [file, args];
+  const child = execa(launched, given, { ...own, ...(cwd === undefined ? {} : { cwd }), stdin });
   const group = holdGroup(child, options);
   const failures: unknown[] = [];
   let cut: readonly [ProgramProblem, string] | undefined;
@@ -105,7 +114,7 @@ export async function runProgram(
     signal.throwIfAborted();
     const read = outputs();
     for (const failure of failures) throw failure;
-    const why = cut ?? problemOf(child, ended?.code);
+    const why = cut ?? problemOf(child, ended?.code, bound);
     if (why === undefined) return { ...read, status: 0, error: undefined, inputError };
     const [problem, reason] = why;
     const message = `${options.doing ?? `run ${file}`}: ${reason}${quoteLines(read.lastLines)}`;
@@ -122,8 +131,11 @@ type Child = Pick<ChildProcess, 'pid' | 'exitCode' | 'signalCode' | 'once' | 'un
 function problemOf(
   { pid, exitCode, signalCode }: Child,
   code: string | undefined,
+  bound: boolean,
 ): readonly [ProgramProblem, string] | undefined {
-  if (pid === undefined && code === 'ENOENT') return ['missing', 'it is not installed'];
+  if ((pid === undefined && code === 'ENOENT') || (bound && exitCode === 127))
+    return ['missing', 'it is not installed'];
+  if (bound && exitCode === 126) return ['unusable', 'it cannot be started'];
   if (pid === undefined) return ['unusable', `it cannot be started (${code})`];
   if (exitCode === null) return ['signal', `terminated by ${signalCode}`];
   return exitCode === 0 ? undefined : ['status', `status ${exitCode}`];

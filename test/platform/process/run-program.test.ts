@@ -161,6 +161,26 @@ test('a process that ends at once takes its programs along', async ({ signal }) 
   while (processInfo(pid) !== undefined) await pause(5);
 });
 
+test('a bound program is killed with the process that started it, and otherwise runs like any other', async ({
+  signal,
+}) => {
+  await using box = await tree();
+  const done = await bash('cat; echo out; exit 7', { bound: true, signal });
+  assert.equal([done.status, done.stdout], [7, 'out\n']);
+  assert.is((await runProgram('no-such-program', [], { env, bound: true, signal })).error?.problem, 'missing');
+  const module = new URL('../../../src/platform/process/run-program.ts', import.meta.url).href;
+  const script = `
+    import { runProgram } from ${JSON.stringify(module)};
+    const line = () => process.kill(process.pid, 'SIGKILL');
+    await runProgram('bash', ['-c', ${JSON.stringify(IGNORES)}], { env: process.env, bound: true, signal: new AbortController().signal, line });
+  `;
+  const args = ['--import', import.meta.resolve('tsx'), '--input-type=module', '-e', script];
+  const { error } = await runProgram(process.execPath, args, { env, cwd: box.path, signal });
+  assert.is(error?.reason, 'terminated by SIGKILL');
+  const pid = await pidIn(box, 'pid');
+  while (processInfo(pid) !== undefined) await pause(5);
+});
+
 test('input is a text or comes in chunks, and a program need not take it', async ({ signal }) => {
   assert.is((await bash('cat', { input: 'a text', signal })).stdout, 'a text');
   assert.is((await bash('cat', { signal })).stdout, '');
