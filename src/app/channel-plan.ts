@@ -3,7 +3,7 @@ import { byName, sourceTitle, type Channel, type Entry, type Identity } from '..
 import { choose, entriesOf, fits } from '../channel/choose.ts';
 import { kubernetesSteps, planUpgrade } from '../channel/plan.ts';
 import type { ClusterFacts } from '../channel/pass.ts';
-import { installedOf } from '../channel/record.ts';
+import { installedOf, recordKey } from '../channel/record.ts';
 import { kubernetesTriple, parseTriple } from '../channel/range.ts';
 import { CurlewError } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
@@ -81,7 +81,7 @@ export async function planChannels(request: PlanChannelsRequest, context: Contex
     });
   }
   const given = request.installed ?? [];
-  const recorded = cluster === undefined ? undefined : recordedAddons(cluster.facts);
+  const recorded = cluster === undefined ? undefined : recordedAddons(cluster.facts, entries);
   const byDefault = (): ReadonlyMap<string, Identity> =>
     recorded ?? withoutKubernetes(choose(entries, kubernetesTriple(from), compat));
   const installed = given.length === 0 ? byDefault() : readInstalled(given);
@@ -121,11 +121,18 @@ function plain(version: string): string {
   return version.replace(/^v(?=\d)/, '');
 }
 
-function recordedAddons({ annotations, records }: ClusterFacts): ReadonlyMap<string, Identity> {
+/** An add-on of the channels that is recorded in another namespace is another one. */
+function recordedAddons(
+  { annotations, records }: ClusterFacts,
+  entries: readonly Entry[],
+): ReadonlyMap<string, Identity> {
+  const names = new Set(entries.map(({ name }) => name));
+  const keys = new Set(entries.map(({ namespace, name }) => recordKey(namespace, name)));
   const addons = new Map<string, Identity>();
   for (const [key, annotation] of annotations) {
+    const name = key.slice(key.indexOf(':') + 1);
     const revision = installedOf(annotation, records.get(key)).revision;
-    if (revision !== undefined) addons.set(key.slice(key.indexOf(':') + 1), revision);
+    if (revision !== undefined && (keys.has(key) || !names.has(name))) addons.set(name, revision);
   }
   return addons;
 }

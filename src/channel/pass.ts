@@ -131,6 +131,22 @@ function planAddon(channel: Channel, entry: Entry, facts: ClusterFacts, options:
   return { ...planned, action: 'none', reason };
 }
 
+/**
+ * The key of the record of a required add-on: in the namespace that the first of these channels which has the add-on gives it, and
+ * in kube-system if none has it. The same name in another namespace is another add-on.
+ */
+export function requiredKey(
+  name: string,
+  channels: readonly Pick<Channel, 'entries' | 'compat'>[],
+  { kubernetes }: Pick<ClusterFacts, 'kubernetes'>,
+): string {
+  const having = channels.find(({ entries }) => entries.some((entry) => entry.name === name));
+  const own = (having?.entries ?? []).filter((entry) => entry.name === name);
+  const [first] = own;
+  const chosen = choose(own, kubernetes, having?.compat ?? 'native').get(name) ?? first;
+  return recordKey(chosen?.namespace ?? 'kube-system', name);
+}
+
 /** Is an add-on of another owner to become that of its channel? */
 export function takesOver({ takeOver = false }: PassOptions, addon: string): boolean {
   return typeof takeOver === 'boolean' ? takeOver : takeOver.includes(addon);

@@ -11,9 +11,12 @@ import { tree, type Tree } from '../support/tree.ts';
 const test = suite('cli/channel-cluster', { timeoutMs: 60_000 });
 const CERTIFICATE = await makeCertificate();
 
+const MAPS = { resource: 'configmaps', responseKind: { kind: 'ConfigMap' }, scope: 'Namespaced', verbs: [] };
+const KINDS = { '/api': [{ metadata: { name: '' }, versions: [{ version: 'v1', resources: [MAPS] }] }], '/apis': [] };
+
 type Annotations = Readonly<Record<string, object>>;
 
-/** A folder with a channel of these entries, and a kubeconfig of a cluster that has these records in kube-system. */
+/** A folder with a channel of these entries, and a kubeconfig of a cluster with these annotations, by `NAMESPACE/NAME` or name, and records. */
 async function boxWith(
   entries: readonly object[],
   annotations: Annotations,
@@ -22,12 +25,13 @@ async function boxWith(
   const box = await tree();
   const texts = (map: Annotations): object =>
     Object.fromEntries(Object.entries(map).map(([key, value]) => [key, JSON.stringify(value)]));
-  const metadata = {
-    name: 'kube-system',
-    annotations: texts(
-      Object.fromEntries(Object.entries(annotations).map(([name, one]) => [`addons.k8s.io/${name}`, one])),
-    ),
-  };
+  const spaces = ['kube-system', 'default'].map((space) => {
+    const own = Object.entries(annotations).filter(
+      ([key]) => (key.includes('/') ? key.split('/')[0] : 'kube-system') === space,
+    );
+    const keys = own.map(([key, one]) => [`addons.k8s.io/${key.split('/').at(-1)}`, one] as const);
+    return { metadata: { name: space, annotations: texts(Object.fromEntries(keys)) } };
+  });
   const full = Object.entries(records).map(([addon, applied]) => {
     const record = {
       addon,
@@ -42,9 +46,10 @@ async function boxWith(
   const server = await startKubeServer(({ path }) => {
     const [place = ''] = path.split('?');
     if (place === '/version') return { json: { gitVersion: 'v1.30.0' } };
-    if (place === '/api/v1/namespaces') return { json: { items: [{ metadata }] } };
+    if (place === '/api/v1/namespaces') return { json: { items: spaces } };
     if (place.endsWith('/configmaps/curlew-addons'))
       return { json: { metadata: { resourceVersion: '1' }, data: texts(Object.fromEntries(full)) } };
+    if (place === '/api' || place === '/apis') return { json: { kind: 'APIGroupDiscoveryList', items: KINDS[place] } };
     return statusReply(404, 'NotFound');
   }, CERTIFICATE);
   await writeFile(box.at('kubeconfig'), server.kubeconfig());
@@ -123,6 +128,33 @@ test('add-ons that no entry fits are named, and counted beyond ten', async () =>
   assert.is(exitCode, 0);
   assert.match(stdout, 'web-0: no entry fits Kubernetes 1.30.0: web-0 1.0.0 is for >=1.31.0\n');
   assert.match(stdout, '\nand 2 more add-ons that no entry fits\n');
+});
+
+test('a requirement is met in the namespace of the required entry only', async () => {
+  const entries = [
+    { name: 'web', version: '1.0.0', requires: [{ name: 'dns', version: '>=1.0.0' }] },
+    { name: 'dns', version: '1.0.0', kubernetesVersion: '>=1.31.0' },
+  ];
+  const dns = { version: '1.2.0', hash: 'h' };
+  for (const [place, expected] of [
+    [
+      'default',
+      ['skipped', 'cannot apply web 1.0.0: it requires dns >=1.0.0, which is not installed in namespace kube-system'],
+    ],
+    ['kube-system', ['planned', undefined]],
+  ] as const) {
+    await using box = await boxWith(entries, { [`${place}/dns`]: dns }, {});
+    const { addons } = JSON.parse((await apply(box, '--json')).stdout) as ChannelPass;
+    assert.equal(
+      addons.map(({ state, errors: [first] }) => [state, first?.message]),
+      [expected],
+    );
+    const words = ['channel', 'plan', 'c.yaml', '--to', 'v1.30.0', '--kubeconfig', 'kubeconfig'];
+    assert.is(
+      (await runCommand(words, box.path)).stdout.includes('dns 1.2.0 is not in the channel'),
+      place === 'kube-system',
+    );
+  }
 });
 
 test.run();

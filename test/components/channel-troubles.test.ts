@@ -114,7 +114,9 @@ if (reason === undefined) {
     const needs = { name: 'bbb', version: '1', manifest: 'b.yaml', requires: [{ name: 'aaa', version: '>=1.1.0' }] };
     await scene.channel([needs, { name: 'aaa', version: '1.0.0', manifest: 'a.yaml' }]);
     assert.equal(outcomes(await scene.apply()), ['aaa install applied', 'bbb install skipped']);
-    assert.equal(await errorsOf(scene), ['cannot apply bbb 1: it requires aaa >=1.1.0, which is 1.0.0']);
+    assert.equal(await errorsOf(scene), [
+      `cannot apply bbb 1: it requires aaa >=1.1.0, which is 1.0.0 in namespace ${namespace}`,
+    ]);
     await scene.channel([needs, { name: 'aaa', version: '1.1.0', manifest: 'a.yaml' }]);
     assert.equal(outcomes(await scene.apply()), ['aaa update applied', 'bbb install applied']);
   });

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { entryTitle, type Channel } from '../../channel/channel.ts';
 import { meets } from '../../channel/choose.ts';
 import { hashOfManifest, isUrl } from '../../channel/location.ts';
-import { planPass, type PlannedAddon, type SeenAddon } from '../../channel/pass.ts';
+import { planPass, requiredKey, type PlannedAddon, type SeenAddon } from '../../channel/pass.ts';
 import { addonId, recordKey } from '../../channel/record.ts';
 import { CurlewError, redact } from '../../core/errors.ts';
 import { Refused } from '../../kube/call.ts';
@@ -45,7 +45,7 @@ export class Pass {
   readonly #context: Context;
   readonly #charts: Charts;
   #plan: Promise<readonly SeenAddon[]> | undefined;
-  /** Versions of what is installed, by name; undefined while it is not healthy. */
+  /** Versions of what is installed, by {@link recordKey}; undefined while it is not healthy. */
   readonly #versions = new Map<string, string | undefined>();
   /** Kinds that come with add-ons of this pass. */
   readonly #defined: Resource[] = [];
@@ -64,10 +64,9 @@ export class Pass {
     this.#request = request;
     this.#context = context;
     this.#charts = new Charts({ files, cluster, request, context });
-    for (const [key, { version }] of cluster.facts.annotations)
-      this.#versions.set(key.split(':')[1] ?? key, version ?? '');
-    for (const { addon, applied } of cluster.facts.records.values()) {
-      if (applied !== undefined) this.#versions.set(addon, applied.version ?? '');
+    for (const [key, { version }] of cluster.facts.annotations) this.#versions.set(key, version ?? '');
+    for (const [key, { applied }] of cluster.facts.records) {
+      if (applied !== undefined) this.#versions.set(key, applied.version ?? '');
     }
   }
 
@@ -104,37 +103,42 @@ export class Pass {
     work: (pass: Pass, planned: SeenAddon) => Promise<AddonResult>,
   ): Promise<AddonResult> {
     const { entry, action } = planned;
+    const key = recordKey(entry.namespace, entry.name);
     if (action === 'refused') {
       return resultOf(planned, {
         state: 'refused',
         errors: [{ message: `cannot apply ${entryTitle(entry)}: ${planned.reason}`, hint: planned.hint }],
       });
     }
-    const unmet = needsWork(planned)
-      ? entry.requires.find((one) => !meets(one, this.#versions.get(one.name)))
-      : undefined;
+    const unmet = needsWork(planned) ? this.#unmet(planned) : undefined;
     if (unmet !== undefined) {
-      const has = this.#versions.get(unmet.name);
-      const what = !this.#versions.has(unmet.name)
-        ? 'is not installed'
-        : has === undefined
-          ? 'is not healthy'
-          : `is ${has}`;
-      const message = `cannot apply ${entryTitle(entry)}: it requires ${`${unmet.name} ${unmet.version}`.trim()}, which ${what}`;
-      this.#versions.set(entry.name, undefined);
+      this.#versions.set(key, undefined);
+      const message = `cannot apply ${entryTitle(entry)}: it requires ${unmet.what}`;
       return resultOf(planned, { state: 'skipped', errors: [{ message, hint: `apply ${unmet.name} first` }] });
     }
     try {
       const result = await work(this, planned);
-      if (needsWork(planned))
-        this.#versions.set(entry.name, result.state === 'failed' ? undefined : (entry.version ?? ''));
+      if (needsWork(planned)) this.#versions.set(key, result.state === 'failed' ? undefined : (entry.version ?? ''));
       return result;
     } catch (error) {
       this.#cluster.signal.throwIfAborted();
       if (!(error instanceof CurlewError)) throw error;
-      this.#versions.set(entry.name, undefined);
+      this.#versions.set(key, undefined);
       return resultOf(planned, { state: 'failed', errors: [troubleOf(error)] });
     }
+  }
+
+  /** The first requirement of an add-on that is not met. */
+  #unmet({ channel, entry }: PlannedAddon): { readonly name: string; readonly what: string } | undefined {
+    for (const required of entry.requires) {
+      const key = requiredKey(required.name, [channel, ...this.#channels], this.#cluster.facts);
+      const has = this.#versions.get(key);
+      if (meets(required, has)) continue;
+      const state = !this.#versions.has(key) ? 'is not installed' : has === undefined ? 'is not healthy' : `is ${has}`;
+      const wanted = `${required.name} ${required.version}`.trim();
+      return { name: required.name, what: `${wanted}, which ${state} in namespace ${key.split(':')[0]}` };
+    }
+    return undefined;
   }
 
   /** What applying an add-on would change. */
