@@ -1,5 +1,6 @@
 /** The text of a manifest -> its objects, with a finding for each mistake. Pure. */
 import { compareDiagnostics, type Diagnostic, type Place } from '../core/diagnostic.ts';
+import { CHANNEL_RECORDS } from '../core/layout.ts';
 import { isJsonObject, readYaml, splitYaml, type Json, type JsonObject, type Path } from '../formats/yaml/yaml.ts';
 
 /** The largest manifest; Kubernetes' own limit of one object is 1.5 MiB. */
@@ -132,8 +133,6 @@ function objectsIn(value: Json, path: Path, context: Context): readonly Manifest
   return [];
 }
 
-/** What curlew keeps in a cluster about the add-ons of channels, and the Lease of its writer. */
-export const CHANNEL_RECORDS = { namespace: 'kube-system', name: 'curlew-addons' } as const;
 /** What installs on nodes keep there. */
 const INSTALL_RECORDS = {
   namespace: 'kurl',

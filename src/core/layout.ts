@@ -134,6 +134,9 @@ export function fileNameProblem(name: string): string | undefined {
   return undefined;
 }
 
+/** In a cluster: the ConfigMap with the records of add-ons that channels keep, and the Lease of its writer. */
+export const CHANNEL_RECORDS = { namespace: 'kube-system', name: 'curlew-addons' } as const;
+
 /** The problem of a relative path from outside, or undefined if it is safe. */
 export function pathProblem(path: string): string | undefined {
   if (path.startsWith('/')) return 'is absolute';

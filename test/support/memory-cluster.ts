@@ -7,14 +7,20 @@ type Kurl = Readonly<Record<string, string>> | undefined;
 type Write = 'writeRecords' | 'keepKurl' | 'beginKurl' | 'addKurl' | 'removeKurl';
 
 export interface MemoryCluster {
-  readonly state: { applied: Readonly<Record<string, AppliedRecord>>; current: Kurl; last: Kurl };
+  readonly state: {
+    applied: Readonly<Record<string, AppliedRecord>>;
+    current: Kurl;
+    last: Kurl;
+    /** The channels of add-ons. */
+    readonly channels: Map<string, string>;
+  };
   /** How a run gets it; the write of this name and number does not come to pass. */
   readonly given: (fails?: Write, times?: number) => Given;
 }
 
 /** A cluster in memory, with these nodes. */
 export function memoryCluster(nodes: readonly ClusterNode[] = []): MemoryCluster {
-  const state: MemoryCluster['state'] = { applied: {}, current: undefined, last: undefined };
+  const state: MemoryCluster['state'] = { applied: {}, current: undefined, last: undefined, channels: new Map() };
   const given = (fails?: Write, times = 1): Given => {
     let left = times;
     const write = async (name: Write, act: () => void): Promise<void> => {
@@ -25,6 +31,7 @@ export function memoryCluster(nodes: readonly ClusterNode[] = []): MemoryCluster
     const cluster: Cluster = {
       uid: 'one',
       readRecords: async () => Promise.resolve({ applied: state.applied, adopted: undefined, loadBalancer: undefined }),
+      readChannelOwners: async () => Promise.resolve(state.channels),
       readKurl: async () => Promise.resolve(undefined),
       readKubeadm: async () => Promise.resolve(undefined),
       readNodes: async () => Promise.resolve(nodes),

@@ -3,7 +3,7 @@ import { access } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { delimiter, join, resolve } from 'node:path';
 import * as v from 'valibot';
-import { CHANNEL_RECORDS, objectKey } from '../../channel/objects.ts';
+import { objectKey } from '../../channel/objects.ts';
 import type { ClusterFacts, LiveLook, PlannedAddon } from '../../channel/pass.ts';
 import { parseTriple } from '../../channel/range.ts';
 import {
@@ -19,6 +19,7 @@ import {
 } from '../../channel/record.ts';
 import { canonicalJson, digestOf, hexOf } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
+import { CHANNEL_RECORDS } from '../../core/layout.ts';
 import { openApi, type KubeApi } from '../../kube/api.ts';
 import { openCalls, Refused, type Call, type CallOptions } from '../../kube/call.ts';
 import { holdLease } from '../../kube/lease.ts';

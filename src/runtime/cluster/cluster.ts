@@ -1,4 +1,5 @@
 /** The cluster of a node: its identity, and the state that is recorded in it. */
+import { channelOwners } from './channel-owners.ts';
 import {
   type ClusterRecords,
   parseClusterRecords,
@@ -20,6 +21,7 @@ import {
 import { isClusterUid } from '../node/records.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
+import { CHANNEL_RECORDS } from '../../core/layout.ts';
 import { type KubeApi, openApi } from '../../kube/api.ts';
 import { apiPath } from '../../kube/path.ts';
 
@@ -30,6 +32,8 @@ export interface Cluster {
   /** `absent`: there are none. `foreign`: they describe another cluster. */
   readonly readRecords: () => Promise<ClusterRecords | 'absent' | 'foreign'>;
   readonly writeRecords: (change: RecordsChange) => Promise<void>;
+  /** The channels of add-ons that channels keep, by the names of the add-ons. */
+  readonly readChannelOwners: () => Promise<ReadonlyMap<string, string>>;
   /** kubeadm's ClusterConfiguration; undefined if kubeadm did not create the cluster. */
   readonly readKubeadm: () => Promise<string | undefined>;
   readonly readNodes: () => Promise<readonly ClusterNode[]>;
@@ -100,6 +104,7 @@ export async function openCluster({
     writeRecords: async (change) => {
       await maps.change(RECORDS_MAP, (before) => withRecords(before, uid, change));
     },
+    readChannelOwners: async () => channelOwners((await maps.read(CHANNEL_RECORDS))?.data ?? {}),
     readKubeadm: async () => (await maps.read(KUBEADM_CONFIG))?.data['ClusterConfiguration'],
     readNodes: async () => readNodes(api, { signal }),
     readKurl: async () => {

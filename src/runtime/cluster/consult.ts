@@ -39,6 +39,8 @@ export interface ClusterView {
   readonly own: Applied;
   /** Records of the cluster; empty without a cluster. */
   readonly known: Applied;
+  /** The channels of add-ons that channels keep in the cluster, by the names of the add-ons. */
+  readonly channels: ReadonlyMap<string, string>;
   /** State that this run takes over from kURL. */
   readonly adopting: ReturnType<typeof adoptKurl> | undefined;
   /** Facts of a cluster that kURL created, taken over now or earlier. */
@@ -59,6 +61,7 @@ export async function consultCluster(request: ClusterRequest | undefined, record
   const cluster = await request?.find();
   const nothing = {
     known: {},
+    channels: new Map<string, string>(),
     adopting: undefined,
     adopted: undefined,
     loadBalancer: undefined,
@@ -83,6 +86,7 @@ export async function consultCluster(request: ClusterRequest | undefined, record
     own: records.applied,
     records: { ...records, cluster: cluster.uid, applied: merged(records.applied, known) },
     known,
+    channels: await cluster.readChannelOwners(),
     adopting,
     adopted,
     loadBalancer: typeof found === 'object' ? found.loadBalancer : undefined,

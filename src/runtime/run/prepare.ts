@@ -4,6 +4,7 @@ import type { Report } from '../../core/events.ts';
 import { INSTALL_SH } from '../../core/layout.ts';
 import { makeFolder } from '../../platform/files/make-folder.ts';
 import { companionLabel, neededCompanions } from './companions.ts';
+import { refuseChannelAddons } from '../cluster/channel-owners.ts';
 import { consultCluster, requireRoom, variablesFor } from '../cluster/consult.ts';
 import { loadBalancerMove } from '../cluster/load-balancer.ts';
 import { canContinue, continuePlan, type RunFingerprint, runIdentity } from './continue-plan.ts';
@@ -87,6 +88,7 @@ export async function viewRun(given: RunRequest, look: LookOptions): Promise<Run
   // Hooks that are done may depend on files that no longer exist.
   const isWhole = [...packages, ...companions].every(({ differs = [] }) => differs.length === 0);
   const resumed = await resumePlan(directory, fresh, view.moved || !isWhole ? undefined : last, fingerprint);
+  if (kind !== 'reset') refuseChannelAddons(view.channels, resumed.plan.addons);
   if (cluster !== undefined) requireRoom(cluster, view, resumed.plan);
   return { request, records, view, last, packages, companions, fingerprint, placed: placed.all(), ...resumed };
 }
