@@ -1,6 +1,6 @@
 /** Keeps values of Secrets out of messages: servers and programs quote what they refuse. Pure. */
 import { isObject, shallowJson } from '../core/json.ts';
-import type { ApiRequest } from './api.ts';
+import type { ApiPath } from './path.ts';
 
 const HIDDEN = 'values of Secrets are not shown';
 /** Where a text begins to be about a Secret, in the messages of API servers and of helm. */
@@ -9,7 +9,15 @@ const ABOUT_SECRET = /\bKind=Secret\b|\bkind: Secret\b|\bSecret in version\b|\bS
 const FIELD = /\.(?:data|stringData)(?:\.[-._A-Za-z0-9]+)?: expected [a-z]+/g;
 
 /** The request writes a Secret, so that the error response may quote it. */
-export function writesSecret({ verb, path, document }: Pick<ApiRequest, 'verb' | 'path' | 'document'>): boolean {
+export function writesSecret({
+  verb,
+  path,
+  document,
+}: {
+  readonly verb: string;
+  readonly path: ApiPath;
+  readonly document?: unknown;
+}): boolean {
   const isWrite = document !== undefined && verb !== 'delete';
   return isWrite && /^\/api\/v1\/(?:namespaces\/[^/]+\/)?secrets(?:[/?]|$)/.test(path);
 }
