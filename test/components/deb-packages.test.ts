@@ -9,11 +9,12 @@ import { makeCertificate } from '../support/tls.ts';
 import { tree } from '../support/tree.ts';
 import type { WebServer } from '../support/web-server.ts';
 import { servePool } from './support/apt-repository.ts';
+import { asOtherUser, OTHER_USER, USER_PROGRAMS } from './support/other-user.ts';
 import { cannotRun, shell } from './support/programs.ts';
 import { openTinyRepository, TINY_PROGRAMS, type TinyRepository } from './support/tiny-repository.ts';
 
 const test = suite('apt packages on a host');
-const reason = cannotRun(...TINY_PROGRAMS, 'setpriv', 'unshare');
+const reason = cannotRun(...TINY_PROGRAMS, ...USER_PROGRAMS);
 
 let tiny: TinyRepository;
 
@@ -157,8 +158,10 @@ if (reason === undefined) {
   test('no root is needed', async ({ signal }) => {
     await using server = await servePool(tiny.served);
     await using open = await tree();
-    const nobody = 'setpriv --reuid=65534 --regid=65534 --clear-groups --no-new-privs';
-    const env = await tiny.withBash(`chown -R 65534:65534 ${open.path} && exec ${nobody} /bin/bash "$@"`);
+    const words = asOtherUser('--no-new-privs', '/bin/bash').map((word) => `'${word}'`);
+    const env = await tiny.withBash(
+      `chown -R ${OTHER_USER}:${OTHER_USER} ${open.path} && exec ${words.join(' ')} "$@"`,
+    );
     const own = { env, folder: open.at('out'), scratch: open.at('scratch') };
     // The way to the key ring and to the scripts is open to all; the folders of tests are not.
     await writeFile(open.at('ring.gpg'), await readFile(tiny.key.ring));
@@ -171,7 +174,7 @@ if (reason === undefined) {
       signal,
     );
     assert.equal(files, ['Packages', 'Release', ...APP]);
-    assert.is(await shell('stat -c %u "$1"/*.deb | sort -u', folder), '65534');
+    assert.is(await shell('stat -c %u "$1"/*.deb | sort -u', folder), String(OTHER_USER));
   });
 
   test('proxies are used, and authorities beside those of the system', async ({ signal }) => {

@@ -8,6 +8,7 @@ import { suite } from '../support/suite.ts';
 import { sampleOf } from '../support/sweep.ts';
 import { nodeState, openScene, readyForAnother, type Scene, type State } from './support/kill-scene.ts';
 import { differences } from './support/kill-trial.ts';
+import { asOtherUser, USER_PROGRAMS } from './support/other-user.ts';
 import { cannotRun, run } from './support/programs.ts';
 
 // soak: every moment and every rest of the disk
@@ -79,7 +80,7 @@ async function fill(
   return failed;
 }
 
-const reason = cannotRun('mount', 'umount', 'setpriv');
+const reason = cannotRun('umount', ...USER_PROGRAMS);
 if (reason === undefined) {
   test('a disk that fills up at any moment is told, and with room the same command comes to the same end', async ({
     signal,
@@ -126,11 +127,11 @@ if (reason === undefined) {
 
   test('somebody who is not root is told so before anything', async () => {
     await using scene = await openScene();
-    const nobody = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'];
+    const under = asOtherUser();
     await run('chmod', ['-R', 'a+rX', scene.at()]);
-    const ended = await scene.run('theirs', { HOME: scene.at() }, { more: ['--root', '/'], under: nobody });
+    const ended = await scene.run('theirs', { HOME: scene.at() }, { more: ['--root', '/'], under });
     assert.is(ended.exitCode, 64, ended.stderr);
-    const confined = await scene.run('theirs', { HOME: scene.at() }, { more: [], under: nobody });
+    const confined = await scene.run('theirs', { HOME: scene.at() }, { more: [], under });
     assert.is(confined.exitCode, 22, confined.stderr);
     assert.match(confined.stderr, /(?:other users can open that folder|user namespace).*\n.*hint: /s);
   });

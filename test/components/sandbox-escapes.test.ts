@@ -10,6 +10,7 @@ import { unless } from '../support/needs.ts';
 import { bundleOf } from '../support/node-bundles.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
+import { asOtherUser, OTHER_USER } from './support/other-user.ts';
 import { attempts, INSTALL, noSandbox, type Attempt } from './support/sandbox.ts';
 
 const test = suite('ways out of the sandbox', { timeoutMs: 180_000 });
@@ -153,10 +154,10 @@ when('nothing leads out of it, and the machine is as before', async () => {
 when('somebody who is not root has a sandbox like that, too, or is refused', async () => {
   await using here = await scene();
   const before = await machine();
-  await execa('chown', ['-R', '65534:65534', here.box.path]);
-  const nobody = ['--reuid=65534', '--regid=65534', '--clear-groups'];
+  await execa('chown', ['-R', `${OTHER_USER}:${OTHER_USER}`, here.box.path]);
   const options = { cwd: here.box.path, env: here.env, reject: false, stdin: 'ignore' } as const;
-  const { exitCode, stderr } = await execa('setpriv', [...nobody, process.execPath, MAIN, ...INSTALL], options);
+  const [program, ...words] = asOtherUser(process.execPath, MAIN, ...INSTALL);
+  const { exitCode, stderr } = await execa(program, words, options);
   if (exitCode === 22) {
     assert.match(stderr, /cannot create a sandbox in .*(?:user namespace|overlay)/);
     assert.equal(await readdir(here.box.path), ['b.tar.gz', 'home', 'secret']);
