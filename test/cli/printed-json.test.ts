@@ -46,7 +46,7 @@ const NOT_PRINTED: readonly string[] = [
 ];
 
 test('nothing that commands print comes from JSON.stringify, which lets such characters stand', async () => {
-  const folder = new URL('../../src/cli', import.meta.url).pathname;
+  const folder = join(import.meta.dirname, '../../src/cli');
   const found: string[] = [];
   for (const name of await readdir(folder, { recursive: true })) {
     if (!name.endsWith('.ts')) continue;

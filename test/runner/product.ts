@@ -71,9 +71,10 @@ async function makeCommand(root: string, to: string): Promise<void> {
 
 const LAUNCHER = `import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
 import { Script } from 'node:vm';
 
-const filename = new URL('main.cjs', import.meta.url).pathname;
+const filename = fileURLToPath(new URL('main.cjs', import.meta.url));
 const cache = filename + '.cache';
 const script = new Script(readFileSync(filename, 'utf8'), {
   filename,
