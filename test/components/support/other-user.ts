@@ -13,7 +13,14 @@ export const USER_PROGRAMS = ['mount', 'setpriv', 'unshare'] as const;
  * users. Only root can run them.
  */
 export function asOtherUser(...command: readonly string[]): readonly [string, ...string[]] {
-  const reachable = [join(ROOT, 'test/components/support/reachable'), ROOT, dirname(process.execPath), '--'];
+  // A test may have put another bash into the search path.
+  const reachable = [
+    '/bin/bash',
+    join(ROOT, 'test/components/support/reachable'),
+    ROOT,
+    dirname(process.execPath),
+    '--',
+  ];
   const user = [`--reuid=${OTHER_USER}`, `--regid=${OTHER_USER}`, '--clear-groups'];
   return ['unshare', '--mount', '--propagation', 'private', ...reachable, 'setpriv', ...user, ...command];
 }
