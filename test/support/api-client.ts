@@ -1,0 +1,98 @@
+/** Requests of tests to an API server, whichever it is: the real one or the one in this process. */
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
+import { isMap, type Json, type JsonObject } from './api-server/fields.ts';
+
+export interface ApiReply {
+  readonly status: number;
+  readonly body: JsonObject;
+}
+
+export interface ApiClient {
+  readonly get: (path: string, accept?: string) => Promise<ApiReply>;
+  readonly create: (path: string, object: object) => Promise<ApiReply>;
+  readonly replace: (path: string, object: object) => Promise<ApiReply>;
+  readonly remove: (path: string, options?: object) => Promise<ApiReply>;
+  /** By a merge patch; `manager` owns the fields. */
+  readonly merge: (path: string, change: object, manager?: string) => Promise<ApiReply>;
+  readonly jsonPatch: (path: string, steps: readonly object[]) => Promise<ApiReply>;
+  readonly apply: (path: string, object: object, manager: string, query?: string) => Promise<ApiReply>;
+  /** The first events of a watch; it ends then. */
+  readonly watch: (path: string, count: number) => Promise<readonly JsonObject[]>;
+}
+
+/** Of the cluster of a kubeconfig in JSON. */
+export function apiClient(kubeconfig: string): ApiClient {
+  const conf = JSON.parse(kubeconfig) as {
+    readonly clusters: readonly [{ readonly cluster: { readonly server: string } & Record<string, string> }];
+    readonly users: readonly [{ readonly user: { readonly token: string } }];
+  };
+  const { server, 'certificate-authority-data': authority = '' } = conf.clusters[0].cluster;
+  const ca = Buffer.from(authority, 'base64');
+  const open = async (
+    method: string,
+    path: string,
+    { body, type = 'application/json', accept = 'application/json' }: Sent = {},
+  ): Promise<IncomingMessage> => {
+    const headers = { authorization: `Bearer ${conf.users[0].user.token}`, 'content-type': type, accept };
+    const sent = body === undefined ? undefined : JSON.stringify(body);
+    const length = sent === undefined ? {} : { 'content-length': Buffer.byteLength(sent) };
+    const request = httpsRequest(new URL(path, server), {
+      method,
+      headers: { ...headers, ...length },
+      ca,
+      agent: false,
+    });
+    request.end(sent);
+    const [response] = (await once(request, 'response')) as [IncomingMessage];
+    return response;
+  };
+  const ask = async (method: string, path: string, sent: Sent = {}): Promise<ApiReply> => {
+    const response = await open(method, path, sent);
+    const answer = await text(response);
+    // A path that is not served has no Status.
+    const isJson = (response.headers['content-type'] ?? '').startsWith('application/json');
+    return {
+      status: response.statusCode ?? 0,
+      body: isJson ? (JSON.parse(answer) as JsonObject) : { message: answer },
+    };
+  };
+  return {
+    get: async (path, accept) => ask('GET', path, accept === undefined ? {} : { accept }),
+    create: async (path, body) => ask('POST', path, { body }),
+    replace: async (path, body) => ask('PUT', path, { body }),
+    remove: async (path, body) => ask('DELETE', path, body === undefined ? {} : { body }),
+    merge: async (path, body, manager = 'jane') =>
+      ask('PATCH', `${path}?fieldManager=${manager}`, { body, type: 'application/merge-patch+json' }),
+    jsonPatch: async (path, body) => ask('PATCH', path, { body, type: 'application/json-patch+json' }),
+    apply: async (path, body, manager, query = '') =>
+      ask('PATCH', `${path}?fieldManager=${manager}${query}`, { body, type: 'application/apply-patch+yaml' }),
+    watch: async (path, count) => {
+      const response = await open('GET', path);
+      const events: JsonObject[] = [];
+      for await (const line of createInterface({ input: response })) {
+        events.push(JSON.parse(line) as JsonObject);
+        if (events.length >= count) break;
+      }
+      response.destroy();
+      return events;
+    },
+  };
+}
+
+interface Sent {
+  readonly body?: object;
+  readonly type?: string;
+  readonly accept?: string;
+}
+
+/** The value at a path such as `metadata.labels.app`. */
+export function at(body: Json | undefined, path: string): Json | undefined {
+  return path.split('.').reduce<Json | undefined>((value, name) => {
+    if (Array.isArray(value)) return (value as readonly Json[])[Number(name)];
+    return isMap(value) ? value[name] : undefined;
+  }, body);
+}
