@@ -80,7 +80,8 @@ function readToken(body: Uint8Array, doing: string): { readonly token: string; r
   } catch (error) {
     throw new CurlewError('AUTH_FAILED', `cannot ${doing}: the token service returned no token`, { cause: error });
   }
-  const token = answer['token'] ?? answer['access_token'];
+  // Either name may be used; the other one may be present and empty.
+  const token = [answer['token'], answer['access_token']].find((text) => typeof text === 'string' && text !== '');
   const life = answer['expires_in'];
   if (typeof token !== 'string' || !/^[\x21-\x7e]+$/.test(token)) {
     throw new CurlewError('AUTH_FAILED', `cannot ${doing}: the token service returned no token`);
@@ -130,6 +131,9 @@ export function createAuth(options: AuthOptions): (target: AuthTarget) => Author
   /** By registry address: its token service, or `basic`. */
   const methods = new Map<string, Realm | 'basic'>();
 
+  const find = async ({ host, repository }: AuthTarget, signal: AbortSignal): Promise<Credential | undefined> =>
+    options.credentials.find(`${host}/${repository}`, { signal });
+
   const bearer = async (
     target: AuthTarget,
     realm: Realm,
@@ -138,7 +142,7 @@ export function createAuth(options: AuthOptions): (target: AuthTarget) => Author
   ): Promise<Headers> => {
     const key = [target.base.origin, realm.url.href, realm.service ?? '', target.repository].join(' ');
     const fetch = async (): Promise<Token> => {
-      const credential = await options.credentials.find(target.host, { signal });
+      const credential = await find(target, signal);
       if (credential !== undefined) refuseForeign(target, realm, options.trustRealms);
       return fetchToken(options, target, realm, credential, signal);
     };
@@ -150,7 +154,7 @@ export function createAuth(options: AuthOptions): (target: AuthTarget) => Author
   };
 
   const password = async (target: AuthTarget, signal: AbortSignal): Promise<Headers | undefined> => {
-    const credential = await options.credentials.find(target.host, { signal });
+    const credential = await find(target, signal);
     if (credential?.kind !== 'password') return undefined;
     return { authorization: basic(credential.username, credential.password.reveal()) };
   };

@@ -11,6 +11,8 @@ const MOST_CHALLENGES = 8;
 const MOST_PARAMETERS = 16;
 const TOKEN = /[!#$%&'*+.^_`|~0-9A-Za-z-]+/y;
 const QUOTED = /"((?:[\t \x21\x23-\x5b\x5d-\x7e\x80-\xff]|\\[\t \x21-\x7e])*)"/y;
+/** More than a token of the standard: some registries send addresses and slashes without quotes. */
+const UNQUOTED = /[^\s",]+/y;
 const SPACE = /[ \t]*/y;
 
 /** A cursor over a header's text. */
@@ -25,7 +27,7 @@ function reader(text: string) {
   return {
     space: (): void => void take(SPACE),
     token: (): string | undefined => take(TOKEN)?.[0].toLowerCase(),
-    rawToken: (): string | undefined => take(TOKEN)?.[0],
+    unquoted: (): string | undefined => take(UNQUOTED)?.[0],
     quoted: (): string | undefined => take(QUOTED)?.[1]?.replaceAll(/\\(.)/g, '$1'),
     is: (char: string): boolean => {
       if (text[at] !== char) return false;
@@ -50,7 +52,7 @@ function parameter(read: ReturnType<typeof reader>): readonly [string, string] |
     return undefined;
   }
   read.space();
-  const value = read.quoted() ?? read.rawToken();
+  const value = read.quoted() ?? read.unquoted();
   if (value !== undefined) return [name, value];
   read.back(start);
   return undefined;

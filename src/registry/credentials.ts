@@ -8,16 +8,19 @@ import { createSingleFlightCache } from '../platform/limit/single-flight-cache.t
 import { runProgram } from '../platform/process/run-program.ts';
 import {
   DOCKER_HUB_KEY,
-  hostKey,
   NO_CONFIG,
   parseDockerConfig,
+  scopesOf,
   type Credential,
   type DockerConfig,
 } from './docker-config.ts';
 
 export interface Credentials {
-  /** For a registry's `host` or `host:port`; undefined means anonymous. Throws `AUTH_FAILED` if a helper fails. */
-  readonly find: (host: string, options: { readonly signal: AbortSignal }) => Promise<Credential | undefined>;
+  /**
+   * For a registry's `host[:port]/repository`, those of the longest path that contains it; undefined means anonymous. Throws
+   * `AUTH_FAILED` if a helper fails.
+   */
+  readonly find: (scope: string, options: { readonly signal: AbortSignal }) => Promise<Credential | undefined>;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -97,18 +100,27 @@ async function askHelper(
   });
 }
 
-/** Looks up credentials once per host: in its own helper, the default helper, or the file. Helpers run with `env`. */
+/** Looks up credentials once per host or path: in its own helper, the default helper, or the file. Helpers run with `env`. */
 export function createCredentials(config: DockerConfig, env: Environment): Credentials {
   const known = createSingleFlightCache<Credential | undefined>({ failures: 'own' });
-  const look = async (host: string, signal: AbortSignal): Promise<Credential | undefined> => {
-    const helper = config.helpers.get(host) ?? config.store;
-    const answer = helper === undefined ? undefined : await askHelper(helper, host, env, signal);
-    return answer ?? config.auths.get(host);
+  const look = async (
+    scope: string,
+    store: string | undefined,
+    signal: AbortSignal,
+  ): Promise<Credential | undefined> => {
+    const helper = config.helpers.get(scope) ?? store;
+    const answer = helper === undefined ? undefined : await askHelper(helper, scope, env, signal);
+    return answer ?? config.auths.get(scope);
   };
   return {
     find: async (text, { signal }) => {
-      const host = hostKey(text);
-      return known.get(host, async () => look(host, signal));
+      for (const scope of scopesOf(text)) {
+        // The default helper knows only hosts.
+        const store = scope.includes('/') ? undefined : config.store;
+        const found = await known.get(scope, async () => look(scope, store, signal));
+        if (found !== undefined) return found;
+      }
+      return undefined;
     },
   };
 }

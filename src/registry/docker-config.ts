@@ -8,11 +8,11 @@ export type Credential =
   | { readonly kind: 'identity-token'; readonly token: Secret };
 
 export interface DockerConfig {
-  /** By host as in {@link hostKey}. */
+  /** By {@link scopeKey}. */
   readonly auths: ReadonlyMap<string, Credential>;
   /** Helper for all hosts without their own helper. */
   readonly store: string | undefined;
-  /** Helper by host. */
+  /** Helper by {@link scopeKey}. */
   readonly helpers: ReadonlyMap<string, string>;
 }
 
@@ -30,6 +30,19 @@ export function hostKey(text: string): string {
     .replace(/^https?:\/\//, '')
     .split('/', 1);
   return DOCKER_HUB.has(host) ? 'docker.io' : host;
+}
+
+/** One spelling for what credentials are for: the host as in {@link hostKey}, with the path of repositories if there is one. */
+export function scopeKey(text: string): string {
+  const [, path = ''] = /^(?:https?:\/\/)?[^/]*\/(.*?)\/*$/i.exec(text.trim()) ?? [];
+  // Addresses of the API stand for the whole registry.
+  return path === '' || /^v[12]$/.test(path) ? hostKey(text) : `${hostKey(text)}/${path}`;
+}
+
+/** A scope and all that contain it: the longest path first, the host last. */
+export function scopesOf(text: string): readonly string[] {
+  const parts = scopeKey(text).split('/');
+  return parts.map((_, at) => parts.slice(0, parts.length - at).join('/'));
 }
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -84,14 +97,14 @@ export function parseDockerConfig(text: string, from: string): DockerConfig {
   for (const [host, entry] of Object.entries(fieldsOf(auths))) {
     const credential = credentialOf(entry);
     // Docker's own key wins over other spellings of the same host.
-    if (credential !== undefined && (host === DOCKER_HUB_KEY || !found.has(hostKey(host)))) {
-      found.set(hostKey(host), credential);
+    if (credential !== undefined && (host === DOCKER_HUB_KEY || !found.has(scopeKey(host)))) {
+      found.set(scopeKey(host), credential);
     }
   }
   const helpers = new Map<string, string>();
   for (const [host, helper] of Object.entries(fieldsOf(credHelpers))) {
     const name = helperOf(helper, from);
-    if (name !== undefined) helpers.set(hostKey(host), name);
+    if (name !== undefined) helpers.set(scopeKey(host), name);
   }
   return { auths: found, store: helperOf(credsStore, from), helpers };
 }

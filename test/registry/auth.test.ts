@@ -210,6 +210,28 @@ test('a layer that redirects to another host arrives there without the token', a
   assert.not.match(JSON.stringify(store.log), /canary|authorization/);
 });
 
+for (const body of [
+  '{"token":"","access_token":"any"}',
+  '{"token":null,"access_token":"any"}',
+  '{"token":"any","access_token":""}',
+]) {
+  test(`the token in ${body} is used`, async ({ signal }) => {
+    const faults = [answers({ status: 200, body }, { path: /^\/token/ })];
+    await using server = await startRegistry(IMAGES, { auth: { kind: 'bearer', token: 'any' }, faults });
+    await using http = await quickHttp();
+    assert.ok((await pull(server, http, signal, ANONYMOUS)).equals(BOTH));
+  });
+}
+
+test('each repository gets the password of its own path, and no other one', async ({ signal }) => {
+  await using server = await startRegistry(IMAGES, { auth: { kind: 'basic', ...LOGIN } });
+  await using http = await quickHttp();
+  assert.ok((await pull(server, http, signal, login(`${server.host}/team`))).equals(BOTH));
+  await using other = await startRegistry(IMAGES, { auth: { kind: 'basic', ...LOGIN } });
+  await assert.rejectsWith(pull(other, http, signal, login(`${other.host}/team/two`)), 'AUTH_FAILED', /team\/app/);
+  assert.is(other.log.filter(({ headers }) => headers['authorization'] !== undefined).length, 0);
+});
+
 for (const body of ['', '{}', '{"token":5}', '{"token":"a\\nb"}', `{"token":"${'x'.repeat(300_000)}"}`]) {
   test(`a token service that answers ${JSON.stringify(body.slice(0, 20))} is an error`, async ({ signal }) => {
     const faults = [answers({ status: 200, body }, { path: /^\/token/ })];
@@ -229,6 +251,8 @@ const challenges = [
   ['bearer realm=https', ['bearer']],
   ['Basic realm="a \\"quoted\\" one"', ['basic']],
   ['Basic', ['basic']],
+  ['Basic realm=/', ['basic']],
+  ['Bearer realm=https://a/t,service=s', ['bearer']],
   ['Negotiate, Basic realm="x", Bearer realm="y",service="z"', ['basic', 'bearer']],
   ['Digest realm="x", nonce="y"', []],
   ['', []],

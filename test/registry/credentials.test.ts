@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { inspect } from 'node:util';
 import { createCredentials, dockerConfigPath, readDockerConfig } from '../../src/registry/credentials.ts';
 import { hostKey, NO_CONFIG, parseDockerConfig, type Credential } from '../../src/registry/docker-config.ts';
@@ -76,11 +77,48 @@ test('a file that is no JSON is AUTH_FAILED without a word of its content; one t
   assert.is(dockerConfigPath({ HOME: '/h', DOCKER_CONFIG: '/d' }), '/d/config.json');
 });
 
+test('the longest path that contains a repository wins, and no other path counts', async ({ signal }) => {
+  const entries = {
+    'https://reg.test/v2/': 'host',
+    'reg.test/team': 'team',
+    'reg.test/team/app/': 'app',
+    'docker.io/library': 'library',
+    'only.test/other': 'other',
+  };
+  const auths = Object.fromEntries(
+    Object.entries(entries).map(([key, username]) => [key, { username, password: 'canary-pass' }]),
+  );
+  const credentials = createCredentials(parseDockerConfig(JSON.stringify({ auths }), 'c'), {});
+  for (const [scope, username] of [
+    ['reg.test/team/app', 'app'],
+    ['reg.test/team/app/sub', 'app'],
+    ['reg.test/team/application', 'team'],
+    ['reg.test/teams/app', 'host'],
+    ['docker.io/library/nginx', 'library'],
+    ['docker.io/team/app', undefined],
+    ['only.test/team/app', undefined],
+    ['only.test', undefined],
+  ] as const) {
+    assert.is(revealed(await credentials.find(scope, { signal }))?.[0], username, scope);
+  }
+});
+
+test('a helper of a path is asked for that path, and the default helper only for hosts', async ({ signal }) => {
+  await using files = await tree({ 'bin/docker-credential-test': HELPER, log: '' });
+  const env = { PATH: `${files.at('bin')}:/usr/bin:/bin`, LOG: files.at('log') };
+  const config = { credsStore: 'test', credHelpers: { 'none.test/team': 'test' } };
+  const credentials = createCredentials(parseDockerConfig(JSON.stringify(config), 'c'), env);
+  assert.equal(revealed(await credentials.find('none.test/team/app', { signal })), ['team', 'canary-team']);
+  assert.equal(revealed(await credentials.find('good.test/team/app', { signal })), ['user', 'canary-pass']);
+  assert.is(await readFile(files.at('log'), 'utf8'), 'get none.test/team\nget good.test\n');
+});
+
 const HELPER = `#!/bin/bash
 read -r host
 printf '%s %s\\n' "$1" "$host" >>"$LOG"
 case $host in
   good.test) printf '{"ServerURL":"x","Username":"user","Secret":"canary-pass"}' ;;
+  none.test/team) printf '{"Username":"team","Secret":"canary-team"}' ;;
   token.test) printf '{"Username":"<token>","Secret":"canary-token"}' ;;
   https://index.docker.io/v1/) printf '{"Username":"hub","Secret":"canary-hub"}' ;;
   none.test) printf 'credentials not found in native keychain\\n'; exit 1 ;;
@@ -101,7 +139,6 @@ test('helpers are asked once a host, with the host as docker spells it', async (
   assert.equal(revealed(await credentials.find('token.test', { signal })), ['token', 'canary-token']);
   assert.equal(revealed(await credentials.find('docker.io', { signal })), ['hub', 'canary-hub']);
   assert.equal(revealed(await credentials.find('none.test', { signal })), ['user', 'canary-pass']);
-  const { readFile } = await import('node:fs/promises');
   const log = await readFile(files.at('log'), 'utf8');
   assert.equal(log.trim().split('\n'), [
     'get good.test',
