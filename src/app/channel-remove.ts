@@ -5,6 +5,7 @@ import { titleOf } from '../kube/objects.ts';
 import {
   annotate,
   holdCluster,
+  joinKinds,
   openChannelCluster,
   writeRecord,
   type ChannelCluster,
@@ -12,9 +13,12 @@ import {
 } from './channels/cluster.ts';
 import { uninstallRelease } from './channels/helm-release.ts';
 import type { HelmRequest } from './channels/helm.ts';
-import { deleteOrphans, findOrphans } from './channels/prune.ts';
-import { stayingOrphan, troubleOf, type Trouble } from './channels/result.ts';
+import { deleteOrphans, findOrphans, type Orphan } from './channels/prune.ts';
+import { isDeleted, stayingOrphan, troubleOf, type Trouble } from './channels/result.ts';
 import type { Context } from './context.ts';
+
+/** Of the wait until deleted objects are gone. */
+const WAIT_MS = 30_000;
 
 export interface ChannelRemoveRequest extends ClusterRequest, HelmRequest {
   readonly addon: string;
@@ -74,7 +78,7 @@ async function remove(request: ChannelRemoveRequest, context: Context, isReal: b
       hint: `add --namespace with one of ${own.map((one) => one.split(':')[0]).join(', ')}`,
     });
   }
-  const { release, objects: recorded = [] } = records.get(key) ?? {};
+  const { release, objects: recorded = [], orphans: left = [] } = records.get(key) ?? {};
   if (release !== undefined) {
     const removed = { addon, namespace, server: cluster.server, orphans: [], errors: [] };
     const objects = recorded.flatMap((kind) => kind.objects.map((object) => titleOf(kind, object)));
@@ -85,19 +89,38 @@ async function remove(request: ChannelRemoveRequest, context: Context, isReal: b
   }
   const found = await findOrphans(cluster, {
     addon: { namespace, name: addon },
+    compat: 'native',
     kept: new Set(),
-    recorded,
+    recorded: joinKinds(recorded, left),
     prune: 'auto',
+    isFirst: false,
     pruneNamespaces: request.pruneNamespaces === true,
     pruneCrds: request.pruneCrds === true,
   });
-  const result = { addon, namespace, server: cluster.server, orphans: found.orphans.flatMap(stayingOrphan) };
-  const titles = found.orphans.flatMap(({ title, stays }) => (stays === undefined ? [title] : []));
-  if (!isReal) return { ...result, objects: titles, errors: found.errors.map(troubleOf), isDone: false };
-  const { deleted, errors } = await deleteOrphans(cluster, found.orphans);
-  if (errors.length === 0) await forget(cluster, { namespace, addon });
-  const failures = [...found.errors, ...errors].map(troubleOf);
-  return { ...result, objects: deleted.map(({ title }) => title), errors: failures, isDone: errors.length === 0 };
+  const result = { addon, namespace, server: cluster.server };
+  if (!isReal) {
+    const objects = found.orphans.filter(isDeleted).map(({ title }) => title);
+    const orphans = found.orphans.flatMap(stayingOrphan);
+    return { ...result, objects, orphans, errors: found.errors.map(troubleOf), isDone: false };
+  }
+  const { deleted, staying, errors } = await deleteOrphans(cluster, found, { timeoutMs: WAIT_MS });
+  const going = staying.filter(({ isGoing }) => isGoing).map(goingError);
+  const failures = [...found.errors, ...errors, ...going];
+  // A record that is gone could not say what is still to be deleted.
+  if (failures.length === 0) await forget(cluster, { namespace, addon });
+  return {
+    ...result,
+    objects: deleted.map(({ title }) => title),
+    orphans: staying.filter(({ isGoing }) => !isGoing).flatMap(stayingOrphan),
+    errors: failures.map(troubleOf),
+    isDone: failures.length === 0,
+  };
+}
+
+function goingError({ title, stays }: Orphan): CurlewError {
+  return new CurlewError('CLUSTER_FAILED', `${title} is ${stays}`, {
+    hint: 'run the same command again when it is gone; until then, the record is kept',
+  });
 }
 
 async function forget(

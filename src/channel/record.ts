@@ -83,6 +83,8 @@ const addonRecord = v.object({
   applied: v.optional(revision),
   /** What `applied` consists of. */
   objects: v.optional(v.array(recordedKind)),
+  /** What earlier versions have left behind, until it is gone. */
+  orphans: v.optional(v.array(recordedKind)),
   release: v.optional(recordedRelease),
   /** The last one that became healthy. */
   knownGood: v.optional(revision),

@@ -22,6 +22,7 @@ const metadataSchema = v.object({
   deletionTimestamp: v.optional(v.nullable(v.string())),
   labels: texts,
   annotations: texts,
+  finalizers: v.optional(v.array(v.string()), []),
   ownerReferences: v.optional(v.array(v.object({ kind: v.string(), name: v.string() })), []),
   managedFields: v.optional(
     v.array(
@@ -71,7 +72,11 @@ const MOST_STARTS = 5;
 /** Of one list. A cluster that has more is asked by namespace or label; a server that is broken continues without end. */
 const MOST_OBJECTS = 100_000;
 const MOST_BYTES = 256 << 20;
-const METADATA = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json';
+const JSON_TYPE = 'application/json';
+
+function metadataType(kind: string): string {
+  return `${JSON_TYPE};as=${kind};g=meta.k8s.io;v=v1,${JSON_TYPE}`;
+}
 
 function unreadable(doing: string): (what: string) => CurlewError {
   return (what) => new CurlewError('CLUSTER_FAILED', `cannot ${doing}: the response has ${what}`);
@@ -93,7 +98,7 @@ export async function listObjects(
 ): Promise<readonly LiveObject[] | undefined> {
   const doing = `list ${resource.plural}`;
   const path = collectionPath(resource, namespace);
-  const accept = onlyMetadata ? METADATA : 'application/json';
+  const accept = onlyMetadata ? metadataType('PartialObjectMetadataList') : JSON_TYPE;
   for (let starts = 0; starts < MOST_STARTS; starts += 1) {
     const objects: LiveObject[] = [];
     let bytes = 0;
@@ -128,9 +133,15 @@ function endless(doing: string, isStuck: boolean): CurlewError {
   );
 }
 
-export async function getObject(call: Call, resource: Resource, named: Named): Promise<LiveObject | undefined> {
+export async function getObject(
+  call: Call,
+  resource: Resource,
+  named: Named,
+  { onlyMetadata = false }: Pick<ListOptions, 'onlyMetadata'> = {},
+): Promise<LiveObject | undefined> {
   const doing = `read ${titleOf(resource, named)}`;
-  const answer = await call(doing, { verb: 'get', path: objectPath(resource, named) });
+  const accept = onlyMetadata ? metadataType('PartialObjectMetadata') : JSON_TYPE;
+  const answer = await call(doing, { verb: 'get', path: objectPath(resource, named), accept });
   return answer.outcome === 'done' ? readObject(answer.value, doing) : undefined;
 }
 

@@ -109,6 +109,11 @@ if (reason === undefined) {
     const [done] = (await scene.apply()).addons;
     assert.equal(changes(done ?? { objects: [] }, namespace), ['- ConfigMap old', '- Role old']);
     assert.equal(done?.orphans, [
+      {
+        object: `ConfigMap ${namespace}/copy`,
+        why: 'it has the label of this add-on, and the record does not name it',
+      },
+      { object: `ConfigMap ${namespace}/given`, why: 'it is deleted with its owner, ConfigMap copy' },
       { object: `Namespace ${namespace}-extra`, why: '--prune-namespaces deletes it, with all that is in it' },
     ]);
     assert.equal(

@@ -18,7 +18,7 @@ import { lookForWork } from './look-for-work.ts';
 import { addonObjects, chosenObjects, definedKinds, titleOfObject, type AddonObject } from './manifest.ts';
 import { ensurePki } from './pki.ts';
 import { timeoutOf, type ChannelApplyRequest } from './request.ts';
-import { deleteOrphans, findOrphans } from './prune.ts';
+import { deleteOrphans, findOrphans, leftKinds, type Orphans } from './prune.ts';
 import {
   changedObjects,
   deletion,
@@ -225,14 +225,14 @@ export class Pass {
     const values = new Map(previews.map(({ object, value }) => [object.key, value]));
     const toApply = chosen.map((object) => ({ ...object, value: values.get(object.key) ?? object.value }));
     let { applied, errors } = await applyObjects(cluster, toApply, options);
-    const pruned = await deleteOrphans(cluster, found.orphans);
+    const pruned = await deleteOrphans(cluster, found, { timeoutMs: timeoutOf(this.#request) });
     if (errors.length > 0 && pruned.deleted.length > 0)
       ({ applied, errors } = await applyObjects(cluster, toApply, options));
     const unhealthy = await waitForHealth(cluster, applied, { objects, timeoutMs: timeoutOf(this.#request), report });
     const failures = [...errors, ...unhealthy, ...found.errors, ...pruned.errors];
     const outcome = {
       objects: [...changedObjects(previews), ...pruned.deleted.map(deletion)],
-      orphans: found.orphans.flatMap(stayingOrphan),
+      orphans: pruned.staying.flatMap(stayingOrphan),
     };
     const [failure] = failures;
     if (failure !== undefined) {
@@ -252,6 +252,7 @@ export class Pass {
       applied: desired,
       knownGood: desired,
       objects: isWhole ? now : joinKinds(now, record?.objects ?? []),
+      orphans: isWhole ? leftKinds(cluster, entry, pruned.left) : record?.orphans,
     });
     await writeAnnotation(cluster, planned, desired);
     return resultOf(planned, { state: 'applied', ...outcome, nodes });
@@ -286,19 +287,24 @@ export class Pass {
     };
   }
 
-  async #orphans({ entry, record }: PlannedAddon, objects: readonly AddonObject[]): ReturnType<typeof findOrphans> {
+  async #orphans(
+    { channel, entry, record, installed }: PlannedAddon,
+    objects: readonly AddonObject[],
+  ): Promise<Orphans> {
     return findOrphans(this.#cluster, {
       addon: entry,
+      compat: channel.compat,
       kept: new Set(objects.map(({ key }) => key)),
-      recorded: record?.objects ?? [],
+      recorded: joinKinds(record?.objects ?? [], record?.orphans ?? []),
       prune: entry.prune,
+      isFirst: installed === undefined,
       pruneNamespaces: this.#request.pruneNamespaces === true,
       pruneCrds: this.#request.pruneCrds === true,
     });
   }
 }
 
-const NOTHING = { orphans: [], errors: [] } as const;
+const NOTHING = { orphans: [], errors: [], unread: [] } as const;
 const VERBS = {
   install: 'install',
   update: 'update',

@@ -1,170 +1,186 @@
 /** Objects that an add-on no longer has: which there are, and deleting them. */
-import type { PruneKind } from '../../channel/channel.ts';
+import type { Compat, Entry } from '../../channel/channel.ts';
 import { inApplyOrder, objectKey } from '../../channel/objects.ts';
+import { protection, prune as selectObjects } from '../../channel/prune.ts';
 import { addonId, type RecordedKind } from '../../channel/record.ts';
-import { CurlewError } from '../../core/errors.ts';
+import type { CurlewError } from '../../core/errors.ts';
 import { Refused } from '../../kube/call.ts';
-import { deleteObject, listObjects, titleOf, type ListOptions, type LiveObject } from '../../kube/objects.ts';
-import { groupOf, type Resource, type Served } from '../../kube/resources.ts';
+import { deleteObject, getObject, titleOf, type Metadata } from '../../kube/objects.ts';
+import { pause } from '../../platform/http/retry.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
-import { ADDON_LABEL, AT_ONCE, managerOf, recordedObjects, type ChannelCluster } from './cluster.ts';
+import {
+  ADDON_LABEL,
+  AT_ONCE,
+  joinKinds,
+  kindsOf,
+  managerOf,
+  recordedObjects,
+  type ChannelCluster,
+  type ObjectRef,
+} from './cluster.ts';
+import { listCandidates, lookAtKnown, type Found } from './orphan-lists.ts';
 
 export interface PruneRequest {
   readonly addon: { readonly namespace: string; readonly name: string };
+  readonly compat: Compat;
   /** Keys of the objects that it has now. */
   readonly kept: ReadonlySet<string>;
-  /** Objects that it had. */
+  /** Objects that it had, or left behind before. */
   readonly recorded: readonly RecordedKind[];
-  readonly prune: 'auto' | readonly PruneKind[] | undefined;
+  readonly prune: Entry['prune'];
+  /** Nothing was installed before. */
+  readonly isFirst: boolean;
   /** Whether also these are deleted; otherwise they are left, and reported. */
   readonly pruneNamespaces: boolean;
   readonly pruneCrds: boolean;
 }
 
 /** An object that is not in the manifest of its add-on. */
-export interface Orphan {
+export interface Orphan extends ObjectRef {
   readonly title: string;
   readonly kind: string;
-  readonly resource: Resource;
-  readonly namespace: string | undefined;
-  readonly name: string;
   readonly uid: string;
   /** Why it is not deleted; undefined: it is. */
   readonly stays: string | undefined;
+  /** The add-on has not done with it: the record keeps it until it is gone. */
+  readonly isLeft: boolean;
+  /** It has been deleted, and finalizers hold it. */
+  readonly isGoing: boolean;
 }
 
 export interface Orphans {
   readonly orphans: readonly Orphan[];
-  /** Kinds that could not be listed. */
+  /** Objects and kinds that could not be read. */
   readonly errors: readonly CurlewError[];
-}
-
-/** Finds what the add-on has left behind. Objects of other owners are not among it. */
-export async function findOrphans(cluster: ChannelCluster, request: PruneRequest): Promise<Orphans> {
-  const { addon, kept, prune, recorded } = request;
-  const errors: CurlewError[] = [];
-  const byKey = new Map<string, Orphan>();
-  const lists = await mapLimited(
-    await queriesOf(cluster, request, errors),
-    async ({ resource, isNamed, ...options }) => {
-      try {
-        return {
-          resource,
-          isNamed,
-          objects: (await listObjects(cluster.call, resource, { ...options, onlyMetadata: true })) ?? [],
-        };
-      } catch (error) {
-        if (!(error instanceof CurlewError)) throw error;
-        cluster.signal.throwIfAborted();
-        errors.push(error);
-        return { resource, isNamed, objects: [] };
-      }
-    },
-    { width: AT_ONCE, signal: cluster.signal },
-  );
-  const known = recordedObjects(recorded);
-  for (const { resource, isNamed, objects } of lists) {
-    for (const object of objects) {
-      const { namespace, name, uid } = object.metadata;
-      const key = objectKey({ ...resource, namespace, name });
-      const isMeant = isNamed || prune === 'auto' || known.has(key);
-      if (kept.has(key) || !isMeant || byKey.has(key) || !isOwn(object, addonId(addon), isNamed)) continue;
-      const stays = reasonToStay(resource, request);
-      byKey.set(key, {
-        title: titleOf(resource, { namespace, name }),
-        kind: resource.kind,
-        resource,
-        namespace,
-        name,
-        uid,
-        stays,
-      });
-    }
-  }
-  return { orphans: inApplyOrder([...byKey.values()]).toReversed(), errors };
-}
-
-interface Query extends ListOptions {
-  readonly resource: Resource;
-  /** The channel names this kind, with a selector of its own. */
-  readonly isNamed: boolean;
-}
-
-async function queriesOf(
-  cluster: ChannelCluster,
-  { addon, prune, recorded }: PruneRequest,
-  errors: CurlewError[],
-): Promise<readonly Query[]> {
-  const labelSelector = `${ADDON_LABEL}=${addonId(addon)}`;
-  const known = recorded.map((resource) => ({ resource, labelSelector, isNamed: false }));
-  if (prune === undefined) return known;
-  const { served, broken } = await cluster.discovery();
-  const kinds = oneVersionEach(served);
-  if (prune === 'auto') {
-    for (const apiVersion of broken) {
-      const what = `cannot look for orphans of ${addon.name} in ${apiVersion}: its aggregated API does not respond`;
-      // Most such APIs have nothing to delete: only objects that are known to exist there make the add-on fail.
-      if (!recorded.some((kind) => kind.apiVersion === apiVersion)) cluster.warnings.push(what);
-      else errors.push(new CurlewError('CLUSTER_FAILED', what, { hint: 'kubectl get apiservices shows why' }));
-    }
-    const usable = kinds.filter(
-      ({ apiVersion, verbs }) =>
-        !broken.includes(apiVersion) && ['list', 'delete'].every((verb) => verbs.includes(verb)),
-    );
-    return usable.map((resource) => ({ resource, labelSelector, isNamed: false }));
-  }
-  const named = prune.flatMap(({ group, kind, namespaces, labelSelector: labels, fieldSelector }): readonly Query[] => {
-    const resource = kinds.find((one) => groupOf(one) === group && one.kind === kind);
-    if (resource === undefined) {
-      const what = `cannot look for orphans of ${addon.name}: the cluster has no kind ${kind} in group "${group}"`;
-      errors.push(new CurlewError('CLUSTER_FAILED', what, { hint: 'correct prune in the channel' }));
-      return [];
-    }
-    const places = namespaces.length === 0 ? [undefined] : namespaces;
-    const selected = {
-      labelSelector: labels === '' ? undefined : labels,
-      fieldSelector: fieldSelector === '' ? undefined : fieldSelector,
-    };
-    return places.map((namespace) => ({ resource, namespace, ...selected, isNamed: true }));
-  });
-  return [...known, ...named];
-}
-
-/** The preferred version of each kind. */
-function oneVersionEach(served: readonly Served[]): readonly Served[] {
-  const kinds = new Map<string, Served>();
-  for (const one of served) {
-    const key = `${groupOf(one)} ${one.plural}`;
-    if (!kinds.has(key)) kinds.set(key, one);
-  }
-  return [...kinds.values()];
+  /** Recorded objects of which it is not known whether they are still there. */
+  readonly unread: readonly ObjectRef[];
 }
 
 /**
- * Does no other owner hold the object? What has an owner is deleted with it; labels are also copied to what controllers make, such as
- * Endpoints, which the add-on does not manage.
+ * Finds what the add-on has left behind. What is deleted is named by its record; by the rules of kops, the selectors of the channel
+ * suffice. What merely has the label of the add-on is reported.
  */
-function isOwn({ metadata }: LiveObject, id: string, isNamed: boolean): boolean {
-  const { ownerReferences, labels, managedFields, deletionTimestamp } = metadata;
-  if (ownerReferences.length > 0 || (deletionTimestamp ?? null) !== null) return false;
-  const other = labels[ADDON_LABEL];
-  if (isNamed) return (other === undefined || other === id) && labels['app.kubernetes.io/managed-by'] !== 'Helm';
-  return other === id && managedFields.some(({ manager }) => manager === managerOf(id));
+export async function findOrphans(cluster: ChannelCluster, request: PruneRequest): Promise<Orphans> {
+  const { kept, prune } = request;
+  const errors: CurlewError[] = [];
+  const known = new Map([...recordedObjects(request.recorded)].filter(([key]) => !kept.has(key)));
+  const listed = await listCandidates(cluster, request, errors);
+  const { looked, unread } = await lookAtKnown(cluster, [...known.values()], errors);
+  const all = new Map([...looked, ...listed].map((object) => [objectKey(object), object]));
+  const kinds = typeof prune === 'object' ? prune : [];
+  const selected = new Set(selectObjects({ kinds, kept }, listed).map(objectKey));
+  const orphans = [...all].flatMap(([key, object]): readonly Orphan[] => {
+    if (kept.has(key)) return [];
+    const facts = { isKnown: known.has(key), isSelected: prune === 'auto' || selected.has(key) };
+    const { stays, isLeft = true } = verdictOf(object, facts, request);
+    if (!facts.isKnown && stays !== undefined && !isReported(object, addonId(request.addon))) return [];
+    const { metadata, resource, kind, namespace, name } = object;
+    return [
+      {
+        title: titleOf(resource, object),
+        kind,
+        resource,
+        namespace,
+        name,
+        uid: metadata.uid,
+        stays,
+        isLeft: isLeft && (facts.isKnown || stays === undefined),
+        isGoing: isBeingDeleted(metadata),
+      },
+    ];
+  });
+  return { orphans: inApplyOrder(orphans).toReversed(), errors, unread };
 }
 
-function reasonToStay({ kind }: Resource, { prune, pruneNamespaces, pruneCrds }: PruneRequest): string | undefined {
-  if (prune === undefined) return 'the channel has no prune for this add-on';
-  if (kind === 'Namespace' && !pruneNamespaces) return '--prune-namespaces deletes it, with all that is in it';
-  if (kind === 'CustomResourceDefinition' && !pruneCrds) return '--prune-crds deletes it, with all of its objects';
-  return undefined;
+interface Facts {
+  /** The record names it. */
+  readonly isKnown: boolean;
+  /** `prune` of the channel means it. */
+  readonly isSelected: boolean;
 }
 
-/** Deletes in the order given; what fails does not stop the rest. */
+/** Why an object stays, and whether the add-on has not done with it. */
+function verdictOf(
+  { kind, labels, metadata, ...object }: Found,
+  { isKnown, isSelected }: Facts,
+  { addon, compat, prune, isFirst, pruneNamespaces, pruneCrds }: PruneRequest,
+): { readonly stays: string | undefined; readonly isLeft?: boolean } {
+  const id = addonId(addon);
+  const label = labels[ADDON_LABEL];
+  const [owner] = metadata.ownerReferences;
+  if (isBeingDeleted(metadata)) return { stays: stillDeleted(metadata) };
+  if (owner !== undefined) return { stays: `it is deleted with its owner, ${owner.kind} ${owner.name}`, isLeft: false };
+  if (label !== undefined && label !== id) return { stays: `it belongs to the add-on ${label}`, isLeft: false };
+  const release = metadata.annotations['meta.helm.sh/release-name'];
+  if (release !== undefined) return { stays: `it belongs to the Helm release ${release}`, isLeft: false };
+  const isSwept = compat !== 'native' && isSelected && prune !== 'auto' && !isFirst;
+  if (isSwept && !isKnown && labels['app.kubernetes.io/managed-by'] === 'Helm') return { stays: 'it belongs to Helm' };
+  if (!isSwept) {
+    if (!isKnown) return { stays: 'it has the label of this add-on, and the record does not name it' };
+    if (label === undefined) return { stays: 'its label of this add-on was removed' };
+    if (!metadata.managedFields.some(({ manager }) => manager === managerOf(id)))
+      return { stays: 'another program created it again with the label of this add-on' };
+  }
+  if (prune === undefined) return { stays: 'the channel has no prune for this add-on' };
+  const kept = protection({ kind, labels, ...object });
+  if (kept !== undefined) return { stays: kept };
+  if (!isSelected) return { stays: 'prune in the channel does not select it' };
+  if (kind === 'Namespace' && !pruneNamespaces)
+    return { stays: '--prune-namespaces deletes it, with all that is in it' };
+  if (kind === 'CustomResourceDefinition' && !pruneCrds)
+    return { stays: '--prune-crds deletes it, with all of its objects' };
+  return { stays: undefined };
+}
+
+/** Controllers copy labels to what they make of an object. */
+function isReported({ kind, labels, metadata }: Found, id: string): boolean {
+  const isCopy = kind === 'Endpoints' || metadata.ownerReferences.length > 0 || isBeingDeleted(metadata);
+  return labels[ADDON_LABEL] === id && !isCopy;
+}
+
+function isBeingDeleted({ deletionTimestamp }: Metadata): boolean {
+  return (deletionTimestamp ?? null) !== null;
+}
+
+function stillDeleted({ finalizers }: Metadata): string {
+  return `still being deleted${finalizers.length === 0 ? '' : ` (finalizers ${finalizers.join(', ')})`}`;
+}
+
+export interface Pruned {
+  readonly deleted: readonly Orphan[];
+  /** What is still there, and why. */
+  readonly staying: readonly Orphan[];
+  readonly errors: readonly CurlewError[];
+  /** What the next pass must look at again. */
+  readonly left: readonly ObjectRef[];
+}
+
+const MOST_LEFT = 500;
+
+/** For the record. What it has no room for has been reported. */
+export function leftKinds(
+  { warnings }: Pick<ChannelCluster, 'warnings'>,
+  { name }: PruneRequest['addon'],
+  left: readonly ObjectRef[],
+): readonly RecordedKind[] | undefined {
+  const more = left.length - MOST_LEFT;
+  if (more > 0) warnings.push(`the record of ${name} does not keep ${more} of the objects that it has left behind`);
+  return left.length === 0 ? undefined : joinKinds([], kindsOf(left.slice(0, MOST_LEFT)));
+}
+
+const MOST_WAIT_MS = 30_000;
+const FIRST_LOOK_MS = 50;
+const LOOK_MS = 1000;
+
+/** Deletes in the order given, and waits until the objects are gone; what fails does not stop the rest. */
 export async function deleteOrphans(
-  { call, signal }: Pick<ChannelCluster, 'call' | 'signal'>,
-  orphans: readonly Orphan[],
-): Promise<{ readonly deleted: readonly Orphan[]; readonly errors: readonly CurlewError[] }> {
+  cluster: Pick<ChannelCluster, 'call' | 'signal'>,
+  { orphans, unread }: Orphans,
+  { timeoutMs }: { readonly timeoutMs: number },
+): Promise<Pruned> {
+  const { call, signal } = cluster;
   const deleted: Orphan[] = [];
+  const failed: Orphan[] = [];
   const errors: CurlewError[] = [];
   for (const orphan of orphans) {
     signal.throwIfAborted();
@@ -175,7 +191,36 @@ export async function deleteOrphans(
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
       errors.push(error);
+      failed.push(orphan);
     }
   }
-  return { deleted, errors };
+  const going = await waitUntilGone(cluster, deleted, Math.min(timeoutMs, MOST_WAIT_MS));
+  const held = new Set(going.map(({ title }) => title));
+  const staying = [...orphans.filter(({ stays }) => stays !== undefined), ...going];
+  return {
+    deleted: deleted.filter(({ title }) => !held.has(title)),
+    staying,
+    errors,
+    left: [...unread, ...failed, ...staying.filter(({ isLeft }) => isLeft)],
+  };
+}
+
+/** Those that are still there when the time is over. */
+async function waitUntilGone(
+  { call, signal }: Pick<ChannelCluster, 'call' | 'signal'>,
+  deleted: readonly Orphan[],
+  limitMs: number,
+): Promise<readonly Orphan[]> {
+  const until = performance.now() + limitMs;
+  const look = async (orphan: Orphan): Promise<readonly Orphan[]> => {
+    const found = await getObject(call, orphan.resource, orphan, { onlyMetadata: true });
+    if (found === undefined || found.metadata.uid !== orphan.uid) return [];
+    return [{ ...orphan, isGoing: true, stays: stillDeleted(found.metadata) }];
+  };
+  let left = deleted;
+  for (let waitMs = FIRST_LOOK_MS; ; waitMs = Math.min(waitMs * 2, LOOK_MS)) {
+    left = (await mapLimited(left, look, { width: AT_ONCE, signal })).flat();
+    if (left.length === 0 || performance.now() >= until) return left;
+    await pause(waitMs, { signal });
+  }
 }
