@@ -94,6 +94,7 @@ async function remove(request: ChannelRemoveRequest, context: Context, isReal: b
     recorded: joinKinds(recorded, left),
     prune: 'auto',
     isFirst: false,
+    movesTo: () => undefined,
     pruneNamespaces: request.pruneNamespaces === true,
     pruneCrds: request.pruneCrds === true,
   });

@@ -194,6 +194,71 @@ if (reason === undefined) {
     assert.equal([done.isDone, done.objects, done.orphans], [true, [`Secret ${namespace}/key`], [bare]]);
     assert.is(await scene.annotation('web'), undefined);
   });
+
+  test('an object that moves to another add-on of the channel is handed over with its fields, whichever comes first', async () => {
+    for (const isLoserFirst of [true, false]) {
+      await using scene = await channelScene(server);
+      const { namespace, kubectl } = scene;
+      const [one, other] = [configMap('one', namespace), configMap('other', namespace)];
+      await scene.write('one-v1.yaml', one, configMap('data', namespace, { a: '1', b: '1' }));
+      await scene.write('other-v1.yaml', other);
+      await scene.write('one-v2.yaml', one);
+      await scene.write('other-v2.yaml', other, configMap('data', namespace, { a: '2' }));
+      const channel = async (version: string): Promise<string> => {
+        const entries = ['one', 'other'].map((name) => {
+          return { name, version: `${version}.0.0`, manifest: `${name}-v${version}.yaml`, prune: 'auto' };
+        });
+        return scene.channel(isLoserFirst ? entries : entries.toReversed());
+      };
+      await channel('1');
+      await scene.apply();
+      const uid = await kubectl('get', 'configmap', 'data', '-o', 'jsonpath={.metadata.uid}');
+      await channel('2');
+      const moves = { object: `ConfigMap ${namespace}/data`, why: `it moves to ${namespace}.other` };
+      const orphans = ({ addons }: Awaited<ReturnType<ChannelScene['plan']>>) =>
+        addons.flatMap((addon) => addon.orphans);
+      assert.equal(orphans(await scene.plan()), [moves]);
+      const alone = await scene.apply({ addons: ['one'] });
+      assert.equal([outcomes(alone), orphans(alone)], [['one update applied'], [moves]]);
+      await channel('1');
+      await scene.apply({ allowDowngrade: true });
+      await channel('2');
+      const pass = await scene.apply();
+      assert.equal(outcomes(pass).toSorted(), ['one update applied', 'other update applied']);
+      const template = 'jsonpath={.metadata.uid} {.data} {.metadata.labels} {.metadata.managedFields[*].manager}';
+      assert.is(
+        await kubectl('get', 'configmap', 'data', '--show-managed-fields', '-o', template),
+        `${uid} {"a":"2"} {"fleet.curlew.dev/addon":"${namespace}.other"} curlew/${namespace}.other`,
+      );
+      assert.equal(outcomes(await scene.apply()).toSorted(), ['one none unchanged', 'other none unchanged']);
+    }
+  });
+
+  test('what another add-on keeps is refused with both names, by all rules, until it is taken over', async () => {
+    await using scene = await channelScene(server);
+    const { namespace, box } = scene;
+    await scene.write('one.yaml', configMap('data', namespace, { v: 'one' }));
+    await scene.write('two.yaml', configMap('data', namespace, { v: 'two' }), configMap('more', namespace));
+    const two = { name: 'two', version: '1.0.0', manifest: 'two.yaml', drift: 'Revert' };
+    await scene.channel([{ name: 'one', version: '1.0.0', manifest: 'one.yaml' }, two]);
+    const value = async (): Promise<string> => scene.kubectl('get', 'configmap', 'data', '-o', 'jsonpath={.data.v}');
+    const refusal = `cannot apply ConfigMap ${namespace}/data of ${namespace}.two: it belongs to the add-on ${namespace}.one`;
+    const errors = ({ addons }: Awaited<ReturnType<ChannelScene['apply']>>): readonly string[] =>
+      addons.flatMap((addon) => addon.errors.map(({ message }) => message));
+    const first = await scene.apply({ forceConflicts: true });
+    assert.equal([outcomes(first), errors(first)], [['one install applied', 'two install failed'], [refusal]]);
+    assert.equal(errors(await scene.plan()), [refusal]);
+    const entry = { name: 'three', namespace, id: 'x', manifest: 'two.yaml' };
+    const index = { kind: 'Addons', metadata: { name: 'x' }, spec: { addons: [entry] } };
+    await writeFile(box.at('index.yaml'), JSON.stringify(index));
+    const kops = await scene.apply({ channels: ['index.yaml'], compat: 'kops' });
+    assert.equal(errors(kops), [refusal.replace('.two', '.three')]);
+    assert.equal([await value(), await maps(scene)], ['one', 'data']);
+    await scene.channel([two]);
+    assert.equal(errors(await scene.apply()), [refusal]);
+    assert.equal(outcomes(await scene.apply({ takeOver: ['two'] })), ['two install applied']);
+    assert.is(await value(), 'two');
+  });
 } else test.skip('objects that add-ons leave behind on an API server', reason);
 
 /** A kubeconfig of the server's administrator who acts as another user. */

@@ -20,6 +20,7 @@ import type { Resource } from '../../kube/resources.ts';
 import { eachLimited, mapLimited } from '../../platform/limit/each.ts';
 import { AT_ONCE, managerOf, type AppliedObject, type ChannelCluster } from './cluster.ts';
 import type { AddonObject } from './manifest.ts';
+import { OwnedElsewhere } from './owners.ts';
 import { troublesOf } from './troubles.ts';
 import { pause } from '../../platform/http/retry.ts';
 
@@ -42,19 +43,30 @@ export interface ObjectPreview {
   readonly error: CurlewError | undefined;
   /** What is applied: without fields that others keep. */
   readonly value: AddonObject['value'];
+  readonly former?: AddonObject['former'];
 }
 
 /** Compares objects with those of the cluster by server-side dry runs; changes nothing. */
 export async function previewObjects(
   { call, signal }: ChannelCluster,
   objects: readonly AddonObject[],
-  { id, ...options }: Pick<ApplyOptions, 'force' | 'keep'> & { readonly id: string },
+  {
+    id,
+    formerOf = () => [],
+    ...options
+  }: Pick<ApplyOptions, 'force' | 'keep'> & {
+    readonly id: string;
+    /** Of an object that exists: which add-ons hand it over. */
+    readonly formerOf?: (object: AddonObject, live: LiveObject) => readonly string[];
+  },
 ): Promise<readonly ObjectPreview[]> {
   const preview = async (object: AddonObject): Promise<ObjectPreview> => {
     const found = { object, fields: [], conflicts: [], error: undefined, value: object.value };
     try {
       const before = await getObject(call, object.resource, object);
-      const { applied, value } = await tryApply({ call }, object, { id, dryRun: true, ...options });
+      const former = before === undefined ? [] : formerOf(object, before);
+      const dryRun = { id, dryRun: true, ...options };
+      const { applied, value } = await tryApply({ call }, { ...object, former }, dryRun);
       // Its namespace or its kind comes with this add-on.
       if (applied.outcome === 'not found') return { ...found, change: 'create' };
       if (applied.outcome === 'conflict')
@@ -62,12 +74,13 @@ export async function previewObjects(
       const fields = fieldChanges(before, applied.object);
       return {
         ...found,
+        former,
         value,
         fields,
         change: before === undefined ? 'create' : fields.length > 0 ? 'change' : 'same',
       };
     } catch (error) {
-      if (error instanceof Refused) return { ...found, change: 'change', error };
+      if (error instanceof Refused || error instanceof OwnedElsewhere) return { ...found, change: 'change', error };
       throw error;
     }
   };
@@ -86,20 +99,46 @@ function conflictError(
   });
 }
 
-/** Leaves out fields that conflict, if these are kept, until nothing conflicts. */
+/**
+ * Applies an object that other add-ons hand over as they would, so that fields go that they had and it has not, then under the own
+ * manager; then they have no field of it. A dry run is the first of these steps.
+ */
 async function tryApply(
+  cluster: Pick<ChannelCluster, 'call'>,
+  object: AddonObject,
+  options: Omit<Parameters<typeof applyAs>[2], 'manager'> & { readonly id: string },
+): ReturnType<typeof applyAs> {
+  const { former = [] } = object;
+  const own = managerOf(options.id);
+  let result = await applyAs(cluster, object, {
+    ...options,
+    manager: former[0] === undefined ? own : managerOf(former[0]),
+  });
+  if (options.dryRun || former.length === 0 || result.applied.outcome !== 'applied') return result;
+  result = await applyAs(cluster, { ...object, value: result.value }, { ...options, manager: own });
+  const { name, namespace } = object;
+  const { apiVersion, kind } = object.resource;
+  const nothing = { apiVersion, kind, metadata: { name, namespace } };
+  for (const one of former) {
+    await applyObject(cluster.call, object.resource, { ...object, value: nothing }, { manager: managerOf(one) });
+  }
+  return result;
+}
+
+/** Leaves out fields that conflict, if these are kept, until nothing conflicts. */
+async function applyAs(
   { call }: Pick<ChannelCluster, 'call'>,
   object: AddonObject,
-  { id, dryRun, force, keep }: Pick<ApplyOptions, 'force' | 'keep'> & { readonly id: string; readonly dryRun: boolean },
+  {
+    manager,
+    dryRun,
+    force,
+    keep,
+  }: Pick<ApplyOptions, 'force' | 'keep'> & { readonly manager: string; readonly dryRun: boolean },
 ): Promise<{ readonly applied: Applied; readonly value: AddonObject['value'] }> {
   let { value } = object;
   for (;;) {
-    const applied = await applyObject(
-      call,
-      object.resource,
-      { ...object, value },
-      { manager: managerOf(id), force, dryRun },
-    );
+    const applied = await applyObject(call, object.resource, { ...object, value }, { manager, force, dryRun });
     if (applied.outcome !== 'conflict' || !keep || applied.fields.length === 0) return { applied, value };
     const kept = applied.fields.reduce((left, { field }) => withoutField(left, field) ?? left, value);
     if (kept === value) return { applied, value };

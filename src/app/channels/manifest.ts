@@ -20,6 +20,8 @@ export interface AddonObject {
   readonly namespace: string | undefined;
   readonly name: string;
   readonly value: Readonly<Record<string, unknown>>;
+  /** Ids of the add-ons that hand it over. */
+  readonly former?: readonly string[];
 }
 
 /**

@@ -1,19 +1,36 @@
 /** One pass over the add-ons of a cluster. */
 import { resolve } from 'node:path';
-import { entryTitle, type Channel } from '../../channel/channel.ts';
+import { entryTitle, type Channel, type Entry } from '../../channel/channel.ts';
 import { meets } from '../../channel/choose.ts';
 import { hashOfManifest, isUrl } from '../../channel/location.ts';
-import { planPass, requiredKey, type PlannedAddon, type SeenAddon } from '../../channel/pass.ts';
+import { planPass, requiredKey, takesOver, type PlannedAddon, type SeenAddon } from '../../channel/pass.ts';
 import { addonId, recordKey } from '../../channel/record.ts';
 import { CurlewError, redact } from '../../core/errors.ts';
 import { Refused } from '../../kube/call.ts';
+import type { LiveObject } from '../../kube/objects.ts';
 import type { Resource } from '../../kube/resources.ts';
 import type { Context } from '../context.ts';
 import type { ChannelFiles } from '../ports/channel-files.ts';
 import { failedState, recordState, requireNamespace, revisionOf } from './addon-record.ts';
-import { applyObjects, markNodes, previewObjects, waitForHealth, type ApplyOptions } from './apply-addon.ts';
+import {
+  applyObjects,
+  markNodes,
+  previewObjects,
+  waitForHealth,
+  type ApplyOptions,
+  type ObjectPreview,
+} from './apply-addon.ts';
+import { OwnedElsewhere, Owners, type ChosenObjects } from './owners.ts';
 import { Charts, requireSameKind } from './chart.ts';
-import { joinKinds, kindsOf, managerOf, recordedKinds, writeAnnotation, type ChannelCluster } from './cluster.ts';
+import {
+  joinKinds,
+  kindsOf,
+  managerOf,
+  recordedKinds,
+  recordedObjects,
+  writeAnnotation,
+  type ChannelCluster,
+} from './cluster.ts';
 import { lookForWork } from './look-for-work.ts';
 import { addonObjects, chosenObjects, definedKinds, titleOfObject, type AddonObject } from './manifest.ts';
 import { ensurePki } from './pki.ts';
@@ -32,6 +49,11 @@ import {
   type ChannelPass,
 } from './result.ts';
 
+interface Manifest {
+  readonly objects: readonly AddonObject[];
+  readonly hash: string;
+}
+
 export function needsWork({ action }: PlannedAddon): boolean {
   return action !== 'none' && action !== 'refused';
 }
@@ -47,6 +69,8 @@ export class Pass {
   #plan: Promise<readonly SeenAddon[]> | undefined;
   /** Versions of what is installed, by {@link recordKey}; undefined while it is not healthy. */
   readonly #versions = new Map<string, string | undefined>();
+  readonly #manifests = new Map<Entry, Promise<Manifest>>();
+  #owners: Promise<Owners> | undefined;
   /** Kinds that come with add-ons of this pass. */
   readonly #defined: Resource[] = [];
 
@@ -151,7 +175,7 @@ export class Pass {
     if (entry.source?.type === 'chart') return this.#charts.preview(planned);
     const { objects } = await this.#manifest(planned);
     const chosen = chosenObjects(objects, planned);
-    const previews = await previewObjects(this.#cluster, chosen, { id: addonId(entry), ...this.#rights(planned) });
+    const previews = await this.#previews(planned, chosen);
     const { orphans, errors } =
       action === 'restore' || action === 'revert' ? NOTHING : await this.#orphans(planned, objects);
     const failures = [...previews.flatMap(({ error }) => error ?? []), ...errors];
@@ -201,15 +225,15 @@ export class Pass {
     if (!isOwn) requireNamespace(cluster, entry.namespace);
     const chosen = chosenObjects(objects, planned);
     const rights = this.#rights(planned);
-    const previews = await previewObjects(cluster, chosen, { id: addonId(entry), ...rights });
+    const previews = await this.#previews(planned, chosen);
     const refused = previews.flatMap(({ error }) => error ?? []);
-    const [first] = refused;
+    const [first] = channel.compat === 'native' ? refused : refused.filter((error) => error instanceof OwnedElsewhere);
     const isWhole = action !== 'restore' && action !== 'revert';
     const found = isWhole ? await this.#orphans(planned, objects) : NOTHING;
     // An object that is to be pruned may have what the new one needs, such as a port; by the rules of kops, the rest is applied.
     const mayBecomeValid =
       found.orphans.some(isDeleted) && refused.every((error) => error instanceof Refused && error.isInvalid);
-    if (first !== undefined && channel.compat === 'native' && !mayBecomeValid) {
+    if (first !== undefined && !mayBecomeValid) {
       await recordState(cluster, planned, failedState(first));
       return resultOf(planned, { state: 'failed', errors: refused.map(troubleOf) });
     }
@@ -222,8 +246,7 @@ export class Pass {
     });
     await ensurePki(cluster, entry);
     const options = { ...rights, id: addonId(entry), timeoutMs: timeoutOf(this.#request), report };
-    const values = new Map(previews.map(({ object, value }) => [object.key, value]));
-    const toApply = chosen.map((object) => ({ ...object, value: values.get(object.key) ?? object.value }));
+    const toApply = previews.map(({ object, value, former = [] }) => ({ ...object, value, former }));
     let { applied, errors } = await applyObjects(cluster, toApply, options);
     const pruned = await deleteOrphans(cluster, found, { timeoutMs: timeoutOf(this.#request) });
     if (errors.length > 0 && pruned.deleted.length > 0)
@@ -258,6 +281,45 @@ export class Pass {
     return resultOf(planned, { state: 'applied', ...outcome, nodes });
   }
 
+  async #previews(planned: PlannedAddon, objects: readonly AddonObject[]): Promise<readonly ObjectPreview[]> {
+    const { entry } = planned;
+    const owners = await this.#ownersNow();
+    const addon = { ...entry, takesOver: takesOver(this.#request, entry.name) };
+    const formerOf = (object: AddonObject, live: LiveObject): readonly string[] => owners.formerOf(object, live, addon);
+    return previewObjects(this.#cluster, objects, { id: addonId(entry), ...this.#rights(planned), formerOf });
+  }
+
+  async #ownersNow(): Promise<Owners> {
+    this.#owners ??= this.#findOwners();
+    return this.#owners;
+  }
+
+  /** What each add-on of the channels consists of after the pass, also of those that the request leaves out. */
+  async #findOwners(): Promise<Owners> {
+    const planned = await this.planned();
+    const known = new Set(planned.map(({ entry }) => entry));
+    const { addons } = planPass(this.#channels, this.#cluster.facts, this.#request);
+    const chosen: ChosenObjects[] = [];
+    for (const one of [...planned, ...addons.filter(({ entry }) => !known.has(entry))]) {
+      const { entry: addon, action, record } = one;
+      const keys = new Set(recordedObjects(record?.objects ?? []).keys());
+      const isNew = ['install', 'update', 'downgrade'].includes(action) && record?.release === undefined;
+      if (!isNew || addon.source?.type !== 'manifest') {
+        chosen.push({ addon, keys, isUnread: false });
+        continue;
+      }
+      try {
+        const { objects } = await this.#manifest(one);
+        chosen.push({ addon, keys: new Set(objects.map(({ key }) => key)), isUnread: false });
+      } catch (error) {
+        this.#cluster.signal.throwIfAborted();
+        if (!(error instanceof CurlewError)) throw error;
+        chosen.push({ addon, keys, isUnread: true });
+      }
+    }
+    return new Owners(this.#cluster, chosen);
+  }
+
   #rights({ channel, entry, action }: PlannedAddon): Pick<ApplyOptions, 'force' | 'keep'> {
     const force =
       channel.compat !== 'native' ||
@@ -267,7 +329,14 @@ export class Pass {
     return { force, keep: !force && entry.drift === 'Keep' };
   }
 
-  async #manifest(planned: PlannedAddon): Promise<{ readonly objects: readonly AddonObject[]; readonly hash: string }> {
+  /** Read once: the content is the same in the plan and when it is applied. */
+  async #manifest(planned: PlannedAddon): Promise<Manifest> {
+    const known = this.#manifests.get(planned.entry) ?? this.#readManifest(planned);
+    this.#manifests.set(planned.entry, known);
+    return known;
+  }
+
+  async #readManifest(planned: PlannedAddon): Promise<Manifest> {
     const { channel, entry } = planned;
     const { source } = entry;
     requireSameKind(planned);
@@ -291,6 +360,7 @@ export class Pass {
     { channel, entry, record, installed }: PlannedAddon,
     objects: readonly AddonObject[],
   ): Promise<Orphans> {
+    const owners = await this.#ownersNow();
     return findOrphans(this.#cluster, {
       addon: entry,
       compat: channel.compat,
@@ -298,6 +368,7 @@ export class Pass {
       recorded: joinKinds(record?.objects ?? [], record?.orphans ?? []),
       prune: entry.prune,
       isFirst: installed === undefined,
+      movesTo: (key) => owners.movesTo(key, entry),
       pruneNamespaces: this.#request.pruneNamespaces === true,
       pruneCrds: this.#request.pruneCrds === true,
     });

@@ -30,6 +30,8 @@ export interface PruneRequest {
   readonly prune: Entry['prune'];
   /** Nothing was installed before. */
   readonly isFirst: boolean;
+  /** Why another add-on needs the object with this key. */
+  readonly movesTo: (key: string) => string | undefined;
   /** Whether also these are deleted; otherwise they are left, and reported. */
   readonly pruneNamespaces: boolean;
   readonly pruneCrds: boolean;
@@ -103,12 +105,14 @@ interface Facts {
 function verdictOf(
   { kind, labels, metadata, ...object }: Found,
   { isKnown, isSelected }: Facts,
-  { addon, compat, prune, isFirst, pruneNamespaces, pruneCrds }: PruneRequest,
+  { addon, compat, prune, isFirst, movesTo, pruneNamespaces, pruneCrds }: PruneRequest,
 ): { readonly stays: string | undefined; readonly isLeft?: boolean } {
   const id = addonId(addon);
   const label = labels[ADDON_LABEL];
   const [owner] = metadata.ownerReferences;
   if (isBeingDeleted(metadata)) return { stays: stillDeleted(metadata) };
+  const next = movesTo(objectKey({ kind, ...object }));
+  if (next !== undefined) return { stays: next, isLeft: label === id };
   if (owner !== undefined) return { stays: `it is deleted with its owner, ${owner.kind} ${owner.name}`, isLeft: false };
   if (label !== undefined && label !== id) return { stays: `it belongs to the add-on ${label}`, isLeft: false };
   const release = metadata.annotations['meta.helm.sh/release-name'];
