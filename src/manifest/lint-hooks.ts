@@ -61,7 +61,8 @@ function checkInstall(
   const place = guess?.place ?? { file, line: 1, column: 1, length: 1 };
   const hooks = HOOK_NAMES.filter((hook) => defined.has(hookFunction(name, hook)));
   if (hooks.length > 0) {
-    const hint = 'installing this add-on does nothing; that is right only if another add-on calls its functions';
+    const hint =
+      'kURL fails without it: define it; if only other add-ons call these functions, add "# curlew-lint-ignore-file hook/no-install"';
     find(finding('hook/no-install', { file, line: 1, column: 1, length: 1 }, `no function "${install}"`, hint));
     return;
   }

@@ -15,6 +15,8 @@ import type { IgnoreComment } from './lint/ignore-comments.ts';
 import { type LintConfig, readLintConfig } from './lint/lint-config.ts';
 import { checkOwnFiles, createKnownTexts, type KnownTexts, lineKey, type SourceLines } from './lint/own-files.ts';
 import { checkNames, checkProduction } from './lint/production.ts';
+import { checkScriptFiles } from './lint/script-files.ts';
+import { placer } from './lint/spot.ts';
 import { batches, checkSyntax, runShellcheck, type Script } from './lint-shell.ts';
 import { type AddonListing, listAddon } from './read-addon.ts';
 import { type Find, finding, quoted } from './rules.ts';
@@ -230,6 +232,14 @@ async function checkAddon(
   const { lines, comments } = await checkOwnFiles(listing, find, { known, signal });
   const { name, version } = folder;
   const { hooks, script } = checkScript(folder, installScript, find);
+  if (installScript !== undefined) {
+    checkScriptFiles(
+      listing,
+      installScript,
+      placer(`${folder.shown}/${INSTALL_SH}`, () => installScript),
+      find,
+    );
+  }
   const texts: (readonly [string, string])[] = [[manifest.file, manifestText]];
   if (installScript !== undefined) texts.push([`${folder.shown}/${INSTALL_SH}`, installScript]);
   const addon = { name, version, path: folder.shown, hooks, directives: manifest.requests.length };

@@ -71,6 +71,7 @@ interface Options {
   readonly signal: AbortSignal;
 }
 
+const BYTE_ORDER_MARK = '\u{FEFF}';
 const INSTALL_SH_LIMIT = 4 * 1024 * 1024;
 const JSON_LIMIT = 1024 * 1024;
 const MOST_FILES = 100_000;
@@ -189,6 +190,16 @@ function readInstallScript({ folder, shown, tree }: AddonFolder, find: Find): st
     find(finding('install/missing', place, 'the add-on has no install.sh', 'it defines the lifecycle hooks'));
   }
   if (read.kind === 'too-large') find(finding('install/too-large', place, `larger than ${INSTALL_SH_LIMIT} bytes`));
+  if (read.kind === 'text' && read.text.startsWith(BYTE_ORDER_MARK)) {
+    find(
+      finding(
+        'install/byte-order-mark',
+        place,
+        'the script begins with a byte order mark',
+        'curlew lint --fix removes it',
+      ),
+    );
+  }
   return read.kind === 'text' ? read.text : undefined;
 }
 

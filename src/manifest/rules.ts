@@ -141,21 +141,37 @@ export const RULES = {
   },
   'install/missing': { severity: 'error', about: 'The add-on has no install.sh.' },
   'install/too-large': { severity: 'error', about: 'install.sh is larger than 4 MiB; it is not checked.' },
+  'install/byte-order-mark': {
+    severity: 'error',
+    about: 'install.sh begins with a byte order mark, which bash reads as a part of the first word.',
+  },
   'install/crlf': { severity: 'error', about: 'install.sh has CR LF line endings, which bash does not understand.' },
   'install/encoding': { severity: 'error', about: 'install.sh is not UTF-8 text or contains NUL.' },
   'install/syntax': { severity: 'error', about: '`bash -n` finds a syntax error.' },
   'hook/none': { severity: 'warning', about: 'install.sh defines no lifecycle hook at all.' },
-  'hook/no-install': { severity: 'warning', about: 'install.sh does not define the function that installs.' },
+  'hook/no-install': {
+    severity: 'error',
+    about: 'install.sh defines lifecycle hooks, but not the function that installs.',
+  },
   'hook/misspelt': { severity: 'warning', about: 'A function is one letter away from a hook that is not defined.' },
   'hook/prefix': {
     severity: 'warning',
     about: 'The name of a function does not begin with that of the add-on; all add-ons share one shell.',
+  },
+  'hook/no-resource': {
+    severity: 'warning',
+    about:
+      'A function such as `insert_resources` names a file that the add-on does not have and the script does not make.',
   },
   'hook/duplicate': { severity: 'warning', about: 'A hook is defined twice; the last definition applies.' },
   'yaml/syntax': { severity: 'error', about: 'A YAML file does not parse.' },
   'yaml/template': {
     severity: 'info',
     about: 'A YAML file with `${…}` or `{{ … }}` does not parse in this form, and is not checked until it is rendered.',
+  },
+  'yaml/backtick': {
+    severity: 'warning',
+    about: 'A template that install.sh renders contains a backtick, which begins a command that runs on the node.',
   },
   'yaml/encoding': { severity: 'error', about: 'A YAML file is not UTF-8 text or contains a control character.' },
   'yaml/duplicate-key': { severity: 'warning', about: 'A key is repeated in a map.' },

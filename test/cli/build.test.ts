@@ -45,15 +45,21 @@ test('no package is put into an add-on, nor taken from one', async () => {
   assert.match(packed.stderr, /addons\/web\/1\.0\/out\/web-1\.0\.tar\.gz.*this is a package of this add-on/);
 });
 
-test('neither build nor publish takes an install.sh that bash cannot parse', async () => {
-  await using box = await tree(addon('web', '', { 'install.sh': 'web() { if; }\n' }));
-  for (const words of [['build'], ['build', '--plan-only'], ['publish', '--to', 'store']]) {
-    const { exitCode, stderr } = await runCommand(words, box.path, { HOME: box.at('home') });
-    assert.is(exitCode, 10, words.join(' '));
-    assert.match(stderr, /install\/syntax/);
-  }
-  assert.equal((await readdir(box.path)).toSorted(), ['addons']);
-});
+for (const [title, script, rule] of [
+  ['that bash cannot parse', 'web() { if; }\n', /install\/syntax/],
+  ['that begins with a byte order mark', '\u{FEFF}#!/bin/bash\nweb() { :; }\n', /install\/byte-order-mark/],
+  ['with hooks but without the one that installs', 'web_join() { :; }\n', /hook\/no-install/],
+] as const) {
+  test(`neither build nor publish takes an install.sh ${title}`, async () => {
+    await using box = await tree(addon('web', '', { 'install.sh': script }));
+    for (const words of [['build'], ['build', '--plan-only'], ['publish', '--to', 'store']]) {
+      const { exitCode, stderr } = await runCommand(words, box.path, { HOME: box.at('home') });
+      assert.is(exitCode, 10, words.join(' '));
+      assert.match(stderr, rule);
+    }
+    assert.equal((await readdir(box.path)).toSorted(), ['addons']);
+  });
+}
 
 test('a saved plan is refused for what lint calls an error, as the build that made it would be', async () => {
   await using box = await tree(addon('web', '', { 'deploy.yaml': 'a: 1\n' }));

@@ -105,8 +105,15 @@ function fixLine(original: string, found: readonly Finding[], seen: ReadonlySet<
   return { lines: comments, changes: [...changes, { code: duplicate.code, what: 'duplicate line removed' }] };
 }
 
-/** Fixes a script whose lines all end in CR LF; in a script with mixed line ends the CR may be intended. */
+/** Fixes a byte order mark, and CR LF in a script whose lines all end so; in one with mixed line ends the CR may be intended. */
 export function fixScript(text: string, found: readonly Finding[]): FixedText {
+  const mark = found.find(({ code }) => code === 'install/byte-order-mark');
+  if (mark === undefined) return fixLineEnds(text, found);
+  const { text: fixed, changes } = fixLineEnds(text.replace(/^\u{FEFF}/u, ''), found);
+  return { text: fixed, changes: [{ line: 1, code: mark.code, what: 'byte order mark removed' }, ...changes] };
+}
+
+function fixLineEnds(text: string, found: readonly Finding[]): FixedText {
   const crlf = found.find(({ code }) => code === 'install/crlf');
   const ends = text.split('\r\n').length;
   const same = ends === text.split('\n').length && ends === text.split('\r').length;

@@ -131,6 +131,26 @@ for (const [title, before, after] of [
   });
 }
 
+test('a byte order mark of install.sh is an error, and removed together with CR LF', async ({ signal }) => {
+  await using box = await tree({
+    'addons/ekco/1/Manifest': '',
+    'addons/ekco/1/install.sh': '\u{FEFF}ekco() { :; }\r\n',
+  });
+  const found = await findAddons(box.path, [], { signal });
+  const { diagnostics } = await lintAddons(found, {
+    shellcheck: false,
+    complete: true,
+    searchPath: '/usr/bin:/bin',
+    signal,
+  });
+  assert.ok(diagnostics.some(({ code, severity }) => code === 'install/byte-order-mark' && severity === 'error'));
+  assert.equal(
+    (await fix(box, signal)).map(({ code }) => code),
+    ['install/byte-order-mark', 'install/crlf'],
+  );
+  assert.is(await readFile(box.at('addons/ekco/1/install.sh'), 'utf8'), 'ekco() { :; }\n');
+});
+
 async function fix(box: Tree, signal: AbortSignal): Promise<readonly FixedLine[]> {
   const found = await findAddons(box.path, [], { signal });
   const options = { shellcheck: false, complete: true, searchPath: process.env['PATH'] ?? '', signal };
