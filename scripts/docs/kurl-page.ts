@@ -71,6 +71,7 @@ other tasks it prints what to do instead. Run the scripts of a bundle by path, n
 /** What `scripts/real-kurl TREE --json scripts/docs/kurl-run.json` found in kURL's own repository. */
 function runChapter(): string {
   const report = JSON.parse(readFileSync(join(import.meta.dirname, 'kurl-run.json'), 'utf8')) as RunReport;
+  const { imported } = report;
   const shortened = (line: string): string => (line.length > 300 ? `${line.slice(0, 300)}…` : line);
   const details = formatDetails(report.rows, { remarks: false }).map(
     (line) => `- ${shortened(line).replaceAll(/[<*|_]/g, String.raw`\$&`)}`,
@@ -84,7 +85,9 @@ versions (count in parentheses); the others cover the newest of each. Images, do
 cluster is only an API server: workloads count as ready, \`exec\` into pods fails, and operators do nothing.
 
 Of replicatedhq/kURL at ${report.commit ?? 'an unknown commit'}: the hooks of ${share(report, 'hooks')} versions run to completion, and
-${share(report, 'objects')} create the same objects.
+${share(report, 'objects')} create the same objects. \`curlew import kurl\` reads the scripts of all ${imported.works + imported.differs + imported.missing}
+versions without running them: ${imported.works} need nothing that differs from kURL, ${imported.differs} work but call something that differs, mostly
+migrations between storages, and ${imported.missing} need something that is missing.
 
 ${formatTable(report)}
 

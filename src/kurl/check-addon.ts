@@ -95,7 +95,7 @@ function checkCall(name: string, place: Place, own: Own, knowledge: Knowledge, a
   if (own.functions.has(name)) return false;
   const row = knowledge.functions.get(name);
   if (row !== undefined) {
-    if (row.status !== 'same') add(row.status === 'absent' ? 'missing' : 'differs', 'function', name, row.note, place);
+    if (row.status !== 'same') add('differs', 'function', name, row.note, place);
     return row.status === 'same';
   }
   if (knowledge.libraryFunctions.has(name)) return true;

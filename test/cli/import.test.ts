@@ -13,7 +13,7 @@ const LACKING: Files = {
   ...KURL_SCRIPTS,
   'addons/other/2.0/Manifest': '',
   'addons/other/2.0/install.sh':
-    'other() {\n  tell_the_world\n  try_5m kubectl get nodes\n  report_addon_start other 2.0\n  frobnicate "$INSTALLER_ID"\n}\n',
+    'other() {\n  tell_the_world\n  try_5m kubectl get nodes\n  report_addon_start other 2.0\n  check_network\n  frobnicate "$INSTALLER_ID$PUBLIC_ADDRESS"\n}\n',
   'web/src/installers/versions.js': versionsScript({ demo: ['1.0', '1.1'] }),
 };
 
@@ -34,8 +34,9 @@ test('what is missing comes first, then what differs, add-on by add-on, in lines
     '',
   ]);
   assert.is(lines[5], 'Differs: works, but not exactly as with kURL');
-  assert.ok(lines.includes('  function try_5m') && lines.includes('  variable INSTALLER_ID'));
-  assert.ok(!stdout.includes('frobnicate'));
+  assert.ok(lines.includes('  function check_network') && lines.includes('  variable PUBLIC_ADDRESS'));
+  // What differs without a consequence is not listed.
+  assert.not.match(stdout, /try_5m|INSTALLER_ID|report_addon_start|frobnicate/);
   assert.equal(lines.slice(-6), [
     'add-on  versions  work  differ  incomplete',
     'demo    2         2     0       0',

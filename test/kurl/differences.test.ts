@@ -76,7 +76,7 @@ test('a failure that is known is explained, another one is not, and the table sa
     outcome('ok-1'),
   ].map((one) => judge(one, known));
   assert.is(
-    formatTable({ commit: undefined, stages: ['hooks'], rows }),
+    formatTable({ commit: undefined, stages: ['hooks'], imported: { works: 4, differs: 0, missing: 0 }, rows }),
     [
       '| add-on | hooks |',
       '| --- | --- |',

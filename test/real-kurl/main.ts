@@ -4,6 +4,8 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { importRepository } from '../../src/app/import.ts';
+import { createContext } from '../../src/index.ts';
 import { compareText } from '../../src/core/ref.ts';
 import { ROOT } from '../components/support/programs.ts';
 import { kurlPrograms } from './kurl-programs.ts';
@@ -69,7 +71,8 @@ try {
   const only = values.only.flatMap((text) => text.split(','));
   const rows = await runRepository({ root, only, stages, newest: values.newest, bin, box, specs, known, say });
   const { stdout, exitCode } = await execa('git', ['-C', root, 'rev-parse', 'HEAD'], { reject: false });
-  const report: RunReport = { commit: exitCode === 0 ? stdout : undefined, stages, rows };
+  const { sums: imported } = await importRepository({ path: root }, createContext());
+  const report: RunReport = { commit: exitCode === 0 ? stdout : undefined, stages, imported, rows };
   if (values.json !== undefined) {
     const kept = values.merge ? await keptRows(values.json, rows) : [];
     const merged = [...kept, ...rows].toSorted((a, b) => compareText(a.addon, b.addon));

@@ -1,4 +1,5 @@
 /** What came of each add-on in each stage, against what is known, as a table and as data. */
+import type { Imported } from '../../src/app/import.ts';
 
 export const STAGES = ['lint', 'plan', 'build', 'hooks', 'objects', 'reruns', 'upgrade'] as const;
 export type Stage = (typeof STAGES)[number];
@@ -80,6 +81,8 @@ export interface RunReport {
   /** The commit of the repository, where it has one. */
   readonly commit: string | undefined;
   readonly stages: readonly Stage[];
+  /** What `curlew import kurl` says of all versions. */
+  readonly imported: Imported['sums'];
   readonly rows: readonly Judged[];
 }
 

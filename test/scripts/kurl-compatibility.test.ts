@@ -15,6 +15,7 @@ import { FLAGS } from '../../src/spec/flags.ts';
 import { parseInstaller } from '../../src/spec/parse.ts';
 import { settingOf, SETTINGS } from '../../src/spec/settings.ts';
 import { shellVariables } from '../../src/spec/variables.ts';
+import { share, type RunReport } from '../real-kurl/report.ts';
 import * as assert from '../support/assert.ts';
 import { curlew } from '../support/curlew.ts';
 import { kurlTool } from '../support/kurl-tool.ts';
@@ -75,6 +76,22 @@ test('every function of the table is defined', async () => {
     functions.map(({ name }) => name).filter((name) => !defined.has(name)),
     [],
   );
+});
+
+test('README gives the numbers of the run that the page gives', async () => {
+  const run = await readFile(join(ROOT, 'scripts/docs/kurl-run.json'), 'utf8');
+  const { imported, ...report } = JSON.parse(run) as RunReport;
+  const { works, differs, missing } = imported;
+  const [ran] = share({ ...report, imported }, 'objects').split(' of ');
+  const readme = (await readFile(join(ROOT, 'README.md'), 'utf8')).replaceAll(/\s+/g, ' ');
+  for (const text of [
+    `versions of ${ran} run`,
+    `all ${works + differs + missing} versions, ${works} need`,
+    `and ${differs} call`,
+  ]) {
+    assert.ok(readme.includes(text), text);
+  }
+  assert.is(missing, 0);
 });
 
 test('what is absent ends with a clear message when it is called', async () => {

@@ -2,7 +2,7 @@
 import { rows, type Row } from './rows.ts';
 
 const HOST_PACKAGES =
-  'differs: newer versions of packages on the machine are kept, with a message; the repository of rpm packages exists only during the call; conflicts are explained';
+  'same: newer versions of packages on the machine are kept, with a message; the repository of rpm packages exists only during the call; conflicts are explained';
 
 const NOTES: Readonly<Record<string, string>> = {
   spinner_until: 'same: the spinner is drawn only on a terminal',
@@ -12,13 +12,13 @@ const NOTES: Readonly<Record<string, string>> = {
   confirmY: 'same: curlew asks if it has a terminal; otherwise the answer is yes, with a warning',
   confirmN: 'same: curlew asks if it has a terminal; otherwise the answer is no, with a warning',
   prompt: 'same: curlew asks if it has a terminal; otherwise it bails',
-  try_1m: 'differs: arguments with spaces are passed unchanged; kURL splits them again',
-  try_5m: 'differs: arguments with spaces are passed unchanged; kURL splits them again',
-  try_1m_stderr: 'differs: arguments with spaces are passed unchanged; kURL splits them again',
+  try_1m: 'same: arguments with spaces are passed unchanged; kURL splits them again',
+  try_5m: 'same: arguments with spaces are passed unchanged; kURL splits them again',
+  try_1m_stderr: 'same: arguments with spaces are passed unchanged; kURL splits them again',
   insert_resources: 'same: a warning names the file and line if the result is empty or not valid YAML',
   insert_patches_strategic_merge: 'same: with the warning of insert_resources',
   insert_patches_json_6902: 'same: with the warning of insert_resources',
-  cert_has_san: 'differs: the name is compared literally, not as a pattern',
+  cert_has_san: 'same: the name is compared literally, not as a pattern',
   check_for_running_pods: 'same: it asks the API server once, not for each pod',
   check_network:
     "differs: if KURL_UTIL_IMAGE is empty (no package `curlew-utils`), it bails with a message; it does not look for Weave's program",
@@ -26,8 +26,8 @@ const NOTES: Readonly<Record<string, string>> = {
   install_host_archives: HOST_PACKAGES,
   yum_install_host_archives: `${HOST_PACKAGES}; does nothing on Debian-based systems`,
   dpkg_install_host_archives: `${HOST_PACKAGES}; does nothing on rpm-based systems; first completes an interrupted dpkg run`,
-  load_images: 'differs: also accepts an image layout; existing aliases are not created again',
-  object_store_running: 'differs: also finds the secret of MinIO; the check for it in kURL is broken',
+  load_images: 'same: also accepts an image layout; existing aliases are not created again',
+  object_store_running: 'same: also finds the secret of MinIO; the check for it in kURL is broken',
   object_store_create_bucket: 'same: the secret key is never passed as an argument of a program',
   migrate_object_store:
     'absent: not supported: it bails with a message; copying needs programs of kURL that are no longer maintained',
@@ -41,10 +41,10 @@ const NOTES: Readonly<Record<string, string>> = {
   longhorn_restore_migration_replicas: 'absent: not supported: it bails with a message',
   maybe_cleanup_rook: 'differs: nothing is removed; a warning reports that Rook remains',
   maybe_cleanup_longhorn: 'differs: nothing is removed; a warning reports that Longhorn remains',
-  report_addon_start: 'differs: nothing is reported',
-  report_addon_success: 'differs: nothing is reported',
+  report_addon_start: 'same: nothing is reported',
+  report_addon_success: 'same: nothing is reported',
   addon_install:
-    "differs: recorded in kURL's ConfigMap only if MERGED_YAML_SPEC names a spec; runs keep their own records",
+    "same: recorded in kURL's ConfigMap only if MERGED_YAML_SPEC names a spec; runs keep their own records",
 };
 
 const NAMES: Readonly<Record<string, string>> = {
