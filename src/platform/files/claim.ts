@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { constants, copyFile, link, open, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
-import { isRunning, startTimeOf } from './owner.ts';
+import { isProcessRunning, processInfo } from '../process/process-tree.ts';
 
 /** Bytes: a claim is one short line. */
 const CLAIM_LIMIT = 256;
@@ -21,7 +21,7 @@ function claimPath(path: string): string {
 export async function claim(path: string): Promise<AsyncDisposable> {
   const file = claimPath(path);
   const mine = `${file}.${randomUUID()}`;
-  const text = `${process.pid} ${startTimeOf(process.pid) ?? ''}\n`;
+  const text = `${process.pid} ${processInfo(process.pid)?.start ?? ''}\n`;
   try {
     await writeFile(mine, text, { flag: 'wx', mode: 0o644 });
     await takeClaim(mine, file, path);
@@ -43,7 +43,7 @@ async function takeClaim(mine: string, file: string, path: string): Promise<void
     if (await tryTake(mine, file)) return;
     const text = await readClaim(file);
     const [pid = '', start] = text.trim().split(' ');
-    if (/^\d+$/.test(pid) && isRunning(Number(pid), start)) {
+    if (/^\d+$/.test(pid) && isProcessRunning(Number(pid), start)) {
       throw new CurlewError('BUSY', `${path} is being written by process ${pid}`, {
         hint: 'wait for it to finish, then run the same command again',
       });

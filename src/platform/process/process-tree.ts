@@ -16,6 +16,22 @@ export interface ProcessInfo {
 
 /** Facts about a running process; undefined if it does not exist or is a zombie. */
 export function processInfo(pid: number): ProcessInfo | undefined {
+  const found = readStat(pid);
+  return found?.ended === true ? undefined : found;
+}
+
+/**
+ * Whether a process runs; with `start`, the same one and not another that reuses its pid. A killed process that its parent
+ * has not reaped does not run.
+ */
+export function isProcessRunning(pid: number, start: string | undefined): boolean {
+  const found = readStat(pid);
+  if (found !== undefined) return !found.ended && (start === undefined || found.start === start);
+  // It does not exist, or /proc does not show it: it is not mounted, or hides the processes of other users.
+  return exists(pid);
+}
+
+function readStat(pid: number): (ProcessInfo & { readonly ended: boolean }) | undefined {
   const text = readProc(`/proc/${pid}/stat`);
   if (text === undefined) return undefined;
   // proc(5): the name is in parentheses and may contain any character, so the fields count from the last one.
@@ -23,9 +39,20 @@ export function processInfo(pid: number): ProcessInfo | undefined {
   const close = text.lastIndexOf(')');
   const fields = text.slice(close + 2).split(' ');
   const [state] = fields;
-  if (state === 'Z' || state === 'X') return undefined;
   const [group, session] = [Number(fields[2]), Number(fields[3])];
-  return { pid, group, session, start: fields[19] ?? '', name: text.slice(open + 1, close) };
+  const ended = state === 'Z' || state === 'X';
+  return { pid, group, session, start: fields[19] ?? '', name: text.slice(open + 1, close), ended };
+}
+
+/** True for a process, or with a negative number for a group (kill(2)). */
+function exists(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+  } catch (error) {
+    // Any other error means that it runs as another user.
+    return errnoOf(error) !== 'ESRCH';
+  }
+  return true;
 }
 
 /** Identifies the current boot of this machine. `UNSUPPORTED` without /proc, as in a bare chroot. */
@@ -161,12 +188,7 @@ export function killGroup(leader: number): void {
 
 /** False once a group contains only zombies, which their parent may reap later. */
 function isRunning(leader: number): boolean {
-  try {
-    process.kill(-leader, 0);
-  } catch (error) {
-    // Any other error means that the group runs as another user.
-    if (errnoOf(error) === 'ESRCH') return false;
-  }
+  if (!exists(-leader)) return false;
   return !existsSync('/proc/self') || pids().some((pid) => processInfo(pid)?.group === leader);
 }
 

@@ -10,7 +10,7 @@ import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
 import { nodePath } from '../../core/layout.ts';
 import { readStateFile } from '../../platform/files/state-file.ts';
 import { writeNew } from '../../platform/files/write-new.ts';
-import { bootId, processInfo } from '../../platform/process/process-tree.ts';
+import { bootId, isProcessRunning, processInfo } from '../../platform/process/process-tree.ts';
 
 /** The run that holds the lock. Partial files have owners, too: platform/files/owner.ts. */
 interface LockOwner {
@@ -131,7 +131,7 @@ async function clearOffers(directory: string, own: string): Promise<void> {
     const writing = Number(/^\d+(?=-)/.exec(name.slice(prefix.length))?.[0] ?? process.pid);
     const alive =
       owner === undefined
-        ? writing !== process.pid && processInfo(writing) !== undefined
+        ? writing !== process.pid && isProcessRunning(writing, undefined)
         : await isLockOwnerAlive(owner);
     if (text !== own && !alive) await rm(path, { force: true });
   }
@@ -156,7 +156,5 @@ function parseOwner(text: string): LockOwner | undefined {
 }
 
 async function isLockOwnerAlive({ pid, start, boot }: LockOwner): Promise<boolean> {
-  if (boot !== (await bootId())) return false;
-  const found = processInfo(pid);
-  return found !== undefined && found.start === start;
+  return boot === (await bootId()) && isProcessRunning(pid, start);
 }

@@ -1,7 +1,11 @@
 import { execa } from 'execa';
+import { once } from 'node:events';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { claim } from '../../../src/platform/files/claim.ts';
+import { partialName, sweepPartials } from '../../../src/platform/files/partial.ts';
+import { lockFolder } from '../../../src/runtime/run/lock.ts';
 import * as assert from '../../support/assert.ts';
+import { setTimeout as pause } from 'node:timers/promises';
 import { suite } from '../../support/suite.ts';
 import { tree } from '../../support/tree.ts';
 
@@ -23,6 +27,31 @@ test('the claim of a process that has ended is taken over', async () => {
   await writeFile(box.at('.p.tar.gz.claim'), `${stdout} 1\n`);
   await using _held = await claim(box.at('p.tar.gz'));
   assert.match(await readFile(box.at('.p.tar.gz.claim'), 'utf8'), new RegExp(`^${process.pid} `));
+});
+
+test('a killed process that its parent has not reaped holds no claim, no lock and no partial file', async () => {
+  await using box = await tree();
+  // The child ends once its parent is a program that never waits for it.
+  const child = `sh -c 'until [ "$(cat /proc/$PPID/comm)" = sleep ]; do :; done'`;
+  const parent = execa('sh', ['-c', `${child} & echo $!; exec sleep 100`], { buffer: false, reject: false });
+  try {
+    const [line]: readonly unknown[] = await once(parent.stdout, 'data');
+    const pid = Number(String(line));
+    const state = async (): Promise<readonly string[]> =>
+      (await readFile(`/proc/${pid}/stat`, 'utf8')).replace(/^.*\) /s, '').split(' ');
+    while ((await state())[0] !== 'Z') await pause(5);
+    const start = (await state())[19] ?? '';
+    const boot = (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim();
+    await writeFile(box.at('.p.claim'), `${pid} ${start}\n`);
+    await writeFile(box.at('lock'), JSON.stringify({ pid, start, boot, nonce: 'x' }));
+    await writeFile(box.at(partialName().replace(/-\d+-\d+-/, `-${pid}-${start}-`)), '');
+    await sweepPartials(box.path);
+    await using _claimed = await claim(box.at('p'));
+    await using _locked = await lockFolder(box.path);
+    assert.equal((await readdir(box.path)).toSorted(), ['.p.claim', 'lock']);
+  } finally {
+    parent.kill('SIGKILL');
+  }
 });
 
 test('a reused process number is no claim: it started at another time', async () => {
