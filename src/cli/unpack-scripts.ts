@@ -1,19 +1,14 @@
 /** Unpacks the scripts in an executable to a private folder, for bash. */
-import { lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileError } from '../core/errors.ts';
-
-const PREFIX = 'curlew-scripts-';
-/** Age after which the folder of a killed process is removed, unless a running hook uses it. */
-const STALE_MS = 86_400_000;
+import { makeTemporary } from '../platform/files/temporary.ts';
 
 /** Writes texts by path; returns the folder, which is removed when this process exits. */
 export function unpackScripts(texts: Readonly<Record<string, string>>): string {
-  const place = tmpdir();
   try {
-    sweep(place);
-    const folder = mkdtempSync(join(place, PREFIX));
+    const folder = makeTemporary('scripts');
     process.on('exit', () => {
       rmSync(folder, { recursive: true, force: true });
     });
@@ -23,35 +18,6 @@ export function unpackScripts(texts: Readonly<Record<string, string>>): string {
     }
     return folder;
   } catch (error) {
-    throw fileError(`unpack scripts to ${place}`, error);
+    throw fileError(`unpack scripts to ${tmpdir()}`, error);
   }
-}
-
-/** Removes folders of killed processes of this user. Ignores failures. */
-function sweep(place: string): void {
-  const old = Date.now() - STALE_MS;
-  for (const name of readdirSync(place)) {
-    if (!name.startsWith(PREFIX)) continue;
-    const folder = join(place, name);
-    try {
-      const found = lstatSync(folder);
-      if (!found.isDirectory() || found.uid !== process.getuid?.() || found.mtimeMs > old || isUsed(folder)) continue;
-      rmSync(folder, { recursive: true, force: true });
-    } catch {
-      continue;
-    }
-  }
-}
-
-/** True if a running process has a path in the folder as argument, as bash has for every hook. */
-function isUsed(folder: string): boolean {
-  for (const pid of readdirSync('/proc')) {
-    if (!/^\d+$/.test(pid)) continue;
-    try {
-      if (readFileSync(join('/proc', pid, 'cmdline'), 'utf8').includes(folder)) return true;
-    } catch {
-      // The process has ended.
-    }
-  }
-  return false;
 }

@@ -1,5 +1,4 @@
 import { execa } from 'execa';
-import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { unpackScripts } from '../../src/cli/unpack-scripts.ts';
@@ -38,25 +37,29 @@ test('scripts lie in a private folder while the process runs, and nowhere afterw
   assert.equal(await readdir(box.path), []);
 });
 
-test('what a killed process has left is taken away a day later, unless something still runs from it', async () => {
+test('the next run removes what a killed process has left, unless a hook still runs from it', async () => {
   await using box = await tree();
   await unpacking(box, `process.kill(process.pid, 'SIGKILL')`);
   const [left = ''] = await readdir(box.path);
   assert.is(await readFile(box.at(left, 'lib/a.sh'), 'utf8'), TEXTS['lib/a.sh']);
+  const user = execa('bash', ['-c', 'read -r line', box.at(left, 'hook-runner.sh')]);
   await unpacking(box, '');
   assert.equal(await readdir(box.path), [left]);
-
-  const old = new Date(Date.now() - 2 * 86_400_000);
-  await utimes(box.at(left), old, old);
-  await mkdir(box.at('curlew-scripts-used'));
-  await utimes(box.at('curlew-scripts-used'), old, old);
-  const user = execa('bash', ['-c', 'read -r line', box.at('curlew-scripts-used/hook-runner.sh')]);
-  await unpacking(box, '');
-  assert.equal(await readdir(box.path), ['curlew-scripts-used']);
   user.stdin.end('go\n');
   await user;
   await unpacking(box, '');
-  assert.not.ok(existsSync(box.at('curlew-scripts-used')));
+  assert.equal(await readdir(box.path), []);
+});
+
+test('folders whose process is not known stay for a day, and other folders stay', async () => {
+  const kept = ['curlew-scripts-Fresh1', 'curlew-scripts-of-mine', 'curlew-scripts-000000000000-1-1-Fresh1'];
+  await using box = await tree();
+  for (const name of kept) await mkdir(box.at(name));
+  await mkdir(box.at('curlew-scripts-Older1'));
+  const old = new Date(Date.now() - 2 * 86_400_000);
+  for (const name of ['curlew-scripts-Older1', 'curlew-scripts-of-mine']) await utimes(box.at(name), old, old);
+  await unpacking(box, '');
+  assert.equal((await readdir(box.path)).toSorted(), kept.toSorted());
 });
 
 test('a place that is not there is an error that names it', async () => {

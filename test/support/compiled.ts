@@ -18,6 +18,7 @@ export const MODULES: readonly string[] = [
   'src/store/folder.ts',
   'test/components/support/killed-run.ts',
   'test/support/killed-publish.ts',
+  'test/support/preflight.ts',
   'test/support/upload-once.ts',
 ];
 

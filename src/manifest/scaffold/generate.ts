@@ -1,13 +1,13 @@
 /** Runs the generator of an add-on's template, and finds the versions that it created. */
 import { constants } from 'node:fs';
-import { access, lstat, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { access, lstat, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
 import { reportStep, type Report } from '../../core/events.ts';
 import { compareVersions, isAddonName, isVersion } from '../../core/ref.ts';
 import { nearest } from '../../core/nearest.ts';
 import { readLimited } from '../../platform/files/read-limited.ts';
+import { makeTemporary } from '../../platform/files/temporary.ts';
 import { runProgram } from '../../platform/process/run-program.ts';
 
 export interface GenerateOptions {
@@ -111,7 +111,7 @@ async function run(
   args: readonly string[],
   { name, shown, env, report, signal }: RunOptions,
 ): Promise<Readonly<Record<string, string>>> {
-  const own = await mkdtemp(join(tmpdir(), 'curlew-generate-'));
+  const own = makeTemporary('generate');
   try {
     const output = join(own, 'output');
     await writeFile(output, '');

@@ -1,9 +1,12 @@
-import { readdir } from 'node:fs/promises';
+import { execa } from 'execa';
+import { readdir, rm, utimes } from 'node:fs/promises';
+import { asError } from '../../../src/core/errors.ts';
 import type { Json } from '../../../src/formats/yaml/yaml.ts';
 import * as assert from '../../support/assert.ts';
+import { compiledModule } from '../../support/compiled.ts';
 import { collect } from '../../support/preflight.ts';
 import { suite } from '../../support/suite.ts';
-import { tree, type Files } from '../../support/tree.ts';
+import { tree, type Files, type Tree } from '../../support/tree.ts';
 
 const test = suite('preflight/collectors, programs');
 const PATH = process.env['PATH'] ?? '';
@@ -145,6 +148,44 @@ test('fio measures in a folder of its own, and every folder made for it goes awa
   )) as Record<string, number>;
   assert.equal([facts['min'], facts['max'], facts['average'], facts['p99'], facts['p1']], [1, 9, 5, 8, 0]);
   assert.equal((await readdir(box.path)).toSorted(), ['bin', 'log']);
+});
+
+/** Measures below `box`, with its programs alone; returns the reason if there are no facts. */
+async function measured(box: Tree, settings: Readonly<Record<string, Json>>, signal: AbortSignal): Promise<unknown> {
+  const host = { root: box.path, env: { PATH: box.at('bin') }, signal };
+  return collect('filesystemPerformance', settings, host).catch((error: unknown) => asError(error).message);
+}
+
+test('what a killed measurement leaves is not in a data folder, and the next one removes it', async ({ signal }) => {
+  await using box = await tree({
+    'bin/fio': '#!/bin/sh\nkill -9 $PPID\n',
+    'var/lib/etcd/.curlew-preflight-Older1/x': '',
+    'var/lib/etcd/member': '',
+  });
+  const lib = async (): Promise<readonly string[]> => readdir(box.at('var/lib'));
+  const etcd = async (): Promise<readonly string[]> => readdir(box.at('var/lib/etcd'));
+  const old = new Date(Date.now() - 2 * 86_400_000);
+  await utimes(box.at('var/lib/etcd/.curlew-preflight-Older1'), old, old);
+  const code = `const { collect } = await import(${JSON.stringify(compiledModule('test/support/preflight.ts'))});
+    await collect('filesystemPerformance', { directory: '/var/lib/etcd' },
+      { root: ${JSON.stringify(box.path)}, env: { PATH: ${JSON.stringify(`${box.at('bin')}:${PATH}`)} }, signal: AbortSignal.timeout(60000) });`;
+  const killed = await execa(process.execPath, ['--input-type', 'module', '--eval', code], { reject: false });
+  assert.is(killed.signal, 'SIGKILL');
+  assert.equal([(await lib()).length, await etcd()], [2, ['member']]);
+  await rm(box.at('bin/fio'));
+  assert.is(await measured(box, { directory: '/var/lib/etcd' }, signal), 'fio is not installed');
+  assert.equal([await lib(), await etcd()], [['etcd'], ['member']]);
+});
+
+test('without fio, nothing waits for background load to warm up', async ({ signal }) => {
+  const load = {
+    enableBackgroundIOPS: true,
+    backgroundIOPSWarmupSeconds: 3600,
+    backgroundWriteIOPS: 9,
+    backgroundWriteIOPSJobs: 1,
+  };
+  await using box = await tree();
+  assert.is(await measured(box, { directory: '/data', ...load }, signal), 'fio is not installed');
 });
 
 test('a measurement without fio, or with another report, has a reason', async ({ signal }) => {

@@ -23,7 +23,7 @@ export const diskUsage: Collector<DiskFacts> = {
   collect: async (settings, host) => {
     const path = hostPath(host, resolve('/', settings.text('path') ?? '/'));
     try {
-      const { bsize, blocks, bfree } = await statfs(await existing(path));
+      const { bsize, blocks, bfree } = await statfs(await existingFolder(path));
       return { totalBytes: blocks * bsize, usedBytes: (blocks - bfree) * bsize };
     } catch (error) {
       throw new CollectProblem(`inspect ${settings.text('path') ?? '/'}: ${asError(error).message}`, { cause: error });
@@ -33,7 +33,7 @@ export const diskUsage: Collector<DiskFacts> = {
 };
 
 /** The nearest existing folder above a path. */
-async function existing(path: string): Promise<string> {
+export async function existingFolder(path: string): Promise<string> {
   for (let at = path; ; at = dirname(at)) {
     try {
       await stat(at);

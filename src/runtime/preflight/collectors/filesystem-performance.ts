@@ -1,14 +1,16 @@
 /** Latency of synced writes, measured by fio in a temporary folder. */
-import { mkdir, mkdtemp, rm, rmdir } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { access, constants, realpath, rm, stat } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import * as v from 'valibot';
 import { byKey } from '../../../core/schema.ts';
 import { asError } from '../../../core/errors.ts';
 import { isObject } from '../../../core/json.ts';
+import { makeTemporary, sweepTemporary } from '../../../platform/files/temporary.ts';
 import { CollectProblem, type Collector, type Host } from '../collector.ts';
 import { parseQuantity } from '../go-notation.ts';
 import { hostPath } from '../host-files.ts';
+import { existingFolder } from './disk-usage.ts';
 import { limitOf } from '../limit.ts';
 import { outputOf } from '../program.ts';
 import type { Settings } from '../settings.ts';
@@ -65,31 +67,33 @@ export const filesystemPerformance: Collector<FilesystemFacts> = {
   mutexKey: () => 'disk',
   collect: async (settings, host) => {
     const directory = hostPath(host, resolve('/', settings.text('directory') ?? ''));
-    const created = await mkdir(directory, { recursive: true, mode: 0o700 });
+    // Such as one that an earlier version left there.
+    sweepTemporary(directory);
+    const folder = makeTemporary('preflight', { parent: await besides(directory), hidden: true });
     try {
-      const folder = await mkdtemp(join(directory, '.curlew-preflight-'));
-      try {
-        return await measure(folder, settings, host);
-      } finally {
-        await rm(folder, { recursive: true, force: true });
-      }
+      return await measure(folder, settings, host);
     } finally {
-      await removeCreated(directory, created);
+      await rm(folder, { recursive: true, force: true });
     }
   },
   facts: byKey(v.pipe(v.number(), v.minValue(0))),
 };
 
-/** Removes the folders that were created for the measurement, unless another program has written to them. */
-async function removeCreated(directory: string, created: string | undefined): Promise<void> {
-  if (created === undefined) return;
-  for (let at = directory; at.length >= created.length; at = dirname(at)) {
-    try {
-      await rmdir(at);
-    } catch {
-      return;
-    }
-  }
+/**
+ * An existing folder on the file system of `directory`, outside of it if possible: kubeadm refuses a data folder that is not
+ * empty, as it would be after this process is killed.
+ */
+async function besides(directory: string): Promise<string> {
+  const found = await existingFolder(directory);
+  if (found !== directory) return found;
+  const path = await realpath(found);
+  const parent = dirname(path);
+  const [own, above] = await Promise.all([stat(path), stat(parent)]);
+  const isWritable = await access(parent, constants.W_OK).then(
+    () => true,
+    () => false,
+  );
+  return own.dev === above.dev && isWritable ? parent : path;
 }
 
 async function measure(folder: string, settings: Settings, host: Host): Promise<FilesystemFacts> {
@@ -110,13 +114,15 @@ async function measure(folder: string, settings: Settings, host: Host): Promise<
     '--output-format=json',
   ];
   const stop = new AbortController();
-  const around = background(folder, settings, { ...host, signal: AbortSignal.any([host.signal, stop.signal]) });
+  const signal = AbortSignal.any([host.signal, stop.signal]);
+  const around = background(folder, settings, { ...host, signal });
   // Only errors of the measurement itself are reported.
   const ended = Promise.allSettled(around);
   try {
     if (around.length > 0) {
       const warmUp = (settings.whole('backgroundIOPSWarmupSeconds') ?? 0) * 1000;
-      await pause(warmUp, undefined, { signal: host.signal });
+      // Nothing warms up once all of them have failed, as without fio.
+      await Promise.race([pause(warmUp, undefined, { signal }), ended]);
     }
     return latencies(await outputOf('fio', args, host));
   } finally {
@@ -142,7 +148,8 @@ function background(folder: string, settings: Settings, host: Host): readonly Pr
       `--numjobs=${jobs}`,
       `--rate_iops=${Math.max(1, Math.round(rate / jobs))}`,
       '--time_based',
-      '--runtime=3600',
+      // They outlive a killed process until then.
+      `--runtime=${Math.ceil(limitOf(settings, DEFAULT_LIMIT) / 1000)}`,
     ];
     return [outputOf('fio', args, host)];
   });

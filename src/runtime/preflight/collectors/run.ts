@@ -1,11 +1,11 @@
 /** The output of a program of the spec's choice. It runs in a temporary folder. */
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as v from 'valibot';
 import { byKey, finite, type Read } from '../../../core/schema.ts';
 import { fileNameProblem, pathProblem } from '../../../core/layout.ts';
 import { readLimited } from '../../../platform/files/read-limited.ts';
+import { makeTemporary } from '../../../platform/files/temporary.ts';
 import { CollectProblem, DEFAULT_LIMIT_MS, type Collector, type Host } from '../collector.ts';
 import { limitOf } from '../limit.ts';
 import { runCollectorProgram } from '../program.ts';
@@ -43,7 +43,7 @@ export const run: Collector<RunFacts> = {
   },
   limitMs: (settings) => limitOf(settings, DEFAULT_LIMIT_MS),
   collect: async (settings, host) => {
-    const folder = await mkdtemp(join(tmpdir(), 'curlew-preflight-'));
+    const folder = makeTemporary('preflight');
     try {
       return await runIn(folder, settings, host);
     } finally {
