@@ -27,11 +27,28 @@ umask 077
 : >|"$CURLEW_RESULT.part"
 umask 022
 
-# Effects of an install.sh on the shell's options and traps end with it.
+# usage: curlew_options [SHELLOPTS BASHOPTS]
+# Turns on exactly these options, by default those of a hook whose install.sh sets none, and sets the traps.
 curlew_options() {
-  builtin set -eE +a +u +x +v +f +C +o pipefail +o posix
+  builtin local IFS=: name set="${1-$CURLEW_SET}" shopt="${2-$CURLEW_SHOPT}"
+  if [[ "$SHELLOPTS,$BASHOPTS" != "$set,$shopt" ]]; then
+    for name in $SHELLOPTS; do if [[ ":$set:" != *":$name:"* ]]; then builtin set +o "$name"; fi; done
+    for name in $BASHOPTS; do if [[ ":$shopt:" != *":$name:"* ]]; then builtin shopt -u "$name"; fi; done
+    for name in $shopt; do builtin shopt -s "$name"; done
+    for name in $set; do builtin set -o "$name"; done
+  fi
+  builtin set -eE
   builtin trap 'curlew_on_error "$?" "${FUNCNAME[0]-}" "${BASH_SOURCE[0]-}" "$LINENO" "$BASH_COMMAND"' ERR
   builtin trap 'curlew_on_term "$BASH_COMMAND"' TERM
+}
+set -eE
+CURLEW_SET="$SHELLOPTS" CURLEW_SHOPT="$BASHOPTS" CURLEW_OWN_SET='' CURLEW_OWN_SHOPT=''
+
+# Keeps the options of an install.sh that has just been sourced for the hook, if the file is the first that defines it.
+curlew_keep_options() {
+  if [[ -z "$CURLEW_OWN_SET" ]] && builtin declare -F "$CURLEW_FUNCTION" &>/dev/null; then
+    CURLEW_OWN_SET="$SHELLOPTS" CURLEW_OWN_SHOPT="$BASHOPTS"
+  fi
 }
 
 # Prints name, line and file of a function.
@@ -126,6 +143,7 @@ for CURLEW_FILE in "${CURLEW_SCRIPTS[@]}"; do
   curlew_control stage source "$CURLEW_FILE"
   # shellcheck source=/dev/null
   builtin source "$CURLEW_FILE"
+  curlew_keep_options
   curlew_options
 done
 
@@ -155,6 +173,8 @@ if [[ -n "$CURLEW_OWN" ]]; then
   curlew_control stage source "$CURLEW_OWN"
   # shellcheck source=/dev/null
   builtin source "$CURLEW_OWN"
+  CURLEW_OWN_SET=''
+  curlew_keep_options
   curlew_options
 fi
 
@@ -164,10 +184,12 @@ if ! builtin declare -F "$CURLEW_FUNCTION" >/dev/null; then
 fi
 curlew_control stage call "$CURLEW_FUNCTION"
 CURLEW_CALLING=1
-"$CURLEW_FUNCTION" "${CURLEW_WORDS[@]}"
+curlew_options "$CURLEW_OWN_SET" "$CURLEW_OWN_SHOPT"
+"$CURLEW_FUNCTION" ${CURLEW_WORDS[@]+"${CURLEW_WORDS[@]}"}
 
+curlew_options
 builtin trap - ERR
-builtin set +eEu +C +x +v +o posix
+builtin set +eE
 curlew_snapshot CURLEW_NOW
 CURLEW_ALL=
 for CURLEW_NAME in "${!CURLEW_BEFORE[@]}"; do

@@ -9,7 +9,7 @@ kubernetes_resource_exists() {
 # usage: kubernetes_secret_value NAMESPACE NAME KEY
 # Prints the decoded value, or nothing. KEY is a part of a jsonpath: its dots are written `\.`.
 kubernetes_secret_value() {
-  kubectl -n "$1" get secret "$2" -o jsonpath="{ .data.$3 }" 2>/dev/null | base64 --decode
+  { kubectl -n "$1" get secret "$2" -o jsonpath="{ .data.$3 }" 2>/dev/null || true; } | base64 --decode
 }
 
 # True on a node of the control plane.

@@ -19,6 +19,7 @@ load setup
 }
 
 @test "kubernetes_secret_value is decoded, and empty on failure" {
+  set -o pipefail
   kubectl() {
     echo "$*" >call
     printf 'c2VjcmV0'

@@ -99,7 +99,8 @@ async function emptyFolder(directory: string, below: string): Promise<void> {
 
 function reportLeftOvers(report: Report, { addon, function: name }: HookAction, { ended, daemons }: HookOutcome): void {
   if (ended.length > 0) {
-    const text = `${addon}: ${name} left processes running, which were terminated: ${[...new Set(ended)].join(', ')}`;
+    const names = [...new Set(ended)].join(', ');
+    const text = `${addon}: ${name} left processes running, which were terminated: ${names}; a daemon needs systemd-run or setsid`;
     report({ type: 'note', level: 'warning', text });
   }
   if (daemons.length > 0) {

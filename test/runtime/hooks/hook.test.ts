@@ -133,9 +133,24 @@ test('failing conditions, and failures that are handled, do not end a hook', asy
   await box.run('demo');
 });
 
-test('neither an unset variable nor a failing command in a pipe ends a hook', async () => {
-  await using box = await hooks(['set -u -o pipefail\ndemo() { echo "$NOT_SET"; false | true; }']);
+test('neither an unset variable nor a failing command in a pipe ends a hook whose install.sh sets no options', async () => {
+  await using box = await hooks(['demo() { echo "$NOT_SET"; false | true; }', 'set -u -o pipefail']);
   await box.run('demo');
+});
+
+test('options that install.sh sets at its top hold for its own hooks, also where it is sourced again', async () => {
+  const script = 'set -euo pipefail\nshopt -s nullglob\n';
+  await using box = await hooks([
+    `${script}demo() { demo_join; false | true; touch after; }\ndemo_join() { shopt -q nullglob; }
+     demo_post_init() { echo "$NOT_SET"; }`,
+    'other() { false | true; ! shopt -q nullglob; echo "$NOT_SET"; }',
+  ]);
+  await box.run('demo_join');
+  await box.run('other');
+  for (const own of [undefined, box.shell.installScripts[0]])
+    await assert.rejectsWith(box.run('demo', { own }), 'HOOK_FAILED', /status 1 at \S+:3 in demo: true/);
+  await assert.rejectsWith(box.run('demo_post_init'), 'HOOK_FAILED', /NOT_SET: unbound variable/);
+  assert.is(await stat(box.at('after')).catch(() => 'absent'), 'absent');
 });
 
 test('errexit holds although install.sh ends with set +e', async () => {
