@@ -7,6 +7,8 @@ import { pause } from '../platform/http/retry.ts';
 export interface CallOptions {
   /** How long an API server may be unreachable before that is an error. */
   readonly patienceMs: number;
+  /** How long a missing permission may be one of a server that has just started; default: not at all. */
+  readonly settleMs?: number | undefined;
   readonly signal: AbortSignal;
   /** Called before each attempt to write; nothing is written if it rejects. */
   readonly guard?: (() => Promise<void>) | undefined;
@@ -34,16 +36,33 @@ export class Refused extends CurlewError {
   }
 }
 
+const SETTLE_PAUSE_MS = 500;
+
+/** For `settleMs`, repeats a request that returns 403: an API server denies all users until it has read its role bindings. */
+export async function askSettled(
+  api: KubeApi,
+  request: ApiRequest,
+  { settleMs = 0, signal, guard }: Pick<CallOptions, 'settleMs' | 'signal' | 'guard'>,
+): ReturnType<KubeApi['ask']> {
+  const until = performance.now() + settleMs;
+  for (;;) {
+    const answer = await api.ask(request, { signal, guard });
+    const isDenied = answer.kind === 'problem' && answer.status === 403;
+    if (!isDenied || performance.now() + SETTLE_PAUSE_MS > until) return answer;
+    await pause(SETTLE_PAUSE_MS, { signal });
+  }
+}
+
 /** `doing` begins its errors: `cannot DOING: reason`. Throws `CLUSTER_FAILED`, {@link Refused} if the server has answered. */
 export type Call = (doing: string, request: ApiRequest) => Promise<Called>;
 
-export function openCalls(api: KubeApi, { patienceMs, signal, guard, onSlow }: CallOptions): Call {
+export function openCalls(api: KubeApi, { patienceMs, settleMs, signal, guard, onSlow }: CallOptions): Call {
   return async (doing, request) => {
     const until = performance.now() + patienceMs;
     let last = 'no response yet';
     using _slow = setTimeout(() => onSlow?.(`trying to ${doing}: ${last}`), SLOW_MS);
     for (let waitMs = 250; ; waitMs = Math.min(waitMs * 2, 4000)) {
-      const answer = await api.ask(request, { signal, guard });
+      const answer = await askSettled(api, request, { settleMs, signal, guard });
       if (answer.kind === 'answer') return { outcome: 'done', value: answer.value, bytes: answer.bytes };
       const { problem, said, hint, status, conflicts = [] } = answer;
       if (problem === 'conflict') return { outcome: problem, said, fields: conflicts };

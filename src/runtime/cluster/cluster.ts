@@ -23,6 +23,7 @@ import { CurlewError } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
 import { CHANNEL_RECORDS } from '../../core/layout.ts';
 import { type KubeApi, openApi } from '../../kube/api.ts';
+import { askSettled } from '../../kube/call.ts';
 import { apiPath } from '../../kube/path.ts';
 
 /** A cluster whose API server has answered. Each call throws `CLUSTER_FAILED` if it stops answering for a while. */
@@ -60,6 +61,8 @@ export interface OpenClusterOptions {
 }
 
 const PATIENCE_MS = 30_000;
+/** How long an API server may deny requests after its start. */
+const SETTLE_MS = 10_000;
 const KUBEADM_CONFIG: ConfigMapName = { namespace: 'kube-system', name: 'kubeadm-config' };
 
 /**
@@ -73,7 +76,9 @@ export async function openCluster({
 }: OpenClusterOptions): Promise<Cluster | undefined> {
   const api = await openApi({ env, deadlineMs: answerMs });
   if (api === undefined) return undefined;
-  const answer = await api.ask({ verb: 'get', path: apiPath`/api/v1/namespaces/kube-system` }, { signal });
+  const settleMs = Math.min(patienceMs, SETTLE_MS);
+  const request = { verb: 'get', path: apiPath`/api/v1/namespaces/kube-system` } as const;
+  const answer = await askSettled(api, request, { settleMs, signal });
   if (answer.kind === 'problem') {
     if (answer.problem === 'unreachable' || answer.problem === 'not found') return undefined;
     throw new CurlewError('CLUSTER_FAILED', `cannot find the cluster: ${answer.said}`, {
@@ -81,7 +86,7 @@ export async function openCluster({
     });
   }
   const uid = uidOf(answer.value);
-  const maps = configMapClient(api, { patienceMs, signal });
+  const maps = configMapClient(api, { patienceMs, settleMs, signal });
   /** Creates no Secret without content; a missing Secret is looked up only once. */
   const absent = new Set<ConfigMapName>();
   const changeSecret = async (name: ConfigMapName, change: (before: Data) => Data): Promise<void> => {

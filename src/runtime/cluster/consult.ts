@@ -1,6 +1,6 @@
 /** Reads the cluster's state before a run is planned: effective records, and state of kURL. */
 import { CurlewError } from '../../core/errors.ts';
-import { isContainerRuntime } from '../hooks/hooks.ts';
+import { isContainerRuntime, KUBERNETES } from '../hooks/hooks.ts';
 import { NO_RUN, type Records } from '../node/records.ts';
 import type { ShellVariable } from '../hooks/settings.ts';
 import { RECORDS_MAP, withRecords, type Adopted, type Applied } from './cluster-records.ts';
@@ -55,10 +55,20 @@ export interface ClusterView {
 
 /**
  * Reads the cluster's state and changes nothing. `UNSUPPORTED` for a cluster that kURL created, unless it is to be adopted.
- * `CLUSTER_FAILED` if the API server refuses or records are damaged.
+ * `CLUSTER_FAILED` if records are damaged, or the API server refuses although the run cannot repair that: `repairs` is set if it
+ * installs Kubernetes or removes it.
  */
-export async function consultCluster(request: ClusterRequest | undefined, records: Records): Promise<ClusterView> {
-  const cluster = await request?.find();
+export async function consultCluster(
+  request: ClusterRequest | undefined,
+  records: Records,
+  { repairs = false }: { readonly repairs?: boolean } = {},
+): Promise<ClusterView> {
+  const refusals: string[] = [];
+  const cluster = await request?.find().catch((error: unknown) => {
+    if (!repairs || !isHalfInstalled(records, error)) throw error;
+    refusals.push(`${error.message}; the install of ${KUBERNETES} has not finished, so the run continues without it`);
+    return undefined;
+  });
   const nothing = {
     known: {},
     channels: new Map<string, string>(),
@@ -66,9 +76,9 @@ export async function consultCluster(request: ClusterRequest | undefined, record
     adopted: undefined,
     loadBalancer: undefined,
     moved: false,
-    notes: [],
   };
-  if (request === undefined || cluster === undefined) return { cluster, records, own: records.applied, ...nothing };
+  if (request === undefined || cluster === undefined)
+    return { cluster, records, own: records.applied, ...nothing, notes: refusals };
   const found = await cluster.readRecords();
   const notes: string[] = [];
   const moved = records.cluster !== undefined && records.cluster !== cluster.uid;
@@ -93,6 +103,11 @@ export async function consultCluster(request: ClusterRequest | undefined, record
     moved,
     notes,
   };
+}
+
+/** True for the refusal of a cluster that an unfinished install left half created, such as without its role bindings. */
+export function isHalfInstalled({ applied }: Pick<Records, 'applied'>, error: unknown): error is CurlewError {
+  return error instanceof CurlewError && error.code === 'CLUSTER_FAILED' && applied[KUBERNETES]?.finished === false;
 }
 
 /** A container runtime is installed on one machine; everything else is applied to the cluster. */

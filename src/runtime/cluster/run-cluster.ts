@@ -11,7 +11,7 @@ import type { RunRecords } from '../run/run-records.ts';
 import { writeStateFile } from '../../platform/files/state-file.ts';
 import type { Applied } from './cluster-records.ts';
 import type { Cluster } from './cluster.ts';
-import { isOfCluster, movedNote, type ClusterRequest, type ClusterView } from './consult.ts';
+import { isHalfInstalled, isOfCluster, movedNote, type ClusterRequest, type ClusterView } from './consult.ts';
 import { beginData, CONTAINERD_APPLIED, encodeEntry, entryData, entryKey } from './kurl-config.ts';
 import type { PlannedAddon, RunPlan } from '../run/run-plan.ts';
 
@@ -52,9 +52,12 @@ export class RunCluster {
   #cluster: Cluster | undefined;
   /** Records of a cluster that was first reached during the run; undefined if the plan knew the cluster. */
   #found: Applied | undefined;
+  /** The hook of Kubernetes, which may repair a cluster that refuses, has not run yet. */
+  #mayRefuse: boolean;
 
   constructor(parts: RunClusterParts) {
     this.#parts = parts;
+    this.#mayRefuse = parts.plan.addons.some(({ ref }) => ref.name === KUBERNETES);
   }
 
   /** Hooks are about to run: marks their add-ons as unfinished in the cluster. */
@@ -89,7 +92,10 @@ export class RunCluster {
     const entry = request.entries.get(name);
     if (name === 'containerd')
       await writeStateFile(join(directory, CONTAINERD_APPLIED), encodeEntry(entry?.entry ?? {}));
-    if (name === KUBERNETES) await this.#meet(addon);
+    if (name === KUBERNETES) {
+      this.#mayRefuse = false;
+      await this.#meet(addon);
+    }
     if (name === KUBERNETES || isContainerRuntime(addon.ref)) return;
     await recording(addon, 'is installed', this.#cluster?.addKurl(entryData(name, entry)));
   }
@@ -124,6 +130,13 @@ export class RunCluster {
     return { [ref.name]: { version: ref.version, digest, settings, run: this.#parts.run, finished } };
   }
 
+  async #find(request: ClusterRequest): Promise<Cluster | undefined> {
+    return request.find().catch((error: unknown) => {
+      if (this.#mayRefuse && isHalfInstalled(this.#parts.records.now, error)) return undefined;
+      throw error;
+    });
+  }
+
   /** Looks for a cluster that did not exist before. A known one must answer before an add-on needs it. */
   async #meet(addon: PlannedAddon | undefined): Promise<void> {
     const { request, records, signal } = this.#parts;
@@ -131,10 +144,10 @@ export class RunCluster {
     const before = records.now.cluster;
     const isNeeded = before !== undefined && addon !== undefined && addon.ref.name !== KUBERNETES;
     const until = performance.now() + (isNeeded ? PATIENCE_MS : 0);
-    let cluster = await request.find();
+    let cluster = await this.#find(request);
     for (let waitMs = 250; cluster === undefined && performance.now() + waitMs < until; waitMs *= 2) {
       await pause(waitMs, undefined, { signal });
-      cluster = await request.find();
+      cluster = await this.#find(request);
     }
     if (cluster === undefined && isNeeded) {
       throw new CurlewError(

@@ -85,7 +85,7 @@ export async function checkNodesFor(
   if (kubernetes.length === 0) return [];
   const own = await readRecords(directory);
   const request = { find, adopt: true, whole: true, release: undefined, entries: new Map() };
-  const view = await consultCluster(request, own);
+  const view = await consultCluster(request, own, { repairs: true });
   const loadBalancer = await loadBalancerMove(view, variables);
   const addons = kubernetes.map(({ source: { ref, addon }, settings }) => {
     const now = { ref, digest: addon.digest, settings: settingsDigest(settings) };

@@ -5,6 +5,7 @@ import { INSTALL_SH } from '../../core/layout.ts';
 import { makeFolder } from '../../platform/files/make-folder.ts';
 import { companionLabel, neededCompanions } from './companions.ts';
 import { refuseChannelAddons } from '../cluster/channel-owners.ts';
+import { KUBERNETES } from '../hooks/hooks.ts';
 import { consultCluster, requireRoom, variablesFor } from '../cluster/consult.ts';
 import { loadBalancerMove } from '../cluster/load-balancer.ts';
 import { canContinue, continuePlan, type RunFingerprint, runIdentity } from './continue-plan.ts';
@@ -65,7 +66,8 @@ export async function viewRun(given: RunRequest, look: LookOptions): Promise<Run
   // Only the primary applies add-ons to the cluster.
   const isJoin = given.kind === 'join' || given.kind === 'upgrade';
   const cluster = isJoin ? undefined : given.cluster;
-  const consulted = await consultCluster(cluster, own);
+  const repairs = given.kind === 'reset' || given.packages.some(({ source }) => source.ref.name === KUBERNETES);
+  const consulted = await consultCluster(cluster, own, { repairs });
   const { leaving, notes } = await leavingAddons({ ...given, cluster }, own, consulted);
   const view = { ...consulted, notes: [...consulted.notes, ...notes] };
   // Only add-ons of this node are removed.

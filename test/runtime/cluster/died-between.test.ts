@@ -1,4 +1,7 @@
 /** Runs that end between a record of the node, a hook and what the cluster is told: the next run puts all of it right. */
+import { readFile, writeFile } from 'node:fs/promises';
+import { CurlewError } from '../../../src/core/errors.ts';
+import type { ProgressEvent } from '../../../src/core/events.ts';
 import { readRecords } from '../../../src/runtime/node/records.ts';
 import * as assert from '../../support/assert.ts';
 import { memoryCluster } from '../../support/memory-cluster.ts';
@@ -76,6 +79,42 @@ test('a reset that died before the cluster heard of it still takes its records a
     assert.equal(state.applied, {});
     assert.equal((await readRecords(box.at('node'))).applied, {});
   }
+});
+
+test('a cluster that refuses after its creation was cut off stops nothing that creates it again', async () => {
+  const refusing = (box: Tree, inner: Given['cluster']): Given['cluster'] =>
+    inner && {
+      ...inner,
+      find: async () => {
+        const state = await readFile(box.at('state'), 'utf8').catch(() => 'none');
+        if (state === 'half\n') throw new CurlewError('CLUSTER_FAILED', 'cannot find the cluster: 403 (Forbidden)');
+        return state === 'none' ? undefined : inner.find();
+      },
+    };
+  await using box = await tree();
+  const { state, given } = memoryCluster();
+  const { cluster } = given();
+  const env = { PATH: process.env['PATH'], TRACE: box.at('trace'), STATE: box.at('state') };
+  const cut: Given = { cluster: refusing(box, cluster), env };
+  const init =
+    'kubernetes() { if [ -e "$STATE" ]; then echo whole >"$STATE"; else echo half >"$STATE"; kill -9 $$; fi; }';
+  const packages = await packagesOf(bundleOf([tracer('kubernetes', init), tracer('aaa')]));
+  await fails(box, packages, cut, /kubernetes failed|was ended|SIGKILL/);
+
+  // Nothing creates the cluster again.
+  await fails(box, await packagesOf(bundleOf([tracer('aaa')])), cut, /403 \(Forbidden\)/);
+  const events: ProgressEvent[] = [];
+  const done = await run(box, packages, { ...cut, events });
+  assert.equal(
+    done.addons.map(({ outcome }) => outcome),
+    ['installed', 'installed'],
+  );
+  assert.match(JSON.stringify(events), /403 \(Forbidden\); the install of kubernetes has not finished/);
+  assert.equal(Object.keys(state.applied).toSorted(), ['aaa', 'kubernetes']);
+
+  // Once it is installed, a refusal counts.
+  await writeFile(box.at('state'), 'half\n');
+  await fails(box, packages, cut, /403 \(Forbidden\)/);
 });
 
 test.run();

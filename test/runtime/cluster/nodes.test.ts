@@ -2,7 +2,7 @@
 import * as assert from '../../support/assert.ts';
 import { writeFile } from 'node:fs/promises';
 import { type KubeApi, openApi } from '../../../src/kube/api.ts';
-import { type Cluster, type ClusterNode, readNodes } from '../../../src/runtime/cluster/cluster.ts';
+import { type Cluster, type ClusterNode, openCluster, readNodes } from '../../../src/runtime/cluster/cluster.ts';
 import type { AppliedRecord } from '../../../src/runtime/node/records.ts';
 import { suite } from '../../support/suite.ts';
 import { type KubeServer, startKubeServer, statusReply } from '../../support/kube-server.ts';
@@ -49,6 +49,22 @@ test('an answer that is none ends with the reason', async ({ signal }) => {
   await using server = await startKubeServer(() => statusReply(403, 'Forbidden', 'no right to list nodes'));
   const api = await openOf(box, server);
   await assert.rejectsWith(readNodes(api, { signal }), 'CLUSTER_FAILED', /list the nodes: .*no right/);
+});
+
+test('an API server that denies everything just after its start is asked again', async ({ signal }) => {
+  await using box = await tree();
+  const namespace = { metadata: { uid: 'a1b2c3d4-0000-4000-8000-000000000000' } };
+  let denials = 2;
+  await using server = await startKubeServer(() =>
+    denials-- > 0 ? statusReply(403, 'Forbidden', 'no role bindings yet') : { json: namespace },
+  );
+  await writeFile(box.at('conf'), server.kubeconfig());
+  const env = { KUBECONFIG: box.at('conf') };
+  const cluster = await openCluster({ env, signal });
+  assert.is(cluster?.uid, namespace.metadata.uid);
+  // A command that only looks does not wait.
+  denials = 1;
+  await assert.rejectsWith(openCluster({ env, patienceMs: 0, signal }), 'CLUSTER_FAILED', /no role bindings yet/);
 });
 
 interface Scene {
