@@ -52,7 +52,6 @@ export interface InstallRequest extends SourceRequest, SpecRequest, FlagRequest,
   readonly keepData?: boolean | undefined;
   /** Take over a cluster that kURL created. */
   readonly adopt?: boolean | undefined;
-  readonly skipImages?: boolean | undefined;
   /** Which host preflights stop the run; default: `enforce`, with `root`: `ignore`. */
   readonly preflights?: CheckMode | undefined;
   /** Titles of host preflights to ignore. */
@@ -87,7 +86,6 @@ export const INSTALL: Shape<Omit<InstallRequest, 'kind' | 'plan' | 'installerTex
     prune: 'flag',
     keepData: 'flag',
     adopt: 'flag',
-    skipImages: 'flag',
     preflights: CHECK_MODES,
     ignore: 'texts',
     key: 'texts',

@@ -26,6 +26,10 @@ export const TARGET_OPTIONS = {
   },
 } satisfies OptionSpecs;
 
+export const IMAGE_OPTIONS = {
+  'skip-images': { type: 'boolean', help: 'do not load images' },
+} satisfies OptionSpecs;
+
 const YES_OPTION = {
   yes: { type: 'boolean', short: 'y', help: 'answer yes to questions of hooks' },
 } satisfies OptionSpecs;
@@ -78,7 +82,7 @@ export const RUN_OPTIONS = {
   prune: { type: 'boolean', help: 'remove add-ons that are no longer in the spec, like curlew uninstall' },
   'keep-data': { type: 'boolean', help: 'with --prune: ask their hooks to keep data (CURLEW_KEEP_DATA=1)' },
   adopt: { type: 'boolean', help: 'adopt a cluster that kURL created; deletes nothing of kURL' },
-  'skip-images': { type: 'boolean', help: 'do not load images' },
+  ...IMAGE_OPTIONS,
   preflights: {
     type: 'string',
     read: choice(...CHECK_MODES),

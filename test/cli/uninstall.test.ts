@@ -135,6 +135,22 @@ test('a dry run shows the hooks, and changes nothing', async () => {
   assert.equal([await trace(box), await installed(box)], [[], ['web']]);
 });
 
+test('plan and result say what stays of an add-on that has no hook to remove it', async () => {
+  const only = (name: string, hook: string): TestAddon => ({
+    ...tracer(name, `${name}_${hook}() { :; }`),
+    extra: { hooks: [`${name}_${hook}`] },
+  });
+  await using box = await node([tracer('none'), only('part', 'pre_remove'), only('whole', 'uninstall')]);
+  const planned = await on(box, 'uninstall', 'none', 'part', 'whole', '--dry-run');
+  assert.match(planned.stdout, /^ {2}leaves {3}everything that its hooks installed: it has no none_uninstall$/m);
+  const { exitCode, stdout } = await on(box, 'uninstall', 'none', 'part', 'whole', '--yes');
+  assert.is(exitCode, 0);
+  assert.equal(stdout.match(/^\w+ leaves .*$/gm)?.toSorted(), [
+    'none leaves everything that its hooks installed: it has no none_uninstall',
+    'part leaves files and services that its hooks installed: it has no part_uninstall',
+  ]);
+});
+
 test('after a hook that failed, resume goes on with it', async () => {
   await using box = await node([addon('web')]);
   await writeFile(box.at(NODE, 'stuck'), '');

@@ -15,7 +15,10 @@ import { clusterOfKept } from './cluster.ts';
 import { hookEnv, hookLimitOf, placeOf, placesOf, targetOf, whySkipImages } from './target.ts';
 import type { HookRequest, TargetRequest } from './target.ts';
 
-export interface KeptRequest extends TargetRequest, HookRequest {}
+export interface KeptRequest extends TargetRequest, HookRequest {
+  /** Load no images, if the run would. */
+  readonly skipImages?: boolean | undefined;
+}
 
 export const KEPT_FIELDS: Fields<KeptRequest> = {
   installDir: 'text',
@@ -24,6 +27,7 @@ export const KEPT_FIELDS: Fields<KeptRequest> = {
   env: 'texts',
   unconfined: 'flag',
   hookTimeout: 'text',
+  skipImages: 'flag',
   yes: 'flag',
 };
 

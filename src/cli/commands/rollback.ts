@@ -1,7 +1,7 @@
 /** `curlew rollback`: restores an add-on to the state before its last change. */
 import { CurlewError } from '../../core/errors.ts';
 import { command, useCase } from '../command.ts';
-import { HOOK_OPTIONS, TARGET_OPTIONS } from '../node-options.ts';
+import { HOOK_OPTIONS, IMAGE_OPTIONS, TARGET_OPTIONS } from '../node-options.ts';
 import { renderNodeResult } from '../render/run-result.ts';
 import { outlivingTerminal } from '../signals.ts';
 
@@ -14,7 +14,7 @@ export const rollbackCommand = command({
   operands: 'ADDON',
   details: DETAILS,
   examples: ['curlew rollback registry'],
-  options: { ...TARGET_OPTIONS, ...HOOK_OPTIONS },
+  options: { ...TARGET_OPTIONS, ...IMAGE_OPTIONS, ...HOOK_OPTIONS },
   run: async ({ operands: [addon], options }, context) => {
     if (addon === undefined) {
       throw new CurlewError('USAGE', 'curlew rollback: specify one add-on', {

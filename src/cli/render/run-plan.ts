@@ -43,13 +43,14 @@ function entry(label: string, text: string): readonly string[] {
 }
 
 function addonLines(addon: AddonOutlook): readonly string[] {
-  const { name, version, fetch, extract, images, back, noBack, apply, hooks, done } = addon;
+  const { name, version, fetch, extract, images, back, noBack, apply, hooks, leaves, done } = addon;
   const last = [
     ...entry(apply.mode === 'already applied' ? 'skip' : apply.mode, apply.because),
     ...entry('hooks', hooks.length === 0 ? 'none' : hooks.join(' ')),
     ...(done.length === 0 ? [] : entry('done', done.join(' '))),
   ];
-  if (apply.mode === 'remove' || apply.mode === 'leave') return [`${name} ${version}`, ...last];
+  if (apply.mode === 'remove' || apply.mode === 'leave')
+    return [`${name} ${version}`, ...last, ...(leaves === undefined ? [] : entry('leaves', leaves))];
   return [
     `${name} ${version}`,
     ...(fetch === undefined ? [] : entry('fetch', `${fetch.because}: ${formatBytes(fetch.bytes)}`)),

@@ -37,6 +37,7 @@ function runTable(
     ...text.split('\n').map((line) => `  ${line}`),
   ]);
   const checked = checks === undefined ? [] : [`host preflights: ${countsText(checks)}`];
+  const left = addons.flatMap(({ name: addon, leaves }) => (leaves === undefined ? [] : [`${addon} leaves ${leaves}`]));
   const isRemoval = addons.every(({ outcome }) => outcome === 'removed');
   const skipped = images.skipped === undefined ? [] : [`images not loaded: ${images.skipped}`];
   const last = [
@@ -44,9 +45,15 @@ function runTable(
     ...(images.removed === undefined ? [] : [`${counted(images.removed.length, 'image')} removed`]),
     `run ${run}, ${seconds.toFixed(1)} s`,
   ];
-  return [...rows, ...checked, ...(isRemoval ? [] : skipped), last.join('; '), ...failedLines(failed), ...outros].join(
-    '\n',
-  );
+  return [
+    ...rows,
+    ...checked,
+    ...(isRemoval ? [] : skipped),
+    last.join('; '),
+    ...left,
+    ...failedLines(failed),
+    ...outros,
+  ].join('\n');
 }
 
 /** Lines about failed hooks of add-ons that were removed despite the failure. */

@@ -33,6 +33,13 @@ export function hookFunction(addon: string, hook: Hook): string {
   return addon === 'containerd' ? 'containerd_install' : addon;
 }
 
+/** What the removal of an add-on leaves behind because it has no hook for it; undefined if it has one. */
+export function leftByRemoval(addon: string, isDefined: (called: string) => boolean): string | undefined {
+  if (isDefined(hookFunction(addon, 'uninstall'))) return undefined;
+  const others = (['pre_remove', 'leave'] as const).some((hook) => isDefined(hookFunction(addon, hook)));
+  return `${others ? 'files and services' : 'everything'} that its hooks installed: it has no ${hookFunction(addon, 'uninstall')}`;
+}
+
 /** A function of an add-on that is called before or after kubernetes is installed or joined, and when. */
 export interface AroundHook {
   readonly addon: string;

@@ -67,6 +67,9 @@ export async function requireHost(
   for (const text of portConflicts(ports)) report({ type: 'note', level: 'warning', text });
 }
 
+/** Why images cannot be loaded. */
+export const NO_RUNTIME = 'no container runtime responds, and the spec has none';
+
 async function planImages(
   { request: { env, skipImages, packages }, companions }: RunView,
   plan: RunPlan,
@@ -77,7 +80,7 @@ async function planImages(
   const runtime = await findImageRuntime({ env, order: runtimeOrder(plan.addons), signal });
   const isPlanned = plan.addons.some(({ ref }) => isContainerRuntime(ref));
   if (runtime === undefined && !isPlanned) {
-    return { runtime: undefined, skipped: 'no container runtime responds, and the spec has none', addons: [] };
+    return { runtime: undefined, skipped: NO_RUNTIME, addons: [] };
   }
   const names = new Set(loads.map(({ addon }) => addon));
   const sources = [...packages.map(({ source }) => ({ label: source.ref.name, source })), ...companions].filter(

@@ -12,7 +12,8 @@ import { fetchPackages } from '../fetch/fetch-packages.ts';
 import { closeFetchFolder } from '../fetch/remote-package.ts';
 import { dropFormer, dropOlder, isRollbackTarget } from '../node/former-packages.ts';
 import { withRollbackHint } from '../hooks/hook-failure.ts';
-import { type Hook, hookFunction, isContainerRuntime } from '../hooks/hooks.ts';
+import { type Hook, hookFunction, isContainerRuntime, leftByRemoval } from '../hooks/hooks.ts';
+import { NO_RUNTIME } from '../host/host-plan.ts';
 import { findImageRuntime, runtimeOrder } from '../images/find-runtime.ts';
 import { placedFiles } from '../images/folder-files.ts';
 import { loadPackages } from '../images/load-packages.ts';
@@ -67,7 +68,6 @@ export class ActiveRun {
   readonly #removal: RunRemoval;
   /** Ids of actions that this run, or the run that it resumes, has done. */
   readonly #done: Set<string>;
-  #skipped: string | undefined;
 
   constructor(parts: RunParts) {
     const { prepared, options, plan, folder, journal } = parts;
@@ -92,7 +92,6 @@ export class ActiveRun {
     });
     this.#removal = new RunRemoval({ prepared, plan, journal, records: this.#records, ...options });
     this.#done = new Set(plan.continues?.done.map(({ action }) => action));
-    this.#skipped = request.skipImages;
     this.#hooks = {
       shell: {
         place: request.place,
@@ -140,13 +139,20 @@ export class ActiveRun {
     const removed = await this.#removal.removeImages();
     await this.#finish();
     await journal.append({ type: 'ended', outcome: 'finished' });
-    const addons = plan.addons.map(({ ref, mode, because }): RunResult['addons'][number] => {
+    const isDefined = (called: string): boolean => functions.has(called);
+    const addons = plan.addons.map(({ ref, mode, because, hasInstallScript }): RunResult['addons'][number] => {
       const again = this.#because.get(ref.name);
       const outcome = again === undefined ? outcomeOf(mode, plan.kind) : 'installed';
-      return { name: ref.name, version: ref.version, outcome, because: again ?? because };
+      const leaves = outcome === 'removed' && hasInstallScript ? leftByRemoval(ref.name, isDefined) : undefined;
+      const row = { name: ref.name, version: ref.version, outcome, because: again ?? because };
+      return leaves === undefined ? row : { ...row, leaves };
     });
     const messages = [...(await this.#earlierMessages()), ...this.#messages];
-    const images = { loaded: this.#loaded, skipped: this.#skipped, ...(removed === undefined ? {} : { removed }) };
+    const images = {
+      loaded: this.#loaded,
+      skipped: prepared.request.skipImages,
+      ...(removed === undefined ? {} : { removed }),
+    };
     return { addons, images, messages, ...this.#removal.failures() };
   }
 
@@ -276,14 +282,11 @@ export class ActiveRun {
     const order = runtimeOrder(plan.addons);
     const runtime = await findImageRuntime({ env: request.env, order, signal });
     if (runtime === undefined) {
-      if (plan.addons.some(({ ref }) => isContainerRuntime(ref))) {
-        throw new CurlewError('IMAGE_LOAD_FAILED', 'cannot load images: neither containerd nor docker responds', {
-          hint: 'start the container runtime, then run the same command again',
-        });
-      }
-      this.#skipped = 'no container runtime responds, and the spec has none';
-      report({ type: 'note', level: 'info', text: `images were not loaded: ${this.#skipped}` });
-      return;
+      const isPlanned = plan.addons.some(({ ref }) => isContainerRuntime(ref));
+      const why = isPlanned ? 'neither containerd nor docker responds' : NO_RUNTIME;
+      throw new CurlewError('IMAGE_LOAD_FAILED', `cannot load images: ${why}`, {
+        hint: 'start the container runtime, then run the same command again; --skip-images installs without them',
+      });
     }
     const packages = actions.map(({ id, addon }) => {
       const { ref, addon: json, files: listed } = this.#source(addon);

@@ -1,8 +1,10 @@
 /** A plan with its reasons, add-on by add-on, for the operator before a run. */
 import type { Report } from '../../core/events.ts';
 import { checkHost, hostProblems, type HostChecks } from '../host/host-checks.ts';
-import { planHost } from '../host/host-plan.ts';
+import { NO_RUNTIME, planHost } from '../host/host-plan.ts';
+import { leftByRemoval } from '../hooks/hooks.ts';
 import { actionId } from './action-id.ts';
+import { isRemoved } from './plan-phases.ts';
 import { basisOf, type SavedOptions, type SavedPlan } from './plan-file.ts';
 import { portConflicts } from './plan-ports.ts';
 import { sizeOnDisk, type MountPlan } from './plan-disk.ts';
@@ -33,6 +35,8 @@ export interface AddonOutlook {
   readonly apply: { readonly mode: RunPlan['addons'][number]['mode']; readonly because: string };
   /** Functions of its install.sh that the run will call, in order. */
   readonly hooks: readonly string[];
+  /** What its removal leaves behind; absent if it has a hook for that, or is not removed. */
+  readonly leaves?: string | undefined;
   /** Hooks that the resumed run has done. */
   readonly done: readonly string[];
 }
@@ -68,8 +72,9 @@ export async function dryRun(view: RunView, { words, tool, out, report, signal }
   const host = await planHost(view, plan, { signal });
   const checks = await checkHost(view, { readOnly: true, report, signal });
   const unfit = checks === undefined ? [] : hostProblems(checks);
+  const unloaded = host.images.skipped === NO_RUNTIME ? [`images cannot be loaded: ${NO_RUNTIME}`] : [];
   const backs = await rollbackOutlooks(view, { signal });
-  const problems = [...host.disk.mounts.flatMap(shortOf), ...unfit, ...portConflicts(host.ports)];
+  const problems = [...host.disk.mounts.flatMap(shortOf), ...unfit, ...unloaded, ...portConflicts(host.ports)];
   return {
     format: 1,
     words,
@@ -138,6 +143,8 @@ function outlookOf(
     noBack: back?.lost,
     apply: { mode: planned.mode, because: planned.because },
     hooks: own.flatMap((action) => (action.kind === 'hook' && defined.has(action.function) ? [action.function] : [])),
+    leaves:
+      isRemoved(planned) && planned.hasInstallScript ? leftByRemoval(name, (called) => defined.has(called)) : undefined,
     done: found.addon.hooks.filter((hook) =>
       plan.continues?.done.some(({ action }) => action === actionId('hook', hook)),
     ),

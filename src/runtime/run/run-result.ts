@@ -16,6 +16,8 @@ export interface RunResult {
     readonly version: string;
     readonly outcome: 'installed' | 'already applied' | 'joined' | 'upgraded' | 'removed';
     readonly because: string;
+    /** What its removal has left behind; absent if it has a hook for that, or was not removed. */
+    readonly leaves?: string | undefined;
   }[];
   readonly images: {
     readonly loaded: readonly string[];

@@ -1,5 +1,9 @@
+import { digestOf } from '../../../src/core/digest.ts';
 import { findImageRuntime, runtimeOrder } from '../../../src/runtime/images/find-runtime.ts';
 import * as assert from '../../support/assert.ts';
+import { NODE_PLATFORM } from '../../support/image-packages.ts';
+import { bundleOf } from '../../support/node-bundles.ts';
+import { packagesOf, run, trace, tracer } from '../../support/node-install.ts';
 import { suite } from '../../support/suite.ts';
 import { tree } from '../../support/tree.ts';
 
@@ -25,6 +29,27 @@ test('a program that is there is not enough: its daemon has to answer', async ()
   assert.is(await findImageRuntime({ env: env('no'), signal }), undefined);
   assert.is((await findImageRuntime({ env: env('yes'), signal }))?.name, 'docker');
   assert.is(await findImageRuntime({ env: env('yes'), order: ['containerd'], signal }), undefined);
+});
+
+test('without a runtime, an install with images ends before its hooks of install, unless images are skipped', async () => {
+  await using box = await tree();
+  const images = [{ id: 'web', reference: 'example.com/web:1', digest: digestOf('web'), platform: NODE_PLATFORM }];
+  const packages = await packagesOf(bundleOf([{ ...tracer('web'), extra: { images } }]));
+  const env = {
+    PATH: '/usr/bin:/bin',
+    TRACE: box.at('trace'),
+    CONTAINERD_ADDRESS: box.at('no.sock'),
+    DOCKER_HOST: `unix://${box.at('no.sock')}`,
+  };
+  const error = await assert.rejectsWith(
+    run(box, packages, { env, skipImages: undefined }),
+    'IMAGE_LOAD_FAILED',
+    /no container runtime responds/,
+  );
+  assert.match(error.hint ?? '', '--skip-images');
+  assert.equal(await trace(box), ['web_pre_init 1']);
+  const { addons, images: loads } = await run(box, packages, { env, skipImages: 'requested' });
+  assert.equal([addons[0]?.outcome, loads.skipped], ['installed', 'requested']);
 });
 
 test.run();
