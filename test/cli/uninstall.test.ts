@@ -1,8 +1,10 @@
 /** `curlew uninstall`, and add-ons that `--prune` removes. */
 import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
 import { formatEntry, parseJournal } from '../../src/runtime/run/journal.ts';
 import { readRecords } from '../../src/runtime/node/records.ts';
 import { RunRecords } from '../../src/runtime/run/run-records.ts';
+import { appears } from '../support/appears.ts';
 import * as assert from '../support/assert.ts';
 import type { Outcome } from '../support/curlew.ts';
 import { boxWith, bundleOf, type TestAddon } from '../support/node-bundles.ts';
@@ -149,6 +151,19 @@ test('plan and result say what stays of an add-on that has no hook to remove it'
     'none leaves everything that its hooks installed: it has no none_uninstall',
     'part leaves files and services that its hooks installed: it has no part_uninstall',
   ]);
+});
+
+test('status names the hook that runs, and the end of a reset the Node that the cluster keeps', async () => {
+  const wait =
+    'kubernetes_join() { :; }\nkubernetes_leave() { touch "$DIR/here"; until [ -e "$DIR/go" ]; do sleep 0.01; done; }';
+  await using box = await boxWith([tracer('kubernetes', wait)]);
+  assert.is((await on(box, 'join', '--bundle', 'b.tar.gz')).exitCode, 0);
+  const running = on(box, 'reset', '--yes');
+  await appears(box.at(NODE, 'here'));
+  const { stdout } = await runTraced(['status', '--root', box.at('root')], box);
+  await writeFile(box.at(NODE, 'go'), '');
+  assert.match(stdout, /^A run is in progress: process \d+, in kubernetes_leave of kubernetes\.$/m);
+  assert.match((await running).stdout, `on a control plane: kubectl delete node ${hostname().toLowerCase()}`);
 });
 
 test('after a hook that failed, resume goes on with it', async () => {

@@ -59,13 +59,17 @@ sample-addon_pre_remove() {
   local columns='KIND:.kind,NAMESPACE:.metadata.namespace,NAME:.metadata.name'
   local found kind namespace name
   if [[ -z "${CURLEW_KEEP_DATA-}" ]]; then
-    kubectl delete -k "$dst" --ignore-not-found
+    if ! kubectl delete -k "$dst" --ignore-not-found --timeout=120s; then
+      # A namespace stays as long as it has pods on a node that does not respond.
+      found="$(kubectl get -k "$dst" --ignore-not-found -o name)"
+      logWarn "sample-addon: not deleted yet: ${found//$'\n'/ }"
+    fi
   else
     found="$(kubectl get -k "$dst" --ignore-not-found --no-headers -o "custom-columns=$columns")"
     while read -r kind namespace name; do
       case "$kind" in '' | Namespace | PersistentVolumeClaim) continue ;; esac
       if [[ "$namespace" == '<none>' ]]; then namespace=default; fi
-      kubectl --namespace "$namespace" delete "$kind" "$name" --ignore-not-found </dev/null
+      kubectl --namespace "$namespace" delete "$kind" "$name" --ignore-not-found --wait=false </dev/null
     done <<<"$found"
   fi
   if [[ -f "$dst/crds.yaml" ]]; then

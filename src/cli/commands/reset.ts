@@ -4,7 +4,7 @@ import type { DryRun } from '../../runtime/run/dry-run.ts';
 import { confirm } from '../ask-line.ts';
 import { command, useCase } from '../command.ts';
 import { REMOVAL_OPTIONS } from '../node-options.ts';
-import { failedLines, nodeExitCode, renderNodeResult } from '../render/run-result.ts';
+import { failedLines, leftLines, messageLines, nodeExitCode, renderNodeResult } from '../render/run-result.ts';
 import { outlivingTerminal } from '../signals.ts';
 
 const nothingToReset = useCase(async () => (await import('../../app/reset.ts')).nothingToReset);
@@ -39,7 +39,8 @@ export const resetCommand = command({
       removed.length === 0
         ? `nothing was installed in ${directory}`
         : `removed from ${directory}: ${removed.join(', ')}`;
-    return [...rows, files, ...('failed' in result ? failedLines(result.failed) : [])].join('\n');
+    const more = 'failed' in result ? [...leftLines(addons), ...failedLines(result.failed)] : leftLines(addons);
+    return [...rows, files, ...more, ...('messages' in result ? messageLines(result.messages) : [])].join('\n');
   },
   exitCode: (result) => ('addons' in result ? nodeExitCode(result) : 0),
 });

@@ -48,7 +48,7 @@ function stateOf({ finished, inPlace }: NodeStatus['addons'][number]): string {
   return inPlace ? '' : 'files changed';
 }
 
-function renderStatus({ directory, addons, extracted, lastRun, busy, problems }: NodeStatus): string {
+function renderStatus({ directory, addons, extracted, lastRun, busy, hook, problems }: NodeStatus): string {
   const rows = addons.map((addon) => [
     addon.name,
     addon.version,
@@ -66,7 +66,11 @@ function renderStatus({ directory, addons, extracted, lastRun, busy, problems }:
     ...table,
     ...addons.flatMap(moreLines),
     ...others,
-    ...(busy === undefined ? [] : [`A run is in progress: process ${busy}.`]),
+    ...(busy === undefined
+      ? []
+      : [
+          `A run is in progress: process ${busy}${hook === undefined ? '' : `, in ${hook.function} of ${hook.addon}`}.`,
+        ]),
     ...(lastRun === undefined ? [] : [`Last run: ${runLine(lastRun)}`]),
     ...problems.map((problem) => `Problem: ${visible(problem)}`),
   ].join('\n');

@@ -30,14 +30,7 @@ function runTable(
   const name = width(all.map((addon) => addon.name));
   const version = width(all.map((addon) => addon.version));
   const rows = all.map((addon) => `${addon.name.padEnd(name)}  ${addon.version.padEnd(version)}  ${addon.result}`);
-  // Not redacted: an outro prints addresses and initial passwords for the operator.
-  const outros = messages.flatMap(({ addon, text }) => [
-    '',
-    `${addon}:`,
-    ...text.split('\n').map((line) => `  ${line}`),
-  ]);
   const checked = checks === undefined ? [] : [`host preflights: ${countsText(checks)}`];
-  const left = addons.flatMap(({ name: addon, leaves }) => (leaves === undefined ? [] : [`${addon} leaves ${leaves}`]));
   const isRemoval = addons.every(({ outcome }) => outcome === 'removed');
   const skipped = images.skipped === undefined ? [] : [`images not loaded: ${images.skipped}`];
   const last = [
@@ -45,15 +38,18 @@ function runTable(
     ...(images.removed === undefined ? [] : [`${counted(images.removed.length, 'image')} removed`]),
     `run ${run}, ${seconds.toFixed(1)} s`,
   ];
-  return [
-    ...rows,
-    ...checked,
-    ...(isRemoval ? [] : skipped),
-    last.join('; '),
-    ...left,
-    ...failedLines(failed),
-    ...outros,
-  ].join('\n');
+  const end = [last.join('; '), ...leftLines(addons), ...failedLines(failed), ...messageLines(messages)];
+  return [...rows, ...checked, ...(isRemoval ? [] : skipped), ...end].join('\n');
+}
+
+/** Lines about what removed add-ons have left behind. */
+export function leftLines(addons: RunResult['addons']): readonly string[] {
+  return addons.flatMap(({ name, leaves }) => (leaves === undefined ? [] : [`${name} leaves ${leaves}`]));
+}
+
+/** Not redacted: an outro prints addresses and initial passwords for the operator. */
+export function messageLines(messages: RunResult['messages']): readonly string[] {
+  return messages.flatMap(({ addon, text }) => ['', `${addon}:`, ...text.split('\n').map((line) => `  ${line}`)]);
 }
 
 /** Lines about failed hooks of add-ons that were removed despite the failure. */

@@ -6,6 +6,7 @@ import { CurlewError, errnoOf } from '../../core/errors.ts';
 
 export interface ProcessInfo {
   readonly pid: number;
+  readonly parent: number;
   readonly group: number;
   readonly session: number;
   /** Start time in clock ticks since boot: with the pid it identifies a process even if the pid is reused. */
@@ -39,9 +40,9 @@ function readStat(pid: number): (ProcessInfo & { readonly ended: boolean }) | un
   const close = text.lastIndexOf(')');
   const fields = text.slice(close + 2).split(' ');
   const [state] = fields;
-  const [group, session] = [Number(fields[2]), Number(fields[3])];
+  const [parent = 0, group = 0, session = 0] = fields.slice(1, 4).map(Number);
   const ended = state === 'Z' || state === 'X';
-  return { pid, group, session, start: fields[19] ?? '', name: text.slice(open + 1, close), ended };
+  return { pid, parent, group, session, start: fields[19] ?? '', name: text.slice(open + 1, close), ended };
 }
 
 /** True for a process, or with a negative number for a group (kill(2)). */
@@ -53,6 +54,11 @@ function exists(pid: number): boolean {
     return errnoOf(error) !== 'ESRCH';
   }
   return true;
+}
+
+/** The arguments of a process, separated by blanks; empty if it has ended. */
+export function commandLine(pid: number): string {
+  return (readProc(`/proc/${pid}/cmdline`) ?? '').split('\0').join(' ').trim();
 }
 
 /** Identifies the current boot of this machine. `UNSUPPORTED` without /proc, as in a bare chroot. */

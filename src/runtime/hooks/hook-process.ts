@@ -6,6 +6,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { open, rm, stat, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
+import { visible } from '../../core/diagnostic.ts';
 import { CurlewError, fileError } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
 import { followControl, type ControlRecord } from './control.ts';
@@ -16,6 +17,7 @@ import { capLog, type LogCap } from './log-cap.ts';
 import { seenPath, type NodePlace } from '../node/node-place.ts';
 import { answerQuestions, type Ask, type Questions } from './questions.ts';
 import {
+  commandLine,
   endProcesses,
   membersOf,
   processInfo,
@@ -140,7 +142,7 @@ export async function runShell(
     const { inSession, outside } = membersOf(family);
     return [...inSession, ...outside];
   };
-  const heartbeat = watchSilence(request, log, options, questions);
+  const heartbeat = watchSilence(request, log, options, questions, () => membersOf(family).inSession);
   const grace = graceMs === undefined ? {} : { graceMs };
   let ending: Promise<unknown> | undefined;
   const end = (): void => {
@@ -262,12 +264,13 @@ function reportLog(report: Report, { addon }: HookRequest, record: Extract<Contr
   report({ type: 'note', level, text: `${addon}: ${record.text.trimEnd()}` });
 }
 
-/** Reports that a hook is still running if its log has not grown for a while. */
+/** Reports that a hook is still running, and which programs, if its log has not grown for a while. */
 function watchSilence(
   request: HookRequest,
   log: string,
   { report, heartbeatMs = HEARTBEAT_MS }: HookOptions,
   questions: Questions | undefined,
+  processes: () => readonly ProcessInfo[],
 ): NodeJS.Timeout {
   const checkMs = heartbeatMs / CHECKS;
   let size = 0;
@@ -282,10 +285,26 @@ function watchSilence(
     report({
       type: 'note',
       level: 'info',
-      text: `${request.addon}: ${request.function} is running; no output for ${seconds} s`,
+      text: `${request.addon}: ${request.function} is running; no output for ${seconds} s${waitsFor(processes())}`,
     });
   };
   return setInterval(() => {
     void check();
   }, checkMs);
+}
+
+/** Of these commands of kubectl the arguments are shown: they may wait for ever, and have no secrets. */
+const WAITING = /^(?:\S+ )?\S*kubectl (?:\S+ )*?(?:delete|drain|rollout|wait)\b/;
+const SHOWN_WORDS = 160;
+
+/** Names the programs that a hook waits for. Arguments of others may have secrets. */
+function waitsFor(processes: readonly ProcessInfo[]): string {
+  const parents = new Set(processes.map(({ parent }) => parent));
+  const names = processes
+    .filter(({ pid }) => !parents.has(pid))
+    .map(({ pid, name }) => {
+      const words = commandLine(pid);
+      return WAITING.test(words) ? visible(words.slice(0, SHOWN_WORDS)) : name;
+    });
+  return names.length === 0 ? '' : `; it waits for ${[...new Set(names)].join(', ')}`;
 }

@@ -147,7 +147,7 @@ export class ActiveRun {
       const row = { name: ref.name, version: ref.version, outcome, because: again ?? because };
       return leaves === undefined ? row : { ...row, leaves };
     });
-    const messages = [...(await this.#earlierMessages()), ...this.#messages];
+    const messages = [...(await this.#earlierMessages()), ...this.#messages, ...this.#removal.messages()];
     const images = {
       loaded: this.#loaded,
       skipped: prepared.request.skipImages,

@@ -1,6 +1,8 @@
 /** What a run removes in addition to calling hooks: images, records, files. */
+import { hostname } from 'node:os';
 import { CurlewError } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
+import { KUBERNETES } from '../hooks/hooks.ts';
 import { requireOwnLinks } from '../hooks/confine.ts';
 import { pruneImages } from '../images/prune.ts';
 import { FAILED, type Journal } from './journal.ts';
@@ -48,6 +50,15 @@ export class RunRemoval {
   /** Hooks that have failed. */
   failures(): Pick<RunResult, 'failed'> {
     return this.#failed.length === 0 ? {} : { failed: this.#failed };
+  }
+
+  /** What remains to be done elsewhere: this node may have no right to remove its own Node. */
+  messages(): RunResult['messages'] {
+    const { plan } = this.#parts;
+    const leaves = plan.addons.some(({ ref, mode }) => ref.name === KUBERNETES && mode === 'leave');
+    const command = `kubectl delete node ${hostname().toLowerCase()}`;
+    const text = `The cluster keeps the Node of this machine. Delete it on a control plane: ${command}`;
+    return leaves ? [{ addon: KUBERNETES, text }] : [];
   }
 
   /** Names of the removed images; undefined if that was not requested. */

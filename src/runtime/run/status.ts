@@ -35,6 +35,8 @@ export interface NodeStatus {
   readonly lastRun: Omit<RunHistory, 'actions' | 'plan'> | undefined;
   /** Process ID of the run in progress. */
   readonly busy: number | undefined;
+  /** The hook that this run is executing; absent if none. */
+  readonly hook?: { readonly addon: string; readonly function: string } | undefined;
   /** Messages about files that could not be read. */
   readonly problems: readonly string[];
 }
@@ -51,13 +53,15 @@ export async function nodeStatus(directory: string, { signal }: { readonly signa
           problems.push(asError(error).message);
           return undefined;
         });
-  const { actions: _actions, plan: _plan, ...summary } = last ?? {};
+  const { actions = [], plan: _plan, ...summary } = last ?? {};
+  const begun = actions.find(({ state, function: called }) => state === 'begun' && called !== undefined);
   return {
     directory,
     addons: await addonsOf(directory, records, signal),
     extracted: records.extracted.filter(({ name }) => !Object.hasOwn(records.applied, name)),
     lastRun: last === undefined ? undefined : (summary as NodeStatus['lastRun']),
     busy,
+    ...(begun?.function === undefined ? {} : { hook: { addon: begun.addon, function: begun.function } }),
     problems,
   };
 }

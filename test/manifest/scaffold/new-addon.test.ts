@@ -36,6 +36,11 @@ test('an add-on from nothing passes lint, with all that one for production has',
   assert.equal(made.settings, ['replicas']);
   assert.is((await stat(box.at('addons/web/template/generate.sh'))).mode & 0o111, 0o111);
   assert.is(await readFile(box.at('addons/web/1.0.0/Manifest'), 'utf8'), 'image pause registry.k8s.io/pause:3.10\n');
+  const install = await readFile(box.at('addons/web/1.0.0/install.sh'), 'utf8');
+  const deletions = install.split('\n').filter((line) => /^ +(?:if ! )?kubectl .*\bdelete\b/.test(line));
+  // Otherwise a pod on a node that is gone would hold up a reset for ever.
+  assert.is(deletions.filter((line) => /--timeout=|--wait=false/.test(line)).length, 2, deletions.join('\n'));
+  assert.is(deletions.length, 2);
 });
 
 test('an add-on from resources passes lint and lists every image once', async ({ signal }) => {

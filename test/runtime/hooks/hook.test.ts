@@ -279,12 +279,19 @@ test('steps arrive while the hook runs, with what is special in them intact', as
   await running;
 });
 
-test('a silent hook gives a sign of life', async () => {
-  await using box = await hooks(['demo() { until [ -e go ]; do sleep 0.01; done; }']);
-  const running = box.run('demo', { heartbeatMs: 20 });
-  while (!box.notes().some((text) => text.includes('no output for'))) await wait(5);
-  await writeFile(box.at('go'), '');
-  await running;
+test('a silent hook gives a sign of life, and names what it waits for, with arguments that show no secret', async () => {
+  for (const [command, shown] of [
+    ['kubectl delete -k web', /no output for \d+ s; it waits for .*kubectl delete -k web$/],
+    ['kubectl create secret generic x --from-literal=a=hush', /no output for \d+ s; it waits for bash$/],
+  ] as const) {
+    await using box = await hooks([`demo() { mkfifo go; bash ./${command}; }`]);
+    await writeFile(box.at('kubectl'), 'read -r _ <go\n');
+    const running = box.run('demo', { heartbeatMs: 20 });
+    while (!box.notes().some((text) => shown.test(text))) await wait(5);
+    await writeFile(box.at('go'), 'x\n');
+    await running;
+    assert.not.match(box.notes().join('\n'), 'hush');
+  }
 });
 
 test('a hook has no terminal and an empty input, and may use descriptor 3', async () => {
