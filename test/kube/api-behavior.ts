@@ -1,7 +1,7 @@
 /** What tests rely on of an API server. The same suite runs against the one in this process and against the real one. */
 import * as assert from '../support/assert.ts';
 import { at, type ApiClient, type ApiReply } from '../support/api-client.ts';
-import { decodeFields, fieldTitle, isMap, type Json, type JsonObject } from '../support/api-server/fields.ts';
+import { decodeFields, fieldTitle, isMap, textOf, type Json, type JsonObject } from '../support/api-server/fields.ts';
 
 /** A suite's `test`, and the client of the server that it has started. */
 interface Runner {
@@ -16,8 +16,8 @@ function owners({ body }: ApiReply): readonly string[] {
   return entries
     .map(({ manager, operation, subresource, fieldsV1 }) => {
       const fields = isMap(fieldsV1) ? [...decodeFields(fieldsV1)].map(fieldTitle).toSorted() : [];
-      const part = subresource === undefined ? '' : `/${String(subresource)}`;
-      return `${String(manager)}${part} ${String(operation)}: ${fields.join(' ')}`;
+      const part = subresource === undefined ? '' : `/${textOf(subresource)}`;
+      return `${textOf(manager)}${part} ${textOf(operation)}: ${fields.join(' ')}`;
     })
     .toSorted();
 }
@@ -39,7 +39,7 @@ function deployment(containers: readonly object[]): object {
 
 function causes({ body }: ApiReply): readonly string[] {
   const found = (at(body, 'details.causes') ?? []) as readonly JsonObject[];
-  return found.map(({ field, reason }) => `${String(reason)} ${String(field)}`);
+  return found.map(({ field, reason }) => `${textOf(reason)} ${textOf(field)}`);
 }
 
 function expectStatus(reply: ApiReply, status: number): ApiReply {
@@ -84,7 +84,7 @@ export function apiBehavior(test: Runner, client: () => ApiClient): void {
     await api.merge(`${maps}/page`, { data: { a: '2' } }, 'jane');
     const refused = expectStatus(await api.apply(`${maps}/page`, configMap({ a: '1', b: '1' }), 'one'), 409);
     assert.equal(causes(refused), ['FieldManagerConflict .data.a']);
-    assert.match(String(at(refused.body, 'details.causes.0.message')), /^conflict with "jane" using v1/);
+    assert.match(textOf(at(refused.body, 'details.causes.0.message')), /^conflict with "jane" using v1/);
     assert.is(refused.body['reason'], 'Conflict');
     const forced = expectStatus(
       await api.apply(`${maps}/page`, configMap({ a: '1', b: '1' }), 'one', '&force=true'),
@@ -166,7 +166,7 @@ export function apiBehavior(test: Runner, client: () => ApiClient): void {
     await api.create(maps, { ...configMap({ a: '1' }), immutable: true });
     const fixed = expectStatus(await api.merge(`${maps}/page`, { data: { a: '2' } }), 422);
     assert.is(fixed.body['reason'], 'Invalid');
-    assert.match(String(fixed.body['message']), /data: .*(?:immutable)/);
+    assert.match(textOf(fixed.body['message']), /data: .*(?:immutable)/);
     const path = `/apis/apps/v1/namespaces/${namespace}/deployments/web`;
     await api.apply(path, deployment([{ name: 'a', image: 'a:1' }]), 'one');
     const labels = { app: 'other' };
@@ -180,7 +180,7 @@ export function apiBehavior(test: Runner, client: () => ApiClient): void {
     await api.create(maps, configMap({}, { finalizers: ['example.com/hold'] }));
     expectStatus(await api.remove(`${maps}/page`), 200);
     const held = expectStatus(await api.get(`${maps}/page`), 200);
-    assert.match(String(at(held.body, 'metadata.deletionTimestamp')), /^\d{4}-/);
+    assert.match(textOf(at(held.body, 'metadata.deletionTimestamp')), /^\d{4}-/);
     await api.merge(`${maps}/page`, { metadata: { finalizers: null } });
     expectStatus(await api.get(`${maps}/page`), 404);
   });
@@ -195,7 +195,7 @@ export function apiBehavior(test: Runner, client: () => ApiClient): void {
     const namesOf = ({ body }: ApiReply): readonly Json[] =>
       ((at(body, 'items') ?? []) as readonly JsonObject[]).map((item) => at(item, 'metadata.name') ?? null);
     const first = expectStatus(await api.get(`${maps}?limit=2`), 200);
-    const next = String(at(first.body, 'metadata.continue'));
+    const next = textOf(at(first.body, 'metadata.continue'));
     assert.equal(
       [...namesOf(first), ...namesOf(await api.get(`${maps}?limit=2&continue=${encodeURIComponent(next)}`))].filter(
         (name) => name !== 'kube-root-ca.crt',
@@ -221,7 +221,7 @@ export function apiBehavior(test: Runner, client: () => ApiClient): void {
     async (api, maps) => {
       await api.create(maps, configMap({ a: '1' }, { labels: { seen: 'yes' } }));
       const list = await api.get(`${maps}?labelSelector=seen`);
-      const version = String(at(list.body, 'metadata.resourceVersion'));
+      const version = textOf(at(list.body, 'metadata.resourceVersion'));
       await api.merge(`${maps}/page`, { data: { a: '2' } });
       await api.merge(`${maps}/page`, { metadata: { labels: { seen: null } } });
       await api.create(maps, { ...configMap({}), metadata: { name: 'other', labels: { seen: 'yes' } } });
@@ -229,7 +229,7 @@ export function apiBehavior(test: Runner, client: () => ApiClient): void {
       const query = `watch=true&resourceVersion=${version}&labelSelector=seen&allowWatchBookmarks=true&timeoutSeconds=3`;
       const events = await api.watch(`${maps}?${query}`, 5);
       assert.equal(
-        events.slice(0, 4).map((event) => `${String(event['type'])} ${String(at(event, 'object.metadata.name'))}`),
+        events.slice(0, 4).map((event) => `${textOf(event['type'])} ${textOf(at(event, 'object.metadata.name'))}`),
         ['MODIFIED page', 'DELETED page', 'ADDED other', 'DELETED other'],
       );
       assert.ok(events.length === 4 || events[4]?.['type'] === 'BOOKMARK');
@@ -252,7 +252,7 @@ export function apiBehavior(test: Runner, client: () => ApiClient): void {
       { op: 'replace', path: '/metadata/resourceVersion', value: version },
     ];
     expectStatus(await api.jsonPatch(`${maps}/page`, rewrite('1')), 409);
-    const version = String(at(body, 'metadata.resourceVersion'));
+    const version = textOf(at(body, 'metadata.resourceVersion'));
     assert.equal(owners(expectStatus(await api.jsonPatch(`${maps}/page`, rewrite(version)), 200)), [
       'one Apply: .data.a',
     ]);
@@ -325,6 +325,6 @@ export function apiBehavior(test: Runner, client: () => ApiClient): void {
     const resources = at(apps, 'versions.0.resources') as readonly JsonObject[];
     const found = resources.find(({ resource }) => resource === 'deployments');
     assert.equal([at(found, 'responseKind.kind'), found?.['scope']], ['Deployment', 'Namespaced']);
-    assert.match(String((await client().get('/version')).body['gitVersion']), /^v1\.\d+\.\d+/);
+    assert.match(textOf((await client().get('/version')).body['gitVersion']), /^v1\.\d+\.\d+/);
   });
 }

@@ -24,6 +24,11 @@ export function isMap(value: Json | undefined): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** A text as it is, nothing as an empty one, and the rest as JSON. */
+export function textOf(value: Json | undefined): string {
+  return typeof value === 'string' ? value : value === undefined ? '' : JSON.stringify(value);
+}
+
 function isList(value: Json | undefined): value is readonly Json[] {
   return Array.isArray(value);
 }

@@ -109,7 +109,7 @@ export function bySchema(
 ): { readonly document: JsonObject; readonly problems: readonly string[][] } {
   const { properties, ...others } = closed(schema) as JsonObject;
   const known = { apiVersion: {}, kind: {}, metadata: {}, ...(isMap(properties) ? properties : {}) };
-  const copy = structuredClone(document) as JsonObject;
+  const copy = structuredClone(document);
   const check = ajv.compile({ ...others, properties: known });
   const problems = check(copy)
     ? []

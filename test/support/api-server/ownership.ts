@@ -8,6 +8,7 @@ import {
   isMap,
   isSame,
   merge,
+  textOf,
   valueAt,
   without,
   type FieldSet,
@@ -38,18 +39,14 @@ export function ownedOf(object: JsonObject): Owned {
     if (manager === undefined || !isMap(fieldsV1)) return [];
     const isApply = operation === 'Apply';
     const texts = {
-      manager: text(manager),
-      apiVersion: text(apiVersion),
-      subresource: text(subresource),
-      time: text(time),
+      manager: textOf(manager),
+      apiVersion: textOf(apiVersion),
+      subresource: textOf(subresource),
+      time: textOf(time),
     };
     return [{ ...texts, operation: isApply ? 'Apply' : 'Update', fields: decodeFields(fieldsV1) }];
   });
   return { document: { ...object, metadata: others }, managers };
-}
-
-function text(value: Json | undefined): string {
-  return typeof value === 'string' ? value : '';
 }
 
 export function objectOf({ document, managers }: Owned): JsonObject {

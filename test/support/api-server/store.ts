@@ -1,5 +1,5 @@
 /** The objects of the server, each change with a version of its own, and what watches of them see. */
-import { isMap, type Json, type JsonObject } from './fields.ts';
+import { isMap, textOf, type Json, type JsonObject } from './fields.ts';
 import { apiVersionOf, type ServedKind } from './kinds.ts';
 
 /** A response that is no success. */
@@ -131,7 +131,7 @@ export function labelSelector(selector: string): (object: StoredObject) => boole
     return (labels: JsonObject): boolean => {
       const found = labels[key];
       if (operator === undefined) return (found === undefined) === (not === '!');
-      return (found !== undefined && values.includes(String(found))) !== /^(?:!=|notin)$/.test(operator);
+      return (found !== undefined && values.includes(textOf(found))) !== /^(?:!=|notin)$/.test(operator);
     };
   });
   return ({ value }) => {
@@ -146,7 +146,7 @@ export function fieldSelector(selector: string): (object: StoredObject) => boole
     const [path = '', wanted = ''] = part.split(/!?==?/);
     return (value: JsonObject): boolean => {
       const found = path.split('.').reduce<Json | undefined>((at, name) => (isMap(at) ? at[name] : undefined), value);
-      return (String(found ?? '') === wanted) !== part.includes('!=');
+      return (textOf(found) === wanted) !== part.includes('!=');
     };
   });
   return ({ value }) => tests.every((test) => test(value));

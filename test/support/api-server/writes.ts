@@ -1,6 +1,6 @@
 /** What the server makes of a request that writes: create, replace, patch, apply, delete; all of it also as a dry run. */
 import { randomUUID } from 'node:crypto';
-import { isMap, isSame, valueAt, type Json, type JsonObject } from './fields.ts';
+import { isMap, isSame, textOf, valueAt, type Json, type JsonObject } from './fields.ts';
 import { apiVersionOf, bySchema, customKinds, WITHOUT_GENERATION, type ServedKind } from './kinds.ts';
 import { applied, objectOf, ownedOf, updated, type Conflict, type Owned, type Writer } from './ownership.ts';
 import { metadataOf, StatusError, type Store, type StoredObject } from './store.ts';
@@ -58,7 +58,7 @@ export class Writes {
 
   create(given: Target, body: JsonObject, options: WriteOptions): JsonObject {
     const { name, generateName } = metadataOf(body);
-    const target = { ...given, name: text(name) || `${text(generateName)}${randomUUID().slice(0, 5)}` };
+    const target = { ...given, name: textOf(name) || `${textOf(generateName)}${randomUUID().slice(0, 5)}` };
     const { kind, namespace } = target;
     if (this.#store.get(kind, namespace, target.name) !== undefined)
       throw problem(409, 'AlreadyExists', target, '{} already exists');
@@ -160,10 +160,6 @@ export class Writes {
   }
 }
 
-function text(value: Json | undefined): string {
-  return typeof value === 'string' ? value : '';
-}
-
 function writer({ kind, subresource }: Target, operation: Writer['operation'], { manager }: WriteOptions): Writer {
   return { manager, operation, apiVersion: apiVersionOf(kind), subresource, time: seconds() };
 }
@@ -227,12 +223,12 @@ function completed(
   live: StoredObject | undefined,
   document: JsonObject,
 ): JsonObject {
-  const before = live === undefined ? { uid: randomUUID(), creationTimestamp: seconds() } : metadataOf(live.value);
+  const before: JsonObject =
+    live === undefined ? { uid: randomUUID(), creationTimestamp: seconds() } : metadataOf(live.value);
   const given = Object.entries(metadataOf(document)).filter(([key]) => !OF_SERVER.includes(key));
   const own = Object.entries(before).filter(([key]) => OF_SERVER.includes(key));
   const hasGeneration = (kind.hasStatus || kind.schema !== undefined) && !WITHOUT_GENERATION.has(kind.kind);
-  const generation =
-    Number((before as JsonObject)['generation'] ?? 0) + (isSame(live?.value['spec'], document['spec']) ? 0 : 1);
+  const generation = Number(before['generation'] ?? 0) + (isSame(live?.value['spec'], document['spec']) ? 0 : 1);
   const metadata = {
     ...Object.fromEntries([...given, ...own]),
     name,
@@ -257,7 +253,7 @@ function withDefaults({ group, kind }: ServedKind, object: JsonObject): JsonObje
 function encodeSecret({ group, kind }: Pick<ServedKind, 'group' | 'kind'>, object: JsonObject): JsonObject {
   const { stringData, data, ...others } = object;
   if (group !== '' || kind !== 'Secret' || !isMap(stringData)) return object;
-  const encode = ([key, value]: [string, Json]): [string, Json] => [key, Buffer.from(text(value)).toString('base64')];
+  const encode = ([key, value]: [string, Json]): [string, Json] => [key, Buffer.from(textOf(value)).toString('base64')];
   const encoded = Object.fromEntries(Object.entries(stringData).map(encode));
   return { ...others, data: { ...(isMap(data) ? data : {}), ...encoded } };
 }
@@ -276,7 +272,7 @@ function mergePatched(value: Json | undefined, patch: Json): Json {
 function jsonPatched(place: Place, value: Json, patch: Json): Json {
   const copy = structuredClone(value) as Record<string, Json>;
   for (const { op, path, value: given = null } of Array.isArray(patch) ? (patch as readonly JsonObject[]) : []) {
-    const [last = '', ...parents] = text(path).split('/').slice(1).toReversed();
+    const [last = '', ...parents] = textOf(path).split('/').slice(1).toReversed();
     const name = last.replaceAll('~1', '/').replaceAll('~0', '~');
     const parent = parents.reduceRight<Json | undefined>((at, part) => (isMap(at) ? at[part] : undefined), copy);
     const isMissing = !isMap(parent) || (op !== 'add' && parent[name] === undefined);
@@ -285,7 +281,7 @@ function jsonPatched(place: Place, value: Json, patch: Json): Json {
         422,
         'Invalid',
         place,
-        `the server rejected our request due to an error in our request: ${text(path)}`,
+        `the server rejected our request due to an error in our request: ${textOf(path)}`,
       );
     if (op === 'remove') delete (parent as Record<string, Json>)[name];
     else if (op !== 'test') (parent as Record<string, Json>)[name] = given;
