@@ -127,6 +127,15 @@ export function parseObject(text: string, bad: (what: string, cause?: unknown) =
   return value;
 }
 
+/** JSON text of a value in which integers beyond 2^53 are bigints: these are written with all digits. */
+export function exactJson(value: unknown): string {
+  if (typeof value === 'bigint') return String(value);
+  if (Array.isArray(value)) return `[${value.map((item: unknown) => exactJson(item ?? null)).join(',')}]`;
+  if (!isObject(value)) return JSON.stringify(value);
+  const members = Object.entries(value).filter(([, item]) => item !== undefined);
+  return `{${members.map(([key, item]) => `${JSON.stringify(key)}:${exactJson(item)}`).join(',')}}`;
+}
+
 /**
  * JSON for a terminal or a log: escapes the control characters that JSON allows, and the characters that change the
  * direction of text.

@@ -2,19 +2,10 @@
  * Parses YAML from users into JSON-safe data with the place of every part. Bounded in size, depth and aliases; never throws
  * for bad input.
  */
-import {
-  isMap,
-  isScalar,
-  isSeq,
-  LineCounter,
-  parseDocument,
-  visit,
-  type Document,
-  type Pair,
-  type YAMLMap,
-} from 'yaml';
+import { isMap, isScalar, isSeq, LineCounter, parseDocument, type Document, type Pair, type YAMLMap } from 'yaml';
 import { isObject } from '../../core/json.ts';
 import type { Diagnostic, Place } from '../../core/diagnostic.ts';
+import { settle, type SettleRules } from './settle.ts';
 
 export type Json = string | number | boolean | readonly Json[] | JsonObject;
 export interface JsonObject {
@@ -41,6 +32,15 @@ const DEPTH_LIMIT = 32;
 const OPEN_LIMIT = 500;
 const ALIAS_LIMIT = 100;
 const MOST_FINDINGS = 20;
+const NOWHERE: SettleRules['kubernetes'] = () => false;
+/** Tags that settle() knows. go-yaml knows no sets and no ordered maps. */
+const GO_TAGS = {
+  resolveKnownTags: false,
+  customTags: ['null', 'bool', 'int', 'float', 'binary', 'timestamp'].map((name) => ({
+    tag: `tag:yaml.org,2002:${name}`,
+    resolve: (text: string): string => text,
+  })),
+} as const;
 
 export interface YamlOptions {
   /** Most characters; 1 Mi by default. */
@@ -49,13 +49,18 @@ export interface YamlOptions {
   readonly deepest?: number;
   /** The line of the file in which the text begins; 1 by default. */
   readonly firstLine?: number;
+  /**
+   * Whether the part at this path follows the rules of Kubernetes' tools, those of go-yaml: no part by default. In these parts
+   * nulls are values, and integers beyond 2^53 are bigints.
+   */
+  readonly kubernetes?: (path: Path) => boolean;
 }
 
 /** Reads one document. */
 export function readYaml(
   file: string,
   text: string,
-  { limit = SIZE_LIMIT, deepest = DEPTH_LIMIT, firstLine = 1 }: YamlOptions = {},
+  { limit = SIZE_LIMIT, deepest = DEPTH_LIMIT, firstLine = 1, kubernetes }: YamlOptions = {},
 ): YamlText {
   const start: Place = { file, line: firstLine, column: 1, length: 1 };
   const failed = (code: string, message: string, place = start, hint?: string): YamlText => ({
@@ -79,9 +84,9 @@ export function readYaml(
   // Not `^`, which also matches after U+2028, text in YAML.
   const hard = /(?<![^\r\n])[ \t]*\u00a0/.exec(text);
   try {
-    // The parser's check for duplicate keys is quadratic; see keyFindings.
+    // The parser's check for duplicate keys is quadratic; see settle.
     const options = { lineCounter: lines, uniqueKeys: false, merge: true, prettyErrors: false } as const;
-    const document = parseDocument(text, options);
+    const document = parseDocument(text, kubernetes === undefined ? options : { ...options, ...GO_TAGS });
     if (hard !== null) {
       const at = hard.index + hard[0].length - 1;
       return failed('yaml/space', 'a line begins with a non-breaking space', placeAt(at, at + 1), 'use plain spaces');
@@ -110,7 +115,8 @@ export function readYaml(
         place: placeAt(...pos),
       });
     }
-    if (errors.length === 0) diagnostics.push(...keyFindings(document, placeAt));
+    const rules = { kubernetes: kubernetes ?? NOWHERE };
+    if (errors.length === 0) diagnostics.push(...nodeFindings(document, rules, placeAt));
     const pairOf = pairFinder();
     const find = (path: Path): Found => findInside(document, path, { placeAt, pairOf });
     const placeOf = (path: Path): Place => find(path).place ?? start;
@@ -120,9 +126,9 @@ export function readYaml(
     const complain = (path: Path, message: string): void => {
       diagnostics.push({ code: 'yaml/value', severity: 'error', message, place: placeOf(path) });
     };
-    const value = plain(raw, [], { deepest, complain });
+    const value = plain(raw, [], { deepest, complain, ...rules });
     return {
-      value: diagnostics.some(({ severity }) => severity === 'error') ? undefined : value,
+      value: diagnostics.some(({ severity }) => severity === 'error') ? undefined : (value as Json | undefined),
       nullKeys: (path) => nullKeys(raw, path),
       diagnostics,
       placeOf,
@@ -133,6 +139,8 @@ export function readYaml(
     if (error instanceof RangeError) return failed('yaml/depth', 'the document is nested too deeply');
     if (error instanceof ReferenceError)
       return failed('yaml/aliases', `its aliases cannot be expanded: ${withoutSource(error.message)}`);
+    if (error instanceof Error && error.message.startsWith('Merge sources'))
+      return failed('yaml/merge', 'the value of a key << is neither a map nor a list of maps');
     throw error;
   }
 }
@@ -171,27 +179,18 @@ function usefulErrors(errors: Document['errors'], lines: LineCounter): Document[
 
 type PlaceAt = (from: number, to: number) => Place;
 
-/** Duplicate keys in a map, and keys that are not plain words. */
-function keyFindings(document: Document, placeAt: PlaceAt): readonly Diagnostic[] {
+function nodeFindings(
+  { contents }: Document,
+  rules: Pick<SettleRules, 'kubernetes'>,
+  placeAt: PlaceAt,
+): readonly Diagnostic[] {
   const found: Diagnostic[] = [];
-  const add = (code: string, message: string, range: readonly [number, number, number] | null | undefined): void => {
-    if (found.length < MOST_FINDINGS) {
-      found.push({ code, severity: 'error', message, place: placeAt(range?.[0] ?? 0, range?.[1] ?? 1) });
-    }
-  };
-  visit(document, {
-    Map(_, map) {
-      const seen = new Set<string>();
-      for (const { key } of map.items) {
-        if (!isScalar(key) || !['string', 'number'].includes(typeof key.value)) {
-          const range = typeof key === 'object' && key !== null && 'range' in key ? map.range : undefined;
-          if (!(isScalar(key) && typeof key.value === 'symbol')) add('yaml/key', 'a key must be a plain word', range);
-          continue;
-        }
-        const name = String(key.value);
-        if (seen.has(name) && name !== '<<') add('yaml/duplicate', `"${name}" is listed twice`, key.range);
-        seen.add(name);
-      }
+  settle(contents, [], {
+    ...rules,
+    complain: (code, message, range) => {
+      if (found.length === MOST_FINDINGS) return;
+      const place = placeAt(range?.[0] ?? 0, range?.[1] ?? 1);
+      found.push({ code: `yaml/${code}`, severity: 'error', message, place });
     },
   });
   return found;
@@ -257,45 +256,37 @@ function mostOpen(text: string): number {
   return most;
 }
 
-interface Rules {
+interface Rules extends Pick<SettleRules, 'kubernetes'> {
   readonly deepest: number;
   readonly complain: (path: Path, message: string) => void;
 }
 
-/** Checks that a value is JSON within the depth limit, and drops nulls: a null is equivalent to an absent key. */
-function plain(value: unknown, path: Path, rules: Rules): Json | undefined {
+/**
+ * Checks that a value is JSON within the depth limit, and drops nulls, which are equivalent to absent keys except in parts of
+ * Kubernetes.
+ */
+function plain(value: unknown, path: Path, rules: Rules): unknown {
   const { deepest, complain } = rules;
-  if (path.length > deepest) {
-    complain(path, `nested deeper than ${deepest} levels`);
-    return undefined;
-  }
-  if (value === null || value === undefined || typeof value === 'boolean') return value ?? undefined;
-  if (typeof value === 'string') {
-    if (value.includes('\u0000')) complain(path, 'a text contains a NUL character');
-    return value;
-  }
-  if (typeof value === 'number') {
-    const exact = Number.isFinite(value) && (!Number.isInteger(value) || Number.isSafeInteger(value));
-    if (!exact) complain(path, 'the number cannot be represented exactly: write it in quotes');
-    return value;
-  }
-  if (Array.isArray(value)) {
-    const items: Json[] = [];
-    for (const [index, item] of value.entries()) {
+  const isKubernetes = rules.kubernetes(path);
+  if (path.length > deepest) complain(path, `nested deeper than ${deepest} levels`);
+  else if (value === null || value === undefined) return isKubernetes ? null : undefined;
+  else if (Array.isArray(value)) {
+    return value.flatMap((item: unknown, index) => {
       const kept = plain(item, [...path, index], rules);
-      if (kept !== undefined) items.push(kept);
-    }
-    return items;
-  }
-  if (typeof value !== 'object') {
+      return kept === undefined ? [] : [kept];
+    });
+  } else if (isObject(value) && Object.getPrototypeOf(value) === Object.prototype) {
+    const entries = Object.entries(value).map(([key, item]) => [key, plain(item, [...path, key], rules)] as const);
+    return Object.fromEntries(entries.filter(([, item]) => item !== undefined));
+  } else if (typeof value === 'string') {
+    if (value.includes('\u0000')) complain(path, 'a text contains a NUL character');
+  } else if (typeof value === 'number') {
+    const exact = Number.isFinite(value) && (isKubernetes || !Number.isInteger(value) || Number.isSafeInteger(value));
+    if (!exact) complain(path, 'the number cannot be represented exactly: write it in quotes');
+  } else if (typeof value !== 'boolean' && !(isKubernetes && typeof value === 'bigint')) {
     complain(path, 'not a JSON value');
-    return undefined;
   }
-  const entries = Object.entries(value).flatMap(([key, item]): [string, Json][] => {
-    const kept = plain(item, [...path, key], rules);
-    return kept === undefined ? [] : [[key, kept]];
-  });
-  return Object.fromEntries(entries);
+  return value;
 }
 
 /** A document of a file, and the line in which it begins. */
@@ -307,7 +298,7 @@ export interface YamlPart {
 /** The documents of a file, split at lines of three dashes as Kubernetes' tools do; not those with nothing but comments. */
 export function splitYaml(text: string): readonly YamlPart[] {
   const parts: YamlPart[] = [];
-  const separator = /(?<![^\n])---(?:[ \t]+#[^\n]*|[ \t]*\r?)(?=\n|$)/g;
+  const separator = /(?<![^\n])---[ \t]*(?:#[^\n]*|\r?)(?=\n|$)/g;
   let from = 0;
   let line = 1;
   const add = (to: number): void => {
@@ -330,8 +321,8 @@ export function readJson(text: string): Json | undefined {
     const complain = (): void => {
       sound = false;
     };
-    const value = plain(JSON.parse(text) as unknown, [], { deepest: DEPTH_LIMIT, complain });
-    return sound ? value : undefined;
+    const value = plain(JSON.parse(text) as unknown, [], { deepest: DEPTH_LIMIT, complain, kubernetes: NOWHERE });
+    return sound ? (value as Json) : undefined;
   } catch {
     return undefined;
   }
