@@ -57,7 +57,7 @@ export interface Chart {
   readonly name: string | undefined;
   /** Undefined for an archive. */
   readonly version: string | undefined;
-  /** Their texts are templates. */
+  /** With nulls, and with bigints for integers beyond 2^53; their texts are templates. */
   readonly values: Readonly<Record<string, unknown>>;
   readonly releaseName: string;
   /** Of the release. */

@@ -1,5 +1,5 @@
 /** Differences of two objects of a cluster, field by field. Pure. */
-import { isObject } from '../core/json.ts';
+import { exactJson, isObject } from '../core/json.ts';
 
 export interface FieldChange {
   /** `.spec.template.spec.containers[name="web"].image`, as in managed fields. */
@@ -73,7 +73,7 @@ function items(list: readonly unknown[]): ReadonlyMap<string, unknown> {
   return new Map(
     list.map((item, index) => {
       if (key === undefined || !isObject(item)) return [`[${index}]`, item] as const;
-      return [`[${key}=${JSON.stringify(item[key])}]`, item] as const;
+      return [`[${key}=${exactJson(item[key])}]`, item] as const;
     }),
   );
 }
@@ -81,7 +81,7 @@ function items(list: readonly unknown[]): ReadonlyMap<string, unknown> {
 function shown(value: unknown, isHidden: boolean): string | undefined {
   if (value === undefined) return undefined;
   if (isHidden) return '(hidden)';
-  const text = JSON.stringify(value);
+  const text = exactJson(value);
   return text.length <= LONGEST ? text : `${text.slice(0, LONGEST)}…`;
 }
 

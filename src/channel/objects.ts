@@ -1,13 +1,14 @@
 /** The text of a manifest -> its objects, with a finding for each mistake. Pure. */
 import { compareDiagnostics, type Diagnostic, type Place } from '../core/diagnostic.ts';
+import { isObject } from '../core/json.ts';
 import { CHANNEL_RECORDS } from '../core/layout.ts';
-import { isJsonObject, readYaml, splitYaml, type Json, type JsonObject, type Path } from '../formats/yaml/yaml.ts';
+import { readYaml, splitYaml, type Path, type YamlOptions } from '../formats/yaml/yaml.ts';
 
 /** The largest manifest; Kubernetes' own limit of one object is 1.5 MiB. */
 export const MOST_MANIFEST_BYTES: number = 16 << 20;
 const MOST_OBJECTS = 20_000;
-/** Schemas in CustomResourceDefinitions are deep. */
-const DEEPEST = 200;
+/** How a document of a manifest is read. Schemas in CustomResourceDefinitions are deep. */
+export const MANIFEST_OPTIONS: YamlOptions = { limit: MOST_MANIFEST_BYTES, deepest: 200, kubernetes: () => true };
 
 /** One object of a manifest. */
 export interface ManifestObject {
@@ -16,7 +17,8 @@ export interface ManifestObject {
   /** As written; objects of a namespaced kind without it are for the namespace of the add-on. */
   readonly namespace: string | undefined;
   readonly name: string;
-  readonly value: JsonObject;
+  /** With nulls, and with bigints for integers beyond 2^53. */
+  readonly value: Readonly<Record<string, unknown>>;
   readonly place: Place;
 }
 
@@ -48,16 +50,13 @@ export function readObjects(file: string, text: string): ReadManifest {
   }
   for (const part of parts) {
     const {
-      value,
       diagnostics: found,
       placeOf,
-    } = readYaml(file, part.text, {
-      limit: MOST_MANIFEST_BYTES,
-      deepest: DEEPEST,
-      firstLine: part.line,
-    });
+      ...yaml
+    } = readYaml(file, part.text, { ...MANIFEST_OPTIONS, firstLine: part.line });
+    const value: unknown = yaml.value;
     diagnostics.push(...found);
-    if (value !== undefined) objects.push(...objectsIn(value, [], { placeOf, error }));
+    if (value !== undefined && value !== null) objects.push(...objectsIn(value, [], { placeOf, error }));
     if (objects.length > MOST_OBJECTS) break;
   }
   if (objects.length > MOST_OBJECTS) error('size', start, `the manifest has more than ${MOST_OBJECTS} objects`);
@@ -95,9 +94,9 @@ interface Context {
 const NAME = /^[A-Za-z0-9](?:[A-Za-z0-9.:_-]{0,251}[A-Za-z0-9])?$/;
 const NAMESPACE = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
-function objectsIn(value: Json, path: Path, context: Context): readonly ManifestObject[] {
+function objectsIn(value: unknown, path: Path, context: Context): readonly ManifestObject[] {
   const { placeOf, error } = context;
-  if (!isJsonObject(value)) {
+  if (!isObject(value)) {
     error('object', placeOf(path), 'an object of Kubernetes must be a map with apiVersion, kind and metadata');
     return [];
   }
@@ -112,10 +111,12 @@ function objectsIn(value: Json, path: Path, context: Context): readonly Manifest
     );
     return [];
   }
-  if (kind.endsWith('List') && Array.isArray(items)) {
-    return (items as readonly Json[]).flatMap((item, index) => objectsIn(item, [...path, 'items', index], context));
+  if (kind.endsWith('List') && (Array.isArray(items) || items === null)) {
+    return (items ?? []).flatMap((item: unknown, index) =>
+      objectsIn(itemOf({ apiVersion, kind }, item), [...path, 'items', index], context),
+    );
   }
-  const { name, namespace, generateName } = isJsonObject(metadata) ? metadata : {};
+  const { name, namespace, generateName } = isObject(metadata) ? metadata : {};
   const place = placeOf([...path, 'metadata', 'name']);
   if (typeof name !== 'string' || !NAME.test(name)) {
     const why = generateName === undefined ? 'it cannot be applied' : 'generateName cannot be applied';
@@ -123,14 +124,22 @@ function objectsIn(value: Json, path: Path, context: Context): readonly Manifest
     error('name', name === undefined ? placeOf([...path, 'kind']) : place, `${what}: ${why}`, 'write metadata.name');
     return [];
   }
-  if (namespace !== undefined && (typeof namespace !== 'string' || (namespace !== '' && !NAMESPACE.test(namespace)))) {
+  const isNamed = namespace !== undefined && namespace !== null && namespace !== '';
+  if (isNamed && (typeof namespace !== 'string' || !NAMESPACE.test(namespace))) {
     error('namespace', placeOf([...path, 'metadata', 'namespace']), 'metadata.namespace is not a name of a namespace');
     return [];
   }
-  const object = { apiVersion, kind, namespace: namespace === '' ? undefined : namespace, name, value, place };
+  const object = { apiVersion, kind, namespace: isNamed ? namespace : undefined, name, value, place };
   if (!isCurlews(object)) return [object];
   error('own', place, `${kind} ${name} is a record of curlew itself`, 'delete it from the manifest');
   return [];
+}
+
+/** An item without apiVersion and kind has those of its list, as for kubectl: the items of a RoleList are Roles. */
+function itemOf({ apiVersion, kind }: Pick<ManifestObject, 'apiVersion' | 'kind'>, item: unknown): unknown {
+  if (!isObject(item) || kind === 'List') return item;
+  const isUntyped = [item['apiVersion'], item['kind']].every((field) => (field ?? '') === '');
+  return isUntyped ? { ...item, apiVersion, kind: kind.slice(0, -'List'.length) } : item;
 }
 
 /** What installs on nodes keep there. */

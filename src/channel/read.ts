@@ -1,11 +1,13 @@
 /** The text of a channel -> data, with a finding for each mistake: our `Channel`, `Addons` of kops, or a manifest. Pure. */
 import { compareDiagnostics, type Diagnostic } from '../core/diagnostic.ts';
 import { redact } from '../core/errors.ts';
+import { exactJson } from '../core/json.ts';
 import { nearest } from '../core/nearest.ts';
-import { isJsonObject, readYaml, splitYaml, type Json, type JsonObject } from '../formats/yaml/yaml.ts';
+import { isJsonObject, readYaml, splitYaml, type Json, type JsonObject, type Path } from '../formats/yaml/yaml.ts';
 import { CHANNEL_API_VERSION, entryTitle, type Channel, type Compat, type Entry } from './channel.ts';
 import { Fields, Findings } from './fields.ts';
 import { hashOfManifest, manifestAddonName } from './location.ts';
+import { MANIFEST_OPTIONS } from './objects.ts';
 import { parseRange } from './range.ts';
 import { readEntry } from './read-entry.ts';
 
@@ -29,8 +31,12 @@ export interface ReadChannel {
 export function readChannel(location: string, text: string, compat: Compat = 'native'): ReadChannel {
   const file = redact(location);
   const [first = { text: '', line: 1 }, ...others] = splitYaml(text);
-  const yaml = readYaml(file, first.text, { limit: MOST_BYTES, firstLine: first.line });
-  const { value } = yaml;
+  // Without these words it is a manifest, whatever else is in it.
+  const options = /\b(?:Addons|Channel)\b/.test(first.text)
+    ? { limit: MOST_BYTES, kubernetes: isChartValue }
+    : MANIFEST_OPTIONS;
+  const yaml = readYaml(file, first.text, { ...options, firstLine: first.line });
+  const value = yaml.value ?? undefined;
   const isNamed = (kind: string): boolean => isJsonObject(value) && value['kind'] === kind;
   const found = new Findings(yaml, isNamed('Addons') || (compat !== 'native' && !isNamed('Channel')));
   const channel = yaml.diagnostics.some(isError) ? undefined : readDocument(value, { location, text, compat, found });
@@ -44,6 +50,11 @@ export function readChannel(location: string, text: string, compat: Compat = 'na
     channel: found.diagnostics.some(isError) ? undefined : channel,
     diagnostics: found.diagnostics.toSorted(compareDiagnostics),
   };
+}
+
+/** Values of charts are read as helm reads its files of values. */
+function isChartValue([spec, addons, , chart, values, ...inner]: Path): boolean {
+  return inner.length > 0 && spec === 'spec' && addons === 'addons' && chart === 'chart' && values === 'values';
 }
 
 function isError({ severity }: Diagnostic): boolean {
@@ -111,7 +122,7 @@ function noteTwins(entries: readonly Entry[], found: Findings): void {
   };
   for (const entry of entries) {
     const { name, namespace, version = '', id, hash, kubernetesVersion, source } = entry;
-    const key = JSON.stringify([name, namespace, version, id, hash, kubernetesVersion, source]);
+    const key = exactJson([name, namespace, version, id, hash, kubernetesVersion, source]);
     const twin = seen.get(key);
     if (twin !== undefined)
       note('duplicate', entry, `${entryTitle(entry)} is already in line ${twin.place.line}`, 'delete one of them');

@@ -1,6 +1,7 @@
 /** Objects of a cluster: lists in pages, server-side apply, deletion. */
 import * as v from 'valibot';
 import { CurlewError } from '../core/errors.ts';
+import { exactJson } from '../core/json.ts';
 import { checked, type Read } from '../core/schema.ts';
 import type { Call } from './call.ts';
 import type { FieldConflict } from './problem.ts';
@@ -175,7 +176,7 @@ export async function applyObject(
   const doing = `apply ${titleOf(resource, object)}`;
   const query = { fieldManager: manager, force: String(force), dryRun: dryRun ? 'All' : undefined };
   const path = withQuery(objectPath(resource, object), query);
-  const answer = await call(doing, { verb: 'apply', path, document: JSON.stringify(object.value) });
+  const answer = await call(doing, { verb: 'apply', path, document: exactJson(object.value) });
   if (answer.outcome === 'done') return { outcome: 'applied', object: readObject(answer.value, doing) };
   if (answer.outcome === 'conflict') return answer;
   return { outcome: 'not found' };

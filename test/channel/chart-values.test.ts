@@ -28,6 +28,11 @@ test('texts in the values of a chart are templates over the facts of the cluster
   });
 });
 
+test('values of other types stay as they are, also nulls and integers beyond 2^53', () => {
+  const values = { cpu: null, list: [null, 1.5], uid: 9007199254740993n, on: true };
+  assert.equal(rendered(values), values);
+});
+
 /** Why these values cannot be rendered. */
 function failure(values: Readonly<Record<string, unknown>>): string {
   try {

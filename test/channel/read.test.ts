@@ -58,6 +58,28 @@ test('a channel has packages, manifests and charts, with what they require and w
   assert.equal(chart?.source?.type === 'chart' && chart.source.chart.values, { replicas: 2 });
 });
 
+test('a manifest as a channel may have what no channel can have', () => {
+  const deep = `${'{a: '.repeat(40)}~${'}'.repeat(40)}`;
+  const text = `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: page}\nyes: 9007199254740993\ndeep: ${deep}\n`;
+  const { channel, diagnostics } = readChannel('page.yaml', text);
+  assert.equal([channel?.kind, diagnostics], ['Manifest', []]);
+});
+
+test('values of a chart are read as helm reads them, and the fields of a channel as ever', () => {
+  const [chart] = entriesOf(`${OURS}  - name: grafana
+    version: 8.0.0
+    chart:
+      repoURL: https://charts.example.com
+      name: grafana
+      releaseName: yes
+      values: &values {mode: 0400, yes: on, cpu: ~, args: [a, ~], uid: 9007199254740993, dates: {2024-01-01: 1:30}}
+  - {name: other, version: 1.0.0, chart: {package: other.tgz, values: {<<: *values, mode: 1}}}
+`).map(({ source }) => (source?.type === 'chart' ? source.chart : undefined));
+  assert.is(chart?.releaseName, 'yes');
+  const values = { cpu: null, args: ['a', null], uid: 9007199254740993n, dates: { '2024-01-01': '1:30' } };
+  assert.equal(chart?.values, { mode: 256, true: true, ...values });
+});
+
 test('a chart comes from a repository, a registry or an archive, and is a release in the namespace of its add-on', () => {
   const entries =
     entriesOf(`${OURS}  - {name: web, version: 8.0.0, chart: {repoURL: "https://charts.example.com", name: web}}

@@ -259,7 +259,8 @@ async function chartHash(
       : entry.hash;
   const values = chartValues(others, entry, valueFacts(cluster));
   const identity = { repoURL, oci, name, version, archive, releaseName, namespace, values };
-  return hexOf(digestOf(canonicalJson(identity)));
+  const digits = (_: string, value: unknown): unknown => (typeof value === 'bigint' ? `${value}n` : value);
+  return hexOf(digestOf(canonicalJson(JSON.parse(JSON.stringify(identity, digits)))));
 }
 
 /** Those of the last revision that is complete. */

@@ -6,7 +6,7 @@ import type { PlannedAddon } from '../../channel/pass.ts';
 import type { RecordedRelease } from '../../channel/record.ts';
 import { digestOf, hexOf } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
-import { isObject } from '../../core/json.ts';
+import { exactJson, isObject } from '../../core/json.ts';
 import { checked } from '../../core/schema.ts';
 import { secret, type Secret } from '../../core/secret.ts';
 import { discover, type Discovery } from '../../kube/resources.ts';
@@ -74,7 +74,7 @@ export async function prepareRelease(
         : await helm.file('chart.tgz', await files.readManifest(channel, entry, cluster));
     if (chart.package === undefined && entry.hash !== '') await requireHash(file, planned);
     const { name, namespace } = releaseOf(planned);
-    const valuesFile = await helm.file('values.json', JSON.stringify(values));
+    const valuesFile = await helm.file('values.json', exactJson(values));
     const chartArgs = [name, file, '--namespace', namespace, '--values', valuesFile];
     const owned = request.takeOver === true ? ['--take-ownership'] : [];
     const secrets = secretTexts(values, false).map(secret);
