@@ -1,7 +1,9 @@
 /** The nodes of a parsed document, before they become data: checks keys, and reads parts again by the rules of Kubernetes. */
 import { isMap, isScalar, isSeq, type Pair, type Scalar } from 'yaml';
 import { goScalar, goTagged } from './go-scalar.ts';
-import type { Path } from './yaml.ts';
+
+/** As in yaml.ts, which imports this file. */
+type Path = readonly (string | number)[];
 
 type Range = Scalar['range'];
 
