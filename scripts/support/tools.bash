@@ -29,6 +29,7 @@ rclone     default go          test/oracles/rclone bin/rclone aside
 moto       default pip         test/oracles/moto-requirements.txt moto
 kustomize  default go          sigs.k8s.io/kustomize/kustomize/v5@v5.7.1 bin/kustomize
 estargz    default go          test/oracles/estargz bin/estargz
+go-yaml    default go          test/oracles/go-yaml bin/go-yaml
 crane      default go          github.com/google/go-containerregistry/cmd/crane@v0.21.9 bin/crane
 actionlint all     go          github.com/rhysd/actionlint/cmd/actionlint@v1.7.12 bin/actionlint
 zizmor     all     pip         test/oracles/zizmor-requirements.txt bin/zizmor --no-deps --require-hashes
