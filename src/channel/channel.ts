@@ -81,6 +81,8 @@ export const DRIFTS = ['Warn', 'Revert', 'Keep'] as const;
 export interface Entry extends Candidate {
   /** Namespace whose object has the record; `kube-system` by default. */
   readonly namespace: string;
+  /** Namespace of objects that name none; undefined: that of the kubeconfig's context. Indexes of kops cannot set it. */
+  readonly objectNamespace?: string | undefined;
   readonly id: string;
   readonly hash: string;
   /** As written; empty if it fits every version. */

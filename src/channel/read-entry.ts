@@ -60,9 +60,11 @@ export function readEntry(item: Fields, context: Context, found: Findings): Entr
   const rules = context.compat === 'native' ? 'native' : 'kops';
   const kubernetesVersion = fields.text('kubernetesVersion') ?? '';
   const selector = fields.labels('selector');
+  const namespace = fields.textLike('namespace', NAMESPACE, 'the name of a namespace');
   return {
     name,
-    namespace: fields.textLike('namespace', NAMESPACE, 'the name of a namespace') ?? 'kube-system',
+    namespace: namespace ?? 'kube-system',
+    objectNamespace: isOurs ? namespace : undefined,
     version: readVersion(fields, context, found),
     id: fields.text('id') ?? '',
     hash: readHash(fields, context, found),

@@ -38,8 +38,10 @@ export interface KubeApi {
    * signal's reason.
    */
   readonly ask: (request: ApiRequest, options: AskOptions) => Promise<ApiAnswer>;
-  /** The address of the server; `CLUSTER_FAILED` if the kubeconfig names none. */
-  readonly server: (options: { readonly signal: AbortSignal }) => Promise<string>;
+  /** What the kubeconfig's context names; `CLUSTER_FAILED` if it names no server. */
+  readonly target: (options: {
+    readonly signal: AbortSignal;
+  }) => Promise<{ readonly server: string; readonly namespace: string }>;
 }
 
 export interface ApiOptions {
@@ -78,12 +80,12 @@ export async function openApi({ env, deadlineMs = DEADLINE_MS }: ApiOptions): Pr
       signal.removeEventListener('abort', cancelled);
     }
   };
-  const server: KubeApi['server'] = async (options) => {
+  const target: KubeApi['target'] = async (options) => {
     const session = await sessions.current(options);
-    if (session !== undefined) return session.server.href.replace(/\/$/, '');
+    if (session !== undefined) return { server: session.server.href.replace(/\/$/, ''), namespace: session.namespace };
     throw new CurlewError('CLUSTER_FAILED', NOT_NAMED.said, { hint: NOT_NAMED.hint });
   };
-  return { ask, server };
+  return { ask, target };
 }
 
 /** Sends a request until there is a final response. Rejects with the signal's reason, and for an unusable kubeconfig. */

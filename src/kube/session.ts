@@ -24,6 +24,8 @@ import {
 
 export interface Session {
   readonly server: URL;
+  /** Of the context. */
+  readonly namespace: string;
   readonly connections: Connections;
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
   /** Texts that messages must not repeat. */
@@ -131,7 +133,7 @@ export function openSessions(env: Environment): Sessions {
     if (transport?.print !== transportPrint)
       transport = { print: transportPrint, value: await openTransport(chosen, tls, env) };
     const given = await credentialsOf(chosen, credential?.value);
-    return { server: chosen.server, ...transport.value, ...given };
+    return { server: chosen.server, namespace: chosen.namespace, ...transport.value, ...given };
   };
 
   return {

@@ -55,6 +55,8 @@ export interface ChannelCluster {
   readonly kubeconfig: string;
   /** Address of its API server. */
   readonly server: string;
+  /** Of the kubeconfig's context. */
+  readonly namespace: string;
   readonly kubernetes: string;
   readonly facts: ClusterFacts;
   readonly namespaces: ReadonlySet<string>;
@@ -106,7 +108,7 @@ async function readCluster(
   }: Pick<ChannelCluster, 'kubeconfig' | 'signal' | 'guard'> & Pick<Context, 'report'>,
 ): Promise<ChannelCluster> {
   // A kubeconfig that names no server would be waited for like a server that starts.
-  const server = await api.server({ signal });
+  const { server, namespace } = await api.target({ signal });
   let isSaid = false;
   const onSlow = (text: string): void => {
     if (!isSaid) report({ type: 'note', level: 'info', text: `${server}: ${text}` });
@@ -136,6 +138,7 @@ async function readCluster(
     maps,
     api,
     server,
+    namespace,
     kubernetes: version,
     facts: {
       kubernetes: triple,

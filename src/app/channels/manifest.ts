@@ -1,8 +1,7 @@
 /** The objects of an add-on, as they are applied to a cluster. */
-import type { Entry } from '../../channel/channel.ts';
 import { inApplyOrder, objectKey, readObjects, type ManifestObject } from '../../channel/objects.ts';
-import type { SeenAddon } from '../../channel/pass.ts';
-import { addonId } from '../../channel/record.ts';
+import type { PlannedAddon, SeenAddon } from '../../channel/pass.ts';
+import { addonId, type RecordedKind } from '../../channel/record.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
 import { nearest } from '../../core/nearest.ts';
@@ -29,13 +28,20 @@ export interface AddonObject {
  * pass have `defined`, and those that the manifest itself defines. `MANIFEST_INVALID` for a manifest that cannot be read, or for a kind that is neither.
  */
 export function addonObjects(
-  entry: Pick<Entry, 'namespace' | 'name'>,
+  { entry, record }: Pick<PlannedAddon, 'entry' | 'record'>,
   { location, content }: { readonly location: string; readonly content: Uint8Array },
-  discovery: Discovery & { readonly defined: readonly Resource[] },
+  {
+    namespace,
+    ...discovery
+  }: Discovery & {
+    readonly defined: readonly Resource[];
+    /** Of the kubeconfig's context. */
+    readonly namespace: string;
+  },
 ): readonly AddonObject[] {
   const labels = { [ADDON_LABEL]: addonId(entry) };
-  // Like kubectl's.
-  return stampedObjects({ location, content }, { namespace: 'default', labels }, discovery);
+  const stamp = { namespace: entry.objectNamespace ?? namespace, labels, recorded: record?.objects };
+  return stampedObjects({ location, content }, stamp, discovery);
 }
 
 /** The objects of a release, which may have none, with what helm adds to them. */
@@ -53,8 +59,9 @@ export function releaseObjects(
 }
 
 interface Stamp {
-  /** Of namespaced objects that name none. */
+  /** Of namespaced objects that name none, unless the add-on already has them in another one. */
   readonly namespace: string;
+  readonly recorded?: readonly RecordedKind[] | undefined;
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
 }
@@ -74,7 +81,7 @@ function stampedObjects(
   return inApplyOrder(objects).map((object) => {
     const resource = resources.get(`${object.apiVersion} ${object.kind}`);
     if (resource === undefined) throw unknownKind(object, discovery);
-    const namespace = resource.namespaced ? (object.namespace ?? stamp.namespace) : undefined;
+    const namespace = resource.namespaced ? (object.namespace ?? homeOf(object, objects, stamp)) : undefined;
     const { name, kind } = object;
     return {
       key: objectKey({ ...object, namespace }),
@@ -85,6 +92,16 @@ function stampedObjects(
       value: stamped(object, namespace, stamp),
     };
   });
+}
+
+/** An object without a namespace is not moved: nothing would say that the one in the old namespace is still in use. */
+function homeOf(object: ManifestObject, all: readonly ManifestObject[], { namespace, recorded = [] }: Stamp): string {
+  const key = objectKey(object);
+  const homes = recorded.flatMap(({ apiVersion, kind, objects }) =>
+    objects.flatMap((one) => (objectKey({ apiVersion, kind, name: one.name }) === key ? (one.namespace ?? []) : [])),
+  );
+  const left = homes.filter((home) => !all.some((one) => objectKey(one) === objectKey({ ...object, namespace: home })));
+  return left.includes(namespace) ? namespace : (left[0] ?? namespace);
 }
 
 function resourcesOf(

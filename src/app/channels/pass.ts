@@ -347,8 +347,9 @@ export class Pass {
       });
     }
     const content = await this.#files.readManifest(channel, entry, this.#cluster);
-    const discovery = { ...(await this.#cluster.discovery()), defined: this.#defined };
-    const objects = addonObjects(entry, { location: redact(source.location), content }, discovery);
+    const { namespace } = this.#cluster;
+    const discovery = { ...(await this.#cluster.discovery()), defined: this.#defined, namespace };
+    const objects = addonObjects(planned, { location: redact(source.location), content }, discovery);
     this.#defined.push(...objects.flatMap(definedKinds));
     return {
       objects,
