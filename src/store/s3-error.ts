@@ -1,7 +1,7 @@
 /** Converts failures of an S3 server, or of the connection to it, to errors for users. */
 import { CurlewError, errnoOf, type ErrorCode } from '../core/errors.ts';
 import { isObject } from '../core/json.ts';
-import { connectionMessage, isCertificateProblem } from '../platform/http/failure.ts';
+import { certificateHint, connectionMessage } from '../platform/http/failure.ts';
 
 /** The failed call, for messages. */
 export interface S3Call {
@@ -167,7 +167,8 @@ function meaningOf(name: string, status: number | undefined, call: S3Call): Mean
 
 function hintOf(error: unknown, status: number | undefined): string {
   if (status === 400) return 'check endpoint and region';
-  if (isCertificateProblem(errnoOf(error) ?? '')) return 'add a private certificate authority with --ca-file FILE';
+  const certificate = certificateHint(error);
+  if (certificate !== undefined) return certificate;
   const unreachable = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH'].includes(errnoOf(error) ?? '');
   if (unreachable) return 'check the endpoint (--s3-endpoint), the network and its proxy';
   return 'run the same command again; uploaded parts are not sent again';

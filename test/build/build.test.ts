@@ -3,6 +3,7 @@ import { chmod, mkdir, readdir, readFile, rm, stat, symlink, utimes, writeFile }
 import { extractEntries } from '../../src/formats/archive/extract.ts';
 import { openFileSource, readIndex } from '../../src/formats/archive/read.ts';
 import { pruneCache } from '../../src/build/cache.ts';
+import { digestOf } from '../../src/core/digest.ts';
 import { CurlewError } from '../../src/core/errors.ts';
 import * as assert from '../support/assert.ts';
 import { addon, buildAll } from '../support/builds.ts';
@@ -59,6 +60,14 @@ test('images, assets and Deps of one add-on are in its package, each blob fetche
     ],
   );
   assert.equal(await readdir(box.at('cache/assets')).then((all) => all.filter((name) => !name.endsWith('.json'))), []);
+});
+
+test('a manifest of an image that begins with a byte order mark is refused', async () => {
+  const mark = Buffer.concat([Buffer.from('\u{FEFF}'), one.manifest.data]);
+  const image = { ...one, manifest: { data: mark, digest: digestOf(mark) } };
+  await using registry = await startRegistry({ 'team/marked:1': image });
+  await using box = await tree(addon('a', 'image m images.example/team/marked:1\n'));
+  await assert.rejectsWith(buildAll({ root: box.path, registry: registry.host }), 'IMAGE_INVALID', /byte order mark/);
 });
 
 test('with nothing changed nothing is written, and only heads are asked for', async () => {

@@ -6,6 +6,7 @@ import { errnoOf, fileError } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
 import type { Repository } from '../../core/repositories.ts';
 import { osRow, type OsId } from '../../core/os.ts';
+import { readPem } from '../../platform/http/roots.ts';
 import type { Containers, EndedContainer } from '../containers/containers.ts';
 import type { Collected, Collector, CollectRequest } from './collector.ts';
 import { readResult, readCollected } from './listing.ts';
@@ -133,7 +134,9 @@ async function filesFor({ os, arch, known }: CollectRequest, collecting: Collect
   return [
     ...(await sentFolder(join(scripts, SCRIPT_FOLDER), PLACES.scripts, true)),
     ...(known === undefined ? [] : await sentFolder(known, PLACES.known, false)),
-    ...(caFile === undefined ? [] : [sentBytes(inContainer(PLACES.authorities), await readFile(caFile))]),
+    ...(caFile === undefined
+      ? []
+      : [sentBytes(inContainer(PLACES.authorities), Buffer.from(await readPem(caFile), 'latin1'))]),
     ...repositories.flatMap(({ keys }) => keys),
     ...list.map((text) => sentBytes(inContainer(PLACES.repositories), text)),
     folder(PLACES.answer),

@@ -48,6 +48,9 @@ type Fields = Readonly<Record<string, unknown>>;
 /** Parses JSON from outside as an object. `from` begins the message of `IMAGE_INVALID`. */
 export function parseObject(data: Uint8Array, from: string): Fields {
   const bad = imageError(from);
+  if (data[0] === 0xef && data[1] === 0xbb && data[2] === 0xbf) {
+    throw bad('it begins with a byte order mark, which container runtimes do not read');
+  }
   const value = parseText(data, (json) => shallowJson(new TextDecoder('utf-8', { fatal: true }).decode(json)), bad);
   if (isObject(value)) return value;
   throw bad('not a JSON object');

@@ -1,6 +1,7 @@
 /** Errors for failed exchanges. Messages never repeat a text that was sent as a secret. */
 import { visible } from '../../core/diagnostic.ts';
 import { asError, CurlewError, errnoOf, type ErrorCode } from '../../core/errors.ts';
+import { isObject } from '../../core/json.ts';
 import { formatSeconds } from '../../core/units.ts';
 import { decoded } from './proxy.ts';
 import { STALLED } from './pace.ts';
@@ -159,6 +160,22 @@ export function isCertificateProblem(code: string): boolean {
   return /CERT|_SIGNED|ISSUER|ALTNAME|UNABLE_TO_VERIFY/.test(code);
 }
 
+/** What to do about a certificate; undefined for other errors. */
+export function certificateHint(error: unknown): string | undefined {
+  const code = errnoOf(error) ?? '';
+  if (code === 'CERT_HAS_EXPIRED' || code === 'CERT_NOT_YET_VALID') {
+    return "renew the server's certificate, or correct the clock of this machine";
+  }
+  if (code !== 'ERR_TLS_CERT_ALTNAME_INVALID') {
+    return isCertificateProblem(code) ? 'add a private certificate authority with --ca-file FILE' : undefined;
+  }
+  const certificate = isObject(error) && isObject(error['cert']) ? error['cert'] : {};
+  const { subjectaltname: names } = certificate;
+  if (typeof names !== 'string' || names === '') return 'the certificate has no names: the server needs another one';
+  const shown = visible(names.replaceAll(/DNS:|IP Address:/g, '')).slice(0, 300);
+  return `the certificate is for ${shown}: use one of these names in the address, or add this name to the certificate`;
+}
+
 /** True if the peer answers, but not with TLS. */
 export function isNotTls(error: Error, code: string): boolean {
   return code === 'ERR_SSL_WRONG_VERSION_NUMBER' || /wrong version number|packet length too long/i.test(error.message);
@@ -220,7 +237,7 @@ export function brokenOutcome(doing: string, url: URL, proxy: URL | undefined, t
   const certificate = isCertificateProblem(code);
   const what = byProxy?.what ?? connectionMessage(error) ?? visible(error.message);
   const through = proxy === undefined ? '' : ` through the proxy ${proxy.host}`;
-  const hint = certificate ? 'add a private certificate authority with --ca-file FILE' : CONNECTION_HINTS[code];
+  const hint = certificateHint(byProxy?.cause ?? error) ?? CONNECTION_HINTS[code];
   return {
     kind: 'broken',
     error: new CurlewError(byProxy?.code ?? 'FETCH_FAILED', `cannot ${doing}: ${url.host}${through}: ${what}`, {

@@ -6,13 +6,15 @@ import type { Environment } from './proxy.ts';
 
 const FILE_LIMIT = 16 * 1024 * 1024;
 
-async function readPem(path: string): Promise<string> {
+/** The text of a file with certificates, without a byte order mark. `FILE_UNUSABLE` if it has none. */
+export async function readPem(path: string): Promise<string> {
   const doing = `read the certificate authorities in ${path}`;
   try {
     await using file = await open(path);
     const { size } = await file.stat();
     if (size > FILE_LIMIT) throw new CurlewError('FILE_UNUSABLE', `cannot ${doing}: larger than ${FILE_LIMIT} bytes`);
-    const text = await file.readFile('latin1');
+    // OpenSSL skips a certificate after a byte order mark without a word.
+    const text = (await file.readFile('latin1')).replace(/^\u00ef\u00bb\u00bf/, '');
     if (text.includes('-----BEGIN CERTIFICATE-----')) return text;
   } catch (error) {
     throw fileError(doing, error);

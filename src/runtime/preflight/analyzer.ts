@@ -19,7 +19,7 @@ export interface Analyzer<Facts extends Json> {
   readonly settings: SettingForms;
   /** Default title of its results. */
   readonly title: (collectorName: string) => string;
-  /** All results; none if no outcome holds. Throws {@link AnalyzerProblem} if the facts cannot be evaluated. */
+  /** All results; none if there is nothing to check. Throws {@link AnalyzerProblem} if the facts cannot be evaluated. */
   readonly analyze: (facts: Facts, spec: AnalyzerSpec) => readonly AnalyzerResult[];
   /** The results if there are no facts; undefined or absent: it fails. */
   readonly withoutFacts?: (spec: AnalyzerSpec) => readonly AnalyzerResult[] | undefined;
@@ -52,8 +52,17 @@ export function firstOutcome<Facts>(
     const found = outcomes.find(
       (outcome) => outcome.when === '' || inOutcome(outcome, () => holds(outcome.when, facts, settings)),
     );
-    return found === undefined ? [] : [resultOf(found)];
+    return found === undefined ? noOutcome(outcomes) : [resultOf(found)];
   };
+}
+
+/** The result if no outcome holds: a check that names only problems found none; one that says what passes is not met. */
+export function noOutcome(outcomes: readonly Outcome[]): readonly AnalyzerResult[] {
+  if (outcomes.every(({ verdict }) => verdict !== 'pass')) {
+    return [{ verdict: 'pass', message: 'none of its problems was found', uri: undefined }];
+  }
+  const message = 'none of its outcomes holds for this machine, neither pass nor any other';
+  return [{ verdict: 'warn', message, uri: undefined }];
 }
 
 /** Adds the outcome to a problem. */

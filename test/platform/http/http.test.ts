@@ -287,6 +287,23 @@ test('a private authority is trusted when it is named, and only then', async ({ 
   await assert.rejectsWith(quickHttp({ caFile: files.at('missing.pem') }), 'FILE_UNUSABLE');
 });
 
+test('authorities after a byte order mark are trusted, and each problem of a certificate has its own hint', async ({
+  signal,
+}) => {
+  const certificate = await makeCertificate(['files.test', 'other.test']);
+  const old = await makeCertificate(['localhost'], { notBeforeDate: new Date(0), notAfterDate: new Date(1) });
+  await using files = await tree({ 'ca.pem': `\u{FEFF}${certificate.ca}`, 'old.pem': old.ca });
+  await using server = await serveFiles({ a: 'hello' }, { tls: certificate, name: 'localhost' });
+  await using expired = await serveFiles({ a: 'hello' }, { tls: old, name: 'localhost' });
+  await using http = await quickHttp({ caFile: files.at('ca.pem') });
+  assert.is(await get(http, `${server.url.replace('localhost', '127.0.0.1')}/a`, signal), 'hello');
+  const named = await assert.rejectsWith(get(http, `${server.url}/a`, signal), 'FETCH_FAILED');
+  assert.match(named.hint ?? '', /^the certificate is for files\.test, other\.test, 127\.0\.0\.1: use one of/);
+  await using later = await quickHttp({ caFile: files.at('old.pem') });
+  const late = await assert.rejectsWith(get(later, `${expired.url}/a`, signal), 'FETCH_FAILED');
+  assert.match(late.hint ?? '', /^renew the server's certificate/);
+});
+
 test('https goes through the proxy by CONNECT, http by its whole address, exceptions directly', async ({ signal }) => {
   const certificate = await makeCertificate(['files.test']);
   await using files = await tree({ 'ca.pem': certificate.ca });

@@ -248,8 +248,11 @@ test('latencies are compared with durations, and messages tell them', () => {
   assert.is(result?.message, 'p99 9.999999ms, average 2.5ms');
 });
 
-test('the first outcome that holds counts; without one there is no result', () => {
-  assert.equal(judge('memory', { total: 5 }, ['fail: < 1', 'warn: < 2']), []);
+test('the first outcome that holds counts; without one a check of problems passes, any other is a warning', () => {
+  const verdicts = (outcomes: readonly string[]): readonly string[] =>
+    judge('memory', { total: 5 }, outcomes).map(({ verdict }) => verdict);
+  assert.equal(verdicts(['fail: < 1', 'warn: < 2']), ['pass']);
+  assert.equal(verdicts(['fail: < 1', 'pass: > 6']), ['warn']);
   assert.equal(
     judge('memory', { total: 5 }, ['fail: < 1', 'warn: < 9', 'pass: < 10']).map(({ verdict }) => verdict),
     ['warn'],

@@ -1,4 +1,4 @@
-import { inOutcome, AnalyzerProblem, resultOf, type Analyzer, type AnalyzerResult } from '../analyzer.ts';
+import { inOutcome, AnalyzerProblem, noOutcome, resultOf, type Analyzer, type AnalyzerResult } from '../analyzer.ts';
 import { run as collector, type RunFacts } from '../collectors/run.ts';
 import { compareNumbers, splitCondition } from '../compare.ts';
 import { parseTruth } from '../go-notation.ts';
@@ -67,7 +67,7 @@ function patternResults(matches: boolean, { outcomes }: AnalyzerSpec): readonly 
     }),
   );
   const last = found.at(-1);
-  if (last === undefined) return [];
+  if (last === undefined) return noOutcome(outcomes);
   const passed = found.some(({ verdict }) => verdict === 'pass');
   return [{ ...resultOf(last), verdict: passed ? 'pass' : last.verdict }];
 }
@@ -75,7 +75,7 @@ function patternResults(matches: boolean, { outcomes }: AnalyzerSpec): readonly 
 /** A condition compares a named group with a number or text: `Loss > 10`. */
 function groupResults(groups: Readonly<Record<string, string>>, { outcomes }: AnalyzerSpec): readonly AnalyzerResult[] {
   const found = outcomes.find((outcome) => inOutcome(outcome, () => groupHolds(outcome.when, groups)));
-  if (found === undefined) return [];
+  if (found === undefined) return noOutcome(outcomes);
   const message = inOutcome(found, () => messageOf(found.message, groups));
   return [{ ...resultOf(found), message }];
 }
