@@ -18,7 +18,7 @@ libc="$(getconf GNU_LIBC_VERSION 2>/dev/null || true)" least='glibc 2.28'
 (cd -- "$bundle/bin" && sha256sum --check curlew.sha256 &>/dev/null) || stop 15 "$bundle/bin/curlew is damaged: it is not the one that the bundle was made with. Unpack the bundle again, or get it again"
 [[ -x "$bundle/bin/curlew" ]] || stop 25 "$bundle/bin/curlew cannot be executed: its file system is mounted noexec, or its mode was lost. Unpack the bundle with tar where programs may run, such as /var/lib, or: mount -o remount,exec"
 said="$("$bundle/bin/curlew" --version 2>&1)" || stop 22 "$bundle/bin/curlew does not run on this system ($(uname -m)); it needs the architecture of the bundle, $least and libstdc++: $said"
-case "$name" in install.sh | join.sh | upgrade.sh) set -- "${name%.sh}" --dir "$bundle" "$@" ;; esac
+case "$name" in install.sh | join.sh | upgrade.sh) set -- "${name%.sh}" --dir "$bundle" --require-statement "$@" ;; esac
 if [[ "${1-}" == load[-_]images ]]; then set -- load-images --dir "$bundle" "${@:2}"; fi
 if [[ "${1-}" == preflight && "$*" != *--@(bundle|dir|from|installer)* ]]; then set -- preflight --dir "$bundle" "${@:2}"; fi
 # The name as typed: curlew is not in PATH, and its hints suggest commands to type.

@@ -92,6 +92,7 @@ export const INSTALL: Shape<Omit<InstallRequest, 'kind' | 'plan' | 'installerTex
     requireSigned: 'flag',
     signature: 'text',
     signedAs: 'text',
+    requireStatement: 'flag',
     s3Endpoint: 'text',
     s3Region: 'text',
     s3Profile: 'text',

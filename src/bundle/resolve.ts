@@ -174,8 +174,12 @@ function resolveInChannel(name: string, channel: string, { catalog, arch, kubern
     throw refused('the version of Kubernetes decides what the others get', hint);
   }
   if (kubernetes === undefined) {
-    const hint = 'add kubernetes with a version that the release has, or write a version of this add-on';
-    throw refused('the version of Kubernetes in the spec is not known', hint);
+    const newest = catalog.addons.find((one) => one.name === KUBERNETES)?.versions[0]?.version;
+    const hint =
+      newest === undefined
+        ? `the release does not have ${KUBERNETES}: write a version of this add-on`
+        : `add "${KUBERNETES}: {version: ${newest}}", or another version of the release, to the spec, or write a version of this add-on`;
+    throw refused('the version of Kubernetes decides, and the spec has none that the release has', hint);
   }
   const own = publishedEntries({ ...catalog, addons: catalog.addons.filter((one) => one.name === name) });
   if (own.length === 0) throw refused('it has no entry of this add-on', 'write one of its versions');

@@ -155,6 +155,11 @@ export const SIGNED_OPTIONS = {
     help: 'reject signatures with another name',
     group: 'Signature options',
   },
+  'require-statement': {
+    type: 'boolean',
+    help: 'reject signatures that cover no name, version or time',
+    group: 'Signature options',
+  },
 } satisfies OptionSpecs;
 
 /** Option of commands that check for downgrades, but do not install. */

@@ -160,8 +160,8 @@ for (const [why, spec, message, hint] of [
   [
     'the spec has no Kubernetes',
     'weave: {version: "channel:stable"}',
-    /the version of Kubernetes in the spec is not known$/,
-    /add kubernetes/,
+    /the version of Kubernetes decides, and the spec has none that the release has$/,
+    /^add "kubernetes: \{version: [\d.]+\}"/,
   ],
   [
     'it is that of Kubernetes',

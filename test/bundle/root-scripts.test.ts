@@ -64,7 +64,7 @@ for (const name of ['install', 'join', 'upgrade']) {
     await libcIs(box, 'glibc 2.28');
     const { code, out, err } = await run(box, `${name}.sh`, ['--root', 'x y']);
     assert.is(code, 0, err);
-    assert.is(out, `[${box.at('here')}][${name}][--dir][${box.at('a b')}][--root][x y]`);
+    assert.is(out, `[${box.at('here')}][${name}][--dir][${box.at('a b')}][--require-statement][--root][x y]`);
   });
 }
 
@@ -107,7 +107,7 @@ test('the scripts find their own folder, whatever CDPATH and their own path say'
     env: { PATH: box.at('tools'), CDPATH: box.at('other') },
     extendEnv: false,
   });
-  assert.is(stdout, `[${box.path}][install][--dir][${box.at('a b')}]`);
+  assert.is(stdout, `[${box.path}][install][--dir][${box.at('a b')}][--require-statement]`);
 });
 
 for (const [libc, passes] of [

@@ -286,6 +286,7 @@ test('a signature over contents alone holds, is told as binding nothing, and is 
   assert.match(await ok(box, ...installing('old.tar.gz', '--require-signed')), told);
   assert.match(await ok(box, 'verify', 'old.tar.gz', '--key', 'our.pub'), told);
   await refused(box, INVALID, /but the name test is required/, ...installing('old.tar.gz', '--signed-as', 'test'));
+  await refused(box, INVALID, /sign it again/, ...installing('old.tar.gz', '--require-statement'));
   await sign(box, 'new.tar.gz');
   await ok(box, ...installing('new.tar.gz'));
   for (const more of [[], ['--require-signed']]) {

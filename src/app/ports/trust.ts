@@ -46,6 +46,8 @@ export interface TrustRequest extends KeyRequest {
   readonly signature?: string | undefined;
   /** Refuse a bundle that is signed under another name. */
   readonly signedAs?: string | undefined;
+  /** Refuse a signature of only the contents, which covers no name, version or time. */
+  readonly requireStatement?: boolean | undefined;
   /** Accept a signed bundle that is older than one that was seen. */
   readonly allowDowngrade?: boolean | undefined;
 }
@@ -115,7 +117,8 @@ export async function trustOf(
         });
       }
       const found = { about, text, signature, from };
-      const wanted = { role, name, allowDowngrade: request.allowDowngrade === true, now: new Date() };
+      const { allowDowngrade = false, requireStatement: statement = false } = request;
+      const wanted = { role, name, allowDowngrade, statement, now: new Date() };
       return verifySignature(found, { keys, wanted, directory, report });
     },
   };

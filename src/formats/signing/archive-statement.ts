@@ -113,6 +113,8 @@ export interface SignatureRequirements {
   /** Required name; undefined accepts any name that this node has seen, or the first one. */
   readonly name: string | undefined;
   readonly allowDowngrade: boolean;
+  /** Refuse signatures without a statement. */
+  readonly statement: boolean;
   readonly seen: SeenBundles;
   readonly now: Date;
 }
@@ -164,11 +166,13 @@ function requireTimely(statement: ArchiveStatement, prefix: string, now: Date): 
   );
 }
 
-/** For a signature over contents alone: `SIGNATURE_INVALID` if a name is required, `DOWNGRADE` after a statement was seen. */
-export function requireBareAcceptable(about: string, { name, allowDowngrade, seen }: SignatureRequirements): void {
+/** For a signature over contents alone: `SIGNATURE_INVALID` if a name or a statement is required, `DOWNGRADE` after a statement was seen. */
+export function requireBareAcceptable(about: string, wanted: SignatureRequirements): void {
+  const { name, allowDowngrade, seen, statement } = wanted;
   const prefix = `cannot verify ${about}: its signature covers no name, version or time`;
   const hint = 'ask the signer to sign it again with curlew sign';
   if (name !== undefined) throw invalid(`${prefix}, but the name ${name} is required`, hint);
+  if (statement) throw invalid(`${prefix}, and --require-statement refuses such signatures`, hint);
   if (seen.size === 0 || allowDowngrade) return;
   throw new CurlewError('DOWNGRADE', `${prefix}, but this node has already seen bundles whose signatures do`, {
     hint: `${hint}; --allow-downgrade accepts it unchanged`,

@@ -146,6 +146,7 @@ const WANTED: SignatureRequirements = {
   role: undefined,
   name: undefined,
   allowDowngrade: false,
+  statement: false,
   seen: new Map(),
   now: NOW,
 };
@@ -214,6 +215,11 @@ test('are wanted from whoever has had one, and for a name: a signature over cont
     () => requireBareAcceptable('b.tar.gz', { ...WANTED, seen }),
     'DOWNGRADE',
     /covers no name, version or time/,
+  );
+  assert.throwsWith(
+    () => requireBareAcceptable('b.tar.gz', { ...WANTED, statement: true, allowDowngrade: true }),
+    'SIGNATURE_INVALID',
+    /--require-statement refuses such signatures/,
   );
   assert.throwsWith(
     () => requireBareAcceptable('b.tar.gz', { ...WANTED, name: 'edge' }),
