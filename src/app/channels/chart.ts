@@ -112,7 +112,8 @@ export class Charts {
     const cluster = this.#cluster;
     const { entry, action, record } = planned;
     const release = releaseOf(planned);
-    requireNamespace(cluster, entry.namespace);
+    // Helm creates that of the release.
+    if (entry.namespace !== release.namespace) requireNamespace(cluster, entry.namespace);
     const revisions = await this.#own(planned);
     const hash = await chartHash(planned, this.#tools);
     const desired = revisionOf(cluster, planned, entry.hash === '' ? hash : entry.hash);

@@ -1,6 +1,5 @@
 /** The `helm` program, with a private folder for its files and its configuration. */
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Chart } from '../../channel/channel.ts';
 import { isRemote } from '../../channel/location.ts';
@@ -8,6 +7,7 @@ import { CurlewError, redact } from '../../core/errors.ts';
 import type { Secret } from '../../core/secret.ts';
 import { withoutSecretValues } from '../../kube/secret-values.ts';
 import { readLimited } from '../../platform/files/read-limited.ts';
+import { makeTemporary } from '../../platform/files/temporary.ts';
 import { allowsPlainHttp, checkedAddress, checkNamedBy } from '../../platform/http/address.ts';
 import { runProgram, type ProgramOptions } from '../../platform/process/run-program.ts';
 import type { Context } from '../context.ts';
@@ -55,12 +55,21 @@ export async function openHelm(
   { env, cwd }: Context,
 ): Promise<Helm> {
   const program = path === undefined ? 'helm' : resolve(cwd, path);
-  const folder = await mkdtemp(join(tmpdir(), 'curlew-helm-'));
+  const folder = makeTemporary('helm');
   const close = async (): Promise<void> => rm(folder, { recursive: true, force: true });
   const whole = { ...privateEnv(env, folder), KUBECONFIG: kubeconfig };
   const run: Helm['run'] = async (args, { doing, limitMs = QUICK_MS, ...call }) => {
     const clean = secretFilter();
-    const options = { cwd, env: whole, outputLimit: MOST_OUTPUT, limitMs, signal, clean, doing: `cannot ${doing}` };
+    const options = {
+      cwd,
+      env: whole,
+      outputLimit: MOST_OUTPUT,
+      limitMs,
+      signal,
+      clean,
+      bound: true,
+      doing: `cannot ${doing}`,
+    };
     await guard?.();
     const { stdout, lastLines, error } = await runProgram(program, args, { ...options, ...call });
     if (error === undefined) return stdout;
