@@ -81,8 +81,9 @@ async function resolveStep(
     return { step, image, locked: lockedOf(step, image, image.resolved) };
   } catch (error) {
     // If the registry does not have the image or refuses it, try the engine.
-    if (ports.engine === undefined || !(error instanceof CurlewError)) throw error;
+    if (!(error instanceof CurlewError)) throw error;
     if (!['NOT_FOUND', 'AUTH_FAILED', 'FETCH_FAILED'].includes(error.code)) throw error;
+    if (ports.engine === undefined) throw withEngineHint(error);
     const identity = await ports.engine.identify(ref, { signal }).catch((failure: unknown) => {
       if (!(failure instanceof CurlewError) || failure.code === 'CANCELLED') throw failure;
       const { code, message, hint } = failure;
@@ -92,6 +93,11 @@ async function resolveStep(
     const image = await ports.engine.export(ref, { folder: scratch, arch, signal });
     return { step, image, locked: lockedOf(step, image, identity) };
   }
+}
+
+function withEngineHint({ code, message, hint, cause }: CurlewError): CurlewError {
+  const way = 'if only the Docker engine of this machine has it, add --from-engine';
+  return new CurlewError(code, message, { hint: hint === undefined ? way : `${hint}; ${way}`, cause });
 }
 
 function lockedOf(step: ImageStep, image: ResolvedImage, digest: LockedImage['digest']): LockedImage {

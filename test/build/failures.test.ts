@@ -22,7 +22,8 @@ test('an image that the registry does not have is named with its id', async () =
   await using registry = await startRegistry(images, { faults: [answers({ status: 404 }, { path: /team\/two/ })] });
   await using box = await tree(addon('a', both));
   const failed = buildAll({ root: box.path, registry: registry.host });
-  await assert.rejectsWith(failed, 'NOT_FOUND', /a-1\.0: image two: .*images\.example\/team\/two:1/);
+  const { hint } = await assert.rejectsWith(failed, 'NOT_FOUND', /a-1\.0: image two: .*images\.example\/team\/two:1/);
+  assert.match(hint ?? '', '--from-engine');
   assert.equal(await readdir(box.at('out')), []);
 });
 

@@ -2,9 +2,10 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { readRecords, type AppliedRecord } from '../../src/runtime/node/records.ts';
-import type { AddonHistory } from '../../src/runtime/run/why.ts';
+import { whyAddon, type AddonHistory } from '../../src/runtime/run/why.ts';
 import * as assert from '../support/assert.ts';
 import { curlew, type Outcome } from '../support/curlew.ts';
+import { never } from '../support/context.ts';
 import { bundleOf } from '../support/node-bundles.ts';
 import { kubeconfigText, startKubeServer, statusReply } from '../support/kube-server.ts';
 import { packagesOf, run, tracer } from '../support/node-install.ts';
@@ -84,7 +85,7 @@ test('what the cluster says otherwise is told, and decides what the next run doe
   await note(box, {});
   const { cluster, next } = await told(box, 'aaa');
   assert.is(cluster, 'has no record of it: it counts as not installed');
-  assert.is(next, 'it is installed: it is not installed now');
+  assert.is(next, 'it is installed, because it is not installed now');
   assert.is((await told(box, 'containerd')).cluster, undefined, 'a container runtime is of this machine alone');
 });
 
@@ -115,6 +116,13 @@ test('another cluster than before is told, and one of a trial is not asked', asy
   assert.match((await told(box, 'aaa')).cluster ?? '', /\(u-1\) is not the one before \(u-0\)/);
   await mkdir(box.at('trial'), { recursive: true });
   assert.is((await ask(box, 'aaa', '--root', box.at('trial'))).exitCode, 14);
+});
+
+test('what a node has only joined with runs its hooks in every join', async () => {
+  await using box = await tree();
+  await run(box, await packagesOf(bundleOf([tracer('aaa', 'aaa_join() { :; }')])), { kind: 'join' });
+  const { next } = await whyAddon(box.at('node'), 'aaa', { signal: never });
+  assert.is(next, 'it joins again: every join and upgrade of this node runs its hooks');
 });
 
 test.run();

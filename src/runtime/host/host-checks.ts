@@ -190,6 +190,7 @@ async function situationOf({ request, records, plan }: RunView, installer: Insta
     isPrimary: kind === 'install' || value('MASTER') !== '',
     isJoin: kind !== 'install',
     isUpgrade: kind === 'upgrade' || (kind === 'install' && ((await hasApiServer()) || isKnown())),
+    hasKubernetes: Object.hasOwn(records.applied, KUBERNETES),
     primaryHosts: hosts('PRIMARY_HOST'),
     secondaryHosts: hosts('SECONDARY_HOST'),
   };

@@ -126,12 +126,12 @@ const PORTS: readonly (readonly [name: string, port: number, loopback: boolean, 
   ['Kube Scheduler Health Server', 10_259, true, true],
 ];
 
-function portChecks({ isPrimary, isUpgrade }: Situation): readonly Check[] {
+function portChecks({ isPrimary, isUpgrade, hasKubernetes = false }: Situation): readonly Check[] {
   return PORTS.map(([name, port, loopback, primary]) => ({
     kind: 'tcpPortStatus',
     name: `${name} TCP Port Status`,
     settings: { port, ...(loopback ? { interface: 'lo' } : {}) },
-    excluded: isUpgrade || (primary && !isPrimary),
+    excluded: isUpgrade || hasKubernetes || (primary && !isPrimary),
     outcomes: [
       ['fail', 'connection-refused', `A connection to port ${port} of this machine was refused: check its routes`],
       ['warn', 'address-in-use', `Another process listens on port ${port}`],

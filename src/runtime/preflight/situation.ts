@@ -10,6 +10,8 @@ export interface Situation {
   readonly isPrimary: boolean;
   readonly isJoin: boolean;
   readonly isUpgrade: boolean;
+  /** Kubernetes on this machine may use its ports itself. */
+  readonly hasKubernetes?: boolean | undefined;
   /** Addresses of other machines of the cluster. */
   readonly primaryHosts: readonly string[];
   readonly secondaryHosts: readonly string[];

@@ -134,9 +134,12 @@ export function sizeOnDisk(files: readonly Pick<PackageFile, 'path' | 'size'>[])
 /** Throws `NO_SPACE` if a plan does not fit, with the missing space on each file system. */
 export function requireRoom({ fits, mounts }: DiskPlan): void {
   if (fits) return;
-  const lines = mounts.flatMap((mount) => [...shortages(mount)]);
+  const lacking = mounts.filter(({ short, inodes }) => short > 0 || (inodes?.short ?? 0) > 0);
+  const lines = lacking.flatMap((mount) => [...shortages(mount)]);
+  const isElsewhere = lacking.every(({ needs }) => needs.every(({ use }) => use === 'images'));
+  const way = isElsewhere ? ' there, such as by removing unused images' : ', or use another folder with --install-dir';
   throw new CurlewError('NO_SPACE', `the disk is too small for this run; nothing was changed\n${lines.join('\n')}`, {
-    hint: 'free that much, or use another folder with --install-dir; --dry-run shows the details',
+    hint: `free that much${way}; --dry-run shows the details`,
   });
 }
 

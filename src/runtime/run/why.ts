@@ -117,10 +117,11 @@ async function nextOf(
   signal: AbortSignal,
 ): Promise<string> {
   const record = Object.hasOwn(applied, name) ? applied[name] : undefined;
-  if (record === undefined) return 'it is installed: it is not installed now';
+  if (record === undefined) return 'it is installed, because it is not installed now';
   if (!record.finished) return 'it is installed again: its last run did not finish';
   const found = extracted.find((one) => one.name === name && one.version === record.version);
   const files = await filesOutlook(directory, found, record, signal);
+  if (record.by === 'join') return `it joins again: every join and upgrade of this node runs its hooks${files}`;
   return `with the same version, package and settings it is not installed again, only checked${files}`;
 }
 

@@ -61,6 +61,11 @@ test('ports are asked for on machines that are new, those of the control plane o
     'Kubelet API TCP Port Status',
   ]);
   assert.equal(made(situation(KUBERNETES, { isUpgrade: true }), 'tcpPortStatus'), []);
+  // Such as a second join: kubelet has its ports.
+  assert.equal(
+    made(situation(KUBERNETES, { isJoin: true, isPrimary: false, hasKubernetes: true }), 'tcpPortStatus'),
+    [],
+  );
 });
 
 test('a node that joins has to reach the others', () => {

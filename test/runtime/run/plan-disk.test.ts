@@ -50,6 +50,13 @@ test('15 % of the disk stay free where images are put, and only there', () => {
   assert.ok(planDisk([step(100), images], [mount(100), mount(250, 1000, ['/images'])]).fits);
 });
 
+test('a disk of images that is too small has nothing to do with the install folder', () => {
+  const images = step(100, { path: '/images', use: 'images', files: 0 });
+  const plan = planDisk([step(100), images], [mount(100), mount(249, 1000, ['/images'])]);
+  const { hint } = assert.throwsWith(() => requireRoom(plan), 'NO_SPACE', /^\/images: 1 MB more needed/m);
+  assert.is(hint, 'free that much there, such as by removing unused images; --dry-run shows the details');
+});
+
 test('a full disk on which nothing is to be put is none of the run’s business', () => {
   const none = step(0, { path: '/images', use: 'images', files: 0 });
   assert.ok(planDisk([none], [mount(0, 1000, ['/images'], 0)]).fits);
