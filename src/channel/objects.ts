@@ -148,6 +148,8 @@ const INSTALL_RECORDS = {
   names: ['curlew-records', 'kurl-current-config', 'kurl-last-config'],
 } as const;
 
+export const RECORD_NAMESPACES: readonly string[] = [CHANNEL_RECORDS.namespace, INSTALL_RECORDS.namespace];
+
 /** Is it a record of curlew? In a manifest, the namespace may be missing. */
 export function isCurlews({ kind, namespace, name }: Pick<ManifestObject, 'kind' | 'namespace' | 'name'>): boolean {
   if (!['ConfigMap', 'Secret', 'Lease'].includes(kind)) return false;

@@ -1,6 +1,6 @@
 /** What `prune` of an entry selects among the objects of a cluster, and what no prune deletes. Pure. */
 import type { PruneKind } from './channel.ts';
-import { inApplyOrder, isCurlews, objectKey, type ManifestObject } from './objects.ts';
+import { inApplyOrder, isCurlews, objectKey, RECORD_NAMESPACES, type ManifestObject } from './objects.ts';
 
 /** An object of a cluster, as far as prune looks at it. */
 export interface Prunable extends Pick<ManifestObject, 'apiVersion' | 'kind' | 'namespace' | 'name'> {
@@ -73,7 +73,8 @@ const HELM_RECORD = /^sh\.helm\.release\.v\d+\./;
 export function protection(object: Prunable): string | undefined {
   const { kind, namespace, name, labels } = object;
   const isConfig = kind === 'Secret' || kind === 'ConfigMap';
-  if (isCurlews(object)) return 'curlew keeps its records there';
+  if (isCurlews(object) || (kind === 'Namespace' && RECORD_NAMESPACES.includes(name)))
+    return 'curlew keeps its records there';
   if (isConfig && (labels['owner'] === 'helm' || HELM_RECORD.test(name))) return 'Helm keeps a release there';
   const isMade =
     labels['kubernetes.io/bootstrapping'] !== undefined ||

@@ -57,6 +57,7 @@ test('records of curlew and of Helm, and what Kubernetes itself creates, are nev
     object('ConfigMap', 'curlew-addons'),
     object('Lease', 'curlew-addons'),
     object('ConfigMap', 'curlew-records', {}, 'kurl'),
+    object('Namespace', 'kurl'),
     object('Secret', 'sh.helm.release.v1.web.v3'),
     object('ConfigMap', 'web.v3', { owner: 'helm' }),
     object('ConfigMap', 'kube-root-ca.crt', {}, 'web'),

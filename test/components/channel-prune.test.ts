@@ -231,6 +231,22 @@ if (reason === undefined) {
         `${uid} {"a":"2"} {"fleet.curlew.dev/addon":"${namespace}.other"} curlew/${namespace}.other`,
       );
       assert.equal(outcomes(await scene.apply()).toSorted(), ['one none unchanged', 'other none unchanged']);
+
+      // A command that is killed in between leaves both managers.
+      const labels = { 'fleet.curlew.dev/addon': `${namespace}.other` };
+      const data = { ...configMap('data', namespace, { a: '2' }), metadata: { name: 'data', namespace, labels } };
+      await scene.write('killed.yaml', data);
+      const as = `--field-manager=curlew/${namespace}.one`;
+      await kubectl('apply', '--server-side', as, '-f', scene.box.at('killed.yaml'));
+      await scene.write('one-v3.yaml', one);
+      await scene.write('other-v3.yaml', other, configMap('data', namespace, { a: '3' }));
+      await channel('3');
+      assert.equal(outcomes(await scene.apply()).toSorted(), ['one update applied', 'other update applied']);
+      const managers = 'jsonpath={.data.a} {.metadata.managedFields[*].manager}';
+      assert.is(
+        await kubectl('get', 'configmap', 'data', '--show-managed-fields', '-o', managers),
+        `3 curlew/${namespace}.other`,
+      );
     }
   });
 
@@ -254,6 +270,9 @@ if (reason === undefined) {
     const kops = await scene.apply({ channels: ['index.yaml'], compat: 'kops' });
     assert.equal(errors(kops), [refusal.replace('.two', '.three')]);
     assert.equal([await value(), await maps(scene)], ['one', 'data']);
+    await scene.kubectl('label', 'configmap', 'data', '--overwrite', 'fleet.curlew.dev/addon=nobody');
+    await scene.channel([{ name: 'one', version: '1.0.0', manifest: 'one.yaml', drift: 'Revert' }]);
+    assert.equal(outcomes(await scene.apply()), ['one restore applied']);
     await scene.channel([two]);
     assert.equal(errors(await scene.apply()), [refusal]);
     assert.equal(outcomes(await scene.apply({ takeOver: ['two'] })), ['two install applied']);

@@ -100,50 +100,43 @@ function conflictError(
 }
 
 /**
- * Applies an object that other add-ons hand over as they would, so that fields go that they had and it has not, then under the own
- * manager; then they have no field of it. A dry run is the first of these steps.
+ * Leaves out fields that conflict, if these are kept, until nothing conflicts. Fields of add-ons that hand the object over are taken,
+ * and their other fields go.
  */
 async function tryApply(
-  cluster: Pick<ChannelCluster, 'call'>,
-  object: AddonObject,
-  options: Omit<Parameters<typeof applyAs>[2], 'manager'> & { readonly id: string },
-): ReturnType<typeof applyAs> {
-  const { former = [] } = object;
-  const own = managerOf(options.id);
-  let result = await applyAs(cluster, object, {
-    ...options,
-    manager: former[0] === undefined ? own : managerOf(former[0]),
-  });
-  if (options.dryRun || former.length === 0 || result.applied.outcome !== 'applied') return result;
-  result = await applyAs(cluster, { ...object, value: result.value }, { ...options, manager: own });
-  const { name, namespace } = object;
-  const { apiVersion, kind } = object.resource;
-  const nothing = { apiVersion, kind, metadata: { name, namespace } };
-  for (const one of former) {
-    await applyObject(cluster.call, object.resource, { ...object, value: nothing }, { manager: managerOf(one) });
-  }
-  return result;
-}
-
-/** Leaves out fields that conflict, if these are kept, until nothing conflicts. */
-async function applyAs(
   { call }: Pick<ChannelCluster, 'call'>,
   object: AddonObject,
-  {
-    manager,
-    dryRun,
-    force,
-    keep,
-  }: Pick<ApplyOptions, 'force' | 'keep'> & { readonly manager: string; readonly dryRun: boolean },
+  { id, dryRun, force, keep }: Pick<ApplyOptions, 'force' | 'keep'> & { readonly id: string; readonly dryRun: boolean },
 ): Promise<{ readonly applied: Applied; readonly value: AddonObject['value'] }> {
+  const former = (object.former ?? []).map(managerOf);
+  const options = { manager: managerOf(id), dryRun };
   let { value } = object;
+  let isForced = force;
   for (;;) {
-    const applied = await applyObject(call, object.resource, { ...object, value }, { manager, force, dryRun });
-    if (applied.outcome !== 'conflict' || !keep || applied.fields.length === 0) return { applied, value };
-    const kept = applied.fields.reduce((left, { field }) => withoutField(left, field) ?? left, value);
-    if (kept === value) return { applied, value };
+    const given = { ...object, value };
+    const applied = await applyObject(call, object.resource, given, { ...options, force: isForced });
+    if (applied.outcome === 'applied' && !dryRun) await release(call, { object, live: applied.object, former });
+    if (applied.outcome !== 'conflict' || applied.fields.length === 0) return { applied, value };
+    const fields = applied.fields.filter(({ manager }) => !former.includes(manager));
+    const kept = fields.reduce((left, { field }) => withoutField(left, field) ?? left, value);
+    if (fields.length > 0 && (!keep || kept === value)) return { applied: { ...applied, fields }, value };
+    isForced = fields.length === 0;
     value = kept;
   }
+}
+
+/** Managers that apply nothing own nothing: fields that were theirs alone go. The object is not created again. */
+async function release(
+  call: ChannelCluster['call'],
+  {
+    object: { resource, namespace, name },
+    live,
+    former,
+  }: { readonly object: AddonObject; readonly live: LiveObject; readonly former: readonly string[] },
+): Promise<void> {
+  const { apiVersion, kind } = resource;
+  const value = { apiVersion, kind, metadata: { name, namespace, uid: live.metadata.uid } };
+  for (const manager of former) await applyObject(call, resource, { namespace, name, value }, { manager });
 }
 
 /** What came of applying objects, one by one. */

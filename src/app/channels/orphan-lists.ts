@@ -1,9 +1,10 @@
 /** Which objects of a cluster prune looks at: those that a record names, and those that a channel selects. */
+import type { PruneKind } from '../../channel/channel.ts';
 import { isBare, type Prunable } from '../../channel/prune.ts';
 import { addonId } from '../../channel/record.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { getObject, listObjects, titleOf, type ListOptions, type Metadata } from '../../kube/objects.ts';
-import { groupOf, type Resource, type Served } from '../../kube/resources.ts';
+import { groupOf, type Kind, type Resource, type Served } from '../../kube/resources.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
 import { ADDON_LABEL, AT_ONCE, type ChannelCluster, type ObjectRef } from './cluster.ts';
 import type { PruneRequest } from './prune.ts';
@@ -26,10 +27,13 @@ export async function lookAtKnown(
   const unread: ObjectRef[] = [];
   const look = async (ref: ObjectRef): Promise<readonly Found[]> => {
     // The version in which it was recorded may no longer be served.
-    const isSame = (one: Resource): boolean => one.kind === ref.resource.kind && groupOf(one) === groupOf(ref.resource);
-    const resource = served.find(isSame) ?? ref.resource;
+    const isSame = (one: Kind): boolean => one.kind === ref.resource.kind && groupOf(one) === groupOf(ref.resource);
+    const resource = served.find((one) => isSame(one) && !broken.includes(one.apiVersion));
     try {
-      if (broken.includes(resource.apiVersion)) throw brokenApi(titleOf(resource, ref), resource);
+      const isBroken = broken.some((apiVersion) => groupOf({ apiVersion }) === groupOf(ref.resource));
+      if (resource === undefined && isBroken) throw brokenApi(titleOf(ref.resource, ref), ref.resource);
+      // A kind that is no longer served has no objects.
+      if (resource === undefined) return [];
       const found = await getObject(call, resource, ref, { onlyMetadata: true });
       return found === undefined ? [] : [foundObject(resource, found.metadata)];
     } catch (error) {
@@ -59,54 +63,43 @@ function brokenApi(what: string, { apiVersion }: Resource): CurlewError {
 /** Objects that the selectors of the channel mean, and with `auto` those of every kind that have the label of the add-on. */
 export async function listCandidates(
   cluster: ChannelCluster,
-  request: PruneRequest,
+  { addon, prune, compat, isFirst }: PruneRequest,
   errors: CurlewError[],
 ): Promise<readonly Found[]> {
-  const { addon, prune, compat, isFirst } = request;
   if (prune === undefined) return [];
   const { served, broken } = await cluster.discovery();
   const kinds = new Map(served.toReversed().map((one) => [`${groupOf(one)}/${one.kind}`, one]));
-  if (prune === 'auto') {
-    const isUsable = ({ apiVersion, verbs }: Served): boolean =>
-      !broken.includes(apiVersion) && ['list', 'delete'].every((verb) => verbs.includes(verb));
-    const labelSelector = `${ADDON_LABEL}=${addonId(addon)}`;
-    const unlisted: CurlewError[] = [];
-    const usable = [...kinds.values()].filter(isUsable);
-    const lists = await mapLimited(
-      usable,
-      async (resource) => listOne(cluster, { resource, labelSelector }, unlisted),
-      { width: AT_ONCE, signal: cluster.signal },
-    );
-    // What the record names is looked at one by one: here, nothing is missed that would be deleted.
-    const [first] = unlisted;
-    const more = unlisted.length > 1 ? `; and ${unlisted.length - 1} more kinds` : '';
-    if (first !== undefined)
-      cluster.warnings.push(`not all objects of ${addon.name} are known: ${first.message}${more}`);
-    return lists.flat();
-  }
-  const lists = await mapLimited(
-    prune,
-    async (one) => {
-      const { group, kind, namespaces, labelSelector, fieldSelector } = one;
-      const resource = kinds.get(`${group}/${kind}`);
-      if (resource === undefined) {
-        const what = `cannot look for orphans of ${addon.name}: the cluster has no kind ${kind} in group "${group}"`;
-        errors.push(new CurlewError('CLUSTER_FAILED', what, { hint: 'correct prune in the channel' }));
-        return [];
-      }
-      const found: Found[] = [];
-      for (const namespace of namespaces.length === 0 ? [undefined] : namespaces) {
-        const selectors = { labelSelector: labelSelector || undefined, fieldSelector: fieldSelector || undefined };
-        found.push(...(await listOne(cluster, { resource, namespace, ...selectors }, errors)));
-      }
-      if (isBare(one) && compat !== 'native' && !isFirst) {
-        const what = `prune of ${addon.name} has no labelSelector and no namespaces for ${kind}`;
-        cluster.warnings.push(`${what}: it selects ${found.length} objects of the whole cluster`);
-      }
-      return found;
-    },
-    { width: AT_ONCE, signal: cluster.signal },
-  );
+  const isUsable = ({ apiVersion, verbs }: Served): boolean =>
+    !broken.includes(apiVersion) && ['list', 'delete'].every((verb) => verbs.includes(verb));
+  const own = { namespaces: [], labelSelector: `${ADDON_LABEL}=${addonId(addon)}`, fieldSelector: '' };
+  const usable = [...kinds.values()].filter(isUsable);
+  const all = usable.map((one): PruneKind => ({ group: groupOf(one), kind: one.kind, ...own }));
+  const failed: CurlewError[] = [];
+  const listKind = async (one: PruneKind): Promise<readonly Found[]> => {
+    const { group, kind, namespaces, labelSelector, fieldSelector } = one;
+    const resource = kinds.get(`${group}/${kind}`);
+    if (resource === undefined) {
+      const what = `cannot look for orphans of ${addon.name}: the cluster has no kind ${kind} in group "${group}"`;
+      failed.push(new CurlewError('CLUSTER_FAILED', what, { hint: 'correct prune in the channel' }));
+      return [];
+    }
+    const selectors = { labelSelector: labelSelector || undefined, fieldSelector: fieldSelector || undefined };
+    const found: Found[] = [];
+    for (const namespace of namespaces.length === 0 ? [undefined] : namespaces)
+      found.push(...(await listOne(cluster, { resource, namespace, ...selectors }, failed)));
+    if (isBare(one) && compat !== 'native' && !isFirst) {
+      const what = `prune of ${addon.name} has no labelSelector and no namespaces for ${kind}`;
+      cluster.warnings.push(`${what}: it selects ${found.length} objects of the whole cluster`);
+    }
+    return found;
+  };
+  const options = { width: AT_ONCE, signal: cluster.signal };
+  const lists = await mapLimited(prune === 'auto' ? all : prune, listKind, options);
+  const [first] = failed;
+  // What the record names is looked at one by one: with auto, nothing is missed that would be deleted.
+  if (prune !== 'auto') errors.push(...failed);
+  else if (first !== undefined)
+    cluster.warnings.push(`not all objects of ${addon.name} are known: ${first.message} (${failed.length} kinds)`);
   return lists.flat();
 }
 

@@ -24,7 +24,9 @@ export class OwnedElsewhere extends CurlewError {}
 export class Owners {
   readonly #chosen: readonly (ChosenObjects & { readonly id: string })[];
   /** Keys of the objects of each add-on after the pass, by id. */
-  readonly #has: Map<string, ReadonlySet<string>>;
+  readonly #has: ReadonlyMap<string, ReadonlySet<string>>;
+  /** The same before the pass. */
+  readonly #had: ReadonlyMap<string, ReadonlySet<string>>;
   readonly #releases: ReadonlyMap<string, string>;
 
   constructor({ facts }: Pick<ChannelCluster, 'facts'>, chosen: readonly ChosenObjects[]) {
@@ -33,10 +35,8 @@ export class Owners {
       ...one,
       id: addonId({ namespace: one.namespace, name: one.addon }),
     }));
-    this.#has = new Map([
-      ...records.map(({ id, objects = [] }) => [id, new Set(recordedObjects(objects).keys())] as const),
-      ...this.#chosen.map(({ id, keys }) => [id, keys] as const),
-    ]);
+    this.#had = new Map(records.map(({ id, objects = [] }) => [id, new Set(recordedObjects(objects).keys())]));
+    this.#has = new Map([...this.#had, ...this.#chosen.map(({ id, keys }) => [id, keys] as const)]);
     this.#releases = new Map(
       records.flatMap(({ id, release }) =>
         release === undefined ? [] : [[`${release.namespace}/${release.name}`, id]],
@@ -69,8 +69,10 @@ export class Owners {
     const chart = this.#releases.get(release);
     const former = [...new Set([...(label === undefined ? [] : [label]), ...managers])].filter((one) => one !== id);
     if (addon.takesOver || label === id) return former;
+    // A label of an add-on that nobody knows was only written there by somebody.
+    const isOwn = this.#had.get(id)?.has(object.key) ?? false;
     const keeper = [...former, ...(chart === undefined || chart === id ? [] : [chart])].find(
-      (one) => this.#has.get(one)?.has(object.key) ?? true,
+      (one) => this.#has.get(one)?.has(object.key) ?? !isOwn,
     );
     if (keeper === undefined) return former;
     const what = `cannot apply ${titleOf(object.resource, object)} of ${id}: it belongs to the add-on ${keeper}`;

@@ -199,10 +199,10 @@ export async function deleteOrphans(
     }
   }
   const going = await waitUntilGone(cluster, deleted, Math.min(timeoutMs, MOST_WAIT_MS));
-  const held = new Set(going.map(({ title }) => title));
+  const held = new Set(going.map(({ uid }) => uid));
   const staying = [...orphans.filter(({ stays }) => stays !== undefined), ...going];
   return {
-    deleted: deleted.filter(({ title }) => !held.has(title)),
+    deleted: deleted.filter(({ uid }) => !held.has(uid)),
     staying,
     errors,
     left: [...unread, ...failed, ...staying.filter(({ isLeft }) => isLeft)],
