@@ -58,8 +58,15 @@ if (reason === undefined) {
     const asked = lab.server.log.length;
     const { packages, requires, files } = await take(lab, [], { task: 'requires', os: 'rhel-9', known: flat, signal });
     assert.equal([packages, files], [[], []]);
-    const names = ['bash', 'helper', 'libcurl', 'libcurl-minimal', 'library', 'openssl-libs', 'openssl-snapsafe-libs'];
-    assert.equal(requires, [...names, 'service']);
+    assert.equal(depsOf({ direct: [], shipped: [], collected: [{ packages, requires }] }), [
+      'bash',
+      'helper',
+      'libcurl-minimal',
+      'library',
+      'openssl-libs',
+      'service',
+    ]);
+    assert.is(requires.length, 6);
     assert.equal(
       lab.server.log.slice(asked).filter(({ path }) => path.endsWith('.rpm')),
       [],
@@ -144,10 +151,10 @@ if (reason === undefined) {
     assert.not.ok(labels(named).includes('glibc 2.28-1 x86_64'));
   });
 
-  test('without resolution only the named come, and what could meet their requirements is told for Deps', async () => {
+  test('without resolution only the named come, and for Deps one provider of each requirement', async () => {
     const taken = await take(lab, ['curl-user'], { os: 'rhel-9' });
     assert.equal(labels(taken), ['curl-user 1.0-1 noarch']);
-    assert.equal(taken.requires, ['libcurl', 'libcurl-minimal', 'openssl-libs', 'openssl-snapsafe-libs']);
+    assert.is(taken.requires.length, 2, taken.requires.join());
     assert.equal(depsOf({ direct: ['lvm2', 'curl-user-tools'], shipped: ['curl-user'], collected: [taken] }), [
       'libcurl-minimal',
       'lvm2',

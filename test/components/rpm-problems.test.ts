@@ -83,6 +83,20 @@ if (reason === undefined) {
       /remove one of them/,
     ],
     [
+      'two that exclude each other, without resolution',
+      ['left', 'right'],
+      'rhel-9',
+      /left-1.0-1.noarch conflicts with right provided by/,
+      /remove one of them/,
+    ],
+    [
+      'a requirement that nothing meets, without resolution',
+      ['broken'],
+      'amazon-2023',
+      /nothing provides nothing-has-this >= 3 needed by/,
+      /remove one of them/,
+    ],
+    [
       'one of a stream that is not active',
       ['hidden'],
       'rhel-8',

@@ -131,11 +131,13 @@ def unknown(base, names):
     return Problem(*lines)
 
 
-def transaction(base, names):
-    """Everything that dnf would install for these names together."""
+def transaction(base, names, files=()):
+    """Everything that dnf would install for these names, and for packages of files, together."""
     base.reset(goal=True)
     try:
         base.install_specs(names)
+        for package in files:
+            base.package_install(package)
         base.resolve()
     except dnf.exceptions.Error as error:
         reasons = [one_line(line) for line in str(error).splitlines() if line.strip()]
@@ -144,12 +146,14 @@ def transaction(base, names):
 
 
 def resolve(base, names):
+    """The packages to fetch, and all with which they can be installed."""
     lost = [name for name in names if not best(base, name)]
     if lost:
         raise unknown(base, lost)
+    solved = transaction(base, names)
     if ENV['CURLEW_RESOLVE'] == 'none':
-        return {package for name in names for package in best(base, name)}
-    chosen = transaction(base, names)
+        return {package for name in names for package in best(base, name)}, solved
+    chosen = set(solved)
     # A named package comes even when the machine has it.
     for name in names:
         candidates = best(base, name)
@@ -157,10 +161,10 @@ def resolve(base, names):
             chosen |= set(candidates)
     present = [name for name in ENV.get('CURLEW_BASE', '').split() if best(base, name)]
     if ENV['CURLEW_RESOLVE'] != 'missing' or ENV['CURLEW_MODE'] != 'host' or not present:
-        return chosen
+        return chosen, solved
     named = {str(package) for name in names for package in best(base, name)}
     there = {str(package) for package in transaction(base, present)} - named
-    return {package for package in chosen if str(package) not in there}
+    return {package for package in chosen if str(package) not in there}, solved
 
 
 def version_of(package):
@@ -168,12 +172,17 @@ def version_of(package):
     return evr if package.epoch == 0 else '%d:%s' % (package.epoch, evr)
 
 
-def required_names(base, packages):
-    """Names of all that could meet a direct requirement and is not among the packages."""
+def required_names(base, packages, solved):
+    """
+    Names of what meets a direct requirement in the solved set and is not among the packages. A bare system has the -minimal
+    variant of a package, which is then enough.
+    """
     names = set()
+    installed = {package.name for package in solved}
     for package in packages:
         for requirement in package.requires:
-            names |= {other.name for other in base.sack.query().available().filter(provides=requirement)}
+            able = {other.name for other in base.sack.query().available().filter(provides=requirement)}
+            names |= {name + '-minimal' if name + '-minimal' in able else name for name in able & installed}
     return sorted(names - {package.name for package in packages})
 
 
@@ -185,12 +194,13 @@ def write(name, text):
 def collect(names):
     with configured() as base:
         load(base)
-        packages = sorted(resolve(base, names), key=file_of)
+        chosen, solved = resolve(base, names)
+        packages = sorted(chosen, key=file_of)
         fetched = fetch(base, packages)
         rows = [(os.path.basename(file_of(package)), package.name, version_of(package), package.arch,
                  digest_of('sha256', file_of(package)), address(package.repo)) for package in packages]
         write('packages.tsv', ''.join('\t'.join(row) + '\n' for row in rows))
-        write('requires', ''.join(name + '\n' for name in required_names(base, packages)))
+        write('requires', ''.join(name + '\n' for name in required_names(base, packages, solved)))
         write('fetched', '%d\n' % fetched)
         with open(os.path.join(STATE, 'revision'), 'w', encoding='ascii') as file:
             file.write('%d\n' % max(package.buildtime for package in packages))
@@ -210,7 +220,8 @@ def tell_requires(folder):
             raise Problem(('conflict', one_line(error)))
         write('packages.tsv', '')
         write('fetched', '0\n')
-        write('requires', ''.join(name + '\n' for name in required_names(base, packages)))
+        solved = transaction(base, [], packages)
+        write('requires', ''.join(name + '\n' for name in required_names(base, packages, solved)))
 
 
 def make_room():
