@@ -1,7 +1,7 @@
 /** Requests that are repeated while the API server is unreachable, as during an upgrade of its node. */
 import { CurlewError } from '../core/errors.ts';
 import type { ApiRequest, KubeApi } from './api.ts';
-import type { FieldConflict } from './problem.ts';
+import type { FieldCause, FieldConflict, Problem } from './problem.ts';
 import { pause } from '../platform/http/retry.ts';
 
 export interface CallOptions {
@@ -29,10 +29,12 @@ export class Refused extends CurlewError {
   readonly isForbidden: boolean;
   /** The object is not valid as long as the cluster is as it is. */
   readonly isInvalid: boolean;
-  constructor(message: string, hint: string, status: number) {
+  readonly causes: readonly FieldCause[];
+  constructor(message: string, hint: string, { status, causes = [] }: Pick<Problem, 'status' | 'causes'>) {
     super('CLUSTER_FAILED', message, { hint });
     this.isForbidden = status === 403;
     this.isInvalid = status === 422;
+    this.causes = causes;
   }
 }
 
@@ -77,7 +79,7 @@ export function openCalls(api: KubeApi, { patienceMs, settleMs, signal, guard, o
         const advice = hint ?? (problem === 'unreachable' && status === undefined ? NOT_RUNNING : NOT_DONE);
         throw new CurlewError('CLUSTER_FAILED', message, { hint: advice });
       }
-      throw new Refused(message, hint ?? NOT_DONE, status);
+      throw new Refused(message, hint ?? NOT_DONE, answer);
     }
   };
 }

@@ -27,6 +27,14 @@ export interface Problem {
   readonly status?: number | undefined;
   /** Fields that other managers own, if that is the conflict. */
   readonly conflicts?: readonly FieldConflict[] | undefined;
+  /** What is wrong with the fields of an object that is not valid. */
+  readonly causes?: readonly FieldCause[] | undefined;
+}
+
+export interface FieldCause {
+  /** `spec.ports[0].nodePort` */
+  readonly field: string;
+  readonly message: string;
 }
 
 /** A field that a server-side apply would take from its manager. */
@@ -71,16 +79,22 @@ const CLOCK =
 export function statusProblem(answer: Answered, session: Session): Problem {
   const { status, body } = answer;
   const head = { status, headers: answer.headers, url: session.server.href };
-  const { reason, conflicts } = readStatus(body);
+  const { reason, conflicts, causes = [] } = readStatus(body);
   const known = Object.hasOwn(REASONS, reason) ? REASONS[reason] : undefined;
   const problem = known ?? STATUSES[status] ?? (status >= 500 ? 'unreachable' : 'failed');
-  const message = serverMessage(head, body, session.secrets);
+  // The whole message repeats values before it comes to the reason, and is cut.
+  const shown = causes.slice(0, MOST_CAUSES);
+  const brief = shown.map(({ field, message: why }) => `${field}: ${shortened(why, ALL_CAUSES / shown.length)}`);
+  const more = causes.length > MOST_CAUSES ? `; ${causes.length - MOST_CAUSES} more` : '';
+  const told = brief.length === 0 ? body : Buffer.from(JSON.stringify({ message: brief.join('; ') + more }));
+  const message = serverMessage(head, told, session.secrets);
   const title = `${session.server.host} returned ${status}`;
   const details = [...new Set([reason, message])].filter((text) => text !== undefined && text !== '').join(': ');
   const said = visible(details === '' ? title : `${title} (${details})`);
   if (status >= 300 && status < 400)
     return { kind: 'problem', problem, said: `${said}, which is not followed`, status };
-  if (problem !== 'refused') return { kind: 'problem', problem, said, status, conflicts };
+  const hint = causes.some(({ message: why }) => IMMUTABLE.test(why)) ? REPLACE : undefined;
+  if (problem !== 'refused') return { kind: 'problem', problem, said, hint, status, conflicts, causes };
   const { certificateEndsAt } = session;
   // An API server reports an expired certificate only as an unknown user.
   if (status !== 401 || certificateEndsAt === undefined || certificateEndsAt > Date.now()) {
@@ -99,7 +113,11 @@ const statusSchema = v.object({
 /** `conflict with "kubectl-edit" using apps/v1 at 2026-01-01T00:00:00Z`, or without the name if there are several. */
 const MANAGER = /^conflict with "((?:[^"\\]|\\.)*)"/;
 
-function readStatus(body: Buffer): { readonly reason: string; readonly conflicts?: readonly FieldConflict[] } {
+interface ReadStatus extends Pick<Problem, 'conflicts' | 'causes'> {
+  readonly reason: string;
+}
+
+function readStatus(body: Buffer): ReadStatus {
   let read;
   try {
     read = v.safeParse(statusSchema, shallowJson(body.toString('utf8')));
@@ -112,8 +130,29 @@ function readStatus(body: Buffer): { readonly reason: string; readonly conflicts
     if (why !== 'FieldManagerConflict' || typeof field !== 'string' || typeof message !== 'string') return [];
     return [{ field: visible(field), manager: visible(MANAGER.exec(message)?.[1] ?? 'another manager') }];
   });
-  return conflicts.length === 0 ? { reason } : { reason, conflicts };
+  if (conflicts.length > 0) return { reason, conflicts };
+  const causes = (details?.causes ?? []).flatMap(({ field, message }): readonly FieldCause[] => {
+    return typeof field === 'string' && typeof message === 'string' ? [{ field, message }] : [];
+  });
+  return { reason, causes };
 }
+
+const MOST_CAUSES = 3;
+/** Characters of the messages of all causes. */
+const ALL_CAUSES = 240;
+
+/** `Invalid value: VALUE: reason` without the middle of the value. */
+function shortened(cause: string, most: number): string {
+  if (cause.length <= most) return cause;
+  const reason = cause.slice(cause.lastIndexOf(': '));
+  return `${cause.slice(0, most / 4)}…${reason.slice((-3 * most) / 4)}`;
+}
+
+/** As kinds of Kubernetes word it, each in its own way. */
+export const IMMUTABLE: RegExp =
+  /\bimmutable\b|\bupdates to .*\bforbidden\b|\bmay not (?:be )?changed?\b|\bcannot change\b/i;
+const REPLACE =
+  'these fields cannot be changed: delete the object, which the next run creates again, or rename it in the manifest';
 
 const AWAY =
   /^(?:ECONN(?:REFUSED|RESET|ABORTED)|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|E(?:HOST|NET)(?:UNREACH|DOWN)|CURLEW_\w+_TIMEOUT)$/;

@@ -1,6 +1,7 @@
 /** Keeps values of Secrets out of messages: servers and programs quote what they refuse. Pure. */
 import { isObject, shallowJson } from '../core/json.ts';
 import type { ApiPath } from './path.ts';
+import { IMMUTABLE } from './problem.ts';
 
 const HIDDEN = 'values of Secrets are not shown';
 /** Where a text begins to be about a Secret, in the messages of API servers and of helm. */
@@ -34,7 +35,8 @@ export function statusWithoutValues(body: Buffer): Buffer {
   const { kind, reason, message, details } = status;
   const listed = isObject(details) && Array.isArray(details['causes']) ? (details['causes'] as readonly unknown[]) : [];
   const causes = listed.filter(isObject).map(({ reason: why, field, message: said }) => {
-    return { reason: why, field, message: why === 'FieldManagerConflict' ? said : HIDDEN };
+    if (why === 'FieldManagerConflict') return { reason: why, field, message: said };
+    return { reason: why, field, message: IMMUTABLE.test(String(said)) ? 'field is immutable' : HIDDEN };
   });
   const fields = causes.flatMap(({ field }) => (typeof field === 'string' ? [field] : []));
   const named = [...new Set([...fields, ...fieldsIn(String(message))])];

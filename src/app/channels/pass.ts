@@ -6,7 +6,6 @@ import { hashOfManifest, isUrl } from '../../channel/location.ts';
 import { planPass, requiredKey, takesOver, type PlannedAddon, type SeenAddon } from '../../channel/pass.ts';
 import { addonId, recordKey } from '../../channel/record.ts';
 import { CurlewError, redact } from '../../core/errors.ts';
-import { Refused } from '../../kube/call.ts';
 import type { LiveObject } from '../../kube/objects.ts';
 import type { Resource } from '../../kube/resources.ts';
 import type { Context } from '../context.ts';
@@ -20,7 +19,7 @@ import {
   type ApplyOptions,
   type ObjectPreview,
 } from './apply-addon.ts';
-import { OwnedElsewhere, Owners, type ChosenObjects } from './owners.ts';
+import { Owners, type ChosenObjects } from './owners.ts';
 import { Charts, requireSameKind } from './chart.ts';
 import {
   joinKinds,
@@ -35,7 +34,8 @@ import { lookForWork } from './look-for-work.ts';
 import { addonObjects, chosenObjects, definedKinds, titleOfObject, type AddonObject } from './manifest.ts';
 import { ensurePki } from './pki.ts';
 import { timeoutOf, type ChannelApplyRequest } from './request.ts';
-import { deleteOrphans, findOrphans, leftKinds, type Orphans } from './prune.ts';
+import { withoutFreed } from './freed.ts';
+import { deleteOrphans, findOrphans, leftKinds, type Orphan, type Orphans } from './prune.ts';
 import {
   changedObjects,
   deletion,
@@ -175,9 +175,9 @@ export class Pass {
     if (entry.source?.type === 'chart') return this.#charts.preview(planned);
     const { objects } = await this.#manifest(planned);
     const chosen = chosenObjects(objects, planned);
-    const previews = await this.#previews(planned, chosen);
     const { orphans, errors } =
       action === 'restore' || action === 'revert' ? NOTHING : await this.#orphans(planned, objects);
+    const previews = await this.#previews(planned, { objects: chosen, orphans });
     const failures = [...previews.flatMap(({ error }) => error ?? []), ...errors];
     return resultOf(planned, {
       state: failures.length > 0 ? 'failed' : 'planned',
@@ -217,7 +217,7 @@ export class Pass {
   }
 
   async #applyNow(planned: SeenAddon, report: ApplyOptions['report']): Promise<AddonResult> {
-    const { channel, entry, action, record } = planned;
+    const { entry, action, record } = planned;
     const cluster = this.#cluster;
     if (entry.source?.type === 'chart') return this.#charts.apply(planned, report);
     const { objects, hash } = await this.#manifest(planned);
@@ -225,15 +225,12 @@ export class Pass {
     if (!isOwn) requireNamespace(cluster, entry.namespace);
     const chosen = chosenObjects(objects, planned);
     const rights = this.#rights(planned);
-    const previews = await this.#previews(planned, chosen);
-    const refused = previews.flatMap(({ error }) => error ?? []);
-    const [first] = channel.compat === 'native' ? refused : refused.filter((error) => error instanceof OwnedElsewhere);
     const isWhole = action !== 'restore' && action !== 'revert';
     const found = isWhole ? await this.#orphans(planned, objects) : NOTHING;
-    // An object that is to be pruned may have what the new one needs, such as a port; by the rules of kops, the rest is applied.
-    const mayBecomeValid =
-      found.orphans.some(isDeleted) && refused.every((error) => error instanceof Refused && error.isInvalid);
-    if (first !== undefined && !mayBecomeValid) {
+    const previews = await this.#previews(planned, { objects: chosen, orphans: found.orphans });
+    const refused = previews.flatMap(({ error }) => error ?? []);
+    const [first] = refused;
+    if (first !== undefined) {
       await recordState(cluster, planned, failedState(first));
       return resultOf(planned, { state: 'failed', errors: refused.map(troubleOf) });
     }
@@ -281,12 +278,16 @@ export class Pass {
     return resultOf(planned, { state: 'applied', ...outcome, nodes });
   }
 
-  async #previews(planned: PlannedAddon, objects: readonly AddonObject[]): Promise<readonly ObjectPreview[]> {
+  async #previews(
+    planned: PlannedAddon,
+    { objects, orphans }: { readonly objects: readonly AddonObject[]; readonly orphans: readonly Orphan[] },
+  ): Promise<readonly ObjectPreview[]> {
     const { entry } = planned;
     const owners = await this.#ownersNow();
     const addon = { ...entry, takesOver: takesOver(this.#request, entry.name) };
     const formerOf = (object: AddonObject, live: LiveObject): readonly string[] => owners.formerOf(object, live, addon);
-    return previewObjects(this.#cluster, objects, { id: addonId(entry), ...this.#rights(planned), formerOf });
+    const rights = { id: addonId(entry), ...this.#rights(planned), formerOf };
+    return withoutFreed(this.#cluster, await previewObjects(this.#cluster, objects, rights), orphans);
   }
 
   async #ownersNow(): Promise<Owners> {
