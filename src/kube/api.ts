@@ -11,7 +11,7 @@ import { statusWithoutValues, writesSecret } from './secret-values.ts';
 import { kubeconfigPaths, openSessions, type Session, type Sessions } from './session.ts';
 
 export interface ApiRequest {
-  /** `merge` is a JSON merge patch, `apply` a server-side apply. */
+  /** `merge` is a JSON merge patch, `patch` a JSON patch, `apply` a server-side apply. */
   readonly verb: keyof typeof METHODS;
   readonly path: ApiPath;
   /** JSON text; not for `get`. */
@@ -144,6 +144,7 @@ const METHODS = {
   create: 'POST',
   replace: 'PUT',
   merge: 'PATCH',
+  patch: 'PATCH',
   apply: 'PATCH',
   delete: 'DELETE',
 } as const;
@@ -151,6 +152,7 @@ const METHODS = {
 /** JSON is YAML. */
 const CONTENT_TYPES: Partial<Record<keyof typeof METHODS, string>> = {
   merge: 'application/merge-patch+json',
+  patch: 'application/json-patch+json',
   apply: 'application/apply-patch+yaml',
 };
 

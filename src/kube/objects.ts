@@ -30,6 +30,8 @@ const metadataSchema = v.object({
       v.object({
         manager: v.optional(v.string(), ''),
         operation: v.optional(v.string(), ''),
+        apiVersion: v.optional(v.string()),
+        fieldsType: v.optional(v.string()),
         subresource: v.optional(v.string(), ''),
         time: v.optional(v.string()),
         fieldsV1: v.optional(v.unknown()),
@@ -212,5 +214,19 @@ export async function mergeObject(
   const doing = `change ${titleOf(resource, named)}`;
   const path = withQuery(objectPath(resource, named), { fieldManager: 'curlew' });
   const answer = await call(doing, { verb: 'merge', path, document: JSON.stringify(change) });
+  return answer.outcome === 'done' ? readObject(answer.value, doing) : undefined;
+}
+
+/** Changes an object by a JSON patch. Undefined if it does not exist, or is no longer as the patch requires. */
+export async function patchObject(
+  call: Call,
+  resource: Resource,
+  named: Named,
+  { operations, dryRun = false }: { readonly operations: readonly object[]; readonly dryRun?: boolean },
+): Promise<LiveObject | undefined> {
+  const doing = `change ${titleOf(resource, named)}`;
+  const query = { fieldManager: 'curlew', dryRun: dryRun ? 'All' : undefined };
+  const path = withQuery(objectPath(resource, named), query);
+  const answer = await call(doing, { verb: 'patch', path, document: JSON.stringify(operations) });
   return answer.outcome === 'done' ? readObject(answer.value, doing) : undefined;
 }

@@ -55,6 +55,110 @@ if (reason === undefined) {
     assert.equal(outcomes(await scene.apply()), ['web none unchanged']);
   });
 
+  /** Without a variable, a sidecar and more that the old one has. */
+  const podTemplate = (namespace: string, isOld: boolean): object => {
+    const env = (name: string): object => ({ name, value: '1' });
+    const port = { containerPort: 53 };
+    const web = { name: 'web', image: 'web:1', env: [env('A'), ...(isOld ? [env('OLD')] : [])], ports: [port] };
+    const spec = {
+      containers: [web, ...(isOld ? [{ name: 'sidecar', image: 'sidecar:1' }] : [])],
+      ...(isOld ? { tolerations: [{ operator: 'Exists' }], hostNetwork: true } : {}),
+    };
+    return { apiVersion: 'v1', kind: 'PodTemplate', metadata: { name: 'pods', namespace }, template: { spec } };
+  };
+
+  for (const [title, words] of [
+    ['kops applied', ['apply', '--server-side', '--field-manager', 'kops']],
+    ['kubectl applied on the server', ['apply', '--server-side']],
+    ['kubectl applied', ['apply']],
+    ['kubectl created', ['create']],
+  ] as const) {
+    test(`what ${title} and the new version does not have goes, as the plan says`, async () => {
+      await using scene = await channelScene(server);
+      const { namespace } = scene;
+      const old = [podTemplate(namespace, true), configMap('page', namespace, { a: '1', old: '1' })];
+      for (const object of old) await server.kubectl([...words, '-f', '-'], JSON.stringify(object));
+      await scene.kubectl('patch', 'configmap', 'page', '-p', '{"data":{"b":"jane"}}', '--field-manager', 'jane');
+      await scene.write('a.yaml', podTemplate(namespace, false), configMap('page', namespace, { a: '1' }));
+      await scene.channel([{ name: 'web', version: '1', manifest: 'a.yaml' }]);
+      const [planned] = (await scene.plan()).addons;
+      const [done] = (await scene.apply()).addons;
+      assert.is(done?.state, 'applied');
+      const gone = (planned?.objects ?? []).flatMap(({ fields }) =>
+        fields.flatMap(({ field, after }) => (after === undefined && !field.includes('annotations') ? [field] : [])),
+      );
+      const path = '.template.spec';
+      assert.equal(gone.toSorted(), [
+        '.data.old',
+        `${path}.containers[name="sidecar"]`,
+        `${path}.containers[name="web"].env[name="OLD"]`,
+        `${path}.hostNetwork`,
+        `${path}.tolerations`,
+      ]);
+      const live = JSON.parse(await scene.kubectl('get', 'podtemplate', 'pods', '-o', 'json')) as {
+        readonly metadata: { readonly annotations?: object };
+        readonly template: { readonly spec: { readonly containers: readonly { readonly name: string }[] } };
+      };
+      assert.equal(
+        live.template.spec.containers.map(({ name }) => name),
+        ['web'],
+      );
+      assert.is(live.metadata.annotations, undefined);
+      assert.is(await scene.kubectl('get', 'configmap', 'page', '-o', 'jsonpath={.data}'), '{"a":"1","b":"jane"}');
+      assert.equal(outcomes(await scene.apply()), ['web none unchanged']);
+    });
+  }
+
+  test('a budget goes from a minimum, which kubectl applied, to a maximum', async () => {
+    await using scene = await channelScene(server);
+    const { namespace } = scene;
+    const budget = (spec: object): object => {
+      const selector = { matchLabels: { app: 'dns' } };
+      return {
+        apiVersion: 'policy/v1',
+        kind: 'PodDisruptionBudget',
+        metadata: { name: 'dns', namespace },
+        spec: { selector, ...spec },
+      };
+    };
+    await server.kubectl(['apply', '-f', '-'], JSON.stringify(budget({ minAvailable: 1 })));
+    await scene.write('a.yaml', budget({ maxUnavailable: '50%' }));
+    await scene.channel([{ name: 'dns', version: '1', manifest: 'a.yaml' }]);
+    const plan = await scene.plan();
+    assert.equal(outcomes(plan), ['dns install planned']);
+    assert.equal(
+      plan.addons[0]?.objects[0]?.fields.filter(({ field }) => field.startsWith('.spec')),
+      [
+        { field: '.spec.minAvailable', before: '1', after: undefined },
+        { field: '.spec.maxUnavailable', before: undefined, after: '"50%"' },
+      ],
+    );
+    assert.equal(outcomes(await scene.apply()), ['dns install applied']);
+    assert.is(
+      await scene.kubectl('get', 'pdb', 'dns', '-o', 'jsonpath={.spec.minAvailable}{.spec.maxUnavailable}'),
+      '50%',
+    );
+  });
+
+  test('a value of another program is a conflict also the first time, and its fields later on are its own', async () => {
+    await using scene = await channelScene(server);
+    const { namespace } = scene;
+    const applied = async (data: Readonly<Record<string, string>>): Promise<unknown> =>
+      server.kubectl(['apply', '-f', '-'], JSON.stringify(configMap('page', namespace, data)));
+    await applied({ a: '1', old: '1' });
+    await scene.write('a.yaml', configMap('page', namespace, { a: '2' }));
+    const entry = { name: 'web', version: '1', manifest: 'a.yaml' };
+    await scene.channel([entry]);
+    const [failed] = (await scene.apply()).addons;
+    assert.match(failed?.errors[0]?.message ?? '', /page: \.data\.a belongs to kubectl-client-side-apply$/);
+    assert.is(await scene.kubectl('get', 'configmap', 'page', '-o', 'jsonpath={.data}'), '{"a":"1","old":"1"}');
+    assert.equal(outcomes(await scene.apply({ forceConflicts: true })), ['web install applied']);
+    await applied({ c: '3' });
+    await scene.channel([{ ...entry, version: '2' }]);
+    assert.equal(outcomes(await scene.apply()), ['web update applied']);
+    assert.is(await scene.kubectl('get', 'configmap', 'page', '-o', 'jsonpath={.data}'), '{"a":"2","c":"3"}');
+  });
+
   test('an object that cannot be changed is named with its field, and nothing of its add-on is changed', async () => {
     await using scene = await channelScene(server);
     const { namespace } = scene;

@@ -15,12 +15,14 @@ import {
   type Applied,
   type LiveObject,
 } from '../../kube/objects.ts';
+import { handedOver, type HandOver } from '../../kube/managed-fields.ts';
 import type { FieldConflict } from '../../kube/problem.ts';
 import type { Resource } from '../../kube/resources.ts';
 import { eachLimited, mapLimited } from '../../platform/limit/each.ts';
 import { AT_ONCE, managerOf, type AppliedObject, type ChannelCluster } from './cluster.ts';
 import type { AddonObject } from './manifest.ts';
 import { OwnedElsewhere } from './owners.ts';
+import { predictTaking, takeFields } from './take-fields.ts';
 import { troublesOf } from './troubles.ts';
 import { pause } from '../../platform/http/retry.ts';
 
@@ -29,6 +31,8 @@ export interface ApplyOptions {
   readonly force: boolean;
   /** Fields that others have taken stay theirs. */
   readonly keep: boolean;
+  /** Of those who applied the objects before. */
+  readonly handOver: HandOver;
   /** Of the wait for health. */
   readonly timeoutMs: number;
   readonly report: (text: string) => void;
@@ -44,47 +48,65 @@ export interface ObjectPreview {
   /** What is applied: without fields that others keep. */
   readonly value: AddonObject['value'];
   readonly former?: AddonObject['former'];
+  /** Another program has applied it before, whose fields become those of the add-on. */
+  readonly takesFields: boolean;
+}
+
+interface ApplyRights extends Pick<ApplyOptions, 'force' | 'keep' | 'handOver'> {
+  readonly id: string;
+  /** Of an object that exists: which add-ons hand it over. */
+  readonly formerOf?: (object: AddonObject, live: LiveObject) => readonly string[];
 }
 
 /** Compares objects with those of the cluster by server-side dry runs; changes nothing. */
 export async function previewObjects(
   { call, signal }: ChannelCluster,
   objects: readonly AddonObject[],
-  {
-    id,
-    formerOf = () => [],
-    ...options
-  }: Pick<ApplyOptions, 'force' | 'keep'> & {
-    readonly id: string;
-    /** Of an object that exists: which add-ons hand it over. */
-    readonly formerOf?: (object: AddonObject, live: LiveObject) => readonly string[];
-  },
+  rights: ApplyRights,
 ): Promise<readonly ObjectPreview[]> {
   const preview = async (object: AddonObject): Promise<ObjectPreview> => {
-    const found = { object, fields: [], conflicts: [], error: undefined, value: object.value };
+    let change: ObjectPreview['change'] = 'change';
+    const found = { object, fields: [], conflicts: [], error: undefined, value: object.value, takesFields: false };
     try {
       const before = await getObject(call, object.resource, object);
-      const former = before === undefined ? [] : formerOf(object, before);
-      const dryRun = { id, dryRun: true, ...options };
-      const { applied, value } = await tryApply({ call }, { ...object, former }, dryRun);
+      const former = before === undefined ? [] : (rights.formerOf?.(object, before) ?? []);
+      if (before === undefined) change = 'create';
+      const { applied, value, takesFields } = await tryDryRun({ call }, { ...object, former }, { before, rights });
       // Its namespace or its kind comes with this add-on.
       if (applied.outcome === 'not found') return { ...found, change: 'create' };
       if (applied.outcome === 'conflict')
-        return { ...found, change: 'change', conflicts: applied.fields, error: conflictError(object, applied) };
+        return { ...found, change, conflicts: applied.fields, error: conflictError(object, applied) };
       const fields = fieldChanges(before, applied.object);
-      return {
-        ...found,
-        former,
-        value,
-        fields,
-        change: before === undefined ? 'create' : fields.length > 0 ? 'change' : 'same',
-      };
+      const isSame = before !== undefined && fields.length === 0;
+      return { ...found, former, value, fields, change: isSame ? 'same' : change, takesFields };
     } catch (error) {
-      if (error instanceof Refused || error instanceof OwnedElsewhere) return { ...found, change: 'change', error };
+      if (error instanceof Refused || error instanceof OwnedElsewhere) return { ...found, change, error };
       throw error;
     }
   };
   return mapLimited(objects, async (object) => preview(object), { width: AT_ONCE, signal });
+}
+
+/** Predicts an apply, also if it is the first one after another program's. */
+async function tryDryRun(
+  { call }: Pick<ChannelCluster, 'call'>,
+  object: AddonObject,
+  { before, rights }: { readonly before: LiveObject | undefined; readonly rights: ApplyRights },
+): Promise<TriedApply & { readonly takesFields: boolean }> {
+  const { id, force, keep } = rights;
+  const found = tryApply({ call }, object, { id, force, keep, dryRun: true });
+  const how = (object.former ?? []).length > 0 ? 'never' : rights.handOver;
+  const entries = before && handedOver(before.metadata.managedFields, managerOf(id), how);
+  if (before === undefined || entries === undefined) return { ...(await found), takesFields: false };
+  try {
+    const { applied, value } = await found;
+    if (applied.outcome !== 'applied') return { applied, value, takesFields: false };
+  } catch (error) {
+    // It may be valid without what the other program set: a budget has either a minimum or a maximum.
+    if (!(error instanceof Refused) || !error.isInvalid) throw error;
+  }
+  const applied = await predictTaking({ call }, object, { before, entries });
+  return { applied, value: object.value, takesFields: true };
 }
 
 function conflictError(
@@ -99,6 +121,11 @@ function conflictError(
   });
 }
 
+interface TriedApply {
+  readonly applied: Applied;
+  readonly value: AddonObject['value'];
+}
+
 /**
  * Leaves out fields that conflict, if these are kept, until nothing conflicts. Fields of add-ons that hand the object over are taken,
  * and their other fields go.
@@ -107,7 +134,7 @@ async function tryApply(
   { call }: Pick<ChannelCluster, 'call'>,
   object: AddonObject,
   { id, dryRun, force, keep }: Pick<ApplyOptions, 'force' | 'keep'> & { readonly id: string; readonly dryRun: boolean },
-): Promise<{ readonly applied: Applied; readonly value: AddonObject['value'] }> {
+): Promise<TriedApply> {
   const former = (object.former ?? []).map(managerOf);
   const options = { manager: managerOf(id), dryRun };
   let { value } = object;
@@ -151,14 +178,16 @@ export interface AppliedObjects {
  */
 export async function applyObjects(
   cluster: ChannelCluster,
-  objects: readonly AddonObject[],
+  objects: readonly (AddonObject & Pick<ObjectPreview, 'takesFields'>)[],
   options: ApplyOptions & { readonly id: string },
 ): Promise<AppliedObjects> {
   const { call, signal } = cluster;
   const applied: AppliedObject[] = [];
   const errors: CurlewError[] = [];
-  const applyOne = async (object: AddonObject): Promise<void> => {
+  const applyOne = async (object: (typeof objects)[number]): Promise<void> => {
     try {
+      if (object.takesFields)
+        await takeFields(cluster, object, { manager: managerOf(options.id), how: options.handOver });
       const { applied: done } = await tryApply(cluster, object, { ...options, dryRun: false });
       if (done.outcome === 'applied') applied.push({ resource: object.resource, live: done.object });
       else errors.push(done.outcome === 'conflict' ? conflictError(object, done) : notServed(object));
@@ -188,8 +217,8 @@ function notServed(object: AddonObject): CurlewError {
 }
 
 /** Objects of one kind have no order among each other. */
-function stepsOf(objects: readonly AddonObject[]): readonly (readonly AddonObject[])[] {
-  const steps: AddonObject[][] = [];
+function stepsOf<T extends AddonObject>(objects: readonly T[]): readonly (readonly T[])[] {
+  const steps: T[][] = [];
   for (const object of objects) {
     const last = steps.at(-1);
     if (last?.[0]?.kind === object.kind) last.push(object);

@@ -72,6 +72,7 @@ export class Charts {
       id: addonId(planned.entry),
       force: true,
       keep: false,
+      handOver: 'never',
     });
     const old = new Map(manifestChanges(before, wanted).map((one) => [one.object, one]));
     const whole = previews.map((preview) => {
@@ -98,7 +99,7 @@ export class Charts {
     const isOther = changed.includes(titleOfRelease(release));
     const objects = isOther && last?.status !== 'deployed' ? [] : await renderRelease(planned, prepared, this.#cluster);
     const chosen = isOther ? objects : objects.filter((object) => changed.includes(titleOfObject(object)));
-    const options = { id: addonId(planned.entry), force: true, keep: false };
+    const options = { id: addonId(planned.entry), force: true, keep: false, handOver: 'never' } as const;
     const found = changedObjects(await previewObjects(this.#cluster, chosen, options));
     if (!isOther) return found;
     const [before, after] = [last, planned.record?.release].map((one) => `${one?.revision} ${one?.status}`);

@@ -191,7 +191,7 @@ export class Pass {
     if (planned.entry.source?.type === 'chart') return this.#charts.drift(planned);
     const { objects } = await this.#manifest(planned);
     const changed = objects.filter((object) => planned.look.changed.includes(titleOfObject(object)));
-    const options = { id: addonId(planned.entry), force: true, keep: false };
+    const options = { id: addonId(planned.entry), force: true, keep: false, handOver: 'never' } as const;
     return changedObjects(await previewObjects(this.#cluster, changed, options));
   }
 
@@ -243,7 +243,9 @@ export class Pass {
     });
     await ensurePki(cluster, entry);
     const options = { ...rights, id: addonId(entry), timeoutMs: timeoutOf(this.#request), report };
-    const toApply = previews.map(({ object, value, former = [] }) => ({ ...object, value, former }));
+    const toApply = previews.map(({ object, value, former = [], takesFields }) => {
+      return { ...object, value, former, takesFields };
+    });
     let { applied, errors } = await applyObjects(cluster, toApply, options);
     const pruned = await deleteOrphans(cluster, found, { timeoutMs: timeoutOf(this.#request) });
     if (errors.length > 0 && pruned.deleted.length > 0)
@@ -321,13 +323,14 @@ export class Pass {
     return new Owners(this.#cluster, chosen);
   }
 
-  #rights({ channel, entry, action }: PlannedAddon): Pick<ApplyOptions, 'force' | 'keep'> {
+  #rights({ channel, entry, action }: PlannedAddon): Pick<ApplyOptions, 'force' | 'keep' | 'handOver'> {
     const force =
       channel.compat !== 'native' ||
       entry.drift === 'Revert' ||
       action === 'revert' ||
       this.#request.forceConflicts === true;
-    return { force, keep: !force && entry.drift === 'Keep' };
+    const keep = !force && entry.drift === 'Keep';
+    return { force, keep, handOver: keep ? 'never' : channel.compat === 'native' ? 'first' : 'always' };
   }
 
   /** Read once: the content is the same in the plan and when it is applied. */
