@@ -47,7 +47,7 @@ const recordedKind = v.object({
     v.object({
       namespace: v.optional(dnsName),
       name: segment,
-      /** Digest of the fields that curlew owns; another one means that another manager has changed the object. */
+      /** Digest of the fields that curlew owns, and of their values; another one means that the object was changed. */
       owned: v.string(),
     }),
   ),

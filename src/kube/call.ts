@@ -1,6 +1,7 @@
 /** Requests that are repeated while the API server is unreachable, as during an upgrade of its node. */
 import { CurlewError } from '../core/errors.ts';
 import type { ApiRequest, KubeApi } from './api.ts';
+import { TooLong } from './exchange.ts';
 import type { FieldCause, FieldConflict, Problem } from './problem.ts';
 import { pause } from '../platform/http/retry.ts';
 
@@ -77,7 +78,7 @@ export function openCalls(api: KubeApi, { patienceMs, settleMs, signal, guard, o
       const message = `cannot ${doing}: ${said}`;
       if (problem === 'unreachable' || status === undefined || status === 401) {
         const advice = hint ?? (problem === 'unreachable' && status === undefined ? NOT_RUNNING : NOT_DONE);
-        throw new CurlewError('CLUSTER_FAILED', message, { hint: advice });
+        throw new (answer.isTooLong === true ? TooLong : CurlewError)('CLUSTER_FAILED', message, { hint: advice });
       }
       throw new Refused(message, hint ?? NOT_DONE, answer);
     }

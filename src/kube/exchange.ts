@@ -19,6 +19,9 @@ export interface Answered extends ResponseHead {
   readonly body: Buffer;
 }
 
+/** A response that is longer than the limit. */
+export class TooLong extends CurlewError {}
+
 /** An object is at most 1.5 MiB in etcd, which JSON may escape to six times the size; pages of lists have fewer than 500. */
 const ANSWER_LIMIT = 32 << 20;
 /** Error responses of an API server have a few hundred bytes; a conflict lists each field. */
@@ -45,7 +48,7 @@ export async function exchange(
   const { sink, body: received } = collector({
     limit: ANSWER_LIMIT,
     failureLimit: FAILURE_LIMIT,
-    tooLong: () => new CurlewError('CLUSTER_FAILED', `the response is longer than ${ANSWER_LIMIT} bytes`),
+    tooLong: () => new TooLong('CLUSTER_FAILED', `the response is longer than ${ANSWER_LIMIT} bytes`),
   });
   try {
     const head = await send(connections, { url, method, headers, body }, sink, { signal });

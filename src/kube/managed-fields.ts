@@ -98,6 +98,18 @@ function childAt(value: unknown, step: string): unknown {
   return isObject(value) && step.startsWith('f:') && Object.hasOwn(value, name) ? value[name] : undefined;
 }
 
+/** The values of fields, for digests. What `others` own in a field that is owned with all that is in it does not count. */
+export function valuesOf(value: unknown, fields: unknown, others: readonly unknown[] = []): unknown {
+  const steps = stepsIn(fields);
+  if (steps.length > 0) {
+    return steps.map(([step, field]) => [step, valuesOf(childAt(value, step), field, inner(others, step))]);
+  }
+  if (value === undefined || !isLeaf(fields)) return null;
+  const isShared = others.some((set) => stepsIn(set).length > 0);
+  if (!isShared || !isObject(value)) return isShared ? null : value;
+  return Object.fromEntries(Object.entries(value).filter(([key]) => inner(others, `f:${key}`).length === 0));
+}
+
 /**
  * What the server makes of an object when the last manager of `entries` applies `wanted`: what this one owned and nobody else does
  * goes. Predicted here, since no dry run knows of another one.

@@ -4,6 +4,7 @@ import { CurlewError } from '../core/errors.ts';
 import { exactJson } from '../core/json.ts';
 import { checked, type Read } from '../core/schema.ts';
 import type { Call } from './call.ts';
+import { TooLong } from './exchange.ts';
 import type { FieldConflict } from './problem.ts';
 import { collectionPath, objectPath, withQuery, type Resource } from './resources.ts';
 
@@ -70,6 +71,10 @@ export interface ListOptions {
 }
 
 const PAGE = 500;
+/** Of whole objects: a page of ordinary ones is a megabyte, which takes some twenty in memory. */
+const WHOLE_PAGE = 100;
+/** Of objects so large that a page is longer than a response may be. */
+const SMALL_PAGE = 20;
 /** A list whose pages cannot be continued begins again; the changes of a busy cluster must not make that endless. */
 const MOST_STARTS = 5;
 /** Of one list. A cluster that has more is asked by namespace or label; a server that is broken continues without end. */
@@ -97,22 +102,40 @@ function readObject(value: unknown, doing: string): LiveObject {
 export async function listObjects(
   call: Call,
   resource: Resource,
-  { namespace, labelSelector, fieldSelector, onlyMetadata = false }: ListOptions = {},
+  options: ListOptions = {},
 ): Promise<readonly LiveObject[] | undefined> {
+  return mapObjects(call, resource, options, (object) => object);
+}
+
+/** {@link listObjects}, of which only what `look` returns is kept: whole objects may be large. */
+export async function mapObjects<T>(
+  call: Call,
+  resource: Resource,
+  { namespace, labelSelector, fieldSelector, onlyMetadata = false }: ListOptions,
+  look: (object: LiveObject) => T,
+): Promise<readonly T[] | undefined> {
   const doing = `list ${resource.plural}`;
   const path = collectionPath(resource, namespace);
   const accept = onlyMetadata ? metadataType('PartialObjectMetadataList') : JSON_TYPE;
+  let limit = onlyMetadata ? PAGE : WHOLE_PAGE;
   for (let starts = 0; starts < MOST_STARTS; starts += 1) {
-    const objects: LiveObject[] = [];
+    const objects: T[] = [];
     let bytes = 0;
     let next: string | undefined;
     do {
-      const query = { limit: PAGE, continue: next, labelSelector, fieldSelector };
-      const answer = await call(doing, { verb: 'get', path: withQuery(path, query), accept });
+      const query = { limit, continue: next, labelSelector, fieldSelector };
+      const answer = await call(doing, { verb: 'get', path: withQuery(path, query), accept }).catch(
+        (error: unknown) => {
+          if (error instanceof TooLong && limit > SMALL_PAGE) return { outcome: 'too long' } as const;
+          throw error;
+        },
+      );
+      if (answer.outcome === 'too long') limit = SMALL_PAGE;
+      if (answer.outcome === 'too long') break;
       if (answer.outcome === 'expired') break;
       if (answer.outcome !== 'done') return undefined;
       const page = v.parse(listSchema, checked(listSchema, answer.value, unreadable(doing)));
-      objects.push(...(page.items ?? []).map((item) => readObject(item, doing)));
+      objects.push(...(page.items ?? []).map((item) => look(readObject(item, doing))));
       bytes += answer.bytes;
       const isStuck = page.metadata.continue !== '' && page.metadata.continue === next;
       if (isStuck || objects.length > MOST_OBJECTS || bytes > MOST_BYTES) throw endless(doing, isStuck);

@@ -10,7 +10,7 @@ import {
   ProxyFailure,
   serverMessage,
 } from '../platform/http/failure.ts';
-import type { Answered } from './exchange.ts';
+import { TooLong, type Answered } from './exchange.ts';
 import type { Session } from './session.ts';
 
 /** Why a request failed; `unreachable` if it is unknown whether it was executed. */
@@ -29,6 +29,8 @@ export interface Problem {
   readonly conflicts?: readonly FieldConflict[] | undefined;
   /** What is wrong with the fields of an object that is not valid. */
   readonly causes?: readonly FieldCause[] | undefined;
+  /** The response is longer than one may be. */
+  readonly isTooLong?: boolean;
 }
 
 export interface FieldCause {
@@ -169,7 +171,7 @@ export function thrownProblem(thrown: unknown, session?: Session): Problem {
   if (error instanceof CurlewError) {
     // The proxy is unreachable, or cannot reach the server.
     const problem = error instanceof ProxyFailure && error.isLater ? 'unreachable' : 'failed';
-    return { kind: 'problem', problem, said: error.message, hint: error.hint };
+    return { kind: 'problem', problem, said: error.message, hint: error.hint, isTooLong: error instanceof TooLong };
   }
   const code = errnoOf(error) ?? '';
   const host = session === undefined ? '' : `${session.server.host}: `;

@@ -1,10 +1,12 @@
 /** Fields of add-ons of channels on a real API server: whose they are, what became of them, and what cannot be changed. */
+import { createHash } from 'node:crypto';
+import { canonicalJson } from '../../src/core/digest.ts';
 import * as assert from '../support/assert.ts';
 import { startCurlew } from '../support/curlew.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
 import { API_SERVER_PROGRAMS, startApiServer, type ApiServer } from './support/api-server.ts';
-import { channelScene, configMap, outcomes, startGateway } from './support/channel-scene.ts';
+import { channelScene, configMap, countRequests, outcomes, startGateway } from './support/channel-scene.ts';
 import { createOpened } from './support/opened.ts';
 import { cannotRun } from './support/programs.ts';
 
@@ -53,6 +55,92 @@ if (reason === undefined) {
         .join(' '),
     );
     assert.equal(outcomes(await scene.apply()), ['web none unchanged']);
+  });
+
+  const readRecord = async (key: string): Promise<string> => {
+    const map = JSON.parse(
+      await server.kubectl(['-n', 'kube-system', 'get', 'configmap', 'curlew-addons', '-o', 'json']),
+    ) as {
+      readonly data: Readonly<Record<string, string>>;
+    };
+    return map.data[key] ?? '';
+  };
+
+  test('a value that is changed under the manager of the add-on is drift, which Revert sets back', async () => {
+    await using scene = await channelScene(server);
+    const { namespace } = scene;
+    const id = `${namespace}.web`;
+    await scene.write('web.yaml', configMap('page', namespace, { a: '1' }), configMap('style', namespace, { a: '1' }));
+    const entry = { name: 'web', version: '1', manifest: 'web.yaml' };
+    await scene.channel([entry]);
+    await scene.apply();
+    const metadata = { name: 'page', namespace, labels: { 'fleet.curlew.dev/addon': id } };
+    await server.kubectl(
+      ['apply', '--server-side', `--field-manager=curlew/${id}`, '-f', '-'],
+      JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { a: '2' } }),
+    );
+    await scene.kubectl('patch', 'configmap', 'style', '-p', '{"data":{"a":"3"}}', '--field-manager', `curlew/${id}`);
+    const [shown] = (await scene.plan()).addons;
+    const field = { field: '.data.a', after: '"1"' };
+    assert.equal(shown?.drift, [
+      { object: `ConfigMap ${namespace}/page`, change: 'change', fields: [{ ...field, before: '"2"' }] },
+      { object: `ConfigMap ${namespace}/style`, change: 'change', fields: [{ ...field, before: '"3"' }] },
+    ]);
+    await scene.channel([{ ...entry, drift: 'Revert' }]);
+    assert.equal(outcomes(await scene.apply()), ['web revert applied']);
+    assert.is(await scene.kubectl('get', 'configmap', 'page', 'style', '-o', 'jsonpath={.items[*].data.a}'), '1 1');
+    assert.equal(outcomes(await scene.apply()), ['web none unchanged']);
+  });
+
+  test('what others add to a map that the manifest leaves empty is no drift', async () => {
+    await using scene = await channelScene(server);
+    const { namespace } = scene;
+    const metadata = { name: 'page', namespace, annotations: {}, labels: {} };
+    await scene.write('web.yaml', { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: {} });
+    await scene.channel([{ name: 'web', version: '1', manifest: 'web.yaml', drift: 'Revert' }]);
+    await scene.apply();
+    await scene.kubectl('annotate', 'configmap', 'page', 'revision=1');
+    await scene.kubectl('patch', 'configmap', 'page', '-p', '{"data":{"b":"1"}}');
+    assert.equal(outcomes(await scene.apply()), ['web none unchanged']);
+  });
+
+  test('a record without values is compared as before, and nothing is written', async () => {
+    await using scene = await channelScene(server);
+    const { namespace } = scene;
+    await scene.write('web.yaml', configMap('page', namespace, { a: '1' }));
+    const entry = { name: 'web', version: '1', manifest: 'web.yaml', drift: 'Revert' };
+    await scene.channel([entry]);
+    await scene.apply();
+    const live = JSON.parse(await scene.kubectl('get', 'configmap', 'page', '-o', 'json', '--show-managed-fields')) as {
+      readonly metadata: { readonly managedFields: readonly { readonly fieldsV1: object }[] };
+    };
+    const fields = canonicalJson(live.metadata.managedFields[0]?.fieldsV1);
+    const old = createHash('sha256').update(fields).digest('hex').slice(0, 16);
+    const key = `${namespace}.web`;
+    const record = (await readRecord(key)).replace(/"owned":"values:[0-9a-f]{16}"/, `"owned":"${old}"`);
+    const patch = JSON.stringify({ data: { [key]: record } });
+    await server.kubectl(['-n', 'kube-system', 'patch', 'configmap', 'curlew-addons', '--type', 'merge', '-p', patch]);
+    const requests = await countRequests(async () =>
+      assert.equal(outcomes(await scene.apply()), ['web none unchanged']),
+    );
+    assert.ok(requests.every((one) => one.startsWith('GET ')));
+    assert.is(await readRecord(key), record);
+    await scene.kubectl('patch', 'configmap', 'page', '-p', '{"data":{"a":"2"}}');
+    assert.equal(outcomes(await scene.apply()), ['web revert applied']);
+    assert.match(await readRecord(key), '"owned":"values:');
+  });
+
+  test('the record of a Secret does not tell whoever guesses its value that the guess is right', async () => {
+    await using scene = await channelScene(server);
+    const secret = (name: string): object => {
+      const metadata = { name, namespace: scene.namespace };
+      return { apiVersion: 'v1', kind: 'Secret', metadata, data: { pin: 'NDgx' } };
+    };
+    await scene.write('web.yaml', secret('one'), secret('two'));
+    await scene.channel([{ name: 'web', version: '1', manifest: 'web.yaml' }]);
+    await scene.apply();
+    const digests = (await readRecord(`${scene.namespace}.web`)).match(/values:[0-9a-f]{16}/g) ?? [];
+    assert.is(new Set(digests).size, 2);
   });
 
   /** Without a variable, a sidecar and more that the old one has. */

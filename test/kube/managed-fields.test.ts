@@ -1,5 +1,5 @@
-/** Fields of managers: which go to another manager, and what an apply leaves of an object. */
-import { appliedTo, handedOver, type FieldsEntry } from '../../src/kube/managed-fields.ts';
+/** Fields of managers: which go to another manager, what an apply leaves of an object, and which values count for a digest. */
+import { appliedTo, handedOver, valuesOf, type FieldsEntry } from '../../src/kube/managed-fields.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 
@@ -105,6 +105,22 @@ test('an apply removes what its manager alone owned, merges lists by their keys,
     },
     metadata: { finalizers: ['theirs'] },
   });
+});
+
+test('values of owned fields count, and what others own in a map that is owned while empty does not', () => {
+  const own = { 'f:data': { 'f:a': {} }, 'f:labels': {}, 'f:list': { 'v:"x"': {} } };
+  const others = [{ 'f:data': { 'f:b': {} }, 'f:labels': { 'f:added': {} } }];
+  const object = { data: { a: '1', b: '1' }, labels: {}, list: ['x'] };
+  const digest = (value: object): string => JSON.stringify(valuesOf(value, own, others));
+  assert.is(digest({ data: { a: '1', b: '2' }, labels: { added: '1' }, list: ['y', 'x'] }), digest(object));
+  assert.is.not(digest({ ...object, data: { a: '2' } }), digest(object));
+  assert.is.not(digest({ ...object, list: [] }), digest(object));
+  assert.is.not(digest({ ...object, labels: { own: '1' } }), digest(object));
+});
+
+test('steps that no server writes are no values', () => {
+  const fields = { 'k:{': {}, 'k:1': {}, 'i:x': {}, 'f:__proto__': {}, x: {} };
+  assert.equal(new Set(Object.values(Object.fromEntries(valuesOf([1], fields) as [])).map(String)), new Set(['null']));
 });
 
 test.run();

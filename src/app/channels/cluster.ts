@@ -17,13 +17,12 @@ import {
   type AddonRecord,
   type RecordedKind,
 } from '../../channel/record.ts';
-import { canonicalJson, digestOf, hexOf } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { CHANNEL_RECORDS } from '../../core/layout.ts';
 import { openApi, type KubeApi } from '../../kube/api.ts';
 import { openCalls, Refused, type Call, type CallOptions } from '../../kube/call.ts';
 import { holdLease } from '../../kube/lease.ts';
-import { listObjects, mergeObject, titleOf, type LiveObject } from '../../kube/objects.ts';
+import { listObjects, mapObjects, mergeObject, titleOf, type LiveObject } from '../../kube/objects.ts';
 import { apiPath } from '../../kube/path.ts';
 import { discover, type Discovery, type Resource } from '../../kube/resources.ts';
 import { kubeconfigPaths } from '../../kube/session.ts';
@@ -31,6 +30,7 @@ import { eachLimited } from '../../platform/limit/each.ts';
 import { RECORDS_MAP } from '../../runtime/cluster/cluster-records.ts';
 import { configMapClient, type ConfigMapClient, type ConfigMapName } from '../../runtime/cluster/config-map.ts';
 import type { Context } from '../context.ts';
+import { namesDigest, valuesDigest } from './owned-digest.ts';
 
 export interface ClusterRequest {
   /** Default: KUBECONFIG, then ~/.kube/config, then that of kubeadm. */
@@ -47,6 +47,8 @@ const RECORDS: ConfigMapName = CHANNEL_RECORDS;
 const REQUEST_MS = 30_000;
 const PATIENCE_MS = 30_000;
 export const AT_ONCE = 8;
+/** Of whole objects, whose pages may be large. */
+const LISTS_AT_ONCE = 2;
 
 export interface ChannelCluster {
   readonly call: Call;
@@ -222,14 +224,6 @@ async function readVersion(call: Call): Promise<string> {
   });
 }
 
-/** Digest of the fields of an object that a manager owns; empty if it owns none. */
-function ownedDigest({ metadata }: LiveObject, by: string): string {
-  const own = metadata.managedFields.filter(({ manager, subresource }) => manager === by && subresource === '');
-  const [first, second] = own.map(({ fieldsV1 }) => fieldsV1 ?? {});
-  if (first === undefined) return '';
-  return hexOf(digestOf(canonicalJson(second === undefined ? first : [first, second]))).slice(0, 16);
-}
-
 /** The field manager of all releases. */
 export const HELM_MANAGER = 'helm';
 const HELM_LABEL = 'app.kubernetes.io/managed-by=Helm';
@@ -245,7 +239,7 @@ export async function lookAtObjects(
     for (const kind of objects)
       kinds.set(`${labelSelector} ${kind.apiVersion} ${kind.plural}`, { kind, labelSelector });
   }
-  const live = new Map<string, LiveObject>();
+  const live = new Map<string, SeenObject>();
   const unread = new Set<string>();
   const listKind = async ([key, { kind, labelSelector }]: [
     string,
@@ -253,29 +247,45 @@ export async function lookAtObjects(
   ]): Promise<void> => {
     try {
       // A kind that is no longer served has no objects.
-      const objects = (await listObjects(call, kind, { labelSelector, onlyMetadata: true })) ?? [];
-      for (const object of objects)
-        live.set(`${key} ${object.metadata.namespace ?? ''}/${object.metadata.name}`, object);
+      const look = (object: LiveObject): SeenObject => seenObject(object, kind, labelSelector);
+      const objects = (await mapObjects(call, kind, { labelSelector }, look)) ?? [];
+      for (const object of objects) live.set(`${key} ${object.place}`, object);
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
       unread.add(key);
       warnings.push(`objects of add-ons are not compared: ${error.message}`);
     }
   };
-  await eachLimited(kinds, listKind, { width: AT_ONCE, signal });
+  await eachLimited(kinds, listKind, { width: LISTS_AT_ONCE, signal });
   return new Map(
     records.map((record) => [recordKey(record.namespace, record.addon), lookAt(record, { live, unread })]),
   );
 }
 
+/** What a look keeps of an object. */
+interface SeenObject {
+  readonly place: string;
+  readonly id: string | undefined;
+  readonly release: string | undefined;
+  /** In each form that records have. */
+  readonly digests: readonly string[];
+}
+
+function seenObject(object: LiveObject, kind: RecordedKind, labelSelector: string): SeenObject {
+  const { namespace = '', name, labels, annotations } = object.metadata;
+  const id = labels[ADDON_LABEL];
+  const manager = labelSelector === HELM_LABEL ? HELM_MANAGER : managerOf(id ?? '');
+  const digests = [namesDigest(object, manager), valuesDigest(object, manager, kind)];
+  return { place: `${namespace}/${name}`, id, release: annotations['meta.helm.sh/release-name'], digests };
+}
+
 function lookAt(
   { namespace, addon, objects = [], release }: AddonRecord,
-  { live, unread }: { readonly live: ReadonlyMap<string, LiveObject>; readonly unread: ReadonlySet<string> },
+  { live, unread }: { readonly live: ReadonlyMap<string, SeenObject>; readonly unread: ReadonlySet<string> },
 ): LiveLook {
   const id = addonId({ namespace, name: addon });
-  const [labelSelector, manager] = release === undefined ? [ADDON_LABEL, managerOf(id)] : [HELM_LABEL, HELM_MANAGER];
-  const isOwn = ({ metadata: { labels, annotations } }: LiveObject): boolean =>
-    release === undefined ? labels[ADDON_LABEL] === id : annotations['meta.helm.sh/release-name'] === release.name;
+  const labelSelector = release === undefined ? ADDON_LABEL : HELM_LABEL;
+  const isOwn = (seen: SeenObject): boolean => (release === undefined ? seen.id === id : seen.release === release.name);
   const missing: string[] = [];
   const changed: string[] = [];
   for (const kind of objects) {
@@ -285,7 +295,7 @@ function lookAt(
       const found = live.get(`${key} ${object.namespace ?? ''}/${object.name}`);
       if (found === undefined || !isOwn(found)) missing.push(titleOf(kind, object));
       // Of an apply that did not finish, the digest is not known.
-      else if (object.owned !== '' && ownedDigest(found, manager) !== object.owned) changed.push(titleOf(kind, object));
+      else if (object.owned !== '' && !found.digests.includes(object.owned)) changed.push(titleOf(kind, object));
     }
   }
   return { missing, changed };
@@ -312,7 +322,11 @@ export function recordedKinds(applied: readonly AppliedObject[], manager: string
     const kind = kinds.get(key) ?? { resource, objects: [] };
     kinds.set(key, kind);
     const { namespace, name } = live.metadata;
-    kind.objects.push({ ...(namespace === undefined ? {} : { namespace }), name, owned: ownedDigest(live, manager) });
+    kind.objects.push({
+      ...(namespace === undefined ? {} : { namespace }),
+      name,
+      owned: valuesDigest(live, manager, resource),
+    });
   }
   return [...kinds.values()].map(({ resource: { apiVersion, kind, plural, namespaced }, objects }) => {
     return { apiVersion, kind, plural, namespaced, objects };

@@ -1,0 +1,34 @@
+/** Digests of what a manager owns in an object, as records have them. */
+import { canonicalJson, digestOf, hexOf } from '../../core/digest.ts';
+import { valuesOf } from '../../kube/managed-fields.ts';
+import type { LiveObject } from '../../kube/objects.ts';
+import type { Resource } from '../../kube/resources.ts';
+
+/** Tells both forms apart. */
+const VALUES = 'values:';
+
+/** Of the names of its fields, as records had it at first; empty if it owns none. */
+export function namesDigest(object: LiveObject, manager: string): string {
+  const [first, second] = ownFields(object, manager);
+  return first === undefined ? '' : shortDigest(second === undefined ? first : [first, second]);
+}
+
+/** Of its fields and their values; empty if it owns none. */
+export function valuesDigest(object: LiveObject, manager: string, { kind }: Pick<Resource, 'kind'>): string {
+  const own = ownFields(object, manager);
+  if (own.length === 0) return '';
+  const { managedFields, uid } = object.metadata;
+  const others = managedFields.filter((one) => one.manager !== manager).map(({ fieldsV1 }) => fieldsV1);
+  // Whoever can read the record and not the Secret does not know its uid, and cannot try which value fits.
+  const salt = kind === 'Secret' ? uid : '';
+  return `${VALUES}${shortDigest([salt, own.map((fields) => valuesOf(object, fields, others))])}`;
+}
+
+function ownFields({ metadata }: LiveObject, by: string): readonly unknown[] {
+  const own = metadata.managedFields.filter(({ manager, subresource }) => manager === by && subresource === '');
+  return own.map(({ fieldsV1 }) => fieldsV1 ?? {});
+}
+
+function shortDigest(value: unknown): string {
+  return hexOf(digestOf(canonicalJson(value))).slice(0, 16);
+}

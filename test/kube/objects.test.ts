@@ -1,0 +1,77 @@
+/** Objects on an API server that a test makes: lists of large objects, and why one is refused. */
+import { writeFile } from 'node:fs/promises';
+import { openApi } from '../../src/kube/api.ts';
+import { openCalls, Refused, type Call } from '../../src/kube/call.ts';
+import { applyObject, mapObjects } from '../../src/kube/objects.ts';
+import * as assert from '../support/assert.ts';
+import { never } from '../support/context.ts';
+import { startKubeServer } from '../support/kube-server.ts';
+import { suite } from '../support/suite.ts';
+import { makeCertificate } from '../support/tls.ts';
+import { tree } from '../support/tree.ts';
+import type { Asked, Reply } from '../support/web-server.ts';
+
+const test = suite('kube/objects');
+const certificate = await makeCertificate();
+const JOBS = { apiVersion: 'batch/v1', kind: 'Job', plural: 'jobs', namespaced: true };
+
+async function withServer(
+  answer: (asked: Asked) => Reply | { readonly json: unknown },
+  work: (call: Call) => Promise<void>,
+): Promise<void> {
+  await using box = await tree();
+  await using server = await startKubeServer(answer, certificate);
+  await writeFile(box.at('conf'), server.kubeconfig());
+  const api = await openApi({ env: { KUBECONFIG: box.at('conf') } });
+  if (api !== undefined) await work(openCalls(api, { patienceMs: 1000, signal: never }));
+}
+
+test('a list of objects too large for one response comes in smaller pages', async () => {
+  const pages: string[] = [];
+  const answer = ({ path }: Asked): Reply | { readonly json: unknown } => {
+    const limit = new URL(path, 'https://x').searchParams.get('limit') ?? '';
+    pages.push(limit);
+    if (limit === '100') return { status: 200, body: `{"items":[],"x":"${'x'.repeat(33 << 20)}"}` };
+    return { json: { items: [{ metadata: { name: 'one' } }] } };
+  };
+  await withServer(answer, async (call) => {
+    assert.equal(await mapObjects(call, JOBS, {}, ({ metadata }) => metadata.name), ['one']);
+    assert.equal(pages, ['100', '20']);
+  });
+});
+
+for (const [title, cause, said] of [
+  [
+    'a long value',
+    { field: 'spec.template', message: `Invalid value: ${'{"a": 1} '.repeat(500)}: field is immutable` },
+    /\(Invalid: spec\.template: Invalid value: \{"a".{1,80}…: field is immutable\)$/,
+  ],
+  [
+    'a long reason',
+    {
+      field: 'spec',
+      message: `Forbidden: updates to statefulset spec for fields other than ${'x, '.repeat(90)}are forbidden`,
+    },
+    /\(Invalid: spec: Forbidden: updates to .*, are forbidden\)$/,
+  ],
+] as const) {
+  test(`an object that cannot be changed is refused with its field and its reason, also after ${title}`, async () => {
+    const status = { kind: 'Status', reason: 'Invalid', code: 422, message: `Job "x" is invalid: ${'x'.repeat(5000)}` };
+    const body = JSON.stringify({ ...status, details: { causes: [{ reason: 'FieldValueInvalid', ...cause }] } });
+    await withServer(
+      () => ({ status: 422, body }),
+      async (call) => {
+        const applying = applyObject(call, JOBS, { namespace: 'x', name: 'x', value: {} }, { manager: 'me' });
+        const error = await applying.then(
+          () => undefined,
+          (thrown: unknown) => thrown,
+        );
+        assert.ok(error instanceof Refused);
+        assert.match(error.message, said);
+        assert.match(error.hint ?? '', 'delete the object, which the next run creates again, or rename it');
+      },
+    );
+  });
+}
+
+test.run();
