@@ -153,7 +153,7 @@ class Renewals {
   }
 }
 
-/** The clock of the process stands still while the machine is suspended; that of the machine may be set back. */
+/** The clock of the process does not run while the machine is suspended; that of the machine may be set back. */
 function clocksOf({ now = () => [performance.now(), Date.now()] }: LeaseRequest): Moment {
   return now();
 }

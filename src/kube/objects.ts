@@ -250,6 +250,6 @@ export async function patchObject(
   const doing = `change ${titleOf(resource, named)}`;
   const query = { fieldManager: 'curlew', dryRun: dryRun ? 'All' : undefined };
   const path = withQuery(objectPath(resource, named), query);
-  const answer = await call(doing, { verb: 'patch', path, document: JSON.stringify(operations) });
+  const answer = await call(doing, { verb: 'patch', path, document: exactJson(operations) });
   return answer.outcome === 'done' ? readObject(answer.value, doing) : undefined;
 }

@@ -34,13 +34,15 @@ export function statusWithoutValues(body: Buffer): Buffer {
   if (!isObject(status)) return Buffer.alloc(0);
   const { kind, reason, message, details } = status;
   const listed = isObject(details) && Array.isArray(details['causes']) ? (details['causes'] as readonly unknown[]) : [];
-  const causes = listed.filter(isObject).map(({ reason: why, field, message: said }) => {
-    if (why === 'FieldManagerConflict') return { reason: why, field, message: said };
-    return { reason: why, field, message: IMMUTABLE.test(String(said)) ? 'field is immutable' : HIDDEN };
+  const named = listed.filter(isObject);
+  const causes = named.flatMap(({ reason: why, field, message: said }) => {
+    const message =
+      why === 'FieldManagerConflict' ? said : IMMUTABLE.test(String(said)) ? 'field is immutable' : undefined;
+    return message === undefined ? [] : [{ reason: why, field, message }];
   });
-  const fields = causes.flatMap(({ field }) => (typeof field === 'string' ? [field] : []));
-  const named = [...new Set([...fields, ...fieldsIn(String(message))])];
-  return Buffer.from(JSON.stringify({ kind, reason, message: [...named, HIDDEN].join('; '), details: { causes } }));
+  const fields = named.flatMap(({ field }) => (typeof field === 'string' ? [field] : []));
+  const shown = [...new Set([...fields, ...fieldsIn(String(message))])];
+  return Buffer.from(JSON.stringify({ kind, reason, message: [...shown, HIDDEN].join('; '), details: { causes } }));
 }
 
 /** A message of another program, cut where it begins to be about a Secret. */

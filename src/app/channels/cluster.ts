@@ -47,7 +47,6 @@ const RECORDS: ConfigMapName = CHANNEL_RECORDS;
 const REQUEST_MS = 30_000;
 const PATIENCE_MS = 30_000;
 export const AT_ONCE = 8;
-/** Of whole objects, whose pages may be large. */
 const LISTS_AT_ONCE = 2;
 
 export interface ChannelCluster {
@@ -286,8 +285,7 @@ function lookAt(
   const id = addonId({ namespace, name: addon });
   const labelSelector = release === undefined ? ADDON_LABEL : HELM_LABEL;
   const isOwn = (seen: SeenObject): boolean => (release === undefined ? seen.id === id : seen.release === release.name);
-  const missing: string[] = [];
-  const changed: string[] = [];
+  const [missing, changed]: [string[], string[]] = [[], []];
   for (const kind of objects) {
     const key = `${labelSelector} ${kind.apiVersion} ${kind.plural}`;
     if (unread.has(key)) continue;

@@ -4,7 +4,7 @@ import { valuesOf } from '../../kube/managed-fields.ts';
 import type { LiveObject } from '../../kube/objects.ts';
 import type { Resource } from '../../kube/resources.ts';
 
-/** Tells both forms apart. */
+/** Begins a digest of this form; one of names has no prefix. */
 const VALUES = 'values:';
 
 /** Of the names of its fields, as records had it at first; empty if it owns none. */
