@@ -106,8 +106,10 @@ export function valuesOf(value: unknown, fields: unknown, others: readonly unkno
   }
   if (value === undefined || !isLeaf(fields)) return null;
   const isShared = others.some((set) => stepsIn(set).length > 0);
-  if (!isShared || !isObject(value)) return isShared ? null : value;
-  return Object.fromEntries(Object.entries(value).filter(([key]) => inner(others, `f:${key}`).length === 0));
+  if (!isObject(value)) return isShared ? null : value;
+  const own = Object.entries(value).filter(([key]) => inner(others, `f:${key}`).length === 0);
+  // The server leaves out maps that are empty.
+  return own.length === 0 ? null : Object.fromEntries(own);
 }
 
 /**

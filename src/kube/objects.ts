@@ -247,7 +247,7 @@ export async function patchObject(
   named: Named,
   { operations, dryRun = false }: { readonly operations: readonly object[]; readonly dryRun?: boolean },
 ): Promise<LiveObject | undefined> {
-  const doing = `change ${titleOf(resource, named)}`;
+  const doing = `${dryRun ? 'apply' : 'change'} ${titleOf(resource, named)}`;
   const query = { fieldManager: 'curlew', dryRun: dryRun ? 'All' : undefined };
   const path = withQuery(objectPath(resource, named), query);
   const answer = await call(doing, { verb: 'patch', path, document: exactJson(operations) });
