@@ -1,11 +1,11 @@
 /** What is wrong with the manifests of a channel. Pure, but for the reader that is passed in. */
-import { isUtf8 } from 'node:buffer';
 import { compareDiagnostics, type Diagnostic } from '../core/diagnostic.ts';
 import { asError, CurlewError, redact } from '../core/errors.ts';
+import { isObject } from '../core/json.ts';
 import { entryTitle, fileOf, finding, type Channel, type Entry } from './channel.ts';
 import { noticesContent } from './choose.ts';
 import { hashOfManifest } from './location.ts';
-import { readObjects } from './objects.ts';
+import { readObjects, type ManifestObject } from './objects.ts';
 
 const AT_ONCE = 8;
 /** Findings in one manifest. */
@@ -100,11 +100,8 @@ async function manifestFindings(
 
 /** To kops, a manifest without objects is one. */
 function contentFindings(file: string, content: Uint8Array, kind: Channel['kind']): readonly Diagnostic[] {
-  if (!isUtf8(content)) {
-    const place = { file, line: 1, column: 1, length: 1 };
-    return [{ code: 'manifest/text', severity: 'error', message: 'this is not a text in UTF-8', place }];
-  }
-  const { diagnostics } = readObjects(file, Buffer.from(content).toString());
+  const { objects = [], diagnostics: found } = readObjects(file, content);
+  const diagnostics = [...found, ...objects.flatMap(stringDataFindings)].toSorted(compareDiagnostics);
   const shown = diagnostics
     .slice(0, MOST_SHOWN)
     .map((one) =>
@@ -114,4 +111,12 @@ function contentFindings(file: string, content: Uint8Array, kind: Channel['kind'
   const left = diagnostics.length - shown.length;
   if (last === undefined || left === 0) return shown;
   return [...shown, { ...last, code: 'manifest/more', message: `and ${left} more findings`, hint: undefined }];
+}
+
+/** Managed fields name stringData, and the server keeps data: a key that is dropped stays. */
+function stringDataFindings({ kind, name, value, place }: ManifestObject): readonly Diagnostic[] {
+  if (kind !== 'Secret' || !isObject(value['stringData'])) return [];
+  const message = `a key that is later removed from stringData stays in Secret ${name}`;
+  const hint = 'write the values in base64 into data instead';
+  return [{ code: 'manifest/string-data', severity: 'warning', message, place, hint }];
 }

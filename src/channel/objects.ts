@@ -1,4 +1,5 @@
 /** The text of a manifest -> its objects, with a finding for each mistake. Pure. */
+import { isUtf8 } from 'node:buffer';
 import { compareDiagnostics, type Diagnostic, type Place } from '../core/diagnostic.ts';
 import { isObject } from '../core/json.ts';
 import { CHANNEL_RECORDS } from '../core/layout.ts';
@@ -32,18 +33,22 @@ export interface ReadManifest {
  * The objects of a manifest, in its order, and those of lists in place of these. Each must have `apiVersion`, `kind` and
  * `metadata.name`, and may be there once. `file` is its name in findings.
  */
-export function readObjects(file: string, text: string): ReadManifest {
+export function readObjects(file: string, content: Uint8Array): ReadManifest {
   const diagnostics: Diagnostic[] = [];
   const objects: ManifestObject[] = [];
   const start: Place = { file, line: 1, column: 1, length: 1 };
   const error = (code: string, place: Place, message: string, hint?: string): void => {
     diagnostics.push({ code: `manifest/${code}`, severity: 'error', message, place, hint });
   };
-  if (text.length > MOST_MANIFEST_BYTES) {
+  if (!isUtf8(content)) {
+    error('text', start, 'this is not a text in UTF-8');
+    return { objects: undefined, diagnostics };
+  }
+  if (content.length > MOST_MANIFEST_BYTES) {
     error('size', start, `the manifest is larger than ${MOST_MANIFEST_BYTES} bytes`, 'split the add-on');
     return { objects: undefined, diagnostics };
   }
-  const parts = splitYaml(text);
+  const parts = splitYaml(Buffer.from(content).toString());
   if (parts.length > MOST_OBJECTS) {
     error('size', start, `the manifest has more than ${MOST_OBJECTS} documents`, 'split the add-on');
     return { objects: undefined, diagnostics };

@@ -114,6 +114,10 @@ test('the mistakes of a manifest are in the manifest, and a few of many are show
   const own = 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: curlew-addons, namespace: kube-system}\n';
   assert.equal(await check(own), ['/srv/a.yaml:3 error manifest/own']);
   assert.equal(await check(own.replace('kube-system', 'sites')), []);
+  const secret = (field: string): string =>
+    `apiVersion: v1\nkind: Secret\nmetadata: {name: keys}\n${field}: {pin: MTIz}\n`;
+  assert.equal(await check(secret('stringData')), ['/srv/a.yaml:3 warning manifest/string-data']);
+  assert.equal(await check(secret('data')), []);
   assert.equal(await check('- a\n'), ['/srv/a.yaml:1 error manifest/object']);
   assert.equal(await check('# nothing\n'), ['/srv/a.yaml:1 error manifest/empty']);
   assert.equal(await check('# nothing\n', KOPS), ['/srv/a.yaml:1 warning manifest/empty']);

@@ -6,7 +6,7 @@ import { suite } from '../support/suite.ts';
 const test = suite('channel/objects');
 
 function values(...lines: readonly string[]): readonly string[] {
-  const { objects, diagnostics } = readObjects('manifest.yaml', `${lines.join('\n')}\n`);
+  const { objects, diagnostics } = readObjects('manifest.yaml', Buffer.from(`${lines.join('\n')}\n`));
   return (objects ?? diagnostics).map((one) => ('value' in one ? exactJson(one.value) : one.message));
 }
 

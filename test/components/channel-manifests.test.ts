@@ -140,7 +140,7 @@ if (reason === undefined) {
   test('each document is what kubectl makes of it', async () => {
     const text = OBJECTS.replaceAll('HERE', 'default');
     const args = ['create', '--dry-run=client', '--validate=false', '-o', 'jsonpath={@}{"\\n"}', '-f', '-'];
-    const { objects = [] } = readObjects('objects.yaml', text);
+    const { objects = [] } = readObjects('objects.yaml', Buffer.from(text));
     assert.is(objects.map(({ value }) => sortedJson(value)).join('\n'), await server.kubectl(args, text));
   });
 } else {

@@ -71,7 +71,7 @@ function stampedObjects(
   stamp: Stamp,
   discovery: Discovery & { readonly defined: readonly Resource[] },
 ): readonly AddonObject[] {
-  const { objects, diagnostics } = readObjects(location, Buffer.from(content).toString('utf8'));
+  const { objects, diagnostics } = readObjects(location, content);
   if (objects === undefined) {
     const [first] = diagnostics.filter(({ severity }) => severity === 'error');
     const where = first === undefined ? '' : `line ${first.place.line}: ${first.message}`;
