@@ -95,15 +95,15 @@ async function readManifest(
 }
 
 /** Runs `work` with one endpoint after the other until one succeeds; otherwise throws the most informative error. */
-async function firstPlace<Result>(
-  all: readonly Candidate[],
-  work: (candidate: Candidate) => Promise<Result>,
+async function firstPlace<One, Result>(
+  all: readonly One[],
+  work: (one: One) => Promise<Result>,
   signal: AbortSignal,
 ): Promise<Result> {
   const errors: CurlewError[] = [];
-  for (const candidate of all) {
+  for (const one of all) {
     try {
-      return await work(candidate);
+      return await work(one);
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof CurlewError) || !PASSABLE.has(error.code)) throw error;
@@ -120,6 +120,11 @@ async function firstPlace<Result>(
     hint: main.hint,
     cause: main,
   });
+}
+
+/** Where a layer may be outside the registry. */
+function addressesOf({ urls = [] }: Descriptor): readonly URL[] {
+  return urls.filter((url) => URL.canParse(url)).map((url) => new URL(url));
 }
 
 /** Creates a client, which caches tokens and schemes of registries. */
@@ -143,13 +148,13 @@ export function createRegistryClient(options: RegistryOptions): RegistryClient {
 
   const fetchBlob = async (
     ref: ImageRef,
-    places: readonly Candidate[],
+    places: readonly (Candidate | URL)[],
     descriptor: Descriptor,
     { from, write, signal }: BlobFetchOptions,
   ): ReturnType<SendBlob> => {
     const { digest, size } = descriptor;
     const doing = `fetch layer ${digest} of ${formatImageRef(ref)}`;
-    let others: readonly Candidate[] = [];
+    let others: readonly (Candidate | URL)[] = [];
     let at = from;
     let writeError: unknown;
     const counted = (chunk: Uint8Array): Promise<void> | undefined => {
@@ -173,9 +178,12 @@ export function createRegistryClient(options: RegistryOptions): RegistryClient {
           if (writeError !== undefined) return;
           // If several endpoints sent a part, any of them may be wrong: the last may still send the whole blob.
           others = places.slice(places.indexOf(candidate) + (at === 0 ? 1 : 0));
-          const { request } = await placeAt(candidate, ref, doing, signal);
-          const blobRequest = { ...request(doing, `blobs/${digest}`), from: at, expectedSize: size, immutable: true };
-          await download(http, { ...blobRequest, write: counted }, { signal });
+          const request =
+            candidate instanceof URL
+              ? { doing, url: candidate.href, via: `https://${ref.registry}/` }
+              : (await placeAt(candidate, ref, doing, signal)).request(doing, `blobs/${digest}`);
+          const body = { from: at, expectedSize: size, immutable: true, write: counted };
+          await download(http, { ...request, ...body }, { signal });
         },
         signal,
       );
@@ -214,7 +222,8 @@ export function createRegistryClient(options: RegistryOptions): RegistryClient {
             resolved: first.digest,
             digest: digestOf(image.manifest),
             platform: formatPlatform(platform),
-            fetch: async (descriptor, fetchOptions) => fetchBlob(ref, places, descriptor, fetchOptions),
+            fetch: async (descriptor, fetchOptions) =>
+              fetchBlob(ref, [...places, ...addressesOf(descriptor)], descriptor, fetchOptions),
           };
         },
         signal,

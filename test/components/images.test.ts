@@ -25,6 +25,7 @@ import type { SocketDaemon } from './support/services.ts';
 const test = suite('images of packages', { timeoutMs: 180_000 });
 
 const LAYER = 300_000;
+const NONDISTRIBUTABLE = 'application/vnd.oci.image.layer.nondistributable.v1.tar+gzip';
 
 function layer(seed: string): Layer {
   return makeLayer({ [`usr/${seed}`]: binaryLike(LAYER, seed) });
@@ -104,13 +105,14 @@ function testRuntime(kind: RuntimeKind): void {
     assert.is(bytes, kind.name === 'docker' ? sizeOf(one, ...one.layers) : 0);
   });
 
-  test(`${title}: loads images without layers, and those whose config names no platform or another one`, async () => {
+  test(`${title}: loads images without layers, with layers that are not to be distributed, and without a platform`, async () => {
     const name = (of: string): string => `registry.test/odd/${of}:1`;
     const odd = {
       [name('empty')]: makeImage([], 'oci', title),
       [name('none')]: makeImage([layer(`${title} none`)], 'oci', 'none', '', ''),
       [name('other')]: makeImage([layer(`${title} other`)], 'oci', 'other', 'arm64'),
       [name('alias')]: makeImage([layer(`${title} alias`)], 'oci', 'alias', 'x86_64'),
+      [name('foreign')]: makeImage([{ ...layer(`${title} foreign`), mediaType: NONDISTRIBUTABLE }], 'oci', 'foreign'),
     };
     const made = await writeLayout(box.at('odd'), odd);
     assert.equal((await load(made.wanted())).references, Object.keys(odd));

@@ -12,6 +12,8 @@ export interface Descriptor {
   readonly mediaType: string;
   readonly digest: Digest;
   readonly size: number;
+  /** Where a layer is if the registry does not have it. */
+  readonly urls?: readonly string[] | undefined;
 }
 
 export interface BlobFetchOptions {

@@ -2,7 +2,7 @@
 import * as v from 'valibot';
 import { digestOf, isDigest, type Digest } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
-import { isObject, parseText, shallowJson } from '../../core/json.ts';
+import { isObject, isTexts, parseText, shallowJson } from '../../core/json.ts';
 import { checked, digest, fits, size, type Bad } from '../../core/schema.ts';
 import { archName } from '../../core/ref.ts';
 import type { Descriptor } from './image.ts';
@@ -26,8 +26,9 @@ const MOST_MANIFESTS = 1000;
 
 const SCHEMA_1 = /^application\/vnd\.docker\.distribution\.manifest\.v1\+/;
 const LAYER =
-  /^application\/vnd\.(?:oci\.image\.layer\.v1\.tar(?:\+gzip|\+zstd)?|docker\.image\.rootfs\.diff\.tar(?:\.gzip|\.zstd)?)$/;
-const FOREIGN = /nondistributable|foreign/;
+  /^application\/vnd\.(?:oci\.image\.layer\.(?:nondistributable\.)?v1\.tar(?:\+gzip|\+zstd)?|docker\.image\.rootfs\.(?:foreign\.)?diff\.tar(?:\.gzip|\.zstd)?)$/;
+/** Addresses of one layer outside the registry, in the order of the manifest; more are ignored. */
+const MOST_URLS = 5;
 
 export interface IndexEntry {
   readonly descriptor: Descriptor;
@@ -64,7 +65,6 @@ const descriptor = v.object({
   mediaType: v.pipe(v.string(), v.regex(/^[\w.+/-]{1,255}$/, 'not a media type')),
   digest,
   size,
-  urls: v.optional(v.unknown()),
 });
 
 function imageError(from: string): Bad {
@@ -73,19 +73,17 @@ function imageError(from: string): Bad {
 
 /** A descriptor from outside: media type, sha256 digest, size; other fields are ignored. */
 function parseDescriptor(value: unknown, from: string): Descriptor {
-  const { mediaType, digest: found, size: bytes, urls } = checked(descriptor, value, imageError(from));
-  if (FOREIGN.test(mediaType) || (Array.isArray(urls) && urls.length > 0)) {
-    throw new CurlewError('UNSUPPORTED', `${from}: ${found} is outside the registry (${mediaType})`, {
-      hint: 'images with such layers cannot be packaged; use another image',
-    });
-  }
+  const { mediaType, digest: found, size: bytes } = checked(descriptor, value, imageError(from));
   return { mediaType, digest: found, size: bytes };
 }
 
 function parseLayer(value: unknown, from: string): Descriptor {
   const layer = parseDescriptor(value, from);
-  if (LAYER.test(layer.mediaType)) return layer;
-  throw new CurlewError('UNSUPPORTED', `${from}: ${shown(layer.mediaType)} is not a container image layer`);
+  if (!LAYER.test(layer.mediaType)) {
+    throw new CurlewError('UNSUPPORTED', `${from}: ${shown(layer.mediaType)} is not a container image layer`);
+  }
+  const urls = isObject(value) ? value['urls'] : undefined;
+  return isTexts(urls) && urls.length > 0 ? { ...layer, urls: urls.slice(0, MOST_URLS) } : layer;
 }
 
 const platformEntry = v.object({
@@ -132,8 +130,8 @@ function checkSizes(descriptors: readonly Descriptor[], from: string): void {
 
 /**
  * Parses a manifest or an index. The body's `mediaType` takes precedence over that of the response; if both are known types,
- * they must match. Throws `IMAGE_INVALID` for malformed manifests, `UNSUPPORTED` for schema 1, artifacts that are not
- * container images, and layers outside the registry.
+ * they must match. Throws `IMAGE_INVALID` for malformed manifests, `UNSUPPORTED` for schema 1 and artifacts that are not
+ * container images.
  */
 export function parseManifest(data: Uint8Array, responseType: string | undefined, from: string): ParsedManifest {
   const fields = parseObject(data, from);
