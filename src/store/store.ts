@@ -72,6 +72,8 @@ export interface GetOptions extends Cancellable {
   readonly range?: ByteRange | undefined;
   /** The object must still have this etag. */
   readonly ifMatch?: string | undefined;
+  /** The caller verifies the bytes: servers of a CDN that have different etags may each send some. Needs no `ifMatch`. */
+  readonly verified?: boolean | undefined;
   /** Throw `UNSUPPORTED` if the server can only send whole objects, instead of skipping the other bytes. */
   readonly partsOnly?: boolean | undefined;
   /** Returns a buffer of at most `length` bytes for the next chunk; optional to use, and used for that chunk only. */

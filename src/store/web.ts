@@ -103,7 +103,8 @@ async function look(web: Web, key: string, signal: AbortSignal): Promise<StoredO
   const response = await http.small(request, { limit: 0, signal });
   known.delete(key);
   if (response.status === 404 || response.status === 410) return undefined;
-  const found = NO_HEAD.has(response.status) ? await lookByGet(web, key, signal) : response;
+  const isSilent = response.status === 200 && response.headers['content-length'] === undefined;
+  const found = isSilent || NO_HEAD.has(response.status) ? await lookByGet(web, key, signal) : response;
   if (found?.status !== 200) throw http.failure(request, response, response.body);
   const { etag, 'last-modified': modified, 'content-length': length } = found.headers;
   if (length === undefined || !/^\d{1,15}$/.test(length)) {
@@ -143,16 +144,18 @@ async function readSmall(
 }
 
 async function get(web: Web, key: string, options: GetOptions): ReturnType<Store['get']> {
-  const { range, ifMatch, signal, allocate, partsOnly = false } = options;
+  const { range, ifMatch, signal, allocate, partsOnly = false, verified = false } = options;
   const known = web.known.get(key);
-  const object = known !== undefined && known.etag === ifMatch ? known : await look(web, key, signal);
+  const isKnown = known !== undefined && (verified || known.etag === ifMatch);
+  const object = isKnown ? known : await look(web, key, signal);
   const { doing, url } = requestOf(web, key);
   if (object === undefined) throw new CurlewError('NOT_FOUND', `${web.address}: ${key} does not exist`);
   const conflict = (what: string): CurlewError => new CurlewError('STORE_CONFLICT', `${web.address}: ${key} ${what}`);
   if (ifMatch !== undefined && object.etag !== ifMatch) throw conflict('has changed');
   const { offset, length } = range ?? { offset: 0, length: object.size };
   if (offset < 0 || length < 0 || offset + length > object.size) throw conflict(`ends before byte ${offset + length}`);
-  const requested = { doing, url, offset, length, size: object.size, etag: etagHeader(object), partsOnly };
+  const etag = verified ? undefined : etagHeader(object);
+  const requested = { doing, url, offset, length, size: object.size, etag, immutable: verified, partsOnly };
   const changed = (): CurlewError => {
     web.known.delete(key);
     return conflict('has changed');
@@ -174,6 +177,8 @@ interface WebRange {
   readonly size: number;
   /** The body must have this etag; undefined if unknown. */
   readonly etag: string | undefined;
+  /** Etags do not count at all. */
+  readonly immutable: boolean;
   readonly partsOnly: boolean;
 }
 
@@ -196,7 +201,7 @@ interface Offer {
  */
 async function* readWebRange(
   http: Http,
-  { doing, url, offset, length, size, etag, partsOnly }: WebRange,
+  { doing, url, offset, length, size, etag, immutable, partsOnly }: WebRange,
   { changed, allocate = (bytes) => Buffer.allocUnsafeSlow(bytes), signal }: WebReadOptions,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   if (length === 0) return;
@@ -221,6 +226,7 @@ async function* readWebRange(
     until: offset + length,
     expectedSize: size,
     expectedEtag: etag,
+    immutable,
     partsOnly,
   };
   const finished = download(

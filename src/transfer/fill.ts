@@ -1,6 +1,6 @@
 /** Fetches the missing bytes of a file from one place, over several connections, and verifies each section once it is complete. */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { ArchiveEnd, OpenPlace } from './open-place.ts';
+import { versionOf, type ArchiveEnd, type OpenPlace } from './open-place.ts';
 import { archiveSections, sectionsIn, wholeSection, type Section } from './sections.ts';
 import type { PartialFile } from './partial-file.ts';
 import { createRanges, type Range, type Ranges } from './ranges.ts';
@@ -129,7 +129,7 @@ function lastGap(requested: Ranges, size: number): Range {
 
 async function fetchRange(
   { file }: Filling,
-  { name, place, object }: OpenPlace,
+  { name, place, object, unpinned }: OpenPlace,
   { offset, end }: Range,
   { pace, onBytes, onFetched, signal }: FillOptions,
 ): Promise<void> {
@@ -137,7 +137,7 @@ async function fetchRange(
   // Each chunk is written before the next one arrives.
   const memory = Buffer.allocUnsafeSlow(CHUNK);
   const allocate = (length: number): Uint8Array => memory.subarray(0, length);
-  const { body } = await place.store.get(place.key, { range, ifMatch: object.etag, allocate, signal });
+  const { body } = await place.store.get(place.key, { ...versionOf(object, unpinned), range, allocate, signal });
   const write = file.writer();
   let at = offset;
   for await (const chunk of body) {

@@ -63,8 +63,11 @@ export function acceptsAnyFile({ options: { sha256, contents, check } }: Transfe
 }
 
 /** Fetches the missing bytes from one place, and gives the file its name. Another place may not have the failures that it throws. */
-export async function fromPlace(run: Transfer, opened: OpenPlace): Promise<Pulled> {
+export async function fromPlace(run: Transfer, given: OpenPlace): Promise<Pulled> {
   const { file, options } = run;
+  // A file that was really replaced is fetched in one version.
+  const isSame = run.filling !== undefined && isSameFile(run.filling.file.identity(), identityOf(given));
+  const opened = { ...given, unpinned: given.unpinned && isSame };
   requireExpected(run, opened, opened.end);
   const found = run.filling === undefined ? await checkExisting(file, opened, options) : undefined;
   if (found !== undefined) {
@@ -124,8 +127,8 @@ async function fillFrom(run: Transfer, filling: Filling, opened: OpenPlace): Pro
   await fill(filling, opened, { ...run.options, onFetched });
 }
 
-function identityOf({ name, object: { size, etag }, end }: OpenPlace): Identity {
-  return { size, contents: end?.index.tocDigest, from: name, etag };
+function identityOf({ name, object: { size, etag }, unpinned, end }: OpenPlace): Identity {
+  return { size, contents: end?.index.tocDigest, from: name, etag: unpinned ? undefined : etag };
 }
 
 /** The file that is being fetched, if this place has the same one. */

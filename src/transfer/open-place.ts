@@ -4,7 +4,7 @@ import { readTocMember } from '../formats/archive/read.ts';
 import { formatFooter, parseToc, tocText } from '../formats/archive/toc.ts';
 import { CurlewError } from '../core/errors.ts';
 import type { FetchPlace } from '../store/places.ts';
-import type { StoredObject } from '../store/store.ts';
+import type { GetOptions, StoredObject } from '../store/store.ts';
 
 /** The end of an archive, which describes all other bytes. */
 export interface ArchiveEnd {
@@ -22,6 +22,8 @@ export interface OpenPlace {
   readonly object: StoredObject;
   /** The place sends parts of the file. */
   readonly ranged: boolean;
+  /** Only the table of contents shows that it is still the same file: servers of the place have different etags. */
+  readonly unpinned: boolean;
   /** Undefined for a file that is not an archive, and if the place sends no parts. */
   readonly end: ArchiveEnd | undefined;
 }
@@ -29,27 +31,35 @@ export interface OpenPlace {
 interface PlaceOptions {
   /** Accept a file that is not an archive. */
   readonly anyFile: boolean;
+  /** An etag of this place has changed before. */
+  readonly unpinned: boolean;
   readonly signal: AbortSignal;
 }
 
 /** A TOC that arrives damaged is requested once more. Throws the errors of the store's reads. */
-export async function openPlace(place: FetchPlace, { anyFile, signal }: PlaceOptions): Promise<OpenPlace> {
+export async function openPlace(place: FetchPlace, { anyFile, unpinned, signal }: PlaceOptions): Promise<OpenPlace> {
   const { store, key } = place;
   const name = `${store.address}/${key}`;
   const object = await store.head(key, { signal });
   if (object === undefined) throw new CurlewError('NOT_FOUND', `${store.address}: there is no ${key}`);
-  const source = sourceAt(name, place, object);
+  const source = sourceAt(name, place, object, unpinned);
+  const opened = { name, place, object, unpinned };
   for (let again = false; ; again = true) {
     try {
-      return { name, place, object, ranged: true, end: await readArchiveEnd(source, { signal }) };
+      return { ...opened, ranged: true, end: await readArchiveEnd(source, { signal }) };
     } catch (error) {
       if (!(error instanceof CurlewError)) throw error;
-      if (error.code === 'UNSUPPORTED') return { name, place, object, ranged: false, end: undefined };
+      if (error.code === 'UNSUPPORTED') return { ...opened, ranged: false, end: undefined };
       if (error.code !== 'PACKAGE_INVALID') throw error;
-      if (anyFile) return { name, place, object, ranged: true, end: undefined };
+      if (anyFile) return { ...opened, ranged: true, end: undefined };
       if (again) throw notAnArchive(error);
     }
   }
+}
+
+/** Which version of an object to read: this one, or any, whose bytes the caller verifies. */
+export function versionOf({ etag }: StoredObject, unpinned: boolean): Pick<GetOptions, 'ifMatch' | 'verified'> {
+  return unpinned ? { verified: true } : { ifMatch: etag };
 }
 
 function notAnArchive(error: CurlewError): CurlewError {
@@ -59,13 +69,13 @@ function notAnArchive(error: CurlewError): CurlewError {
   });
 }
 
-function sourceAt(name: string, { store, key }: FetchPlace, object: StoredObject): RangeSource {
+function sourceAt(name: string, { store, key }: FetchPlace, object: StoredObject, unpinned: boolean): RangeSource {
   return {
     name,
     size: object.size,
     async *read(offset, length, { signal }) {
-      const options = { range: { offset, length }, ifMatch: object.etag, partsOnly: true, signal };
-      yield* (await store.get(key, options)).body;
+      const version = versionOf(object, unpinned);
+      yield* (await store.get(key, { ...version, range: { offset, length }, partsOnly: true, signal })).body;
     },
   };
 }

@@ -90,7 +90,8 @@ async function tryPlaces(run: Transfer, places: readonly FetchPlace[]): Promise<
     const again: FetchPlace[] = [];
     for (let place = queue.shift(); place !== undefined; place = queue.shift()) {
       try {
-        const opened = await openPlace(place, { anyFile: acceptsAnyFile(run), signal });
+        const unpinned = run.changed.has(place);
+        const opened = await openPlace(place, { anyFile: acceptsAnyFile(run), unpinned, signal });
         if (!opened.ranged && queue.length > 0 && !slow.has(place)) {
           slow.add(place);
           queue.push(place);

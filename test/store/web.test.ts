@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { writeFile } from 'node:fs/promises';
 import { readCatalog } from '../../src/store/read-catalog.ts';
 import { openStore } from '../../src/store/open.ts';
@@ -121,6 +124,19 @@ test('a server that does not say how long an object is cannot be read from', asy
   await using server = await startServer(() => ({ status: 200, headers: { 'content-length': 'x' }, body: 'hello' }));
   await using http = await quickHttp();
   await assert.rejectsWith(createWebStore(server.url, http).head('a', { signal }), 'FETCH_FAILED');
+});
+
+test('a HEAD without Content-Length is answered by a range', async ({ signal }) => {
+  const server = createServer((asked, response) => {
+    if (asked.method === 'HEAD') response.writeHead(200, { 'transfer-encoding': 'chunked' }).end();
+    else response.writeHead(206, { 'content-range': 'bytes 0-0/5', 'content-length': 1 }).end('h');
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  await using http = await quickHttp();
+  const { port } = server.address() as AddressInfo;
+  assert.is((await createWebStore(`http://127.0.0.1:${port}`, http).head('a', { signal }))?.size, 5);
+  server.closeAllConnections();
+  server.close();
 });
 
 test.run();

@@ -1,4 +1,5 @@
 import { readdir, readFile } from 'node:fs/promises';
+import { digestOf } from '../../src/core/digest.ts';
 import * as assert from '../support/assert.ts';
 import { noise } from '../support/packages.ts';
 import { largePackage, pullTo } from '../support/pulls.ts';
@@ -10,6 +11,7 @@ const test = suite('pull: a file that is replaced', { timeoutMs: 240_000 });
 const WEB = largePackage();
 const NAME = 'web.tar.gz';
 const MIB = 1 << 20;
+const OTHER = noise(3_000_000, 7);
 
 /** A server whose file becomes another one after so many bytes. */
 async function replacing(old: Uint8Array, next: Uint8Array, after: number): Promise<WebServer> {
@@ -56,11 +58,30 @@ test('so it does when it is replaced while the server is away', async ({ signal 
   assert.ok(fetched < 11_000_000, String(fetched));
 });
 
+for (const sha256 of [undefined, digestOf(WEB.bytes), digestOf(OTHER)]) {
+  const body = sha256 === digestOf(OTHER) ? OTHER : WEB.bytes;
+  const what =
+    body === OTHER ? 'any file with a sha256' : sha256 === undefined ? 'a package' : 'a package with a sha256';
+  test(`${what} is whole even if each server of a CDN has an etag of its own`, async ({ signal }) => {
+    let count = 0;
+    await using server = await startServer((asked) => {
+      const headers = { etag: `"${(count += 1)}"`, 'last-modified': new Date(count * 1000).toUTCString() };
+      return ranged(asked, { status: 200, headers, body });
+    });
+    await using box = await tree();
+    const { fetched } = await pullTo(box.at(NAME), [`${server.url}/${NAME}`], { sha256, signal });
+    assert.ok((await readFile(box.at(NAME))).equals(body));
+    assert.ok(fetched < body.byteLength * 1.1, String(fetched));
+  });
+}
+
 test('a file that never stays the same is given up', async ({ signal }) => {
+  const next = largePackage('1.0.0', { blob1: noise(2_500_001, 98) });
   let count = 0;
   await using server = await startServer((asked) => {
     count += 1;
-    return ranged(asked, { status: 200, headers: { etag: `"${count}"` }, body: WEB.bytes });
+    const { bytes: body } = count % 3 === 0 ? next : WEB;
+    return ranged(asked, { status: 200, headers: { etag: `"${count}"` }, body });
   });
   await using box = await tree();
   await assert.rejectsWith(pullTo(box.at(NAME), [`${server.url}/${NAME}`], { signal }), 'STORE_CONFLICT');
