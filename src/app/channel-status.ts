@@ -4,6 +4,7 @@ import { mapLimited } from '../platform/limit/each.ts';
 import { Refused } from '../kube/call.ts';
 import { getObject, titleOf } from '../kube/objects.ts';
 import { currentHealth } from './channels/apply-addon.ts';
+import { troublesOf } from './channels/troubles.ts';
 import { AT_ONCE, openChannelCluster, type ChannelCluster, type ClusterRequest } from './channels/cluster.ts';
 import { lookAtAddons } from './channels/releases.ts';
 import type { Context } from './context.ts';
@@ -123,18 +124,15 @@ async function unhealthyObjects(
     namespace: value.metadata.namespace,
     value,
   }));
-  const healths = await mapLimited(there, async (one) => ({ one, health: await currentHealth(cluster, one, all) }), {
-    width: AT_ONCE,
-    signal: cluster.signal,
-  });
-  const unhealthy = healths.flatMap(
-    ({
-      one: {
-        resource,
-        live: { metadata },
-      },
-      health: { state, reason },
-    }) => (state === 'healthy' ? [] : [{ object: titleOf(resource, metadata), reason }]),
-  );
-  return [...refused, ...unhealthy];
+  const look = async (one: (typeof there)[number]): Promise<AddonStatus['unhealthy']> => {
+    const { state, reason } = await currentHealth(cluster, one, all);
+    if (state === 'healthy') return [];
+    const troubles = await troublesOf(cluster, one.resource, one.live);
+    // A pod says why; the object itself often only that it waits for the pod.
+    const trouble = troubles.find((line) => line.startsWith('pod ')) ?? troubles[0];
+    const why = trouble === undefined ? reason : `${reason}; ${trouble}`;
+    return [{ object: titleOf(one.resource, one.live.metadata), reason: why }];
+  };
+  const unhealthy = await mapLimited(there, look, { width: AT_ONCE, signal: cluster.signal });
+  return [...refused, ...unhealthy.flat()];
 }

@@ -35,12 +35,18 @@ export async function troublesOf(
         lines.push(...(await logOf({ call }, { namespace, name, container, isPrevious })).map((line) => `  ${line}`));
       }
     }
-    return lines.map((line) => visible(line.slice(0, LONGEST)));
+    return lines.map((line) => visible(shortened(line)));
   } catch (error) {
     // The object's own reason is reported in any case.
     if (error instanceof CurlewError) return [];
     throw error;
   }
+}
+
+/** Without its middle: the cause of a failed pull is at the end. */
+function shortened(line: string): string {
+  if (line.length <= LONGEST) return line;
+  return `${line.slice(0, LONGEST / 2)} … ${line.slice(3 - LONGEST / 2)}`;
 }
 
 async function warningsOf({ call }: Pick<ChannelCluster, 'call'>, namespace: string, uid: string): Promise<string[]> {
@@ -94,11 +100,21 @@ function containerTroubles(pod: LiveObject): readonly ContainerTrouble[] {
     const [waiting, ended] = [state['waiting'], state['terminated']].map((one) => (isObject(one) ? one : undefined));
     const from = waiting ?? ended;
     if (from === undefined || (ended !== undefined && ended['exitCode'] === 0)) return [];
-    const texts = [from['reason'], from['message']].filter((text) => typeof text === 'string' && text !== '');
-    const isPrevious =
-      waiting !== undefined && isObject(status['lastState']) && isObject(status['lastState']['terminated']);
+    const last = isObject(status['lastState']) ? status['lastState']['terminated'] : undefined;
+    const texts = [from['reason'], from['message'], endOf(ended ?? last)].filter(
+      (text) => typeof text === 'string' && text !== '',
+    );
+    const isPrevious = waiting !== undefined && isObject(last);
     return [{ container: status['name'], text: texts.join(': '), isPrevious }];
   });
+}
+
+/** How a container ended: `OOMKilled, exit code 137`. */
+function endOf(terminated: unknown): string {
+  if (!isObject(terminated)) return '';
+  const { reason, exitCode } = terminated;
+  const parts = [typeof reason === 'string' && reason !== 'Error' ? reason : 'ended', `exit code ${String(exitCode)}`];
+  return parts.join(', ');
 }
 
 async function logOf(

@@ -1,0 +1,38 @@
+import type { Call } from '../../../src/kube/call.ts';
+import type { LiveObject } from '../../../src/kube/objects.ts';
+import { troublesOf } from '../../../src/app/channels/troubles.ts';
+import * as assert from '../../support/assert.ts';
+import { suite } from '../../support/suite.ts';
+
+const test = suite('app/channels/troubles');
+
+const POD = { apiVersion: 'v1', kind: 'Pod', plural: 'pods', namespaced: true };
+const metadata = { name: 'web-1', namespace: 'web', uid: 'u' };
+/** No events, no logs. */
+const call: Call = async () => Promise.resolve({ outcome: 'done', value: { items: [], metadata: {} }, bytes: 0 });
+
+/** What is reported about a pod whose container has this state. */
+async function told(state: object, lastState: object = {}): Promise<readonly string[]> {
+  const status = { containerStatuses: [{ name: 'main', ready: false, state, lastState }] };
+  const pod: unknown = { apiVersion: 'v1', kind: 'Pod', metadata, status };
+  return troublesOf({ call }, POD, pod as LiveObject);
+}
+
+test('a container that was killed for its memory, or has failed, is reported with its exit code', async () => {
+  const waiting = { reason: 'CrashLoopBackOff', message: 'back-off 10s' };
+  assert.equal(await told({ waiting }, { terminated: { reason: 'OOMKilled', exitCode: 137 } }), [
+    'pod web-1: main: CrashLoopBackOff: back-off 10s: OOMKilled, exit code 137',
+  ]);
+  assert.equal(await told({ terminated: { reason: 'Error', exitCode: 3 } }), [
+    'pod web-1: main: Error: ended, exit code 3',
+  ]);
+});
+
+test('a long message keeps its end, where the cause of a failed pull is', async () => {
+  const message = `failed to pull ${'x'.repeat(500)}: no such host`;
+  const [line = ''] = await told({ waiting: { reason: 'ErrImagePull', message } });
+  assert.match(line, /^pod web-1: main: ErrImagePull: failed to pull x+ … x+: no such host$/);
+  assert.is(line.length, 300);
+});
+
+test.run();
