@@ -74,6 +74,8 @@ const STATUSES: Readonly<Record<number, ApiProblem>> = {
 };
 
 const OTHER_USER = 'set KUBECONFIG to the kubeconfig of an administrator, then run the same command again';
+const TERMINATING =
+  'wait until the namespace is deleted (its conditions say what remains), create it again if need be, then run the same command again';
 const CLOCK =
   'correct the clock of this machine or renew the certificates (kubeadm certs renew all), then run the same command again';
 
@@ -81,7 +83,7 @@ const CLOCK =
 export function statusProblem(answer: Answered, session: Session): Problem {
   const { status, body } = answer;
   const head = { status, headers: answer.headers, url: session.server.href };
-  const { reason, conflicts, causes = [] } = readStatus(body);
+  const { reason, conflicts, causes = [], isTerminating = false } = readStatus(body);
   const known = Object.hasOwn(REASONS, reason) ? REASONS[reason] : undefined;
   const problem = known ?? STATUSES[status] ?? (status >= 500 ? 'unreachable' : 'failed');
   // The whole message repeats values before it comes to the reason, and is cut.
@@ -100,7 +102,7 @@ export function statusProblem(answer: Answered, session: Session): Problem {
   const { certificateEndsAt } = session;
   // An API server reports an expired certificate only as an unknown user.
   if (status !== 401 || certificateEndsAt === undefined || certificateEndsAt > Date.now()) {
-    return { kind: 'problem', problem, said, hint: OTHER_USER, status };
+    return { kind: 'problem', problem, said, hint: isTerminating ? TERMINATING : OTHER_USER, status };
   }
   const ended = `the client certificate of the kubeconfig expired at ${new Date(certificateEndsAt).toISOString()}`;
   return { kind: 'problem', problem, said: `${said}; ${ended}`, hint: CLOCK, status };
@@ -117,6 +119,7 @@ const MANAGER = /^conflict with "((?:[^"\\]|\\.)*)"/;
 
 interface ReadStatus extends Pick<Problem, 'conflicts' | 'causes'> {
   readonly reason: string;
+  readonly isTerminating?: boolean;
 }
 
 function readStatus(body: Buffer): ReadStatus {
@@ -136,7 +139,8 @@ function readStatus(body: Buffer): ReadStatus {
   const causes = (details?.causes ?? []).flatMap(({ field, message }): readonly FieldCause[] => {
     return typeof field === 'string' && typeof message === 'string' ? [{ field, message }] : [];
   });
-  return { reason, causes };
+  const isTerminating = (details?.causes ?? []).some((cause) => cause['reason'] === 'NamespaceTerminating');
+  return { reason, causes, isTerminating };
 }
 
 const MOST_CAUSES = 3;

@@ -23,7 +23,7 @@ test('kill -9 ends helm, too, and the next run removes the values that it was gi
     import { openHelm } from ${JSON.stringify(module)};
     const signal = new AbortController().signal;
     const context = { env: process.env, cwd: process.cwd() };
-    const helm = await openHelm({ helm: './helm' }, { kubeconfig: '', signal, guard: undefined }, context);
+    const helm = await openHelm({ helm: './helm' }, { kubeconfig: '', signal, guard: undefined, kubeContext: undefined }, context);
     await helm.file('values.json', '{}');
     await helm.run(['upgrade'], { doing: 'wait', line: () => process.kill(process.pid, 'SIGKILL') });
   `;
@@ -39,7 +39,11 @@ test('kill -9 ends helm, too, and the next run removes the values that it was gi
   assert.ok(left, 'the values of the killed run');
   process.env['TMPDIR'] = box.at('tmp');
   const context = { env, cwd: box.path, signal: never, report: noReport };
-  await using _next = await openHelm({ helm: './helm' }, { kubeconfig: '', signal, guard: undefined }, context);
+  await using _next = await openHelm(
+    { helm: './helm' },
+    { kubeconfig: '', signal, guard: undefined, kubeContext: undefined },
+    context,
+  );
   const now = await folders();
   assert.is(now.length, 1);
   assert.not.equal(now, [left]);

@@ -157,4 +157,14 @@ test('a requirement is met in the namespace of the required entry only', async (
   }
 });
 
+test('a plan names namespaces that do not exist, and what to do', async () => {
+  await using box = await boxWith([{ name: 'web', version: '1.0.0', namespace: 'sites' }], {});
+  const { exitCode, stdout } = await apply(box);
+  assert.is(exitCode, 33);
+  assert.match(
+    stdout,
+    /^web: failed\n {2}cannot apply web 1\.0\.0: namespace sites does not exist\n {2}hint: create them/m,
+  );
+});
+
 test.run();

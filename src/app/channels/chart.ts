@@ -8,7 +8,7 @@ import { CurlewError } from '../../core/errors.ts';
 import { getObject } from '../../kube/objects.ts';
 import { ProgramError } from '../../platform/process/run-program.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
-import { failedState, recordState, requireNamespace, revisionOf } from './addon-record.ts';
+import { failedState, recordState, requireNamespaces, revisionOf } from './addon-record.ts';
 import { markNodes, previewObjects, waitForHealth, type ApplyOptions } from './apply-addon.ts';
 import {
   AT_ONCE,
@@ -56,6 +56,7 @@ export class Charts {
   /** What the upgrade would change: rendered by helm with a dry run on the server, and compared like a manifest. */
   async preview(planned: SeenAddon): Promise<AddonResult> {
     const release = releaseOf(planned);
+    this.#requireNamespace(planned);
     const revisions = await this.#own(planned);
     const last = revisions.at(-1);
     if (last !== undefined && isUnderWay(last)) {
@@ -113,8 +114,7 @@ export class Charts {
     const cluster = this.#cluster;
     const { entry, action, record } = planned;
     const release = releaseOf(planned);
-    // Helm creates that of the release.
-    if (entry.namespace !== release.namespace) requireNamespace(cluster, entry.namespace);
+    this.#requireNamespace(planned);
     const revisions = await this.#own(planned);
     const hash = await chartHash(planned, this.#tools);
     const desired = revisionOf(cluster, planned, entry.hash === '' ? hash : entry.hash);
@@ -214,6 +214,11 @@ export class Charts {
     });
     await writeAnnotation(cluster, planned, desired);
     return resultOf(planned, { state: 'applied', ...outcome, nodes });
+  }
+
+  /** That of the record; helm creates the one of the release. */
+  #requireNamespace(planned: SeenAddon): void {
+    requireNamespaces(planned.entry, [], new Set([...this.#cluster.namespaces, releaseOf(planned).namespace]));
   }
 
   /** The revisions of the release, which must be the add-on's own, or may be taken over. */

@@ -10,7 +10,7 @@ import type { LiveObject } from '../../kube/objects.ts';
 import type { Resource } from '../../kube/resources.ts';
 import type { Context } from '../context.ts';
 import type { ChannelFiles } from '../ports/channel-files.ts';
-import { failedState, recordState, requireNamespace, revisionOf } from './addon-record.ts';
+import { failedState, recordFailure, recordState, requireNamespaces, revisionOf } from './addon-record.ts';
 import {
   applyObjects,
   markNodes,
@@ -28,6 +28,7 @@ import {
   recordedKinds,
   recordedObjects,
   writeAnnotation,
+  writeRecord,
   type ChannelCluster,
 } from './cluster.ts';
 import { lookForWork } from './look-for-work.ts';
@@ -73,6 +74,8 @@ export class Pass {
   #owners: Promise<Owners> | undefined;
   /** Kinds that come with add-ons of this pass. */
   readonly #defined: Resource[] = [];
+  /** Those of the cluster, and those that come with add-ons of this pass. */
+  readonly #namespaces: Set<string>;
 
   constructor(
     files: ChannelFiles,
@@ -85,6 +88,7 @@ export class Pass {
       return isUrl(channel.location) ? channel : { ...channel, location: resolve(context.cwd, channel.location) };
     });
     this.#cluster = cluster;
+    this.#namespaces = new Set(cluster.namespaces);
     this.#request = request;
     this.#context = context;
     this.#charts = new Charts({ files, cluster, request, context });
@@ -175,6 +179,7 @@ export class Pass {
     if (entry.source?.type === 'chart') return this.#charts.preview(planned);
     const { objects } = await this.#manifest(planned);
     const chosen = chosenObjects(objects, planned);
+    this.#requireNamespaces(entry, objects, chosen);
     const { orphans, errors } =
       action === 'restore' || action === 'revert' ? NOTHING : await this.#orphans(planned, objects);
     const previews = await this.#previews(planned, { objects: chosen, orphans });
@@ -211,7 +216,7 @@ export class Pass {
     } catch (error) {
       report({ type: 'step-failed', id, error: error instanceof Error ? error : new Error(String(error)) });
       if (error instanceof CurlewError && !this.#cluster.signal.aborted)
-        await recordState(this.#cluster, planned, failedState(error));
+        await recordFailure(this.#cluster, planned, error);
       throw error;
     }
   }
@@ -221,9 +226,8 @@ export class Pass {
     const cluster = this.#cluster;
     if (entry.source?.type === 'chart') return this.#charts.apply(planned, report);
     const { objects, hash } = await this.#manifest(planned);
-    const isOwn = objects.some(({ kind, name }) => kind === 'Namespace' && name === entry.namespace);
-    if (!isOwn) requireNamespace(cluster, entry.namespace);
     const chosen = chosenObjects(objects, planned);
+    this.#requireNamespaces(entry, objects, chosen);
     const rights = this.#rights(planned);
     const isWhole = action !== 'restore' && action !== 'revert';
     const found = isWhole ? await this.#orphans(planned, objects) : NOTHING;
@@ -231,7 +235,7 @@ export class Pass {
     const refused = previews.flatMap(({ error }) => error ?? []);
     const [first] = refused;
     if (first !== undefined) {
-      await recordState(cluster, planned, failedState(first));
+      await recordFailure(cluster, planned, first);
       return resultOf(planned, { state: 'failed', errors: refused.map(troubleOf) });
     }
     const desired = revisionOf(cluster, planned, hash);
@@ -258,11 +262,10 @@ export class Pass {
     };
     const [failure] = failures;
     if (failure !== undefined) {
-      await recordState(cluster, planned, {
-        ...failedState(failure),
-        desired,
-        objects: joinKinds(record?.objects ?? [], kindsOf(objects)),
-      });
+      const isNowhere = record === undefined && applied.length === 0;
+      const begun = { desired, objects: joinKinds(record?.objects ?? [], kindsOf(objects)) };
+      if (isNowhere) await writeRecord(cluster, { namespace: entry.namespace, addon: entry.name }, undefined);
+      else await recordState(cluster, planned, { ...failedState(failure), ...begun });
       return resultOf(planned, { state: 'failed', ...outcome, errors: failures.map(troubleOf) });
     }
     const nodes = planned.installed !== undefined && isWhole ? await markNodes(cluster, entry.needsRollingUpdate) : [];
@@ -334,6 +337,11 @@ export class Pass {
   }
 
   /** Read once: the content is the same in the plan and when it is applied. */
+  #requireNamespaces(entry: Entry, objects: readonly AddonObject[], chosen: readonly AddonObject[]): void {
+    for (const { kind, name } of objects) if (kind === 'Namespace') this.#namespaces.add(name);
+    requireNamespaces(entry, chosen, this.#namespaces);
+  }
+
   async #manifest(planned: PlannedAddon): Promise<Manifest> {
     const known = this.#manifests.get(planned.entry) ?? this.#readManifest(planned);
     this.#manifests.set(planned.entry, known);
