@@ -27,6 +27,8 @@ export interface PlanChannelsRequest extends ChannelsRequest, ClusterRequest {
   /** Versions of Kubernetes in addition to the channels' entries of `kubernetes`. */
   readonly available?: readonly string[] | undefined;
   readonly allowDowngrade?: boolean | undefined;
+  /** Where no version of an add-on fits both sides of a step, it moves right after the step. */
+  readonly allowGap?: boolean | undefined;
 }
 
 /** An entry in a plan. */
@@ -39,13 +41,21 @@ interface PlannedEntry {
 
 export type PlannedStep =
   | { readonly type: 'kubernetes'; readonly version: string; readonly source: string | undefined }
-  | (PlannedEntry & { readonly type: 'addon'; readonly addon: string; readonly source: string | undefined });
+  | (PlannedEntry & {
+      readonly type: 'addon';
+      readonly addon: string;
+      readonly source: string | undefined;
+      /** It moves after a step of Kubernetes that the version before it does not fit. */
+      readonly afterGap?: true;
+    });
 
 export interface PlannedGap {
   readonly addon: string;
   readonly from: string;
   readonly at: string;
   readonly message: string;
+  /** What closes it. */
+  readonly hint: string | undefined;
   /** Entries that nearly fit. */
   readonly near: readonly (PlannedEntry & {
     readonly addon: string;
@@ -66,7 +76,7 @@ export interface ChannelPlan {
 
 /** Changes nothing. Each channel must be usable, and each installed add-on in one of them only. */
 export async function planChannels(request: PlanChannelsRequest, context: Context): Promise<ChannelPlan> {
-  const { to, allowDowngrade = false } = request;
+  const { to, allowDowngrade = false, allowGap = false } = request;
   const cluster = request.from === undefined ? await openChannelCluster(request, context, '--from v1.30.2') : undefined;
   const from = request.from ?? cluster?.kubernetes ?? '';
   await using files = await openChannels(request, context);
@@ -87,7 +97,7 @@ export async function planChannels(request: PlanChannelsRequest, context: Contex
   const installed = given.length === 0 ? byDefault() : readInstalled(given);
   refuseShared(channels, installed);
   const kubernetes = kubernetesSteps(from, to, availableVersions(entries, request.available));
-  const plan = planUpgrade(entries, { kubernetes, installed, compat, allowDowngrade });
+  const plan = planUpgrade(entries, { kubernetes, installed, compat, allowDowngrade, allowGap });
   const sources = new Map(
     entries.flatMap(({ name, version = '', source }) =>
       name === KUBERNETES && source !== undefined ? [[plain(version), sourceTitle(source)]] : [],
@@ -97,9 +107,9 @@ export async function planChannels(request: PlanChannelsRequest, context: Contex
     kubernetes,
     steps: plan.steps.map((step): PlannedStep => {
       if (step.type === 'kubernetes') return { ...step, source: sources.get(plain(step.version)) };
-      const { type, addon, entry, because } = step;
+      const { type, addon, entry, because, afterGap } = step;
       const source = entry.source === undefined ? undefined : sourceTitle(entry.source);
-      return { type, addon, ...plannedEntry(entry, because), source };
+      return { type, addon, ...plannedEntry(entry, because), source, ...(afterGap ? { afterGap } : {}) };
     }),
     gaps: plan.gaps.map(({ near, ...gap }) => ({
       ...gap,

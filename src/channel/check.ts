@@ -41,7 +41,10 @@ function gapFindings(own: readonly Entry[]): readonly Diagnostic[] {
     const before = own.find(({ range = [] }) => range.some(({ to }) => to.join('.') === gap.from.join('.')));
     if (before === undefined) return [];
     const message = `no entry of ${before.name} is for Kubernetes ${formatRange([gap])}`;
-    return [finding('warning', 'gap', before, message, 'make the ranges meet: "<1.30.0" and ">=1.30.0"')];
+    const [major, minor] = gap.from;
+    const begin = `>=${major}.${Math.max(minor - 1, 0)}.0`;
+    const hint = `let the next range begin at "${begin}", so that one version fits both sides of the upgrade`;
+    return [finding('warning', 'gap', before, message, hint)];
   });
 }
 

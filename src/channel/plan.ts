@@ -9,7 +9,14 @@ type Planned = Candidate & { readonly requires?: readonly Requirement[] };
 
 export type Step<T> =
   | { readonly type: 'kubernetes'; readonly version: string }
-  | { readonly type: 'addon'; readonly addon: string; readonly entry: T; readonly because: string };
+  | {
+      readonly type: 'addon';
+      readonly addon: string;
+      readonly entry: T;
+      readonly because: string;
+      /** It moves after a step of Kubernetes that the version before it does not fit. */
+      readonly afterGap: boolean;
+    };
 
 /** An entry that would have been an answer, and why it is not one. */
 export interface NearEntry<T> {
@@ -27,6 +34,8 @@ export interface Gap<T> {
   /** `gap at v1.31.0: …`. */
   readonly message: string;
   readonly near: readonly NearEntry<T>[];
+  /** What closes it. */
+  readonly hint: string | undefined;
 }
 
 export interface UpgradePlan<T> {
@@ -43,6 +52,8 @@ export interface UpgradeRequest {
   readonly installed: ReadonlyMap<string, Identity>;
   readonly compat: Compat;
   readonly allowDowngrade?: boolean;
+  /** Where no version of an add-on fits both sides of a step, it moves right after the step, as by kops. */
+  readonly allowGap?: boolean;
 }
 
 const MOST_NEAR = 3;
@@ -57,6 +68,7 @@ export function planUpgrade<T extends Planned>(entries: readonly T[], request: U
   const gaps: Gap<T>[] = [];
   const unknown: string[] = [];
   const moves = stages.map((): T[] => []);
+  const late = new Set<T>();
   const addons = byName(entries);
   for (const [addon, installed] of request.installed) {
     const own = addons.get(addon);
@@ -64,7 +76,10 @@ export function planUpgrade<T extends Planned>(entries: readonly T[], request: U
     else {
       const { way, gap } = planAddon(own, { ...request, stages, installed });
       if (gap !== undefined) gaps.push(gap);
-      for (const { before, entry } of way) moves[before]?.push(entry);
+      for (const { before, entry, afterGap } of way) {
+        moves[before]?.push(entry);
+        if (afterGap) late.add(entry);
+      }
     }
   }
   if (gaps.length === 0) gaps.push(...unmet(moves, addons, { ...request, stages }));
@@ -72,7 +87,11 @@ export function planUpgrade<T extends Planned>(entries: readonly T[], request: U
   const steps = moves.flatMap((moved, index): readonly Step<T>[] => {
     const next = stages[index + 1]?.text;
     const because = next === undefined ? 'the newest that fits' : `what is installed does not fit ${next}`;
-    const before = inOrder(moved).map((entry) => ({ type: 'addon', addon: entry.name, entry, because }) as const);
+    const after = `GAP: until now, what is installed does not fit ${stages[index]?.text ?? ''}`;
+    const before = inOrder(moved).map((entry) => {
+      const afterGap = late.has(entry);
+      return { type: 'addon', addon: entry.name, entry, because: afterGap ? after : because, afterGap } as const;
+    });
     return next === undefined ? before : [...before, { type: 'kubernetes', version: next }];
   });
   return { steps, gaps, unknown };
@@ -83,7 +102,7 @@ interface Stage {
   readonly version: Triple;
 }
 
-interface AddonRequest extends Pick<UpgradeRequest, 'compat' | 'allowDowngrade'> {
+interface AddonRequest extends Pick<UpgradeRequest, 'compat' | 'allowDowngrade' | 'allowGap'> {
   readonly stages: readonly Stage[];
   readonly installed: Identity;
 }
@@ -92,6 +111,7 @@ interface Move<T> {
   /** Index of the version of Kubernetes at which the add-on moves: before the step to the next one. */
   readonly before: number;
   readonly entry: T;
+  readonly afterGap?: boolean;
 }
 
 function planAddon<T extends Planned>(
@@ -99,7 +119,7 @@ function planAddon<T extends Planned>(
   request: AddonRequest,
 ): { readonly way: readonly Move<T>[]; readonly gap?: Gap<T> } {
   const { stages, installed, compat } = request;
-  const { reaches, bestBefore } = lookAhead(own, request);
+  const { reaches, bestBefore, bestAfter } = lookAhead(own, request);
   const same = entriesOf(own, own[0]?.name ?? '', installed);
   const [first, last] = [stages[0], stages.at(-1)];
   const fitting = (stage: Stage | undefined, among: readonly T[]): readonly T[] =>
@@ -110,6 +130,13 @@ function planAddon<T extends Planned>(
     const target = bestBefore(index, current ?? installed);
     const stays = current !== undefined && fits(current, next.version);
     if (stays && current !== undefined && (target === undefined || reaches(index + 1, current))) continue;
+    const later =
+      target === undefined && request.allowGap === true ? bestAfter(index, current ?? installed) : undefined;
+    if (later !== undefined) {
+      way.push({ before: index + 1, entry: later, afterGap: true });
+      current = later;
+      continue;
+    }
     if (target === undefined) {
       const [old] = stages.slice(index);
       return { way: [], gap: gapOf(own, { old: old ?? next, next }, { current: current ?? installed, compat }) };
@@ -129,6 +156,8 @@ interface LookAhead<T> {
   readonly reaches: (stage: number, entry: T) => boolean;
   /** The entry to move to before the step from a stage, if the add-on moves there. */
   readonly bestBefore: (stage: number, current: Identity) => T | undefined;
+  /** The entry to move to after the step from a stage. */
+  readonly bestAfter: (stage: number, current: Identity) => T | undefined;
 }
 
 /** From the end to the start: the newest that fits now may be one that nothing later follows. */
@@ -156,7 +185,17 @@ function lookAhead<T extends Planned>(
     // The end is not reached: the gap is shown where it is, further on.
     return bestOf(both[stage]?.filter((entry) => isUp(entry, current)) ?? [], compat);
   };
-  return { reaches, bestBefore };
+  const bestAfter = (stage: number, current: Identity): T | undefined => {
+    const next = stages[stage + 1];
+    const able = own.filter((entry) => next !== undefined && fits(entry, next.version) && isUp(entry, current));
+    return (
+      bestOf(
+        able.filter((entry) => reaches(stage + 1, entry)),
+        compat,
+      ) ?? bestOf(able, compat)
+    );
+  };
+  return { reaches, bestBefore, bestAfter };
 }
 
 function isLowerThan(entry: Identity, than: Identity, compat: Compat): boolean {
@@ -181,7 +220,24 @@ function gapOf<T extends Planned>(
   }
   const what = current.version === undefined ? addon : `${addon} ${current.version}`;
   const message = `gap at ${next.text}: ${what} does not fit it, and no version to move to fits ${old.text} as well`;
-  return { addon, from: old.text, at: next.text, message, near };
+  return { addon, from: old.text, at: next.text, message, near, hint: gapHint(near, { old, next }) };
+}
+
+function gapHint<T extends Planned>(
+  near: readonly NearEntry<T>[],
+  { old, next }: { readonly old: Stage; readonly next: Stage },
+): string | undefined {
+  const [lower, newer, older] = (['both', 'new', 'old'] as const).map(
+    (which) => near.find((one) => one.fits === which)?.entry,
+  );
+  if (lower !== undefined) return `--allow-downgrade moves to ${entryTitle(lower)}`;
+  const ways = [
+    ...(newer === undefined ? [] : [`let the range of ${entryTitle(newer)} include ${old.text}`]),
+    ...(older === undefined ? [] : [`let the range of ${entryTitle(older)} include ${next.text}`]),
+  ];
+  if (ways.length === 0) return undefined;
+  const after = newer === undefined ? '' : `; --allow-gap moves ${newer.name} right after the step, as kops does`;
+  return `if it runs there, ${ways.join(', or ')}${after}`;
 }
 
 function nearness(entry: Candidate, old: Stage, next: Stage): NearEntry<unknown>['fits'] | undefined {
@@ -246,6 +302,7 @@ function unmet<T extends Planned>(
             at,
             message: `gap at ${at}: ${entryTitle(entry)} requires ${wanted}, and ${has}`,
             near,
+            hint: undefined,
           },
         ];
       }),

@@ -70,6 +70,31 @@ test('a gap names the step and the entries that nearly fit, and nothing is plann
   ]);
 });
 
+test('ranges that meet are a gap; if it is allowed, the add-on moves right after the step, and the step and the move say so', () => {
+  const entries = [
+    entry('dns', '1.6.0', '<1.31.0'),
+    entry('dns', '1.7.0', '>=1.31.0 <1.32.0'),
+    entry('dns', '1.8.0', '>=1.32.0'),
+    entry('web', '1.0.0', '', { dns: '>=1.7.0' }),
+  ];
+  const [gap] = plan(entries, { dns: '1.6.0' }).gaps;
+  assert.is(
+    gap?.hint,
+    'if it runs there, let the range of dns 1.7.0 include v1.30.0, or let the range of dns 1.6.0 include v1.31.0; --allow-gap moves dns right after the step, as kops does',
+  );
+  const passed = plan(entries, { dns: '1.6.0' }, { allowGap: true });
+  assert.equal(steps(passed), ['v1.31.0', 'dns 1.7.0', 'v1.32.0', 'dns 1.8.0']);
+  assert.equal(
+    passed.steps.flatMap((step) => (step.type === 'addon' ? [[step.afterGap, step.because]] : [])),
+    ['v1.31.0', 'v1.32.0'].map((at) => [true, `GAP: until now, what is installed does not fit ${at}`]),
+  );
+  const none = plan([entry('dns', '1.6.0', '<1.31.0')], { dns: '1.6.0' }, { allowGap: true });
+  assert.equal(
+    none.gaps.map(({ at, hint }) => [at, hint]),
+    [['v1.31.0', 'if it runs there, let the range of dns 1.6.0 include v1.31.0']],
+  );
+});
+
 test('the newest version is passed over where nothing follows it', () => {
   const entries = [entry('a', '1.0.0', '<1.31.0'), entry('a', '2.0.0', '<1.33.0'), entry('a', '3.0.0', '<1.32.0')];
   assert.equal(steps(plan(entries, { a: '1.0.0' })), ['a 2.0.0', 'v1.31.0', 'v1.32.0']);

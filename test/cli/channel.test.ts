@@ -235,8 +235,15 @@ test('plan: a gap is all that is printed, with the entries that nearly fit', asy
 v1.31.4 as well
   NEAR       KUBERNETES  WHY NOT
   dns 1.1.0  >=1.32.0    not for v1.31.4
-  dns 1.0.0  <1.32.0     not for v1.32.1`,
+  dns 1.0.0  <1.32.0     not for v1.32.1
+hint: if it runs there, let the range of dns 1.1.0 include v1.31.4, or let the
+range of dns 1.0.0 include v1.32.1; --allow-gap moves dns right after the step,
+as kops does`,
   );
+  const allowed = await channel(box, ...words, '--allow-gap');
+  assert.is(allowed.exitCode, 0);
+  assert.match(allowed.stdout, /^\d {5}Kubernetes v1\.32\.1 +GAP: it is not for dns until the next step$/m);
+  assert.match(allowed.stdout, /^\d {5}dns 1\.1\.0 +GAP: until now, what is installed does not fit v1\.32\.1$/m);
   const json = JSON.parse((await channel(box, ...words, '--json')).stdout) as Record<string, unknown>;
   assert.equal(json['steps'], []);
   const further = await channel(
@@ -274,8 +281,16 @@ test('plan: an add-on is planned only downward where that is allowed', async () 
   const words = ['plan', 'c.yaml', '--from', 'v1.30.0', '--to', 'v1.31.0', '--installed', 'a=2.0.0'];
   const refused = await channel(box, ...words);
   assert.equal(
-    [refused.exitCode, refused.stdout.split('\n').at(-2)?.trim()],
-    [14, 'a 1.0.0  >=1.30.0    it is lower than the installed 2.0.0'],
+    [
+      refused.exitCode,
+      ...refused.stdout.split('\n').flatMap((line, at, all) => (at < all.length - 3 ? [] : [line.trim()])),
+    ],
+    [
+      14,
+      'a 1.0.0  >=1.30.0    it is lower than the installed 2.0.0',
+      'a 2.0.0  <1.31.0     not for v1.31.0',
+      'hint: --allow-downgrade moves to a 1.0.0',
+    ],
   );
   const allowed = await channel(box, ...words, '--allow-downgrade');
   assert.match(allowed.stdout, /^1 +a 1\.0\.0 +what is installed/m);

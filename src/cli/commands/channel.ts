@@ -164,7 +164,7 @@ export const channelCheckCommand = command({
   },
 });
 
-function gapLines({ message, from, at, near }: PlannedGap): readonly string[] {
+function gapLines({ message, from, at, near, hint }: PlannedGap): readonly string[] {
   const rows = near.map(({ addon, kubernetesVersion, fits, because, ...entry }) => [
     `  ${entryTitle({ name: addon, ...entry })}`,
     kubernetesVersion || 'every',
@@ -172,17 +172,25 @@ function gapLines({ message, from, at, near }: PlannedGap): readonly string[] {
     { old: `not for ${at}`, new: `not for ${from}`, both: because }[fits],
   ]);
   const table = rows.length === 0 ? [] : wrapped([['  NEAR', 'KUBERNETES', 'WHY NOT'], ...rows]);
-  return [...wrap(message, COLUMNS), ...table];
+  return [...wrap(message, COLUMNS), ...table, ...(hint === undefined ? [] : wrap(`hint: ${hint}`, COLUMNS))];
 }
 
-function stepRow(step: PlannedStep): readonly string[] {
-  if (step.type === 'kubernetes') return [`Kubernetes ${step.version}`, 'all add-ons fit it'];
-  return [entryTitle({ name: step.addon, ...step }), step.because];
+function stepRow(step: PlannedStep, late: readonly string[]): readonly string[] {
+  if (step.type === 'addon') return [entryTitle({ name: step.addon, ...step }), step.because];
+  const why = late.length === 0 ? 'all add-ons fit it' : `GAP: it is not for ${late.join(', ')} until the next step`;
+  return [`Kubernetes ${step.version}`, why];
+}
+
+/** Add-ons that move right after the step at this index, because what is installed does not fit it. */
+function lateAfter(steps: readonly PlannedStep[], at: number): readonly string[] {
+  const next = steps.findIndex(({ type }, index) => index > at && type === 'kubernetes');
+  const moving = steps.slice(at + 1, next < 0 ? undefined : next);
+  return moving.flatMap((step) => (step.type === 'addon' && step.afterGap === true ? [step.addon] : []));
 }
 
 function planLines({ kubernetes, steps, gaps, notes }: ChannelPlan): readonly string[] {
   if (gaps.length > 0) return gaps.flatMap(gapLines);
-  const rows = steps.map((step, at) => [String(at + 1), ...stepRow(step)]);
+  const rows = steps.map((step, at) => [String(at + 1), ...stepRow(step, lateAfter(steps, at))]);
   const table = rows.length === 0 ? ['nothing to do'] : wrapped([['STEP', 'TO', 'WHY'], ...rows]);
   return [
     ...wrap(`Kubernetes ${kubernetes.join(' -> ')}`, COLUMNS),
@@ -225,6 +233,10 @@ export const channelPlanCommand = command({
       help: 'a version of Kubernetes that can be installed; can be repeated',
     },
     'allow-downgrade': { type: 'boolean', help: 'allow steps to lower versions of add-ons' },
+    'allow-gap': {
+      type: 'boolean',
+      help: 'move an add-on right after a step of Kubernetes if no version fits both sides of the step, as kops does',
+    },
     ...CLUSTER_OPTIONS,
     ...CHANNEL_OPTIONS,
   },
