@@ -47,6 +47,8 @@ export interface KubeApi {
 export interface ApiOptions {
   /** Source of KUBECONFIG, proxy variables and SSL_CERT_FILE, and the environment of credential plug-ins. */
   readonly env: Environment;
+  /** Name of the context in the kubeconfig; default: its current one. */
+  readonly kubeContext?: string | undefined;
   /** Time limit of a request, including credentials, waits and retries. */
   readonly deadlineMs?: number | undefined;
 }
@@ -59,10 +61,14 @@ const LEAST_WAIT_MS = 250;
  * Undefined if no kubeconfig exists: that of KUBECONFIG, or else kubeadm's. Idle connections do not keep the process alive, and
  * are closed after 30 seconds.
  */
-export async function openApi({ env, deadlineMs = DEADLINE_MS }: ApiOptions): Promise<KubeApi | undefined> {
+export async function openApi({
+  env,
+  kubeContext,
+  deadlineMs = DEADLINE_MS,
+}: ApiOptions): Promise<KubeApi | undefined> {
   const found = await Promise.all(kubeconfigPaths(env).map(mayExist));
   if (!found.includes(true)) return undefined;
-  const sessions = openSessions(env);
+  const sessions = openSessions(env, kubeContext);
   const ask: KubeApi['ask'] = async (request, { signal, guard }) => {
     signal.throwIfAborted();
     const own = new AbortController();

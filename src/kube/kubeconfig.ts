@@ -68,6 +68,8 @@ export interface Kubeconfig {
 
 const PLUGIN_VERSIONS: readonly string[] = ['client.authentication.k8s.io/v1', 'client.authentication.k8s.io/v1beta1'];
 const PLUGIN_EXTENSION = 'client.authentication.k8s.io/exec';
+/** Contexts in a hint. */
+const MOST_NAMED = 10;
 /** Characters of a name in messages. */
 const NAME_LIMIT = 100;
 
@@ -119,13 +121,21 @@ function entriesOf(path: string, file: JsonObject, kind: 'cluster' | 'context' |
 }
 
 /**
- * The current context of merged files: the first file that has a value takes precedence. Undefined if none is named.
+ * The current context of merged files, or the one that is wanted: the first file that has a value takes precedence. Undefined if none is named.
  * `CLUSTER_FAILED` if the context is missing, and for settings that this tool does not support.
  */
-export function currentContext(files: readonly (Kubeconfig & { readonly path: string })[]): KubeContext | undefined {
-  const from = files.find((file) => file.currentContext !== '');
+export function currentContext(
+  files: readonly (Kubeconfig & { readonly path: string })[],
+  wanted?: string,
+): KubeContext | undefined {
+  const from = files.find((file) => (wanted === undefined ? file.currentContext !== '' : file.contexts.has(wanted)));
+  if (from === undefined && wanted !== undefined) {
+    const names = files.flatMap(({ contexts }) => [...contexts.keys()].map(quoted));
+    const hint = names.length === 0 ? undefined : `its contexts are ${names.slice(0, MOST_NAMED).join(', ')}`;
+    throw bad(files.map(({ path }) => path).join(', '), `no context ${quoted(wanted)}`, hint);
+  }
   if (from === undefined) return undefined;
-  const name = from.currentContext;
+  const name = wanted ?? from.currentContext;
   const first = (kind: 'clusters' | 'contexts' | 'users', required: string, by: string): Entry => {
     const entry = files.map((file) => file[kind].get(required)).find((one) => one !== undefined);
     if (entry === undefined) throw bad(from.path, `no ${kind.slice(0, -1)} ${quoted(required)}, ${by}`);

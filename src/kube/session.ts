@@ -98,8 +98,8 @@ async function valueOf(material: Material | undefined): Promise<string | undefin
   }
 }
 
-/** Keeps connections and credentials as long as the files do not change. */
-export function openSessions(env: Environment): Sessions {
+/** Keeps connections and credentials as long as the files do not change. `wanted` is another context than the current one. */
+export function openSessions(env: Environment, wanted?: string): Sessions {
   let context: { readonly print: string; readonly value: KubeContext | undefined } | undefined;
   let credential: { readonly print: string; readonly value: PluginCredential } | undefined;
   let transport:
@@ -122,7 +122,7 @@ export function openSessions(env: Environment): Sessions {
     const print = JSON.stringify(files);
     if (context?.print !== print) {
       const parsed = files.map(({ path, text }) => ({ ...parseKubeconfig(path, text), path }));
-      context = { print, value: currentContext(parsed) };
+      context = { print, value: currentContext(parsed, wanted) };
     }
     const chosen = context.value;
     if (chosen === undefined) return undefined;

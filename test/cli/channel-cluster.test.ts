@@ -1,5 +1,5 @@
 /** `curlew channel apply` against an API server that answers from data: what is held back, and what is not for the cluster. */
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import type { ChannelPass } from '../../src/app/channel-apply.ts';
 import * as assert from '../support/assert.ts';
 import { startKubeServer, statusReply } from '../support/kube-server.ts';
@@ -155,6 +155,17 @@ test('a requirement is met in the namespace of the required entry only', async (
       place === 'kube-system',
     );
   }
+});
+
+test('--context selects a cluster of the kubeconfig, and one that does not exist is named with those that do', async () => {
+  await using box = await boxWith([{ name: 'web', version: '1.0.0', kubernetesVersion: '>=1.31.0' }], {});
+  const conf = JSON.parse(await readFile(box.at('kubeconfig'), 'utf8')) as { 'current-context'?: string };
+  await writeFile(box.at('kubeconfig'), JSON.stringify({ ...conf, 'current-context': 'gone' }));
+  assert.is((await apply(box)).exitCode, 33);
+  assert.is((await apply(box, '--context', 'test')).exitCode, 0);
+  const wrong = await apply(box, '--context', 'tset');
+  assert.is(wrong.exitCode, 33);
+  assert.match(wrong.stderr, /kubeconfig: no context "tset"\n {2}hint: its contexts are "test"/);
 });
 
 test('a plan names namespaces that do not exist, and what to do', async () => {

@@ -1,7 +1,6 @@
 /** What goes wrong with add-ons of channels on a real API server: scenarios of kops' channels, owners, interruptions, refusals. */
 import { createHash, X509Certificate } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
-import { channelStatus } from '../../src/app/channel-status.ts';
 import { runCommand } from '../support/run-command.ts';
 import * as assert from '../support/assert.ts';
 import { startCurlew } from '../support/curlew.ts';
@@ -105,51 +104,6 @@ if (reason === undefined) {
     assert.equal(outcomes(await scene.plan()), ['web refused refused']);
     assert.equal(outcomes(await scene.apply({ takeOver: true })), ['web update applied']);
     assert.equal(outcomes(await scene.apply()), ['web none unchanged']);
-  });
-
-  test('a failure before anything is in the cluster leaves no record; one of an installed add-on is recorded', async () => {
-    await using scene = await channelScene(server);
-    const { namespace } = scene;
-    const statusOf = async () =>
-      (await channelStatus({ kubeconfig: server.kubeconfig }, scene.context)).addons.filter(
-        (one) => one.namespace === namespace,
-      );
-    const wrong = { ...configMap('a', namespace), data: { a: [1] } };
-    await scene.write('a.yaml', wrong);
-    await scene.channel([{ name: 'web', version: '1', manifest: 'a.yaml' }]);
-    assert.equal(outcomes(await scene.apply()), ['web install failed']);
-    assert.equal(await statusOf(), []);
-    await scene.write('a.yaml', configMap('a', namespace));
-    assert.equal(outcomes(await scene.apply()), ['web install applied']);
-    await scene.write('b.yaml', wrong);
-    await scene.channel([{ name: 'web', version: '2', manifest: 'b.yaml' }]);
-    assert.equal(outcomes(await scene.apply()), ['web update failed']);
-    const [failed] = await statusOf();
-    assert.equal([failed?.state, failed?.installed?.version, failed?.objects], ['Failed', '1', 1]);
-  });
-
-  test('namespaces come with add-ons of the same pass; one that is being deleted is named', async () => {
-    await using scene = await channelScene(server);
-    const { namespace } = scene;
-    const [fresh, ending] = [`${namespace}-fresh`, `${namespace}-ending`];
-    await scene.write('a.yaml', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: fresh } });
-    await scene.write('b.yaml', configMap('b', fresh));
-    const entry = { name: 'bbb', version: '1', manifest: 'b.yaml', requires: [{ name: 'aaa' }] };
-    await scene.channel([
-      { name: 'aaa', version: '1', manifest: 'a.yaml' },
-      { ...entry, namespace: fresh },
-    ]);
-    assert.equal(outcomes(await scene.plan()), ['aaa install planned', 'bbb install planned']);
-    assert.equal(outcomes(await scene.apply()), ['aaa install applied', 'bbb install applied']);
-    const held = { name: ending, finalizers: ['example.com/held'] };
-    await scene.write('ns.json', { apiVersion: 'v1', kind: 'Namespace', metadata: held });
-    await server.kubectl(['create', '-f', scene.box.at('ns.json')]);
-    await server.kubectl(['delete', 'namespace', ending, '--wait=false']);
-    await scene.write('b.yaml', configMap('b', ending));
-    await scene.channel([{ name: 'ccc', version: '1', manifest: 'b.yaml', namespace: ending }]);
-    const [plan] = (await scene.plan()).addons;
-    assert.is(plan?.state, 'failed');
-    assert.match(plan?.errors[0]?.hint ?? '', /^wait until the namespace is deleted/);
   });
 
   test('add-ons are applied in the order of their requirements, and not without what they require', async () => {

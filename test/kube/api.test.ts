@@ -80,15 +80,6 @@ test('what a server says is in the message, without the credentials that it repe
   assert.match((answer as { readonly hint?: string }).hint ?? '', 'KUBECONFIG');
 });
 
-test('a namespace that is being deleted is not a right that is missing', async () => {
-  const causes = [
-    { reason: 'NamespaceTerminating', message: 'namespace a is being terminated', field: 'metadata.namespace' },
-  ];
-  const body = { kind: 'Status', reason: 'Forbidden', message: 'it is being terminated', details: { causes } };
-  const { answer } = await answerTo(() => ({ status: 403, body: JSON.stringify(body) }));
-  assert.match((answer as { readonly hint?: string }).hint ?? '', /^wait until the namespace is deleted/);
-});
-
 test('a server that names when to ask again is asked again then, as long as there is time', async () => {
   let times = 0;
   const busy = (after: string): Reply => ({

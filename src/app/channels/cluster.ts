@@ -28,13 +28,15 @@ import { discover, type Discovery, type Resource } from '../../kube/resources.ts
 import { kubeconfigPaths } from '../../kube/session.ts';
 import { eachLimited } from '../../platform/limit/each.ts';
 import { RECORDS_MAP } from '../../runtime/cluster/cluster-records.ts';
-import { configMapClient, type ConfigMapClient, type ConfigMapName } from '../../runtime/cluster/config-map.ts';
+import { configMapClient, type ConfigMapClient } from '../../runtime/cluster/config-map.ts';
 import type { Context } from '../context.ts';
 import { namesDigest, valuesDigest } from './owned-digest.ts';
 
 export interface ClusterRequest {
   /** Default: KUBECONFIG, then ~/.kube/config, then that of kubeadm. */
   readonly kubeconfig?: string | undefined;
+  /** Name of a context in it; default: its current one. */
+  readonly context?: string | undefined;
 }
 
 /** Label of every object that a channel applies; its value is {@link addonId}. */
@@ -42,8 +44,6 @@ export const ADDON_LABEL = 'fleet.curlew.dev/addon';
 
 const NAMESPACES: Resource = { apiVersion: 'v1', kind: 'Namespace', plural: 'namespaces', namespaced: false };
 
-/** Full records; annotations have what kops reads. */
-const RECORDS: ConfigMapName = CHANNEL_RECORDS;
 const REQUEST_MS = 30_000;
 const PATIENCE_MS = 30_000;
 export const AT_ONCE = 8;
@@ -52,8 +52,9 @@ const LISTS_AT_ONCE = 2;
 export interface ChannelCluster {
   readonly call: Call;
   readonly signal: AbortSignal;
-  /** Paths of the kubeconfig, as in KUBECONFIG: for programs. */
+  /** Paths of the kubeconfig, as in KUBECONFIG, and the context, if it is not the current one: for programs. */
   readonly kubeconfig: string;
+  readonly kubeContext: string | undefined;
   /** Address of its API server. */
   readonly server: string;
   /** Of the kubeconfig's context. */
@@ -87,7 +88,7 @@ export async function openChannelCluster(
 ): Promise<ChannelCluster> {
   const { signal } = context;
   const env = { ...context.env, KUBECONFIG: await kubeconfigOf(request, context) };
-  const api = await openApi({ env, deadlineMs: REQUEST_MS });
+  const api = await openApi({ env, kubeContext: request.context, deadlineMs: REQUEST_MS });
   if (api === undefined) {
     const what = env.KUBECONFIG === undefined ? 'there is no kubeconfig' : `${env.KUBECONFIG} does not exist`;
     throw new CurlewError('CLUSTER_FAILED', `cannot find a cluster: ${what}`, {
@@ -95,19 +96,16 @@ export async function openChannelCluster(
     });
   }
   const { report } = context;
-  return readCluster(api, { kubeconfig: kubeconfigPaths(env).join(delimiter), signal, guard: undefined, report });
+  const from = { kubeconfig: kubeconfigPaths(env).join(delimiter), kubeContext: request.context };
+  return readCluster(api, { ...from, signal, guard: undefined, report });
 }
 
 /** Also reads a cluster again whose records have changed. */
 async function readCluster(
   api: KubeApi,
-  {
-    kubeconfig,
-    signal,
-    guard,
-    report,
-  }: Pick<ChannelCluster, 'kubeconfig' | 'signal' | 'guard'> & Pick<Context, 'report'>,
+  from: Pick<ChannelCluster, 'kubeconfig' | 'kubeContext' | 'signal' | 'guard'> & Pick<Context, 'report'>,
 ): Promise<ChannelCluster> {
+  const { kubeconfig, kubeContext, signal, guard, report } = from;
   // A kubeconfig that names no server would be waited for like a server that starts.
   const { server, namespace } = await api.target({ signal });
   let isSaid = false;
@@ -121,7 +119,7 @@ async function readCluster(
   const [version, namespaces, full, installer] = await Promise.all([
     readVersion(call),
     listObjects(call, NAMESPACES),
-    maps.read(RECORDS),
+    maps.read(CHANNEL_RECORDS),
     readInstalled(maps),
   ]);
   const triple = parseTriple(version);
@@ -136,6 +134,7 @@ async function readCluster(
     signal,
     guard,
     kubeconfig,
+    kubeContext,
     maps,
     api,
     server,
@@ -189,9 +188,9 @@ export async function holdCluster(
   });
   const close = lease[Symbol.asyncDispose].bind(lease);
   try {
-    const { api, kubeconfig } = cluster;
+    const { api, kubeconfig, kubeContext } = cluster;
     const { signal, guard } = lease;
-    const held = { kubeconfig, signal, guard, report: context.report };
+    const held = { kubeconfig, kubeContext, signal, guard, report: context.report };
     return { cluster: await readCluster(api, held), [Symbol.asyncDispose]: close };
   } catch (error) {
     await close();
@@ -369,7 +368,7 @@ export async function writeRecord(
   { namespace, addon }: Pick<AddonRecord, 'namespace' | 'addon'>,
   record: AddonRecord | undefined,
 ): Promise<void> {
-  await maps.change(RECORDS, (data = {}) => {
+  await maps.change(CHANNEL_RECORDS, (data = {}) => {
     const { [`${namespace}.${addon}`]: _before, ...others } = data;
     return record === undefined ? others : { ...others, ...encodeRecords([record]) };
   });

@@ -51,13 +51,14 @@ const LEAST_MINOR = 17;
  */
 export async function openHelm(
   { helm: path }: HelmRequest,
-  { kubeconfig, signal, guard }: Pick<ChannelCluster, 'kubeconfig' | 'signal' | 'guard'>,
+  { kubeconfig, kubeContext, signal, guard }: Pick<ChannelCluster, 'kubeconfig' | 'kubeContext' | 'signal' | 'guard'>,
   { env, cwd }: Context,
 ): Promise<Helm> {
   const program = path === undefined ? 'helm' : resolve(cwd, path);
   const folder = makeTemporary('helm');
   const close = async (): Promise<void> => rm(folder, { recursive: true, force: true });
-  const whole = { ...privateEnv(env, folder), KUBECONFIG: kubeconfig };
+  const context = kubeContext === undefined ? {} : { HELM_KUBECONTEXT: kubeContext };
+  const whole = { ...privateEnv(env, folder), ...context, KUBECONFIG: kubeconfig };
   const run: Helm['run'] = async (args, { doing, limitMs = QUICK_MS, ...call }) => {
     const clean = secretFilter();
     const options = {

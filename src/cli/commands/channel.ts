@@ -33,6 +33,7 @@ export const CLUSTER_OPTIONS = {
     value: 'FILE',
     help: 'the cluster (default: KUBECONFIG, ~/.kube/config, or /etc/kubernetes/admin.conf)',
   },
+  context: { type: 'string', value: 'NAME', help: 'context of the kubeconfig (default: its current one)' },
 } satisfies OptionSpecs;
 
 const COLUMNS = 80;
