@@ -97,11 +97,12 @@ export function applied(
   );
   if (conflicts.length > 0 && !force) return { conflicts };
   const remaining = others.map((one) => ({ ...one, fields: minus(one.fields, taken) }));
-  const before = live.managers.find((one) => isBy(one, by))?.fields ?? new Set<string>();
+  const own = live.managers.filter((one) => isBy(one, by));
+  const before = own[0]?.fields ?? new Set<string>();
   const isOwned = (path: string): boolean =>
     remaining.some((one) => one.fields.has(path) || isInner(one.fields, path)) || isInner(fields, path);
   const dropped = new Set([...before].filter((path) => !fields.has(path) && !isOwned(path)));
-  return { document: without(laid, dropped), managers: withFields(remaining, by, fields) };
+  return { document: without(laid, dropped), managers: withFields([...remaining, ...own], by, fields) };
 }
 
 function isInner(fields: FieldSet, path: string): boolean {
