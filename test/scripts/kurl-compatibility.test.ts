@@ -28,7 +28,7 @@ const variables = VARIABLES.flatMap(([, all]) => all);
 
 /** What a shell prints that has the library. */
 async function withLibrary(script: string): Promise<readonly string[]> {
-  const load = `for file in ${ROOT}/scripts/lib/*.sh; do source "$file"; done`;
+  const load = `for file in '${ROOT}'/scripts/lib/*.sh; do source "$file"; done`;
   const { stdout } = await execa('bash', ['-c', `${load}\n${script}`], {
     extendEnv: false,
     env: { PATH: process.env['PATH'] },

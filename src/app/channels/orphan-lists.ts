@@ -1,13 +1,29 @@
 /** Which objects of a cluster prune looks at: those that a record names, and those that a channel selects. */
-import type { PruneKind } from '../../channel/channel.ts';
+import type { Compat, Entry, PruneKind } from '../../channel/channel.ts';
 import { isBare, type Prunable } from '../../channel/prune.ts';
-import { addonId } from '../../channel/record.ts';
+import { addonId, type RecordedKind } from '../../channel/record.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { getObject, listObjects, titleOf, type ListOptions, type Metadata } from '../../kube/objects.ts';
 import { groupOf, type Kind, type Resource, type Served } from '../../kube/resources.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
 import { ADDON_LABEL, AT_ONCE, type ChannelCluster, type ObjectRef } from './cluster.ts';
-import type { PruneRequest } from './prune.ts';
+
+export interface PruneRequest {
+  readonly addon: { readonly namespace: string; readonly name: string };
+  readonly compat: Compat;
+  /** Keys of the objects that it has now. */
+  readonly kept: ReadonlySet<string>;
+  /** Objects that it had, or left behind before. */
+  readonly recorded: readonly RecordedKind[];
+  readonly prune: Entry['prune'];
+  /** Nothing was installed before. */
+  readonly isFirst: boolean;
+  /** Why another add-on needs the object with this key. */
+  readonly movesTo: (key: string) => string | undefined;
+  /** Whether also these are deleted; otherwise they are left, and reported. */
+  readonly pruneNamespaces: boolean;
+  readonly pruneCrds: boolean;
+}
 
 /** An object of the cluster, as far as prune looks at it. */
 export interface Found extends Prunable {

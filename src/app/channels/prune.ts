@@ -1,5 +1,4 @@
 /** Objects that an add-on no longer has: which there are, and deleting them. */
-import type { Compat, Entry } from '../../channel/channel.ts';
 import { inApplyOrder, objectKey } from '../../channel/objects.ts';
 import { protection, prune as selectObjects } from '../../channel/prune.ts';
 import { addonId, type RecordedKind } from '../../channel/record.ts';
@@ -18,24 +17,7 @@ import {
   type ChannelCluster,
   type ObjectRef,
 } from './cluster.ts';
-import { listCandidates, lookAtKnown, type Found } from './orphan-lists.ts';
-
-export interface PruneRequest {
-  readonly addon: { readonly namespace: string; readonly name: string };
-  readonly compat: Compat;
-  /** Keys of the objects that it has now. */
-  readonly kept: ReadonlySet<string>;
-  /** Objects that it had, or left behind before. */
-  readonly recorded: readonly RecordedKind[];
-  readonly prune: Entry['prune'];
-  /** Nothing was installed before. */
-  readonly isFirst: boolean;
-  /** Why another add-on needs the object with this key. */
-  readonly movesTo: (key: string) => string | undefined;
-  /** Whether also these are deleted; otherwise they are left, and reported. */
-  readonly pruneNamespaces: boolean;
-  readonly pruneCrds: boolean;
-}
+import { listCandidates, lookAtKnown, type Found, type PruneRequest } from './orphan-lists.ts';
 
 /** An object that is not in the manifest of its add-on. */
 export interface Orphan extends ObjectRef {
