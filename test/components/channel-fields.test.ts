@@ -92,18 +92,6 @@ if (reason === undefined) {
     assert.equal(outcomes(await scene.apply()), ['web none unchanged']);
   });
 
-  test('what others add to a map that the manifest leaves empty is no drift', async () => {
-    await using scene = await channelScene(server);
-    const { namespace } = scene;
-    const metadata = { name: 'page', namespace, annotations: {}, labels: {} };
-    await scene.write('web.yaml', { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: {} });
-    await scene.channel([{ name: 'web', version: '1', manifest: 'web.yaml', drift: 'Revert' }]);
-    await scene.apply();
-    await scene.kubectl('annotate', 'configmap', 'page', 'revision=1');
-    await scene.kubectl('patch', 'configmap', 'page', '-p', '{"data":{"b":"1"}}');
-    assert.equal(outcomes(await scene.apply()), ['web none unchanged']);
-  });
-
   test('a record without values is compared as before, and nothing is written', async () => {
     await using scene = await channelScene(server);
     const { namespace } = scene;
