@@ -33,7 +33,7 @@ export function hostKey(text: string): string {
 }
 
 /** One spelling for what credentials are for: the host as in {@link hostKey}, with the path of repositories if there is one. */
-export function scopeKey(text: string): string {
+function scopeKey(text: string): string {
   const [, path = ''] = /^(?:https?:\/\/)?[^/]*\/(.*?)\/*$/i.exec(text.trim()) ?? [];
   // Addresses of the API stand for the whole registry.
   return path === '' || /^v[12]$/.test(path) ? hostKey(text) : `${hostKey(text)}/${path}`;

@@ -48,7 +48,7 @@ when('the recorded table of scalars is what go-yaml says', async () => {
 /** Most are nearly numbers. */
 function scalars(): fc.Arbitrary<string> {
   const from = (characters: string, maxLength: number): fc.Arbitrary<string> =>
-    fc.array(fc.constantFrom(...characters), { minLength: 1, maxLength }).map((parts) => parts.join(''));
+    fc.array(fc.constantFrom(...Array.from(characters)), { minLength: 1, maxLength }).map((parts) => parts.join(''));
   const joined = (...parts: readonly fc.Arbitrary<string>[]): fc.Arbitrary<string> =>
     fc.tuple(...parts).map((texts) => texts.join(''));
   const sign = fc.constantFrom('', '-', '+');

@@ -37,6 +37,6 @@ function takenBy(service: LiveObject | undefined): readonly string[] {
   const list = (field: string): readonly unknown[] => (Array.isArray(spec[field]) ? (spec[field] as unknown[]) : []);
   const ports = list('ports').map((port) => (isObject(port) ? port['nodePort'] : undefined));
   return [...ports, spec['healthCheckNodePort'], ...list('clusterIPs')].flatMap((one) =>
-    one === undefined ? [] : [String(one)],
+    typeof one === 'string' || typeof one === 'number' ? [String(one)] : [],
   );
 }

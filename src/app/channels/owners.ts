@@ -69,7 +69,7 @@ export class Owners {
     const chart = this.#releases.get(release);
     const former = [...new Set([...(label === undefined ? [] : [label]), ...managers])].filter((one) => one !== id);
     if (addon.takesOver || label === id) return former;
-    // A label of an add-on that nobody knows was only written there by somebody.
+    // A label of an unknown add-on can come from anyone who may change the object.
     const isOwn = this.#had.get(id)?.has(object.key) ?? false;
     const keeper = [...former, ...(chart === undefined || chart === id ? [] : [chart])].find(
       (one) => this.#has.get(one)?.has(object.key) ?? !isOwn,

@@ -293,7 +293,7 @@ function watchSilence(
   }, checkMs);
 }
 
-/** Of these commands of kubectl the arguments are shown: they may wait for ever, and have no secrets. */
+/** kubectl commands whose arguments are shown: they may wait forever, and have no secrets. */
 const WAITING = /^(?:\S+ )?\S*kubectl (?:\S+ )*?(?:delete|drain|rollout|wait)\b/;
 const SHOWN_WORDS = 160;
 
