@@ -26,6 +26,8 @@ interface Scene extends AsyncDisposable {
   readonly takeAway: () => void;
   /** The next renewal is stored, and answered with an error. */
   readonly loseAnswer: () => void;
+  /** The next renewal is stored, and answered after this happens. */
+  readonly delayAnswer: (meanwhile: () => void) => void;
   /** Lets time pass on the clock of the process and on that of the machine. */
   readonly pass: (processMs: number, machineMs: number) => void;
 }
@@ -34,6 +36,7 @@ async function heldScene(): Promise<Scene> {
   const box = await tree();
   let stored: { readonly metadata: { readonly resourceVersion: string }; readonly spec: object } | undefined;
   let [version, written, isLost] = [0, 0, false];
+  let meanwhile: (() => void) | undefined;
   const store = (spec: object): void => {
     version += 1;
     stored = { metadata: { resourceVersion: String(version) }, spec };
@@ -49,7 +52,10 @@ async function heldScene(): Promise<Scene> {
     };
     if (given.metadata.resourceVersion !== stored?.metadata.resourceVersion) return statusReply(409, 'Conflict');
     store(given.spec);
-    if (!isLost) return { json: stored };
+    const renewed = stored;
+    meanwhile?.();
+    meanwhile = undefined;
+    if (!isLost) return { json: renewed };
     isLost = false;
     return statusReply(409, 'Conflict');
   }, certificate);
@@ -66,6 +72,7 @@ async function heldScene(): Promise<Scene> {
     written: () => written,
     takeAway: () => store({ holderIdentity: 'another' }),
     loseAnswer: () => (isLost = true),
+    delayAnswer: (then) => (meanwhile = then),
     pass: (processMs, machineMs) => {
       clocks[0] = (clocks[0] ?? 0) + processMs;
       clocks[1] = (clocks[1] ?? 0) + machineMs;
@@ -107,6 +114,17 @@ test('a renewal whose answer was lost is no loss of the Lease', async () => {
   scene.pass(60_000, 60_000);
   await scene.call('write', GUARDED);
   assert.is(scene.written(), 1);
+});
+
+test('a renewal that is answered after another process has taken the Lease is a loss of it', async () => {
+  await using scene = await heldScene();
+  scene.delayAnswer(() => {
+    scene.pass(20_000, 20_000);
+    scene.takeAway();
+  });
+  scene.pass(11_000, 11_000);
+  await assert.rejectsWith(scene.call('write', GUARDED), 'BUSY', /^cannot test leases: the Lease \S+ was lost/);
+  assert.is(scene.written(), 0);
 });
 
 test.run();
