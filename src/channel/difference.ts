@@ -53,7 +53,7 @@ function collect(before: unknown, after: unknown, field: string, into: Into): vo
   if (into.found.length >= MOST || Object.is(before, after)) return;
   if (isObject(before) && isObject(after)) {
     for (const key of new Set([...Object.keys(before), ...Object.keys(after)])) {
-      collect(before[key], after[key], `${field}.${key}`, into);
+      collect(own(before, key), own(after, key), `${field}.${key}`, into);
     }
     return;
   }
@@ -63,6 +63,11 @@ function collect(before: unknown, after: unknown, field: string, into: Into): vo
     return;
   }
   into.found.push({ field, before: shown(before, into.isSecret), after: shown(after, into.isSecret) });
+}
+
+/** Not what each object inherits: a key may be `constructor`. */
+function own(object: Readonly<Record<string, unknown>>, key: string): unknown {
+  return Object.hasOwn(object, key) ? object[key] : undefined;
 }
 
 function items(list: readonly unknown[]): ReadonlyMap<string, unknown> {

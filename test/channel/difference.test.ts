@@ -6,6 +6,19 @@ import { suite } from '../support/suite.ts';
 const test = suite('channel/difference');
 const LAST = 'kubectl.kubernetes.io/last-applied-configuration';
 
+test('keys that every object of JavaScript inherits are keys like others', () => {
+  const named = { data: JSON.parse('{ "constructor": "1", "toString": "2", "__proto__": "3" }') as unknown };
+  const changes = [
+    ['.data.constructor', undefined, '"1"'],
+    ['.data.toString', undefined, '"2"'],
+    ['.data.__proto__', undefined, '"3"'],
+  ];
+  assert.equal(
+    fieldChanges({ data: {} }, named).map(({ field, before, after }) => [field, before, after]),
+    changes,
+  );
+});
+
 test('no value of a Secret is shown, also not the copy that kubectl keeps in an annotation', () => {
   const secretOf = (password: string): object => {
     const data = { password: Buffer.from(password).toString('base64') };
