@@ -88,4 +88,12 @@ test('many values share one budget', () => {
   assert.match(failure({ a: Array.from({ length: 100 }, () => work) }), 'needs too much work');
 });
 
+test('what functions make is charged, also if nothing looks at it', () => {
+  assert.match(failure({ a: '{{ range until 9999 }}{{ $x := until 9999 }}{{ end }}' }), 'needs too much work');
+  assert.match(failure({ a: '{{ replace "" "" (repeat 99999 "a") }}' }), 'replace: more than 10000 characters');
+  assert.equal(rendered({ a: '{{ replace "" "-" "a😀" }} {{ replace "a" "$&" "banana" }}' }), {
+    a: '-a-😀- b$&n$&n$&',
+  });
+});
+
 test.run();

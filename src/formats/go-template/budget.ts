@@ -5,7 +5,7 @@ import { weightOf, type Value } from './values.ts';
 /** Limit on actions and loop iterations. */
 const MOST_STEPS = 100_000;
 const MOST_OUTPUT = 1 << 20;
-/** Limit on the {@link weightOf} all values that actions and functions look at: about a second. */
+/** Limit on the {@link weightOf} all values that actions and functions look at or make: about a second. */
 const MOST_WORK = 1 << 28;
 /** Limit on the weight of one value, and of the arguments of one call. */
 const MOST_WEIGHT = 1 << 22;

@@ -177,7 +177,9 @@ function call(
   }
   state.budget.work(values, offset);
   try {
-    return row.run(...values);
+    const result = row.run(...values);
+    state.budget.work([result], offset);
+    return result;
   } catch (error) {
     if (error instanceof UnfitValue) throw new TemplateProblem(`${name}: ${error.message}`, offset);
     throw error;

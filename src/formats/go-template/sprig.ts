@@ -53,14 +53,12 @@ function repeat(count: Value, value: Value): string {
   return bounded(times * text.length, () => text.repeat(times));
 }
 
+/** An empty part is found before each character, and at the end. */
 function replace(from: Value, to: Value, value: Value): string {
   const [text, old, now] = [shown(value), shown(from), shown(to)];
-  return bounded(text.length + count(text, old) * now.length, () => text.replaceAll(old, () => now));
-}
-
-/** An empty part is found before each character, and at the end. */
-function count(text: string, part: string): number {
-  return part === '' ? text.length + 1 : text.split(part).length - 1;
+  if (old === '' && text.length > MOST_ITEMS) throw new UnfitValue(`more than ${MOST_ITEMS} characters to replace`);
+  const parts = old === '' ? ['', ...text, ''] : text.split(old);
+  return bounded(text.length + (parts.length - 1) * now.length, () => parts.join(now));
 }
 
 function join(gap: Value, value: Value): string {
