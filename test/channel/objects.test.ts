@@ -43,4 +43,13 @@ test('items of a list without apiVersion and kind have those of the list', () =>
   assert.equal(values('apiVersion: v1', 'kind: SecretList', 'items: ~'), ['the manifest has no objects']);
 });
 
+test('a text that UTF-8 cannot represent is refused, not sent as another one', () => {
+  const { objects, diagnostics } = readObjects('m.yaml', Buffer.from([...PAGE, 'data: {a: "\\ud83d"}'].join('\n')));
+  assert.is(objects, undefined);
+  assert.equal(
+    diagnostics.map(({ message }) => message),
+    ['a text contains half of a surrogate pair'],
+  );
+});
+
 test.run();

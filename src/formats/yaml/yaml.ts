@@ -280,6 +280,8 @@ function plain(value: unknown, path: Path, rules: Rules): unknown {
     return Object.fromEntries(entries.filter(([, item]) => item !== undefined));
   } else if (typeof value === 'string') {
     if (value.includes('\u0000')) complain(path, 'a text contains a NUL character');
+    // No text in UTF-8 contains one, so that another text would be sent.
+    if (/\p{Surrogate}/u.test(value)) complain(path, 'a text contains half of a surrogate pair');
   } else if (typeof value === 'number') {
     const exact = Number.isFinite(value) && (isKubernetes || !Number.isInteger(value) || Number.isSafeInteger(value));
     if (!exact) complain(path, 'the number cannot be represented exactly: write it in quotes');
