@@ -96,4 +96,8 @@ test('what functions make is charged, also if nothing looks at it', () => {
   });
 });
 
+test('zeros are between the sign of a number and its digits', () => {
+  assert.equal(rendered({ a: '{{ printf "%05d %05.1f %05d" -3 -2.5 7 }}' }), { a: '-0003 -02.5 00007' });
+});
+
 test.run();

@@ -41,7 +41,9 @@ function printf(format: Value, ...values: readonly Value[]): string {
       next += 1;
       const size = Number(width);
       if (flags.includes('-')) return text.padEnd(size);
-      return text.padStart(size, flags.includes('0') ? '0' : ' ');
+      if (!flags.includes('0')) return text.padStart(size);
+      const sign = kind !== 's' && text.startsWith('-') ? '-' : '';
+      return sign + text.slice(sign.length).padStart(size - sign.length, '0');
     },
   );
 }
