@@ -25,8 +25,13 @@ if (reason === undefined) {
     await using scene = await channelScene(server);
     const { namespace, box } = scene;
     const metadata = { name: 'a', namespace };
-    await scene.write('a.yaml', { apiVersion: 'v1', kind: 'Secret', metadata, stringData: { pin: VALUE } });
+    const secret = { apiVersion: 'v1', kind: 'Secret', metadata };
+    // A failure is recorded only for an add-on that has a record.
+    await scene.write('a.yaml', { ...secret, stringData: { pin: 'x' } });
     await scene.channel([{ name: 'web', version: '1.0.0', manifest: 'a.yaml' }]);
+    await scene.apply();
+    await scene.write('a.yaml', { ...secret, stringData: { pin: VALUE } });
+    await scene.channel([{ name: 'web', version: '1.0.1', manifest: 'a.yaml' }]);
     for (const more of [[], ['--json'], ['--yes'], ['--yes', '--json']]) {
       const words = ['channel', 'apply', 'channel.yaml', '--kubeconfig', server.kubeconfig, ...more];
       const { stdout, stderr } = await runCommand(words, box.path);

@@ -66,7 +66,7 @@ if (reason === undefined) {
       assert.match(decoded(kept?.['addons-web']), SECRET, name);
     }
     assert.match(decoded((await dataOf(server, 'kurl-last-config'))['addons-web']), '"version":"1.0.0"');
-    await done(box, 'rollback web');
+    await done(box, 'rollback web --skip-images');
     assert.ok((await trace(box)).includes('web install 1.0.0 hello found 1'));
     const records = await dataOf(server, 'curlew-records');
     assert.is((JSON.parse(records['addon.web'] ?? '') as { readonly version: string }).version, '1.0.0');

@@ -57,6 +57,9 @@ async function request(names: readonly string[], known?: string): Promise<Collec
   return { id: at, task: 'collect', os: 'ubuntu-22.04', arch: 'amd64', names, known, folder, scratch };
 }
 
+/** The first line of a file of authorities. */
+const AUTHORITY = '-----BEGIN CERTIFICATE-----';
+
 function collector({ containers }: OpenContainers, caFile?: string): Collector {
   const builders = { 'ubuntu-22.04': BASE };
   const scripts = box.at('scripts');
@@ -72,7 +75,7 @@ else {
         'scripts/host-packages/deb.sh': SCRIPT,
         'scripts/host-packages/deb/helper.bash':
           'sum() { local sum; sum="$(busybox sha256sum <"$1")"; echo "${sum%% *}"; }\n',
-        'ca.pem': 'authorities\n',
+        'ca.pem': `${AUTHORITY}\n`,
       }),
     );
     engine = opened.keep(await startEngine(box.at('engine')));
@@ -111,7 +114,7 @@ else {
       'CURLEW_TASK=collect',
       'HTTPS_PROXY=http://proxy.example:1',
       'SSL_CERT_FILE=/curlew/authorities.pem',
-      'authorities',
+      AUTHORITY,
     ]);
     assert.ok(open.lines().includes('collecting alpha for ubuntu-22.04'));
     // A container that did its work is removed while the run goes on.
