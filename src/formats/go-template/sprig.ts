@@ -57,7 +57,7 @@ function repeat(count: Value, value: Value): string {
 function replace(from: Value, to: Value, value: Value): string {
   const [text, old, now] = [shown(value), shown(from), shown(to)];
   if (old === '' && text.length > MOST_ITEMS) throw new UnfitValue(`more than ${MOST_ITEMS} characters to replace`);
-  const parts = old === '' ? ['', ...text, ''] : text.split(old);
+  const parts = old === '' ? ['', ...Array.from(text), ''] : text.split(old);
   return bounded(text.length + (parts.length - 1) * now.length, () => parts.join(now));
 }
 
