@@ -82,7 +82,7 @@ export async function holdLease(call: Call, request: LeaseRequest): Promise<Held
   const guard = async (): Promise<void> => {
     signal.throwIfAborted();
     if (renewals.age() > DEADLINE_MS) await renewals.renew();
-    // Its response may have taken so long that another process has the lease since.
+    // Another process may have taken the Lease before the response arrived.
     if (renewals.age() > DEADLINE_MS) renewals.lose();
     signal.throwIfAborted();
   };

@@ -24,7 +24,7 @@ import {
 
 export interface Session {
   readonly server: URL;
-  /** Of the context. */
+  /** The namespace of the context. */
   readonly namespace: string;
   readonly connections: Connections;
   readonly headers: Readonly<Record<string, string | readonly string[]>>;

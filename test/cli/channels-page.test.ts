@@ -23,7 +23,7 @@ test('the channel of the page has no mistake, and its hash is that of its manife
 test('the table of the page has each field of an entry', async () => {
   const [, table = ''] = /^\| field of an entry .*?\n\|[ |-]+\n((?:\|.*\n)+)/m.exec(page) ?? [];
   const fields = table.split('\n').flatMap((row) => /^\| `(\w+)`/.exec(row)?.[1] ?? []);
-  await using box = await tree({ 'c.yaml': example.replace('drift: Revert', 'xxxxxxxxxx: 1') });
+  await using box = await tree({ 'c.yaml': example.replace('drift: Revert', 'unknown: 1') });
   const { stdout } = await runCommand(['channel', 'check', 'c.yaml'], box.path);
   const [, known = ''] = /known fields: (.*)$/m.exec(stdout) ?? [];
   assert.equal(fields.toSorted(), known.split(', ').toSorted());

@@ -31,7 +31,7 @@ export interface ApplyOptions {
   readonly force: boolean;
   /** Fields that others have taken stay theirs. */
   readonly keep: boolean;
-  /** Of those who applied the objects before. */
+  /** Which former managers hand over their fields. */
   readonly handOver: HandOver;
   /** Of the wait for health. */
   readonly timeoutMs: number;
@@ -54,7 +54,7 @@ export interface ObjectPreview {
 
 interface ApplyRights extends Pick<ApplyOptions, 'force' | 'keep' | 'handOver'> {
   readonly id: string;
-  /** Of an object that exists: which add-ons hand it over. */
+  /** The add-ons that hand over an object that exists. */
   readonly formerOf?: (object: AddonObject, live: LiveObject) => readonly string[];
 }
 

@@ -57,7 +57,7 @@ export interface ChannelCluster {
   readonly kubeContext: string | undefined;
   /** Address of its API server. */
   readonly server: string;
-  /** Of the kubeconfig's context. */
+  /** The namespace of the kubeconfig's context. */
   readonly namespace: string;
   readonly kubernetes: string;
   readonly facts: ClusterFacts;
@@ -265,7 +265,7 @@ interface SeenObject {
   readonly place: string;
   readonly id: string | undefined;
   readonly release: string | undefined;
-  /** In each form that records have. */
+  /** The digest in each form that records have. */
   readonly digests: readonly string[];
 }
 

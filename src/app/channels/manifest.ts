@@ -35,7 +35,7 @@ export function addonObjects(
     ...discovery
   }: Discovery & {
     readonly defined: readonly Resource[];
-    /** Of the kubeconfig's context. */
+    /** The namespace of the kubeconfig's context. */
     readonly namespace: string;
   },
 ): readonly AddonObject[] {
@@ -59,7 +59,7 @@ export function releaseObjects(
 }
 
 interface Stamp {
-  /** Of namespaced objects that name none, unless the add-on already has them in another one. */
+  /** The namespace of objects that name none, unless the add-on already has them in another one. */
   readonly namespace: string;
   readonly recorded?: readonly RecordedKind[] | undefined;
   readonly labels: Readonly<Record<string, string>>;

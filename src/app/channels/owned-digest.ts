@@ -7,13 +7,13 @@ import type { Resource } from '../../kube/resources.ts';
 /** Begins a digest of this form; one of names has no prefix. */
 const VALUES = 'values:';
 
-/** Of the names of its fields, as records had it at first; empty if it owns none. */
+/** The digest of the names of a manager's fields, the first form in records; empty if it owns none. */
 export function namesDigest(object: LiveObject, manager: string): string {
   const [first, second] = ownFields(object, manager);
   return first === undefined ? '' : shortDigest(second === undefined ? first : [first, second]);
 }
 
-/** Of its fields and their values; empty if it owns none. */
+/** The digest of a manager's fields and their values; empty if it owns none. */
 export function valuesDigest(object: LiveObject, manager: string, { kind }: Pick<Resource, 'kind'>): string {
   const own = ownFields(object, manager);
   if (own.length === 0) return '';

@@ -74,7 +74,7 @@ export class Pass {
   #owners: Promise<Owners> | undefined;
   /** Kinds that come with add-ons of this pass. */
   readonly #defined: Resource[] = [];
-  /** Those of the cluster, and those that come with add-ons of this pass. */
+  /** Names that exist in the cluster or come with add-ons of this pass. */
   readonly #namespaces: Set<string>;
 
   constructor(
