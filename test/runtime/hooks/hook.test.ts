@@ -1,5 +1,6 @@
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { setTimeout as wait } from 'node:timers/promises';
+import { execa } from 'execa';
 import { digestOf } from '../../../src/core/digest.ts';
 import { CurlewError } from '../../../src/core/errors.ts';
 import { findCarried, lookUpFunctions } from '../../../src/runtime/hooks/hook.ts';
@@ -284,7 +285,9 @@ test('a silent hook gives a sign of life, and names what it waits for, with argu
     ['kubectl delete -k web', /no output for \d+ s; it waits for .*kubectl delete -k web$/],
     ['kubectl create secret generic x --from-literal=a=hush', /no output for \d+ s; it waits for bash$/],
   ] as const) {
-    await using box = await hooks([`demo() { mkfifo go; bash ./${command}; }`]);
+    await using box = await hooks([`demo() { bash ./${command}; }`]);
+    // Made before the hook runs: a sign of life may come while bash still starts.
+    await execa('mkfifo', [box.at('go')]);
     await writeFile(box.at('kubectl'), 'read -r _ <go\n');
     const running = box.run('demo', { heartbeatMs: 20 });
     while (!box.notes().some((text) => shown.test(text))) await wait(5);
