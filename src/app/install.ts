@@ -10,19 +10,19 @@ import type { SourcePackage } from '../runtime/node/source.ts';
 import { settingText } from '../runtime/preflight/situation.ts';
 import { dryRun, type DryRun } from '../runtime/run/dry-run.ts';
 import { execute } from '../runtime/run/execute.ts';
-import { readable } from '../runtime/run/history.ts';
+import { readable } from '../runtime/history/history.ts';
 import { formatPlan, readPlan, requireSamePlan, type SavedPlan } from '../runtime/run/plan-file.ts';
-import { kindOnNode, stayingAddons, type StayingAddon } from '../runtime/run/plan.ts';
-import { prepare, viewRun } from '../runtime/run/prepare.ts';
-import { pruneRequest } from '../runtime/run/removal.ts';
+import { kindOnNode, stayingAddons, type StayingAddon } from '../runtime/plan/plan.ts';
+import { prepare, viewRun } from '../runtime/prepare/prepare.ts';
+import { pruneRequest } from '../runtime/prepare/removal.ts';
 import {
   CHECK_MODES,
   type CheckMode,
   type CheckRequest,
   type RunRequest,
   type RunView,
-} from '../runtime/run/request.ts';
-import type { SpecKind } from '../runtime/run/run-plan.ts';
+} from '../runtime/prepare/request.ts';
+import type { SpecKind } from '../runtime/plan/run-plan.ts';
 import type { RunResult } from '../runtime/run/run-result.ts';
 import type { GivenFlags } from '../spec/flags.ts';
 import type { Installer } from '../spec/installer.ts';

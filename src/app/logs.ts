@@ -1,6 +1,6 @@
 /** Output of the hooks of a run. */
 import { CurlewError } from '../core/errors.ts';
-import { listRunLogs, readHookLogs, type HookLog, type RunSummary } from '../runtime/hooks/hook-logs.ts';
+import { listRunLogs, readHookLogs, type HookLog, type RunSummary } from '../runtime/history/hook-logs.ts';
 import { LINES } from '../runtime/hooks/log-tail.ts';
 import type { Context } from './context.ts';
 import { folderOf, type FolderRequest } from './install-folder.ts';

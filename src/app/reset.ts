@@ -2,7 +2,7 @@
 import { stat } from 'node:fs/promises';
 import { removeOurFiles } from '../runtime/node/remove-files.ts';
 import type { DryRun } from '../runtime/run/dry-run.ts';
-import { resetRequest } from '../runtime/run/removal.ts';
+import { resetRequest } from '../runtime/prepare/removal.ts';
 import type { RunResult } from '../runtime/run/run-result.ts';
 import type { Context } from './context.ts';
 import { commandOf, type Shape } from './node/saved-command.ts';

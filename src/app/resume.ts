@@ -1,7 +1,7 @@
 /** Repeats the request of the last run. */
 import { realpath } from 'node:fs/promises';
 import { CurlewError } from '../core/errors.ts';
-import { unfinishedRequest } from '../runtime/run/last-run.ts';
+import { unfinishedRequest } from '../runtime/prepare/last-run.ts';
 import { readFlags } from '../spec/flags.ts';
 import type { Context } from './context.ts';
 import { INSTALL, install, type InstallRequest, type NodeResult } from './install.ts';

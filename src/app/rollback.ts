@@ -1,6 +1,6 @@
 /** Rolls an add-on back to its state before the last change. */
-import { unfinishedRequest } from '../runtime/run/last-run.ts';
-import { rollbackRequest } from '../runtime/run/rollback.ts';
+import { unfinishedRequest } from '../runtime/prepare/last-run.ts';
+import { rollbackRequest } from '../runtime/prepare/rollback.ts';
 import type { RunResult } from '../runtime/run/run-result.ts';
 import type { Context } from './context.ts';
 import { commandOf, parseCommand, type Shape } from './node/saved-command.ts';

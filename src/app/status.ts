@@ -1,5 +1,5 @@
 /** The installed add-ons of a node, and the result of its last run. */
-import { nodeStatus, type NodeStatus } from '../runtime/run/status.ts';
+import { nodeStatus, type NodeStatus } from '../runtime/history/status.ts';
 import type { Context } from './context.ts';
 import { folderOf, type FolderRequest } from './install-folder.ts';
 

@@ -1,6 +1,6 @@
 /** Removes add-ons from this node and from the cluster. */
 import type { DryRun } from '../runtime/run/dry-run.ts';
-import { uninstallRequest } from '../runtime/run/removal.ts';
+import { uninstallRequest } from '../runtime/prepare/removal.ts';
 import type { RunResult } from '../runtime/run/run-result.ts';
 import type { Context } from './context.ts';
 import { commandOf, type Shape } from './node/saved-command.ts';

@@ -7,7 +7,7 @@ import type { DeltaJson } from '../core/bundle.ts';
 import type { Digest } from '../core/digest.ts';
 import { isHeadPath } from '../core/parts.ts';
 import { secondsOf } from '../formats/signing/claim.ts';
-import { verifyPlaced, type VerifiedNode } from '../runtime/node/verify-placed.ts';
+import { verifyPlaced, type VerifiedNode } from '../runtime/history/verify-placed.ts';
 import { openArchive } from './archives/open-archive.ts';
 import { verifyWhole, requireSignedFile } from './archives/verify-whole.ts';
 import type { Context } from './context.ts';

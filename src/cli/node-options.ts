@@ -1,6 +1,6 @@
 /** Options of commands that run hooks. */
 import { INSTALL_DIRECTORY } from '../core/layout.ts';
-import { CHECK_MODES } from '../runtime/run/request.ts';
+import { CHECK_MODES } from '../runtime/prepare/request.ts';
 import type { OptionSpecs } from './command.ts';
 import { SIGNED_OPTIONS, STORE_OPTIONS, WEB_OPTIONS } from './options.ts';
 import { choice } from './values.ts';

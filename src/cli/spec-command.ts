@@ -1,7 +1,7 @@
 /** The common part of `install`, `join` and `upgrade`. */
 import type { NodeResult } from '../app/install.ts';
 import { CurlewError } from '../core/errors.ts';
-import type { SpecKind } from '../runtime/run/run-plan.ts';
+import type { SpecKind } from '../runtime/plan/run-plan.ts';
 import { FLAGS } from '../spec/flags.ts';
 import { command, useCase, type Command, type OptionValues } from './command.ts';
 import { RUN_OPTIONS, type PLAN_OPTIONS } from './node-options.ts';

@@ -16,7 +16,7 @@ import {
   writeFile,
 } from 'node:fs/promises';
 import { digestOf } from '../../src/core/digest.ts';
-import type { VerifiedNode } from '../../src/runtime/node/verify-placed.ts';
+import type { VerifiedNode } from '../../src/runtime/history/verify-placed.ts';
 import * as assert from '../support/assert.ts';
 import { install, TRIAL } from '../support/install-command.ts';
 import { boxWith } from '../support/node-bundles.ts';

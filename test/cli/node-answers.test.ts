@@ -1,10 +1,10 @@
 import { appendFile, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { fileError } from '../../src/core/errors.ts';
-import { readable } from '../../src/runtime/run/history.ts';
-import type { HookLog, RunSummary } from '../../src/runtime/hooks/hook-logs.ts';
+import { readable } from '../../src/runtime/history/history.ts';
+import type { HookLog, RunSummary } from '../../src/runtime/history/hook-logs.ts';
 import { readRecords } from '../../src/runtime/node/records.ts';
-import type { NodeStatus } from '../../src/runtime/run/status.ts';
-import type { AddonHistory } from '../../src/runtime/run/why.ts';
+import type { NodeStatus } from '../../src/runtime/history/status.ts';
+import type { AddonHistory } from '../../src/runtime/history/why.ts';
 import * as assert from '../support/assert.ts';
 import type { Outcome } from '../support/curlew.ts';
 import { bundleOf } from '../support/node-bundles.ts';

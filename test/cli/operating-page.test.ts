@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { COMMANDS, splitName } from '../../src/cli/commands.ts';
 import { readArguments } from '../../src/cli/read-arguments.ts';
 import { BUNDLE_SCRIPTS, INSTALL_DIRECTORY, nodePath } from '../../src/core/layout.ts';
-import { REQUEST_FILE } from '../../src/runtime/run/saved-request.ts';
+import { REQUEST_FILE } from '../../src/runtime/prepare/saved-request.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 

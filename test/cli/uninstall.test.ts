@@ -1,9 +1,9 @@
 /** `curlew uninstall`, and add-ons that `--prune` removes. */
 import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { formatEntry, parseJournal } from '../../src/runtime/run/journal.ts';
+import { formatEntry, parseJournal } from '../../src/runtime/journal/journal.ts';
 import { readRecords } from '../../src/runtime/node/records.ts';
-import { RunRecords } from '../../src/runtime/run/run-records.ts';
+import { RunRecords } from '../../src/runtime/node/run-records.ts';
 import { appears } from '../support/appears.ts';
 import * as assert from '../support/assert.ts';
 import type { Outcome } from '../support/curlew.ts';

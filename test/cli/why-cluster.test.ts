@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { readRecords, type AppliedRecord } from '../../src/runtime/node/records.ts';
-import { whyAddon, type AddonHistory } from '../../src/runtime/run/why.ts';
+import { whyAddon, type AddonHistory } from '../../src/runtime/history/why.ts';
 import * as assert from '../support/assert.ts';
 import { curlew, type Outcome } from '../support/curlew.ts';
 import { never } from '../support/context.ts';

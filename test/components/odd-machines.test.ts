@@ -1,9 +1,9 @@
 /** Machines that turn odd in the middle of a run: output that fills the disk, a clock that jumps. */
 import { existsSync } from 'node:fs';
 import { readFile, rm, writeFile } from 'node:fs/promises';
-import type { RunSummary } from '../../src/runtime/hooks/hook-logs.ts';
+import type { RunSummary } from '../../src/runtime/history/hook-logs.ts';
 import { readRecords } from '../../src/runtime/node/records.ts';
-import type { AddonHistory } from '../../src/runtime/run/why.ts';
+import type { AddonHistory } from '../../src/runtime/history/why.ts';
 import * as assert from '../support/assert.ts';
 import { curlew, type Outcome } from '../support/curlew.ts';
 import { bundleOf } from '../support/node-bundles.ts';

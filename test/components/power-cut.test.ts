@@ -1,8 +1,8 @@
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { formatEntry, parseJournal } from '../../src/runtime/run/journal.ts';
+import { formatEntry, parseJournal } from '../../src/runtime/journal/journal.ts';
 import { keptPackage } from '../../src/runtime/node/kept-package.ts';
-import { readLastRun } from '../../src/runtime/run/last-run.ts';
+import { readLastRun } from '../../src/runtime/prepare/last-run.ts';
 import { placedDigest } from '../../src/runtime/node/placed-package.ts';
 import { readRecords } from '../../src/runtime/node/records.ts';
 import * as assert from '../support/assert.ts';

@@ -1,6 +1,6 @@
 /** A full disk, wherever it is met: one clear error, nothing half-written, and the same command succeeds with room. */
 import { readdir, writeFile } from 'node:fs/promises';
-import { lockFolder } from '../../src/runtime/run/lock.ts';
+import { lockFolder } from '../../src/runtime/node/lock.ts';
 import * as assert from '../support/assert.ts';
 import { curlew, curlewOk } from '../support/curlew.ts';
 import { binaryLike, makeImage, makeLayer } from '../support/images.ts';

@@ -1,7 +1,7 @@
 import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { listRunLogs } from '../../src/runtime/hooks/hook-logs.ts';
+import { listRunLogs } from '../../src/runtime/history/hook-logs.ts';
 import { readRecords } from '../../src/runtime/node/records.ts';
-import { whyAddon } from '../../src/runtime/run/why.ts';
+import { whyAddon } from '../../src/runtime/history/why.ts';
 import * as assert from '../support/assert.ts';
 import { never } from '../support/context.ts';
 import { bundleOf } from '../support/node-bundles.ts';

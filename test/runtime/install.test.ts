@@ -1,10 +1,10 @@
 import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { CurlewError } from '../../src/core/errors.ts';
 import type { ProgressEvent } from '../../src/core/events.ts';
-import { readJournal } from '../../src/runtime/run/journal.ts';
+import { readJournal } from '../../src/runtime/journal/journal.ts';
 import { membersOf } from '../../src/platform/process/process-tree.ts';
 import { readRecords } from '../../src/runtime/node/records.ts';
-import { nodeStatus } from '../../src/runtime/run/status.ts';
+import { nodeStatus } from '../../src/runtime/history/status.ts';
 import { appears } from '../support/appears.ts';
 import * as assert from '../support/assert.ts';
 import { never } from '../support/context.ts';

@@ -3,7 +3,7 @@ import { execa } from 'execa';
 import { cp, readdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { bootId } from '../../src/platform/process/process-tree.ts';
-import { formatEntry, type JournalEntry } from '../../src/runtime/run/journal.ts';
+import { formatEntry, type JournalEntry } from '../../src/runtime/journal/journal.ts';
 import * as assert from './assert.ts';
 import type { Outcome } from './curlew.ts';
 import { makeImage, makeLayer, type Image } from './images.ts';

@@ -4,7 +4,7 @@ import { memorySource, readIndex } from '../../src/formats/archive/read.ts';
 import type { ProgressEvent } from '../../src/core/events.ts';
 import { execute } from '../../src/runtime/run/execute.ts';
 import { plainPlace } from '../../src/runtime/node/node-place.ts';
-import { prepare } from '../../src/runtime/run/prepare.ts';
+import { prepare } from '../../src/runtime/prepare/prepare.ts';
 import { archivePackages, type SourcePackage } from '../../src/runtime/node/source.ts';
 import type { TestPackage } from './bundles.ts';
 import { never } from './context.ts';
@@ -12,7 +12,7 @@ import type { CurlewOptions } from './curlew.ts';
 import type { TestAddon } from './node-bundles.ts';
 import type { Tree } from './tree.ts';
 import type { RunResult } from '../../src/runtime/run/run-result.ts';
-import type { RunRequest } from '../../src/runtime/run/request.ts';
+import type { RunRequest } from '../../src/runtime/prepare/request.ts';
 
 const SCRIPTS = `${import.meta.dirname}/../../scripts`;
 

@@ -6,7 +6,7 @@ import { openCluster, type Cluster } from '../../runtime/cluster/cluster.ts';
 import type { ClusterRequest } from '../../runtime/cluster/consult.ts';
 import type { Context } from '../context.ts';
 import type { FolderRequest } from '../install-folder.ts';
-import type { RunRequest } from '../../runtime/run/request.ts';
+import type { RunRequest } from '../../runtime/prepare/request.ts';
 
 interface ClusterFacts {
   readonly installer: Installer;

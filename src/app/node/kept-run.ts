@@ -1,11 +1,11 @@
 /** Runs that use packages on the node: rollback, uninstall and reset. */
 import { dryRun, type DryRun } from '../../runtime/run/dry-run.ts';
 import { execute } from '../../runtime/run/execute.ts';
-import { readable } from '../../runtime/run/history.ts';
+import { readable } from '../../runtime/history/history.ts';
 import { plainPlace } from '../../runtime/node/node-place.ts';
-import { prepare, viewRun } from '../../runtime/run/prepare.ts';
-import type { RemovalOptions } from '../../runtime/run/removal.ts';
-import type { RunRequest } from '../../runtime/run/request.ts';
+import { prepare, viewRun } from '../../runtime/prepare/prepare.ts';
+import type { RemovalOptions } from '../../runtime/prepare/removal.ts';
+import type { RunRequest } from '../../runtime/prepare/request.ts';
 import type { RunResult } from '../../runtime/run/run-result.ts';
 import type { Context } from '../context.ts';
 import { ownScripts } from '../own-scripts.ts';

@@ -10,7 +10,7 @@ import { ADDON_JSON, BUNDLE_JSON, INSTALLER_YAML, OMITTED_JSON, ownerOf, prefixO
 import { compareVersions, formatRef, type Arch } from '../../core/ref.ts';
 import type { Installer, InstallerAddon } from '../../spec/installer.ts';
 import { resolveVersion } from '../../spec/version.ts';
-import type { OfferedPackage } from '../../runtime/run/companions.ts';
+import type { OfferedPackage } from '../../runtime/plan/companions.ts';
 import { checkPlaced } from '../../runtime/node/placed-package.ts';
 import type { NotCurrent } from '../../store/release/signed-release.ts';
 import type { SourcePackage } from '../../runtime/node/source.ts';

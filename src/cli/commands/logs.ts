@@ -2,7 +2,7 @@
 import { FOLDER_OPTIONS } from '../options.ts';
 import { visible } from '../../core/diagnostic.ts';
 import { CurlewError, redact } from '../../core/errors.ts';
-import type { HookLog, RunSummary } from '../../runtime/hooks/hook-logs.ts';
+import type { HookLog, RunSummary } from '../../runtime/history/hook-logs.ts';
 import { LINES } from '../../runtime/hooks/log-tail.ts';
 import { command, useCase } from '../command.ts';
 import { runLine } from '../render/run-line.ts';

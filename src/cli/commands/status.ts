@@ -2,7 +2,7 @@
 import { FOLDER_OPTIONS } from '../options.ts';
 import { ERROR_CODES } from '../../core/errors.ts';
 import { visible } from '../../core/diagnostic.ts';
-import type { NodeStatus } from '../../runtime/run/status.ts';
+import type { NodeStatus } from '../../runtime/history/status.ts';
 import { command, useCase } from '../command.ts';
 import { columns } from '../render/columns.ts';
 import { runLine } from '../render/run-line.ts';

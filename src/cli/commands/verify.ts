@@ -3,7 +3,7 @@ import type { SignedAs, Verified } from '../../app/verify.ts';
 import { counted } from '../../core/counted.ts';
 import { visible } from '../../core/diagnostic.ts';
 import { CurlewError, ERROR_CODES } from '../../core/errors.ts';
-import type { VerifiedNode } from '../../runtime/node/verify-placed.ts';
+import type { VerifiedNode } from '../../runtime/history/verify-placed.ts';
 import { command, useCase, type OptionSpecs, type OptionValues } from '../command.ts';
 import { DOWNGRADE_OPTION, FOLDER_OPTIONS, NETWORK_OPTIONS, SIGNED_OPTIONS } from '../options.ts';
 import { columns } from '../render/columns.ts';

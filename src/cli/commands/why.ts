@@ -2,7 +2,7 @@
 import { FOLDER_OPTIONS } from '../options.ts';
 import { visible } from '../../core/diagnostic.ts';
 import { CurlewError, redact } from '../../core/errors.ts';
-import type { AddonHistory } from '../../runtime/run/why.ts';
+import type { AddonHistory } from '../../runtime/history/why.ts';
 import { command, useCase } from '../command.ts';
 import { columns, wrap } from '../render/columns.ts';
 import { runLine } from '../render/run-line.ts';

@@ -1,7 +1,7 @@
 /** Renders a run as one line, with additional lines after a failure. */
 import { visible } from '../../core/diagnostic.ts';
 import { redact } from '../../core/errors.ts';
-import type { RunHistory } from '../../runtime/run/history.ts';
+import type { RunHistory } from '../../runtime/history/history.ts';
 
 const STATES: Readonly<Record<RunHistory['state'], string>> = {
   finished: 'finished',

@@ -5,8 +5,8 @@ import type { AddonOutlook, DryRun } from '../../runtime/run/dry-run.ts';
 import type { HostChecks } from '../../runtime/host/host-checks.ts';
 import { countsText, resultLines } from '../../runtime/preflight/report.ts';
 import type { HostPlan } from '../../runtime/host/host-plan.ts';
-import type { StayingAddon } from '../../runtime/run/plan.ts';
-import type { MountPlan } from '../../runtime/run/plan-disk.ts';
+import type { StayingAddon } from '../../runtime/plan/plan.ts';
+import type { MountPlan } from '../../runtime/plan/disk.ts';
 import { wrap } from './columns.ts';
 import { formatBytes } from './units.ts';
 

@@ -1,6 +1,6 @@
 /** Reads the cluster's state before a run is planned: effective records, and state of kURL. */
 import { CurlewError } from '../../core/errors.ts';
-import { isContainerRuntime, KUBERNETES } from '../hooks/hooks.ts';
+import { isContainerRuntime, KUBERNETES } from '../plan/hooks.ts';
 import { NO_RUN, type Records } from '../node/records.ts';
 import type { ShellVariable } from '../hooks/settings.ts';
 import { RECORDS_MAP, withRecords, type Adopted, type Applied } from './cluster-records.ts';
@@ -15,7 +15,7 @@ import {
   withFacts,
   type SpecEntry,
 } from './kurl-config.ts';
-import type { RunPlan } from '../run/run-plan.ts';
+import type { RunPlan } from '../plan/run-plan.ts';
 
 /** How a run reads and records state in the cluster. */
 export interface ClusterRequest {

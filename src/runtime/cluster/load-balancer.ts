@@ -3,7 +3,7 @@ import type { ShellVariable } from '../hooks/settings.ts';
 import type { Cluster } from './cluster.ts';
 import type { ClusterView } from './consult.ts';
 import { isLoadBalancer } from './cluster-records.ts';
-import type { LoadBalancerMove } from '../run/run-plan.ts';
+import type { LoadBalancerMove } from '../plan/run-plan.ts';
 
 const ADDRESS = 'LOAD_BALANCER_ADDRESS';
 const INTERNAL = 'EKCO_ENABLE_INTERNAL_LOAD_BALANCER';

@@ -3,17 +3,17 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { CurlewError } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
-import { isContainerRuntime, KUBERNETES } from '../hooks/hooks.ts';
-import { isRemoved } from '../run/plan-phases.ts';
-import { whyInstall } from '../run/plan.ts';
+import { isContainerRuntime, KUBERNETES } from '../plan/hooks.ts';
+import { isRemoved } from '../plan/order.ts';
+import { whyInstall } from '../plan/plan.ts';
 import type { AppliedRecord } from '../node/records.ts';
-import type { RunRecords } from '../run/run-records.ts';
+import type { RunRecords } from '../node/run-records.ts';
 import { writeStateFile } from '../../platform/files/state-file.ts';
 import type { Applied } from './cluster-records.ts';
 import type { Cluster } from './cluster.ts';
 import { isHalfInstalled, isOfCluster, movedNote, type ClusterRequest, type ClusterView } from './consult.ts';
 import { beginData, CONTAINERD_APPLIED, encodeEntry, entryData, entryKey } from './kurl-config.ts';
-import type { PlannedAddon, RunPlan } from '../run/run-plan.ts';
+import type { PlannedAddon, RunPlan } from '../plan/run-plan.ts';
 
 export interface RunClusterParts {
   /** Undefined if the cluster must not be changed. */

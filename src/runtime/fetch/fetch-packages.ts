@@ -2,11 +2,11 @@
 import { eachLimited } from '../../platform/limit/each.ts';
 import { reportStep, type Report } from '../../core/events.ts';
 import { formatRef } from '../../core/ref.ts';
-import type { Journal } from '../run/journal.ts';
+import type { Journal } from '../journal/journal.ts';
 import type { NodePlace } from '../node/node-place.ts';
 import type { SourcePackage } from '../node/source.ts';
 import { openFetchFolder } from './remote-package.ts';
-import type { RunPlan } from '../run/run-plan.ts';
+import type { RunPlan } from '../plan/run-plan.ts';
 
 export interface FetchPhase {
   readonly place: NodePlace;

@@ -10,7 +10,7 @@ import { visible } from '../../core/diagnostic.ts';
 import { CurlewError, fileError } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
 import { followControl, type ControlRecord } from './control.ts';
-import { hookMarker } from '../run/action-id.ts';
+import { hookMarker } from '../plan/action-id.ts';
 import { hookFailure, noticeRecord, type HookNotes } from './hook-failure.ts';
 import { requireOwnLinks } from './confine.ts';
 import { capLog, type LogCap } from './log-cap.ts';

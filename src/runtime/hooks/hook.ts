@@ -4,7 +4,7 @@ import { open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { digestOf, type Digest } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
-import { LOOK_UP } from '../run/action-id.ts';
+import { LOOK_UP } from '../plan/action-id.ts';
 import { hookFailure } from './hook-failure.ts';
 import { runShell, type HookOptions, type HookOutcome, type HookRequest, type HookShell } from './hook-process.ts';
 import { seenPath } from '../node/node-place.ts';

@@ -6,12 +6,12 @@ import { reportStep, type Report } from '../../core/events.ts';
 import { INSTALL_SH, nodePath } from '../../core/layout.ts';
 import { adoptCarried, lookUpFunctions, runHook } from './hook.ts';
 import type { HookOutcome, HookShell } from './hook-process.ts';
-import type { Hook } from './hooks.ts';
-import type { Journal } from '../run/journal.ts';
+import type { Hook } from '../plan/hooks.ts';
+import type { Journal } from '../journal/journal.ts';
 import { endOfLog } from './log-tail.ts';
 import type { Ask } from './questions.ts';
-import { LOOK_UP } from '../run/action-id.ts';
-import type { PlannedAction, PlannedAddon } from '../run/run-plan.ts';
+import { LOOK_UP } from '../plan/action-id.ts';
+import type { PlannedAction, PlannedAddon } from '../plan/run-plan.ts';
 
 export type HookAction = Extract<PlannedAction, { kind: 'hook' }>;
 

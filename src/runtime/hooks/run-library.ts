@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { CurlewError } from '../../core/errors.ts';
 import { runProgram } from '../../platform/process/run-program.ts';
-import type { RunRequest } from '../run/request.ts';
+import type { RunRequest } from '../prepare/request.ts';
 
 /** A package manager that waits for another one's lock must not block a run forever. */
 const LIMIT_MS = 120_000;

@@ -14,12 +14,12 @@ import { runPreflights } from '../preflight/run.ts';
 import type { Situation } from '../preflight/situation.ts';
 import { consultCluster, type ClusterRequest } from '../cluster/consult.ts';
 import { loadBalancerMove } from '../cluster/load-balancer.ts';
-import { KUBERNETES } from '../hooks/hooks.ts';
-import { whyChanged } from '../run/plan.ts';
+import { KUBERNETES } from '../plan/hooks.ts';
+import { whyChanged } from '../plan/plan.ts';
 import { readRecords, settingsDigest } from '../node/records.ts';
 import { addonSpecs, versionsOf } from './preflight-specs.ts';
 import { missingPackages, type MissingPackage, type MissingPackages } from './required-packages.ts';
-import type { CheckMode, RunView, RequestedPackage } from '../run/request.ts';
+import type { CheckMode, RunView, RequestedPackage } from '../prepare/request.ts';
 
 export interface HostChecks {
   readonly mode: CheckMode;

@@ -2,8 +2,8 @@
 import { join } from 'node:path';
 import type { Report } from '../../core/events.ts';
 import { nodePath } from '../../core/layout.ts';
-import { diskSteps, type ImageRoom, type PackageRoom } from '../run/disk-steps.ts';
-import { isContainerRuntime } from '../hooks/hooks.ts';
+import { diskSteps, type ImageRoom, type PackageRoom } from '../plan/disk-steps.ts';
+import { isContainerRuntime } from '../plan/hooks.ts';
 import { mountsOf, memoryFacts, takenBy, type MemoryFacts } from './host-facts.ts';
 import { imageRoot } from './image-root.ts';
 import type { RuntimeName } from '../images/image-runtime.ts';
@@ -11,10 +11,10 @@ import { findImageRuntime, runtimeOrder } from '../images/find-runtime.ts';
 import { planImages as planLoads } from '../images/plan.ts';
 import { portsInUse } from './listening-ports.ts';
 import { stagingOf } from '../node/put-in-place.ts';
-import { planDisk, requireRoom, type DiskPlan } from '../run/plan-disk.ts';
-import { planPorts, portConflicts, portsNeeded, type PortPlan } from '../run/plan-ports.ts';
-import type { RunPlan } from '../run/run-plan.ts';
-import type { RunView } from '../run/request.ts';
+import { planDisk, requireRoom, type DiskPlan } from '../plan/disk.ts';
+import { planPorts, portConflicts, portsNeeded, type PortPlan } from '../plan/ports.ts';
+import type { RunPlan } from '../plan/run-plan.ts';
+import type { RunView } from '../prepare/request.ts';
 
 /** Images of one add-on. */
 export interface AddonImages {

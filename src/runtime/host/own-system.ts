@@ -5,7 +5,7 @@ import { OS_IDS } from '../../core/os.ts';
 import { formatRef } from '../../core/ref.ts';
 import { runLibrary, type LibraryOptions } from '../hooks/run-library.ts';
 import type { SourcePackage } from '../node/source.ts';
-import type { RunView } from '../run/request.ts';
+import type { RunView } from '../prepare/request.ts';
 
 /** {@link requireSystemOf} for the packages of a run. */
 export async function requireOwnSystem(

@@ -9,7 +9,7 @@ import { findImageRuntime, runtimeOrder } from './find-runtime.ts';
 import { sourceFiles } from './folder-files.ts';
 import type { Cancellable } from './docker-archive.ts';
 import { packageImages } from './required.ts';
-import type { RunView } from '../run/request.ts';
+import type { RunView } from '../prepare/request.ts';
 
 /**
  * Removes the images of removed packages that no other package on this node has, and returns their names. Images in use stay and

@@ -2,14 +2,14 @@
 import type { Digest } from '../../core/digest.ts';
 import { prefixOf } from '../../core/layout.ts';
 import type { AddonRef } from '../../core/ref.ts';
-import { isRemoved } from '../run/plan-phases.ts';
-import type { PreparedRun } from '../run/prepare.ts';
+import { isRemoved } from '../plan/order.ts';
+import type { PreparedRun } from '../prepare/prepare.ts';
 import { recordedDigest } from './placed-package.ts';
 import { clearStaging, dropPrevious, moveAside } from './put-in-place.ts';
 import type { AppliedRecord, PreviousRecord, Records } from './records.ts';
-import type { RunRecords } from '../run/run-records.ts';
+import type { RunRecords } from './run-records.ts';
 import type { SourcePackage } from './source.ts';
-import type { RunPlan } from '../run/run-plan.ts';
+import type { RunPlan } from '../plan/run-plan.ts';
 
 interface FormerParts {
   readonly prepared: PreparedRun;

@@ -8,7 +8,7 @@ import { nodePath } from '../../core/layout.ts';
 import { compareText, isAddonName } from '../../core/ref.ts';
 import { addonName, digest, fits, texts, tree, version, type Read } from '../../core/schema.ts';
 import { readOwnFile, writeStateFile } from '../../platform/files/state-file.ts';
-import { KUBERNETES } from '../hooks/hooks.ts';
+import { KUBERNETES } from '../plan/hooks.ts';
 
 const RECORDS_FORMAT = 1;
 

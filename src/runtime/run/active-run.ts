@@ -6,26 +6,26 @@ import { INSTALL_SH, nodePath } from '../../core/layout.ts';
 import { formatRef } from '../../core/ref.ts';
 import { loadBalancerOf } from '../cluster/load-balancer.ts';
 import { RunCluster } from '../cluster/run-cluster.ts';
-import { actionId, hookActionId, parseActionId } from './action-id.ts';
-import { installAfter } from './continue-plan.ts';
+import { actionId, hookActionId, parseActionId } from '../plan/action-id.ts';
+import { installAfter } from '../plan/continue-plan.ts';
 import { fetchPackages } from '../fetch/fetch-packages.ts';
 import { closeFetchFolder } from '../fetch/remote-package.ts';
 import { dropFormer, dropOlder, isRollbackTarget } from '../node/former-packages.ts';
 import { withRollbackHint } from '../hooks/hook-failure.ts';
-import { type Hook, hookFunction, isContainerRuntime, leftByRemoval } from '../hooks/hooks.ts';
+import { type Hook, hookFunction, isContainerRuntime, leftByRemoval } from '../plan/hooks.ts';
 import { NO_RUNTIME } from '../host/host-plan.ts';
 import { findImageRuntime, runtimeOrder } from '../images/find-runtime.ts';
 import { placedFiles } from '../images/folder-files.ts';
 import { loadPackages } from '../images/load-packages.ts';
 import { packageImages } from '../images/required.ts';
-import type { Journal } from './journal.ts';
+import type { Journal } from '../journal/journal.ts';
 import { endOfLog } from '../hooks/log-tail.ts';
-import { isRemoved } from './plan-phases.ts';
-import type { PreparedRun } from './prepare.ts';
+import { isRemoved } from '../plan/order.ts';
+import type { PreparedRun } from '../prepare/prepare.ts';
 import { recordPlaced } from '../node/placed-package.ts';
 import { RunRemoval } from './run-removal.ts';
 import { clearStaging, renameIntoPlace, stagePackage } from '../node/put-in-place.ts';
-import { pruneRuns, runFolder, type RunFolder } from './run-folder.ts';
+import { pruneRuns, runFolder, type RunFolder } from '../prepare/run-folder.ts';
 import {
   checkApplied,
   emptyPatches,
@@ -34,11 +34,11 @@ import {
   lookUp,
   runHookAction,
 } from '../hooks/run-hooks.ts';
-import { RunRecords } from './run-records.ts';
+import { RunRecords } from '../node/run-records.ts';
 import type { SourcePackage } from '../node/source.ts';
-import { whyUnavailable } from './rollback-targets.ts';
+import { whyUnavailable } from '../prepare/rollback-targets.ts';
 import type { RunOptions, RunResult } from './run-result.ts';
-import type { PlannedAction, PlannedAddon, RunKind, RunPlan } from './run-plan.ts';
+import type { PlannedAction, PlannedAddon, RunKind, RunPlan } from '../plan/run-plan.ts';
 
 interface RunParts {
   readonly prepared: PreparedRun;

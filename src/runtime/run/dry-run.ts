@@ -2,16 +2,16 @@
 import type { Report } from '../../core/events.ts';
 import { checkHost, hostProblems, type HostChecks } from '../host/host-checks.ts';
 import { NO_RUNTIME, planHost } from '../host/host-plan.ts';
-import { leftByRemoval } from '../hooks/hooks.ts';
-import { actionId } from './action-id.ts';
-import { isRemoved } from './plan-phases.ts';
+import { leftByRemoval } from '../plan/hooks.ts';
+import { actionId } from '../plan/action-id.ts';
+import { isRemoved } from '../plan/order.ts';
 import { basisOf, type SavedOptions, type SavedPlan } from './plan-file.ts';
-import { portConflicts } from './plan-ports.ts';
-import { sizeOnDisk, type MountPlan } from './plan-disk.ts';
+import { portConflicts } from '../plan/ports.ts';
+import { sizeOnDisk, type MountPlan } from '../plan/disk.ts';
 import { requireOwnSystem } from '../host/own-system.ts';
-import { rollbackOutlooks, type RollbackOutlook } from './rollback-targets.ts';
-import type { RunPlan } from './run-plan.ts';
-import type { RunView } from './request.ts';
+import { rollbackOutlooks, type RollbackOutlook } from '../prepare/rollback-targets.ts';
+import type { RunPlan } from '../plan/run-plan.ts';
+import type { RunView } from '../prepare/request.ts';
 
 /** The planned changes of one add-on. */
 export interface AddonOutlook {

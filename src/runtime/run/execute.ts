@@ -7,18 +7,18 @@ import { addonRef, compareVersions } from '../../core/ref.ts';
 import { ActiveRun } from './active-run.ts';
 import { checkHost, requireFit, type HostChecks } from '../host/host-checks.ts';
 import { requireHost } from '../host/host-plan.ts';
-import { createJournal } from './journal.ts';
-import { endLastRun } from './last-run.ts';
+import { createJournal } from '../journal/journal.ts';
+import { endLastRun } from '../prepare/last-run.ts';
 import { addressOfDefaultRoute } from '../host/host-facts.ts';
 import { requireOwnSystem } from '../host/own-system.ts';
 import { describedPackage } from '../node/placed-package.ts';
-import type { PreparedRun } from './prepare.ts';
+import type { PreparedRun } from '../prepare/prepare.ts';
 import { clearStaging } from '../node/put-in-place.ts';
-import { createRunFolder, dropShellFiles, PREFLIGHT_FILE } from './run-folder.ts';
+import { createRunFolder, dropShellFiles, PREFLIGHT_FILE } from '../prepare/run-folder.ts';
 import type { ShellVariable } from '../hooks/settings.ts';
 import { writeStateFile } from '../../platform/files/state-file.ts';
-import { rollbackWarnings } from './rollback-targets.ts';
-import type { RunPlan } from './run-plan.ts';
+import { rollbackWarnings } from '../prepare/rollback-targets.ts';
+import type { RunPlan } from '../plan/run-plan.ts';
 import type { RunOptions, RunResult } from './run-result.ts';
 
 /**

@@ -8,8 +8,8 @@ import { shallowJson } from '../../core/json.ts';
 import { compareText, formatRef, type AddonRef } from '../../core/ref.ts';
 import type { HostPlan } from '../host/host-plan.ts';
 import { readGivenFile } from '../../platform/files/state-file.ts';
-import type { PlannedAction, RunPlan } from './run-plan.ts';
-import type { RunView } from './request.ts';
+import type { PlannedAction, RunPlan } from '../plan/run-plan.ts';
+import type { RunView } from '../prepare/request.ts';
 
 /** Everything that a plan is made from. */
 export interface PlanBasis {

@@ -2,18 +2,18 @@
 import { hostname } from 'node:os';
 import { CurlewError } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
-import { KUBERNETES } from '../hooks/hooks.ts';
+import { KUBERNETES } from '../plan/hooks.ts';
 import { requireOwnLinks } from '../hooks/confine.ts';
 import { pruneImages } from '../images/prune.ts';
-import { FAILED, type Journal } from './journal.ts';
-import { isRemoved } from './plan-phases.ts';
-import type { PreparedRun } from './prepare.ts';
-import { unfinishedRemovals } from './removal.ts';
+import { FAILED, type Journal } from '../journal/journal.ts';
+import { isRemoved } from '../plan/order.ts';
+import type { PreparedRun } from '../prepare/prepare.ts';
+import { unfinishedRemovals } from '../prepare/removal.ts';
 import { removeAddonFiles } from '../node/remove-files.ts';
 import type { HookAction } from '../hooks/run-hooks.ts';
-import type { RunRecords } from './run-records.ts';
+import type { RunRecords } from '../node/run-records.ts';
 import type { FailedRemoval, RunResult } from './run-result.ts';
-import type { RunPlan } from './run-plan.ts';
+import type { RunPlan } from '../plan/run-plan.ts';
 
 interface RemovalParts {
   readonly prepared: PreparedRun;

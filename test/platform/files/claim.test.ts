@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { claim } from '../../../src/platform/files/claim.ts';
 import { partialName, sweepPartials } from '../../../src/platform/files/partial.ts';
-import { lockFolder } from '../../../src/runtime/run/lock.ts';
+import { lockFolder } from '../../../src/runtime/node/lock.ts';
 import * as assert from '../../support/assert.ts';
 import { setTimeout as pause } from 'node:timers/promises';
 import { suite } from '../../support/suite.ts';

@@ -8,7 +8,7 @@ import { suite } from '../../support/suite.ts';
 import { type KubeServer, startKubeServer, statusReply } from '../../support/kube-server.ts';
 import { tree, type Tree } from '../../support/tree.ts';
 import { checkNodes } from '../../../src/runtime/host/host-checks.ts';
-import type { RunView } from '../../../src/runtime/run/request.ts';
+import type { RunView } from '../../../src/runtime/prepare/request.ts';
 
 const test = suite('runtime/cluster/nodes');
 

@@ -2,7 +2,7 @@
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { digestOf } from '../../../src/core/digest.ts';
 import type { PackageImage } from '../../../src/core/package.ts';
-import { uninstallRequest } from '../../../src/runtime/run/removal.ts';
+import { uninstallRequest } from '../../../src/runtime/prepare/removal.ts';
 import * as assert from '../../support/assert.ts';
 import { never, noReport } from '../../support/context.ts';
 import { bundleOfPackages } from '../../support/deltas.ts';

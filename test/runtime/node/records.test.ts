@@ -9,7 +9,7 @@ import {
   writeRecords,
   type Records,
 } from '../../../src/runtime/node/records.ts';
-import { newRunId, runsOf } from '../../../src/runtime/run/run-folder.ts';
+import { newRunId, runsOf } from '../../../src/runtime/prepare/run-folder.ts';
 import * as assert from '../../support/assert.ts';
 import { suite } from '../../support/suite.ts';
 import { tree } from '../../support/tree.ts';

@@ -5,7 +5,7 @@ import { dryRun } from '../../../src/runtime/run/dry-run.ts';
 import { plainPlace } from '../../../src/runtime/node/node-place.ts';
 import { basisOf, formatPlan, readPlan, requireSamePlan, whatChanged } from '../../../src/runtime/run/plan-file.ts';
 import { PLAN_SCHEMA } from '../../../src/runtime/run/plan-schema.ts';
-import { viewRun } from '../../../src/runtime/run/prepare.ts';
+import { viewRun } from '../../../src/runtime/prepare/prepare.ts';
 import * as assert from '../../support/assert.ts';
 import { never, noReport } from '../../support/context.ts';
 import { bundleOfPackages } from '../../support/deltas.ts';
@@ -13,7 +13,7 @@ import { bundleOf } from '../../support/node-bundles.ts';
 import { packagesOf, run, tracer } from '../../support/node-install.ts';
 import { suite } from '../../support/suite.ts';
 import { tree, type Tree } from '../../support/tree.ts';
-import type { RunRequest, RunView } from '../../../src/runtime/run/request.ts';
+import type { RunRequest, RunView } from '../../../src/runtime/prepare/request.ts';
 
 const test = suite('runtime/plan-file');
 

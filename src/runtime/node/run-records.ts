@@ -1,13 +1,13 @@
 /** Updates of the records during a run. */
-import { isRemoved } from './plan-phases.ts';
+import { isRemoved } from '../plan/order.ts';
 import {
   writeRecords,
   type AppliedRecord,
   type ExtractedRecord,
   type PreviousRecord,
   type Records,
-} from '../node/records.ts';
-import type { PlannedAddon } from './run-plan.ts';
+} from './records.ts';
+import type { PlannedAddon } from '../plan/run-plan.ts';
 
 /** The records of an install folder during a run; each change is on disk when its call returns. */
 export class RunRecords {

@@ -1,6 +1,6 @@
 /** The disk space that the actions of a plan use and free, in their order. Pure. */
 import type { ImageFormat, PackageFile } from '../../core/package.ts';
-import { sizeOnDisk, type DiskStep } from './plan-disk.ts';
+import { sizeOnDisk, type DiskStep } from './disk.ts';
 import type { RunPlan } from './run-plan.ts';
 
 /** A package and its disk usage. */

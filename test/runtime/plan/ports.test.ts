@@ -1,5 +1,5 @@
 import { digestOf } from '../../../src/core/digest.ts';
-import { planPorts, portsNeeded } from '../../../src/runtime/run/plan-ports.ts';
+import { planPorts, portsNeeded } from '../../../src/runtime/plan/ports.ts';
 import * as assert from '../../support/assert.ts';
 import { suite } from '../../support/suite.ts';
 

@@ -4,12 +4,12 @@ import { nearest } from '../../core/nearest.ts';
 import { addonRef } from '../../core/ref.ts';
 import { compareWithCluster } from '../cluster/compare-records.ts';
 import type { Cluster } from '../cluster/cluster.ts';
-import { parseActionId, type ActionName } from './action-id.ts';
+import { parseActionId, type ActionName } from '../plan/action-id.ts';
 import { readHistory, readRun, type ActionHistory, type RunHistory, type RunState } from './history.ts';
-import { AROUND_KUBERNETES, hookFunction, type Hook } from '../hooks/hooks.ts';
+import { AROUND_KUBERNETES, hookFunction, type Hook } from '../plan/hooks.ts';
 import { isPlaced } from '../node/placed-package.ts';
 import type { AppliedRecord, ExtractedRecord, Records } from '../node/records.ts';
-import type { DoneAction } from './run-plan.ts';
+import type { DoneAction } from '../plan/run-plan.ts';
 
 export interface AddonHistory {
   readonly name: string;

@@ -2,7 +2,7 @@ import { execa } from 'execa';
 import { spawn } from 'node:child_process';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { digestOf, hexOf } from '../../../src/core/digest.ts';
-import { lockFolder, lockOwner } from '../../../src/runtime/run/lock.ts';
+import { lockFolder, lockOwner } from '../../../src/runtime/node/lock.ts';
 import { processInfo } from '../../../src/platform/process/process-tree.ts';
 import * as assert from '../../support/assert.ts';
 import { suite } from '../../support/suite.ts';

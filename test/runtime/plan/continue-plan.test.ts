@@ -1,10 +1,10 @@
 import { digestOf } from '../../../src/core/digest.ts';
-import { canContinue, continuePlan } from '../../../src/runtime/run/continue-plan.ts';
-import type { JournalEntry } from '../../../src/runtime/run/journal.ts';
-import { lastRunOf } from '../../../src/runtime/run/last-run.ts';
+import { canContinue, continuePlan } from '../../../src/runtime/plan/continue-plan.ts';
+import type { JournalEntry } from '../../../src/runtime/journal/journal.ts';
+import { lastRunOf } from '../../../src/runtime/prepare/last-run.ts';
 import * as assert from '../../support/assert.ts';
 import { suite } from '../../support/suite.ts';
-import type { PlannedAction, RunPlan } from '../../../src/runtime/run/run-plan.ts';
+import type { PlannedAction, RunPlan } from '../../../src/runtime/plan/run-plan.ts';
 
 const test = suite('going on where a run has stopped');
 

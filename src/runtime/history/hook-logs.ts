@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { CurlewError } from '../../core/errors.ts';
 import { nodePath } from '../../core/layout.ts';
 import { nearest } from '../../core/nearest.ts';
-import { readable, readHistory, readRun, type RunHistory } from '../run/history.ts';
-import { endOfFile } from './log-tail.ts';
+import { readable, readHistory, readRun, type RunHistory } from './history.ts';
+import { endOfFile } from '../hooks/log-tail.ts';
 
 export interface RunSummary extends Omit<RunHistory, 'actions' | 'plan'> {
   readonly addons: readonly string[];

@@ -5,11 +5,11 @@ import type { Report } from '../../core/events.ts';
 import type { Digest } from '../../core/digest.ts';
 import { nodePath } from '../../core/layout.ts';
 import { addonRef, formatRef, type AddonTree } from '../../core/ref.ts';
-import { readHistory } from '../run/history.ts';
-import { compareFiles, type Difference } from './placed-files.ts';
-import { recordedPackage, requireOwnFolders } from './placed-package.ts';
-import { readPlacedRecord } from './placed-record.ts';
-import type { ExtractedRecord } from './records.ts';
+import { readHistory } from './history.ts';
+import { compareFiles, type Difference } from '../node/placed-files.ts';
+import { recordedPackage, requireOwnFolders } from '../node/placed-package.ts';
+import { readPlacedRecord } from '../node/placed-record.ts';
+import type { ExtractedRecord } from '../node/records.ts';
 
 export interface VerifiedPackage {
   readonly tree: AddonTree;

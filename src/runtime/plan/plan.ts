@@ -2,8 +2,8 @@
 import { CurlewError } from '../../core/errors.ts';
 import { compareText, compareVersions } from '../../core/ref.ts';
 import { orderAddons } from '../../spec/order.ts';
-import { isContainerRuntime, KUBERNETES } from '../hooks/hooks.ts';
-import { phases } from './plan-phases.ts';
+import { isContainerRuntime, KUBERNETES } from './hooks.ts';
+import { phases } from './order.ts';
 import { settingsDigest, rollbackTarget, type AppliedRecord, type Records } from '../node/records.ts';
 import type { PackageFacts, PlannedAddon, PlanOptions, RunKind, RunPlan, SpecKind } from './run-plan.ts';
 

@@ -1,11 +1,11 @@
 import * as fc from 'fast-check';
 import { digestOf } from '../../../src/core/digest.ts';
-import { hookFunction } from '../../../src/runtime/hooks/hooks.ts';
-import { planRun } from '../../../src/runtime/run/plan.ts';
+import { hookFunction } from '../../../src/runtime/plan/hooks.ts';
+import { planRun } from '../../../src/runtime/plan/plan.ts';
 import { NO_RECORDS, settingsDigest, type Records } from '../../../src/runtime/node/records.ts';
 import * as assert from '../../support/assert.ts';
 import { suite } from '../../support/suite.ts';
-import type { PackageFacts } from '../../../src/runtime/run/run-plan.ts';
+import type { PackageFacts } from '../../../src/runtime/plan/run-plan.ts';
 
 const test = suite('planRun');
 

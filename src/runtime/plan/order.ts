@@ -8,7 +8,7 @@ import {
   KUBERNETES,
   type AroundHook,
   type Hook,
-} from '../hooks/hooks.ts';
+} from './hooks.ts';
 import type { FileDifference } from '../node/placed-files.ts';
 import type { Records } from '../node/records.ts';
 import type {

@@ -1,5 +1,5 @@
 /** Ids of actions. Plans and journals refer to an action by its id, so it is the same in every run and version. Pure. */
-import { hookFunction, type Hook } from '../hooks/hooks.ts';
+import { hookFunction, type Hook } from './hooks.ts';
 
 const KINDS = ['fetch', 'extract', 'stage', 'images', 'hook', 'cluster'] as const;
 

@@ -2,12 +2,12 @@
 import { join } from 'node:path';
 import { CurlewError, errnoOf } from '../../core/errors.ts';
 import { nodePath } from '../../core/layout.ts';
-import type { Hook } from '../hooks/hooks.ts';
-import { readJournal, type JournalEntry } from './journal.ts';
-import { lockOwner } from './lock.ts';
+import type { Hook } from '../plan/hooks.ts';
+import { readJournal, type JournalEntry } from '../journal/journal.ts';
+import { lockOwner } from '../node/lock.ts';
 import { readRecords, type Records } from '../node/records.ts';
-import { runsOf } from './run-folder.ts';
-import type { PlannedAction, RunKind, RunPlan } from './run-plan.ts';
+import { runsOf } from '../prepare/run-folder.ts';
+import type { PlannedAction, RunKind, RunPlan } from '../plan/run-plan.ts';
 
 /** `interrupted`: it has not ended and is not running. */
 export type RunState = 'finished' | 'failed' | 'cancelled' | 'at work' | 'interrupted';

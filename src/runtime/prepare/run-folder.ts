@@ -9,7 +9,7 @@ import { type SavedRequest, REQUEST_FILE, writeSavedRequest } from './saved-requ
 import { isRunId, type Records } from '../node/records.ts';
 import { settingsText, type ShellVariable } from '../hooks/settings.ts';
 import { writeStateFile } from '../../platform/files/state-file.ts';
-import { readJournal } from './journal.ts';
+import { readJournal } from '../journal/journal.ts';
 
 export interface RunFolder {
   readonly run: string;

@@ -1,5 +1,5 @@
 import { readdir, readFile } from 'node:fs/promises';
-import { companionLabel, neededCompanions, type OfferedPackage } from '../../../src/runtime/run/companions.ts';
+import { companionLabel, neededCompanions, type OfferedPackage } from '../../../src/runtime/plan/companions.ts';
 import { NO_RECORDS, type Records } from '../../../src/runtime/node/records.ts';
 import type { SourcePackage } from '../../../src/runtime/node/source.ts';
 import * as assert from '../../support/assert.ts';

@@ -1,9 +1,9 @@
 /** Resuming an unfinished run: when it is safe, and which actions remain. Pure. */
 import { canonicalJson, digestOf, type Digest } from '../../core/digest.ts';
-import { hookFunction } from '../hooks/hooks.ts';
+import { hookFunction } from './hooks.ts';
 import { actionId, hookActionId, parseActionId } from './action-id.ts';
-import type { LastRun } from './last-run.ts';
-import { isRemoved } from './plan-phases.ts';
+import type { LastRun } from '../prepare/last-run.ts';
+import { isRemoved } from './order.ts';
 import type { PlanOptions, PlannedAction, PlannedAddon, RunPlan } from './run-plan.ts';
 
 /** Digest of everything that a plan is made from. Runs with the same identity do the same on the same machine. */

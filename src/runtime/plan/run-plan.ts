@@ -2,7 +2,7 @@
 import type { Digest } from '../../core/digest.ts';
 import type { PackageImage } from '../../core/package.ts';
 import type { AddonRef } from '../../core/ref.ts';
-import type { Hook } from '../hooks/hooks.ts';
+import type { Hook } from './hooks.ts';
 import type { FileDifference } from '../node/placed-files.ts';
 import type { ShellVariable } from '../hooks/settings.ts';
 

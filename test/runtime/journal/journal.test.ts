@@ -6,7 +6,7 @@ import {
   parseJournal,
   readJournal,
   unfinishedAttempts,
-} from '../../../src/runtime/run/journal.ts';
+} from '../../../src/runtime/journal/journal.ts';
 import * as assert from '../../support/assert.ts';
 import { suite } from '../../support/suite.ts';
 import { cases } from '../../support/sweep.ts';

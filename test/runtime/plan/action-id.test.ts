@@ -5,7 +5,7 @@ import {
   hookMarker,
   LOOK_UP,
   parseActionId,
-} from '../../../src/runtime/run/action-id.ts';
+} from '../../../src/runtime/plan/action-id.ts';
 import * as assert from '../../support/assert.ts';
 import { suite } from '../../support/suite.ts';
 

@@ -12,7 +12,7 @@ import { addonName, fits, size, tree, version, type Read } from '../../core/sche
 import { syncFolder } from '../../platform/files/sync-folder.ts';
 import { runId } from '../node/records.ts';
 import { readOwnFile } from '../../platform/files/state-file.ts';
-import type { RunPlan } from './run-plan.ts';
+import type { RunPlan } from '../plan/run-plan.ts';
 
 /** Names in a plan become paths of folders whose scripts are run and which are removed, so they are checked. */
 const action = { id: v.string(), addon: v.string(), because: v.string() };
