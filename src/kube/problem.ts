@@ -60,7 +60,17 @@ const REASONS: Readonly<Record<string, ApiProblem>> = {
   ServiceUnavailable: 'unreachable',
   TooManyRequests: 'unreachable',
   InternalError: 'unreachable',
+  Invalid: 'failed',
 };
+
+/** Server-side apply of a field that the schema does not have, or has with another type: 500 without a reason. */
+const WRONG_FIELD = /^failed to create typed (?:patch|live) object /;
+
+/** The reason of a `Status`, or of its message if it has none: other errors without a reason may pass, as those of etcd. */
+export function reasonOf({ reason, message }: { readonly reason?: unknown; readonly message?: unknown }): string {
+  if (typeof reason === 'string' && reason !== '') return reason;
+  return typeof message === 'string' && WRONG_FIELD.test(message) ? 'Invalid' : '';
+}
 
 /** By status, for responses that are not from an API server or have an unknown reason. */
 const STATUSES: Readonly<Record<number, ApiProblem>> = {
@@ -97,7 +107,8 @@ export function statusProblem(answer: Answered, session: Session): Problem {
   const said = visible(details === '' ? title : `${title} (${details})`);
   if (status >= 300 && status < 400)
     return { kind: 'problem', problem, said: `${said}, which is not followed`, status };
-  const hint = causes.some(({ message: why }) => IMMUTABLE.test(why)) ? REPLACE : undefined;
+  const invalid = reason === 'Invalid' ? CORRECT : undefined;
+  const hint = causes.some(({ message: why }) => IMMUTABLE.test(why)) ? REPLACE : invalid;
   if (problem !== 'refused') return { kind: 'problem', problem, said, hint, status, conflicts, causes };
   const { certificateEndsAt } = session;
   // An API server reports an expired certificate only as an unknown user.
@@ -110,7 +121,8 @@ export function statusProblem(answer: Answered, session: Session): Problem {
 
 const statusSchema = v.object({
   kind: v.literal('Status'),
-  reason: v.optional(v.pipe(v.string(), v.regex(/^[A-Za-z]{1,60}$/)), ''),
+  reason: v.optional(v.pipe(v.string(), v.regex(/^[A-Za-z]{0,60}$/)), ''),
+  message: v.optional(v.unknown()),
   details: v.optional(v.object({ causes: v.optional(v.array(v.record(v.string(), v.unknown())), []) })),
 });
 
@@ -130,7 +142,8 @@ function readStatus(body: Buffer): ReadStatus {
     // Not JSON: the response is not from an API server.
   }
   if (read?.success !== true) return { reason: '' };
-  const { reason, details } = read.output;
+  const { details } = read.output;
+  const reason = reasonOf(read.output);
   const conflicts = (details?.causes ?? []).flatMap(({ reason: why, field, message }): readonly FieldConflict[] => {
     if (why !== 'FieldManagerConflict' || typeof field !== 'string' || typeof message !== 'string') return [];
     return [{ field: visible(field), manager: visible(MANAGER.exec(message)?.[1] ?? 'another manager') }];
@@ -157,6 +170,7 @@ function shortened(cause: string, most: number): string {
 /** As kinds of Kubernetes word it, each in its own way. */
 export const IMMUTABLE: RegExp =
   /\bimmutable\b|\bupdates to .*\bforbidden\b|\bmay not (?:be )?changed?\b|\bcannot change\b/i;
+const CORRECT = 'correct the object, then run the same command again';
 const REPLACE =
   'these fields cannot be changed: delete the object, which the next run creates again, or rename it in the manifest';
 

@@ -1,7 +1,7 @@
 /** Keeps values of Secrets out of messages: servers and programs quote what they refuse. Pure. */
 import { isObject, shallowJson } from '../core/json.ts';
 import type { ApiPath } from './path.ts';
-import { IMMUTABLE } from './problem.ts';
+import { IMMUTABLE, reasonOf } from './problem.ts';
 
 const HIDDEN = 'values of Secrets are not shown';
 /** Where a text begins to be about a Secret, in the messages of API servers and of helm. */
@@ -32,7 +32,7 @@ export function statusWithoutValues(body: Buffer): Buffer {
     // Not from an API server: reported by its status.
   }
   if (!isObject(status)) return Buffer.alloc(0);
-  const { kind, reason, message, details } = status;
+  const { kind, message, details } = status;
   const listed = isObject(details) && Array.isArray(details['causes']) ? (details['causes'] as readonly unknown[]) : [];
   const named = listed.filter(isObject);
   const causes = named.flatMap(({ reason: why, field, message: said }) => {
@@ -42,6 +42,7 @@ export function statusWithoutValues(body: Buffer): Buffer {
   });
   const fields = named.flatMap(({ field }) => (typeof field === 'string' ? [field] : []));
   const shown = [...new Set([...fields, ...fieldsIn(String(message))])];
+  const reason = reasonOf(status);
   return Buffer.from(JSON.stringify({ kind, reason, message: [...shown, HIDDEN].join('; '), details: { causes } }));
 }
 

@@ -8,7 +8,7 @@ import { channelScene } from './support/channel-scene.ts';
 import { createOpened } from './support/opened.ts';
 import { cannotRun } from './support/programs.ts';
 
-const test = suite('components/channel-secrets', { timeoutMs: 180_000 });
+const test = suite('components/channel-secrets', { timeoutMs: 120_000 });
 const reason = cannotRun(...API_SERVER_PROGRAMS);
 const opened = createOpened();
 const VALUE = 48_151_623;

@@ -47,6 +47,8 @@ for (const [title, reply, problem] of [
   ['a server that starts', { status: 503, body: 'apiserver not ready' }, 'unreachable'],
   ['a server that has too much to do', statusReply(429, 'TooManyRequests'), 'unreachable'],
   ['an error of the server', statusReply(500, 'InternalError'), 'unreachable'],
+  ['an error of etcd', statusReply(500, '', 'etcdserver: leader changed'), 'unreachable'],
+  ['a field of another type', statusReply(500, '', 'failed to create typed patch object (x/a): y'), 'failed'],
   ['a gateway without a server', { status: 502, body: '<html>' }, 'unreachable'],
   ['a document that is wrong', statusReply(422, 'Invalid'), 'failed'],
   ['a list that has expired', statusReply(410, 'Expired'), 'expired'],
@@ -367,8 +369,7 @@ test('what a kubeconfig names is trusted without the authority above it', async 
 });
 
 test('of an error without end only the beginning is read', async () => {
-  const { body, ...reply } = statusReply(422, 'NotFound', 'x'.repeat(2_000_000));
-  const { answer } = await answerTo(() => ({ ...reply, body: String(body) }));
+  const { answer } = await answerTo(() => statusReply(422, 'NotFound', 'x'.repeat(2_000_000)));
   assert.match(problemIn(answer), /^failed: [^ ]+ returned 422$/);
 });
 

@@ -23,13 +23,13 @@ test('a message of helm is cut where it begins to be about a Secret, and keeps t
 });
 
 /** What is said about a write that a server refuses with this body. */
-async function saidOf(body: string, path: ApiPath): Promise<string> {
+async function saidOf(body: string, path: ApiPath, status = 422): Promise<string> {
   await using box = await tree();
-  await using server = await startKubeServer(() => ({ status: 422, body }));
+  await using server = await startKubeServer(() => ({ status, body }));
   await writeFile(box.at('conf'), server.kubeconfig());
   const api = await openApi({ env: { KUBECONFIG: box.at('conf') } });
   const answer = await api?.ask({ verb: 'apply', path, document: '{}' }, { signal: never });
-  return answer?.kind === 'problem' ? answer.said : 'an answer';
+  return answer?.kind === 'problem' ? `${answer.problem}: ${answer.said}` : 'an answer';
 }
 
 test('of a Secret that a server refuses, the message has fields and the reason, and no values', async () => {
@@ -40,6 +40,10 @@ test('of a Secret that a server refuses, the message has fields and the reason, 
   assert.match(
     await saidOf(body, secret),
     /\(Invalid: data\[pin\]; \.stringData\.pin: expected string; values of Secrets are not shown\)$/,
+  );
+  assert.match(
+    await saidOf(JSON.stringify({ kind: 'Status', message }), secret, 500),
+    /^failed: .*\(Invalid: \.stringData\.pin: expected string; values of Secrets are not shown\)$/,
   );
   assert.match(await saidOf('denied: 48151623', secret), / returned 422$/);
   assert.match(await saidOf(body, apiPath`/api/v1/namespaces/${'x'}/configmaps/${'secrets'}`), '48151623');
