@@ -6,7 +6,7 @@
 import { setMaxListeners } from 'node:events';
 import { dirname, join } from 'node:path';
 import { env, cwd, execPath, geteuid } from 'node:process';
-import type { Context } from './app/context.ts';
+import type { Context } from './core/context.ts';
 import { ownScripts } from './app/own-scripts.ts';
 
 /**
@@ -31,7 +31,7 @@ export function createContext(changes: Partial<Context> = {}): Context {
   };
 }
 
-export type { Context, Program } from './app/context.ts';
+export type { Context, Program } from './core/context.ts';
 export { CurlewError, ERROR_CODES, type ErrorCode } from './core/errors.ts';
 export type { Diagnostic, Place } from './core/diagnostic.ts';
 export type { ProgressEvent, Report } from './core/events.ts';

@@ -13,7 +13,8 @@ export interface Folder {
 export const FOLDERS: readonly Folder[] = [
   {
     name: 'core',
-    holds: 'errors, diagnostics, digests, references, operating systems, every path and key, events',
+    holds:
+      'errors, diagnostics, digests, references, operating systems, every path and key, events, the context of a use case',
     imports: [],
   },
   { name: 'platform/limit', holds: 'how much happens at once: semaphores, caches, memory', imports: ['core'] },

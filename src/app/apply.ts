@@ -7,7 +7,7 @@ import type { Digest } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
 import { refuseExisting } from '../platform/files/name-file.ts';
 import { openArchive } from './archives/open-archive.ts';
-import type { Context } from './context.ts';
+import type { Context } from '../core/context.ts';
 import { checkedIndex } from './ports/install-source.ts';
 import { trustOf, type TrustRequest } from './ports/trust.ts';
 

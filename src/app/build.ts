@@ -5,7 +5,7 @@ import { buildAddons } from '../build/build.ts';
 import { parseBuildPlan, type BuildPlan } from '../build/plan.ts';
 import type { Digest } from '../core/digest.ts';
 import { CurlewError, fileError } from '../core/errors.ts';
-import type { Context } from './context.ts';
+import type { Context } from '../core/context.ts';
 import { lockMode, planPackages, requireBuildable, type BuildRequest } from './planning.ts';
 import { openBuildPorts } from './ports/build-ports.ts';
 

@@ -2,7 +2,7 @@
 import { CurlewError, redact } from '../core/errors.ts';
 import { isCommit } from '../store/release/inputs.ts';
 import type { Builder } from '../build/sbom/provenance.ts';
-import type { Context } from './context.ts';
+import type { Context } from '../core/context.ts';
 
 /** For an unnamed machine: nothing can be concluded from it. */
 const UNNAMED = 'urn:curlew:builder:unnamed';

@@ -10,7 +10,7 @@ import type { NotCurrent } from '../store/release/signed-release.ts';
 import { checkContents } from './archives/verify-whole.ts';
 import { openPlan, type BundlePlanRequest } from './bundling/open-plan.ts';
 import { bundleTarget, type BundleTargetRequest, type ByteSink, type Written } from './bundling/target.ts';
-import type { Context } from './context.ts';
+import type { Context } from '../core/context.ts';
 import { toolVersion } from './version.ts';
 
 export interface BundleRequest extends BundlePlanRequest, BundleTargetRequest {

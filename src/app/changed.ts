@@ -1,7 +1,7 @@
 /** The add-ons that a build would rebuild, for the matrix of a CI job. */
 import { readRelease } from '../store/release/previous.ts';
 import { checkedRelease } from '../store/release/release-name.ts';
-import type { Context } from './context.ts';
+import type { Context } from '../core/context.ts';
 import { planAddons, type BuildRequest } from './planning.ts';
 import { openBuildPorts } from './ports/build-ports.ts';
 import { openStoreFor, type StoreRequest } from './ports/stores.ts';

@@ -3,7 +3,7 @@ import { holdCluster, openChannelCluster } from './channels/cluster.ts';
 import { needsWork, Pass } from './channels/pass.ts';
 import type { ChannelApplyRequest } from './channels/request.ts';
 import type { ChannelPass } from './channels/result.ts';
-import type { Context } from './context.ts';
+import type { Context } from '../core/context.ts';
 import { openChannels } from './ports/channel-files.ts';
 
 export type { ChannelApplyRequest } from './channels/request.ts';

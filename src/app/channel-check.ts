@@ -5,7 +5,7 @@ import { byName, type Channel } from '../channel/channel.ts';
 import { argumentPlace, compareDiagnostics, type Diagnostic } from '../core/diagnostic.ts';
 import type { ErrorCode } from '../core/errors.ts';
 import { shownLine } from '../spec/secret-settings.ts';
-import type { Context } from './context.ts';
+import type { Context } from '../core/context.ts';
 import type { SourcedDiagnostic } from './installer.ts';
 import { openChannels, type ChannelsRequest, type OpenedChannel } from './ports/channel-files.ts';
 

@@ -5,7 +5,7 @@ import { kubernetesTriple } from '../channel/range.ts';
 import { CurlewError, type ErrorCode } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
 import { openChannelCluster, type ClusterRequest } from './channels/cluster.ts';
-import type { Context } from './context.ts';
+import type { Context } from '../core/context.ts';
 import { openChannels, type ChannelsRequest, type OpenedChannel } from './ports/channel-files.ts';
 
 export interface ExplainChannelsRequest extends ChannelsRequest, ClusterRequest {

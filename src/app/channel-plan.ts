@@ -8,7 +8,7 @@ import { kubernetesTriple, parseTriple } from '../channel/range.ts';
 import { CurlewError } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
 import { openChannelCluster, type ClusterRequest } from './channels/cluster.ts';
-import type { Context } from './context.ts';
+import type { Context } from '../core/context.ts';
 import { openChannels, type ChannelsRequest } from './ports/channel-files.ts';
 
 /** The add-on whose entries are versions of Kubernetes itself. */

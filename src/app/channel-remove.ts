@@ -15,7 +15,7 @@ import { uninstallRelease } from './channels/helm-release.ts';
 import type { HelmRequest } from './channels/helm.ts';
 import { deleteOrphans, findOrphans, type Orphan } from './channels/prune.ts';
 import { isDeleted, stayingOrphan, troubleOf, type Trouble } from './channels/result.ts';
-import type { Context } from './context.ts';
+import type { Context } from '../core/context.ts';
 
 /** Of the wait until deleted objects are gone. */
 const WAIT_MS = 30_000;

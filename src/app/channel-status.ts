@@ -7,7 +7,7 @@ import { currentHealth } from './channels/apply-addon.ts';
 import { troublesOf } from './channels/troubles.ts';
 import { AT_ONCE, openChannelCluster, type ChannelCluster, type ClusterRequest } from './channels/cluster.ts';
 import { lookAtAddons } from './channels/releases.ts';
-import type { Context } from './context.ts';
+import type { Context } from '../core/context.ts';
 
 export interface ChannelStatusRequest extends ClusterRequest {
   /** Only these add-ons; default: all. */

@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import { counted } from '../core/counted.ts';
 import { asError, CurlewError } from '../core/errors.ts';
 import { applyChannels, type ChannelApplyRequest, type ChannelPass } from './channel-apply.ts';
-import type { Context } from './context.ts';
+import type { Context } from '../core/context.ts';
 import { pause } from '../platform/http/retry.ts';
 
 export interface ChannelWatchRequest extends ChannelApplyRequest {

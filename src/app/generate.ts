@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import { fileError } from '../core/errors.ts';
 import type { LintReport } from '../manifest/lint.ts';
 import { findTemplates, generateAddon, type Generated } from '../manifest/scaffold/generate.ts';
-import type { Context } from './context.ts';
+import type { Context } from '../core/context.ts';
 import { lintCreated } from './lint.ts';
 
 export interface GenerateRequest {

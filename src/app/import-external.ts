@@ -6,7 +6,7 @@ import { makeScratch } from '../build/cache.ts';
 import { readLimited } from '../platform/files/read-limited.ts';
 import { externalFile, parseOffers, type OfferedVersion } from '../store/release/external.ts';
 import { importExternal as importOffers, type ImportResult } from '../store/release/import-external.ts';
-import type { Context } from './context.ts';
+import type { Context } from '../core/context.ts';
 import { openBuildPorts } from './ports/build-ports.ts';
 import type { NetworkRequest } from './ports/network.ts';
 import { openStoreFor, type StoreRequest } from './ports/stores.ts';

@@ -8,7 +8,7 @@ import { parseAddonJson, refOf, type AddonJson } from '../core/package.ts';
 import type { ArchiveIndex, PlacedEntry } from '../formats/archive/entry.ts';
 import { findEntry, readFile, readIndex } from '../formats/archive/read.ts';
 import { openArchive } from './archives/open-archive.ts';
-import type { Context } from './context.ts';
+import type { Context } from '../core/context.ts';
 
 export interface InspectRequest {
   /** A package, a bundle, a delta, or the head file of parts. */

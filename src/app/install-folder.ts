@@ -1,7 +1,7 @@
 /** The install folder of a use case. */
 import { join, resolve } from 'node:path';
 import { INSTALL_DIRECTORY } from '../core/layout.ts';
-import type { Context } from './context.ts';
+import type { Context } from '../core/context.ts';
 
 export interface FolderRequest {
   /** Install folder; default: /var/lib/curlew. */

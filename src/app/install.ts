@@ -28,7 +28,7 @@ import type { GivenFlags } from '../spec/flags.ts';
 import type { Installer } from '../spec/installer.ts';
 import { hookVariables } from '../spec/variables.ts';
 import type { NotCurrent } from '../store/release/signed-release.ts';
-import type { Context } from './context.ts';
+import type { Context } from '../core/context.ts';
 import { commandOf, type Shape } from './node/saved-command.ts';
 import { clusterOf } from './node/cluster.ts';
 import { KEPT_FIELDS, type KeptRequest } from './node/kept-run.ts';

@@ -17,7 +17,7 @@ import { channelOf, channelReason, resolveVersion } from '../spec/version.ts';
 import type { JsonObject } from '../formats/yaml/yaml.ts';
 import { readGivenFile } from '../platform/files/state-file.ts';
 import { requireValidSettings, settingsFindings } from './node/spec.ts';
-import type { Context } from './context.ts';
+import type { Context } from '../core/context.ts';
 import type { InstallSource } from './ports/install-source.ts';
 import { noteWarnings, openSource, type SourceRequest } from './ports/run-source.ts';
 

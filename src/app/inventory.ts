@@ -7,7 +7,7 @@ import { CurlewError } from '../core/errors.ts';
 import { INSTALL_DIRECTORY } from '../core/layout.ts';
 import { hashFile } from '../platform/files/hash-file.ts';
 import { writeText } from '../platform/files/write-whole.ts';
-import type { Context } from './context.ts';
+import type { Context } from '../core/context.ts';
 import { toolVersion } from './version.ts';
 
 export interface InventoryRequest {

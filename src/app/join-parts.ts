@@ -5,7 +5,7 @@ import { CurlewError, redact } from '../core/errors.ts';
 import { isHeadPath } from '../core/parts.ts';
 import { isAddress } from './archives/open-anywhere.ts';
 import { verifyWhole, requireSignedFile } from './archives/verify-whole.ts';
-import type { Context } from './context.ts';
+import type { Context } from '../core/context.ts';
 import { checkedIndex } from './ports/install-source.ts';
 import { trustOf, type Trust, type TrustRequest } from './ports/trust.ts';
 

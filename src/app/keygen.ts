@@ -5,7 +5,7 @@ import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
 import { makeKeyPair } from '../formats/signing/keys.ts';
 import { requireFolder } from '../platform/files/name-file.ts';
 import { writeNew } from '../platform/files/write-new.ts';
-import type { Context } from './context.ts';
+import type { Context } from '../core/context.ts';
 import { passphraseOf } from './ports/trust.ts';
 
 export interface KeygenRequest {

@@ -15,7 +15,7 @@ import { archivePackages } from '../runtime/node/source.ts';
 import { folderPackages } from '../runtime/node/source-folder.ts';
 import { openArchive } from './archives/open-archive.ts';
 import { openBundle } from './archives/open-bundle.ts';
-import type { Context } from './context.ts';
+import type { Context } from '../core/context.ts';
 import { folderOf } from './install-folder.ts';
 import { flagsOf, type FlagRequest } from './node/spec.ts';
 import { usage } from './node/target.ts';

@@ -2,7 +2,7 @@
 import { CurlewError } from '../core/errors.ts';
 import { listRunLogs, readHookLogs, type HookLog, type RunSummary } from '../runtime/history/hook-logs.ts';
 import { LINES } from '../runtime/hooks/log-tail.ts';
-import type { Context } from './context.ts';
+import type { Context } from '../core/context.ts';
 import { folderOf, type FolderRequest } from './install-folder.ts';
 
 export interface LogsRequest extends FolderRequest {

@@ -4,7 +4,7 @@ import { CurlewError } from '../core/errors.ts';
 import { isAddonName } from '../core/ref.ts';
 import type { LintReport } from '../manifest/lint.ts';
 import { makeAddon, type MadeAddon } from '../manifest/scaffold/new-addon.ts';
-import type { Context } from './context.ts';
+import type { Context } from '../core/context.ts';
 import { lintCreated } from './lint.ts';
 import { ownScripts } from './own-scripts.ts';
 

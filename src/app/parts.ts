@@ -8,7 +8,7 @@ import type { Report } from '../core/events.ts';
 import { formatBytes } from '../core/units.ts';
 import { requireFolder } from '../platform/files/name-file.ts';
 import { isAddress } from './archives/open-anywhere.ts';
-import type { Context } from './context.ts';
+import type { Context } from '../core/context.ts';
 
 export interface PartsRequest {
   /** File that parts are named after; with `to`, only its name. */

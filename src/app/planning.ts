@@ -10,7 +10,7 @@ import { findAddons, type AddonFolder, type FoundAddons } from '../manifest/find
 import { lintAddons, type LintOptions } from '../manifest/lint.ts';
 import { planManifest } from '../manifest/directives.ts';
 import { listAddon, type AddonListing } from '../manifest/read-addon.ts';
-import type { Context } from './context.ts';
+import type { Context } from '../core/context.ts';
 import type { BuildPortsRequest } from './ports/build-ports.ts';
 
 /** Options for building packages from add-on folders. */

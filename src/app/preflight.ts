@@ -17,7 +17,7 @@ import { judged, runPreflights } from '../runtime/preflight/run.ts';
 import type { Situation } from '../runtime/preflight/situation.ts';
 import type { GivenFlags } from '../spec/flags.ts';
 import { hookVariables } from '../spec/variables.ts';
-import type { Context } from './context.ts';
+import type { Context } from '../core/context.ts';
 import { clusterFinder } from './node/cluster.ts';
 import { flagsOf, requireValidSettings, specOf, type FlagRequest, type SpecRequest } from './node/spec.ts';
 import { placesOf, usage } from './node/target.ts';

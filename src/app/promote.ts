@@ -2,7 +2,7 @@
 import { CurlewError } from '../core/errors.ts';
 import { promote as promoteRelease, sourceRelease, type PromoteResult } from '../store/release/promote.ts';
 import { checkedRelease } from '../store/release/release-name.ts';
-import type { Context } from './context.ts';
+import type { Context } from '../core/context.ts';
 import { noteUnsigned, signerOf, trustOfStore, type SignerRequest } from './ports/release-trust.ts';
 import { openStoreFor, type StoreRequest } from './ports/stores.ts';
 

@@ -15,7 +15,7 @@ import { describeArchive } from './archives/describe-archive.ts';
 import { documentPath, openAnywhere, requireUnwritten } from './archives/open-anywhere.ts';
 import { verifyWhole } from './archives/verify-whole.ts';
 import { builderOf, type BuilderRequest } from './builder.ts';
-import type { Context } from './context.ts';
+import type { Context } from '../core/context.ts';
 import type { AddressRequest } from './ports/store-source.ts';
 import { passphraseOf, readKeyText } from './ports/trust.ts';
 

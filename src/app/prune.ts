@@ -1,7 +1,7 @@
 /** Removes old releases from a store. */
 import { CurlewError } from '../core/errors.ts';
 import { prune as pruneStore, type PruneResult } from '../store/release/prune.ts';
-import type { Context } from './context.ts';
+import type { Context } from '../core/context.ts';
 import { openStoreFor, type StoreRequest } from './ports/stores.ts';
 
 /** Objects at once. */

@@ -12,7 +12,7 @@ import { nextRelease, publishPackages, type PublishResult } from '../store/relea
 import { refuseOlder } from '../store/release/refuse-older.ts';
 import { checkedRelease } from '../store/release/release-name.ts';
 import { parseOrderFile, type VersionOrders } from '../store/release/version-order.ts';
-import type { Context } from './context.ts';
+import type { Context } from '../core/context.ts';
 import { lockMode, planPackages, type BuildRequest } from './planning.ts';
 import { openBuildPorts } from './ports/build-ports.ts';
 import { noteUnsigned, signerOf, type SignerRequest } from './ports/release-trust.ts';

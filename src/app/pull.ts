@@ -7,7 +7,7 @@ import { SIGNATURE_LIMIT } from '../formats/signing/signature.ts';
 import { writeStateFile } from '../platform/files/state-file.ts';
 import type { Pulled } from '../transfer/from-place.ts';
 import { createPace, pull, type PullOptions } from '../transfer/pull.ts';
-import type { Context } from './context.ts';
+import type { Context } from '../core/context.ts';
 import { lazyHttp, objectOpener, type AddressRequest } from './ports/store-source.ts';
 import { signaturePath, trustOf, type TrustRequest } from './ports/trust.ts';
 

@@ -1,7 +1,7 @@
 /** Restores a damaged catalog from the packages in a store. */
 import { reindex as reindexStore, type ReindexResult } from '../store/release/reindex.ts';
 import { checkedRelease } from '../store/release/release-name.ts';
-import type { Context } from './context.ts';
+import type { Context } from '../core/context.ts';
 import { openStoreFor, type StoreRequest } from './ports/stores.ts';
 
 /** Packages at once. */

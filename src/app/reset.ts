@@ -4,7 +4,7 @@ import { removeOurFiles } from '../runtime/node/remove-files.ts';
 import type { DryRun } from '../runtime/run/dry-run.ts';
 import { resetRequest } from '../runtime/prepare/removal.ts';
 import type { RunResult } from '../runtime/run/run-result.ts';
-import type { Context } from './context.ts';
+import type { Context } from '../core/context.ts';
 import { commandOf, type Shape } from './node/saved-command.ts';
 import {
   planKept,

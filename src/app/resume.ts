@@ -3,7 +3,7 @@ import { realpath } from 'node:fs/promises';
 import { CurlewError } from '../core/errors.ts';
 import { unfinishedRequest } from '../runtime/prepare/last-run.ts';
 import { readFlags } from '../spec/flags.ts';
-import type { Context } from './context.ts';
+import type { Context } from '../core/context.ts';
 import { INSTALL, install, type InstallRequest, type NodeResult } from './install.ts';
 import { folderOf, type FolderRequest } from './install-folder.ts';
 import { commandName, parseCommand, type Shape } from './node/saved-command.ts';

@@ -2,7 +2,7 @@
 import { unfinishedRequest } from '../runtime/prepare/last-run.ts';
 import { rollbackRequest } from '../runtime/prepare/rollback.ts';
 import type { RunResult } from '../runtime/run/run-result.ts';
-import type { Context } from './context.ts';
+import type { Context } from '../core/context.ts';
 import { commandOf, parseCommand, type Shape } from './node/saved-command.ts';
 import { KEPT_FIELDS, runKept, type KeptRequest } from './node/kept-run.ts';
 

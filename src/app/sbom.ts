@@ -6,7 +6,7 @@ import { writeStateFile } from '../platform/files/state-file.ts';
 import { writeText } from '../platform/files/write-whole.ts';
 import { describeArchive } from './archives/describe-archive.ts';
 import { documentPath, openAnywhere, requireUnwritten } from './archives/open-anywhere.ts';
-import type { Context } from './context.ts';
+import type { Context } from '../core/context.ts';
 import { folderOf, type FolderRequest } from './install-folder.ts';
 import type { AddressRequest } from './ports/store-source.ts';
 import { toolVersion } from './version.ts';

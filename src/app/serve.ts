@@ -15,7 +15,7 @@ import { withStoredExternal } from '../store/release/offered.ts';
 import { readSigned } from '../store/release/signed-release.ts';
 import type { Store } from '../store/store.ts';
 import { isWebAddress } from '../store/web.ts';
-import type { Context } from './context.ts';
+import type { Context } from '../core/context.ts';
 import { ownScripts } from './own-scripts.ts';
 import { openHttp, type WebRequest } from './ports/network.ts';
 import { trustOfStore } from './ports/release-trust.ts';

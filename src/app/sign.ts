@@ -19,7 +19,7 @@ import { checkedRelease } from '../store/release/release-name.ts';
 import { signStore, type SignedStore } from '../store/release/sign-release.ts';
 import { documentPath, openAnywhere, requireUnwritten } from './archives/open-anywhere.ts';
 import { verifyWhole } from './archives/verify-whole.ts';
-import type { Context } from './context.ts';
+import type { Context } from '../core/context.ts';
 import { signerOf } from './ports/release-trust.ts';
 import type { AddressRequest } from './ports/store-source.ts';
 import { openStoreFor, type StoreRequest } from './ports/stores.ts';

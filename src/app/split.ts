@@ -9,7 +9,7 @@ import { SIGNATURE_LIMIT } from '../formats/signing/signature.ts';
 import { readFound } from '../platform/files/state-file.ts';
 import { isAddress } from './archives/open-anywhere.ts';
 import { openArchive } from './archives/open-archive.ts';
-import type { Context } from './context.ts';
+import type { Context } from '../core/context.ts';
 import { partsPlace, writePartsTo, type PartsRequest } from './parts.ts';
 import { signaturePath, wholePath } from './ports/trust.ts';
 

@@ -10,7 +10,7 @@ import { secondsOf } from '../formats/signing/claim.ts';
 import { verifyPlaced, type VerifiedNode } from '../runtime/history/verify-placed.ts';
 import { openArchive } from './archives/open-archive.ts';
 import { verifyWhole, requireSignedFile } from './archives/verify-whole.ts';
-import type { Context } from './context.ts';
+import type { Context } from '../core/context.ts';
 import { folderOf, type FolderRequest } from './install-folder.ts';
 import { checkedIndex } from './ports/install-source.ts';
 import { trustOf, type Signed, type TrustRequest } from './ports/trust.ts';

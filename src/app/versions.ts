@@ -4,7 +4,7 @@ import { nearest } from '../core/nearest.ts';
 import { resolveVersion, type ResolvedVersion } from '../spec/version.ts';
 import { offeredCatalog } from '../store/release/offered.ts';
 import { checkedRelease } from '../store/release/release-name.ts';
-import type { Context } from './context.ts';
+import type { Context } from '../core/context.ts';
 import { openStoreFor, type StoreRequest } from './ports/stores.ts';
 
 export interface VersionsRequest extends StoreRequest {

@@ -1,6 +1,6 @@
 /** Explains the last result of an add-on. */
 import { whyAddon, type AddonHistory } from '../runtime/history/why.ts';
-import type { Context } from './context.ts';
+import type { Context } from '../core/context.ts';
 import { folderOf, type FolderRequest } from './install-folder.ts';
 import { clusterFinder } from './node/cluster.ts';
 

@@ -1,5 +1,5 @@
 /** Asks the operator the questions of hooks. */
-import type { Question } from '../runtime/hooks/questions.ts';
+import type { Question } from '../core/context.ts';
 import { askLine } from './ask-line.ts';
 import { harmless } from './render/plain.ts';
 

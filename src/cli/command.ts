@@ -1,6 +1,6 @@
 /** The interface of commands: a description of arguments, a function that returns data, and a renderer for people. */
 import type { ParseArgsConfig } from 'node:util';
-import type { Context } from '../app/context.ts';
+import type { Context } from '../core/context.ts';
 import type { Paint } from './render/paint.ts';
 
 export type CommandContext = Context;

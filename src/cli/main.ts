@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 /** Entry of the `curlew` command: signals, arguments, exit codes. Everything else is behind the table of commands. */
+import type { Ask } from '../core/context.ts';
 import { asError, CurlewError, errnoOf, ERROR_CODES, fileError } from '../core/errors.ts';
 import { printableJson } from '../core/json.ts';
-import type { Ask } from '../runtime/hooks/questions.ts';
 import { commandOf, familyOf, splitName } from './commands.ts';
 import { commandHelp, familyHelp, overview } from './help.ts';
 import { ownProcess } from './own-program.ts';

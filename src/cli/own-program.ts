@@ -1,7 +1,7 @@
 /** What use cases need to know about this process. */
 import { isSea } from 'node:sea';
 import { dirname } from 'node:path';
-import type { Context } from '../app/context.ts';
+import type { Context } from '../core/context.ts';
 import { ownScripts } from '../app/own-scripts.ts';
 
 /** The location of its scripts is determined only on use: an executable unpacks them. */

@@ -134,6 +134,9 @@ export function fileNameProblem(name: string): string | undefined {
   return undefined;
 }
 
+/** In a cluster: the ConfigMap with the records of add-ons that runs on nodes applied. */
+export const RUN_RECORDS = { namespace: 'kurl', name: 'curlew-records' } as const;
+
 /** In a cluster: the ConfigMap with the records of add-ons that channels keep, and the Lease of its writer. */
 export const CHANNEL_RECORDS = { namespace: 'kube-system', name: 'curlew-addons' } as const;
 

@@ -1,9 +1,9 @@
 import { copyFile, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { execa } from 'execa';
+import type { Ask } from '../../src/core/context.ts';
 import { digestOf } from '../../src/core/digest.ts';
 import { ERROR_CODES, type ErrorCode } from '../../src/core/errors.ts';
 import { formatHead, parseHead } from '../../src/core/parts.ts';
-import type { Ask } from '../../src/runtime/hooks/questions.ts';
 import * as assert from '../support/assert.ts';
 import { bundleOf } from '../support/node-bundles.ts';
 import { tracer } from '../support/node-install.ts';

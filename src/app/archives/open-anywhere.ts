@@ -4,7 +4,7 @@ import { CurlewError } from '../../core/errors.ts';
 import { fileNameProblem } from '../../core/layout.ts';
 import { isCommit } from '../../store/release/inputs.ts';
 import { openStoreSource } from '../../store/source.ts';
-import type { Context } from '../context.ts';
+import type { Context } from '../../core/context.ts';
 import { openArchive, type OpenArchive } from './open-archive.ts';
 import { lazyHttp, objectOpener, type AddressRequest } from '../ports/store-source.ts';
 

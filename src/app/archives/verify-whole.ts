@@ -11,7 +11,7 @@ import { reportStep } from '../../core/events.ts';
 import { INSTALLER_YAML } from '../../core/layout.ts';
 import { sourceFiles } from '../../runtime/images/folder-files.ts';
 import { packageImages } from '../../runtime/images/required.ts';
-import type { Context } from '../context.ts';
+import type { Context } from '../../core/context.ts';
 import { checkArchive, type CheckedArchive } from './check-archive.ts';
 import { requireSpec } from '../ports/run-source.ts';
 

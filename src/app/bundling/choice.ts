@@ -10,7 +10,7 @@ import type { Installer } from '../../spec/installer.ts';
 import { installerYaml } from '../../spec/merge.ts';
 import { parseInstaller } from '../../spec/parse.ts';
 import { isJsonObject, type JsonObject } from '../../formats/yaml/yaml.ts';
-import type { Context } from '../context.ts';
+import type { Context } from '../../core/context.ts';
 
 export interface ChoiceRequest {
   /** `NAME[@VERSION]`: packages in addition to those of the spec. */

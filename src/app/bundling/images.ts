@@ -15,7 +15,7 @@ import type { Installer } from '../../spec/installer.ts';
 import { planAddons } from '../planning.ts';
 import { openBuildPorts } from '../ports/build-ports.ts';
 import { buildAddons } from '../../build/build.ts';
-import type { Context } from '../context.ts';
+import type { Context } from '../../core/context.ts';
 import { readConfig, xdgFolder } from '../ports/config.ts';
 import type { NetworkRequest } from '../ports/network.ts';
 import type { ChoiceRequest } from './choice.ts';

@@ -19,7 +19,7 @@ import { parseInstaller, type ParsedInstaller } from '../../spec/parse.ts';
 import { fileOf, listPackages } from '../../store/release/make-catalog.ts';
 import type { NotCurrent, ReleaseTrust } from '../../store/release/signed-release.ts';
 import type { Store } from '../../store/store.ts';
-import type { Context } from '../context.ts';
+import type { Context } from '../../core/context.ts';
 import {
   extrasOf,
   idleSystems,

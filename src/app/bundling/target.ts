@@ -9,7 +9,7 @@ import { CurlewError } from '../../core/errors.ts';
 import { refuseExisting } from '../../platform/files/name-file.ts';
 import { writeText } from '../../platform/files/write-whole.ts';
 import { readBundlePlan, type NamedPlan } from './open-plan.ts';
-import type { Context } from '../context.ts';
+import type { Context } from '../../core/context.ts';
 import { partsPlace, writePartsTo, type PartsRequest } from '../parts.ts';
 import { openStoreFor, type StoreRequest } from '../ports/stores.ts';
 

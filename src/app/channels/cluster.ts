@@ -18,7 +18,7 @@ import {
   type RecordedKind,
 } from '../../channel/record.ts';
 import { CurlewError } from '../../core/errors.ts';
-import { CHANNEL_RECORDS } from '../../core/layout.ts';
+import { CHANNEL_RECORDS, RUN_RECORDS } from '../../core/layout.ts';
 import { openApi, type KubeApi } from '../../kube/api.ts';
 import { openCalls, Refused, type Call, type CallOptions } from '../../kube/call.ts';
 import { holdLease } from '../../kube/lease.ts';
@@ -27,9 +27,8 @@ import { apiPath } from '../../kube/path.ts';
 import { discover, type Discovery, type Resource } from '../../kube/resources.ts';
 import { kubeconfigPaths } from '../../kube/session.ts';
 import { eachLimited } from '../../platform/limit/each.ts';
-import { RECORDS_MAP } from '../../runtime/cluster/cluster-records.ts';
-import { configMapClient, type ConfigMapClient } from '../../runtime/cluster/config-map.ts';
-import type { Context } from '../context.ts';
+import { configMapClient, type ConfigMapClient } from '../../kube/config-map.ts';
+import type { Context } from '../../core/context.ts';
 import { namesDigest, valuesDigest } from './owned-digest.ts';
 
 export interface ClusterRequest {
@@ -160,7 +159,7 @@ async function readInstalled(
   maps: ConfigMapClient,
 ): Promise<{ readonly addons: ReadonlySet<string>; readonly warnings: readonly string[] }> {
   try {
-    const keys = Object.keys((await maps.read(RECORDS_MAP))?.data ?? {});
+    const keys = Object.keys((await maps.read(RUN_RECORDS))?.data ?? {});
     return { addons: new Set(keys.flatMap((key) => (key.startsWith('addon.') ? [key.slice(6)] : []))), warnings: [] };
   } catch (error) {
     if (!(error instanceof Refused)) throw error;

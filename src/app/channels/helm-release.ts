@@ -11,7 +11,7 @@ import { checked } from '../../core/schema.ts';
 import { secret, type Secret } from '../../core/secret.ts';
 import { discover, type Discovery } from '../../kube/resources.ts';
 import { isSecretName } from '../../spec/secret-settings.ts';
-import type { Context } from '../context.ts';
+import type { Context } from '../../core/context.ts';
 import type { ChannelFiles } from '../ports/channel-files.ts';
 import type { ApplyOptions } from './apply-addon.ts';
 import type { ChannelCluster } from './cluster.ts';

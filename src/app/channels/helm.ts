@@ -10,7 +10,7 @@ import { readLimited } from '../../platform/files/read-limited.ts';
 import { makeTemporary } from '../../platform/files/temporary.ts';
 import { allowsPlainHttp, checkedAddress, checkNamedBy } from '../../platform/http/address.ts';
 import { runProgram, type ProgramOptions } from '../../platform/process/run-program.ts';
-import type { Context } from '../context.ts';
+import type { Context } from '../../core/context.ts';
 import { readConfig } from '../ports/config.ts';
 import type { WebRequest } from '../ports/network.ts';
 import type { ChannelCluster } from './cluster.ts';

@@ -8,7 +8,7 @@ import { addonId, recordKey } from '../../channel/record.ts';
 import { CurlewError, redact } from '../../core/errors.ts';
 import type { LiveObject } from '../../kube/objects.ts';
 import type { Resource } from '../../kube/resources.ts';
-import type { Context } from '../context.ts';
+import type { Context } from '../../core/context.ts';
 import type { ChannelFiles } from '../ports/channel-files.ts';
 import { failedState, recordFailure, recordState, requireNamespaces, revisionOf } from './addon-record.ts';
 import {

@@ -4,7 +4,7 @@ import { isObject } from '../../core/json.ts';
 import type { Installer } from '../../spec/installer.ts';
 import { openCluster, type Cluster } from '../../runtime/cluster/cluster.ts';
 import type { ClusterRequest } from '../../runtime/cluster/consult.ts';
-import type { Context } from '../context.ts';
+import type { Context } from '../../core/context.ts';
 import type { FolderRequest } from '../install-folder.ts';
 import type { RunRequest } from '../../runtime/prepare/request.ts';
 

@@ -7,7 +7,7 @@ import { prepare, viewRun } from '../../runtime/prepare/prepare.ts';
 import type { RemovalOptions } from '../../runtime/prepare/removal.ts';
 import type { RunRequest } from '../../runtime/prepare/request.ts';
 import type { RunResult } from '../../runtime/run/run-result.ts';
-import type { Context } from '../context.ts';
+import type { Context } from '../../core/context.ts';
 import { ownScripts } from '../own-scripts.ts';
 import { toolVersion } from '../version.ts';
 import type { Fields } from './saved-command.ts';

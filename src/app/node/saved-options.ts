@@ -5,7 +5,7 @@ import { CurlewError, redact } from '../../core/errors.ts';
 import { isTexts } from '../../core/json.ts';
 import type { SavedOptions, SavedPlan } from '../../runtime/run/plan-file.ts';
 import { SAVED_OPTIONS, type OptionKind } from '../../runtime/run/saved-options.ts';
-import type { Context } from '../context.ts';
+import type { Context } from '../../core/context.ts';
 import { requestOfOptions, type Shape } from './saved-command.ts';
 
 /** The source of packages may be given again: the plan fixes their digests. */

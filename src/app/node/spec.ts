@@ -11,7 +11,7 @@ import { withField, withSettings } from '../../spec/set.ts';
 import { checkShipped, settingsError } from '../../spec/shipped-schema.ts';
 import type { SourcePackage } from '../../runtime/node/source.ts';
 import { readGivenFile } from '../../platform/files/state-file.ts';
-import type { Context } from '../context.ts';
+import type { Context } from '../../core/context.ts';
 import type { FolderRequest } from '../install-folder.ts';
 import type { InstallSource } from '../ports/install-source.ts';
 import { installerText, noteWarnings, readSpec, type SourceRequest } from '../ports/run-source.ts';

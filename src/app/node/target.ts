@@ -6,7 +6,7 @@ import { confinedEnvironment, confinedPlace } from '../../runtime/hooks/confine.
 import { parseLimit } from '../../runtime/hooks/hook-limit.ts';
 import { shellQuote } from '../../runtime/hooks/settings.ts';
 import { plainPlace, type NodePlace } from '../../runtime/node/node-place.ts';
-import type { Context } from '../context.ts';
+import type { Context } from '../../core/context.ts';
 import type { FolderRequest } from '../install-folder.ts';
 import { ownScripts } from '../own-scripts.ts';
 

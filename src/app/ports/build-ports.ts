@@ -8,7 +8,7 @@ import { createSingleFlightCache } from '../../platform/limit/single-flight-cach
 import type { AddonPlan } from '../../build/plan.ts';
 import type { BuildPorts, ImageEngine } from '../../build/ports.ts';
 import { CurlewError } from '../../core/errors.ts';
-import type { Context } from '../context.ts';
+import type { Context } from '../../core/context.ts';
 import { xdgFolder, type Config } from './config.ts';
 import { openNetwork, type NetworkRequest } from './network.ts';
 import { toolVersion } from '../version.ts';

@@ -13,7 +13,7 @@ import { readLimited } from '../../platform/files/read-limited.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
 import type { Store } from '../../store/store.ts';
 import { isWebAddress } from '../../store/web.ts';
-import type { Context } from '../context.ts';
+import type { Context } from '../../core/context.ts';
 import { lazyHttp, type AddressRequest } from './store-source.ts';
 import { openStoreFor } from './stores.ts';
 

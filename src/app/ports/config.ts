@@ -8,7 +8,7 @@ import { parseMirror } from '../../registry/endpoint.ts';
 import type { OsId } from '../../core/os.ts';
 import type { Repository } from '../../core/repositories.ts';
 import type { S3Options } from '../../store/s3-address.ts';
-import type { Context } from '../context.ts';
+import type { Context } from '../../core/context.ts';
 import { byOs, readRepositories } from './config-repositories.ts';
 
 export interface Config {

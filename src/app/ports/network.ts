@@ -6,7 +6,7 @@ import { createHttp, type Http } from '../../platform/http/http.ts';
 import { createRegistryClient, type RegistryClient } from '../../registry/client.ts';
 import { createCredentials, readDockerConfig } from '../../registry/credentials.ts';
 import { parseMirror } from '../../registry/endpoint.ts';
-import type { Context } from '../context.ts';
+import type { Context } from '../../core/context.ts';
 import { readConfig, type Config } from './config.ts';
 
 export interface WebRequest {

@@ -21,7 +21,7 @@ import { offeredCatalog } from '../../store/release/offered.ts';
 import type { Store } from '../../store/store.ts';
 import { isVersionNumber } from '../../formats/signing/claim.ts';
 import { publicPart, readPrivateKey } from '../../formats/signing/keys.ts';
-import type { Context } from '../context.ts';
+import type { Context } from '../../core/context.ts';
 import { xdgFolder } from './config.ts';
 import { passphraseOf, readKeyText, trustOf, type KeyRequest, type Trust, type TrustRequest } from './trust.ts';
 

@@ -10,7 +10,7 @@ import type { Installer } from '../../spec/installer.ts';
 import { parseInstaller, parseMerged, type SpecText } from '../../spec/parse.ts';
 import type { JsonObject } from '../../formats/yaml/yaml.ts';
 import { readGivenFile } from '../../platform/files/state-file.ts';
-import type { Context } from '../context.ts';
+import type { Context } from '../../core/context.ts';
 import { bundleSource, unpackedSource, type InstallSource } from './install-source.ts';
 import { releaseTrust, SEEN_RELEASES } from './release-trust.ts';
 import { trustOf, type TrustRequest } from './trust.ts';

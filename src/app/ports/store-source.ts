@@ -20,7 +20,7 @@ import type { Store } from '../../store/store.ts';
 import { isWebAddress, webObject } from '../../store/web.ts';
 import type { ReleaseTrust } from '../../store/release/signed-release.ts';
 import { catalogOf, notingCurrent } from './release-trust.ts';
-import type { Context } from '../context.ts';
+import type { Context } from '../../core/context.ts';
 import type { InstallSource } from './install-source.ts';
 import { openHttp, type WebRequest } from './network.ts';
 import { openStoreFor, type StoreRequest } from './stores.ts';

@@ -8,7 +8,7 @@ import { readAwsProfile, type AwsProfile } from '../../store/aws-profile.ts';
 import { openStore } from '../../store/open.ts';
 import type { S3Options } from '../../store/s3-address.ts';
 import type { Store } from '../../store/store.ts';
-import type { Context } from '../context.ts';
+import type { Context } from '../../core/context.ts';
 import { readConfig } from './config.ts';
 import type { WebRequest } from './network.ts';
 

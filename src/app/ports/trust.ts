@@ -14,7 +14,7 @@ import {
 } from '../../formats/signing/archive-statement.ts';
 import { readPublicKey, type TrustedKey } from '../../formats/signing/keys.ts';
 import { isBareSignature, SIGNATURE_LIMIT, verifyText } from '../../formats/signing/signature.ts';
-import type { Context } from '../context.ts';
+import type { Context } from '../../core/context.ts';
 import { readConfig } from './config.ts';
 import { readSeenBundles, rememberBundle } from './seen-bundles.ts';
 

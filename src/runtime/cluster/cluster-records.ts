@@ -5,10 +5,11 @@
 import * as v from 'valibot';
 import { canonicalJson } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
+import { RUN_RECORDS } from '../../core/layout.ts';
 import { isAddonName } from '../../core/ref.ts';
 import { byKey, fits, type Read } from '../../core/schema.ts';
 import { isApplied, type AppliedRecord } from '../node/records.ts';
-import type { ConfigMapName, Data } from './config-map.ts';
+import type { Data } from '../../kube/config-map.ts';
 
 /** A name or an address, with or without a port. */
 const SHAPE = /^[0-9A-Za-z._:[\]-]{1,260}$/;
@@ -16,8 +17,6 @@ const SHAPE = /^[0-9A-Za-z._:[\]-]{1,260}$/;
 export function isLoadBalancer(text: string): boolean {
   return SHAPE.test(text);
 }
-
-export const RECORDS_MAP: ConfigMapName = { namespace: 'kurl', name: 'curlew-records' };
 
 const FORMAT = '1';
 const ADDON = 'addon.';
@@ -52,9 +51,9 @@ export function parseClusterRecords(data: Data, uid: string): ClusterRecords | u
   const damaged = (what: string): CurlewError =>
     new CurlewError(
       'CLUSTER_FAILED',
-      `cannot read ConfigMap ${RECORDS_MAP.namespace}/${RECORDS_MAP.name}: damaged: ${what}`,
+      `cannot read ConfigMap ${RUN_RECORDS.namespace}/${RUN_RECORDS.name}: damaged: ${what}`,
       {
-        hint: `repair it, or delete it (kubectl -n ${RECORDS_MAP.namespace} delete configmap ${RECORDS_MAP.name}): everything then counts as not installed and is installed again`,
+        hint: `repair it, or delete it (kubectl -n ${RUN_RECORDS.namespace} delete configmap ${RUN_RECORDS.name}): everything then counts as not installed and is installed again`,
       },
     );
   if (data['format'] !== FORMAT) throw damaged(`format ${JSON.stringify(data['format']?.slice(0, 20))} is not known`);

@@ -1,13 +1,7 @@
 /** The cluster of a node: its identity, and the state that is recorded in it. */
 import { channelOwners } from './channel-owners.ts';
-import {
-  type ClusterRecords,
-  parseClusterRecords,
-  RECORDS_MAP,
-  type RecordsChange,
-  withRecords,
-} from './cluster-records.ts';
-import { configMapClient, type ConfigMapName, type Data } from './config-map.ts';
+import { type ClusterRecords, parseClusterRecords, type RecordsChange, withRecords } from './cluster-records.ts';
+import { configMapClient, type ConfigMapName, type Data } from '../../kube/config-map.ts';
 import {
   CURRENT_CONFIG,
   CURRENT_SECRET,
@@ -21,7 +15,7 @@ import {
 import { isClusterUid } from '../node/records.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
-import { CHANNEL_RECORDS } from '../../core/layout.ts';
+import { CHANNEL_RECORDS, RUN_RECORDS } from '../../core/layout.ts';
 import { type KubeApi, openApi } from '../../kube/api.ts';
 import { askSettled } from '../../kube/call.ts';
 import { apiPath } from '../../kube/path.ts';
@@ -103,11 +97,11 @@ export async function openCluster({
   return {
     uid,
     readRecords: async () => {
-      const found = await maps.read(RECORDS_MAP);
+      const found = await maps.read(RUN_RECORDS);
       return found === undefined ? 'absent' : (parseClusterRecords(found.data, uid) ?? 'foreign');
     },
     writeRecords: async (change) => {
-      await maps.change(RECORDS_MAP, (before) => withRecords(before, uid, change));
+      await maps.change(RUN_RECORDS, (before) => withRecords(before, uid, change));
     },
     readChannelOwners: async () => channelOwners((await maps.read(CHANNEL_RECORDS))?.data ?? {}),
     readKubeadm: async () => (await maps.read(KUBEADM_CONFIG))?.data['ClusterConfiguration'],

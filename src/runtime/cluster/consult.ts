@@ -1,11 +1,12 @@
 /** Reads the cluster's state before a run is planned: effective records, and state of kURL. */
 import { CurlewError } from '../../core/errors.ts';
+import { RUN_RECORDS } from '../../core/layout.ts';
 import { isContainerRuntime, KUBERNETES } from '../plan/hooks.ts';
 import { NO_RUN, type Records } from '../node/records.ts';
 import type { ShellVariable } from '../hooks/settings.ts';
-import { RECORDS_MAP, withRecords, type Adopted, type Applied } from './cluster-records.ts';
+import { withRecords, type Adopted, type Applied } from './cluster-records.ts';
 import type { Cluster } from './cluster.ts';
-import { bytesOf, CONFIG_MAP_LIMIT, titleOf } from './config-map.ts';
+import { bytesOf, CONFIG_MAP_LIMIT, titleOf } from '../../kube/config-map.ts';
 import {
   adoptKurl,
   beginData,
@@ -83,7 +84,7 @@ export async function consultCluster(
   const notes: string[] = [];
   const moved = records.cluster !== undefined && records.cluster !== cluster.uid;
   if (moved) notes.push(movedNote(records.cluster, cluster.uid));
-  if (found === 'foreign') notes.push(`${titleOf(RECORDS_MAP)} describes another cluster and is ignored`);
+  if (found === 'foreign') notes.push(`${titleOf(RUN_RECORDS)} describes another cluster and is ignored`);
   // If this node's records name the cluster, its ConfigMap was deleted: that does not make it a cluster of kURL.
   const isNew = found === 'absent' && records.cluster !== cluster.uid;
   const adopting = isNew ? await takeOver(request, cluster) : undefined;
@@ -169,7 +170,7 @@ export function requireRoom(request: ClusterRequest, view: ClusterView, plan: Ru
   const entries = addons.map(({ ref }) => entryData(ref.name, request.entries.get(ref.name)));
   const kurl = beginData(request.release, entries);
   for (const [map, data] of [
-    [RECORDS_MAP, records],
+    [RUN_RECORDS, records],
     [CURRENT_CONFIG, kurl.shown],
     [CURRENT_SECRET, kurl.secret],
   ] as const) {

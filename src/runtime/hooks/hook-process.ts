@@ -15,7 +15,8 @@ import { hookFailure, noticeRecord, type HookNotes } from './hook-failure.ts';
 import { requireOwnLinks } from './confine.ts';
 import { capLog, type LogCap } from './log-cap.ts';
 import { seenPath, type NodePlace } from '../node/node-place.ts';
-import { answerQuestions, type Ask, type Questions } from './questions.ts';
+import type { Ask } from '../../core/context.ts';
+import { answerQuestions, type Questions } from './questions.ts';
 import {
   commandLine,
   endProcesses,

@@ -1,22 +1,12 @@
 /** Passes questions of a hook to the caller, and each answer to the hook in a file. */
 import { rm } from 'node:fs/promises';
+import type { Ask } from '../../core/context.ts';
 import { asError } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
 import type { ControlRecord } from './control.ts';
 import { linesFrom } from './log-tail.ts';
 import { writeStateFile } from '../../platform/files/state-file.ts';
 import { createSemaphore } from '../../platform/limit/semaphore.ts';
-
-export interface Question {
-  readonly addon: string;
-  /** `yes` and `no` are the default answers; the answer to a `secret` must not be shown. */
-  readonly kind: Extract<ControlRecord, { kind: 'question' }>['question'];
-  /** Output of the hook since it started or since its last question; it contains the text of the question. */
-  readonly lines: readonly string[];
-}
-
-/** Returns the user's answer, which may be empty; undefined if the terminal has closed. */
-export type Ask = (question: Question, options: { readonly signal: AbortSignal }) => Promise<string | undefined>;
 
 export interface Questions {
   readonly take: (record: Extract<ControlRecord, { kind: 'question' }>) => void;

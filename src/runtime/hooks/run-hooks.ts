@@ -9,7 +9,7 @@ import type { HookOutcome, HookShell } from './hook-process.ts';
 import type { Hook } from '../plan/hooks.ts';
 import type { Journal } from '../journal/journal.ts';
 import { endOfLog } from './log-tail.ts';
-import type { Ask } from './questions.ts';
+import type { Ask } from '../../core/context.ts';
 import { LOOK_UP } from '../plan/action-id.ts';
 import type { PlannedAction, PlannedAddon } from '../plan/run-plan.ts';
 

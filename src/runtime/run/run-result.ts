@@ -1,7 +1,7 @@
 /** The result of a run. */
+import type { Ask } from '../../core/context.ts';
 import type { Report } from '../../core/events.ts';
 import type { HostChecks } from '../host/host-checks.ts';
-import type { Ask } from '../hooks/questions.ts';
 
 export interface FailedRemoval {
   readonly addon: string;

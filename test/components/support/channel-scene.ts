@@ -12,7 +12,7 @@ import {
   type ChannelApplyRequest,
   type ChannelPass,
 } from '../../../src/app/channel-apply.ts';
-import type { Context } from '../../../src/app/context.ts';
+import type { Context } from '../../../src/core/context.ts';
 import { kubeconfigText } from '../../support/kube-server.ts';
 import { makeCertificate } from '../../support/tls.ts';
 import { never, noReport } from '../../support/context.ts';

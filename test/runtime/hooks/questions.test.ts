@@ -1,5 +1,5 @@
 import { readdir, readFile } from 'node:fs/promises';
-import type { Ask, Question } from '../../../src/runtime/hooks/questions.ts';
+import type { Ask, Question } from '../../../src/core/context.ts';
 import * as assert from '../../support/assert.ts';
 import { hooks } from '../../support/hook-shell.ts';
 import { suite } from '../../support/suite.ts';

@@ -1,11 +1,11 @@
 /**
  * ConfigMaps and Secrets with several writers: no change is lost, and requests are repeated while the API server is unreachable.
  */
-import { CurlewError } from '../../core/errors.ts';
-import { isObject } from '../../core/json.ts';
-import type { ApiRequest, KubeApi } from '../../kube/api.ts';
-import { openCalls, type Call, type CallOptions } from '../../kube/call.ts';
-import { apiPath, type ApiPath } from '../../kube/path.ts';
+import { CurlewError } from '../core/errors.ts';
+import { isObject } from '../core/json.ts';
+import type { ApiRequest, KubeApi } from './api.ts';
+import { openCalls, type Call, type CallOptions } from './call.ts';
+import { apiPath, type ApiPath } from './path.ts';
 
 export type Data = Readonly<Record<string, string>>;
 

@@ -1,6 +1,5 @@
 /** What a use case needs from its caller in addition to the request. */
-import type { Report } from '../core/events.ts';
-import type { Ask } from '../runtime/hooks/questions.ts';
+import type { Report } from './events.ts';
 
 /** Only `src/cli` reads the process itself: use cases get its properties from here. */
 export interface Context {
@@ -28,3 +27,14 @@ export interface Program {
   /** Its only file; undefined if it runs in a separate Node. */
   readonly executable?: string | undefined;
 }
+
+export interface Question {
+  readonly addon: string;
+  /** `yes` and `no` are the default answers; the answer to a `secret` must not be shown. */
+  readonly kind: 'yes' | 'no' | 'text' | 'secret';
+  /** Output of the hook since it started or since its last question; it contains the text of the question. */
+  readonly lines: readonly string[];
+}
+
+/** Returns the user's answer, which may be empty; undefined if the terminal has closed. */
+export type Ask = (question: Question, options: { readonly signal: AbortSignal }) => Promise<string | undefined>;
