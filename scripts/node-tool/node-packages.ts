@@ -18,7 +18,7 @@ interface ArchPins {
 /**
  * What `scripts/node-tool/node.json` says. Its digests are those of nodejs.org, which scripts/ci/node-published holds them
  * against. The newest line with long-term support whose Linux builds need nothing but glibc and libstdc++: since Node 25
- * they need libatomic too, which bare systems do not have (docs/decisions).
+ * they need libatomic too, which bare systems do not have (decision 14).
  */
 export interface NodePins {
   readonly version: string;

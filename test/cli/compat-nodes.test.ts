@@ -53,7 +53,7 @@ test('a run that was killed in it is resumed, though its lock is still there', a
   await using box = await boxOf('killed', 'bundles');
   await stat(box.at('killed', NODE, 'lock'));
   await rm(box.at('killed', NODE, 'stall-web'));
-  // What was done counts while the variables of hooks are the same (decision 39): a new setting of kURL's makes this start over.
+  // What was done counts while the variables of hooks are the same (decision 37): a new setting of kURL's makes this start over.
   await done(box, 'resume --root killed --unconfined');
   assert.equal(await trace(box), [
     'web install 1.0.0 hello found 2',

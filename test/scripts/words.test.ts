@@ -11,8 +11,8 @@ const ROOT = join(import.meta.dirname, '../..');
 
 /** Files and folders that are checked. */
 const CHECKED = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'addons', 'docs', 'packages', 'scripts', 'src'];
-/** Decisions keep the text of their day. The tables of the two pages come from `src`, where they are checked. */
-const SKIPPED = /(?:^|\/)node_modules\/|^docs\/(?:decisions\/|(?:manifest|kurl-compatibility)\.md$)/;
+/** The tables of the two pages come from `src`, where they are checked. */
+const SKIPPED = /(?:^|\/)node_modules\/|^docs\/(?:manifest|kurl-compatibility)\.md$/;
 
 /** Words, as a regular expression without case, and what to write instead. A space also matches the end of a line. */
 const WORDS: readonly (readonly [words: string, instead: string])[] = [
@@ -148,7 +148,7 @@ test('pages, comments and messages use the words of the field', async () => {
 test('each kind of file is checked in its prose only, by file and line', async () => {
   await using box = await tree({
     'docs/a.md': 'Fine.\n\nWhat lies here, `curlew lies`, [goes](lies/beside.md) and goes\non.\n',
-    'docs/decisions/1.md': 'It lies.\n',
+    'docs/manifest.md': 'It lies.\n',
     'CHANGELOG.md': '# Changelog\n\n## Unreleased\n\n- anew\n\n## 1.0.0\n\n- beside\n',
     'lib/run': '#!/usr/bin/env bash\nlies=1 # nobody reads it\n',
     'lib/data.json': '{"a": "beside"}\n',
