@@ -113,6 +113,8 @@ export const nodePath = {
   fetched: 'fetched',
   records: 'records.json',
   lock: 'lock',
+  /** containerd's entry of the spec: it is installed before a cluster exists that could hold it. */
+  containerdApplied: 'containerd-last-applied',
   run: (id: string): string => `runs/${id}`,
   journal: (id: string): string => `runs/${id}/journal.jsonl`,
 } as const;

@@ -9,6 +9,9 @@ import { SETTINGS, variableName, type SettingKind } from './settings.ts';
 import { upperSnake } from './variable-names.ts';
 import type { Json } from '../formats/yaml/yaml.ts';
 
+/** A variable that hooks get, as plain text. */
+export type ShellVariable = readonly [name: string, value: string];
+
 /**
  * Contains every variable that kURL creates from a spec, empty if unset: variables of the caller's environment must not count
  * as settings. Sorted by name.
@@ -16,10 +19,7 @@ import type { Json } from '../formats/yaml/yaml.ts';
  * true is `1`, false and 0 are empty, lists of plain values are joined by commas; maps and lists of maps have no
  * variable. `versions` maps folder names to resolved versions.
  */
-export function shellVariables(
-  installer: Installer,
-  versions: ReadonlyMap<string, string>,
-): readonly (readonly [name: string, value: string])[] {
+export function shellVariables(installer: Installer, versions: ReadonlyMap<string, string>): readonly ShellVariable[] {
   const out = new Map<string, string>(emptyVariables());
   for (const { specName, settings } of [...installer.sections, ...installer.addons]) {
     for (const [field, value] of Object.entries(settings)) {
@@ -38,7 +38,7 @@ export function shellVariables(
   return sorted(out);
 }
 
-function sorted(variables: ReadonlyMap<string, string>): readonly (readonly [name: string, value: string])[] {
+function sorted(variables: ReadonlyMap<string, string>): readonly ShellVariable[] {
   return [...variables].toSorted(([a], [b]) => compareText(a, b));
 }
 
@@ -46,10 +46,7 @@ function sorted(variables: ReadonlyMap<string, string>): readonly (readonly [nam
  * The variables for hooks, sorted by name, including those that kURL's own scripts derive from settings before they call a
  * hook. A run of another version is resumed only with the same variables in the same order.
  */
-export function hookVariables(
-  installer: Installer,
-  versions: ReadonlyMap<string, string>,
-): readonly (readonly [name: string, value: string])[] {
+export function hookVariables(installer: Installer, versions: ReadonlyMap<string, string>): readonly ShellVariable[] {
   const variables = new Map(shellVariables(installer, versions));
   // Not a separate setting: kURL uses the proxy of a spec for both (scripts/common/proxy.sh).
   variables.set('PROXY_HTTPS_ADDRESS', variables.get('PROXY_ADDRESS') ?? '');

@@ -1,5 +1,6 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import { NO_RECORDS, settingsDigest, writeRecords } from '../../src/runtime/node/records.ts';
+import { writeRecords } from '../../src/runtime/node/records.ts';
+import { NO_RECORDS, settingsDigest } from '../../src/runtime/plan/records.ts';
 import * as assert from '../support/assert.ts';
 import type { Outcome } from '../support/curlew.ts';
 import { startKubeServer, statusReply } from '../support/kube-server.ts';

@@ -2,6 +2,7 @@
 import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { formatEntry, parseJournal } from '../../src/runtime/journal/journal.ts';
+import { isRunPlan } from '../../src/runtime/plan/run-plan.ts';
 import { readRecords } from '../../src/runtime/node/records.ts';
 import { RunRecords } from '../../src/runtime/node/run-records.ts';
 import { appears } from '../support/appears.ts';
@@ -75,7 +76,7 @@ test('names that are no names of add-ons in the journal of an earlier removal ar
   await mkdir(box.at('victim'));
   const { lastRun = '' } = await readRecords(box.at(NODE));
   const journal = box.at(NODE, 'runs', lastRun, 'journal.jsonl');
-  const entries = parseJournal(await readFile(journal, 'utf8'), journal).map((entry) => {
+  const entries = parseJournal(await readFile(journal, 'utf8'), journal, isRunPlan).map((entry) => {
     if (entry.type !== 'planned') return entry;
     const addons = entry.plan.addons.map((one) => ({ ...one, ref: { ...one.ref, name: '../../../../../victim' } }));
     return { ...entry, plan: { ...entry.plan, addons } };

@@ -1,7 +1,8 @@
 /** `curlew why` on a node of a cluster, whose API server answers from files. */
 import { existsSync, readFileSync } from 'node:fs';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
-import { readRecords, type AppliedRecord } from '../../src/runtime/node/records.ts';
+import { readRecords } from '../../src/runtime/node/records.ts';
+import type { AppliedRecord } from '../../src/runtime/plan/records.ts';
 import { whyAddon, type AddonHistory } from '../../src/runtime/history/why.ts';
 import * as assert from '../support/assert.ts';
 import { curlew, type Outcome } from '../support/curlew.ts';

@@ -2,7 +2,7 @@ import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { canonicalJson } from '../../src/core/digest.ts';
 import type { ProgressEvent } from '../../src/core/events.ts';
 import { openCluster } from '../../src/runtime/cluster/cluster.ts';
-import { settingsDigest } from '../../src/runtime/node/records.ts';
+import { settingsDigest } from '../../src/runtime/plan/records.ts';
 import * as assert from '../support/assert.ts';
 import { trace, tracer } from '../support/node-install.ts';
 import { suite } from '../support/suite.ts';

@@ -1,6 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import type { ProgressEvent } from '../../src/core/events.ts';
-import { readRecords, settingsDigest } from '../../src/runtime/node/records.ts';
+import { readRecords } from '../../src/runtime/node/records.ts';
+import { settingsDigest } from '../../src/runtime/plan/records.ts';
 import * as assert from '../support/assert.ts';
 import { bundleOf } from '../support/node-bundles.ts';
 import { packagesOf, trace, tracer } from '../support/node-install.ts';

@@ -1,6 +1,7 @@
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { formatEntry, parseJournal } from '../../src/runtime/journal/journal.ts';
+import { isRunPlan } from '../../src/runtime/plan/run-plan.ts';
 import { keptPackage } from '../../src/runtime/node/kept-package.ts';
 import { readLastRun } from '../../src/runtime/prepare/last-run.ts';
 import { placedDigest } from '../../src/runtime/node/placed-package.ts';
@@ -92,7 +93,7 @@ async function startAnew(folder: string): Promise<void> {
   for (const run of await readdir(join(folder, 'runs')).catch(() => [])) {
     const path = join(folder, 'runs', run, 'journal.jsonl');
     const text = await readFile(path, 'utf8').catch(() => '');
-    const entries = parseJournal(text, path).map((entry) =>
+    const entries = parseJournal(text, path, isRunPlan).map((entry) =>
       entry.type === 'planned' ? { ...entry, boot: 'before' } : entry,
     );
     if (entries.length > 0) await writeFile(path, entries.map(formatEntry).join(''));

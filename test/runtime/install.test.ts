@@ -2,6 +2,7 @@ import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { CurlewError } from '../../src/core/errors.ts';
 import type { ProgressEvent } from '../../src/core/events.ts';
 import { readJournal } from '../../src/runtime/journal/journal.ts';
+import { isRunPlan } from '../../src/runtime/plan/run-plan.ts';
 import { membersOf } from '../../src/platform/process/process-tree.ts';
 import { readRecords } from '../../src/runtime/node/records.ts';
 import { nodeStatus } from '../../src/runtime/history/status.ts';
@@ -137,7 +138,7 @@ test('a failed hook says everything; the same command goes on from there', async
   assert.match(error.hint ?? '', 'run the same command again');
   const { lastRun = '', applied } = await readRecords(box.at('node'));
   assert.equal([applied['aaa']?.finished, applied['bbb']?.finished], [false, false]);
-  assert.is((await readJournal(box.at('node/runs', lastRun, 'journal.jsonl'))).at(-1)?.type, 'ended');
+  assert.is((await readJournal(box.at('node/runs', lastRun, 'journal.jsonl'), isRunPlan)).at(-1)?.type, 'ended');
   await trace(box);
   await writeFile(box.at('node/go'), '');
   const { addons } = await run(box, packages);
@@ -228,7 +229,7 @@ test('an abort ends hooks and leaves the folder free for the next run', async ()
   const { lastRun = '' } = await readRecords(box.at('node'));
   const { inSession, outside } = membersOf({ session: -1, marker: `CURLEW_HOOK=${lastRun}/aaa` });
   assert.equal([inSession, outside], [[], []]);
-  assert.equal((await readJournal(box.at('node/runs', lastRun, 'journal.jsonl'))).at(-1)?.type, 'ended');
+  assert.equal((await readJournal(box.at('node/runs', lastRun, 'journal.jsonl'), isRunPlan)).at(-1)?.type, 'ended');
   await writeFile(box.at('node/go'), '');
   assert.is((await run(box, packages)).addons[0]?.outcome, 'installed');
 });

@@ -47,6 +47,17 @@ test('each is in the table, which has no other', () => {
   assert.ok(imports.length > 1000);
 });
 
+/** These files, and all that are loaded with them. */
+function loadedWith(first: readonly string[]): ReadonlySet<string> {
+  const loaded = new Set(first);
+  for (const file of loaded) {
+    for (const { name } of imports.filter((one) => one.file === file && one.isLoaded)) {
+      if (name.startsWith('.')) loaded.add(relative(SRC, join(SRC, dirname(file), name)));
+    }
+  }
+  return loaded;
+}
+
 for (const [index, { name, imports: expected }] of FOLDERS.entries()) {
   const above = FOLDERS.slice(0, index).map((folder) => folder.name);
   test(`${name} imports what its line says, and nothing below it`, () => {
@@ -82,14 +93,11 @@ test('no file imports itself, by way of others and types counted', () => {
 });
 
 test('the help of a command loads no use case, and of npm packages only two small ones', () => {
-  const loaded = new Set(files.filter((file) => file.startsWith('cli/commands/')));
-  const packages = new Set<string>();
-  for (const file of loaded) {
-    for (const { name } of imports.filter((one) => one.file === file && one.isLoaded)) {
-      if (name.startsWith('.')) loaded.add(relative(SRC, join(SRC, dirname(file), name)));
-      else if (!name.startsWith('node:')) packages.add(name);
-    }
-  }
+  const loaded = loadedWith(files.filter((file) => file.startsWith('cli/commands/')));
+  const others = imports.filter(
+    ({ file, isLoaded, name }) => loaded.has(file) && isLoaded && !/^(?:\.|node:)/.test(name),
+  );
+  const packages = new Set(others.map(({ name }) => name));
   assert.ok(loaded.has('cli/command.ts') && loaded.has('core/errors.ts'));
   assert.equal(
     [...loaded].filter((file) => file.startsWith('app/')),
@@ -98,13 +106,16 @@ test('the help of a command loads no use case, and of npm packages only two smal
   assert.equal([...packages].toSorted(), ['canonicalize', 'valibot']);
 });
 
-test('core does no I/O', () => {
-  const found = imports.filter(({ folder, name }) => folder === 'core' && IO.includes(name));
-  assert.equal(
-    found.map(({ file, name }) => `${file} ${name}`),
-    [],
-  );
-});
+for (const name of ['core', 'runtime/plan']) {
+  test(`${name} does no I/O, nor do its imports`, () => {
+    const loaded = loadedWith(files.filter((file) => folderOf(file) === name));
+    const found = imports.filter((one) => loaded.has(one.file) && one.isLoaded && IO.includes(one.name));
+    assert.equal(
+      found.map((one) => `${one.file} ${one.name}`),
+      [],
+    );
+  });
+}
 
 test('CONTRIBUTING has the table as npm run docs makes it', async () => {
   const text = await readFile(join(ROOT, 'CONTRIBUTING.md'), 'utf8');

@@ -1,6 +1,6 @@
 /** What a run writes into a cluster, kept in memory, for tests of what it writes when. */
 import type { Cluster, ClusterNode } from '../../src/runtime/cluster/cluster.ts';
-import type { AppliedRecord } from '../../src/runtime/node/records.ts';
+import type { AppliedRecord } from '../../src/runtime/plan/records.ts';
 import type { Given } from './node-install.ts';
 
 type Kurl = Readonly<Record<string, string>> | undefined;

@@ -10,10 +10,9 @@ import { ADDON_JSON, BUNDLE_JSON, INSTALLER_YAML, OMITTED_JSON, ownerOf, prefixO
 import { compareVersions, formatRef, type Arch } from '../../core/ref.ts';
 import type { Installer, InstallerAddon } from '../../spec/installer.ts';
 import { resolveVersion } from '../../spec/version.ts';
-import type { OfferedPackage } from '../../runtime/plan/companions.ts';
+import type { OfferedPackage, SourcePackage } from '../../runtime/node/source.ts';
 import { checkPlaced } from '../../runtime/node/placed-package.ts';
 import type { NotCurrent } from '../../store/release/signed-release.ts';
-import type { SourcePackage } from '../../runtime/node/source.ts';
 import { folderPackages } from '../../runtime/node/source-folder.ts';
 import { checkArchive } from '../archives/check-archive.ts';
 import { openArchive } from '../archives/open-archive.ts';

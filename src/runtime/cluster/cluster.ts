@@ -12,7 +12,7 @@ import {
   LAST_CONFIG,
   LAST_SECRET,
 } from './kurl-config.ts';
-import { isClusterUid } from '../node/records.ts';
+import { isClusterUid } from '../plan/records.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
 import { CHANNEL_RECORDS, RUN_RECORDS } from '../../core/layout.ts';

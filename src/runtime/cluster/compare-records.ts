@@ -1,6 +1,6 @@
 /** Compares the cluster's record of one add-on with this node's. */
 import { CurlewError } from '../../core/errors.ts';
-import type { AppliedRecord, Records } from '../node/records.ts';
+import type { AppliedRecord, Records } from '../plan/records.ts';
 import type { Cluster } from './cluster.ts';
 import { isOfCluster, merged, movedNote } from './consult.ts';
 

@@ -2,8 +2,8 @@
 import { CurlewError } from '../../core/errors.ts';
 import { RUN_RECORDS } from '../../core/layout.ts';
 import { isContainerRuntime, KUBERNETES } from '../plan/hooks.ts';
-import { NO_RUN, type Records } from '../node/records.ts';
-import type { ShellVariable } from '../hooks/settings.ts';
+import type { ShellVariable } from '../../spec/variables.ts';
+import { NO_RUN, type Records } from '../plan/records.ts';
 import { withRecords, type Adopted, type Applied } from './cluster-records.ts';
 import type { Cluster } from './cluster.ts';
 import { bytesOf, CONFIG_MAP_LIMIT, titleOf } from '../../kube/config-map.ts';

@@ -6,7 +6,7 @@ import { canonicalJson } from '../../core/digest.ts';
 import { isObject } from '../../core/json.ts';
 import { isAddonName, isVersion } from '../../core/ref.ts';
 import { withoutSecrets } from '../../spec/secret-settings.ts';
-import { NO_RUN, settingsDigest, type AppliedRecord } from '../node/records.ts';
+import { NO_RUN, settingsDigest, type AppliedRecord } from '../plan/records.ts';
 import type { Adopted } from './cluster-records.ts';
 import type { ConfigMapName, Data } from '../../kube/config-map.ts';
 
@@ -16,8 +16,6 @@ export const LAST_CONFIG: ConfigMapName = { namespace: 'kurl', name: 'kurl-last-
 export const CURRENT_SECRET: ConfigMapName = { ...CURRENT_CONFIG, kind: 'Secret' };
 export const LAST_SECRET: ConfigMapName = { ...LAST_CONFIG, kind: 'Secret' };
 export const KURL_CONFIG: ConfigMapName = { namespace: 'kube-system', name: 'kurl-config' };
-/** File in the install folder for containerd, which is installed before the cluster exists. */
-export const CONTAINERD_APPLIED = 'containerd-last-applied';
 const VERSION_KEY = 'kurl-version';
 const ADDON = 'addons-';
 

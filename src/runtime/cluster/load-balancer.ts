@@ -1,5 +1,5 @@
 /** The address of a cluster's load balancer, and whether a run changes it (kurl.md 6.6). */
-import type { ShellVariable } from '../hooks/settings.ts';
+import type { ShellVariable } from '../../spec/variables.ts';
 import type { Cluster } from './cluster.ts';
 import type { ClusterView } from './consult.ts';
 import { isLoadBalancer } from './cluster-records.ts';

@@ -3,16 +3,17 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { CurlewError } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
+import { nodePath } from '../../core/layout.ts';
 import { isContainerRuntime, KUBERNETES } from '../plan/hooks.ts';
 import { isRemoved } from '../plan/order.ts';
 import { whyInstall } from '../plan/plan.ts';
-import type { AppliedRecord } from '../node/records.ts';
+import type { AppliedRecord } from '../plan/records.ts';
 import type { RunRecords } from '../node/run-records.ts';
 import { writeStateFile } from '../../platform/files/state-file.ts';
 import type { Applied } from './cluster-records.ts';
 import type { Cluster } from './cluster.ts';
 import { isHalfInstalled, isOfCluster, movedNote, type ClusterRequest, type ClusterView } from './consult.ts';
-import { beginData, CONTAINERD_APPLIED, encodeEntry, entryData, entryKey } from './kurl-config.ts';
+import { beginData, encodeEntry, entryData, entryKey } from './kurl-config.ts';
 import type { PlannedAddon, RunPlan } from '../plan/run-plan.ts';
 
 export interface RunClusterParts {
@@ -91,7 +92,7 @@ export class RunCluster {
     const { name } = addon.ref;
     const entry = request.entries.get(name);
     if (name === 'containerd')
-      await writeStateFile(join(directory, CONTAINERD_APPLIED), encodeEntry(entry?.entry ?? {}));
+      await writeStateFile(join(directory, nodePath.containerdApplied), encodeEntry(entry?.entry ?? {}));
     if (name === KUBERNETES) {
       this.#mayRefuse = false;
       await this.#meet(addon);

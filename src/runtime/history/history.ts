@@ -1,12 +1,11 @@
 /** Earlier runs on an install folder, read from their journals. Changes nothing and takes no lock. */
-import { join } from 'node:path';
 import { CurlewError, errnoOf } from '../../core/errors.ts';
-import { nodePath } from '../../core/layout.ts';
 import type { Hook } from '../plan/hooks.ts';
-import { readJournal, type JournalEntry } from '../journal/journal.ts';
+import type { JournalEntry } from '../journal/journal.ts';
 import { lockOwner } from '../node/lock.ts';
-import { readRecords, type Records } from '../node/records.ts';
-import { runsOf } from '../prepare/run-folder.ts';
+import { readRecords } from '../node/records.ts';
+import type { Records } from '../plan/records.ts';
+import { readRunJournal, runsOf } from '../prepare/run-folder.ts';
 import type { PlannedAction, RunKind, RunPlan } from '../plan/run-plan.ts';
 
 /** `interrupted`: it has not ended and is not running. */
@@ -83,11 +82,15 @@ export async function readRun(
   run: string,
   { busy }: { readonly busy: boolean },
 ): Promise<RunHistory> {
-  const entries = await readable(directory, async () => readJournal(join(directory, nodePath.journal(run))));
+  const entries = await readable(directory, async () => readRunJournal(directory, run));
   return historyOf(run, entries, { busy });
 }
 
-function historyOf(run: string, entries: readonly JournalEntry[], { busy }: { readonly busy: boolean }): RunHistory {
+function historyOf(
+  run: string,
+  entries: readonly JournalEntry<RunPlan>[],
+  { busy }: { readonly busy: boolean },
+): RunHistory {
   const plan = entries.find((entry) => entry.type === 'planned')?.plan;
   const end = entries.findLast((entry) => entry.type === 'ended');
   const open = busy ? 'at work' : 'interrupted';
@@ -103,7 +106,7 @@ function historyOf(run: string, entries: readonly JournalEntry[], { busy }: { re
   };
 }
 
-function actionOf(action: PlannedAction, entries: readonly JournalEntry[], run: RunState): ActionHistory {
+function actionOf(action: PlannedAction, entries: readonly JournalEntry<RunPlan>[], run: RunState): ActionHistory {
   const { id, kind, addon, because } = action;
   const own = entries.filter((entry) => 'action' in entry && entry.action === id);
   const last = own.at(-1);

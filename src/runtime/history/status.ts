@@ -4,7 +4,7 @@ import type { Digest } from '../../core/digest.ts';
 import { addonRef, compareText } from '../../core/ref.ts';
 import { readHistory, readRun, type RunHistory } from './history.ts';
 import { isPlaced } from '../node/placed-package.ts';
-import { NO_RUN, rollbackTarget, type ExtractedRecord, type Records } from '../node/records.ts';
+import { NO_RUN, rollbackTarget, type ExtractedRecord, type Records } from '../plan/records.ts';
 import { whyUnavailable } from '../prepare/rollback-targets.ts';
 
 export interface AddonStatus {

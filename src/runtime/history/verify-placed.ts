@@ -6,10 +6,11 @@ import type { Digest } from '../../core/digest.ts';
 import { nodePath } from '../../core/layout.ts';
 import { addonRef, formatRef, type AddonTree } from '../../core/ref.ts';
 import { readHistory } from './history.ts';
-import { compareFiles, type Difference } from '../node/placed-files.ts';
+import { compareFiles } from '../node/placed-files.ts';
+import type { Difference } from '../plan/run-plan.ts';
 import { recordedPackage, requireOwnFolders } from '../node/placed-package.ts';
 import { readPlacedRecord } from '../node/placed-record.ts';
-import type { ExtractedRecord } from '../node/records.ts';
+import type { ExtractedRecord } from '../plan/records.ts';
 
 export interface VerifiedPackage {
   readonly tree: AddonTree;

@@ -8,7 +8,7 @@ import { parseActionId, type ActionName } from '../plan/action-id.ts';
 import { readHistory, readRun, type ActionHistory, type RunHistory, type RunState } from './history.ts';
 import { AROUND_KUBERNETES, hookFunction, type Hook } from '../plan/hooks.ts';
 import { isPlaced } from '../node/placed-package.ts';
-import type { AppliedRecord, ExtractedRecord, Records } from '../node/records.ts';
+import type { AppliedRecord, ExtractedRecord, Records } from '../plan/records.ts';
 import type { DoneAction } from '../plan/run-plan.ts';
 
 export interface AddonHistory {

@@ -1,8 +1,7 @@
 /** Settings as a file of shell assignments: quoted text that is never expanded. */
 import { CurlewError } from '../../core/errors.ts';
 import { isReservedVariable } from '../../spec/variable-names.ts';
-
-export type ShellVariable = readonly [name: string, value: string];
+import type { ShellVariable } from '../../spec/variables.ts';
 
 const NAME = /^[A-Z_][A-Z0-9_]*$/;
 /** Quotes any text as one bash word. */

@@ -5,21 +5,7 @@ import { lstat, readdir, readFile, realpath, stat, statfs } from 'node:fs/promis
 import { dirname, join } from 'node:path';
 import { asError, CurlewError, errnoOf } from '../../core/errors.ts';
 import { mountOf, parseMounts } from '../../platform/files/mounts.ts';
-
-/** A file system that contains some of the requested paths. */
-export interface MountFacts {
-  /** Identifies the file system: its mounts share their space. */
-  readonly device: string;
-  readonly mountPoint: string;
-  /** Requested paths on it; they need not exist. */
-  readonly paths: readonly string[];
-  /** Bytes. */
-  readonly total: number;
-  /** Free bytes, without those that are reserved for root. */
-  readonly free: number;
-  /** Inodes; undefined if they are not limited. */
-  readonly inodes: { readonly total: number; readonly free: number } | undefined;
-}
+import type { MountFacts } from '../plan/disk.ts';
 
 export interface MemoryFacts {
   /** Bytes. */

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import type { Report } from '../../core/events.ts';
 import { nodePath } from '../../core/layout.ts';
-import { diskSteps, type ImageRoom, type PackageRoom } from '../plan/disk-steps.ts';
+import { diskSteps, type ImageRoom, type PackageRoom, planDisk, requireRoom, type DiskPlan } from '../plan/disk.ts';
 import { isContainerRuntime } from '../plan/hooks.ts';
 import { mountsOf, memoryFacts, takenBy, type MemoryFacts } from './host-facts.ts';
 import { imageRoot } from './image-root.ts';
@@ -11,7 +11,6 @@ import { findImageRuntime, runtimeOrder } from '../images/find-runtime.ts';
 import { planImages as planLoads } from '../images/plan.ts';
 import { portsInUse } from './listening-ports.ts';
 import { stagingOf } from '../node/put-in-place.ts';
-import { planDisk, requireRoom, type DiskPlan } from '../plan/disk.ts';
 import { planPorts, portConflicts, portsNeeded, type PortPlan } from '../plan/ports.ts';
 import type { RunPlan } from '../plan/run-plan.ts';
 import type { RunView } from '../prepare/request.ts';

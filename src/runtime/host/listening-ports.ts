@@ -3,17 +3,9 @@ import { createReadStream } from 'node:fs';
 import { readdir, readlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { errnoOf } from '../../core/errors.ts';
+import type { PortInUse, Protocol } from '../plan/ports.ts';
 import type { FactOptions } from './host-facts.ts';
 import { processInfo } from '../../platform/process/process-tree.ts';
-
-export type Protocol = 'tcp' | 'udp';
-
-export interface PortInUse {
-  readonly protocol: Protocol;
-  readonly port: number;
-  /** Name of the program, if this process may see it. */
-  readonly process: string | undefined;
-}
 
 /** proc_net_tcp: a listening TCP socket is in state 0A, a bound UDP socket without a peer in 07. */
 const TABLES: readonly (readonly [file: string, protocol: Protocol, state: string])[] = [

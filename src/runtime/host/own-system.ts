@@ -3,7 +3,7 @@ import { CurlewError } from '../../core/errors.ts';
 import { osFolderOf } from '../../core/omitted.ts';
 import { OS_IDS } from '../../core/os.ts';
 import { formatRef } from '../../core/ref.ts';
-import { runLibrary, type LibraryOptions } from '../hooks/run-library.ts';
+import { runLibrary, type LibraryOptions } from './run-library.ts';
 import type { SourcePackage } from '../node/source.ts';
 import type { RunView } from '../prepare/request.ts';
 

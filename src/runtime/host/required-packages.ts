@@ -2,7 +2,7 @@
 import { CurlewError } from '../../core/errors.ts';
 import { packagePath } from '../../core/layout.ts';
 import { formatRef } from '../../core/ref.ts';
-import { runLibrary, type LibraryOptions } from '../hooks/run-library.ts';
+import { runLibrary, type LibraryOptions } from './run-library.ts';
 import type { SourcePackage } from '../node/source.ts';
 
 export interface MissingPackage {

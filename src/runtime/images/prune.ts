@@ -3,34 +3,48 @@ import { CurlewError } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
 import { formatRef } from '../../core/ref.ts';
 import { describedPackage } from '../node/placed-package.ts';
-import type { Records } from '../node/records.ts';
+import type { Records } from '../plan/records.ts';
 import type { SourcePackage } from '../node/source.ts';
 import { findImageRuntime, runtimeOrder } from './find-runtime.ts';
 import { sourceFiles } from './folder-files.ts';
 import type { Cancellable } from './docker-archive.ts';
 import { packageImages } from './required.ts';
-import type { RunView } from '../prepare/request.ts';
+import type { PlannedAddon } from '../plan/run-plan.ts';
+
+export interface PruneParts extends Cancellable {
+  /** The install folder. */
+  readonly directory: string;
+  /** Packages that are removed, and those that the spec has. */
+  readonly gone: readonly SourcePackage[];
+  readonly required: readonly SourcePackage[];
+  /** The add-ons of the plan, which name the container runtime. */
+  readonly addons: readonly PlannedAddon[];
+  readonly records: Records;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly report: Report;
+}
 
 /**
  * Removes the images of removed packages that no other package on this node has, and returns their names. Images in use stay and
  * are reported, as is a failure: it must not keep an add-on from being removed.
  */
-export async function pruneImages(
-  { request, plan }: Pick<RunView, 'request' | 'plan'>,
-  records: Records,
-  { report, signal }: Cancellable & { readonly report: Report },
-): Promise<readonly string[]> {
-  const gone = (request.removal?.packages ?? []).map(({ source }) => source);
+export async function pruneImages({
+  directory,
+  gone,
+  required,
+  addons,
+  records,
+  env,
+  report,
+  signal,
+}: PruneParts): Promise<readonly string[]> {
   const note = (text: string): void => report({ type: 'note', level: 'warning', text });
   try {
-    const stay = [
-      ...request.packages.map(({ source }) => source),
-      ...(await otherPackages(request, records, gone, signal)),
-    ];
+    const stay = [...required, ...(await otherPackages(directory, records, gone, signal))];
     const needed = new Set(stay.flatMap(imageNamesOf));
     const names = [...new Set(gone.flatMap(imageNamesOf))].filter((name) => !needed.has(name));
     if (names.length === 0) return [];
-    const runtime = await findImageRuntime({ env: request.env, order: runtimeOrder(plan.addons), signal });
+    const runtime = await findImageRuntime({ env, order: runtimeOrder(addons), signal });
     if (runtime === undefined) {
       note('images were not removed: neither containerd nor docker responds');
       return [];
@@ -52,7 +66,7 @@ function imageNamesOf(source: Pick<SourcePackage, 'ref' | 'addon' | 'files' | 'r
 }
 
 async function otherPackages(
-  { place }: RunView['request'],
+  directory: string,
   records: Records,
   gone: readonly SourcePackage[],
   signal: AbortSignal,
@@ -61,7 +75,7 @@ async function otherPackages(
   const others = records.extracted.filter(({ name }) => !names.has(name));
   return Promise.all(
     others.map(async ({ digest, omitted: _omitted, ...ref }) => {
-      const found = await describedPackage(place.directory, ref, digest, { signal });
+      const found = await describedPackage(directory, ref, digest, { signal });
       if (found !== undefined) return found;
       throw new CurlewError(
         'NOT_FOUND',

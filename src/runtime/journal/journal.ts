@@ -1,6 +1,6 @@
 /**
- * The write-ahead log of a run: the plan, the start of each action, its end. One line per entry: a checksum and JSON. Each
- * entry is on disk before the action that it announces.
+ * A write-ahead log of actions: the plan, the start of each action, its end. One line per entry: a checksum and JSON. Each entry
+ * is on disk before the action that it announces. Actions are only known by their ids; what a plan is, its owner says.
  */
 import { createHash } from 'node:crypto';
 import { open, type FileHandle } from 'node:fs/promises';
@@ -8,25 +8,17 @@ import { dirname } from 'node:path';
 import * as v from 'valibot';
 import type { Digest } from '../../core/digest.ts';
 import { CurlewError, fileError } from '../../core/errors.ts';
-import { addonName, fits, size, tree, version, type Read } from '../../core/schema.ts';
+import { fits, size, type Read } from '../../core/schema.ts';
 import { syncFolder } from '../../platform/files/sync-folder.ts';
-import { runId } from '../node/records.ts';
 import { readOwnFile } from '../../platform/files/state-file.ts';
-import type { RunPlan } from '../plan/run-plan.ts';
 
-/** Names in a plan become paths of folders whose scripts are run and which are removed, so they are checked. */
-const action = { id: v.string(), addon: v.string(), because: v.string() };
-const runPlan = v.object({
-  kind: v.string(),
-  addons: v.array(v.object({ ref: v.object({ tree, name: addonName, version }) })),
-  actions: v.array(
-    v.union([
-      v.object({ ...action, kind: v.literal('hook'), hook: v.string(), function: v.string() }),
-      v.object({ ...action, kind: v.pipe(v.string(), v.notValue('hook')) }),
-    ]),
-  ),
-  continues: v.optional(v.object({ done: v.array(v.object({ action: v.string(), run: runId })) })),
-});
+/** A plan of actions, which may resume another one: the actions that are done, and the run that did each. */
+export interface Resumable {
+  readonly continues?: { readonly done: readonly { readonly action: string; readonly run: string }[] } | undefined;
+}
+
+/** True for a valid plan: journals come from disk. */
+export type IsPlan<Plan> = (value: unknown) => value is Plan;
 
 const at = v.string();
 const digestText = v.optional(v.custom<Digest>((value) => typeof value === 'string'));
@@ -35,7 +27,7 @@ const journalEntry = v.variant('type', [
   v.object({
     at,
     type: v.literal('planned'),
-    plan: v.custom<RunPlan>((plan) => fits(runPlan, plan)),
+    plan: v.unknown(),
     /** Actions that earlier runs started without finishing them, and the number of attempts. */
     earlier: v.optional(v.array(v.looseTuple([v.string(), size]))),
     /** Digest of everything that the plan is made from: only a run with the same identity can resume this one. */
@@ -64,17 +56,21 @@ const journalEntry = v.variant('type', [
   }),
 ]);
 /** Another version of curlew may have written others. */
-export type JournalEntry = Read<typeof journalEntry>;
+type ReadEntry = Read<typeof journalEntry>;
+type ActionEntry = Exclude<ReadEntry, { readonly type: 'planned' }>;
+
+export type PlannedEntry<Plan> = Extract<ReadEntry, { readonly type: 'planned' }> & { readonly plan: Plan };
+export type JournalEntry<Plan = unknown> = ActionEntry | PlannedEntry<Plan>;
 
 /** Outcome of a hook that failed in a run that continued anyway. */
 export const FAILED = 'failed';
 
 type WithoutTime<Entry> = Entry extends unknown ? Omit<Entry, 'at'> : never;
-type JournalFact = WithoutTime<JournalEntry>;
+type JournalFact<Plan> = WithoutTime<JournalEntry<Plan>>;
 
-export interface Journal extends AsyncDisposable {
+export interface Journal<Plan = never> extends AsyncDisposable {
   /** Returns after the entry is on disk. */
-  readonly append: (fact: JournalFact) => Promise<void>;
+  readonly append: (fact: JournalFact<Plan>) => Promise<void>;
 }
 
 const SUM_LENGTH = 16;
@@ -95,13 +91,15 @@ function parseLine(line: string): unknown {
 }
 
 /** Entries of a journal's text. A torn last line is ignored; any other damage or unknown entry is `FILE_UNUSABLE`. */
-export function parseJournal(text: string, path: string): readonly JournalEntry[] {
+export function parseJournal<Plan>(text: string, path: string, isPlan: IsPlan<Plan>): readonly JournalEntry<Plan>[] {
+  const isKnown = (entry: unknown): entry is JournalEntry<Plan> =>
+    fits(journalEntry, entry) && (entry.type !== 'planned' || isPlan(entry.plan));
   const lines = text.split('\n');
   if (lines.at(-1) === '') lines.pop();
-  const entries: JournalEntry[] = [];
+  const entries: JournalEntry<Plan>[] = [];
   for (const [index, line] of lines.entries()) {
     const entry = parseLine(line);
-    if (fits(journalEntry, entry)) entries.push(entry);
+    if (isKnown(entry)) entries.push(entry);
     else if (entry !== undefined) {
       throw new CurlewError(
         'FILE_UNUSABLE',
@@ -122,13 +120,13 @@ export function parseJournal(text: string, path: string): readonly JournalEntry[
 const LIMIT = 64 << 20;
 
 /** Entries of a journal; none if it does not exist. */
-export async function readJournal(path: string): Promise<readonly JournalEntry[]> {
+export async function readJournal<Plan>(path: string, isPlan: IsPlan<Plan>): Promise<readonly JournalEntry<Plan>[]> {
   const text = await readOwnFile(path, LIMIT);
-  return text === undefined ? [] : parseJournal(text, path);
+  return text === undefined ? [] : parseJournal(text, path, isPlan);
 }
 
 /** Opens a new journal. */
-export async function createJournal(path: string): Promise<Journal> {
+export async function createJournal<Plan>(path: string): Promise<Journal<Plan>> {
   let file: FileHandle;
   try {
     file = await open(path, 'ax', 0o600);
@@ -136,7 +134,7 @@ export async function createJournal(path: string): Promise<Journal> {
   } catch (error) {
     throw fileError(`write ${path}`, error);
   }
-  const write = async (fact: JournalFact): Promise<void> => {
+  const write = async (fact: JournalFact<Plan>): Promise<void> => {
     try {
       await file.appendFile(formatEntry({ at: new Date().toISOString(), ...fact }));
       await file.datasync();
@@ -155,15 +153,4 @@ export async function createJournal(path: string): Promise<Journal> {
       await file.close();
     },
   };
-}
-
-/** Attempts of each action of a run that was started but not finished; `CURLEW_ATTEMPT` continues to count from them. */
-export function unfinishedAttempts(entries: readonly JournalEntry[]): ReadonlyMap<string, number> {
-  const attempts = new Map<string, number>();
-  for (const entry of entries) {
-    if (entry.type === 'planned') for (const [action, attempt] of entry.earlier ?? []) attempts.set(action, attempt);
-    else if (entry.type === 'started') attempts.set(entry.action, entry.attempt);
-    else if (entry.type === 'done' || entry.type === 'failed') attempts.delete(entry.action);
-  }
-  return attempts;
 }

@@ -3,19 +3,22 @@ import type { Digest } from '../../core/digest.ts';
 import { prefixOf } from '../../core/layout.ts';
 import type { AddonRef } from '../../core/ref.ts';
 import { isRemoved } from '../plan/order.ts';
-import type { PreparedRun } from '../prepare/prepare.ts';
 import { recordedDigest } from './placed-package.ts';
 import { clearStaging, dropPrevious, moveAside } from './put-in-place.ts';
-import type { AppliedRecord, PreviousRecord, Records } from './records.ts';
+import type { AppliedRecord, PreviousRecord, Records } from '../plan/records.ts';
 import type { RunRecords } from './run-records.ts';
 import type { SourcePackage } from './source.ts';
 import type { RunPlan } from '../plan/run-plan.ts';
 
-interface FormerParts {
-  readonly prepared: PreparedRun;
+export interface FormerParts {
+  readonly directory: string;
   readonly plan: RunPlan;
   /** Id of the run. */
   readonly run: string;
+  /** Packages that were only needed on the way to a later version. */
+  readonly steps: readonly AddonRef[];
+  /** Replaced packages are kept for a rollback. */
+  readonly keepsPrevious: boolean;
   readonly records: RunRecords;
 }
 
@@ -39,8 +42,7 @@ export async function isRollbackTarget(
  * A rollback now returns to the present version of each replaced add-on. Removes the version before that, which frees its
  * space before the new package is unpacked.
  */
-export async function dropOlder({ prepared, plan, run, records }: FormerParts): Promise<void> {
-  const { directory } = prepared.request.place;
+export async function dropOlder({ directory, plan, run, records }: FormerParts): Promise<void> {
   const older = plan.addons.flatMap((addon): readonly (readonly [AddonRef, PreviousRecord])[] => {
     const record = recordOf(records.now, addon.ref.name);
     if (isRemoved(addon) || record?.previous === undefined || !record.finished) return [];
@@ -65,20 +67,17 @@ function isSame(record: AppliedRecord | PreviousRecord, { ref, digest }: RunPlan
 
 async function takeOff(
   ref: AddonRef,
-  { directory, run, records }: { readonly directory: string } & Pick<FormerParts, 'run' | 'records'>,
+  { directory, run, records }: Pick<FormerParts, 'directory' | 'run' | 'records'>,
 ): Promise<void> {
   await moveAside(ref, { directory, run });
   await records.forgetExtracted(ref);
 }
 
 /** At the end of a run: removes packages that are neither applied nor kept for a rollback, and the upgrade steps it took. */
-export async function dropFormer({ prepared, plan, run, records }: FormerParts): Promise<void> {
-  const { request, companions } = prepared;
-  const { directory } = request.place;
+export async function dropFormer({ directory, plan, run, steps, keepsPrevious, records }: FormerParts): Promise<void> {
   const addons = plan.addons.filter((addon) => !isRemoved(addon));
-  const steps = companions.flatMap(({ isStep, ref }) => (isStep ? [prefixOf(ref)] : []));
   const previous = addons.map(({ ref }) => {
-    const before = request.keepsPrevious === false ? undefined : recordOf(records.now, ref.name)?.previous;
+    const before = keepsPrevious ? recordOf(records.now, ref.name)?.previous : undefined;
     return { ref, before };
   });
   const kept = new Set([
@@ -89,7 +88,8 @@ export async function dropFormer({ prepared, plan, run, records }: FormerParts):
   ]);
   for (const one of records.now.extracted) {
     const isOther = addons.some(({ ref }) => ref.name === one.name) && !kept.has(prefixOf(one));
-    if (isOther || steps.includes(prefixOf(one))) await takeOff(one, { directory, run, records });
+    if (isOther || steps.some((ref) => prefixOf(ref) === prefixOf(one)))
+      await takeOff(one, { directory, run, records });
   }
   // Only a package with the same version is kept in the folder `previous`.
   for (const { ref, before } of previous) if (before?.version !== ref.version) await dropPrevious(directory, ref);

@@ -13,18 +13,8 @@ import { reportStep, type Report } from '../../core/events.ts';
 import { osFolderOf } from '../../core/omitted.ts';
 import type { PackageFile } from '../../core/package.ts';
 import { isStranger } from '../../platform/files/state-file.ts';
+import type { Difference, FileDifference } from '../plan/run-plan.ts';
 import { markOf, type PlacedFile } from './placed-record.ts';
-
-/** How a file differs from its package; `owner`: it belongs neither to root nor to the current user. */
-export type Difference = 'missing' | 'type' | 'owner' | 'mode' | 'size' | 'digest';
-
-export interface FileDifference {
-  /** Relative to the package's folder. A folder ends with a slash; `./` is the package's folder itself. */
-  readonly path: string;
-  readonly what: readonly Difference[];
-  /** The bytes are right and no other user can write to them: only mode bits differ that a hook may have set. */
-  readonly harmless: boolean;
-}
 
 export interface ComparedFiles {
   readonly differences: readonly FileDifference[];

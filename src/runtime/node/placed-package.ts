@@ -8,9 +8,10 @@ import { OMITTED_JSON_LIMIT } from '../../core/omitted.ts';
 import { ADDON_JSON_LIMIT, type PackageFile } from '../../core/package.ts';
 import type { Report } from '../../core/events.ts';
 import { formatRef, type AddonRef } from '../../core/ref.ts';
-import { folderProblems, compareFiles, markFiles, type FileDifference } from './placed-files.ts';
+import { folderProblems, compareFiles, markFiles } from './placed-files.ts';
+import type { FileDifference } from '../plan/run-plan.ts';
 import { readPlacedRecord, writePlacedRecord, type PlacedRecord } from './placed-record.ts';
-import type { ExtractedRecord, Records } from './records.ts';
+import type { ExtractedRecord, Records } from '../plan/records.ts';
 import { checkedAddon, type SourcePackage } from './source.ts';
 import { changed, readVerified } from './verified-file.ts';
 

@@ -2,8 +2,7 @@
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileError } from '../../core/errors.ts';
-import { PLACED } from '../../core/layout.ts';
-import { CONTAINERD_APPLIED } from '../cluster/kurl-config.ts';
+import { nodePath, PLACED } from '../../core/layout.ts';
 
 /** Removes all files of an add-on, of every version. Files that hooks created elsewhere stay. */
 export async function removeAddonFiles(directory: string, name: string): Promise<void> {
@@ -28,7 +27,7 @@ const OURS: readonly string[] = [
   PLACED,
   'fetched',
   'assets',
-  CONTAINERD_APPLIED,
+  nodePath.containerdApplied,
   'runs',
   'seen-releases.json',
   'seen-bundles.json',

@@ -1,12 +1,7 @@
 /** Updates of the records during a run. */
 import { isRemoved } from '../plan/order.ts';
-import {
-  writeRecords,
-  type AppliedRecord,
-  type ExtractedRecord,
-  type PreviousRecord,
-  type Records,
-} from './records.ts';
+import { writeRecords } from './records.ts';
+import type { AppliedRecord, ExtractedRecord, PreviousRecord, Records } from '../plan/records.ts';
 import type { PlannedAddon } from '../plan/run-plan.ts';
 
 /** The records of an install folder during a run; each change is on disk when its call returns. */

@@ -57,6 +57,12 @@ export interface SourcePackage {
   readonly discard?: () => Promise<void>;
 }
 
+/** A companion package that a source offers. */
+export interface OfferedPackage {
+  readonly source: SourcePackage;
+  readonly role: 'step' | 'machine';
+}
+
 /** Entries of a table of contents, grouped by package; files in the bundle's root are left out. */
 export function entriesByPackage<Entry extends { readonly path: string }>(
   entries: readonly Entry[],

@@ -1,13 +1,6 @@
 /** Companion packages, which the spec does not name: upgrade steps, and packages that the machine itself needs. Pure. */
 import { compareVersions, formatRef, type AddonRef } from '../../core/ref.ts';
-import type { Records } from '../node/records.ts';
-import type { SourcePackage } from '../node/source.ts';
-
-/** A companion package that a source offers. */
-export interface OfferedPackage {
-  readonly source: SourcePackage;
-  readonly role: 'step' | 'machine';
-}
+import type { Records } from './records.ts';
 
 /** A label that no add-on of a plan has. */
 export function companionLabel(ref: AddonRef): string {
@@ -22,11 +15,13 @@ const LEAPS_TO: Readonly<Record<string, string>> = { rookupgrade: '1.4' };
  * The companions that a run needs: always those of the machine, and upgrade steps only between the version on the node and
  * the version of the spec.
  */
-export function neededCompanions(
-  offered: readonly OfferedPackage[],
+export function neededCompanions<
+  Offered extends { readonly source: { readonly ref: AddonRef }; readonly role: 'step' | 'machine' },
+>(
+  offered: readonly Offered[],
   packages: readonly AddonRef[],
   records: Records,
-): readonly (OfferedPackage & { readonly because: string })[] {
+): readonly (Offered & { readonly because: string })[] {
   return offered.flatMap((one) => {
     if (one.role === 'machine') return [{ ...one, because: 'needed by the machine itself' }];
     const { name, version } = one.source.ref;

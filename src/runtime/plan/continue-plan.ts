@@ -2,7 +2,7 @@
 import { canonicalJson, digestOf, type Digest } from '../../core/digest.ts';
 import { hookFunction } from './hooks.ts';
 import { actionId, hookActionId, parseActionId } from './action-id.ts';
-import type { LastRun } from '../prepare/last-run.ts';
+import type { Progress } from '../journal/progress.ts';
 import { isRemoved } from './order.ts';
 import type { PlanOptions, PlannedAction, PlannedAddon, RunPlan } from './run-plan.ts';
 
@@ -16,6 +16,8 @@ export function runIdentity({ kind, addons }: RunPlan, { reapply, images, variab
   });
   return digestOf(canonicalJson([kind, rows, reapply, images, digestOf(canonicalJson(variables))]));
 }
+
+export type LastRun = Progress<RunPlan>;
 
 export interface RunFingerprint {
   readonly identity: Digest;

@@ -9,9 +9,8 @@ import {
   type AroundHook,
   type Hook,
 } from './hooks.ts';
-import type { FileDifference } from '../node/placed-files.ts';
-import type { Records } from '../node/records.ts';
 import type {
+  FileDifference,
   CompanionFacts,
   LoadBalancerMove,
   PackageFacts,
@@ -20,6 +19,7 @@ import type {
   PlannedAddon,
   RunKind,
 } from './run-plan.ts';
+import type { Records } from './records.ts';
 
 interface Phased {
   /** In the order of the run, like `addons`. */

@@ -4,7 +4,7 @@ import { compareText, compareVersions } from '../../core/ref.ts';
 import { orderAddons } from '../../spec/order.ts';
 import { isContainerRuntime, KUBERNETES } from './hooks.ts';
 import { phases } from './order.ts';
-import { settingsDigest, rollbackTarget, type AppliedRecord, type Records } from '../node/records.ts';
+import { settingsDigest, rollbackTarget, type AppliedRecord, type Records } from './records.ts';
 import type { PackageFacts, PlannedAddon, PlanOptions, RunKind, RunPlan, SpecKind } from './run-plan.ts';
 
 /**

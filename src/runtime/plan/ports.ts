@@ -1,7 +1,15 @@
 /** Known ports that the add-ons of a run need, and whether another program uses them. Pure. */
-import type { PortInUse, Protocol } from '../host/listening-ports.ts';
-import type { Records } from '../node/records.ts';
+import type { Records } from './records.ts';
 import type { RunPlan } from './run-plan.ts';
+
+export type Protocol = 'tcp' | 'udp';
+
+export interface PortInUse {
+  readonly protocol: Protocol;
+  readonly port: number;
+  /** Name of the program, if this process may see it. */
+  readonly process: string | undefined;
+}
 
 export interface PortNeed {
   readonly addon: string;

@@ -1,10 +1,24 @@
 /** A run as a list of actions, and the inputs of its plan. */
+import * as v from 'valibot';
 import type { Digest } from '../../core/digest.ts';
 import type { PackageImage } from '../../core/package.ts';
 import type { AddonRef } from '../../core/ref.ts';
+import { addonName, fits, tree, version } from '../../core/schema.ts';
 import type { Hook } from './hooks.ts';
-import type { FileDifference } from '../node/placed-files.ts';
-import type { ShellVariable } from '../hooks/settings.ts';
+
+import { runId } from './records.ts';
+import type { ShellVariable } from '../../spec/variables.ts';
+
+/** How a file differs from its package; `owner`: it belongs neither to root nor to the current user. */
+export type Difference = 'missing' | 'type' | 'owner' | 'mode' | 'size' | 'digest';
+
+export interface FileDifference {
+  /** Relative to the package's folder. A folder ends with a slash; `./` is the package's folder itself. */
+  readonly path: string;
+  readonly what: readonly Difference[];
+  /** The bytes are right and no other user can write to them: only mode bits differ that a hook may have set. */
+  readonly harmless: boolean;
+}
 
 /** Facts about a package for the plan. */
 export interface PackageFacts {
@@ -99,6 +113,25 @@ export interface RunPlan {
   /** In the order of the run, each once. */
   readonly addons: readonly PlannedAddon[];
   readonly actions: readonly PlannedAction[];
+}
+
+/** Names in a plan become paths of folders whose scripts are run and which are removed, so they are checked. */
+const action = { id: v.string(), addon: v.string(), because: v.string() };
+const runPlan = v.object({
+  kind: v.string(),
+  addons: v.array(v.object({ ref: v.object({ tree, name: addonName, version }) })),
+  actions: v.array(
+    v.union([
+      v.object({ ...action, kind: v.literal('hook'), hook: v.string(), function: v.string() }),
+      v.object({ ...action, kind: v.pipe(v.string(), v.notValue('hook')) }),
+    ]),
+  ),
+  continues: v.optional(v.object({ done: v.array(v.object({ action: v.string(), run: runId })) })),
+});
+
+/** True for a plan from a journal, of this version or another one. */
+export function isRunPlan(value: unknown): value is RunPlan {
+  return fits(runPlan, value);
 }
 
 export interface PlanOptions {

@@ -2,16 +2,14 @@
 import type { Digest } from '../../core/digest.ts';
 import type { AddonRef } from '../../core/ref.ts';
 import type { Installer } from '../../spec/installer.ts';
-import type { OfferedPackage } from '../plan/companions.ts';
+import type { OfferedPackage, SourcePackage } from '../node/source.ts';
 import type { ClusterRequest, ClusterView } from '../cluster/consult.ts';
-import type { RunFingerprint } from '../plan/continue-plan.ts';
-import type { LastRun } from './last-run.ts';
+import type { RunFingerprint, LastRun } from '../plan/continue-plan.ts';
 import type { NodePlace } from '../node/node-place.ts';
 import type { PlacedState } from '../node/placed-package.ts';
-import type { Records } from '../node/records.ts';
+import type { Records } from '../plan/records.ts';
 import type { CompanionFacts, PackageFacts, RunKind, RunPlan } from '../plan/run-plan.ts';
-import type { ShellVariable } from '../hooks/settings.ts';
-import type { SourcePackage } from '../node/source.ts';
+import type { ShellVariable } from '../../spec/variables.ts';
 
 export interface RequestedPackage {
   readonly source: SourcePackage;

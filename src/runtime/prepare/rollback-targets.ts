@@ -3,7 +3,7 @@ import { CurlewError } from '../../core/errors.ts';
 import { formatRef } from '../../core/ref.ts';
 import { readSavedRequest, type SavedRequest } from './saved-request.ts';
 import { keptPackage } from '../node/kept-package.ts';
-import { isFinal, NO_DOWNGRADE, type PreviousRecord, type Records } from '../node/records.ts';
+import { isFinal, NO_DOWNGRADE, type PreviousRecord, type Records } from '../plan/records.ts';
 import { previousOf } from '../node/run-records.ts';
 import type { SourcePackage } from '../node/source.ts';
 import type { RunView } from './request.ts';

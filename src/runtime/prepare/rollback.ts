@@ -1,7 +1,8 @@
 /** Rolls an add-on back to its state before the last change. */
 import { CurlewError } from '../../core/errors.ts';
 import { nearest } from '../../core/nearest.ts';
-import { isFinal, NO_DOWNGRADE, readRecords, rollbackTarget } from '../node/records.ts';
+import { readRecords } from '../node/records.ts';
+import { isFinal, NO_DOWNGRADE, rollbackTarget } from '../plan/records.ts';
 import { openPrevious } from './rollback-targets.ts';
 import type { RunRequest } from './request.ts';
 

@@ -6,10 +6,12 @@ import { errnoOf, fileError } from '../../core/errors.ts';
 import { nodePath } from '../../core/layout.ts';
 import { syncFolder } from '../../platform/files/sync-folder.ts';
 import { type SavedRequest, REQUEST_FILE, writeSavedRequest } from './saved-request.ts';
-import { isRunId, type Records } from '../node/records.ts';
-import { settingsText, type ShellVariable } from '../hooks/settings.ts';
+import { isRunId, type Records } from '../plan/records.ts';
+import { settingsText } from '../hooks/settings.ts';
+import type { ShellVariable } from '../../spec/variables.ts';
 import { writeStateFile } from '../../platform/files/state-file.ts';
-import { readJournal } from '../journal/journal.ts';
+import { readJournal, type JournalEntry } from '../journal/journal.ts';
+import { isRunPlan, type RunPlan } from '../plan/run-plan.ts';
 
 export interface RunFolder {
   readonly run: string;
@@ -113,6 +115,11 @@ export async function createRunFolder({
   return folder;
 }
 
+/** Entries of a run's journal; none if it does not exist. `FILE_UNUSABLE` if it is damaged. */
+export async function readRunJournal(directory: string, run: string): Promise<readonly JournalEntry<RunPlan>[]> {
+  return readJournal(join(directory, nodePath.journal(run)), isRunPlan);
+}
+
 /** Results of the host checks before a run. */
 export const PREFLIGHT_FILE = 'preflight.json';
 
@@ -174,7 +181,7 @@ export async function pruneRuns(
 }
 
 async function endState(directory: string, run: string): Promise<'finished' | 'not finished' | 'not started'> {
-  const entries = await readJournal(join(directory, nodePath.journal(run))).catch(() => undefined);
+  const entries = await readRunJournal(directory, run).catch(() => undefined);
   if (entries?.length === 0) return 'not started';
   const last = entries?.at(-1);
   return last?.type === 'ended' && last.outcome === 'finished' ? 'finished' : 'not finished';

@@ -10,7 +10,7 @@ import { actionId, hookActionId, parseActionId } from '../plan/action-id.ts';
 import { installAfter } from '../plan/continue-plan.ts';
 import { fetchPackages } from '../fetch/fetch-packages.ts';
 import { closeFetchFolder } from '../fetch/remote-package.ts';
-import { dropFormer, dropOlder, isRollbackTarget } from '../node/former-packages.ts';
+import { dropFormer, dropOlder, type FormerParts, isRollbackTarget } from '../node/former-packages.ts';
 import { withRollbackHint } from '../hooks/hook-failure.ts';
 import { type Hook, hookFunction, isContainerRuntime, leftByRemoval } from '../plan/hooks.ts';
 import { NO_RUNTIME } from '../host/host-plan.ts';
@@ -45,7 +45,7 @@ interface RunParts {
   readonly options: RunOptions;
   readonly plan: RunPlan;
   readonly folder: RunFolder;
-  readonly journal: Journal;
+  readonly journal: Journal<RunPlan>;
 }
 
 type Outcome = RunResult['addons'][number]['outcome'];
@@ -61,7 +61,7 @@ export class ActiveRun {
   readonly #hooks: HookRun;
   readonly #records: RunRecords;
   readonly #cluster: RunCluster;
-  readonly #former: Parameters<typeof dropFormer>[0];
+  readonly #former: FormerParts;
   readonly #because = new Map<string, string>();
   readonly #loaded: string[] = [];
   readonly #messages: { readonly addon: string; readonly text: string }[] = [];
@@ -76,7 +76,14 @@ export class ActiveRun {
     const scripts = plan.addons.filter(({ hasInstallScript }) => hasInstallScript);
     this.#parts = parts;
     this.#records = new RunRecords(directory, folder.run, records);
-    this.#former = { prepared, plan, run: folder.run, records: this.#records };
+    this.#former = {
+      directory,
+      plan,
+      run: folder.run,
+      steps: prepared.companions.flatMap(({ isStep, ref }) => (isStep ? [ref] : [])),
+      keepsPrevious: request.keepsPrevious !== false,
+      records: this.#records,
+    };
     const { cluster } = request;
     const { view } = prepared;
     this.#cluster = new RunCluster({

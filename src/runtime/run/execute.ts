@@ -15,7 +15,7 @@ import { describedPackage } from '../node/placed-package.ts';
 import type { PreparedRun } from '../prepare/prepare.ts';
 import { clearStaging } from '../node/put-in-place.ts';
 import { createRunFolder, dropShellFiles, PREFLIGHT_FILE } from '../prepare/run-folder.ts';
-import type { ShellVariable } from '../hooks/settings.ts';
+import type { ShellVariable } from '../../spec/variables.ts';
 import { writeStateFile } from '../../platform/files/state-file.ts';
 import { rollbackWarnings } from '../prepare/rollback-targets.ts';
 import type { RunPlan } from '../plan/run-plan.ts';

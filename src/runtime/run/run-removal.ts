@@ -63,9 +63,19 @@ export class RunRemoval {
 
   /** Names of the removed images; undefined if that was not requested. */
   async removeImages(): Promise<readonly string[] | undefined> {
-    const { prepared, records, report, signal } = this.#parts;
-    if (prepared.request.removal?.pruneImages !== true) return undefined;
-    return pruneImages(prepared, records.now, { report, signal });
+    const { prepared, plan, records, report, signal } = this.#parts;
+    const { place, packages, removal, env } = prepared.request;
+    if (removal?.pruneImages !== true) return undefined;
+    return pruneImages({
+      directory: place.directory,
+      gone: removal.packages.map(({ source }) => source),
+      required: packages.map(({ source }) => source),
+      addons: plan.addons,
+      records: records.now,
+      env,
+      report,
+      signal,
+    });
   }
 
   /**

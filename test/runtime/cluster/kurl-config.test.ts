@@ -1,6 +1,6 @@
 import { parseClusterRecords, withRecords } from '../../../src/runtime/cluster/cluster-records.ts';
 import { adoptKurl, encodeEntry, withFacts } from '../../../src/runtime/cluster/kurl-config.ts';
-import { settingsDigest } from '../../../src/runtime/node/records.ts';
+import { settingsDigest } from '../../../src/runtime/plan/records.ts';
 import * as assert from '../../support/assert.ts';
 import { suite } from '../../support/suite.ts';
 

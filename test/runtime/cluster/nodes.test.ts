@@ -3,7 +3,7 @@ import * as assert from '../../support/assert.ts';
 import { writeFile } from 'node:fs/promises';
 import { type KubeApi, openApi } from '../../../src/kube/api.ts';
 import { type Cluster, type ClusterNode, openCluster, readNodes } from '../../../src/runtime/cluster/cluster.ts';
-import type { AppliedRecord } from '../../../src/runtime/node/records.ts';
+import type { AppliedRecord } from '../../../src/runtime/plan/records.ts';
 import { suite } from '../../support/suite.ts';
 import { type KubeServer, startKubeServer, statusReply } from '../../support/kube-server.ts';
 import { tree, type Tree } from '../../support/tree.ts';

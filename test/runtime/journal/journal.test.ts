@@ -1,12 +1,8 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import * as fc from 'fast-check';
-import {
-  createJournal,
-  formatEntry,
-  parseJournal,
-  readJournal,
-  unfinishedAttempts,
-} from '../../../src/runtime/journal/journal.ts';
+import { createJournal, formatEntry, parseJournal, readJournal } from '../../../src/runtime/journal/journal.ts';
+import { unfinishedAttempts } from '../../../src/runtime/journal/progress.ts';
+import { isRunPlan } from '../../../src/runtime/plan/run-plan.ts';
 import * as assert from '../../support/assert.ts';
 import { suite } from '../../support/suite.ts';
 import { cases } from '../../support/sweep.ts';
@@ -25,7 +21,7 @@ test('entries come back as they were written, also when many are written at once
     );
     await Promise.all(many);
   }
-  const entries = await readJournal(box.at('j'));
+  const entries = await readJournal(box.at('j'), isRunPlan);
   assert.is(entries.length, 21);
   assert.is(entries[0]?.type, 'started');
   assert.is(entries.filter((entry) => entry.type === 'done' && entry.outcome === 'line\nbreak "quoted"').length, 20);
@@ -38,7 +34,7 @@ test('a journal is for nobody else to read, and is never written over', async ()
 
 test('no journal has no entries', async () => {
   await using box = await tree();
-  assert.equal(await readJournal(box.at('none')), []);
+  assert.equal(await readJournal(box.at('none'), isRunPlan), []);
 });
 
 const text = ['a', 'b', 'c']
@@ -50,7 +46,7 @@ test('a journal cut anywhere gives the entries that are whole', () => {
   fc.assert(
     fc.property(fc.integer({ min: 0, max: text.length }), (cut) => {
       const whole = ends.filter((end) => end <= cut).length;
-      assert.is(parseJournal(text.slice(0, cut), 'j').length, whole);
+      assert.is(parseJournal(text.slice(0, cut), 'j', isRunPlan).length, whole);
     }),
     cases(500),
   );
@@ -58,15 +54,15 @@ test('a journal cut anywhere gives the entries that are whole', () => {
 
 test('a damaged line that others follow is an error that names it', () => {
   const damaged = text.replace('"action":"b"', '"action":"x"');
-  assert.throwsWith(() => parseJournal(damaged, '/run/j'), 'FILE_UNUSABLE', /\/run\/j: line 2 is damaged/);
+  assert.throwsWith(() => parseJournal(damaged, '/run/j', isRunPlan), 'FILE_UNUSABLE', /\/run\/j: line 2 is damaged/);
 });
 
 test('garbage after the last line is ignored, garbage before it is not', async () => {
   await using box = await tree();
   await writeFile(box.at('j'), `${text}\0\0\0`);
-  assert.is((await readJournal(box.at('j'))).length, 3);
+  assert.is((await readJournal(box.at('j'), isRunPlan)).length, 3);
   await writeFile(box.at('j'), `\0\0\0\n${await readFile(box.at('j'), 'utf8')}`);
-  await assert.rejectsWith(readJournal(box.at('j')), 'FILE_UNUSABLE', /line 1/);
+  await assert.rejectsWith(readJournal(box.at('j'), isRunPlan), 'FILE_UNUSABLE', /line 1/);
 });
 
 test('what was begun without coming to an end counts as an attempt, also of the runs before', () => {
@@ -102,7 +98,7 @@ test('a line with the right sum that is not as this version writes it is an erro
   const ref = { tree: 'addons', name: 'aaa', version: '1.0.0' };
   const done = [{ action: 'hook aaa', run: '20261121T101500Z-3f2a' }];
   const whole = { ...plan, addons: [{ ref }], continues: { run: 'x', done } };
-  assert.is(parseJournal(formatEntry({ at, type: 'planned', plan: whole } as never), 'j').length, 1);
+  assert.is(parseJournal(formatEntry({ at, type: 'planned', plan: whole } as never), 'j', isRunPlan).length, 1);
   for (const entry of [
     null,
     5,
@@ -123,7 +119,7 @@ test('a line with the right sum that is not as this version writes it is an erro
     { at, type: 'failed', action: 'a', message: 5 },
     { at, type: 'ended', outcome: 'paused' },
   ]) {
-    const read = (): unknown => parseJournal(`${text}${formatEntry(entry as never)}`, 'j');
+    const read = (): unknown => parseJournal(`${text}${formatEntry(entry as never)}`, 'j', isRunPlan);
     assert.throwsWith(read, 'FILE_UNUSABLE', /^cannot read j: line 4 is damaged, or of another version of curlew$/);
   }
 });

@@ -1,14 +1,8 @@
 import { execa } from 'execa';
 import { chmod, chown, readdir, readFile, rename, stat, symlink, writeFile } from 'node:fs/promises';
 import { digestOf } from '../../../src/core/digest.ts';
-import {
-  isRunId,
-  NO_RECORDS,
-  readRecords,
-  settingsDigest,
-  writeRecords,
-  type Records,
-} from '../../../src/runtime/node/records.ts';
+import { readRecords, writeRecords } from '../../../src/runtime/node/records.ts';
+import { isRunId, NO_RECORDS, settingsDigest, type Records } from '../../../src/runtime/plan/records.ts';
 import { newRunId, runsOf } from '../../../src/runtime/prepare/run-folder.ts';
 import * as assert from '../../support/assert.ts';
 import { suite } from '../../support/suite.ts';

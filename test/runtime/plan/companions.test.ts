@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
-import { companionLabel, neededCompanions, type OfferedPackage } from '../../../src/runtime/plan/companions.ts';
-import { NO_RECORDS, type Records } from '../../../src/runtime/node/records.ts';
-import type { SourcePackage } from '../../../src/runtime/node/source.ts';
+import { companionLabel, neededCompanions } from '../../../src/runtime/plan/companions.ts';
+import type { OfferedPackage, SourcePackage } from '../../../src/runtime/node/source.ts';
+import { NO_RECORDS, type Records } from '../../../src/runtime/plan/records.ts';
 import * as assert from '../../support/assert.ts';
 import { bundleOf, type TestAddon } from '../../support/node-bundles.ts';
 import { packagesOf, run, tracer } from '../../support/node-install.ts';

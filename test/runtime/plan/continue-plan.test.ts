@@ -1,7 +1,7 @@
 import { digestOf } from '../../../src/core/digest.ts';
 import { canContinue, continuePlan } from '../../../src/runtime/plan/continue-plan.ts';
 import type { JournalEntry } from '../../../src/runtime/journal/journal.ts';
-import { lastRunOf } from '../../../src/runtime/prepare/last-run.ts';
+import { progressOf } from '../../../src/runtime/journal/progress.ts';
 import * as assert from '../../support/assert.ts';
 import { suite } from '../../support/suite.ts';
 import type { PlannedAction, RunPlan } from '../../../src/runtime/plan/run-plan.ts';
@@ -22,16 +22,17 @@ const PLAN: RunPlan = {
   actions: [{ id: 'images aaa', kind: 'images', addon: 'aaa', because: 'x' }, hook('one'), hook('two'), hook('three')],
 };
 
-function journal(...more: readonly JournalEntry[]): readonly JournalEntry[] {
+function journal(...more: readonly JournalEntry<RunPlan>[]): readonly JournalEntry<RunPlan>[] {
   return [{ at, type: 'planned', plan: PLAN, ...NOW }, ...more];
 }
 
-function done(action: string): JournalEntry {
+function done(action: string): JournalEntry<RunPlan> {
   return { at, type: 'done', action, outcome: 'done' };
 }
 
 test('only a run that did not finish, of the same, since the same start of the machine is gone on from', () => {
-  const can = (entries: readonly JournalEntry[], now = NOW): boolean => canContinue(lastRunOf('r1', entries), now);
+  const can = (entries: readonly JournalEntry<RunPlan>[], now = NOW): boolean =>
+    canContinue(progressOf('r1', entries), now);
   assert.ok(can(journal()));
   assert.ok(can(journal({ at, type: 'ended', outcome: 'failed' })));
   assert.ok(can(journal({ at, type: 'ended', outcome: 'cancelled' })));
@@ -42,8 +43,8 @@ test('only a run that did not finish, of the same, since the same start of the m
 });
 
 test('what is done stays out, images and what was only begun stay in', () => {
-  const begun: JournalEntry = { at, type: 'started', action: 'hook two', attempt: 1 };
-  const plan = continuePlan(PLAN, lastRunOf('r1', journal(done('images aaa'), done('hook one'), begun)));
+  const begun: JournalEntry<RunPlan> = { at, type: 'started', action: 'hook two', attempt: 1 };
+  const plan = continuePlan(PLAN, progressOf('r1', journal(done('images aaa'), done('hook one'), begun)));
   assert.equal(
     plan.actions.map(({ id }) => id),
     ['images aaa', 'hook two', 'hook three'],
@@ -52,9 +53,9 @@ test('what is done stays out, images and what was only begun stay in', () => {
 });
 
 test('a run that went on itself is gone on from, with all that is done', () => {
-  const second = continuePlan(PLAN, lastRunOf('r1', journal(done('hook one'))));
-  const entries: readonly JournalEntry[] = [{ at, type: 'planned', plan: second, ...NOW }, done('hook two')];
-  const third = continuePlan(PLAN, lastRunOf('r2', entries));
+  const second = continuePlan(PLAN, progressOf('r1', journal(done('hook one'))));
+  const entries: readonly JournalEntry<RunPlan>[] = [{ at, type: 'planned', plan: second, ...NOW }, done('hook two')];
+  const third = continuePlan(PLAN, progressOf('r2', entries));
   assert.equal(
     third.actions.map(({ id }) => id),
     ['images aaa', 'hook three'],
@@ -68,7 +69,7 @@ test('a run that went on itself is gone on from, with all that is done', () => {
 test('what has to be extracted is decided anew', () => {
   const extract: PlannedAction = { id: 'extract aaa-1', kind: 'extract', addon: 'aaa', because: 'x' };
   const fresh = { ...PLAN, actions: [extract, ...PLAN.actions] };
-  const plan = continuePlan(fresh, lastRunOf('r1', journal(done('extract aaa-1'), done('hook one'))));
+  const plan = continuePlan(fresh, progressOf('r1', journal(done('extract aaa-1'), done('hook one'))));
   assert.is(plan.actions[0]?.id, 'extract aaa-1');
 });
 

@@ -1,8 +1,14 @@
 import * as fc from 'fast-check';
 import { digestOf } from '../../../src/core/digest.ts';
-import { diskSteps, type PackageRoom } from '../../../src/runtime/plan/disk-steps.ts';
-import type { MountFacts } from '../../../src/runtime/host/host-facts.ts';
-import { planDisk, requireRoom, sizeOnDisk, type DiskStep } from '../../../src/runtime/plan/disk.ts';
+import {
+  diskSteps,
+  type PackageRoom,
+  type MountFacts,
+  planDisk,
+  requireRoom,
+  sizeOnDisk,
+  type DiskStep,
+} from '../../../src/runtime/plan/disk.ts';
 import * as assert from '../../support/assert.ts';
 import { suite } from '../../support/suite.ts';
 

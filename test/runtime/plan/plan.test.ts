@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { digestOf } from '../../../src/core/digest.ts';
 import { hookFunction } from '../../../src/runtime/plan/hooks.ts';
 import { planRun } from '../../../src/runtime/plan/plan.ts';
-import { NO_RECORDS, settingsDigest, type Records } from '../../../src/runtime/node/records.ts';
+import { NO_RECORDS, settingsDigest, type Records } from '../../../src/runtime/plan/records.ts';
 import * as assert from '../../support/assert.ts';
 import { suite } from '../../support/suite.ts';
 import type { PackageFacts } from '../../../src/runtime/plan/run-plan.ts';

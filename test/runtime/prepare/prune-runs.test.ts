@@ -3,7 +3,7 @@ import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
 import { listRunLogs } from '../../../src/runtime/history/hook-logs.ts';
 import { formatEntry, type JournalEntry } from '../../../src/runtime/journal/journal.ts';
 import { pruneRuns } from '../../../src/runtime/prepare/run-folder.ts';
-import { NO_RECORDS } from '../../../src/runtime/node/records.ts';
+import { NO_RECORDS } from '../../../src/runtime/plan/records.ts';
 import { bundleOf } from '../../support/node-bundles.ts';
 import { packagesOf, run, tracer } from '../../support/node-install.ts';
 import { suite } from '../../support/suite.ts';
