@@ -3,6 +3,7 @@ import * as v from 'valibot';
 import { isDigest, type Digest } from './digest.ts';
 import { isObject, isSize, parseText, strictJson } from './json.ts';
 import { fileNameProblem, pathProblem } from './layout.ts';
+import { nearest } from './nearest.ts';
 import { ARCHES, isAddonName, isVersion } from './ref.ts';
 
 type Frozen<Value> = Value extends object ? { readonly [Key in keyof Value]: Frozen<Value[Key]> } : Value;
@@ -40,6 +41,16 @@ export function byKey<Schema extends v.GenericSchema>(item: Schema) {
   return v.pipe(v.custom<Record<string, v.InferOutput<Schema>>>(isObject, 'not an object'), each(item));
 }
 
+const KNOWN = '; known: ';
+
+/** An object with these fields only. {@link convert} reports others, with the known one that is meant. */
+export function closed<Entries extends v.ObjectEntries>(entries: Entries, what = 'key') {
+  type Schema = v.ObjectSchema<Entries, undefined>;
+  const rest = v.never(`unknown ${what}${KNOWN}${Object.keys(entries).join(', ')}`);
+  const schema: v.GenericSchema<v.InferInput<Schema>, v.InferOutput<Schema>> = v.objectWithRest(entries, rest);
+  return v.pipe(v.custom<v.InferInput<Schema>>(isObject, 'not an object'), schema);
+}
+
 /** A list of many objects. (`v.array` keeps a copy of all of them until the end.) */
 export function longList<Schema extends v.GenericSchema>(item: Schema) {
   return v.pipe(v.custom<v.InferOutput<Schema>[]>(Array.isArray, 'not a list'), each(item));
@@ -68,8 +79,36 @@ export function checked<Schema extends v.GenericSchema>(schema: Schema, value: u
   if (schema.type === 'object' && !isObject(value)) throw bad('not an object');
   const issue = firstIssue(schema, value);
   if (issue === undefined) return value as Read<Schema>;
-  const path = pathOf(issue.path ?? []);
-  throw bad(path === '' ? issue.message : `${path}: ${issue.message}`);
+  throw bad(problemText(problemAt(issue)));
+}
+
+/** What a schema refuses, and where. A message may end with a semicolon and what to do. */
+export interface Problem {
+  readonly path: readonly (string | number)[];
+  readonly message: string;
+}
+
+/** The value as its schema converts it, or each of its problems: for files that people write. */
+export function convert<Schema extends v.GenericSchema>(
+  schema: Schema,
+  value: unknown,
+): { readonly value: Read<Schema> } | { readonly problems: readonly [Problem, ...Problem[]] } {
+  const { success, output, issues } = v.safeParse(schema, value, { message: problemOf });
+  if (success) return { value: output as Read<Schema> };
+  const [first, ...others] = issues;
+  return { problems: [problemAt(first), ...others.map(problemAt)] };
+}
+
+function problemAt({ message, path: steps }: v.BaseIssue<unknown>): Problem {
+  const path = (steps ?? []).map(({ key }) => (typeof key === 'number' ? key : String(key)));
+  const [what, known] = message.split(KNOWN);
+  const near = nearest(String(path.at(-1)), known?.split(', ') ?? []);
+  return { path, message: near === undefined ? message : `${what}; did you mean "${near}"?` };
+}
+
+/** A problem in one line, after the path of the field. */
+export function problemText({ path, message }: Problem): string {
+  return path.length === 0 ? message : `${pathOf(path)}: ${message}`;
 }
 
 /** True if the value fits the schema. */
@@ -113,10 +152,9 @@ function problemOf({ expected, received }: v.BaseIssue<unknown>): string {
 
 const LONGEST_KEY = 60;
 
-function pathOf(steps: readonly v.IssuePathItem[]): string {
-  return steps.reduce((path, { key }) => {
-    if (typeof key === 'number') return `${path}[${key}]`;
-    const name = String(key);
+function pathOf(steps: Problem['path']): string {
+  return steps.reduce<string>((path, name) => {
+    if (typeof name === 'number') return `${path}[${name}]`;
     if (!/^[\w-]{1,60}$/.test(name)) return `${path}[${JSON.stringify(name.slice(0, LONGEST_KEY))}]`;
     return path === '' ? name : `${path}.${name}`;
   }, '');
