@@ -1,6 +1,6 @@
 /**
  * Test vectors against curlew's own functions: one export for each `fn` of a vector, which takes its `in` and a rule set, and
- * returns its `out`. Plain JSON, no other set-up. `test/fixtures/channels` has vectors.
+ * returns its `out`. Plain JSON, no other set-up. `test/fixtures/channels` and `test/fixtures/rollout` have vectors.
  */
 import type { Compat, Identity, PruneKind } from './channel/channel.ts';
 import { choose as chooseEntries, replaces } from './channel/choose.ts';
@@ -10,8 +10,39 @@ import { planUpgrade } from './channel/plan.ts';
 import { prune as pruneObjects } from './channel/prune.ts';
 import { contains, kubernetesTriple, parseRange } from './channel/range.ts';
 import { rollingSizes, type RollingLimits } from './channel/rolling.ts';
+import { canonicalJson } from './core/digest.ts';
+import { CurlewError } from './core/errors.ts';
+import { readYaml } from './formats/yaml/yaml.ts';
+import { ocmBatch } from './rollout/batch-ocm.ts';
+import { mergeConfigs as mergeReferences, type ConfigReference } from './rollout/configs.ts';
+import { compareNames, groupsOf, type Labels } from './rollout/groups.ts';
+import { parseTimeout as secondsOf, sizeOf as countOf, type Rules } from './rollout/limits.ts';
+import {
+  actionFor,
+  installDiff as diffOfInstalls,
+  isChartUrl,
+  isOtherRelease,
+  releaseAction,
+  releaseRemoval,
+  type HelmRelease,
+  type ReleaseIdentity,
+} from './rollout/releases.ts';
+import { specHash as hashOf } from './rollout/spec-hash.ts';
+import type { Standing, State } from './rollout/standing.ts';
+import type { Strategy } from './rollout/strategy.ts';
+import {
+  addonStatus as statusOf,
+  isWorkloadHealthy,
+  leaseStatus,
+  workProbe as probeWork,
+  type AddonStatus,
+  type AppliedConfig,
+  type DesiredConfig,
+  type ProbedWork,
+} from './rollout/upstream-status.ts';
 
 export type { Compat } from './channel/channel.ts';
+export type { Rules } from './rollout/limits.ts';
 
 export interface VectorEntry extends Identity {
   readonly name?: string;
@@ -146,5 +177,203 @@ export function planAddons(
     steps: steps.map((step) =>
       step.type === 'kubernetes' ? `kubernetes ${step.version}` : `addon ${step.entry.version ?? ''}`,
     ),
+  };
+}
+
+/** A value, or `error` for what cannot be read. */
+function orError<Value>(read: () => Value): Value | 'error' {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof CurlewError) return 'error';
+    throw error;
+  }
+}
+
+/** May a chart come from this address? */
+export function urlOk({ url }: { readonly url: string }): boolean {
+  return isChartUrl(url);
+}
+
+interface VectorRelease extends ReleaseIdentity {
+  readonly cluster: string;
+  readonly version?: string;
+  readonly values?: string;
+  readonly generated: boolean;
+  readonly installed?: boolean;
+}
+
+/** What a HelmChartProxy does, in order; `error:…` for the first values that cannot be rendered, natively for each. */
+export function hcp(
+  {
+    spec,
+    clusters,
+    releases = [],
+  }: {
+    readonly spec: ReleaseIdentity & { readonly version?: string; readonly reconcileStrategy?: string };
+    readonly clusters: readonly { readonly name: string; readonly selected: boolean; readonly values?: string }[];
+    readonly releases?: readonly VectorRelease[];
+  },
+  compat: Rules = 'caaph',
+): readonly string[] {
+  const once = spec.reconcileStrategy === 'InstallOnce';
+  const actions: string[] = [];
+  for (const { name, selected, values } of clusters.toSorted((a, b) => Number(a.selected) - Number(b.selected))) {
+    if (selected && values === '!error') {
+      actions.push('error:ValueParsingFailed');
+      if (compat === 'caaph') return actions;
+      continue;
+    }
+    const release = releases.find(({ cluster }) => cluster === name);
+    const recorded = release && {
+      installed: release.installed === true,
+      isOther: isOtherRelease(spec, release, release.generated),
+      changed: release.version !== spec.version || release.values !== values,
+    };
+    const action = actionFor({ selected, once, recorded });
+    if (action !== 'none') actions.push(`${action}:${name}`);
+  }
+  return actions;
+}
+
+/** What is done with a release of helm; values are YAML texts. */
+export function hrp({ release, desired }: { readonly release?: HelmRelease; readonly desired: HelmRelease }): string {
+  const yaml = (value: unknown) => canonicalJson(readYaml('', String(value)).value ?? null);
+  return releaseAction(release, desired, (a, b) => yaml(a) === yaml(b));
+}
+
+/** What the removal of a release's record does. */
+export function hrpDelete({
+  strategy,
+  ...found
+}: {
+  readonly strategy: string;
+  readonly cluster: boolean;
+  readonly release: boolean;
+}): string {
+  return releaseRemoval({ ...found, once: strategy === 'InstallOnce' });
+}
+
+/** A number or percentage as a count. */
+export function sizeOf(
+  { value, total, def }: { readonly value: number | string; readonly total: number; readonly def: number },
+  compat: Rules = 'ocm',
+): number | 'error' {
+  return orError(() => countOf(value, total, def, compat));
+}
+
+/** Seconds, `infinite`, or `error`. */
+export function parseTimeout({ value }: { readonly value: string }): number | 'infinite' | 'error' {
+  const seconds = orError(() => secondsOf(value));
+  return seconds === Number.POSITIVE_INFINITY ? 'infinite' : seconds;
+}
+
+/** The hash of what a user sets in an object. */
+export function specHash({ object }: { readonly object: Readonly<Record<string, unknown>> }): string {
+  return hashOf(object);
+}
+
+/** Clusters, as labels by name, in decision groups. */
+export function groups(
+  input: {
+    readonly clusters: Readonly<Record<string, Labels>>;
+    readonly clustersPerDecisionGroup?: number | string;
+    readonly decisionGroups?: readonly { readonly groupName: string; readonly matchLabels: Labels }[];
+  },
+  compat: Rules = 'ocm',
+): readonly { readonly name: string; readonly index: number; readonly clusters: readonly string[] }[] {
+  const names = Object.keys(input.clusters).toSorted((a, b) => compareNames(a, b, compat));
+  const members = names.map((name) => ({ name, labels: input.clusters[name] ?? {} }));
+  const rules = (input.decisionGroups ?? []).map(({ groupName, matchLabels }) => {
+    return { name: groupName, selector: { matchLabels } };
+  });
+  return groupsOf(members, { rules, size: input.clustersPerDecisionGroup }).map(({ name, index, ...group }) => {
+    return { name, index, clusters: group.members.map((member) => member.name) };
+  });
+}
+
+/** The references that remain of layers, by type. */
+export function mergeConfigs({
+  layers,
+}: {
+  readonly layers: readonly (readonly ConfigReference[])[];
+}): Readonly<Record<string, readonly string[]>> {
+  return mergeReferences(layers);
+}
+
+/** Clusters that get an add-on, and that lose it. */
+export function installDiff(input: {
+  readonly type: string;
+  readonly placements?: readonly { readonly clusters: readonly string[] }[];
+  readonly existing: readonly string[];
+}): { readonly create: readonly string[]; readonly delete: readonly string[] } {
+  const placements = (input.placements ?? []).map(({ clusters }) => clusters);
+  return diffOfInstalls(input.type === 'Placements' ? placements : undefined, input.existing);
+}
+
+/** The state of an add-on on one cluster. */
+export function addonStatus(input: {
+  readonly desired: readonly DesiredConfig[];
+  readonly refs: readonly AppliedConfig[];
+  readonly progressing?: { readonly reason?: string; readonly t?: number };
+}): AddonStatus {
+  return statusOf(input.desired, input.refs, input.progressing);
+}
+
+/** Status and reason of Available by the work, or `unchanged`. */
+export function workProbe(input: ProbedWork): string {
+  return probeWork(input);
+}
+
+/** Is a workload healthy? */
+export function workload(input: {
+  readonly kind: 'Deployment' | 'DaemonSet';
+  readonly desired: number;
+  readonly ready: number;
+}): boolean {
+  return isWorkloadHealthy(input.kind, input.desired, input.ready);
+}
+
+/** Status of Available by the age of a Lease; without age there is none. */
+export function lease({ ageSeconds }: { readonly ageSeconds?: number }): string {
+  return leaseStatus(ageSeconds);
+}
+
+interface VectorRollout {
+  readonly strategy: Strategy;
+  /** Ordered; a name that begins with `_` is that of an unnamed group. */
+  readonly groups: Readonly<Record<string, readonly string[]>>;
+  /** `Status@T` by cluster, in seconds relative to now. */
+  readonly existing: Readonly<Record<string, string>>;
+}
+
+const UPSTREAM_STATES: Readonly<Record<string, State>> = {
+  TimeOut: 'TimedOut',
+  Skip: 'Skipped',
+  Unknown: 'Progressing',
+};
+
+/** The batch of a rollout as `cluster:Status`, what has timed out, and when time alone changes this. */
+export function rollout(input: VectorRollout): Readonly<Record<string, unknown>> {
+  const titles = new Map<string, string>();
+  const existing = Object.entries(input.existing).map(([cluster, text]): Standing => {
+    const [title = '', at] = text.split('@');
+    titles.set(cluster, title);
+    return {
+      cluster,
+      state: UPSTREAM_STATES[title] ?? (title as State),
+      since: at === undefined ? undefined : Number(at),
+    };
+  });
+  const listed = Object.entries(input.groups).map(([name, members], index) => {
+    return { name: name.startsWith('_') ? '' : name, index, members };
+  });
+  const batch = ocmBatch(listed, input.strategy, { existing, now: 0 });
+  return {
+    rollout: batch.rollout.map(({ cluster }) => `${cluster}:${titles.get(cluster) ?? 'ToApply'}`),
+    timeout: batch.timedOut,
+    breach: batch.breached,
+    ...(Number.isFinite(batch.recheckAfter) ? { recheckAfter: batch.recheckAfter } : {}),
+    ...(batch.removed.length > 0 ? { removed: batch.removed } : {}),
   };
 }

@@ -15,8 +15,15 @@ interface Vector {
 }
 type Run = (input: unknown) => unknown;
 
-for (const name of ['kops-channels', 'native-planner']) {
-  const text = await readFile(join(import.meta.dirname, 'fixtures/channels', `${name}.yaml`), 'utf8');
+const SUITES = [
+  'channels/kops-channels',
+  'channels/native-planner',
+  'rollout/cluster-addons',
+  'rollout/ocm-basics',
+  'rollout/ocm-rollout',
+];
+for (const name of SUITES) {
+  const text = await readFile(join(import.meta.dirname, 'fixtures', `${name}.yaml`), 'utf8');
   const { fn, vectors } = parse(text) as { readonly fn?: string; readonly vectors: readonly Vector[] };
   for (const vector of vectors) {
     const run = vector.fn ?? fn ?? '';

@@ -40,6 +40,12 @@ export const FOLDERS: readonly Folder[] = [
     holds: 'which add-on versions fit which Kubernetes: read, choose, explain, check, plan an upgrade, records',
     imports: ['core', 'formats/yaml', 'formats/go-template'],
   },
+  {
+    name: 'rollout',
+    holds:
+      'how an add-on spreads over the clusters of a fleet: one pure `step` for all of them, and the rules of upstream',
+    imports: ['core'],
+  },
   { name: 'spec', holds: 'installer specs', imports: ['core', 'formats/yaml'] },
   {
     name: 'manifest',

@@ -1,0 +1,68 @@
+/** Which clusters are selected, and in which groups and order a rollout reaches them. Pure. */
+import { sizeOf, type Rules } from './limits.ts';
+
+export type Labels = Readonly<Record<string, string>>;
+
+/** A label selector of Kubernetes. An empty one selects everything. */
+export interface Selector {
+  readonly matchLabels?: Labels;
+  readonly matchExpressions?: readonly {
+    readonly key: string;
+    readonly operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist';
+    readonly values?: readonly string[];
+  }[];
+}
+
+export function selects({ matchLabels = {}, matchExpressions = [] }: Selector, labels: Labels): boolean {
+  for (const key in matchLabels) if (labels[key] !== matchLabels[key]) return false;
+  return matchExpressions.every(({ key, operator, values = [] }) => {
+    const value = Object.hasOwn(labels, key) ? labels[key] : undefined;
+    if (operator === 'Exists' || operator === 'DoesNotExist') return (operator === 'Exists') === (value !== undefined);
+    return (operator === 'In') === (value !== undefined && values.includes(value));
+  });
+}
+
+const NATURAL = new Intl.Collator('en', { numeric: true });
+
+/** Compares names: natively c2 comes before c10, elsewhere after it. */
+export function compareNames(a: string, b: string, rules: Rules): number {
+  return (rules === 'native' ? NATURAL.compare(a, b) : 0) || (a < b ? -1 : a > b ? 1 : 0);
+}
+
+export interface GroupRule {
+  readonly name: string;
+  readonly selector: Selector;
+  /** Most clusters of one group; longer ones are cut into several groups of this name. */
+  readonly size?: number | string | undefined;
+}
+
+export interface Group<Member> {
+  /** Empty for the rest, which no rule selects. */
+  readonly name: string;
+  readonly index: number;
+  readonly members: readonly Member[];
+}
+
+/**
+ * Members in groups: for each rule the members that it is the first one to select, then the rest, each cut by size (a percentage counts
+ * all members). The order of the members stays. There is at least one group, which may be empty.
+ */
+export function groupsOf<Member extends { readonly labels: Labels }>(
+  members: readonly Member[],
+  { rules, size }: { readonly rules: readonly GroupRule[]; readonly size: number | string | undefined },
+): readonly Group<Member>[] {
+  const total = members.length;
+  const parts = rules.map((rule) => ({ ...rule, members: [] as Member[] }));
+  const rest: Member[] = [];
+  for (const member of members) {
+    (parts.find(({ selector }) => selects(selector, member.labels))?.members ?? rest).push(member);
+  }
+  const groups: Group<Member>[] = [];
+  for (const part of [...parts, { name: '', size, members: rest }]) {
+    const most = sizeOf(part.size ?? size, total, total, 'ocm');
+    for (let at = 0; at < part.members.length; at += most) {
+      groups.push({ name: part.name, index: groups.length, members: part.members.slice(at, at + most) });
+    }
+  }
+  return groups.length > 0 ? groups : [{ name: '', index: 0, members: [] }];
+}

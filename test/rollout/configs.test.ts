@@ -1,0 +1,29 @@
+import { mergeValues } from '../../src/rollout/configs.ts';
+import { specHash } from '../../src/rollout/spec-hash.ts';
+import * as assert from '../support/assert.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('rollout/configs');
+
+test('a later layer wins in each field of a map, replaces lists, and removes with null', () => {
+  const layers = [
+    { mtu: 1350, dns: { servers: ['a', 'b'], cache: 1 } },
+    { dns: { servers: ['c'], cache: null } },
+    { mtu: 1400 },
+  ];
+  assert.equal(mergeValues(layers), { mtu: 1400, dns: { servers: ['c'] } });
+});
+
+test('keys that every JavaScript object has are values like others', () => {
+  const hostile = JSON.parse('{"__proto__": {"a": 1}, "constructor": {"b": 2}}') as Record<string, unknown>;
+  const merged = mergeValues([{}, hostile]);
+  assert.equal(Object.keys(merged), ['__proto__', 'constructor']);
+  assert.is((merged as { readonly a?: number }).a, undefined);
+});
+
+test('the hash does not depend on the order of keys, and has all digits of large numbers', () => {
+  assert.is(specHash({ spec: { a: 1, b: 2 } }), specHash({ status: {}, spec: { b: 2, a: 1 } }));
+  assert.not(specHash({ spec: 9007199254740993n }) === specHash({ spec: 9007199254740992n }));
+});
+
+test.run();
