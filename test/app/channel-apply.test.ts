@@ -1,67 +1,10 @@
 /** Add-ons of channels on the API server of the tests: what passes apply, keep, restore and refuse. */
-import { writeFile } from 'node:fs/promises';
-import {
-  applyChannels,
-  previewChannels,
-  type ChannelApplyRequest,
-  type ChannelPass,
-} from '../../src/app/channel-apply.ts';
-import { apiClient, at, type ApiClient } from '../support/api-client.ts';
-import { startMemoryApiServer } from '../support/api-server/server.ts';
+import { at } from '../support/api-client.ts';
 import * as assert from '../support/assert.ts';
-import { never, noReport } from '../support/context.ts';
+import { configMap, deployment, HEALTHY, MAPS, openScene, outcomes } from '../support/delivery-scene.ts';
 import { suite } from '../support/suite.ts';
-import { makeCertificate } from '../support/tls.ts';
-import { tree, type Tree } from '../support/tree.ts';
 
 const test = suite('app/channel-apply');
-const certificate = await makeCertificate();
-
-interface Scene extends AsyncDisposable {
-  readonly box: Tree;
-  readonly api: ApiClient;
-  readonly requests: readonly string[];
-  readonly channel: (...entries: readonly object[]) => Promise<void>;
-  readonly write: (path: string, ...objects: readonly object[]) => Promise<void>;
-  readonly plan: (request?: Partial<ChannelApplyRequest>) => Promise<ChannelPass>;
-  readonly apply: (request?: Partial<ChannelApplyRequest>) => Promise<ChannelPass>;
-}
-
-async function openScene(): Promise<Scene> {
-  const box = await tree();
-  const server = await startMemoryApiServer({ certificate });
-  await writeFile(box.at('conf'), server.kubeconfig);
-  const context = { signal: never, report: noReport, env: { PATH: process.env['PATH'] }, cwd: box.path };
-  const request: ChannelApplyRequest = { channels: ['channel.yaml'], kubeconfig: box.at('conf'), timeout: 5000 };
-  const header = { apiVersion: 'fleet.curlew.dev/v1alpha1', kind: 'Channel', metadata: { name: 'stable' } };
-  return {
-    box,
-    api: apiClient(server.kubeconfig),
-    requests: server.requests,
-    channel: async (...entries) => {
-      const addons = entries.map((entry) => ({ namespace: 'default', version: '1.0.0', ...entry }));
-      await writeFile(box.at('channel.yaml'), JSON.stringify({ ...header, spec: { addons } }, undefined, 1));
-    },
-    write: async (path, ...objects) =>
-      writeFile(box.at(path), objects.map((object) => JSON.stringify(object, undefined, 1)).join('\n---\n')),
-    plan: async (given = {}) => previewChannels({ ...request, ...given }, context),
-    apply: async (given = {}) => applyChannels({ ...request, ...given }, context),
-    [Symbol.asyncDispose]: async () => {
-      await server[Symbol.asyncDispose]();
-      await box[Symbol.asyncDispose]();
-    },
-  };
-}
-
-function configMap(name: string, data: Readonly<Record<string, string>> = {}): object {
-  return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'default' }, data };
-}
-
-function outcomes({ addons }: ChannelPass): readonly string[] {
-  return addons.map(({ addon, action, state }) => `${addon} ${action} ${state}`);
-}
-
-const MAPS = '/api/v1/namespaces/default/configmaps';
 
 test('a plan changes nothing; a pass applies, and the next one writes nothing', async () => {
   await using scene = await openScene();
@@ -121,17 +64,12 @@ test('what somebody deleted comes back, and what somebody changed is a conflict 
 
 test('an add-on that does not become healthy fails, and those that require it are skipped', async () => {
   await using scene = await openScene();
-  const labels = { app: 'dash' };
-  const template = { metadata: { labels }, spec: { containers: [{ name: 'dash', image: 'dash:1' }] } };
-  const spec = { selector: { matchLabels: labels }, template };
-  const metadata = { name: 'dash', namespace: 'default' };
-  await scene.write('dash.yaml', { apiVersion: 'apps/v1', kind: 'Deployment', metadata, spec });
+  await scene.write('dash.yaml', deployment('dash'));
   await scene.write('page.yaml', configMap('page'));
   const page = { name: 'page', manifest: 'page.yaml', requires: [{ name: 'dash' }] };
   await scene.channel({ name: 'dash', manifest: 'dash.yaml' }, page);
   assert.equal(outcomes(await scene.apply({ timeout: 300 })), ['dash install failed', 'page install skipped']);
-  const status = { observedGeneration: 1, replicas: 1, updatedReplicas: 1, readyReplicas: 1, availableReplicas: 1 };
-  await scene.api.merge('/apis/apps/v1/namespaces/default/deployments/dash/status', { status });
+  await scene.api.merge('/apis/apps/v1/namespaces/default/deployments/dash/status', HEALTHY);
   assert.equal(outcomes(await scene.apply()), ['dash install applied', 'page install applied']);
 });
 

@@ -36,6 +36,8 @@ export interface MemoryApiOptions {
   /** Default: `v1.34.4` */
   readonly version?: string;
   readonly certificate?: TestCertificate;
+  /** Gets each request before it is answered: `PATCH /api/v1/…`. What it throws, such as a {@link StatusError}, is the answer. */
+  readonly before?: (request: string) => void;
 }
 
 export async function startMemoryApiServer(options: MemoryApiOptions = {}): Promise<MemoryApiServer> {
@@ -81,6 +83,7 @@ class Api {
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     this.requests.push(`${request.method} ${request.url}`);
     try {
+      this.#options.before?.(`${request.method} ${request.url}`);
       const url = new URL(request.url ?? '/', 'https://server');
       const body = await text(request);
       const found = this.#fixed(url.pathname);

@@ -9,7 +9,7 @@ import { never, noReport } from '../support/context.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
 
-const test = suite('app/helm', { timeoutMs: 60_000 });
+const test = suite('deliver/helm', { timeoutMs: 60_000 });
 
 test('kill -9 ends helm, too, and the next run removes the values that it was given', async ({ signal }) => {
   await using box = await tree({ 'tmp/other': '' });

@@ -1,10 +1,10 @@
-import type { Call } from '../../../src/kube/call.ts';
-import type { LiveObject } from '../../../src/kube/objects.ts';
-import { troublesOf } from '../../../src/app/channels/troubles.ts';
-import * as assert from '../../support/assert.ts';
-import { suite } from '../../support/suite.ts';
+import type { Call } from '../../src/kube/call.ts';
+import type { LiveObject } from '../../src/kube/objects.ts';
+import { troublesOf } from '../../src/app/channels/troubles.ts';
+import * as assert from '../support/assert.ts';
+import { suite } from '../support/suite.ts';
 
-const test = suite('app/channels/troubles');
+const test = suite('deliver/troubles');
 
 const POD = { apiVersion: 'v1', kind: 'Pod', plural: 'pods', namespaced: true };
 const metadata = { name: 'web-1', namespace: 'web', uid: 'u' };
