@@ -10,7 +10,7 @@ import { CurlewError, errnoOf, fileError, redact } from '../core/errors.ts';
 import { hashFile } from '../platform/files/hash-file.ts';
 import type { AssetStep } from '../manifest/step.ts';
 import { localFile } from '../manifest/within-repository.ts';
-import { fetchUrl } from '../transfer/from-url.ts';
+import { BODY_LIMIT, fetchUrl } from '../transfer/from-url.ts';
 import { removePartial, type PartialPaths } from '../transfer/partial-file.ts';
 import { isCurrent, readSourceNote, writeSourceNote, type SourceNote } from './asset-note.ts';
 import { claim } from '../platform/files/claim.ts';
@@ -32,9 +32,6 @@ export async function noteOf(cache: string, source: string): Promise<SourceNote 
   return readSourceNote(pathsOf(assetFolder(cache), source).sourceNote);
 }
 
-/** Most bytes of an asset, whatever length the server reports; most disks are full before. */
-const ASSET_LIMIT = 2 ** 38;
-
 /** Size and digest of a local file, read once. A missing file is `NOT_FOUND`, a folder `FILE_UNUSABLE`. */
 export async function measureFile(
   path: string,
@@ -44,10 +41,10 @@ export async function measureFile(
   try {
     const found = await stat(path);
     if (!found.isFile()) throw new CurlewError('FILE_UNUSABLE', `cannot ${doing}: ${path} is not a file`);
-    if (found.size > ASSET_LIMIT) {
+    if (found.size > BODY_LIMIT) {
       throw new CurlewError(
         'FILE_UNUSABLE',
-        `cannot ${doing}: ${path} has ${found.size} bytes, more than ${ASSET_LIMIT}`,
+        `cannot ${doing}: ${path} has ${found.size} bytes, more than ${BODY_LIMIT}`,
       );
     }
     return await hashFile(path, { signal });
@@ -201,7 +198,7 @@ async function receive(
     expected = size;
   };
   const check = (digest: Digest): void => checkDigest(step, digest, doing);
-  const wanted = { doing, url: step.source, paths, digest: digestIn(step), check, limit: ASSET_LIMIT };
+  const wanted = { doing, url: step.source, paths, digest: digestIn(step), check, force: true };
   try {
     await writeSourceNote(paths.sourceNote, await fetchUrl(ports.http, wanted, { onBytes, onSize, signal }));
   } catch (error) {

@@ -11,6 +11,18 @@ import type { GetOptions, ReadObject, Store, StoredObject } from './store.ts';
 /** Number of objects whose size is cached, so that range reads need no HEAD request. */
 const CACHE_SIZE = 2000;
 
+/** The server reports the length of an object neither to HEAD nor to a range request: it can be read only in one stream. */
+export class NoLength extends CurlewError {
+  readonly http: Http;
+  readonly url: string;
+  constructor(http: Http, { doing, url }: HttpRequest) {
+    const hint = 'use a server that sends the length of its files';
+    super('FETCH_FAILED', `cannot ${doing}: the response has no Content-Length`, { hint });
+    this.http = http;
+    this.url = url;
+  }
+}
+
 /** Statuses of servers that refuse only HEAD, for example for an address that is signed for GET. */
 const NO_HEAD: ReadonlySet<number> = new Set([400, 403, 405, 501]);
 
@@ -107,9 +119,7 @@ async function look(web: Web, key: string, signal: AbortSignal): Promise<StoredO
   const found = isSilent || NO_HEAD.has(response.status) ? await lookByGet(web, key, signal) : response;
   if (found?.status !== 200) throw http.failure(request, response, response.body);
   const { etag, 'last-modified': modified, 'content-length': length } = found.headers;
-  if (length === undefined || !/^\d{1,15}$/.test(length)) {
-    throw new CurlewError('FETCH_FAILED', `cannot ${request.doing}: the response has no Content-Length`);
-  }
+  if (length === undefined || !/^\d{1,15}$/.test(length)) throw new NoLength(http, request);
   const object = { key, size: Number(length), etag: etag ?? `${length} ${modified ?? ''}`, metadata: {} };
   if (known.size >= CACHE_SIZE) known.clear();
   known.set(key, object);
@@ -124,9 +134,9 @@ async function lookByGet(web: Web, key: string, signal: AbortSignal): Promise<Re
   const { head } = outcome;
   const [, total] = /^bytes 0-0\/(\d{1,15})$/.exec(head.headers['content-range']?.trim() ?? '') ?? [];
   if (head.status === 200) return head;
-  return head.status === 206 && total !== undefined
-    ? { ...head, status: 200, headers: { ...head.headers, 'content-length': total } }
-    : undefined;
+  if (head.status !== 206) return undefined;
+  const { 'content-length': _ofPart, ...headers } = head.headers;
+  return { ...head, status: 200, headers: total === undefined ? headers : { ...headers, 'content-length': total } };
 }
 
 async function readSmall(

@@ -55,7 +55,8 @@ export async function completeHere(
   return end;
 }
 
-async function endOf(
+/** Size of a file, and the digest of its table of contents if it has one. */
+export async function endOf(
   source: RangeSource,
   options: { readonly signal: AbortSignal },
 ): Promise<{ readonly size: number; readonly contents: Digest | undefined }> {
@@ -99,6 +100,11 @@ export async function checkExisting(
     throw fileError(`resume ${file}`, error);
   }
   return undefined;
+}
+
+/** `FILE_EXISTS` for a file that is not the one of the sha256. */
+export async function requireFree(file: string): Promise<void> {
+  if ((await sizeOf(file)) !== undefined) throw exists(file, 'it has a different sha256');
 }
 
 async function sizeOf(path: string): Promise<number | undefined> {

@@ -3,12 +3,17 @@
  * ones are fetched again, alone; the file gets its name when it is complete, verified and on disk.
  */
 import { basename } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Digest } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
 import { reportStep } from '../core/events.ts';
+import { openFileSource } from '../formats/archive/read.ts';
 import { claim } from '../platform/files/claim.ts';
 import { allFailed, isPlaceError, type FetchPlace } from '../store/places.ts';
-import { completeHere } from './existing.ts';
+import { NoLength } from '../store/web.ts';
+import { completeHere, endOf, requireFree } from './existing.ts';
 import { acceptsAnyFile, fromPlace, type Pulled, type Transfer, type TransferOptions } from './from-place.ts';
+import { fetchUrl } from './from-url.ts';
 import { openPlace } from './open-place.ts';
 import { pathsBeside, removeFinished } from './partial-file.ts';
 
@@ -91,13 +96,14 @@ async function tryPlaces(run: Transfer, places: readonly FetchPlace[]): Promise<
     for (let place = queue.shift(); place !== undefined; place = queue.shift()) {
       try {
         const unpinned = run.changed.has(place);
-        const opened = await openPlace(place, { anyFile: acceptsAnyFile(run), unpinned, signal });
-        if (!opened.ranged && queue.length > 0 && !slow.has(place)) {
+        const opening = openPlace(place, { anyFile: acceptsAnyFile(run), unpinned, signal });
+        const opened = await opening.catch((error: unknown) => withoutLength(run, error));
+        if (!('ranged' in opened && opened.ranged) && queue.length > 0 && !slow.has(place)) {
           slow.add(place);
           queue.push(place);
           continue;
         }
-        return await fromPlace(run, opened);
+        return await (opened instanceof NoLength ? inOneStream(run, place, opened) : fromPlace(run, opened));
       } catch (error) {
         signal.throwIfAborted();
         if (!isPlaceError(error)) throw error;
@@ -114,4 +120,46 @@ async function tryPlaces(run: Transfer, places: readonly FetchPlace[]): Promise<
     if (again.length === 0 || !moved || rest < 0) throw allFailed([...failures.values()]);
     left = again;
   }
+}
+
+/** A place that does not report the length of the file is of use only if the digest shows that all of it has come. */
+function withoutLength({ options: { sha256, check, elsewhere } }: Transfer, error: unknown): NoLength {
+  if (!(error instanceof NoLength)) throw error;
+  if (sha256 !== undefined && check === undefined) return error;
+  const hint = check === undefined ? 'give the digest of the file with --sha256 HEX' : elsewhere;
+  throw new CurlewError(error.code, error.message, { hint, cause: error });
+}
+
+/** From a place that does not report the length of the file, whose digest is known. */
+async function inOneStream(run: Transfer, { store, key }: FetchPlace, { http, url }: NoLength): Promise<Pulled> {
+  const { file, options } = run;
+  const { doing, sha256: digest, size: limit, force, pace, elsewhere, signal } = options;
+  if (!force) await requireFree(file);
+  await run.filling?.file[Symbol.asyncDispose]();
+  run.filling = undefined;
+  const name = `${store.address}/${key}`;
+  const check = (found: Digest): void => {
+    if (found === digest) return;
+    throw new CurlewError('DIGEST_MISMATCH', `${name}: has the sha256 ${found}, not ${digest}`, {
+      hint: `check the sha256, or ${elsewhere}`,
+    });
+  };
+  let [bytes, total]: [number, number | undefined] = [0, limit];
+  await fetchUrl(
+    http,
+    { doing, url, paths: pathsBeside(file), digest, check, limit, force },
+    {
+      signal,
+      onSize: (size) => void (total = size),
+      onBytes: (more) => options.onBytes((bytes += more), total),
+      onFetched: async (more) => {
+        run.fetched += more;
+        run.from.add(name);
+        const wait = pace?.(more) ?? 0;
+        if (wait > 0) await delay(wait, undefined, { signal });
+      },
+    },
+  );
+  await using source = await openFileSource(file);
+  return { file, ...(await endOf(source, { signal })), fetched: run.fetched, from: [...run.from] };
 }

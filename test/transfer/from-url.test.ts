@@ -49,7 +49,8 @@ async function fetchTo(folder: string, url: string, given: Given): Promise<Fetch
   };
   const { digest, limit = 2 ** 30, signal } = given;
   const paths = pathsBeside(join(folder, 'got'));
-  const body = await fetchUrl(http, { doing: 'get it', url, paths, digest, check, limit }, { onBytes, onSize, signal });
+  const file = { doing: 'get it', url, paths, digest, check, limit, force: true };
+  const body = await fetchUrl(http, file, { onBytes, onSize, signal });
   return { ...body, reported, announced };
 }
 
