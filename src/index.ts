@@ -51,11 +51,18 @@ export { importRepository, type ImportRequest } from './app/import.ts';
 // Stores and releases.
 export { publish, planPublish, type PublishPlan, type PublishRequest } from './app/publish.ts';
 export { changed, type ChangedAddons, type ChangedRequest } from './app/changed.ts';
-export { promote, type PromoteRequest } from './app/promote.ts';
-export { versions, type Versions, type VersionsRequest } from './app/versions.ts';
-export { prune, type PruneRequest } from './app/prune.ts';
-export { reindex, type ReindexRequest } from './app/reindex.ts';
-export { importExternal, type ImportExternalRequest } from './app/import-external.ts';
+export { promote } from './app/promote.ts';
+export { versions, type Versions } from './app/versions.ts';
+export { prune } from './app/prune.ts';
+export { reindex } from './app/reindex.ts';
+export { importExternal } from './app/import-external.ts';
+export type {
+  ImportExternalRequest,
+  PromoteRequest,
+  PruneRequest,
+  ReindexRequest,
+  VersionsRequest,
+} from './app/requests/release.ts';
 export { serve, type ServeRequest } from './app/serve.ts';
 
 // Bundles.

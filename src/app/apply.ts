@@ -9,7 +9,8 @@ import { refuseExisting } from '../platform/files/name-file.ts';
 import { openArchive } from './archives/open-archive.ts';
 import type { Context } from '../core/context.ts';
 import { checkedIndex } from './ports/install-source.ts';
-import { trustOf, type TrustRequest } from './ports/trust.ts';
+import { trustOf } from './ports/trust.ts';
+import type { TrustRequest } from './requests/trust.ts';
 
 export interface ApplyRequest extends TrustRequest {
   /** File of the delta, or head file of its parts. */

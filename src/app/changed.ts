@@ -4,8 +4,9 @@ import { checkedRelease } from '../store/release/release-name.ts';
 import type { Context } from '../core/context.ts';
 import { planAddons, type BuildRequest } from './planning.ts';
 import { openBuildPorts } from './ports/build-ports.ts';
-import { openStoreFor, type StoreRequest } from './ports/stores.ts';
+import { openStoreFor } from './ports/stores.ts';
 import { compareWithRelease, type Change } from './recorded.ts';
+import type { StoreRequest } from './requests/connection.ts';
 
 /** Add-ons compared at once: most of the time is spent waiting for responses. */
 const AT_ONCE = 16;

@@ -8,27 +8,15 @@ import { externalFile, parseOffers, type OfferedVersion } from '../store/release
 import { importExternal as importOffers, type ImportResult } from '../store/release/import-external.ts';
 import type { Context } from '../core/context.ts';
 import { openBuildPorts } from './ports/build-ports.ts';
-import type { NetworkRequest } from './ports/network.ts';
-import { openStoreFor, type StoreRequest } from './ports/stores.ts';
+import { openStoreFor } from './ports/stores.ts';
+import { IMPORT_EXTERNAL } from './requests/release.ts';
+import { useCase } from '../core/request.ts';
 
 const JOBS = 4;
 const LIMIT = 4 << 20;
 
-export interface ImportExternalRequest extends StoreRequest, NetworkRequest {
-  /** A versions.json: a list of versions, or an object of such lists by add-on. */
-  readonly file: string;
-  /** Folder, created if missing, or `s3://bucket/prefix`, for `external/`. */
-  readonly to: string;
-  /** The add-on whose versions the file lists. */
-  readonly name?: string | undefined;
-  /** Packages at once; 4 when absent. */
-  readonly jobs?: number | undefined;
-  /** Folder for unfinished downloads. */
-  readonly cache?: string | undefined;
-}
-
 /** An imported version never changes, except from prerelease to release. */
-export async function importExternal(request: ImportExternalRequest, context: Context): Promise<ImportResult> {
+export const importExternal = useCase(IMPORT_EXTERNAL, async (request, context: Context): Promise<ImportResult> => {
   const { cwd, report, signal } = context;
   const { file, to, name, jobs = JOBS } = request;
   const offers = parseOffers((await readLimited(resolve(cwd, file), LIMIT)).toString(), file, name);
@@ -48,4 +36,4 @@ export async function importExternal(request: ImportExternalRequest, context: Co
     await removeBodies(ports);
     await rm(scratch, { recursive: true, force: true });
   }
-}
+});

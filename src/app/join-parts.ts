@@ -7,7 +7,8 @@ import { isAddress } from './archives/open-anywhere.ts';
 import { verifyWhole, requireSignedFile } from './archives/verify-whole.ts';
 import type { Context } from '../core/context.ts';
 import { checkedIndex } from './ports/install-source.ts';
-import { trustOf, type Trust, type TrustRequest } from './ports/trust.ts';
+import { trustOf, type Trust } from './ports/trust.ts';
+import type { TrustRequest } from './requests/trust.ts';
 
 export interface BundlePartsRequest extends TrustRequest {
   /** Head file, `NAME.parts.json`. */

@@ -20,7 +20,8 @@ import { folderOf } from './install-folder.ts';
 import { flagsOf, type FlagRequest } from './node/spec.ts';
 import { usage } from './node/target.ts';
 import { checkedIndex } from './ports/install-source.ts';
-import { trustOf, type Trust, type TrustRequest } from './ports/trust.ts';
+import { trustOf, type Trust } from './ports/trust.ts';
+import type { TrustRequest } from './requests/trust.ts';
 
 /** Without `bundle` and `dir`, the packages in the install folder are used. */
 export interface LoadImagesRequest extends FlagRequest, TrustRequest {

@@ -3,31 +3,16 @@ import { CurlewError } from '../core/errors.ts';
 import { promote as promoteRelease, sourceRelease, type PromoteResult } from '../store/release/promote.ts';
 import { checkedRelease } from '../store/release/release-name.ts';
 import type { Context } from '../core/context.ts';
-import { noteUnsigned, signerOf, trustOfStore, type SignerRequest } from './ports/release-trust.ts';
-import { openStoreFor, type StoreRequest } from './ports/stores.ts';
+import { noteUnsigned, signerOf, trustOfStore } from './ports/release-trust.ts';
+import { openStoreFor } from './ports/stores.ts';
+import { PROMOTE } from './requests/release.ts';
+import { useCase } from '../core/request.ts';
 
 /** Packages copied at once. */
 const JOBS = 8;
 
-export interface PromoteRequest extends StoreRequest, SignerRequest {
-  /** `STORE@R`: source; without `@R` the current release. */
-  readonly from: string;
-  /** `STORE@R`: target, created if missing; without `@R` under the same name. */
-  readonly to: string;
-  /** Read every copied package and compare its digest. */
-  readonly deep?: boolean | undefined;
-  /** Download and upload packages if the stores cannot copy from each other. */
-  readonly stream?: boolean | undefined;
-  /** Make the release current even if it was published before the current one. */
-  readonly makeCurrent?: boolean | undefined;
-  /** Check everything and write nothing. */
-  readonly dryRun?: boolean | undefined;
-  /** Packages at once; 8 when absent. */
-  readonly jobs?: number | undefined;
-}
-
 /** Readers see the whole release or nothing. After an interruption, the same request completes it. */
-export async function promote(request: PromoteRequest, context: Context): Promise<PromoteResult> {
+export const promote = useCase(PROMOTE, async (request, context: Context): Promise<PromoteResult> => {
   const { report, signal } = context;
   const { deep = false, stream = false, makeCurrent = false, dryRun = false, jobs = JOBS } = request;
   const from = parseStoreRelease(request.from, '--from');
@@ -43,7 +28,7 @@ export async function promote(request: PromoteRequest, context: Context): Promis
   const promoted = await promoteRelease(source, options);
   if (!dryRun) await noteUnsigned(target, { release: promoted.release, signer }, context);
   return promoted;
-}
+});
 
 interface StoreRelease {
   readonly store: string;

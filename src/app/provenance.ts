@@ -16,8 +16,8 @@ import { documentPath, openAnywhere, requireUnwritten } from './archives/open-an
 import { verifyWhole } from './archives/verify-whole.ts';
 import { builderOf, type BuilderRequest } from './builder.ts';
 import type { Context } from '../core/context.ts';
-import type { AddressRequest } from './ports/store-source.ts';
 import { passphraseOf, readKeyText } from './ports/trust.ts';
+import type { AddressRequest } from './requests/connection.ts';
 
 export interface ProvenanceRequest extends AddressRequest, BuilderRequest {
   /** Paths, URLs or `s3://bucket/key` of packages and bundles. */

@@ -2,27 +2,15 @@
 import { CurlewError } from '../core/errors.ts';
 import { prune as pruneStore, type PruneResult } from '../store/release/prune.ts';
 import type { Context } from '../core/context.ts';
-import { openStoreFor, type StoreRequest } from './ports/stores.ts';
+import { openStoreFor } from './ports/stores.ts';
+import { PRUNE } from './requests/release.ts';
+import { useCase } from '../core/request.ts';
 
 /** Objects at once. */
 const JOBS = 8;
 
-/** With both `keep` and `olderThan`, a release is removed only if it meets both. */
-export interface PruneRequest extends StoreRequest {
-  /** The store to remove from. */
-  readonly from: string;
-  /** Number of newest releases to keep. */
-  readonly keep?: number | undefined;
-  /** Milliseconds: keep younger releases. */
-  readonly olderThan?: number | undefined;
-  /** Determine what would be removed and remove nothing. */
-  readonly dryRun?: boolean | undefined;
-  /** Objects at once; 8 when absent. */
-  readonly jobs?: number | undefined;
-}
-
 /** The current release and all newer ones always stay. Throws `USAGE` without `keep` and `olderThan`. */
-export async function prune(request: PruneRequest, context: Context): Promise<PruneResult> {
+export const prune = useCase(PRUNE, async (request, context: Context): Promise<PruneResult> => {
   const { report, signal } = context;
   const { from, keep, olderThan, dryRun = false, jobs = JOBS } = request;
   if (keep === undefined && olderThan === undefined) {
@@ -32,4 +20,4 @@ export async function prune(request: PruneRequest, context: Context): Promise<Pr
   }
   const store = await openStoreFor(from, request, context, { create: false });
   return pruneStore(store, { keep, olderThan, now: new Date(), dryRun, jobs, report, signal });
-}
+});

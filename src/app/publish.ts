@@ -15,9 +15,11 @@ import { parseOrderFile, type VersionOrders } from '../store/release/version-ord
 import type { Context } from '../core/context.ts';
 import { lockMode, planPackages, type BuildRequest } from './planning.ts';
 import { openBuildPorts } from './ports/build-ports.ts';
-import { noteUnsigned, signerOf, type SignerRequest } from './ports/release-trust.ts';
-import { openStoreFor, type StoreRequest } from './ports/stores.ts';
+import { noteUnsigned, signerOf } from './ports/release-trust.ts';
+import { openStoreFor } from './ports/stores.ts';
 import { compareWithRelease, type Change, type ComparedAddon } from './recorded.ts';
+import type { SignerRequest } from './requests/trust.ts';
+import type { StoreRequest } from './requests/connection.ts';
 
 /** Packages uploaded at once. */
 const JOBS = 4;

@@ -8,8 +8,10 @@ import { writeStateFile } from '../platform/files/state-file.ts';
 import type { Pulled } from '../transfer/from-place.ts';
 import { createPace, pull, type PullOptions } from '../transfer/pull.ts';
 import type { Context } from '../core/context.ts';
-import { lazyHttp, objectOpener, type AddressRequest } from './ports/store-source.ts';
-import { signaturePath, trustOf, type TrustRequest } from './ports/trust.ts';
+import { lazyHttp, objectOpener } from './ports/store-source.ts';
+import { signaturePath, trustOf } from './ports/trust.ts';
+import type { AddressRequest } from './requests/connection.ts';
+import type { TrustRequest } from './requests/trust.ts';
 
 export interface PullRequest extends AddressRequest, TrustRequest {
   /** URLs, `s3://bucket/key` or files; all but the first are mirrors, tried in order if an earlier one fails. */

@@ -8,8 +8,8 @@ import { describeArchive } from './archives/describe-archive.ts';
 import { documentPath, openAnywhere, requireUnwritten } from './archives/open-anywhere.ts';
 import type { Context } from '../core/context.ts';
 import { folderOf, type FolderRequest } from './install-folder.ts';
-import type { AddressRequest } from './ports/store-source.ts';
 import { toolVersion } from './version.ts';
+import type { AddressRequest } from './requests/connection.ts';
 
 /** The install folder has the payloads that are not in a delta. */
 interface ReadRequest extends AddressRequest, Pick<FolderRequest, 'installDir'> {}

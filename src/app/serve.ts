@@ -17,11 +17,12 @@ import type { Store } from '../store/store.ts';
 import { isWebAddress } from '../store/web.ts';
 import type { Context } from '../core/context.ts';
 import { ownScripts } from './own-scripts.ts';
-import { openHttp, type WebRequest } from './ports/network.ts';
+import { openHttp } from './ports/network.ts';
 import { trustOfStore } from './ports/release-trust.ts';
-import { openStoreFor, type StoreRequest } from './ports/stores.ts';
-import type { KeyRequest } from './ports/trust.ts';
+import { openStoreFor } from './ports/stores.ts';
 import { toolVersion } from './version.ts';
+import type { WebRequest, StoreRequest } from './requests/connection.ts';
+import type { KeyRequest } from './requests/trust.ts';
 
 export interface ServeRequest extends StoreRequest, KeyRequest, WebRequest {
   /** Folder, `s3://bucket/prefix`, or the web server in front of one. */

@@ -21,9 +21,9 @@ import { documentPath, openAnywhere, requireUnwritten } from './archives/open-an
 import { verifyWhole } from './archives/verify-whole.ts';
 import type { Context } from '../core/context.ts';
 import { signerOf } from './ports/release-trust.ts';
-import type { AddressRequest } from './ports/store-source.ts';
-import { openStoreFor, type StoreRequest } from './ports/stores.ts';
+import { openStoreFor } from './ports/stores.ts';
 import { passphraseOf, readKeyText, signaturePath, wholePath } from './ports/trust.ts';
+import type { AddressRequest, StoreRequest } from './requests/connection.ts';
 
 export interface SignFilesRequest extends AddressRequest {
   /** Paths, URLs or `s3://bucket/key` of packages and bundles. */

@@ -13,7 +13,8 @@ import { verifyWhole, requireSignedFile } from './archives/verify-whole.ts';
 import type { Context } from '../core/context.ts';
 import { folderOf, type FolderRequest } from './install-folder.ts';
 import { checkedIndex } from './ports/install-source.ts';
-import { trustOf, type Signed, type TrustRequest } from './ports/trust.ts';
+import { trustOf, type Signed } from './ports/trust.ts';
+import type { TrustRequest } from './requests/trust.ts';
 
 /** The install folder records the versions that this node has seen. */
 export interface VerifyRequest extends TrustRequest, FolderRequest {

@@ -5,16 +5,9 @@ import { resolveVersion, type ResolvedVersion } from '../spec/version.ts';
 import { offeredCatalog } from '../store/release/offered.ts';
 import { checkedRelease } from '../store/release/release-name.ts';
 import type { Context } from '../core/context.ts';
-import { openStoreFor, type StoreRequest } from './ports/stores.ts';
-
-export interface VersionsRequest extends StoreRequest {
-  /** `name`, or `name@version` to resolve the version; default: all add-ons. */
-  readonly addons?: readonly string[] | undefined;
-  /** The store. */
-  readonly from: string;
-  /** The current one when absent. */
-  readonly release?: string | undefined;
-}
+import { openStoreFor } from './ports/stores.ts';
+import { VERSIONS } from './requests/release.ts';
+import { useCase } from '../core/request.ts';
 
 interface AddonVersions {
   readonly name: string;
@@ -31,7 +24,7 @@ export interface Versions {
 }
 
 /** External add-ons are listed before those of the release. `NOT_FOUND` for an add-on that the release does not have. */
-export async function versions(request: VersionsRequest, context: Context): Promise<Versions> {
+export const versions = useCase(VERSIONS, async (request, context: Context): Promise<Versions> => {
   const { addons: requested = [], from, release: given } = request;
   const named = given === undefined ? undefined : checkedRelease(given, '--release');
   const store = await openStoreFor(from, request, context, { create: false });
@@ -41,7 +34,7 @@ export async function versions(request: VersionsRequest, context: Context): Prom
   });
   const chosen = requested.length === 0 ? all : requested.map((text) => oneOf(all, text, release));
   return { store: store.address, release, addons: chosen };
-}
+});
 
 function oneOf(all: readonly AddonVersions[], text: string, release: string): AddonVersions {
   const at = text.indexOf('@');

@@ -1,6 +1,9 @@
 /** The interface of commands: a description of arguments, a function that returns data, and a renderer for people. */
-import type { ParseArgsConfig } from 'node:util';
+import * as v from 'valibot';
 import type { Context } from '../core/context.ts';
+import { camelCase } from '../core/camel-case.ts';
+import { flag, type Field, type Fields } from '../core/field.ts';
+import type { Request, ValuesOf } from '../core/request.ts';
 import type { Paint } from './render/paint.ts';
 
 export type CommandContext = Context;
@@ -43,44 +46,90 @@ type ValuesByName<Specs> = { readonly [Name in keyof Specs & string as Camel<Nam
 /** Values by name, `--registry-mirror` as `registryMirror`: the fields of a use case's request. */
 export type OptionValues<Specs extends OptionSpecs> = string extends keyof Specs
   ? Readonly<Record<string, never>>
-  : ValuesByName<Specs & typeof GLOBAL_OPTIONS>;
+  : ValuesByName<Specs> & GlobalValues;
 
 /** Values of {@link GLOBAL_OPTIONS}. */
-export type GlobalValues = ValuesByName<typeof GLOBAL_OPTIONS>;
+export type GlobalValues = ValuesOf<typeof GLOBAL_OPTIONS>;
 
 /** The arguments after a command's name. */
-export interface Arguments<Specs extends OptionSpecs = OptionSpecs> {
-  readonly operands: readonly string[];
-  readonly options: OptionValues<Specs>;
-  readonly globals: GlobalValues;
+export interface Arguments<Of extends Request = Request> {
+  readonly request: ValuesOf<Of['fields']>;
+  readonly options: ValuesOf<Of['options']> & GlobalValues;
 }
 
-export interface Command<Result, Specs extends OptionSpecs = OptionSpecs> {
-  readonly name: string;
-  /** Operands for the help, such as `[addon…]`. */
-  readonly operands: string;
+export interface Command<Result = unknown, Of extends Request = Request> {
+  readonly of: Of;
   /** Longer help, with an empty line between paragraphs; wrapped when printed. */
   readonly details?: string;
   /** Complete command lines, for the help. */
-  readonly examples?: readonly string[];
-  readonly options: Specs;
+  readonly examples: readonly string[];
   /** Operands that work like options without dashes. */
   readonly bareWords?: readonly string[];
-  readonly run: (args: Arguments<Specs>, context: CommandContext) => Promise<Result>;
+  readonly run: (args: Arguments<Of>, context: CommandContext) => Promise<Result>;
   /** Text for people, without a final newline; empty prints nothing. `--json` prints the result as JSON instead. */
-  readonly render: (result: Result, args: Arguments<Specs>, paint: Paint) => string;
+  readonly render: (result: Result, args: Arguments<Of>, paint: Paint) => string;
   /**
    * True if the command writes its own bytes to standard output: its messages then go to standard error, and it reports
    * write failures itself.
    */
-  readonly carriesBytes?: (args: Arguments<Specs>) => boolean;
+  readonly carriesBytes?: (args: Arguments<Of>) => boolean;
   /** Exit status of a finished command; default 0. */
+  readonly exitCode?: (result: Result) => number;
+  readonly operands?: string;
+}
+
+/** The command of a request. The cast removes the types, because the table contains commands with different options. */
+export function commandFor<Of extends Request, Result>(
+  of: Of,
+  parts: Omit<Command<Result, Of>, 'of'>,
+): Command<Result> {
+  return { of, ...parts } as unknown as Command<Result>;
+}
+
+interface OldArguments<Specs extends OptionSpecs> {
+  readonly operands: readonly string[];
+  readonly options: OptionValues<Specs>;
+}
+
+interface OldCommand<Result, Specs extends OptionSpecs> {
+  readonly name: string;
+  readonly operands: string;
+  readonly details?: string;
+  readonly examples?: readonly string[];
+  readonly options: Specs;
+  readonly bareWords?: readonly string[];
+  readonly run: (args: OldArguments<Specs>, context: CommandContext) => Promise<Result>;
+  readonly render: (result: Result, args: OldArguments<Specs>, paint: Paint) => string;
+  readonly carriesBytes?: (args: OldArguments<Specs>) => boolean;
   readonly exitCode?: (result: Result) => number;
 }
 
-/** A command with typed options. The cast removes the types, because the table contains commands with different options. */
-export function command<Result, const Specs extends OptionSpecs>(typed: Command<Result, Specs>): Command<Result> {
-  return typed as unknown as Command<Result>;
+function fieldsOf(specs: OptionSpecs): Fields {
+  return Object.fromEntries(
+    Object.entries(specs).map(
+      ([name, { type, multiple, read = (text: string): unknown => text, value = 'VALUE', ...rest }]) => {
+        const takes = type === 'boolean' ? 'nothing' : multiple === true ? 'many' : 'one';
+        const field: Field = {
+          ...rest,
+          schema: v.unknown(),
+          takes,
+          value: takes === 'nothing' ? '' : value,
+          read: (texts, option) => {
+            if (takes === 'nothing') return true;
+            return takes === 'many' ? texts.map((text) => read(text, option)) : read(texts.at(-1) ?? '', option);
+          },
+        };
+        return [camelCase(name), field];
+      },
+    ),
+  );
+}
+
+/** A command that does not have a request yet. */
+export function command<Result, const Specs extends OptionSpecs>(typed: OldCommand<Result, Specs>): Command<Result> {
+  const { name, options, examples = [], ...rest } = typed;
+  const of: Request = { name, summary: '', fields: {}, options: fieldsOf(options) };
+  return { ...rest, examples, of } as unknown as Command<Result>;
 }
 
 /** A use case whose module is loaded by its first call: the help of a command does not load it. */
@@ -92,17 +141,7 @@ export function useCase<Args extends readonly unknown[], Result>(
 
 /** Options of every command. */
 export const GLOBAL_OPTIONS = {
-  json: { type: 'boolean', help: 'print the result or the error as one JSON document' },
-  quiet: { type: 'boolean', short: 'q', help: 'print only the result or the error, no progress or notes' },
-  help: { type: 'boolean', short: 'h', help: 'show this help' },
-} satisfies OptionSpecs;
-
-/** The options in the format of `parseArgs` of `node:util`. */
-export function parseArgsOptions(specs: OptionSpecs): NonNullable<ParseArgsConfig['options']> {
-  return Object.fromEntries(
-    Object.entries(specs).map(([name, { type, multiple, short }]) => [
-      name,
-      { type, ...(multiple === undefined ? {} : { multiple }), ...(short === undefined ? {} : { short }) },
-    ]),
-  );
-}
+  json: flag('print the result or the error as one JSON document'),
+  quiet: flag('print only the result or the error, no progress or notes', { short: 'q' }),
+  help: flag('show this help', { short: 'h' }),
+};

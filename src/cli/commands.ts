@@ -2,8 +2,10 @@
  * The table of commands. Each row loads its module on demand, so that `--help` loads none. A name of two words, such as
  * `installer validate`, belongs to the family of its first word.
  */
+import { IMPORT_EXTERNAL, PROMOTE, PRUNE, REINDEX, VERSIONS } from '../app/requests/release.ts';
 import { CurlewError } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
+import type { Request } from '../core/request.ts';
 import type { Command } from './command.ts';
 
 interface Row {
@@ -11,12 +13,19 @@ interface Row {
   readonly summary: string;
   /** Headline in the list of commands. */
   readonly group: string;
-  readonly load: () => Promise<Command<unknown>>;
+  readonly load: () => Promise<Command>;
 }
 
 /** The cast removes the result type, because the table contains commands with different results. */
 function row<Result>(summary: string, load: () => Promise<Command<Result>>): Omit<Row, 'group'> {
-  return { summary, load: load as () => Promise<Command<unknown>> };
+  return { summary, load: load as () => Promise<Command> };
+}
+
+function verb<Result>(
+  { name, summary }: Request,
+  load: () => Promise<{ readonly command: Command<Result> }>,
+): readonly [name: string, row: Omit<Row, 'group'>] {
+  return [name, row(summary, async () => (await load()).command)];
 }
 
 type Rows = readonly (readonly [name: string, row: Omit<Row, 'group'>])[];
@@ -59,33 +68,12 @@ const REPOSITORY_COMMANDS: Rows = [
       async () => (await import('./commands/publish.ts')).publishCommand,
     ),
   ],
-  [
-    'promote',
-    row('Copy a release to another store', async () => (await import('./commands/promote.ts')).promoteCommand),
-  ],
-  [
-    'versions',
-    row(
-      'Show the versions of add-ons in a release',
-      async () => (await import('./commands/versions.ts')).versionsCommand,
-    ),
-  ],
-  ['prune', row('Remove old releases from a store', async () => (await import('./commands/prune.ts')).pruneCommand)],
-  [
-    'reindex',
-    row(
-      'Rebuild the catalog of a release from its packages',
-      async () => (await import('./commands/reindex.ts')).reindexCommand,
-    ),
-  ],
+  verb(PROMOTE, async () => import('./commands/promote.ts')),
+  verb(VERSIONS, async () => import('./commands/versions.ts')),
+  verb(PRUNE, async () => import('./commands/prune.ts')),
+  verb(REINDEX, async () => import('./commands/reindex.ts')),
   ['import', row('Check a repository made for kURL', async () => (await import('./commands/import.ts')).importCommand)],
-  [
-    'import-external',
-    row(
-      'Import the packages of other publishers into a store',
-      async () => (await import('./commands/import-external.ts')).importExternalCommand,
-    ),
-  ],
+  verb(IMPORT_EXTERNAL, async () => import('./commands/import-external.ts')),
   [
     'installer validate',
     row('Check an installer spec', async () => (await import('./commands/installer.ts')).validateCommand),
@@ -324,7 +312,7 @@ const OTHER_NAMES: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** The command with this name; throws `USAGE` if it does not exist. */
-export async function commandOf(name: string): Promise<Command<unknown>> {
+export async function commandOf(name: string): Promise<Command> {
   const found = COMMANDS.get(name);
   if (found !== undefined) return found.load();
   if (name.startsWith('-')) {

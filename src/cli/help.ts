@@ -1,6 +1,9 @@
 /** Help texts of commands, wrapped to 80 columns. */
-import { GLOBAL_OPTIONS, type Command, type OptionSpec, type OptionSpecs } from './command.ts';
+import type { Field } from '../core/field.ts';
+import { parametersOf } from '../core/request.ts';
+import { GLOBAL_OPTIONS, type Command } from './command.ts';
 import { COMMANDS, familyOf } from './commands.ts';
+import { operandsOf } from './read-arguments.ts';
 import { wrap } from './render/columns.ts';
 
 const COLUMNS = 80;
@@ -32,30 +35,28 @@ function widthOf(rows: readonly Row[]): number {
   return Math.min(MAX_OPTION_WIDTH, Math.max(...rows.map(([left]) => left.length))) + 2;
 }
 
-function optionRow([name, { type, value = 'VALUE', bare, short, help }]: readonly [string, OptionSpec]): Row {
+function optionRow([name, { takes, value, bare, short, help }]: readonly [string, Field]): Row {
   const flag = short === undefined ? `    --${name}` : `-${short}, --${name}`;
-  return [`  ${flag}${type === 'boolean' ? '' : bare === undefined ? ` ${value}` : `[=${value}]`}`, help];
+  return [`  ${flag}${takes === 'nothing' ? '' : bare === undefined ? ` ${value}` : `[=${value}]`}`, help];
 }
 
 /** Help text of one command. */
-export function commandHelp(
-  command: Pick<Command<never>, 'name' | 'operands' | 'options' | 'details' | 'examples'>,
-): string {
-  const all: OptionSpecs = { ...command.options, ...GLOBAL_OPTIONS };
-  const specs = Object.entries(all);
+export function commandHelp(command: Pick<Command, 'of' | 'operands' | 'details' | 'examples'>): string {
+  const { name, fields, options } = command.of;
+  const specs = parametersOf({ fields, options: { ...options, ...GLOBAL_OPTIONS } }).options;
   const width = widthOf(specs.map(optionRow));
   const groups = new Map<string, Row[]>();
-  for (const [name, spec] of specs) {
-    const group = name in GLOBAL_OPTIONS ? 'General options' : (spec.group ?? 'Options');
-    groups.set(group, [...(groups.get(group) ?? []), optionRow([name, spec])]);
+  for (const [option, spec] of specs) {
+    const group = option in GLOBAL_OPTIONS ? 'General options' : (spec.group ?? 'Options');
+    groups.set(group, [...(groups.get(group) ?? []), optionRow([option, spec])]);
   }
-  const operands = command.operands === '' ? '' : ` ${command.operands}`;
+  const operands = operandsOf(command);
   return [
-    `Usage: curlew ${command.name}${operands} [options]`,
-    `${COMMANDS.get(command.name)?.summary ?? command.name}.`,
+    `Usage: curlew ${name}${operands === '' ? '' : ` ${operands}`} [options]`,
+    `${COMMANDS.get(name)?.summary ?? name}.`,
     ...[...groups].map(([group, rows]) => `${group}:\n${table(rows, width)}`),
     ...(command.details === undefined ? [] : [paragraphs(command.details)]),
-    ...(command.examples === undefined ? [] : [`Examples:\n${command.examples.map((line) => `  ${line}`).join('\n')}`]),
+    `Examples:\n${command.examples.map((line) => `  ${line}`).join('\n')}`,
   ].join('\n\n');
 }
 

@@ -81,7 +81,7 @@ async function run(argv: readonly string[], signal: AbortSignal): Promise<number
   const { createProgress } = await import('./render/progress.ts');
   const { withSuggestions } = await import('./suggested.ts');
   const animated = isTerminal(process.stderr, process.env);
-  const progress = await createProgress({ stream: process.stderr, animated, quiet: args.globals.quiet });
+  const progress = await createProgress({ stream: process.stderr, animated, quiet: args.options.quiet });
   const carriesBytes = command.carriesBytes?.(args) === true;
   if (carriesBytes) process.stdout.off('error', stopWithoutOutput).on('error', () => undefined);
   try {
@@ -96,12 +96,12 @@ async function run(argv: readonly string[], signal: AbortSignal): Promise<number
       cwd: process.cwd(),
       ...ownProcess(),
     };
-    const result = await withSuggestions(command.name, args, context, async (completing) =>
+    const result = await withSuggestions(command.of.name, args, context, async (completing) =>
       command.run(args, completing),
     );
     await progress.stop();
     const stream = carriesBytes ? process.stderr : process.stdout;
-    const text = args.globals.json
+    const text = args.options.json
       ? printableJson(result, 2)
       : command.render(result, args, paintFor(stream, process.env));
     if (text !== '') await print(stream, `${text}\n`);

@@ -1,51 +1,63 @@
 /** Parses the arguments of a command. */
 import { parseArgs } from 'node:util';
-import { camelCase } from '../core/camel-case.ts';
 import { asError, CurlewError, errnoOf } from '../core/errors.ts';
+import type { Field, Fields } from '../core/field.ts';
 import { nearest } from '../core/nearest.ts';
-import {
-  GLOBAL_OPTIONS,
-  parseArgsOptions,
-  type Arguments,
-  type Command,
-  type GlobalValues,
-  type OptionSpecs,
-} from './command.ts';
+import { optionName, parametersOf } from '../core/request.ts';
+import { GLOBAL_OPTIONS, type Arguments, type Command } from './command.ts';
+
+type Given = Pick<Command, 'of' | 'bareWords' | 'operands'>;
 
 /** Throws `USAGE` for arguments that the command does not accept. */
-export function readArguments(
-  { name, operands, options, bareWords = [] }: Pick<Command<never>, 'name' | 'operands' | 'options' | 'bareWords'>,
-  args: readonly string[],
-): Arguments {
-  const specs: OptionSpecs = { ...options, ...GLOBAL_OPTIONS };
-  const wrong = (what: string, hint = `curlew ${name} --help lists its options`): CurlewError =>
-    new CurlewError('USAGE', `curlew ${name}: ${what}`, { hint });
+export function readArguments(command: Given, args: readonly string[]): Arguments {
+  const { of, bareWords = [] } = command;
+  const wrong = (what: string, hint = `curlew ${of.name} --help lists its options`): CurlewError =>
+    new CurlewError('USAGE', `curlew ${of.name}: ${what}`, { hint });
+  const all = parametersOf({ ...of, options: { ...of.options, ...GLOBAL_OPTIONS } });
+  const specs = new Map(all.options);
   try {
     const { values, positionals } = parseArgs({
       args: withBareValues(specs, args, wrong),
-      options: parseArgsOptions(specs),
+      options: Object.fromEntries(
+        all.options.map(([name, { takes, short }]) => [
+          name,
+          {
+            type: takes === 'nothing' ? 'boolean' : 'string',
+            multiple: takes === 'many',
+            ...(short === undefined ? {} : { short }),
+          } as const,
+        ]),
+      ),
       allowPositionals: true,
       strict: true,
     });
-    const all = values as Record<string, string | boolean | readonly (string | boolean)[] | undefined>;
+    const texts = new Map(Object.entries(values).map(([name, value]) => [name, [value].flat().map(String)] as const));
     // Probably an unset shell variable; as a path it would mean the current folder.
-    const empty = Object.entries(all).find(([, value]) => [value].flat().includes(''));
+    const empty = [...texts].find(([, given]) => given.includes(''));
     if (empty !== undefined) throw wrong(`--${empty[0]} has an empty value`);
-    const folder = Object.entries(specs).find(([option, { value }]) => value === 'FILE' && isFolder(all[option]));
+    const folder = all.options.find(
+      ([name, { value }]) => value === 'FILE' && texts.get(name)?.some(isFolder) === true,
+    );
     if (folder !== undefined) throw wrong(`--${folder[0]} ends with a slash`, 'specify a file in that folder');
-    const extra = positionals[maxOperands(operands)];
-    if (extra !== undefined) throw wrong(`unexpected argument "${extra}"`, usageOf(name, operands));
-    const missing = Object.entries(specs).find(([option, { required }]) => required !== undefined && !(option in all));
-    if (missing !== undefined) throw wrong(missing[1].required ?? '');
-    return {
-      operands: positionals,
-      options: optionValues(specs, all) as Arguments['options'],
-      globals: optionValues(GLOBAL_OPTIONS, all) as GlobalValues,
+    const extra = positionals[mostOperands(command)];
+    if (extra !== undefined) throw wrong(`unexpected argument "${extra}"`, usageOf(command));
+    for (const [at, [name, { takes }]] of all.operands.entries()) {
+      const given = takes === 'many' ? positionals.slice(at) : positionals.slice(at, at + 1);
+      if (given.length > 0) texts.set(name, given);
+    }
+    for (const [name, { required, hint, operand }] of [...all.operands, ...all.options]) {
+      if (required === undefined || texts.has(name)) continue;
+      throw wrong(required, hint ?? (operand === true ? usageOf(command) : undefined));
+    }
+    const result = {
+      request: valuesOf(of.fields, texts),
+      options: valuesOf({ ...of.options, ...GLOBAL_OPTIONS }, texts) as Arguments['options'],
     };
+    return command.operands === undefined ? result : ({ ...result, operands: positionals } as Arguments);
   } catch (error) {
     // The error of an invalid value.
     if (error instanceof CurlewError && error.hint === undefined) {
-      throw new CurlewError(error.code, error.message, { hint: `curlew ${name} --help lists its options` });
+      throw new CurlewError(error.code, error.message, { hint: `curlew ${of.name} --help lists its options` });
     }
     const code = errnoOf(error) ?? '';
     if (!code.startsWith('ERR_PARSE_ARGS_')) throw error;
@@ -54,7 +66,7 @@ export function readArguments(
     if (code === 'ERR_PARSE_ARGS_UNKNOWN_OPTION') {
       const bare = option.slice(2);
       if (bareWords.includes(bare)) throw wrong(`unknown option ${option}`, `write the flag without dashes: ${bare}`);
-      const near = option.startsWith('--') ? nearest(option.slice(2), Object.keys(specs)) : undefined;
+      const near = option.startsWith('--') ? nearest(option.slice(2), specs.keys()) : undefined;
       throw wrong(`unknown option ${option}`, near === undefined ? undefined : `did you mean --${near}?`);
     }
     if (message.includes('does not take an argument')) throw wrong(`${option} does not accept a value`);
@@ -68,12 +80,12 @@ export function readArguments(
 
 /** Node's parser has no options whose value may be missing: gives them one. An operand next to one may be meant as its value. */
 function withBareValues(
-  specs: OptionSpecs,
+  specs: ReadonlyMap<string, Field>,
   args: readonly string[],
   wrong: (what: string, hint: string) => CurlewError,
 ): string[] {
   return args.map((arg, at) => {
-    const bare = arg.startsWith('--') ? specs[arg.slice(2)]?.bare : undefined;
+    const bare = arg.startsWith('--') ? specs.get(arg.slice(2))?.bare : undefined;
     if (bare === undefined) return arg;
     const next = args[at + 1];
     if (next === undefined || next.startsWith('-')) return `${arg}=${bare}`;
@@ -81,28 +93,42 @@ function withBareValues(
   });
 }
 
-/** Converts the result of parseArgs to {@link OptionValues}. */
-function optionValues(specs: OptionSpecs, all: Readonly<Record<string, unknown>>): object {
-  const entries = Object.entries(specs).map(([name, { type, multiple, read = (text: string): unknown => text }]) => {
-    const one = (text: unknown): unknown => (typeof text === 'string' ? read(text, `--${name}`) : undefined);
-    const given = [all[name] ?? []].flat();
-    const value = type === 'boolean' ? all[name] === true : multiple === true ? given.map(one) : one(all[name]);
-    return [camelCase(name), value] as const;
+function valuesOf(fields: Fields, texts: ReadonlyMap<string, readonly string[]>): Readonly<Record<string, unknown>> {
+  const entries = Object.entries(fields).map(([name, field]) => {
+    const option = optionName(name);
+    const given = texts.get(option);
+    return [name, given === undefined ? absent(field) : field.read(given, field.operand ? field.value : `--${option}`)];
   });
-  return Object.fromEntries(entries);
+  return Object.fromEntries(entries) as Readonly<Record<string, unknown>>;
+}
+
+function absent({ takes }: Field): false | readonly never[] | undefined {
+  return { nothing: false as const, many: [], one: undefined }[takes];
 }
 
 /** True for a path with a trailing slash, which would otherwise create a file instead of a folder. False for addresses. */
-function isFolder(value: unknown): boolean {
-  return [value].flat().some((one) => typeof one === 'string' && one.endsWith('/') && !one.includes('://'));
+function isFolder(text: string): boolean {
+  return text.endsWith('/') && !text.includes('://');
 }
 
-/** Maximum number of operands according to the help text, such as `[ADDON [HOOK]]` or `FILE…`. */
-function maxOperands(operands: string): number {
+/** The operands in help texts, such as `HEAD [FOLDER…]`. */
+export function operandsOf({ of, operands }: Given): string {
+  if (operands !== undefined) return operands;
+  const words = parametersOf(of).operands.map(([, { value, takes, required }]) => {
+    const word = takes === 'many' ? `${value}…` : value;
+    return required === undefined ? `[${word}]` : word;
+  });
+  return words.join(' ');
+}
+
+function mostOperands(command: Given): number {
+  const operands = operandsOf(command);
   if (operands.includes('…')) return Number.POSITIVE_INFINITY;
   return operands.split(' ').filter((word) => word !== '').length;
 }
 
-function usageOf(name: string, operands: string): string {
+function usageOf(command: Given): string {
+  const { name } = command.of;
+  const operands = operandsOf(command);
   return operands === '' ? `curlew ${name} accepts only options` : `usage: curlew ${name} ${operands} [options]`;
 }

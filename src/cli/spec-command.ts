@@ -21,10 +21,7 @@ function checkPlanOptions({ dryRun, out, force, plan }: OptionValues<typeof PLAN
 }
 
 /** Creates a command that runs an installer spec. */
-export function specCommand(
-  kind: SpecKind,
-  help: Pick<Command<NodeResult>, 'details' | 'examples'>,
-): Command<NodeResult> {
+export function specCommand(kind: SpecKind, help: Pick<Command, 'details' | 'examples'>): Command<NodeResult> {
   return command({
     name: kind,
     operands: '[FLAG…]',

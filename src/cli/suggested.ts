@@ -32,8 +32,9 @@ export const PLACES: readonly { readonly options: readonly string[]; readonly co
 
 /** The operator's arguments; `--install-dir` is `installDir`. */
 interface Given {
-  readonly operands: readonly string[];
+  readonly request?: Readonly<Record<string, unknown>>;
   readonly options: Readonly<Record<string, unknown>>;
+  readonly operands?: readonly string[];
 }
 
 const COMMAND = /\bcurlew ([a-z]+(?:-[a-z]+)*)(?! --help|[-\w])(?: ([a-z]+)(?! --help|[-\w]))?/g;
@@ -67,8 +68,8 @@ function quoted(text: string): string {
   return /^[\w./:@,+-]+$/.test(text) ? text : shellQuote(text);
 }
 
-function argumentsOf(option: string, { operands, options }: Given): readonly string[] {
-  const found = options[camelCase(option)];
+function argumentsOf(option: string, { operands = [], options, request = {} }: Given): readonly string[] {
+  const found = request[camelCase(option)] ?? options[camelCase(option)];
   if (found === true) return [`--${option}`];
   const value = typeof found === 'string' ? found : option === 'install-dir' ? folderFlag(operands) : undefined;
   return value === undefined ? [] : [`--${option}`, quoted(value)];

@@ -4,6 +4,7 @@ import { RESET } from '../../src/app/reset.ts';
 import { ROLLBACK } from '../../src/app/rollback.ts';
 import { UNINSTALL } from '../../src/app/uninstall.ts';
 import { RUN_OPTIONS } from '../../src/cli/node-options.ts';
+import { install } from '../../src/cli/commands/install.ts';
 import { readArguments } from '../../src/cli/read-arguments.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
@@ -29,8 +30,8 @@ test('a request comes back from its JSON as it was, but for its plan', () => {
 test('every option of a run can be kept', () => {
   const own = ['dry-run', 'out', 'force', 'plan'];
   const names = Object.keys(RUN_OPTIONS).filter((name) => !own.includes(name));
-  const { options } = readArguments({ name: 'install', operands: '', options: RUN_OPTIONS }, []);
-  const { request } = commandOf({ ...KEPT, request: options }, INSTALL);
+  const { options } = readArguments(install, []);
+  const { request } = commandOf({ ...KEPT, request: options as unknown as InstallRequest }, INSTALL);
   assert.is(Object.keys(request).length, names.length);
 });
 

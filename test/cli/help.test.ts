@@ -1,4 +1,5 @@
 import { COMMANDS } from '../../src/cli/commands.ts';
+import { parametersOf } from '../../src/core/request.ts';
 import { commandHelp, overview } from '../../src/cli/help.ts';
 import { wrap } from '../../src/cli/render/columns.ts';
 import * as assert from '../support/assert.ts';
@@ -24,7 +25,7 @@ test('the help of every command fits into eighty columns and names each option',
       [],
       name,
     );
-    for (const option of Object.keys(command.options)) assert.match(help, `--${option}`);
+    for (const [option] of parametersOf(command.of).options) assert.match(help, `--${option}`);
     assert.ok((command.examples ?? []).length > 0, `${name} has no examples`);
   }
 });

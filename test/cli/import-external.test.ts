@@ -1,6 +1,6 @@
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { gzipSync } from 'node:zlib';
-import { importExternalCommand } from '../../src/cli/commands/import-external.ts';
+import { command } from '../../src/cli/commands/import-external.ts';
 import { readArguments } from '../../src/cli/read-arguments.ts';
 import { digestOf, hexOf } from '../../src/core/digest.ts';
 import { ERROR_CODES } from '../../src/core/errors.ts';
@@ -28,8 +28,8 @@ async function bring(
   words: readonly string[] = ['--name', 'acme'],
 ): Promise<ImportResult> {
   await writeFile(box.at('versions.json'), typeof content === 'string' ? content : JSON.stringify(content));
-  const args = readArguments(importExternalCommand, ['versions.json', '--to', 'store', '--cache', 'cache', ...words]);
-  return importExternalCommand.run(args, { cwd: box.path, env: { HOME: box.path }, report: noReport, signal });
+  const args = readArguments(command, ['versions.json', '--to', 'store', '--cache', 'cache', ...words]);
+  return command.run(args, { cwd: box.path, env: { HOME: box.path }, report: noReport, signal });
 }
 
 async function registryOf(box: Tree): Promise<Record<string, readonly Record<string, unknown>[]>> {

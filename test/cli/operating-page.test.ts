@@ -35,8 +35,7 @@ for (const line of [...typed, ...inText]) {
     const row = COMMANDS.get(name);
     if (row === undefined) throw new Error(`no command ${name}`);
     const command = await row.load();
-    const { operands } = readArguments(command, words);
-    if (command.operands === '') assert.equal(operands, []);
+    readArguments(command, words);
   });
 }
 

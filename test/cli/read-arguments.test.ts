@@ -1,17 +1,20 @@
-import type { OptionSpecs } from '../../src/cli/command.ts';
+import { count, flag, one, text, texts } from '../../src/core/field.ts';
+import { parametersOf, request } from '../../src/core/request.ts';
 import { COMMANDS } from '../../src/cli/commands.ts';
-import { readArguments } from '../../src/cli/read-arguments.ts';
-import { wholeNumber } from '../../src/cli/values.ts';
+import * as v from 'valibot';
+import { operandsOf, readArguments } from '../../src/cli/read-arguments.ts';
 import { CurlewError } from '../../src/core/errors.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('cli/read-arguments');
-const options: OptionSpecs = {
-  out: { type: 'string', short: 'o', help: '' },
-  mirror: { type: 'string', multiple: true, help: '' },
-  force: { type: 'boolean', help: '' },
-};
+const addons = texts('addon', '', { operand: true });
+const build = request(
+  'build',
+  '',
+  { addons, out: text('DIR', '', { short: 'o' }), mirror: texts('HOST', '') },
+  { force: flag('') },
+);
 
 /** Commands that use, or judge, any number of words. */
 const UNLIMITED = [
@@ -47,7 +50,7 @@ const UNLIMITED = [
 
 function refusal(...words: readonly string[]): string {
   try {
-    readArguments({ name: 'build', operands: '[addon…]', options }, words);
+    readArguments({ of: build }, words);
   } catch (error) {
     if (error instanceof CurlewError) return `${error.code} ${error.message} | ${error.hint ?? ''}`;
     throw error;
@@ -56,21 +59,9 @@ function refusal(...words: readonly string[]): string {
 }
 
 test('words, values and flags are read', () => {
-  const args = readArguments({ name: 'build', operands: '[addon…]', options }, [
-    'a',
-    '-o',
-    'x',
-    '--mirror=1',
-    '--mirror',
-    '2',
-    'b',
-    '--json',
-  ]);
-  assert.equal(args.operands, ['a', 'b']);
-  assert.equal(
-    [args.options['out'], args.options['mirror'], args.options['force'], args.globals.json],
-    ['x', ['1', '2'], false, true],
-  );
+  const args = readArguments({ of: build }, ['a', '-o', 'x', '--mirror=1', '--mirror', '2', 'b', '--json']);
+  assert.equal(args.request, { addons: ['a', 'b'], out: 'x', mirror: ['1', '2'] });
+  assert.equal([args.options['force'], args.options.json], [false, true]);
 });
 
 test('wrong words are refused with what was meant, or where it says more', () => {
@@ -94,42 +85,38 @@ test('wrong words are refused with what was meant, or where it says more', () =>
 });
 
 test('a file that is to be written must not end in a slash, which would be lost; an address may', () => {
-  const file = { type: 'string', short: 'o', value: 'FILE', help: '' } as const;
+  const bundle = request('bundle', '', { output: text('FILE', '', { short: 'o' }) });
   const read =
     (...words: readonly string[]) =>
     () =>
-      readArguments({ name: 'bundle', operands: '', options: { output: file } }, words);
+      readArguments({ of: bundle }, words);
   assert.throwsWith(read('-o', 'dist/'), 'USAGE', /^curlew bundle: --output ends with a slash$/);
-  assert.is(read('-o', 's3://b/p/')().options['output'], 's3://b/p/');
+  assert.is(read('-o', 's3://b/p/')().request['output'], 's3://b/p/');
 });
 
 test('values have the type that their option reads, under names as programs write them', () => {
-  const table = {
-    to: { type: 'string', required: 'say with --to where', help: '' },
-    'at-once': { type: 'string', read: (text, option) => `${option} ${text}`, help: '' },
-    'ca-file': { type: 'string', multiple: true, help: '' },
-    'dry-run': { type: 'boolean', help: '' },
-  } satisfies OptionSpecs;
-  const read = (...words: readonly string[]): unknown =>
-    readArguments({ name: 'publish', operands: '', options: table }, words).options;
-  const none = { atOnce: undefined, caFile: [], dryRun: false, json: false, quiet: false, help: false };
+  const publish = request('publish', '', {
+    to: text('STORE', '', { required: 'say with --to where' }),
+    atOnce: one({ schema: v.string(), read: (given, option) => `${option} ${given}` })('N', ''),
+    caFile: texts('FILE', ''),
+    dryRun: flag(''),
+  });
+  const read = (...words: readonly string[]): unknown => readArguments({ of: publish }, words).request;
+  const none = { atOnce: undefined, caFile: [], dryRun: false };
   assert.equal(read('--to', 'x'), { to: 'x', ...none });
   assert.equal(read('--to=x', '--at-once=3', '--ca-file=a', '--ca-file=b', '--dry-run', '-q'), {
     to: 'x',
     atOnce: '--at-once 3',
     caFile: ['a', 'b'],
     dryRun: true,
-    json: false,
-    quiet: true,
-    help: false,
   });
   assert.throwsWith(() => read('--dry-run'), 'USAGE', /^curlew publish: say with --to where$/);
 });
 
 test('a value that its option cannot read is refused with where the options are listed', () => {
-  const table = { jobs: { type: 'string', read: wholeNumber, help: '' } } satisfies OptionSpecs;
+  const prune = request('prune', '', { jobs: count('N', '') });
   const error = assert.throwsWith(
-    () => readArguments({ name: 'prune', operands: '', options: table }, ['--jobs', '0']),
+    () => readArguments({ of: prune }, ['--jobs', '0']),
     'USAGE',
     /^--jobs 0: not a number from 1$/,
   );
@@ -140,15 +127,16 @@ test('every command refuses words beyond those that its help names', async () =>
   const unlimited: string[] = [];
   for (const [name, { load }] of COMMANDS) {
     const command = await load();
-    const most = command.operands.split(' ').filter((word) => word !== '').length;
+    const operands = operandsOf(command);
+    const most = operands.split(' ').filter((word) => word !== '').length;
     const words = Array.from({ length: most }, (_, index) => `w${index}`);
-    const needed = Object.entries(command.options).flatMap(([option, { required }]) =>
+    const needed = parametersOf(command.of).options.flatMap(([option, { required }]) =>
       required === undefined ? [] : [`--${option}=store@r1`],
     );
-    assert.equal(readArguments(command, [...needed, ...words]).operands, words, name);
-    if (command.operands.includes('…')) unlimited.push(name);
-    else
-      assert.throwsWith(() => readArguments(command, [...words, 'webby']), 'USAGE', /: unexpected argument "webby"$/);
+    const takes = (...more: readonly string[]) => readArguments(command, [...needed, ...words, ...more]);
+    takes();
+    if (operands.includes('…')) unlimited.push(name);
+    else assert.throwsWith(() => takes('webby'), 'USAGE', /: unexpected argument "webby"$/);
   }
   assert.equal(unlimited.toSorted(), UNLIMITED);
 });

@@ -1,6 +1,7 @@
 import { SIGNED_OPTIONS } from '../../src/cli/options.ts';
-import { INSTALL } from '../../src/app/install.ts';
+import { INSTALL, type InstallRequest } from '../../src/app/install.ts';
 import { savedOptions, withSavedOptions } from '../../src/app/node/saved-options.ts';
+import { install } from '../../src/cli/commands/install.ts';
 import { PLAN_OPTIONS, RUN_OPTIONS } from '../../src/cli/node-options.ts';
 import { readArguments } from '../../src/cli/read-arguments.ts';
 import { SAVED_OPTIONS } from '../../src/runtime/run/saved-options.ts';
@@ -9,8 +10,8 @@ import { suite } from '../support/suite.ts';
 
 const test = suite('cli/saved-options');
 
-function options(given: readonly string[]): ReturnType<typeof readArguments>['options'] {
-  return readArguments({ name: 'install', operands: '', options: RUN_OPTIONS }, given).options;
+function options(given: readonly string[]): InstallRequest {
+  return readArguments(install, given).options as unknown as InstallRequest;
 }
 
 function words(...given: readonly string[]): ReturnType<typeof savedOptions> {

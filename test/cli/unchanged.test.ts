@@ -33,7 +33,11 @@ async function fresh<Result>(
   events: ProgressEvent[] = [],
 ): Promise<Result> {
   machines += 1;
-  const places = ['--cache', `cache-${machines}`, ...(command.name === 'changed' ? [] : ['--out', `out-${machines}`])];
+  const places = [
+    '--cache',
+    `cache-${machines}`,
+    ...(command.of.name === 'changed' ? [] : ['--out', `out-${machines}`]),
+  ];
   const context = {
     cwd: box.path,
     env: { HOME: box.path },

@@ -31,7 +31,7 @@ export async function runCommand(
     const command = await commandOf(name);
     const args = readArguments(command, rest);
     const result = await withSuggestions(name, args, context, async (completing) => command.run(args, completing));
-    const stdout = args.globals.json ? JSON.stringify(result) : command.render(result, args, NO_PAINT);
+    const stdout = args.options.json ? JSON.stringify(result) : command.render(result, args, NO_PAINT);
     return { exitCode: command.exitCode?.(result) ?? 0, stdout, stderr: said.join('\n') };
   } catch (error) {
     if (!(error instanceof CurlewError)) throw error;

@@ -17,8 +17,8 @@ import { openBuildPorts } from '../ports/build-ports.ts';
 import { buildAddons } from '../../build/build.ts';
 import type { Context } from '../../core/context.ts';
 import { readConfig, xdgFolder } from '../ports/config.ts';
-import type { NetworkRequest } from '../ports/network.ts';
 import type { ChoiceRequest } from './choice.ts';
+import type { NetworkRequest } from '../requests/connection.ts';
 
 export interface ImagesRequest extends NetworkRequest, Pick<ChoiceRequest, 'layout'> {
   /** Images from registries that nodes also load. */

@@ -32,9 +32,10 @@ import {
 import { extraImages, openImages, type ImagesRequest } from './images.ts';
 import { catalogOf, notingCurrent, trustOfStore } from '../ports/release-trust.ts';
 import { noteWarnings } from '../ports/run-source.ts';
-import { openStoreFor, type StoreRequest } from '../ports/stores.ts';
-import type { TrustRequest } from '../ports/trust.ts';
+import { openStoreFor } from '../ports/stores.ts';
 import { toolVersion } from '../version.ts';
+import type { StoreRequest } from '../requests/connection.ts';
+import type { TrustRequest } from '../requests/trust.ts';
 
 export interface BundlePlanRequest extends ChoiceRequest, ImagesRequest, TrustRequest, StoreRequest {
   /** File of the installer spec; excludes `fromPlan`. */

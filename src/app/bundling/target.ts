@@ -11,7 +11,8 @@ import { writeText } from '../../platform/files/write-whole.ts';
 import { readBundlePlan, type NamedPlan } from './open-plan.ts';
 import type { Context } from '../../core/context.ts';
 import { partsPlace, writePartsTo, type PartsRequest } from '../parts.ts';
-import { openStoreFor, type StoreRequest } from '../ports/stores.ts';
+import { openStoreFor } from '../ports/stores.ts';
+import type { StoreRequest } from '../requests/connection.ts';
 
 export interface BundleTargetRequest extends PartsRequest, StoreRequest {
   /** File, or `s3://bucket/prefix/name.tar.gz`; for parts, the file that they are named after. */

@@ -12,8 +12,8 @@ import { allowsPlainHttp, checkedAddress, checkNamedBy } from '../../platform/ht
 import { runProgram, type ProgramOptions } from '../../platform/process/run-program.ts';
 import type { Context } from '../../core/context.ts';
 import { readConfig } from '../ports/config.ts';
-import type { WebRequest } from '../ports/network.ts';
 import type { ChannelCluster } from './cluster.ts';
+import type { WebRequest } from '../requests/connection.ts';
 
 export interface HelmRequest {
   /** Path of the program; default: `helm` in PATH. */

@@ -8,24 +8,7 @@ import { createCredentials, readDockerConfig } from '../../registry/credentials.
 import { parseMirror } from '../../registry/endpoint.ts';
 import type { Context } from '../../core/context.ts';
 import { readConfig, type Config } from './config.ts';
-
-export interface WebRequest {
-  /** Hosts that may be contacted over plain http. */
-  readonly allowHttp?: readonly string[] | undefined;
-  /** Certificate authorities to trust in addition to the system's, in PEM. */
-  readonly caFile?: string | undefined;
-  /** Configuration file; the user's own when absent. */
-  readonly config?: string | undefined;
-}
-
-export interface NetworkRequest extends WebRequest {
-  /** `HOST=MIRROR`: registries that are tried before HOST, in order. */
-  readonly registryMirror?: readonly string[] | undefined;
-  /** Hosts that may be sent credentials as the realm of another registry. */
-  readonly trustRealm?: readonly string[] | undefined;
-  /** Images, `REGISTRY/NAME`, that are accepted without a platform. */
-  readonly anyPlatform?: readonly string[] | undefined;
-}
+import type { WebRequest, NetworkRequest } from '../requests/connection.ts';
 
 export interface Network extends AsyncDisposable {
   readonly http: Http;

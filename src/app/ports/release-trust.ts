@@ -23,16 +23,10 @@ import { isVersionNumber } from '../../formats/signing/claim.ts';
 import { publicPart, readPrivateKey } from '../../formats/signing/keys.ts';
 import type { Context } from '../../core/context.ts';
 import { xdgFolder } from './config.ts';
-import { passphraseOf, readKeyText, trustOf, type KeyRequest, type Trust, type TrustRequest } from './trust.ts';
+import { passphraseOf, readKeyText, trustOf, type Trust } from './trust.ts';
+import type { TrustRequest, SignerRequest } from '../requests/trust.ts';
 
 const LIFETIME = 90 * 24 * 60 * 60 * 1000;
-
-export interface SignerRequest extends KeyRequest {
-  /** File of the private key to sign the release with. */
-  readonly sign?: string | undefined;
-  /** How long a signed release may be current, in milliseconds; default: 90 days. */
-  readonly expires?: number | undefined;
-}
 
 /** The signer of a release; undefined if it is not signed. Trusted keys may have signed earlier releases. */
 export async function signerOf(

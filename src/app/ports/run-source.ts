@@ -13,8 +13,10 @@ import { readGivenFile } from '../../platform/files/state-file.ts';
 import type { Context } from '../../core/context.ts';
 import { bundleSource, unpackedSource, type InstallSource } from './install-source.ts';
 import { releaseTrust, SEEN_RELEASES } from './release-trust.ts';
-import { trustOf, type TrustRequest } from './trust.ts';
-import { storeSource, type AddressRequest } from './store-source.ts';
+import { trustOf } from './trust.ts';
+import { storeSource } from './store-source.ts';
+import type { TrustRequest } from '../requests/trust.ts';
+import type { AddressRequest } from '../requests/connection.ts';
 
 /** Source of packages: one of `bundle`, `dir` and `from` is required. */
 export interface SourceRequest extends TrustRequest, AddressRequest {

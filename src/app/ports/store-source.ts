@@ -23,11 +23,9 @@ import type { ReleaseTrust } from '../../store/release/signed-release.ts';
 import { catalogOf, notingCurrent } from './release-trust.ts';
 import type { Context } from '../../core/context.ts';
 import type { InstallSource } from './install-source.ts';
-import { openHttp, type WebRequest } from './network.ts';
-import { openStoreFor, type StoreRequest } from './stores.ts';
-
-/** Options for stores and web servers. */
-export interface AddressRequest extends WebRequest, StoreRequest {}
+import { openHttp } from './network.ts';
+import { openStoreFor } from './stores.ts';
+import type { WebRequest, AddressRequest } from '../requests/connection.ts';
 
 export interface StoreSourceOptions {
   /** The first determines the current release; the others are tried if an earlier one fails. */

@@ -10,19 +10,9 @@ import type { S3Options } from '../../store/s3-address.ts';
 import type { Store } from '../../store/store.ts';
 import type { Context } from '../../core/context.ts';
 import { readConfig } from './config.ts';
-import type { WebRequest } from './network.ts';
+import type { StoreRequest } from '../requests/connection.ts';
 
 const MOST_PROFILE_BYTES = 1 << 20;
-
-export interface StoreRequest extends Pick<WebRequest, 'caFile' | 'config'> {
-  /** Server that is not AWS. */
-  readonly s3Endpoint?: string | undefined;
-  readonly s3Region?: string | undefined;
-  /** Profile with the credentials. */
-  readonly s3Profile?: string | undefined;
-  /** Use the bucket in the path, not in the host name. */
-  readonly s3PathStyle?: boolean | undefined;
-}
 
 /**
  * Opens the store of an address. `create`: create a missing folder. `http`: a client for stores behind a web server, which are

@@ -17,6 +17,7 @@ import { isBareSignature, SIGNATURE_LIMIT, verifyText } from '../../formats/sign
 import type { Context } from '../../core/context.ts';
 import { readConfig } from './config.ts';
 import { readSeenBundles, rememberBundle } from './seen-bundles.ts';
+import type { TrustRequest } from '../requests/trust.ts';
 
 const KEY_LIMIT = 64 << 10;
 /** Default path of a signature: next to the signed file. */
@@ -29,28 +30,6 @@ export const wholePath = {
   signature: (path: string): string => `${path}.sig`,
   sum: (path: string): string => `${path}.sha256`,
 } as const;
-
-/** Options of commands that read releases. */
-export interface KeyRequest {
-  /** Files of public keys: only archives that one of them has signed are accepted. */
-  readonly key?: readonly string[] | undefined;
-  /** Fail if neither `key` nor the configuration names a key. */
-  readonly requireSigned?: boolean | undefined;
-  /** Configuration file; the user's own when absent. */
-  readonly config?: string | undefined;
-}
-
-/** Options of commands that read bundles of other parties. */
-export interface TrustRequest extends KeyRequest {
-  /** File of the signature; default: next to the bundle. */
-  readonly signature?: string | undefined;
-  /** Refuse a bundle that is signed under another name. */
-  readonly signedAs?: string | undefined;
-  /** Refuse a signature of only the contents, which covers no name, version or time. */
-  readonly requireStatement?: boolean | undefined;
-  /** Accept a signed bundle that is older than one that was seen. */
-  readonly allowDowngrade?: boolean | undefined;
-}
 
 type SignatureReader = (path: string) => Promise<string | undefined>;
 

@@ -1,0 +1,118 @@
+/**
+ * One declaration per request: a table of fields is its type, the options of its command with their help, and the check of what
+ * callers of the library pass. Pure.
+ */
+import * as v from 'valibot';
+import { CurlewError } from './errors.ts';
+import type { Field, Fields, Required } from './field.ts';
+import { isObject } from './json.ts';
+import { nearest } from './nearest.ts';
+import { convert, problemText } from './schema.ts';
+
+/** A command, and the request of its use cases. */
+export interface Request<Own extends Fields = Fields, Options extends Fields = Fields> {
+  /** The name of the command; it may have two words. */
+  readonly name: string;
+  /** One line in the imperative. */
+  readonly summary: string;
+  readonly fields: Own;
+  /** Options that only the command has: how it shows the result, or which use case runs. */
+  readonly options: Options;
+}
+
+type NoFields = Readonly<Record<never, Field>>;
+type ValueOf<One> = One extends Field<infer Value> ? Value : never;
+type Flat<Type> = { readonly [Key in keyof Type]: Type[Key] };
+
+/** The type of a request with these fields. */
+export type RequestOf<Own extends Fields> = Flat<
+  { readonly [Name in keyof Own as Own[Name] extends Required ? Name : never]: ValueOf<Own[Name]> } & {
+    readonly [Name in keyof Own as Own[Name] extends Required ? never : Name]?: ValueOf<Own[Name]> | undefined;
+  }
+>;
+
+/** The same from a command line: absent flags are false, and absent lists are empty. */
+export type ValuesOf<Own extends Fields> = {
+  readonly [Name in keyof Own]: Own[Name] extends Required | { readonly takes: 'nothing' | 'many' }
+    ? ValueOf<Own[Name]>
+    : ValueOf<Own[Name]> | undefined;
+};
+
+/** Declares a command with the fields of its request, and its own options. */
+export function request<Own extends Fields, Options extends Fields = NoFields>(
+  name: string,
+  summary: string,
+  fields: Own,
+  options?: Options,
+): Request<Own, Options> {
+  return { name, summary, fields, options: options ?? ({} as Options) };
+}
+
+/** The option of a field: `olderThan` is `older-than`. */
+export function optionName(field: string): string {
+  return field.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+}
+
+/** The options and operands of a command; `name` is the option, without dashes. */
+export function parametersOf({ fields, options }: Pick<Request, 'fields' | 'options'>): {
+  readonly operands: readonly (readonly [name: string, field: Field])[];
+  readonly options: readonly (readonly [name: string, field: Field])[];
+} {
+  const all = Object.entries<Field>({ ...fields, ...options }).map(
+    ([name, field]) => [optionName(name), field] as const,
+  );
+  return {
+    operands: all.filter(([, { operand }]) => operand === true),
+    options: all.filter(([, { operand }]) => operand !== true),
+  };
+}
+
+interface Problem {
+  readonly what: string;
+  readonly hint: string;
+}
+
+/** What is wrong with a request, and what to do; undefined for a valid one. A field that is undefined is absent. */
+export function problemOf(fields: Fields, given: unknown): Problem | undefined {
+  if (!isObject(given)) return { what: 'the request is not an object', hint: `its fields are ${names(fields)}` };
+  const unknown = Object.keys(given).find((name) => given[name] !== undefined && !Object.hasOwn(fields, name));
+  if (unknown !== undefined) {
+    const near = nearest(unknown, Object.keys(fields));
+    const hint = near === undefined ? `its fields are ${names(fields)}` : `did you mean ${near}?`;
+    return { what: `the request has an unknown field ${JSON.stringify(unknown.slice(0, LONGEST))}`, hint };
+  }
+  for (const [name, field] of Object.entries(fields)) {
+    const what = problemOfField(name, field, Object.hasOwn(given, name) ? given[name] : undefined);
+    if (what !== undefined) return { what, hint: `${name}: ${field.help}` };
+  }
+  return undefined;
+}
+
+const LONGEST = 60;
+
+function names(fields: Fields): string {
+  return Object.keys(fields).join(', ');
+}
+
+function problemOfField(name: string, { schema, required }: Field, value: unknown): string | undefined {
+  const isEmpty = value === '' || (Array.isArray(value) && value.length === 0);
+  if (value === undefined || (required !== undefined && isEmpty)) {
+    return required === undefined ? undefined : `the request has no ${name}`;
+  }
+  const checked = convert(v.object({ [name]: schema }), { [name]: value });
+  return 'problems' in checked ? problemText(checked.problems[0]) : undefined;
+}
+
+/** A use case that refuses wrong requests: `USAGE` for a field that is unknown, missing or of another type. */
+export function useCase<Own extends Fields, Rest extends readonly unknown[], Result>(
+  { name, fields }: { readonly name: string; readonly fields: Own },
+  run: (request: RequestOf<Own>, ...rest: Rest) => Promise<Result>,
+): (request: RequestOf<Own>, ...rest: Rest) => Promise<Result> {
+  return async (given, ...rest) => {
+    const problem = problemOf(fields, given);
+    if (problem !== undefined) {
+      throw new CurlewError('USAGE', `cannot ${name}: ${problem.what}`, { hint: problem.hint });
+    }
+    return run(given, ...rest);
+  };
+}
