@@ -92,7 +92,7 @@ test('no file imports itself, by way of others and types counted', () => {
   assert.equal([...left.keys()], []);
 });
 
-test('the help of a command loads no use case, and of npm packages only two small ones', () => {
+test('the help of a command loads tables of requests, but no use case, and of npm packages only two small ones', () => {
   const loaded = loadedWith(files.filter((file) => file.startsWith('cli/commands/')));
   const others = imports.filter(
     ({ file, isLoaded, name }) => loaded.has(file) && isLoaded && !/^(?:\.|node:)/.test(name),
@@ -100,10 +100,22 @@ test('the help of a command loads no use case, and of npm packages only two smal
   const packages = new Set(others.map(({ name }) => name));
   assert.ok(loaded.has('cli/command.ts') && loaded.has('core/errors.ts'));
   assert.equal(
-    [...loaded].filter((file) => file.startsWith('app/')),
+    [...loaded].filter((file) => file.startsWith('app/') && !file.startsWith('app/requests/')),
     [],
   );
   assert.equal([...packages].toSorted(), ['canonicalize', 'valibot']);
+});
+
+test('the tables of requests load neither use cases nor I/O', () => {
+  const loaded = loadedWith(files.filter((file) => file.startsWith('app/requests/')));
+  const found = imports.filter(
+    ({ file, isLoaded, name, to }) =>
+      loaded.has(file) && isLoaded && (IO.includes(name) || (to === 'app' && !file.startsWith('app/requests/'))),
+  );
+  assert.equal(
+    found.map((one) => `${one.file} ${one.name}`),
+    [],
+  );
 });
 
 for (const name of ['core', 'runtime/plan']) {
