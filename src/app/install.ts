@@ -145,7 +145,7 @@ export async function install(given: InstallRequest, context: Context): Promise<
   if (saved !== undefined) requireSamePlan(saved, prepared, toolVersion());
   await source.remember?.();
   const { report, ask, signal } = context;
-  const result = await execute(prepared, prepared.plan, { report, ask, signal });
+  const result = await execute(prepared, { report, ask, signal });
   return { ...result, ...staysOf(prepared), ...notCurrentOf(source) };
 }
 

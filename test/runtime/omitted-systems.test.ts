@@ -5,7 +5,7 @@ import { digestOf } from '../../src/core/digest.ts';
 import { isOsId, OS_IDS, osFolders, type OsId } from '../../src/core/os.ts';
 import { addonRef } from '../../src/core/ref.ts';
 import { runLibrary } from '../../src/runtime/host/run-library.ts';
-import { knownPackage, openRemotePackage } from '../../src/runtime/fetch/remote-package.ts';
+import { knownPackage, openRemotePackage } from '../../src/runtime/node/remote-package.ts';
 import { keptPackage } from '../../src/runtime/node/kept-package.ts';
 import { checkPlaced, placedDigest, placedPackage } from '../../src/runtime/node/placed-package.ts';
 import { planRun } from '../../src/runtime/plan/plan.ts';

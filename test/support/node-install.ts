@@ -54,7 +54,7 @@ export async function run(
     ...request,
   };
   await using prepared = await prepare(wanted, { report, signal });
-  return await execute(prepared, prepared.plan, { report, signal });
+  return await execute(prepared, { report, signal });
 }
 
 /** An add-on that writes down which of its hooks ran. */

@@ -93,7 +93,7 @@ export async function runKept<Result>(
   const whole = await wholeRequest(run, target.directory, request, context);
   await using prepared = await prepare({ ...whole, place: await placeOf(target, context) }, context);
   const { report, ask, signal } = context;
-  return await after(await execute(prepared, prepared.plan, { report, ask, signal }), target.directory);
+  return await after(await execute(prepared, { report, ask, signal }), target.directory);
 }
 
 /** Plans the run; changes nothing. */

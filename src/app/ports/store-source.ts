@@ -13,7 +13,7 @@ import { readRecords } from '../../runtime/node/records.ts';
 import { NO_RECORDS } from '../../runtime/plan/records.ts';
 import { archivePackages, type SourcePackage } from '../../runtime/node/source.ts';
 import { tryPlaces, type FetchPlace } from '../../store/places.ts';
-import { isWhole, knownPackage, openRemotePackage, requireContents } from '../../runtime/fetch/remote-package.ts';
+import { isWhole, knownPackage, openRemotePackage, requireContents } from '../../runtime/node/remote-package.ts';
 import { readIndex } from '../../formats/archive/read.ts';
 import { isFolderStore } from '../../store/folder.ts';
 import { openStoreSource } from '../../store/source.ts';

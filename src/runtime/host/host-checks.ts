@@ -36,8 +36,6 @@ export interface HostChecks {
 export const EXCLUDED = 'EXCLUDE_BUILTIN_HOST_PREFLIGHTS';
 
 interface CheckOptions {
-  /** Skips checks that would write, or run programs that a spec names. */
-  readonly readOnly: boolean;
   readonly report: Report;
   readonly signal: AbortSignal;
 }
@@ -46,11 +44,13 @@ interface CheckOptions {
  * Checks this machine. Undefined if no checks are requested, or if the run resumes another one: its own changes would fail the
  * checks. `SPEC_INVALID` for mistakes in specs.
  */
-export async function checkHost(view: RunView, options: CheckOptions): Promise<HostChecks | undefined> {
-  const { request, plan } = view;
+export async function checkHost(
+  view: RunView & CheckOptions,
+  { readOnly }: { /** Skips checks that would write, or run programs that a spec names. */ readonly readOnly: boolean },
+): Promise<HostChecks | undefined> {
+  const { request, plan, report, signal } = view;
   const { checks } = request;
   if (checks === undefined || plan.continues !== undefined) return undefined;
-  const { report, signal } = options;
   const sources = request.packages.map(({ source }) => source);
   const { scripts, env } = request;
   const packages = await missingPackages(sources, { scripts, env, signal });
@@ -60,7 +60,7 @@ export async function checkHost(view: RunView, options: CheckOptions): Promise<H
   for (const { place, message } of warnings) {
     report({ type: 'note', level: 'warning', text: `${place.file}:${place.line}: ${message}` });
   }
-  const selected = options.readOnly ? withoutChanges(specs) : { specs, leftOut: [] };
+  const selected = readOnly ? withoutChanges(specs) : { specs, leftOut: [] };
   const own = await runSpecs(selected.specs, { env, tool: checks.tool, report, signal });
   const isExcluded = request.variables.some(([name, text]) => name === EXCLUDED && text !== '');
   const all = [...own, ...(checks.builtIn && !isExcluded ? await checkNodes(view) : [])];
@@ -126,12 +126,7 @@ export async function checkNodes({ request, records, plan, view }: NodesView): P
 
 async function runSpecs(
   specs: Parameters<typeof runPreflights>[0],
-  {
-    env,
-    tool,
-    report,
-    signal,
-  }: Pick<RunView['request'], 'env'> & { readonly tool: string } & Omit<CheckOptions, 'readOnly'>,
+  { env, tool, report, signal }: Pick<RunView['request'], 'env'> & { readonly tool: string } & CheckOptions,
 ): Promise<readonly PreflightResult[]> {
   const isIncluded = ({ excluded }: { readonly excluded: boolean }): boolean => !excluded;
   if (!specs.some(({ collectors, analyzers }) => [...collectors, ...analyzers].some(isIncluded))) return [];

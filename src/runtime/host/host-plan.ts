@@ -46,34 +46,27 @@ interface Cancellable {
 }
 
 /** Inspects this machine and changes nothing. */
-export async function planHost(view: RunView, plan: RunPlan, { signal }: Cancellable): Promise<HostPlan> {
-  const images = await planImages(view, plan, { signal });
-  const needs = portsNeeded(plan);
-  const ports = planPorts(needs, await portsInUse(needs, { signal }), view.records);
-  const disk = await planRoom(view, plan, images, { signal });
-  return { disk, ports, images, memory: await memoryFacts({ signal }) };
+export async function planHost(view: RunView & Cancellable): Promise<HostPlan> {
+  const images = await planImages(view);
+  const needs = portsNeeded(view.plan);
+  const ports = planPorts(needs, await portsInUse(needs, view), view.records);
+  const disk = await planRoom(view, images);
+  return { disk, ports, images, memory: await memoryFacts(view) };
 }
 
 /** Throws `NO_SPACE` if the plan does not fit on this machine; ports in use are only warnings. */
-export async function requireHost(
-  view: RunView,
-  plan: RunPlan,
-  { report, signal }: Cancellable & { readonly report: Report },
-): Promise<void> {
-  const { disk, ports } = await planHost(view, plan, { signal });
+export async function requireHost(view: RunView & Cancellable & { readonly report: Report }): Promise<void> {
+  const { disk, ports } = await planHost(view);
   requireRoom(disk);
   // The program that uses the port may end in time; if not, kubernetes itself reports it.
-  for (const text of portConflicts(ports)) report({ type: 'note', level: 'warning', text });
+  for (const text of portConflicts(ports)) view.report({ type: 'note', level: 'warning', text });
 }
 
 /** Why images cannot be loaded. */
 export const NO_RUNTIME = 'no container runtime responds, and the spec has none';
 
-async function planImages(
-  { request: { env, skipImages, packages }, companions }: RunView,
-  plan: RunPlan,
-  { signal }: Cancellable,
-): Promise<ImagePlan> {
+async function planImages({ request, sources: all, plan, signal }: RunView & Cancellable): Promise<ImagePlan> {
+  const { env, skipImages } = request;
   const loads = plan.actions.filter(({ kind }) => kind === 'images');
   if (skipImages !== undefined || loads.length === 0) return { runtime: undefined, skipped: skipImages, addons: [] };
   const runtime = await findImageRuntime({ env, order: runtimeOrder(plan.addons), signal });
@@ -82,9 +75,7 @@ async function planImages(
     return { runtime: undefined, skipped: NO_RUNTIME, addons: [] };
   }
   const names = new Set(loads.map(({ addon }) => addon));
-  const sources = [...packages.map(({ source }) => ({ label: source.ref.name, source })), ...companions].filter(
-    ({ label }) => names.has(label),
-  );
+  const sources = all.filter(({ label }) => names.has(label));
   const planned = await planLoads(
     runtime,
     sources.map(({ source }) => source),
@@ -98,18 +89,15 @@ async function planImages(
 }
 
 async function planRoom(
-  { request: { place, env, packages }, companions }: RunView,
-  plan: RunPlan,
+  { request: { place, env }, sources, plan, signal }: RunView & Cancellable,
   images: ImagePlan,
-  { signal }: Cancellable,
 ): Promise<DiskPlan> {
   const { directory } = place;
   const room = await imageRoom(plan, images, { env, signal });
-  const all = [...packages.map(({ source }) => ({ label: source.ref.name, source })), ...companions];
-  const origins = all.flatMap(({ source }) => source.movedFrom ?? []);
+  const origins = sources.flatMap(({ source }) => source.movedFrom ?? []);
   const mounts = await mountsOf([directory, ...(room === undefined ? [] : [room.root]), ...origins], { signal });
   const own = mounts.find(({ paths }) => paths.includes(directory));
-  const rooms = all.map(({ label, source }): PackageRoom => {
+  const rooms = sources.map(({ label, source }): PackageRoom => {
     const { addon, files, movedFrom } = source;
     const moved = movedFrom !== undefined && own?.paths.includes(movedFrom) === true;
     const fetched = source.remote?.size ?? 0;

@@ -8,12 +8,15 @@ import type { SourcePackage } from '../node/source.ts';
 import type { RunView } from '../prepare/request.ts';
 
 /** {@link requireSystemOf} for the packages of a run. */
-export async function requireOwnSystem(
-  { request, companions }: Pick<RunView, 'request' | 'companions'>,
-  { signal }: { readonly signal: AbortSignal },
-): Promise<void> {
-  const packages = [...request.packages, ...companions].map(({ source }) => source);
-  await requireSystemOf(packages, { scripts: request.scripts, env: request.env, signal });
+export async function requireOwnSystem({
+  request: { scripts, env },
+  sources,
+  signal,
+}: Pick<RunView, 'request' | 'sources'> & { readonly signal: AbortSignal }): Promise<void> {
+  await requireSystemOf(
+    sources.map(({ source }) => source),
+    { scripts, env, signal },
+  );
 }
 
 /**

@@ -73,6 +73,12 @@ export interface Journal<Plan = never> extends AsyncDisposable {
   readonly append: (fact: JournalFact<Plan>) => Promise<void>;
 }
 
+/** A journal before its file exists. */
+export const CLOSED: Journal<unknown> = {
+  append: async () => Promise.reject(new Error('the journal is not open')),
+  [Symbol.asyncDispose]: async () => Promise.resolve(),
+};
+
 const SUM_LENGTH = 16;
 
 function checksum(json: string): string {

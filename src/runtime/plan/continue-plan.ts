@@ -4,7 +4,7 @@ import { hookFunction } from './hooks.ts';
 import { actionId, hookActionId, parseActionId } from './action-id.ts';
 import type { Progress } from '../journal/progress.ts';
 import { isRemoved } from './order.ts';
-import type { PlanOptions, PlannedAction, PlannedAddon, RunPlan } from './run-plan.ts';
+import type { HookAction, PlanOptions, PlannedAction, PlannedAddon, RunPlan } from './run-plan.ts';
 
 /** Digest of everything that a plan is made from. Runs with the same identity do the same on the same machine. */
 export function runIdentity({ kind, addons }: RunPlan, { reapply, images, variables, keepData }: PlanOptions): Digest {
@@ -63,8 +63,6 @@ export function continuePlan(fresh: RunPlan, last: LastRun): RunPlan {
   const done = [...last.done].filter(([action]) => isLasting(action)).map(([action, run]) => ({ action, run }));
   return { ...fresh, continues: { run: last.run, done }, addons, actions: [...bringing, ...rest] };
 }
-
-type HookAction = Extract<PlannedAction, { kind: 'hook' }>;
 
 function withLimit({ limit: _before, ...action }: HookAction, limit: number | undefined): HookAction {
   return limit === undefined ? action : { ...action, limit };

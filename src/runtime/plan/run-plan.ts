@@ -90,6 +90,8 @@ export type PlannedAction = { readonly id: string; readonly because: string } & 
     }
 );
 
+export type HookAction = Extract<PlannedAction, { kind: 'hook' }>;
+
 export interface DoneAction {
   readonly action: string;
   /** The run that did it. */

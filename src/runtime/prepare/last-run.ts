@@ -29,7 +29,7 @@ export async function unfinishedRequest(
 }
 
 /** Ends hooks of the last run that survived their parent. The caller must hold the lock. */
-export async function endLastRun(
+export async function endHooks(
   { run, attempts }: Pick<LastRun, 'run' | 'attempts'>,
   { report, graceMs }: { readonly report: Report; readonly graceMs?: number },
 ): Promise<void> {

@@ -29,14 +29,11 @@ export interface LookOptions {
   readonly signal: AbortSignal;
 }
 
-/** A run that can start. The install folder is locked until it is disposed. */
-export interface PreparedRun extends RunView, AsyncDisposable {}
-
 /**
- * Locks the install folder, plans, and records packages in place that it had to read. Nothing else is changed; an install folder
+ * A run that can start: the install folder is locked until it is disposed. Plans, and records packages in place that it had to read. Nothing else is changed; an install folder
  * that was created for the lock is removed with it if it stayed empty. `BUSY` if another run is in progress on the folder.
  */
-export async function prepare(given: RunRequest, options: LookOptions): Promise<PreparedRun> {
+export async function prepare(given: RunRequest, options: LookOptions): Promise<RunView & AsyncDisposable> {
   const { directory } = given.place;
   await makeFolder(directory);
   const lock = await lockFolder(directory);
@@ -93,7 +90,9 @@ export async function viewRun(given: RunRequest, look: LookOptions): Promise<Run
   const resumed = await resumePlan(directory, fresh, view.moved || !isWhole ? undefined : last, fingerprint);
   if (kind !== 'reset') refuseChannelAddons(view.channels, resumed.plan.addons);
   if (cluster !== undefined) requireRoom(cluster, view, resumed.plan);
-  return { request, records, view, last, packages, companions, fingerprint, placed: placed.all(), ...resumed };
+  const sources = [...request.packages.map(({ source }) => ({ label: source.ref.name, source })), ...companions];
+  const found = { request, records, view, last, packages, companions, sources, fingerprint, placed: placed.all() };
+  return { ...found, ...resumed };
 }
 
 interface PlacedPackages {

@@ -89,6 +89,8 @@ export interface RunView {
   readonly packages: readonly PackageFacts[];
   /** Offered companion packages that the run needs. */
   readonly companions: readonly CompanionPackage[];
+  /** The packages of the spec and the companions, by the labels that the actions of the plan use. */
+  readonly sources: readonly { readonly label: string; readonly source: SourcePackage }[];
   readonly plan: RunPlan;
   readonly fingerprint: RunFingerprint;
   /** State of the packages in place, including companion packages. */

@@ -83,15 +83,10 @@ export interface CreateOptions {
 }
 
 /** Creates the folders of the install folder and the folder of a new run. */
-export async function createRunFolder({
-  directory,
-  scripts,
-  settings,
-  own,
-  carried,
-  asked,
-}: CreateOptions): Promise<RunFolder> {
-  const folder = runFolder(directory, newRunId(new Date(), (await runsOf(directory))[0]));
+export async function createRunFolder(
+  folder: RunFolder,
+  { directory, scripts, settings, own, carried, asked }: CreateOptions,
+): Promise<void> {
   const text = settingsText(settings, own);
   try {
     for (const name of ['addons', 'packages', 'kustomize', 'assets']) {
@@ -112,7 +107,6 @@ export async function createRunFolder({
   await writeSavedRequest(folder.path, asked);
   // Without a sync, a power failure could lose the journal's folder.
   for (const path of [dirname(folder.path), directory, dirname(directory)]) await syncFolder(path);
-  return folder;
 }
 
 /** Entries of a run's journal; none if it does not exist. `FILE_UNUSABLE` if it is damaged. */

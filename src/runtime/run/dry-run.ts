@@ -68,9 +68,10 @@ export interface DryRunOptions {
 /** Changes nothing, on this machine or in a container runtime. `UNSUPPORTED` if a run would be, too. */
 export async function dryRun(view: RunView, { words, tool, out, report, signal }: DryRunOptions): Promise<DryRun> {
   const { plan, request } = view;
-  await requireOwnSystem(view, { signal });
-  const host = await planHost(view, plan, { signal });
-  const checks = await checkHost(view, { readOnly: true, report, signal });
+  const seen = { ...view, report, signal };
+  await requireOwnSystem(seen);
+  const host = await planHost(seen);
+  const checks = await checkHost(seen, { readOnly: true });
   const unfit = checks === undefined ? [] : hostProblems(checks);
   const unloaded = host.images.skipped === NO_RUNTIME ? [`images cannot be loaded: ${NO_RUNTIME}`] : [];
   const backs = await rollbackOutlooks(view, { signal });

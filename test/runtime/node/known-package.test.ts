@@ -1,7 +1,7 @@
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { digestOf } from '../../../src/core/digest.ts';
 import { addonRef } from '../../../src/core/ref.ts';
-import { knownPackage } from '../../../src/runtime/fetch/remote-package.ts';
+import { knownPackage } from '../../../src/runtime/node/remote-package.ts';
 import { placedPackage } from '../../../src/runtime/node/placed-package.ts';
 import { readRecords } from '../../../src/runtime/node/records.ts';
 import { NO_RECORDS } from '../../../src/runtime/plan/records.ts';

@@ -12,8 +12,8 @@ import { tryPlaces, type FetchPlace } from '../../store/places.ts';
 import { openStoreSource } from '../../store/source.ts';
 import { pathsBeside } from '../../transfer/partial-file.ts';
 import { transfer } from '../../transfer/pull.ts';
-import type { PlacedPackage } from '../node/placed-package.ts';
-import { archivePackages, type SourcePackage } from '../node/source.ts';
+import type { PlacedPackage } from './placed-package.ts';
+import { archivePackages, type SourcePackage } from './source.ts';
 
 interface PublishedFile {
   readonly digest: Digest;

@@ -3,24 +3,12 @@ import type { Digest } from '../../core/digest.ts';
 import { prefixOf } from '../../core/layout.ts';
 import type { AddonRef } from '../../core/ref.ts';
 import { isRemoved } from '../plan/order.ts';
-import { recordedDigest } from './placed-package.ts';
-import { clearStaging, dropPrevious, moveAside } from './put-in-place.ts';
+import { recordedDigest } from '../node/placed-package.ts';
+import { clearStaging, dropPrevious, moveAside } from '../node/put-in-place.ts';
 import type { AppliedRecord, PreviousRecord, Records } from '../plan/records.ts';
-import type { RunRecords } from './run-records.ts';
-import type { SourcePackage } from './source.ts';
-import type { RunPlan } from '../plan/run-plan.ts';
-
-export interface FormerParts {
-  readonly directory: string;
-  readonly plan: RunPlan;
-  /** Id of the run. */
-  readonly run: string;
-  /** Packages that were only needed on the way to a later version. */
-  readonly steps: readonly AddonRef[];
-  /** Replaced packages are kept for a rollback. */
-  readonly keepsPrevious: boolean;
-  readonly records: RunRecords;
-}
+import type { SourcePackage } from '../node/source.ts';
+import type { PlannedAddon } from '../plan/run-plan.ts';
+import type { Run } from './run.ts';
 
 function recordOf({ applied }: Pick<Records, 'applied'>, name: string): AppliedRecord | undefined {
   return Object.hasOwn(applied, name) ? applied[name] : undefined;
@@ -42,42 +30,42 @@ export async function isRollbackTarget(
  * A rollback now returns to the present version of each replaced add-on. Removes the version before that, which frees its
  * space before the new package is unpacked.
  */
-export async function dropOlder({ directory, plan, run, records }: FormerParts): Promise<void> {
+export async function dropOlder(run: Run): Promise<void> {
+  const { directory, plan, changes } = run;
   const older = plan.addons.flatMap((addon): readonly (readonly [AddonRef, PreviousRecord])[] => {
-    const record = recordOf(records.now, addon.ref.name);
+    const record = recordOf(changes.now, addon.ref.name);
     if (isRemoved(addon) || record?.previous === undefined || !record.finished) return [];
     // The package that this run rolls back to is needed until its hooks begin.
     if (isSame(record, addon) || isSame(record.previous, addon)) return [];
     return [[addon.ref, record.previous]];
   });
   if (older.length === 0) return;
-  await records.forgetPrevious(new Set(older.map(([{ name }]) => name)));
+  await changes.forgetPrevious(new Set(older.map(([{ name }]) => name)));
   for (const [ref, { version }] of older) {
-    const now = recordOf(records.now, ref.name)?.version;
+    const now = recordOf(changes.now, ref.name)?.version;
     await dropPrevious(directory, ref);
     if (version === now || version === ref.version) continue;
-    await takeOff({ ...ref, version }, { directory, run, records });
+    await takeOff({ ...ref, version }, run);
   }
   await clearStaging(directory);
 }
 
-function isSame(record: AppliedRecord | PreviousRecord, { ref, digest }: RunPlan['addons'][number]): boolean {
+function isSame(record: AppliedRecord | PreviousRecord, { ref, digest }: PlannedAddon): boolean {
   return record.version === ref.version && record.digest === digest;
 }
 
-async function takeOff(
-  ref: AddonRef,
-  { directory, run, records }: Pick<FormerParts, 'directory' | 'run' | 'records'>,
-): Promise<void> {
-  await moveAside(ref, { directory, run });
-  await records.forgetExtracted(ref);
+async function takeOff(ref: AddonRef, { directory, folder, changes }: Run): Promise<void> {
+  await moveAside(ref, { directory, run: folder.run });
+  await changes.forgetExtracted(ref);
 }
 
 /** At the end of a run: removes packages that are neither applied nor kept for a rollback, and the upgrade steps it took. */
-export async function dropFormer({ directory, plan, run, steps, keepsPrevious, records }: FormerParts): Promise<void> {
+export async function dropFormer(run: Run): Promise<void> {
+  const { directory, plan, request, companions, changes } = run;
+  const steps = companions.flatMap(({ isStep, ref }) => (isStep ? [prefixOf(ref)] : []));
   const addons = plan.addons.filter((addon) => !isRemoved(addon));
   const previous = addons.map(({ ref }) => {
-    const before = keepsPrevious ? recordOf(records.now, ref.name)?.previous : undefined;
+    const before = request.keepsPrevious === false ? undefined : recordOf(changes.now, ref.name)?.previous;
     return { ref, before };
   });
   const kept = new Set([
@@ -86,10 +74,9 @@ export async function dropFormer({ directory, plan, run, steps, keepsPrevious, r
       before === undefined ? [] : [prefixOf({ ...ref, version: before.version })],
     ),
   ]);
-  for (const one of records.now.extracted) {
+  for (const one of changes.now.extracted) {
     const isOther = addons.some(({ ref }) => ref.name === one.name) && !kept.has(prefixOf(one));
-    if (isOther || steps.some((ref) => prefixOf(ref) === prefixOf(one)))
-      await takeOff(one, { directory, run, records });
+    if (isOther || steps.includes(prefixOf(one))) await takeOff(one, run);
   }
   // Only a package with the same version is kept in the folder `previous`.
   for (const { ref, before } of previous) if (before?.version !== ref.version) await dropPrevious(directory, ref);

@@ -1,49 +1,25 @@
-/** Runs the hook actions of a plan. */
+/** Runs one hook of a plan. */
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CurlewError, fileError } from '../../core/errors.ts';
 import { reportStep, type Report } from '../../core/events.ts';
 import { INSTALL_SH, nodePath } from '../../core/layout.ts';
-import { adoptCarried, lookUpFunctions, runHook } from './hook.ts';
-import type { HookOutcome, HookShell } from './hook-process.ts';
+import { adoptCarried, runHook } from '../hooks/hook.ts';
+import type { HookOutcome } from '../hooks/hook-process.ts';
+import { endOfLog } from '../hooks/log-tail.ts';
 import type { Hook } from '../plan/hooks.ts';
-import type { Journal } from '../journal/journal.ts';
-import { endOfLog } from './log-tail.ts';
-import type { Ask } from '../../core/context.ts';
-import { LOOK_UP } from '../plan/action-id.ts';
-import type { PlannedAction, PlannedAddon } from '../plan/run-plan.ts';
-
-export type HookAction = Extract<PlannedAction, { kind: 'hook' }>;
-
-export interface HookRun {
-  readonly shell: HookShell;
-  readonly journal: Journal;
-  /** Attempts of unfinished earlier runs, by action ID. */
-  readonly attempts: ReadonlyMap<string, number>;
-  readonly report: Report;
-  readonly ask?: Ask | undefined;
-  readonly signal: AbortSignal;
-}
-
-/** Sources every install.sh once, so that a broken one fails before any hook runs. Returns the names of all functions. */
-export async function lookUp({ shell, journal, report, signal }: HookRun): Promise<ReadonlySet<string>> {
-  if (shell.installScripts.length === 0) return new Set();
-  await journal.append({ type: 'started', action: LOOK_UP, attempt: 1 });
-  const found = await lookUpFunctions(shell, { report, signal });
-  await journal.append({ type: 'done', action: LOOK_UP, outcome: 'read' });
-  return found;
-}
+import type { HookAction, PlannedAddon } from '../plan/run-plan.ts';
+import type { Run } from './run.ts';
 
 /** Runs one hook and records its start and end in the journal. Returns the message for the operator: the output of an outro. */
-export async function runHookAction(action: HookAction, addon: PlannedAddon, run: HookRun): Promise<string> {
-  const { shell, journal, report, ask, signal } = run;
-  const attempt = (run.attempts.get(action.id) ?? 0) + 1;
+export async function runHookAction(action: HookAction, addon: PlannedAddon, run: Run): Promise<string> {
+  const { shell, journal, report, last, directory } = run;
+  const attempt = (last?.attempts.get(action.id) ?? 0) + 1;
   if (action.hook === 'install' || action.hook === 'join') {
-    await emptyFolder(shell.place.directory, nodePath.kustomize(action.addon));
+    await emptyFolder(directory, nodePath.kustomize(action.addon));
   }
   await journal.append({ type: 'started', action: action.id, attempt });
-  const own =
-    action.hook === 'install' ? join(shell.place.directory, nodePath.addon(addon.ref), INSTALL_SH) : undefined;
+  const own = action.hook === 'install' ? join(directory, nodePath.addon(addon.ref), INSTALL_SH) : undefined;
   const returnsOutput = action.hook === 'outro';
   const limitMs = action.limit === undefined ? undefined : action.limit * 1000;
   const { addon: name, function: called, words } = action;
@@ -51,7 +27,7 @@ export async function runHookAction(action: HookAction, addon: PlannedAddon, run
   const outcome = await reportStep(
     report,
     { id: action.id, title: title(action, addon) },
-    async () => runHook(shell, request, { report, ask, signal }),
+    async () => runHook(shell, request, run),
     () => 'done',
   );
   reportLeftOvers(report, action, outcome);
@@ -110,7 +86,7 @@ function reportLeftOvers(report: Report, { addon, function: name }: HookAction, 
 }
 
 /** Runs the `already_applied` hook. Undefined if it succeeds; otherwise the reason to install the add-on again. */
-export async function checkApplied(action: HookAction, addon: PlannedAddon, run: HookRun): Promise<string | undefined> {
+export async function checkApplied(action: HookAction, addon: PlannedAddon, run: Run): Promise<string | undefined> {
   try {
     await runHookAction(action, addon, run);
     return undefined;

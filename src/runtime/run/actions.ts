@@ -1,0 +1,157 @@
+/** The phases that change the machine and its cluster: hooks, and images that they need. */
+import { join } from 'node:path';
+import { CurlewError } from '../../core/errors.ts';
+import { nodePath } from '../../core/layout.ts';
+import { formatRef } from '../../core/ref.ts';
+import { NO_RUNTIME } from '../host/host-plan.ts';
+import { lookUpFunctions } from '../hooks/hook.ts';
+import { withRollbackHint } from '../hooks/hook-failure.ts';
+import { findImageRuntime, runtimeOrder } from '../images/find-runtime.ts';
+import { placedFiles } from '../images/folder-files.ts';
+import { loadPackages } from '../images/load-packages.ts';
+import { packageImages } from '../images/required.ts';
+import { hookActionId, LOOK_UP, parseActionId } from '../plan/action-id.ts';
+import { installAfter } from '../plan/continue-plan.ts';
+import { isContainerRuntime } from '../plan/hooks.ts';
+import { isRemoved } from '../plan/order.ts';
+import type { HookAction, PlannedAction, PlannedAddon } from '../plan/run-plan.ts';
+import { whyUnavailable } from '../prepare/rollback-targets.ts';
+import { checkApplied, emptyPatches, runHookAction } from './hook-action.ts';
+import { sourceOf } from './packages.ts';
+import { survive } from './remove.ts';
+import type { Run } from './run.ts';
+
+/** Sources every install.sh once, so that a broken one fails before any hook runs. */
+export async function sourceScripts(run: Run): Promise<void> {
+  const { plan, directory, shell, journal } = run;
+  const isRemoval = plan.kind === 'uninstall' || plan.kind === 'reset';
+  if (!isRemoval && !continuesHooks(run)) await emptyPatches(directory);
+  if (shell.installScripts.length === 0) return;
+  await journal.append({ type: 'started', action: LOOK_UP, attempt: 1 });
+  run.functions = await lookUpFunctions(shell, run);
+  await journal.append({ type: 'done', action: LOOK_UP, outcome: 'read' });
+}
+
+/** True if this run continues another one whose hooks have begun: the remaining hooks depend on what those did. */
+function continuesHooks({ plan, done, last }: Run): boolean {
+  if (plan.continues === undefined) return false;
+  return [...done, ...(last?.attempts.keys() ?? [])].some((id) => parseActionId(id)?.kind === 'hook');
+}
+
+/** The add-ons of the run count as unfinished, on the node and in the cluster. */
+export async function enterCluster({ plan, request, changes, cluster, done }: Run): Promise<void> {
+  await changes.hooksBegin(plan.addons, request.keepsPrevious !== false);
+  await cluster.begin();
+  // The resumed run may have died before it recorded its last hook.
+  for (const addon of plan.addons) {
+    const isDone = (['install', 'already_applied'] as const).some((hook) =>
+      done.has(hookActionId(addon.ref.name, hook)),
+    );
+    if (isDone) await cluster.applied(addon);
+  }
+}
+
+export async function performActions(run: Run): Promise<void> {
+  for (const group of changing(run.plan.actions)) {
+    const [first] = group;
+    // Before uninstall hooks run on the node: one of them may remove kubernetes.
+    if (first?.kind === 'hook' && first.hook === 'uninstall') await leaveCluster(run);
+    if (first?.kind === 'hook') await performHook(first, run);
+    else await loadImages(group, run);
+  }
+}
+
+export async function leaveCluster({ cluster, plan }: Run): Promise<void> {
+  await cluster.removed(plan.addons);
+}
+
+/**
+ * The actions that change the machine, after all packages are on the node and verified. Consecutive image loads form one group;
+ * each hook is its own group.
+ */
+function changing(actions: readonly PlannedAction[]): readonly (readonly PlannedAction[])[] {
+  const groups: PlannedAction[][] = [];
+  for (const action of actions) {
+    if (action.kind === 'fetch' || action.kind === 'extract') continue;
+    const last = groups.at(-1);
+    if (action.kind === 'images' && last?.[0]?.kind === 'images') last.push(action);
+    else groups.push([action]);
+  }
+  return groups;
+}
+
+async function performHook(action: HookAction, run: Run): Promise<void> {
+  const { plan, functions, changes, cluster, refuted, messages } = run;
+  const addon = plan.addons.find(({ ref }) => ref.name === action.addon);
+  if (addon === undefined) throw new Error(`not an add-on of this plan: ${action.addon}`);
+  run.signal.throwIfAborted();
+  const isDefined = functions.has(action.function);
+  if (action.hook === 'already_applied') {
+    const because =
+      (await cluster.whyNotApplied(addon)) ?? (isDefined ? await checkApplied(action, addon, run) : undefined);
+    if (because === undefined) {
+      await cluster.applied(addon);
+      return;
+    }
+    refuted.set(action.addon, because);
+    await performHook(installAfter(action, because), run);
+    return;
+  }
+  if (action.hook === 'install') {
+    await changes.installing(addon);
+    await cluster.installing(addon);
+  }
+  if (isDefined) {
+    const text = await runHookAction(action, addon, run).catch(async (error: unknown) =>
+      afterFailure(error, addon, action, run),
+    );
+    if (text !== '') messages.push({ addon: action.addon, text });
+  } else if (action.hook === 'install') {
+    const text = `${action.addon}: install.sh defines no function ${action.function}; nothing was installed`;
+    run.report({ type: 'note', level: 'warning', text });
+  }
+  if (action.hook === 'install') await cluster.applied(addon);
+}
+
+/** Throws, unless the run goes on without the hook. */
+async function afterFailure(error: unknown, addon: PlannedAddon, action: HookAction, run: Run): Promise<string> {
+  if (isRemoved(addon)) return survive(error, action, run);
+  throw withRollbackHint(error, action.addon, await rollbackVersion(action.addon, run));
+}
+
+/** The version that an add-on can be rolled back to after its hook failed. */
+async function rollbackVersion(name: string, { directory, changes, signal }: Run): Promise<string | undefined> {
+  const { applied, extracted } = changes.now;
+  const back = Object.hasOwn(applied, name) ? applied[name]?.previous : undefined;
+  if (back === undefined || signal.aborted) return undefined;
+  const lost = await whyUnavailable(directory, name, back, { extracted, signal });
+  return lost === undefined ? back.version : undefined;
+}
+
+async function loadImages(actions: readonly PlannedAction[], run: Run): Promise<void> {
+  const { plan, request, directory, journal, report, signal } = run;
+  const runtime = await findImageRuntime({ env: request.env, order: runtimeOrder(plan.addons), signal });
+  if (runtime === undefined) {
+    const isPlanned = plan.addons.some(({ ref }) => isContainerRuntime(ref));
+    const why = isPlanned ? 'neither containerd nor docker responds' : NO_RUNTIME;
+    throw new CurlewError('IMAGE_LOAD_FAILED', `cannot load images: ${why}`, {
+      hint: 'start the container runtime, then run the same command again; --skip-images installs without them',
+    });
+  }
+  const packages = actions.map(({ id, addon }) => {
+    const { ref, addon: json, files: listed } = sourceOf(run, addon);
+    const files = placedFiles(join(directory, nodePath.addon(ref)), listed);
+    return { id, title: formatRef(ref), images: packageImages(files, json) };
+  });
+  const loaded = await loadPackages(runtime, packages, {
+    report,
+    signal,
+    around: async ({ id }, load) => {
+      await journal.append({ type: 'started', action: id, attempt: 1 });
+      const result = await load();
+      await journal.append({ type: 'done', action: id, outcome: `${result.references.length} loaded` });
+      return result;
+    },
+  });
+  run.loaded.push(...loaded.flatMap(({ references }) => references));
+}
