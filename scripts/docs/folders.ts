@@ -133,6 +133,21 @@ export const FOLDERS: readonly Folder[] = [
     imports: ['core', 'platform/limit', 'platform/files', 'platform/process', 'platform/http', 'formats/yaml'],
   },
   {
+    name: 'deliver',
+    holds: 'add-ons on a cluster: manifests and charts are applied, observed, pruned, recorded, removed',
+    imports: [
+      'core',
+      'platform/limit',
+      'platform/process',
+      'platform/files',
+      'platform/http',
+      'formats/signing',
+      'channel',
+      'spec',
+      'kube',
+    ],
+  },
+  {
     name: 'runtime/preflight',
     holds: 'host preflights: collectors and analyzers',
     imports: [

@@ -1,13 +1,12 @@
 /** Keeps the add-ons of a cluster at what channels say: one pass, or what it would do. */
-import { holdCluster, openChannelCluster } from './channels/cluster.ts';
+import { holdCluster, openChannelCluster } from '../deliver/cluster.ts';
 import { needsWork, Pass } from './channels/pass.ts';
-import type { ChannelApplyRequest } from './channels/request.ts';
-import type { ChannelPass } from './channels/result.ts';
+import type { ChannelApplyRequest, ChannelPass } from './channels/request.ts';
 import type { Context } from '../core/context.ts';
 import { openChannels } from './ports/channel-files.ts';
 
-export type { ChannelApplyRequest } from './channels/request.ts';
-export type { AddonResult, ChangedObject, ChannelPass, Trouble } from './channels/result.ts';
+export type { ChannelApplyRequest, ChannelPass } from './channels/request.ts';
+export type { AddonResult, ChangedObject, Trouble } from '../deliver/result.ts';
 
 /** What a pass would do, by server-side dry runs; changes nothing. */
 export async function previewChannels(request: ChannelApplyRequest, context: Context): Promise<ChannelPass> {

@@ -4,7 +4,7 @@ import { explain, type Explained } from '../channel/choose.ts';
 import { kubernetesTriple } from '../channel/range.ts';
 import { CurlewError, type ErrorCode } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
-import { openChannelCluster, type ClusterRequest } from './channels/cluster.ts';
+import { openChannelCluster, type ClusterRequest } from '../deliver/cluster.ts';
 import type { Context } from '../core/context.ts';
 import { openChannels, type ChannelsRequest, type OpenedChannel } from './ports/channel-files.ts';
 

@@ -7,7 +7,7 @@ import { installedOf, recordKey } from '../channel/record.ts';
 import { kubernetesTriple, parseTriple } from '../channel/range.ts';
 import { CurlewError } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
-import { openChannelCluster, type ClusterRequest } from './channels/cluster.ts';
+import { openChannelCluster, type ClusterRequest } from '../deliver/cluster.ts';
 import type { Context } from '../core/context.ts';
 import { openChannels, type ChannelsRequest } from './ports/channel-files.ts';
 

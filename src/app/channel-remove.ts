@@ -10,11 +10,11 @@ import {
   writeRecord,
   type ChannelCluster,
   type ClusterRequest,
-} from './channels/cluster.ts';
-import { uninstallRelease } from './channels/helm-release.ts';
-import type { HelmRequest } from './channels/helm.ts';
-import { deleteOrphans, findOrphans, type Orphan } from './channels/prune.ts';
-import { isDeleted, stayingOrphan, troubleOf, type Trouble } from './channels/result.ts';
+} from '../deliver/cluster.ts';
+import { uninstallRelease } from '../deliver/helm-release.ts';
+import type { HelmRequest } from '../deliver/helm.ts';
+import { deleteOrphans, findOrphans, type Orphan } from '../deliver/prune.ts';
+import { isDeleted, stayingOrphan, troubleOf, type Trouble } from '../deliver/result.ts';
 import type { Context } from '../core/context.ts';
 
 /** Of the wait until deleted objects are gone. */

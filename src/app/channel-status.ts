@@ -3,10 +3,10 @@ import { recordKey, type AddonRecord, type Annotated, type RecordedRelease } fro
 import { mapLimited } from '../platform/limit/each.ts';
 import { Refused } from '../kube/call.ts';
 import { getObject, titleOf } from '../kube/objects.ts';
-import { currentHealth } from './channels/apply-addon.ts';
-import { troublesOf } from './channels/troubles.ts';
-import { AT_ONCE, openChannelCluster, type ChannelCluster, type ClusterRequest } from './channels/cluster.ts';
-import { lookAtAddons } from './channels/releases.ts';
+import { currentHealth } from '../deliver/apply-addon.ts';
+import { troublesOf } from '../deliver/troubles.ts';
+import { AT_ONCE, openChannelCluster, type ChannelCluster, type ClusterRequest } from '../deliver/cluster.ts';
+import { lookAtAddons } from '../deliver/releases.ts';
 import type { Context } from '../core/context.ts';
 
 export interface ChannelStatusRequest extends ClusterRequest {

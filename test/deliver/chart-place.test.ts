@@ -1,4 +1,4 @@
-import { chartPlace } from '../../src/app/channels/helm.ts';
+import { chartPlace } from '../../src/deliver/helm.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 

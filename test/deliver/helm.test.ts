@@ -1,7 +1,7 @@
 /** What is left of helm after a kill: with a program in its place that never ends. */
 import { chmod, readdir, readFile, writeFile } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
-import { openHelm } from '../../src/app/channels/helm.ts';
+import { openHelm } from '../../src/deliver/helm.ts';
 import { processInfo } from '../../src/platform/process/process-tree.ts';
 import { runProgram } from '../../src/platform/process/run-program.ts';
 import * as assert from '../support/assert.ts';
@@ -18,7 +18,7 @@ test('kill -9 ends helm, too, and the next run removes the values that it was gi
   await writeFile(box.at('helm'), helm);
   await chmod(box.at('helm'), 0o755);
   const env = { PATH: process.env['PATH'], HOME: box.path, TMPDIR: box.at('tmp') };
-  const module = new URL('../../src/app/channels/helm.ts', import.meta.url).href;
+  const module = new URL('../../src/deliver/helm.ts', import.meta.url).href;
   const script = `
     import { openHelm } from ${JSON.stringify(module)};
     const signal = new AbortController().signal;

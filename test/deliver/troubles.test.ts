@@ -1,6 +1,6 @@
 import type { Call } from '../../src/kube/call.ts';
 import type { LiveObject } from '../../src/kube/objects.ts';
-import { troublesOf } from '../../src/app/channels/troubles.ts';
+import { troublesOf } from '../../src/deliver/troubles.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 

@@ -7,10 +7,10 @@ import { inOrder } from '../../channel/plan.ts';
 import { recordKey } from '../../channel/record.ts';
 import { CurlewError } from '../../core/errors.ts';
 import type { ChannelFiles } from '../ports/channel-files.ts';
-import { withChartContent } from './chart.ts';
-import type { ChannelCluster } from './cluster.ts';
-import { needsPki } from './pki.ts';
-import { lookAtAddons } from './releases.ts';
+import { withChartContent } from '../../deliver/chart.ts';
+import type { ChannelCluster } from '../../deliver/cluster.ts';
+import { needsPki } from '../../deliver/pki.ts';
+import { lookAtAddons } from '../../deliver/releases.ts';
 
 interface WorkOptions extends PassOptions {
   /** Only these; default: all. */

@@ -10,7 +10,7 @@ import type { LiveObject } from '../../kube/objects.ts';
 import type { Resource } from '../../kube/resources.ts';
 import type { Context } from '../../core/context.ts';
 import type { ChannelFiles } from '../ports/channel-files.ts';
-import { failedState, recordFailure, recordState, requireNamespaces, revisionOf } from './addon-record.ts';
+import { failedState, recordFailure, recordState, requireNamespaces, revisionOf } from '../../deliver/addon-record.ts';
 import {
   applyObjects,
   markNodes,
@@ -18,9 +18,9 @@ import {
   waitForHealth,
   type ApplyOptions,
   type ObjectPreview,
-} from './apply-addon.ts';
-import { Owners, type ChosenObjects } from './owners.ts';
-import { Charts, requireSameKind } from './chart.ts';
+} from '../../deliver/apply-addon.ts';
+import { Owners, type ChosenObjects } from '../../deliver/owners.ts';
+import { Charts, requireSameKind } from '../../deliver/chart.ts';
 import {
   joinKinds,
   kindsOf,
@@ -30,13 +30,15 @@ import {
   writeAnnotation,
   writeRecord,
   type ChannelCluster,
-} from './cluster.ts';
+} from '../../deliver/cluster.ts';
 import { lookForWork } from './look-for-work.ts';
-import { addonObjects, chosenObjects, definedKinds, titleOfObject, type AddonObject } from './manifest.ts';
-import { ensurePki } from './pki.ts';
-import { timeoutOf, type ChannelApplyRequest } from './request.ts';
-import { withoutFreed } from './freed.ts';
-import { deleteOrphans, findOrphans, leftKinds, type Orphan, type Orphans } from './prune.ts';
+import { addonObjects, chosenObjects, definedKinds, titleOfObject, type AddonObject } from '../../deliver/manifest.ts';
+import { ensurePki } from '../../deliver/pki.ts';
+import { timeoutOf } from '../../deliver/request.ts';
+import { webTrust } from '../ports/network.ts';
+import type { ChannelApplyRequest, ChannelPass } from './request.ts';
+import { withoutFreed } from '../../deliver/freed.ts';
+import { deleteOrphans, findOrphans, leftKinds, type Orphan, type Orphans } from '../../deliver/prune.ts';
 import {
   changedObjects,
   deletion,
@@ -47,8 +49,7 @@ import {
   troubleOf,
   type AddonResult,
   type ChangedObject,
-  type ChannelPass,
-} from './result.ts';
+} from '../../deliver/result.ts';
 
 interface Manifest {
   readonly objects: readonly AddonObject[];
@@ -91,7 +92,7 @@ export class Pass {
     this.#namespaces = new Set(cluster.namespaces);
     this.#request = request;
     this.#context = context;
-    this.#charts = new Charts({ files, cluster, request, context });
+    this.#charts = new Charts({ files, cluster, request, context, trust: async () => webTrust(request, context) });
     for (const [key, { version }] of cluster.facts.annotations) this.#versions.set(key, version ?? '');
     for (const [key, { applied }] of cluster.facts.records) {
       if (applied !== undefined) this.#versions.set(key, applied.version ?? '');
@@ -336,7 +337,6 @@ export class Pass {
     return { force, keep, handOver: keep ? 'never' : channel.compat === 'native' ? 'first' : 'always' };
   }
 
-  /** Read once: the content is the same in the plan and when it is applied. */
   #requireNamespaces(entry: Entry, objects: readonly AddonObject[], chosen: readonly AddonObject[]): void {
     for (const { kind, name } of objects) if (kind === 'Namespace') this.#namespaces.add(name);
     requireNamespaces(entry, chosen, this.#namespaces);

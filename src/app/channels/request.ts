@@ -1,25 +1,26 @@
-/** What a pass is asked to do. */
+/** What a pass is asked to do, and what it reports. */
+import type { LeftAddon, UnfitAddon } from '../../channel/pass.ts';
+import type { ClusterRequest } from '../../deliver/cluster.ts';
+import type { DeliveryRequest } from '../../deliver/request.ts';
+import type { AddonResult, Trouble } from '../../deliver/result.ts';
 import type { ChannelsRequest } from '../ports/channel-files.ts';
-import type { ClusterRequest } from './cluster.ts';
-import type { HelmRequest } from './helm.ts';
 
-export interface ChannelApplyRequest extends ChannelsRequest, ClusterRequest, HelmRequest {
+export interface ChannelApplyRequest extends ChannelsRequest, ClusterRequest, DeliveryRequest {
   /** Only these add-ons; default: all of the channels. */
   readonly addons?: readonly string[] | undefined;
   readonly allowDowngrade?: boolean | undefined;
-  /** Add-ons of another owner become those of their channel: all, or those of these names. */
-  readonly takeOver?: boolean | readonly string[] | undefined;
-  /** Takes fields from other managers. */
-  readonly forceConflicts?: boolean | undefined;
-  readonly pruneNamespaces?: boolean | undefined;
-  readonly pruneCrds?: boolean | undefined;
-  /** Limit of the wait for the health of an add-on, in milliseconds; default: 5 minutes. */
-  readonly timeout?: number | undefined;
 }
 
-const TIMEOUT_MS = 300_000;
-
-/** Limit of the wait for the health of an add-on, in milliseconds. */
-export function timeoutOf({ timeout }: { readonly timeout?: number | undefined }): number {
-  return timeout ?? TIMEOUT_MS;
+export interface ChannelPass {
+  readonly cluster: { readonly server: string; readonly kubernetes: string };
+  /** Nothing was applied: this is what a pass would do. */
+  readonly isPreview: boolean;
+  readonly addons: readonly AddonResult[];
+  /** Installed add-ons for which their channel has no entry now. */
+  readonly left: readonly (Omit<LeftAddon, 'installed'> & { readonly current: string })[];
+  /** Add-ons of the channels that are not for this version of Kubernetes. */
+  readonly unfit: readonly UnfitAddon[];
+  readonly warnings: readonly string[];
+  /** Of channels that could not be read. */
+  readonly errors: readonly Trouble[];
 }

@@ -34,16 +34,23 @@ function imageName(text: string): string {
   throw new CurlewError('USAGE', `--any-platform ${text.slice(0, 200)}: ${ref}`);
 }
 
+/** What options and the configuration trust, in this order of precedence. */
+export async function webTrust(
+  request: WebRequest,
+  { env, cwd }: Pick<Context, 'env' | 'cwd'>,
+): Promise<Pick<Network, 'config' | 'caFile'> & { readonly allowHttp: readonly string[] }> {
+  const config = await readConfig(request.config, { env, cwd });
+  const caFile = request.caFile === undefined ? config.caFile : resolve(cwd, request.caFile);
+  return { config, caFile, allowHttp: [...(request.allowHttp ?? []), ...config.allowHttp] };
+}
+
 /** The HTTP client, from options, configuration and environment, in this order of precedence. */
 export async function openHttp(
   request: WebRequest,
-  { env, cwd }: Context,
+  context: Context,
 ): Promise<Pick<Network, 'http' | 'config' | 'caFile'>> {
-  const config = await readConfig(request.config, { env, cwd });
-  const caFlag = request.caFile;
-  const caFile = caFlag === undefined ? config.caFile : resolve(cwd, caFlag);
-  const allowHttp = [...(request.allowHttp ?? []), ...config.allowHttp];
-  return { http: await createHttp({ env, caFile, allowHttp }), config, caFile };
+  const { config, caFile, allowHttp } = await webTrust(request, context);
+  return { http: await createHttp({ env: context.env, caFile, allowHttp }), config, caFile };
 }
 
 /** An HTTP client and a client for registries. */

@@ -1,7 +1,7 @@
 /** Which add-ons have an object, now and after a pass. */
-import { addonId } from '../../channel/record.ts';
-import { CurlewError } from '../../core/errors.ts';
-import { titleOf, type LiveObject } from '../../kube/objects.ts';
+import { addonId } from '../channel/record.ts';
+import { CurlewError } from '../core/errors.ts';
+import { titleOf, type LiveObject } from '../kube/objects.ts';
 import { ADDON_LABEL, managerOf, recordedObjects, type ChannelCluster } from './cluster.ts';
 import type { AddonObject } from './manifest.ts';
 

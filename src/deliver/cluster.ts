@@ -3,9 +3,9 @@ import { access } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { delimiter, join, resolve } from 'node:path';
 import * as v from 'valibot';
-import { objectKey } from '../../channel/objects.ts';
-import type { ClusterFacts, LiveLook, PlannedAddon } from '../../channel/pass.ts';
-import { parseTriple } from '../../channel/range.ts';
+import { objectKey } from '../channel/objects.ts';
+import type { ClusterFacts, LiveLook, PlannedAddon } from '../channel/pass.ts';
+import { parseTriple } from '../channel/range.ts';
 import {
   addonId,
   annotationKey,
@@ -16,19 +16,19 @@ import {
   recordKey,
   type AddonRecord,
   type RecordedKind,
-} from '../../channel/record.ts';
-import { CurlewError } from '../../core/errors.ts';
-import { CHANNEL_RECORDS, RUN_RECORDS } from '../../core/layout.ts';
-import { openApi, type KubeApi } from '../../kube/api.ts';
-import { openCalls, Refused, type Call, type CallOptions } from '../../kube/call.ts';
-import { holdLease } from '../../kube/lease.ts';
-import { listObjects, mapObjects, mergeObject, titleOf, type LiveObject } from '../../kube/objects.ts';
-import { apiPath } from '../../kube/path.ts';
-import { discover, type Discovery, type Resource } from '../../kube/resources.ts';
-import { kubeconfigPaths } from '../../kube/session.ts';
-import { eachLimited } from '../../platform/limit/each.ts';
-import { configMapClient, type ConfigMapClient } from '../../kube/config-map.ts';
-import type { Context } from '../../core/context.ts';
+} from '../channel/record.ts';
+import { CurlewError } from '../core/errors.ts';
+import { CHANNEL_RECORDS, RUN_RECORDS } from '../core/layout.ts';
+import { openApi, type KubeApi } from '../kube/api.ts';
+import { openCalls, Refused, type Call, type CallOptions } from '../kube/call.ts';
+import { holdLease } from '../kube/lease.ts';
+import { listObjects, mapObjects, mergeObject, titleOf, type LiveObject } from '../kube/objects.ts';
+import { apiPath } from '../kube/path.ts';
+import { discover, type Discovery, type Resource } from '../kube/resources.ts';
+import { kubeconfigPaths } from '../kube/session.ts';
+import { eachLimited } from '../platform/limit/each.ts';
+import { configMapClient, type ConfigMapClient } from '../kube/config-map.ts';
+import type { Context } from '../core/context.ts';
 import { namesDigest, valuesDigest } from './owned-digest.ts';
 
 export interface ClusterRequest {

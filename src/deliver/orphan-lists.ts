@@ -1,11 +1,11 @@
 /** Which objects of a cluster prune looks at: those that a record names, and those that a channel selects. */
-import type { Compat, Entry, PruneKind } from '../../channel/channel.ts';
-import { isBare, type Prunable } from '../../channel/prune.ts';
-import { addonId, type RecordedKind } from '../../channel/record.ts';
-import { CurlewError } from '../../core/errors.ts';
-import { getObject, listObjects, titleOf, type ListOptions, type Metadata } from '../../kube/objects.ts';
-import { groupOf, type Kind, type Resource, type Served } from '../../kube/resources.ts';
-import { mapLimited } from '../../platform/limit/each.ts';
+import type { Compat, Entry, PruneKind } from '../channel/channel.ts';
+import { isBare, type Prunable } from '../channel/prune.ts';
+import { addonId, type RecordedKind } from '../channel/record.ts';
+import { CurlewError } from '../core/errors.ts';
+import { getObject, listObjects, titleOf, type ListOptions, type Metadata } from '../kube/objects.ts';
+import { groupOf, type Kind, type Resource, type Served } from '../kube/resources.ts';
+import { mapLimited } from '../platform/limit/each.ts';
 import { ADDON_LABEL, AT_ONCE, type ChannelCluster, type ObjectRef } from './cluster.ts';
 
 export interface PruneRequest {

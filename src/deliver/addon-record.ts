@@ -1,11 +1,11 @@
 /** What a pass writes about an add-on. */
-import { entryTitle, type Entry } from '../../channel/channel.ts';
-import type { PlannedAddon } from '../../channel/pass.ts';
-import { channelOwner } from '../../channel/pass.ts';
-import { encodeRecords, readRecords, recordKey, type AddonRecord, type Revision } from '../../channel/record.ts';
-import { CurlewError, redact } from '../../core/errors.ts';
-import { CHANNEL_RECORDS } from '../../core/layout.ts';
-import type { Data } from '../../kube/config-map.ts';
+import { entryTitle, type Entry } from '../channel/channel.ts';
+import type { PlannedAddon } from '../channel/pass.ts';
+import { channelOwner } from '../channel/pass.ts';
+import { encodeRecords, readRecords, recordKey, type AddonRecord, type Revision } from '../channel/record.ts';
+import { CurlewError, redact } from '../core/errors.ts';
+import { CHANNEL_RECORDS } from '../core/layout.ts';
+import type { Data } from '../kube/config-map.ts';
 import { writeRecord, type ChannelCluster } from './cluster.ts';
 
 /** The entry as it is installed. */

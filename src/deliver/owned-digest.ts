@@ -1,8 +1,8 @@
 /** Digests of what a manager owns in an object, as records have them. */
-import { canonicalJson, digestOf, hexOf } from '../../core/digest.ts';
-import { valuesOf } from '../../kube/managed-fields.ts';
-import type { LiveObject } from '../../kube/objects.ts';
-import type { Resource } from '../../kube/resources.ts';
+import { canonicalJson, digestOf, hexOf } from '../core/digest.ts';
+import { valuesOf } from '../kube/managed-fields.ts';
+import type { LiveObject } from '../kube/objects.ts';
+import type { Resource } from '../kube/resources.ts';
 
 /** Begins a digest of this form; one of names has no prefix. */
 const VALUES = 'values:';

@@ -1,11 +1,11 @@
 /** One add-on on a cluster: what applying it would change, and applying it. */
-import { fieldChanges, withoutField, type FieldChange } from '../../channel/difference.ts';
-import { healthOf, podTemplateOf, selects, type Health } from '../../channel/health.ts';
-import { definesOthers } from '../../channel/objects.ts';
-import type { PlannedAddon } from '../../channel/pass.ts';
-import { CurlewError } from '../../core/errors.ts';
-import { isObject } from '../../core/json.ts';
-import { Refused } from '../../kube/call.ts';
+import { fieldChanges, withoutField, type FieldChange } from '../channel/difference.ts';
+import { healthOf, podTemplateOf, selects, type Health } from '../channel/health.ts';
+import { definesOthers } from '../channel/objects.ts';
+import type { PlannedAddon } from '../channel/pass.ts';
+import { CurlewError } from '../core/errors.ts';
+import { isObject } from '../core/json.ts';
+import { Refused } from '../kube/call.ts';
 import {
   applyObject,
   getObject,
@@ -14,17 +14,17 @@ import {
   titleOf,
   type Applied,
   type LiveObject,
-} from '../../kube/objects.ts';
-import { handedOver, type HandOver } from '../../kube/managed-fields.ts';
-import type { FieldConflict } from '../../kube/problem.ts';
-import type { Resource } from '../../kube/resources.ts';
-import { eachLimited, mapLimited } from '../../platform/limit/each.ts';
+} from '../kube/objects.ts';
+import { handedOver, type HandOver } from '../kube/managed-fields.ts';
+import type { FieldConflict } from '../kube/problem.ts';
+import type { Resource } from '../kube/resources.ts';
+import { eachLimited, mapLimited } from '../platform/limit/each.ts';
 import { AT_ONCE, managerOf, type AppliedObject, type ChannelCluster } from './cluster.ts';
 import type { AddonObject } from './manifest.ts';
 import { OwnedElsewhere } from './owners.ts';
 import { predictTaking, takeFields } from './take-fields.ts';
 import { troublesOf } from './troubles.ts';
-import { pause } from '../../platform/http/retry.ts';
+import { pause } from '../platform/http/retry.ts';
 
 export interface ApplyOptions {
   /** Takes fields from other managers. */

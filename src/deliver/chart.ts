@@ -1,13 +1,13 @@
 /** Add-ons that are charts: releases of the `helm` program. */
-import { chartValues } from '../../channel/chart-values.ts';
-import { entryTitle } from '../../channel/channel.ts';
-import { takesOver, type PlannedAddon, type SeenAddon } from '../../channel/pass.ts';
-import { addonId, type RecordedRelease } from '../../channel/record.ts';
-import { canonicalJson, digestOf, hexOf } from '../../core/digest.ts';
-import { CurlewError } from '../../core/errors.ts';
-import { getObject } from '../../kube/objects.ts';
-import { ProgramError } from '../../platform/process/run-program.ts';
-import { mapLimited } from '../../platform/limit/each.ts';
+import { chartValues } from '../channel/chart-values.ts';
+import { entryTitle } from '../channel/channel.ts';
+import { takesOver, type PlannedAddon, type SeenAddon } from '../channel/pass.ts';
+import { addonId, type RecordedRelease } from '../channel/record.ts';
+import { canonicalJson, digestOf, hexOf } from '../core/digest.ts';
+import { CurlewError } from '../core/errors.ts';
+import { getObject } from '../kube/objects.ts';
+import { ProgramError } from '../platform/process/run-program.ts';
+import { mapLimited } from '../platform/limit/each.ts';
 import { failedState, recordState, requireNamespaces, revisionOf } from './addon-record.ts';
 import { markNodes, previewObjects, waitForHealth, type ApplyOptions } from './apply-addon.ts';
 import {

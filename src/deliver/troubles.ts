@@ -1,11 +1,11 @@
 /** What a cluster reports about an object that is not healthy: its latest warnings, and the state and logs of its pods. */
-import { visible } from '../../core/diagnostic.ts';
-import { isObject } from '../../core/json.ts';
-import { CurlewError } from '../../core/errors.ts';
-import { listObjects, type LiveObject } from '../../kube/objects.ts';
-import { apiPath } from '../../kube/path.ts';
-import type { Resource } from '../../kube/resources.ts';
-import { withQuery } from '../../kube/resources.ts';
+import { visible } from '../core/diagnostic.ts';
+import { isObject } from '../core/json.ts';
+import { CurlewError } from '../core/errors.ts';
+import { listObjects, type LiveObject } from '../kube/objects.ts';
+import { apiPath } from '../kube/path.ts';
+import type { Resource } from '../kube/resources.ts';
+import { withQuery } from '../kube/resources.ts';
 import type { ChannelCluster } from './cluster.ts';
 
 const EVENTS: Resource = { apiVersion: 'v1', kind: 'Event', plural: 'events', namespaced: true };

@@ -1,9 +1,9 @@
 /** What a pass reports of each add-on. */
-import { redact } from '../../core/errors.ts';
-import type { CurlewError } from '../../core/errors.ts';
-import { fieldChanges, type FieldChange } from '../../channel/difference.ts';
-import { isObject } from '../../core/json.ts';
-import type { AddonAction, LeftAddon, PlannedAddon, UnfitAddon } from '../../channel/pass.ts';
+import { redact } from '../core/errors.ts';
+import type { CurlewError } from '../core/errors.ts';
+import { fieldChanges, type FieldChange } from '../channel/difference.ts';
+import { isObject } from '../core/json.ts';
+import type { AddonAction, PlannedAddon } from '../channel/pass.ts';
 import type { ObjectPreview } from './apply-addon.ts';
 import { titleOfObject, type AddonObject } from './manifest.ts';
 import type { Orphan } from './prune.ts';
@@ -43,20 +43,6 @@ export interface AddonResult {
 export interface Trouble {
   readonly message: string;
   readonly hint: string | undefined;
-}
-
-export interface ChannelPass {
-  readonly cluster: { readonly server: string; readonly kubernetes: string };
-  /** Nothing was applied: this is what a pass would do. */
-  readonly isPreview: boolean;
-  readonly addons: readonly AddonResult[];
-  /** Installed add-ons for which their channel has no entry now. */
-  readonly left: readonly (Omit<LeftAddon, 'installed'> & { readonly current: string })[];
-  /** Add-ons of the channels that are not for this version of Kubernetes. */
-  readonly unfit: readonly UnfitAddon[];
-  readonly warnings: readonly string[];
-  /** Of channels that could not be read. */
-  readonly errors: readonly Trouble[];
 }
 
 type Outcome = Pick<AddonResult, 'state'> &

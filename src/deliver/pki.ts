@@ -1,9 +1,9 @@
 /** The certificate authority of an add-on (kops: needsPKI): a Secret, and the Issuer of cert-manager that uses it. */
-import type { Entry } from '../../channel/channel.ts';
-import { CurlewError } from '../../core/errors.ts';
-import { makeAuthority } from '../../formats/signing/authority.ts';
-import { getObject } from '../../kube/objects.ts';
-import { collectionPath, type Resource } from '../../kube/resources.ts';
+import type { Entry } from '../channel/channel.ts';
+import { CurlewError } from '../core/errors.ts';
+import { makeAuthority } from '../formats/signing/authority.ts';
+import { getObject } from '../kube/objects.ts';
+import { collectionPath, type Resource } from '../kube/resources.ts';
 import type { ChannelCluster } from './cluster.ts';
 
 const NAMESPACE = 'kube-system';

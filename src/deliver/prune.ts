@@ -1,12 +1,12 @@
 /** Objects that an add-on no longer has: which there are, and deleting them. */
-import { inApplyOrder, objectKey } from '../../channel/objects.ts';
-import { protection, prune as selectObjects } from '../../channel/prune.ts';
-import { addonId, type RecordedKind } from '../../channel/record.ts';
-import type { CurlewError } from '../../core/errors.ts';
-import { Refused } from '../../kube/call.ts';
-import { deleteObject, getObject, titleOf, type Metadata } from '../../kube/objects.ts';
-import { pause } from '../../platform/http/retry.ts';
-import { mapLimited } from '../../platform/limit/each.ts';
+import { inApplyOrder, objectKey } from '../channel/objects.ts';
+import { protection, prune as selectObjects } from '../channel/prune.ts';
+import { addonId, type RecordedKind } from '../channel/record.ts';
+import type { CurlewError } from '../core/errors.ts';
+import { Refused } from '../kube/call.ts';
+import { deleteObject, getObject, titleOf, type Metadata } from '../kube/objects.ts';
+import { pause } from '../platform/http/retry.ts';
+import { mapLimited } from '../platform/limit/each.ts';
 import {
   ADDON_LABEL,
   AT_ONCE,

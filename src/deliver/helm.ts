@@ -1,19 +1,17 @@
 /** The `helm` program, with a private folder for its files and its configuration. */
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import type { Chart } from '../../channel/channel.ts';
-import { isRemote } from '../../channel/location.ts';
-import { CurlewError, redact } from '../../core/errors.ts';
-import type { Secret } from '../../core/secret.ts';
-import { withoutSecretValues } from '../../kube/secret-values.ts';
-import { readLimited } from '../../platform/files/read-limited.ts';
-import { makeTemporary } from '../../platform/files/temporary.ts';
-import { allowsPlainHttp, checkedAddress, checkNamedBy } from '../../platform/http/address.ts';
-import { runProgram, type ProgramOptions } from '../../platform/process/run-program.ts';
-import type { Context } from '../../core/context.ts';
-import { readConfig } from '../ports/config.ts';
+import type { Chart } from '../channel/channel.ts';
+import { isRemote } from '../channel/location.ts';
+import { CurlewError, redact } from '../core/errors.ts';
+import type { Secret } from '../core/secret.ts';
+import { withoutSecretValues } from '../kube/secret-values.ts';
+import { readLimited } from '../platform/files/read-limited.ts';
+import { makeTemporary } from '../platform/files/temporary.ts';
+import { allowsPlainHttp, checkedAddress, checkNamedBy } from '../platform/http/address.ts';
+import { runProgram, type ProgramOptions } from '../platform/process/run-program.ts';
+import type { Context } from '../core/context.ts';
 import type { ChannelCluster } from './cluster.ts';
-import type { WebRequest } from '../requests/connection.ts';
 
 export interface HelmRequest {
   /** Path of the program; default: `helm` in PATH. */
@@ -35,7 +33,15 @@ export interface Helm extends AsyncDisposable {
   /** Writes a file that only this user can read, and returns its path. */
   readonly file: (name: string, data: Uint8Array | string) => Promise<string>;
   /** Downloads a chart from its repository or registry, and returns the path of the archive. */
-  readonly pull: (chart: Chart, options: { readonly channel: string; readonly request: WebRequest }) => Promise<string>;
+  readonly pull: (chart: Chart, options: WebTrust & { readonly channel: string }) => Promise<string>;
+}
+
+/** What a download trusts in addition to the system. */
+export interface WebTrust {
+  /** Certificate authorities in PEM; absolute. */
+  readonly caFile: string | undefined;
+  /** Hosts that may be contacted over plain http. */
+  readonly allowHttp: readonly string[];
 }
 
 /** Releases have whole charts in them. */
@@ -80,12 +86,9 @@ export async function openHelm(
       hint: 'install helm 3 or 4, or name it with --helm FILE',
     });
   };
-  const pull: Helm['pull'] = async (chart, { channel, request }) => {
+  const pull: Helm['pull'] = async (chart, { channel, caFile, allowHttp }) => {
     const target = join(folder, 'chart');
     await mkdir(target);
-    const config = await readConfig(request.config, { env, cwd });
-    const caFile = request.caFile === undefined ? config.caFile : resolve(cwd, request.caFile);
-    const allowHttp = [...(request.allowHttp ?? []), ...config.allowHttp];
     const place = chartPlace(chart, { channel, allowHttp });
     const version = chart.version === undefined ? [] : ['--version', chart.version];
     const trusted = caFile === undefined ? [] : ['--ca-file', caFile];

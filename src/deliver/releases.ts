@@ -1,9 +1,9 @@
 /** Releases of helm as the cluster has them: one Secret for each revision. */
-import type { LiveLook } from '../../channel/pass.ts';
-import { recordKey, type AddonRecord, type RecordedRelease } from '../../channel/record.ts';
-import { listObjects } from '../../kube/objects.ts';
-import type { Resource } from '../../kube/resources.ts';
-import { mapLimited } from '../../platform/limit/each.ts';
+import type { LiveLook } from '../channel/pass.ts';
+import { recordKey, type AddonRecord, type RecordedRelease } from '../channel/record.ts';
+import { listObjects } from '../kube/objects.ts';
+import type { Resource } from '../kube/resources.ts';
+import { mapLimited } from '../platform/limit/each.ts';
 import { AT_ONCE, lookAtObjects, type ChannelCluster } from './cluster.ts';
 
 export type ReleaseName = Pick<RecordedRelease, 'name' | 'namespace'>;

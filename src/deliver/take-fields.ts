@@ -2,9 +2,9 @@
  * Fields of programs that applied an object before this add-on: they become those of the add-on, so that the apply which follows
  * removes what its manifest does not have.
  */
-import { isObject } from '../../core/json.ts';
-import { getObject, patchObject, type Applied, type LiveObject } from '../../kube/objects.ts';
-import { appliedTo, handedOver, type FieldsEntry, type HandOver } from '../../kube/managed-fields.ts';
+import { isObject } from '../core/json.ts';
+import { getObject, patchObject, type Applied, type LiveObject } from '../kube/objects.ts';
+import { appliedTo, handedOver, type FieldsEntry, type HandOver } from '../kube/managed-fields.ts';
 import type { ChannelCluster } from './cluster.ts';
 import type { AddonObject } from './manifest.ts';
 

@@ -1,7 +1,7 @@
 /** Objects that are not valid only because of another one that is about to be pruned: it has their port or their address. */
-import { isObject } from '../../core/json.ts';
-import { Refused } from '../../kube/call.ts';
-import { getObject, type LiveObject } from '../../kube/objects.ts';
+import { isObject } from '../core/json.ts';
+import { Refused } from '../kube/call.ts';
+import { getObject, type LiveObject } from '../kube/objects.ts';
 import type { ObjectPreview } from './apply-addon.ts';
 import type { ChannelCluster } from './cluster.ts';
 import type { Orphan } from './prune.ts';

@@ -1,30 +1,36 @@
 /** What helm does with the release of an add-on. */
 import * as v from 'valibot';
-import { chartValues } from '../../channel/chart-values.ts';
-import { entryTitle, type Chart } from '../../channel/channel.ts';
-import type { PlannedAddon } from '../../channel/pass.ts';
-import type { RecordedRelease } from '../../channel/record.ts';
-import { digestOf, hexOf } from '../../core/digest.ts';
-import { CurlewError } from '../../core/errors.ts';
-import { exactJson, isObject } from '../../core/json.ts';
-import { checked } from '../../core/schema.ts';
-import { secret, type Secret } from '../../core/secret.ts';
-import { discover, type Discovery } from '../../kube/resources.ts';
-import { isSecretName } from '../../spec/secret-settings.ts';
-import type { Context } from '../../core/context.ts';
-import type { ChannelFiles } from '../ports/channel-files.ts';
+import { chartValues } from '../channel/chart-values.ts';
+import { entryTitle, type Channel, type Chart, type Entry } from '../channel/channel.ts';
+import type { PlannedAddon } from '../channel/pass.ts';
+import type { RecordedRelease } from '../channel/record.ts';
+import { digestOf, hexOf } from '../core/digest.ts';
+import { CurlewError } from '../core/errors.ts';
+import { exactJson, isObject } from '../core/json.ts';
+import { checked } from '../core/schema.ts';
+import { secret, type Secret } from '../core/secret.ts';
+import { discover, type Discovery } from '../kube/resources.ts';
+import { isSecretName } from '../spec/secret-settings.ts';
+import type { Context } from '../core/context.ts';
 import type { ApplyOptions } from './apply-addon.ts';
 import type { ChannelCluster } from './cluster.ts';
-import { openHelm, readChartFile, type Helm, type HelmRequest } from './helm.ts';
+import { openHelm, readChartFile, type Helm, type HelmRequest, type WebTrust } from './helm.ts';
 import { releaseObjects, type AddonObject } from './manifest.ts';
 import { isUnderWay, readRevisions, titleOfRelease, type ReleaseName } from './releases.ts';
-import { timeoutOf, type ChannelApplyRequest } from './request.ts';
+import { timeoutOf, type DeliveryRequest } from './request.ts';
 
 export interface ReleaseTools {
-  readonly files: ChannelFiles;
+  readonly files: {
+    readonly readManifest: (
+      channel: Channel,
+      entry: Entry,
+      options: { readonly signal: AbortSignal },
+    ) => Promise<Uint8Array>;
+  };
   readonly cluster: ChannelCluster;
-  readonly request: ChannelApplyRequest;
+  readonly request: DeliveryRequest;
   readonly context: Context;
+  readonly trust: () => Promise<WebTrust>;
 }
 type Reporting = Pick<ApplyOptions, 'report'>;
 
@@ -61,7 +67,7 @@ export function valueFacts({ server, kubernetes: version, facts }: ChannelCluste
 /** Gets the chart and writes its values. `DIGEST_MISMATCH` if the entry has another hash. The caller disposes the result. */
 export async function prepareRelease(
   planned: PlannedAddon,
-  { files, cluster, request, context }: ReleaseTools,
+  { files, cluster, request, context, trust }: ReleaseTools,
 ): Promise<Prepared> {
   const { channel, entry } = planned;
   const chart = chartOf(planned);
@@ -70,7 +76,7 @@ export async function prepareRelease(
   try {
     const file =
       chart.package === undefined
-        ? await helm.pull(chart, { channel: channel.location, request })
+        ? await helm.pull(chart, { channel: channel.location, ...(await trust()) })
         : await helm.file('chart.tgz', await files.readManifest(channel, entry, cluster));
     if (chart.package === undefined && entry.hash !== '') await requireHash(file, planned);
     const { name, namespace } = releaseOf(planned);

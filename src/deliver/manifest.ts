@@ -1,12 +1,12 @@
 /** The objects of an add-on, as they are applied to a cluster. */
-import { inApplyOrder, objectKey, readObjects, type ManifestObject } from '../../channel/objects.ts';
-import type { PlannedAddon, SeenAddon } from '../../channel/pass.ts';
-import { addonId, type RecordedKind } from '../../channel/record.ts';
-import { CurlewError } from '../../core/errors.ts';
-import { isObject } from '../../core/json.ts';
-import { nearest } from '../../core/nearest.ts';
-import { titleOf } from '../../kube/objects.ts';
-import type { Discovery, Resource } from '../../kube/resources.ts';
+import { inApplyOrder, objectKey, readObjects, type ManifestObject } from '../channel/objects.ts';
+import type { PlannedAddon, SeenAddon } from '../channel/pass.ts';
+import { addonId, type RecordedKind } from '../channel/record.ts';
+import { CurlewError } from '../core/errors.ts';
+import { isObject } from '../core/json.ts';
+import { nearest } from '../core/nearest.ts';
+import { titleOf } from '../kube/objects.ts';
+import type { Discovery, Resource } from '../kube/resources.ts';
 import { ADDON_LABEL } from './cluster.ts';
 import { titleOfRelease, type ReleaseName } from './releases.ts';
 
