@@ -1,8 +1,8 @@
 /** Specs and facts for tests of host preflights. */
 import { fits } from '../../src/core/schema.ts';
 import type { Json } from '../../src/formats/yaml/yaml.ts';
-import type { Host } from '../../src/runtime/preflight/collector.ts';
-import { COLLECTORS } from '../../src/runtime/preflight/collectors.ts';
+import type { Host } from '../../src/runtime/preflight/host.ts';
+import { COLLECTORS } from '../../src/runtime/preflight/checks.ts';
 import type { Fact } from '../../src/runtime/preflight/facts.ts';
 import { analyzeFacts, type PreflightResult } from '../../src/runtime/preflight/analyze.ts';
 import { parsePreflight, type ParsedPreflight } from '../../src/runtime/preflight/parse.ts';
@@ -44,7 +44,7 @@ export function judge(
   const collector = kind === 'textAnalyze' ? 'run' : kind;
   const fact: Fact = {
     kind: collector,
-    name: COLLECTORS.get(collector)?.defaultName ?? '',
+    name: COLLECTORS.get(collector)?.defaultName ?? collector,
     ms: 1,
     status: 'collected',
     data,

@@ -8,9 +8,9 @@ import { reportStep, type Report } from '../../core/events.ts';
 import type { Installer } from '../../spec/installer.ts';
 import { assembleSpecs } from '../preflight/assemble.ts';
 import { countsOf, ignoring, type Counts, type PreflightResult } from '../preflight/analyze.ts';
-import { withoutChanges } from '../preflight/read-only-specs.ts';
+
 import { countsText, resultLine } from '../preflight/report.ts';
-import { runPreflights } from '../preflight/run.ts';
+import { runPreflights, withoutChanges } from '../preflight/run.ts';
 import type { Situation } from '../preflight/situation.ts';
 import { consultCluster, type ClusterRequest } from '../cluster/consult.ts';
 import { loadBalancerMove } from '../cluster/load-balancer.ts';

@@ -1,6 +1,6 @@
 /** Evaluates facts by specs. Pure. */
-import { ANALYZERS } from './analyzers.ts';
-import { AnalyzerProblem, type AnalyzerResult } from './analyzer.ts';
+import { ANALYZERS } from './checks.ts';
+import { AnalyzerProblem, type AnalyzerResult } from './outcome.ts';
 import { findFact, type Fact } from './facts.ts';
 import type { AnalyzerSpec, HostPreflight, Verdict } from './spec.ts';
 
@@ -58,20 +58,15 @@ export function analyzeFacts(specs: readonly HostPreflight[], facts: readonly Fa
 
 /** Title of its results. */
 export function titleOf({ kind, checkName, collectorName }: AnalyzerSpec): string {
-  return (
-    checkName ??
-    ANALYZERS.get(kind)
-      ?.title(collectorName ?? '')
-      .trim() ??
-    kind
-  );
+  const title = ANALYZERS.get(kind)?.title ?? kind;
+  return checkName ?? (typeof title === 'string' ? title : title(collectorName ?? '').trim());
 }
 
 function analyzeOne(spec: AnalyzerSpec, facts: readonly Fact[]): readonly AnalyzerResult[] {
   const analyzer = ANALYZERS.get(spec.kind);
   if (analyzer === undefined) return [failed(`unknown analyzer ${spec.kind}`, spec.place)];
   const name = analyzer.factName === undefined ? spec.collectorName : analyzer.factName(spec);
-  const fact = findFact(facts, analyzer.collector, name);
+  const fact = findFact(facts, analyzer, name);
   if (fact?.status !== 'collected') {
     const because = fact === undefined ? '' : ` (${fact.problem})`;
     const without = analyzer.withoutFacts?.(spec)?.map((one) => ({ ...one, message: `${one.message}${because}` }));

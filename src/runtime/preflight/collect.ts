@@ -5,9 +5,10 @@ import { createKeyedMutex, type KeyedMutex } from '../../platform/limit/keyed-mu
 import { createSingleFlightCache, type SingleFlightCache } from '../../platform/limit/single-flight-cache.ts';
 import type { Report } from '../../core/events.ts';
 import type { Json } from '../../formats/yaml/yaml.ts';
-import { COLLECTORS } from './collectors.ts';
-import { CollectProblem, type AnyCollector, type Host } from './collector.ts';
+import { DEFAULT_LIMIT_MS, factNameOf, type AnyCheck } from './check.ts';
+import { COLLECTORS } from './checks.ts';
 import type { Fact } from './facts.ts';
+import { CollectProblem, type Host } from './host.ts';
 import type { CollectorSpec, HostPreflight } from './spec.ts';
 
 export interface CollectOptions extends Host {
@@ -50,24 +51,20 @@ async function collectSpec(
   known: SingleFlightCache<Fact>,
 ): Promise<Fact> {
   const collector = COLLECTORS.get(spec.kind);
-  const name = nameOf(spec, collector);
   if (collector === undefined) {
+    const name = spec.name ?? spec.kind;
     return { kind: spec.kind, name, ms: 0, status: 'failed', problem: `unknown collector ${spec.kind}` };
   }
+  const name = factNameOf(collector, spec.name);
   const collect = async (): Promise<Fact> => collectOne(spec, name, collector, options, mutex);
   // Facts of the machine are the same in all specs.
-  return collector.shared ? known.get(spec.kind, collect) : collect();
-}
-
-function nameOf({ name, kind }: CollectorSpec, collector: AnyCollector | undefined): string {
-  if (collector === undefined) return name ?? kind;
-  return collector.shared ? collector.defaultName : (name ?? collector.defaultName);
+  return collector.shared === true ? known.get(spec.kind, collect) : collect();
 }
 
 async function collectOne(
   spec: CollectorSpec,
   name: string,
-  collector: AnyCollector,
+  collector: AnyCheck,
   options: CollectOptions,
   mutex: KeyedMutex,
 ): Promise<Fact> {
@@ -87,18 +84,18 @@ async function collectOne(
 async function withLimit(
   { kind, settings }: CollectorSpec,
   name: string,
-  collector: AnyCollector,
+  collector: AnyCheck,
   { root, env, signal, limitMs }: CollectOptions,
 ): Promise<Fact> {
   const start = performance.now();
   const base = (): { kind: string; name: string; ms: number } => {
     return { kind, name, ms: Math.round(performance.now() - start) };
   };
-  const called = name === collector.defaultName ? kind : `${kind} ${JSON.stringify(name)}`;
+  const called = name === factNameOf(collector, undefined) ? kind : `${kind} ${JSON.stringify(name)}`;
   const late = new AbortController();
   let timer: NodeJS.Timeout | undefined;
   try {
-    const limit = Math.min(limitMs ?? Number.POSITIVE_INFINITY, collector.limitMs(settings));
+    const limit = Math.min(limitMs ?? Number.POSITIVE_INFINITY, collector.limitMs?.(settings) ?? DEFAULT_LIMIT_MS);
     const both = AbortSignal.any([signal, late.signal]);
     const given = new Promise<never>((_, reject) => {
       both.addEventListener('abort', () => reject(asError(both.reason)), { once: true });

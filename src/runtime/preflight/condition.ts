@@ -1,6 +1,5 @@
 /** Conditions with `&&`, `||`, `!`, parentheses, comparisons and `in (…)` over named numbers. Pure. */
-import { AnalyzerProblem } from './analyzer.ts';
-import { compareNumbers } from './compare.ts';
+import { AnalyzerProblem, compareNumbers } from './outcome.ts';
 
 export type Names = Readonly<Record<string, number>>;
 export type Condition = (names: Names) => boolean;

@@ -4,8 +4,8 @@ import { CurlewError } from '../../core/errors.ts';
 import { isObject, parseObject } from '../../core/json.ts';
 import { fits } from '../../core/schema.ts';
 import type { Json } from '../../formats/yaml/yaml.ts';
-import { COLLECTORS } from './collectors.ts';
-import type { AnyCollector } from './collector.ts';
+import { factNameOf, type AnyCheck } from './check.ts';
+import { COLLECTORS } from './checks.ts';
 
 export const FACTS_FORMAT = 1;
 /** Maximum bytes of a facts file. */
@@ -35,9 +35,9 @@ export interface HostFacts {
 }
 
 /** The fact for an analyzer, by kind and name. If several have the same name, the last one with data counts. */
-export function findFact(facts: readonly Fact[], collector: AnyCollector, name: string | undefined): Fact | undefined {
-  const factName = collector.shared ? collector.defaultName : (name ?? collector.defaultName);
-  const found = facts.filter((fact) => fact.kind === collector.kind && fact.name === factName);
+export function findFact(facts: readonly Fact[], check: AnyCheck, name: string | undefined): Fact | undefined {
+  const factName = factNameOf(check, name);
+  const found = facts.filter((fact) => fact.kind === check.kind && fact.name === factName);
   return found.findLast(({ status }) => status === 'collected') ?? found.at(-1);
 }
 

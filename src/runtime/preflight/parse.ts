@@ -2,8 +2,7 @@
 import { compareDiagnostics, type Diagnostic } from '../../core/diagnostic.ts';
 import { nearest } from '../../core/nearest.ts';
 import { isJsonObject, readYaml, type Json, type JsonObject, type Path } from '../../formats/yaml/yaml.ts';
-import { ANALYZERS } from './analyzers.ts';
-import { COLLECTORS } from './collectors.ts';
+import { ANALYZERS, COLLECTORS } from './checks.ts';
 import { parseTruth } from './go-notation.ts';
 import { settingProblem, settingsOf, type SettingForms } from './settings.ts';
 import type { AnalyzerSpec, CollectorSpec, HostPreflight, Outcome, Verdict } from './spec.ts';
@@ -139,7 +138,7 @@ function readAnalyzer({ kind, content, path }: Item, found: Findings): AnalyzerS
   }
   const common: SettingForms = { collectorName: 'text', checkName: 'text', annotations: 'map' };
   const others = ['exclude', 'strict', 'outcomes', ...(analyzer === undefined ? Object.keys(content) : [])];
-  const settings = checkSettings(content, { ...common, ...analyzer?.settings }, others, path, found);
+  const settings = checkSettings(content, { ...common, ...analyzer?.analyzerSettings }, others, path, found);
   return {
     kind,
     checkName: settings.text('checkName'),

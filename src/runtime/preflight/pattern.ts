@@ -1,6 +1,6 @@
 /** Patterns of specs, matched with a time limit against catastrophic backtracking. Pure. */
 import { runInNewContext } from 'node:vm';
-import { AnalyzerProblem } from './analyzer.ts';
+import { AnalyzerProblem } from './outcome.ts';
 
 const LIMIT_MS = 2000;
 const MOST_PATTERN = 4096;

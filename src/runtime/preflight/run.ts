@@ -1,9 +1,10 @@
 /** Runs host preflights, from specs to results. */
 import type { Report } from '../../core/events.ts';
-import type { Host } from './collector.ts';
+import type { Host } from './host.ts';
+import { ANALYZERS, COLLECTORS } from './checks.ts';
 import { collectFacts } from './collect.ts';
 import { FACTS_FORMAT, type HostFacts } from './facts.ts';
-import { countsOf, analyzeFacts, type Counts, type PreflightResult } from './analyze.ts';
+import { analyzeFacts, countsOf, titleOf, type Counts, type PreflightResult } from './analyze.ts';
 import type { HostPreflight } from './spec.ts';
 
 export interface PreflightOutcome {
@@ -36,4 +37,26 @@ export async function runPreflights(
 export function judged(specs: readonly HostPreflight[], facts: HostFacts): PreflightOutcome {
   const results = analyzeFacts(specs, facts.facts);
   return { results, counts: countsOf(results), facts };
+}
+
+export interface ReadOnlySpecs {
+  readonly specs: readonly HostPreflight[];
+  /** Titles of the checks that were left out. */
+  readonly leftOut: readonly string[];
+}
+
+/** Specs without the checks that change something. */
+export function withoutChanges(specs: readonly HostPreflight[]): ReadOnlySpecs {
+  const acts = (kind: string | undefined): boolean => kind !== undefined && COLLECTORS.get(kind)?.acts === true;
+  const leftOut: string[] = [];
+  const kept = specs.map((spec) => {
+    const analyzers = spec.analyzers.map((one) => {
+      if (one.excluded || !acts(ANALYZERS.get(one.kind)?.kind)) return one;
+      leftOut.push(titleOf(one));
+      return { ...one, excluded: true };
+    });
+    const collectors = spec.collectors.map((one) => (acts(one.kind) ? { ...one, excluded: true } : one));
+    return { ...spec, collectors, analyzers };
+  });
+  return { specs: kept, leftOut };
 }

@@ -1,7 +1,7 @@
 import { createSocket } from 'node:dgram';
 import { createServer, type AddressInfo } from 'node:net';
 import type { Json } from '../../../src/formats/yaml/yaml.ts';
-import type { HttpFacts } from '../../../src/runtime/preflight/collectors/http.ts';
+import type { HttpFacts } from '../../../src/runtime/preflight/checks/http.ts';
 import * as assert from '../../support/assert.ts';
 import { collect } from '../../support/preflight.ts';
 import { freePort } from '../../support/ports.ts';

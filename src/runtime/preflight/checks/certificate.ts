@@ -1,11 +1,12 @@
 /** Whether a certificate and a private key match. */
-import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto';
+import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import * as v from 'valibot';
 import { CurlewError } from '../../../core/errors.ts';
-import { DEFAULT_LIMIT_MS, type Collector } from '../collector.ts';
-import { readHostFile } from '../host-files.ts';
+import type { Check } from '../check.ts';
+import { readHostFile } from '../host.ts';
+import { firstOutcome } from '../outcome.ts';
 
-export const KEY_PAIR_STATES = [
+const KEY_PAIR_STATES = [
   'key-pair-missing',
   'key-pair-switched',
   'key-pair-encrypted',
@@ -14,16 +15,13 @@ export const KEY_PAIR_STATES = [
   'key-pair-valid',
 ] as const;
 
-export type KeyPairState = (typeof KEY_PAIR_STATES)[number];
+type KeyPairState = (typeof KEY_PAIR_STATES)[number];
 
 const LIMIT = 1 << 20;
 
-export const certificate: Collector<KeyPairState> = {
+export const certificate: Check<KeyPairState> = {
   kind: 'certificate',
-  defaultName: 'certificate',
-  shared: false,
   settings: { certificatePath: 'text!', keyPath: 'text!' },
-  limitMs: () => DEFAULT_LIMIT_MS,
   collect: async (settings, host) => {
     try {
       const pem = await readHostFile(host, settings.text('certificatePath') ?? '', LIMIT);
@@ -35,6 +33,8 @@ export const certificate: Collector<KeyPairState> = {
     }
   },
   facts: v.picklist(KEY_PAIR_STATES),
+  title: 'Certificate Key Pair',
+  analyze: firstOutcome((when, state) => when === state),
 };
 
 const BLOCK = /-----BEGIN ([A-Z0-9 ]+)-----[\s\S]*?-----END \1-----/g;

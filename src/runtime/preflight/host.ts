@@ -1,7 +1,39 @@
-/** Runs programs for collectors. */
-import { asError } from '../../core/errors.ts';
+/** The machine that is inspected: its files and its programs. */
+import { access } from 'node:fs/promises';
+import { join } from 'node:path';
+import { asError, errnoOf } from '../../core/errors.ts';
+import { readLimited } from '../../platform/files/read-limited.ts';
 import { runProgram, type ProgramResult } from '../../platform/process/run-program.ts';
-import { CollectProblem, type Host } from './collector.ts';
+
+export interface Host {
+  /** Root of its files: `/`, or another folder in tests. */
+  readonly root: string;
+  /** Environment of programs, including PATH. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly signal: AbortSignal;
+}
+
+/** The reason why there are no facts, for operators. */
+export class CollectProblem extends Error {}
+
+const FILE_LIMIT = 8 << 20;
+
+export function hostPath({ root }: Host, path: string): string {
+  return join(root, path);
+}
+
+/** The text of a file; undefined if it does not exist. */
+export async function readHostFile(host: Host, path: string, limit: number = FILE_LIMIT): Promise<string | undefined> {
+  host.signal.throwIfAborted();
+  const target = hostPath(host, path);
+  try {
+    await access(target);
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return undefined;
+    throw error;
+  }
+  return (await readLimited(target, limit)).toString('utf8');
+}
 
 export interface CollectorProgramOptions {
   readonly cwd?: string;

@@ -3,26 +3,34 @@ import { access, constants, realpath, rm, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import * as v from 'valibot';
-import { byKey } from '../../../core/schema.ts';
 import { asError } from '../../../core/errors.ts';
 import { isObject } from '../../../core/json.ts';
+import { byKey } from '../../../core/schema.ts';
 import { makeTemporary, sweepTemporary } from '../../../platform/files/temporary.ts';
-import { CollectProblem, type Collector, type Host } from '../collector.ts';
-import { parseQuantity } from '../go-notation.ts';
-import { hostPath } from '../host-files.ts';
-import { existingFolder } from './disk-usage.ts';
-import { limitOf } from '../limit.ts';
-import { outputOf } from '../program.ts';
+import { type Check, limitOf } from '../check.ts';
+import { formatDuration, parseDuration, parseQuantity } from '../go-notation.ts';
+import { CollectProblem, type Host, hostPath, outputOf } from '../host.ts';
+import {
+  AnalyzerProblem,
+  type AnalyzerResult,
+  compareNumbers,
+  firstOutcome,
+  messageOf,
+  resultOf,
+  splitCondition,
+} from '../outcome.ts';
 import type { Settings } from '../settings.ts';
+import type { AnalyzerSpec } from '../spec.ts';
+import { existingFolder } from './disk-usage.ts';
 
 /** Nanoseconds of a sync after a write: `min`, `max`, `average`, `p1` … `p9999`. */
-export type FilesystemFacts = Readonly<Record<string, number>>;
+type FilesystemFacts = Readonly<Record<string, number>>;
 
 const DEFAULT_LIMIT = 60_000;
 const JOB = 'fsperf';
 
 /** fio's percentiles, by their names in specs. */
-export const PERCENTILES: Readonly<Record<string, string>> = {
+const PERCENTILES: Readonly<Record<string, string>> = {
   p1: '1.000000',
   p5: '5.000000',
   p10: '10.000000',
@@ -42,10 +50,8 @@ export const PERCENTILES: Readonly<Record<string, string>> = {
   p9999: '99.990000',
 };
 
-export const filesystemPerformance: Collector<FilesystemFacts> = {
+export const filesystemPerformance: Check<FilesystemFacts> = {
   kind: 'filesystemPerformance',
-  defaultName: 'filesystemPerformance',
-  shared: false,
   isProgram: true,
   acts: true,
   settings: {
@@ -77,6 +83,11 @@ export const filesystemPerformance: Collector<FilesystemFacts> = {
     }
   },
   facts: byKey(v.pipe(v.number(), v.minValue(0))),
+  title: 'Filesystem Performance',
+  analyze: (facts, spec): readonly AnalyzerResult[] =>
+    analyze(facts, spec).map((one) => ({ ...one, message: messageOf(one.message, durations(facts)) })),
+  withoutFacts: ({ outcomes: [first] }: AnalyzerSpec): readonly AnalyzerResult[] | undefined =>
+    first?.when === NOT_COLLECTED ? [resultOf(first)] : undefined,
 };
 
 /**
@@ -178,4 +189,29 @@ function latencies(text: string): FilesystemFacts {
     average: number(latency['mean']),
     ...Object.fromEntries(Object.entries(PERCENTILES).map(([name, key]) => [name, number(percentiles[key])])),
   };
+}
+
+const NOT_COLLECTED = 'fileNotCollected';
+const analyze = firstOutcome(holds);
+
+/** `p99 < 10ms`, `average >= 1s`. */
+function holds(when: string, facts: FilesystemFacts): boolean {
+  if (when === NOT_COLLECTED) return false;
+  const [subject = '', sign = '', wanted = ''] = splitCondition(when, 3, 'p99 < 10ms');
+  const duration = parseDuration(wanted);
+  if (duration === undefined) throw new AnalyzerProblem(`${JSON.stringify(wanted)} is not a duration such as 10ms`);
+  const name = subject.toLowerCase();
+  if (!['min', 'max', 'average'].includes(name) && !Object.hasOwn(PERCENTILES, name)) {
+    throw new AnalyzerProblem(`${JSON.stringify(subject)} is not one of min, max, average, p1 … p9999`);
+  }
+  return compareNumbers(sign, facts[name] ?? 0, duration);
+}
+
+/** For messages: `{{ .P99 }}`, `{{ .Average }}`, and all of them as `{{ .String }}`. */
+function durations(facts: FilesystemFacts): Readonly<Record<string, string>> {
+  const rows = ['min', 'max', 'average', ...Object.keys(PERCENTILES)].map(
+    (name) => [`${name.charAt(0).toUpperCase()}${name.slice(1)}`, formatDuration(facts[name] ?? 0)] as const,
+  );
+  const table = rows.map(([name, duration]) => `${name.toLowerCase().padStart(8)}: ${duration}`).join('\n');
+  return { ...Object.fromEntries(rows), String: `\n${table}` };
 }

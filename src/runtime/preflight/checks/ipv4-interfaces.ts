@@ -2,23 +2,28 @@
 import { networkInterfaces } from 'node:os';
 import * as v from 'valibot';
 import type { Read } from '../../../core/schema.ts';
-import { CollectProblem, DEFAULT_LIMIT_MS, type Collector } from '../collector.ts';
+import type { Check } from '../check.ts';
+import { CollectProblem } from '../host.ts';
+import { AnalyzerProblem, compareNumbers, firstOutcome, splitCondition, wholeNumber } from '../outcome.ts';
 
 const row = v.object({ name: v.string(), address: v.string() });
-export type Ipv4Interface = Read<typeof row>;
+type Ipv4Interface = Read<typeof row>;
 
-export const ipv4Interfaces: Collector<readonly Ipv4Interface[]> = {
+export const ipv4Interfaces: Check<readonly Ipv4Interface[]> = {
   kind: 'ipv4Interfaces',
-  defaultName: 'ipv4Interfaces',
   shared: true,
-  settings: {},
-  limitMs: () => DEFAULT_LIMIT_MS,
   collect: async () =>
     Object.entries(networkInterfaces()).flatMap(([name, addresses = []]) => {
       const found = addresses.find(({ family, internal }) => family === 'IPv4' && !internal);
       return found === undefined ? [] : [{ name, address: found.address }];
     }),
   facts: v.array(row),
+  title: 'IPv4 Interfaces',
+  analyze: firstOutcome((when, interfaces) => {
+    const [subject = '', sign = '', wanted = ''] = splitCondition(when, 3, 'count >= 1');
+    if (subject !== 'count') throw new AnalyzerProblem(`${JSON.stringify(subject)} is not count`);
+    return compareNumbers(sign, interfaces.length, wholeNumber(wanted));
+  }),
 };
 
 /** The first IPv4 address of an interface, by default of the machine. */

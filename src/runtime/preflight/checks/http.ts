@@ -4,27 +4,28 @@ import { asError, redact } from '../../../core/errors.ts';
 import type { Read } from '../../../core/schema.ts';
 import { readLimited } from '../../../platform/files/read-limited.ts';
 import { openConnections } from '../../../platform/http/connections.ts';
-import type { ResponseHead } from '../../../platform/http/message.ts';
 import { basic } from '../../../platform/http/http.ts';
+import type { ResponseHead } from '../../../platform/http/message.ts';
 import { decoded, proxyFor } from '../../../platform/http/proxy.ts';
 import { loadRoots } from '../../../platform/http/roots.ts';
 import { send } from '../../../platform/http/wire.ts';
-import { CollectProblem, DEFAULT_LIMIT_MS, type Collector, type Host } from '../collector.ts';
-import { limitOf } from '../limit.ts';
+import { type Check, DEFAULT_LIMIT_MS, limitOf } from '../check.ts';
+import { readCondition } from '../condition.ts';
+import { CollectProblem, type Host } from '../host.ts';
+import { firstOutcome } from '../outcome.ts';
 import type { Settings } from '../settings.ts';
 
 /** A status, or the error. */
-const facts = v.union([v.object({ statusCode: v.pipe(v.number(), v.integer()) }), v.object({ error: v.string() })]);
-export type HttpFacts = Read<typeof facts>;
+const schema = v.union([v.object({ statusCode: v.pipe(v.number(), v.integer()) }), v.object({ error: v.string() })]);
+export type HttpFacts = Read<typeof schema>;
 
 const METHODS = ['get', 'post', 'put'] as const;
 const MOST_REDIRECTS = 10;
 const CA_LIMIT = 16 << 20;
 
-export const http: Collector<HttpFacts> = {
+export const http: Check<HttpFacts> = {
   kind: 'http',
   defaultName: 'result',
-  shared: false,
   settings: { get: 'map', post: 'map', put: 'map' },
   limitMs: (settings) => {
     const [request] = METHODS.flatMap((method) => settings.map(method) ?? []);
@@ -45,7 +46,9 @@ export const http: Collector<HttpFacts> = {
       return { error: redact(message) };
     }
   },
-  facts,
+  facts: schema,
+  title: 'HTTP Request',
+  analyze: firstOutcome(holds),
 };
 
 /** The status after all redirects. Headers of the spec are sent only to its own host. */
@@ -104,4 +107,11 @@ async function authorities(request: Settings, env: Host['env']): Promise<readonl
   if (named !== undefined)
     return [named.includes('BEGIN CERTIFICATE') ? named : (await readLimited(named, CA_LIMIT)).toString('latin1')];
   return loadRoots(undefined, env);
+}
+
+/** `error`, `statusCode == 200`, `statusCode >= 200 && statusCode < 300`. */
+function holds(when: string, facts: HttpFacts): boolean {
+  if (when === 'error') return 'error' in facts;
+  const condition = readCondition(when);
+  return 'statusCode' in facts && condition({ statusCode: facts.statusCode });
 }

@@ -1,12 +1,39 @@
-import { firstOutcome, AnalyzerProblem, type Analyzer } from '../analyzer.ts';
-import { hostServices as collector, type HostService } from '../collectors/host-services.ts';
-import { splitCondition } from '../compare.ts';
+/** Services of systemd and their states. */
+import * as v from 'valibot';
+import type { Read } from '../../../core/schema.ts';
+import type { Check } from '../check.ts';
+import { outputOf } from '../host.ts';
+import { AnalyzerProblem, firstOutcome, splitCondition } from '../outcome.ts';
 
-export const hostServices: Analyzer<readonly HostService[]> = {
+const row = v.object({
+  /** With its ending: `ufw.service`. */
+  unit: v.string(),
+  load: v.string(),
+  active: v.string(),
+  sub: v.string(),
+});
+type HostService = Read<typeof row>;
+
+const ARGS = ['list-units', '--type=service', '--no-legend', '--no-pager', '--all', '--plain'];
+
+export const hostServices: Check<readonly HostService[]> = {
   kind: 'hostServices',
-  collector,
-  settings: {},
-  title: () => 'Host Services',
+  shared: true,
+  isProgram: true,
+  collect: async (_, host) => {
+    const text = await outputOf('systemctl', ARGS, host);
+    return text.split('\n').flatMap((line) => {
+      const [unit, load, active, sub] = line
+        .replace(/^[●○*×]/, '')
+        .trim()
+        .split(/\s+/);
+      return unit === undefined || load === undefined || active === undefined || sub === undefined
+        ? []
+        : [{ unit, load, active, sub }];
+    });
+  },
+  facts: v.array(row),
+  title: 'Host Services',
   analyze: firstOutcome(holds),
 };
 
