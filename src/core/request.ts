@@ -7,7 +7,7 @@ import { CurlewError } from './errors.ts';
 import type { Field, Fields, Required } from './field.ts';
 import { isObject } from './json.ts';
 import { nearest } from './nearest.ts';
-import { convert, problemText } from './schema.ts';
+import { convert } from './schema.ts';
 
 /** A command, and the request of its use cases. */
 export interface Request<Own extends Fields = Fields, Options extends Fields = Fields> {
@@ -100,7 +100,7 @@ function problemOfField(name: string, { schema, required }: Field, value: unknow
     return required === undefined ? undefined : `the request has no ${name}`;
   }
   const checked = convert(v.object({ [name]: schema }), { [name]: value });
-  return 'problems' in checked ? problemText(checked.problems[0]) : undefined;
+  return 'problems' in checked ? checked.problems[0].message : undefined;
 }
 
 /** A use case that refuses wrong requests: `USAGE` for a field that is unknown, missing or of another type. */

@@ -15,6 +15,8 @@ export type Read<Schema extends v.GenericSchema> = Frozen<v.InferOutput<Schema>>
 export type Bad = (what: string, cause?: unknown) => Error;
 
 export const texts = v.array(v.string());
+/** An object with unchecked fields. (`v.object` and `v.record` accept a list.) */
+export const object = v.custom<Record<string, unknown>>(isObject, 'not an object');
 export const digest = v.custom<Digest>(isDigest, 'not a sha256 digest');
 /** A size in bytes, or any other count. */
 export const size = v.custom<number>(isSize, 'not a size');
@@ -41,14 +43,14 @@ export function byKey<Schema extends v.GenericSchema>(item: Schema) {
   return v.pipe(v.custom<Record<string, v.InferOutput<Schema>>>(isObject, 'not an object'), each(item));
 }
 
-const KNOWN = '; known: ';
+const KNOWN = 'known: ';
 
 /** An object with these fields only. {@link convert} reports others, with the known one that is meant. */
 export function closed<Entries extends v.ObjectEntries>(entries: Entries, what = 'key') {
   type Schema = v.ObjectSchema<Entries, undefined>;
-  const rest = v.never(`unknown ${what}${KNOWN}${Object.keys(entries).join(', ')}`);
+  const rest = v.never(`unknown ${what}\n${KNOWN}${Object.keys(entries).join(', ')}`);
   const schema: v.GenericSchema<v.InferInput<Schema>, v.InferOutput<Schema>> = v.objectWithRest(entries, rest);
-  return v.pipe(v.custom<v.InferInput<Schema>>(isObject, 'not an object'), schema);
+  return v.pipe(object, schema);
 }
 
 /** A list of many objects. (`v.array` keeps a copy of all of them until the end.) */
@@ -57,7 +59,7 @@ export function longList<Schema extends v.GenericSchema>(item: Schema) {
 }
 
 function each<Value extends object>(item: v.GenericSchema): v.RawCheckAction<Value> {
-  return v.rawCheck(({ dataset, addIssue }) => {
+  return v.rawCheck(({ dataset, config, addIssue }) => {
     if (!dataset.typed) return;
     const input = dataset.value as Record<string | number, unknown>;
     for (const key of Array.isArray(input) ? input.keys() : Object.keys(input)) {
@@ -66,7 +68,7 @@ function each<Value extends object>(item: v.GenericSchema): v.RawCheckAction<Val
       if (issue === undefined) continue;
       const step: v.UnknownPathItem = { type: 'unknown', origin: 'value', input, key, value };
       addIssue({ message: issue.message, path: [step, ...(issue.path ?? [])] });
-      return;
+      if (config.abortEarly === true) return;
     }
   });
 }
@@ -79,13 +81,15 @@ export function checked<Schema extends v.GenericSchema>(schema: Schema, value: u
   if (schema.type === 'object' && !isObject(value)) throw bad('not an object');
   const issue = firstIssue(schema, value);
   if (issue === undefined) return value as Read<Schema>;
-  throw bad(problemText(problemAt(issue)));
+  throw bad(problemAt(issue).message);
 }
 
-/** What a schema refuses, and where. A message may end with a semicolon and what to do. */
+/** What a schema refuses. The message in a schema may have a second line: the hint. */
 export interface Problem {
   readonly path: readonly (string | number)[];
+  /** Begins with the path. */
   readonly message: string;
+  readonly hint: string | undefined;
 }
 
 /** The value as its schema converts it, or each of its problems: for files that people write. */
@@ -99,16 +103,13 @@ export function convert<Schema extends v.GenericSchema>(
   return { problems: [problemAt(first), ...others.map(problemAt)] };
 }
 
-function problemAt({ message, path: steps }: v.BaseIssue<unknown>): Problem {
+function problemAt({ message: text, path: steps }: v.BaseIssue<unknown>): Problem {
   const path = (steps ?? []).map(({ key }) => (typeof key === 'number' ? key : String(key)));
-  const [what, known] = message.split(KNOWN);
-  const near = nearest(String(path.at(-1)), known?.split(', ') ?? []);
-  return { path, message: near === undefined ? message : `${what}; did you mean "${near}"?` };
-}
-
-/** A problem in one line, after the path of the field. */
-export function problemText({ path, message }: Problem): string {
-  return path.length === 0 ? message : `${pathOf(path)}: ${message}`;
+  const [message = '', hint] = text.split('\n', 2);
+  const near =
+    hint?.startsWith(KNOWN) === true ? nearest(String(path.at(-1)), hint.slice(KNOWN.length).split(', ')) : undefined;
+  const shown = path.length === 0 ? message : `${pathOf(path)}: ${message}`;
+  return { path, message: shown, hint: near === undefined ? hint : `did you mean "${near}"?` };
 }
 
 /** True if the value fits the schema. */

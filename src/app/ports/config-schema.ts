@@ -23,7 +23,7 @@ const onlyRpm = v.exactOptional(v.custom<never>(() => false, 'for rpm only'));
 const rpm = closed({ ...common, form: v.exactOptional(v.literal('mirrorlist')), suites: onlyApt, components: onlyApt });
 const apt = v.pipe(
   closed({ ...common, suites: words, components: words, form: onlyRpm }),
-  v.check(({ suites }) => suites !== undefined, 'suites are missing; write ["jammy"], or ["./"] for a flat repository'),
+  v.check(({ suites }) => suites !== undefined, 'suites are missing\nwrite ["jammy"], or ["./"] for a flat repository'),
 );
 
 const mirrors = v.pipe(

@@ -4,7 +4,7 @@ import { dirname, join, resolve } from 'node:path';
 import type { Context } from '../../core/context.ts';
 import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
 import { parseText, shallowJson } from '../../core/json.ts';
-import { convert, problemText, type Read } from '../../core/schema.ts';
+import { convert, type Read } from '../../core/schema.ts';
 import { configSchema } from './config-schema.ts';
 
 export type Config = Read<ReturnType<typeof configSchema>>;
@@ -39,5 +39,5 @@ function parseConfig(text: string, file: string): Config {
   const json = parseText(text, shallowJson, (what) => bad(what, `jq . ${file} shows where`));
   const read = convert(configSchema(dirname(file)), json);
   if ('value' in read) return read.value;
-  throw bad(problemText(read.problems[0]));
+  throw bad(read.problems[0].message, read.problems[0].hint);
 }
