@@ -1,8 +1,8 @@
 /** The two optional JSON files of an add-on: `categories.json` next to its versions, `schema.json` in a version. Pure. */
+import * as v from 'valibot';
 import { parseRange } from '../channel/range.ts';
-import type { Place } from '../core/diagnostic.ts';
-import { asError } from '../core/errors.ts';
-import { shallowJson } from '../core/json.ts';
+import { object } from '../core/schema.ts';
+import { readJsonFile } from '../formats/yaml/document.ts';
 import { finding, quoted, type Find } from './rules.ts';
 
 /**
@@ -18,28 +18,25 @@ export interface Categories {
 }
 
 const NONE: Categories = { requires: [], fulfills: [], recommends: [], kubernetesVersion: '' };
-
-type JsonObject = Readonly<Record<string, unknown>>;
-
-function parseObject(text: string): JsonObject | string {
-  try {
-    const value: unknown = shallowJson(text);
-    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-    return isObject ? (value as JsonObject) : 'not a JSON object';
-  } catch (error) {
-    return `not JSON: ${asError(error).message.slice(0, 200)}`;
-  }
-}
-
-function startOf(file: string): Place {
-  return { file, line: 1, column: 1, length: 1 };
-}
-
 const LONGEST_WORD = 100;
 
-function isWord(item: unknown): boolean {
-  return typeof item === 'string' && item.length <= LONGEST_WORD && /^[^\s\p{C}](?:[^\p{C}]*[^\s\p{C}])?$/u.test(item);
-}
+const word = v.pipe(
+  v.string(),
+  v.maxLength(LONGEST_WORD, `longer than ${LONGEST_WORD} characters`),
+  v.regex(/^[^\s\p{C}](?:[^\p{C}]*[^\s\p{C}])?$/u, 'not a name or category'),
+);
+const words = v.optional(v.array(word, 'not a list of names or categories\nwrite ["name", …]'), []);
+const range = v.pipe(
+  v.string(),
+  v.rawCheck(({ dataset, addIssue }) => {
+    if (!dataset.typed) return;
+    const { range: read, problem } = parseRange(dataset.value, 'native');
+    const why = read?.length === 0 ? 'no version is in it' : problem;
+    const message = `not a range of Kubernetes versions: ${quoted(dataset.value)}: ${why}`;
+    if (why !== undefined)
+      addIssue({ message: `${message}\nwrite ">=1.28.0 <1.32.0", "1.30.x" or "<1.28.0 || >=1.30.0"` });
+  }),
+);
 
 /** The version of the add-on that a `categories.json` is read for, and which versions the add-on has. */
 export interface OfVersion {
@@ -47,78 +44,37 @@ export interface OfVersion {
   readonly hasVersion: (version: string) => boolean;
 }
 
-/** A `categories.json` as one version of the add-on has it; invalid fields become findings and count as empty. */
+/** Ranges are for all versions of the add-on, or by version. */
+function categoriesSchema({ version, hasVersion }: OfVersion) {
+  const isVersion = (folder: string): boolean => folder === version || hasVersion(folder);
+  const name = v.pipe(v.string(), v.check(isVersion, 'not a version of this add-on\nuse the name of its folder'));
+  const ranges = v.union(
+    [range, v.pipe(object, v.record(name, range))],
+    'not a range of Kubernetes versions, or ranges by version',
+  );
+  return v.pipe(
+    object,
+    v.object({ requires: words, fulfills: words, recommends: words, kubernetesVersion: v.optional(ranges, '') }),
+  );
+}
+
+/** A `categories.json` as one version of the add-on has it; empty if it is invalid, which becomes findings. */
 export function parseCategories(
   file: string,
   text: string,
   { find, ...of }: OfVersion & { readonly find: Find },
 ): Categories {
-  const value = parseObject(text);
-  if (typeof value === 'string') {
-    find(finding('addon/categories', startOf(file), value));
-    return NONE;
-  }
-  const read = (key: string): readonly string[] => {
-    const list = value[key] ?? [];
-    const wrong = Array.isArray(list) ? list.find((item) => !isWord(item)) : list;
-    if (Array.isArray(list) && wrong === undefined) return list;
-    const shown = quoted(JSON.stringify(wrong) ?? '');
-    find(
-      finding(
-        'addon/categories',
-        startOf(file),
-        `${key} is not a list of names or categories: ${shown}`,
-        `"${key}": ["name", …]`,
-      ),
-    );
-    return [];
-  };
-  const kubernetesVersion = readKubernetesVersion(value['kubernetesVersion'], of, (message, hint) => {
-    find(finding('addon/categories', startOf(file), message, hint));
+  const { value = NONE } = readJsonFile(categoriesSchema(of), { file, text }, (place, message, hint) => {
+    find(finding('addon/categories', place, message, hint));
   });
-  return { requires: read('requires'), fulfills: read('fulfills'), recommends: read('recommends'), kubernetesVersion };
-}
-
-/** A range for all versions of the add-on, or an object of ranges by version. */
-function readKubernetesVersion(
-  value: unknown,
-  { version, hasVersion }: OfVersion,
-  add: (message: string, hint: string) => void,
-): string {
-  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-  const ranges: JsonObject = isObject ? (value as JsonObject) : { [version]: value ?? '' };
-  let own = '';
-  for (const [of, text] of Object.entries(ranges)) {
-    if (of !== version && !hasVersion(of)) {
-      add(
-        `kubernetesVersion is for ${quoted(of)}, which is not a version of this add-on`,
-        'use the name of its folder',
-      );
-      continue;
-    }
-    const problem = rangeProblem(text);
-    if (problem === undefined && of === version) own = text as string;
-    if (problem === undefined) continue;
-    const hint =
-      '"kubernetesVersion": ">=1.28.0 <1.32.0", or {"1.2.3": ">=1.28.0 <1.32.0", …} by version of the add-on';
-    add(
-      `kubernetesVersion is not a range of Kubernetes versions: ${quoted(typeof text === 'string' ? text : JSON.stringify(text))}: ${problem}`,
-      hint,
-    );
-  }
-  return own;
-}
-
-function rangeProblem(text: unknown): string | undefined {
-  if (typeof text !== 'string') return 'it is not a text';
-  const { range, problem } = parseRange(text, 'native');
-  return range?.length === 0 ? 'no version is in it' : problem;
+  const { kubernetesVersion: ranges, requires, fulfills, recommends } = value;
+  const own = typeof ranges === 'string' ? ranges : (new Map(Object.entries(ranges)).get(of.version) ?? '');
+  return { requires, fulfills, recommends, kubernetesVersion: own };
 }
 
 /** The JSON Schema of the add-on's settings, or undefined with a finding if it is not an object. */
 export function parseSettingsSchema(file: string, text: string, find: Find): unknown {
-  const value = parseObject(text);
-  if (typeof value !== 'string') return value;
-  find(finding('addon/schema', startOf(file), value, 'a JSON Schema of type "object" that describes the settings'));
-  return undefined;
+  return readJsonFile(object, { file, text }, (place, message) => {
+    find(finding('addon/schema', place, message, 'a JSON Schema of type "object" that describes the settings'));
+  }).value;
 }
