@@ -84,7 +84,7 @@ that only one of the two clusters has is a difference; random values and times d
 versions (count in parentheses); the others cover the newest of each. Images, downloads and host packages are small stand-ins. The
 cluster is only an API server: workloads count as ready, \`exec\` into pods fails, and operators do nothing.
 
-Of replicatedhq/kURL at ${report.commit ?? 'an unknown commit'}: the hooks of ${share(report, 'hooks')} versions run to completion, and
+For replicatedhq/kURL at ${report.commit ?? 'an unknown commit'}, the hooks of ${share(report, 'hooks')} versions run to completion, and
 ${share(report, 'objects')} create the same objects. \`curlew import kurl\` reads the scripts of all ${imported.works + imported.differs + imported.missing}
 versions without running them: ${imported.works} need nothing that differs from kURL, ${imported.differs} work but call something that differs, mostly
 migrations between storages, and ${imported.missing} need something that is missing.
