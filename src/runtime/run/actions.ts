@@ -113,7 +113,7 @@ async function performHook(action: HookAction, run: Run): Promise<void> {
   if (action.hook === 'install') await cluster.applied(addon);
 }
 
-/** Throws, unless the run goes on without the hook. */
+/** Throws, unless the run continues without the hook. */
 async function afterFailure(error: unknown, addon: PlannedAddon, action: HookAction, run: Run): Promise<string> {
   if (isRemoved(addon)) return survive(error, action, run);
   throw withRollbackHint(error, action.addon, await rollbackVersion(action.addon, run));
