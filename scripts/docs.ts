@@ -1,7 +1,8 @@
 /** Writes the pages and parts of pages that are generated from tables in the source. usage: npm run docs */
 import { readFile, writeFile } from 'node:fs/promises';
 import { INSTALLER_SCHEMA } from '../src/spec/schema.ts';
-import { PLAN_SCHEMA } from '../src/runtime/run/plan-schema.ts';
+import { RUN } from '../src/app/requests/node.ts';
+import { planSchema } from '../src/runtime/run/plan-schema.ts';
 import { withFolders } from './docs/folders.ts';
 import { kurlPage } from './docs/kurl-page.ts';
 import { manifestPage } from './docs/manifest-page.ts';
@@ -12,7 +13,7 @@ const PAGES: Readonly<Record<string, (now: string) => string>> = {
   'docs/kurl-compatibility.md': kurlPage,
   'docs/manifest.md': manifestPage,
   'docs/schemas/installer.schema.json': () => `${JSON.stringify(INSTALLER_SCHEMA, undefined, 2)}\n`,
-  'docs/schemas/plan-1.schema.json': () => `${JSON.stringify(PLAN_SCHEMA, undefined, 2)}\n`,
+  'docs/schemas/plan-1.schema.json': () => `${JSON.stringify(planSchema(RUN.fields), undefined, 2)}\n`,
 };
 
 for (const [path, make] of Object.entries(PAGES)) {

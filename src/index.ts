@@ -102,17 +102,34 @@ export type { ChannelsRequest } from './app/ports/channel-files.ts';
 
 // Installer specs.
 export { mergeSpecs, resolveSpec, specId, specVariables, validateSpec } from './app/installer.ts';
-export type { EnvironmentRequest, InstallerRequest, InstallerSourceRequest, MergeRequest } from './app/installer.ts';
+export type {
+  EnvironmentRequest,
+  InstallerRequest,
+  InstallerSourceRequest,
+  MergeRequest,
+} from './app/requests/installer.ts';
 
 // Nodes.
-export { install, planInstall, type InstallRequest, type NodeResult, type PlanRequest } from './app/install.ts';
-export { preflight, type PreflightReport, type PreflightRequest } from './app/preflight.ts';
-export { loadImages, type LoadImagesRequest, type LoadResult } from './app/load-images.ts';
-export { resume, type ResumeRequest, type ResumeResult } from './app/resume.ts';
-export { rollback, type RollbackRequest } from './app/rollback.ts';
-export { planUninstall, uninstall, type UninstallRequest } from './app/uninstall.ts';
-export { planReset, reset, type ResetRequest, type ResetResult } from './app/reset.ts';
+export { install, planInstall, type NodeResult } from './app/install.ts';
+export { preflight, type PreflightReport } from './app/preflight.ts';
+export { loadImages, type LoadResult } from './app/load-images.ts';
+export { resume, type ResumeResult } from './app/resume.ts';
+export { rollback } from './app/rollback.ts';
+export { planUninstall, uninstall } from './app/uninstall.ts';
+export { planReset, reset, type ResetResult } from './app/reset.ts';
 export { status } from './app/status.ts';
-export { logs, type Logs, type LogsRequest } from './app/logs.ts';
-export { why, type WhyRequest } from './app/why.ts';
-export type { FolderRequest } from './app/install-folder.ts';
+export { logs, type Logs } from './app/logs.ts';
+export { why } from './app/why.ts';
+export type {
+  FolderRequest,
+  InstallRequest,
+  LoadImagesRequest,
+  LogsRequest,
+  PlanRequest,
+  PreflightRequest,
+  ResetRequest,
+  ResumeRequest,
+  RollbackRequest,
+  UninstallRequest,
+  WhyRequest,
+} from './app/requests/node.ts';

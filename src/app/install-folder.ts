@@ -2,13 +2,7 @@
 import { join, resolve } from 'node:path';
 import { INSTALL_DIRECTORY } from '../core/layout.ts';
 import type { Context } from '../core/context.ts';
-
-export interface FolderRequest {
-  /** Install folder; default: /var/lib/curlew. */
-  readonly installDir?: string | undefined;
-  /** The root folder of a trial. */
-  readonly root?: string | undefined;
-}
+import type { FolderRequest } from './requests/node.ts';
 
 /** Absolute path; does not access it. */
 export function folderOf(request: FolderRequest, { cwd }: Pick<Context, 'cwd'>): string {

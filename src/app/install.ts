@@ -15,13 +15,7 @@ import { formatPlan, readPlan, requireSamePlan, type SavedPlan } from '../runtim
 import { kindOnNode, stayingAddons, type StayingAddon } from '../runtime/plan/plan.ts';
 import { prepare, viewRun } from '../runtime/prepare/prepare.ts';
 import { pruneRequest } from '../runtime/prepare/removal.ts';
-import {
-  CHECK_MODES,
-  type CheckMode,
-  type CheckRequest,
-  type RunRequest,
-  type RunView,
-} from '../runtime/prepare/request.ts';
+import type { CheckMode, CheckRequest, RunRequest, RunView } from '../runtime/prepare/request.ts';
 import type { SpecKind } from '../runtime/plan/run-plan.ts';
 import type { RunResult } from '../runtime/run/run-result.ts';
 import type { GivenFlags } from '../spec/flags.ts';
@@ -29,80 +23,17 @@ import type { Installer } from '../spec/installer.ts';
 import { hookVariables } from '../spec/variables.ts';
 import type { NotCurrent } from '../store/release/signed-release.ts';
 import type { Context } from '../core/context.ts';
-import { commandOf, type Shape } from './node/saved-command.ts';
+import { commandOf } from './node/saved-command.ts';
 import { clusterOf } from './node/cluster.ts';
-import { KEPT_FIELDS, type KeptRequest } from './node/kept-run.ts';
 import { savedOptions, withSavedOptions } from './node/saved-options.ts';
-import { flagsOf, requireValidSettings, specOf, type FlagRequest, type SpecRequest } from './node/spec.ts';
+import { flagsOf, requireValidSettings, specOf } from './node/spec.ts';
 import { hookEnv, hookLimitOf, placeOf, placesOf, targetOf, usage, whySkipImages } from './node/target.ts';
 import { ownScripts } from './own-scripts.ts';
 import type { InstallSource } from './ports/install-source.ts';
-import { openSource, type SourceRequest } from './ports/run-source.ts';
+import { openSource } from './ports/run-source.ts';
 import { toolVersion } from './version.ts';
-
-export interface InstallRequest extends SourceRequest, SpecRequest, FlagRequest, KeptRequest {
-  readonly kind: SpecKind;
-  /** Install add-ons that are already applied again. */
-  readonly reapply?: boolean | undefined;
-  /** Keep no former packages: this run cannot be rolled back. */
-  readonly dropPrevious?: boolean | undefined;
-  /** Remove add-ons that are no longer in the spec. */
-  readonly prune?: boolean | undefined;
-  /** With `prune`: hooks must not remove data. */
-  readonly keepData?: boolean | undefined;
-  /** Take over a cluster that kURL created. */
-  readonly adopt?: boolean | undefined;
-  /** Which host preflights stop the run; default: `enforce`, with `root`: `ignore`. */
-  readonly preflights?: CheckMode | undefined;
-  /** Titles of host preflights to ignore. */
-  readonly ignore?: readonly string[] | undefined;
-  /** File of a saved plan: it is executed, or refused if it is outdated. */
-  readonly plan?: string | undefined;
-  /** Text of the installer spec that a resumed run has saved; replaces `installer`. */
-  readonly installerText?: string | undefined;
-}
-
-export interface PlanRequest extends InstallRequest {
-  /** File that the plan is saved to. */
-  readonly out?: string | undefined;
-  /** Replace an existing file. */
-  readonly force?: boolean | undefined;
-}
-
-/** Fields of a request that are saved with its run; a resumed run has its own plan. */
-export const INSTALL: Shape<Omit<InstallRequest, 'kind' | 'plan' | 'installerText'>> = {
-  fields: {
-    ...KEPT_FIELDS,
-    flags: 'texts',
-    bundle: 'text',
-    dir: 'text',
-    from: 'texts',
-    release: 'text',
-    installer: 'text',
-    set: 'texts',
-    reapply: 'flag',
-    allowDowngrade: 'flag',
-    dropPrevious: 'flag',
-    prune: 'flag',
-    keepData: 'flag',
-    adopt: 'flag',
-    preflights: CHECK_MODES,
-    ignore: 'texts',
-    key: 'texts',
-    requireSigned: 'flag',
-    signature: 'text',
-    signedAs: 'text',
-    requireStatement: 'flag',
-    s3Endpoint: 'text',
-    s3Region: 'text',
-    s3Profile: 'text',
-    s3PathStyle: 'flag',
-    allowHttp: 'texts',
-    caFile: 'text',
-    config: 'text',
-  },
-  operands: 'flags',
-};
+import { PLANNED_RUN, RUN, type InstallRequest } from './requests/node.ts';
+import { useCase } from '../core/request.ts';
 
 /** The result of a run or a dry run. */
 export type NodeResult = (RunResult | DryRun) & {
@@ -121,8 +52,8 @@ interface Resolved {
 /** Merges the request with its plan and its flags. An upgrade of the node that add-ons were installed from is an install. */
 async function resolveRequest(given: InstallRequest, context: Context): Promise<Resolved> {
   const { plan } = given;
-  const saved = plan === undefined ? undefined : await readPlan(resolve(context.cwd, plan));
-  const whole = saved === undefined ? given : { ...given, ...withSavedOptions(given, saved, INSTALL) };
+  const saved = plan === undefined ? undefined : await readPlan(resolve(context.cwd, plan), RUN.fields);
+  const whole = saved === undefined ? given : withSavedOptions(RUN.fields, given, saved);
   const { flags, request } = flagsOf(whole, context);
   const kind = await kindOf(request, context);
   if (saved !== undefined && saved.plan.kind !== kind) {
@@ -134,7 +65,7 @@ async function resolveRequest(given: InstallRequest, context: Context): Promise<
 }
 
 /** Executes a run of this kind; an upgrade of the node that add-ons were installed from is an install. */
-export async function install(given: InstallRequest, context: Context): Promise<NodeResult> {
+export const install = useCase(RUN, async (given, context: Context): Promise<NodeResult> => {
   const { request, flags, saved } = await resolveRequest(given, context);
   const target = targetOf(request, context);
   await requirePrograms(target.directory, context);
@@ -147,10 +78,10 @@ export async function install(given: InstallRequest, context: Context): Promise<
   const { report, ask, signal } = context;
   const result = await execute(prepared, { report, ask, signal });
   return { ...result, ...staysOf(prepared), ...notCurrentOf(source) };
-}
+});
 
 /** Plans {@link install}. Changes nothing: no lock, no folder, no hook. */
-export async function planInstall(given: PlanRequest, context: Context): Promise<NodeResult> {
+export const planInstall = useCase(PLANNED_RUN, async (given, context: Context): Promise<NodeResult> => {
   const { cwd, report, signal } = context;
   const { request, flags, saved } = await resolveRequest(given, context);
   const { directory } = placesOf(request, context);
@@ -165,11 +96,11 @@ export async function planInstall(given: PlanRequest, context: Context): Promise
   );
   for (const text of view.view.notes) report({ type: 'note', level: 'warning', text });
   if (saved !== undefined) requireSamePlan(saved, view, toolVersion());
-  const words = savedOptions(request, context);
+  const words = savedOptions(RUN.fields, request, context);
   const result = await dryRun(view, { words, tool: toolVersion(), out, report, signal });
   if (out !== undefined) await writeText(out, formatPlan(result), { force, mode: 0o600 });
   return { ...result, ...staysOf(view), ...notCurrentOf(source) };
-}
+});
 
 function notCurrentOf({ notCurrent }: InstallSource): Pick<NodeResult, 'notCurrent'> {
   return notCurrent === undefined ? {} : { notCurrent };
@@ -221,7 +152,7 @@ async function runRequest(
     skipImages: whySkipImages(request),
     hookLimit,
     checks: checksOf(request, installer),
-    command: commandOf({ name: kind, request, cwd: context.cwd, installer: text }, INSTALL),
+    command: commandOf({ name: kind, request, cwd: context.cwd, installer: text }, RUN.fields),
     cluster: clusterOf(request, context, { installer, versions, schemas, release: source.release }),
   };
 }

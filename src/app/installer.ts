@@ -19,7 +19,18 @@ import { readGivenFile } from '../platform/files/state-file.ts';
 import { requireValidSettings, settingsFindings } from './node/spec.ts';
 import type { Context } from '../core/context.ts';
 import type { InstallSource } from './ports/install-source.ts';
-import { noteWarnings, openSource, type SourceRequest } from './ports/run-source.ts';
+import { noteWarnings, openSource } from './ports/run-source.ts';
+import type { SourceRequest } from './requests/node.ts';
+import {
+  INSTALLER_MERGE,
+  INSTALLER_ENV,
+  INSTALLER_ID,
+  INSTALLER_RESOLVE,
+  INSTALLER_VALIDATE,
+  type InstallerRequest,
+  type InstallerSourceRequest,
+} from './requests/installer.ts';
+import { useCase } from '../core/request.ts';
 
 /** A finding, with the text of its line. */
 export type SourcedDiagnostic = Diagnostic & { readonly source: string | undefined };
@@ -58,31 +69,6 @@ export interface ResolvedSpec {
     readonly because: string;
     readonly digest: string;
   }[];
-}
-
-export interface InstallerRequest {
-  /** File of the spec. */
-  readonly spec: string;
-  /** Flags of kURL's scripts, such as `ha` or `labels=a=b`; `installer-spec-file=OVERLAY` merges an overlay. */
-  readonly flags?: readonly string[] | undefined;
-}
-
-/** `bundle`, `dir` or `from` names the source of versions. */
-export interface InstallerSourceRequest extends InstallerRequest, Omit<SourceRequest, 'installer'> {
-  /** `NAME.FIELD=VALUE`: settings that override the spec. */
-  readonly set?: readonly string[] | undefined;
-}
-
-export interface EnvironmentRequest extends InstallerSourceRequest {
-  /** Only variables that are not empty. */
-  readonly filled?: boolean | undefined;
-}
-
-export interface MergeRequest {
-  /** File of the base spec. */
-  readonly base: string;
-  /** File of the overlay. */
-  readonly overlay: string;
 }
 
 interface Specs {
@@ -135,7 +121,7 @@ async function changed(request: InstallerSourceRequest, context: Context) {
 }
 
 /** Reports all errors at once; with a source also missing versions and settings that the packages refuse. */
-export async function validateSpec(request: InstallerSourceRequest, context: Context): Promise<Validated> {
+export const validateSpec = useCase(INSTALLER_VALIDATE, async (request, context: Context): Promise<Validated> => {
   const { texts, flags } = await specsOf(request, context);
   const { installer, readable, diagnostics: read } = parse(texts);
   const given = readable && withSettings(withFlags(readable, flags), request.set ?? []);
@@ -153,7 +139,7 @@ export async function validateSpec(request: InstallerSourceRequest, context: Con
       return { ...one, source: all[at] === undefined ? undefined : shownLine(all, at) };
     }),
   };
-}
+});
 
 /** Findings about versions and settings of a spec that the packages do not have or refuse. */
 async function sourceFindings(
@@ -180,14 +166,14 @@ async function chooseEach({ choose }: Pick<InstallSource, 'choose'>, installer: 
 }
 
 /** Merges a site's overlay into a spec. */
-export async function mergeSpecs({ base, overlay }: MergeRequest, context: Context): Promise<Merged> {
+export const mergeSpecs = useCase(INSTALLER_MERGE, async ({ base, overlay }, context: Context): Promise<Merged> => {
   const texts = [await readText(base, context), await readText(overlay, context)] as const;
   const { document } = valid({ texts }, context);
   return { verb: 'merge', document, yaml: installerYaml(document) };
-}
+});
 
 /** The shell variables of the spec, as kURL's yamltobash prints them; with a source, versions are resolved. */
-export async function specVariables(request: EnvironmentRequest, context: Context): Promise<Environment> {
+export const specVariables = useCase(INSTALLER_ENV, async (request, context: Context): Promise<Environment> => {
   const { installer, flags } = await changed(request, context);
   const found = hasSource(request) ? await versionsOf(installer, request, context) : undefined;
   const versions = new Map(found?.addons.map(({ name, version }) => [name, version]));
@@ -195,19 +181,19 @@ export async function specVariables(request: EnvironmentRequest, context: Contex
   const shown = [...all].filter(([, value]) => value !== '' || request.filled !== true);
   const rows = shown.map(([name, value]) => [name, shownText(name, value)] as const);
   return { verb: 'env', variables: Object.fromEntries(rows.toSorted(([a], [b]) => (a < b ? -1 : 1))) };
-}
+});
 
 /** kURL's seven-digit ID of a spec; its name and the order of its keys do not matter. */
-export async function specId(request: InstallerRequest, context: Context): Promise<Identified> {
+export const specId = useCase(INSTALLER_ID, async (request, context: Context): Promise<Identified> => {
   return { verb: 'id', id: installerId(valid(await specsOf(request, context), context).installer) };
-}
+});
 
 /** Resolves the version of each add-on in a source, with the reason. */
-export async function resolveSpec(request: InstallerSourceRequest, context: Context): Promise<ResolvedSpec> {
+export const resolveSpec = useCase(INSTALLER_RESOLVE, async (request, context: Context): Promise<ResolvedSpec> => {
   if (!hasSource(request)) throw usage('resolve needs --from, --bundle or --dir');
   const { installer } = await changed(request, context);
   return { verb: 'resolve', ...(await versionsOf(installer, request, context)) };
-}
+});
 
 function hasSource({ bundle, dir, from = [] }: SourceRequest): boolean {
   return bundle !== undefined || dir !== undefined || from.length > 0;

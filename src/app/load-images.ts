@@ -8,7 +8,7 @@ import type { PlacedEntry } from '../formats/archive/entry.ts';
 import { createFailures } from '../runtime/images/failed-images.ts';
 import { findImages, sourceImages, type FoundImages } from '../runtime/images/find-images.ts';
 import { findImageRuntime } from '../runtime/images/find-runtime.ts';
-import { RUNTIME_NAMES, type RuntimeName } from '../runtime/images/image-runtime.ts';
+import { RUNTIME_NAMES } from '../runtime/images/image-runtime.ts';
 import { loadPackages } from '../runtime/images/load-packages.ts';
 import { planNeeds } from '../runtime/images/plan.ts';
 import { archivePackages } from '../runtime/node/source.ts';
@@ -17,23 +17,12 @@ import { openArchive } from './archives/open-archive.ts';
 import { openBundle } from './archives/open-bundle.ts';
 import type { Context } from '../core/context.ts';
 import { folderOf } from './install-folder.ts';
-import { flagsOf, type FlagRequest } from './node/spec.ts';
+import { flagsOf } from './node/spec.ts';
 import { usage } from './node/target.ts';
 import { checkedIndex } from './ports/install-source.ts';
 import { trustOf, type Trust } from './ports/trust.ts';
-import type { TrustRequest } from './requests/trust.ts';
-
-/** Without `bundle` and `dir`, the packages in the install folder are used. */
-export interface LoadImagesRequest extends FlagRequest, TrustRequest {
-  /** File of a bundle or of a package. */
-  readonly bundle?: string | undefined;
-  /** Folder of an unpacked bundle, or any folder with `addons/NAME/VERSION/images`. */
-  readonly dir?: string | undefined;
-  /** Default: the first one that answers. */
-  readonly runtime?: RuntimeName | undefined;
-  /** Determine missing images and load nothing. */
-  readonly dryRun?: boolean | undefined;
-}
+import { LOAD_IMAGES, type LoadImagesRequest } from './requests/node.ts';
+import { useCase } from '../core/request.ts';
 
 interface LoadedPackage {
   /** `demo-1.0` */
@@ -56,7 +45,7 @@ export interface LoadResult {
  * Loads missing images: those that the container runtime does not have by name and digest, and of those only missing blobs.
  * Unpacks and moves nothing, and runs no hook.
  */
-export async function loadImages(given: LoadImagesRequest, context: Context): Promise<LoadResult> {
+export const loadImages = useCase(LOAD_IMAGES, async (given, context: Context): Promise<LoadResult> => {
   const { request } = flagsOf(given, context);
   const { bundle, dir } = request;
   if (bundle !== undefined && dir !== undefined)
@@ -74,7 +63,7 @@ export async function loadImages(given: LoadImagesRequest, context: Context): Pr
   await requireAll(index.entries.filter(isOfImages));
   const packages = await archivePackages(source, index, { read, signal });
   return await load(sourceImages(packages), request, context);
-}
+});
 
 /** Files that are needed to load images; in place, hooks may have changed the others. */
 function isOfImages({ path }: PlacedEntry): boolean {

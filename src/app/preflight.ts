@@ -19,40 +19,13 @@ import type { GivenFlags } from '../spec/flags.ts';
 import { hookVariables } from '../spec/variables.ts';
 import type { Context } from '../core/context.ts';
 import { clusterFinder } from './node/cluster.ts';
-import { flagsOf, requireValidSettings, specOf, type FlagRequest, type SpecRequest } from './node/spec.ts';
+import { flagsOf, requireValidSettings, specOf } from './node/spec.ts';
 import { placesOf, usage } from './node/target.ts';
 import { ownScripts } from './own-scripts.ts';
-import { noteWarnings, openSource, type SourceRequest } from './ports/run-source.ts';
+import { noteWarnings, openSource } from './ports/run-source.ts';
 import { toolVersion } from './version.ts';
-
-/** Without a source and a spec, only `specs` are evaluated. */
-export interface PreflightRequest extends SourceRequest, SpecRequest, FlagRequest {
-  /** Files of HostPreflights of Troubleshoot. */
-  readonly specs?: readonly string[] | undefined;
-  /** Stores; or a file of facts, which are evaluated instead of this machine. */
-  readonly from?: readonly string[] | undefined;
-  /** The machine joins a cluster. */
-  readonly isJoin?: boolean | undefined;
-  /** The machine is already part of the cluster. */
-  readonly isUpgrade?: boolean | undefined;
-  /** Whether it becomes a primary; default: true. */
-  readonly isPrimary?: boolean | undefined;
-  /** Other primaries of the cluster. */
-  readonly primaryHost?: readonly string[] | undefined;
-  /** Other nodes that are not primaries. */
-  readonly secondaryHost?: readonly string[] | undefined;
-  readonly excludeBuiltin?: boolean | undefined;
-  /** Titles of checks to ignore. */
-  readonly ignore?: readonly string[] | undefined;
-  /** Warnings have status 2 instead of 3. */
-  readonly ignoreWarnings?: boolean | undefined;
-  /** Time limit of each check in milliseconds; default: its own limit. */
-  readonly timeout?: number | undefined;
-  /** File for the results as text. */
-  readonly save?: string | undefined;
-  /** File for the facts, to be evaluated later. */
-  readonly saveFacts?: string | undefined;
-}
+import { PREFLIGHT, type PreflightRequest } from './requests/node.ts';
+import { useCase } from '../core/request.ts';
 
 export interface PreflightReport {
   /** 0 all passed, 1 failures, 2 ignored warnings, 3 warnings. */
@@ -62,7 +35,7 @@ export interface PreflightReport {
 }
 
 /** Checks whether this machine meets the requirements. Changes only the files that the request names. */
-export async function preflight(given: PreflightRequest, context: Context): Promise<PreflightReport> {
+export const preflight = useCase(PREFLIGHT, async (given, context: Context): Promise<PreflightReport> => {
   const { cwd, env, report, signal } = context;
   const { flags, request } = flagsOf(given, context);
   const { factsFile, places } = await sortFrom(request, context);
@@ -104,7 +77,7 @@ export async function preflight(given: PreflightRequest, context: Context): Prom
     await writeStateFile(resolve(cwd, textTo), text);
   }
   return { status: statusOf(counts, request.ignoreWarnings === true), counts, results };
-}
+});
 
 /** Whether all nodes of the cluster are ready, if an install on this machine would check it. */
 async function nodeResults(

@@ -5,20 +5,11 @@ import type { DryRun } from '../runtime/run/dry-run.ts';
 import { resetRequest } from '../runtime/prepare/removal.ts';
 import type { RunResult } from '../runtime/run/run-result.ts';
 import type { Context } from '../core/context.ts';
-import { commandOf, type Shape } from './node/saved-command.ts';
-import {
-  planKept,
-  REMOVAL_FIELDS,
-  removalOptions,
-  runKept,
-  type KeptRun,
-  type RemovalRequest,
-} from './node/kept-run.ts';
+import { commandOf } from './node/saved-command.ts';
+import { planKept, removalOptions, runKept, type KeptRun } from './node/kept-run.ts';
 import { placesOf } from './node/target.ts';
-
-export type ResetRequest = RemovalRequest;
-
-export const RESET: Shape<ResetRequest> = { fields: REMOVAL_FIELDS };
+import { RESET, type ResetRequest } from './requests/node.ts';
+import { useCase } from '../core/request.ts';
 
 export interface ResetResult extends RunResult {
   readonly directory: string;
@@ -34,28 +25,28 @@ export interface NothingToReset {
 
 function keptRun(request: ResetRequest, context: Context): KeptRun {
   return {
-    command: commandOf({ name: 'reset', request, cwd: context.cwd }, RESET),
+    command: commandOf({ name: 'reset', request, cwd: context.cwd }, RESET.fields),
     requestIn: async (directory) => resetRequest(directory, removalOptions(request), context),
   };
 }
 
 /** Undefined if the install folder exists. */
-export async function nothingToReset(request: ResetRequest, context: Context): Promise<NothingToReset | undefined> {
+export const nothingToReset = useCase(RESET, async (request, context: Context): Promise<NothingToReset | undefined> => {
   const { directory } = placesOf(request, context);
   const found = await stat(directory).catch(() => undefined);
   return found === undefined ? { directory, removed: [] } : undefined;
-}
+});
 
 /** Runs the hooks that remove all add-ons, then removes curlew's files from the install folder. */
-export async function reset(request: ResetRequest, context: Context): Promise<ResetResult> {
+export const reset = useCase(RESET, async (request, context: Context): Promise<ResetResult> => {
   return runKept(keptRun(request, context), request, context, async (result, directory) => ({
     ...result,
     directory,
     removed: await removeOurFiles(directory),
   }));
-}
+});
 
 /** Plans {@link reset}; changes nothing. */
-export async function planReset(request: ResetRequest, context: Context): Promise<DryRun> {
+export const planReset = useCase(RESET, async (request, context: Context): Promise<DryRun> => {
   return planKept(keptRun(request, context), request, context);
-}
+});

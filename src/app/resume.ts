@@ -4,25 +4,29 @@ import { CurlewError } from '../core/errors.ts';
 import { unfinishedRequest } from '../runtime/prepare/last-run.ts';
 import { readFlags } from '../spec/flags.ts';
 import type { Context } from '../core/context.ts';
-import { INSTALL, install, type InstallRequest, type NodeResult } from './install.ts';
-import { folderOf, type FolderRequest } from './install-folder.ts';
-import { commandName, parseCommand, type Shape } from './node/saved-command.ts';
-import type { KeptRequest } from './node/kept-run.ts';
-import { placesOf, type HookRequest } from './node/target.ts';
-import { RESET, reset } from './reset.ts';
-import { ROLLBACK, rollback } from './rollback.ts';
-import { UNINSTALL, uninstall } from './uninstall.ts';
-
-/** Options for hooks override those of the saved request. */
-export interface ResumeRequest extends FolderRequest, HookRequest {
-  /** No sandbox: hooks change this machine. */
-  readonly unconfined?: boolean | undefined;
-}
+import { install, type NodeResult } from './install.ts';
+import { folderOf } from './install-folder.ts';
+import { commandName, parseCommand, type SavedCommand } from './node/saved-command.ts';
+import { placesOf } from './node/target.ts';
+import { reset } from './reset.ts';
+import { rollback } from './rollback.ts';
+import { uninstall } from './uninstall.ts';
+import {
+  RESET,
+  RESUME,
+  ROLLBACK,
+  RUN,
+  UNINSTALL,
+  type InstallRequest,
+  type KeptRequest,
+  type ResumeRequest,
+} from './requests/node.ts';
+import { useCase } from '../core/request.ts';
 
 export type ResumeResult = { readonly resumed: string; readonly result: NodeResult } | { readonly resumed: undefined };
 
 /** `FILE_UNUSABLE` if the saved request is missing or invalid, or the run was started in another folder. */
-export async function resume(request: ResumeRequest, context: Context): Promise<ResumeResult> {
+export const resume = useCase(RESUME, async (request, context: Context): Promise<ResumeResult> => {
   const directory = folderOf(request, context);
   const last = await unfinishedRequest(directory);
   if (last === undefined) return { resumed: undefined };
@@ -40,7 +44,7 @@ export async function resume(request: ResumeRequest, context: Context): Promise<
     );
   }
   return { resumed: last.run, result: await repeat(kept, { request, directory, context }) };
-}
+});
 
 interface Resumed {
   readonly request: ResumeRequest;
@@ -51,13 +55,13 @@ interface Resumed {
 
 type Repeat = (kept: unknown, resumed: Resumed) => Promise<NodeResult>;
 
-/** Repeats a saved request of this shape; `installer` is the text of its spec. */
+/** Repeats a saved request; `installer` is the text of its spec. */
 function repeated<Request extends KeptRequest>(
-  shape: Shape<Request>,
+  parse: (kept: unknown) => SavedCommand<Request> | undefined,
   run: (request: Request, context: Context, installer: string | undefined) => Promise<NodeResult>,
 ): Repeat {
   return async (kept, { request, directory, context }) => {
-    const asked = parseCommand(kept, shape);
+    const asked = parse(kept);
     if (asked === undefined) throw unusable();
     const again = {
       ...asked.request,
@@ -77,8 +81,9 @@ function withFlagFolder<Request extends KeptRequest & Pick<InstallRequest, 'flag
 }
 
 function specRun(kind: InstallRequest['kind']): Repeat {
-  return repeated(INSTALL, async (request, context, installerText) =>
-    install({ ...request, kind, installerText }, context),
+  return repeated(
+    (kept) => parseCommand(kept, RUN.fields),
+    async (request, context, installerText) => install({ ...request, kind, installerText }, context),
   );
 }
 
@@ -86,9 +91,9 @@ const REPEATED: ReadonlyMap<string, Repeat> = new Map([
   ['install', specRun('install')],
   ['join', specRun('join')],
   ['upgrade', specRun('upgrade')],
-  ['rollback', repeated(ROLLBACK, rollback)],
-  ['uninstall', repeated(UNINSTALL, uninstall)],
-  ['reset', repeated(RESET, reset)],
+  ['rollback', repeated((kept) => parseCommand(kept, ROLLBACK.fields), rollback)],
+  ['uninstall', repeated((kept) => parseCommand(kept, UNINSTALL.fields), uninstall)],
+  ['reset', repeated((kept) => parseCommand(kept, RESET.fields), reset)],
 ]);
 
 /** The request in a copied or moved folder is for another place, possibly the machine itself, which must not be changed. */

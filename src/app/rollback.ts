@@ -3,32 +3,23 @@ import { unfinishedRequest } from '../runtime/prepare/last-run.ts';
 import { rollbackRequest } from '../runtime/prepare/rollback.ts';
 import type { RunResult } from '../runtime/run/run-result.ts';
 import type { Context } from '../core/context.ts';
-import { commandOf, parseCommand, type Shape } from './node/saved-command.ts';
-import { KEPT_FIELDS, runKept, type KeptRequest } from './node/kept-run.ts';
-
-export interface RollbackRequest extends KeptRequest {
-  /** Name of the add-on. */
-  readonly addon: string;
-}
-
-export const ROLLBACK: Shape<RollbackRequest> = {
-  fields: { ...KEPT_FIELDS, addon: 'text' },
-  operands: 'addon',
-  needsOperands: true,
-};
+import { commandOf, parseCommand } from './node/saved-command.ts';
+import { runKept } from './node/kept-run.ts';
+import { ROLLBACK } from './requests/node.ts';
+import { useCase } from '../core/request.ts';
 
 /**
  * Installs the package and the settings of the add-on before its last change. `NOT_FOUND` if there is no former state.
  */
-export async function rollback(request: RollbackRequest, context: Context): Promise<RunResult> {
+export const rollback = useCase(ROLLBACK, async (request, context: Context): Promise<RunResult> => {
   const { addon } = request;
   const { cwd, signal } = context;
-  const command = commandOf({ name: 'rollback', request, cwd }, ROLLBACK);
+  const command = commandOf({ name: 'rollback', request, cwd }, ROLLBACK.fields);
   const wasThis = async (directory: string): Promise<boolean> => {
-    const last = parseCommand((await unfinishedRequest(directory))?.asked?.command, ROLLBACK);
+    const last = parseCommand((await unfinishedRequest(directory))?.asked?.command, ROLLBACK.fields);
     return last?.name === 'rollback' && last.request.addon === addon;
   };
   const requestIn = async (directory: string): ReturnType<typeof rollbackRequest> =>
     rollbackRequest(directory, addon, { isAgain: async () => wasThis(directory), signal });
   return runKept({ command, requestIn }, request, context, (result) => result);
-}
+});

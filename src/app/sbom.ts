@@ -7,9 +7,10 @@ import { writeText } from '../platform/files/write-whole.ts';
 import { describeArchive } from './archives/describe-archive.ts';
 import { documentPath, openAnywhere, requireUnwritten } from './archives/open-anywhere.ts';
 import type { Context } from '../core/context.ts';
-import { folderOf, type FolderRequest } from './install-folder.ts';
+import { folderOf } from './install-folder.ts';
 import { toolVersion } from './version.ts';
 import type { AddressRequest } from './requests/connection.ts';
+import type { FolderRequest } from './requests/node.ts';
 
 /** The install folder has the payloads that are not in a delta. */
 interface ReadRequest extends AddressRequest, Pick<FolderRequest, 'installDir'> {}

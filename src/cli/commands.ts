@@ -2,6 +2,27 @@
  * The table of commands. Each row loads its module on demand, so that `--help` loads none. A name of two words, such as
  * `installer validate`, belongs to the family of its first word.
  */
+import {
+  INSTALL,
+  JOIN,
+  LOAD_IMAGES,
+  LOGS,
+  PREFLIGHT,
+  RESET,
+  RESUME,
+  ROLLBACK,
+  STATUS,
+  UNINSTALL,
+  UPGRADE,
+  WHY,
+} from '../app/requests/node.ts';
+import {
+  INSTALLER_ENV,
+  INSTALLER_ID,
+  INSTALLER_MERGE,
+  INSTALLER_RESOLVE,
+  INSTALLER_VALIDATE,
+} from '../app/requests/installer.ts';
 import { IMPORT_EXTERNAL, PROMOTE, PRUNE, REINDEX, VERSIONS } from '../app/requests/release.ts';
 import { CurlewError } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
@@ -23,9 +44,9 @@ function row<Result>(summary: string, load: () => Promise<Command<Result>>): Omi
 
 function verb<Result>(
   { name, summary }: Request,
-  load: () => Promise<{ readonly command: Command<Result> }>,
+  load: () => Promise<Command<Result>>,
 ): readonly [name: string, row: Omit<Row, 'group'>] {
-  return [name, row(summary, async () => (await load()).command)];
+  return [name, row(summary, load)];
 }
 
 type Rows = readonly (readonly [name: string, row: Omit<Row, 'group'>])[];
@@ -68,38 +89,17 @@ const REPOSITORY_COMMANDS: Rows = [
       async () => (await import('./commands/publish.ts')).publishCommand,
     ),
   ],
-  verb(PROMOTE, async () => import('./commands/promote.ts')),
-  verb(VERSIONS, async () => import('./commands/versions.ts')),
-  verb(PRUNE, async () => import('./commands/prune.ts')),
-  verb(REINDEX, async () => import('./commands/reindex.ts')),
+  verb(PROMOTE, async () => (await import('./commands/promote.ts')).command),
+  verb(VERSIONS, async () => (await import('./commands/versions.ts')).command),
+  verb(PRUNE, async () => (await import('./commands/prune.ts')).command),
+  verb(REINDEX, async () => (await import('./commands/reindex.ts')).command),
   ['import', row('Check a repository made for kURL', async () => (await import('./commands/import.ts')).importCommand)],
-  verb(IMPORT_EXTERNAL, async () => import('./commands/import-external.ts')),
-  [
-    'installer validate',
-    row('Check an installer spec', async () => (await import('./commands/installer.ts')).validateCommand),
-  ],
-  [
-    'installer merge',
-    row('Merge two installer specs', async () => (await import('./commands/installer.ts')).mergeCommand),
-  ],
-  [
-    'installer env',
-    row(
-      'Print the shell variables of an installer spec',
-      async () => (await import('./commands/installer.ts')).envCommand,
-    ),
-  ],
-  [
-    'installer id',
-    row('Print the identifier of an installer spec', async () => (await import('./commands/installer.ts')).idCommand),
-  ],
-  [
-    'installer resolve',
-    row(
-      'Resolve the versions in an installer spec',
-      async () => (await import('./commands/installer.ts')).resolveCommand,
-    ),
-  ],
+  verb(IMPORT_EXTERNAL, async () => (await import('./commands/import-external.ts')).command),
+  verb(INSTALLER_VALIDATE, async () => (await import('./commands/installer.ts')).validate),
+  verb(INSTALLER_MERGE, async () => (await import('./commands/installer.ts')).merge),
+  verb(INSTALLER_ENV, async () => (await import('./commands/installer.ts')).env),
+  verb(INSTALLER_ID, async () => (await import('./commands/installer.ts')).id),
+  verb(INSTALLER_RESOLVE, async () => (await import('./commands/installer.ts')).resolve),
   [
     'bundle',
     row(
@@ -221,63 +221,18 @@ const CHANNEL_COMMANDS: Rows = [
 ];
 
 const NODE_COMMANDS: Rows = [
-  [
-    'install',
-    row('Install the add-ons of a spec on this machine', async () => (await import('./commands/install.ts')).install),
-  ],
-  ['join', row('Join this machine to the cluster of a spec', async () => (await import('./commands/join.ts')).join)],
-  [
-    'upgrade',
-    row('Upgrade this node to the versions in a spec', async () => (await import('./commands/upgrade.ts')).upgrade),
-  ],
-  [
-    'resume',
-    row('Resume the last run if it did not finish', async () => (await import('./commands/resume.ts')).resumeCommand),
-  ],
-  [
-    'rollback',
-    row(
-      'Install the previous version of an add-on',
-      async () => (await import('./commands/rollback.ts')).rollbackCommand,
-    ),
-  ],
-  [
-    'preflight',
-    row(
-      "Check whether this machine meets a spec's requirements",
-      async () => (await import('./commands/preflight.ts')).preflightCommand,
-    ),
-  ],
-  [
-    'uninstall',
-    row(
-      'Remove add-ons from this node and from the cluster',
-      async () => (await import('./commands/uninstall.ts')).uninstallCommand,
-    ),
-  ],
-  [
-    'reset',
-    row('Remove everything that was installed', async () => (await import('./commands/reset.ts')).resetCommand),
-  ],
-  [
-    'status',
-    row('Show what is installed on this node', async () => (await import('./commands/status.ts')).statusCommand),
-  ],
-  [
-    'why',
-    row(
-      'Show why an add-on was installed, skipped or failed',
-      async () => (await import('./commands/why.ts')).whyCommand,
-    ),
-  ],
-  ['logs', row('Show what the hooks of a run printed', async () => (await import('./commands/logs.ts')).logsCommand)],
-  [
-    'load-images',
-    row(
-      'Load the images of packages, without installing anything',
-      async () => (await import('./commands/load-images.ts')).loadImagesCommand,
-    ),
-  ],
+  verb(INSTALL, async () => (await import('./commands/install.ts')).command),
+  verb(JOIN, async () => (await import('./commands/join.ts')).command),
+  verb(UPGRADE, async () => (await import('./commands/upgrade.ts')).command),
+  verb(RESUME, async () => (await import('./commands/resume.ts')).command),
+  verb(ROLLBACK, async () => (await import('./commands/rollback.ts')).command),
+  verb(PREFLIGHT, async () => (await import('./commands/preflight.ts')).command),
+  verb(UNINSTALL, async () => (await import('./commands/uninstall.ts')).command),
+  verb(RESET, async () => (await import('./commands/reset.ts')).command),
+  verb(STATUS, async () => (await import('./commands/status.ts')).command),
+  verb(WHY, async () => (await import('./commands/why.ts')).command),
+  verb(LOGS, async () => (await import('./commands/logs.ts')).command),
+  verb(LOAD_IMAGES, async () => (await import('./commands/load-images.ts')).command),
 ];
 
 function grouped(group: string, rows: Rows): readonly (readonly [string, Row])[] {

@@ -41,13 +41,14 @@ export function readArguments(command: Given, args: readonly string[]): Argument
     if (folder !== undefined) throw wrong(`--${folder[0]} ends with a slash`, 'specify a file in that folder');
     const extra = positionals[mostOperands(command)];
     if (extra !== undefined) throw wrong(`unexpected argument "${extra}"`, usageOf(command));
-    for (const [at, [name, { takes }]] of all.operands.entries()) {
-      const given = takes === 'many' ? positionals.slice(at) : positionals.slice(at, at + 1);
+    const rest = [...positionals];
+    for (const [name, { takes }] of all.operands) {
+      const given = rest.splice(0, takes === 'many' ? rest.length : 1);
       if (given.length > 0) texts.set(name, given);
     }
-    for (const [name, { required, hint, operand }] of [...all.operands, ...all.options]) {
+    for (const [name, { required, hint }] of [...all.operands, ...all.options]) {
       if (required === undefined || texts.has(name)) continue;
-      throw wrong(required, hint ?? (operand === true ? usageOf(command) : undefined));
+      throw wrong(required, hint);
     }
     const result = {
       request: valuesOf(of.fields, texts),

@@ -1,18 +1,14 @@
 /** The common part of `install`, `join` and `upgrade`. */
 import type { NodeResult } from '../app/install.ts';
+import type { INSTALL, InstallRequest, JOIN, UPGRADE } from '../app/requests/node.ts';
 import { CurlewError } from '../core/errors.ts';
-import type { SpecKind } from '../runtime/plan/run-plan.ts';
 import { FLAGS } from '../spec/flags.ts';
-import { command, useCase, type Command, type OptionValues } from './command.ts';
-import { RUN_OPTIONS, type PLAN_OPTIONS } from './node-options.ts';
+import { commandFor, type Arguments, type Command } from './command.ts';
 import { nodeExitCode, renderNodeResult } from './render/run-result.ts';
 import { outlivingTerminal } from './signals.ts';
 
-const install = useCase(async () => (await import('../app/install.ts')).install);
-const planInstall = useCase(async () => (await import('../app/install.ts')).planInstall);
-
 /** `USAGE` for conflicting options. */
-function checkPlanOptions({ dryRun, out, force, plan }: OptionValues<typeof PLAN_OPTIONS>): void {
+function checkPlanOptions({ request: { out, force, plan }, options: { dryRun } }: Arguments<typeof INSTALL>): void {
   const wrong = (what: string): CurlewError => new CurlewError('USAGE', what);
   if (out !== undefined && !dryRun) throw wrong('--out requires --dry-run');
   if (force && out === undefined) throw wrong('--force requires --out');
@@ -21,18 +17,20 @@ function checkPlanOptions({ dryRun, out, force, plan }: OptionValues<typeof PLAN
 }
 
 /** Creates a command that runs an installer spec. */
-export function specCommand(kind: SpecKind, help: Pick<Command, 'details' | 'examples'>): Command<NodeResult> {
-  return command({
-    name: kind,
-    operands: '[FLAG…]',
+export function specCommand(
+  of: typeof INSTALL | typeof JOIN | typeof UPGRADE,
+  kind: InstallRequest['kind'],
+  help: Pick<Command, 'details' | 'examples'>,
+): Command<NodeResult> {
+  return commandFor(of, {
     ...help,
-    options: RUN_OPTIONS,
     bareWords: Object.keys(FLAGS),
-    run: async ({ operands, options }, context): Promise<NodeResult> => {
-      checkPlanOptions(options);
-      const request = { kind, flags: operands, ...options };
-      if (options.dryRun) return planInstall(request, context);
-      return outlivingTerminal(async () => install(request, context));
+    run: async (args, context): Promise<NodeResult> => {
+      checkPlanOptions(args);
+      const { install, planInstall } = await import('../app/install.ts');
+      const { out, force, ...request } = args.request;
+      if (args.options.dryRun) return planInstall({ kind, out, force, ...request }, context);
+      return outlivingTerminal(async () => install({ kind, ...request }, context));
     },
     render: (result) => renderNodeResult(result),
     exitCode: nodeExitCode,

@@ -1,6 +1,7 @@
 /** Adds the operator's location options to suggested commands, so that they refer to the same node or store. */
 import { camelCase } from '../core/camel-case.ts';
 import { CurlewError } from '../core/errors.ts';
+import { isTexts } from '../core/json.ts';
 import { readFlags } from '../spec/flags.ts';
 import { shellQuote } from '../runtime/hooks/settings.ts';
 import type { CommandContext } from './command.ts';
@@ -71,13 +72,14 @@ function quoted(text: string): string {
 function argumentsOf(option: string, { operands = [], options, request = {} }: Given): readonly string[] {
   const found = request[camelCase(option)] ?? options[camelCase(option)];
   if (found === true) return [`--${option}`];
-  const value = typeof found === 'string' ? found : option === 'install-dir' ? folderFlag(operands) : undefined;
+  const value =
+    typeof found === 'string' ? found : option === 'install-dir' ? folderFlag(request['flags'] ?? operands) : undefined;
   return value === undefined ? [] : [`--${option}`, quoted(value)];
 }
 
 /** The install folder in kURL's flag, if given. */
-function folderFlag(operands: readonly string[]): string | undefined {
-  const flag = operands.find((operand) => operand.startsWith('kurl-install-directory='));
+function folderFlag(flags: unknown): string | undefined {
+  const flag = (isTexts(flags) ? flags : []).find((operand) => operand.startsWith('kurl-install-directory='));
   return flag === undefined ? undefined : readFlags([flag]).installDirectory;
 }
 

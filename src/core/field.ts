@@ -120,7 +120,8 @@ export function numberOf(least: number, most: number, wrong: string): Kind<numbe
   return { schema, read: reading(parse, wrong) };
 }
 
-const AMOUNT = v.pipe(v.number(), v.finite('not a finite number'), v.minValue(0, 'negative'));
+/** A number from 0, of bytes or milliseconds. */
+export const AMOUNT: v.GenericSchema = v.pipe(v.number(), v.finite('not a finite number'), v.minValue(0, 'negative'));
 
 /** Milliseconds; `form` captures the number and the unit. */
 function timeOf(form: RegExp, units: Readonly<Record<string, number>>, hint: string): Kind<number> {

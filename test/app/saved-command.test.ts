@@ -1,10 +1,6 @@
-import { INSTALL, type InstallRequest } from '../../src/app/install.ts';
+import { RESET, ROLLBACK, RUN, UNINSTALL, type InstallRequest } from '../../src/app/requests/node.ts';
 import { commandOf, parseCommand } from '../../src/app/node/saved-command.ts';
-import { RESET } from '../../src/app/reset.ts';
-import { ROLLBACK } from '../../src/app/rollback.ts';
-import { UNINSTALL } from '../../src/app/uninstall.ts';
-import { RUN_OPTIONS } from '../../src/cli/node-options.ts';
-import { install } from '../../src/cli/commands/install.ts';
+import { command } from '../../src/cli/commands/install.ts';
 import { readArguments } from '../../src/cli/read-arguments.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
@@ -23,31 +19,32 @@ test('a request comes back from its JSON as it was, but for its plan', () => {
     preflights: 'ignore',
   } as const;
   const asked: InstallRequest = { kind: 'install', plan: 'plan.json', installerText: 'old', ...request };
-  const json = JSON.stringify(commandOf({ ...KEPT, request: asked }, INSTALL));
-  assert.equal(parseCommand(JSON.parse(json), INSTALL), { ...KEPT, request });
+  const json = JSON.stringify(commandOf({ ...KEPT, request: asked }, RUN.fields));
+  assert.equal(parseCommand(JSON.parse(json), RUN.fields), { ...KEPT, request });
 });
 
-test('every option of a run can be kept', () => {
-  const own = ['dry-run', 'out', 'force', 'plan'];
-  const names = Object.keys(RUN_OPTIONS).filter((name) => !own.includes(name));
-  const { options } = readArguments(install, []);
-  const { request } = commandOf({ ...KEPT, request: options as unknown as InstallRequest }, INSTALL);
-  assert.is(Object.keys(request).length, names.length);
+test('every option of a run is kept but those for its plan', () => {
+  const given = readArguments(command, []).request;
+  const { request } = commandOf({ ...KEPT, request: given }, RUN.fields);
+  const left = Object.keys(given).filter((name) => !Object.hasOwn(request, name));
+  assert.equal(left, ['plan', 'out', 'force']);
 });
 
 test('what former versions kept, options by their names, is the same request', () => {
   const options = { 'install-dir': ['/opt'], from: ['a', 'b'], 'hook-timeout': ['30m'], unconfined: true };
-  assert.equal(parseCommand({ ...KEPT, operands: ['ha'], options }, INSTALL), {
+  assert.equal(parseCommand({ ...KEPT, operands: ['ha'], options }, RUN.fields), {
     ...KEPT,
     request: { installDir: '/opt', from: ['a', 'b'], hookTimeout: '30m', unconfined: true, flags: ['ha'] },
   });
   const bare = { cwd: '/', options: {} };
-  assert.equal(parseCommand({ ...bare, name: 'rollback', operands: ['aaa'] }, ROLLBACK)?.request, { addon: 'aaa' });
-  assert.equal(parseCommand({ ...bare, name: 'uninstall', operands: ['a', 'b'] }, UNINSTALL)?.request, {
+  assert.equal(parseCommand({ ...bare, name: 'rollback', operands: ['aaa'] }, ROLLBACK.fields)?.request, {
+    addon: 'aaa',
+  });
+  assert.equal(parseCommand({ ...bare, name: 'uninstall', operands: ['a', 'b'] }, UNINSTALL.fields)?.request, {
     addons: ['a', 'b'],
   });
   assert.equal(
-    parseCommand({ ...bare, name: 'reset', operands: [], options: { 'keep-going': true } }, RESET)?.request,
+    parseCommand({ ...bare, name: 'reset', operands: [], options: { 'keep-going': true } }, RESET.fields)?.request,
     {
       keepGoing: true,
     },
@@ -73,14 +70,14 @@ for (const [what, kept] of Object.entries({
   'options without operands': { ...KEPT, options: {} },
 })) {
   test(`what is no request is none: ${what}`, () => {
-    assert.is(parseCommand(kept, INSTALL), undefined);
+    assert.is(parseCommand(kept, RUN.fields), undefined);
   });
 }
 
 test('a request about add-ons names some', () => {
   const bare = { ...KEPT, operands: [], options: {} };
-  assert.equal([parseCommand(bare, ROLLBACK), parseCommand(bare, UNINSTALL)], [undefined, undefined]);
-  assert.is(parseCommand({ ...bare, operands: ['aaa'] }, RESET), undefined);
+  assert.equal([parseCommand(bare, ROLLBACK.fields), parseCommand(bare, UNINSTALL.fields)], [undefined, undefined]);
+  assert.is(parseCommand({ ...bare, operands: ['aaa'] }, RESET.fields), undefined);
 });
 
 test.run();

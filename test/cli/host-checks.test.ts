@@ -1,7 +1,7 @@
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { checksOf, type InstallRequest } from '../../src/app/install.ts';
+import { checksOf } from '../../src/app/install.ts';
 import { parseInstaller } from '../../src/spec/parse.ts';
 import type { DryRun } from '../../src/runtime/run/dry-run.ts';
 import type { HostChecks } from '../../src/runtime/host/host-checks.ts';
@@ -13,6 +13,7 @@ import { specText } from '../support/preflight.ts';
 import { runCommand } from '../support/run-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
+import type { InstallRequest } from '../../src/app/requests/node.ts';
 
 const test = suite('cli/host-checks', { timeoutMs: 60_000 });
 

@@ -1,30 +1,27 @@
-import { SIGNED_OPTIONS } from '../../src/cli/options.ts';
-import { INSTALL, type InstallRequest } from '../../src/app/install.ts';
+import { RUN } from '../../src/app/requests/node.ts';
+import type { Field } from '../../src/core/field.ts';
 import { savedOptions, withSavedOptions } from '../../src/app/node/saved-options.ts';
-import { install } from '../../src/cli/commands/install.ts';
-import { PLAN_OPTIONS, RUN_OPTIONS } from '../../src/cli/node-options.ts';
+import { command } from '../../src/cli/commands/install.ts';
 import { readArguments } from '../../src/cli/read-arguments.ts';
-import { SAVED_OPTIONS } from '../../src/runtime/run/saved-options.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('cli/saved-options');
 
-function options(given: readonly string[]): InstallRequest {
-  return readArguments(install, given).options as unknown as InstallRequest;
+function options(given: readonly string[]): Readonly<Record<string, unknown>> {
+  return readArguments(command, given).request;
 }
 
 function words(...given: readonly string[]): ReturnType<typeof savedOptions> {
-  return savedOptions(options(given), { cwd: '/home/me' });
+  return savedOptions(RUN.fields, options(given), { cwd: '/home/me' });
 }
 
 test('a plan remembers every option of a run but settings, which may be secret, and its own', () => {
-  // Each run names the keys to trust again; the plan identifies packages by their digests.
-  const other = [SAVED_OPTIONS, PLAN_OPTIONS, SIGNED_OPTIONS].flatMap((options) => Object.keys(options));
-  const known = new Set([...other, 'set']);
+  const left = Object.entries(RUN.fields).filter(([, { plan }]: readonly [string, Field]) => plan === undefined);
   assert.equal(
-    Object.keys(RUN_OPTIONS).filter((name) => !known.has(name)),
-    [],
+    left.map(([name]) => name),
+    // Each run names the keys to trust again; the plan identifies packages by their digests.
+    'kind flags set key requireSigned signature signedAs requireStatement plan installerText'.split(' '),
   );
 });
 
@@ -40,15 +37,15 @@ test('paths are kept absolute, addresses without what is secret in them', () => 
 
 test('what the plan remembers comes back, unless the command line says where packages are', () => {
   const saved = { words: words('--bundle', 'b.tar.gz', '--reapply') };
-  const back = withSavedOptions(options([]), saved, INSTALL);
-  assert.equal([back.bundle, back.reapply, back.from], ['/home/me/b.tar.gz', true, []]);
-  const other = withSavedOptions(options(['--dir', 'd']), saved, INSTALL);
-  assert.equal([other.bundle, other.dir, other.reapply], [undefined, 'd', true]);
+  const back = withSavedOptions(RUN.fields, options([]), saved);
+  assert.equal([back['bundle'], back['reapply'], back['from']], ['/home/me/b.tar.gz', true, []]);
+  const other = withSavedOptions(RUN.fields, options(['--dir', 'd']), saved);
+  assert.equal([other['bundle'], other['dir'], other['reapply']], [undefined, 'd', true]);
 });
 
 test('a plan with a value that its option does not have is refused', () => {
   assert.throwsWith(
-    () => withSavedOptions({}, { words: { preflights: 'perhaps' } }, INSTALL),
+    () => withSavedOptions(RUN.fields, {}, { words: { preflights: 'perhaps' } }),
     'FILE_UNUSABLE',
     /value/,
   );

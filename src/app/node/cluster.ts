@@ -5,8 +5,8 @@ import type { Installer } from '../../spec/installer.ts';
 import { openCluster, type Cluster } from '../../runtime/cluster/cluster.ts';
 import type { ClusterRequest } from '../../runtime/cluster/consult.ts';
 import type { Context } from '../../core/context.ts';
-import type { FolderRequest } from '../install-folder.ts';
 import type { RunRequest } from '../../runtime/prepare/request.ts';
+import type { FolderRequest } from '../requests/node.ts';
 
 interface ClusterFacts {
   readonly installer: Installer;

@@ -10,36 +10,9 @@ import type { RunResult } from '../../runtime/run/run-result.ts';
 import type { Context } from '../../core/context.ts';
 import { ownScripts } from '../own-scripts.ts';
 import { toolVersion } from '../version.ts';
-import type { Fields } from './saved-command.ts';
 import { clusterOfKept } from './cluster.ts';
 import { hookEnv, hookLimitOf, placeOf, placesOf, targetOf, whySkipImages } from './target.ts';
-import type { HookRequest, TargetRequest } from './target.ts';
-
-export interface KeptRequest extends TargetRequest, HookRequest {
-  /** Load no images, if the run would. */
-  readonly skipImages?: boolean | undefined;
-}
-
-export const KEPT_FIELDS: Fields<KeptRequest> = {
-  installDir: 'text',
-  root: 'text',
-  network: 'text',
-  env: 'texts',
-  unconfined: 'flag',
-  hookTimeout: 'text',
-  skipImages: 'flag',
-  yes: 'flag',
-};
-
-/** Options of commands that remove add-ons. */
-export interface RemovalRequest extends KeptRequest {
-  /** Hooks must not remove data. */
-  readonly keepData?: boolean | undefined;
-  /** Report failed hooks and missing packages, and continue the run. */
-  readonly keepGoing?: boolean | undefined;
-}
-
-export const REMOVAL_FIELDS: Fields<RemovalRequest> = { ...KEPT_FIELDS, keepData: 'flag', keepGoing: 'flag' };
+import type { KeptRequest, RemovalRequest } from '../requests/node.ts';
 
 export function removalOptions(
   request: RemovalRequest & { readonly pruneImages?: boolean | undefined },

@@ -12,14 +12,9 @@ import { checkShipped, settingsError } from '../../spec/shipped-schema.ts';
 import type { SourcePackage } from '../../runtime/node/source.ts';
 import { readGivenFile } from '../../platform/files/state-file.ts';
 import type { Context } from '../../core/context.ts';
-import type { FolderRequest } from '../install-folder.ts';
 import type { InstallSource } from '../ports/install-source.ts';
-import { installerText, noteWarnings, readSpec, type SourceRequest } from '../ports/run-source.ts';
-
-export interface FlagRequest extends FolderRequest {
-  /** Flags of kURL's scripts, which override the spec: `ha`, `labels=a=b`. */
-  readonly flags?: readonly string[] | undefined;
-}
+import { installerText, noteWarnings, readSpec } from '../ports/run-source.ts';
+import type { FlagRequest, SpecRequest } from '../requests/node.ts';
 
 /** Parses the flags and applies those for the run itself to the request. Reports flags without effect. */
 export function flagsOf<Request extends FlagRequest>(
@@ -37,11 +32,6 @@ export function flagsOf<Request extends FlagRequest>(
     });
   }
   return { flags, request: { ...request, installDir: folder } };
-}
-
-export interface SpecRequest extends Pick<SourceRequest, 'installer'> {
-  /** `NAME.FIELD=VALUE`: settings that override the spec. */
-  readonly set?: readonly string[] | undefined;
 }
 
 export interface NodeSpec {

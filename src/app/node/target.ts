@@ -7,26 +7,8 @@ import { parseLimit } from '../../runtime/hooks/hook-limit.ts';
 import { shellQuote } from '../../runtime/hooks/settings.ts';
 import { plainPlace, type NodePlace } from '../../runtime/node/node-place.ts';
 import type { Context } from '../../core/context.ts';
-import type { FolderRequest } from '../install-folder.ts';
 import { ownScripts } from '../own-scripts.ts';
-
-/** Options of commands that run hooks: with `root`, hooks run in a sandbox and all their writes go below it. */
-export interface TargetRequest extends FolderRequest {
-  /** With `root`: `host` for the network of this machine; default: none. */
-  readonly network?: string | undefined;
-  /** With `root`: names of variables for hooks; they can also read the files of variables like KUBECONFIG. */
-  readonly env?: readonly string[] | undefined;
-  /** No sandbox, with `root` or as another user than root: hooks change this machine. */
-  readonly unconfined?: boolean | undefined;
-}
-
-/** Options for hooks. */
-export interface HookRequest {
-  /** Time limit of each hook: `90s`, `30m`, `2h`. */
-  readonly hookTimeout?: string | undefined;
-  /** Answer yes to confirmations of hooks. */
-  readonly yes?: boolean | undefined;
-}
+import type { FolderRequest, TargetRequest, HookRequest } from '../requests/node.ts';
 
 /** Seconds; undefined for no limit. */
 export function hookLimitOf({ hookTimeout }: HookRequest): number | undefined {

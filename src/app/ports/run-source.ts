@@ -15,22 +15,7 @@ import { bundleSource, unpackedSource, type InstallSource } from './install-sour
 import { releaseTrust, SEEN_RELEASES } from './release-trust.ts';
 import { trustOf } from './trust.ts';
 import { storeSource } from './store-source.ts';
-import type { TrustRequest } from '../requests/trust.ts';
-import type { AddressRequest } from '../requests/connection.ts';
-
-/** Source of packages: one of `bundle`, `dir` and `from` is required. */
-export interface SourceRequest extends TrustRequest, AddressRequest {
-  /** File of a bundle. */
-  readonly bundle?: string | undefined;
-  /** Folder of an unpacked bundle; its files are moved. */
-  readonly dir?: string | undefined;
-  /** A store, or the web server in front of one, and its mirrors. */
-  readonly from?: readonly string[] | undefined;
-  /** With `from`: another release than the current one. */
-  readonly release?: string | undefined;
-  /** File of the installer spec; default: the one in the source. */
-  readonly installer?: string | undefined;
-}
+import type { SourceRequest } from '../requests/node.ts';
 
 /**
  * Opens the packages that a request names; `directory` is the install folder. `remember`: record the version of a signed store on

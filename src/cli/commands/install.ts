@@ -1,4 +1,5 @@
 /** `curlew install`: installs the packages of an installer spec on this machine and runs their hooks. */
+import { INSTALL } from '../../app/requests/node.ts';
 import { specCommand } from '../spec-command.ts';
 
 const DETAILS = `One of --bundle, --dir and --from is required. A bundle contains an installer spec; --installer FILE replaces it. --from requires --installer.
@@ -9,7 +10,7 @@ FLAGs are those of kURL's install.sh, such as ha or labels=a=b, and override the
 
 After a failed run, run the same command again to resume: applied add-ons are not installed again.`;
 
-export const install = specCommand('install', {
+export const command = specCommand(INSTALL, 'install', {
   details: DETAILS,
   examples: [
     'curlew install --bundle bundle.tar.gz',

@@ -1,95 +1,59 @@
 /** `curlew installer …`: validates, merges and resolves installer specs. */
-import type { InstallerRequest, Validated } from '../../app/installer.ts';
+import {
+  INSTALLER_ENV,
+  INSTALLER_ID,
+  INSTALLER_MERGE,
+  INSTALLER_RESOLVE,
+  INSTALLER_VALIDATE,
+} from '../../app/requests/installer.ts';
+import type { Validated } from '../../app/installer.ts';
 import { counted } from '../../core/counted.ts';
 import { renderDiagnostic } from '../../core/diagnostic.ts';
-import { CurlewError, ERROR_CODES } from '../../core/errors.ts';
+import { ERROR_CODES } from '../../core/errors.ts';
 import { assignment } from '../../spec/variables.ts';
-import { command, useCase, type OptionSpecs } from '../command.ts';
-import { RUN_OPTIONS } from '../node-options.ts';
-import { STORE_OPTIONS, WEB_OPTIONS } from '../options.ts';
+import { commandFor } from '../command.ts';
 import { columns } from '../render/columns.ts';
 import { paintDiagnostic, type Paint } from '../render/paint.ts';
-
-const mergeSpecs = useCase(async () => (await import('../../app/installer.ts')).mergeSpecs);
-const resolveSpec = useCase(async () => (await import('../../app/installer.ts')).resolveSpec);
-const specId = useCase(async () => (await import('../../app/installer.ts')).specId);
-const specVariables = useCase(async () => (await import('../../app/installer.ts')).specVariables);
-const validateSpec = useCase(async () => (await import('../../app/installer.ts')).validateSpec);
 
 const FLAGS =
   "FLAGs are those of kURL's scripts, such as ha or labels=a=b; installer-spec-file=OVERLAY merges a second spec.";
 
-const { bundle, dir, from, release, set } = RUN_OPTIONS;
-
-const SOURCE_OPTIONS = {
-  from: { ...from, help: 'use a store, or a web server with a store' },
-  release,
-  bundle: { ...bundle, help: 'use a bundle' },
-  dir: { ...dir, help: 'use an unpacked bundle' },
-  set,
-  ...STORE_OPTIONS,
-  ...WEB_OPTIONS,
-} satisfies OptionSpecs;
-
-function specOf([spec, ...flags]: readonly string[]): InstallerRequest {
-  if (spec === undefined) throw new CurlewError('USAGE', 'specify an installer spec');
-  return { spec, flags };
-}
-
-export const validateCommand = command({
-  name: 'installer validate',
-  operands: 'SPEC [FLAG…]',
+export const validate = commandFor(INSTALLER_VALIDATE, {
   details: `Reports all mistakes at once, and exits with status 11 if one is an error. With --from, --bundle or --dir, it also reports versions that do not exist, and settings that the packages reject.\n\n${FLAGS}`,
   examples: ['curlew installer validate installer.yaml', 'curlew installer validate installer.yaml --from /srv/dist'],
-  options: SOURCE_OPTIONS,
-  run: async ({ operands, options }, context) => validateSpec({ ...options, ...specOf(operands) }, context),
+  run: async ({ request }, context) => (await import('../../app/installer.ts')).validateSpec(request, context),
   render: (result, _, paint) => renderFindings(result, paint),
   exitCode: ({ valid }) => (valid ? 0 : ERROR_CODES.SPEC_INVALID),
 });
 
-export const mergeCommand = command({
-  name: 'installer merge',
-  operands: 'BASE OVERLAY',
+export const merge = commandFor(INSTALLER_MERGE, {
   details: 'Prints the merged spec as YAML.',
   examples: ['curlew installer merge installer.yaml site.yaml > merged.yaml'],
-  options: {},
-  run: async ({ operands: [base, overlay] }, context) => {
-    if (base !== undefined && overlay !== undefined) return mergeSpecs({ base, overlay }, context);
-    throw new CurlewError('USAGE', 'specify a base and an overlay');
-  },
+  run: async ({ request }, context) => (await import('../../app/installer.ts')).mergeSpecs(request, context),
   render: ({ yaml }) => yaml.trimEnd(),
 });
 
-export const envCommand = command({
-  name: 'installer env',
-  operands: 'SPEC [FLAG…]',
+export const env = commandFor(INSTALLER_ENV, {
   details: `Prints what kURL's yamltobash writes, quoted for bash: values are never executed. With --from, --bundle or --dir, it resolves versions first.\n\n${FLAGS}`,
   examples: ['curlew installer env installer.yaml ha installer-spec-file=site.yaml --filled'],
-  options: { filled: { type: 'boolean', help: 'print only variables with a value' }, ...SOURCE_OPTIONS },
-  run: async ({ operands, options }, context) => specVariables({ ...options, ...specOf(operands) }, context),
+  run: async ({ request }, context) => (await import('../../app/installer.ts')).specVariables(request, context),
   render: ({ variables }) =>
     Object.entries(variables)
       .map(([name, value]) => assignment(name, value))
       .join('\n'),
 });
 
-export const idCommand = command({
-  name: 'installer id',
-  operands: 'SPEC [FLAG…]',
+export const id = commandFor(INSTALLER_ID, {
   details: `Prints the seven digits by which kURL identifies a spec, regardless of its name and the order of its keys.\n\n${FLAGS}`,
   examples: ['curlew installer id installer.yaml'],
-  options: {},
-  run: async ({ operands }, context) => specId(specOf(operands), context),
+  run: async ({ request }, context) => (await import('../../app/installer.ts')).specId(request, context),
   render: ({ id }) => id,
 });
 
-export const resolveCommand = command({
-  name: 'installer resolve',
-  operands: 'SPEC [FLAG…]',
+export const resolve = commandFor(INSTALLER_RESOLVE, {
   details: `Prints the version of each add-on, and the reason.\n\n${FLAGS}`,
   examples: ['curlew installer resolve installer.yaml --from /srv/dist'],
-  options: SOURCE_OPTIONS,
-  run: async ({ operands, options }, context) => resolveSpec({ ...options, ...specOf(operands) }, context),
+  run: async ({ request }, context) => (await import('../../app/installer.ts')).resolveSpec(request, context),
   render: ({ addons }) => columns(addons.map(({ name, version, because }) => [name, version, because])).join('\n'),
 });
 

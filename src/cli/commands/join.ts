@@ -1,4 +1,5 @@
 /** `curlew join`: join this machine to the cluster of a spec. */
+import { JOIN } from '../../app/requests/node.ts';
 import { specCommand } from '../spec-command.ts';
 
 const DETAILS = `The machine becomes an additional node of a cluster that \`curlew install\` has created: curlew installs the container runtime, runs the join hooks of all add-ons, then joins kubernetes. Settings such as kubernetes.masterAddress, kubernetes.kubeadmToken and kubernetes.kubeadmTokenCAHash specify the cluster. Put them in a private file for --installer, so that other users of this machine cannot see them.
@@ -7,7 +8,7 @@ FLAGs are those of kURL's join.sh, such as ha or labels=a=b, and override the sp
 
 After a failed run, run the same command again to resume.`;
 
-export const join = specCommand('join', {
+export const command = specCommand(JOIN, 'join', {
   details: DETAILS,
   examples: [
     'curlew join --bundle bundle.tar.gz --installer site.yaml',

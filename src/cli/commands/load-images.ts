@@ -1,13 +1,9 @@
 /** `curlew load-images`: loads images of packages into this machine's container runtime, without installing anything. */
+import { LOAD_IMAGES } from '../../app/requests/node.ts';
 import type { LoadResult } from '../../app/load-images.ts';
-import { RUNTIME_NAMES } from '../../runtime/images/image-runtime.ts';
-import { command, useCase } from '../command.ts';
-import { DOWNGRADE_OPTION, FOLDER_OPTIONS, NETWORK_OPTIONS, SIGNED_OPTIONS } from '../options.ts';
+import { commandFor } from '../command.ts';
 import { columns } from '../render/columns.ts';
 import { formatBytes } from '../render/units.ts';
-import { choice } from '../values.ts';
-
-const loadImages = useCase(async () => (await import('../../app/load-images.ts')).loadImages);
 
 const DETAILS = `Default: the packages in the install folder. --dir is an unpacked bundle, or any folder with addons/NAME/VERSION/images, such as an unpacked bundle of kURL. Does not unpack or move anything, and runs no hooks.
 
@@ -15,31 +11,14 @@ Loads only missing images: those that the container runtime does not have by nam
 
 FLAG is one of kURL's flags. kurl-install-directory works like --install-dir; others, such as airgap, have no effect.`;
 
-export const loadImagesCommand = command({
-  name: 'load-images',
-  operands: '[FLAG…]',
+export const command = commandFor(LOAD_IMAGES, {
   details: DETAILS,
   examples: [
     'curlew load-images --bundle bundle.tar.gz',
     'curlew load-images --dir /srv/unpacked --dry-run',
     'curlew load-images',
   ],
-  options: {
-    bundle: { type: 'string', value: 'FILE', help: 'load the images of a bundle or package' },
-    dir: { type: 'string', value: 'DIR', help: 'load the images of an unpacked bundle' },
-    ...FOLDER_OPTIONS,
-    runtime: {
-      type: 'string',
-      read: choice(...RUNTIME_NAMES),
-      value: 'NAME',
-      help: 'containerd or docker (default: the first that responds)',
-    },
-    'dry-run': { type: 'boolean', help: 'show missing images, and load nothing' },
-    ...SIGNED_OPTIONS,
-    ...DOWNGRADE_OPTION,
-    config: NETWORK_OPTIONS.config,
-  },
-  run: async ({ operands, options }, context) => loadImages({ flags: operands, ...options }, context),
+  run: async ({ request }, context) => (await import('../../app/load-images.ts')).loadImages(request, context),
   render: table,
 });
 

@@ -1,23 +1,18 @@
 /** `curlew status`: shows installed add-ons and the result of the last run. */
-import { FOLDER_OPTIONS } from '../options.ts';
+import { STATUS } from '../../app/requests/node.ts';
 import { ERROR_CODES } from '../../core/errors.ts';
 import { visible } from '../../core/diagnostic.ts';
 import type { NodeStatus } from '../../runtime/history/status.ts';
-import { command, useCase } from '../command.ts';
+import { commandFor } from '../command.ts';
 import { columns } from '../render/columns.ts';
 import { runLine } from '../render/run-line.ts';
 
-const status = useCase(async () => (await import('../../app/status.ts')).status);
-
 const DETAILS = `The exit status is 0 even if nothing is installed. If the last run of an add-on did not finish, the next run installs it again; \`curlew why\` shows details.`;
 
-export const statusCommand = command({
-  name: 'status',
-  operands: '',
+export const command = commandFor(STATUS, {
   details: DETAILS,
   examples: ['curlew status', 'curlew status --json'],
-  options: FOLDER_OPTIONS,
-  run: async ({ options }, context) => status(options, context),
+  run: async ({ request }, context) => (await import('../../app/status.ts')).status(request, context),
   render: renderStatus,
   exitCode: ({ problems }) => (problems.length === 0 ? 0 : ERROR_CODES.FILE_UNUSABLE),
 });

@@ -1,30 +1,18 @@
 /** `curlew why`: explains the state of an add-on. */
-import { FOLDER_OPTIONS } from '../options.ts';
+import { WHY } from '../../app/requests/node.ts';
 import { visible } from '../../core/diagnostic.ts';
-import { CurlewError, redact } from '../../core/errors.ts';
+import { redact } from '../../core/errors.ts';
 import type { AddonHistory } from '../../runtime/history/why.ts';
-import { command, useCase } from '../command.ts';
+import { commandFor } from '../command.ts';
 import { columns, wrap } from '../render/columns.ts';
 import { runLine } from '../render/run-line.ts';
 
-const why = useCase(async () => (await import('../../app/why.ts')).why);
-
 const DETAILS = `Reads the records and journals of recorded runs, and reports differences from the records of the cluster, which take precedence. \`curlew install --dry-run\` shows what the next run would do with its packages and settings.`;
 
-export const whyCommand = command({
-  name: 'why',
-  operands: 'ADDON',
+export const command = commandFor(WHY, {
   details: DETAILS,
   examples: ['curlew why ekco'],
-  options: FOLDER_OPTIONS,
-  run: async ({ operands: [addon], options }, context) => {
-    if (addon === undefined) {
-      throw new CurlewError('USAGE', 'curlew why: specify an add-on', {
-        hint: 'curlew status lists installed add-ons',
-      });
-    }
-    return why({ addon, ...options }, context);
-  },
+  run: async ({ request }, context) => (await import('../../app/why.ts')).why(request, context),
   render: renderWhy,
 });
 

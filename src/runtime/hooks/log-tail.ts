@@ -2,8 +2,6 @@
 import { constants } from 'node:fs';
 import { open, stat, type FileHandle } from 'node:fs/promises';
 
-/** Default number of lines of a log. */
-export const LINES = 200;
 const TAIL_BYTES = 64 << 10;
 const LINE_WIDTH = 400;
 const ESCAPE = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)|[@-Z\\-_])/g;

@@ -4,6 +4,7 @@
  */
 import { canonicalJson, digestOf, type Digest } from '../../core/digest.ts';
 import { asError, CurlewError } from '../../core/errors.ts';
+import type { Fields } from '../../core/field.ts';
 import { shallowJson } from '../../core/json.ts';
 import { compareText, formatRef, type AddonRef } from '../../core/ref.ts';
 import type { HostPlan } from '../host/host-plan.ts';
@@ -127,8 +128,8 @@ export function formatPlan({ format, words, basis, plan, host }: SavedPlan): str
 
 const LIMIT = 16 << 20;
 
-/** Reads an untrusted plan. `FILE_UNUSABLE` if any part of it is invalid. */
-export async function readPlan(path: string): Promise<SavedPlan> {
+/** Reads an untrusted plan of a request with these fields. `FILE_UNUSABLE` if any part of it is invalid. */
+export async function readPlan(path: string, fields: Fields): Promise<SavedPlan> {
   const text = await readGivenFile(path, LIMIT);
   if (text === undefined) {
     throw new CurlewError('NOT_FOUND', `cannot read ${path}: no such file`, {
@@ -147,7 +148,7 @@ export async function readPlan(path: string): Promise<SavedPlan> {
     throw bad(asError(error).message.slice(0, MESSAGE), error);
   }
   const { planProblem } = await import('./plan-schema.ts');
-  const problem = planProblem(value);
+  const problem = planProblem(value, fields);
   if (problem !== undefined) throw bad(problem.slice(0, MESSAGE));
   // Checked by the schema.
   return value as SavedPlan;

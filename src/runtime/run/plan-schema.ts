@@ -1,6 +1,7 @@
 /** The shape of a saved plan; `npm run docs` publishes it as docs/schemas/plan-1.schema.json. */
 import { Ajv, type ErrorObject } from 'ajv';
-import { SAVED_OPTIONS, type OptionKind } from './saved-options.ts';
+import type { Field, Fields } from '../../core/field.ts';
+import { optionName } from '../../core/request.ts';
 
 /** Longer than any text that curlew writes into one field. */
 const TEXT = { type: 'string', maxLength: 4096 } as const;
@@ -8,12 +9,12 @@ const COUNT = { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER } 
 const DIGEST = { type: 'string', pattern: '^sha256:[0-9a-f]{64}$' } as const;
 const RUN_ID = { type: 'string', pattern: '^[0-9]{8}T[0-9]{6}Z-[0-9a-f]{4}$' } as const;
 
-interface Field {
+interface Schema {
   readonly [key: string]: unknown;
 }
 
 /** An object with these fields; fields whose name ends in `?` are optional. */
-function object(fields: Readonly<Record<string, Field>>, about?: string): Field {
+function object(fields: Readonly<Record<string, Schema>>, about?: string): Schema {
   const names = Object.keys(fields);
   return {
     ...(about === undefined ? {} : { description: about }),
@@ -24,7 +25,7 @@ function object(fields: Readonly<Record<string, Field>>, about?: string): Field 
   };
 }
 
-function list(items: Field, about?: string): Field {
+function list(items: Schema, about?: string): Schema {
   return { ...(about === undefined ? {} : { description: about }), type: 'array', items };
 }
 
@@ -34,13 +35,11 @@ const REF = {
   version: { $ref: '#/definitions/version' },
 };
 
-const OPTION_FIELDS: Readonly<Record<OptionKind, Field>> = {
-  path: { type: 'string', pattern: '^/', maxLength: 4096 },
-  text: TEXT,
-  texts: { type: 'array', items: TEXT },
-  places: { type: 'array', items: TEXT },
-  flag: { const: true },
-};
+function optionSchema({ takes, names }: Field): Schema {
+  if (takes === 'nothing') return { const: true };
+  if (takes === 'many') return { type: 'array', items: TEXT };
+  return names === 'path' ? { type: 'string', pattern: '^/', maxLength: 4096 } : TEXT;
+}
 
 const basis = object(
   {
@@ -122,38 +121,39 @@ const host = object(
   'The state of the machine when the plan was created; it is not compared.',
 );
 
-export const PLAN_SCHEMA: Field = {
-  $schema: 'http://json-schema.org/draft-07/schema#',
-  title: 'A saved plan of a run, format 1',
-  ...object({
-    format: { const: 1 },
-    words: {
-      description: 'Command-line options that determine the plan; paths are absolute.',
-      type: 'object',
-      additionalProperties: false,
-      properties: Object.fromEntries(Object.entries(SAVED_OPTIONS).map(([name, kind]) => [name, OPTION_FIELDS[kind]])),
-    },
-    basis,
-    plan,
-    host,
-  }),
-  definitions: {
-    name: {
-      type: 'string',
-      pattern: '^[a-z0-9]([a-z0-9._-]{0,98}[a-z0-9])?$',
-      not: { pattern: '\\.\\.' },
-    },
-    version: {
-      type: 'string',
-      pattern: '^[A-Za-z0-9]([A-Za-z0-9._+-]{0,126}[A-Za-z0-9])?$',
-      not: { pattern: '\\.\\.' },
-    },
+/** The schema of plans of a request with these fields. */
+export function planSchema(fields: Fields): Schema {
+  const saved = Object.entries(fields).filter(([, { plan: part }]) => part !== undefined);
+  const words = {
+    description: 'Command-line options that determine the plan; paths are absolute.',
+    type: 'object',
+    additionalProperties: false,
+    properties: Object.fromEntries(saved.map(([name, field]) => [optionName(name), optionSchema(field)])),
+  };
+  return {
+    $schema: 'http://json-schema.org/draft-07/schema#',
+    title: 'A saved plan of a run, format 1',
+    ...object({ format: { const: 1 }, words, basis, plan, host }),
+    definitions: DEFINITIONS,
+  };
+}
+
+const DEFINITIONS = {
+  name: {
+    type: 'string',
+    pattern: '^[a-z0-9]([a-z0-9._-]{0,98}[a-z0-9])?$',
+    not: { pattern: '\\.\\.' },
+  },
+  version: {
+    type: 'string',
+    pattern: '^[A-Za-z0-9]([A-Za-z0-9._+-]{0,126}[A-Za-z0-9])?$',
+    not: { pattern: '\\.\\.' },
   },
 };
 
-/** The first problem of a value that should be a saved plan; undefined if it is valid. */
-export function planProblem(value: unknown): string | undefined {
-  const fits = new Ajv({ strict: true, strictTypes: false }).compile(PLAN_SCHEMA);
+/** The first problem of a value that should be a saved plan of a request with these fields; undefined if it is valid. */
+export function planProblem(value: unknown, fields: Fields): string | undefined {
+  const fits = new Ajv({ strict: true, strictTypes: false }).compile(planSchema(fields));
   if (fits(value)) return undefined;
   const [error] = fits.errors ?? [];
   return error === undefined ? 'it does not match the schema' : described(error);

@@ -4,7 +4,8 @@ import type { OsId } from '../../../src/core/os.ts';
 import { dryRun } from '../../../src/runtime/run/dry-run.ts';
 import { plainPlace } from '../../../src/runtime/node/node-place.ts';
 import { basisOf, formatPlan, readPlan, requireSamePlan, whatChanged } from '../../../src/runtime/run/plan-file.ts';
-import { PLAN_SCHEMA } from '../../../src/runtime/run/plan-schema.ts';
+import { RUN } from '../../../src/app/requests/node.ts';
+import { planSchema } from '../../../src/runtime/run/plan-schema.ts';
 import { viewRun } from '../../../src/runtime/prepare/prepare.ts';
 import * as assert from '../../support/assert.ts';
 import { never, noReport } from '../../support/context.ts';
@@ -46,7 +47,7 @@ async function save(box: Tree, seen: RunView): Promise<string> {
 test('a plan is read as it was saved, and holds while nothing changes', async () => {
   await using box = await tree();
   const seen = await view(box);
-  const saved = await readPlan(await save(box, seen));
+  const saved = await readPlan(await save(box, seen), RUN.fields);
   assert.equal(saved.plan, JSON.parse(JSON.stringify(seen.plan)));
   requireSamePlan(saved, await view(box), '1.0.0');
 });
@@ -58,7 +59,7 @@ test('a package in part is told, and takes the place of a whole one in no plan',
     const packages = await packagesOf((await bundleOfPackages([aaa], { os })).bytes);
     return view(box, { packages: packages.map((source) => ({ source, settings: {} })) });
   };
-  const saved = await readPlan(await save(box, await planned()));
+  const saved = await readPlan(await save(box, await planned()), RUN.fields);
   const part = await planned(['ubuntu-22.04']);
   assert.equal(
     part.plan.actions.map(({ because }) => because),
@@ -76,7 +77,7 @@ for (const [title, more, names, message] of [
   test(`${title} is named, and the plan refused`, async () => {
     await using box = await tree();
     await run(box, await packagesOf(bundleOf([tracer('aaa'), tracer('bbb')])));
-    const saved = await readPlan(await save(box, await view(box)));
+    const saved = await readPlan(await save(box, await view(box)), RUN.fields);
     const now = await view(box, more, ...names);
     assert.throwsWith(() => requireSamePlan(saved, now, '1.0.0'), 'PLAN_CHANGED', message);
   });
@@ -84,7 +85,7 @@ for (const [title, more, names, message] of [
 
 test('records that a run has changed meanwhile are named with that run, and so is another curlew', async () => {
   await using box = await tree();
-  const saved = await readPlan(await save(box, await view(box)));
+  const saved = await readPlan(await save(box, await view(box)), RUN.fields);
   const { run: id } = await run(box, await packagesOf(bundleOf([tracer('aaa')])));
   const now = await view(box);
   const { message } = assert.throwsWith(() => requireSamePlan(saved, now, '2.0.0'), 'PLAN_CHANGED');
@@ -95,7 +96,7 @@ test('records that a run has changed meanwhile are named with that run, and so i
 test('files of a package that somebody has removed since are extracted again, which is not the plan', async () => {
   await using box = await tree();
   await run(box, await packagesOf(bundleOf([tracer('aaa'), tracer('bbb')])));
-  const saved = await readPlan(await save(box, await view(box)));
+  const saved = await readPlan(await save(box, await view(box)), RUN.fields);
   await writeFile(box.at('node/addons/aaa/1.0.0/addon.json'), '{}');
   const now = await view(box);
   assert.throwsWith(() => requireSamePlan(saved, now, '1.0.0'), 'PLAN_CHANGED', /new action: extract aaa-1\.0\.0/);
@@ -155,21 +156,21 @@ for (const [title, damage, message] of [
     const path = await save(box, await view(box));
     const plan = JSON.parse(await readFile(path, 'utf8')) as Parameters<Damage>[0];
     await writeFile(path, JSON.stringify(damage(plan)));
-    await assert.rejectsWith(readPlan(path), 'FILE_UNUSABLE', message);
+    await assert.rejectsWith(readPlan(path, RUN.fields), 'FILE_UNUSABLE', message);
   });
 }
 
 test('a file that is not JSON, or not there, is refused', async () => {
   await using box = await tree({ text: 'plan!', nothing: '' });
-  await assert.rejectsWith(readPlan(box.at('text')), 'FILE_UNUSABLE', /not a saved plan/);
-  await assert.rejectsWith(readPlan(box.at('nothing')), 'FILE_UNUSABLE');
-  await assert.rejectsWith(readPlan(box.at('none')), 'NOT_FOUND');
+  await assert.rejectsWith(readPlan(box.at('text'), RUN.fields), 'FILE_UNUSABLE', /not a saved plan/);
+  await assert.rejectsWith(readPlan(box.at('nothing'), RUN.fields), 'FILE_UNUSABLE');
+  await assert.rejectsWith(readPlan(box.at('none'), RUN.fields), 'NOT_FOUND');
 });
 
 test('the published schema is the one that plans are checked by', async () => {
   assert.equal(
     JSON.parse(await readFile('docs/schemas/plan-1.schema.json', 'utf8')),
-    JSON.parse(JSON.stringify(PLAN_SCHEMA)),
+    JSON.parse(JSON.stringify(planSchema(RUN.fields))),
   );
 });
 
