@@ -193,7 +193,7 @@ export const FOLDERS: readonly Folder[] = [
   {
     name: 'runtime/cluster',
     holds: 'records of the cluster that the node belongs to',
-    imports: ['core', 'platform/process', 'platform/files', 'spec', 'kube', 'runtime/plan', 'runtime/node'],
+    imports: ['core', 'platform/files', 'spec', 'kube', 'runtime/plan', 'runtime/node'],
   },
   {
     name: 'runtime/images',

@@ -3,7 +3,7 @@ import { CurlewError } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
 import { openApi } from '../../kube/api.ts';
 import type { ApiPath } from '../../kube/path.ts';
-import { callKubectl } from '../../runtime/cluster/kubectl.ts';
+import { callKubectl } from './kubectl.ts';
 
 /** The environment of a verb. */
 export interface VerbContext {

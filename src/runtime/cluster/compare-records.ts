@@ -1,6 +1,6 @@
 /** Compares the cluster's record of one add-on with this node's. */
 import { CurlewError } from '../../core/errors.ts';
-import type { AppliedRecord, Records } from '../plan/records.ts';
+import { type AppliedRecord, type Records, recordOf } from '../plan/records.ts';
 import type { Cluster } from './cluster.ts';
 import { isOfCluster, merged, movedNote } from './consult.ts';
 
@@ -40,10 +40,6 @@ export async function compareWithCluster(
 }
 
 const AWAY = "unknown: the API server of this node's cluster does not respond";
-
-function recordOf(applied: Records['applied'], name: string): AppliedRecord | undefined {
-  return Object.hasOwn(applied, name) ? applied[name] : undefined;
-}
 
 /** The node that applied it is ignored. */
 function difference(own: AppliedRecord | undefined, noted: AppliedRecord | undefined): string | undefined {

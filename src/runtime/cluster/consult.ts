@@ -3,7 +3,7 @@ import { CurlewError } from '../../core/errors.ts';
 import { RUN_RECORDS } from '../../core/layout.ts';
 import { isContainerRuntime, KUBERNETES } from '../plan/hooks.ts';
 import type { ShellVariable } from '../../spec/variables.ts';
-import { NO_RUN, type Records } from '../plan/records.ts';
+import { NO_RUN, type Records, recordOf } from '../plan/records.ts';
 import { withRecords, type Adopted, type Applied } from './cluster-records.ts';
 import type { Cluster } from './cluster.ts';
 import { bytesOf, CONFIG_MAP_LIMIT, titleOf } from '../../kube/config-map.ts';
@@ -124,7 +124,7 @@ export function merged(own: Applied, known: Applied): Applied {
   );
   for (const [name, record] of Object.entries(known)) {
     if (!isOfCluster({ name })) continue;
-    const { previous, by, run } = (Object.hasOwn(own, name) ? own[name] : undefined) ?? {};
+    const { previous, by, run } = recordOf(own, name) ?? {};
     // Only the node knows that it installed the add-on. With `join` the cluster's record is used unchanged.
     const noted = by === 'install' ? { ...record, by } : record;
     // After another node's run has finished with the add-on, it cannot be rolled back here. Before that, a run that died may have

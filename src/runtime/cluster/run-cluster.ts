@@ -7,7 +7,7 @@ import { nodePath } from '../../core/layout.ts';
 import { isContainerRuntime, KUBERNETES } from '../plan/hooks.ts';
 import { isRemoved } from '../plan/order.ts';
 import { whyInstall } from '../plan/plan.ts';
-import type { AppliedRecord } from '../plan/records.ts';
+import { type AppliedRecord, recordOf } from '../plan/records.ts';
 import type { RunRecords } from '../node/run-records.ts';
 import { writeStateFile } from '../../platform/files/state-file.ts';
 import type { Applied } from './cluster-records.ts';
@@ -73,9 +73,7 @@ export class RunCluster {
     if (!isOfCluster(addon.ref)) return undefined;
     await this.#meet(addon);
     if (this.#found === undefined) return undefined;
-    const { name } = addon.ref;
-    const record = Object.hasOwn(this.#found, name) ? this.#found[name] : undefined;
-    const because = whyInstall(addon, record, false);
+    const because = whyInstall(addon, recordOf(this.#found, addon.ref.name), false);
     return because === undefined ? undefined : `in the cluster that now responds: ${because}`;
   }
 

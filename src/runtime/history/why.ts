@@ -8,7 +8,7 @@ import { parseActionId, type ActionName } from '../plan/action-id.ts';
 import { readHistory, readRun, type ActionHistory, type RunHistory, type RunState } from './history.ts';
 import { AROUND_KUBERNETES, hookFunction, type Hook } from '../plan/hooks.ts';
 import { isPlaced } from '../node/placed-package.ts';
-import type { AppliedRecord, ExtractedRecord, Records } from '../plan/records.ts';
+import { type AppliedRecord, type ExtractedRecord, type Records, recordOf } from '../plan/records.ts';
 import type { DoneAction } from '../plan/run-plan.ts';
 
 export interface AddonHistory {
@@ -74,7 +74,7 @@ export async function whyAddon(
   const { records, runs, busy } = await readHistory(directory);
   const word = await compareWithCluster(name, records, find);
   const next = await nextOf(directory, name, word.records, signal);
-  const record = Object.hasOwn(records.applied, name) ? records.applied[name] : undefined;
+  const record = recordOf(records.applied, name);
   const extracted = records.extracted.filter((one) => one.name === name);
   const known = new Set([...Object.keys(records.applied), ...records.extracted.map((one) => one.name)]);
   for (const run of runs) {
@@ -85,7 +85,7 @@ export async function whyAddon(
     const version = history.plan?.addons.find(({ ref }) => ref.name === name)?.ref.version;
     return { name, version, last, record, cluster: word.text, next };
   }
-  const noted = Object.hasOwn(word.records.applied, name) ? word.records.applied[name] : undefined;
+  const noted = recordOf(word.records.applied, name);
   if (record !== undefined || extracted.length > 0 || noted !== undefined) {
     const version = record?.version ?? noted?.version ?? extracted.at(-1)?.version;
     return { name, version, last: undefined, record, cluster: word.text, next };
@@ -116,7 +116,7 @@ async function nextOf(
   { applied, extracted }: Records,
   signal: AbortSignal,
 ): Promise<string> {
-  const record = Object.hasOwn(applied, name) ? applied[name] : undefined;
+  const record = recordOf(applied, name);
   if (record === undefined) return 'it is installed, because it is not installed now';
   if (!record.finished) return 'it is installed again: its last run did not finish';
   const found = extracted.find((one) => one.name === name && one.version === record.version);

@@ -1,7 +1,13 @@
 /** Updates of the records during a run. */
 import { isRemoved } from '../plan/order.ts';
 import { writeRecords } from './records.ts';
-import type { AppliedRecord, ExtractedRecord, PreviousRecord, Records } from '../plan/records.ts';
+import {
+  type AppliedRecord,
+  type ExtractedRecord,
+  type PreviousRecord,
+  type Records,
+  recordOf,
+} from '../plan/records.ts';
 import type { PlannedAddon } from '../plan/run-plan.ts';
 
 /** The records of an install folder during a run; each change is on disk when its call returns. */
@@ -88,7 +94,7 @@ export class RunRecords {
     finished: boolean,
     keepsPrevious = true,
   ): Readonly<Record<string, AppliedRecord>> {
-    const before = Object.hasOwn(this.#records.applied, ref.name) ? this.#records.applied[ref.name] : undefined;
+    const before = recordOf(this.#records.applied, ref.name);
     const by = mode === 'join' ? 'join' : mode === 'install' ? 'install' : before?.by;
     const row = {
       version: ref.version,
@@ -127,7 +133,7 @@ function withPrevious(record: AppliedRecord, previous: PreviousRecord | undefine
 /** The new rollback target of an add-on: its last finished state or, if that is the same as planned, the target of that state. */
 export function previousOf({ applied }: Records, addon: PlannedAddon): PreviousRecord | undefined {
   const { name } = addon.ref;
-  const record = Object.hasOwn(applied, name) ? applied[name] : undefined;
+  const record = recordOf(applied, name);
   if (record === undefined || isRemoved(addon)) return undefined;
   if (!record.finished) return record.previous;
   if (isSame(record, addon)) return record.previous;

@@ -1,6 +1,6 @@
 /** Companion packages, which the spec does not name: upgrade steps, and packages that the machine itself needs. Pure. */
 import { compareVersions, formatRef, type AddonRef } from '../../core/ref.ts';
-import type { Records } from './records.ts';
+import { type Records, recordOf } from './records.ts';
 
 /** A label that no add-on of a plan has. */
 export function companionLabel(ref: AddonRef): string {
@@ -36,7 +36,8 @@ export function neededCompanions<
 
 /** The version that was applied last, or otherwise the oldest extracted one. */
 function versionHere(name: string, { applied, extracted }: Records): string | undefined {
-  if (Object.hasOwn(applied, name)) return applied[name]?.version;
+  const record = recordOf(applied, name);
+  if (record !== undefined) return record.version;
   const versions = extracted.filter((one) => one.name === name).map(({ version }) => version);
   return versions.toSorted(compareVersions)[0];
 }

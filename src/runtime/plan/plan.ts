@@ -4,7 +4,7 @@ import { compareText, compareVersions } from '../../core/ref.ts';
 import { orderAddons } from '../../spec/order.ts';
 import { isContainerRuntime, KUBERNETES } from './hooks.ts';
 import { phases } from './order.ts';
-import { settingsDigest, rollbackTarget, type AppliedRecord, type Records } from './records.ts';
+import { settingsDigest, rollbackTarget, type AppliedRecord, type Records, recordOf } from './records.ts';
 import type { PackageFacts, PlannedAddon, PlanOptions, RunKind, RunPlan, SpecKind } from './run-plan.ts';
 
 /**
@@ -44,7 +44,7 @@ function inOrder(packages: readonly PackageFacts[]): readonly PackageFacts[] {
 
 function refuseDowngrades(packages: readonly PackageFacts[], { applied }: Records): void {
   const older = packages.flatMap(({ ref: { name, version } }) => {
-    const before = Object.hasOwn(applied, name) ? applied[name] : undefined;
+    const before = recordOf(applied, name);
     // An add-on whose first install never finished has no version to compare with.
     if (before === undefined || (!before.finished && before.previous === undefined)) return [];
     return compareVersions(before.version, version) > 0 ? [{ name, version, before }] : [];
@@ -77,9 +77,7 @@ function planAddon(kind: RunKind, facts: PackageFacts, records: Records, options
   const settings = settingsDigest(facts.settings);
   const common = { ref, digest, settings, hasInstallScript };
   if (kind !== 'install' && !isContainerRuntime(ref)) return { ...common, mode: 'join', because: `every ${kind}` };
-  // hasOwn: `constructor` is a valid name of an add-on.
-  const record = Object.hasOwn(records.applied, ref.name) ? records.applied[ref.name] : undefined;
-  const because = whyChanged({ ref, digest, settings }, record, options);
+  const because = whyChanged({ ref, digest, settings }, recordOf(records.applied, ref.name), options);
   return because === undefined
     ? { ...common, mode: 'already applied', because: 'same version, package and settings, and its last run finished' }
     : { ...common, mode: 'install', because };

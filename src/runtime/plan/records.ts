@@ -3,7 +3,7 @@ import * as v from 'valibot';
 import { canonicalJson, digestOf, type Digest } from '../../core/digest.ts';
 import type { CurlewError } from '../../core/errors.ts';
 import { isObject, parseObject } from '../../core/json.ts';
-import { compareText, isAddonName } from '../../core/ref.ts';
+import { compareText, isAddonName, type AddonRef } from '../../core/ref.ts';
 import { addonName, digest, fits, texts, tree, version, type Read } from '../../core/schema.ts';
 import { KUBERNETES } from './hooks.ts';
 
@@ -63,6 +63,18 @@ export function rollbackTarget(
   { finished, previous }: Pick<AppliedRecord, 'finished' | 'previous'>,
 ): PreviousRecord | undefined {
   return isFinal(name, { finished }) ? undefined : previous;
+}
+
+/** Undefined if nothing is recorded of the add-on. */
+export function recordOf(applied: Records['applied'], name: string): AppliedRecord | undefined {
+  // hasOwn: `constructor` is a valid name of an add-on.
+  return Object.hasOwn(applied, name) ? applied[name] : undefined;
+}
+
+/** The package of an add-on's version; an add-on that was never extracted is in `addons`. */
+export function recordedRef({ extracted }: Pick<Records, 'extracted'>, name: string, version: string): AddonRef {
+  const found = extracted.find((one) => one.name === name && one.version === version);
+  return { tree: found?.tree ?? 'addons', name, version };
 }
 
 export interface Records {

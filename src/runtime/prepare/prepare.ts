@@ -72,14 +72,20 @@ export async function viewRun(given: RunRequest, look: LookOptions): Promise<Run
   const isRemoval = given.kind === 'uninstall' || given.kind === 'reset';
   const records = isRemoval ? { ...view.records, applied: own.applied } : view.records;
   const request = { ...given, cluster, variables: variablesFor(given.variables, view) };
-  const placed = placedPackages(directory, look);
+  const placed: RunView['placed'][number][] = [];
+  const check = async (source: SourcePackage): Promise<PlacedState> => {
+    const state = await checkPlaced(directory, source, look);
+    placed.push({ ref: source.ref, state });
+    return state;
+  };
   const packages = [];
-  for (const one of request.packages) packages.push(factsOf(request, one, await placed.check(one.source)));
+  // One after another: each check already reads in parallel.
+  for (const one of request.packages) packages.push(factsOf(request, one, await check(one.source)));
   // They were verified when they were opened.
   const removed = (request.removal?.packages ?? []).map((one) => factsOf(request, one, NOT_PLACED));
   const { kind, reapply, allowDowngrade, skipImages, variables } = request;
   const loadBalancer = await loadBalancerMove(view, variables);
-  const companions = await companionsOf(request, records, placed);
+  const companions = await companionsOf(request, records, check);
   const images = skipImages === undefined;
   const keepData = request.removal?.keepData;
   const options = { reapply, allowDowngrade, images, variables, loadBalancer, companions, removed, leaving, keepData };
@@ -91,26 +97,8 @@ export async function viewRun(given: RunRequest, look: LookOptions): Promise<Run
   if (kind !== 'reset') refuseChannelAddons(view.channels, resumed.plan.addons);
   if (cluster !== undefined) requireRoom(cluster, view, resumed.plan);
   const sources = [...request.packages.map(({ source }) => ({ label: source.ref.name, source })), ...companions];
-  const found = { request, records, view, last, packages, companions, sources, fingerprint, placed: placed.all() };
+  const found = { request, records, view, last, packages, companions, sources, fingerprint, placed };
   return { ...found, ...resumed };
-}
-
-interface PlacedPackages {
-  readonly check: (source: SourcePackage) => Promise<PlacedState>;
-  readonly all: () => RunView['placed'];
-}
-
-/** Packages are checked one after another: each check already reads in parallel. */
-function placedPackages(directory: string, options: LookOptions): PlacedPackages {
-  const placed: RunView['placed'][number][] = [];
-  return {
-    check: async (source) => {
-      const state = await checkPlaced(directory, source, options);
-      placed.push({ ref: source.ref, state });
-      return state;
-    },
-    all: () => placed,
-  };
 }
 
 /** Resumes the last run if that is safe; otherwise everything starts over. */
@@ -131,17 +119,13 @@ async function resumePlan(
 async function companionsOf(
   { packages, offered = [] }: RunRequest,
   records: Records,
-  placed: PlacedPackages,
+  check: (source: SourcePackage) => Promise<PlacedState>,
 ): Promise<readonly CompanionPackage[]> {
   const refs = packages.map(({ source }) => source.ref);
   const companions: CompanionPackage[] = [];
   for (const { source, role, because } of neededCompanions(offered, refs, records)) {
-    const { ref, addon, omitted } = source;
-    const { digest: inPlace, differences: differs } = await placed.check(source);
-    const { digest, images } = addon;
-    const label = companionLabel(ref);
-    const [isStep, remote] = [role === 'step', source.remote !== undefined];
-    companions.push({ source, label, ref, digest, images, omitted, inPlace, differs, because, isStep, remote });
+    const facts = packageFacts(source, await check(source));
+    companions.push({ ...facts, source, label: companionLabel(source.ref), because, isStep: role === 'step' });
   }
   return companions;
 }
@@ -149,21 +133,28 @@ async function companionsOf(
 function factsOf(
   { hookLimit: general }: RunRequest,
   { source, settings }: RequestedPackage,
-  { digest: inPlace, differences: differs }: PlacedState,
+  state: PlacedState,
 ): PackageFacts {
-  const { ref, addon, files } = source;
+  const { requires, fulfills } = source.addon;
+  return {
+    ...packageFacts(source, state),
+    requires,
+    fulfills,
+    hasInstallScript: source.files.some(({ path }) => path === INSTALL_SH),
+    settings,
+    hookLimit: hookLimit(source.addon, settings, general),
+  };
+}
+
+function packageFacts({ ref, addon, omitted, remote }: SourcePackage, state: PlacedState) {
+  const { digest, images } = addon;
   return {
     ref,
-    digest: addon.digest,
-    requires: addon.requires,
-    fulfills: addon.fulfills,
-    images: addon.images,
-    hasInstallScript: files.some(({ path }) => path === INSTALL_SH),
-    settings,
-    omitted: source.omitted,
-    inPlace,
-    differs,
-    remote: source.remote !== undefined,
-    hookLimit: hookLimit(addon, settings, general),
+    digest,
+    images,
+    omitted,
+    inPlace: state.digest,
+    differs: state.differences,
+    remote: remote !== undefined,
   };
 }

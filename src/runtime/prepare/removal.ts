@@ -11,7 +11,7 @@ import type { LastRun } from '../plan/continue-plan.ts';
 import { describedPackage } from '../node/placed-package.ts';
 import { isRemoved } from '../plan/order.ts';
 import { readRecords } from '../node/records.ts';
-import type { AppliedRecord, Records } from '../plan/records.ts';
+import { type AppliedRecord, type Records, recordOf, recordedRef } from '../plan/records.ts';
 import type { ShellVariable } from '../../spec/variables.ts';
 import type { SourcePackage } from '../node/source.ts';
 import type { Removal, RunRequest, RequestedPackage } from './request.ts';
@@ -154,13 +154,12 @@ async function keptAddons(
   const forgotten: string[] = [];
   const variables = new Map<string, ShellVariable>();
   const rows = names.flatMap((name): readonly (readonly [string, AppliedRecord])[] => {
-    const record = Object.hasOwn(applied, name) ? applied[name] : undefined;
+    const record = recordOf(applied, name);
     return record === undefined ? [] : [[name, record]];
   });
   const byRun = rows.toSorted(([, a], [, b]) => (a.run < b.run ? -1 : Number(a.run > b.run)));
   for (const [name, { version, digest, run }] of byRun) {
-    const known = extracted.find((one) => one.name === name && one.version === version);
-    const ref = { tree: known?.tree ?? 'addons', name, version } as const;
+    const ref = recordedRef({ extracted }, name, version);
     const asked = await readSavedRequest(directory, run);
     for (const variable of asked?.variables ?? []) variables.set(variable[0], variable);
     if (digest === undefined) {
@@ -199,8 +198,7 @@ async function requireNoDependents(
   const stay: StayingFacts[] = [];
   for (const [name, { version, digest }] of Object.entries(applied)) {
     if (names.includes(name) || digest === undefined) continue;
-    const tree = extracted.find((one) => one.name === name && one.version === version)?.tree ?? 'addons';
-    const placed = await describedPackage(directory, { tree, name, version }, digest, { signal });
+    const placed = await describedPackage(directory, recordedRef({ extracted }, name, version), digest, { signal });
     if (placed !== undefined) stay.push({ ...placed.addon, name, version });
   }
   refuseDependents(removal, stay, (name, by, all) => ({
@@ -256,9 +254,7 @@ export async function leavingAddons(
   view: ClusterView,
 ): Promise<{ readonly leaving: ReadonlySet<string>; readonly notes: readonly string[] }> {
   const names = (removal?.packages ?? []).map(({ source }) => source.ref.name);
-  const recordOf = (name: string): AppliedRecord | undefined =>
-    Object.hasOwn(own.applied, name) ? own.applied[name] : undefined;
-  const installed = names.filter((name) => recordOf(name)?.by !== 'join');
+  const installed = names.filter((name) => recordOf(own.applied, name)?.by !== 'join');
   const nothing = { leaving: new Set<string>(), notes: [] };
   // Only the primary removes add-ons from the cluster.
   if (names.length === 0 || kind === 'join' || kind === 'upgrade') return nothing;
@@ -278,10 +274,13 @@ export async function leavingAddons(
   }
   // The cluster's record may not list an add-on whose install has not finished.
   const isListed = (name: string): boolean => Object.hasOwn(view.known, name);
-  const isPending = (name: string): boolean => recordOf(name)?.by !== 'join' && recordOf(name)?.finished === false;
+  const isPending = (name: string): boolean => {
+    const { by, finished } = recordOf(own.applied, name) ?? {};
+    return by !== 'join' && finished === false;
+  };
   if (kind !== 'reset')
     return { ...nothing, leaving: new Set(names.filter((name) => isListed(name) || isPending(name))) };
-  if (recordOf(KUBERNETES) !== undefined && (await hasOtherControlPlanes(view))) return nothing;
+  if (recordOf(own.applied, KUBERNETES) !== undefined && (await hasOtherControlPlanes(view))) return nothing;
   const runs = new Set([...(await runsOf(place.directory)), ...Object.values(own.applied).map(({ run }) => run)]);
   const isOurs = (name: string): boolean => (isListed(name) ? runs.has(view.known[name]?.run ?? '') : isPending(name));
   const kept = installed.filter((name) => view.channels.has(name));

@@ -3,7 +3,7 @@ import { CurlewError } from '../../core/errors.ts';
 import { formatRef } from '../../core/ref.ts';
 import { readSavedRequest, type SavedRequest } from './saved-request.ts';
 import { keptPackage } from '../node/kept-package.ts';
-import { isFinal, NO_DOWNGRADE, type PreviousRecord, type Records } from '../plan/records.ts';
+import { isFinal, NO_DOWNGRADE, type PreviousRecord, type Records, recordedRef } from '../plan/records.ts';
 import { previousOf } from '../node/run-records.ts';
 import type { SourcePackage } from '../node/source.ts';
 import type { RunView } from './request.ts';
@@ -17,8 +17,7 @@ export async function openPrevious(
   { version, digest, run }: PreviousRecord,
   { extracted, signal }: KeptOptions,
 ): Promise<{ readonly source: SourcePackage; readonly asked: SavedRequest }> {
-  const known = extracted.find((one) => one.name === name && one.version === version);
-  const ref = { tree: known?.tree ?? 'addons', name, version } as const;
+  const ref = recordedRef({ extracted }, name, version);
   const asked = await readSavedRequest(directory, run);
   if (asked === undefined) {
     throw new CurlewError('NOT_FOUND', `the settings of ${formatRef(ref)} are no longer on this node`, {

@@ -2,7 +2,7 @@
 import { CurlewError } from '../../core/errors.ts';
 import { nearest } from '../../core/nearest.ts';
 import { readRecords } from '../node/records.ts';
-import { isFinal, NO_DOWNGRADE, rollbackTarget } from '../plan/records.ts';
+import { isFinal, NO_DOWNGRADE, rollbackTarget, recordOf } from '../plan/records.ts';
 import { openPrevious } from './rollback-targets.ts';
 import type { RunRequest } from './request.ts';
 
@@ -22,7 +22,7 @@ export async function rollbackRequest(
   { isAgain, signal }: RollbackOptions,
 ): Promise<Pick<RunRequest, 'kind' | 'packages' | 'variables' | 'reapply' | 'allowDowngrade' | 'keepsPrevious'>> {
   const records = await readRecords(directory);
-  const record = Object.hasOwn(records.applied, name) ? records.applied[name] : undefined;
+  const record = recordOf(records.applied, name);
   if (record === undefined) {
     const near = nearest(name, Object.keys(records.applied));
     throw refused(

@@ -1,4 +1,5 @@
 /** The phases that change the machine and its cluster: hooks, and images that they need. */
+import { recordOf } from '../plan/records.ts';
 import { join } from 'node:path';
 import { CurlewError } from '../../core/errors.ts';
 import { nodePath } from '../../core/layout.ts';
@@ -122,7 +123,7 @@ async function afterFailure(error: unknown, addon: PlannedAddon, action: HookAct
 /** The version that an add-on can be rolled back to after its hook failed. */
 async function rollbackVersion(name: string, { directory, changes, signal }: Run): Promise<string | undefined> {
   const { applied, extracted } = changes.now;
-  const back = Object.hasOwn(applied, name) ? applied[name]?.previous : undefined;
+  const back = recordOf(applied, name)?.previous;
   if (back === undefined || signal.aborted) return undefined;
   const lost = await whyUnavailable(directory, name, back, { extracted, signal });
   return lost === undefined ? back.version : undefined;

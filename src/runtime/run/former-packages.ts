@@ -5,14 +5,10 @@ import type { AddonRef } from '../../core/ref.ts';
 import { isRemoved } from '../plan/order.ts';
 import { recordedDigest } from '../node/placed-package.ts';
 import { clearStaging, dropPrevious, moveAside } from '../node/put-in-place.ts';
-import type { AppliedRecord, PreviousRecord, Records } from '../plan/records.ts';
+import { type AppliedRecord, type PreviousRecord, type Records, recordOf } from '../plan/records.ts';
 import type { SourcePackage } from '../node/source.ts';
 import type { PlannedAddon } from '../plan/run-plan.ts';
 import type { Run } from './run.ts';
-
-function recordOf({ applied }: Pick<Records, 'applied'>, name: string): AppliedRecord | undefined {
-  return Object.hasOwn(applied, name) ? applied[name] : undefined;
-}
 
 /** True if the package in this place is the one that its add-on would be rolled back to. */
 export async function isRollbackTarget(
@@ -20,7 +16,7 @@ export async function isRollbackTarget(
   directory: string,
   records: Records,
 ): Promise<boolean> {
-  const record = recordOf(records, ref.name);
+  const record = recordOf(records.applied, ref.name);
   const wanted: Digest | undefined = record?.finished === true ? record.digest : record?.previous?.digest;
   if (wanted === undefined || wanted === addon.digest) return false;
   return (await recordedDigest(directory, ref)) === wanted;
@@ -33,7 +29,7 @@ export async function isRollbackTarget(
 export async function dropOlder(run: Run): Promise<void> {
   const { directory, plan, changes } = run;
   const older = plan.addons.flatMap((addon): readonly (readonly [AddonRef, PreviousRecord])[] => {
-    const record = recordOf(changes.now, addon.ref.name);
+    const record = recordOf(changes.now.applied, addon.ref.name);
     if (isRemoved(addon) || record?.previous === undefined || !record.finished) return [];
     // The package that this run rolls back to is needed until its hooks begin.
     if (isSame(record, addon) || isSame(record.previous, addon)) return [];
@@ -42,7 +38,7 @@ export async function dropOlder(run: Run): Promise<void> {
   if (older.length === 0) return;
   await changes.forgetPrevious(new Set(older.map(([{ name }]) => name)));
   for (const [ref, { version }] of older) {
-    const now = recordOf(changes.now, ref.name)?.version;
+    const now = recordOf(changes.now.applied, ref.name)?.version;
     await dropPrevious(directory, ref);
     if (version === now || version === ref.version) continue;
     await takeOff({ ...ref, version }, run);
@@ -65,7 +61,7 @@ export async function dropFormer(run: Run): Promise<void> {
   const steps = companions.flatMap(({ isStep, ref }) => (isStep ? [prefixOf(ref)] : []));
   const addons = plan.addons.filter((addon) => !isRemoved(addon));
   const previous = addons.map(({ ref }) => {
-    const before = request.keepsPrevious === false ? undefined : recordOf(changes.now, ref.name)?.previous;
+    const before = request.keepsPrevious === false ? undefined : recordOf(changes.now.applied, ref.name)?.previous;
     return { ref, before };
   });
   const kept = new Set([
