@@ -55,6 +55,47 @@ export function shallowJson(text: string): unknown {
   return JSON.parse(text);
 }
 
+/** The first, which is fast, is in any text with the second. Both are also found in strings: that only costs time. */
+const [LONG_DIGITS, LONG_INTEGER] = [/\d{16}/, /[[:,]\s*-?\d{16}/];
+const NUMBER = /-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?/y;
+
+/** {@link shallowJson} with bigints for integers beyond 2^53; {@link exactJson} is its reverse. */
+export function exactValue(text: string): unknown {
+  if (!LONG_DIGITS.test(text) || !LONG_INTEGER.test(text)) return shallowJson(text);
+  membersIn(text, DEEPEST);
+  let mark = 'integer ';
+  while (text.includes(mark)) mark += ' ';
+  return unmarked(JSON.parse(withMarkedIntegers(text, mark)), mark);
+}
+
+function unmarked(value: unknown, mark: string): unknown {
+  if (typeof value === 'string') return value.startsWith(mark) ? BigInt(value.slice(mark.length)) : value;
+  if (typeof value !== 'object' || value === null) return value;
+  const object = value as Record<string, unknown>;
+  for (const key of Object.keys(object)) object[key] = unmarked(object[key], mark);
+  return value;
+}
+
+/** Valid JSON text whose integers beyond 2^53 are strings that begin with `mark`. */
+function withMarkedIntegers(text: string, mark: string): string {
+  const parts: string[] = [];
+  let done = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) at = endOfString(text, at);
+    if (code !== MINUS && (code < ZERO || code > NINE)) continue;
+    NUMBER.lastIndex = at;
+    const [token = ''] = NUMBER.exec(text) ?? [];
+    if (/^-?\d{16,}$/.test(token) && !Number.isSafeInteger(Number(token))) {
+      parts.push(text.slice(done, at), JSON.stringify(mark + token));
+      done = at + token.length;
+    }
+    at += token.length - 1;
+  }
+  return parts.join('') + text.slice(done);
+}
+
+const [MINUS, ZERO, NINE] = [0x2d, 0x30, 0x39];
 const [QUOTE, BACKSLASH, COLON, COMMA] = [0x22, 0x5c, 0x3a, 0x2c];
 const [LIST, LIST_END, OBJECT, OBJECT_END] = [0x5b, 0x5d, 0x7b, 0x7d];
 
@@ -134,6 +175,11 @@ export function exactJson(value: unknown): string {
   if (!isObject(value)) return JSON.stringify(value);
   const members = Object.entries(value).filter(([, item]) => item !== undefined);
   return `{${members.map(([key, item]) => `${JSON.stringify(key)}:${exactJson(item)}`).join(',')}}`;
+}
+
+/** The value with a text of its digits in place of each bigint, for what takes JSON only, such as digests. */
+export function withDigits(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value, (_key, item: unknown) => (typeof item === 'bigint' ? `${item}n` : item)));
 }
 
 /**

@@ -4,6 +4,7 @@ import { entryTitle } from '../channel/channel.ts';
 import { takesOver, type PlannedAddon, type SeenAddon } from '../channel/pass.ts';
 import { addonId, type RecordedRelease } from '../channel/record.ts';
 import { canonicalJson, digestOf, hexOf } from '../core/digest.ts';
+import { withDigits } from '../core/json.ts';
 import { CurlewError } from '../core/errors.ts';
 import { getObject } from '../kube/objects.ts';
 import { ProgramError } from '../platform/process/run-program.ts';
@@ -266,8 +267,7 @@ async function chartHash(
       : entry.hash;
   const values = chartValues(others, entry, valueFacts(cluster));
   const identity = { repoURL, oci, name, version, archive, releaseName, namespace, values };
-  const digits = (_: string, value: unknown): unknown => (typeof value === 'bigint' ? `${value}n` : value);
-  return hexOf(digestOf(canonicalJson(JSON.parse(JSON.stringify(identity, digits)))));
+  return hexOf(digestOf(canonicalJson(withDigits(identity))));
 }
 
 /** Those of the last revision that is complete. */

@@ -1,5 +1,6 @@
 /** Digests of what a manager owns in an object, as records have them. */
 import { canonicalJson, digestOf, hexOf } from '../core/digest.ts';
+import { withDigits } from '../core/json.ts';
 import { valuesOf } from '../kube/managed-fields.ts';
 import type { LiveObject } from '../kube/objects.ts';
 import type { Resource } from '../kube/resources.ts';
@@ -30,5 +31,5 @@ function ownFields({ metadata }: LiveObject, by: string): readonly unknown[] {
 }
 
 function shortDigest(value: unknown): string {
-  return hexOf(digestOf(canonicalJson(value))).slice(0, 16);
+  return hexOf(digestOf(canonicalJson(withDigits(value)))).slice(0, 16);
 }

@@ -1,7 +1,7 @@
 /** Sends requests to the API server of the kubeconfig's cluster. */
 import { stat } from 'node:fs/promises';
 import { CurlewError, errnoOf } from '../core/errors.ts';
-import { shallowJson } from '../core/json.ts';
+import { exactValue } from '../core/json.ts';
 import type { Environment } from '../platform/http/proxy.ts';
 import { pause, retryAfterMs } from '../platform/http/retry.ts';
 import { exchange, type Answered } from './exchange.ts';
@@ -23,7 +23,7 @@ export interface ApiRequest {
 }
 
 export type ApiAnswer =
-  /** `bytes`: of the response. */
+  /** `value` has bigints for integers beyond 2^53. `bytes`: of the response. */
   { readonly kind: 'answer'; readonly value: unknown; readonly bytes: number } | Problem;
 
 export interface AskOptions {
@@ -190,7 +190,7 @@ function valueOf({ body }: Answered, { isText = false }: ApiRequest, { server }:
   const bytes = body.byteLength;
   if (isText) return { kind: 'answer', value: text, bytes };
   try {
-    return { kind: 'answer', value: shallowJson(text), bytes };
+    return { kind: 'answer', value: exactValue(text), bytes };
   } catch {
     return { kind: 'problem', problem: 'failed', said: `${server.host}: the response is not JSON` };
   }

@@ -1,4 +1,4 @@
-import { DEEPEST, parseJson, printableJson, shallowJson } from '../../src/core/json.ts';
+import { DEEPEST, exactJson, exactValue, parseJson, printableJson, shallowJson } from '../../src/core/json.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 
@@ -12,6 +12,19 @@ test('nothing in printed JSON drives a terminal, and it says the same', () => {
     assert.match(text, '\\u009b2J');
     assert.equal(JSON.parse(text), value);
   }
+});
+
+test('integers beyond 2^53 keep their digits, in values and not in strings', () => {
+  const text =
+    '{"a":[9007199254740993,-9007199254740993],"b":{"c":9007199254740991,"__proto__":18446744073709551615},' +
+    '"d":"integer 9007199254740993","e":"{\\"f\\":9007199254740993}"}';
+  assert.is(exactJson(exactValue(text)), text);
+  assert.equal(exactValue('[ 9007199254740993, 1.00000000000000000001, 1e30, 1234567890123456e2 ]'), [
+    9007199254740993n,
+    1,
+    1e30,
+    123456789012345600,
+  ]);
 });
 
 function isRefused(document: Uint8Array | string): boolean {

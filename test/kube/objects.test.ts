@@ -1,8 +1,10 @@
 /** Objects on an API server that a test makes: lists of large objects, and why one is refused. */
 import { writeFile } from 'node:fs/promises';
+import { fieldChanges } from '../../src/channel/difference.ts';
+import { valuesDigest } from '../../src/deliver/owned-digest.ts';
 import { openApi } from '../../src/kube/api.ts';
 import { openCalls, Refused, type Call } from '../../src/kube/call.ts';
-import { applyObject, mapObjects } from '../../src/kube/objects.ts';
+import { applyObject, getObject, mapObjects } from '../../src/kube/objects.ts';
 import * as assert from '../support/assert.ts';
 import { never } from '../support/context.ts';
 import { startKubeServer } from '../support/kube-server.ts';
@@ -37,6 +39,23 @@ test('a list of objects too large for one response comes in smaller pages', asyn
   await withServer(answer, async (call) => {
     assert.equal(await mapObjects(call, JOBS, {}, ({ metadata }) => metadata.name), ['one']);
     assert.equal(pages, ['100', '20']);
+  });
+});
+
+test('a change beyond 2^53 is seen, shown with all digits, and counts in digests', async () => {
+  const text = (size: bigint): string => {
+    const managedFields = [{ manager: 'me', operation: 'Apply', fieldsV1: { 'f:spec': { 'f:size': {} } } }];
+    const metadata = { name: 'x', namespace: 'x', managedFields };
+    return `{"kind":"Job","metadata":${JSON.stringify(metadata)},"spec":{"size":${size}}}`;
+  };
+  const [before, after] = [9007199254740992n, 9007199254740993n];
+  const answer = ({ method }: Asked): Reply => ({ status: 200, body: text(method === 'GET' ? before : after) });
+  await withServer(answer, async (call) => {
+    const live = await getObject(call, JOBS, { namespace: 'x', name: 'x' });
+    const applied = await applyObject(call, JOBS, { namespace: 'x', name: 'x', value: {} }, { manager: 'me' });
+    if (live === undefined || applied.outcome !== 'applied') throw new Error('no object');
+    assert.equal(fieldChanges(live, applied.object), [{ field: '.spec.size', before: `${before}`, after: `${after}` }]);
+    assert.not.equal(valuesDigest(live, 'me', JOBS), valuesDigest(applied.object, 'me', JOBS));
   });
 });
 
