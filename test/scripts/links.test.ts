@@ -1,4 +1,4 @@
-/** Links within the documentation lead to files and headings, and each decision that is mentioned has a record. */
+/** Links and paths in the documentation lead to files and headings, and each decision that is mentioned has a record. */
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import * as assert from '../support/assert.ts';
@@ -57,6 +57,19 @@ async function brokenLinks(root: string, texts: ReadonlyMap<string, string>): Pr
   return broken;
 }
 
+/** One line for each path of the source in a page that does not exist; a change log names those of its day. */
+async function unknownPaths(root: string, texts: ReadonlyMap<string, string>): Promise<readonly string[]> {
+  const unknown: string[] = [];
+  for (const [name, text] of texts) {
+    if (!name.endsWith('.md') || name === 'CHANGELOG.md') continue;
+    for (const [, path = ''] of text.matchAll(/`((?:src|scripts|test)\/[\w./-]+)`/g)) {
+      const isThere = await stat(join(root, path)).then(Boolean, () => false);
+      if (!isThere) unknown.push(`${name}: ${path}`);
+    }
+  }
+  return unknown;
+}
+
 /** One line for each mention of a decision that has no record. */
 function unknownDecisions(texts: ReadonlyMap<string, string>): readonly string[] {
   const known = new Set([...texts.keys()].map((name) => Number(/decisions\/(\d{4})-/.exec(name)?.[1])));
@@ -71,6 +84,10 @@ const texts = await textsBelow(ROOT, ROOTS);
 
 test('each link of a page leads to a file, and to a heading if it names one', async () => {
   assert.equal(await brokenLinks(ROOT, texts), []);
+});
+
+test('each file and folder of the source that a page names exists', async () => {
+  assert.equal(await unknownPaths(ROOT, texts), []);
 });
 
 test('each decision that a page, a script or the source mentions has a record', () => {
@@ -93,15 +110,16 @@ test('the index of decisions has the number and title of each record', () => {
 /** Not written out, because this file is checked, too. */
 const MISSING = `decision ${8}`;
 
-test('broken links, missing headings and unknown decisions are named by their page', async () => {
+test('broken links, missing headings, files and decisions are named by their page', async () => {
   await using box = await tree({
     'docs/a.md':
-      '# A page, here\n\n[a](b.md) [b](#a-page-here) [c](#b) [d](../src/x.ts) `[e](f.md)` [g](https://h.example/)\n',
+      '# A page, here\n\n[a](b.md) [b](#a-page-here) [c](#b) [d](../src/x.ts) `[e](f.md)` [g](https://h.example/) `src/y.ts` `src/x.ts`\n',
     'docs/decisions/0001-one.md': '# 1. One\n',
     'src/x.ts': `// Decision 1, and ${MISSING}.\n`,
   });
   const found = await textsBelow(box.path, ['docs', 'src']);
   assert.equal(await brokenLinks(box.path, found), ['docs/a.md: b.md', 'docs/a.md: #b']);
+  assert.equal(await unknownPaths(box.path, found), ['docs/a.md: src/y.ts']);
   assert.equal(unknownDecisions(found), [`src/x.ts: ${MISSING}`]);
 });
 
