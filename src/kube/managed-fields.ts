@@ -98,11 +98,22 @@ function childAt(value: unknown, step: string): unknown {
   return isObject(value) && step.startsWith('f:') && Object.hasOwn(value, name) ? value[name] : undefined;
 }
 
-/** The values of fields, for digests. What `others` own in a field that is owned with all that is in it does not count. */
+/** Others own keys of them. The server leaves them out while they are empty, and whoever fills one takes it. */
+const OPEN_MAPS = new Set(['f:annotations', 'f:binaryData', 'f:data', 'f:labels', 'f:stringData']);
+
+/**
+ * The values of fields, for digests; undefined: none. What `others` own in a field that is owned with all that is in it does not
+ * count, nor do maps with keys of the user's choice of which nothing else is owned.
+ */
 export function valuesOf(value: unknown, fields: unknown, others: readonly unknown[] = []): unknown {
   const steps = stepsIn(fields);
   if (steps.length > 0) {
-    return steps.map(([step, field]) => [step, valuesOf(childAt(value, step), field, inner(others, step))]);
+    const inside = steps.flatMap(([step, field]) => {
+      const found = valuesOf(childAt(value, step), field, inner(others, step));
+      return found === undefined || (found === null && OPEN_MAPS.has(step)) ? [] : [[step, found]];
+    });
+    if (inside.length > 0) return inside;
+    return isObject(fields) && Object.hasOwn(fields, '.') ? null : undefined;
   }
   if (value === undefined || !isLeaf(fields)) return null;
   const isShared = others.some((set) => stepsIn(set).length > 0);

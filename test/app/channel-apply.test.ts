@@ -62,6 +62,22 @@ test('what somebody deleted comes back, and what somebody changed is a conflict 
   assert.equal(outcomes(await scene.apply({ forceConflicts: true })), ['web update applied']);
 });
 
+test('what others put into a map that the manifest leaves empty stays, and is no change', async () => {
+  await using scene = await openScene();
+  await scene.write('web.yaml', configMap('page'), configMap('style', { a: '1' }));
+  await scene.channel({ name: 'web', manifest: 'web.yaml', drift: 'Revert' });
+  await scene.apply();
+  for (const [index, data] of [{ x: '1' }, { y: '1' }, { x: null, y: null }].entries()) {
+    await scene.api.merge(`${MAPS}/page`, { data }, 'jane');
+    assert.equal(outcomes(await scene.apply()), ['web none unchanged']);
+    // Takes the map itself again, and leaves its keys.
+    await scene.channel({ name: 'web', manifest: 'web.yaml', drift: 'Revert', version: `1.1.${index}` });
+    assert.equal(outcomes(await scene.apply()), ['web update applied']);
+  }
+  await scene.api.merge(`${MAPS}/style`, { data: { a: '2' } }, 'jane');
+  assert.equal(outcomes(await scene.apply()), ['web revert applied']);
+});
+
 test('an add-on that does not become healthy fails, and those that require it are skipped', async () => {
   await using scene = await openScene();
   await scene.write('dash.yaml', deployment('dash'));

@@ -118,6 +118,14 @@ test('values of owned fields count, and what others own in a map that is owned w
   assert.is.not(digest({ ...object, labels: { own: '1' } }), digest(object));
 });
 
+test('a map that is owned while it is empty is the same when others have filled and taken it', () => {
+  const [empty, label] = [{ 'f:data': {}, 'f:spec': { 'f:labels': {} } }, { 'f:metadata': { 'f:name': {} } }];
+  const digest = (value: object, own: object): string =>
+    JSON.stringify(valuesOf({ metadata: { name: 'x' }, ...value }, own));
+  assert.is(digest({ data: { a: '1' } }, label), digest({}, { ...label, ...empty }));
+  assert.is.not(digest({ selector: { a: '1' } }, label), digest({ selector: {} }, { ...label, 'f:selector': {} }));
+});
+
 test('steps that no server writes are no values', () => {
   const fields = { 'k:{': {}, 'k:1': {}, 'i:x': {}, 'f:__proto__': {}, x: {} };
   assert.equal(new Set(Object.values(Object.fromEntries(valuesOf([1], fields) as [])).map(String)), new Set(['null']));
