@@ -30,8 +30,9 @@ export interface LookOptions {
 }
 
 /**
- * A run that can start: the install folder is locked until it is disposed. Plans, and records packages in place that it had to read. Nothing else is changed; an install folder
- * that was created for the lock is removed with it if it stayed empty. `BUSY` if another run is in progress on the folder.
+ * A run that can start: the install folder is locked until it is disposed. Records packages in place that it had to read, and
+ * changes nothing else; an install folder that was created for the lock is removed with it if it stayed empty. `BUSY` if another
+ * run is in progress on the folder.
  */
 export async function prepare(given: RunRequest, options: LookOptions): Promise<RunView & AsyncDisposable> {
   const { directory } = given.place;
