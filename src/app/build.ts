@@ -6,7 +6,7 @@ import { parseBuildPlan, type BuildPlan } from '../build/plan.ts';
 import type { Digest } from '../core/digest.ts';
 import { CurlewError, fileError } from '../core/errors.ts';
 import type { Context } from '../core/context.ts';
-import { lockMode, planPackages, requireBuildable, type BuildRequest } from './planning.ts';
+import { lockMode, planPackages, requireBuildable, type BuildRequest } from './building/plan-packages.ts';
 import { openBuildPorts } from './ports/build-ports.ts';
 
 /** Add-ons at once. */

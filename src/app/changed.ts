@@ -2,7 +2,7 @@
 import { readRelease } from '../store/release/previous.ts';
 import { checkedRelease } from '../store/release/release-name.ts';
 import type { Context } from '../core/context.ts';
-import { planAddons, type BuildRequest } from './planning.ts';
+import { planAddons, type BuildRequest } from './building/plan-packages.ts';
 import { openBuildPorts } from './ports/build-ports.ts';
 import { openStoreFor } from './ports/stores.ts';
 import { compareWithRelease, type Change } from './recorded.ts';

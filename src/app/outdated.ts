@@ -1,7 +1,7 @@
 /** Compares the lock with what floating tags, packages and assets resolve to now. */
 import { findOutdated, type OutdatedAddon } from '../build/outdated.ts';
 import type { Context } from '../core/context.ts';
-import { planAddons, type BuildRequest } from './planning.ts';
+import { planAddons, type BuildRequest } from './building/plan-packages.ts';
 import { openBuildPorts } from './ports/build-ports.ts';
 
 /** Add-ons at once. */

@@ -13,7 +13,7 @@ import { refuseOlder } from '../store/release/refuse-older.ts';
 import { checkedRelease } from '../store/release/release-name.ts';
 import { parseOrderFile, type VersionOrders } from '../store/release/version-order.ts';
 import type { Context } from '../core/context.ts';
-import { lockMode, planPackages, type BuildRequest } from './planning.ts';
+import { lockMode, planPackages, type BuildRequest } from './building/plan-packages.ts';
 import { openBuildPorts } from './ports/build-ports.ts';
 import { noteUnsigned, signerOf } from './ports/release-trust.ts';
 import { openStoreFor } from './ports/stores.ts';

@@ -10,7 +10,7 @@ import { readFound } from '../platform/files/state-file.ts';
 import { isAddress } from './archives/open-anywhere.ts';
 import { openArchive } from './archives/open-archive.ts';
 import type { Context } from '../core/context.ts';
-import { partsPlace, writePartsTo, type PartsRequest } from './parts.ts';
+import { partsPlace, writePartsTo, type PartsRequest } from './archives/write-parts.ts';
 import { signaturePath, wholePath } from './ports/trust.ts';
 
 export interface SplitRequest extends PartsRequest {

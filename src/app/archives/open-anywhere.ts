@@ -6,7 +6,8 @@ import { isCommit } from '../../store/release/inputs.ts';
 import { openStoreSource } from '../../store/source.ts';
 import type { Context } from '../../core/context.ts';
 import { openArchive, type OpenArchive } from './open-archive.ts';
-import { lazyHttp, objectOpener } from '../ports/store-source.ts';
+import { objectOpener } from '../ports/stores.ts';
+import { lazyHttp } from '../ports/network.ts';
 import type { AddressRequest } from '../requests/connection.ts';
 
 export interface FoundArchive extends Omit<OpenArchive, 'files'> {

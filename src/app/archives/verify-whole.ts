@@ -13,7 +13,7 @@ import { sourceFiles } from '../../runtime/images/folder-files.ts';
 import { packageImages } from '../../runtime/images/required.ts';
 import type { Context } from '../../core/context.ts';
 import { checkArchive, type CheckedArchive } from './check-archive.ts';
-import { requireSpec } from '../ports/run-source.ts';
+import { parseInstaller } from '../../spec/parse.ts';
 
 /** Runs {@link verifyArchive} as a step with this title, then checks metadata, the spec and the images. */
 export async function verifyWhole(
@@ -79,4 +79,12 @@ export async function requireSignedFile(
   throw new CurlewError('DIGEST_MISMATCH', `cannot verify ${source.name}: it is not the file that was signed`, {
     hint: 'its table of contents is signed, but other bytes differ: download the file again, or ask the signer',
   });
+}
+
+/** Throws `SPEC_INVALID` with places if a text is not a valid installer spec. */
+function requireSpec(file: string, text: string): void {
+  const { installer, diagnostics } = parseInstaller(file, text);
+  if (installer === undefined) {
+    throw new CurlewError('SPEC_INVALID', `cannot read ${file}: not a valid installer spec`, { diagnostics });
+  }
 }

@@ -12,7 +12,7 @@ import type { Arch } from '../../core/ref.ts';
 import { hashFile } from '../../platform/files/hash-file.ts';
 import { writeStateFile } from '../../platform/files/state-file.ts';
 import type { Installer } from '../../spec/installer.ts';
-import { planAddons } from '../planning.ts';
+import { planAddons } from '../building/plan-packages.ts';
 import { openBuildPorts } from '../ports/build-ports.ts';
 import { buildAddons } from '../../build/build.ts';
 import type { Context } from '../../core/context.ts';

@@ -10,7 +10,7 @@ import { refuseExisting } from '../../platform/files/name-file.ts';
 import { writeText } from '../../platform/files/write-whole.ts';
 import { readBundlePlan, type NamedPlan } from './open-plan.ts';
 import type { Context } from '../../core/context.ts';
-import { partsPlace, writePartsTo, type PartsRequest } from '../parts.ts';
+import { partsPlace, writePartsTo, type PartsRequest } from '../archives/write-parts.ts';
 import { openStoreFor } from '../ports/stores.ts';
 import type { StoreRequest } from '../requests/connection.ts';
 

@@ -14,7 +14,7 @@ import { mapLimited } from '../../platform/limit/each.ts';
 import type { Store } from '../../store/store.ts';
 import { isWebAddress } from '../../store/web.ts';
 import type { Context } from '../../core/context.ts';
-import { lazyHttp } from './store-source.ts';
+import { lazyHttp } from './network.ts';
 import { openStoreFor } from './stores.ts';
 import type { AddressRequest } from '../requests/connection.ts';
 

@@ -74,3 +74,14 @@ export async function openNetwork(request: NetworkRequest, context: Context): Pr
     },
   };
 }
+
+/** Creates the network client only for runs that need it. */
+export function lazyHttp(request: WebRequest, context: Context) {
+  let opened: Promise<{ readonly http: Http }> | undefined;
+  return {
+    get: async (): Promise<Http> => (await (opened ??= openHttp(request, context))).http,
+    close: async (): Promise<void> => {
+      await (await opened)?.http.close();
+    },
+  };
+}

@@ -88,14 +88,6 @@ export function readSpec(
   return { installer, document };
 }
 
-/** Throws `SPEC_INVALID` with places if a text is not a valid installer spec. */
-export function requireSpec(file: string, text: string): void {
-  const { installer, diagnostics } = parseInstaller(file, text);
-  if (installer === undefined) {
-    throw new CurlewError('SPEC_INVALID', `cannot read ${file}: not a valid installer spec`, { diagnostics });
-  }
-}
-
 export function noteWarnings(report: Report, diagnostics: CurlewError['diagnostics']): void {
   for (const { severity, place, message, hint } of diagnostics) {
     if (severity === 'info') continue;

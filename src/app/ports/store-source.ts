@@ -1,5 +1,4 @@
 /** Packages of a release in a store and its mirrors. */
-import { posix } from 'node:path';
 import { chooseExtras, NO_EXTRAS } from '../../bundle/extras.ts';
 import { resolvePackages, type ResolvedPackage } from '../../bundle/resolve.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
@@ -7,7 +6,6 @@ import { CurlewError } from '../../core/errors.ts';
 import { addonRef, formatRef, type Arch } from '../../core/ref.ts';
 import type { Installer, InstallerAddon } from '../../spec/installer.ts';
 import { resolveVersion } from '../../spec/version.ts';
-import type { Http } from '../../platform/http/http.ts';
 import { placedPackage } from '../../runtime/node/placed-package.ts';
 import { readRecords } from '../../runtime/node/records.ts';
 import { NO_RECORDS } from '../../runtime/plan/records.ts';
@@ -18,14 +16,14 @@ import { readIndex } from '../../formats/archive/read.ts';
 import { isFolderStore } from '../../store/folder.ts';
 import { openStoreSource } from '../../store/source.ts';
 import type { Store } from '../../store/store.ts';
-import { isWebAddress, webObject } from '../../store/web.ts';
+import { isWebAddress } from '../../store/web.ts';
 import type { ReleaseTrust } from '../../store/release/signed-release.ts';
 import { catalogOf, notingCurrent } from './release-trust.ts';
 import type { Context } from '../../core/context.ts';
 import type { InstallSource } from './install-source.ts';
-import { openHttp } from './network.ts';
-import { openStoreFor } from './stores.ts';
-import type { WebRequest, AddressRequest } from '../requests/connection.ts';
+import { lazyHttp } from './network.ts';
+import { objectOpener, openStoreFor } from './stores.ts';
+import type { AddressRequest } from '../requests/connection.ts';
 
 export interface StoreSourceOptions {
   /** The first determines the current release; the others are tried if an earlier one fails. */
@@ -107,17 +105,6 @@ function refuseOverrides({ addons }: Installer): void {
   });
 }
 
-/** Creates the network client only for runs that need it. */
-export function lazyHttp(request: WebRequest, context: Context) {
-  let opened: Promise<{ readonly http: Http }> | undefined;
-  return {
-    get: async (): Promise<Http> => (await (opened ??= openHttp(request, context))).http,
-    close: async (): Promise<void> => {
-      await (await opened)?.http.close();
-    },
-  };
-}
-
 async function openPublished(
   resolved: readonly ResolvedPackage[],
   { stores, directory, context }: Opened,
@@ -183,13 +170,4 @@ async function openOverride(
     throw bad('SPEC_INVALID', `has version ${ref.version}, the spec requires ${requested}`);
   }
   return found;
-}
-
-/** The address of one object: a URL, `s3://bucket/key`, or a file in a folder. */
-export function objectOpener(request: AddressRequest, context: Context, web: ReturnType<typeof lazyHttp>) {
-  return async (address: string): Promise<FetchPlace> => {
-    if (isWebAddress(address)) return webObject(address, await web.get());
-    const store = await openStoreFor(posix.dirname(address), request, context, { create: false });
-    return { store, key: posix.basename(address) };
-  };
 }

@@ -1,5 +1,5 @@
 /** Opens stores, with the options, environment and configuration of those in S3. */
-import { join, resolve } from 'node:path';
+import { join, posix, resolve } from 'node:path';
 import { CurlewError } from '../../core/errors.ts';
 import { readStateFile } from '../../platform/files/state-file.ts';
 import type { Http } from '../../platform/http/http.ts';
@@ -7,10 +7,13 @@ import { loadRoots } from '../../platform/http/roots.ts';
 import { readAwsProfile, type AwsProfile } from '../../store/aws-profile.ts';
 import { openStore } from '../../store/open.ts';
 import type { S3Options } from '../../store/s3-address.ts';
+import type { FetchPlace } from '../../store/places.ts';
 import type { Store } from '../../store/store.ts';
+import { isWebAddress, webObject } from '../../store/web.ts';
 import type { Context } from '../../core/context.ts';
 import { readConfig } from './config.ts';
-import type { StoreRequest } from '../requests/connection.ts';
+import type { lazyHttp } from './network.ts';
+import type { AddressRequest, StoreRequest } from '../requests/connection.ts';
 
 const MOST_PROFILE_BYTES = 1 << 20;
 
@@ -58,4 +61,13 @@ function pathStyleOf(text: string | undefined): boolean | undefined {
   if (text === undefined) return undefined;
   if (text === '1' || text === '0') return text === '1';
   throw new CurlewError('USAGE', 'CURLEW_S3_PATH_STYLE is neither 1 nor 0');
+}
+
+/** The address of one object: a URL, `s3://bucket/key`, or a file in a folder. */
+export function objectOpener(request: AddressRequest, context: Context, web: ReturnType<typeof lazyHttp>) {
+  return async (address: string): Promise<FetchPlace> => {
+    if (isWebAddress(address)) return webObject(address, await web.get());
+    const store = await openStoreFor(posix.dirname(address), request, context, { create: false });
+    return { store, key: posix.basename(address) };
+  };
 }

@@ -1,14 +1,14 @@
 /** Writes parts to folders and media, and reports them. */
 import { basename, dirname, join, resolve } from 'node:path';
-import type { PlannedPart } from '../bundle/parts/split-plan.ts';
-import { writeParts, type Whole, type WrittenParts } from '../bundle/parts/split-write.ts';
-import { counted } from '../core/counted.ts';
-import { CurlewError, redact } from '../core/errors.ts';
-import type { Report } from '../core/events.ts';
-import { formatBytes } from '../core/units.ts';
-import { requireFolder } from '../platform/files/name-file.ts';
-import { isAddress } from './archives/open-anywhere.ts';
-import type { Context } from '../core/context.ts';
+import type { PlannedPart } from '../../bundle/parts/split-plan.ts';
+import { writeParts, type Whole, type WrittenParts } from '../../bundle/parts/split-write.ts';
+import { counted } from '../../core/counted.ts';
+import { CurlewError, redact } from '../../core/errors.ts';
+import type { Report } from '../../core/events.ts';
+import { formatBytes } from '../../core/units.ts';
+import { requireFolder } from '../../platform/files/name-file.ts';
+import { isAddress } from './open-anywhere.ts';
+import type { Context } from '../../core/context.ts';
 
 export interface PartsRequest {
   /** File that parts are named after; with `to`, only its name. */

@@ -1,17 +1,17 @@
 /** Plans builds, and refuses add-ons with errors. */
 import { relative, resolve, sep } from 'node:path';
-import type { LockMode } from '../build/committed-lock.ts';
-import { planBuild, type AddonPlan, type BuildPlan } from '../build/plan.ts';
-import { counted } from '../core/counted.ts';
-import type { Diagnostic } from '../core/diagnostic.ts';
-import { CurlewError } from '../core/errors.ts';
-import type { Arch } from '../core/ref.ts';
-import { findAddons, type AddonFolder, type FoundAddons } from '../manifest/find-addons.ts';
-import { lintAddons, type LintOptions } from '../manifest/lint.ts';
-import { planManifest } from '../manifest/directives.ts';
-import { listAddon, type AddonListing } from '../manifest/read-addon.ts';
-import type { Context } from '../core/context.ts';
-import type { BuildPortsRequest } from './ports/build-ports.ts';
+import type { LockMode } from '../../build/committed-lock.ts';
+import { planBuild, type AddonPlan, type BuildPlan } from '../../build/plan.ts';
+import { counted } from '../../core/counted.ts';
+import type { Diagnostic } from '../../core/diagnostic.ts';
+import { CurlewError } from '../../core/errors.ts';
+import type { Arch } from '../../core/ref.ts';
+import { findAddons, type AddonFolder, type FoundAddons } from '../../manifest/find-addons.ts';
+import { lintAddons, type LintOptions } from '../../manifest/lint.ts';
+import { planManifest } from '../../manifest/directives.ts';
+import { listAddon, type AddonListing } from '../../manifest/read-addon.ts';
+import type { Context } from '../../core/context.ts';
+import type { BuildPortsRequest } from '../ports/build-ports.ts';
 
 /** Options for building packages from add-on folders. */
 export interface BuildRequest extends BuildPortsRequest {
