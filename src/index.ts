@@ -7,7 +7,7 @@ import { setMaxListeners } from 'node:events';
 import { dirname, join } from 'node:path';
 import { env, cwd, execPath, geteuid } from 'node:process';
 import type { Context } from './core/context.ts';
-import { ownScripts } from './app/own-scripts.ts';
+import { ownScripts } from './own/scripts.ts';
 
 /**
  * A context of this process: its environment, working directory and user. Progress is not reported, questions of hooks get

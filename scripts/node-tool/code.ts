@@ -20,8 +20,8 @@ export async function nodeToolCode(root: string, version: string): Promise<strin
     'src/formats/archive/start-frame-worker.ts': workerModule(worker),
     'src/serve/start-plan-worker.ts': NO_PLANS,
     'src/bundle/root-files.ts': NO_BUNDLES,
-    'src/app/own-scripts.ts': await ownScriptsModule(root),
-    'src/app/version.ts': `export function toolVersion() { return ${JSON.stringify(version)}; }`,
+    'src/own/scripts.ts': await ownScriptsModule(root),
+    'src/own/version.ts': `export function toolVersion() { return ${JSON.stringify(version)}; }`,
   });
 }
 
@@ -106,7 +106,7 @@ export function startFrameWorker(options) {
 }`;
 }
 
-/** Replaces `src/app/own-scripts.ts`: the same functions, with embedded scripts. */
+/** Replaces `src/own/scripts.ts`: the same functions, with embedded scripts. */
 async function ownScriptsModule(root: string): Promise<string> {
   const texts = JSON.stringify(await scriptTexts(root));
   return `import { unpackScripts } from './cli/unpack-scripts.ts';

@@ -8,7 +8,7 @@ import { CurlewError } from '../core/errors.ts';
 import { refuseExisting } from '../platform/files/name-file.ts';
 import { openArchive } from './archives/open-archive.ts';
 import type { Context } from '../core/context.ts';
-import { checkedIndex } from './ports/install-source.ts';
+import { checkedIndex } from './sources/install-source.ts';
 import { trustOf } from './ports/trust.ts';
 import type { TrustRequest } from './requests/trust.ts';
 

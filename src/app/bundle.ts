@@ -11,7 +11,7 @@ import { checkContents } from './archives/verify-whole.ts';
 import { openPlan, type BundlePlanRequest } from './bundling/open-plan.ts';
 import { bundleTarget, type BundleTargetRequest, type ByteSink, type Written } from './bundling/target.ts';
 import type { Context } from '../core/context.ts';
-import { toolVersion } from './version.ts';
+import { toolVersion } from '../own/version.ts';
 
 export interface BundleRequest extends BundlePlanRequest, BundleTargetRequest {
   /** File of an inventory: payloads in it are left out, so that the bundle is a delta. */

@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import { checkRepository, type Migration } from '../kurl/migrate.ts';
 import { newFiles, writeNewFiles, type WrittenFile } from '../kurl/write-files.ts';
 import type { Context } from '../core/context.ts';
-import { ownScripts } from './own-scripts.ts';
+import { ownScripts } from '../own/scripts.ts';
 
 export interface ImportRequest {
   /** Folder of the checkout. */

@@ -28,10 +28,10 @@ import { clusterOf } from './node/cluster.ts';
 import { savedOptions, withSavedOptions } from './node/saved-options.ts';
 import { flagsOf, requireValidSettings, specOf } from './node/spec.ts';
 import { hookEnv, hookLimitOf, placeOf, placesOf, targetOf, usage, whySkipImages } from './node/target.ts';
-import { ownScripts } from './own-scripts.ts';
-import type { InstallSource } from './ports/install-source.ts';
-import { openSource } from './ports/run-source.ts';
-import { toolVersion } from './version.ts';
+import { ownScripts } from '../own/scripts.ts';
+import type { InstallSource } from './sources/install-source.ts';
+import { openSource } from './sources/run-source.ts';
+import { toolVersion } from '../own/version.ts';
 import { PLANNED_RUN, RUN, type InstallRequest } from './requests/node.ts';
 import { useCase } from '../core/request.ts';
 

@@ -18,8 +18,8 @@ import type { JsonObject } from '../formats/yaml/yaml.ts';
 import { readGivenFile } from '../platform/files/state-file.ts';
 import { requireValidSettings, settingsFindings } from './node/spec.ts';
 import type { Context } from '../core/context.ts';
-import type { InstallSource } from './ports/install-source.ts';
-import { noteWarnings, openSource } from './ports/run-source.ts';
+import type { InstallSource } from './sources/install-source.ts';
+import { noteWarnings, openSource } from './sources/run-source.ts';
 import type { SourceRequest } from './requests/node.ts';
 import {
   INSTALLER_MERGE,

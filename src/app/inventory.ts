@@ -8,7 +8,7 @@ import { INSTALL_DIRECTORY } from '../core/layout.ts';
 import { hashFile } from '../platform/files/hash-file.ts';
 import { writeText } from '../platform/files/write-whole.ts';
 import type { Context } from '../core/context.ts';
-import { toolVersion } from './version.ts';
+import { toolVersion } from '../own/version.ts';
 
 export interface InventoryRequest {
   /** Bundles, packages, and folders of packed or unpacked ones; default: the install folder. */

@@ -6,7 +6,7 @@ import { isHeadPath } from '../core/parts.ts';
 import { isAddress } from './archives/open-anywhere.ts';
 import { verifyWhole, requireSignedFile } from './archives/verify-whole.ts';
 import type { Context } from '../core/context.ts';
-import { checkedIndex } from './ports/install-source.ts';
+import { checkedIndex } from './sources/install-source.ts';
 import { trustOf, type Trust } from './ports/trust.ts';
 import type { TrustRequest } from './requests/trust.ts';
 

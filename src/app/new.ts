@@ -6,7 +6,7 @@ import type { LintReport } from '../manifest/lint.ts';
 import { makeAddon, type MadeAddon } from '../manifest/scaffold/new-addon.ts';
 import type { Context } from '../core/context.ts';
 import { lintCreated } from './lint.ts';
-import { ownScripts } from './own-scripts.ts';
+import { ownScripts } from '../own/scripts.ts';
 
 export interface NewAddonRequest {
   readonly name: string;

@@ -21,9 +21,9 @@ import type { Context } from '../core/context.ts';
 import { clusterFinder } from './node/cluster.ts';
 import { flagsOf, requireValidSettings, specOf } from './node/spec.ts';
 import { placesOf, usage } from './node/target.ts';
-import { ownScripts } from './own-scripts.ts';
-import { noteWarnings, openSource } from './ports/run-source.ts';
-import { toolVersion } from './version.ts';
+import { ownScripts } from '../own/scripts.ts';
+import { noteWarnings, openSource } from './sources/run-source.ts';
+import { toolVersion } from '../own/version.ts';
 import { PREFLIGHT, type PreflightRequest } from './requests/node.ts';
 import { useCase } from '../core/request.ts';
 

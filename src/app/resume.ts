@@ -5,7 +5,7 @@ import { unfinishedRequest } from '../runtime/prepare/last-run.ts';
 import { readFlags } from '../spec/flags.ts';
 import type { Context } from '../core/context.ts';
 import { install, type NodeResult } from './install.ts';
-import { folderOf } from './install-folder.ts';
+import { folderOf } from './node/install-folder.ts';
 import { commandName, parseCommand, type SavedCommand } from './node/saved-command.ts';
 import { placesOf } from './node/target.ts';
 import { reset } from './reset.ts';

@@ -7,8 +7,8 @@ import { writeText } from '../platform/files/write-whole.ts';
 import { describeArchive } from './archives/describe-archive.ts';
 import { documentPath, openAnywhere, requireUnwritten } from './archives/open-anywhere.ts';
 import type { Context } from '../core/context.ts';
-import { folderOf } from './install-folder.ts';
-import { toolVersion } from './version.ts';
+import { folderOf } from './node/install-folder.ts';
+import { toolVersion } from '../own/version.ts';
 import type { AddressRequest } from './requests/connection.ts';
 import type { FolderRequest } from './requests/node.ts';
 

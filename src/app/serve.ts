@@ -16,11 +16,11 @@ import { readSigned } from '../store/release/signed-release.ts';
 import type { Store } from '../store/store.ts';
 import { isWebAddress } from '../store/web.ts';
 import type { Context } from '../core/context.ts';
-import { ownScripts } from './own-scripts.ts';
+import { ownScripts } from '../own/scripts.ts';
 import { openHttp } from './ports/network.ts';
 import { trustOfStore } from './ports/release-trust.ts';
 import { openStoreFor } from './ports/stores.ts';
-import { toolVersion } from './version.ts';
+import { toolVersion } from '../own/version.ts';
 import type { WebRequest, StoreRequest } from './requests/connection.ts';
 import type { KeyRequest } from './requests/trust.ts';
 

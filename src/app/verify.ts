@@ -11,8 +11,8 @@ import { verifyPlaced, type VerifiedNode } from '../runtime/history/verify-place
 import { openArchive } from './archives/open-archive.ts';
 import { verifyWhole, requireSignedFile } from './archives/verify-whole.ts';
 import type { Context } from '../core/context.ts';
-import { folderOf } from './install-folder.ts';
-import { checkedIndex } from './ports/install-source.ts';
+import { folderOf } from './node/install-folder.ts';
+import { checkedIndex } from './sources/install-source.ts';
 import { trustOf, type Signed } from './ports/trust.ts';
 import type { TrustRequest } from './requests/trust.ts';
 import type { FolderRequest } from './requests/node.ts';

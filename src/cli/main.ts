@@ -11,7 +11,7 @@ import { failureJson, renderFailure } from './render/failure.ts';
 import { isTerminal, paintFor } from './render/paint.ts';
 import type { Progress } from './render/terminal.ts';
 import { listenForSignals } from './signals.ts';
-import { toolVersion } from '../app/version.ts';
+import { toolVersion } from '../own/version.ts';
 
 /** Writes a text and waits until it is flushed, so that a pipe receives all of it before the exit. */
 async function print(stream: NodeJS.WriteStream, text: string): Promise<void> {

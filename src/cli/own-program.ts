@@ -2,7 +2,7 @@
 import { isSea } from 'node:sea';
 import { dirname } from 'node:path';
 import type { Context } from '../core/context.ts';
-import { ownScripts } from '../app/own-scripts.ts';
+import { ownScripts } from '../own/scripts.ts';
 
 /** The location of its scripts is determined only on use: an executable unpacks them. */
 export function ownProcess(): Required<Pick<Context, 'user' | 'program'>> {

@@ -1,6 +1,6 @@
 /** Install folders of an older version, and what it had saved for them: read, resumed, rolled back. */
 import { readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { toolVersion } from '../../src/app/version.ts';
+import { toolVersion } from '../../src/own/version.ts';
 import { readRecords } from '../../src/runtime/node/records.ts';
 import * as assert from '../support/assert.ts';
 import { boxOf, done, NODE, refused, whole } from '../support/compat.ts';

@@ -6,7 +6,7 @@ import { headerMember } from '../../src/formats/archive/place.ts';
 import { memorySource, readIndex, readTocText } from '../../src/formats/archive/read.ts';
 import { formatFooter, formatToc } from '../../src/formats/archive/toc.ts';
 import { verifyArchive } from '../../src/formats/archive/verify.ts';
-import { checkedIndex } from '../../src/app/ports/install-source.ts';
+import { checkedIndex } from '../../src/app/sources/install-source.ts';
 import type { Trust } from '../../src/app/ports/trust.ts';
 import { archivePackages } from '../../src/runtime/node/source.ts';
 import { makeKeyPair, publicPart, readPrivateKey } from '../../src/formats/signing/keys.ts';

@@ -31,9 +31,9 @@ import {
 } from './choice.ts';
 import { extraImages, openImages, type ImagesRequest } from './images.ts';
 import { catalogOf, notingCurrent, trustOfStore } from '../ports/release-trust.ts';
-import { noteWarnings } from '../ports/run-source.ts';
+import { noteWarnings } from '../sources/run-source.ts';
 import { openStoreFor } from '../ports/stores.ts';
-import { toolVersion } from '../version.ts';
+import { toolVersion } from '../../own/version.ts';
 import type { StoreRequest } from '../requests/connection.ts';
 import type { TrustRequest } from '../requests/trust.ts';
 

@@ -12,8 +12,8 @@ import { checkShipped, settingsError } from '../../spec/shipped-schema.ts';
 import type { SourcePackage } from '../../runtime/node/source.ts';
 import { readGivenFile } from '../../platform/files/state-file.ts';
 import type { Context } from '../../core/context.ts';
-import type { InstallSource } from '../ports/install-source.ts';
-import { installerText, noteWarnings, readSpec } from '../ports/run-source.ts';
+import type { InstallSource } from '../sources/install-source.ts';
+import { installerText, noteWarnings, readSpec } from '../sources/run-source.ts';
 import type { FlagRequest, SpecRequest } from '../requests/node.ts';
 
 /** Parses the flags and applies those for the run itself to the request. Reports flags without effect. */

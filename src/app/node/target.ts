@@ -7,7 +7,7 @@ import { parseLimit } from '../../runtime/hooks/hook-limit.ts';
 import { shellQuote } from '../../runtime/hooks/settings.ts';
 import { plainPlace, type NodePlace } from '../../runtime/node/node-place.ts';
 import type { Context } from '../../core/context.ts';
-import { ownScripts } from '../own-scripts.ts';
+import { ownScripts } from '../../own/scripts.ts';
 import type { FolderRequest, TargetRequest, HookRequest } from '../requests/node.ts';
 
 /** Seconds; undefined for no limit. */

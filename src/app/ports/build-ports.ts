@@ -11,12 +11,12 @@ import { CurlewError } from '../../core/errors.ts';
 import type { Context } from '../../core/context.ts';
 import { xdgFolder, type Config } from './config.ts';
 import { openNetwork } from './network.ts';
-import { toolVersion } from '../version.ts';
+import { toolVersion } from '../../own/version.ts';
 import type { RegistryClient } from '../../registry/client.ts';
 import type { Containers } from '../../build/containers/containers.ts';
 import type { Collector } from '../../build/host-packages/collector.ts';
 import type { OsId } from '../../core/os.ts';
-import { ownScripts } from '../own-scripts.ts';
+import { ownScripts } from '../../own/scripts.ts';
 import type { NetworkRequest } from '../requests/connection.ts';
 
 /** Blobs transferred at once: enough to keep two cores and a network busy. */

@@ -12,8 +12,8 @@ import type { JsonObject } from '../../formats/yaml/yaml.ts';
 import { readGivenFile } from '../../platform/files/state-file.ts';
 import type { Context } from '../../core/context.ts';
 import { bundleSource, unpackedSource, type InstallSource } from './install-source.ts';
-import { releaseTrust, SEEN_RELEASES } from './release-trust.ts';
-import { trustOf } from './trust.ts';
+import { releaseTrust, SEEN_RELEASES } from '../ports/release-trust.ts';
+import { trustOf } from '../ports/trust.ts';
 import { storeSource } from './store-source.ts';
 import type { SourceRequest } from '../requests/node.ts';
 

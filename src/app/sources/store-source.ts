@@ -18,11 +18,11 @@ import { openStoreSource } from '../../store/source.ts';
 import type { Store } from '../../store/store.ts';
 import { isWebAddress } from '../../store/web.ts';
 import type { ReleaseTrust } from '../../store/release/signed-release.ts';
-import { catalogOf, notingCurrent } from './release-trust.ts';
+import { catalogOf, notingCurrent } from '../ports/release-trust.ts';
 import type { Context } from '../../core/context.ts';
 import type { InstallSource } from './install-source.ts';
-import { lazyHttp } from './network.ts';
-import { objectOpener, openStoreFor } from './stores.ts';
+import { lazyHttp } from '../ports/network.ts';
+import { objectOpener, openStoreFor } from '../ports/stores.ts';
 import type { AddressRequest } from '../requests/connection.ts';
 
 export interface StoreSourceOptions {

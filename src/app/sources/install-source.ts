@@ -18,7 +18,7 @@ import { checkArchive } from '../archives/check-archive.ts';
 import { openArchive } from '../archives/open-archive.ts';
 import { openBundle } from '../archives/open-bundle.ts';
 import { archiveOf } from '../../formats/signing/archive-statement.ts';
-import type { Signed, Trust } from './trust.ts';
+import type { Signed, Trust } from '../ports/trust.ts';
 
 export interface InstallSource extends AsyncDisposable {
   /** The spec in the source. */
