@@ -4,7 +4,7 @@ import { CurlewError } from '../core/errors.ts';
 import { refuseExisting } from '../platform/files/name-file.ts';
 import { writeText } from '../platform/files/write-whole.ts';
 import { requirePrograms } from '../runtime/host/host-facts.ts';
-import { plainPlace } from '../runtime/node/node-place.ts';
+import { plainPlace, type NodePlace } from '../runtime/node/node-place.ts';
 import { readRecords } from '../runtime/node/records.ts';
 import type { SourcePackage } from '../runtime/node/source.ts';
 import { settingText } from '../runtime/preflight/situation.ts';
@@ -70,9 +70,8 @@ export const install = useCase(RUN, async (given, context: Context): Promise<Nod
   const target = targetOf(request, context);
   await requirePrograms(target.directory, context);
   await using source = await openSource(request, context, { directory: target.directory, remember: true });
-  const run = await runRequest(request, context, { source, flags });
-  const place = await placeOf(target, context);
-  await using prepared = await prepare({ ...run, place, scripts: ownScripts() }, context);
+  const run = await runRequest(request, context, { source, flags, place: async () => placeOf(target, context) });
+  await using prepared = await prepare(run, context);
   if (saved !== undefined) requireSamePlan(saved, prepared, toolVersion());
   await source.remember?.();
   const { report, ask, signal } = context;
@@ -90,10 +89,9 @@ export const planInstall = useCase(PLANNED_RUN, async (given, context: Context):
   if (out !== undefined) await refuseExisting(out, force);
   await requirePrograms(directory, context);
   await using source = await openSource(request, context, { directory, remember: false });
-  const run = await runRequest(request, context, { source, flags });
-  const view = await readable(directory, async () =>
-    viewRun({ ...run, place: plainPlace(directory), scripts: ownScripts() }, context),
-  );
+  const place = (): NodePlace => plainPlace(directory);
+  const run = await runRequest(request, context, { source, flags, place });
+  const view = await readable(directory, async () => viewRun(run, context));
   for (const text of view.view.notes) report({ type: 'note', level: 'warning', text });
   if (saved !== undefined) requireSamePlan(saved, view, toolVersion());
   const words = savedOptions(RUN.fields, request, context);
@@ -122,12 +120,20 @@ async function kindOf(request: InstallRequest, context: Context): Promise<SpecKi
   return kind;
 }
 
-/** The request of the run, without its place. */
+/** The request of the run. `place` is called last: it may create a sandbox. */
 async function runRequest(
   request: InstallRequest,
   context: Context,
-  { source, flags }: { readonly source: InstallSource; readonly flags: GivenFlags },
-): Promise<Omit<RunRequest, 'place' | 'scripts'>> {
+  {
+    source,
+    flags,
+    place,
+  }: {
+    readonly source: InstallSource;
+    readonly flags: GivenFlags;
+    readonly place: () => NodePlace | Promise<NodePlace>;
+  },
+): Promise<RunRequest> {
   const { kind } = request;
   const hookLimit = hookLimitOf(request);
   const from = { source, flags, recorded: request.installerText };
@@ -141,6 +147,7 @@ async function runRequest(
   const settings = new Map(installer.addons.map((addon) => [addon.name, addon.settings] as const));
   return {
     kind,
+    scripts: ownScripts(),
     offered: await source.offered(packages),
     packages: packages.map((one) => ({ source: one, settings: settings.get(one.ref.name) ?? {} })),
     removal: pruned?.removal,
@@ -154,6 +161,7 @@ async function runRequest(
     checks: checksOf(request, installer),
     command: commandOf({ name: kind, request, cwd: context.cwd, installer: text }, RUN.fields),
     cluster: clusterOf(request, context, { installer, versions, schemas, release: source.release }),
+    place: await place(),
   };
 }
 

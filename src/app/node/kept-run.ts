@@ -2,7 +2,7 @@
 import { dryRun, type DryRun } from '../../runtime/run/dry-run.ts';
 import { execute } from '../../runtime/run/execute.ts';
 import { readable } from '../../runtime/history/history.ts';
-import { plainPlace } from '../../runtime/node/node-place.ts';
+import { plainPlace, type NodePlace } from '../../runtime/node/node-place.ts';
 import { prepare, viewRun } from '../../runtime/prepare/prepare.ts';
 import type { RemovalOptions } from '../../runtime/prepare/removal.ts';
 import type { RunRequest } from '../../runtime/prepare/request.ts';
@@ -38,10 +38,10 @@ export interface KeptRun {
 
 async function wholeRequest(
   { command, requestIn }: KeptRun,
-  directory: string,
+  { directory, place }: { readonly directory: string; readonly place: () => NodePlace | Promise<NodePlace> },
   request: KeptRequest,
   context: Context,
-): Promise<Omit<RunRequest, 'place'>> {
+): Promise<RunRequest> {
   const kept = await requestIn(directory);
   return {
     ...kept,
@@ -52,6 +52,7 @@ async function wholeRequest(
     hookLimit: hookLimitOf(request),
     command,
     cluster: clusterOfKept(kept, request, context),
+    place: await place(),
   };
 }
 
@@ -63,10 +64,11 @@ export async function runKept<Result>(
   after: (result: RunResult, directory: string) => Result | Promise<Result>,
 ): Promise<Result> {
   const target = targetOf(request, context);
-  const whole = await wholeRequest(run, target.directory, request, context);
-  await using prepared = await prepare({ ...whole, place: await placeOf(target, context) }, context);
+  const { directory } = target;
+  const whole = await wholeRequest(run, { directory, place: async () => placeOf(target, context) }, request, context);
+  await using prepared = await prepare(whole, context);
   const { report, ask, signal } = context;
-  return await after(await execute(prepared, { report, ask, signal }), target.directory);
+  return await after(await execute(prepared, { report, ask, signal }), directory);
 }
 
 /** Plans the run; changes nothing. */
@@ -74,8 +76,8 @@ export async function planKept(run: KeptRun, request: KeptRequest, context: Cont
   const { directory } = placesOf(request, context);
   const { report, signal } = context;
   const view = await readable(directory, async () => {
-    const whole = await wholeRequest(run, directory, request, context);
-    return viewRun({ ...whole, place: plainPlace(directory) }, context);
+    const place = (): NodePlace => plainPlace(directory);
+    return viewRun(await wholeRequest(run, { directory, place }, request, context), context);
   });
   for (const text of view.view.notes) report({ type: 'note', level: 'warning', text });
   return dryRun(view, { words: {}, tool: toolVersion(), out: undefined, report, signal });

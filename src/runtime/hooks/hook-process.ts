@@ -95,6 +95,10 @@ function logPath({ folder }: Pick<HookShell, 'folder'>, hook: Pick<HookRequest, 
   return join(folder, `${hook.function}.log`);
 }
 
+function controlPath({ folder }: HookShell, hook: HookRequest): string {
+  return join(folder, `${hook.function}.control`);
+}
+
 /**
  * Runs hook-runner.sh with these arguments to its end. `HOOK_FAILED` if it fails or exceeds its limit; an abort ends all
  * processes that it started.
@@ -109,7 +113,7 @@ export async function runShell(
   signal.throwIfAborted();
   const started = performance.now();
   const log = logPath(shell, request);
-  const control = join(shell.folder, `${request.function}.control`);
+  const control = controlPath(shell, request);
   const notes: HookNotes = {};
   const onRecord = (record: ControlRecord): void => {
     noticeRecord(notes, record);
@@ -122,23 +126,17 @@ export async function runShell(
   const over = new AbortController();
   const source = { addon: request.addon, log, answers, report, signal: AbortSignal.any([stop, over.signal]) };
   const questions = options.ask === undefined ? undefined : answerQuestions({ ...source, ask: options.ask });
-  const marker = hookMarker(shell.run, request.function);
   // Before the process starts: a failure here must not leave a process behind.
   await (await openFresh(control, 'w')).close();
   const follower = await followControl(control, onRecord);
-  const { child, output } = await start(shell, request, {
-    log,
-    control,
-    marker,
-    args,
-    answers: questions === undefined ? undefined : answers,
-  }).catch(async (error: unknown) => {
+  const asked = questions === undefined ? undefined : answers;
+  const { child, output } = await start(shell, request, args, asked).catch(async (error: unknown) => {
     await follower.finish();
     throw error;
   });
   const settleLog = capLog(log, output, { scripts: shell.scripts, path: pathOf(shell.env), cap: options.logCap });
   const since = child.pid === undefined ? undefined : processInfo(child.pid)?.start;
-  const family: Family = { session: child.pid ?? -1, marker, since };
+  const family: Family = { session: child.pid ?? -1, marker: hookMarker(shell.run, request.function), since };
   const all = (): readonly ProcessInfo[] => {
     const { inSession, outside } = membersOf(family);
     return [...inSession, ...outside];
@@ -178,29 +176,22 @@ export async function runShell(
   }
 }
 
-interface StartOptions {
-  readonly log: string;
-  readonly control: string;
-  readonly marker: string;
-  readonly args: readonly string[];
-  /** Path prefix of the answer files; undefined if there is no terminal. */
-  readonly answers: string | undefined;
-}
-
+/** `answers` is the path prefix of the answer files; undefined if there is no terminal. */
 async function start(
   shell: HookShell,
   request: HookRequest,
-  { log, control, marker, args: runnerArgs, answers }: StartOptions,
+  runnerArgs: readonly string[],
+  answers: string | undefined,
 ): Promise<{ readonly child: ChildProcess; /** The log, open. */ readonly output: FileHandle }> {
-  const { place, env, run } = shell;
+  const { place } = shell;
   const [command, ...args] = place.wrap(['bash', '--noprofile', '--norc', ...runnerArgs]);
-  const output = await openFresh(log, 'a');
-  const records = await openFresh(control, 'a');
+  const output = await openFresh(logPath(shell, request), 'a');
+  const records = await openFresh(controlPath(shell, request), 'a');
   try {
     const child = spawn(command, args, {
       cwd: place.directory,
       env: {
-        ...hookEnvironment(env, { run, marker, attempt: request.attempt }),
+        ...hookEnvironment(shell, request),
         ...(answers === undefined
           ? {}
           : { CURLEW_ANSWER: seenPath(place, answers), CURLEW_ASKER: place.confined ? 'self' : String(process.pid) }),
@@ -234,17 +225,14 @@ function pathOf(env: HookShell['env']): string {
   return env['PATH'] ?? '/usr/sbin:/usr/bin:/sbin:/bin';
 }
 
-function hookEnvironment(
-  env: HookShell['env'],
-  { run, marker, attempt }: { readonly run: string; readonly marker: string; readonly attempt: number },
-): Record<string, string> {
+function hookEnvironment({ env, run }: HookShell, { function: called, attempt }: HookRequest): Record<string, string> {
   const given = Object.entries(env).filter(([name]) => !SHELL_VARIABLES.test(name));
   const path = pathOf(env);
   return {
     ...Object.fromEntries(given.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]))),
     PATH: path.split(':').includes(EXTRA_PATH) ? path : `${path}:${EXTRA_PATH}`,
     CURLEW_RUN: run,
-    CURLEW_HOOK: marker.slice('CURLEW_HOOK='.length),
+    CURLEW_HOOK: `${run}/${called}`,
     CURLEW_ATTEMPT: String(attempt),
   };
 }
