@@ -3,403 +3,191 @@
 export interface Folder {
   readonly name: string;
   readonly holds: string;
-  /** Folders above its own line, each of which it does import; all where it is left out. */
-  readonly imports?: readonly string[];
-  /** How much of these it uses, where that is not all. */
-  readonly only?: Readonly<Record<string, string>>;
+  /** Folders above its own line, each of which it does import; undefined for all. */
+  readonly imports: readonly string[] | undefined;
 }
 
-/** Lower ones first: a folder imports only those above it. */
-export const FOLDERS: readonly Folder[] = [
-  {
-    name: 'core',
-    holds:
-      'errors, diagnostics, digests, references, operating systems, every path and key, events, the context of a use case',
-    imports: [],
-  },
-  {
-    name: 'own',
-    holds: 'what comes with curlew itself: its version, its scripts',
-    imports: [],
-  },
-  { name: 'platform/limit', holds: 'how much happens at once: semaphores, caches, memory', imports: ['core'] },
-  { name: 'platform/process', holds: 'running other programs, and ending all that they start', imports: ['core'] },
-  {
-    name: 'platform/files',
-    holds: 'atomic file writes: free space, syncing, partial files',
-    imports: ['core', 'platform/process'],
-  },
-  { name: 'platform/http', holds: 'HTTP with proxies, private CAs, retries, resumption', imports: ['core'] },
-  { name: 'formats/yaml', holds: 'YAML as JSON-safe data with source positions', imports: ['core'] },
-  { name: 'formats/bash', holds: 'what a script defines and calls, without running it', imports: ['core'] },
-  { name: 'formats/go-template', holds: 'Go templates with the functions of sprig', imports: ['core'] },
-  {
-    name: 'formats/archive',
-    holds: 'package format 1: write, index, read by range, splice, verify, extract',
-    imports: ['core', 'platform/files'],
-  },
-  { name: 'formats/oci', holds: 'image manifests, OCI layouts, docker archives', imports: ['core'] },
-  { name: 'formats/signing', holds: 'keys and signatures', imports: ['core'] },
-  {
-    name: 'channel',
-    holds: 'which add-on versions fit which Kubernetes: read, choose, explain, check, plan an upgrade, records',
-    imports: ['core', 'formats/yaml', 'formats/go-template'],
-  },
-  {
-    name: 'rollout',
-    holds:
-      'how an add-on spreads over the clusters of a fleet: one pure `step` for all of them, and the rules of upstream',
-    imports: ['core'],
-  },
-  { name: 'spec', holds: 'installer specs', imports: ['core', 'formats/yaml'] },
-  {
-    name: 'manifest',
-    holds: 'directives, parser, linter, lock',
-    imports: [
-      'core',
-      'platform/limit',
-      'platform/files',
-      'platform/process',
-      'formats/yaml',
-      'formats/bash',
-      'formats/archive',
-      'channel',
-    ],
-  },
-  {
-    name: 'manifest/scaffold',
-    holds: 'new add-ons, and the next versions of those that have a template',
-    imports: ['core', 'platform/files', 'platform/process', 'spec', 'manifest'],
-  },
-  {
-    name: 'registry',
-    holds: 'the distribution API',
-    imports: ['core', 'platform/limit', 'platform/process', 'platform/http', 'formats/oci'],
-  },
-  {
-    name: 'store',
-    holds: 'stores in folders and S3, and on web servers (read-only)',
-    imports: ['core', 'platform/limit', 'platform/files', 'platform/http'],
-  },
-  {
-    name: 'transfer',
-    holds: 'one file from the network to disk: resumed after any interruption, verified before it gets its name',
-    imports: ['core', 'platform/limit', 'platform/files', 'platform/http', 'formats/archive', 'store'],
-  },
-  {
-    name: 'build',
-    holds: 'plan, fetch, cache, pack',
-    imports: [
-      'core',
-      'platform/limit',
-      'platform/files',
-      'platform/process',
-      'platform/http',
-      'formats/archive',
-      'formats/oci',
-      'manifest',
-      'registry',
-      'transfer',
-    ],
-  },
-  {
-    name: 'build/sbom',
-    holds: 'SBOMs and provenance of packages and bundles',
-    imports: ['core', 'formats/signing', 'manifest'],
-  },
-  {
-    name: 'store/release',
-    holds: 'publish, catalog, promote',
-    imports: ['core', 'platform/limit', 'formats/archive', 'formats/signing', 'channel', 'store'],
-  },
-  {
-    name: 'bundle',
-    holds: 'plan; `write` it anywhere, in `parts`, as a `delta`',
-    imports: ['core', 'platform/limit', 'platform/files', 'formats/archive', 'channel', 'spec', 'store'],
-  },
-  {
-    name: 'serve',
-    holds: 'a store over HTTP: bundles made on request, online installs, images',
-    imports: [
-      'core',
-      'platform/limit',
-      'platform/files',
-      'formats/yaml',
-      'formats/archive',
-      'formats/oci',
-      'spec',
-      'store',
-      'bundle',
-    ],
-  },
-  {
-    name: 'kube',
-    holds: 'requests to the API server that a kubeconfig names',
-    imports: ['core', 'platform/limit', 'platform/files', 'platform/process', 'platform/http', 'formats/yaml'],
-  },
-  {
-    name: 'deliver',
-    holds: 'add-ons on a cluster: manifests and charts are applied, observed, pruned, recorded, removed',
-    imports: [
-      'core',
-      'platform/limit',
-      'platform/process',
-      'platform/files',
-      'platform/http',
-      'formats/signing',
-      'channel',
-      'spec',
-      'kube',
-    ],
-  },
-  {
-    name: 'runtime/preflight',
-    holds: 'host preflights: collectors and analyzers',
-    imports: [
-      'core',
-      'platform/limit',
-      'platform/process',
-      'platform/files',
-      'platform/http',
-      'formats/yaml',
-      'formats/go-template',
-      'spec',
-    ],
-  },
-  {
-    name: 'runtime/journal',
-    holds: 'the write-ahead log of a run: actions by id, and how far they got',
-    imports: ['core', 'platform/files'],
-  },
-  {
-    name: 'runtime/plan',
-    holds: 'what a run on a node does, and why: hooks, actions, records, space, ports; no I/O',
-    imports: ['core', 'spec', 'runtime/journal'],
-  },
-  {
-    name: 'runtime/node',
-    holds: 'the install folder: its lock, records, and packages, and where these come from',
-    imports: [
-      'core',
-      'platform/limit',
-      'platform/process',
-      'platform/files',
-      'formats/archive',
-      'store',
-      'transfer',
-      'runtime/plan',
-    ],
-  },
-  {
-    name: 'runtime/hooks',
-    holds: 'one hook in its shell: environment, control, logs, sandbox',
-    imports: ['core', 'platform/limit', 'platform/process', 'platform/files', 'spec', 'runtime/plan', 'runtime/node'],
-  },
-  {
-    name: 'runtime/cluster',
-    holds: 'records of the cluster that the node belongs to',
-    imports: ['core', 'platform/files', 'spec', 'kube', 'runtime/plan', 'runtime/node'],
-  },
-  {
-    name: 'runtime/images',
-    holds: 'images in the container runtime',
-    imports: [
-      'core',
-      'platform/limit',
-      'platform/process',
-      'platform/files',
-      'formats/archive',
-      'formats/oci',
-      'runtime/plan',
-      'runtime/node',
-    ],
-  },
-  {
-    name: 'runtime/prepare',
-    holds: 'a run before it starts: its request, the state of node and cluster, its plan, its folder',
-    imports: [
-      'core',
-      'platform/process',
-      'platform/files',
-      'spec',
-      'runtime/journal',
-      'runtime/plan',
-      'runtime/node',
-      'runtime/hooks',
-      'runtime/cluster',
-    ],
-  },
-  {
-    name: 'runtime/host',
-    holds: 'the machine: its space, ports, operating system, and its checks before a run',
-    imports: [
-      'core',
-      'platform/process',
-      'platform/files',
-      'spec',
-      'runtime/preflight',
-      'runtime/plan',
-      'runtime/node',
-      'runtime/cluster',
-      'runtime/images',
-      'runtime/prepare',
-    ],
-  },
-  {
-    name: 'runtime/history',
-    holds: 'what earlier runs did: status, reasons, logs, files',
-    imports: [
-      'core',
-      'runtime/journal',
-      'runtime/plan',
-      'runtime/node',
-      'runtime/hooks',
-      'runtime/cluster',
-      'runtime/prepare',
-    ],
-  },
-  {
-    name: 'runtime/run',
-    holds: 'the phases of a run, and its dry run',
-    imports: [
-      'core',
-      'platform/limit',
-      'platform/files',
-      'spec',
-      'runtime/journal',
-      'runtime/plan',
-      'runtime/node',
-      'runtime/hooks',
-      'runtime/cluster',
-      'runtime/images',
-      'runtime/prepare',
-      'runtime/host',
-    ],
-  },
-  {
-    name: 'kurl',
-    holds: 'migration of kURL repositories, and the compatibility tables',
-    imports: ['core', 'platform/files', 'formats/bash', 'spec', 'manifest', 'runtime/preflight'],
-  },
-  {
-    name: 'app/requests',
-    holds: 'fields that requests of several use cases have',
-    imports: ['core', 'runtime/preflight', 'runtime/images', 'runtime/prepare'],
-  },
-  {
-    name: 'app/ports',
-    holds: 'what use cases open: stores, networks, configuration, keys, channels',
-    imports: [
-      'core',
-      'own',
-      'platform/limit',
-      'platform/files',
-      'platform/http',
-      'formats/archive',
-      'formats/signing',
-      'channel',
-      'registry',
-      'store',
-      'build',
-      'store/release',
-      'app/requests',
-    ],
-  },
-  {
-    name: 'app/archives',
-    holds: 'packages and bundles as files: opened anywhere, verified, described, written in parts',
-    imports: [
-      'core',
-      'platform/files',
-      'formats/archive',
-      'spec',
-      'manifest',
-      'store',
-      'build/sbom',
-      'store/release',
-      'bundle',
-      'runtime/node',
-      'runtime/images',
-      'app/requests',
-      'app/ports',
-    ],
-  },
-  {
-    name: 'app/sources',
-    holds: 'where a command on a node gets its packages and its spec',
-    imports: [
-      'core',
-      'platform/limit',
-      'platform/files',
-      'formats/yaml',
-      'formats/archive',
-      'formats/signing',
-      'spec',
-      'store',
-      'store/release',
-      'bundle',
-      'runtime/plan',
-      'runtime/node',
-      'app/requests',
-      'app/ports',
-      'app/archives',
-    ],
-  },
-  {
-    name: 'app/node',
-    holds: 'runs on a node: target, spec, cluster, saved requests',
-    imports: [
-      'core',
-      'own',
-      'platform/files',
-      'spec',
-      'runtime/node',
-      'runtime/hooks',
-      'runtime/cluster',
-      'runtime/prepare',
-      'runtime/history',
-      'runtime/run',
-      'app/requests',
-      'app/sources',
-    ],
-  },
-  {
-    name: 'app/building',
-    holds: 'the plan of a build',
-    imports: ['core', 'manifest', 'build', 'app/ports'],
-  },
-  {
-    name: 'app/bundling',
-    holds: 'the plan of a bundle, and its target',
-    imports: [
-      'core',
-      'own',
-      'platform/files',
-      'formats/yaml',
-      'formats/archive',
-      'spec',
-      'store',
-      'build',
-      'store/release',
-      'bundle',
-      'app/requests',
-      'app/ports',
-      'app/archives',
-      'app/sources',
-      'app/building',
-    ],
-  },
-  {
-    name: 'app/channels',
-    holds: 'a pass over the channels of a cluster',
-    imports: ['core', 'channel', 'kube', 'deliver', 'app/ports'],
-  },
-  {
-    name: 'app',
-    holds: 'use cases, one per file: a request that could be JSON and its result',
-  },
-  { name: 'cli', holds: 'options, commands and rendering; only `cli` prints, exits or reads the process' },
+/** Lower ones first: a folder imports only those above it. Without a list, it imports all. */
+const ROWS: readonly (readonly [name: string, holds: string, imports?: string])[] = [
+  [
+    'core',
+    'errors, diagnostics, digests, references, operating systems, every path and key, events, the context of a use case',
+    '',
+  ],
+  ['own', 'what comes with curlew itself: its version, its scripts', ''],
+  ['platform/limit', 'how much happens at once: semaphores, caches, memory', 'core'],
+  ['platform/process', 'running other programs, and ending all that they start', 'core'],
+  ['platform/files', 'atomic file writes: free space, syncing, partial files', 'core platform/process'],
+  ['platform/http', 'HTTP with proxies, private CAs, retries, resumption', 'core'],
+  ['formats/yaml', 'YAML as JSON-safe data with source positions', 'core'],
+  ['formats/bash', 'what a script defines and calls, without running it', 'core'],
+  ['formats/go-template', 'Go templates with the functions of sprig', 'core'],
+  ['formats/archive', 'package format 1: write, index, read by range, splice, verify, extract', 'core platform/files'],
+  ['formats/oci', 'image manifests, OCI layouts, docker archives', 'core'],
+  ['formats/signing', 'keys and signatures', 'core'],
+  [
+    'channel',
+    'which add-on versions fit which Kubernetes: read, choose, explain, check, plan an upgrade, records',
+    'core formats/yaml formats/go-template',
+  ],
+  [
+    'rollout',
+    'how an add-on spreads over the clusters of a fleet: one pure `step` for all of them, and the rules of upstream',
+    'core',
+  ],
+  ['spec', 'installer specs', 'core formats/yaml'],
+  [
+    'manifest',
+    'directives, parser, linter, lock',
+    'core platform/limit platform/files platform/process formats/yaml formats/bash formats/archive channel',
+  ],
+  [
+    'manifest/scaffold',
+    'new add-ons, and the next versions of those that have a template',
+    'core platform/files platform/process spec manifest',
+  ],
+  ['registry', 'the distribution API', 'core platform/limit platform/process platform/http formats/oci'],
+  [
+    'store',
+    'stores in folders and S3, and on web servers (read-only)',
+    'core platform/limit platform/files platform/http',
+  ],
+  [
+    'transfer',
+    'one file from the network to disk: resumed after any interruption, verified before it gets its name',
+    'core platform/limit platform/files platform/http formats/archive store',
+  ],
+  [
+    'build',
+    'plan, fetch, cache, pack',
+    `core platform/limit platform/files platform/process platform/http formats/archive formats/oci manifest
+      registry transfer`,
+  ],
+  ['build/sbom', 'SBOMs and provenance of packages and bundles', 'core formats/signing manifest'],
+  ['store/release', 'publish, catalog, promote', 'core platform/limit formats/archive formats/signing channel store'],
+  [
+    'bundle',
+    'plan; `write` it anywhere, in `parts`, as a `delta`',
+    'core platform/limit platform/files formats/archive channel spec store',
+  ],
+  [
+    'serve',
+    'a store over HTTP: bundles made on request, online installs, images',
+    'core platform/limit platform/files formats/yaml formats/archive formats/oci spec store bundle',
+  ],
+  [
+    'kube',
+    'requests to the API server that a kubeconfig names',
+    'core platform/limit platform/files platform/process platform/http formats/yaml',
+  ],
+  [
+    'deliver',
+    'add-ons on a cluster: manifests and charts are applied, observed, pruned, recorded, removed',
+    'core platform/limit platform/process platform/files platform/http formats/signing channel spec kube',
+  ],
+  [
+    'runtime/preflight',
+    'host preflights: collectors and analyzers',
+    'core platform/limit platform/process platform/files platform/http formats/yaml formats/go-template spec',
+  ],
+  ['runtime/journal', 'the write-ahead log of a run: actions by id, and how far they got', 'core platform/files'],
+  [
+    'runtime/plan',
+    'what a run on a node does, and why: hooks, actions, records, space, ports; no I/O',
+    'core spec runtime/journal',
+  ],
+  [
+    'runtime/node',
+    'the install folder: its lock, records, and packages, and where these come from',
+    'core platform/limit platform/process platform/files formats/archive store transfer runtime/plan',
+  ],
+  [
+    'runtime/hooks',
+    'one hook in its shell: environment, control, logs, sandbox',
+    'core platform/limit platform/process platform/files spec runtime/plan runtime/node',
+  ],
+  [
+    'runtime/cluster',
+    'records of the cluster that the node belongs to',
+    'core platform/files spec kube runtime/plan runtime/node',
+  ],
+  [
+    'runtime/images',
+    'images in the container runtime',
+    'core platform/limit platform/process platform/files formats/archive formats/oci runtime/plan runtime/node',
+  ],
+  [
+    'runtime/prepare',
+    'a run before it starts: its request, the state of node and cluster, its plan, its folder',
+    `core platform/process platform/files spec runtime/journal runtime/plan runtime/node runtime/hooks
+      runtime/cluster`,
+  ],
+  [
+    'runtime/host',
+    'the machine: its space, ports, operating system, and its checks before a run',
+    `core platform/process platform/files spec runtime/preflight runtime/plan runtime/node runtime/cluster
+      runtime/images runtime/prepare`,
+  ],
+  [
+    'runtime/history',
+    'what earlier runs did: status, reasons, logs, files',
+    'core runtime/journal runtime/plan runtime/node runtime/hooks runtime/cluster runtime/prepare',
+  ],
+  [
+    'runtime/run',
+    'the phases of a run, and its dry run',
+    `core platform/limit platform/files spec runtime/journal runtime/plan runtime/node runtime/hooks
+      runtime/cluster runtime/images runtime/prepare runtime/host`,
+  ],
+  [
+    'kurl',
+    'migration of kURL repositories, and the compatibility tables',
+    'core platform/files formats/bash spec manifest runtime/preflight',
+  ],
+  [
+    'app/requests',
+    'fields that requests of several use cases have',
+    'core runtime/preflight runtime/images runtime/prepare',
+  ],
+  [
+    'app/ports',
+    'what use cases open: stores, networks, configuration, keys, channels',
+    `core own platform/limit platform/files platform/http formats/archive formats/signing channel registry store
+      build store/release app/requests`,
+  ],
+  [
+    'app/archives',
+    'packages and bundles as files: opened anywhere, verified, described, written in parts',
+    `core platform/files formats/archive spec manifest store build/sbom store/release bundle runtime/node
+      runtime/images app/requests app/ports`,
+  ],
+  [
+    'app/sources',
+    'where a command on a node gets its packages and its spec',
+    `core platform/limit platform/files formats/yaml formats/archive formats/signing spec store store/release
+      bundle runtime/plan runtime/node app/requests app/ports app/archives`,
+  ],
+  [
+    'app/node',
+    'runs on a node: target, spec, cluster, saved requests',
+    `core own platform/files spec runtime/node runtime/hooks runtime/cluster runtime/prepare runtime/history
+      runtime/run app/requests app/sources`,
+  ],
+  ['app/building', 'the plan of a build', 'core manifest build app/ports'],
+  [
+    'app/bundling',
+    'the plan of a bundle, and its target',
+    `core own platform/files formats/yaml formats/archive spec store build store/release bundle app/requests
+      app/ports app/archives app/sources app/building`,
+  ],
+  ['app/channels', 'a pass over the channels of a cluster', 'core channel kube deliver app/ports'],
+  ['app', 'use cases, one per file: a request that could be JSON and its result'],
+  ['cli', 'options, commands and rendering; only `cli` prints, exits or reads the process'],
 ];
+
+export const FOLDERS: readonly Folder[] = ROWS.map(([name, holds, imports]) => {
+  return { name, holds, imports: imports?.split(/\s+/).filter((one) => one !== '') };
+});
 
 /** Folders that import a package; packages that are not listed may be imported anywhere. */
 export const PACKAGES: Readonly<Record<string, readonly string[]>> = {
@@ -428,10 +216,10 @@ export const IO: readonly string[] = [
   'worker_threads',
 ].map((name) => `node:${name}`);
 
-function importsText({ imports, only = {} }: Folder): string {
+function importsText({ imports }: Folder): string {
   if (imports === undefined) return 'all';
   if (imports.length === 0) return 'nothing';
-  return imports.map((name) => (only[name] === undefined ? name : `${name} (${only[name]})`)).join(', ');
+  return imports.join(', ');
 }
 
 const BEGIN = '<!-- folders: made by npm run docs -->';
