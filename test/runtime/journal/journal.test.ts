@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import * as fc from 'fast-check';
-import { createJournal, formatEntry, parseJournal, readJournal } from '../../../src/runtime/journal/journal.ts';
-import { unfinishedAttempts } from '../../../src/runtime/journal/progress.ts';
+import { CLOSED, createJournal, formatEntry, parseJournal, readJournal } from '../../../src/runtime/journal/journal.ts';
+import { progressOf, unfinishedAttempts } from '../../../src/runtime/journal/progress.ts';
 import { isRunPlan } from '../../../src/runtime/plan/run-plan.ts';
 import * as assert from '../../support/assert.ts';
 import { suite } from '../../support/suite.ts';
@@ -122,6 +122,42 @@ test('a line with the right sum that is not as this version writes it is an erro
     const read = (): unknown => parseJournal(`${text}${formatEntry(entry as never)}`, 'j', isRunPlan);
     assert.throwsWith(read, 'FILE_UNUSABLE', /^cannot read j: line 4 is damaged, or of another version of curlew$/);
   }
+});
+
+interface Phases {
+  readonly phases: readonly string[];
+  readonly continues?: { readonly done: readonly { readonly action: string; readonly run: string }[] };
+}
+
+function isPhases(value: unknown): value is Phases {
+  return value !== null && typeof value === 'object' && 'phases' in value;
+}
+
+test('a journal holds any plan whose actions have ids, and tells how far they got', async () => {
+  await using box = await tree();
+  {
+    await using journal = await createJournal<Phases>(box.at('j'));
+    const done = [{ action: 'connect', run: 'first' }];
+    await journal.append({ type: 'planned', plan: { phases: ['connect', 'reset'], continues: { done } } });
+    await journal.append({ type: 'started', action: 'reset', attempt: 1 });
+    await journal.append({ type: 'done', action: 'reset', outcome: 'done' });
+  }
+  const { planned, done, outcome } = progressOf('second', await readJournal(box.at('j'), isPhases));
+  assert.equal(planned?.plan.phases, ['connect', 'reset']);
+  assert.equal(
+    [...done],
+    [
+      ['connect', 'first'],
+      ['reset', 'second'],
+    ],
+  );
+  assert.is(outcome, undefined);
+  await assert.rejectsWith(readJournal(box.at('j'), isRunPlan), 'FILE_UNUSABLE', /line 1/);
+});
+
+test('a journal that is not open yet takes no entry', async () => {
+  const entry = { type: 'ended', outcome: 'finished' } as const;
+  assert.match(String(await CLOSED.append(entry).catch((error: unknown) => error)), 'the journal is not open');
 });
 
 test.run();
