@@ -97,7 +97,8 @@ interface Context {
 
 /** RFC 1123; some kinds, such as roles, also allow colons and capitals. */
 const NAME = /^[A-Za-z0-9](?:[A-Za-z0-9.:_-]{0,251}[A-Za-z0-9])?$/;
-const NAMESPACE = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+/** RFC 1123, as names of namespaces are. */
+export const NAMESPACE: RegExp = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
 function objectsIn(value: unknown, path: Path, context: Context): readonly ManifestObject[] {
   const { placeOf, error } = context;

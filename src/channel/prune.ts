@@ -37,6 +37,31 @@ export function isBare({ namespaces, labelSelector }: Pick<PruneKind, 'namespace
   return namespaces.length === 0 && parseSelector(labelSelector)?.length === 0;
 }
 
+/** Kinds of Kubernetes itself that are in no namespace, by group. */
+const CLUSTER_KINDS: Readonly<Record<string, readonly string[]>> = {
+  '': ['Namespace', 'Node', 'PersistentVolume'],
+  'admissionregistration.k8s.io': [
+    'MutatingWebhookConfiguration',
+    'ValidatingAdmissionPolicy',
+    'ValidatingAdmissionPolicyBinding',
+    'ValidatingWebhookConfiguration',
+  ],
+  'apiextensions.k8s.io': ['CustomResourceDefinition'],
+  'apiregistration.k8s.io': ['APIService'],
+  'certificates.k8s.io': ['CertificateSigningRequest'],
+  'flowcontrol.apiserver.k8s.io': ['FlowSchema', 'PriorityLevelConfiguration'],
+  'networking.k8s.io': ['IngressClass'],
+  'node.k8s.io': ['RuntimeClass'],
+  'rbac.authorization.k8s.io': ['ClusterRole', 'ClusterRoleBinding'],
+  'scheduling.k8s.io': ['PriorityClass'],
+  'storage.k8s.io': ['CSIDriver', 'CSINode', 'StorageClass', 'VolumeAttachment'],
+};
+
+/** Does it name namespaces for a kind that is in none? */
+export function isNowhere({ group, kind, namespaces }: Pick<PruneKind, 'group' | 'kind' | 'namespaces'>): boolean {
+  return namespaces.length > 0 && Object.hasOwn(CLUSTER_KINDS, group) && CLUSTER_KINDS[group]?.includes(kind) === true;
+}
+
 const KEY = String.raw`[A-Za-z0-9](?:[A-Za-z0-9._/-]*[A-Za-z0-9])?`;
 const VALUE = String.raw`[A-Za-z0-9._-]*`;
 const EXISTS = new RegExp(`^(?<not>!?)\\s*(?<key>${KEY})$`);

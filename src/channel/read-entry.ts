@@ -13,6 +13,7 @@ import {
 } from './channel.ts';
 import type { Fields, Findings } from './fields.ts';
 import { reachesLocalFile, resolveLocation } from './location.ts';
+import { NAMESPACE } from './objects.ts';
 import { readPrune } from './read-prune.ts';
 import { formatRange, parseRange, parseVersion, type VersionRange } from './range.ts';
 
@@ -34,7 +35,6 @@ const SOURCES = ['package', 'manifest', 'chart'] as const;
 const CHART_PLACES = ['repoURL', 'oci', 'package'] as const;
 const CHART_FIELDS = [...CHART_PLACES, 'name', 'version', 'values', 'releaseName', 'namespace', 'wait', 'atomic'];
 
-const NAMESPACE = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 /** Of helm, whose names of Secrets and labels contain it. */
 const RELEASE = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*$/;
 const LONGEST_RELEASE = 53;

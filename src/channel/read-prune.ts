@@ -1,7 +1,8 @@
 /** `prune` of an entry -> data. Pure. */
 import type { Channel, Entry, PruneKind } from './channel.ts';
 import type { Fields, Findings } from './fields.ts';
-import { isBare, parseSelector } from './prune.ts';
+import { NAMESPACE } from './objects.ts';
+import { isBare, isNowhere, parseSelector } from './prune.ts';
 
 type Context = Pick<Channel, 'kind' | 'compat'> & Pick<Entry, 'selector'>;
 
@@ -39,6 +40,13 @@ function readKind(item: Fields, { compat, selector }: Context, found: Findings):
     labelSelector: given === '' ? ownLabels.join(',') : given,
     fieldSelector: fields.text('fieldSelector') ?? '',
   };
+  const wrong = read.namespaces.find((name) => !NAMESPACE.test(name));
+  if (wrong !== undefined)
+    found.mistake('value', fields.path('namespaces'), `"${wrong.slice(0, 80)}" cannot be the name of a namespace`);
+  if (isNowhere(read)) {
+    const message = `prune selects nothing: a ${kind} is in no namespace`;
+    found.mistake('prune', fields.path('namespaces'), message, 'write labelSelector instead of namespaces');
+  }
   if (isBare(read)) {
     const severity = compat === 'native' ? 'error' : 'warning';
     const message = `prune selects every ${kind} of the cluster, not only those of the add-on`;

@@ -162,6 +162,19 @@ test('a prune kind that selects the whole cluster is an error, and in an index o
   ]);
 });
 
+test('namespaces of a prune kind must be names, and are for kinds that are in a namespace', () => {
+  const prune =
+    '[{kind: Secret, namespaces: [a, "b*"]}, {group: rbac.authorization.k8s.io, kind: ClusterRole, namespaces: [a]}, {group: example.com, kind: ClusterRole, namespaces: [a]}]';
+  const found = (severity: string, line: number, columns: readonly number[]): readonly string[] => [
+    `${line}:${columns[0]} ${severity} channel/value "b*" cannot be the name of a namespace`,
+    `${line}:${columns[1]} ${severity} channel/prune prune selects nothing: a ClusterRole is in no namespace`,
+  ];
+  const native = `${OURS}  - {name: a, version: 1.0.0, manifest: a.yaml, prune: ${prune}}\n`;
+  assert.equal(findings(native), found('error', 6, [72, 150]));
+  const index = `${KOPS}  - {name: a, manifest: a.yaml, prune: {kinds: ${prune}}}\n`;
+  assert.equal(findings(index, 'kops'), found('warning', 5, [64, 142]));
+});
+
 test('all mistakes in a channel are found at once, each where it is', () => {
   const text = `${OURS}  - name: a
     verison: 1.0.0
