@@ -1,19 +1,21 @@
 /** Keeps the add-ons of a cluster at what channels say: one pass, or what it would do. */
-import { holdCluster, openChannelCluster } from '../deliver/cluster.ts';
-import { needsWork, Pass } from './channels/pass.ts';
-import type { ChannelApplyRequest, ChannelPass } from './channels/request.ts';
 import type { Context } from '../core/context.ts';
+import { holdCluster, openChannelCluster } from '../deliver/cluster.ts';
+import { openPass } from './channels/pass.ts';
+import type { ChannelApplyRequest } from './channels/request.ts';
+import type { ChannelPass } from './channels/result.ts';
 import { openChannels } from './ports/channel-files.ts';
 
-export type { ChannelApplyRequest, ChannelPass } from './channels/request.ts';
-export type { AddonResult, ChangedObject, Trouble } from '../deliver/result.ts';
+export type { ChannelApplyRequest } from './channels/request.ts';
+export type { AddonResult, ChannelPass } from './channels/result.ts';
+export type { ChangedObject, Trouble } from '../deliver/outcome.ts';
 
 /** What a pass would do, by server-side dry runs; changes nothing. */
 export async function previewChannels(request: ChannelApplyRequest, context: Context): Promise<ChannelPass> {
   await using files = await openChannels(request, context);
   const cluster = await openChannelCluster(request, context);
-  const first = new Pass(files, cluster, { request, context });
-  return await first.run(async (pass, planned) => pass.preview(planned), { isPreview: true });
+  const pass = await openPass(files, cluster, { request, context });
+  return await pass.preview({ isPreview: true });
 }
 
 /**
@@ -24,8 +26,9 @@ export async function previewChannels(request: ChannelApplyRequest, context: Con
 export async function applyChannels(request: ChannelApplyRequest, context: Context): Promise<ChannelPass> {
   await using files = await openChannels(request, context);
   const cluster = await openChannelCluster(request, context);
-  const first = new Pass(files, cluster, { request, context });
-  if (!(await first.planned()).some(needsWork)) return await first.run(async (pass, planned) => pass.preview(planned));
+  const first = await openPass(files, cluster, { request, context });
+  if (!first.hasWork) return await first.preview({ isPreview: false });
   await using held = await holdCluster(cluster, { doing: `apply channels to ${cluster.server}`, context });
-  return await new Pass(files, held.cluster, { request, context }).run(async (pass, planned) => pass.apply(planned));
+  const pass = await openPass(files, held.cluster, { request, context });
+  return await pass.apply();
 }

@@ -2,19 +2,12 @@
 import { CurlewError } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
 import { titleOf } from '../kube/objects.ts';
-import {
-  annotate,
-  holdCluster,
-  joinKinds,
-  openChannelCluster,
-  writeRecord,
-  type ChannelCluster,
-  type ClusterRequest,
-} from '../deliver/cluster.ts';
-import { uninstallRelease } from '../deliver/helm-release.ts';
+import { holdCluster, openChannelCluster, type ChannelCluster, type ClusterRequest } from '../deliver/cluster.ts';
+import { annotate, forgetRecord, joinKinds } from '../deliver/records.ts';
+import { uninstallRelease } from '../deliver/release.ts';
 import type { HelmRequest } from '../deliver/helm.ts';
 import { deleteOrphans, findOrphans, type Orphan } from '../deliver/prune.ts';
-import { isDeleted, stayingOrphan, troubleOf, type Trouble } from '../deliver/result.ts';
+import { isDeleted, stayingOrphan, troubleOf, type Trouble } from '../deliver/outcome.ts';
 import type { Context } from '../core/context.ts';
 
 /** Of the wait until deleted objects are gone. */
@@ -128,6 +121,7 @@ async function forget(
   cluster: ChannelCluster,
   { namespace, addon }: { readonly namespace: string; readonly addon: string },
 ): Promise<void> {
-  await annotate(cluster, { namespace, name: addon }, null);
-  await writeRecord(cluster, { namespace, addon }, undefined);
+  const named = { namespace, name: addon };
+  await annotate(cluster, { ...named, compat: 'native' }, undefined);
+  await forgetRecord(cluster, named);
 }

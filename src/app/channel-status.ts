@@ -3,10 +3,10 @@ import { recordKey, type AddonRecord, type Annotated, type RecordedRelease } fro
 import { mapLimited } from '../platform/limit/each.ts';
 import { Refused } from '../kube/call.ts';
 import { getObject, titleOf } from '../kube/objects.ts';
-import { currentHealth } from '../deliver/apply-addon.ts';
+import { observe } from '../deliver/deliver.ts';
+import { currentHealth } from '../deliver/health.ts';
 import { troublesOf } from '../deliver/troubles.ts';
 import { AT_ONCE, openChannelCluster, type ChannelCluster, type ClusterRequest } from '../deliver/cluster.ts';
-import { lookAtAddons } from '../deliver/releases.ts';
 import type { Context } from '../core/context.ts';
 
 export interface ChannelStatusRequest extends ClusterRequest {
@@ -47,7 +47,7 @@ export async function channelStatus(request: ChannelStatusRequest, context: Cont
   const keys = [...new Set([...facts.annotations.keys(), ...facts.records.keys()])].toSorted();
   const named = request.addons ?? [];
   const wanted = keys.filter((key) => named.length === 0 || named.includes(key.split(':')[1] ?? ''));
-  const looks = await lookAtAddons(
+  const looks = await observe(
     cluster,
     wanted.flatMap((key) => facts.records.get(key) ?? []),
   );

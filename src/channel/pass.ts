@@ -13,8 +13,6 @@ export interface ClusterFacts {
   readonly records: ReadonlyMap<string, AddonRecord>;
   /** Add-ons that installs on nodes have brought. */
   readonly installer: ReadonlySet<string>;
-  /** Hashes of manifests whose entries have none, by {@link recordKey}. */
-  readonly contents?: ReadonlyMap<string, string>;
 }
 
 export interface PassOptions {
@@ -101,13 +99,21 @@ function unfitReason(entries: readonly Entry[], { kubernetes }: ClusterFacts): s
   return `no entry fits Kubernetes ${kubernetes.join('.')}: ${titles.join(', ')}`;
 }
 
+/** Decides again about an add-on whose entry has no hash, with that of its content. */
+export function withContent(
+  { channel, entry }: PlannedAddon,
+  hash: string,
+  { facts, options = {} }: { readonly facts: ClusterFacts; readonly options?: PassOptions },
+): PlannedAddon {
+  return { ...planAddon(channel, { ...entry, hash }, facts, options), entry };
+}
+
 function planAddon(channel: Channel, entry: Entry, facts: ClusterFacts, options: PassOptions): PlannedAddon {
   const key = recordKey(entry.namespace, entry.name);
   const record = facts.records.get(key);
   const installed = installedOf(facts.annotations.get(key), record).revision;
   const { kubernetes } = facts;
-  const whole = { ...entry, hash: facts.contents?.get(key) ?? entry.hash };
-  const decision = decide(whole, installed, { entries: channel.entries, kubernetes, compat: channel.compat });
+  const decision = decide(entry, installed, { entries: channel.entries, kubernetes, compat: channel.compat });
   const planned = { channel, entry, installed, record, misfit: decision.misfit };
   const owner = ownerOf(channel, entry, { ...facts, record, installed });
   if (owner !== undefined && !takesOver(options, entry.name)) {

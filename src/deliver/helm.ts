@@ -58,7 +58,7 @@ const LEAST_MINOR = 17;
 export async function openHelm(
   { helm: path }: HelmRequest,
   { kubeconfig, kubeContext, signal, guard }: Pick<ChannelCluster, 'kubeconfig' | 'kubeContext' | 'signal' | 'guard'>,
-  { env, cwd }: Context,
+  { env, cwd }: Pick<Context, 'env' | 'cwd'>,
 ): Promise<Helm> {
   const program = path === undefined ? 'helm' : resolve(cwd, path);
   const folder = makeTemporary('helm');

@@ -2,8 +2,10 @@
 import { addonId } from '../channel/record.ts';
 import { CurlewError } from '../core/errors.ts';
 import { titleOf, type LiveObject } from '../kube/objects.ts';
-import { ADDON_LABEL, managerOf, recordedObjects, type ChannelCluster } from './cluster.ts';
-import type { AddonObject } from './manifest.ts';
+import { ADDON_LABEL, managerOf } from './addon.ts';
+import type { ChannelCluster } from './cluster.ts';
+import type { AddonObject } from './objects.ts';
+import { recordedObjects } from './records.ts';
 
 interface Addon {
   readonly namespace: string;

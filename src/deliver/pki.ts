@@ -1,9 +1,9 @@
 /** The certificate authority of an add-on (kops: needsPKI): a Secret, and the Issuer of cert-manager that uses it. */
-import type { Entry } from '../channel/channel.ts';
 import { CurlewError } from '../core/errors.ts';
 import { makeAuthority } from '../formats/signing/authority.ts';
 import { getObject } from '../kube/objects.ts';
 import { collectionPath, type Resource } from '../kube/resources.ts';
+import type { Addon } from './addon.ts';
 import type { ChannelCluster } from './cluster.ts';
 
 const NAMESPACE = 'kube-system';
@@ -12,7 +12,10 @@ const SECRETS: Resource = { apiVersion: 'v1', kind: 'Secret', plural: 'secrets',
 const ISSUERS: Resource = { apiVersion: 'cert-manager.io/v1', kind: 'Issuer', plural: 'issuers', namespaced: true };
 
 /** Is there something to create for the add-on? */
-export async function needsPki({ call }: Pick<ChannelCluster, 'call'>, { name, needsPKI }: Entry): Promise<boolean> {
+export async function needsPki(
+  { call }: Pick<ChannelCluster, 'call'>,
+  { name, needsPKI }: Pick<Addon, 'name' | 'needsPKI'>,
+): Promise<boolean> {
   if (!needsPKI) return false;
   const found = await Promise.all([
     getObject(call, SECRETS, { namespace: NAMESPACE, name: `${name}-ca` }),
@@ -22,9 +25,12 @@ export async function needsPki({ call }: Pick<ChannelCluster, 'call'>, { name, n
 }
 
 /** Creates what is missing. An existing authority is kept: certificates of it are in use. */
-export async function ensurePki({ call }: Pick<ChannelCluster, 'call'>, entry: Entry): Promise<void> {
-  const { name } = entry;
-  if (!(await needsPki({ call }, entry))) return;
+export async function ensurePki(
+  { call }: Pick<ChannelCluster, 'call'>,
+  addon: Pick<Addon, 'name' | 'needsPKI'>,
+): Promise<void> {
+  const { name } = addon;
+  if (!(await needsPki({ call }, addon))) return;
   const { certificate, key } = makeAuthority(name, { days: DAYS });
   const ca = `${name}-ca`;
   await create({ call }, SECRETS, {

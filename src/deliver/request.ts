@@ -12,6 +12,11 @@ export interface DeliveryRequest extends HelmRequest {
   readonly timeout?: number | undefined;
 }
 
+export interface Reporting {
+  /** Gets a line of progress. */
+  readonly report: (text: string) => void;
+}
+
 const TIMEOUT_MS = 300_000;
 
 /** Limit of the wait for the health of an add-on, in milliseconds. */

@@ -1,5 +1,5 @@
 import type { Compat } from '../../src/channel/channel.ts';
-import { planPass, type ClusterFacts, type PassOptions } from '../../src/channel/pass.ts';
+import { planPass, withContent, type ClusterFacts, type PassOptions } from '../../src/channel/pass.ts';
 import { parseTriple, type Triple } from '../../src/channel/range.ts';
 import { readChannel } from '../../src/channel/read.ts';
 import type { AddonRecord, Annotated } from '../../src/channel/record.ts';
@@ -89,8 +89,11 @@ for (const [what, { version, hash }, content, expected] of table) {
       // To kops, a manifest without hash in the index has none in the record either.
       const recorded = compat === 'native' || hash !== undefined ? { hash: hashes.h1 } : {};
       const installed = { 'kube-system:web': { version: '1.1.0', generation: 1, ...recorded } };
-      const contents = new Map(compat === 'native' && content ? [['kube-system:web', hashes[content]]] : []);
-      const plan = (options: PassOptions = {}) => planPass([one], facts(installed, { contents }), options).addons[0];
+      const known = facts(installed);
+      const plan = (options: PassOptions = {}) =>
+        planPass([one], known, options).addons.map((planned) =>
+          compat === 'native' && content ? withContent(planned, hashes[content], { facts: known, options }) : planned,
+        )[0];
       assert.is(plan()?.action, expected[compat], compat);
       const isHeld = expected[compat] === 'refused';
       assert.is(plan()?.hint, isHeld ? '--allow-downgrade applies it' : undefined);

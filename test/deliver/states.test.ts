@@ -103,6 +103,8 @@ for (const [source, publish] of Object.entries(SOURCES)) {
     assert.equal(outcomes(await scene.apply({ timeout: 300 })), ['web update failed']);
     assert.equal(await recorded(scene), ['Failed', '2.0.0', '1.0.0', 'never page']);
     assert.is(await annotation(scene), '1.0.0');
+    const [status] = await scene.status();
+    assert.equal([status?.state, status?.installed?.version, status?.changed], ['Failed', '1.0.0', []]);
     await scene.api.merge(`${NEVER}/status`, HEALTHY);
     assert.equal(outcomes(await scene.apply()), ['web update applied']);
     assert.equal(await recorded(scene), ['Succeeded', '2.0.0', '2.0.0', 'never page']);
@@ -126,15 +128,21 @@ for (const [source, publish] of Object.entries(SOURCES)) {
   });
 }
 
-test('a failure before anything of an add-on is in the cluster leaves no record', async () => {
-  await using scene = await openScene();
-  await SOURCES.manifest(scene, '1.0.0', [configMap('page')]);
-  refuse(scene, /^PATCH .*\/configmaps\/page/);
-  assert.match(failures(await scene.apply())[0] ?? '', /^cannot apply ConfigMap default\/page: .*Forbidden: not now/);
-  assert.is(await recorded(scene), undefined);
-  scene.before(undefined);
-  assert.equal(outcomes(await scene.apply()), ['web install applied']);
-});
+for (const [source, publish] of Object.entries(SOURCES)) {
+  test(`a failure before anything of a ${source} is in the cluster leaves no record`, async () => {
+    await using scene = await openScene();
+    await publish(scene, '1.0.0', [configMap('page')]);
+    refuse(scene, /^PATCH .*\/configmaps\/page/);
+    scene.helm.before((command) => {
+      if (command === 'upgrade web') throw new Error('values do not fit the schema: not now');
+    });
+    assert.match(failures(await scene.apply())[0] ?? '', /^cannot apply .* not now/);
+    assert.is(await recorded(scene), undefined);
+    scene.before(undefined);
+    scene.helm.before(undefined);
+    assert.equal(outcomes(await scene.apply()), ['web install applied']);
+  });
+}
 
 test('one of two objects that fails does not stop the other, and the next pass applies both', async () => {
   await using scene = await openScene();

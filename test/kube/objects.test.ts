@@ -1,7 +1,7 @@
 /** Objects on an API server that a test makes: lists of large objects, and why one is refused. */
 import { writeFile } from 'node:fs/promises';
 import { fieldChanges } from '../../src/channel/difference.ts';
-import { valuesDigest } from '../../src/deliver/owned-digest.ts';
+import { valuesDigest } from '../../src/deliver/observe.ts';
 import { openApi } from '../../src/kube/api.ts';
 import { openCalls, Refused, type Call } from '../../src/kube/call.ts';
 import { applyObject, getObject, mapObjects } from '../../src/kube/objects.ts';

@@ -1,41 +1,85 @@
 /** What helm does with the release of an add-on. */
 import * as v from 'valibot';
 import { chartValues } from '../channel/chart-values.ts';
-import { entryTitle, type Channel, type Chart, type Entry } from '../channel/channel.ts';
-import type { PlannedAddon } from '../channel/pass.ts';
-import type { RecordedRelease } from '../channel/record.ts';
+import { entryTitle, type Chart } from '../channel/channel.ts';
+import type { LiveLook } from '../channel/pass.ts';
+import { recordKey, type AddonRecord, type RecordedRelease } from '../channel/record.ts';
 import { digestOf, hexOf } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
 import { exactJson, isObject } from '../core/json.ts';
 import { checked } from '../core/schema.ts';
 import { secret, type Secret } from '../core/secret.ts';
-import { discover, type Discovery } from '../kube/resources.ts';
+import { listObjects } from '../kube/objects.ts';
+import { discover, type Discovery, type Resource } from '../kube/resources.ts';
+import { mapLimited } from '../platform/limit/each.ts';
 import { isSecretName } from '../spec/secret-settings.ts';
 import type { Context } from '../core/context.ts';
-import type { ApplyOptions } from './apply-addon.ts';
-import type { ChannelCluster } from './cluster.ts';
-import { openHelm, readChartFile, type Helm, type HelmRequest, type WebTrust } from './helm.ts';
-import { releaseObjects, type AddonObject } from './manifest.ts';
-import { isUnderWay, readRevisions, titleOfRelease, type ReleaseName } from './releases.ts';
-import { timeoutOf, type DeliveryRequest } from './request.ts';
+import type { Addon, Task } from './addon.ts';
+import { AT_ONCE, type ChannelCluster } from './cluster.ts';
+import { openHelm, readChartFile, type Helm, type WebTrust } from './helm.ts';
+import { releaseObjects, type AddonObject } from './objects.ts';
+import { timeoutOf, type DeliveryRequest, type Reporting } from './request.ts';
 
 export interface ReleaseTools {
-  readonly files: {
-    readonly readManifest: (
-      channel: Channel,
-      entry: Entry,
-      options: { readonly signal: AbortSignal },
-    ) => Promise<Uint8Array>;
-  };
   readonly cluster: ChannelCluster;
   readonly request: DeliveryRequest;
-  readonly context: Context;
+  readonly context: Pick<Context, 'env' | 'cwd'>;
   readonly trust: () => Promise<WebTrust>;
 }
-type Reporting = Pick<ApplyOptions, 'report'>;
+
+/** The field manager of all releases. */
+export const HELM_MANAGER = 'helm';
+
+export type ReleaseName = Pick<RecordedRelease, 'name' | 'namespace'>;
+
+export interface ReleaseRevision {
+  readonly revision: number;
+  /** As helm names it, such as `deployed` or `pending-upgrade`. */
+  readonly status: string;
+  /** Milliseconds since 1970. */
+  readonly since: number;
+}
+
+const SECRETS: Resource = { apiVersion: 'v1', kind: 'Secret', plural: 'secrets', namespaced: true };
+
+/** Statuses of a release that an operation has left, or is in. */
+const UNDER_WAY = /^(?:pending-|uninstalling)/;
+
+export function isUnderWay({ status }: ReleaseRevision): boolean {
+  return UNDER_WAY.test(status);
+}
+
+export function titleOfRelease({ name, namespace }: ReleaseName): string {
+  return `release ${namespace}/${name}`;
+}
+
+/** The revisions of a release, the oldest first; empty if it does not exist. Reads labels only. */
+export async function readRevisions(
+  { call }: Pick<ChannelCluster, 'call'>,
+  { name, namespace }: ReleaseName,
+): Promise<readonly ReleaseRevision[]> {
+  return (await listRevisions({ call }, namespace, `owner=helm,name=${name}`)).get(name) ?? [];
+}
+
+async function listRevisions(
+  { call }: Pick<ChannelCluster, 'call'>,
+  namespace: string,
+  labelSelector: string,
+): Promise<ReadonlyMap<string, readonly ReleaseRevision[]>> {
+  const secrets = (await listObjects(call, SECRETS, { namespace, labelSelector, onlyMetadata: true })) ?? [];
+  const found = new Map<string, ReleaseRevision[]>();
+  for (const { metadata } of secrets) {
+    const { name = '', version = '', status = '', modifiedAt, createdAt } = metadata.labels;
+    const one = { revision: Number(version), status, since: Number(modifiedAt ?? createdAt ?? 0) * 1000 };
+    const known = found.get(name);
+    if (known === undefined) found.set(name, [one]);
+    else known.push(one);
+  }
+  return new Map([...found].map(([name, all]) => [name, all.toSorted((a, b) => a.revision - b.revision)]));
+}
 
 /** What helm is given, in the private folder. */
-interface Prepared extends AsyncDisposable {
+export interface PreparedRelease extends AsyncDisposable {
   readonly helm: Helm;
   /** Of every command that renders the chart: release, chart, namespace, values. */
   readonly chartArgs: readonly string[];
@@ -50,13 +94,13 @@ const PATIENCE_MS = 30_000;
 const renderedSchema = v.object({ manifest: v.string() });
 const metadataSchema = v.object({ chart: v.string(), version: v.string(), revision: v.number(), status: v.string() });
 
-export function chartOf({ entry }: PlannedAddon): Chart {
-  if (entry.source?.type === 'chart') return entry.source.chart;
-  throw new CurlewError('UNSUPPORTED', `cannot apply ${entryTitle(entry)}: it has no chart`);
+export function chartOf(addon: Addon): Chart {
+  if (addon.source.type === 'chart') return addon.source.chart;
+  throw new CurlewError('UNSUPPORTED', `cannot apply ${entryTitle(addon)}: it has no chart`);
 }
 
-export function releaseOf(planned: PlannedAddon): ReleaseName {
-  const { releaseName: name, namespace } = chartOf(planned);
+export function releaseOf(addon: Addon): ReleaseName {
+  const { releaseName: name, namespace } = chartOf(addon);
   return { name, namespace };
 }
 
@@ -64,22 +108,21 @@ export function valueFacts({ server, kubernetes: version, facts }: ChannelCluste
   return { server, version, kubernetes: facts.kubernetes };
 }
 
-/** Gets the chart and writes its values. `DIGEST_MISMATCH` if the entry has another hash. The caller disposes the result. */
+/** Gets the chart and writes its values. `DIGEST_MISMATCH` if the add-on has another hash. The caller disposes the result. */
 export async function prepareRelease(
-  planned: PlannedAddon,
-  { files, cluster, request, context, trust }: ReleaseTools,
-): Promise<Prepared> {
-  const { channel, entry } = planned;
-  const chart = chartOf(planned);
-  const values = chartValues(chart, entry, valueFacts(cluster));
+  addon: Addon,
+  { cluster, request, context, trust }: ReleaseTools,
+): Promise<PreparedRelease> {
+  const chart = chartOf(addon);
+  const values = chartValues(chart, addon, valueFacts(cluster));
   const helm = await openHelm(request, cluster, context);
   try {
     const file =
       chart.package === undefined
-        ? await helm.pull(chart, { channel: channel.location, ...(await trust()) })
-        : await helm.file('chart.tgz', await files.readManifest(channel, entry, cluster));
-    if (chart.package === undefined && entry.hash !== '') await requireHash(file, planned);
-    const { name, namespace } = releaseOf(planned);
+        ? await helm.pull(chart, { channel: addon.origin, ...(await trust()) })
+        : await helm.file('chart.tgz', await addon.read());
+    if (chart.package === undefined && addon.hash !== '') await requireHash(file, addon);
+    const { name, namespace } = releaseOf(addon);
     const valuesFile = await helm.file('values.json', exactJson(values));
     const chartArgs = [name, file, '--namespace', namespace, '--values', valuesFile];
     const owned = request.takeOver === true ? ['--take-ownership'] : [];
@@ -104,11 +147,11 @@ async function kindsNow({ api, signal }: ChannelCluster): Promise<Discovery> {
 
 /** The objects of the release that the chart makes on this cluster: a dry run of the upgrade. */
 export async function renderRelease(
-  planned: PlannedAddon,
-  { helm, args, chartArgs, secrets }: Prepared,
+  addon: Addon,
+  { helm, args, chartArgs, secrets }: PreparedRelease,
   cluster: ChannelCluster,
 ): Promise<readonly AddonObject[]> {
-  const doing = `render the chart of ${entryTitle(planned.entry)}`;
+  const doing = `render the chart of ${entryTitle(addon)}`;
   const kinds = await kindsNow(cluster);
   const render = async (): Promise<string> => {
     try {
@@ -121,7 +164,7 @@ export async function renderRelease(
       return helm.run(['template', ...chartArgs, '--include-crds', ...facts], { doing, secrets });
     }
   };
-  return releaseObjects(releaseOf(planned), await render(), kinds);
+  return releaseObjects(releaseOf(addon), await render(), kinds);
 }
 
 /** The objects of a revision; default: the last one. */
@@ -137,14 +180,13 @@ export async function currentObjects(
 }
 
 export async function upgradeRelease(
-  planned: PlannedAddon,
-  { helm, args, secrets }: Prepared,
+  { addon, action }: Task,
+  { helm, args, secrets }: PreparedRelease,
   { cluster, request, report }: Pick<ReleaseTools, 'cluster' | 'request'> & Reporting,
 ): Promise<void> {
-  const { wait, atomic, namespace } = chartOf(planned);
-  const { entry, action } = planned;
+  const { wait, atomic, namespace } = chartOf(addon);
   const timeoutMs = timeoutOf(request);
-  const isForced = entry.drift === 'Revert' || action === 'revert' || request.forceConflicts === true;
+  const isForced = addon.drift === 'Revert' || action === 'revert' || request.forceConflicts === true;
   const more = [
     '--timeout',
     `${Math.ceil(timeoutMs / 1000)}s`,
@@ -156,23 +198,23 @@ export async function upgradeRelease(
   ];
   // Each hook may take as long as the limit.
   const limitMs = 3 * timeoutMs + 60_000;
-  await helm.run([...args, ...more], { doing: `apply ${entryTitle(entry)}`, line: report, secrets, limitMs });
+  await helm.run([...args, ...more], { doing: `apply ${entryTitle(addon)}`, line: report, secrets, limitMs });
 }
 
 /** An operation that was interrupted blocks all further ones: goes back to the last revision that was complete. */
 export async function recoverRelease(
-  planned: PlannedAddon,
+  { addon, record }: Task,
   helm: Helm,
   { cluster, request, report }: Pick<ReleaseTools, 'cluster' | 'request'> & Reporting,
 ): Promise<void> {
-  const release = releaseOf(planned);
+  const release = releaseOf(addon);
   const revisions = await readRevisions(cluster, release);
   const last = revisions.at(-1);
   if (last === undefined || !isUnderWay(last)) return;
   const title = titleOfRelease(release);
-  const isOurs = planned.record?.state === 'Progressing';
+  const isOurs = record?.state === 'Progressing';
   if (!isOurs && Date.now() - last.since < timeoutOf(request)) {
-    throw new CurlewError('BUSY', `cannot apply ${entryTitle(planned.entry)}: ${title} is ${last.status}`, {
+    throw new CurlewError('BUSY', `cannot apply ${entryTitle(addon)}: ${title} is ${last.status}`, {
       hint: 'wait until the other helm has finished, then run the same command again',
     });
   }
@@ -211,13 +253,13 @@ function parsed<T extends v.GenericSchema>(schema: T, text: string, doing: strin
   return v.parse(schema, value);
 }
 
-async function requireHash(file: string, { entry }: PlannedAddon): Promise<void> {
+async function requireHash(file: string, addon: Addon): Promise<void> {
   const actual = hexOf(digestOf(await readChartFile(file)));
-  if (actual === entry.hash) return;
-  const title = entryTitle(entry);
+  if (actual === addon.hash) return;
+  const title = entryTitle(addon);
   throw new CurlewError(
     'DIGEST_MISMATCH',
-    `cannot use the chart of ${title}: its hash is ${actual}, not ${entry.hash}`,
+    `cannot use the chart of ${title}: its hash is ${actual}, not ${addon.hash}`,
     {
       hint: 'correct the hash or the version of the chart in the channel',
     },
@@ -235,11 +277,35 @@ function secretTexts(value: unknown, isSecret: boolean): readonly string[] {
 /** Uninstalls a release; one that does not exist is no error. */
 export async function uninstallRelease(
   cluster: ChannelCluster,
-  release: RecordedRelease,
-  { request, context }: { readonly request: HelmRequest; readonly context: Context },
+  release: ReleaseName,
+  { request, context }: Pick<ReleaseTools, 'request' | 'context'>,
 ): Promise<void> {
   if ((await readRevisions(cluster, release)).length === 0) return;
   await using helm = await openHelm(request, cluster, context);
   const args = ['uninstall', release.name, '--namespace', release.namespace];
   await helm.run(args, { doing: `remove the ${titleOfRelease(release)}` });
+}
+
+/** How releases differ from what was recorded, by {@link recordKey}: one list for each namespace. */
+export async function lookAtReleases(
+  { call, signal }: Pick<ChannelCluster, 'call' | 'signal'>,
+  records: readonly AddonRecord[],
+): Promise<ReadonlyMap<string, LiveLook>> {
+  const namespaces = new Set(records.flatMap(({ release }) => release?.namespace ?? []));
+  const lists = await mapLimited(
+    [...namespaces],
+    async (namespace) => [namespace, await listRevisions({ call }, namespace, 'owner=helm')] as const,
+    { width: AT_ONCE, signal },
+  );
+  const live = new Map(lists);
+  return new Map(
+    records.flatMap(({ namespace, addon, release }) => {
+      if (release?.revision === undefined) return [];
+      const last = live.get(release.namespace)?.get(release.name)?.at(-1);
+      const isSame = last?.revision === release.revision && last.status === release.status;
+      const title = titleOfRelease(release);
+      const look = { missing: last === undefined ? [title] : [], changed: last === undefined || isSame ? [] : [title] };
+      return [[recordKey(namespace, addon), look] as const];
+    }),
+  );
 }

@@ -1,14 +1,12 @@
 /** The objects of an add-on, as they are applied to a cluster. */
 import { inApplyOrder, objectKey, readObjects, type ManifestObject } from '../channel/objects.ts';
-import type { PlannedAddon, SeenAddon } from '../channel/pass.ts';
 import { addonId, type RecordedKind } from '../channel/record.ts';
 import { CurlewError } from '../core/errors.ts';
 import { isObject } from '../core/json.ts';
 import { nearest } from '../core/nearest.ts';
 import { titleOf } from '../kube/objects.ts';
 import type { Discovery, Resource } from '../kube/resources.ts';
-import { ADDON_LABEL } from './cluster.ts';
-import { titleOfRelease, type ReleaseName } from './releases.ts';
+import { ADDON_LABEL, isPartial, type Task } from './addon.ts';
 
 /** An object of an add-on, with its label, its namespace and its kind in the cluster. */
 export interface AddonObject {
@@ -28,7 +26,7 @@ export interface AddonObject {
  * pass have `defined`, and those that the manifest itself defines. `MANIFEST_INVALID` for a manifest that cannot be read, or for a kind that is neither.
  */
 export function addonObjects(
-  { entry, record }: Pick<PlannedAddon, 'entry' | 'record'>,
+  { addon, record }: Pick<Task, 'addon' | 'record'>,
   { location, content }: { readonly location: string; readonly content: Uint8Array },
   {
     namespace,
@@ -39,14 +37,14 @@ export function addonObjects(
     readonly namespace: string;
   },
 ): readonly AddonObject[] {
-  const labels = { [ADDON_LABEL]: addonId(entry) };
-  const stamp = { namespace: entry.objectNamespace ?? namespace, labels, recorded: record?.objects };
+  const labels = { [ADDON_LABEL]: addonId(addon) };
+  const stamp = { namespace: addon.objectNamespace ?? namespace, labels, recorded: record?.objects };
   return stampedObjects({ location, content }, stamp, discovery);
 }
 
 /** The objects of a release, which may have none, with what helm adds to them. */
 export function releaseObjects(
-  { name, namespace }: ReleaseName,
+  { name, namespace }: { readonly name: string; readonly namespace: string },
   manifest: string,
   discovery: Discovery,
 ): readonly AddonObject[] {
@@ -54,7 +52,7 @@ export function releaseObjects(
   if (!/^[ \t]*[^\s#-]/m.test(manifest)) return [];
   const annotations = { 'meta.helm.sh/release-name': name, 'meta.helm.sh/release-namespace': namespace };
   const stamp = { namespace, labels: { 'app.kubernetes.io/managed-by': 'Helm' }, annotations };
-  const location = `the manifest of ${titleOfRelease({ name, namespace })}`;
+  const location = `the manifest of release ${namespace}/${name}`;
   return stampedObjects({ location, content: Buffer.from(manifest) }, stamp, { ...discovery, defined: [] });
 }
 
@@ -180,9 +178,10 @@ export function titleOfObject({ resource, namespace, name }: AddonObject): strin
 /** All, or only what is missing or was changed. */
 export function chosenObjects(
   objects: readonly AddonObject[],
-  { action, look }: Pick<SeenAddon, 'action' | 'look'>,
+  task: Pick<Task, 'action' | 'look'>,
 ): readonly AddonObject[] {
-  if (action !== 'restore' && action !== 'revert') return objects;
+  if (!isPartial(task)) return objects;
+  const { action, look } = task;
   const chosen = new Set(action === 'restore' ? look.missing : [...look.missing, ...look.changed]);
   return objects.filter((object) => chosen.has(titleOfObject(object)));
 }

@@ -1,11 +1,9 @@
-/** What a pass reports of each add-on. */
-import { redact } from '../core/errors.ts';
+/** What a delivery reports. */
 import type { CurlewError } from '../core/errors.ts';
 import { fieldChanges, type FieldChange } from '../channel/difference.ts';
 import { isObject } from '../core/json.ts';
-import type { AddonAction, PlannedAddon } from '../channel/pass.ts';
-import type { ObjectPreview } from './apply-addon.ts';
-import { titleOfObject, type AddonObject } from './manifest.ts';
+import type { ObjectPreview } from './apply.ts';
+import { titleOfObject, type AddonObject } from './objects.ts';
 import type { Orphan } from './prune.ts';
 
 export interface ChangedObject {
@@ -15,21 +13,9 @@ export interface ChangedObject {
   readonly fields: readonly FieldChange[];
 }
 
-export interface AddonResult {
-  readonly addon: string;
-  /** Of the record. */
-  readonly namespace: string;
-  /** Location of its channel. */
-  readonly channel: string;
-  readonly action: AddonAction;
-  readonly reason: string;
-  /** Versions, or the beginning of the hash of what has none. */
-  readonly current: string | undefined;
-  readonly wanted: string;
-  /** What is installed is not for this version of Kubernetes. */
-  readonly misfit: boolean;
-  /** `refused`: held back until an option asks for it. */
-  readonly state: 'unchanged' | 'planned' | 'applied' | 'refused' | 'failed' | 'skipped';
+/** What came, or would come, of delivering an add-on. */
+export interface Outcome {
+  readonly state: 'unchanged' | 'planned' | 'applied' | 'failed';
   readonly objects: readonly ChangedObject[];
   /** Objects that are no longer in the manifest and stay, and why. */
   readonly orphans: readonly { readonly object: string; readonly why: string }[];
@@ -45,38 +31,8 @@ export interface Trouble {
   readonly hint: string | undefined;
 }
 
-type Outcome = Pick<AddonResult, 'state'> &
-  Partial<Pick<AddonResult, 'objects' | 'orphans' | 'drift' | 'nodes' | 'errors'>>;
-
-export function resultOf(planned: PlannedAddon, outcome: Outcome): AddonResult {
-  const { channel, entry, action, reason, installed, misfit } = planned;
-  return {
-    addon: entry.name,
-    namespace: entry.namespace,
-    channel: redact(channel.location),
-    action,
-    reason,
-    current: titleOfRevision(installed),
-    wanted: titleOfRevision(entry) ?? '',
-    misfit,
-    objects: [],
-    orphans: [],
-    drift: [],
-    nodes: [],
-    errors: [],
-    ...outcome,
-  };
-}
-
-export function titleOfRevision(
-  revision:
-    | { readonly version?: string | undefined; readonly id?: string | undefined; readonly hash?: string | undefined }
-    | undefined,
-): string | undefined {
-  if (revision === undefined) return undefined;
-  const { version = '', id = '', hash = '' } = revision;
-  const title = version === '' ? hash.slice(0, 12) : version;
-  return id === '' ? title : `${title} (${id})`.trim();
+export function outcomeOf(state: Outcome['state'], more: Partial<Outcome> = {}): Outcome {
+  return { objects: [], orphans: [], drift: [], nodes: [], errors: [], ...more, state };
 }
 
 export function troubleOf({ message, hint }: CurlewError): Trouble {
@@ -99,7 +55,7 @@ export function deletion({ title }: Orphan): ChangedObject {
   return { object: title, change: 'delete', fields: [] };
 }
 
-export function stayingOrphan({ title, stays }: Orphan): readonly AddonResult['orphans'][number][] {
+export function stayingOrphan({ title, stays }: Orphan): readonly Outcome['orphans'][number][] {
   return stays === undefined ? [] : [{ object: title, why: stays }];
 }
 

@@ -1,32 +1,22 @@
-/** One add-on on a cluster: what applying it would change, and applying it. */
+/** The objects of an add-on: what applying them would change, and applying them. */
 import { fieldChanges, withoutField, type FieldChange } from '../channel/difference.ts';
-import { healthOf, podTemplateOf, selects, type Health } from '../channel/health.ts';
 import { definesOthers } from '../channel/objects.ts';
-import type { PlannedAddon } from '../channel/pass.ts';
 import { CurlewError } from '../core/errors.ts';
 import { isObject } from '../core/json.ts';
 import { Refused } from '../kube/call.ts';
-import {
-  applyObject,
-  getObject,
-  listObjects,
-  mergeObject,
-  titleOf,
-  type Applied,
-  type LiveObject,
-} from '../kube/objects.ts';
-import { handedOver, type HandOver } from '../kube/managed-fields.ts';
+import { appliedTo, handedOver, type FieldsEntry, type HandOver } from '../kube/managed-fields.ts';
+import { applyObject, getObject, patchObject, titleOf, type Applied, type LiveObject } from '../kube/objects.ts';
 import type { FieldConflict } from '../kube/problem.ts';
-import type { Resource } from '../kube/resources.ts';
 import { eachLimited, mapLimited } from '../platform/limit/each.ts';
-import { AT_ONCE, managerOf, type AppliedObject, type ChannelCluster } from './cluster.ts';
-import type { AddonObject } from './manifest.ts';
+import { managerOf } from './addon.ts';
+import { AT_ONCE, type ChannelCluster } from './cluster.ts';
+import { waitForHealth } from './health.ts';
+import type { AddonObject } from './objects.ts';
 import { OwnedElsewhere } from './owners.ts';
-import { predictTaking, takeFields } from './take-fields.ts';
-import { troublesOf } from './troubles.ts';
-import { pause } from '../platform/http/retry.ts';
+import type { AppliedObject } from './records.ts';
+import type { Reporting } from './request.ts';
 
-export interface ApplyOptions {
+export interface ApplyOptions extends Reporting {
   /** Takes fields from other managers. */
   readonly force: boolean;
   /** Fields that others have taken stay theirs. */
@@ -35,7 +25,6 @@ export interface ApplyOptions {
   readonly handOver: HandOver;
   /** Of the wait for health. */
   readonly timeoutMs: number;
-  readonly report: (text: string) => void;
 }
 
 export interface ObjectPreview {
@@ -227,138 +216,56 @@ function stepsOf<T extends AddonObject>(objects: readonly T[]): readonly (readon
   return steps;
 }
 
-const LOOK_MS = 1000;
-const FIRST_LOOK_MS = 100;
+const MOST_CONFLICTS = 5;
 
-export interface WaitOptions {
-  /** All of the add-on, which say which Services need endpoints and which claims are mounted. */
-  readonly objects: readonly AddonObject[];
-  readonly timeoutMs: number;
-  readonly report: (text: string) => void;
+/** What the apply after {@link takeFields} makes of an object, as the server checks and defaults it; changes nothing. */
+async function predictTaking(
+  { call }: Pick<ChannelCluster, 'call'>,
+  object: AddonObject,
+  { before, entries }: { readonly before: LiveObject; readonly entries: readonly FieldsEntry[] },
+): Promise<Applied> {
+  const operations = replacements(before, appliedTo(before, object.value, entries));
+  const after = await patchObject(call, object.resource, object, { operations, dryRun: true });
+  return after === undefined ? { outcome: 'not found' } : { outcome: 'applied', object: after };
 }
 
-/** Waits until objects are healthy; the errors say which are not, why, and what their pods report. */
-export async function waitForHealth(
-  cluster: Pick<ChannelCluster, 'call' | 'signal'>,
-  applied: readonly AppliedObject[],
-  { objects, timeoutMs, report }: WaitOptions,
-): Promise<readonly CurlewError[]> {
-  const { signal } = cluster;
-  const until = performance.now() + timeoutMs;
-  const failures: { readonly object: AppliedObject; readonly health: Health }[] = [];
-  let waiting: readonly AppliedObject[] = applied;
-  let said = '';
-  for (let waitMs = FIRST_LOOK_MS; ; waitMs = Math.min(waitMs * 2, LOOK_MS)) {
-    const looked = await mapLimited(
-      waiting,
-      async (object) => ({ object, health: await currentHealth(cluster, object, objects) }),
-      { width: AT_ONCE, signal },
-    );
-    failures.push(...looked.filter(({ health }) => health.state === 'failed'));
-    const left = looked.filter(({ health }) => health.state === 'progressing');
-    if (left.length === 0 || performance.now() >= until) {
-      const late = left.map(({ object, health }) => ({ object, health, timeoutMs }));
-      return Promise.all([...failures, ...late].map(async (one) => unhealthy(cluster, one)));
-    }
-    const [first] = left;
-    const text =
-      first === undefined
-        ? ''
-        : `${titleOf(first.object.resource, first.object.live.metadata)}: ${first.health.reason}`;
-    if (text !== said) report(left.length > 1 ? `${text} (and ${left.length - 1} more)` : text);
-    said = text;
-    waiting = left.map(({ object }) => object);
-    await pause(waitMs, { signal });
+/** A JSON patch of what an apply can change. */
+function replacements(before: LiveObject, after: Readonly<Record<string, unknown>>): readonly object[] {
+  const {
+    apiVersion: _version,
+    kind: _kind,
+    metadata: _metadata,
+    status: _status,
+    ...fields
+  } = { ...before, ...after };
+  const own = Object.keys(fields).map((key) => {
+    const path = `/${key}`;
+    return Object.hasOwn(after, key) ? { op: 'add', path, value: after[key] } : { op: 'remove', path };
+  });
+  const metadata = isObject(after['metadata']) ? after['metadata'] : {};
+  const shared = ['labels', 'annotations'].map((key) => {
+    return { op: 'add', path: `/metadata/${key}`, value: metadata[key] ?? {} };
+  });
+  return [...own, ...shared];
+}
+
+/**
+ * Fields of programs that applied an object before this add-on become those of the add-on, so that the apply which follows removes
+ * what its manifest does not have. Another writer may change the object meanwhile: then this looks at it again.
+ */
+async function takeFields(
+  { call }: Pick<ChannelCluster, 'call'>,
+  object: AddonObject,
+  { manager, how }: { readonly manager: string; readonly how: HandOver },
+): Promise<void> {
+  for (let times = 0; times < MOST_CONFLICTS; times += 1) {
+    const before = await getObject(call, object.resource, object);
+    const entries = before && handedOver(before.metadata.managedFields, manager, how);
+    if (before === undefined || entries === undefined) return;
+    const operations = [
+      { op: 'replace', path: '/metadata/managedFields', value: entries },
+      { op: 'replace', path: '/metadata/resourceVersion', value: before.metadata.resourceVersion },
+    ];
+    if ((await patchObject(call, object.resource, object, { operations })) !== undefined) return;
   }
 }
-
-async function unhealthy(
-  cluster: Pick<ChannelCluster, 'call' | 'signal'>,
-  {
-    object: { resource, live },
-    health,
-    timeoutMs,
-  }: { readonly object: AppliedObject; readonly health: Health; readonly timeoutMs?: number },
-): Promise<CurlewError> {
-  const limit = timeoutMs === undefined ? '' : ` after ${Math.round(timeoutMs / 1000)} s`;
-  const troubles = await troublesOf(cluster, resource, live);
-  const lines = troubles.map((line) => `\n  | ${line}`).join('');
-  return new CurlewError(
-    'CLUSTER_FAILED',
-    `${titleOf(resource, live.metadata)} is not healthy${limit}: ${health.reason}${lines}`,
-    {
-      hint: 'fix the cause, then run the same command again; --timeout sets the limit',
-    },
-  );
-}
-
-/** What may create pods. */
-type PodSource = Pick<AddonObject, 'kind' | 'namespace' | 'value'>;
-
-/** An object that does not exist is being created or deleted by another process. */
-export async function currentHealth(
-  { call, signal }: Pick<ChannelCluster, 'call' | 'signal'>,
-  { resource, live }: AppliedObject,
-  objects: readonly PodSource[],
-): Promise<Health> {
-  signal.throwIfAborted();
-  const { namespace, name } = live.metadata;
-  // Only these change after they have been applied.
-  const isStill = STILL.has(resource.kind);
-  const now = isStill ? live : await getObject(call, resource, { namespace, name });
-  if (now === undefined) return { state: 'progressing', reason: 'does not exist' };
-  const templates = objects
-    .flatMap((object) => podTemplateOf(object) ?? [])
-    .filter((one) => one.namespace === namespace);
-  const isExpected = resource.kind === 'Service' && templates.some((template) => selects(now, template));
-  const hasEndpoints = isExpected ? await hasReadyEndpoints(call, { namespace, name }) : undefined;
-  const isMounted = templates.some(({ claims }) => claims.includes(name));
-  return healthOf(now, { hasEndpoints, isMounted });
-}
-
-const STILL = new Set([
-  'ConfigMap',
-  'Secret',
-  'ServiceAccount',
-  'Role',
-  'RoleBinding',
-  'ClusterRole',
-  'ClusterRoleBinding',
-]);
-const SLICES: Resource = {
-  apiVersion: 'discovery.k8s.io/v1',
-  kind: 'EndpointSlice',
-  plural: 'endpointslices',
-  namespaced: true,
-};
-
-async function hasReadyEndpoints(
-  call: ChannelCluster['call'],
-  { namespace, name }: { readonly namespace: string | undefined; readonly name: string },
-): Promise<boolean> {
-  const slices = await listObjects(call, SLICES, { namespace, labelSelector: `kubernetes.io/service-name=${name}` });
-  return (slices ?? []).some(({ endpoints }) =>
-    (Array.isArray(endpoints) ? (endpoints as readonly unknown[]) : []).some(
-      (endpoint) => isObject(endpoint) && isObject(endpoint['conditions']) && endpoint['conditions']['ready'] !== false,
-    ),
-  );
-}
-
-/** Marks the nodes that must be replaced after a change, for whoever rolls them, as kops does. Returns their names. */
-export async function markNodes(
-  { call }: Pick<ChannelCluster, 'call'>,
-  role: PlannedAddon['entry']['needsRollingUpdate'],
-): Promise<readonly string[]> {
-  if (role === undefined) return [];
-  const nodes = (await listObjects(call, NODES, { onlyMetadata: true })) ?? [];
-  const isControl = ({ metadata: { labels } }: LiveObject): boolean =>
-    CONTROL_LABELS.some((label) => labels[label] !== undefined);
-  const chosen = role === 'all' ? nodes : nodes.filter((node) => isControl(node) === (role === 'control-plane'));
-  const change = { metadata: { annotations: { 'kops.k8s.io/needs-update': '' } } };
-  for (const { metadata } of chosen) await mergeObject(call, NODES, { name: metadata.name }, change);
-  return chosen.map(({ metadata }) => metadata.name);
-}
-
-const NODES: Resource = { apiVersion: 'v1', kind: 'Node', plural: 'nodes', namespaced: false };
-/** Since Kubernetes 1.20, and before. */
-const CONTROL_LABELS = ['node-role.kubernetes.io/control-plane', 'node-role.kubernetes.io/master'];

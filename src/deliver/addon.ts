@@ -1,0 +1,58 @@
+/** What is delivered to a cluster, and what is to be done about it. A channel is one producer of add-ons. */
+import type { Chart, Compat, Entry } from '../channel/channel.ts';
+import type { AddonAction, LiveLook } from '../channel/pass.ts';
+import type { AddonRecord, Annotated } from '../channel/record.ts';
+
+/** Label of every object of a manifest; its value is {@link addonId}. */
+export const ADDON_LABEL = 'fleet.curlew.dev/addon';
+
+/** The field manager of an add-on, by its id: two add-ons that apply one object conflict. */
+export function managerOf(id: string): string {
+  return `curlew/${id}`;
+}
+
+export type Source =
+  | { readonly type: 'manifest'; readonly location: string }
+  | { readonly type: 'chart'; readonly chart: Chart };
+
+/** How it is to be on the cluster: its content, its place and its policy. */
+export interface Addon extends Pick<
+  Entry,
+  | 'name'
+  | 'namespace'
+  | 'objectNamespace'
+  | 'version'
+  | 'id'
+  | 'hash'
+  | 'prune'
+  | 'drift'
+  | 'needsPKI'
+  | 'needsRollingUpdate'
+> {
+  /** Who may change it, such as `channel:NAME`; the record has it. */
+  readonly owner: string;
+  /** Location of what names it. */
+  readonly origin: string;
+  /** The rules of its producer: those of kops take fields and objects of others. */
+  readonly compat: Compat;
+  readonly source: Source;
+  /** The manifest, or the archive of a chart that is a file, checked against `hash`. */
+  readonly read: () => Promise<Uint8Array>;
+  /** The hash of a manifest for which its producer names none. */
+  readonly hashOf: (content: Uint8Array) => string;
+}
+
+/** An add-on, and how the cluster is now. */
+export interface Task {
+  readonly addon: Addon;
+  readonly action: AddonAction;
+  /** Undefined if nothing is. */
+  readonly installed: Annotated | undefined;
+  readonly record: AddonRecord | undefined;
+  readonly look: LiveLook;
+}
+
+/** Only what is missing, or was changed, is applied. */
+export function isPartial({ action }: Pick<Task, 'action'>): boolean {
+  return action === 'restore' || action === 'revert';
+}

@@ -1,0 +1,116 @@
+/** Delivers add-ons to a cluster: each goes through the same states, whatever it is made from. */
+import type { LiveLook } from '../channel/pass.ts';
+import type { AddonRecord } from '../channel/record.ts';
+import { CurlewError } from '../core/errors.ts';
+import { isPartial, type Task } from './addon.ts';
+import { charts } from './charts.ts';
+import type { ChannelCluster } from './cluster.ts';
+import type { Deliverer, Desired } from './deliverer.ts';
+import type { Delivery } from './delivery.ts';
+import { waitForHealth } from './health.ts';
+import { manifests } from './manifests.ts';
+import { markNodes } from './nodes.ts';
+import { outcomeOf, troubleOf, type Outcome } from './outcome.ts';
+import { ensurePki } from './pki.ts';
+import {
+  annotate,
+  failedState,
+  forgetRecord,
+  joinKinds,
+  kindsOf,
+  recordedObjects,
+  recordFailure,
+  recordState,
+  revisionOf,
+} from './records.ts';
+import { timeoutOf, type Reporting } from './request.ts';
+
+/** What delivering an add-on would change, by server-side dry runs; of one that stays: how it differs. Changes nothing. */
+export async function preview(delivery: Delivery, task: Task): Promise<Outcome> {
+  const { action, addon, look } = task;
+  if (action === 'none' && (look.changed.length === 0 || addon.drift !== 'Warn')) return outcomeOf('unchanged');
+  return addon.source.type === 'chart' ? charts.preview(delivery, task) : manifests.preview(delivery, task);
+}
+
+/**
+ * Brings an add-on onto the cluster. The record says `Progressing`, and what may be there, before anything is, and in the end
+ * `Succeeded` or `Failed`; the annotation is written last. A failure before anything is there leaves no record. An error that is
+ * thrown is in the record, too.
+ */
+export async function deliver(delivery: Delivery, task: Task, how: Reporting): Promise<Outcome> {
+  const { addon } = task;
+  try {
+    const isChart = addon.source.type === 'chart';
+    return await (isChart ? run(charts, delivery, task, how) : run(manifests, delivery, task, how));
+  } catch (error) {
+    const { cluster } = delivery;
+    if (error instanceof CurlewError && !cluster.signal.aborted) await recordFailure(cluster, addon, error);
+    throw error;
+  }
+}
+
+/** How records differ from what is there, by the key of the record. */
+export async function observe(
+  cluster: Pick<ChannelCluster, 'call' | 'signal' | 'warnings'>,
+  records: readonly AddonRecord[],
+): Promise<ReadonlyMap<string, LiveLook>> {
+  const isRelease = ({ release }: AddonRecord): boolean => release !== undefined;
+  const [own, releases] = await Promise.all([
+    manifests.observe(
+      cluster,
+      records.filter((one) => !isRelease(one)),
+    ),
+    charts.observe(cluster, records.filter(isRelease)),
+  ]);
+  return new Map([...own, ...releases]);
+}
+
+async function run<D extends Desired>(
+  deliverer: Deliverer<D>,
+  delivery: Delivery,
+  task: Task,
+  how: Reporting,
+): Promise<Outcome> {
+  const { cluster, request } = delivery;
+  const { addon, record } = task;
+  await using desired = await deliverer.desired(delivery, task);
+  const [refused] = desired.refused;
+  if (refused !== undefined) {
+    await recordFailure(cluster, addon, refused);
+    return outcomeOf('failed', { errors: desired.refused.map(troubleOf) });
+  }
+  const revision = revisionOf(cluster, addon, desired.hash);
+  const mayHave = joinKinds(record?.objects ?? [], kindsOf(desired.begun.objects));
+  const begun = { desired: revision, release: desired.begun.release, objects: mayHave };
+  await recordState(cluster, task, { state: 'Progressing', reason: 'the last run was interrupted', ...begun });
+  await ensurePki(cluster, addon);
+  const done = await deliverer.deliver(delivery, task, { desired, ...how });
+  const { applied, objects, release } = done;
+  const unhealthy = await waitForHealth(cluster, applied, { objects, timeoutMs: timeoutOf(request), ...how });
+  const errors = [...done.errors, ...unhealthy];
+  const outcome = { objects: done.changes, orphans: done.orphans };
+  const [failure] = errors;
+  if (failure !== undefined) {
+    const left = [...recordedObjects(mayHave)].flatMap(([key, one]) => (done.gone.has(key) ? [] : [one]));
+    const kinds = joinKinds(done.kinds, kindsOf(left));
+    const { reason } = failedState(failure);
+    const state = done.isCut === true ? 'Progressing' : 'Failed';
+    if (record === undefined && done.isNowhere) await forgetRecord(cluster, addon);
+    else await recordState(cluster, task, { state, reason, desired: revision, release, objects: kinds });
+    return outcomeOf('failed', { ...outcome, errors: errors.map(troubleOf) });
+  }
+  const isUpdate = task.installed !== undefined && !isPartial(task);
+  const nodes = isUpdate ? await markNodes(cluster, addon.needsRollingUpdate) : [];
+  await recordState(cluster, task, {
+    state: 'Succeeded',
+    reason: '',
+    desired: revision,
+    applied: revision,
+    knownGood: revision,
+    release,
+    objects: done.kinds,
+    orphans: done.left,
+  });
+  await annotate(cluster, addon, revision);
+  return outcomeOf('applied', { ...outcome, nodes });
+}

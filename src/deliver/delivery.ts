@@ -1,0 +1,133 @@
+/** One pass of deliveries to a cluster: what its add-ons have in common. */
+import { entryTitle } from '../channel/channel.ts';
+import { takesOver } from '../channel/pass.ts';
+import { CurlewError, redact } from '../core/errors.ts';
+import type { Resource } from '../kube/resources.ts';
+import type { Addon, Task } from './addon.ts';
+import type { ChannelCluster } from './cluster.ts';
+import { addonObjects, definedKinds, type AddonObject } from './objects.ts';
+import { Owners, type ChosenObjects } from './owners.ts';
+import { recordedObjects } from './records.ts';
+import { titleOfRelease, type ReleaseTools } from './release.ts';
+
+interface Manifest {
+  readonly objects: readonly AddonObject[];
+  readonly hash: string;
+}
+
+export interface DeliveryParts extends ReleaseTools {
+  /** All that producers want on the cluster, in the order of application; also what this pass leaves out. */
+  readonly tasks: readonly Task[];
+}
+
+export class Delivery implements ReleaseTools {
+  readonly cluster: ChannelCluster;
+  readonly request: ReleaseTools['request'];
+  readonly context: ReleaseTools['context'];
+  readonly trust: ReleaseTools['trust'];
+  /** Names that exist in the cluster or come with add-ons of this pass. */
+  readonly namespaces: Set<string>;
+  readonly #tasks: readonly Task[];
+  readonly #manifests = new Map<Addon, Promise<Manifest>>();
+  #owners: Promise<Owners> | undefined;
+  /** Kinds that come with add-ons of this pass. */
+  readonly #defined: Resource[] = [];
+
+  constructor({ cluster, request, context, trust, tasks }: DeliveryParts) {
+    this.cluster = cluster;
+    this.request = request;
+    this.context = context;
+    this.trust = trust;
+    this.#tasks = tasks;
+    this.namespaces = new Set(cluster.namespaces);
+  }
+
+  takesOver({ name }: Pick<Addon, 'name'>): boolean {
+    return takesOver(this.request, name);
+  }
+
+  bringNamespaces(objects: readonly AddonObject[]): void {
+    for (const { kind, name } of objects) if (kind === 'Namespace') this.namespaces.add(name);
+  }
+
+  /** What each add-on of the producers consists of after the pass. */
+  async owners(): Promise<Owners> {
+    this.#owners ??= this.#findOwners();
+    return this.#owners;
+  }
+
+  async #findOwners(): Promise<Owners> {
+    const chosen: ChosenObjects[] = [];
+    for (const task of this.#tasks) {
+      const { addon, action, record } = task;
+      const keys = new Set(recordedObjects(record?.objects ?? []).keys());
+      const isNew = ['install', 'update', 'downgrade'].includes(action) && record?.release === undefined;
+      if (!isNew || addon.source.type !== 'manifest') {
+        chosen.push({ addon, keys, isUnread: false });
+        continue;
+      }
+      try {
+        const { objects } = await this.manifest(task);
+        chosen.push({ addon, keys: new Set(objects.map(({ key }) => key)), isUnread: false });
+      } catch (error) {
+        this.cluster.signal.throwIfAborted();
+        if (!(error instanceof CurlewError)) throw error;
+        chosen.push({ addon, keys, isUnread: true });
+      }
+    }
+    return new Owners(this.cluster, chosen);
+  }
+
+  /** Read once: the content is the same in the plan and when it is applied. */
+  async manifest(task: Task): Promise<Manifest> {
+    const known = this.#manifests.get(task.addon) ?? this.#readManifest(task);
+    this.#manifests.set(task.addon, known);
+    return known;
+  }
+
+  async #readManifest(task: Task): Promise<Manifest> {
+    const { addon } = task;
+    const { source } = addon;
+    requireSameKind(task);
+    const content = await addon.read();
+    const { namespace } = this.cluster;
+    const discovery = { ...(await this.cluster.discovery()), defined: this.#defined, namespace };
+    const objects = addonObjects(
+      task,
+      { location: source.type === 'manifest' ? redact(source.location) : '', content },
+      discovery,
+    );
+    this.#defined.push(...objects.flatMap(definedKinds));
+    return { objects, hash: addon.hash === '' ? addon.hashOf(content) : addon.hash };
+  }
+}
+
+/** `CLUSTER_FAILED` if the record of an add-on, or one of its objects, has a namespace that does not exist. */
+export function requireNamespaces(
+  addon: Addon,
+  objects: readonly { readonly namespace?: string | undefined }[],
+  known: ReadonlySet<string>,
+): void {
+  const wanted = new Set([addon.namespace, ...objects.flatMap(({ namespace }) => namespace ?? [])]);
+  const missing = [...wanted].filter((namespace) => !known.has(namespace));
+  if (missing.length === 0) return;
+  const what =
+    missing.length === 1 ? `namespace ${missing[0]} does not exist` : `namespaces ${missing.join(', ')} do not exist`;
+  throw new CurlewError('CLUSTER_FAILED', `cannot apply ${entryTitle(addon)}: ${what}`, {
+    hint: 'create them (kubectl create namespace), add them to the manifest, or correct namespace in the channel',
+  });
+}
+
+/** A chart and a manifest, and two releases, do not know each other's objects: refuses to go from one to the other. */
+export function requireSameKind({ addon, record }: Pick<Task, 'addon' | 'record'>): void {
+  const { source } = addon;
+  const { release, objects = [] } = record ?? {};
+  const before = release === undefined ? (objects.length > 0 ? 'a manifest' : undefined) : titleOfRelease(release);
+  const wanted =
+    source.type === 'manifest'
+      ? 'a manifest'
+      : titleOfRelease({ name: source.chart.releaseName, namespace: source.chart.namespace });
+  if (before === undefined || before === wanted) return;
+  const what = `cannot apply ${entryTitle(addon)}: it is installed as ${before}, and the channel has ${wanted}`;
+  throw new CurlewError('UNSUPPORTED', what, { hint: `curlew channel remove ${addon.name} removes what is installed` });
+}
