@@ -1,51 +1,35 @@
 /** Removes an add-on of a channel from a cluster: its objects, then its record. */
+import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
-import { titleOf } from '../kube/objects.ts';
-import { holdCluster, openChannelCluster, type ChannelCluster, type ClusterRequest } from '../deliver/cluster.ts';
-import { annotate, forgetRecord, joinKinds } from '../deliver/records.ts';
-import { uninstallRelease } from '../deliver/release.ts';
-import type { HelmRequest } from '../deliver/helm.ts';
-import { deleteOrphans, findOrphans, type Orphan } from '../deliver/prune.ts';
-import { isDeleted, stayingOrphan, troubleOf, type Trouble } from '../deliver/outcome.ts';
-import type { Context } from '../core/context.ts';
+import { holdCluster, openChannelCluster, type ClusterRequest } from '../deliver/cluster.ts';
+import { remove, type Removal } from '../deliver/remove.ts';
+import type { DeliveryRequest } from '../deliver/request.ts';
 
-/** Of the wait until deleted objects are gone. */
-const WAIT_MS = 30_000;
-
-export interface ChannelRemoveRequest extends ClusterRequest, HelmRequest {
+export interface ChannelRemoveRequest
+  extends ClusterRequest, Pick<DeliveryRequest, 'helm' | 'pruneNamespaces' | 'pruneCrds' | 'timeout'> {
   readonly addon: string;
   /** Namespace of its record, if several have one. */
   readonly namespace?: string | undefined;
-  readonly pruneNamespaces?: boolean | undefined;
-  readonly pruneCrds?: boolean | undefined;
 }
 
-export interface ChannelRemoval {
+export interface ChannelRemoval extends Removal {
   readonly addon: string;
   readonly namespace: string;
   readonly server: string;
-  /** Objects that are, or would be, deleted. */
-  readonly objects: readonly string[];
-  readonly orphans: readonly { readonly object: string; readonly why: string }[];
-  readonly errors: readonly Trouble[];
-  readonly isDone: boolean;
 }
 
 /** What {@link removeFromCluster} would do; changes nothing. */
 export async function planRemoval(request: ChannelRemoveRequest, context: Context): Promise<ChannelRemoval> {
-  return remove(request, context, false);
+  return removeAddon(request, context, false);
 }
 
-/**
- * Deletes the objects of an add-on in the reverse order of their application, then its record, so that an interrupted removal
- * continues; a chart is uninstalled by helm. Namespaces and CustomResourceDefinitions stay unless they are asked for. `NOT_FOUND` if nothing is recorded.
- */
+/** Namespaces and CustomResourceDefinitions stay unless they are asked for. `NOT_FOUND` if nothing is recorded. */
 export async function removeFromCluster(request: ChannelRemoveRequest, context: Context): Promise<ChannelRemoval> {
-  return remove(request, context, true);
+  return removeAddon(request, context, true);
 }
 
-async function remove(request: ChannelRemoveRequest, context: Context, isReal: boolean): Promise<ChannelRemoval> {
+async function removeAddon(request: ChannelRemoveRequest, context: Context, isReal: boolean): Promise<ChannelRemoval> {
   const { addon } = request;
   const first = await openChannelCluster(request, context);
   await using held = isReal ? await holdCluster(first, { doing: `remove ${addon}`, context }) : undefined;
@@ -71,57 +55,6 @@ async function remove(request: ChannelRemoveRequest, context: Context, isReal: b
       hint: `add --namespace with one of ${own.map((one) => one.split(':')[0]).join(', ')}`,
     });
   }
-  const { release, objects: recorded = [], orphans: left = [] } = records.get(key) ?? {};
-  if (release !== undefined) {
-    const removed = { addon, namespace, server: cluster.server, orphans: [], errors: [] };
-    const objects = recorded.flatMap((kind) => kind.objects.map((object) => titleOf(kind, object)));
-    if (!isReal) return { ...removed, objects, isDone: false };
-    await uninstallRelease(cluster, release, { request, context });
-    await forget(cluster, { namespace, addon });
-    return { ...removed, objects, isDone: true };
-  }
-  const found = await findOrphans(cluster, {
-    addon: { namespace, name: addon },
-    compat: 'native',
-    kept: new Set(),
-    recorded: joinKinds(recorded, left),
-    prune: 'auto',
-    isFirst: false,
-    movesTo: () => undefined,
-    pruneNamespaces: request.pruneNamespaces === true,
-    pruneCrds: request.pruneCrds === true,
-  });
-  const result = { addon, namespace, server: cluster.server };
-  if (!isReal) {
-    const objects = found.orphans.filter(isDeleted).map(({ title }) => title);
-    const orphans = found.orphans.flatMap(stayingOrphan);
-    return { ...result, objects, orphans, errors: found.errors.map(troubleOf), isDone: false };
-  }
-  const { deleted, staying, errors } = await deleteOrphans(cluster, found, { timeoutMs: WAIT_MS });
-  const going = staying.filter(({ isGoing }) => isGoing).map(goingError);
-  const failures = [...found.errors, ...errors, ...going];
-  // A record that is gone could not say what is still to be deleted.
-  if (failures.length === 0) await forget(cluster, { namespace, addon });
-  return {
-    ...result,
-    objects: deleted.map(({ title }) => title),
-    orphans: staying.filter(({ isGoing }) => !isGoing).flatMap(stayingOrphan),
-    errors: failures.map(troubleOf),
-    isDone: failures.length === 0,
-  };
-}
-
-function goingError({ title, stays }: Orphan): CurlewError {
-  return new CurlewError('CLUSTER_FAILED', `${title} is ${stays}`, {
-    hint: 'run the same command again when it is gone; until then, the record is kept',
-  });
-}
-
-async function forget(
-  cluster: ChannelCluster,
-  { namespace, addon }: { readonly namespace: string; readonly addon: string },
-): Promise<void> {
-  const named = { namespace, name: addon };
-  await annotate(cluster, { ...named, compat: 'native' }, undefined);
-  await forgetRecord(cluster, named);
+  const removal = await remove({ cluster, request, context }, { namespace, name: addon }, { isReal });
+  return { addon, namespace, server: cluster.server, ...removal };
 }

@@ -38,10 +38,11 @@ export interface PlannedAddon {
   readonly misfit: boolean;
 }
 
-/** An add-on that was applied from one of the channels, which has no entry for it now. */
+/** An add-on that was applied from one of the channels, or failed to be, and for which that has no entry now. */
 export interface LeftAddon {
   readonly addon: string;
   readonly namespace: string;
+  /** Or what was to be, if it never became healthy. */
   readonly installed: Annotated;
   readonly reason: string;
 }
@@ -120,6 +121,11 @@ function planAddon(channel: Channel, entry: Entry, facts: ClusterFacts, options:
     const hint = `--take-over=${entry.name} makes it an add-on of this channel`;
     return { ...planned, action: 'refused', reason: `it belongs to ${owner}`, hint };
   }
+  const kinds = kindChange(entry, record);
+  if (kinds !== undefined) {
+    const hint = `back up its data, then curlew channel remove ${entry.name}: its objects are deleted and created again`;
+    return { ...planned, action: 'refused', reason: kinds, hint };
+  }
   const reason = reasonOf(decision, { entry, installed, kubernetes });
   if (decision.action === 'downgrade' && options.allowDowngrade !== true) {
     return { ...planned, action: 'refused', reason, hint: '--allow-downgrade applies it' };
@@ -175,6 +181,16 @@ function ownerOf(
   return `another program${from}`;
 }
 
+/** A chart and a manifest, and two releases, do not know each other's objects: what one leaves behind the other would delete. */
+function kindChange({ source }: Entry, { release, objects = [] }: Partial<AddonRecord> = {}): string | undefined {
+  if (source?.type !== 'manifest' && source?.type !== 'chart') return undefined;
+  const title = (name: string, namespace: string): string => `release ${namespace}/${name}`;
+  const wanted = source.type === 'chart' ? title(source.chart.releaseName, source.chart.namespace) : 'a manifest';
+  const has = release === undefined ? 'a manifest' : title(release.name, release.namespace);
+  if (has === wanted || (release === undefined && objects.length === 0)) return undefined;
+  return `it is installed as ${has}, and the channel has ${wanted}`;
+}
+
 function isNative(compat: Compat): boolean {
   return compat === 'native';
 }
@@ -219,25 +235,28 @@ function leftAddons(
   taken: ReadonlySet<string>,
 ): readonly LeftAddon[] {
   const left: LeftAddon[] = [];
-  for (const [key, annotation] of facts.annotations) {
+  // One that has failed from the beginning has no annotation.
+  for (const key of new Set([...facts.annotations.keys(), ...facts.records.keys()])) {
     if (taken.has(key)) continue;
     const record = facts.records.get(key);
-    const isFrom = (one: Channel): boolean => annotation.channel === redact(one.location);
+    const known = facts.annotations.get(key) ?? record?.desired ?? {};
+    const isFrom = (one: Channel): boolean => known.channel === redact(one.location);
     const isOwn = (one: Channel): boolean => record?.owner === channelOwner(one);
     const channel = channels.find((one) => (record === undefined ? isFrom(one) : isOwn(one)));
     if (channel === undefined) continue;
     const [namespace = '', addon = ''] = key.split(':');
     const others = channel.entries.filter((entry) => entry.name === addon);
     const moved = others.find((entry) => taken.has(recordKey(entry.namespace, addon)));
-    const gone =
-      isFrom(channel) || annotation.channel === undefined ? '' : `; it was applied from ${annotation.channel}`;
+    const gone = isFrom(channel) || known.channel === undefined ? '' : `; it was applied from ${known.channel}`;
+    const failed = record?.state === 'Failed' ? `; its last apply failed: ${record.reason}` : '';
     const reason =
       moved !== undefined
         ? `the channel has it in namespace ${moved.namespace}`
         : others.length > 0
           ? unfitReason(others, facts)
           : `the channel no longer has it${gone}`;
-    left.push({ addon, namespace, installed: installedOf(annotation, record).revision ?? annotation, reason });
+    const installed = installedOf(facts.annotations.get(key), record).revision ?? known;
+    left.push({ addon, namespace, installed, reason: `${reason}${failed}` });
   }
   return left;
 }

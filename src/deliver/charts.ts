@@ -13,11 +13,12 @@ import { isPartial, type Addon, type Task } from './addon.ts';
 import { previewObjects } from './apply.ts';
 import { AT_ONCE, type ChannelCluster } from './cluster.ts';
 import type { Deliverer, Delivered, Desired } from './deliverer.ts';
-import { requireNamespaces, requireSameKind, type Delivery } from './delivery.ts';
+import { requireNamespaces, type Delivery } from './delivery.ts';
 import type { Helm } from './helm.ts';
 import { titleOfObject, type AddonObject } from './objects.ts';
 import { lookAtObjects, type Ownership } from './observe.ts';
 import { changedObjects, manifestChanges, outcomeOf, troubleOf, type ChangedObject, type Outcome } from './outcome.ts';
+import { deleteOrphans } from './prune.ts';
 import { recordedKinds } from './records.ts';
 import {
   chartOf,
@@ -32,12 +33,14 @@ import {
   releaseOf,
   renderRelease,
   titleOfRelease,
+  uninstallRelease,
   upgradeRelease,
   valueFacts,
   type PreparedRelease,
   type ReleaseName,
   type ReleaseRevision,
 } from './release.ts';
+import { timeoutOf } from './request.ts';
 
 interface DesiredChart extends Desired {
   /** Of everything that determines the release. */
@@ -118,6 +121,11 @@ export const charts: Deliverer<DesiredChart> = {
         isCut: error instanceof ProgramError && error.problem !== 'status',
       };
     }
+  },
+
+  remove: async (tools, { release }, found) => {
+    if (release !== undefined) await uninstallRelease(tools.cluster, release, tools);
+    return deleteOrphans(tools.cluster, found, { timeoutMs: timeoutOf(tools.request), byHelm: true });
   },
 
   observe: async (cluster, records) => {
@@ -229,7 +237,6 @@ async function ownRevisions(
   const release = releaseOf(addon);
   // Helm creates the namespace of the release.
   requireNamespaces(addon, [], new Set([...cluster.namespaces, release.namespace]));
-  requireSameKind({ addon, record });
   const revisions = await readRevisions(cluster, release);
   if (revisions.length === 0 || record?.release !== undefined || takesOver(request, addon.name)) return revisions;
   const what = `cannot apply ${entryTitle(addon)}: ${titleOfRelease(release)} has another owner`;

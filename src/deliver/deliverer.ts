@@ -7,7 +7,9 @@ import type { ChannelCluster } from './cluster.ts';
 import type { Delivery } from './delivery.ts';
 import type { AddonObject } from './objects.ts';
 import type { ChangedObject, Outcome } from './outcome.ts';
+import type { Orphans, Pruned } from './prune.ts';
 import type { AppliedObject, ObjectRef } from './records.ts';
+import type { ReleaseTools } from './release.ts';
 import type { Reporting } from './request.ts';
 
 /** What an add-on is to be on this cluster; nothing has been changed for it. */
@@ -42,6 +44,8 @@ export interface Delivered {
   readonly isCut?: boolean;
 }
 
+export type RemovalTools = Pick<ReleaseTools, 'cluster' | 'request' | 'context'>;
+
 export interface Deliverer<D extends Desired = Desired> {
   /** Finds out, and changes nothing. The caller disposes the result. */
   readonly desired: (delivery: Delivery, task: Task) => Promise<D>;
@@ -49,6 +53,8 @@ export interface Deliverer<D extends Desired = Desired> {
   readonly preview: (delivery: Delivery, task: Task) => Promise<Outcome>;
   /** Applies it, and deletes what it no longer has. */
   readonly deliver: (delivery: Delivery, task: Task, how: { readonly desired: D } & Reporting) => Promise<Delivered>;
+  /** Deletes what was found of it, and waits until that is gone. */
+  readonly remove: (tools: RemovalTools, record: Pick<AddonRecord, 'release'>, found: Orphans) => Promise<Pruned>;
   /** How what is recorded differs from what is there, by the key of the record. */
   readonly observe: (
     cluster: Pick<ChannelCluster, 'call' | 'signal' | 'warnings'>,

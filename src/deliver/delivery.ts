@@ -8,7 +8,7 @@ import type { ChannelCluster } from './cluster.ts';
 import { addonObjects, definedKinds, type AddonObject } from './objects.ts';
 import { Owners, type ChosenObjects } from './owners.ts';
 import { recordedObjects } from './records.ts';
-import { titleOfRelease, type ReleaseTools } from './release.ts';
+import type { ReleaseTools } from './release.ts';
 
 interface Manifest {
   readonly objects: readonly AddonObject[];
@@ -88,7 +88,6 @@ export class Delivery implements ReleaseTools {
   async #readManifest(task: Task): Promise<Manifest> {
     const { addon } = task;
     const { source } = addon;
-    requireSameKind(task);
     const content = await addon.read();
     const { namespace } = this.cluster;
     const discovery = { ...(await this.cluster.discovery()), defined: this.#defined, namespace };
@@ -116,18 +115,4 @@ export function requireNamespaces(
   throw new CurlewError('CLUSTER_FAILED', `cannot apply ${entryTitle(addon)}: ${what}`, {
     hint: 'create them (kubectl create namespace), add them to the manifest, or correct namespace in the channel',
   });
-}
-
-/** A chart and a manifest, and two releases, do not know each other's objects: refuses to go from one to the other. */
-export function requireSameKind({ addon, record }: Pick<Task, 'addon' | 'record'>): void {
-  const { source } = addon;
-  const { release, objects = [] } = record ?? {};
-  const before = release === undefined ? (objects.length > 0 ? 'a manifest' : undefined) : titleOfRelease(release);
-  const wanted =
-    source.type === 'manifest'
-      ? 'a manifest'
-      : titleOfRelease({ name: source.chart.releaseName, namespace: source.chart.namespace });
-  if (before === undefined || before === wanted) return;
-  const what = `cannot apply ${entryTitle(addon)}: it is installed as ${before}, and the channel has ${wanted}`;
-  throw new CurlewError('UNSUPPORTED', what, { hint: `curlew channel remove ${addon.name} removes what is installed` });
 }

@@ -97,6 +97,9 @@ export const manifests: Deliverer<DesiredManifest> = {
     };
   },
 
+  remove: async ({ cluster, request }, _record, found) =>
+    deleteOrphans(cluster, found, { timeoutMs: timeoutOf(request) }),
+
   observe: async (cluster, records) => lookAtObjects(cluster, records, BY_LABEL),
 };
 

@@ -4,7 +4,7 @@ import { fieldChanges, type FieldChange } from '../channel/difference.ts';
 import { isObject } from '../core/json.ts';
 import type { ObjectPreview } from './apply.ts';
 import { titleOfObject, type AddonObject } from './objects.ts';
-import type { Orphan } from './prune.ts';
+import { KEPT, type Orphan } from './prune.ts';
 
 export interface ChangedObject {
   /** `Deployment web/frontend` */
@@ -58,9 +58,6 @@ export function deletion({ title }: Orphan): ChangedObject {
 export function stayingOrphan({ title, stays }: Orphan): readonly Outcome['orphans'][number][] {
   return stays === undefined ? [] : [{ object: title, why: stays }];
 }
-
-/** Helm keeps its objects when they leave the chart. */
-const KEPT = 'helm.sh/resource-policy';
 
 /** From one revision to the next. */
 export function manifestChanges(

@@ -2,7 +2,7 @@
 import type { Compat, Entry, PruneKind } from '../channel/channel.ts';
 import { inApplyOrder, objectKey } from '../channel/objects.ts';
 import { isBare, protection, prune as selectObjects, type Prunable } from '../channel/prune.ts';
-import { addonId, type RecordedKind } from '../channel/record.ts';
+import { addonId, type AddonRecord, type RecordedKind } from '../channel/record.ts';
 import { CurlewError } from '../core/errors.ts';
 import { Refused } from '../kube/call.ts';
 import { deleteObject, getObject, listObjects, titleOf, type ListOptions, type Metadata } from '../kube/objects.ts';
@@ -20,6 +20,8 @@ export interface PruneRequest {
   readonly kept: ReadonlySet<string>;
   /** Objects that it had, or left behind before. */
   readonly recorded: readonly RecordedKind[];
+  /** Of a chart, whose objects helm deletes. */
+  readonly release?: AddonRecord['release'];
   readonly prune: Entry['prune'];
   /** Nothing was installed before. */
   readonly isFirst: boolean;
@@ -101,17 +103,22 @@ interface Facts {
 function verdictOf(
   { kind, labels, metadata, ...object }: Found,
   { isKnown, isSelected }: Facts,
-  { addon, compat, prune, isFirst, movesTo, pruneNamespaces, pruneCrds }: PruneRequest,
+  { addon, compat, prune, isFirst, movesTo, pruneNamespaces, pruneCrds, release: own }: PruneRequest,
 ): { readonly stays: string | undefined; readonly isLeft?: boolean } {
   const id = addonId(addon);
   const label = labels[ADDON_LABEL];
   const [owner] = metadata.ownerReferences;
   if (isBeingDeleted(metadata)) return { stays: stillDeleted(metadata) };
+  const release = metadata.annotations['meta.helm.sh/release-name'];
+  if (own !== undefined) {
+    const isOwn = release === own.name && metadata.annotations['meta.helm.sh/release-namespace'] === own.namespace;
+    if (!isOwn) return { stays: `it no longer belongs to the release ${own.namespace}/${own.name}` };
+    return { stays: metadata.annotations[KEPT] === 'keep' ? `its chart keeps it (${KEPT})` : undefined };
+  }
   const next = movesTo(objectKey({ kind, ...object }));
   if (next !== undefined) return { stays: next, isLeft: label === id };
   if (owner !== undefined) return { stays: `it is deleted with its owner, ${owner.kind} ${owner.name}`, isLeft: false };
   if (label !== undefined && label !== id) return { stays: `it belongs to the add-on ${label}`, isLeft: false };
-  const release = metadata.annotations['meta.helm.sh/release-name'];
   if (release !== undefined) return { stays: `it belongs to the Helm release ${release}`, isLeft: false };
   const isSwept = compat !== 'native' && isSelected && prune !== 'auto' && !isFirst;
   if (isSwept && !isKnown && labels['app.kubernetes.io/managed-by'] === 'Helm') return { stays: 'it belongs to Helm' };
@@ -155,6 +162,9 @@ export interface Pruned {
   readonly left: readonly ObjectRef[];
 }
 
+/** Helm keeps its objects. */
+export const KEPT = 'helm.sh/resource-policy';
+
 const MOST_LEFT = 500;
 
 /** For the record. What it has no room for has been reported. */
@@ -172,11 +182,11 @@ const MOST_WAIT_MS = 30_000;
 const FIRST_LOOK_MS = 50;
 const LOOK_MS = 1000;
 
-/** Deletes in the order given, and waits until the objects are gone; what fails does not stop the rest. */
+/** Deletes in the order given, unless helm has, and waits until the objects are gone; what fails does not stop the rest. */
 export async function deleteOrphans(
   cluster: Pick<ChannelCluster, 'call' | 'signal'>,
   { orphans, unread }: Orphans,
-  { timeoutMs }: { readonly timeoutMs: number },
+  { timeoutMs, byHelm = false }: { readonly timeoutMs: number; readonly byHelm?: boolean },
 ): Promise<Pruned> {
   const { call, signal } = cluster;
   const deleted: Orphan[] = [];
@@ -186,7 +196,7 @@ export async function deleteOrphans(
     signal.throwIfAborted();
     if (orphan.stays !== undefined) continue;
     try {
-      await deleteObject(call, orphan.resource, orphan);
+      if (!byHelm) await deleteObject(call, orphan.resource, orphan);
       deleted.push(orphan);
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
@@ -194,18 +204,27 @@ export async function deleteOrphans(
       failed.push(orphan);
     }
   }
-  const going = await waitUntilGone(cluster, deleted, Math.min(timeoutMs, MOST_WAIT_MS));
-  const held = new Set(going.map(({ uid }) => uid));
-  const staying = [...orphans.filter(({ stays }) => stays !== undefined), ...going];
+  const there = await waitUntilGone(cluster, deleted, Math.min(timeoutMs, MOST_WAIT_MS));
+  const keys = new Set(there.map(({ key }) => key));
+  const missed = there.filter(({ isGoing }) => !isGoing);
+  failed.push(...missed);
+  errors.push(...missed.map(missedError));
+  const staying = [...orphans.filter(({ stays }) => stays !== undefined), ...there.filter(({ isGoing }) => isGoing)];
   return {
-    deleted: deleted.filter(({ uid }) => !held.has(uid)),
+    deleted: deleted.filter(({ key }) => !keys.has(key)),
     staying,
     errors,
     left: [...unread, ...failed, ...staying.filter(({ isLeft }) => isLeft)],
   };
 }
 
-/** Those that are still there when the time is over. */
+function missedError({ title }: Orphan): CurlewError {
+  return new CurlewError('CLUSTER_FAILED', `${title} is still there: helm has not deleted it`, {
+    hint: 'delete it, then run the same command again; until then, the record is kept',
+  });
+}
+
+/** Those that are still there when the time is over, or that nobody has deleted. */
 async function waitUntilGone(
   { call, signal }: Pick<ChannelCluster, 'call' | 'signal'>,
   deleted: readonly Orphan[],
@@ -215,12 +234,12 @@ async function waitUntilGone(
   const look = async (orphan: Orphan): Promise<readonly Orphan[]> => {
     const found = await getObject(call, orphan.resource, orphan, { onlyMetadata: true });
     if (found === undefined || found.metadata.uid !== orphan.uid) return [];
-    return [{ ...orphan, isGoing: true, stays: stillDeleted(found.metadata) }];
+    return [{ ...orphan, isGoing: isBeingDeleted(found.metadata), stays: stillDeleted(found.metadata) }];
   };
   let left = deleted;
   for (let waitMs = FIRST_LOOK_MS; ; waitMs = Math.min(waitMs * 2, LOOK_MS)) {
     left = (await mapLimited(left, look, { width: AT_ONCE, signal })).flat();
-    if (left.length === 0 || performance.now() >= until) return left;
+    if (!left.some(({ isGoing }) => isGoing) || performance.now() >= until) return left;
     await pause(waitMs, { signal });
   }
 }

@@ -144,6 +144,89 @@ for (const [source, publish] of Object.entries(SOURCES)) {
   });
 }
 
+test('a removal of a chart reports what stays and why, and forgets the release', async () => {
+  await using scene = await openScene();
+  const kept = configMap('kept', {}, { annotations: { 'helm.sh/resource-policy': 'keep' } });
+  await SOURCES.chart(scene, '1.0.0', [configMap('page'), kept, configMap('other')]);
+  await scene.apply();
+  await scene.api.merge(`${MAPS}/other`, { metadata: { annotations: { 'meta.helm.sh/release-name': 'db' } } });
+  const { isDone, objects, orphans } = await scene.remove('web');
+  assert.equal([isDone, objects], [true, ['ConfigMap default/page']]);
+  assert.equal(orphans, [
+    { object: 'ConfigMap default/other', why: 'it no longer belongs to the release default/web' },
+    { object: 'ConfigMap default/kept', why: 'its chart keeps it (helm.sh/resource-policy)' },
+  ]);
+  assert.equal([await recorded(scene), await annotation(scene)], [undefined, undefined]);
+});
+
+test('a removal of a chart keeps its record until what a finalizer holds, or helm has missed, is gone', async () => {
+  await using scene = await openScene();
+  const held = configMap('held', {}, { finalizers: ['example.com/wait'] });
+  await SOURCES.chart(scene, '1.0.0', [held, configMap('missed')]);
+  await scene.apply();
+  refuse(scene, /^DELETE .*\/configmaps\/missed/);
+  const messages = async (): Promise<readonly string[]> => {
+    const { isDone, errors } = await scene.remove('web', { timeout: 300 });
+    assert.is(isDone, errors.length === 0);
+    return errors.map(({ message }) => message).toSorted();
+  };
+  assert.equal(await messages(), [
+    'ConfigMap default/held is still being deleted (finalizers example.com/wait)',
+    'ConfigMap default/missed is still there: helm has not deleted it',
+  ]);
+  assert.equal((await recorded(scene))?.[0], 'Succeeded');
+  scene.before(undefined);
+  await scene.api.merge(`${MAPS}/held`, { metadata: { finalizers: [] } });
+  await scene.api.remove(`${MAPS}/missed`);
+  assert.equal([await messages(), await recorded(scene)], [[], undefined]);
+});
+
+test('an add-on that failed and has left its channel since is named, with the reason, until it is removed', async () => {
+  await using scene = await openScene();
+  await SOURCES.manifest(scene, '1.0.0', [configMap('page'), deployment('never')]);
+  await scene.apply({ timeout: 300 });
+  await scene.write('other.yaml', configMap('other'));
+  await scene.channel({ name: 'other', manifest: 'other.yaml' });
+  const [left] = (await scene.apply()).left;
+  assert.equal([left?.addon, left?.current], ['web', '1.0.0']);
+  assert.match(
+    left?.reason ?? '',
+    /^the channel no longer has it; its last apply failed: Deployment .* is not healthy/,
+  );
+  assert.equal(
+    (await scene.status()).map(({ addon, state }) => `${addon} ${state}`),
+    ['other Succeeded', 'web Failed'],
+  );
+  assert.ok((await scene.remove('web')).isDone);
+  assert.equal((await scene.apply()).left, []);
+});
+
+for (const [from, to] of [
+  ['manifest', 'chart'],
+  ['chart', 'manifest'],
+] as const) {
+  test(`a ${from} does not become a ${to} by itself: it is refused, and stays as it is`, async () => {
+    await using scene = await openScene();
+    await SOURCES[from](scene, '1.0.0', [configMap('page', { a: '1' })]);
+    await scene.apply();
+    const before = scene.requests.length;
+    await SOURCES[to](scene, '2.0.0', [configMap('page', { a: '2' })]);
+    for (const { addons } of [await scene.plan(), await scene.apply({ takeOver: ['web'] })]) {
+      const [{ state, errors } = { state: undefined, errors: [] }] = addons;
+      assert.is(state, 'refused');
+      assert.match(errors[0]?.message ?? '', /^cannot apply web 2\.0\.0: it is installed as .*, and the channel has /);
+      assert.match(errors[0]?.hint ?? '', /^back up its data, then curlew channel remove web/);
+    }
+    const written = scene.requests.slice(before).filter((one) => !one.startsWith('GET '));
+    assert.equal(written, []);
+    await SOURCES[from](scene, '1.0.0', [configMap('page', { a: '1' })]);
+    assert.equal(outcomes(await scene.apply()), ['web none unchanged']);
+    assert.ok((await scene.remove('web')).isDone);
+    await SOURCES[to](scene, '2.0.0', [configMap('page', { a: '2' })]);
+    assert.equal(outcomes(await scene.apply()), ['web install applied']);
+  });
+}
+
 test('one of two objects that fails does not stop the other, and the next pass applies both', async () => {
   await using scene = await openScene();
   await SOURCES.manifest(scene, '1.0.0', [configMap('page'), configMap('style')]);
