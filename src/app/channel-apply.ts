@@ -2,12 +2,10 @@
 import type { Context } from '../core/context.ts';
 import { holdCluster, openChannelCluster } from '../deliver/cluster.ts';
 import { openPass } from './channels/pass.ts';
-import type { ChannelApplyRequest } from './channels/request.ts';
-import type { ChannelPass } from './channels/result.ts';
+import type { ChannelApplyRequest, ChannelPass } from './channels/result.ts';
 import { openChannels } from './ports/channel-files.ts';
 
-export type { ChannelApplyRequest } from './channels/request.ts';
-export type { AddonResult, ChannelPass } from './channels/result.ts';
+export type { AddonResult, ChannelApplyRequest, ChannelPass } from './channels/result.ts';
 export type { ChangedObject, Trouble } from '../deliver/outcome.ts';
 
 /** What a pass would do, by server-side dry runs; changes nothing. */

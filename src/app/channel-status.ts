@@ -1,5 +1,5 @@
 /** What is recorded about the add-ons of a cluster, and how they are. */
-import { recordKey, type AddonRecord, type Annotated, type RecordedRelease } from '../channel/record.ts';
+import type { AddonRecord, Annotated, RecordedRelease } from '../channel/record.ts';
 import { mapLimited } from '../platform/limit/each.ts';
 import { Refused } from '../kube/call.ts';
 import { getObject, titleOf } from '../kube/objects.ts';
@@ -53,53 +53,41 @@ export async function channelStatus(request: ChannelStatusRequest, context: Cont
   );
   const addons: AddonStatus[] = [];
   for (const key of wanted) {
-    const record = facts.records.get(key);
     const [namespace = '', addon = ''] = key.split(':');
-    const installed = facts.annotations.get(key);
-    if (record === undefined) addons.push({ ...NOTHING, addon, namespace, installed });
-    else {
-      const { missing, changed } = looks.get(recordKey(record.namespace, record.addon)) ?? { missing: [], changed: [] };
-      const unhealthy = await unhealthyObjects(cluster, record);
-      const { owner, state, since, reason, objects = [], release } = record;
-      const count = objects.reduce((sum, kind) => sum + kind.objects.length, 0);
-      addons.push({
-        addon,
-        namespace,
-        owner,
-        installed,
-        state,
-        since,
-        reason,
-        release: release && withoutHash(release),
-        objects: count,
-        missing,
-        changed,
-        unhealthy,
-      });
-    }
+    const { objects = [], release, ...record } = facts.records.get(key) ?? UNRECORDED;
+    addons.push({
+      addon,
+      namespace,
+      owner: record.owner,
+      installed: facts.annotations.get(key),
+      state: record.state,
+      since: record.since,
+      reason: record.reason,
+      release: release && withoutHash(release),
+      objects: objects.reduce((sum, kind) => sum + kind.objects.length, 0),
+      ...(looks.get(key) ?? { missing: [], changed: [] }),
+      unhealthy: await unhealthyObjects(cluster, { objects }),
+    });
   }
   return { cluster: { server, kubernetes }, addons, warnings };
 }
+
+const UNRECORDED = {
+  owner: undefined,
+  state: 'Recorded',
+  since: undefined,
+  reason: 'applied by another program',
+  objects: undefined,
+  release: undefined,
+} as const;
 
 function withoutHash({ hash: _hash, ...release }: RecordedRelease): Omit<RecordedRelease, 'hash'> {
   return release;
 }
 
-const NOTHING = {
-  release: undefined,
-  owner: undefined,
-  state: 'Recorded',
-  since: undefined,
-  reason: 'applied by another program',
-  objects: 0,
-  missing: [],
-  changed: [],
-  unhealthy: [],
-} as const;
-
 async function unhealthyObjects(
   cluster: ChannelCluster,
-  { objects = [] }: AddonRecord,
+  { objects = [] }: Pick<AddonRecord, 'objects'>,
 ): Promise<AddonStatus['unhealthy']> {
   const refs = objects.flatMap((resource) => resource.objects.map((object) => ({ resource, ...object })));
   const refused: AddonStatus['unhealthy'][number][] = [];

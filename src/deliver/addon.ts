@@ -1,5 +1,5 @@
 /** What is delivered to a cluster, and what is to be done about it. A channel is one producer of add-ons. */
-import type { Chart, Compat, Entry } from '../channel/channel.ts';
+import type { Compat, Entry } from '../channel/channel.ts';
 import type { AddonAction, LiveLook } from '../channel/pass.ts';
 import type { AddonRecord, Annotated } from '../channel/record.ts';
 
@@ -11,11 +11,7 @@ export function managerOf(id: string): string {
   return `curlew/${id}`;
 }
 
-export type Source =
-  | { readonly type: 'manifest'; readonly location: string }
-  | { readonly type: 'chart'; readonly chart: Chart };
-
-/** How it is to be on the cluster: its content, its place and its policy. */
+/** How it is to be on the cluster: its content, its place and its policy. Only manifests and charts can be delivered. */
 export interface Addon extends Pick<
   Entry,
   | 'name'
@@ -24,6 +20,7 @@ export interface Addon extends Pick<
   | 'version'
   | 'id'
   | 'hash'
+  | 'source'
   | 'prune'
   | 'drift'
   | 'needsPKI'
@@ -35,7 +32,6 @@ export interface Addon extends Pick<
   readonly origin: string;
   /** The rules of its producer: those of kops take fields and objects of others. */
   readonly compat: Compat;
-  readonly source: Source;
   /** The manifest, or the archive of a chart that is a file, checked against `hash`. */
   readonly read: () => Promise<Uint8Array>;
   /** The hash of a manifest for which its producer names none. */

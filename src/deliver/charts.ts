@@ -58,17 +58,6 @@ const BY_RELEASE: Ownership = {
   managerOf: () => HELM_MANAGER,
 };
 
-/** What is known of a release that helm has not finished: its revision. */
-const UNTOUCHED = {
-  applied: [],
-  objects: [],
-  changes: [],
-  orphans: [],
-  gone: new Set<string>(),
-  kinds: [],
-  left: undefined,
-} as const;
-
 /** Of dry runs that only show what a release would change. */
 const SHOWN = { force: true, keep: false, handOver: 'never' } as const;
 
@@ -113,7 +102,6 @@ export const charts: Deliverer<DesiredChart> = {
       const isNowhere = (await readRevisions(cluster, release)).length === 0;
       const now = await readMetadata(prepared.helm, release).catch(() => begun.release);
       return {
-        ...UNTOUCHED,
         errors: [error],
         release: now,
         isNowhere,
@@ -172,13 +160,9 @@ async function settled(
     applied,
     objects,
     changes: [...changes, ...restored],
-    orphans: [],
-    errors: [],
     gone: new Set(before.flatMap((one) => (deleted.has(titleOfObject(one)) ? [one.key] : []))),
     kinds: recordedKinds(applied, HELM_MANAGER),
-    left: undefined,
     release,
-    isNowhere: false,
   };
 }
 
@@ -250,7 +234,7 @@ export async function isChartChanged(
   { addon, record }: Pick<Task, 'addon' | 'record'>,
   cluster: ChannelCluster,
 ): Promise<boolean> {
-  if (addon.source.type !== 'chart' || record?.release?.hash === undefined) return false;
+  if (addon.source?.type !== 'chart' || record?.release?.hash === undefined) return false;
   try {
     return (await chartHash(addon, cluster)) !== record.release.hash;
   } catch (error) {

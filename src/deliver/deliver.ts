@@ -2,14 +2,15 @@
 import type { LiveLook } from '../channel/pass.ts';
 import type { AddonRecord } from '../channel/record.ts';
 import { CurlewError } from '../core/errors.ts';
-import { isPartial, type Task } from './addon.ts';
+import { listObjects, mergeObject, type LiveObject } from '../kube/objects.ts';
+import type { Resource } from '../kube/resources.ts';
+import { isPartial, type Addon, type Task } from './addon.ts';
 import { charts } from './charts.ts';
 import type { ChannelCluster } from './cluster.ts';
 import type { Deliverer, Desired } from './deliverer.ts';
 import type { Delivery } from './delivery.ts';
 import { waitForHealth } from './health.ts';
 import { manifests } from './manifests.ts';
-import { markNodes } from './nodes.ts';
 import { outcomeOf, troubleOf, type Outcome } from './outcome.ts';
 import { ensurePki } from './pki.ts';
 import {
@@ -29,7 +30,7 @@ import { timeoutOf, type Reporting } from './request.ts';
 export async function preview(delivery: Delivery, task: Task): Promise<Outcome> {
   const { action, addon, look } = task;
   if (action === 'none' && (look.changed.length === 0 || addon.drift !== 'Warn')) return outcomeOf('unchanged');
-  return addon.source.type === 'chart' ? charts.preview(delivery, task) : manifests.preview(delivery, task);
+  return addon.source?.type === 'chart' ? charts.preview(delivery, task) : manifests.preview(delivery, task);
 }
 
 /**
@@ -40,7 +41,7 @@ export async function preview(delivery: Delivery, task: Task): Promise<Outcome> 
 export async function deliver(delivery: Delivery, task: Task, how: Reporting): Promise<Outcome> {
   const { addon } = task;
   try {
-    const isChart = addon.source.type === 'chart';
+    const isChart = addon.source?.type === 'chart';
     return await (isChart ? run(charts, delivery, task, how) : run(manifests, delivery, task, how));
   } catch (error) {
     const { cluster } = delivery;
@@ -85,18 +86,18 @@ async function run<D extends Desired>(
   await recordState(cluster, task, { state: 'Progressing', reason: 'the last run was interrupted', ...begun });
   await ensurePki(cluster, addon);
   const done = await deliverer.deliver(delivery, task, { desired, ...how });
-  const { applied, objects, release } = done;
+  const { applied = [], objects = [], gone = new Set(), kinds = [], release } = done;
   const unhealthy = await waitForHealth(cluster, applied, { objects, timeoutMs: timeoutOf(request), ...how });
-  const errors = [...done.errors, ...unhealthy];
-  const outcome = { objects: done.changes, orphans: done.orphans };
+  const errors = [...(done.errors ?? []), ...unhealthy];
+  const outcome = { objects: done.changes ?? [], orphans: done.orphans ?? [] };
   const [failure] = errors;
   if (failure !== undefined) {
-    const left = [...recordedObjects(mayHave)].flatMap(([key, one]) => (done.gone.has(key) ? [] : [one]));
-    const kinds = joinKinds(done.kinds, kindsOf(left));
+    const left = [...recordedObjects(mayHave)].flatMap(([key, one]) => (gone.has(key) ? [] : [one]));
+    const all = joinKinds(kinds, kindsOf(left));
     const { reason } = failedState(failure);
     const state = done.isCut === true ? 'Progressing' : 'Failed';
-    if (record === undefined && done.isNowhere) await forgetRecord(cluster, addon);
-    else await recordState(cluster, task, { state, reason, desired: revision, release, objects: kinds });
+    if (record === undefined && done.isNowhere === true) await forgetRecord(cluster, addon);
+    else await recordState(cluster, task, { state, reason, desired: revision, release, objects: all });
     return outcomeOf('failed', { ...outcome, errors: errors.map(troubleOf) });
   }
   const isUpdate = task.installed !== undefined && !isPartial(task);
@@ -108,9 +109,28 @@ async function run<D extends Desired>(
     applied: revision,
     knownGood: revision,
     release,
-    objects: done.kinds,
+    objects: kinds,
     orphans: done.left,
   });
   await annotate(cluster, addon, revision);
   return outcomeOf('applied', { ...outcome, nodes });
 }
+
+/** Marks the nodes that must be replaced after a change, for whoever rolls them, as kops does. Returns their names. */
+async function markNodes(
+  { call }: Pick<ChannelCluster, 'call'>,
+  role: Addon['needsRollingUpdate'],
+): Promise<readonly string[]> {
+  if (role === undefined) return [];
+  const nodes = (await listObjects(call, NODES, { onlyMetadata: true })) ?? [];
+  const isControl = ({ metadata: { labels } }: LiveObject): boolean =>
+    CONTROL_LABELS.some((label) => labels[label] !== undefined);
+  const chosen = role === 'all' ? nodes : nodes.filter((node) => isControl(node) === (role === 'control-plane'));
+  const change = { metadata: { annotations: { 'kops.k8s.io/needs-update': '' } } };
+  for (const { metadata } of chosen) await mergeObject(call, NODES, { name: metadata.name }, change);
+  return chosen.map(({ metadata }) => metadata.name);
+}
+
+const NODES: Resource = { apiVersion: 'v1', kind: 'Node', plural: 'nodes', namespaced: false };
+/** Since Kubernetes 1.20, and before. */
+const CONTROL_LABELS = ['node-role.kubernetes.io/control-plane', 'node-role.kubernetes.io/master'];

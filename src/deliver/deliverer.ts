@@ -25,21 +25,21 @@ export interface Desired extends AsyncDisposable {
 /** What a delivery has left in the cluster. */
 export interface Delivered {
   /** Whose health is waited for. */
-  readonly applied: readonly AppliedObject[];
+  readonly applied?: readonly AppliedObject[];
   /** All that the add-on consists of. */
-  readonly objects: readonly AddonObject[];
-  readonly changes: readonly ChangedObject[];
-  readonly orphans: Outcome['orphans'];
+  readonly objects?: readonly AddonObject[];
+  readonly changes?: readonly ChangedObject[];
+  readonly orphans?: Outcome['orphans'];
   /** What failed. The rest has been done. */
-  readonly errors: readonly CurlewError[];
+  readonly errors?: readonly CurlewError[];
   /** Keys of the objects that are gone. */
-  readonly gone: ReadonlySet<string>;
+  readonly gone?: ReadonlySet<string>;
   /** For the record. */
-  readonly kinds: readonly RecordedKind[];
-  readonly left: readonly RecordedKind[] | undefined;
+  readonly kinds?: readonly RecordedKind[];
+  readonly left?: readonly RecordedKind[] | undefined;
   readonly release?: AddonRecord['release'];
   /** Nothing of it is in the cluster. */
-  readonly isNowhere: boolean;
+  readonly isNowhere?: boolean;
   /** The program that applied it was killed: the next pass goes on. */
   readonly isCut?: boolean;
 }

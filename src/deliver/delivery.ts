@@ -1,6 +1,5 @@
 /** One pass of deliveries to a cluster: what its add-ons have in common. */
 import { entryTitle } from '../channel/channel.ts';
-import { takesOver } from '../channel/pass.ts';
 import { CurlewError, redact } from '../core/errors.ts';
 import type { Resource } from '../kube/resources.ts';
 import type { Addon, Task } from './addon.ts';
@@ -15,11 +14,12 @@ interface Manifest {
   readonly hash: string;
 }
 
-export interface DeliveryParts extends ReleaseTools {
+interface DeliveryParts extends ReleaseTools {
   /** All that producers want on the cluster, in the order of application; also what this pass leaves out. */
   readonly tasks: readonly Task[];
 }
 
+/** What its add-ons share; {@link Owners} and manifests are read once. */
 export class Delivery implements ReleaseTools {
   readonly cluster: ChannelCluster;
   readonly request: ReleaseTools['request'];
@@ -42,10 +42,6 @@ export class Delivery implements ReleaseTools {
     this.namespaces = new Set(cluster.namespaces);
   }
 
-  takesOver({ name }: Pick<Addon, 'name'>): boolean {
-    return takesOver(this.request, name);
-  }
-
   bringNamespaces(objects: readonly AddonObject[]): void {
     for (const { kind, name } of objects) if (kind === 'Namespace') this.namespaces.add(name);
   }
@@ -62,7 +58,7 @@ export class Delivery implements ReleaseTools {
       const { addon, action, record } = task;
       const keys = new Set(recordedObjects(record?.objects ?? []).keys());
       const isNew = ['install', 'update', 'downgrade'].includes(action) && record?.release === undefined;
-      if (!isNew || addon.source.type !== 'manifest') {
+      if (!isNew || addon.source?.type !== 'manifest') {
         chosen.push({ addon, keys, isUnread: false });
         continue;
       }
@@ -88,14 +84,16 @@ export class Delivery implements ReleaseTools {
   async #readManifest(task: Task): Promise<Manifest> {
     const { addon } = task;
     const { source } = addon;
+    if (source?.type !== 'manifest') {
+      const isPackage = source?.type === 'package';
+      throw new CurlewError('UNSUPPORTED', `cannot apply ${entryTitle(addon)}: it has no manifest`, {
+        hint: isPackage ? 'install the package on a node: curlew install' : 'add manifest to the entry',
+      });
+    }
     const content = await addon.read();
     const { namespace } = this.cluster;
     const discovery = { ...(await this.cluster.discovery()), defined: this.#defined, namespace };
-    const objects = addonObjects(
-      task,
-      { location: source.type === 'manifest' ? redact(source.location) : '', content },
-      discovery,
-    );
+    const objects = addonObjects(task, { location: redact(source.location), content }, discovery);
     this.#defined.push(...objects.flatMap(definedKinds));
     return { objects, hash: addon.hash === '' ? addon.hashOf(content) : addon.hash };
   }

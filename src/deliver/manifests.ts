@@ -1,4 +1,5 @@
 /** Add-ons that are manifests: their objects are applied by the server, with a field manager of their own. */
+import { takesOver } from '../channel/pass.ts';
 import { addonId } from '../channel/record.ts';
 import { isObject } from '../core/json.ts';
 import { Refused } from '../kube/call.ts';
@@ -40,7 +41,7 @@ export const manifests: Deliverer<DesiredManifest> = {
     const found = isPartial(task) ? NOTHING : await orphansOf(delivery, task, objects);
     const owners = await delivery.owners();
     const formerOf = (object: AddonObject, live: LiveObject): readonly string[] =>
-      owners.formerOf(object, live, { ...addon, takesOver: delivery.takesOver(addon) });
+      owners.formerOf(object, live, { ...addon, takesOver: takesOver(delivery.request, addon.name) });
     const seen = await previewObjects(delivery.cluster, chosen, {
       id: addonId(addon),
       ...rightsOf(delivery, task),

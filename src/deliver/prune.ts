@@ -11,7 +11,7 @@ import { pause } from '../platform/http/retry.ts';
 import { mapLimited } from '../platform/limit/each.ts';
 import { ADDON_LABEL, managerOf } from './addon.ts';
 import { AT_ONCE, type ChannelCluster } from './cluster.ts';
-import { joinKinds, kindsOf, recordedObjects, type ObjectRef } from './records.ts';
+import { kindsOf, recordedObjects, type ObjectRef } from './records.ts';
 
 export interface PruneRequest {
   readonly addon: { readonly namespace: string; readonly name: string };
@@ -175,7 +175,7 @@ export function leftKinds(
 ): readonly RecordedKind[] | undefined {
   const more = left.length - MOST_LEFT;
   if (more > 0) warnings.push(`the record of ${name} does not keep ${more} of the objects that it has left behind`);
-  return left.length === 0 ? undefined : joinKinds([], kindsOf(left.slice(0, MOST_LEFT)));
+  return left.length === 0 ? undefined : kindsOf(left.slice(0, MOST_LEFT));
 }
 
 const MOST_WAIT_MS = 30_000;

@@ -103,53 +103,46 @@ export interface AppliedObject {
   readonly live: LiveObject;
 }
 
-/** For a record: the objects by kind, with what `manager` owns of them. */
-export function recordedKinds(applied: readonly AppliedObject[], manager: string): readonly RecordedKind[] {
-  const kinds = new Map<string, { readonly resource: Resource; readonly objects: RecordedKind['objects'][number][] }>();
-  for (const { resource, live } of applied) {
-    const key = `${resource.apiVersion} ${resource.plural}`;
-    const kind = kinds.get(key) ?? { resource, objects: [] };
-    kinds.set(key, kind);
-    const { namespace, name } = live.metadata;
-    kind.objects.push({
-      ...(namespace === undefined ? {} : { namespace }),
-      name,
-      owned: valuesDigest(live, manager, resource),
-    });
-  }
-  return [...kinds.values()].map(({ resource: { apiVersion, kind, plural, namespaced }, objects }) => {
-    return { apiVersion, kind, plural, namespaced, objects };
-  });
-}
+/** An object as records have it: without `owned`, what its manager owns is not known. */
+type RecordedObject = ObjectRef & { readonly owned?: string };
 
-/** Objects that are not applied yet. */
-export function kindsOf(objects: readonly ObjectRef[]): readonly RecordedKind[] {
-  return objects.map(({ resource: { apiVersion, kind, plural, namespaced }, namespace, name }) => {
-    const object = { ...(namespace === undefined ? {} : { namespace }), name, owned: '' };
-    return { apiVersion, kind, plural, namespaced, objects: [object] };
-  });
-}
-
-/** Objects that both have are those of `first`. */
-export function joinKinds(first: readonly RecordedKind[], second: readonly RecordedKind[]): readonly RecordedKind[] {
-  const kinds = new Map<string, RecordedKind>();
-  for (const kind of [...first, ...second]) {
-    const key = `${kind.apiVersion} ${kind.plural}`;
-    const known = kinds.get(key);
-    const has = new Set(known?.objects.map(({ namespace, name }) => `${namespace ?? ''}/${name}`));
-    const added = kind.objects.filter(({ namespace, name }) => !has.has(`${namespace ?? ''}/${name}`));
-    kinds.set(key, { ...kind, objects: [...(known?.objects ?? []), ...added] });
+/** By kind, for a record. Of two that are the same object, the first counts. */
+export function kindsOf(objects: readonly RecordedObject[]): readonly RecordedKind[] {
+  const kinds = new Map<string, RecordedKind & { readonly objects: RecordedKind['objects'][number][] }>();
+  const seen = new Set<string>();
+  for (const object of objects) {
+    const { resource, namespace, name, owned = '' } = object;
+    const { apiVersion, kind, plural, namespaced } = resource;
+    const key = `${apiVersion} ${plural}`;
+    const known = kinds.get(key) ?? { apiVersion, kind, plural, namespaced, objects: [] };
+    if (!seen.has(keyOf(object)))
+      known.objects.push({ ...(namespace === undefined ? {} : { namespace }), name, owned });
+    seen.add(keyOf(object));
+    if (known.objects.length > 0) kinds.set(key, known);
   }
   return [...kinds.values()];
 }
 
+/** With the digests of what `manager` owns. */
+export function recordedKinds(applied: readonly AppliedObject[], manager: string): readonly RecordedKind[] {
+  const recorded = applied.map(({ resource, live }) => {
+    const { namespace, name } = live.metadata;
+    return { resource, namespace, name, owned: valuesDigest(live, manager, resource) };
+  });
+  return kindsOf(recorded);
+}
+
+/** Objects that both have are those of `first`. */
+export function joinKinds(first: readonly RecordedKind[], second: readonly RecordedKind[]): readonly RecordedKind[] {
+  return kindsOf([...recordedObjects(first).values(), ...recordedObjects(second).values()]);
+}
+
 /** Recorded objects by what identifies them in the cluster. */
-export function recordedObjects(kinds: readonly RecordedKind[]): ReadonlyMap<string, ObjectRef> {
-  return new Map(
-    kinds.flatMap((resource) =>
-      resource.objects.map(({ namespace, name }) => {
-        return [objectKey({ ...resource, namespace, name }), { resource, namespace, name }] as const;
-      }),
-    ),
-  );
+export function recordedObjects(kinds: readonly RecordedKind[]): ReadonlyMap<string, RecordedObject> {
+  const objects = kinds.flatMap((resource) => resource.objects.map((one) => ({ resource, ...one })));
+  return new Map(objects.map((one) => [keyOf(one), one]));
+}
+
+function keyOf({ resource, namespace, name }: ObjectRef): string {
+  return objectKey({ ...resource, namespace, name });
 }

@@ -95,7 +95,7 @@ const renderedSchema = v.object({ manifest: v.string() });
 const metadataSchema = v.object({ chart: v.string(), version: v.string(), revision: v.number(), status: v.string() });
 
 export function chartOf(addon: Addon): Chart {
-  if (addon.source.type === 'chart') return addon.source.chart;
+  if (addon.source?.type === 'chart') return addon.source.chart;
   throw new CurlewError('UNSUPPORTED', `cannot apply ${entryTitle(addon)}: it has no chart`);
 }
 

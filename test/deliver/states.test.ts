@@ -14,7 +14,7 @@ import {
 } from '../support/delivery-scene.ts';
 import { suite } from '../support/suite.ts';
 
-const test = suite('deliver/states');
+const test = suite('deliver/states', { timeoutMs: 60_000 });
 const NEVER = '/apis/apps/v1/namespaces/default/deployments/never';
 
 /** Writes version `version` of the add-on web with these objects. */

@@ -14,8 +14,7 @@ import { outcomeOf, troubleOf, type Outcome } from '../../deliver/outcome.ts';
 import type { ChannelFiles } from '../ports/channel-files.ts';
 import { webTrust } from '../ports/network.ts';
 import { planWork, type Work, type WorkPlan } from './plan.ts';
-import type { ChannelApplyRequest } from './request.ts';
-import { resultOf, titleOfRevision, type AddonResult, type ChannelPass } from './result.ts';
+import { resultOf, titleOfRevision, type AddonResult, type ChannelApplyRequest, type ChannelPass } from './result.ts';
 
 interface PassParts {
   readonly request: ChannelApplyRequest;
@@ -72,11 +71,11 @@ class Pass {
 
   /** What applying the add-ons would change. */
   async preview({ isPreview }: Pick<ChannelPass, 'isPreview'>): Promise<ChannelPass> {
-    return this.#run(async (work) => this.#preview(work), isPreview);
+    return this.#run(async (work) => preview(this.#delivery, work), isPreview);
   }
 
   async apply(): Promise<ChannelPass> {
-    return this.#run(async (work) => (needsWork(work) ? this.#apply(work) : this.#preview(work)), false);
+    return this.#run(async (work) => (needsWork(work) ? this.#apply(work) : preview(this.#delivery, work)), false);
   }
 
   async #run(act: (work: Work) => Promise<Outcome>, isPreview: boolean): Promise<ChannelPass> {
@@ -139,21 +138,13 @@ class Pass {
     return undefined;
   }
 
-  async #preview(work: Work): Promise<Outcome> {
-    if (work.task !== undefined) return preview(this.#delivery, work.task);
-    if (needsWork(work)) throw undeliverable(work);
-    return outcomeOf('unchanged');
-  }
-
   async #apply(work: Work): Promise<Outcome> {
-    const { entry, action, task } = work;
+    const { entry, action } = work;
     const { report } = this.#parts.context;
     const id = `channel ${recordKey(entry.namespace, entry.name)}`;
-    const title = `${action === 'none' || action === 'refused' ? 'check' : action} ${entryTitle(entry)}`;
-    report({ type: 'step-started', id, title });
+    report({ type: 'step-started', id, title: `${action} ${entryTitle(entry)}` });
     try {
-      if (task === undefined) throw undeliverable(work);
-      const outcome = await deliver(this.#delivery, task, { report: (text) => report({ type: 'step-log', id, text }) });
+      const outcome = await deliver(this.#delivery, work, { report: (text) => report({ type: 'step-log', id, text }) });
       const [error] = outcome.errors;
       if (error !== undefined)
         report({ type: 'step-failed', id, error: new CurlewError('CLUSTER_FAILED', error.message) });
@@ -164,11 +155,4 @@ class Pass {
       throw error;
     }
   }
-}
-
-function undeliverable({ entry }: PlannedAddon): CurlewError {
-  return new CurlewError('UNSUPPORTED', `cannot apply ${entryTitle(entry)}: it has no manifest`, {
-    hint:
-      entry.source?.type === 'package' ? 'install the package on a node: curlew install' : 'add manifest to the entry',
-  });
 }

@@ -28,10 +28,8 @@ interface WorkOptions extends PassOptions {
   readonly files: ChannelFiles;
 }
 
-/** The add-on of an entry; undefined: what the entry names is not delivered to a cluster. */
-export interface Work extends SeenAddon {
-  readonly task: Task | undefined;
-}
+/** A planned add-on, and the same for its delivery. */
+export type Work = SeenAddon & Task;
 
 export interface WorkPlan extends Omit<Pass, 'addons'> {
   /** In the order of application. */
@@ -65,24 +63,18 @@ export async function planWork(
   const still = wanted.flatMap(({ action, record }) => (action === 'none' && record !== undefined ? [record] : []));
   const looks = await observe(cluster, still);
   const look = async (one: PlannedAddon): Promise<Work> => {
-    const addon = addonOf(one, files, cluster);
     const live = looks.get(recordKey(one.entry.namespace, one.entry.name)) ?? UNSEEN;
-    let seen = withLive(one, live);
-    if (one.action === 'none' && addon !== undefined && (await isChartChanged({ ...one, addon }, cluster)))
-      seen = { ...one, look: live, action: 'update', reason: 'another chart or other values' };
-    if (seen.action === 'none' && (await needsPki(cluster, one.entry)))
-      seen = { ...seen, action: 'update', reason: 'its certificate authority is missing' };
-    return { ...seen, task: addon && { ...seen, addon } };
+    const work = { ...withLive(one, live), addon: addonOf(one, files, cluster) };
+    if (one.action === 'none' && (await isChartChanged(work, cluster)))
+      return { ...work, action: 'update', reason: 'another chart or other values' };
+    if (work.action !== 'none' || !(await needsPki(cluster, one.entry))) return work;
+    return { ...work, action: 'update', reason: 'its certificate authority is missing' };
   };
   const seen = new Map((await Promise.all(wanted.map(look))).map((one) => [one.entry, one]));
   const work = inOrder([...seen.keys()]).flatMap((entry) => seen.get(entry) ?? []);
-  const rest = addons
-    .filter(({ entry }) => !seen.has(entry))
-    .flatMap((one) => {
-      const addon = addonOf(one, files, cluster);
-      return addon === undefined ? [] : [{ ...one, look: UNSEEN, addon }];
-    });
-  return { ...others, work, tasks: [...work.flatMap(({ task }) => task ?? []), ...rest] };
+  const rest = addons.filter(({ entry }) => !seen.has(entry));
+  const left = rest.map((one) => ({ ...one, look: UNSEEN, addon: addonOf(one, files, cluster) }));
+  return { ...others, work, tasks: [...work, ...left] };
 }
 
 const UNSEEN = { missing: [], changed: [] } as const;
@@ -104,12 +96,9 @@ function addonOf(
   { channel, entry }: PlannedAddon,
   files: ChannelFiles,
   { signal }: Pick<ChannelCluster, 'signal'>,
-): Addon | undefined {
-  const { source } = entry;
-  if (source === undefined || source.type === 'package') return undefined;
+): Addon {
   return {
     ...entry,
-    source,
     owner: channelOwner(channel),
     origin: channel.location,
     compat: channel.compat,
