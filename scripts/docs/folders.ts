@@ -180,7 +180,7 @@ const ROWS: readonly (readonly [name: string, holds: string, imports?: string])[
     `core own platform/files formats/yaml formats/archive spec store build store/release bundle app/requests
       app/ports app/archives app/sources app/building`,
   ],
-  ['app/channels', 'a pass over the channels of a cluster', 'core channel kube deliver app/ports'],
+  ['app/channels', 'a pass over the channels of a cluster', 'core channel deliver app/ports'],
   ['app', 'use cases, one per file: a request that could be JSON and its result'],
   ['cli', 'options, commands and rendering; only `cli` prints, exits or reads the process'],
 ];
