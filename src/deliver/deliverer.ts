@@ -40,7 +40,7 @@ export interface Delivered {
   readonly release?: AddonRecord['release'];
   /** Nothing of it is in the cluster. */
   readonly isNowhere?: boolean;
-  /** The program that applied it was killed: the next pass goes on. */
+  /** The program that applied it was killed: the next pass continues. */
   readonly isCut?: boolean;
 }
 

@@ -224,7 +224,7 @@ function missedError({ title }: Orphan): CurlewError {
   });
 }
 
-/** Those that are still there when the time is over, or that nobody has deleted. */
+/** Those that are still there when the time is over, or that helm has missed. */
 async function waitUntilGone(
   { call, signal }: Pick<ChannelCluster, 'call' | 'signal'>,
   deleted: readonly Orphan[],
