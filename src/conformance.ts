@@ -13,8 +13,9 @@ import { rollingSizes, type RollingLimits } from './channel/rolling.ts';
 import { canonicalJson } from './core/digest.ts';
 import { CurlewError } from './core/errors.ts';
 import { readYaml } from './formats/yaml/yaml.ts';
-import { ocmBatch } from './rollout/batch-ocm.ts';
+import { ocmBatch, type Standing } from './rollout/batch-ocm.ts';
 import { mergeConfigs as mergeReferences, type ConfigReference } from './rollout/configs.ts';
+import type { Observed, Writes } from './rollout/fleet.ts';
 import { compareNames, groupsOf, type Labels } from './rollout/groups.ts';
 import { parseTimeout as secondsOf, sizeOf as countOf, type Rules } from './rollout/limits.ts';
 import {
@@ -27,9 +28,9 @@ import {
   type HelmRelease,
   type ReleaseIdentity,
 } from './rollout/releases.ts';
+import { step } from './rollout/step.ts';
 import { specHash as hashOf } from './rollout/spec-hash.ts';
-import type { Standing, State } from './rollout/standing.ts';
-import type { Strategy } from './rollout/strategy.ts';
+import type { State, Strategy } from './rollout/strategy.ts';
 import {
   addonStatus as statusOf,
   isWorkloadHealthy,
@@ -368,12 +369,17 @@ export function rollout(input: VectorRollout): Readonly<Record<string, unknown>>
   const listed = Object.entries(input.groups).map(([name, members], index) => {
     return { name: name.startsWith('_') ? '' : name, index, members };
   });
-  const batch = ocmBatch(listed, input.strategy, { existing, now: 0 });
+  const batch = ocmBatch(listed, input.strategy, existing, 0);
   return {
-    rollout: batch.rollout.map(({ cluster }) => `${cluster}:${titles.get(cluster) ?? 'ToApply'}`),
+    rollout: batch.rollout.map((cluster) => `${cluster}:${titles.get(cluster) ?? 'ToApply'}`),
     timeout: batch.timedOut,
     breach: batch.breached,
     ...(Number.isFinite(batch.recheckAfter) ? { recheckAfter: batch.recheckAfter } : {}),
     ...(batch.removed.length > 0 ? { removed: batch.removed } : {}),
   };
+}
+
+/** One step of a fleet by curlew's own rules; `now` is in seconds since 1970. */
+export function fleetStep({ observed, now }: { readonly observed: Observed; readonly now: number }): Writes {
+  return step(observed, now);
 }

@@ -33,7 +33,7 @@ const ROWS: readonly (readonly [name: string, holds: string, imports?: string])[
   [
     'rollout',
     'how an add-on spreads over the clusters of a fleet: one pure `step` for all of them, and the rules of upstream',
-    'core',
+    'core formats/yaml formats/go-template channel',
   ],
   ['spec', 'installer specs', 'core formats/yaml'],
   [

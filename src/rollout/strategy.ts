@@ -1,6 +1,7 @@
-/** How an add-on spreads over its clusters. Pure. */
+/** How an add-on spreads over its clusters, and how long a state keeps a place in a batch. Pure. */
 import type { GroupRule } from './groups.ts';
 import { parseTimeout, sizeOf, type Rules } from './limits.ts';
+import type { Window } from './windows.ts';
 
 /** As people write it: times such as `10m`, and sizes such as `3` or `25%`. */
 export interface Strategy {
@@ -14,36 +15,76 @@ export interface Strategy {
   readonly maxConcurrency?: number | string;
   readonly maxFailures?: number | string;
   readonly minSuccessTime?: string;
-  /** 30 minutes by default; by the rules of others, none. */
+  /** 30 minutes by default; by upstream's rules, none. */
   readonly progressDeadline?: string;
   readonly onFailure?: 'Stop' | 'Rollback';
   /** Names of groups that a person must approve. */
   readonly approval?: readonly string[];
+  readonly windows?: readonly Window[];
   /** Most removals at once without approval; 10 % of the clusters, and at least 1, by default. */
   readonly maxRemovals?: number | string;
-}
-
-/** The times of a strategy in seconds. */
-export function timesOf(
-  { type = 'All', minSuccessTime = '0s', progressDeadline }: Strategy,
-  rules: Rules,
-): { readonly soak: number; readonly deadline: number } {
-  const deadline = parseTimeout(progressDeadline ?? (rules === 'native' ? '30m' : 'None'));
-  return { soak: type === 'All' ? 0 : parseTimeout(minSuccessTime), deadline };
-}
-
-/** How many may fail among so many clusters before a rollout stops; 0 by default. */
-export function failuresOf({ maxFailures }: Strategy, total: number, rules: Rules): number {
-  return sizeOf(maxFailures, total, 0, rules);
 }
 
 /** Is it one of the groups that come first? A name decides before an index. */
 export function isMandatory(
   { type = 'All', mandatoryDecisionGroups = [] }: Strategy,
-  { name, index }: { readonly name: string; readonly index: number },
+  group: { readonly name: string; readonly index: number },
 ): boolean {
-  if (type === 'All') return false;
-  return mandatoryDecisionGroups.some(({ groupName = '', groupIndex }) =>
-    groupName === '' ? groupIndex === index : groupName === name,
-  );
+  const isMeant = ({ groupName = '', groupIndex }: (typeof mandatoryDecisionGroups)[number]): boolean =>
+    groupName === '' ? groupIndex === group.index : groupName === group.name;
+  return type !== 'All' && mandatoryDecisionGroups.some(isMeant);
+}
+
+export type State =
+  | 'ToApply'
+  | 'Progressing'
+  | 'Succeeded'
+  | 'Failed'
+  | 'TimedOut'
+  | 'Skipped'
+  | 'Unreachable'
+  | 'Removing';
+
+export interface Times {
+  readonly now: number;
+  /** Seconds that a success must last before its place is free. */
+  readonly soak: number;
+  /** Seconds that an attempt may take. */
+  readonly deadline: number;
+}
+
+export function timesOf(strategy: Strategy, now: number, rules: Rules): Times {
+  const { type = 'All', minSuccessTime = '0s', progressDeadline = rules === 'native' ? '30m' : 'None' } = strategy;
+  return { now, soak: type === 'All' ? 0 : parseTimeout(minSuccessTime), deadline: parseTimeout(progressDeadline) };
+}
+
+export function isFailure(state: State): boolean {
+  return state === 'Failed' || state === 'TimedOut';
+}
+
+export interface Settled {
+  readonly state: State;
+  /** It has a place in the batch. */
+  readonly holds: boolean;
+  /** Seconds after which time alone changes this; infinite if it does not. */
+  readonly recheckAfter: number;
+}
+
+/**
+ * A state that began at `since` (now by default), as it is at `now`. A failure keeps its place until the deadline by the rules of Open
+ * Cluster Management; natively it counts, and its place is free.
+ */
+export function settle(state: State, since: number | undefined, { now, soak, deadline }: Times, rules: Rules): Settled {
+  const settled = { state, holds: false, recheckAfter: Infinity };
+  if (state === 'ToApply') return { ...settled, holds: true };
+  const isOver = state === 'TimedOut' || state === 'Skipped' || state === 'Unreachable';
+  if (isOver || (state === 'Failed' && rules === 'native')) return settled;
+  const left = (since ?? now) + (state === 'Succeeded' ? soak : deadline) - now;
+  if (left > 0) return { state, holds: true, recheckAfter: left };
+  return state === 'Succeeded' ? settled : { ...settled, state: 'TimedOut' };
+}
+
+/** How many may fail among so many clusters before a rollout stops; 0 by default. */
+export function failuresOf({ maxFailures }: Strategy, total: number, rules: Rules): number {
+  return sizeOf(maxFailures, total, 0, rules);
 }

@@ -1,7 +1,7 @@
 /**
  * Measures curlew beside other tools in one run, alternating, and prints Markdown.
  * usage: npm run bench -- [--only NAME]… [--rounds N] [--skip-kurl] [--upload-mb N] [--write]
- *   NAME: images, layer, bundle, delta, images-load, start, lint, packages, publish, node, preflight, library, channel, serve, flood.
+ *   NAME: images, layer, bundle, delta, images-load, start, lint, packages, publish, node, preflight, library, channel, fleet, serve, flood.
  *   --write puts the result into docs/benchmarks.md.
  */
 import { execa } from 'execa';
@@ -18,6 +18,7 @@ import { benchDelta } from './delta.ts';
 import { benchBundleOfTwenty } from './bundle-twenty.ts';
 import { benchImages, benchLayer } from './images.ts';
 import { benchImagesLoad } from './images-load.ts';
+import { benchFleet } from './fleet.ts';
 import { benchFlood } from './flood.ts';
 import { blobsOf, fillRegistry, setFolder } from './image-set.ts';
 import { benchLibrary } from './library.ts';
@@ -45,6 +46,7 @@ const SECTIONS = [
   'preflight',
   'library',
   'channel',
+  'fleet',
   'serve',
   'flood',
 ] as const;
@@ -145,6 +147,7 @@ if (wants('channel')) {
   found.push(benchChannel({ rounds, say }));
   found.push(await benchChannelCluster(home, { rounds, say }));
 }
+if (wants('fleet')) found.push(benchFleet({ rounds, say }));
 if (wants('serve')) found.push(await benchServe(home, { rounds, say }));
 if (wants('flood')) found.push(await benchFlood(home, { say }));
 await rm(work, { recursive: true, force: true });

@@ -1,0 +1,173 @@
+/** A fleet as it is observed, and what one step writes. Times are seconds since 1970. Pure. */
+import type { Entry } from '../channel/channel.ts';
+import type { Values } from './configs.ts';
+import type { Labels, Selector } from './groups.ts';
+import type { State, Strategy } from './strategy.ts';
+import type { Window } from './windows.ts';
+
+export interface Cluster {
+  readonly name: string;
+  readonly labels: Labels;
+  readonly paused?: boolean;
+  readonly windows?: readonly Window[];
+  readonly available: boolean;
+  /** When `available` last changed. */
+  readonly since?: number;
+  /** `v1.31.2` */
+  readonly kubernetes: string;
+  /** What templates see, with name, labels and version. A change of facts alone renders nothing again. */
+  readonly networks?: Values;
+  readonly facts?: Values;
+  readonly server?: string;
+  /** What templates see as `.Cluster` instead, such as the object of Cluster API. */
+  readonly object?: Values;
+  readonly agentVersion?: string;
+  /** What its own records say is installed, by {@link FleetAddon.identity}. The owner of this engine is `fleet:NAME`. */
+  readonly installed?: Readonly<Record<string, { readonly owner: string; readonly revision?: number }>>;
+}
+
+export interface FleetAddon {
+  readonly name: string;
+  /** Grows with each change by people. */
+  readonly generation: number;
+  /** What cannot exist twice in a cluster, such as `release:NAMESPACE/NAME`. A change of it removes, and then installs. */
+  readonly identity: string;
+  readonly namespace?: string;
+  /** A package, manifest or chart by digest; or a channel, whose entry that fits the Kubernetes of a cluster is chosen. */
+  readonly source:
+    | { readonly content: Values; readonly version?: string }
+    | { readonly channel: readonly Entry[]; readonly addon: string };
+  readonly clusterSelector: Selector;
+  readonly paused?: boolean;
+  /** It is removed from all clusters. One that vanishes instead stays installed. */
+  readonly deleting?: boolean;
+  /** The last layer wins: default, matching groups, template, a ClusterAddon's own. */
+  readonly config?: {
+    readonly default?: Values;
+    readonly groups?: readonly { readonly selector: Selector; readonly values: Values }[];
+  };
+  readonly valuesTemplate?: string;
+  readonly dependsOn?: readonly string[];
+  readonly mode?: 'Continuous' | 'InstallOnce';
+  /** Takes over what another owner has installed. */
+  readonly adopt?: boolean;
+  readonly rollout?: Strategy;
+  readonly remove?: Removal;
+  readonly orders?: Orders;
+  readonly status?: FleetAddonStatus;
+}
+
+export interface Removal {
+  /** What becomes of a removal that fails or takes longer than `timeout`: it stays, or its record is dropped. */
+  readonly onFailure?: 'Block' | 'Skip' | 'Orphan';
+  readonly timeout?: string;
+}
+
+/** What a person asked for. Void if the generation is another one, or a rollout began later. */
+export interface Orders {
+  readonly generation: number;
+  readonly at: number;
+  /** Groups that may begin. */
+  readonly groups?: readonly string[];
+  /** Exactly so many removals may pass the brake. */
+  readonly removals?: number;
+  /** What failed before this time is tried again. */
+  readonly retry?: number;
+  /** Every cluster goes back to what was known as good. */
+  readonly rollback?: boolean;
+  readonly allowDowngrade?: boolean;
+}
+
+export interface Waiting {
+  readonly cluster: string;
+  readonly reason: string;
+  readonly message: string;
+  readonly since: number;
+}
+
+export interface FleetAddonStatus {
+  readonly observedGeneration: number;
+  /** Hash of source and configuration. */
+  readonly revision: string;
+  /** When the rollout of this revision began. */
+  readonly since: number;
+  /** How many of its stages are done. Clusters that come later into these are the last. */
+  readonly reached: number;
+  readonly rolledBack: boolean;
+  /** How many removals have begun under the approval of that time. */
+  readonly removals?: { readonly at: number; readonly begun: number };
+  /** Why nothing new begins. */
+  readonly stopped?: string;
+  readonly counts: Readonly<Partial<Record<State, number>>>;
+  /** Clusters with a place in the batch; at most 100. */
+  readonly batch: readonly string[];
+  /** At most 20. */
+  readonly waiting: readonly Waiting[];
+}
+
+/** What is installed, and the hash by which a change is found. */
+export interface Content {
+  readonly source: Values;
+  readonly version?: string;
+  readonly values: Values;
+  readonly specHash: string;
+}
+
+interface Key {
+  readonly cluster: string;
+  readonly addon: string;
+}
+
+/** One add-on on one cluster. */
+export interface ClusterAddon extends Key {
+  readonly spec: ClusterAddonSpec;
+  /** The cluster's own configuration, which people write. */
+  readonly config?: Values;
+  /** The agent writes it. A state counts only for the revision and hash that were applied. */
+  readonly status?: {
+    readonly applied: { readonly revision: number; readonly hash: string };
+    readonly state: State;
+    readonly since: number;
+  };
+}
+
+export interface ClusterAddonSpec extends Content {
+  /** Only grows. */
+  readonly revision: number;
+  readonly identity: string;
+  readonly action: 'Install' | 'Remove';
+  /** When this revision was written. */
+  readonly startedAt: number;
+  readonly knownGood?: Content;
+  readonly remove?: Removal;
+}
+
+export interface Observed {
+  /** False: a list failed or is partial, so nothing is written. */
+  readonly complete: boolean;
+  readonly clusters: readonly Cluster[];
+  readonly addons: readonly FleetAddon[];
+  readonly clusterAddons: readonly ClusterAddon[];
+  /** Version of curlew here; agents may be one minor older or newer. */
+  readonly version?: string;
+}
+
+/** A removed add-on is gone; others stay installed. */
+export type DropReason = 'Removed' | 'HandedOver' | 'Orphaned' | 'ClusterGone';
+
+export interface Writes {
+  /** Created, or replaced but for `config` and `status`. */
+  readonly put: (Key & Pick<ClusterAddon, 'spec'>)[];
+  /** Records that are deleted. */
+  readonly drop: (Key & { readonly reason: DropReason })[];
+  /** Those that changed. */
+  readonly status: { readonly addon: string; readonly status: FleetAddonStatus }[];
+  /** Add-ons that are deleted and have left every cluster. */
+  readonly released: string[];
+  /** Not written: records whose add-on has vanished, and which stay as they are. */
+  readonly detached: Key[];
+  /** Not written: each cluster that waits, with its first reason. */
+  readonly waiting: (Key & Waiting)[];
+  /** Seconds after which time alone changes something. */
+  recheckAfter?: number;
+}

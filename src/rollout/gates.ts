@@ -1,0 +1,123 @@
+/** Why an add-on waits on one cluster: one list, of which the first reason is the answer. Pure. */
+import { compareVersions } from '../core/ref.ts';
+import type { Hold, Place } from './batch.ts';
+import { compareNames } from './groups.ts';
+import { targetOf, type Target } from './target.ts';
+import { closedWindows } from './windows.ts';
+
+interface Gate {
+  readonly reason: string;
+  /** Others do not wait for a cluster that this holds. */
+  readonly skips?: true;
+  /** It also holds what goes back to a known good content. */
+  readonly back?: true;
+  /** Why a target waits, or nothing. */
+  readonly why: (target: Target, place: Place) => string | false | undefined;
+}
+
+export function isRemoval({ action }: Target): boolean {
+  return action === 'delete' || action === 'reinstall';
+}
+
+const GATES: readonly Gate[] = [
+  { reason: 'Invalid', skips: true, why: ({ run }) => run.problem },
+  { reason: 'Paused', skips: true, back: true, why: ({ run }) => run.addon.paused && 'the add-on is paused' },
+  { reason: 'Paused', skips: true, back: true, why: ({ cluster }) => cluster.paused && 'the cluster is paused' },
+  {
+    reason: 'Unreachable',
+    skips: true,
+    back: true,
+    why: ({ cluster }) => !cluster.available && 'the cluster does not answer',
+  },
+  { reason: 'Owner', skips: true, why: otherOwner },
+  { reason: 'HandOver', skips: true, why: heir },
+  { reason: 'Downgrade', skips: true, why: downgrade },
+  { reason: 'Skew', skips: true, why: agentSkew },
+  { reason: 'Dependents', skips: true, why: dependent },
+  { reason: 'Removals', skips: true, why: (target) => isRemoval(target) && target.run.brake },
+  { reason: 'Dependency', why: dependency },
+  {
+    reason: 'Window',
+    why: ({ run, cluster }) =>
+      closedWindows(cluster.windows, run.fleet.now) ?? closedWindows(run.strategy.windows, run.fleet.now),
+  },
+  { reason: 'Stopped', why: (_, { stopped }) => stopped },
+  { reason: 'Group', why: (_, { earlier }) => earlier && `${earlier} is not done` },
+  {
+    reason: 'Approval',
+    why: ({ run }, { group }) =>
+      run.strategy.approval?.includes(group) &&
+      !run.orders?.groups?.includes(group) &&
+      `group ${group} waits for a person's approval`,
+  },
+  { reason: 'Batch', back: true, why: ({ holds }, { free }) => free <= 0 && !holds && 'the batch is full' },
+  { reason: 'Content', skips: true, why: problemOfContent },
+];
+
+/** The first reason of the list why a target waits; undefined if it may begin. */
+export function holdOf(target: Target, place: Place): Hold | undefined {
+  for (const { reason, skips = false, back = false, why } of GATES) {
+    const message = (target.goal === undefined || back) && why(target, place);
+    if (message) return { reason, message, skips };
+  }
+  return undefined;
+}
+
+/** An identity has one owner in a cluster: another add-on of this fleet, or who the cluster's own record names. */
+function otherOwner(target: Target): string | false {
+  const { run, cluster, record } = target;
+  const { addon, fleet } = run;
+  if (isRemoval(target)) return false;
+  const rivals = fleet.rivals(addon, cluster);
+  const isFirst = (name: string): boolean => compareNames(name, addon.name, 'native') < 0;
+  const first = rivals.find(({ name, wants, record: other }) => wants && (other !== undefined || isFirst(name)));
+  if (first !== undefined && record === undefined) return `it belongs to fleet:${first.name}`;
+  const owner = cluster.installed?.[addon.identity]?.owner;
+  const isOwn = [addon, ...rivals].some(({ name }) => owner === `fleet:${name}`);
+  return owner !== undefined && !isOwn && addon.adopt !== true && `it belongs to ${owner}`;
+}
+
+function heir({ run, cluster, action }: Target): string | undefined {
+  const next = action === 'delete' && run.fleet.rivals(run.addon, cluster).find(({ wants }) => wants);
+  return next ? `fleet:${next.name} is about to take it over` : undefined;
+}
+
+function downgrade(target: Target): string | false {
+  const { run, cluster, record } = target;
+  const { version, knownGood, action } = record?.spec ?? {};
+  const next = run.contents.sourceOf(cluster)?.version;
+  if (version === undefined || next === undefined || action !== 'Install' || isRemoval(target)) return false;
+  const isAllowed = run.orders?.allowDowngrade === true || knownGood?.version === next;
+  return !isAllowed && compareVersions(next, version) < 0 && `${next} is lower than the installed ${version}`;
+}
+
+function agentSkew({ run, cluster: { agentVersion = '' } }: Target): string | false {
+  const { version } = run.fleet;
+  const [own, agent] = [version, agentVersion].map((text) => /^v?(\d+)\.(\d+)/.exec(text)?.slice(1).map(Number));
+  const isNear = own?.[0] === agent?.[0] && Math.abs((own?.[1] ?? 0) - (agent?.[1] ?? 0)) <= 1;
+  return own !== undefined && agent !== undefined && !isNear && `its agent is ${agentVersion}, and this is ${version}`;
+}
+
+/** What others need stays as long as they are there. */
+function dependent({ run: { fleet, addon }, cluster, action }: Target): string | undefined {
+  if (action !== 'delete') return undefined;
+  const others = [...fleet.runs.values()].filter((other) => other.addon.dependsOn?.includes(addon.name));
+  const found = others.find((other) => fleet.records.get(other.addon.name)?.has(cluster.name));
+  return found && `${found.addon.name} depends on it`;
+}
+
+function dependency(target: Target): string | undefined {
+  const { run, cluster } = target;
+  const missing = (isRemoval(target) ? [] : (run.addon.dependsOn ?? [])).find((name) => {
+    const other = run.fleet.runs.get(name);
+    const there = other && targetOf(other, cluster);
+    return there?.state !== 'Succeeded' || there.record?.spec.action !== 'Install';
+  });
+  return missing && `${missing} is not ready there`;
+}
+
+function problemOfContent(target: Target): string | undefined {
+  if (isRemoval(target)) return undefined;
+  const content = target.run.contents.contentOf(target.cluster, target.record?.config);
+  return typeof content === 'string' ? content : undefined;
+}

@@ -1,0 +1,204 @@
+/** An add-on on one cluster: in which state it is, and what is to happen there. Pure. */
+import { CurlewError } from '../core/errors.ts';
+import type { Member } from './batch.ts';
+import { Contents, type Memo } from './content.ts';
+import type {
+  Cluster,
+  ClusterAddon,
+  ClusterAddonSpec,
+  Content,
+  DropReason,
+  FleetAddon,
+  FleetAddonStatus,
+  Observed,
+} from './fleet.ts';
+import { compareNames, selects, type Labels } from './groups.ts';
+import { parseTimeout, sizeOf } from './limits.ts';
+import { actionFor, type Action } from './releases.ts';
+import { isFailure, settle, timesOf, type Settled, type State } from './strategy.ts';
+
+/** The objects of a fleet by name, clusters and add-ons in natural order. */
+export class Fleet {
+  readonly clusters: ReadonlyMap<string, Cluster>;
+  readonly runs: ReadonlyMap<string, Run>;
+  /** By add-on and cluster. */
+  readonly records = new Map<string, Map<string, ClusterAddon>>();
+  readonly version: string;
+  readonly now: number;
+  readonly #byIdentity = new Map<string, FleetAddon[]>();
+
+  constructor({ clusters, addons, clusterAddons, version = '' }: Observed, now: number, memo: Memo) {
+    this.version = version;
+    this.now = now;
+    this.clusters = byName(clusters);
+    this.runs = new Map([...byName(addons)].map(([name, addon]) => [name, runOf(this, addon, memo)]));
+    for (const { addon } of this.runs.values()) {
+      this.#byIdentity.set(addon.identity, [...(this.#byIdentity.get(addon.identity) ?? []), addon]);
+    }
+    for (const record of clusterAddons) {
+      const own = this.records.get(record.addon) ?? new Map<string, ClusterAddon>();
+      this.records.set(record.addon, own.set(record.cluster, record));
+    }
+  }
+
+  /** Other add-ons of the same identity: whether they select a cluster, and their record of it. */
+  rivals({ name, identity }: FleetAddon, cluster: Cluster) {
+    const all = this.#byIdentity.get(identity) ?? [];
+    if (all.length < 2) return [];
+    return all
+      .filter((addon) => addon.name !== name)
+      .map((addon) => {
+        const record = this.records.get(addon.name)?.get(cluster.name);
+        const has = record?.spec.identity === identity && record.spec.action === 'Install';
+        return { name: addon.name, wants: isSelected(addon, cluster), record: has ? record : undefined };
+      });
+  }
+}
+
+function byName<T extends { readonly name: string }>(items: readonly T[]): ReadonlyMap<string, T> {
+  const sorted = items.toSorted((a, b) => compareNames(a.name, b.name, 'native'));
+  return new Map(sorted.map((item) => [item.name, item]));
+}
+
+function isSelected({ deleting, clusterSelector }: FleetAddon, { labels }: Cluster): boolean {
+  return deleting !== true && selects(clusterSelector, labels);
+}
+
+/** What is the same for all clusters of an add-on. Orders that are not for what is rolled out now are left out. */
+export type Run = ReturnType<typeof runOf>;
+
+function runOf(fleet: Fleet, addon: FleetAddon, memo: Memo) {
+  const { status, orders } = addon;
+  const contents = new Contents(addon, memo);
+  const isSame = status?.revision === contents.revision && status.observedGeneration === addon.generation;
+  const begun: Partial<FleetAddonStatus> & Pick<FleetAddonStatus, 'since' | 'reached' | 'rolledBack'> = isSame
+    ? status
+    : { since: fleet.now, reached: 0, rolledBack: false };
+  const isMeant = orders?.generation === addon.generation && orders.at >= begun.since;
+  const problem = problemOf(addon);
+  const strategy = problem === undefined ? (addon.rollout ?? {}) : {};
+  return {
+    fleet,
+    addon,
+    contents,
+    problem,
+    strategy,
+    begun,
+    times: timesOf(strategy, fleet.now, 'native'),
+    removalTimes: {
+      now: fleet.now,
+      soak: 0,
+      deadline: parseTimeout((problem === undefined && addon.remove?.timeout) || '30m'),
+    },
+    orders: isMeant ? orders : undefined,
+    rolledBack: begun.rolledBack || (isMeant && orders.rollback === true),
+    /** Why no removal may begin. */
+    brake: undefined as string | undefined,
+  };
+}
+
+/** Why a strategy cannot be followed. */
+function problemOf({ rollout = {}, remove = {} }: FleetAddon): string | undefined {
+  const { groups = [], mandatoryDecisionGroups = [] } = rollout;
+  try {
+    timesOf(rollout, 0, 'native');
+    parseTimeout(remove.timeout ?? '');
+    const { maxConcurrency, maxFailures, maxRemovals, groupSize } = rollout;
+    const sizes = [maxConcurrency, maxFailures, maxRemovals, groupSize, ...groups.map(({ size }) => size)];
+    for (const size of sizes) sizeOf(size, 1, 1, 'native');
+  } catch (error) {
+    if (error instanceof CurlewError) return error.message;
+    throw error;
+  }
+  const unknown = mandatoryDecisionGroups.find(
+    ({ groupName }) => groupName !== undefined && groups.every(({ name }) => name !== groupName),
+  );
+  return unknown && `there is no group ${unknown.groupName ?? ''}`;
+}
+
+export interface Target extends Member {
+  readonly run: Run;
+  readonly cluster: Cluster;
+  readonly labels: Labels;
+  readonly record: ClusterAddon | undefined;
+  readonly action: Action;
+  /** Known good content that the cluster goes back to. */
+  readonly goal: Content | undefined;
+  /** What is there has lasted long enough. */
+  readonly isGood: boolean;
+  /** Why the record is deleted, without any other action. */
+  readonly drop: DropReason | undefined;
+  readonly recheckAfter: number;
+}
+
+/** Undefined for a cluster that neither has nor wants the add-on. */
+export function targetOf(run: Run, cluster: Cluster): Target | undefined {
+  const { addon, orders, fleet } = run;
+  const record = fleet.records.get(addon.name)?.get(cluster.name);
+  const selected = isSelected(addon, cluster);
+  if (record === undefined && !selected) return undefined;
+  const spec = record?.spec;
+  const own = settledOf(run, cluster, record);
+  const isGood = own.state === 'Succeeded' && !own.holds && spec?.action === 'Install';
+  const content = spec && selected ? run.contents.contentOf(cluster, record?.config) : undefined;
+  const isAsWanted = typeof content === 'object' && content.specHash === spec?.specHash;
+  const isRetried = isFailure(own.state) && (spec?.startedAt ?? 0) < (orders?.retry ?? 0);
+  const goesBack = run.rolledBack && isAsWanted && (orders?.rollback === true || !isGood);
+  const goal = goesBack && spec?.knownGood?.specHash !== spec?.specHash ? spec?.knownGood : undefined;
+  const changed = goal !== undefined || !isAsWanted || isRetried;
+  const action = actionOf(addon, spec, own.state, { selected, changed, isGood });
+  const wants = action !== 'none';
+  return {
+    run,
+    cluster,
+    record,
+    action,
+    goal,
+    isGood,
+    wants,
+    labels: cluster.labels,
+    drop: spec && !selected ? dropReason(run, cluster, spec, own.state) : undefined,
+    state: !cluster.available ? 'Unreachable' : wants ? 'ToApply' : own.state,
+    holds: own.holds && cluster.available,
+    recheckAfter: own.recheckAfter,
+  };
+}
+
+const NEW: Settled = { state: 'ToApply', holds: false, recheckAfter: Infinity };
+
+/** The state of a record by itself: that of the agent if it is about what is wanted. */
+function settledOf({ times, removalTimes }: Run, cluster: Cluster, record: ClusterAddon | undefined): Settled {
+  if (record === undefined) return NEW;
+  const { spec, status } = record;
+  const counts = status?.applied.revision === spec.revision && status.applied.hash === spec.specHash;
+  const isInstall = spec.action === 'Install';
+  // An agent's clock may be ahead, and what was offline gets its whole time again.
+  const since = Math.max(spec.startedAt, counts ? Math.min(status.since, times.now) : 0, cluster.since ?? 0);
+  const isReported = counts && status.state !== 'Progressing';
+  const state = isReported ? status.state : isInstall ? 'Progressing' : 'Removing';
+  return settle(state, since, isInstall ? times : removalTimes, 'native');
+}
+
+function dropReason(run: Run, cluster: Cluster, spec: ClusterAddonSpec, state: State): DropReason | undefined {
+  const { addon, fleet } = run;
+  if (addon.deleting === true && addon.mode === 'InstallOnce') return 'Orphaned';
+  const isTaken = fleet.rivals(addon, cluster).some(({ wants, record }) => wants && record !== undefined);
+  if (spec.action === 'Install') return isTaken ? 'HandedOver' : undefined;
+  if (state === 'Succeeded') return 'Removed';
+  return isFailure(state) && (addon.remove?.onFailure ?? 'Block') !== 'Block' ? 'Orphaned' : undefined;
+}
+
+function actionOf(
+  { identity, mode }: FleetAddon,
+  spec: ClusterAddonSpec | undefined,
+  state: State,
+  { selected, changed, isGood }: { readonly selected: boolean; readonly changed: boolean; readonly isGood: boolean },
+): Action {
+  const isOther = spec !== undefined && spec.identity !== identity;
+  if (spec?.action === 'Remove') {
+    if (!selected) return 'none';
+    return state === 'Succeeded' ? 'create' : isOther ? 'none' : 'update';
+  }
+  const recorded = spec && { installed: isGood || spec.knownGood !== undefined, isOther, changed };
+  return actionFor({ selected, once: mode === 'InstallOnce', recorded });
+}
