@@ -1,7 +1,17 @@
 /** Add-ons of channels on the API server of the tests: what passes apply, keep, restore and refuse. */
+import { writeFile } from 'node:fs/promises';
 import { at } from '../support/api-client.ts';
 import * as assert from '../support/assert.ts';
-import { configMap, deployment, HEALTHY, MAPS, openScene, outcomes } from '../support/delivery-scene.ts';
+import {
+  configMap,
+  deployment,
+  failures,
+  HEALTHY,
+  MAPS,
+  openScene,
+  outcomes,
+  type Scene,
+} from '../support/delivery-scene.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('app/channel-apply');
@@ -30,14 +40,16 @@ test('a new version changes what differs, drops fields that it no longer has, an
   await scene.apply();
   await scene.channel({ name: 'web', version: '1.1.0', manifest: 'v2.yaml' });
   const [plan] = (await scene.plan()).addons;
-  assert.equal(
-    plan?.objects.flatMap(({ fields }) => fields.map(({ field }) => field)),
-    ['.data.a', '.data.b'],
-  );
+  assert.equal([plan?.current, plan?.wanted, plan?.reason], ['1.0.0', '1.1.0', 'a newer version']);
+  assert.equal(plan?.objects[0]?.fields, [
+    { field: '.data.a', before: '"1"', after: '"2"' },
+    { field: '.data.b', before: '"1"', after: undefined },
+  ]);
   assert.equal(
     (await scene.apply()).addons[0]?.orphans.map(({ object }) => object),
     ['ConfigMap default/old'],
   );
+  assert.is((await scene.api.get(`${MAPS}/old`)).status, 200);
   assert.equal(at((await scene.api.get(`${MAPS}/page`)).body, 'data'), { a: '2' });
   await scene.channel({ name: 'web', version: '1.2.0', manifest: 'v2.yaml', prune: 'auto' });
   await scene.apply();
@@ -87,6 +99,130 @@ test('an add-on that does not become healthy fails, and those that require it ar
   assert.equal(outcomes(await scene.apply({ timeout: 300 })), ['dash install failed', 'page install skipped']);
   await scene.api.merge('/apis/apps/v1/namespaces/default/deployments/dash/status', HEALTHY);
   assert.equal(outcomes(await scene.apply()), ['dash install applied', 'page install applied']);
+});
+
+test('prune auto deletes what the new version no longer has, and nothing of another owner', async () => {
+  await using scene = await openScene();
+  const space = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'extra' } };
+  const metadata = { name: 'old', namespace: 'default' };
+  const role = { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'Role', metadata, rules: [] };
+  await scene.write('v1.yaml', space, ...['page', 'old', 'given'].map((name) => configMap(name)), role);
+  await scene.write('v2.yaml', configMap('page'));
+  await scene.channel({ name: 'web', manifest: 'v1.yaml', prune: 'auto' });
+  await scene.apply();
+  // Labels are copied, as by the controller of Endpoints; and an object may have got an owner.
+  const copy = await scene.api.create(
+    MAPS,
+    configMap('copy', {}, { labels: { 'fleet.curlew.dev/addon': 'default.web' } }),
+  );
+  const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'copy', uid: at(copy.body, 'metadata.uid') };
+  await scene.api.merge(`${MAPS}/given`, { metadata: { ownerReferences: [owner] } });
+  await scene.channel({ name: 'web', manifest: 'v2.yaml', version: '1.1.0', prune: 'auto' });
+  for (const pass of [await scene.plan(), await scene.apply()]) {
+    assert.equal(
+      pass.addons[0]?.objects.map(({ object, change }) => `${change} ${object}`),
+      ['delete ConfigMap default/old', 'delete Role default/old'],
+    );
+    assert.equal(pass.addons[0]?.orphans, [
+      { object: 'ConfigMap default/copy', why: 'it has the label of this add-on, and the record does not name it' },
+      { object: 'ConfigMap default/given', why: 'it is deleted with its owner, ConfigMap copy' },
+      { object: 'Namespace extra', why: '--prune-namespaces deletes it, with all that is in it' },
+    ]);
+  }
+  const left = async (name: string): Promise<number> => (await scene.api.get(`${MAPS}/${name}`)).status;
+  assert.equal(await Promise.all(['copy', 'given', 'page', 'old'].map(left)), [200, 200, 200, 404]);
+});
+
+test('a change by somebody is shown with its fields, and hidden by drift: Keep', async () => {
+  await using scene = await openScene();
+  await scene.write('web.yaml', configMap('page', { a: '1' }));
+  await scene.channel({ name: 'web', manifest: 'web.yaml' });
+  await scene.apply();
+  await scene.api.merge(`${MAPS}/page`, { data: { a: '2' } }, 'jane');
+  const fields = [{ field: '.data.a', before: '"2"', after: '"1"' }];
+  const drift = async (): Promise<unknown> => (await scene.plan()).addons.map((one) => [one.state, one.drift]);
+  assert.equal(await drift(), [['unchanged', [{ object: 'ConfigMap default/page', change: 'change', fields }]]]);
+  await scene.channel({ name: 'web', manifest: 'web.yaml', drift: 'Keep' });
+  assert.equal(await drift(), [['unchanged', []]]);
+});
+
+test('namespaces come with add-ons of the same pass; one that is being deleted is named', async () => {
+  await using scene = await openScene();
+  await scene.write('a.yaml', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'fresh' } });
+  await scene.write('b.yaml', configMap('b', {}, { namespace: 'fresh' }));
+  const entry = { name: 'bbb', manifest: 'b.yaml', namespace: 'fresh', requires: [{ name: 'aaa' }] };
+  await scene.channel({ name: 'aaa', manifest: 'a.yaml' }, entry);
+  assert.equal(outcomes(await scene.plan()), ['aaa install planned', 'bbb install planned']);
+  assert.equal(outcomes(await scene.apply()), ['aaa install applied', 'bbb install applied']);
+  await scene.api.create('/api/v1/namespaces', { metadata: { name: 'ending', finalizers: ['example.com/held'] } });
+  await scene.api.remove('/api/v1/namespaces/ending');
+  await scene.write('b.yaml', configMap('b', {}, { namespace: 'ending' }));
+  await scene.channel({ name: 'ccc', manifest: 'b.yaml', namespace: 'ending' });
+  const [plan] = (await scene.plan()).addons;
+  assert.is(plan?.state, 'failed');
+  assert.match(plan?.errors[0]?.hint ?? '', /^wait until the namespace is deleted/);
+});
+
+test('a record in another namespace does not count, and one that cannot be read is a warning', async () => {
+  await using scene = await openScene();
+  await scene.write('a.yaml', configMap('page'));
+  for (const [namespace, text] of [
+    ['kube-public', '{"version":"1.0.0"}'],
+    ['default', '{broken'],
+  ] as const) {
+    const annotations = { 'addons.k8s.io/web': text };
+    await scene.api.merge(`/api/v1/namespaces/${namespace}`, { metadata: { annotations } });
+  }
+  await scene.channel({ name: 'web', manifest: 'a.yaml' });
+  const pass = await scene.apply();
+  assert.equal(outcomes(pass), ['web install applied']);
+  assert.match(pass.warnings.join('\n'), 'annotation addons.k8s.io/web of namespace default cannot be read');
+});
+
+/** A channel of one add-on with a ConfigMap, both of this name. */
+async function writeChannel(scene: Scene, name: string): Promise<void> {
+  const addons = [{ name, namespace: 'default', version: '1', manifest: `${name}-map.yaml` }];
+  const header = { apiVersion: 'fleet.curlew.dev/v1alpha1', kind: 'Channel', metadata: { name } };
+  await scene.write(`${name}-map.yaml`, configMap(name));
+  await scene.write(`${name}.yaml`, { ...header, spec: { addons } });
+}
+
+test('a channel that cannot be read does not stop the others, and one with only comments has no add-ons', async () => {
+  await using scene = await openScene();
+  for (const name of ['one', 'two']) await writeChannel(scene, name);
+  await writeFile(scene.box.at('broken.yaml'), 'kind: Addons\nspec: [');
+  await writeFile(scene.box.at('empty.yaml'), '# only a comment\n');
+  const pass = await scene.apply({ channels: ['one.yaml', 'broken.yaml', 'empty.yaml', 'two.yaml'] });
+  assert.equal(outcomes(pass), ['one install applied', 'two install applied']);
+  assert.equal(
+    pass.errors.map(({ message }) => message.split(':')[0]),
+    ['cannot use broken.yaml'],
+  );
+});
+
+test('an add-on of another channel is refused until it is taken over', async () => {
+  await using scene = await openScene();
+  await writeChannel(scene, 'web');
+  await scene.apply({ channels: ['web.yaml'] });
+  await scene.channel({ name: 'web', version: '1', manifest: 'web-map.yaml' });
+  assert.equal(failures(await scene.apply()), ['cannot apply web 1: it belongs to channel:web']);
+  assert.equal(outcomes(await scene.plan()), ['web refused refused']);
+  assert.equal(outcomes(await scene.apply({ takeOver: true })), ['web update applied']);
+  assert.equal(outcomes(await scene.apply()), ['web none unchanged']);
+});
+
+test('add-ons are applied in the order of their requirements, and not without what they require', async () => {
+  await using scene = await openScene();
+  await scene.write('a.yaml', configMap('a'));
+  await scene.write('b.yaml', configMap('b'));
+  const needs = { name: 'bbb', version: '1', manifest: 'b.yaml', requires: [{ name: 'aaa', version: '>=1.1.0' }] };
+  await scene.channel(needs, { name: 'aaa', version: '1.0.0', manifest: 'a.yaml' });
+  const pass = await scene.apply();
+  assert.equal(outcomes(pass), ['aaa install applied', 'bbb install skipped']);
+  const why = 'cannot apply bbb 1: it requires aaa >=1.1.0, which is 1.0.0 in namespace default';
+  assert.equal(failures(pass), [why]);
+  await scene.channel(needs, { name: 'aaa', version: '1.1.0', manifest: 'a.yaml' });
+  assert.equal(outcomes(await scene.apply()), ['aaa update applied', 'bbb install applied']);
 });
 
 test.run();
