@@ -3,6 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { INSTALLER_SCHEMA } from '../src/spec/schema.ts';
 import { RUN } from '../src/app/requests/node.ts';
 import { planSchema } from '../src/runtime/run/plan-schema.ts';
+import { CHANNEL_SCHEMA } from './docs/channel-schema.ts';
 import { withFolders } from './docs/folders.ts';
 import { kurlPage } from './docs/kurl-page.ts';
 import { manifestPage } from './docs/manifest-page.ts';
@@ -12,6 +13,7 @@ const PAGES: Readonly<Record<string, (now: string) => string>> = {
   'CONTRIBUTING.md': withFolders,
   'docs/kurl-compatibility.md': kurlPage,
   'docs/manifest.md': manifestPage,
+  'docs/schemas/channel.schema.json': () => `${JSON.stringify(CHANNEL_SCHEMA, undefined, 2)}\n`,
   'docs/schemas/installer.schema.json': () => `${JSON.stringify(INSTALLER_SCHEMA, undefined, 2)}\n`,
   'docs/schemas/plan-1.schema.json': () => `${JSON.stringify(planSchema(RUN.fields), undefined, 2)}\n`,
 };

@@ -1,106 +1,74 @@
 /** One entry of a channel -> data. Pure. */
-import { isDigest } from '../core/digest.ts';
 import type { Path } from '../formats/yaml/yaml.ts';
-import {
-  DRIFTS,
-  ENTRY_NAME,
-  NODE_ROLES,
-  type Channel,
-  type Chart,
-  type Entry,
-  type Requirement,
-  type Source,
-} from './channel.ts';
-import type { Fields, Findings } from './fields.ts';
+import { ENTRY_NAME, type Channel, type Entry, type Requirement, type Source } from './channel.ts';
+import { pathsOf, type Findings } from './findings.ts';
 import { reachesLocalFile, resolveLocation } from './location.ts';
-import { NAMESPACE } from './objects.ts';
 import { readPrune } from './read-prune.ts';
 import { formatRange, parseRange, parseVersion, type VersionRange } from './range.ts';
+import type { ChartFields, EntryFields } from './schema.ts';
 
 type Context = Omit<Channel, 'entries'>;
 
-const COMMON_FIELDS = [
-  'name',
-  'namespace',
-  'version',
-  'kubernetesVersion',
-  'id',
-  'manifest',
-  'needsRollingUpdate',
-  'prune',
-];
-const KOPS_FIELDS = [...COMMON_FIELDS, 'selector', 'manifestHash', 'needsPKI'];
-const OUR_FIELDS = [...COMMON_FIELDS, 'package', 'chart', 'hash', 'requires', 'drift'];
 const SOURCES = ['package', 'manifest', 'chart'] as const;
 const CHART_PLACES = ['repoURL', 'oci', 'package'] as const;
-const CHART_FIELDS = [...CHART_PLACES, 'name', 'version', 'values', 'releaseName', 'namespace', 'wait', 'atomic'];
 
 /** Of helm, whose names of Secrets and labels contain it. */
 const RELEASE = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*$/;
 const LONGEST_RELEASE = 53;
-/** A chart in a repository, which may have folders. */
-const CHART_NAME = /^[A-Za-z0-9][A-Za-z0-9._/-]*$/;
-const PACKAGE = /^[A-Za-z0-9][A-Za-z0-9._-]*\.tar\.gz$/;
+/** The fields of an entry, and where they are. */
+interface Item {
+  readonly fields: EntryFields;
+  readonly at: ReturnType<typeof pathsOf>;
+}
 
 /** Undefined if the entry has no name: every other mistake is a finding only. */
-export function readEntry(item: Fields, context: Context, found: Findings): Entry | undefined {
+export function readEntry(fields: EntryFields, path: Path, context: Context, found: Findings): Entry | undefined {
   const isOurs = context.kind === 'Channel';
-  const fields = item.recognize(isOurs ? OUR_FIELDS : KOPS_FIELDS);
-  const name = fields.text('name') ?? (isOurs ? undefined : context.name);
+  const item: Item = { fields, at: pathsOf(fields, path) };
+  const name = fields.name ?? (isOurs ? undefined : context.name);
   if (name === undefined || !ENTRY_NAME.test(name)) {
+    const message = name === undefined ? 'an add-on must have a name' : 'this cannot be the name of an add-on';
     const hint = 'at most 63 letters, digits, ".", "_" and "-", with a letter or digit at both ends';
-    found.error(
-      'name',
-      fields.path('name'),
-      name === undefined ? 'an add-on must have a name' : 'this cannot be the name of an add-on',
-      hint,
-    );
+    found.error('name', item.at('name'), message, hint);
     return undefined;
   }
+  const selector = Object.fromEntries(Object.entries(fields.selector ?? {}).map(([key, label = '']) => [key, label]));
   const rules = context.compat === 'native' ? 'native' : 'kops';
-  const kubernetesVersion = fields.text('kubernetesVersion') ?? '';
-  const selector = fields.labels('selector');
-  const namespace = fields.textLike('namespace', NAMESPACE, 'the name of a namespace');
+  const { namespace, kubernetesVersion = '', hash = '', manifestHash = '' } = fields;
+  if (!/^(?:[0-9a-f]{40}|[0-9a-f]{64})?$/.test(manifestHash)) {
+    const message = 'manifestHash must be a SHA-256 or SHA-1 in hex, in lower case';
+    found.mistake('value', item.at('manifestHash'), message);
+  }
   return {
     name,
     namespace: namespace ?? 'kube-system',
     objectNamespace: isOurs ? namespace : undefined,
-    version: readVersion(fields, context, found),
-    id: fields.text('id') ?? '',
-    hash: readHash(fields, context, found),
+    version: readVersion(item, context, found),
+    id: fields.id ?? '',
+    hash: (isOurs ? hash : manifestHash).replace('sha256:', ''),
     kubernetesVersion,
-    range: readRange(kubernetesVersion, fields.path('kubernetesVersion'), { rules, found }),
-    source: readSource(fields, context, found),
-    requires: isOurs ? readRequires(fields, found) : [],
-    needsRollingUpdate: fields.textLike('needsRollingUpdate', NODE_ROLES, `one of ${NODE_ROLES.join(', ')}`),
-    needsPKI: fields.flag('needsPKI'),
-    prune: readPrune(fields, { ...context, selector }, found),
-    drift: fields.textLike('drift', DRIFTS, `one of ${DRIFTS.join(', ')}`) ?? 'Warn',
+    range: readRange(kubernetesVersion, item.at('kubernetesVersion'), { rules, found }),
+    source: readSource(item, context, found),
+    requires: readRequires(fields.requires ?? [], [...path, 'requires'], found),
+    needsRollingUpdate: fields.needsRollingUpdate,
+    needsPKI: fields.needsPKI ?? false,
+    prune: readPrune(fields.prune, [...path, 'prune'], { ...context, selector }, found),
+    drift: fields.drift ?? 'Warn',
     selector,
-    place: fields.place(),
+    place: found.placeOf(item.at('')),
   };
 }
 
 /** kops before 2021 refuses a file for one version that is not semantic; today's kops does not read versions. */
-function readVersion(fields: Fields, { kind, compat }: Context, found: Findings): string | undefined {
-  const version = fields.text('version');
-  const path = fields.path('version');
-  if (kind === 'Channel' && !fields.has('version')) found.error('version', path, 'an entry must have a version');
+function readVersion({ fields, at }: Item, { kind, compat }: Context, found: Findings): string | undefined {
+  const { version } = fields;
+  if (kind === 'Channel' && !Object.hasOwn(fields, 'version'))
+    found.error('version', at('version'), 'an entry must have a version');
   if (version === undefined || version === '' || parseVersion(version) !== undefined) return version;
   const severity = kind === 'Channel' || compat === 'kops-2017' ? 'error' : 'warning';
-  found.add(severity, 'version', path, `${version.slice(0, 60)} is not a semantic version`, 'write it as 1.2.3');
+  const message = `${version.slice(0, 60)} is not a semantic version`;
+  found.add(severity, 'version', at('version'), message, 'write it as 1.2.3');
   return version;
-}
-
-/** In hex, without its algorithm. */
-function readHash(fields: Fields, { kind }: Context, found: Findings): string {
-  const field = kind === 'Channel' ? 'hash' : 'manifestHash';
-  const hash = fields.text(field) ?? '';
-  const isHash = kind === 'Channel' ? isDigest(hash) : /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/.test(hash);
-  const what =
-    kind === 'Channel' ? 'sha256: and 64 hex digits in lower case' : 'a SHA-256 or SHA-1 in hex, in lower case';
-  if (hash !== '' && !isHash) found.mistake('value', fields.path(field), `${field} must be ${what}`);
-  return hash.replace('sha256:', '');
 }
 
 function readRange(
@@ -128,88 +96,81 @@ function readRange(
   return range;
 }
 
-function readSource(fields: Fields, { kind, location }: Context, found: Findings): Source | undefined {
-  const given = SOURCES.filter((source) => fields.has(source));
+function readSource(item: Item, { kind, location }: Context, found: Findings): Source | undefined {
+  const { fields, at } = item;
+  const given = SOURCES.filter((name) => Object.hasOwn(fields, name));
   const [source, second] = given;
   if (source === undefined || second !== undefined) {
     const message = source === undefined ? 'nothing says what to apply' : `${given.join(' and ')} exclude each other`;
-    found.mistake(
-      'source',
-      fields.path(second ?? 'manifest'),
-      message,
-      kind === 'Channel' ? `write one of ${SOURCES.join(', ')}` : 'write manifest',
-    );
+    const hint = kind === 'Channel' ? `write one of ${SOURCES.join(', ')}` : 'write manifest';
+    found.mistake('source', at(second ?? 'manifest'), message, hint);
     return undefined;
   }
-  if (source === 'chart') return readChart(fields, location, found);
-  if (source === 'package') {
-    const file = fields.textLike('package', PACKAGE, 'the file name of a package, such as weave-2.8.1.tar.gz');
-    return file === undefined ? undefined : { type: 'package', package: file };
-  }
-  const resolved = readLocation('manifest', fields, location, found);
-  if (resolved === undefined) return undefined;
-  return { type: 'manifest', manifest: fields.text('manifest') ?? '', location: resolved };
+  if (source === 'chart') return fields.chart && readChart(item, fields.chart, location, found);
+  if (source === 'package')
+    return fields.package === undefined ? undefined : { type: 'package', package: fields.package };
+  const { manifest = '' } = fields;
+  const resolved = readLocation(manifest, at('manifest'), location, found);
+  return resolved === undefined ? undefined : { type: 'manifest', manifest, location: resolved };
 }
 
-/** Of a file that the channel at `location` names. */
-function readLocation(field: string, fields: Fields, location: string, found: Findings): string | undefined {
-  const given = fields.text(field) ?? '';
+/** The location of a file that the channel at `location` names. */
+function readLocation(given: string, path: Path, location: string, found: Findings): string | undefined {
   const resolved = given === '' ? undefined : resolveLocation(location, given);
   if (resolved === undefined) {
-    found.mistake('source', fields.path(field), `${field} must be a location`);
+    found.mistake('source', path, `${String(path.at(-1))} must be a location`);
     return undefined;
   }
   if (!reachesLocalFile(location, resolved)) return resolved;
-  return fields.wrong(field, 'no file of this machine: the channel is from another one');
+  return found.wrong(String(path.at(-1)), path, 'no file of this machine: the channel is from another one');
 }
 
-function readChart(fields: Fields, location: string, found: Findings): Source | undefined {
-  const chart = fields.map('chart')?.recognize(CHART_FIELDS);
-  if (chart === undefined) return undefined;
-  const given = CHART_PLACES.filter((place) => chart.has(place));
-  if (given.length !== 1) return fields.wrong('chart', `a map with one of ${CHART_PLACES.join(', ')}`);
-  const version = chart.text('version') ?? (chart.has('package') ? undefined : fields.text('version'));
+function readChart({ fields, at }: Item, chart: ChartFields, location: string, found: Findings): Source | undefined {
+  const atChart = pathsOf(chart, at('chart'));
+  if (CHART_PLACES.filter((place) => Object.hasOwn(chart, place)).length !== 1)
+    return found.wrong('chart', at('chart'), `a map with one of ${CHART_PLACES.join(', ')}`);
+  const version = chart.version ?? (Object.hasOwn(chart, 'package') ? undefined : fields.version);
   if (version !== undefined && parseVersion(version) === undefined) {
     const hint = 'helm would take another chart when one is published';
-    return chart.wrong('version', 'one version, such as 1.2.3', hint);
+    return found.wrong('version', atChart('version'), 'one version, such as 1.2.3', hint);
   }
-  const releaseName = chart.text('releaseName') ?? fields.text('name') ?? '';
+  const releaseName = chart.releaseName ?? fields.name ?? '';
   if (releaseName.length > LONGEST_RELEASE || !RELEASE.test(releaseName)) {
+    const what = 'a name of a release (default: the name of the add-on)';
     const hint = `at most ${LONGEST_RELEASE} lower-case letters, digits, "." and "-"`;
-    return chart.wrong('releaseName', 'a name of a release (default: the name of the add-on)', hint);
+    return found.wrong('releaseName', atChart('releaseName'), what, hint);
   }
-  const read: Chart = {
-    repoURL: chart.textLike(
-      'repoURL',
-      /^https?:\/\/[^\s/@]+(?:\/\S*)?$/,
-      'the URL of a Helm repository, without a login',
-    ),
-    oci: chart.textLike('oci', /^oci:\/\/[^\s/@]+\/\S+$/, 'a reference such as oci://example.com/charts/web'),
-    package: chart.has('package') ? readLocation('package', chart, location, found) : undefined,
-    name: chart.textLike('name', CHART_NAME, 'the name of a chart'),
-    version,
-    values: chart.map('values')?.data() ?? {},
-    releaseName,
-    namespace:
-      chart.textLike('namespace', NAMESPACE, 'the name of a namespace') ?? fields.text('namespace') ?? 'kube-system',
-    wait: chart.flag('wait'),
-    atomic: chart.flag('atomic'),
+  if (chart.repoURL !== undefined && !Object.hasOwn(chart, 'name'))
+    return found.wrong('chart', at('chart'), 'a map with the name of the chart');
+  const { package: file = '', values = {}, wait = false, atomic = false } = chart;
+  return {
+    type: 'chart',
+    chart: {
+      repoURL: chart.repoURL,
+      oci: chart.oci,
+      package: Object.hasOwn(chart, 'package') ? readLocation(file, atChart('package'), location, found) : undefined,
+      name: chart.name,
+      version,
+      values,
+      releaseName,
+      namespace: chart.namespace ?? fields.namespace ?? 'kube-system',
+      wait,
+      atomic,
+    },
   };
-  if (read.repoURL === undefined && read.oci === undefined && read.package === undefined) return undefined;
-  if (read.repoURL !== undefined && read.name === undefined)
-    return chart.has('name') ? undefined : fields.wrong('chart', 'a map with the name of the chart');
-  return { type: 'chart', chart: read };
 }
 
-function readRequires(fields: Fields, found: Findings): readonly Requirement[] {
-  return fields.maps('requires').flatMap((item) => {
-    const required = item.recognize(['name', 'version']);
-    const name = required.textLike('name', ENTRY_NAME, 'the name of an add-on');
-    if (name === undefined) {
-      if (!required.has('name')) required.wrong('name', 'the name of an add-on');
-      return [];
-    }
-    const version = required.text('version') ?? '';
-    return [{ name, version, range: readRange(version, required.path('version'), { rules: 'native', found }) }];
+function readRequires(
+  requires: NonNullable<EntryFields['requires']>,
+  path: Path,
+  found: Findings,
+): readonly Requirement[] {
+  return requires.flatMap((required, index) => {
+    if (required === undefined) return [];
+    const { name, version = '' } = required;
+    const at = pathsOf(required, [...path, index]);
+    if (!Object.hasOwn(required, 'name')) found.wrong('name', at('name'), 'the name of an add-on');
+    if (name === undefined) return [];
+    return [{ name, version, range: readRange(version, at('version'), { rules: 'native', found }) }];
   });
 }

@@ -5,16 +5,16 @@ import { exactJson } from '../core/json.ts';
 import { nearest } from '../core/nearest.ts';
 import { isJsonObject, readYaml, splitYaml, type Json, type JsonObject, type Path } from '../formats/yaml/yaml.ts';
 import { CHANNEL_API_VERSION, entryTitle, type Channel, type Compat, type Entry } from './channel.ts';
-import { Fields, Findings } from './fields.ts';
+import { Findings } from './findings.ts';
 import { hashOfManifest, manifestAddonName } from './location.ts';
 import { MANIFEST_OPTIONS } from './objects.ts';
 import { parseRange } from './range.ts';
 import { readEntry } from './read-entry.ts';
+import { DOCUMENTS, type EntryFields } from './schema.ts';
 
 /** Of the document that decides what the file is; 5,000 entries are a quarter of it. */
 const MOST_BYTES = 4 << 20;
 const MOST_ENTRIES = 10_000;
-const TOP_FIELDS = ['apiVersion', 'kind', 'metadata', 'spec'];
 
 export interface ReadChannel {
   /** Undefined if there is an error among the findings. */
@@ -76,15 +76,14 @@ function readDocument(value: Json | undefined, { location, text, compat, found }
   }
   const kind = kindOf(value, found);
   if (kind === 'Manifest') return manifestChannel(location, text, compat);
-  const top = new Fields(value, [], found).recognize(TOP_FIELDS);
-  const name = top.map('metadata')?.text('name');
-  const context = { kind, name, location, compat: kind === 'Channel' ? 'native' : compat } as const;
-  const items = top.map('spec')?.recognize(['addons']).maps('addons') ?? [];
+  const { metadata, spec } = found.read(DOCUMENTS[kind], value);
+  const context = { kind, name: metadata?.name, location, compat: kind === 'Channel' ? 'native' : compat } as const;
+  const items: readonly (EntryFields | undefined)[] = spec?.addons ?? [];
   if (items.length > MOST_ENTRIES) {
     found.error('entries', ['spec', 'addons'], `there are more than ${MOST_ENTRIES} entries`, 'write several channels');
     return undefined;
   }
-  const entries = items.flatMap((item) => readEntry(item, context, found) ?? []);
+  const entries = items.flatMap((item, at) => (item && readEntry(item, ['spec', 'addons', at], context, found)) ?? []);
   noteTwins(entries, found);
   return { ...context, entries };
 }

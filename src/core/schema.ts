@@ -46,11 +46,11 @@ export function byKey<Schema extends v.GenericSchema>(item: Schema) {
 const KNOWN = 'known: ';
 
 /** An object with these fields only. {@link convert} reports others, with the known one that is meant. */
-export function closed<Entries extends v.ObjectEntries>(entries: Entries, what = 'key') {
+export function closed<Entries extends v.ObjectEntries>(entries: Entries, what = 'key', isA = object) {
   type Schema = v.ObjectSchema<Entries, undefined>;
   const rest = v.never(`unknown ${what}\n${KNOWN}${Object.keys(entries).join(', ')}`);
   const schema: v.GenericSchema<v.InferInput<Schema>, v.InferOutput<Schema>> = v.objectWithRest(entries, rest);
-  return v.pipe(object, schema);
+  return v.pipe(isA, schema);
 }
 
 /** A list of many objects. (`v.array` keeps a copy of all of them until the end.) */
@@ -90,6 +90,9 @@ export interface Problem {
   /** Begins with the path. */
   readonly message: string;
   readonly hint: string | undefined;
+  /** The known key or word that is meant. */
+  readonly near: string | undefined;
+  readonly issue: v.BaseIssue<unknown>;
 }
 
 /** The value as its schema converts it, or each of its problems: for files that people write. */
@@ -103,13 +106,30 @@ export function convert<Schema extends v.GenericSchema>(
   return { problems: [problemAt(first), ...others.map(problemAt)] };
 }
 
-function problemAt({ message: text, path: steps }: v.BaseIssue<unknown>): Problem {
-  const path = (steps ?? []).map(({ key }) => (typeof key === 'number' ? key : String(key)));
-  const [message = '', hint] = text.split('\n', 2);
-  const near =
-    hint?.startsWith(KNOWN) === true ? nearest(String(path.at(-1)), hint.slice(KNOWN.length).split(', ')) : undefined;
-  const shown = path.length === 0 ? message : `${pathOf(path)}: ${message}`;
-  return { path, message: shown, hint: near === undefined ? hint : `did you mean "${near}"?` };
+/** A copy of the value in which `mend` has removed or replaced whatever has a problem: `input` of the last step of its path. */
+export function mended<Schema extends v.GenericSchema>(
+  schema: Schema,
+  value: unknown,
+  mend: (problem: Problem) => void,
+): Read<Schema> {
+  const copy = structuredClone(value);
+  for (let read = convert(schema, copy); 'problems' in read; read = convert(schema, copy)) read.problems.forEach(mend);
+  return copy as Read<Schema>;
+}
+
+function problemAt(issue: v.BaseIssue<unknown>): Problem {
+  const path = (issue.path ?? []).map(({ key }) => (typeof key === 'number' ? key : String(key)));
+  const [message = '', hint] = issue.message.split('\n', 2);
+  const words = issue.type === 'picklist' ? issue.expected?.match(/[^"|() ]+/g) : undefined;
+  const keys = hint?.startsWith(KNOWN) === true ? hint.slice(KNOWN.length).split(', ') : undefined;
+  const near = nearest(String(keys === undefined ? issue.input : path.at(-1)), keys ?? words ?? []);
+  return {
+    path,
+    message: path.length === 0 ? message : `${pathOf(path)}: ${message}`,
+    hint: near === undefined ? hint : `did you mean "${near}"?`,
+    near,
+    issue,
+  };
 }
 
 /** True if the value fits the schema. */

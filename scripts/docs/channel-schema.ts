@@ -1,0 +1,14 @@
+/** The shape of a channel, for editors; `npm run docs` publishes it as docs/schemas/channel.schema.json. */
+import { CHANNEL_API_VERSION } from '../../src/channel/channel.ts';
+import { DOCUMENTS } from '../../src/channel/schema.ts';
+import { jsonSchema, type JsonSchema } from './json-schema.ts';
+
+const { properties, ...document } = jsonSchema(DOCUMENTS.Channel);
+
+export const CHANNEL_SCHEMA: JsonSchema = {
+  $schema: 'http://json-schema.org/draft-07/schema#',
+  title: 'Channel: which add-on versions fit which Kubernetes',
+  ...document,
+  required: ['apiVersion', 'kind'],
+  properties: { ...(properties as JsonSchema), apiVersion: { const: CHANNEL_API_VERSION }, kind: { const: 'Channel' } },
+};

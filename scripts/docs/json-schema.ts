@@ -1,0 +1,54 @@
+/** The JSON Schema of a valibot schema, for editors: objects, lists, texts, words, flags and what one of them may be. */
+import type { GenericSchema, ObjectEntries } from 'valibot';
+
+export interface JsonSchema {
+  readonly [key: string]: unknown;
+}
+
+/** The parts of valibot's schemas that describe what they accept. */
+interface Described {
+  readonly type: string;
+  readonly expects: string | null;
+  readonly message?: unknown;
+  readonly pipe?: readonly Step[];
+  readonly entries?: ObjectEntries;
+  readonly wrapped?: GenericSchema;
+  readonly item?: GenericSchema;
+  readonly value?: GenericSchema;
+  readonly literal?: unknown;
+  readonly options?: readonly string[];
+  readonly getter?: (input: unknown) => GenericSchema;
+}
+
+interface Step extends Described {
+  readonly requirement?: unknown;
+  readonly metadata?: JsonSchema;
+}
+
+/** What no part describes, such as a check, is left out. Metadata become keywords, such as `required`. */
+export function jsonSchema(schema: GenericSchema): JsonSchema {
+  const described = schema as GenericSchema & Described;
+  const { type, pipe, entries, wrapped, item, literal, options, getter } = described;
+  if (pipe !== undefined) return Object.assign({}, ...pipe.map(ofStep)) as JsonSchema;
+  if (wrapped !== undefined) return jsonSchema(wrapped);
+  if (getter !== undefined) return { anyOf: [getter('auto'), getter([])].map(jsonSchema) };
+  if (entries !== undefined) {
+    const properties = Object.entries(entries).map(([key, one]) => [key, jsonSchema(one as GenericSchema)] as const);
+    const open = type === 'object' ? {} : { additionalProperties: false };
+    return { type: 'object', ...open, properties: Object.fromEntries(properties) };
+  }
+  if (item !== undefined) return { type: 'array', items: jsonSchema(item) };
+  if (literal !== undefined) return { const: literal };
+  if (options !== undefined) return { enum: options };
+  return type === 'string' || type === 'boolean' ? { type } : type === 'custom' ? { type: 'object' } : {};
+}
+
+function ofStep(step: Step): JsonSchema {
+  if (step.metadata !== undefined) return step.metadata;
+  if (step.requirement instanceof RegExp && typeof step.message === 'string')
+    return {
+      description: `${step.message[0]?.toUpperCase()}${step.message.slice(1)}.`,
+      pattern: step.requirement.source,
+    };
+  return jsonSchema(step as unknown as GenericSchema);
+}
