@@ -89,6 +89,17 @@ for (const { major, helm } of HELMS) {
     assert.equal(outcomes(await scene.apply(given)), ['web none unchanged']);
   });
 
+  test(`a chart with a namespace of its own is a release there, and is recorded for its entry (helm ${major})`, async () => {
+    await using scene = await chartScene(server, helm);
+    const own = `${scene.namespace}-own`;
+    await scene.channel([entryOf({ data: { a: '1' } }, { namespace: own })]);
+    assert.equal(outcomes(await scene.apply(given)), ['web install applied']);
+    assert.is((await scene.release())?.namespace, own);
+    assert.is((await scene.annotation('web'))?.['version'], '1.0.0');
+    await scene.kubectl('delete', 'configmap', 'page', '-n', own);
+    assert.equal(outcomes(await scene.apply(given)), ['web restore applied']);
+  });
+
   test(`a release and objects that were deleted come back, and changes follow drift (helm ${major})`, async () => {
     await using scene = await chartScene(server, helm);
     const { namespace } = scene;
