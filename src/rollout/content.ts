@@ -62,14 +62,15 @@ export class Contents {
   /** `own`: the cluster's own configuration. A text says why there is no content. */
   contentOf(cluster: Cluster, own: Values | undefined): Content | string {
     const { name, config = {}, valuesTemplate } = this.#addon;
-    const matches = (config.groups ?? []).map(({ selector }) => selects(selector, cluster.labels));
+    let matches = '';
+    for (const { selector } of config.groups ?? []) matches += selects(selector, cluster.labels) ? '1' : '0';
     const seen = valuesTemplate === undefined ? cluster.kubernetes : this.#memo.keyOf(cluster);
     const isShared = valuesTemplate === undefined && own === undefined;
-    const inputs = [this.revision, seen, matches.map(Number).join(''), own ? specHash({ own }) : ''].join(' ');
+    const inputs = `${this.revision} ${seen} ${matches} ${own ? specHash({ own }) : ''}`;
     const key = isShared ? inputs : `${name}/${cluster.name}`;
     const known = this.#memo.contents.get(key);
     if (known?.inputs === inputs) return known.made;
-    const groups = (config.groups ?? []).filter((_, at) => matches[at]).map(({ values }) => values);
+    const groups = (config.groups ?? []).filter((_, at) => matches[at] === '1').map(({ values }) => values);
     const made = this.#make(cluster, [config.default ?? {}, ...groups], own);
     this.#memo.contents.set(key, { inputs, made });
     return made;

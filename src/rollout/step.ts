@@ -61,11 +61,13 @@ interface Plan extends Advance<Target> {
 
 function planOf(run: Run): Plan {
   const { fleet, addon, strategy, begun } = run;
-  const all = [...fleet.clusters.values()].flatMap((cluster) => targetOf(run, cluster) ?? []);
-  const targets = all.filter(({ drop }) => drop === undefined);
-  const dropped: Writes['drop'] = all.flatMap(({ cluster, drop }) => {
-    return drop === undefined ? [] : [{ cluster: cluster.name, addon: addon.name, reason: drop }];
-  });
+  const targets: Target[] = [];
+  const dropped: Writes['drop'] = [];
+  for (const cluster of fleet.clusters.values()) {
+    const target = targetOf(run, cluster);
+    if (target?.drop !== undefined) dropped.push({ cluster: cluster.name, addon: addon.name, reason: target.drop });
+    else if (target !== undefined) targets.push(target);
+  }
   const names = [...(fleet.records.get(addon.name)?.keys() ?? [])];
   const gone = names.filter((cluster) => !fleet.clusters.has(cluster));
   run.brake = brakeOf(run, targets, gone.length);
@@ -139,13 +141,15 @@ function waitingOf({ addon, begun, fleet, brake = '' }: Run, { waiting, gone }: 
 function statusOf(run: Run, plan: Plan, waiting: readonly Waiting[]): FleetAddonStatus {
   const { addon, contents, orders, rolledBack } = run;
   const { targets, started, dropped, stopped } = plan;
-  const states = new Map<Target, State>(targets.map((target) => [target, target.state]));
-  for (const [target, { skips }] of plan.waiting)
-    if (skips && target.state === 'ToApply') states.set(target, 'Skipped');
-  for (const target of started) states.set(target, isRemoval(target) ? 'Removing' : 'Progressing');
-  const counts: Partial<Record<State, number>> = {};
-  for (const state of states.values()) counts[state] = (counts[state] ?? 0) + 1;
   const begun = new Set(started);
+  const skipped = new Set(plan.waiting.filter(([, { skips }]) => skips).map(([target]) => target));
+  const counts: Partial<Record<State, number>> = {};
+  for (const target of targets) {
+    const now = isRemoval(target) ? 'Removing' : 'Progressing';
+    const waits = target.state === 'ToApply' && skipped.has(target) ? 'Skipped' : target.state;
+    const state = begun.has(target) ? now : waits;
+    counts[state] = (counts[state] ?? 0) + 1;
+  }
   const batch = targets.filter((target) => target.holds || begun.has(target));
   const removed = started.filter(isRemoval).length + dropped.filter(({ reason }) => reason === 'ClusterGone').length;
   return {
