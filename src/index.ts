@@ -39,75 +39,50 @@ export type { Digest } from './core/digest.ts';
 export { packageDigest, parseAddonJson, type AddonJson, type PackageFile } from './core/package.ts';
 
 // Add-ons and packages.
-export { newAddon, type NewAddon, type NewAddonRequest } from './app/new.ts';
-export { generate, listTemplates, type GenerateRequest } from './app/generate.ts';
-export { lint, type LintRequest } from './app/lint.ts';
-export { build, planBuild, type BuildAddonsRequest, type Built } from './app/build.ts';
-export { outdated, type OutdatedRequest } from './app/outdated.ts';
-export { inspect, type InspectRequest } from './app/inspect.ts';
-export { sbom, writeSbom, writeSbomsBeside, type SbomRequest } from './app/sbom.ts';
-export { importRepository, type ImportRequest } from './app/import.ts';
+export { newAddon, type NewAddon } from './app/new.ts';
+export { generate, listTemplates } from './app/generate.ts';
+export { lint } from './app/lint.ts';
+export { build, planBuild, type Built } from './app/build.ts';
+export { outdated } from './app/outdated.ts';
+export { inspect } from './app/inspect.ts';
+export { sbom, writeSbom, writeSbomsBeside } from './app/sbom.ts';
+export { importRepository } from './app/import.ts';
 
 // Stores and releases.
-export { publish, planPublish, type PublishPlan, type PublishRequest } from './app/publish.ts';
-export { changed, type ChangedAddons, type ChangedRequest } from './app/changed.ts';
+export { publish, planPublish, type PublishPlan } from './app/publish.ts';
+export { changed, type ChangedAddons } from './app/changed.ts';
 export { promote } from './app/promote.ts';
 export { versions, type Versions } from './app/versions.ts';
 export { prune } from './app/prune.ts';
 export { reindex } from './app/reindex.ts';
 export { importExternal } from './app/import-external.ts';
-export type {
-  ImportExternalRequest,
-  PromoteRequest,
-  PruneRequest,
-  ReindexRequest,
-  VersionsRequest,
-} from './app/requests/release.ts';
-export { serve, type ServeRequest } from './app/serve.ts';
+export { serve } from './app/serve.ts';
 
 // Bundles.
-export { bundle, type BundleRequest, type BundleResult } from './app/bundle.ts';
-export { split, type SplitRequest, type SplitResult } from './app/split.ts';
-export { checkBundleParts, joinBundleParts, readBundleParts, type JoinRequest } from './app/join-parts.ts';
-export { inventory, type InventoryRequest } from './app/inventory.ts';
-export { apply, type Applied, type ApplyRequest } from './app/apply.ts';
-export { pullFile, type PulledFile, type PullRequest } from './app/pull.ts';
+export { bundle, type BundleResult } from './app/bundle.ts';
+export { split, type SplitResult } from './app/split.ts';
+export { checkBundleParts, joinBundleParts, readBundleParts } from './app/join-parts.ts';
+export { inventory } from './app/inventory.ts';
+export { apply, type Applied } from './app/apply.ts';
+export { pullFile, type PulledFile } from './app/pull.ts';
 
 // Signatures and provenance.
-export { keygen, type KeygenRequest } from './app/keygen.ts';
-export { signFiles, signRelease, type SignFilesRequest, type SignReleaseRequest } from './app/sign.ts';
-export { verify, verifyInstalled, type Verified, type VerifyRequest } from './app/verify.ts';
-export { provenance, type ProvenanceRequest } from './app/provenance.ts';
+export { keygen } from './app/keygen.ts';
+export { signFiles, signRelease } from './app/sign.ts';
+export { verify, verifyInstalled, type Verified } from './app/verify.ts';
+export { provenance } from './app/provenance.ts';
 
 // Channels.
-export {
-  applyChannels,
-  previewChannels,
-  type AddonResult,
-  type ChannelApplyRequest,
-  type ChannelPass,
-} from './app/channel-apply.ts';
-export { watchChannels, type ChannelWatchRequest } from './app/channel-watch.ts';
-export { channelStatus, type ChannelStatus, type ChannelStatusRequest } from './app/channel-status.ts';
-export {
-  planRemoval,
-  removeFromCluster,
-  type ChannelRemoval,
-  type ChannelRemoveRequest,
-} from './app/channel-remove.ts';
+export { applyChannels, previewChannels, type AddonResult, type ChannelPass } from './app/channel-apply.ts';
+export { watchChannels } from './app/channel-watch.ts';
+export { channelStatus, type ChannelStatus } from './app/channel-status.ts';
+export { planRemoval, removeFromCluster, type ChannelRemoval } from './app/channel-remove.ts';
 export { checkChannels, type CheckedChannels } from './app/channel-check.ts';
-export { explainChannels, type ExplainChannelsRequest, type ExplainedAddon } from './app/channel-explain.ts';
-export { planChannels, type ChannelPlan, type PlanChannelsRequest } from './app/channel-plan.ts';
-export type { ChannelsRequest } from './app/ports/channel-files.ts';
+export { explainChannels, type ExplainedAddon } from './app/channel-explain.ts';
+export { planChannels, type ChannelPlan } from './app/channel-plan.ts';
 
 // Installer specs.
 export { mergeSpecs, resolveSpec, specId, specVariables, validateSpec } from './app/installer.ts';
-export type {
-  EnvironmentRequest,
-  InstallerRequest,
-  InstallerSourceRequest,
-  MergeRequest,
-} from './app/requests/installer.ts';
 
 // Nodes.
 export { install, planInstall, type NodeResult } from './app/install.ts';
@@ -120,6 +95,41 @@ export { planReset, reset, type ResetResult } from './app/reset.ts';
 export { status } from './app/status.ts';
 export { logs, type Logs } from './app/logs.ts';
 export { why } from './app/why.ts';
+
+// Requests.
+export type {
+  InspectRequest,
+  KeygenRequest,
+  ProvenanceRequest,
+  PullRequest,
+  SbomRequest,
+  SignFilesRequest,
+  SignReleaseRequest,
+  VerifyRequest,
+} from './app/requests/archive.ts';
+export type { BuildAddonsRequest, ChangedRequest, OutdatedRequest, PublishRequest } from './app/requests/build.ts';
+export type {
+  ApplyRequest,
+  BundleRequest,
+  InventoryRequest,
+  JoinRequest,
+  SplitRequest,
+} from './app/requests/bundle.ts';
+export type {
+  ChannelApplyRequest,
+  ChannelRemoveRequest,
+  ChannelStatusRequest,
+  ChannelWatchRequest,
+  ChannelsRequest,
+  ExplainChannelsRequest,
+  PlanChannelsRequest,
+} from './app/requests/channel.ts';
+export type {
+  EnvironmentRequest,
+  InstallerRequest,
+  InstallerSourceRequest,
+  MergeRequest,
+} from './app/requests/installer.ts';
 export type {
   FolderRequest,
   InstallRequest,
@@ -133,3 +143,12 @@ export type {
   UninstallRequest,
   WhyRequest,
 } from './app/requests/node.ts';
+export type {
+  ImportExternalRequest,
+  PromoteRequest,
+  PruneRequest,
+  ReindexRequest,
+  VersionsRequest,
+} from './app/requests/release.ts';
+export type { GenerateRequest, ImportRequest, LintRequest, NewAddonRequest } from './app/requests/repository.ts';
+export type { ServeRequest } from './app/requests/serve.ts';

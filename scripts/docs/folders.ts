@@ -146,8 +146,8 @@ const ROWS: readonly (readonly [name: string, holds: string, imports?: string])[
   ],
   [
     'app/requests',
-    'fields that requests of several use cases have',
-    'core runtime/preflight runtime/images runtime/prepare',
+    'the request of each command: a table of fields is its type, its options and its check',
+    'core manifest runtime/preflight runtime/images runtime/prepare',
   ],
   [
     'app/ports',
@@ -173,14 +173,14 @@ const ROWS: readonly (readonly [name: string, holds: string, imports?: string])[
     `core own platform/files spec runtime/node runtime/hooks runtime/cluster runtime/prepare runtime/history
       runtime/run app/requests app/sources`,
   ],
-  ['app/building', 'the plan of a build', 'core manifest build app/ports'],
+  ['app/building', 'the plan of a build', 'core manifest build app/requests app/ports'],
   [
     'app/bundling',
     'the plan of a bundle, and its target',
     `core own platform/files formats/yaml formats/archive spec store build store/release bundle app/requests
       app/ports app/archives app/sources app/building`,
   ],
-  ['app/channels', 'a pass over the channels of a cluster', 'core channel deliver app/ports'],
+  ['app/channels', 'a pass over the channels of a cluster', 'core channel deliver app/requests app/ports'],
   ['app', 'use cases, one per file: a request that could be JSON and its result'],
   ['cli', 'options, commands and rendering; only `cli` prints, exits or reads the process'],
 ];

@@ -10,18 +10,8 @@ import { openArchive } from './archives/open-archive.ts';
 import type { Context } from '../core/context.ts';
 import { checkedIndex } from './sources/install-source.ts';
 import { trustOf } from './ports/trust.ts';
-import type { TrustRequest } from './requests/trust.ts';
-
-export interface ApplyRequest extends TrustRequest {
-  /** File of the delta, or head file of its parts. */
-  readonly delta: string;
-  /** Bundles, folders of bundles and install folders that contain the rest. */
-  readonly base: readonly string[];
-  /** File that the bundle is written to. */
-  readonly output: string;
-  /** The file is replaced if it is there. */
-  readonly force?: boolean | undefined;
-}
+import { APPLY } from './requests/bundle.ts';
+import { useCase } from '../core/request.ts';
 
 export interface Applied {
   readonly file: string;
@@ -35,7 +25,7 @@ export interface Applied {
 }
 
 /** The result is byte-identical to the bundle that the delta was created from. An incomplete base is refused before any write. */
-export async function apply(request: ApplyRequest, context: Context): Promise<Applied> {
+export const apply = useCase(APPLY, async (request, context: Context): Promise<Applied> => {
   const { cwd, report, signal } = context;
   const { delta: path, base, force = false } = request;
   const file = resolve(cwd, request.output);
@@ -55,4 +45,4 @@ export async function apply(request: ApplyRequest, context: Context): Promise<Ap
   await applyDelta(delta, holderOf, file, { force, report, signal });
   const { size, tocDigest: digest } = delta.full;
   return { file, size, delta: index.size, digest, signedBy: index.signed?.by };
-}
+});

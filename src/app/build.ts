@@ -6,18 +6,13 @@ import { parseBuildPlan, type BuildPlan } from '../build/plan.ts';
 import type { Digest } from '../core/digest.ts';
 import { CurlewError, fileError } from '../core/errors.ts';
 import type { Context } from '../core/context.ts';
-import { lockMode, planPackages, requireBuildable, type BuildRequest } from './building/plan-packages.ts';
+import { lockMode, planPackages, requireBuildable } from './building/plan-packages.ts';
 import { openBuildPorts } from './ports/build-ports.ts';
+import { BUILD } from './requests/build.ts';
+import { useCase } from '../core/request.ts';
 
 /** Add-ons at once. */
 const JOBS = 4;
-
-export interface BuildAddonsRequest extends BuildRequest {
-  /** Names, `name/version` or paths; all when there are none. */
-  readonly addons?: readonly string[] | undefined;
-  /** File of a plan to execute; excludes `addons`. */
-  readonly fromPlan?: string | undefined;
-}
 
 export interface Built {
   readonly name: string;
@@ -32,7 +27,7 @@ export interface Built {
 }
 
 /** Plan of {@link build}; it can be saved as JSON and executed with `fromPlan`. */
-export async function planBuild(request: BuildAddonsRequest, context: Context): Promise<BuildPlan> {
+export const planBuild = useCase(BUILD, async (request, context: Context): Promise<BuildPlan> => {
   const { fromPlan: file, addons = [] } = request;
   if (file === undefined) return planPackages(addons, request, context);
   if (addons.length > 0) {
@@ -41,7 +36,7 @@ export async function planBuild(request: BuildAddonsRequest, context: Context): 
   const plan = await readPlan(resolve(context.cwd, file), file);
   await requireBuildable(plan, context);
   return plan;
-}
+});
 
 async function readPlan(path: string, file: string): Promise<BuildPlan> {
   try {
@@ -52,17 +47,17 @@ async function readPlan(path: string, file: string): Promise<BuildPlan> {
 }
 
 /** Packages that are up to date are not built again. */
-export async function build(
-  request: BuildAddonsRequest,
-  context: Context,
-): Promise<{ readonly packages: readonly Built[] }> {
-  const plan = await planBuild(request, context);
-  const lock = lockMode(request);
-  await using ports = await openBuildPorts(plan.addons, request, context);
-  const built = await buildAddons(plan, ports, { jobs: request.jobs ?? JOBS, lock, signal: context.signal });
-  const packages = built.map(({ path, addon, size, outcome, because, fetched }): Built => {
-    const { name, version, digest } = addon;
-    return { name, version, path, size, outcome, because, fetched, digest };
-  });
-  return { packages };
-}
+export const build = useCase(
+  BUILD,
+  async (request, context: Context): Promise<{ readonly packages: readonly Built[] }> => {
+    const plan = await planBuild(request, context);
+    const lock = lockMode(request);
+    await using ports = await openBuildPorts(plan.addons, request, context);
+    const built = await buildAddons(plan, ports, { jobs: request.jobs ?? JOBS, lock, signal: context.signal });
+    const packages = built.map(({ path, addon, size, outcome, because, fetched }): Built => {
+      const { name, version, digest } = addon;
+      return { name, version, path, size, outcome, because, fetched, digest };
+    });
+    return { packages };
+  },
+);

@@ -3,18 +3,12 @@ import { CurlewError, redact } from '../core/errors.ts';
 import { isCommit } from '../store/release/inputs.ts';
 import type { Builder } from '../build/sbom/provenance.ts';
 import type { Context } from '../core/context.ts';
+import type { BuilderRequest } from './requests/archive.ts';
 
 /** For an unnamed machine: nothing can be concluded from it. */
 const UNNAMED = 'urn:curlew:builder:unnamed';
 
 type Env = Context['env'];
-
-export interface BuilderRequest {
-  /** URI of the builder; default: the workflow or runner of the CI service. */
-  readonly builder?: string | undefined;
-  /** Git commit of the add-ons; default: the published one, or that of the CI job. */
-  readonly commit?: string | undefined;
-}
 
 /** `recorded` is the commit that publishing recorded with a package; the request takes precedence. */
 export function builderOf(

@@ -8,15 +8,12 @@ import { CurlewError } from '../core/errors.ts';
 import { readLimited } from '../platform/files/read-limited.ts';
 import type { NotCurrent } from '../store/release/signed-release.ts';
 import { checkContents } from './archives/verify-whole.ts';
-import { openPlan, type BundlePlanRequest } from './bundling/open-plan.ts';
-import { bundleTarget, type BundleTargetRequest, type ByteSink, type Written } from './bundling/target.ts';
+import { openPlan } from './bundling/open-plan.ts';
+import { bundleTarget, type ByteSink, type Written } from './bundling/target.ts';
 import type { Context } from '../core/context.ts';
 import { toolVersion } from '../own/version.ts';
-
-export interface BundleRequest extends BundlePlanRequest, BundleTargetRequest {
-  /** File of an inventory: payloads in it are left out, so that the bundle is a delta. */
-  readonly since?: string | undefined;
-}
+import { BUNDLE } from './requests/bundle.ts';
+import { useCase } from '../core/request.ts';
 
 export interface BundleResult extends PlanSummary, Written {
   /** Digest of the table of contents, which a signature covers. */
@@ -26,7 +23,7 @@ export interface BundleResult extends PlanSummary, Written {
 }
 
 /** Writes a bundle of unchanged byte ranges of published packages to a file, a store, or `sink` instead of `output`. */
-export async function bundle(request: BundleRequest, context: Context, sink?: ByteSink): Promise<BundleResult> {
+export const bundle = useCase(BUNDLE, async (request, context: Context, sink?: ByteSink): Promise<BundleResult> => {
   const write = await bundleTarget(request, context, sink);
   await using open = await openPlan(request, context);
   const plan = await planSince(open.plan, request.since, context);
@@ -37,7 +34,7 @@ export async function bundle(request: BundleRequest, context: Context, sink?: By
   const { notCurrent } = open;
   const result = { ...(await write({ ...open, plan })), tocDigest: plan.splice.index.tocDigest, ...summarize(plan) };
   return notCurrent === undefined ? result : { ...result, notCurrent };
-}
+});
 
 /** The plan itself, or its delta from an inventory. */
 async function planSince(

@@ -2,25 +2,15 @@
 import { readRelease } from '../store/release/previous.ts';
 import { checkedRelease } from '../store/release/release-name.ts';
 import type { Context } from '../core/context.ts';
-import { planAddons, type BuildRequest } from './building/plan-packages.ts';
+import { planAddons } from './building/plan-packages.ts';
 import { openBuildPorts } from './ports/build-ports.ts';
 import { openStoreFor } from './ports/stores.ts';
 import { compareWithRelease, type Change } from './recorded.ts';
-import type { StoreRequest } from './requests/connection.ts';
+import { CHANGED } from './requests/build.ts';
+import { useCase } from '../core/request.ts';
 
 /** Add-ons compared at once: most of the time is spent waiting for responses. */
 const AT_ONCE = 16;
-
-export interface ChangedRequest extends Omit<BuildRequest, 'out' | 'jobs' | 'locked' | 'updateLock'>, StoreRequest {
-  /** Names, `name/version` or paths; all when there are none. */
-  readonly addons?: readonly string[] | undefined;
-  /** Store that has the release. */
-  readonly from: string;
-  /** Release to compare with; the current one when absent. */
-  readonly since?: string | undefined;
-  /** Add-ons in one job of the matrix; all when absent. */
-  readonly batch?: number | undefined;
-}
 
 interface Batch {
   /** From 1. */
@@ -41,7 +31,7 @@ export interface ChangedAddons {
 }
 
 /** Builds nothing, and fetches only manifests and headers. */
-export async function changed(request: ChangedRequest, context: Context): Promise<ChangedAddons> {
+export const changed = useCase(CHANGED, async (request, context: Context): Promise<ChangedAddons> => {
   const { signal } = context;
   const { addons = [], since, batch = Number.MAX_SAFE_INTEGER } = request;
   const named = since === undefined ? undefined : checkedRelease(since, '--since');
@@ -60,7 +50,7 @@ export async function changed(request: ChangedRequest, context: Context): Promis
     gone: addons.length > 0 ? [] : [...packages.keys()].filter((file) => !known.has(file)),
     matrix: { include: batches(stale, batch) },
   };
-}
+});
 
 function batches(all: readonly Change[], size: number): readonly Batch[] {
   const refs = all.map(({ name, version }) => `${name}/${version}`);

@@ -2,26 +2,28 @@
 import type { Context } from '../core/context.ts';
 import { holdCluster, openChannelCluster } from '../deliver/cluster.ts';
 import { openPass } from './channels/pass.ts';
-import type { ChannelApplyRequest, ChannelPass } from './channels/result.ts';
+import type { ChannelPass } from './channels/result.ts';
 import { openChannels } from './ports/channel-files.ts';
+import { PASS } from './requests/channel.ts';
+import { useCase } from '../core/request.ts';
 
-export type { AddonResult, ChannelApplyRequest, ChannelPass } from './channels/result.ts';
+export type { AddonResult, ChannelPass } from './channels/result.ts';
 export type { ChangedObject, Trouble } from '../deliver/outcome.ts';
 
 /** What a pass would do, by server-side dry runs; changes nothing. */
-export async function previewChannels(request: ChannelApplyRequest, context: Context): Promise<ChannelPass> {
+export const previewChannels = useCase(PASS, async (request, context: Context): Promise<ChannelPass> => {
   await using files = await openChannels(request, context);
   const cluster = await openChannelCluster(request, context);
   const pass = await openPass(files, cluster, { request, context });
   return await pass.preview({ isPreview: true });
-}
+});
 
 /**
  * One pass: installs, updates, restores and prunes, in the order in which add-ons require each other. One that fails does not stop
  * the others, and is tried again by the next pass. `BUSY` if another process is applying add-ons to this cluster. Nothing is
  * written if there is nothing to do.
  */
-export async function applyChannels(request: ChannelApplyRequest, context: Context): Promise<ChannelPass> {
+export const applyChannels = useCase(PASS, async (request, context: Context): Promise<ChannelPass> => {
   await using files = await openChannels(request, context);
   const cluster = await openChannelCluster(request, context);
   const first = await openPass(files, cluster, { request, context });
@@ -29,4 +31,4 @@ export async function applyChannels(request: ChannelApplyRequest, context: Conte
   await using held = await holdCluster(cluster, { doing: `apply channels to ${cluster.server}`, context });
   const pass = await openPass(files, held.cluster, { request, context });
   return await pass.apply();
-}
+});

@@ -7,7 +7,9 @@ import type { ErrorCode } from '../core/errors.ts';
 import { shownLine } from '../spec/secret-settings.ts';
 import type { Context } from '../core/context.ts';
 import type { SourcedDiagnostic } from './installer.ts';
-import { openChannels, type ChannelsRequest, type OpenedChannel } from './ports/channel-files.ts';
+import { openChannels, type OpenedChannel } from './ports/channel-files.ts';
+import { CHANNEL_CHECK } from './requests/channel.ts';
+import { useCase } from '../core/request.ts';
 
 /** Findings with the text of their line: to know whether it is secret, the lines above it are read, too. */
 const MOST_LINES = 200;
@@ -29,7 +31,7 @@ export interface CheckedChannels {
 }
 
 /** Returns all findings; only cancellation and wrong options throw. */
-export async function checkChannels(request: ChannelsRequest, context: Context): Promise<CheckedChannels> {
+export const checkChannels = useCase(CHANNEL_CHECK, async (request, context: Context): Promise<CheckedChannels> => {
   await using files = await openChannels(request, context);
   const found: Diagnostic[] = [];
   for (const opened of files.channels) {
@@ -48,7 +50,7 @@ export async function checkChannels(request: ChannelsRequest, context: Context):
   });
   const count = (severity: Diagnostic['severity']): number => all.filter((one) => one.severity === severity).length;
   return { channels: files.channels.map(summary), diagnostics, errors: count('error'), warnings: count('warning') };
-}
+});
 
 function summary({ location, channel, error }: OpenedChannel): CheckedChannel {
   const entries = channel?.entries ?? [];

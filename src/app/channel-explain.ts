@@ -4,15 +4,11 @@ import { explain, type Explained } from '../channel/choose.ts';
 import { kubernetesTriple } from '../channel/range.ts';
 import { CurlewError, type ErrorCode } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
-import { openChannelCluster, type ClusterRequest } from '../deliver/cluster.ts';
+import { openChannelCluster } from '../deliver/cluster.ts';
 import type { Context } from '../core/context.ts';
-import { openChannels, type ChannelsRequest, type OpenedChannel } from './ports/channel-files.ts';
-
-export interface ExplainChannelsRequest extends ChannelsRequest, ClusterRequest {
-  readonly addon: string;
-  /** The version of Kubernetes; default: that of the cluster. */
-  readonly kubernetes?: string | undefined;
-}
+import { openChannels, type OpenedChannel } from './ports/channel-files.ts';
+import { CHANNEL_EXPLAIN } from './requests/channel.ts';
+import { useCase } from '../core/request.ts';
 
 /** One alternative of the add-on. */
 export interface ExplainedEntry extends Pick<Entry, 'version' | 'id' | 'kubernetesVersion'> {
@@ -45,7 +41,7 @@ export interface ExplainedAddon {
 }
 
 /** `NOT_FOUND` if no channel has the add-on. If none of the channels can be used, the error of the first is thrown. */
-export async function explainChannels(request: ExplainChannelsRequest, context: Context): Promise<ExplainedAddon> {
+export const explainChannels = useCase(CHANNEL_EXPLAIN, async (request, context: Context): Promise<ExplainedAddon> => {
   const { addon } = request;
   const kubernetes =
     request.kubernetes ?? (await openChannelCluster(request, context, '--kubernetes v1.30.2')).kubernetes;
@@ -72,7 +68,7 @@ export async function explainChannels(request: ExplainChannelsRequest, context: 
     };
   });
   return { addon, kubernetes, channels };
-}
+});
 
 function shownEntry({ entry, outcome, because }: Explained<Entry>): ExplainedEntry {
   const { version, id, kubernetesVersion, source, requires, place } = entry;

@@ -7,29 +7,14 @@ import { installedOf, recordKey } from '../channel/record.ts';
 import { kubernetesTriple, parseTriple } from '../channel/range.ts';
 import { CurlewError } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
-import { openChannelCluster, type ClusterRequest } from '../deliver/cluster.ts';
+import { openChannelCluster } from '../deliver/cluster.ts';
 import type { Context } from '../core/context.ts';
-import { openChannels, type ChannelsRequest } from './ports/channel-files.ts';
+import { openChannels } from './ports/channel-files.ts';
+import { CHANNEL_PLAN } from './requests/channel.ts';
+import { useCase } from '../core/request.ts';
 
 /** The add-on whose entries are versions of Kubernetes itself. */
 const KUBERNETES = 'kubernetes';
-
-export interface PlanChannelsRequest extends ChannelsRequest, ClusterRequest {
-  /** The version of Kubernetes; default: that of the cluster, with what is installed in it. */
-  readonly from?: string | undefined;
-  /** The version to upgrade to; `v1.35.x` is the newest available one. */
-  readonly to: string;
-  /**
-   * `NAME=VERSION`: what is installed; default: what is recorded in the cluster, or what the channels have
-   * for `from`.
-   */
-  readonly installed?: readonly string[] | undefined;
-  /** Versions of Kubernetes in addition to the channels' entries of `kubernetes`. */
-  readonly available?: readonly string[] | undefined;
-  readonly allowDowngrade?: boolean | undefined;
-  /** Where no version of an add-on fits both sides of a step, it moves right after the step. */
-  readonly allowGap?: boolean | undefined;
-}
 
 /** An entry in a plan. */
 interface PlannedEntry {
@@ -75,7 +60,7 @@ export interface ChannelPlan {
 }
 
 /** Changes nothing. Each channel must be usable, and each installed add-on in one of them only. */
-export async function planChannels(request: PlanChannelsRequest, context: Context): Promise<ChannelPlan> {
+export const planChannels = useCase(CHANNEL_PLAN, async (request, context: Context): Promise<ChannelPlan> => {
   const { to, allowDowngrade = false, allowGap = false } = request;
   const cluster = request.from === undefined ? await openChannelCluster(request, context, '--from v1.30.2') : undefined;
   const from = request.from ?? cluster?.kubernetes ?? '';
@@ -121,7 +106,7 @@ export async function planChannels(request: PlanChannelsRequest, context: Contex
     })),
     notes: notesAbout(entries, installed, { unknown: plan.unknown, from }),
   };
-}
+});
 
 function plannedEntry({ version, id, kubernetesVersion }: Entry, because: string): PlannedEntry {
   return { version, id, kubernetesVersion, because };

@@ -2,16 +2,10 @@
 import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
-import { holdCluster, openChannelCluster, type ClusterRequest } from '../deliver/cluster.ts';
+import { holdCluster, openChannelCluster } from '../deliver/cluster.ts';
 import { remove, type Removal } from '../deliver/remove.ts';
-import type { DeliveryRequest } from '../deliver/request.ts';
-
-export interface ChannelRemoveRequest
-  extends ClusterRequest, Pick<DeliveryRequest, 'helm' | 'pruneNamespaces' | 'pruneCrds' | 'timeout'> {
-  readonly addon: string;
-  /** Namespace of its record, if several have one. */
-  readonly namespace?: string | undefined;
-}
+import { useCase } from '../core/request.ts';
+import { REMOVAL, type ChannelRemoveRequest } from './requests/channel.ts';
 
 export interface ChannelRemoval extends Removal {
   readonly addon: string;
@@ -20,14 +14,14 @@ export interface ChannelRemoval extends Removal {
 }
 
 /** What {@link removeFromCluster} would do; changes nothing. */
-export async function planRemoval(request: ChannelRemoveRequest, context: Context): Promise<ChannelRemoval> {
+export const planRemoval = useCase(REMOVAL, async (request, context: Context): Promise<ChannelRemoval> => {
   return removeAddon(request, context, false);
-}
+});
 
 /** Namespaces and CustomResourceDefinitions stay unless they are asked for. `NOT_FOUND` if nothing is recorded. */
-export async function removeFromCluster(request: ChannelRemoveRequest, context: Context): Promise<ChannelRemoval> {
+export const removeFromCluster = useCase(REMOVAL, async (request, context: Context): Promise<ChannelRemoval> => {
   return removeAddon(request, context, true);
-}
+});
 
 async function removeAddon(request: ChannelRemoveRequest, context: Context, isReal: boolean): Promise<ChannelRemoval> {
   const { addon } = request;

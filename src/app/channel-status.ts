@@ -6,13 +6,10 @@ import { getObject, titleOf } from '../kube/objects.ts';
 import { observe } from '../deliver/deliver.ts';
 import { currentHealth } from '../deliver/health.ts';
 import { troublesOf } from '../deliver/troubles.ts';
-import { AT_ONCE, openChannelCluster, type ChannelCluster, type ClusterRequest } from '../deliver/cluster.ts';
+import { AT_ONCE, openChannelCluster, type ChannelCluster } from '../deliver/cluster.ts';
 import type { Context } from '../core/context.ts';
-
-export interface ChannelStatusRequest extends ClusterRequest {
-  /** Only these add-ons; default: all. */
-  readonly addons?: readonly string[] | undefined;
-}
+import { CHANNEL_STATUS } from './requests/channel.ts';
+import { useCase } from '../core/request.ts';
 
 export interface AddonStatus {
   readonly addon: string;
@@ -41,7 +38,7 @@ export interface ChannelStatus {
 }
 
 /** Reads records, and every object of them. Changes nothing. */
-export async function channelStatus(request: ChannelStatusRequest, context: Context): Promise<ChannelStatus> {
+export const channelStatus = useCase(CHANNEL_STATUS, async (request, context: Context): Promise<ChannelStatus> => {
   const cluster = await openChannelCluster(request, context);
   const { facts, server, kubernetes, warnings } = cluster;
   const keys = [...new Set([...facts.annotations.keys(), ...facts.records.keys()])].toSorted();
@@ -70,7 +67,7 @@ export async function channelStatus(request: ChannelStatusRequest, context: Cont
     });
   }
   return { cluster: { server, kubernetes }, addons, warnings };
-}
+});
 
 const UNRECORDED = {
   owner: undefined,

@@ -3,16 +3,11 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { counted } from '../core/counted.ts';
 import { asError, CurlewError } from '../core/errors.ts';
-import { applyChannels, type ChannelApplyRequest, type ChannelPass } from './channel-apply.ts';
+import { applyChannels, type ChannelPass } from './channel-apply.ts';
 import type { Context } from '../core/context.ts';
 import { pause } from '../platform/http/retry.ts';
-
-export interface ChannelWatchRequest extends ChannelApplyRequest {
-  /** Time between the end of a pass and the next one, in milliseconds. */
-  readonly every: number;
-  /** Port of 127.0.0.1 on which GET /ready is 200 if the last pass succeeded, otherwise 503; default: none. */
-  readonly ready?: number | undefined;
-}
+import { PASSES } from './requests/channel.ts';
+import { useCase } from '../core/request.ts';
 
 /** After a failed pass, and before the first success. */
 const SOON_MS = 5000;
@@ -21,7 +16,7 @@ const SOON_MS = 5000;
  * Repeats passes until the signal aborts. Each reads the channels and the kubeconfig again, as credentials and kinds change. A pass
  * that fails is reported, and repeated soon.
  */
-export async function watchChannels(request: ChannelWatchRequest, context: Context): Promise<ChannelPass> {
+export const watchChannels = useCase(PASSES, async (request, context: Context): Promise<ChannelPass> => {
   const { signal, report } = context;
   let isReady = false;
   await using _server = await serveReadiness(request.ready, () => isReady);
@@ -40,7 +35,7 @@ export async function watchChannels(request: ChannelWatchRequest, context: Conte
     report({ type: 'note', level: isReady ? 'info' : 'warning', text });
     await pause(isReady ? request.every : Math.min(SOON_MS, request.every), { signal });
   }
-}
+});
 
 function hasSucceeded({ addons, errors }: ChannelPass): boolean {
   return errors.length === 0 && addons.every(({ state }) => state === 'unchanged' || state === 'applied');

@@ -6,25 +6,16 @@ import type { LintReport } from '../manifest/lint.ts';
 import { findTemplates, generateAddon, type Generated } from '../manifest/scaffold/generate.ts';
 import type { Context } from '../core/context.ts';
 import { lintCreated } from './lint.ts';
+import { GENERATE_ONE, LIST_TEMPLATES } from './requests/repository.ts';
+import { useCase } from '../core/request.ts';
 
-export interface GenerateRequest {
-  /** Name of the add-on. */
-  readonly addon: string;
-  /** Default: the newest upstream version. */
-  readonly version?: string | undefined;
-  /** Generate an existing version again. */
-  readonly force?: boolean | undefined;
-  /** Folder that holds `addons`; the current one when absent. */
-  readonly dir?: string | undefined;
-}
-
-interface GeneratedAddon extends Generated {
+export interface GeneratedAddon extends Generated {
   /** Findings of the new versions; absent if there are none. */
   readonly lint?: LintReport;
 }
 
 /** Runs the add-on's generate.sh (or script.sh), passes its outputs to the workflow, and lints the new versions. */
-export async function generate(request: GenerateRequest, context: Context): Promise<GeneratedAddon> {
+export const generate = useCase(GENERATE_ONE, async (request, context: Context): Promise<GeneratedAddon> => {
   const { signal, report, env, cwd } = context;
   const { addon, version, force = false, dir = '.' } = request;
   const root = resolve(cwd, dir);
@@ -34,7 +25,7 @@ export async function generate(request: GenerateRequest, context: Context): Prom
   if (output !== undefined && output !== '') await passOn(generated.outputs, output);
   const paths = generated.made.map((one) => `addons/${addon}/${one}`);
   return { ...generated, lint: await lintCreated(root, paths, context) };
-}
+});
 
 async function passOn(outputs: Readonly<Record<string, string>>, file: string): Promise<void> {
   const text = Object.entries(outputs).map(([name, value]) => `${name}=${value}\n`);
@@ -46,9 +37,9 @@ async function passOn(outputs: Readonly<Record<string, string>>, file: string): 
 }
 
 /** Names of all add-ons with a generator; runs none. */
-export async function listTemplates(
-  { dir = '.' }: Pick<GenerateRequest, 'dir'>,
-  { cwd }: Context,
-): Promise<{ readonly templates: readonly string[] }> {
-  return { templates: await findTemplates(resolve(cwd, dir)) };
-}
+export const listTemplates = useCase(
+  LIST_TEMPLATES,
+  async ({ dir = '.' }, { cwd }: Context): Promise<{ readonly templates: readonly string[] }> => {
+    return { templates: await findTemplates(resolve(cwd, dir)) };
+  },
+);

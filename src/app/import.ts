@@ -4,13 +4,8 @@ import { checkRepository, type Migration } from '../kurl/migrate.ts';
 import { newFiles, writeNewFiles, type WrittenFile } from '../kurl/write-files.ts';
 import type { Context } from '../core/context.ts';
 import { ownScripts } from '../own/scripts.ts';
-
-export interface ImportRequest {
-  /** Folder of the checkout. */
-  readonly path: string;
-  /** Folder for files that the checkout is missing; it may be the checkout itself. Default: none are written. */
-  readonly out?: string | undefined;
-}
+import { IMPORT_REPOSITORY } from './requests/repository.ts';
+import { useCase } from '../core/request.ts';
 
 export interface Imported extends Migration {
   /** Empty without `out`. */
@@ -20,12 +15,15 @@ export interface Imported extends Migration {
 }
 
 /** Inspects every add-on; runs nothing of it and changes no existing file. */
-export async function importRepository(request: ImportRequest, { cwd, env, signal }: Context): Promise<Imported> {
-  const library = join(ownScripts(), 'lib');
-  const searchPath = env['PATH'] ?? '/usr/bin:/bin';
-  const migration = await checkRepository(resolve(cwd, request.path), { library, searchPath, signal });
-  const out = request.out === undefined ? undefined : resolve(cwd, request.out);
-  const files = out === undefined ? [] : await writeNewFiles(out, newFiles(migration, out), { signal });
-  const of = (one: string): number => migration.addons.filter(({ verdict }) => verdict === one).length;
-  return { ...migration, files, sums: { works: of('works'), differs: of('differs'), missing: of('missing') } };
-}
+export const importRepository = useCase(
+  IMPORT_REPOSITORY,
+  async (request, { cwd, env, signal }: Context): Promise<Imported> => {
+    const library = join(ownScripts(), 'lib');
+    const searchPath = env['PATH'] ?? '/usr/bin:/bin';
+    const migration = await checkRepository(resolve(cwd, request.path), { library, searchPath, signal });
+    const out = request.out === undefined ? undefined : resolve(cwd, request.out);
+    const files = out === undefined ? [] : await writeNewFiles(out, newFiles(migration, out), { signal });
+    const of = (one: string): number => migration.addons.filter(({ verdict }) => verdict === one).length;
+    return { ...migration, files, sums: { works: of('works'), differs: of('differs'), missing: of('missing') } };
+  },
+);

@@ -9,13 +9,8 @@ import type { ArchiveIndex, PlacedEntry } from '../formats/archive/entry.ts';
 import { findEntry, readFile, readIndex } from '../formats/archive/read.ts';
 import { openArchive } from './archives/open-archive.ts';
 import type { Context } from '../core/context.ts';
-
-export interface InspectRequest {
-  /** A package, a bundle, a delta, or the head file of parts. */
-  readonly path: string;
-  /** List every file with size, mode and digest. */
-  readonly files?: boolean | undefined;
-}
+import { INSPECT } from './requests/archive.ts';
+import { useCase } from '../core/request.ts';
 
 interface Inspected {
   readonly path: string;
@@ -43,7 +38,7 @@ export interface InspectedPackage extends AddonJson {
 const DOCUMENT_LIMIT = 32 << 20;
 
 /** Does not read payloads. */
-export async function inspect(request: InspectRequest, { cwd, signal }: Context): Promise<Inspected> {
+export const inspect = useCase(INSPECT, async (request, { cwd, signal }: Context): Promise<Inspected> => {
   const { path, files = false } = request;
   await using source = await openArchive(resolve(cwd, path), { signal });
   const index = await readIndex(source, { signal });
@@ -62,7 +57,7 @@ export async function inspect(request: InspectRequest, { cwd, signal }: Context)
   }
   const result = { path, size: index.size, digest: index.tocDigest, packages, delta: delta?.bundle.delta };
   return files ? { ...result, files: index.entries } : result;
-}
+});
 
 /** Determined from present files, not from the list of omitted ones: a delta may not contain that list. */
 function omittedFrom({ entries }: Pick<ArchiveIndex, 'entries'>, { os, unpacked, ...addon }: AddonJson): LeftOut {

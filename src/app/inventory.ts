@@ -9,19 +9,8 @@ import { hashFile } from '../platform/files/hash-file.ts';
 import { writeText } from '../platform/files/write-whole.ts';
 import type { Context } from '../core/context.ts';
 import { toolVersion } from '../own/version.ts';
-
-export interface InventoryRequest {
-  /** Bundles, packages, and folders of packed or unpacked ones; default: the install folder. */
-  readonly places?: readonly string[] | undefined;
-  /** File to write; by default the inventory itself is returned. */
-  readonly output?: string | undefined;
-  /** Leave out files below 4 KiB. */
-  readonly compact?: boolean | undefined;
-  /** On a node: include the running executable. */
-  readonly withTool?: boolean | undefined;
-  /** Replace an existing `output`. */
-  readonly force?: boolean | undefined;
-}
+import { INVENTORY } from './requests/bundle.ts';
+import { useCase } from '../core/request.ts';
 
 interface CreatedInventory {
   /** Undefined if the inventory itself is returned. */
@@ -40,7 +29,7 @@ interface CreatedInventory {
 const SMALL = 4096;
 
 /** Reads only the tables of contents of bundles and packages; hashes files in folders. */
-export async function inventory(request: InventoryRequest, context: Context): Promise<CreatedInventory> {
+export const inventory = useCase(INVENTORY, async (request, context: Context): Promise<CreatedInventory> => {
   const { cwd, program, report, signal } = context;
   const { places = [], output, compact = false, withTool = false, force = false } = request;
   const bases = [];
@@ -66,4 +55,4 @@ export async function inventory(request: InventoryRequest, context: Context): Pr
   const file = resolve(cwd, output);
   await writeText(file, formatInventory(made), { force });
   return { file, ...counts };
-}
+});

@@ -8,21 +8,8 @@ import { verifyWhole, requireSignedFile } from './archives/verify-whole.ts';
 import type { Context } from '../core/context.ts';
 import { checkedIndex } from './sources/install-source.ts';
 import { trustOf, type Trust } from './ports/trust.ts';
-import type { TrustRequest } from './requests/trust.ts';
-
-export interface BundlePartsRequest extends TrustRequest {
-  /** Head file, `NAME.parts.json`. */
-  readonly head: string;
-  /** Further folders with parts, in addition to that of the head file. */
-  readonly folders?: readonly string[] | undefined;
-}
-
-export interface JoinRequest extends BundlePartsRequest {
-  /** File that the bundle is written to. */
-  readonly output: string;
-  /** The file is replaced if it is there. */
-  readonly force?: boolean | undefined;
-}
+import { CHECK_PARTS, JOIN_TO_FILE, type BundlePartsRequest } from './requests/bundle.ts';
+import { requireValid, useCase } from '../core/request.ts';
 
 interface CheckedPart {
   readonly name: string;
@@ -50,30 +37,31 @@ export interface JoinedParts {
 }
 
 /** Checks every part and writes nothing. */
-export async function checkBundleParts(request: BundlePartsRequest, context: Context): Promise<CheckedParts> {
+export const checkBundleParts = useCase(CHECK_PARTS, async (request, context: Context): Promise<CheckedParts> => {
   const { head, place, signedBy } = await partsOf(request, context);
   const found = await checkParts(head, place);
   const parts = found.map(({ part: { name, size }, path, problem }) => ({ name, size, path, problem }));
   return { kind: 'checked', parts, signedBy: signedBy() };
-}
+});
 
 /** The bytes of the whole, in order. Checks all parts before the first byte. */
 export async function* readBundleParts(
   request: BundlePartsRequest,
   context: Context,
 ): AsyncGenerator<Uint8Array, void, undefined> {
+  requireValid(CHECK_PARTS, request);
   const { head, place } = await partsOf(request, context);
   yield* joinedBytes(head, place);
 }
 
 /** The file gets its name when it is complete. On a terminal, asks for media with missing parts. */
-export async function joinBundleParts(request: JoinRequest, context: Context): Promise<JoinedParts> {
+export const joinBundleParts = useCase(JOIN_TO_FILE, async (request, context: Context): Promise<JoinedParts> => {
   const { head, place, signedBy } = await partsOf(request, context);
   const file = resolve(context.cwd, request.output);
   const next = askerFor(context, place.folders);
   const joined = await joinParts(head, file, { ...place, force: request.force === true, next });
   return { kind: 'joined', file, size: joined.size, parts: joined.parts.length, signedBy: signedBy() };
-}
+});
 
 /** Opens the parts of a request. */
 async function partsOf(request: BundlePartsRequest, context: Context) {

@@ -7,33 +7,33 @@ import { requireFolder } from '../platform/files/name-file.ts';
 import { writeNew } from '../platform/files/write-new.ts';
 import type { Context } from '../core/context.ts';
 import { passphraseOf } from './ports/trust.ts';
-
-export interface KeygenRequest {
-  /** Path of the two files without `.key` and `.pub`; default: `curlew`. */
-  readonly name?: string | undefined;
-}
+import { KEYGEN } from './requests/archive.ts';
+import { useCase } from '../core/request.ts';
 
 /** Encrypts the private key if `CURLEW_KEY_PASSPHRASE` is set. `FILE_EXISTS` if either file exists; then none is created. */
-export async function keygen(
-  { name = 'curlew' }: KeygenRequest,
-  { cwd, env, report }: Context,
-): Promise<{ readonly privateKey: string; readonly publicKey: string; readonly encrypted: boolean }> {
-  const passphrase = passphraseOf(env);
-  const pair = makeKeyPair(passphrase);
-  const made = { privateKey: `${name}.key`, publicKey: `${name}.pub`, encrypted: passphrase !== undefined };
-  await writeKey(resolve(cwd, made.privateKey), pair.privateKey, 0o600);
-  try {
-    await writeKey(resolve(cwd, made.publicKey), pair.publicKey, 0o644);
-  } catch (error) {
-    await rm(resolve(cwd, made.privateKey), { force: true });
-    throw error;
-  }
-  if (!made.encrypted) {
-    const text = `${made.privateKey} is not encrypted: anyone who can read it can sign; set CURLEW_KEY_PASSPHRASE to encrypt it`;
-    report({ type: 'note', level: 'warning', text });
-  }
-  return made;
-}
+export const keygen = useCase(
+  KEYGEN,
+  async (
+    { name = 'curlew' },
+    { cwd, env, report }: Context,
+  ): Promise<{ readonly privateKey: string; readonly publicKey: string; readonly encrypted: boolean }> => {
+    const passphrase = passphraseOf(env);
+    const pair = makeKeyPair(passphrase);
+    const made = { privateKey: `${name}.key`, publicKey: `${name}.pub`, encrypted: passphrase !== undefined };
+    await writeKey(resolve(cwd, made.privateKey), pair.privateKey, 0o600);
+    try {
+      await writeKey(resolve(cwd, made.publicKey), pair.publicKey, 0o644);
+    } catch (error) {
+      await rm(resolve(cwd, made.privateKey), { force: true });
+      throw error;
+    }
+    if (!made.encrypted) {
+      const text = `${made.privateKey} is not encrypted: anyone who can read it can sign; set CURLEW_KEY_PASSPHRASE to encrypt it`;
+      report({ type: 'note', level: 'warning', text });
+    }
+    return made;
+  },
+);
 
 async function writeKey(path: string, text: string, mode: number): Promise<void> {
   try {

@@ -3,18 +3,11 @@ import { findAddons, type FoundAddons } from '../manifest/find-addons.ts';
 import { lintAddons, type LintOptions, type LintReport } from '../manifest/lint.ts';
 import { fixFiles, type FixedLine } from '../manifest/lint/fix-files.ts';
 import type { Context } from '../core/context.ts';
+import { LINT } from './requests/repository.ts';
+import { useCase } from '../core/request.ts';
 
 /** A fix can reveal another finding, such as a duplicate line. */
 const ROUNDS = 3;
-
-export interface LintRequest {
-  /** Paths, names, `name/version` or `name-version`; all below ./addons and ./packages when there are none. */
-  readonly addons?: readonly string[] | undefined;
-  /** Fix line ends, comments after directives, and duplicate lines. */
-  readonly fix?: boolean | undefined;
-  /** Do not run shellcheck, even if it is installed. */
-  readonly noShellcheck?: boolean | undefined;
-}
 
 interface Linted extends LintReport {
   /** Lines that `fix` changed. */
@@ -22,7 +15,7 @@ interface Linted extends LintReport {
 }
 
 /** Returns all findings; only I/O errors and cancellation throw. */
-export async function lint(request: LintRequest, { signal, report, env, cwd }: Context): Promise<Linted> {
+export const lint = useCase(LINT, async (request, { signal, report, env, cwd }: Context): Promise<Linted> => {
   const { addons = [], fix = false, noShellcheck = false } = request;
   const found = await findAddons(cwd, addons, { signal });
   const searchPath = env['PATH'] ?? '/usr/bin:/bin';
@@ -34,7 +27,7 @@ export async function lint(request: LintRequest, { signal, report, env, cwd }: C
     report({ type: 'note', level: 'info', text });
   }
   return { ...result, fixed };
-}
+});
 
 async function fixAll(found: FoundAddons, options: LintOptions): Promise<readonly FixedLine[]> {
   const fixed: FixedLine[] = [];

@@ -7,22 +7,8 @@ import { makeAddon, type MadeAddon } from '../manifest/scaffold/new-addon.ts';
 import type { Context } from '../core/context.ts';
 import { lintCreated } from './lint.ts';
 import { ownScripts } from '../own/scripts.ts';
-
-export interface NewAddonRequest {
-  readonly name: string;
-  /** First version; default: that of the chart, or 0.1.0. */
-  readonly version?: string | undefined;
-  /** YAML of resources, a Chart.yaml, or the folder or archive of a chart. */
-  readonly from?: string | undefined;
-  /** Comma-separated hooks, or `all`. */
-  readonly hooks?: readonly string[] | undefined;
-  /** URL for generate.sh: of YAML with `{version}`, or of a chart. */
-  readonly upstream?: string | undefined;
-  /** Source of the newest version for generate.sh. */
-  readonly newest?: string | undefined;
-  /** Folder for `addons`; default: the current one. */
-  readonly dir?: string | undefined;
-}
+import { NEW } from './requests/repository.ts';
+import { useCase } from '../core/request.ts';
 
 export interface NewAddon extends MadeAddon {
   /** Its folder, relative to the current one. */
@@ -31,7 +17,7 @@ export interface NewAddon extends MadeAddon {
 }
 
 /** Overwrites nothing: `FILE_EXISTS` if a file exists; then nothing is created. */
-export async function newAddon(request: NewAddonRequest, context: Context): Promise<NewAddon> {
+export const newAddon = useCase(NEW, async (request, context: Context): Promise<NewAddon> => {
   const { env, cwd, signal } = context;
   const { name, version, from, hooks = [], upstream, newest, dir = '.' } = request;
   if (!isAddonName(name)) {
@@ -44,4 +30,4 @@ export async function newAddon(request: NewAddonRequest, context: Context): Prom
   const made = await makeAddon(given, { cwd, env, samples: join(ownScripts(), 'new'), signal });
   const lint = await lintCreated(root, [`addons/${name}/${made.version}`], context);
   return { ...made, shown: relative(cwd, made.folder) || '.', lint };
-}
+});

@@ -14,21 +14,11 @@ import { writeText } from '../platform/files/write-whole.ts';
 import { describeArchive } from './archives/describe-archive.ts';
 import { documentPath, openAnywhere, requireUnwritten } from './archives/open-anywhere.ts';
 import { verifyWhole } from './archives/verify-whole.ts';
-import { builderOf, type BuilderRequest } from './builder.ts';
+import { builderOf } from './builder.ts';
 import type { Context } from '../core/context.ts';
 import { passphraseOf, readKeyText } from './ports/trust.ts';
-import type { AddressRequest } from './requests/connection.ts';
-
-export interface ProvenanceRequest extends AddressRequest, BuilderRequest {
-  /** Paths, URLs or `s3://bucket/key` of packages and bundles. */
-  readonly files: readonly string[];
-  /** File of the private key that statements are signed with. */
-  readonly sign?: string | undefined;
-  /** For one file: path of the statement; default: next to the file. */
-  readonly output?: string | undefined;
-  /** The file of `output` is replaced if it is there. */
-  readonly force?: boolean | undefined;
-}
+import { PROVENANCE, type ProvenanceRequest } from './requests/archive.ts';
+import { useCase } from '../core/request.ts';
 
 export interface Stated {
   readonly path: string;
@@ -40,10 +30,10 @@ export interface Stated {
 }
 
 /** Verifies each file, then writes a statement next to it; for an address, into the current folder. */
-export async function provenance(request: ProvenanceRequest, context: Context): Promise<readonly Stated[]> {
+export const provenance = useCase(PROVENANCE, async (request, context: Context): Promise<readonly Stated[]> => {
   const { cwd, env } = context;
   const { files, sign, output, force = false } = request;
-  if (files.length === 0 || (output !== undefined && files.length > 1)) {
+  if (output !== undefined && files.length > 1) {
     throw new CurlewError('USAGE', 'curlew provenance: specify files, and only one with --output', {
       hint: 'curlew provenance FILE…',
     });
@@ -66,7 +56,7 @@ export async function provenance(request: ProvenanceRequest, context: Context): 
     stated.push({ path, provenance: file, sha256, builder: builder.id, signed: key !== undefined });
   }
   return stated;
-}
+});
 
 function textOf(statement: Statement, key: KeyObject | undefined): string {
   return key === undefined ? `${formatStatement(statement)}\n` : signStatement(statement, key);

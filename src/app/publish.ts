@@ -13,31 +13,16 @@ import { refuseOlder } from '../store/release/refuse-older.ts';
 import { checkedRelease } from '../store/release/release-name.ts';
 import { parseOrderFile, type VersionOrders } from '../store/release/version-order.ts';
 import type { Context } from '../core/context.ts';
-import { lockMode, planPackages, type BuildRequest } from './building/plan-packages.ts';
+import { lockMode, planPackages } from './building/plan-packages.ts';
 import { openBuildPorts } from './ports/build-ports.ts';
 import { noteUnsigned, signerOf } from './ports/release-trust.ts';
 import { openStoreFor } from './ports/stores.ts';
 import { compareWithRelease, type Change, type ComparedAddon } from './recorded.ts';
-import type { SignerRequest } from './requests/trust.ts';
-import type { StoreRequest } from './requests/connection.ts';
+import { PUBLISH, type PublishRequest } from './requests/build.ts';
+import { useCase } from '../core/request.ts';
 
 /** Packages uploaded at once. */
 const JOBS = 4;
-
-export interface PublishRequest extends BuildRequest, StoreRequest, SignerRequest {
-  /** Names, `name/version` or paths; by default the release has exactly all add-ons. */
-  readonly addons?: readonly string[] | undefined;
-  /** Folder, created if missing, or `s3://bucket/prefix`. */
-  readonly to: string;
-  /** Default: `vYYYY.MM.DD-N` with the next N of today. */
-  readonly release?: string | undefined;
-  /** Names of channels to publish with the release; none: those of the previous release. */
-  readonly channel?: readonly string[] | undefined;
-  /** Make the release current even if it was published before the current one. */
-  readonly makeCurrent?: boolean | undefined;
-  /** Git commit that is recorded with the packages; default: that of the CI job. */
-  readonly commit?: string | undefined;
-}
 
 interface PlannedPackage extends Change {
   /** Bytes to transfer: exact for copied packages; otherwise the size of the file in --out or in the previous release. */
@@ -86,7 +71,7 @@ function channelsOf({ channel = [] }: PublishRequest): readonly string[] | undef
 }
 
 /** After an interruption, the same request resumes. */
-export async function publish(request: PublishRequest, context: Context): Promise<PublishResult> {
+export const publish = useCase(PUBLISH, async (request, context: Context): Promise<PublishResult> => {
   const { cwd, report, signal } = context;
   const { plan, release, commit } = await check(request, context);
   const lock = lockMode(request);
@@ -120,7 +105,7 @@ export async function publish(request: PublishRequest, context: Context): Promis
   });
   await noteUnsigned(store, { release: published.release, signer }, context);
   return published;
-}
+});
 
 const ORDER_LIMIT = 1 << 20;
 
@@ -144,7 +129,7 @@ async function readVersionOrders(
 const AT_ONCE = 16;
 
 /** Plans what {@link publish} would build, upload and copy, and why. Changes nothing. */
-export async function planPublish(request: PublishRequest, context: Context): Promise<PublishPlan> {
+export const planPublish = useCase(PUBLISH, async (request, context: Context): Promise<PublishPlan> => {
   const { cwd, signal } = context;
   const { to, addons = [], makeCurrent = false } = request;
   const { plan, release: given } = await check(request, context);
@@ -178,7 +163,7 @@ export async function planPublish(request: PublishRequest, context: Context): Pr
     bytesUp: bytes(rows.filter(({ change }) => change !== 'unchanged')),
     bytesCopied: bytes(rows.filter(({ change }) => change === 'unchanged')),
   };
-}
+});
 
 async function sizeOf(
   { file, because }: ComparedAddon,

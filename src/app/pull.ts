@@ -1,7 +1,6 @@
 /** Downloads a bundle or package: resumes, and verifies bytes as they arrive. */
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import type { Digest } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
 import { SIGNATURE_LIMIT } from '../formats/signing/signature.ts';
 import { writeStateFile } from '../platform/files/state-file.ts';
@@ -11,23 +10,8 @@ import type { Context } from '../core/context.ts';
 import { objectOpener } from './ports/stores.ts';
 import { lazyHttp } from './ports/network.ts';
 import { signaturePath, trustOf } from './ports/trust.ts';
-import type { AddressRequest } from './requests/connection.ts';
-import type { TrustRequest } from './requests/trust.ts';
-
-export interface PullRequest extends AddressRequest, TrustRequest {
-  /** URLs, `s3://bucket/key` or files; all but the first are mirrors, tried in order if an earlier one fails. */
-  readonly addresses: readonly string[];
-  /** The file to write, or a folder for a file named as in the address; default: the current folder. */
-  readonly output?: string | undefined;
-  /** Requests at once; 4 when absent. */
-  readonly connections?: number | undefined;
-  /** Maximum bytes per second. */
-  readonly limitRate?: number | undefined;
-  /** Digest of the whole file; with it, the file can be of any kind. */
-  readonly sha256?: Digest | undefined;
-  /** The file is replaced if it is there. */
-  readonly force?: boolean | undefined;
-}
+import { PULL, type PullRequest } from './requests/archive.ts';
+import { useCase } from '../core/request.ts';
 
 export interface PulledFile extends Pulled {
   /** The public key whose signature holds, where signatures were asked for. */
@@ -37,13 +21,10 @@ export interface PulledFile extends Pulled {
 const CONNECTIONS = 4;
 
 /** The same request resumes a download. Until the file is complete, its bytes are in FILE.partial. */
-export async function pullFile(request: PullRequest, context: Context): Promise<PulledFile> {
+export const pullFile = useCase(PULL, async (request, context: Context): Promise<PulledFile> => {
   const { cwd, report, signal } = context;
   const { addresses, limitRate: rate, sha256, force = false, connections = CONNECTIONS } = request;
-  const [first] = addresses;
-  if (first === undefined) {
-    throw new CurlewError('USAGE', 'curlew pull: no address given', { hint: 'curlew pull URL -o FILE' });
-  }
+  const [first = ''] = addresses;
   const pace = rate === undefined ? undefined : createPace(rate, () => performance.now());
   const file = await targetOf(request.output, first, cwd);
   const web = lazyHttp(request, context);
@@ -59,7 +40,7 @@ export async function pullFile(request: PullRequest, context: Context): Promise<
   } finally {
     await web.close();
   }
-}
+});
 
 /** The given file, or a file with the address's name in the given or current folder. */
 async function targetOf(output: string | undefined, address: string, cwd: string): Promise<string> {

@@ -9,16 +9,8 @@ import { documentPath, openAnywhere, requireUnwritten } from './archives/open-an
 import type { Context } from '../core/context.ts';
 import { folderOf } from './node/install-folder.ts';
 import { toolVersion } from '../own/version.ts';
-import type { AddressRequest } from './requests/connection.ts';
-import type { FolderRequest } from './requests/node.ts';
-
-/** The install folder has the payloads that are not in a delta. */
-interface ReadRequest extends AddressRequest, Pick<FolderRequest, 'installDir'> {}
-
-export interface SbomRequest extends ReadRequest {
-  /** Path, URL or `s3://bucket/key` of a package or bundle. */
-  readonly file: string;
-}
+import { SBOMS_BESIDE, WRITE_SBOM, MAKE_SBOM, type ReadRequest } from './requests/archive.ts';
+import { useCase } from '../core/request.ts';
 
 export interface WrittenSbom {
   readonly file: string;
@@ -27,44 +19,44 @@ export interface WrittenSbom {
 }
 
 /** The CycloneDX document as JSON; always the same for the same file. */
-export async function sbom(request: SbomRequest, context: Context): Promise<Readonly<Record<string, unknown>>> {
-  const { text } = await makeSbom(request.file, request, context);
-  return JSON.parse(text) as Readonly<Record<string, unknown>>;
-}
+export const sbom = useCase(
+  MAKE_SBOM,
+  async (request, context: Context): Promise<Readonly<Record<string, unknown>>> => {
+    const { text } = await makeSbom(request.file, request, context);
+    return JSON.parse(text) as Readonly<Record<string, unknown>>;
+  },
+);
 
 /** Writes the document to the file `output`, which may exist only with `force`. */
-export async function writeSbom(
-  request: SbomRequest & { readonly output: string; readonly force?: boolean | undefined },
-  context: Context,
-): Promise<WrittenSbom> {
+export const writeSbom = useCase(WRITE_SBOM, async (request, context: Context): Promise<WrittenSbom> => {
   const { text, serialNumber, components } = await makeSbom(request.file, request, context);
   const file = resolve(context.cwd, request.output);
   context.signal.throwIfAborted();
   await writeText(file, text, { force: request.force === true });
   return { file, serialNumber, components };
-}
+});
 
 /** Writes FILE.cdx.json next to each file; for an address, into the current folder. */
-export async function writeSbomsBeside(
-  request: ReadRequest & { readonly files: readonly string[] },
-  context: Context,
-): Promise<readonly WrittenSbom[]> {
-  const { cwd, signal } = context;
-  // One after another: the SBOM of a large bundle needs memory.
-  const written: WrittenSbom[] = [];
-  for (const word of request.files) {
-    const { text, serialNumber, components, whole } = await makeSbom(word, request, context);
-    const file = `${documentPath(word, whole)}.cdx.json`;
-    requireUnwritten(
-      file,
-      written.map((one) => one.file),
-    );
-    signal.throwIfAborted();
-    await writeStateFile(resolve(cwd, file), text, 0o644);
-    written.push({ file, serialNumber, components });
-  }
-  return written;
-}
+export const writeSbomsBeside = useCase(
+  SBOMS_BESIDE,
+  async (request, context: Context): Promise<readonly WrittenSbom[]> => {
+    const { cwd, signal } = context;
+    // One after another: the SBOM of a large bundle needs memory.
+    const written: WrittenSbom[] = [];
+    for (const word of request.files) {
+      const { text, serialNumber, components, whole } = await makeSbom(word, request, context);
+      const file = `${documentPath(word, whole)}.cdx.json`;
+      requireUnwritten(
+        file,
+        written.map((one) => one.file),
+      );
+      signal.throwIfAborted();
+      await writeStateFile(resolve(cwd, file), text, 0o644);
+      written.push({ file, serialNumber, components });
+    }
+    return written;
+  },
+);
 
 async function makeSbom(
   word: string,

@@ -21,39 +21,9 @@ import { openHttp } from './ports/network.ts';
 import { trustOfStore } from './ports/release-trust.ts';
 import { openStoreFor } from './ports/stores.ts';
 import { toolVersion } from '../own/version.ts';
-import type { WebRequest, StoreRequest } from './requests/connection.ts';
 import type { KeyRequest } from './requests/trust.ts';
-
-export interface ServeRequest extends StoreRequest, KeyRequest, WebRequest {
-  /** Folder, `s3://bucket/prefix`, or the web server in front of one. */
-  readonly store: string;
-  /** Without a host: every address of this machine. Default: 127.0.0.1:8080. */
-  readonly listen?: { readonly host?: string | undefined; readonly port: number } | undefined;
-  /** Store that has the installer specs as ID.yaml; `installers/` in `store` when absent. */
-  readonly installers?: string | undefined;
-  /** URL of a web server in front of the store that clients are redirected to for packages. */
-  readonly redirect?: string | undefined;
-  /** URL of this server for clients; default: from their requests. */
-  readonly publicUrl?: string | undefined;
-  /** Clients with the token may upload installer specs. */
-  readonly allowPost?: boolean | undefined;
-  /** Serve specs with settings that their packages refuse. */
-  readonly allowInvalidSettings?: boolean | undefined;
-  /** File of the token; default: `CURLEW_SERVE_TOKEN`. */
-  readonly tokenFile?: string | undefined;
-  /** File of the certificate and its chain, in PEM. */
-  readonly tlsCert?: string | undefined;
-  /** File of its private key, in PEM. */
-  readonly tlsKey?: string | undefined;
-  /** Format of the request log; default: json. */
-  readonly log?: 'json' | 'text' | 'none' | undefined;
-  /** Maximum connections; default: 1000. */
-  readonly maxConnections?: number | undefined;
-  /** Seconds after which an idle connection is closed; default: 120. */
-  readonly idleTimeout?: number | undefined;
-  /** Seconds to wait for running responses at the end; default: 60. */
-  readonly grace?: number | undefined;
-}
+import { SERVE, type ServeRequest } from './requests/serve.ts';
+import { useCase } from '../core/request.ts';
 
 /** How long cached data of the store is considered fresh. */
 const FRESH_MS = 2000;
@@ -64,7 +34,7 @@ const PEM_LIMIT = 1 << 20;
 const TOKEN_LIMIT = 4096;
 
 /** Serves until the signal fires, then completes running responses. */
-export async function serve(request: ServeRequest, context: Context): Promise<ServedTotals> {
+export const serve = useCase(SERVE, async (request, context: Context): Promise<ServedTotals> => {
   const { report, signal } = context;
   const { listen = { host: '127.0.0.1', port: 8080 } } = request;
   const tls = await tlsOf(request, context);
@@ -90,7 +60,7 @@ export async function serve(request: ServeRequest, context: Context): Promise<Se
   await aborted(signal);
   report({ type: 'note', level: 'info', text: 'waiting for responses to finish; a second signal exits immediately' });
   return await server.stop();
-}
+});
 
 interface Stores {
   readonly store: Store;

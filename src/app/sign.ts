@@ -23,30 +23,8 @@ import type { Context } from '../core/context.ts';
 import { signerOf } from './ports/release-trust.ts';
 import { openStoreFor } from './ports/stores.ts';
 import { passphraseOf, readKeyText, signaturePath, wholePath } from './ports/trust.ts';
-import type { AddressRequest, StoreRequest } from './requests/connection.ts';
-
-export interface SignFilesRequest extends AddressRequest {
-  /** Paths, URLs or `s3://bucket/key` of packages and bundles. */
-  readonly files: readonly string[];
-  /** File of the private key. */
-  readonly key: string;
-  /** Name of a bundle; default: the name of its spec, or of its file. */
-  readonly name?: string | undefined;
-  /** Version of the signed archive; default: the current time in seconds. */
-  readonly number?: number | undefined;
-  /** Validity of the signature in milliseconds; default: forever. */
-  readonly expires?: number | undefined;
-}
-
-export interface SignReleaseRequest extends StoreRequest {
-  readonly store: string;
-  /** File of the private key. */
-  readonly key: string;
-  /** The release whose catalog is signed; by default only the statement of the current release is signed. */
-  readonly release?: string | undefined;
-  /** How long it may be the current release, in milliseconds; default: 90 days. */
-  readonly expires?: number | undefined;
-}
+import { SIGN_FILES, SIGN_RELEASE, type SignFilesRequest } from './requests/archive.ts';
+import { useCase } from '../core/request.ts';
 
 export interface SignedArchive {
   readonly path: string;
@@ -64,7 +42,7 @@ export interface SignedArchive {
 }
 
 /** Verifies each file, then writes its signatures next to it; for an address, into the current folder. */
-export async function signFiles(request: SignFilesRequest, context: Context): Promise<readonly SignedArchive[]> {
+export const signFiles = useCase(SIGN_FILES, async (request, context: Context): Promise<readonly SignedArchive[]> => {
   const { cwd, env } = context;
   const { files, key: path, name } = request;
   const claim = claimOf(request);
@@ -75,7 +53,7 @@ export async function signFiles(request: SignFilesRequest, context: Context): Pr
   const signed: SignedArchive[] = [];
   for (const file of files) signed.push(await signFile(file, { request, context, key, claim, written: signed }));
   return signed;
-}
+});
 
 /** One time for all files of a call: bundles of several architectures get the same version. */
 function claimOf({ number, expires: lifetime }: SignFilesRequest): Claim {
@@ -164,11 +142,11 @@ async function nameOf(
 }
 
 /** Renews the signature of the current release, or signs the named release. */
-export async function signRelease(request: SignReleaseRequest, context: Context): Promise<SignedStore> {
+export const signRelease = useCase(SIGN_RELEASE, async (request, context: Context): Promise<SignedStore> => {
   const { signal } = context;
   const release = request.release === undefined ? undefined : checkedRelease(request.release, '--release');
   const store = await openStoreFor(request.store, request, context, { create: false });
   const signer = await signerOf({ ...request, key: [], sign: request.key }, context, [store.address]);
   if (signer === undefined) throw new Error('a key was requested');
   return signStore(store, { release, signer, signal });
-}
+});

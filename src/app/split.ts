@@ -10,15 +10,10 @@ import { readFound } from '../platform/files/state-file.ts';
 import { isAddress } from './archives/open-anywhere.ts';
 import { openArchive } from './archives/open-archive.ts';
 import type { Context } from '../core/context.ts';
-import { partsPlace, writePartsTo, type PartsRequest } from './archives/write-parts.ts';
+import { partsPlace, writePartsTo } from './archives/write-parts.ts';
 import { signaturePath, wholePath } from './ports/trust.ts';
-
-export interface SplitRequest extends PartsRequest {
-  /** File of the bundle, or head file of its parts. */
-  readonly file: string;
-  /** Maximum bytes of a part. */
-  readonly size?: number | undefined;
-}
+import { SPLIT } from './requests/bundle.ts';
+import { useCase } from '../core/request.ts';
 
 export interface SplitResult {
   readonly name: string;
@@ -28,7 +23,7 @@ export interface SplitResult {
 }
 
 /** Without `output`, parts are named after the bundle. The same request resumes after an interruption. */
-export async function split(request: SplitRequest, context: Context): Promise<SplitResult> {
+export const split = useCase(SPLIT, async (request, context: Context): Promise<SplitResult> => {
   const { cwd, report, signal } = context;
   const { file, output, size: limit, force = false, verify = false } = request;
   if (isAddress(file)) throw elsewhere(file);
@@ -41,7 +36,7 @@ export async function split(request: SplitRequest, context: Context): Promise<Sp
   const written = await writePartsTo({ source, index }, { ...place, limit, force, verify, extraFiles, report, signal });
   const { name, size, tocDigest } = written.head;
   return { name, size, tocDigest, media: written.media.map(({ path: head, parts }) => ({ head, parts })) };
-}
+});
 
 /** Signatures next to the whole are copied next to its parts. The checksum contains the file name, so a new name gets none. */
 async function signaturesOf(whole: string, name: string): Promise<ReadonlyMap<string, Uint8Array>> {

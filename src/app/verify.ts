@@ -14,14 +14,8 @@ import type { Context } from '../core/context.ts';
 import { folderOf } from './node/install-folder.ts';
 import { checkedIndex } from './sources/install-source.ts';
 import { trustOf, type Signed } from './ports/trust.ts';
-import type { TrustRequest } from './requests/trust.ts';
-import type { FolderRequest } from './requests/node.ts';
-
-/** The install folder records the versions that this node has seen. */
-export interface VerifyRequest extends TrustRequest, FolderRequest {
-  /** Packages and bundles, or head files of their parts. */
-  readonly files: readonly string[];
-}
+import { VERIFY_FILES, VERIFY_INSTALLED } from './requests/archive.ts';
+import { useCase } from '../core/request.ts';
 
 export interface Verified {
   readonly path: string;
@@ -48,7 +42,7 @@ export interface SignedAs {
 }
 
 /** Verifies signatures if the request or the configuration names keys. */
-export async function verify(request: VerifyRequest, context: Context): Promise<readonly Verified[]> {
+export const verify = useCase(VERIFY_FILES, async (request, context: Context): Promise<readonly Verified[]> => {
   const trust = await trustOf(request, context, { directory: folderOf(request, context) });
   const verified: Verified[] = [];
   for (const path of request.files) {
@@ -64,12 +58,12 @@ export async function verify(request: VerifyRequest, context: Context): Promise<
     verified.push({ path, size, files: entries.length, digest, ...signedOf(checked), delta });
   }
   return verified;
-}
+});
 
 /** Compares installed files with their packages. */
-export async function verifyInstalled(request: FolderRequest, context: Context): Promise<VerifiedNode> {
+export const verifyInstalled = useCase(VERIFY_INSTALLED, async (request, context: Context): Promise<VerifiedNode> => {
   return verifyPlaced(folderOf(request, context), context);
-}
+});
 
 function signedOf(
   checked: { readonly signed: Signed | undefined } | undefined,

@@ -41,8 +41,8 @@ function optionRow([name, { takes, value, bare, short, help }]: readonly [string
 }
 
 /** Help text of one command. */
-export function commandHelp(command: Pick<Command, 'of' | 'operands' | 'details' | 'examples'>): string {
-  const { name, fields, options } = command.of;
+export function commandHelp(command: Pick<Command, 'of' | 'details' | 'examples'>): string {
+  const { name, summary, fields, options } = command.of;
   const specs = parametersOf({ fields, options: { ...options, ...GLOBAL_OPTIONS } }).options;
   const width = widthOf(specs.map(optionRow));
   const groups = new Map<string, Row[]>();
@@ -50,10 +50,10 @@ export function commandHelp(command: Pick<Command, 'of' | 'operands' | 'details'
     const group = option in GLOBAL_OPTIONS ? 'General options' : (spec.group ?? 'Options');
     groups.set(group, [...(groups.get(group) ?? []), optionRow([option, spec])]);
   }
-  const operands = operandsOf(command);
+  const operands = operandsOf(command.of);
   return [
     `Usage: curlew ${name}${operands === '' ? '' : ` ${operands}`} [options]`,
-    `${COMMANDS.get(name)?.summary ?? name}.`,
+    `${summary}.`,
     ...[...groups].map(([group, rows]) => `${group}:\n${table(rows, width)}`),
     ...(command.details === undefined ? [] : [paragraphs(command.details)]),
     `Examples:\n${command.examples.map((line) => `  ${line}`).join('\n')}`,
@@ -62,7 +62,7 @@ export function commandHelp(command: Pick<Command, 'of' | 'operands' | 'details'
 
 /** The help of all commands that begin with a word. */
 export function familyHelp(word: string): string {
-  const rows = familyOf(word).map(([name, { summary }]) => [`  ${name}`, summary] as const);
+  const rows = familyOf(word).map(([name, { of }]) => [`  ${name}`, of.summary] as const);
   return [
     `Usage: curlew ${word} COMMAND [options]`,
     `Commands:\n${table(rows, widthOf(rows))}`,
@@ -72,7 +72,7 @@ export function familyHelp(word: string): string {
 
 /** The general help: one line per command, in groups. */
 export function overview(): string {
-  const rows = [...COMMANDS].map(([name, { summary, group }]) => ({ group, row: [`  ${name}`, summary] as const }));
+  const rows = [...COMMANDS].map(([name, { of, group }]) => ({ group, row: [`  ${name}`, of.summary] as const }));
   const width = widthOf(rows.map(({ row }) => row));
   const groups = [...new Set(rows.map(({ group }) => group))].map((group) => {
     const own = rows.filter((one) => one.group === group).map(({ row }) => row);

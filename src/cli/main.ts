@@ -3,7 +3,7 @@
 import type { Ask } from '../core/context.ts';
 import { asError, CurlewError, errnoOf, ERROR_CODES, fileError } from '../core/errors.ts';
 import { printableJson } from '../core/json.ts';
-import { commandOf, familyOf, splitName } from './commands.ts';
+import { commandOf, familyOf, REQUESTS, splitName } from './commands.ts';
 import { commandHelp, familyHelp, overview } from './help.ts';
 import { ownProcess } from './own-program.ts';
 import { readArguments } from './read-arguments.ts';
@@ -96,8 +96,10 @@ async function run(argv: readonly string[], signal: AbortSignal): Promise<number
       cwd: process.cwd(),
       ...ownProcess(),
     };
-    const result = await withSuggestions(command.of.name, args, context, async (completing) =>
-      command.run(args, completing),
+    const result = await withSuggestions(
+      { name: command.of.name, given: args, requests: REQUESTS },
+      context,
+      async (completing) => command.run(args, completing),
     );
     await progress.stop();
     const stream = carriesBytes ? process.stderr : process.stdout;

@@ -3,14 +3,13 @@ import { parseArgs } from 'node:util';
 import { asError, CurlewError, errnoOf } from '../core/errors.ts';
 import type { Field, Fields } from '../core/field.ts';
 import { nearest } from '../core/nearest.ts';
-import { optionName, parametersOf } from '../core/request.ts';
+import { optionName, parametersOf, type Request } from '../core/request.ts';
 import { GLOBAL_OPTIONS, type Arguments, type Command } from './command.ts';
 
-type Given = Pick<Command, 'of' | 'bareWords' | 'operands'>;
+type Given = Pick<Command, 'of' | 'bareWords'>;
 
 /** Throws `USAGE` for arguments that the command does not accept. */
-export function readArguments(command: Given, args: readonly string[]): Arguments {
-  const { of, bareWords = [] } = command;
+export function readArguments({ of, bareWords = [] }: Given, args: readonly string[]): Arguments {
   const wrong = (what: string, hint = `curlew ${of.name} --help lists its options`): CurlewError =>
     new CurlewError('USAGE', `curlew ${of.name}: ${what}`, { hint });
   const all = parametersOf({ ...of, options: { ...of.options, ...GLOBAL_OPTIONS } });
@@ -39,22 +38,20 @@ export function readArguments(command: Given, args: readonly string[]): Argument
       ([name, { value }]) => value === 'FILE' && texts.get(name)?.some(isFolder) === true,
     );
     if (folder !== undefined) throw wrong(`--${folder[0]} ends with a slash`, 'specify a file in that folder');
-    const extra = positionals[mostOperands(command)];
-    if (extra !== undefined) throw wrong(`unexpected argument "${extra}"`, usageOf(command));
     const rest = [...positionals];
     for (const [name, { takes }] of all.operands) {
       const given = rest.splice(0, takes === 'many' ? rest.length : 1);
       if (given.length > 0) texts.set(name, given);
     }
+    if (rest[0] !== undefined) throw wrong(`unexpected argument "${rest[0]}"`, usageOf(of));
     for (const [name, { required, hint }] of [...all.operands, ...all.options]) {
       if (required === undefined || texts.has(name)) continue;
       throw wrong(required, hint);
     }
-    const result = {
+    return {
       request: valuesOf(of.fields, texts),
       options: valuesOf({ ...of.options, ...GLOBAL_OPTIONS }, texts) as Arguments['options'],
     };
-    return command.operands === undefined ? result : ({ ...result, operands: positionals } as Arguments);
   } catch (error) {
     // The error of an invalid value.
     if (error instanceof CurlewError && error.hint === undefined) {
@@ -113,8 +110,7 @@ function isFolder(text: string): boolean {
 }
 
 /** The operands in help texts, such as `HEAD [FOLDER…]`. */
-export function operandsOf({ of, operands }: Given): string {
-  if (operands !== undefined) return operands;
+export function operandsOf(of: Request): string {
   const words = parametersOf(of).operands.map(([, { value, takes, required }]) => {
     const word = takes === 'many' ? `${value}…` : value;
     return required === undefined ? `[${word}]` : word;
@@ -122,14 +118,7 @@ export function operandsOf({ of, operands }: Given): string {
   return words.join(' ');
 }
 
-function mostOperands(command: Given): number {
-  const operands = operandsOf(command);
-  if (operands.includes('…')) return Number.POSITIVE_INFINITY;
-  return operands.split(' ').filter((word) => word !== '').length;
-}
-
-function usageOf(command: Given): string {
-  const { name } = command.of;
-  const operands = operandsOf(command);
-  return operands === '' ? `curlew ${name} accepts only options` : `usage: curlew ${name} ${operands} [options]`;
+function usageOf(of: Request): string {
+  const operands = operandsOf(of);
+  return operands === '' ? `curlew ${of.name} accepts only options` : `usage: curlew ${of.name} ${operands} [options]`;
 }

@@ -1,42 +1,13 @@
 /** Adds the operator's location options to suggested commands, so that they refer to the same node or store. */
-import { camelCase } from '../core/camel-case.ts';
 import { CurlewError } from '../core/errors.ts';
 import { isTexts } from '../core/json.ts';
+import { optionName, type Request } from '../core/request.ts';
 import { readFlags } from '../spec/flags.ts';
 import { shellQuote } from '../runtime/hooks/settings.ts';
-import type { CommandContext } from './command.ts';
+import type { Arguments, CommandContext } from './command.ts';
 
-/** Options that specify a location, with the commands that accept them. */
-export const PLACES: readonly { readonly options: readonly string[]; readonly commands: readonly string[] }[] = [
-  {
-    options: ['install-dir', 'root'],
-    commands: 'install join upgrade resume rollback uninstall reset status why logs load-images preflight'.split(' '),
-  },
-  { options: ['unconfined'], commands: ['install', 'join', 'upgrade', 'resume', 'rollback', 'uninstall', 'reset'] },
-  {
-    options: ['s3-endpoint', 's3-region', 's3-profile', 's3-path-style', 'ca-file', 'config'],
-    commands: [
-      'bundle',
-      'changed',
-      'promote',
-      'prune',
-      'publish',
-      'reindex',
-      'sign',
-      'versions',
-      'channel check',
-      'channel explain',
-    ],
-  },
-  { options: ['dir'], commands: ['generate'] },
-];
-
-/** The operator's arguments; `--install-dir` is `installDir`. */
-interface Given {
-  readonly request?: Readonly<Record<string, unknown>>;
-  readonly options: Readonly<Record<string, unknown>>;
-  readonly operands?: readonly string[];
-}
+/** The arguments that an operator gave. */
+type Given = Pick<Arguments, 'request'>;
 
 const COMMAND = /\bcurlew ([a-z]+(?:-[a-z]+)*)(?! --help|[-\w])(?: ([a-z]+)(?! --help|[-\w]))?/g;
 
@@ -44,14 +15,13 @@ const COMMAND = /\bcurlew ([a-z]+(?:-[a-z]+)*)(?! --help|[-\w])(?: ([a-z]+)(?! -
  * Adds the given locations to suggested commands in a text. `called` is the path with which the operator calls this program
  * if curlew is not in PATH, such as the tasks.sh of a bundle, next to install.sh and the other scripts.
  */
-export function suggesting(given: Given, called?: string): (text: string) => string {
+export function suggesting(requests: readonly Request[], given: Given, called?: string): (text: string) => string {
   return (text) =>
     text.replaceAll(COMMAND, (whole: string, word: string, second?: string) => {
-      const isPair = PLACES.some(({ commands }) => commands.includes(`${word} ${second ?? ''}`));
+      const isPair = requests.some(({ name }) => name === `${word} ${second ?? ''}`);
       const command = isPair ? `${word} ${second}` : word;
-      const args = PLACES.filter(({ commands }) => commands.includes(command)).flatMap(({ options }) =>
-        options.flatMap((option) => argumentsOf(option, given)),
-      );
+      const fields = Object.entries(requests.find(({ name }) => name === command)?.fields ?? {});
+      const args = fields.flatMap(([name, { located }]) => (located === true ? argumentsOf(name, given) : []));
       const rest = isPair || second === undefined ? [] : [second];
       return [calling(command, called) ?? `curlew ${command}`, ...args, ...rest].join(' ');
     });
@@ -69,28 +39,27 @@ function quoted(text: string): string {
   return /^[\w./:@,+-]+$/.test(text) ? text : shellQuote(text);
 }
 
-function argumentsOf(option: string, { operands = [], options, request = {} }: Given): readonly string[] {
-  const found = request[camelCase(option)] ?? options[camelCase(option)];
-  if (found === true) return [`--${option}`];
-  const value =
-    typeof found === 'string' ? found : option === 'install-dir' ? folderFlag(request['flags'] ?? operands) : undefined;
-  return value === undefined ? [] : [`--${option}`, quoted(value)];
+function argumentsOf(name: string, { request }: Given): readonly string[] {
+  const option = `--${optionName(name)}`;
+  const found = request[name];
+  if (found === true) return [option];
+  const value = typeof found === 'string' ? found : name === 'installDir' ? folderFlag(request['flags']) : undefined;
+  return value === undefined ? [] : [option, quoted(value)];
 }
 
 /** The install folder in kURL's flag, if given. */
 function folderFlag(flags: unknown): string | undefined {
-  const flag = (isTexts(flags) ? flags : []).find((operand) => operand.startsWith('kurl-install-directory='));
+  const flag = (isTexts(flags) ? flags : []).find((one) => one.startsWith('kurl-install-directory='));
   return flag === undefined ? undefined : readFlags([flag]).installDirectory;
 }
 
 /** Runs the command `name`, completes suggested commands in hints and notes, and adds a hint to `USAGE` errors without one. */
 export async function withSuggestions<Result>(
-  name: string,
-  given: Given,
+  { name, given, requests }: { readonly name: string; readonly given: Given; readonly requests: readonly Request[] },
   context: CommandContext,
   run: (context: CommandContext) => Promise<Result>,
 ): Promise<Result> {
-  const complete = suggesting(given, context.env['CURLEW_CALLED']);
+  const complete = suggesting(requests, given, context.env['CURLEW_CALLED']);
   try {
     return await run({
       ...context,

@@ -167,7 +167,7 @@ export const places: Declare<readonly string[], 'many'> = many(PLACE);
 /** A file to write. */
 export const outputFile: Declare<string, 'one'> = one({
   ...PATH,
-  read: reading((to) => (to === '-' ? undefined : to), 'must be a file, not standard output', 'use -o FILE'),
+  read: reading((to) => (to === '-' ? undefined : to), 'the output must be a file, not standard output', 'use -o FILE'),
 });
 /** From 1 to 999,999. */
 export const count: Declare<number, 'one'> = one(numberOf(1, 999_999, 'not a number from 1'));

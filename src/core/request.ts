@@ -53,6 +53,11 @@ export function optionName(field: string): string {
   return field.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }
 
+/** The field of an option: {@link optionName} the other way around. */
+export function fieldName(option: string): string {
+  return option.replaceAll(/-(.)/g, (_, letter: string) => letter.toUpperCase());
+}
+
 /** The options and operands of a command; `name` is the option, without dashes. */
 export function parametersOf({ fields, options }: Pick<Request, 'fields' | 'options'>): {
   readonly operands: readonly (readonly [name: string, field: Field])[];
@@ -103,16 +108,25 @@ function problemOfField(name: string, { schema, required }: Field, value: unknow
   return 'problems' in checked ? checked.problems[0].message : undefined;
 }
 
-/** A use case that refuses wrong requests: `USAGE` for a field that is unknown, missing or of another type. */
+/** What a use case is called in messages, and what it takes. */
+interface Taking<Own extends Fields = Fields> {
+  readonly name: string;
+  readonly fields: Own;
+}
+
+/** Throws `USAGE` for a field that is unknown, missing or of another type. */
+export function requireValid({ name, fields }: Taking, given: unknown): void {
+  const problem = problemOf(fields, given);
+  if (problem !== undefined) throw new CurlewError('USAGE', `cannot ${name}: ${problem.what}`, { hint: problem.hint });
+}
+
+/** A use case that refuses wrong requests: {@link requireValid}. */
 export function useCase<Own extends Fields, Rest extends readonly unknown[], Result>(
-  { name, fields }: { readonly name: string; readonly fields: Own },
+  of: Taking<Own>,
   run: (request: RequestOf<Own>, ...rest: Rest) => Promise<Result>,
 ): (request: RequestOf<Own>, ...rest: Rest) => Promise<Result> {
   return async (given, ...rest) => {
-    const problem = problemOf(fields, given);
-    if (problem !== undefined) {
-      throw new CurlewError('USAGE', `cannot ${name}: ${problem.what}`, { hint: problem.hint });
-    }
+    requireValid(of, given);
     return run(given, ...rest);
   };
 }

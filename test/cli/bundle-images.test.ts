@@ -1,7 +1,7 @@
 /** Images that come into a bundle beside those of its packages. */
 import { readdir, writeFile } from 'node:fs/promises';
 import { findEntry, openFileSource, readFile, readIndex } from '../../src/formats/archive/read.ts';
-import { bundleCommand } from '../../src/cli/commands/bundle.ts';
+import { command } from '../../src/cli/commands/bundle.ts';
 import { bundleSource } from '../../src/app/sources/install-source.ts';
 import { readArguments } from '../../src/cli/read-arguments.ts';
 import * as assert from '../support/assert.ts';
@@ -15,13 +15,13 @@ import { tree, type Tree } from '../support/tree.ts';
 const test = suite('cli: images of a bundle', { timeoutMs: 120_000 });
 const ALPHA = [{ name: 'alpha', version: '1.0.0', files: [{ path: 'install.sh', data: 'alpha() { :; }\n' }] }];
 
-type Result = Awaited<ReturnType<typeof bundleCommand.run>>;
+type Result = Awaited<ReturnType<typeof command.run>>;
 
 /** In this process: threads of a child could not run the sources. */
 function make(box: Tree, signal: AbortSignal, ...words: readonly string[]): Promise<Result> {
   const env = { XDG_CACHE_HOME: box.at('cache'), HOME: box.path };
-  const args = readArguments(bundleCommand, ['spec.yaml', '--from', 'store', ...words]);
-  return bundleCommand.run(args, { cwd: box.path, env, report: noReport, signal });
+  const args = readArguments(command, ['spec.yaml', '--from', 'store', ...words]);
+  return command.run(args, { cwd: box.path, env, report: noReport, signal });
 }
 
 test('an image of a registry comes into a package of its own, which nodes are offered; a saved plan cannot have it', async ({

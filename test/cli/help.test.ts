@@ -14,12 +14,12 @@ test('text is broken between words, and a word that is too long stands alone', (
 });
 
 test('the help of every command fits into eighty columns and names each option', async () => {
-  for (const [name, { summary, load }] of COMMANDS) {
+  for (const [name, { of, load }] of COMMANDS) {
     const command = await load();
     const help = commandHelp(command);
     const [usage = '', what] = help.split('\n\n');
     assert.match(usage, new RegExp(`^Usage: curlew ${name}`));
-    assert.is(what, `${summary}.`);
+    assert.is(what, `${of.summary}.`);
     assert.equal(
       help.split('\n').filter((line) => line.length > 80),
       [],

@@ -1,5 +1,5 @@
 /** The image that KURL_UTIL_IMAGE names: how its package comes to nodes, and when hooks are told. */
-import { bundleCommand } from '../../src/cli/commands/bundle.ts';
+import { command } from '../../src/cli/commands/bundle.ts';
 import { readArguments } from '../../src/cli/read-arguments.ts';
 import { digestOf } from '../../src/core/digest.ts';
 import type { AddonJson } from '../../src/core/package.ts';
@@ -44,8 +44,8 @@ async function install(box: Tree, ...words: readonly string[]): Promise<string> 
 
 async function bundled(box: Tree, signal: AbortSignal, ...words: readonly string[]) {
   const env = { XDG_CACHE_HOME: box.at('cache'), HOME: box.path };
-  const args = readArguments(bundleCommand, ['spec.yaml', '--from', 'store', '-o', 'b.tar.gz', ...words]);
-  return bundleCommand.run(args, { cwd: box.path, env, report: noReport, signal });
+  const args = readArguments(command, ['spec.yaml', '--from', 'store', '-o', 'b.tar.gz', ...words]);
+  return command.run(args, { cwd: box.path, env, report: noReport, signal });
 }
 
 test('its newest version is in a bundle that has images, and hooks are told its name', async ({ signal }) => {

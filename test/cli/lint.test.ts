@@ -151,7 +151,7 @@ test('a format that is not known is a usage error', async () => {
   await using box = await tree(CLEAN);
   const { exitCode, stderr } = await curlew(['lint', '--format', 'xml'], { cwd: box.path });
   assert.is(exitCode, 64);
-  assert.match(stderr, /unknown format "xml"/);
+  assert.match(stderr, /--format xml: must be one of text, github/);
 });
 
 test('a path that names nothing ends with the code for it', async () => {

@@ -35,7 +35,8 @@ for (const line of [...typed, ...inText]) {
     const row = COMMANDS.get(name);
     if (row === undefined) throw new Error(`no command ${name}`);
     const command = await row.load();
-    readArguments(command, words);
+    // The name of a command alone stands for the command.
+    if (words.length > 0) readArguments(command, words);
   });
 }
 

@@ -236,7 +236,7 @@ test('wrong words are refused before anything happens', async () => {
     [['bundle', 'spec', '--from', 'store', '--split', '1G', '-o', 's3://u:p@b/x'], /folders, not to s3:\/\/b\/x$/],
     [['bundle', 'spec', '--from', 'store', '--to', 's3://b/x'], /written to folders, not to s3:\/\/b\/x$/],
     [['split', 'b.tar.gz', '--size', '1G', '-o', 's3://b/x'], /written to folders, not to s3:\/\/b\/x$/],
-    [['split', 'b.tar.gz', '--size', '1G', '-o', '-'], /curlew split: the output must be a file/],
+    [['split', 'b.tar.gz', '--size', '1G', '-o', '-'], /--output -: the output must be a file/],
     [['split', 's3://b/x', '--size', '1G'], /s3:\/\/b\/x is not a file/],
   ] as const) {
     await refused(box, 'USAGE', message, words);

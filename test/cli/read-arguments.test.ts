@@ -127,7 +127,7 @@ test('every command refuses words beyond those that its help names', async () =>
   const unlimited: string[] = [];
   for (const [name, { load }] of COMMANDS) {
     const command = await load();
-    const operands = operandsOf(command);
+    const operands = operandsOf(command.of);
     const most = operands.split(' ').filter((word) => word !== '').length;
     const words = Array.from({ length: most }, (_, index) => `w${index}`);
     const needed = parametersOf(command.of).options.flatMap(([option, { required }]) =>

@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import { NO_PAINT } from '../../src/cli/render/paint.ts';
 import { limitsOf, plainAddress, tlsOf, tokenOf } from '../../src/app/serve.ts';
-import { serveCommand } from '../../src/cli/commands/serve.ts';
+import { command } from '../../src/cli/commands/serve.ts';
 import { readArguments } from '../../src/cli/read-arguments.ts';
 import type { CommandContext } from '../../src/cli/command.ts';
 import { createFolderStore } from '../../src/store/folder.ts';
@@ -20,7 +20,7 @@ const test = suite('cli/serve');
 
 /** What the command reads from these words, over some store. */
 function optionsOf(...words: readonly string[]): Readonly<Record<string, unknown>> {
-  return readArguments(serveCommand, ['--store', 'store', ...words]).options;
+  return readArguments(command, ['--store', 'store', ...words]).request;
 }
 
 for (const [text, host, port] of [
@@ -67,7 +67,7 @@ test('addresses that clients are sent to are plain, without a slash at the end, 
 });
 
 test('a store is needed, operands are not, and a log has one of its forms', () => {
-  assert.throwsWith(() => readArguments(serveCommand, []), 'USAGE', /--store/);
+  assert.throwsWith(() => readArguments(command, []), 'USAGE', /--store/);
   assert.throwsWith(() => optionsOf('/srv/dist'), 'USAGE', /unexpected argument/);
   assert.throwsWith(() => optionsOf('--log', 'xml'), 'USAGE', /json, text, none/);
 });
@@ -110,9 +110,9 @@ async function listening(box: Tree, stop: AbortSignal, printed: string[], ...mor
     };
     const print = (line: string): void => void printed.push(line);
     const context = { cwd: box.path, env: { XDG_STATE_HOME: box.at('state') }, report, print, signal: stop };
-    const args = readArguments(serveCommand, ['--store', 'store', '--listen', '127.0.0.1:0', ...more]);
-    void serveCommand.run(args, context).then((totals) => {
-      printed.push(serveCommand.render(totals, args, NO_PAINT));
+    const args = readArguments(command, ['--store', 'store', '--listen', '127.0.0.1:0', ...more]);
+    void command.run(args, context).then((totals) => {
+      printed.push(command.render(totals, args, NO_PAINT));
     });
   });
 }

@@ -1,7 +1,6 @@
 import { readArguments } from '../../src/cli/read-arguments.ts';
-import { commandOf, COMMANDS } from '../../src/cli/commands.ts';
-import { parametersOf } from '../../src/core/request.ts';
-import { PLACES, suggesting } from '../../src/cli/suggested.ts';
+import { COMMANDS, REQUESTS } from '../../src/cli/commands.ts';
+import { suggesting } from '../../src/cli/suggested.ts';
 import * as assert from '../support/assert.ts';
 import { boxWith } from '../support/node-bundles.ts';
 import { tracer } from '../support/node-install.ts';
@@ -14,17 +13,8 @@ const test = suite('cli/suggested', { timeoutMs: 60_000 });
 async function suggested(command: string, words: readonly string[], text: string): Promise<string> {
   const found = await COMMANDS.get(command)?.load();
   if (found === undefined) throw new Error(command);
-  return suggesting(readArguments(found, words))(text);
+  return suggesting(REQUESTS, readArguments(found, words))(text);
 }
-
-test('every command that is completed takes the options that it is completed with', async () => {
-  for (const { options, commands } of PLACES) {
-    for (const name of commands) {
-      const taken = new Map(parametersOf((await commandOf(name)).of).options);
-      for (const option of options) assert.ok(taken.has(option), `${name} --${option}`);
-    }
-  }
-});
 
 for (const [words, text, expected] of [
   [['--root', '/t', '--bundle', 'b'], 'curlew status shows it', 'curlew status --root /t shows it'],
@@ -35,6 +25,11 @@ for (const [words, text, expected] of [
   ],
   [['ha', 'kurl-install-directory=/opt'], 'curlew logs', 'curlew logs --install-dir /opt/kurl'],
   [['--bundle', 'b'], 'curlew status shows it', 'curlew status shows it'],
+  [
+    ['--from', 's3://b/p', '--s3-region', 'r', '--config', 'c'],
+    'curlew pull s3://b/x, or curlew verify x',
+    'curlew pull --config c --s3-region r s3://b/x, or curlew verify --config c x',
+  ],
   [['--root', '/t'], 'curlew keygen, curlew install --help, curlew installer, curlew-status', undefined],
   [
     ['--from', 's3://b/p', '--s3-endpoint', 'http://127.0.0.1:9000', '--s3-path-style', '--root', '/t'],
@@ -63,7 +58,7 @@ for (const [called, expected] of [
   test(`where curlew is not in PATH, what is suggested is called as it was: ${called}`, async () => {
     const found = await COMMANDS.get('status')?.load();
     if (found === undefined) throw new Error('status');
-    const complete = suggesting(readArguments(found, ['--root', '/t']), called);
+    const complete = suggesting(REQUESTS, readArguments(found, ['--root', '/t']), called);
     assert.is(complete('curlew status shows it; curlew install --dry-run'), expected);
   });
 }

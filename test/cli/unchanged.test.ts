@@ -1,7 +1,7 @@
 /** What has changed is told by the store alone: every run has an empty cache and an empty folder for packages. */
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { changedCommand } from '../../src/cli/commands/changed.ts';
-import { publishCommand } from '../../src/cli/commands/publish.ts';
+import { command as changedCommand } from '../../src/cli/commands/changed.ts';
+import { command as publishCommand } from '../../src/cli/commands/publish.ts';
 import type { Command } from '../../src/cli/command.ts';
 import { readArguments } from '../../src/cli/read-arguments.ts';
 import type { ProgressEvent } from '../../src/core/events.ts';

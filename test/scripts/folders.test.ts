@@ -110,7 +110,7 @@ test('the tables of requests load neither use cases nor I/O', () => {
   const loaded = loadedWith(files.filter((file) => file.startsWith('app/requests/')));
   const found = imports.filter(
     ({ file, isLoaded, name, to }) =>
-      loaded.has(file) && isLoaded && (IO.includes(name) || (to === 'app' && !file.startsWith('app/requests/'))),
+      loaded.has(file) && isLoaded && (IO.includes(name) || (to?.startsWith('app') === true && to !== 'app/requests')),
   );
   assert.equal(
     found.map((one) => `${one.file} ${one.name}`),

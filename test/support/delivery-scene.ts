@@ -1,12 +1,7 @@
 /** Channels, manifests and charts in a folder, and the API server of the tests that they are applied to. */
 import { writeFile } from 'node:fs/promises';
-import {
-  applyChannels,
-  previewChannels,
-  type ChannelApplyRequest,
-  type ChannelPass,
-} from '../../src/app/channel-apply.ts';
-import { removeFromCluster, type ChannelRemoval, type ChannelRemoveRequest } from '../../src/app/channel-remove.ts';
+import { applyChannels, previewChannels, type ChannelPass } from '../../src/app/channel-apply.ts';
+import { removeFromCluster, type ChannelRemoval } from '../../src/app/channel-remove.ts';
 import { channelStatus, type ChannelStatus } from '../../src/app/channel-status.ts';
 import { apiClient, at, type ApiClient } from './api-client.ts';
 import type { JsonObject } from './api-server/fields.ts';
@@ -15,6 +10,7 @@ import { noReport } from './context.ts';
 import { startHelm, type HelmStandIn } from './helm-stand-in.ts';
 import { makeCertificate } from './tls.ts';
 import { tree, type Tree } from './tree.ts';
+import type { ChannelApplyRequest, ChannelRemoveRequest } from '../../src/app/requests/channel.ts';
 
 export interface Scene extends AsyncDisposable {
   readonly box: Tree;

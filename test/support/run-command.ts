@@ -1,6 +1,6 @@
 /** Any command inside of the process of a test: no time goes into starting one. */
 import type { CommandContext } from '../../src/cli/command.ts';
-import { commandOf, splitName } from '../../src/cli/commands.ts';
+import { commandOf, REQUESTS, splitName } from '../../src/cli/commands.ts';
 import { ownProcess } from '../../src/cli/own-program.ts';
 import { readArguments } from '../../src/cli/read-arguments.ts';
 import { renderFailure } from '../../src/cli/render/failure.ts';
@@ -30,7 +30,9 @@ export async function runCommand(
     const { name, args: rest } = splitName(words);
     const command = await commandOf(name);
     const args = readArguments(command, rest);
-    const result = await withSuggestions(name, args, context, async (completing) => command.run(args, completing));
+    const result = await withSuggestions({ name, given: args, requests: REQUESTS }, context, async (completing) =>
+      command.run(args, completing),
+    );
     const stdout = args.options.json ? JSON.stringify(result) : command.render(result, args, NO_PAINT);
     return { exitCode: command.exitCode?.(result) ?? 0, stdout, stderr: said.join('\n') };
   } catch (error) {

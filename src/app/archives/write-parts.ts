@@ -9,17 +9,7 @@ import { formatBytes } from '../../core/units.ts';
 import { requireFolder } from '../../platform/files/name-file.ts';
 import { isAddress } from './open-anywhere.ts';
 import type { Context } from '../../core/context.ts';
-
-export interface PartsRequest {
-  /** File that parts are named after; with `to`, only its name. */
-  readonly output?: string | undefined;
-  /** Folders of media, each filled up; by default parts are written next to `output`. */
-  readonly to?: readonly string[] | undefined;
-  /** Replace existing parts. */
-  readonly force?: boolean | undefined;
-  /** Verify every byte while it is copied. */
-  readonly verify?: boolean | undefined;
-}
+import type { PartsRequest } from '../requests/bundle.ts';
 
 interface PartsPlace {
   /** File name of the whole. */

@@ -5,27 +5,12 @@ import { planBuild, type AddonPlan, type BuildPlan } from '../../build/plan.ts';
 import { counted } from '../../core/counted.ts';
 import type { Diagnostic } from '../../core/diagnostic.ts';
 import { CurlewError } from '../../core/errors.ts';
-import type { Arch } from '../../core/ref.ts';
 import { findAddons, type AddonFolder, type FoundAddons } from '../../manifest/find-addons.ts';
 import { lintAddons, type LintOptions } from '../../manifest/lint.ts';
 import { planManifest } from '../../manifest/directives.ts';
 import { listAddon, type AddonListing } from '../../manifest/read-addon.ts';
 import type { Context } from '../../core/context.ts';
-import type { BuildPortsRequest } from '../ports/build-ports.ts';
-
-/** Options for building packages from add-on folders. */
-export interface BuildRequest extends BuildPortsRequest {
-  /** Architecture of packages; default: amd64. */
-  readonly arch?: Arch | undefined;
-  /** Format of images in packages; default: oci. */
-  readonly imageFormat?: 'oci' | 'docker-archive' | undefined;
-  /** Add-ons at once; 4 when absent. */
-  readonly jobs?: number | undefined;
-  /** Refuse differences from the committed Manifest.lock. */
-  readonly locked?: boolean | undefined;
-  /** Write Manifest.lock with the present resolution next to the Manifest. */
-  readonly updateLock?: boolean | undefined;
-}
+import type { BuildRequest } from '../requests/build.ts';
 
 /**
  * Plans the add-ons that match the patterns, to build packages. Errors of `curlew lint` are errors here, too, except those of

@@ -11,19 +11,7 @@ import { installerYaml } from '../../spec/merge.ts';
 import { parseInstaller } from '../../spec/parse.ts';
 import { isJsonObject, type JsonObject } from '../../formats/yaml/yaml.ts';
 import type { Context } from '../../core/context.ts';
-
-export interface ChoiceRequest {
-  /** `NAME[@VERSION]`: packages in addition to those of the spec. */
-  readonly with?: readonly string[] | undefined;
-  /** `[NAME@]VERSION`: add the steps of an upgrade from this version; default name: kubernetes. */
-  readonly upgradeFrom?: readonly string[] | undefined;
-  /** Systems such as `ubuntu-22.04` and `rhel-9` whose host packages are kept; all when there are none. */
-  readonly os?: readonly string[] | undefined;
-  /** The bundle is for kURL's own scripts, from `kurlScripts`, instead of curlew. */
-  readonly layout?: 'kurl' | undefined;
-  /** Folder with kURL's install.sh, join.sh, upgrade.sh, tasks.sh and kurl/. */
-  readonly kurlScripts?: string | undefined;
-}
+import type { ChoiceRequest } from '../requests/bundle.ts';
 
 export interface ReadSpec {
   readonly bytes: Uint8Array;

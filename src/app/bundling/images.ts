@@ -8,7 +8,6 @@ import { canonicalJson, digestOf, hexOf } from '../../core/digest.ts';
 import { CurlewError, fileError } from '../../core/errors.ts';
 import { formatImageRef, parseImageRef } from '../../core/image-ref.ts';
 import { packageFileName } from '../../core/layout.ts';
-import type { Arch } from '../../core/ref.ts';
 import { hashFile } from '../../platform/files/hash-file.ts';
 import { writeStateFile } from '../../platform/files/state-file.ts';
 import type { Installer } from '../../spec/installer.ts';
@@ -17,15 +16,7 @@ import { openBuildPorts } from '../ports/build-ports.ts';
 import { buildAddons } from '../../build/build.ts';
 import type { Context } from '../../core/context.ts';
 import { readConfig, xdgFolder } from '../ports/config.ts';
-import type { ChoiceRequest } from './choice.ts';
-import type { NetworkRequest } from '../requests/connection.ts';
-
-export interface ImagesRequest extends NetworkRequest, Pick<ChoiceRequest, 'layout'> {
-  /** Images from registries that nodes also load. */
-  readonly image?: readonly string[] | undefined;
-  /** amd64 when absent. */
-  readonly arch?: Arch | undefined;
-}
+import type { ImagesRequest } from '../requests/bundle.ts';
 
 const NAME = 'extra-images';
 

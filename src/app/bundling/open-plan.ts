@@ -20,39 +20,13 @@ import { fileOf, listPackages } from '../../store/release/make-catalog.ts';
 import type { NotCurrent, ReleaseTrust } from '../../store/release/signed-release.ts';
 import type { Store } from '../../store/store.ts';
 import type { Context } from '../../core/context.ts';
-import {
-  extrasOf,
-  idleSystems,
-  kurlScriptsOf,
-  systemsOf,
-  withoutAddons,
-  type ChoiceRequest,
-  type ReadSpec,
-} from './choice.ts';
-import { extraImages, openImages, type ImagesRequest } from './images.ts';
+import { extrasOf, idleSystems, kurlScriptsOf, systemsOf, withoutAddons, type ReadSpec } from './choice.ts';
+import { extraImages, openImages } from './images.ts';
 import { catalogOf, notingCurrent, trustOfStore } from '../ports/release-trust.ts';
 import { noteWarnings } from '../sources/run-source.ts';
 import { openStoreFor } from '../ports/stores.ts';
 import { toolVersion } from '../../own/version.ts';
-import type { StoreRequest } from '../requests/connection.ts';
-import type { TrustRequest } from '../requests/trust.ts';
-
-export interface BundlePlanRequest extends ChoiceRequest, ImagesRequest, TrustRequest, StoreRequest {
-  /** File of the installer spec; excludes `fromPlan`. */
-  readonly spec?: string | undefined;
-  /** Store with the packages. */
-  readonly from?: string | undefined;
-  /** Default: the current release of the store. */
-  readonly release?: string | undefined;
-  /** Add-ons to leave out of the spec. */
-  readonly without?: readonly string[] | undefined;
-  /** File of a saved plan to execute instead of a spec. */
-  readonly fromPlan?: string | undefined;
-  /** Allow settings that the packages refuse: a site's own spec will correct them. */
-  readonly allowInvalidSettings?: boolean | undefined;
-  /** Only the plan is requested; then a saved plan needs no store. */
-  readonly plan?: boolean | undefined;
-}
+import type { BundlePlanRequest } from '../requests/bundle.ts';
 
 export interface NamedPlan extends OpenPlan {
   /** Address of the store that it was created from. */

@@ -10,22 +10,9 @@ import { refuseExisting } from '../../platform/files/name-file.ts';
 import { writeText } from '../../platform/files/write-whole.ts';
 import { readBundlePlan, type NamedPlan } from './open-plan.ts';
 import type { Context } from '../../core/context.ts';
-import { partsPlace, writePartsTo, type PartsRequest } from '../archives/write-parts.ts';
+import { partsPlace, writePartsTo } from '../archives/write-parts.ts';
 import { openStoreFor } from '../ports/stores.ts';
-import type { StoreRequest } from '../requests/connection.ts';
-
-export interface BundleTargetRequest extends PartsRequest, StoreRequest {
-  /** File, or `s3://bucket/prefix/name.tar.gz`; for parts, the file that they are named after. */
-  readonly output?: string | undefined;
-  /** Write parts of at most this many bytes instead of the whole. */
-  readonly split?: number | undefined;
-  /** No bundle is written. */
-  readonly plan?: boolean | undefined;
-  /** With `plan`: file to save it to. */
-  readonly out?: string | undefined;
-  /** With `plan`: file of a saved plan to compare it with. */
-  readonly against?: string | undefined;
-}
+import type { BundleTargetRequest } from '../requests/bundle.ts';
 
 /** Receives a bundle that is not written to a file. */
 export interface ByteSink {

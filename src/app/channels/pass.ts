@@ -14,7 +14,8 @@ import { outcomeOf, troubleOf, type Outcome } from '../../deliver/outcome.ts';
 import type { ChannelFiles } from '../ports/channel-files.ts';
 import { webTrust } from '../ports/network.ts';
 import { planWork, type Work, type WorkPlan } from './plan.ts';
-import { resultOf, titleOfRevision, type AddonResult, type ChannelApplyRequest, type ChannelPass } from './result.ts';
+import { resultOf, titleOfRevision, type AddonResult, type ChannelPass } from './result.ts';
+import type { ChannelApplyRequest } from '../requests/channel.ts';
 
 interface PassParts {
   readonly request: ChannelApplyRequest;

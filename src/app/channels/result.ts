@@ -1,16 +1,7 @@
 /** What a pass is asked to do, and what it reports. */
 import type { AddonAction, LeftAddon, PlannedAddon, UnfitAddon } from '../../channel/pass.ts';
 import { redact } from '../../core/errors.ts';
-import type { ClusterRequest } from '../../deliver/cluster.ts';
 import type { Outcome, Trouble } from '../../deliver/outcome.ts';
-import type { DeliveryRequest } from '../../deliver/request.ts';
-import type { ChannelsRequest } from '../ports/channel-files.ts';
-
-export interface ChannelApplyRequest extends ChannelsRequest, ClusterRequest, DeliveryRequest {
-  /** Only these add-ons; default: all of the channels. */
-  readonly addons?: readonly string[] | undefined;
-  readonly allowDowngrade?: boolean | undefined;
-}
 
 export interface AddonResult extends Omit<Outcome, 'state'> {
   readonly addon: string;

@@ -1,8 +1,7 @@
 /** Requests as JSON that is saved with a run, for `resume`. Everything that is read is untrusted until it is checked. */
-import { camelCase } from '../../core/camel-case.ts';
 import type { Fields } from '../../core/field.ts';
 import { isObject, isTexts } from '../../core/json.ts';
-import { problemOf, type RequestOf } from '../../core/request.ts';
+import { fieldName, problemOf, type RequestOf } from '../../core/request.ts';
 
 /** The JSON in the folder of a run. */
 export interface SavedCommand<Request> {
@@ -61,7 +60,7 @@ export function requestOfOptions<Own extends Fields>(
   options: Readonly<Record<string, unknown>>,
 ): RequestOf<Own> | undefined {
   const values = Object.entries(options).map(([option, value]): readonly [string, unknown] => {
-    const name = camelCase(option);
+    const name = fieldName(option);
     const isOne = Object.hasOwn(fields, name) && fields[name]?.takes === 'one';
     return [name, isOne && Array.isArray(value) && value.length === 1 ? value[0] : value];
   });

@@ -15,23 +15,11 @@ import { toolVersion } from '../../own/version.ts';
 import type { RegistryClient } from '../../registry/client.ts';
 import type { Containers } from '../../build/containers/containers.ts';
 import type { Collector } from '../../build/host-packages/collector.ts';
-import type { OsId } from '../../core/os.ts';
 import { ownScripts } from '../../own/scripts.ts';
-import type { NetworkRequest } from '../requests/connection.ts';
+import type { BuildPortsRequest } from '../requests/build.ts';
 
 /** Blobs transferred at once: enough to keep two cores and a network busy. */
 const BLOBS_AT_ONCE = 4;
-
-export interface BuildPortsRequest extends NetworkRequest, BackendRequest {
-  /** Folder for packages; default: `out` next to the add-ons. */
-  readonly out?: string | undefined;
-  /** Folder for unfinished downloads. */
-  readonly cache?: string | undefined;
-  /** Pack files that Manifests name outside their repository; default: refuse them. */
-  readonly allowOutsideFiles?: boolean | undefined;
-  /** Take images that no registry has from the Docker engine. */
-  readonly fromEngine?: boolean | undefined;
-}
 
 /**
  * Dispose it to close connections and end threads. Packages go to `--out`, or to the folder `out` of their repository; if they
@@ -94,17 +82,6 @@ async function openEngine(env: Context['env']): Promise<ImageEngine> {
   return createImageEngine(env);
 }
 
-interface BackendRequest {
-  /** Fetches host packages; default: a container if a Docker engine answers, otherwise the host. */
-  readonly packagesBy?: 'container' | 'host' | undefined;
-  /** Builder images that replace those of the operating systems. */
-  readonly builder?: readonly { readonly os: OsId; readonly image: string }[] | undefined;
-  /** Time limit of one container in minutes; default: 60. */
-  readonly containerLimit?: number | undefined;
-  /** The engine's network for containers. */
-  readonly containerNetwork?: string | undefined;
-}
-
 /** The slowest Dockerfile of kURL's corpus needs minutes. */
 const LIMIT_MINUTES = 60;
 const PING_MS = 5000;
@@ -115,7 +92,7 @@ type Backends = Pick<BuildPorts, 'collector' | 'containerBuilder'> & AsyncDispos
 
 /** Loads modules and contacts the engine only for the first step that needs them. Dispose it to clean up. */
 function openBackends(
-  request: BackendRequest,
+  request: BuildPortsRequest,
   { env, report, signal }: Context,
   {
     config,

@@ -1,7 +1,7 @@
 /** Channels and the manifests that they name: at paths, `file:` and `https:` URLs, and in S3. */
 import { posix, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { entryTitle, fileOf, type Channel, type Compat, type Entry } from '../../channel/channel.ts';
+import { entryTitle, fileOf, type Channel, type Entry } from '../../channel/channel.ts';
 import type { ReadManifest } from '../../channel/check-manifests.ts';
 import { hashOfManifest, isRemote, isUrl, reachesLocalFile, reachesOtherBucket } from '../../channel/location.ts';
 import { MOST_MANIFEST_BYTES } from '../../channel/objects.ts';
@@ -17,15 +17,9 @@ import type { Context } from '../../core/context.ts';
 import { lazyHttp } from './network.ts';
 import { openStoreFor } from './stores.ts';
 import type { AddressRequest } from '../requests/connection.ts';
+import type { ChannelsRequest } from '../requests/channel.ts';
 
 const AT_ONCE = 8;
-
-export interface ChannelsRequest extends AddressRequest {
-  /** Paths, `file:` or `https:` URLs, or `s3://bucket/key`. */
-  readonly channels: readonly string[];
-  /** The rules for indexes of kops; default: `native`. */
-  readonly compat?: Compat | undefined;
-}
 
 export interface OpenedChannel extends ReadChannel {
   /** Without secrets: for messages. */
@@ -57,9 +51,6 @@ export interface ChannelFiles extends AsyncDisposable {
  * of a channel, too, whose first document is limited further when it is read.
  */
 export async function openChannels(request: ChannelsRequest, context: Context): Promise<ChannelFiles> {
-  if (request.channels.length === 0) {
-    throw new CurlewError('USAGE', 'specify a channel: a path, a URL, or s3://bucket/key');
-  }
   const files = openFiles(request, context);
   const given = new Map<string, Uint8Array>();
   const open = async (location: string, signal: AbortSignal): Promise<OpenedChannel> => {

@@ -1,41 +1,21 @@
 /** `curlew channel apply|status|remove`: the add-ons of a cluster. */
+import { CHANNEL_REMOVE } from '../../app/requests/channel.ts';
+import { CHANNEL_STATUS } from '../../app/requests/channel.ts';
+import { CHANNEL_APPLY } from '../../app/requests/channel.ts';
 import type { AddonResult, ChangedObject, ChannelPass, Trouble } from '../../app/channel-apply.ts';
 import type { ChannelRemoval } from '../../app/channel-remove.ts';
 import type { AddonStatus } from '../../app/channel-status.ts';
 import { counted } from '../../core/counted.ts';
 import { visible } from '../../core/diagnostic.ts';
 import { CurlewError, ERROR_CODES } from '../../core/errors.ts';
-import { command, useCase, type OptionSpecs } from '../command.ts';
+import { commandFor } from '../command.ts';
 import { columns } from '../render/columns.ts';
-import { duration, wholeNumber } from '../values.ts';
-import { CHANNEL_OPTIONS, CLUSTER_OPTIONS, LOCATIONS } from './channel.ts';
-
-const previewChannels = useCase(async () => (await import('../../app/channel-apply.ts')).previewChannels);
-const applyChannels = useCase(async () => (await import('../../app/channel-apply.ts')).applyChannels);
-const watchChannels = useCase(async () => (await import('../../app/channel-watch.ts')).watchChannels);
-const channelStatus = useCase(async () => (await import('../../app/channel-status.ts')).channelStatus);
-const planRemoval = useCase(async () => (await import('../../app/channel-remove.ts')).planRemoval);
-const removeFromCluster = useCase(async () => (await import('../../app/channel-remove.ts')).removeFromCluster);
+import { LOCATIONS } from './channel.ts';
 
 /** Exit status of a plan by which something would change, as of diff tools. */
 const WOULD_CHANGE = 2;
 const MOST_FIELDS = 20;
 const MOST_UNFIT = 10;
-/** No name of an add-on. */
-const EVERY = '*';
-
-const HELM_OPTION = {
-  helm: { type: 'string', value: 'FILE', help: 'helm 3 or 4, for add-ons that are charts (default: helm in PATH)' },
-} satisfies OptionSpecs;
-
-const PRUNE_OPTIONS = {
-  'prune-namespaces': {
-    type: 'boolean',
-    help: 'also delete Namespaces that an add-on no longer has, with all that is in them',
-  },
-  'prune-crds': { type: 'boolean', help: 'also delete CustomResourceDefinitions, with all of their objects' },
-} satisfies OptionSpecs;
-
 const SIGNS = { create: '+', change: '~', delete: '-' } as const;
 
 function changeLines({ object, change, fields }: ChangedObject): readonly string[] {
@@ -121,62 +101,25 @@ function passExit({ addons, errors, isPreview }: ChannelPass): number {
   return has('planned', 'refused') ? WOULD_CHANGE : 0;
 }
 
-export const channelApplyCommand = command({
-  name: 'channel apply',
-  operands: 'LOCATION…',
+export const apply = commandFor(CHANNEL_APPLY, {
   details: `Chooses the version of each add-on for the Kubernetes version of the cluster, and shows what would change, object by object: a server-side dry run. Exits with status 2 if something would. With --yes, applies it: add-ons in the order in which they require each other, server-side, waiting until each is healthy; its record is written last. An interrupted command continues when it is repeated.\n\nObjects that were deleted come back. Fields that another manager changed stay, and are shown, unless the channel says drift: Revert.\n\n${LOCATIONS}`,
   examples: [
     'curlew channel apply s3://releases/addons/channel.yaml',
     'curlew channel apply channel.yaml --yes',
     'curlew channel apply channel.yaml --yes --watch 60s',
   ],
-  options: {
-    yes: { type: 'boolean', short: 'y', help: 'apply the changes' },
-    watch: {
-      type: 'string',
-      value: 'TIME',
-      read: duration,
-      help: 'with --yes: repeat the pass after this time, until it is stopped',
-    },
-    ready: {
-      type: 'string',
-      value: 'PORT',
-      read: wholeNumber,
-      help: 'with --watch: GET /ready on this port of 127.0.0.1 is 200 if the last pass succeeded, otherwise 503',
-    },
-    addon: { type: 'string', multiple: true, value: 'NAME', help: 'only this add-on' },
-    'allow-downgrade': { type: 'boolean', help: 'also apply lower versions than the installed ones' },
-    'take-over': {
-      type: 'string',
-      multiple: true,
-      value: 'NAME',
-      bare: EVERY,
-      help: 'also apply this add-on if it belongs to an installer, another channel or another program; without NAME: every one; can be repeated',
-    },
-    'force-conflicts': { type: 'boolean', help: 'take fields of objects that other managers own' },
-    ...PRUNE_OPTIONS,
-    timeout: {
-      type: 'string',
-      value: 'TIME',
-      read: duration,
-      help: 'limit of the wait until an add-on is healthy (default: 5m)',
-    },
-    ...HELM_OPTION,
-    ...CLUSTER_OPTIONS,
-    ...CHANNEL_OPTIONS,
-  },
-  run: async (
-    { operands: channels, options: { yes, watch, ready, addon, takeOver, ...options } },
-    context,
-  ): Promise<ChannelPass> => {
+  run: async ({ request: own, options: { yes, watch, ready, addon } }, context): Promise<ChannelPass> => {
     if ((watch !== undefined && !yes) || (ready !== undefined && watch === undefined)) {
       const [what, other] = ready === undefined || watch !== undefined ? ['--watch', '--yes'] : ['--ready', '--watch'];
       throw new CurlewError('USAGE', `curlew channel apply: ${what} requires ${other}`, {
         hint: `add ${other}, or omit ${what}`,
       });
     }
-    const request = { ...options, channels, addons: addon, takeOver: takeOver.includes(EVERY) ? true : takeOver };
-    if (watch !== undefined) return watchChannels({ ...request, every: watch, ready }, context);
+    const request = { ...own, addons: addon };
+    if (watch !== undefined) {
+      return (await import('../../app/channel-watch.ts')).watchChannels({ ...request, every: watch, ready }, context);
+    }
+    const { applyChannels, previewChannels } = await import('../../app/channel-apply.ts');
     return yes ? applyChannels(request, context) : previewChannels(request, context);
   },
   render: passText,
@@ -217,14 +160,11 @@ function statusLines({ addon, state, reason, release, missing, changed, unhealth
   ];
 }
 
-export const channelStatusCommand = command({
-  name: 'channel status',
-  operands: '[ADDON…]',
+export const status = commandFor(CHANNEL_STATUS, {
   details:
     'Shows the add-ons that channels have applied to a cluster, also those that were applied by kops: version, owner, state, and objects that are missing, changed or not healthy. Exits with status 33 if one is.',
   examples: ['curlew channel status', 'curlew channel status coredns --json'],
-  options: CLUSTER_OPTIONS,
-  run: async ({ operands: addons, options }, context) => channelStatus({ ...options, addons }, context),
+  run: async ({ request }, context) => (await import('../../app/channel-status.ts')).channelStatus(request, context),
   render: ({ cluster, addons, warnings }) =>
     visibleLines([
       ...(addons.length === 0
@@ -254,26 +194,12 @@ function removalText({ addon, objects, orphans, errors, isDone, server }: Channe
   ]);
 }
 
-export const channelRemoveCommand = command({
-  name: 'channel remove',
-  operands: 'ADDON',
+export const remove = commandFor(CHANNEL_REMOVE, {
   details:
     'Shows the objects of an add-on that would be deleted, and with --yes deletes them, then its record. Objects of other owners stay, and so do Namespaces and CustomResourceDefinitions unless they are asked for.',
   examples: ['curlew channel remove dashboard', 'curlew channel remove dashboard --yes'],
-  options: {
-    yes: { type: 'boolean', short: 'y', help: 'delete the objects' },
-    namespace: { type: 'string', value: 'NAME', help: 'namespace of its record, if several have one' },
-    ...PRUNE_OPTIONS,
-    ...HELM_OPTION,
-    ...CLUSTER_OPTIONS,
-  },
-  run: async ({ operands: [addon, ...more], options: { yes, ...options } }, context) => {
-    if (addon === undefined || more.length > 0) {
-      throw new CurlewError('USAGE', 'curlew channel remove: specify one add-on', {
-        hint: 'curlew channel status lists them',
-      });
-    }
-    const request = { ...options, addon };
+  run: async ({ request, options: { yes } }, context) => {
+    const { planRemoval, removeFromCluster } = await import('../../app/channel-remove.ts');
     return yes ? removeFromCluster(request, context) : planRemoval(request, context);
   },
   render: removalText,

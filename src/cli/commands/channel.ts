@@ -1,40 +1,17 @@
 /** `curlew channel …`: which versions of add-ons fit which Kubernetes. */
+import { CHANNEL_PLAN } from '../../app/requests/channel.ts';
+import { CHANNEL_CHECK } from '../../app/requests/channel.ts';
+import { CHANNEL_EXPLAIN } from '../../app/requests/channel.ts';
 import type { ExplainedAddon, ExplainedChannel, ExplainedEntry } from '../../app/channel-explain.ts';
 import type { ChannelPlan, PlannedGap, PlannedStep } from '../../app/channel-plan.ts';
 import { entryTitle } from '../../channel/channel.ts';
 import { counted } from '../../core/counted.ts';
 import { renderDiagnostic, visible } from '../../core/diagnostic.ts';
-import { CurlewError, ERROR_CODES } from '../../core/errors.ts';
-import { command, useCase, type OptionSpecs } from '../command.ts';
-import { ANYWHERE_OPTIONS } from '../options.ts';
+import { ERROR_CODES } from '../../core/errors.ts';
+import { commandFor } from '../command.ts';
 import { columns, wrap } from '../render/columns.ts';
 import { condense } from '../render/findings.ts';
 import { paintDiagnostic } from '../render/paint.ts';
-import { choice } from '../values.ts';
-
-const checkChannels = useCase(async () => (await import('../../app/channel-check.ts')).checkChannels);
-const explainChannels = useCase(async () => (await import('../../app/channel-explain.ts')).explainChannels);
-const planChannels = useCase(async () => (await import('../../app/channel-plan.ts')).planChannels);
-
-/** Options of all commands that read channels. */
-export const CHANNEL_OPTIONS = {
-  compat: {
-    type: 'string',
-    read: choice('native', 'kops', 'kops-2017'),
-    value: 'RULES',
-    help: 'choose from an index of kops by the rules of curlew (native, the default), of kops, or of kops until June 2021 (kops-2017)',
-  },
-  ...ANYWHERE_OPTIONS,
-} satisfies OptionSpecs;
-
-export const CLUSTER_OPTIONS = {
-  kubeconfig: {
-    type: 'string',
-    value: 'FILE',
-    help: 'the cluster (default: KUBECONFIG, ~/.kube/config, or /etc/kubernetes/admin.conf)',
-  },
-  context: { type: 'string', value: 'NAME', help: 'context of the kubeconfig (default: its current one)' },
-} satisfies OptionSpecs;
 
 const COLUMNS = 80;
 /** Wider columns have the last one below them. */
@@ -89,27 +66,13 @@ function explainedLines(channel: ExplainedChannel, result: ExplainedAddon): read
   ];
 }
 
-export const channelExplainCommand = command({
-  name: 'channel explain',
-  operands: 'ADDON LOCATION…',
+export const explain = commandFor(CHANNEL_EXPLAIN, {
   details: `Shows which entry of an add-on a cluster gets, and why not each other one. Exits with status 14 if no entry is for this version of Kubernetes.\n\n${LOCATIONS}`,
   examples: [
     'curlew channel explain weave channel.yaml --kubernetes v1.31.2',
     'curlew channel explain weave s3://b/addon.yaml --compat kops --kubernetes 1.32',
   ],
-  options: {
-    kubernetes: {
-      type: 'string',
-      value: 'VERSION',
-      help: 'version of Kubernetes to choose for (default: that of the cluster)',
-    },
-    ...CLUSTER_OPTIONS,
-    ...CHANNEL_OPTIONS,
-  },
-  run: async ({ operands: [addon, ...channels], options }, context) => {
-    if (addon === undefined) throw new CurlewError('USAGE', 'specify an add-on and a channel');
-    return explainChannels({ ...options, addon, channels }, context);
-  },
+  run: async ({ request }, context) => (await import('../../app/channel-explain.ts')).explainChannels(request, context),
   render: (result) => {
     const { addon, kubernetes, channels } = result;
     const having = channels.filter(({ entries }) => entries.length > 0).map(({ location }) => location);
@@ -129,16 +92,10 @@ export const channelExplainCommand = command({
   },
 });
 
-export const channelCheckCommand = command({
-  name: 'channel check',
-  operands: 'LOCATION…',
+export const check = commandFor(CHANNEL_CHECK, {
   details: `Checks channels and the manifests that they name. Exits with status 10 if there is an error; warnings do not count.\n\n${LOCATIONS}`,
   examples: ['curlew channel check channel.yaml', 'curlew channel check s3://releases/addons/index.yaml --compat kops'],
-  options: {
-    all: { type: 'boolean', help: 'show every finding, not just the first of identical ones' },
-    ...CHANNEL_OPTIONS,
-  },
-  run: async ({ operands: channels, options }, context) => checkChannels({ ...options, channels }, context),
+  run: async ({ request }, context) => (await import('../../app/channel-check.ts')).checkChannels(request, context),
   render: ({ channels, diagnostics, errors, warnings }, { options }, paint) => {
     const count = (of: 'addons' | 'entries'): number => channels.reduce((sum, channel) => sum + channel[of], 0);
     const sums = [
@@ -201,47 +158,13 @@ function planLines({ kubernetes, steps, gaps, notes }: ChannelPlan): readonly st
   ];
 }
 
-export const channelPlanCommand = command({
-  name: 'channel plan',
-  operands: 'LOCATION…',
+export const plan = commandFor(CHANNEL_PLAN, {
   details: `Shows the steps of an upgrade of Kubernetes: minor by minor, and which add-on moves before which step. Versions of Kubernetes are the channel's entries of the add-on kubernetes, and those of --available. If an add-on cannot pass a step, there is no plan: the gap is shown with the entries that nearly fit, and the exit status is 14.\n\n${LOCATIONS}`,
   examples: [
     'curlew channel plan c.yaml --from v1.32.4 --to v1.35.x --installed web=2.8.1',
     'curlew channel plan addon.yaml --from v1.30.2 --to v1.31.4 --compat kops',
   ],
-  options: {
-    from: {
-      type: 'string',
-      value: 'VERSION',
-      help: 'version of Kubernetes to begin with (default: that of the cluster)',
-    },
-    to: {
-      type: 'string',
-      value: 'VERSION',
-      required: 'add --to v1.35.x',
-      help: 'the version to upgrade to; v1.35.x is the newest one of this minor',
-    },
-    installed: {
-      type: 'string',
-      multiple: true,
-      value: 'NAME=VERSION',
-      help: 'an installed add-on; can be repeated (default: what is recorded in the cluster; with --from, what the channel has for it)',
-    },
-    available: {
-      type: 'string',
-      multiple: true,
-      value: 'VERSION',
-      help: 'a version of Kubernetes that can be installed; can be repeated',
-    },
-    'allow-downgrade': { type: 'boolean', help: 'allow steps to lower versions of add-ons' },
-    'allow-gap': {
-      type: 'boolean',
-      help: 'move an add-on right after a step of Kubernetes if no version fits both sides of the step, as kops does',
-    },
-    ...CLUSTER_OPTIONS,
-    ...CHANNEL_OPTIONS,
-  },
-  run: async ({ operands: channels, options }, context) => planChannels({ ...options, channels }, context),
+  run: async ({ request }, context) => (await import('../../app/channel-plan.ts')).planChannels(request, context),
   render: (plan) => planLines(plan).map(visible).join('\n'),
   exitCode: ({ gaps }) => (gaps.length > 0 ? ERROR_CODES.NOT_FOUND : 0),
 });

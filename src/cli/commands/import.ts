@@ -1,11 +1,10 @@
 /** `curlew import`: checks a repository that was made for another tool. */
+import { IMPORT } from '../../app/requests/repository.ts';
 import { counted } from '../../core/counted.ts';
 import { CurlewError, ERROR_CODES } from '../../core/errors.ts';
 import type { Migration } from '../../kurl/migrate.ts';
-import { command, useCase } from '../command.ts';
+import { commandFor } from '../command.ts';
 import { renderMigration } from '../render/migration.ts';
-
-const importRepository = useCase(async () => (await import('../../app/import.ts')).importRepository);
 
 /** Text about missing features outside of add-ons. */
 function missingElsewhere(findings: Migration['findings']): string {
@@ -13,28 +12,20 @@ function missingElsewhere(findings: Migration['findings']): string {
   return missing === 0 ? '' : `; ${counted(missing, 'feature')} of the repository itself missing`;
 }
 
-export const importCommand = command({
-  name: 'import',
-  operands: 'kurl PATH',
-  options: {
-    out: { type: 'string', value: 'DIR', help: 'write missing files to DIR, which may be PATH itself' },
-    notes: { type: 'boolean', help: 'also show notes (always included in --json)' },
-  },
+export const command = commandFor(IMPORT, {
   details:
     'Checks every add-on of a checkout (addons/NAME/VERSION, packages/, scripts/, web/src/installers/versions.js) without\n' +
     'running or changing it. Exits with status 22 if something is missing: an undefined function,\n' +
     'an unknown directive or host preflight, a file that a hook reads. With --out, writes .curlew-lint.json,\n' +
     'and a versions.json next to the versions of each add-on in versions.js.',
   examples: ['curlew import kurl .', 'curlew import kurl ../kURL --notes', 'curlew import kurl . --out .'],
-  run: async ({ operands: [kind, path], options: { out } }, context) => {
-    if (kind !== 'kurl' || path === undefined) {
-      throw new CurlewError('USAGE', 'curlew import: specify kurl and one folder', {
-        hint: 'curlew import kurl .',
-      });
+  run: async ({ request: { tool, ...request } }, context) => {
+    if (tool !== 'kurl') {
+      throw new CurlewError('USAGE', 'curlew import: specify kurl and one folder', { hint: 'curlew import kurl .' });
     }
-    return importRepository({ path, out }, context);
+    return (await import('../../app/import.ts')).importRepository(request, context);
   },
-  render: (result, { options: { out, notes } }, paint) => {
+  render: (result, { request: { out }, options: { notes } }, paint) => {
     const { sums, addons, files, orders } = result;
     const written = files.filter(({ outcome }) => outcome === 'written').length;
     const kept = files.filter(({ outcome }) => outcome === 'kept').map(({ path }) => `unchanged: ${path}`);

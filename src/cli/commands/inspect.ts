@@ -1,27 +1,17 @@
 /** `curlew inspect`: describes a package or bundle, from its first entry and its table of contents. */
+import { INSPECT } from '../../app/requests/archive.ts';
 import type { InspectedPackage } from '../../app/inspect.ts';
 import { visible } from '../../core/diagnostic.ts';
-import { CurlewError } from '../../core/errors.ts';
 import type { PlacedEntry } from '../../formats/archive/entry.ts';
-import { command, useCase } from '../command.ts';
+import { commandFor } from '../command.ts';
 import { deltaLines } from '../render/delta.ts';
 import { formatBytes } from '../render/units.ts';
 
-const inspect = useCase(async () => (await import('../../app/inspect.ts')).inspect);
-
 const WHOLE: NonNullable<InspectedPackage['omitted']> = { folders: [], bytes: 0 };
 
-export const inspectCommand = command({
-  name: 'inspect',
-  operands: 'FILE',
-  options: { files: { type: 'boolean', help: 'list every file with size, mode and digest' } },
+export const command = commandFor(INSPECT, {
   examples: ['curlew inspect bundle.tar.gz', 'curlew inspect bundle.tar.gz --json | jq .packages'],
-  run: async ({ operands: [path], options }, context) => {
-    if (path === undefined) {
-      throw new CurlewError('USAGE', 'curlew inspect: specify one file', { hint: 'curlew inspect FILE' });
-    }
-    return inspect({ path, ...options }, context);
-  },
+  run: async ({ request }, context) => (await import('../../app/inspect.ts')).inspect(request, context),
   render: ({ path, size, digest, packages, delta, files }) =>
     [
       `${path}: ${formatBytes(size)}`,

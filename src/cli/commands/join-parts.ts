@@ -1,30 +1,17 @@
 /** `curlew join-parts`: joins the parts of a bundle, or only checks them. */
+import { JOIN_PARTS } from '../../app/requests/bundle.ts';
 import type { CheckedParts, JoinedParts } from '../../app/join-parts.ts';
 import { counted } from '../../core/counted.ts';
 import { CurlewError, ERROR_CODES } from '../../core/errors.ts';
-import { command, useCase } from '../command.ts';
-import { DOWNGRADE_OPTION, NETWORK_OPTIONS, SIGNED_OPTIONS } from '../options.ts';
+import { commandFor } from '../command.ts';
 import { STANDARD_OUTPUT } from '../output.ts';
 import { columns } from '../render/columns.ts';
 import { formatBytes } from '../render/units.ts';
 import { openStandardOutput } from '../standard-output.ts';
 
-const checkBundleParts = useCase(async () => (await import('../../app/join-parts.ts')).checkBundleParts);
-const joinBundleParts = useCase(async () => (await import('../../app/join-parts.ts')).joinBundleParts);
-
 type JoinResult = JoinedParts | CheckedParts | { readonly kind: 'sent' };
 
-export const joinPartsCommand = command({
-  name: 'join-parts',
-  operands: 'HEAD [FOLDER…]',
-  options: {
-    output: { type: 'string', short: 'o', value: 'FILE', help: 'the bundle to write, or - for standard output' },
-    check: { type: 'boolean', help: 'check every part, and write nothing' },
-    force: { type: 'boolean', help: 'replace an existing file' },
-    ...SIGNED_OPTIONS,
-    ...DOWNGRADE_OPTION,
-    config: NETWORK_OPTIONS.config,
-  },
+export const command = commandFor(JOIN_PARTS, {
   details: `HEAD is the file NAME.parts.json of the parts. Parts are searched in its folder and in the given folders. Missing, damaged, swapped and unrelated parts are reported before anything is written.
 
   The head file proves that parts belong together, not who created them. With --key, the signature next to it is verified against the table of contents before anything is written, and against every byte before the file appears; without --key, the result reports that no signature was checked.
@@ -36,20 +23,17 @@ export const joinPartsCommand = command({
     'curlew join-parts bundle.tar.gz.parts.json --check --key release.pub',
     'curlew join-parts bundle.tar.gz.parts.json -o - | tar -xz',
   ],
-  run: async ({ operands: [head, ...folders], options }, context): Promise<JoinResult> => {
-    const { output, check, json } = options;
-    if (head === undefined) throw usage('specify the head file');
+  run: async ({ request: { output, force, ...request }, options: { check, json } }, context): Promise<JoinResult> => {
     if ((output === undefined) !== check) throw usage('add -o with the output file, or --check');
-    const request = { ...options, head, folders };
+    const { checkBundleParts, joinBundleParts, readBundleParts } = await import('../../app/join-parts.ts');
     if (output === undefined) return checkBundleParts(request, context);
-    if (output !== STANDARD_OUTPUT) return joinBundleParts({ ...request, output }, context);
+    if (output !== STANDARD_OUTPUT) return joinBundleParts({ ...request, output, force }, context);
     if (json) throw usage('with -o -, standard output contains the bundle itself');
-    const { readBundleParts } = await import('../../app/join-parts.ts');
     const write = openStandardOutput(context);
     for await (const chunk of readBundleParts(request, context)) await write(chunk);
     return { kind: 'sent' };
   },
-  carriesBytes: ({ options }) => options.output === STANDARD_OUTPUT,
+  carriesBytes: ({ request }) => request.output === STANDARD_OUTPUT,
   render: (result) => {
     if (result.kind === 'sent') return '';
     const isWrong = result.kind === 'checked' && result.parts.some(({ problem }) => problem !== undefined);

@@ -1,42 +1,19 @@
 /** `curlew lint`: checks add-on folders, and prints all findings and a summary. */
+import { LINT } from '../../app/requests/repository.ts';
 import { counted } from '../../core/counted.ts';
 import { renderAnnotation, renderDiagnostic, visible } from '../../core/diagnostic.ts';
-import { CurlewError, ERROR_CODES } from '../../core/errors.ts';
-import { command, useCase } from '../command.ts';
+import { ERROR_CODES } from '../../core/errors.ts';
+import { commandFor } from '../command.ts';
 import { condense } from '../render/findings.ts';
 import { paintDiagnostic } from '../render/paint.ts';
 
-const lint = useCase(async () => (await import('../../app/lint.ts')).lint);
-
-const FORMATS = ['text', 'github'];
-
-function format(text: string): string {
-  if (FORMATS.includes(text)) return text;
-  throw new CurlewError('USAGE', `lint: unknown format "${text}"`, { hint: `use one of ${FORMATS.join(', ')}` });
-}
-
-export const lintCommand = command({
-  name: 'lint',
-  operands: '[path…]',
+export const command = commandFor(LINT, {
   details:
     'Default: every add-on in ./addons and ./packages. A path may also be a name, name/version or\n' +
     'name-version. Exits with status 10 if there is an error; warnings do not count. Configure rules in\n' +
     '.curlew-lint.json, or ignore one with a comment above a line: # curlew-lint-ignore rule/id',
-  options: {
-    all: { type: 'boolean', help: 'show every finding, not just the first of identical ones' },
-    fix: { type: 'boolean', help: 'fix what is safe: line endings, comments after directives, duplicate lines' },
-    format: {
-      type: 'string',
-      read: format,
-      value: 'FORMAT',
-      help: 'text, or github for annotations of a workflow run',
-    },
-    info: { type: 'boolean', help: 'also show remarks (always included in --json)' },
-    'no-shellcheck': { type: 'boolean', help: 'do not run shellcheck, even if it is installed' },
-  },
   examples: ['curlew lint', 'curlew lint ekco --fix', 'curlew lint --format github'],
-  run: async ({ operands, options: { fix, noShellcheck } }, context) =>
-    lint({ addons: operands, fix, noShellcheck }, context),
+  run: async ({ request }, context) => (await import('../../app/lint.ts')).lint(request, context),
   render: ({ addons, diagnostics, errors, warnings, infos, fixed }, { options }, paint) => {
     const github = options.format === 'github';
     const lines = fixed.map(({ file, line, code, what }) => `${visible(file)}:${line} fixed ${code}: ${what}`);

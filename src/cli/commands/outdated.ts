@@ -1,12 +1,7 @@
 /** `curlew outdated`: compares what tags, packages and assets currently resolve to with the lock. */
+import { OUTDATED } from '../../app/requests/build.ts';
 import type { OutdatedAddon } from '../../build/outdated.ts';
-import { command, useCase } from '../command.ts';
-import { BUILD_OPTIONS } from '../options.ts';
-
-const outdated = useCase(async () => (await import('../../app/outdated.ts')).outdated);
-
-const { out, arch, jobs, cache, ...rest } = BUILD_OPTIONS;
-const { locked: _locked, 'update-lock': _update, 'image-format': _format, ...network } = rest;
+import { commandFor } from '../command.ts';
 
 /** Shortens digests to twelve digits. */
 function short(text: string): string {
@@ -25,14 +20,11 @@ function linesOf({ ref, lockedBy, changes }: OutdatedAddon): readonly string[] {
   return [`${id}: differs from its ${lockedBy}`, ...rows];
 }
 
-export const outdatedCommand = command({
-  name: 'outdated',
-  operands: '[addon…]',
-  options: { out, arch, jobs, cache, ...network },
+export const command = commandFor(OUTDATED, {
   details:
     'Compares what every directive currently resolves to with the committed Manifest.lock, or with the lock of the package\n' +
     'in the --out folder if none is committed. curlew build --update-lock adopts the changes.',
   examples: ['curlew outdated', 'curlew outdated ekco --json'],
-  run: async ({ operands, options }, context) => outdated({ addons: operands, ...options }, context),
+  run: async ({ request }, context) => (await import('../../app/outdated.ts')).outdated(request, context),
   render: (addons) => (addons.length === 0 ? 'no add-ons found' : addons.flatMap(linesOf).join('\n')),
 });

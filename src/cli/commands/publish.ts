@@ -1,12 +1,9 @@
 /** `curlew publish`: builds what has changed and publishes a release. */
+import { PUBLISH } from '../../app/requests/build.ts';
 import type { PublishPlan } from '../../app/publish.ts';
 import type { PublishResult } from '../../store/release/publish.ts';
-import { command, useCase } from '../command.ts';
-import { BUILD_OPTIONS, KEY_OPTIONS, MAKE_CURRENT, SIGNER_OPTIONS, STORE_OPTIONS } from '../options.ts';
+import { commandFor } from '../command.ts';
 import { formatBytes } from '../render/units.ts';
-
-const planPublish = useCase(async () => (await import('../../app/publish.ts')).planPublish);
-const publish = useCase(async () => (await import('../../app/publish.ts')).publish);
 
 const OUTCOMES = {
   uploaded: 'uploaded',
@@ -14,31 +11,7 @@ const OUTCOMES = {
   present: 'already present',
 } as const;
 
-export const publishCommand = command({
-  name: 'publish',
-  operands: '[addon…]',
-  options: {
-    to: {
-      type: 'string',
-      required: 'add --to with the target store',
-      value: 'STORE',
-      help: 's3://bucket/prefix, or a folder, created if missing',
-    },
-    release: { type: 'string', value: 'R', help: 'release string (default: vYYYY.MM.DD-N, with the next N of today)' },
-    channel: {
-      type: 'string',
-      multiple: true,
-      value: 'NAME',
-      help: 'publish this channel with the release; can be repeated (default: those of the previous release)',
-    },
-    ...MAKE_CURRENT,
-    commit: { type: 'string', value: 'SHA', help: 'git commit to record with the packages (default: $GITHUB_SHA)' },
-    'dry-run': { type: 'boolean', help: 'show what would be built, uploaded and copied, and why; change nothing' },
-    ...SIGNER_OPTIONS,
-    key: KEY_OPTIONS.key,
-    ...STORE_OPTIONS,
-    ...BUILD_OPTIONS,
-  },
+export const command = commandFor(PUBLISH, {
   details:
     'Without names, the release contains exactly the add-ons in ./addons and ./packages. With names, it contains these, and\n' +
     'all other add-ons of the previous release.\n\n' +
@@ -51,8 +24,10 @@ export const publishCommand = command({
     'curlew publish --to /srv/dist --sign release.key',
     'curlew publish --to /srv/dist --channel stable',
   ],
-  run: async ({ operands, options: { dryRun, ...options } }, context): Promise<PublishResult | PublishPlan> =>
-    (dryRun ? planPublish : publish)({ addons: operands, ...options }, context),
+  run: async ({ request, options: { dryRun } }, context): Promise<PublishResult | PublishPlan> => {
+    const { planPublish, publish } = await import('../../app/publish.ts');
+    return dryRun ? planPublish(request, context) : publish(request, context);
+  },
   render: (result) => ('plan' in result ? planText(result) : resultText(result)),
 });
 

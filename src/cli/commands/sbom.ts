@@ -1,29 +1,16 @@
 /** `curlew sbom`: writes the components of a package or bundle, for vulnerability scanners. */
+import { SBOM } from '../../app/requests/archive.ts';
 import type { WrittenSbom } from '../../app/sbom.ts';
 import { counted } from '../../core/counted.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { printableJson } from '../../core/json.ts';
-import { command, useCase } from '../command.ts';
-import { ANYWHERE_OPTIONS, FOLDER_OPTIONS } from '../options.ts';
+import { commandFor } from '../command.ts';
 import { outputOf } from '../output.ts';
-
-const sbom = useCase(async () => (await import('../../app/sbom.ts')).sbom);
-const writeSbom = useCase(async () => (await import('../../app/sbom.ts')).writeSbom);
-const writeSbomsBeside = useCase(async () => (await import('../../app/sbom.ts')).writeSbomsBeside);
 
 /** The written files, or the document itself. */
 type Result = readonly WrittenSbom[] | WrittenSbom | Readonly<Record<string, unknown>>;
 
-export const sbomCommand = command({
-  name: 'sbom',
-  operands: 'PACKAGE | BUNDLE | ADDRESS…',
-  options: {
-    output: { type: 'string', short: 'o', value: 'FILE', help: 'the SBOM to write (default: standard output)' },
-    beside: { type: 'boolean', help: 'write FILE.cdx.json next to each file (for an address, to the current folder)' },
-    force: { type: 'boolean', help: 'with --output: replace an existing file' },
-    'install-dir': { ...FOLDER_OPTIONS['install-dir'], help: 'for a delta: the folder with the rest' },
-    ...ANYWHERE_OPTIONS,
-  },
+export const command = commandFor(SBOM, {
   details: `Writes CycloneDX 1.6 in JSON: images, host packages of every operating system and assets with their digests and package URLs, from the locks of the packages. For a bundle, also its packages and its curlew.
 
   Reads only the table of contents and small files, also from a URL or s3://bucket/key. The same file always gives the same SBOM.`,
@@ -33,9 +20,9 @@ export const sbomCommand = command({
     'curlew sbom packages/*.tar.gz --beside',
     'curlew sbom https://packages.example/dist/web-1.0.0.tar.gz',
   ],
-  run: async ({ operands: files, options: { beside, output, ...options } }, context): Promise<Result> => {
-    const [file, ...more] = files;
-    if (file === undefined || (more.length > 0 && !beside)) {
+  run: async ({ request: { files, output, force, ...request }, options: { beside } }, context): Promise<Result> => {
+    const [file = '', ...more] = files;
+    if (more.length > 0 && !beside) {
       throw new CurlewError('USAGE', 'curlew sbom: specify one file, or several with --beside', {
         hint: 'curlew sbom FILE, or curlew sbom FILE… --beside',
       });
@@ -43,11 +30,12 @@ export const sbomCommand = command({
     if (beside && output !== undefined) {
       throw new CurlewError('USAGE', 'curlew sbom: --output and --beside cannot be used together');
     }
-    if (beside) return writeSbomsBeside({ files, ...options }, context);
+    const { sbom, writeSbom, writeSbomsBeside } = await import('../../app/sbom.ts');
+    if (beside) return writeSbomsBeside({ files, ...request }, context);
     const to = outputOf(output);
     return to === undefined
-      ? sbom({ file, ...options }, context)
-      : writeSbom({ file, output: to, ...options }, context);
+      ? sbom({ file, ...request }, context)
+      : writeSbom({ file, output: to, force, ...request }, context);
   },
   render: (result) => {
     if (isMany(result)) return result.map((one) => writtenLine(one)).join('\n');

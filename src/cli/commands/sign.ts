@@ -1,20 +1,11 @@
 /** `curlew sign`: signs packages and bundles, or a release of a store. */
+import { SIGN } from '../../app/requests/archive.ts';
 import type { SignedArchive } from '../../app/sign.ts';
 import { CurlewError } from '../../core/errors.ts';
-import { isVersionNumber } from '../../formats/signing/claim.ts';
 import type { SignedStore } from '../../store/release/sign-release.ts';
-import { command, useCase } from '../command.ts';
-import { ANYWHERE_OPTIONS, SIGNER_OPTIONS } from '../options.ts';
+import { commandFor } from '../command.ts';
 
-const signFiles = useCase(async () => (await import('../../app/sign.ts')).signFiles);
-const signRelease = useCase(async () => (await import('../../app/sign.ts')).signRelease);
-
-const FILE_OPTIONS = ['name', 'number'] as const;
-const RELEASE_OPTIONS = ['release'] as const;
-
-export const signCommand = command({
-  name: 'sign',
-  operands: '[FILE | ADDRESS…]',
+export const command = commandFor(SIGN, {
   details: `Verifies each file, then writes next to it (for an address, to the current folder):
 
   FILE.sigstore.json, a signed statement with the kind of archive, its name and version, the dates of signing and expiry, and the digests of the file and its table of contents, for curlew verify --key and cosign verify-blob-attestation. FILE.sig, a signature of the whole file, for openssl dgst -sha256 -verify. FILE.sha256, for sha256sum --check.
@@ -28,36 +19,24 @@ export const signCommand = command({
     'curlew sign s3://bucket/bundles/bundle.tar.gz --key curlew.key',
     'curlew sign --store s3://bucket/dist --key curlew.key --expires 30d',
   ],
-  options: {
-    key: { type: 'string', value: 'FILE', help: 'private key from curlew keygen' },
-    name: { type: 'string', value: 'NAME', help: 'name of the bundle (default: that of its spec, or its file)' },
-    number: {
-      type: 'string',
-      read: version,
-      value: 'N',
-      help: 'version in the statement (default: the current time in seconds)',
-    },
-    store: { type: 'string', value: 'STORE', help: 'sign a release of this store' },
-    release: { type: 'string', value: 'R', help: 'with --store: sign this release' },
-    expires: { ...SIGNER_OPTIONS.expires, help: 'validity (default: forever; for a current release 90d)' },
-    ...ANYWHERE_OPTIONS,
-  },
-  run: async ({ operands: files, options }, context): Promise<readonly SignedArchive[] | SignedStore> => {
-    const { key, store } = options;
-    if (key === undefined || (files.length === 0) === (store === undefined)) {
+  run: async ({ request }, context): Promise<readonly SignedArchive[] | SignedStore> => {
+    const { files, store, name, number, release, ...rest } = request;
+    if ((files.length === 0) === (store === undefined)) {
       throw new CurlewError('USAGE', 'curlew sign: files or a store, and a key, are required', {
         hint: 'curlew sign FILE… --key FILE, or curlew sign --store STORE --key FILE',
       });
     }
-    const unused = (store === undefined ? RELEASE_OPTIONS : FILE_OPTIONS).find(
-      (option) => options[option] !== undefined,
+    const unused = Object.entries(store === undefined ? { release } : { name, number }).find(
+      ([, value]) => value !== undefined,
     );
     if (unused !== undefined) {
-      throw new CurlewError('USAGE', `curlew sign: --${unused} requires ${store === undefined ? '--store' : 'files'}`);
+      const other = store === undefined ? '--store' : 'files';
+      throw new CurlewError('USAGE', `curlew sign: --${unused[0]} requires ${other}`);
     }
+    const { signFiles, signRelease } = await import('../../app/sign.ts');
     return store === undefined
-      ? signFiles({ ...options, files, key }, context)
-      : signRelease({ ...options, store, key }, context);
+      ? signFiles({ files, name, number, ...rest }, context)
+      : signRelease({ store, release, ...rest }, context);
   },
   render: (signed) => {
     if (!('store' in signed)) {
@@ -68,11 +47,6 @@ export const signCommand = command({
     return `${store}: ${release} is signed as version ${version}${current}`;
   },
 });
-
-function version(text: string, option: string): number {
-  if (/^\d{1,16}$/.test(text) && isVersionNumber(Number(text))) return Number(text);
-  throw new CurlewError('USAGE', `${option} ${text}: not a whole number from 1`);
-}
 
 function archiveLines({ signature, role, name, version, expires, digest, sha256 }: SignedArchive): string {
   const until = expires === null ? '' : ` until ${expires}`;

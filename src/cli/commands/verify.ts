@@ -1,35 +1,21 @@
 /** `curlew verify`: verifies packages and bundles against their tables of contents, or installed files. */
+import { VERIFY } from '../../app/requests/archive.ts';
 import type { SignedAs, Verified } from '../../app/verify.ts';
 import { counted } from '../../core/counted.ts';
 import { visible } from '../../core/diagnostic.ts';
 import { CurlewError, ERROR_CODES } from '../../core/errors.ts';
 import type { VerifiedNode } from '../../runtime/history/verify-placed.ts';
-import { command, useCase, type OptionSpecs, type OptionValues } from '../command.ts';
-import { DOWNGRADE_OPTION, FOLDER_OPTIONS, NETWORK_OPTIONS, SIGNED_OPTIONS } from '../options.ts';
+import { commandFor, type Arguments } from '../command.ts';
 import { columns } from '../render/columns.ts';
 import { deltaLines } from '../render/delta.ts';
 import { formatBytes } from '../render/units.ts';
-
-const verify = useCase(async () => (await import('../../app/verify.ts')).verify);
-const verifyInstalled = useCase(async () => (await import('../../app/verify.ts')).verifyInstalled);
 
 const DETAILS = `With --key, verifies the signature, its name (--signed-as), its expiry and the digest of the whole file, and that this node, according to its install folder, has not seen a newer version.
 
 With --installed, compares the files of all packages in the install folder with the metadata that was verified when they were extracted. Prints each difference on a line: missing, type, owner, mode, size, digest. The exit status is 15 if a file differs or cannot be checked. Ignores files added by hooks; curlew install repairs differences.`;
 
-const OPTIONS = {
-  installed: { type: 'boolean', help: 'verify the install folder instead of files' },
-  ...FOLDER_OPTIONS,
-  ...SIGNED_OPTIONS,
-  ...DOWNGRADE_OPTION,
-  config: NETWORK_OPTIONS.config,
-} satisfies OptionSpecs;
-
-export const verifyCommand = command({
-  name: 'verify',
-  operands: '[FILE…]',
+export const command = commandFor(VERIFY, {
   details: DETAILS,
-  options: OPTIONS,
   examples: [
     'curlew verify bundle.tar.gz',
     'curlew verify packages/*.tar.gz',
@@ -37,15 +23,17 @@ export const verifyCommand = command({
     'curlew verify bundle.tar.gz.parts.json',
     'curlew verify --installed',
   ],
-  run: async ({ operands: files, options }, context): Promise<readonly Verified[] | VerifiedNode> => {
-    checkArguments(files, options);
-    return options.installed ? verifyInstalled(options, context) : verify({ files, ...options }, context);
+  run: async ({ request, options: { installed } }, context): Promise<readonly Verified[] | VerifiedNode> => {
+    checkArguments(request, installed);
+    const { verify, verifyInstalled } = await import('../../app/verify.ts');
+    const { installDir, root } = request;
+    return installed ? verifyInstalled({ installDir, root }, context) : verify(request, context);
   },
   render: (result) => ('packages' in result ? renderNode(result) : renderFiles(result)),
   exitCode: (result) => ('packages' in result && !isAsInstalled(result) ? ERROR_CODES.DIGEST_MISMATCH : 0),
 });
 
-function checkArguments(files: readonly string[], { installed, ...options }: OptionValues<typeof OPTIONS>): void {
+function checkArguments({ files, ...request }: Arguments<typeof VERIFY>['request'], installed: boolean): void {
   const bad = (what: string, hint: string): CurlewError => new CurlewError('USAGE', `curlew verify: ${what}`, { hint });
   if (!installed && files.length === 0) {
     throw bad('no file given', 'curlew verify FILE…, or curlew verify --installed');
@@ -53,11 +41,11 @@ function checkArguments(files: readonly string[], { installed, ...options }: Opt
   if (installed && files.length > 0) {
     throw bad('--installed does not accept files', 'verify files and the install folder with separate commands');
   }
-  const signed = options.key.length > 0 || options.requireSigned || options.signature !== undefined;
+  const signed = request.key.length > 0 || request.requireSigned || request.signature !== undefined;
   if (installed && signed) {
     throw bad('--installed does not check signatures', 'use curlew install --key, which installs only signed files');
   }
-  const places = options.root !== undefined || options.installDir !== undefined;
+  const places = request.root !== undefined || request.installDir !== undefined;
   if (!installed && !signed && places) {
     throw bad('--root and --install-dir require --installed or --key', 'curlew verify --installed');
   }

@@ -5,19 +5,14 @@ import { once } from 'node:events';
 import type { ClientRequest } from 'node:http';
 import { createServer, request as httpsRequest } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import {
-  applyChannels,
-  previewChannels,
-  type AddonResult,
-  type ChannelApplyRequest,
-  type ChannelPass,
-} from '../../../src/app/channel-apply.ts';
+import { applyChannels, previewChannels, type AddonResult, type ChannelPass } from '../../../src/app/channel-apply.ts';
 import type { Context } from '../../../src/core/context.ts';
 import { kubeconfigText } from '../../support/kube-server.ts';
 import { makeCertificate } from '../../support/tls.ts';
 import { never, noReport } from '../../support/context.ts';
 import { tree, type Tree } from '../../support/tree.ts';
 import type { ApiServer } from './api-server.ts';
+import type { ChannelApplyRequest } from '../../../src/app/requests/channel.ts';
 
 export interface ChannelScene extends AsyncDisposable {
   readonly box: Tree;

@@ -1,8 +1,12 @@
-import { size } from '../../src/cli/values.ts';
+import { size as sizeField } from '../../src/core/field.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 
-const test = suite('cli/values');
+const test = suite('core/field');
+
+function size(text: string, option: string): number {
+  return sizeField('SIZE', '').read([text], option);
+}
 
 test('amounts are powers of 1024, and of 1000 with a B', () => {
   const amounts = {
