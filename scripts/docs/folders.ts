@@ -173,7 +173,7 @@ const ROWS: readonly (readonly [name: string, holds: string, imports?: string])[
     `core own platform/files spec runtime/node runtime/hooks runtime/cluster runtime/prepare runtime/history
       runtime/run app/requests app/sources`,
   ],
-  ['app/building', 'the plan of a build', 'core manifest build app/requests app/ports'],
+  ['app/building', 'the plan of a build', 'core manifest build app/requests'],
   [
     'app/bundling',
     'the plan of a bundle, and its target',

@@ -3,6 +3,7 @@ import * as v from 'valibot';
 import { choice, count, duration, flag, path, places, text, texts } from '../../core/field.ts';
 import { request, type RequestOf } from '../../core/request.ts';
 import { ADDRESS } from './connection.ts';
+import { ALL } from './repository.ts';
 
 const required = 'specify a channel: a path, a URL, or s3://bucket/key';
 const channels = places('LOCATION', 'paths or addresses of channels, indexes of kops or manifests', {
@@ -31,9 +32,7 @@ const PRUNING = {
   pruneCrds: flag('also delete CustomResourceDefinitions, with all of their objects'),
 };
 
-export const CHANNEL_CHECK = request('channel check', 'Check channels and their manifests', CHANNELS, {
-  all: flag('show every finding, not just the first of identical ones'),
-});
+export const CHANNEL_CHECK = request('channel check', 'Check channels and their manifests', CHANNELS, ALL);
 
 const both = { operand: true, required: 'specify an add-on and a channel' } as const;
 

@@ -1,6 +1,7 @@
 /** Requests about the releases of a store. */
 import { age, count, flag, path, place, text, texts } from '../../core/field.ts';
 import { request, type RequestOf } from '../../core/request.ts';
+import { CACHE } from './build.ts';
 import { NETWORK, STORE } from './connection.ts';
 import { KEY, MAKE_CURRENT, SIGNER } from './trust.ts';
 
@@ -62,7 +63,7 @@ export const IMPORT_EXTERNAL = request('import-external', 'Import the packages o
   }),
   name: text('NAME', 'the add-on, if the file contains a list'),
   jobs: count('N', 'concurrent packages (default: 4)', { short: 'j' }),
-  cache: path('DIR', 'folder for unfinished downloads'),
+  ...CACHE,
   ...STORE,
   ...NETWORK,
 });

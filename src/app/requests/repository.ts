@@ -43,6 +43,8 @@ export const GENERATE_ONE = {
 export type GenerateRequest = RequestOf<typeof GENERATE_ONE.fields>;
 export const LIST_TEMPLATES = { name: 'list templates', fields: DIR };
 
+export const ALL = { all: flag('show every finding, not just the first of identical ones') };
+
 export const LINT = request(
   'lint',
   'Check Manifests, install.sh and YAML of add-ons',
@@ -52,7 +54,7 @@ export const LINT = request(
     noShellcheck: flag('do not run shellcheck, even if it is installed'),
   },
   {
-    all: flag('show every finding, not just the first of identical ones'),
+    ...ALL,
     format: choice(['text', 'github'], 'text, or github for annotations of a workflow run', { value: 'FORMAT' }),
     info: flag('also show remarks (always included in --json)'),
   },
