@@ -16,7 +16,6 @@ import {
 } from '../../core/field.ts';
 import { request, type RequestOf } from '../../core/request.ts';
 import { digest } from '../../core/schema.ts';
-import * as v from 'valibot';
 import { FORCE } from './bundle.ts';
 import { ADDRESS, CONFIG, STORE, WEB } from './connection.ts';
 import { FOLDER } from './node.ts';
