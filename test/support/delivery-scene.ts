@@ -79,7 +79,7 @@ export async function openScene(): Promise<Scene> {
       await api.remove('/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/curlew-addons');
     },
     remove: async (addon, given = {}) => removeFromCluster({ ...own, addon, ...given }, context),
-    status: async () => (await channelStatus(own, context)).addons,
+    status: async () => (await channelStatus({ kubeconfig: own.kubeconfig }, context)).addons,
     record: async (addon) => {
       const { body } = await api.get('/api/v1/namespaces/kube-system/configmaps/curlew-addons');
       const data = at(body, 'data') as Readonly<Record<string, string>> | undefined;
