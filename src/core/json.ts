@@ -177,6 +177,23 @@ export function exactJson(value: unknown): string {
   return `{${members.map(([key, item]) => `${JSON.stringify(key)}:${exactJson(item)}`).join(',')}}`;
 }
 
+/**
+ * JSON text as Go's encoding/json writes it: keys sorted, and `<`, `>`, `&` and two line separators escaped. Unset values are null,
+ * and bigints have all digits.
+ */
+export function goJson(value: unknown): string {
+  if (typeof value === 'bigint') return String(value);
+  if (Array.isArray(value)) return `[${value.map(goJson).join(',')}]`;
+  if (isObject(value)) {
+    const keys = Object.keys(value).toSorted();
+    return `{${keys.map((key) => `${goJson(key)}:${goJson(value[key])}`).join(',')}}`;
+  }
+  return JSON.stringify(value ?? null).replaceAll(
+    /[<>&\u2028\u2029]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}
+
 /** The value with a text of its digits in place of each bigint, for what takes JSON only, such as digests. */
 export function withDigits(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value, (_key, item: unknown) => (typeof item === 'bigint' ? `${item}n` : item)));

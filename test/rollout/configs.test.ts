@@ -23,6 +23,8 @@ test('keys that every JavaScript object has are values like others', () => {
 
 test('the hash does not depend on the order of keys, and has all digits of large numbers', () => {
   assert.is(specHash({ spec: { a: 1, b: 2 } }), specHash({ status: {}, spec: { b: 2, a: 1 } }));
+  // The text is {"spec":{"10":1,"9":2}}. JavaScript itself puts such keys in the order of their numbers.
+  assert.is(specHash({ spec: { 9: 2, 10: 1 } }), '8427a3e159a77cd82a833497a68e506dbaa5315947030af465d368c61d2f66ce');
   assert.not(specHash({ spec: 9007199254740993n }) === specHash({ spec: 9007199254740992n }));
 });
 

@@ -1,4 +1,5 @@
 /** Functions of the sprig library that host preflights use, and related ones. Pure: no clock, no randomness, no I/O. */
+import { goJson, isObject, shallowJson } from '../../core/json.ts';
 import { satisfiesConstraint } from './constraint.ts';
 import { isList, isTrue, isValueMap, kindOf, shown, UnfitValue, type Value, type ValueMap } from './values.ts';
 
@@ -173,6 +174,27 @@ const NUMBERS: Readonly<Record<string, FunctionRow>> = {
   untilStep: row(3, 3, (from, to, by) => steps(whole(from), whole(to), whole(by))),
 };
 
+/** A value of JSON; null is unset. */
+function plain(value: unknown): Value {
+  if (Array.isArray(value)) return value.map(plain);
+  if (!isObject(value)) return (value as Value | null) ?? undefined;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, plain(item)]));
+}
+
+/** As sprig's `mustFromJson`: a text that is not JSON is an error, not an empty value. */
+function fromJson(text: Value): Value {
+  try {
+    return plain(shallowJson(shown(text)));
+  } catch {
+    throw new UnfitValue('the text is not JSON');
+  }
+}
+
+const JSON_TEXTS: Readonly<Record<string, FunctionRow>> = {
+  toJson: row(1, 1, goJson),
+  fromJson: row(1, 1, fromJson),
+};
+
 const LISTS: Readonly<Record<string, FunctionRow>> = {
   list: row(0, undefined, (...values) => values),
   first: row(1, 1, (values) => list(values)[0]),
@@ -196,4 +218,10 @@ const LISTS: Readonly<Record<string, FunctionRow>> = {
   keys: row(1, 1, (values) => Object.keys(map(values))),
 };
 
-export const SPRIG_FUNCTIONS: Readonly<Record<string, FunctionRow>> = { ...TEXTS, ...CHOICES, ...NUMBERS, ...LISTS };
+export const SPRIG_FUNCTIONS: Readonly<Record<string, FunctionRow>> = {
+  ...TEXTS,
+  ...CHOICES,
+  ...NUMBERS,
+  ...JSON_TEXTS,
+  ...LISTS,
+};

@@ -117,6 +117,24 @@ test('functions of sprig and of Go that specs use', () => {
   for (const [expression, expected] of cases) assert.match(render(`{{kurl ${expression} }}`), expected);
 });
 
+test('toJson writes JSON as Go does, and fromJson reads it', () => {
+  assert.is(render('{{kurl toJson .RemoteHosts }}'), '["10.0.0.1","10.0.0.2"]');
+  assert.is(
+    render('{{kurl dict "b" "<&>" "a" (list 1 true) "10" 1.5 "9" .Installer.Spec.Docker.Version | toJson }}'),
+    '{"10":1.5,"9":null,"a":[1,true],"b":"\\u003c\\u0026\\u003e"}',
+  );
+  assert.is(render('{{kurl toJson .Installer.Spec.Docker }}'), 'null');
+  assert.is(
+    render('{{kurl $x := fromJson "{\\"a\\":[{\\"b\\":2}],\\"n\\":null}" }}{{kurl (index $x.a 0).b }}[{{kurl $x.n }}]'),
+    '2[]',
+  );
+  assert.is(
+    render('{{kurl .Installer.Spec | toJson | fromJson | toJson }}'),
+    render('{{kurl toJson .Installer.Spec }}'),
+  );
+  assert.match(problem('{{ fromJson "{a" }}'), /the text is not JSON/);
+});
+
 test('semverCompare follows the constraints of Masterminds', () => {
   const cases: readonly (readonly [constraint: string, version: string, holds: boolean])[] = [
     ['>= 20.10.17', '20.10.17', true],
