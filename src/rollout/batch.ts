@@ -9,6 +9,10 @@ export interface Member {
   readonly holds: boolean;
   /** It waits for something new. */
   readonly wants: boolean;
+  /** It has what is rolled out, and that has lasted long enough; it may be offline since. */
+  readonly isProven: boolean;
+  /** It is offline, so whether it can have what is rolled out is unknown. */
+  readonly isUnknown: boolean;
 }
 
 /** Where a member waits. */
@@ -17,6 +21,8 @@ export interface Place {
   readonly stopped: string | undefined;
   /** Title of the first stage before this one that is not done. */
   readonly earlier: string | undefined;
+  /** The same, if that stage only lacks a success, since its clusters do not answer. */
+  readonly unproven: string | undefined;
   readonly group: string;
   /** Places that are free. */
   readonly free: number;
@@ -41,6 +47,8 @@ interface Stage<M> {
   readonly title: string;
   readonly allowed: number;
   readonly groups: readonly Group<M>[];
+  /** Of a mandatory group: all its members, from which its last part must have a proof. */
+  readonly proof?: readonly M[];
 }
 
 function sizeOfAll<M>(groups: readonly Group<M>[]): number {
@@ -56,13 +64,17 @@ function stagesOf<M>(groups: readonly Group<M>[], strategy: Strategy): readonly 
       return { title: `group ${group.name || group.index}`, allowed, groups: [group] };
     };
   const first = groups.filter((group) => isMandatory(strategy, group));
+  const mandatory = (group: Group<M>): Stage<M> => {
+    const parts = first.filter(({ name, index }) => (name === '' ? index === group.index : name === group.name));
+    return { ...alone(0)(group), ...(parts.at(-1) === group && { proof: parts.flatMap(({ members }) => members) }) };
+  };
   const rest = groups.filter((group) => !first.includes(group));
   const allowed = (some: readonly Group<M>[]): number =>
     type === 'All' ? Infinity : failuresOf(strategy, sizeOfAll(some), 'native');
   if (type === 'ProgressivePerGroup') {
-    return [...first.map(alone(0)), ...rest.map((group) => alone(allowed([group]))(group))];
+    return [...first.map(mandatory), ...rest.map((group) => alone(allowed([group]))(group))];
   }
-  return [...first.map(alone(0)), { title: 'the rest', allowed: allowed(rest), groups: rest }];
+  return [...first.map(mandatory), { title: 'the rest', allowed: allowed(rest), groups: rest }];
 }
 
 /**
@@ -75,8 +87,11 @@ export function advance<M extends Member>(
   {
     reached,
     stopped,
+    approved = [],
     hold,
   }: Pick<Advance<M>, 'reached' | 'stopped'> & {
+    /** Names of groups that a person has approved. */
+    readonly approved?: readonly string[] | undefined;
     readonly hold: (member: M, place: Place) => Hold | undefined;
   },
 ): Advance<M> {
@@ -97,11 +112,13 @@ export function advance<M extends Member>(
     }
   }
   queues.at(-1)?.push(...late);
-  let earlier: string | undefined;
-  for (const [at, { title }] of stages.entries()) {
+  let [earlier, unproven]: (string | undefined)[] = [];
+  for (const [at, { title, groups: own, proof = [] }] of stages.entries()) {
+    const isUnproven = !proof.some(({ isProven }) => isProven) && proof.some(({ isUnknown }) => isUnknown);
+    const lacksProof = isUnproven && !own.some(({ name }) => approved.includes(name));
     let isDone = result.stopped === undefined;
     for (const [member, group] of queues[at] ?? []) {
-      const place = { stopped: result.stopped, earlier, group, free };
+      const place = { stopped: result.stopped, earlier, unproven, group, free };
       const held = member.wants ? hold(member, place) : undefined;
       if (held !== undefined) result.waiting.push([member, held]);
       else if (member.wants) {
@@ -110,7 +127,10 @@ export function advance<M extends Member>(
       }
       isDone &&= held === undefined ? !member.wants && !member.holds : held.skips;
     }
-    if (!isDone && at >= reached) earlier ??= title;
+    if ((!isDone || lacksProof) && at >= reached && earlier === undefined) {
+      earlier = title;
+      if (isDone) unproven = title;
+    }
     if (earlier === undefined) result.reached += 1;
   }
   return result;

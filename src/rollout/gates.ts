@@ -42,6 +42,10 @@ const GATES: readonly Gate[] = [
       closedWindows(cluster.windows, run.fleet.now) ?? closedWindows(run.strategy.windows, run.fleet.now),
   },
   { reason: 'Stopped', why: (_, { stopped }) => stopped },
+  {
+    reason: 'Unreachable',
+    why: (_, { unproven }) => unproven && `clusters of ${unproven} do not answer, and none has succeeded: approve it`,
+  },
   { reason: 'Group', why: (_, { earlier }) => earlier && `${earlier} is not done` },
   {
     reason: 'Approval',

@@ -75,8 +75,14 @@ function planOf(run: Run): Plan {
     for (const cluster of gone.splice(0)) dropped.push({ cluster, addon: addon.name, reason: 'ClusterGone' });
   }
   const groups = groupsOf(targets, { rules: strategy.groups ?? [], size: strategy.groupSize });
+  const approved = run.orders?.groups;
   const stopped = run.rolledBack ? 'it has gone back to what was known as good' : undefined;
-  return { ...advance(groups, strategy, { reached: begun.reached, stopped, hold: holdOf }), targets, dropped, gone };
+  return {
+    ...advance(groups, strategy, { reached: begun.reached, stopped, approved, hold: holdOf }),
+    targets,
+    dropped,
+    gone,
+  };
 }
 
 /** Why no removal may begin: too many at once, without the approval of exactly so many. */

@@ -148,6 +148,7 @@ export function targetOf(run: Run, cluster: Cluster): Target | undefined {
   const changed = goal !== undefined || !isAsWanted || isRetried;
   const action = actionOf(addon, spec, own.state, { selected, changed, isGood });
   const wants = action !== 'none';
+  const isProven = isGood && !wants;
   return {
     run,
     cluster,
@@ -156,6 +157,8 @@ export function targetOf(run: Run, cluster: Cluster): Target | undefined {
     goal,
     isGood,
     wants,
+    isProven,
+    isUnknown: !cluster.available && selected && !isProven,
     labels: cluster.labels,
     drop: spec && !selected ? dropReason(run, cluster, spec, own.state) : undefined,
     state: !cluster.available ? 'Unreachable' : wants ? 'ToApply' : own.state,
@@ -167,16 +170,20 @@ export function targetOf(run: Run, cluster: Cluster): Target | undefined {
 const NEW: Settled = { state: 'ToApply', holds: false, recheckAfter: Infinity };
 
 /** The state of a record by itself: that of the agent if it is about what is wanted. */
-function settledOf({ times, removalTimes }: Run, cluster: Cluster, record: ClusterAddon | undefined): Settled {
+function settledOf({ fleet, times, removalTimes }: Run, cluster: Cluster, record: ClusterAddon | undefined): Settled {
   if (record === undefined) return NEW;
   const { spec, status } = record;
   const counts = status?.applied.revision === spec.revision && status.applied.hash === spec.specHash;
   const isInstall = spec.action === 'Install';
-  // An agent's clock may be ahead, and what was offline gets its whole time again.
-  const since = Math.max(spec.startedAt, counts ? Math.min(status.since, times.now) : 0, cluster.since ?? 0);
+  // An agent's clock may be ahead. Offline, the time of an installation stands still, and then begins again; a removal must end.
+  const isFrozen = isInstall && !cluster.available;
+  const now = isFrozen ? (cluster.since ?? fleet.now) : fleet.now;
+  const back = isFrozen ? 0 : (cluster.since ?? 0);
+  const since = Math.max(spec.startedAt, counts ? Math.min(status.since, fleet.now) : 0, back);
   const isReported = counts && status.state !== 'Progressing';
   const state = isReported ? status.state : isInstall ? 'Progressing' : 'Removing';
-  return settle(state, since, isInstall ? times : removalTimes, 'native');
+  const settled = settle(state, since, { ...(isInstall ? times : removalTimes), now }, 'native');
+  return isFrozen ? { ...settled, recheckAfter: Infinity } : settled;
 }
 
 function dropReason(run: Run, cluster: Cluster, spec: ClusterAddonSpec, state: State): DropReason | undefined {
