@@ -4,6 +4,7 @@ import { INSTALLER_SCHEMA } from '../src/spec/schema.ts';
 import { RUN } from '../src/app/requests/node.ts';
 import { planSchema } from '../src/runtime/run/plan-schema.ts';
 import { CHANNEL_SCHEMA } from './docs/channel-schema.ts';
+import { CLUSTER_SCHEMA, FLEET_ADDON_SCHEMA } from './docs/fleet-schemas.ts';
 import { withFolders } from './docs/folders.ts';
 import { kurlPage } from './docs/kurl-page.ts';
 import { manifestPage } from './docs/manifest-page.ts';
@@ -14,6 +15,8 @@ const PAGES: Readonly<Record<string, (now: string) => string>> = {
   'docs/kurl-compatibility.md': kurlPage,
   'docs/manifest.md': manifestPage,
   'docs/schemas/channel.schema.json': () => `${JSON.stringify(CHANNEL_SCHEMA, undefined, 2)}\n`,
+  'docs/schemas/cluster.schema.json': () => `${JSON.stringify(CLUSTER_SCHEMA, undefined, 2)}\n`,
+  'docs/schemas/fleet-addon.schema.json': () => `${JSON.stringify(FLEET_ADDON_SCHEMA, undefined, 2)}\n`,
   'docs/schemas/installer.schema.json': () => `${JSON.stringify(INSTALLER_SCHEMA, undefined, 2)}\n`,
   'docs/schemas/plan-1.schema.json': () => `${JSON.stringify(planSchema(RUN.fields), undefined, 2)}\n`,
 };

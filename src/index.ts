@@ -81,6 +81,9 @@ export { checkChannels, type CheckedChannels } from './app/channel-check.ts';
 export { explainChannels, type ExplainedAddon } from './app/channel-explain.ts';
 export { planChannels, type ChannelPlan } from './app/channel-plan.ts';
 
+// Fleets.
+export { checkFleet, type CheckedFleet } from './app/fleet-check.ts';
+
 // Installer specs.
 export { mergeSpecs, resolveSpec, specId, specVariables, validateSpec } from './app/installer.ts';
 
@@ -124,6 +127,7 @@ export type {
   ExplainChannelsRequest,
   PlanChannelsRequest,
 } from './app/requests/channel.ts';
+export type { FleetRequest } from './app/requests/fleet.ts';
 export type {
   EnvironmentRequest,
   InstallerRequest,

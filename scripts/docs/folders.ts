@@ -35,6 +35,11 @@ const ROWS: readonly (readonly [name: string, holds: string, imports?: string])[
     'how an add-on spreads over the clusters of a fleet: one pure `step` for all of them, and the rules of upstream',
     'core formats/yaml formats/go-template channel',
   ],
+  [
+    'fleet',
+    'the files of a fleet: clusters, add-ons and their channels, read and checked',
+    'core formats/yaml channel rollout',
+  ],
   ['spec', 'installer specs', 'core formats/yaml'],
   [
     'manifest',
@@ -181,6 +186,11 @@ const ROWS: readonly (readonly [name: string, holds: string, imports?: string])[
       app/ports app/archives app/sources app/building`,
   ],
   ['app/channels', 'a pass over the channels of a cluster', 'core channel deliver app/requests app/ports'],
+  [
+    'app/fleets',
+    'the files of a fleet, and which lines of them are shown',
+    'core platform/limit platform/files rollout fleet spec app/requests',
+  ],
   ['app', 'use cases, one per file: a request that could be JSON and its result'],
   ['cli', 'options, commands and rendering; only `cli` prints, exits or reads the process'],
 ];

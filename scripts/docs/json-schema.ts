@@ -1,4 +1,4 @@
-/** The JSON Schema of a valibot schema, for editors: objects, lists, texts, words, flags and what one of them may be. */
+/** The JSON Schema of a valibot schema, for editors: objects, lists, texts, numbers, words, flags and what one of them may be. */
 import type { GenericSchema, ObjectEntries } from 'valibot';
 
 export interface JsonSchema {
@@ -16,7 +16,8 @@ interface Described {
   readonly item?: GenericSchema;
   readonly value?: GenericSchema;
   readonly literal?: unknown;
-  readonly options?: readonly string[];
+  /** Words, or schemas of which one must fit. */
+  readonly options?: readonly string[] | readonly GenericSchema[];
   readonly getter?: (input: unknown) => GenericSchema;
 }
 
@@ -35,12 +36,16 @@ export function jsonSchema(schema: GenericSchema): JsonSchema {
   if (entries !== undefined) {
     const properties = Object.entries(entries).map(([key, one]) => [key, jsonSchema(one as GenericSchema)] as const);
     const open = type === 'object' ? {} : { additionalProperties: false };
-    return { type: 'object', ...open, properties: Object.fromEntries(properties) };
+    const required = Object.entries(entries).flatMap(([key, one]) => (one.type.endsWith('optional') ? [] : [key]));
+    const needs = required.length === 0 ? {} : { required };
+    return { type: 'object', ...open, ...needs, properties: Object.fromEntries(properties) };
   }
   if (item !== undefined) return { type: 'array', items: jsonSchema(item) };
   if (literal !== undefined) return { const: literal };
+  if (type === 'union') return { anyOf: (options as readonly GenericSchema[]).map(jsonSchema) };
   if (options !== undefined) return { enum: options };
-  return type === 'string' || type === 'boolean' ? { type } : type === 'custom' ? { type: 'object' } : {};
+  if (type === 'custom') return { type: 'object' };
+  return ['string', 'boolean', 'number', 'integer'].includes(type) ? { type } : {};
 }
 
 function ofStep(step: Step): JsonSchema {

@@ -1,4 +1,4 @@
-/** Collects what is wrong with a channel. Pure. */
+/** Collects what is wrong with a channel, or with another document of a fleet. Pure. */
 import type { GenericSchema } from 'valibot';
 import type { Diagnostic, Place } from '../core/diagnostic.ts';
 import { mended, type Problem, type Read } from '../core/schema.ts';
@@ -19,10 +19,18 @@ export class Findings {
   readonly diagnostics: Diagnostic[];
   readonly lenient: boolean;
   readonly #placeOf: YamlText['placeOf'];
+  readonly #prefix: string;
   /** Keys as written, by the JSON of their paths, if they are read as others. */
   readonly #written = new Map<string, string>();
-  constructor({ placeOf, diagnostics }: Pick<YamlText, 'placeOf' | 'diagnostics'>, lenient: boolean) {
+
+  /** Codes begin with `prefix`. */
+  constructor(
+    { placeOf, diagnostics }: Pick<YamlText, 'placeOf' | 'diagnostics'>,
+    lenient: boolean,
+    prefix: 'channel' | 'fleet' = 'channel',
+  ) {
     this.diagnostics = [...diagnostics];
+    this.#prefix = prefix;
     this.#placeOf = placeOf;
     this.lenient = lenient;
   }
@@ -31,7 +39,7 @@ export class Findings {
     return this.#placeOf(path.map((step, at) => this.#written.get(JSON.stringify(path.slice(0, at + 1))) ?? step));
   }
   add(severity: Diagnostic['severity'], code: string, path: Path, message: string, hint?: string): void {
-    this.diagnostics.push({ code: `channel/${code}`, severity, message, place: this.placeOf(path), hint });
+    this.diagnostics.push({ code: `${this.#prefix}/${code}`, severity, message, place: this.placeOf(path), hint });
   }
   error(code: string, path: Path, message: string, hint?: string): void {
     this.add('error', code, path, message, hint);

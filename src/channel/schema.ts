@@ -53,7 +53,7 @@ const kopsEntry = fields({
   prune: v.optional(fields({ kinds: v.optional(kinds) })),
 });
 
-const chart = fields({
+export const CHART_FIELDS = {
   repoURL: like(/^https?:\/\/[^\s/@]+(?:\/\S*)?$/, 'the URL of a Helm repository, without a login'),
   oci: like(/^oci:\/\/[^\s/@]+\/\S+$/, 'a reference such as oci://example.com/charts/web'),
   name: like(CHART_NAME, 'the name of a chart'),
@@ -61,7 +61,8 @@ const chart = fields({
   values: v.optional(aMap),
   namespace,
   ...v.entriesFromList(['wait', 'atomic'], flag),
-});
+};
+const chart = fields(CHART_FIELDS);
 
 const isAuto = v.literal('auto', '"auto" or a list of kinds');
 const ownEntry = v.pipe(

@@ -13,6 +13,7 @@ import {
   CHANNEL_REMOVE,
   CHANNEL_STATUS,
 } from '../app/requests/channel.ts';
+import { FLEET_CHECK } from '../app/requests/fleet.ts';
 import {
   INSTALLER_ENV,
   INSTALLER_ID,
@@ -97,6 +98,8 @@ const CHANNEL_COMMANDS = [
   row(CHANNEL_PLAN, async () => (await import('./commands/channel.ts')).plan),
 ];
 
+const FLEET_COMMANDS = [row(FLEET_CHECK, async () => (await import('./commands/fleet.ts')).check)];
+
 const NODE_COMMANDS = [
   row(INSTALL, async () => (await import('./commands/install.ts')).command),
   row(JOIN, async () => (await import('./commands/join.ts')).command),
@@ -119,6 +122,7 @@ function grouped(group: string, rows: readonly Omit<Row, 'group'>[]): readonly (
 export const COMMANDS: ReadonlyMap<string, Row> = new Map([
   ...grouped('Create, publish and bundle add-ons', REPOSITORY_COMMANDS),
   ...grouped('Add-ons by Kubernetes version', CHANNEL_COMMANDS),
+  ...grouped('Add-ons of many clusters', FLEET_COMMANDS),
   ...grouped('On a node', NODE_COMMANDS),
 ]);
 

@@ -21,6 +21,17 @@ const FIELDS = [
   ['weekday', 0, 7],
 ] as const;
 
+/** Why the times of a window cannot be read. */
+export function windowProblem(window: Window): string | undefined {
+  try {
+    isOpen({ ...window, duration: '0s' }, 0);
+    return undefined;
+  } catch (error) {
+    if (error instanceof CurlewError) return error.message;
+    throw error;
+  }
+}
+
 /** Why nothing may begin at `now`, in seconds since 1970: no window is open, or one cannot be read. */
 export function closedWindows(windows: readonly Window[] = [], now: number): string | undefined {
   try {

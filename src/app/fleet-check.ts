@@ -1,0 +1,19 @@
+/** Checks the files of a fleet, without any cluster. */
+import type { Context } from '../core/context.ts';
+import { useCase } from '../core/request.ts';
+import { openFleet, type SourcedDiagnostic } from './fleets/files.ts';
+import { FLEET_CHECK } from './requests/fleet.ts';
+
+export interface CheckedFleet {
+  readonly clusters: number;
+  readonly addons: number;
+  readonly diagnostics: readonly SourcedDiagnostic[];
+  readonly errors: number;
+  readonly warnings: number;
+}
+
+/** Returns all findings. `NOT_FOUND` if there is no fleet. */
+export const checkFleet = useCase(FLEET_CHECK, async (request, context: Context): Promise<CheckedFleet> => {
+  const { clusters, addons, diagnostics, errors, warnings } = await openFleet(request, context);
+  return { clusters: clusters.length, addons: addons.length, diagnostics, errors, warnings };
+});

@@ -1,0 +1,164 @@
+/** What is wrong with a fleet across its files. Pure. */
+import { byName } from '../channel/channel.ts';
+import type { Findings } from '../channel/findings.ts';
+import { compareNames, selects, type Selector } from '../rollout/groups.ts';
+import { windowProblem } from '../rollout/windows.ts';
+import type { Path } from '../formats/yaml/yaml.ts';
+import { identityOf, type WrittenAddon, type WrittenCluster, type WrittenFleet } from './fleet.ts';
+
+const NAME: Path = ['metadata', 'name'];
+
+/** Adds its findings to those of the documents. */
+export function checkFleet(fleet: WrittenFleet): void {
+  const { clusters, addons } = fleet;
+  noteTwins('cluster', clusters);
+  noteTwins('add-on', addons);
+  for (const { fields, found } of clusters) checkWindows(fields.spec.windows, ['spec', 'windows'], found);
+  const selected = new Map(addons.map((addon) => [addon, selectedBy(addon, clusters)]));
+  for (const [addon, chosen] of selected) {
+    checkSelectors(addon, chosen);
+    checkRollout(addon, chosen);
+    checkChannel(addon, fleet);
+    checkDependencies(addon, addons);
+  }
+  checkIdentities(selected);
+}
+
+function noteTwins(what: string, all: readonly (WrittenCluster | WrittenAddon)[]): void {
+  const first = new Map<string, WrittenCluster | WrittenAddon>();
+  for (const one of all) {
+    const twin = first.get(one.name);
+    if (twin === undefined) first.set(one.name, one);
+    else one.found.error('duplicate', NAME, `${what} ${one.name} is already in ${spotOf(twin)}`, 'delete one of them');
+  }
+}
+
+function spotOf({ found }: WrittenCluster | WrittenAddon): string {
+  const { file, line } = found.placeOf(NAME);
+  return `${file}:${line}`;
+}
+
+function selectedBy({ fields }: WrittenAddon, clusters: readonly WrittenCluster[]): readonly WrittenCluster[] {
+  return clusters.filter(({ labels }) => selects(fields.spec.clusterSelector, labels));
+}
+
+function checkSelectors({ name, fields, found }: WrittenAddon, chosen: readonly WrittenCluster[]): void {
+  const { clusterSelector, rollout = {}, config = {} } = fields.spec;
+  const at = ['spec', 'clusterSelector'];
+  const isSound = checkSelector(clusterSelector, at, found);
+  if (isSound && chosen.length === 0)
+    found.add('warning', 'selector', at, `no cluster has the labels that ${name} selects`);
+  for (const [index, { selector }] of (rollout.groups ?? []).entries()) {
+    checkSelector(selector, ['spec', 'rollout', 'groups', index, 'selector'], found);
+  }
+  for (const [index, { selector }] of (config.groups ?? []).entries()) {
+    checkSelector(selector, ['spec', 'config', 'groups', index, 'selector'], found);
+  }
+}
+
+function checkSelector({ matchLabels = {}, matchExpressions = [] }: Selector, path: Path, found: Findings): boolean {
+  if (Object.keys(matchLabels).length + matchExpressions.length === 0) {
+    const hint = 'to select all of them, write matchExpressions with a label that each has, and operator: Exists';
+    found.error('selector', path, 'an empty selector would select every cluster, also those that come later', hint);
+    return false;
+  }
+  let isSound = true;
+  for (const [index, { operator, values = [] }] of matchExpressions.entries()) {
+    const needs = operator === 'In' || operator === 'NotIn';
+    if (needs === values.length > 0) continue;
+    const message = needs ? `${operator} needs values` : `${operator} takes no values`;
+    found.error('selector', [...path, 'matchExpressions', index], message);
+    isSound = false;
+  }
+  return isSound;
+}
+
+function checkRollout({ fields, found }: WrittenAddon, chosen: readonly WrittenCluster[]): void {
+  const { rollout = {} } = fields.spec;
+  const { groups = [], mandatoryDecisionGroups = [], approval = [] } = rollout;
+  checkWindows(rollout.windows, ['spec', 'rollout', 'windows'], found);
+  const names = new Set(groups.map(({ name }) => name));
+  const isFilled = (name: string): boolean =>
+    chosen.some(({ labels }) => groups.find(({ selector }) => selects(selector, labels))?.name === name);
+  for (const [index, { groupName }] of mandatoryDecisionGroups.entries()) {
+    const path = ['spec', 'rollout', 'mandatoryDecisionGroups', index, 'groupName'];
+    if (!names.has(groupName))
+      found.error('group', path, `there is no group ${groupName}`, 'name one of rollout.groups');
+    else if (chosen.length > 0 && !isFilled(groupName)) {
+      const hint = 'without it, the rollout would begin with the next group: correct its selector, or label a cluster';
+      found.error('group', path, `no selected cluster is in the mandatory group ${groupName}`, hint);
+    }
+  }
+  for (const [index, name] of approval.entries()) {
+    const path = ['spec', 'rollout', 'approval', index];
+    if (!names.has(name)) found.error('group', path, `there is no group ${name}`, 'name one of rollout.groups');
+  }
+}
+
+type Windows = WrittenCluster['fields']['spec']['windows'];
+
+function checkWindows(windows: Windows = [], path: Path, found: Findings): void {
+  for (const [index, window] of windows.entries()) {
+    const problem = windowProblem(window);
+    if (problem !== undefined) found.error('window', [...path, index, 'cron'], problem);
+  }
+}
+
+function checkChannel({ name, fields, found }: WrittenAddon, { channels }: WrittenFleet): void {
+  const { channel: wanted } = fields.spec.source;
+  if (wanted === undefined) return;
+  const channel = channels.get(wanted.name);
+  const addon = wanted.addon ?? name;
+  const path = ['spec', 'source', 'channel'];
+  if (channel === undefined) {
+    const hint = 'give its file to the command, too; its metadata.name must be this name';
+    found.error('channel', [...path, 'name'], `there is no channel ${wanted.name}`, hint);
+  } else if (!byName(channel.entries).has(addon)) {
+    found.error('channel', [...path, 'addon'], `the channel ${wanted.name} has no add-on ${addon}`);
+  }
+}
+
+function checkDependencies(addon: WrittenAddon, addons: readonly WrittenAddon[]): void {
+  const byKey = new Map(addons.map((one) => [one.name, one]));
+  for (const [index, name] of (addon.fields.spec.dependsOn ?? []).entries()) {
+    const path = ['spec', 'dependsOn', index];
+    if (!byKey.has(name)) addon.found.error('dependency', path, `there is no add-on ${name}`);
+    const circle = wayTo(addon.name, name, byKey);
+    // Once for each circle.
+    if (circle === undefined || circle.some((other) => compareNames(other, addon.name, 'native') < 0)) continue;
+    const message = `these depend on each other: ${[addon.name, ...circle].join(' -> ')}`;
+    addon.found.error('circle', path, message, 'remove one of the dependencies');
+  }
+}
+
+/** Names of add-ons from `from` to `goal`, each of which depends on the next one. */
+function wayTo(goal: string, from: string, addons: ReadonlyMap<string, WrittenAddon>): readonly string[] | undefined {
+  const ways: (readonly string[])[] = [[from]];
+  const seen = new Set<string>();
+  for (let way = ways.shift(); way !== undefined; way = ways.shift()) {
+    const last = way.at(-1) ?? '';
+    if (last === goal) return way;
+    if (seen.has(last)) continue;
+    seen.add(last);
+    for (const next of addons.get(last)?.fields.spec.dependsOn ?? []) ways.push([...way, next]);
+  }
+  return undefined;
+}
+
+/** Two add-ons with one release on one cluster. */
+function checkIdentities(selected: ReadonlyMap<WrittenAddon, readonly WrittenCluster[]>): void {
+  const owners = new Map<string, WrittenAddon>();
+  for (const [addon, clusters] of selected) {
+    if (addon.entry === undefined) continue;
+    const identity = identityOf(addon.entry, addon.entry);
+    for (const cluster of clusters) {
+      const key = `${cluster.name} ${identity}`;
+      const owner = owners.get(key);
+      owners.set(key, owner ?? addon);
+      if (owner === undefined || owner.name === addon.name) continue;
+      const message = `${owner.name} in ${spotOf(owner)} has the same ${identity} on ${cluster.name}`;
+      addon.found.error('identity', ['spec', 'source'], message, 'let one of them select other clusters');
+      break;
+    }
+  }
+}

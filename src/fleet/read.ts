@@ -1,0 +1,141 @@
+/** The files of a fleet -> its clusters, add-ons and channels, with a finding for each mistake. Pure. */
+import { posix } from 'node:path';
+import { CHANNEL_API_VERSION, type Channel, type Entry } from '../channel/channel.ts';
+import { Findings } from '../channel/findings.ts';
+import { readEntry } from '../channel/read-entry.ts';
+import { readChannel } from '../channel/read.ts';
+import type { Diagnostic } from '../core/diagnostic.ts';
+import { nearest } from '../core/nearest.ts';
+import { convert, type Problem } from '../core/schema.ts';
+import { isJsonObject, readYaml, splitYaml, type Path } from '../formats/yaml/yaml.ts';
+import { checkFleet } from './check.ts';
+import type { FleetFile, WrittenAddon, WrittenCluster, WrittenFleet } from './fleet.ts';
+import { KINDS, type AddonFields } from './schema.ts';
+
+export interface ReadFleet extends WrittenFleet {
+  /** In the order of the files. If there is an error among them, the fleet is not whole. */
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+/** Files that say nothing of this group, such as manifests and kubeconfigs in the same folder, are left alone. */
+const OWN = /fleet\.curlew\.dev\/|^kind:[ \t]*["']?FleetAddon\b/m;
+
+/** Reads all files of a fleet, and checks what fits together only across them. */
+export function readFleet(files: readonly FleetFile[]): ReadFleet {
+  const fleet = {
+    clusters: [] as WrittenCluster[],
+    addons: [] as WrittenAddon[],
+    channels: new Map<string, Channel>(),
+  };
+  const findings: { readonly diagnostics: readonly Diagnostic[] }[] = [];
+  for (const file of files) {
+    for (const { text, line } of splitYaml(file.text)) {
+      if (OWN.test(text)) findings.push(readDocument(file, { text, line }, fleet));
+    }
+  }
+  const diagnosticsOf = (): readonly Diagnostic[] => findings.flatMap(({ diagnostics }) => diagnostics);
+  // A document that cannot be read would be missed by the others.
+  if (!diagnosticsOf().some(isError)) checkFleet(fleet);
+  return { ...fleet, diagnostics: diagnosticsOf() };
+}
+
+function isError({ severity }: Diagnostic): boolean {
+  return severity === 'error';
+}
+
+interface Lists {
+  readonly clusters: WrittenCluster[];
+  readonly addons: WrittenAddon[];
+  readonly channels: Map<string, Channel>;
+}
+
+function readDocument(
+  file: FleetFile,
+  { text, line }: { readonly text: string; readonly line: number },
+  { clusters, addons, channels }: Lists,
+): { readonly diagnostics: readonly Diagnostic[] } {
+  const yaml = readYaml(file.path, text, { firstLine: line, kubernetes: isValues });
+  const found = new Findings(yaml, false, 'fleet');
+  const { value } = yaml;
+  if (value === undefined) return found;
+  const { kind } = isJsonObject(value) ? value : {};
+  if (kind === 'Channel') {
+    const { channel, diagnostics } = readChannel(file.path, text);
+    if (channel?.name !== undefined) channels.set(channel.name, channel);
+    return { diagnostics };
+  }
+  if (kind !== 'Cluster' && kind !== 'FleetAddon') {
+    const near = typeof kind === 'string' ? nearest(kind, ['Cluster', 'FleetAddon', 'Channel']) : undefined;
+    const hint = near === undefined ? 'write Cluster, FleetAddon or Channel' : `did you mean "${near}"?`;
+    found.error('kind', ['kind'], `${CHANNEL_API_VERSION} has no such kind in a folder`, hint);
+    return found;
+  }
+  if (kind === 'Cluster') {
+    const read = convert(KINDS.Cluster, value);
+    if ('problems' in read) return reported(read.problems, found);
+    const { name, labels = {} } = read.value.metadata;
+    const kubeconfig = pathIn(file, read.value.spec.access.kubeconfig, ['spec', 'access', 'kubeconfig'], found);
+    if (kubeconfig !== undefined) clusters.push({ file, fields: read.value, found, name, labels, kubeconfig });
+    return found;
+  }
+  const read = convert(KINDS.FleetAddon, value);
+  if ('problems' in read) return reported(read.problems, found);
+  const entry = entryOf(file, read.value, found);
+  addons.push({ file, fields: read.value, found, name: read.value.metadata.name, entry });
+  return found;
+}
+
+/** Values are read as helm reads its files of values. */
+function isValues([spec, config, layer, index, field, ...inner]: Path): boolean {
+  if (spec !== 'spec' || config !== 'config') return false;
+  return layer === 'default' ? index !== undefined : layer === 'groups' && field === 'values' && inner.length > 0;
+}
+
+function reported(problems: readonly Problem[], found: Findings): Findings {
+  for (const { path, message, hint, issue } of problems) {
+    const [what = ''] = issue.message.split('\n');
+    const isWrong = issue.type !== 'never' && issue.received !== 'undefined';
+    const text = isWrong ? `${message.slice(0, -what.length - 2)} must be ${what}` : message;
+    found.error(issue.type === 'never' ? 'unknown-field' : 'value', path, text, hint);
+  }
+  return found;
+}
+
+/** A path that a file names, below its folder: what is elsewhere may be anything of this machine. */
+function pathIn(file: FleetFile, given: string, path: Path, found: Findings): string | undefined {
+  const resolved = posix.join(posix.dirname(file.path), given);
+  const below = posix.relative(file.folder, resolved);
+  if (!given.startsWith('/') && !/^\.\.(?:\/|$)/.test(below)) return resolved;
+  const message = `${path.join('.')} must be a path in the folder ${file.folder}`;
+  found.error('outside', path, message, 'put the file, or a link to it, into the folder');
+  return undefined;
+}
+
+const SOURCES = ['manifest', 'chart', 'channel'] as const;
+
+/** The content as the entry of a channel has it. */
+function entryOf(file: FleetFile, { metadata, spec }: AddonFields, found: Findings): Entry | undefined {
+  const { source } = spec;
+  const at = ['spec', 'source'];
+  const given = SOURCES.filter((name) => source[name] !== undefined);
+  if (given.length !== 1) {
+    const what = given.length === 0 ? 'nothing says what to deliver' : `${given.join(' and ')} exclude each other`;
+    found.error('source', at, what, `write one of ${SOURCES.join(', ')}`);
+    return undefined;
+  }
+  if (source.channel !== undefined) return undefined;
+  const { manifest, chart } = source;
+  if (chart !== undefined && (chart.repoURL === undefined) === (chart.oci === undefined)) {
+    found.error('source', [...at, 'chart'], 'spec.source.chart must have one of repoURL, oci');
+    return undefined;
+  }
+  if (manifest !== undefined && pathIn(file, manifest, [...at, 'manifest'], found) === undefined) return undefined;
+  const context = { kind: 'Channel', name: undefined, location: file.path, compat: 'native' } as const;
+  const fields = {
+    name: metadata.name,
+    version: chart?.version,
+    ...(spec.drift !== undefined && { drift: spec.drift }),
+    ...(chart === undefined ? { manifest } : { chart }),
+  };
+  return readEntry(fields, at, context, found);
+}

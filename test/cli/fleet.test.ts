@@ -1,0 +1,47 @@
+/** `curlew fleet …`, as people call it. */
+import { mkdir, writeFile } from 'node:fs/promises';
+import * as assert from '../support/assert.ts';
+import { addon, cluster, documents } from '../support/fleet-files.ts';
+import { runCommand } from '../support/run-command.ts';
+import { suite } from '../support/suite.ts';
+import { tree } from '../support/tree.ts';
+
+const test = suite('cli/fleet');
+
+test('check reads the YAML files below a folder, and says what is missing, with the line', async () => {
+  await using box = await tree();
+  await mkdir(box.at('fleet/sites'), { recursive: true });
+  await mkdir(box.at('fleet/.git'));
+  await writeFile(box.at('fleet/.git/other.yaml'), documents(cluster('other')));
+  await writeFile(box.at('fleet/sites/paris.yaml'), documents(cluster('paris', { env: 'prod' })));
+  await writeFile(box.at('fleet/web.yml'), documents(addon('web')));
+  const failed = await runCommand(['fleet', 'check', 'fleet/'], box.path);
+  assert.is(failed.exitCode, 11);
+  assert.equal(failed.stdout.split('\n'), [
+    'fleet/sites/paris.yaml:12:4 error fleet/kubeconfig: cannot read the kubeconfig fleet/sites/paris.conf',
+    '     "kubeconfig": "paris.conf"',
+    '     ^^^^^^^^^^^^',
+    '  hint: put a kubeconfig there, such as the output of kubectl config view --minify --flatten --raw',
+    '1 cluster, 1 add-on, 1 error, 0 warnings',
+  ]);
+  await writeFile(box.at('fleet/sites/paris.conf'), '');
+  const good = await runCommand(['fleet', 'check', 'fleet/', '--json'], box.path);
+  assert.equal(
+    [good.exitCode, JSON.parse(good.stdout)],
+    [0, { clusters: 1, addons: 1, diagnostics: [], errors: 0, warnings: 0 }],
+  );
+});
+
+test('check of files that have no fleet says so', async () => {
+  await using box = await tree();
+  await writeFile(box.at('web.yaml'), 'kind: ConfigMap\n');
+  const { exitCode, stderr } = await runCommand(['fleet', 'check', 'web.yaml'], box.path);
+  assert.is(exitCode, 14);
+  assert.match(stderr, 'cannot find a fleet in web.yaml: no file has a Cluster or FleetAddon');
+  assert.match(
+    (await runCommand(['fleet', 'check', 'missing'], box.path)).stderr,
+    'cannot read missing: it does not exist',
+  );
+});
+
+test.run();

@@ -1,0 +1,42 @@
+import { Ajv } from 'ajv';
+import { readFile } from 'node:fs/promises';
+import { CLUSTER_SCHEMA, FLEET_ADDON_SCHEMA } from '../../scripts/docs/fleet-schemas.ts';
+import { KINDS } from '../../src/fleet/schema.ts';
+import { fits } from '../../src/core/schema.ts';
+import * as assert from '../support/assert.ts';
+import { addon, cluster } from '../support/fleet-files.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('fleet/schema');
+const ajv = new Ajv({ strict: true, allowUnionTypes: true });
+const isCluster = ajv.compile(CLUSTER_SCHEMA);
+const isAddon = ajv.compile(FLEET_ADDON_SCHEMA);
+
+for (const [file, schema] of [
+  ['cluster', CLUSTER_SCHEMA],
+  ['fleet-addon', FLEET_ADDON_SCHEMA],
+] as const) {
+  test(`docs/schemas/${file}.schema.json is what the fields make of it (npm run docs)`, async () => {
+    assert.equal(JSON.parse(await readFile(`docs/schemas/${file}.schema.json`, 'utf8')), schema);
+  });
+}
+
+for (const [title, document, isGood] of [
+  ['a cluster', cluster('paris', { env: 'prod' }, { paused: true }), true],
+  ['a cluster with a window', cluster('paris', {}, { windows: [{ cron: '0 22 * * *', duration: '4h' }] }), true],
+  ['a cluster without access', cluster('paris', {}, { access: undefined }), false],
+  ['a cluster with an unknown field', cluster('paris', {}, { machines: [] }), false],
+  ['an add-on', addon('web'), true],
+  ['an add-on with sizes', addon('web', { rollout: { maxConcurrency: 2, maxFailures: '10%' } }), true],
+  ['an add-on with a wrong size', addon('web', { rollout: { maxConcurrency: 'all' } }), false],
+  ['an add-on without selector', addon('web', { clusterSelector: undefined }), false],
+  ['an add-on with another mode', addon('web', { mode: 'Once' }), false],
+] as const) {
+  test(`${title}: schema and tool agree`, () => {
+    const plain = JSON.parse(JSON.stringify(document)) as { readonly kind: keyof typeof KINDS };
+    const validate = plain.kind === 'Cluster' ? isCluster : isAddon;
+    assert.equal([validate(plain), fits(KINDS[plain.kind], plain)], [isGood, isGood], JSON.stringify(validate.errors));
+  });
+}
+
+test.run();
