@@ -6,6 +6,7 @@ import { bestOf } from './choose.ts';
 import {
   compareTriples,
   complement,
+  EVERY_VERSION,
   formatRange,
   gapsIn,
   intersection,
@@ -89,7 +90,8 @@ function tie(
 ): Diagnostic {
   const same = compat === 'kops' ? 'id and manifestHash' : 'version';
   const winner = bestOf([one, other], compat) === other ? 'the later one wins' : 'the first one wins';
-  const where = `both fit Kubernetes ${formatRange(both)}`;
+  const range = formatRange(both);
+  const where = `both fit ${range === EVERY_VERSION ? `${range} of Kubernetes` : `Kubernetes ${range}`}`;
   const message = `${entryTitle(other)} has the same ${same} as line ${one.place.line}, and ${where}: ${winner}`;
   return finding(
     compat === 'native' ? 'error' : 'warning',

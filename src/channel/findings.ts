@@ -66,11 +66,11 @@ export class Findings {
     if (type === 'never') this.#unknown(map, path, input, { near, hint });
     else if (typeof key === 'number') this.wrong(`each item of ${String(path.at(-2))}`, path, what);
     else if (type !== 'string' && type !== 'picklist' && type !== 'regex') this.wrong(key, path, what, hint);
-    else if (typeof input === 'object') this.wrong(key, path, 'a text');
-    else if (typeof input !== 'string') {
-      this.mistake('value', path, `${key} is read as the ${typeof input} ${String(input)}`, 'put it in quotes');
+    else if (typeof input === 'number' || typeof input === 'bigint' || typeof input === 'boolean') {
+      this.mistake('value', path, `${key} is read as the ${typeof input} ${input}`, 'put it in quotes');
       if (this.lenient) map[key] = String(input);
-    } else if (input !== '' || !this.lenient) this.mistake('value', path, `${key} must be ${what}`, hint);
+    } else if (typeof input !== 'string') this.wrong(key, path, 'a text');
+    else if (input !== '' || !this.lenient) this.mistake('value', path, `${key} must be ${what}`, hint);
   }
 
   #unknown(

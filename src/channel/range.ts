@@ -95,6 +95,9 @@ export function gapsIn(range: VersionRange): VersionRange {
   return complement(range).filter(({ from, to }) => compareTriples(from, FIRST) > 0 && compareTriples(to, END) < 0);
 }
 
+/** How {@link formatRange} writes a range without limits. */
+export const EVERY_VERSION = 'every version';
+
 /** `>=1.28.0 <1.32.0`. */
 export function formatRange(range: VersionRange): string {
   if (range.length === 0) return 'no version';
@@ -107,7 +110,7 @@ export function formatRange(range: VersionRange): string {
     ];
     return parts.filter((part) => part !== false).join(' ');
   });
-  return text.join(' || ') || 'every version';
+  return text.join(' || ') || EVERY_VERSION;
 }
 
 /**

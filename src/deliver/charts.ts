@@ -84,7 +84,7 @@ export const charts: Deliverer<DesiredChart> = {
   preview: async (delivery, task) => (task.action === 'none' ? showDrift(delivery, task) : showUpgrade(delivery, task)),
 
   deliver: async (delivery, task, { desired, report }): Promise<Delivered> => {
-    const { cluster } = delivery;
+    const { cluster, request } = delivery;
     const { prepared, revisions, whole, begun } = desired;
     const last = revisions.at(-1);
     const known = task.record?.release;
@@ -92,8 +92,8 @@ export const charts: Deliverer<DesiredChart> = {
     try {
       // Otherwise only its health was missing.
       if (isPartial(task) || !isDeployed || known?.hash !== whole) {
-        await recoverRelease(task, prepared.helm, { ...delivery, report });
-        await upgradeRelease(task, prepared, { ...delivery, report });
+        await recoverRelease(task, prepared.helm, { cluster, request, report });
+        await upgradeRelease(task, prepared, { cluster, request, report });
       }
       return await settled(task, desired, cluster);
     } catch (error) {

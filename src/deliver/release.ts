@@ -2,7 +2,7 @@
 import * as v from 'valibot';
 import { chartValues } from '../channel/chart-values.ts';
 import { entryTitle, type Chart } from '../channel/channel.ts';
-import type { LiveLook } from '../channel/pass.ts';
+import { takesOver, type LiveLook } from '../channel/pass.ts';
 import { recordKey, type AddonRecord, type RecordedRelease } from '../channel/record.ts';
 import { digestOf, hexOf } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
@@ -125,7 +125,7 @@ export async function prepareRelease(
     const { name, namespace } = releaseOf(addon);
     const valuesFile = await helm.file('values.json', exactJson(values));
     const chartArgs = [name, file, '--namespace', namespace, '--values', valuesFile];
-    const owned = request.takeOver === true ? ['--take-ownership'] : [];
+    const owned = takesOver(request, addon.name) ? ['--take-ownership'] : [];
     const secrets = secretTexts(values, false).map(secret);
     return {
       helm,
@@ -186,7 +186,11 @@ export async function upgradeRelease(
 ): Promise<void> {
   const { wait, atomic, namespace } = chartOf(addon);
   const timeoutMs = timeoutOf(request);
-  const isForced = addon.drift === 'Revert' || action === 'revert' || request.forceConflicts === true;
+  const isForced =
+    addon.drift === 'Revert' ||
+    action === 'revert' ||
+    request.forceConflicts === true ||
+    takesOver(request, addon.name);
   const more = [
     '--timeout',
     `${Math.ceil(timeoutMs / 1000)}s`,

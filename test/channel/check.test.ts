@@ -51,7 +51,7 @@ test('to kops, later entries hide earlier ones, and equal id and hash are the sa
 `;
   assert.equal(findings(text, 'kops'), [
     '4 warning channel/never a (x) is never chosen: later entries fit wherever it does',
-    '8 warning channel/tie b 2.0.0 has the same id and manifestHash as line 7, and both fit Kubernetes every version: the first one wins',
+    '8 warning channel/tie b 2.0.0 has the same id and manifestHash as line 7, and both fit every version of Kubernetes: the first one wins',
   ]);
 });
 

@@ -105,6 +105,15 @@ for (const { major, helm } of HELMS) {
     assert.is(await scene.annotation('web'), undefined);
   });
 
+  test(`an object that is not helm's becomes the release's by the name of the add-on (helm ${major})`, async () => {
+    await using scene = await chartScene(server, helm);
+    await scene.kubectl('create', 'configmap', 'page', '--from-literal=a=1');
+    await scene.channel([entryOf({ data: { a: '2' } })]);
+    assert.match(await scene.error(), /cannot be imported into the current release/);
+    assert.equal(outcomes(await scene.apply({ ...given, takeOver: ['web'] })), ['web install applied']);
+    assert.equal(JSON.parse(await scene.data('page')), { a: '2' });
+  });
+
   test(`an upgrade that fails is recorded as helm has left it, and repeated (helm ${major})`, async () => {
     await using scene = await chartScene(server, helm);
     const { namespace, box } = scene;

@@ -1,5 +1,5 @@
 /** The states of an add-on on a cluster: what is recorded when, whatever it is made from, and how the next pass goes on. */
-import { at } from '../support/api-client.ts';
+import { at, textAt } from '../support/api-client.ts';
 import { StatusError } from '../support/api-server/store.ts';
 import * as assert from '../support/assert.ts';
 import {
@@ -61,7 +61,7 @@ for (const [source, publish] of Object.entries(SOURCES)) {
     assert.equal(outcomes(await scene.apply({ timeout: 300 })), ['web install failed']);
     assert.equal(await recorded(scene), ['Failed', '1.0.0', undefined, 'never page']);
     assert.match(
-      String((await scene.record('web'))?.['reason']),
+      textAt(await scene.record('web'), 'reason'),
       /^Deployment default\/never is not healthy after 0 s: its controller has not seen it yet/,
     );
     assert.is(await annotation(scene), undefined);

@@ -108,7 +108,7 @@ test('the index of decisions has the number and title of each record', () => {
 });
 
 /** Not written out, because this file is checked, too. */
-const MISSING = `decision ${8}`;
+const MISSING = ['decision', 8].join(' ');
 
 test('broken links, missing headings, files and decisions are named by their page', async () => {
   await using box = await tree({

@@ -96,3 +96,9 @@ export function at(body: Json | undefined, path: string): Json | undefined {
     return isMap(value) ? value[name] : undefined;
   }, body);
 }
+
+/** The text at a path; empty if there is none. */
+export function textAt(body: Json | undefined, path: string): string {
+  const value = at(body, path);
+  return typeof value === 'string' ? value : '';
+}

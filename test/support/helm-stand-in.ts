@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { createInterface } from 'node:readline';
-import { at, type ApiClient } from './api-client.ts';
+import { at, textAt, type ApiClient } from './api-client.ts';
 import type { JsonObject } from './api-server/fields.ts';
 import type { Tree } from './tree.ts';
 
@@ -96,10 +96,10 @@ class Release {
   async #revisions(): Promise<readonly Revision[]> {
     const { body } = await this.#api.get(`${SECRETS}?labelSelector=owner=helm,name=${this.#name}`);
     const found = (at(body, 'items') as readonly JsonObject[]).map((secret): Revision => {
-      const objects = JSON.parse(Buffer.from(String(at(secret, 'data.release')), 'base64').toString()) as JsonObject[];
+      const objects = JSON.parse(Buffer.from(textAt(secret, 'data.release'), 'base64').toString()) as JsonObject[];
       return {
         version: Number(at(secret, 'metadata.labels.version')),
-        status: String(at(secret, 'metadata.labels.status')),
+        status: textAt(secret, 'metadata.labels.status'),
         objects,
       };
     });
@@ -141,7 +141,7 @@ class Release {
       const { status, body } = await this.#api.apply(pathOf(one), whole, 'helm', '&force=true');
       if (status < 400) continue;
       await this.#write({ version, status: 'failed', objects });
-      throw new Error(`UPGRADE FAILED: ${String(body['message'])}`);
+      throw new Error(`UPGRADE FAILED: ${textAt(body, 'message')}`);
     }
     const kept = new Set(objects.map(pathOf));
     await this.#delete((deployed?.objects ?? []).filter((one) => !kept.has(pathOf(one))));
@@ -183,5 +183,5 @@ class Release {
 }
 
 function pathOf(object: JsonObject): string {
-  return `${PATHS[String(object['kind'])]}/${String(at(object, 'metadata.name'))}`;
+  return `${PATHS[textAt(object, 'kind')]}/${textAt(object, 'metadata.name')}`;
 }

@@ -162,7 +162,7 @@ function statusLines({ addon, state, reason, release, missing, changed, unhealth
 
 export const status = commandFor(CHANNEL_STATUS, {
   details:
-    'Shows the add-ons that channels have applied to a cluster, also those that were applied by kops: version, owner, state, and objects that are missing, changed or not healthy. Exits with status 33 if one is.',
+    'Shows the add-ons that channels have applied to a cluster, also those that were applied by kops: version, owner, state, and objects that are missing, changed or not healthy. Exits with status 33 if an object is missing or not healthy, or the last application did not succeed.',
   examples: ['curlew channel status', 'curlew channel status coredns --json'],
   run: async ({ request }, context) => (await import('../../app/channel-status.ts')).channelStatus(request, context),
   render: ({ cluster, addons, warnings }) =>
