@@ -44,5 +44,5 @@ export function commandFor<Of extends Request, Result>(
   of: Of,
   parts: Omit<Command<Result, Of>, 'of'>,
 ): Command<Result> {
-  return { of, ...parts } as unknown as Command<Result>;
+  return { of, ...parts };
 }

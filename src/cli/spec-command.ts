@@ -1,6 +1,6 @@
 /** The common part of `install`, `join` and `upgrade`. */
 import type { NodeResult } from '../app/install.ts';
-import type { INSTALL, InstallRequest, JOIN, UPGRADE } from '../app/requests/node.ts';
+import type { INSTALL, InstallRequest } from '../app/requests/node.ts';
 import { CurlewError } from '../core/errors.ts';
 import { FLAGS } from '../spec/flags.ts';
 import { commandFor, type Arguments, type Command } from './command.ts';
@@ -18,7 +18,7 @@ function checkPlanOptions({ request: { out, force, plan }, options: { dryRun } }
 
 /** Creates a command that runs an installer spec. */
 export function specCommand(
-  of: typeof INSTALL | typeof JOIN | typeof UPGRADE,
+  of: typeof INSTALL,
   kind: InstallRequest['kind'],
   help: Pick<Command, 'details' | 'examples'>,
 ): Command<NodeResult> {

@@ -55,8 +55,7 @@ export interface Required {
   readonly required: string;
 }
 
-type None = Readonly<Record<never, never>>;
-type Declare<Value, Values extends Takes> = <const More extends Attributes = None>(
+type Declare<Value, Values extends Takes> = <const More extends Attributes = Attributes>(
   value: string,
   help: string,
   more?: More,
@@ -84,7 +83,7 @@ export function many<Value>({ read, ...kind }: Kind<Value>): Declare<readonly Va
 }
 
 /** Declares an option without a value. */
-export function flag<const More extends Attributes = None>(
+export function flag<const More extends Attributes = Attributes>(
   help: string,
   more?: More,
 ): Field<boolean, 'nothing'> & NoInfer<More> {
@@ -188,10 +187,9 @@ export const size: Declare<number, 'one'> = one({
 export const arch: Declare<Arch, 'one'> = one({ ...ARCH, read: (name, option) => ARCH.read(archName(name), option) });
 
 /** One of `values`; the name of the value in help texts is `value`, or all of them. */
-export function choice<const Value extends string, const More extends Attributes & { readonly value?: string } = None>(
-  values: readonly Value[],
-  help: string,
-  more?: More,
-): Field<Value, 'one'> & NoInfer<More> {
+export function choice<
+  const Value extends string,
+  const More extends Attributes & { readonly value?: string } = Attributes,
+>(values: readonly Value[], help: string, more?: More): Field<Value, 'one'> & NoInfer<More> {
   return one(choiceOf(values))(values.join('|'), help, more);
 }

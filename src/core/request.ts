@@ -20,7 +20,7 @@ export interface Request<Own extends Fields = Fields, Options extends Fields = F
   readonly options: Options;
 }
 
-type NoFields = Readonly<Record<never, Field>>;
+type NoFields = Readonly<Record<string, never>>;
 type ValueOf<One> = One extends Field<infer Value> ? Value : never;
 type Flat<Type> = { readonly [Key in keyof Type]: Type[Key] };
 

@@ -66,7 +66,7 @@ function installing(file: string, ...words: readonly string[]): readonly string[
 const FOLDER = 'root/var/lib/curlew';
 const SEEN = `${FOLDER}/seen-bundles.json`;
 
-async function loaded(name: string): Promise<Command<unknown>> {
+async function loaded(name: string): Promise<Command> {
   const command = await COMMANDS.get(name)?.load();
   if (command === undefined) throw new Error(`no command ${name}`);
   return command;

@@ -47,7 +47,7 @@ for (const [what, given, message, hint] of [
 ] as const) {
   test(`a request is refused with its field and what to do: ${what}`, async () => {
     const copy = useCase(COPY, async () => 'copied');
-    const error = await assert.rejectsWith(copy(given as unknown as { file: string }), 'USAGE', message);
+    const error = await assert.rejectsWith(copy(given as { file: string }), 'USAGE', message);
     assert.match(error.hint ?? '', hint);
   });
 }
