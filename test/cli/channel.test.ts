@@ -59,7 +59,7 @@ test('check: each finding has its line, and --json has all of them', async () =>
   assert.match(stdout, '  - {name: a, version: 1.0.0, kubernetesVersion: ">=1.30", manifest: a.yaml, drfit: Keep}');
   assert.match(
     stdout,
-    /c\.yaml:5:\d+ error channel\/unknown-field: "drfit" is not a field\n.*\n +\^{5}\n {2}hint: write "drift"/,
+    /c\.yaml:5:\d+ error channel\/unknown-field: "drfit" is not a field\n.*\n +\^{5}\n {2}hint: did you mean "drift"\?/,
   );
   const json = JSON.parse((await channel(box, 'check', 'c.yaml', '--json')).stdout) as Record<string, unknown>;
   assert.equal([json['errors'], json['warnings']], [2, 0]);

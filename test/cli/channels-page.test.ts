@@ -25,7 +25,7 @@ test('the table of the page has each field of an entry', async () => {
   const fields = table.split('\n').flatMap((row) => /^\| `(\w+)`/.exec(row)?.[1] ?? []);
   await using box = await tree({ 'c.yaml': example.replace('drift: Revert', 'unknown: 1') });
   const { stdout } = await runCommand(['channel', 'check', 'c.yaml'], box.path);
-  const [, known = ''] = /known fields: (.*)$/m.exec(stdout) ?? [];
+  const [, known = ''] = /hint: known: (.*)$/m.exec(stdout) ?? [];
   assert.equal(fields.toSorted(), known.split(', ').toSorted());
 });
 
