@@ -55,4 +55,20 @@ test('natively a wildcard can be excluded, and what kops ignores is not a range'
   assert.equal(natively('1.4.0 - 1.6.0'), { matches: false, warning: true });
 });
 
+test('a cluster that is given as timed out counts as a failure, and is not reported again', () => {
+  const given = (maxFailures: number) =>
+    conformance.rollout({
+      strategy: {
+        type: 'Progressive',
+        maxConcurrency: 1,
+        maxFailures,
+        mandatoryDecisionGroups: [{ groupName: 'canary' }],
+      },
+      groups: { canary: ['a1'], _1: ['b1', 'b2', 'b3'] },
+      existing: { a1: 'Succeeded', b1: 'TimeOut' },
+    });
+  assert.equal(given(0), { rollout: [], timeout: [], breach: true });
+  assert.equal(given(1), { rollout: ['b2:ToApply'], timeout: [], breach: false });
+});
+
 test.run();

@@ -68,7 +68,7 @@ export function ocmBatch(groups: Groups, strategy: Strategy, existing: readonly 
 function take({ batch, times }: Run, { cluster, state: before, since }: Standing): State {
   const { state, holds, recheckAfter } = settle(before, since, times, 'ocm');
   if (holds) batch.rollout.push(cluster);
-  else if (state === 'TimedOut') batch.timedOut.push(cluster);
+  else if (state === 'TimedOut' && before !== 'TimedOut') batch.timedOut.push(cluster);
   batch.recheckAfter = Math.min(batch.recheckAfter, recheckAfter);
   return state;
 }
