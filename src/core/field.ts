@@ -55,7 +55,7 @@ export interface Required {
   readonly required: string;
 }
 
-type Declare<Value, Values extends Takes> = <const More extends Attributes = Attributes>(
+type Declare<Value, Values extends Takes> = <const More extends Attributes = object>(
   value: string,
   help: string,
   more?: More,
@@ -83,7 +83,7 @@ export function many<Value>({ read, ...kind }: Kind<Value>): Declare<readonly Va
 }
 
 /** Declares an option without a value. */
-export function flag<const More extends Attributes = Attributes>(
+export function flag<const More extends Attributes = object>(
   help: string,
   more?: More,
 ): Field<boolean, 'nothing'> & NoInfer<More> {
@@ -106,7 +106,11 @@ export function reading<Value>(
 /** One of several texts. */
 export function choiceOf<const Value extends string>(values: readonly Value[]): Kind<Value> {
   const parse = (given: string): Value | undefined => values.find((value) => value === given);
-  return { schema: v.picklist(values), values, read: reading(parse, `must be one of ${values.join(', ')}`) };
+  return {
+    schema: v.picklist(values),
+    values,
+    read: reading(parse, `must be ${values.length > 1 ? 'one of ' : ''}${values.join(', ')}`),
+  };
 }
 
 /** Whole numbers in a range. */
@@ -189,7 +193,7 @@ export const arch: Declare<Arch, 'one'> = one({ ...ARCH, read: (name, option) =>
 /** One of `values`; the name of the value in help texts is `value`, or all of them. */
 export function choice<
   const Value extends string,
-  const More extends Attributes & { readonly value?: string } = Attributes,
+  const More extends Attributes & { readonly value?: string } = object,
 >(values: readonly Value[], help: string, more?: More): Field<Value, 'one'> & NoInfer<More> {
   return one(choiceOf(values))(values.join('|'), help, more);
 }

@@ -166,7 +166,7 @@ for (const [title, words, message] of [
   [
     'a layout that is none',
     ['spec.yaml', '--from', 'store', '-o', 'a', '--layout', 'curl'],
-    /only valid layout is kurl/,
+    /--layout curl: must be kurl/,
   ],
   [
     'scripts without a layout',

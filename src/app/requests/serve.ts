@@ -6,7 +6,7 @@ import { INVALID_SETTINGS } from './bundle.ts';
 import { STORE, WEB } from './connection.ts';
 import { KEY } from './trust.ts';
 
-interface Listen {
+export interface Listen {
   /** Every address of this machine if absent. */
   readonly host?: string | undefined;
   readonly port: number;
