@@ -83,6 +83,7 @@ export { planChannels, type ChannelPlan } from './app/channel-plan.ts';
 
 // Fleets.
 export { checkFleet, type CheckedFleet } from './app/fleet-check.ts';
+export { planFleets, type FleetPlan } from './app/fleet-plan.ts';
 
 // Installer specs.
 export { mergeSpecs, resolveSpec, specId, specVariables, validateSpec } from './app/installer.ts';
@@ -127,7 +128,7 @@ export type {
   ExplainChannelsRequest,
   PlanChannelsRequest,
 } from './app/requests/channel.ts';
-export type { FleetRequest } from './app/requests/fleet.ts';
+export type { FleetPlanRequest, FleetRequest } from './app/requests/fleet.ts';
 export type {
   EnvironmentRequest,
   InstallerRequest,

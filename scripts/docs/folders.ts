@@ -37,7 +37,7 @@ const ROWS: readonly (readonly [name: string, holds: string, imports?: string])[
   ],
   [
     'fleet',
-    'the files of a fleet: clusters, add-ons and their channels, read and checked',
+    'the files of a fleet: clusters, add-ons and their channels, read and checked; what would happen to it now',
     'core formats/yaml channel rollout',
   ],
   ['spec', 'installer specs', 'core formats/yaml'],
@@ -188,8 +188,8 @@ const ROWS: readonly (readonly [name: string, holds: string, imports?: string])[
   ['app/channels', 'a pass over the channels of a cluster', 'core channel deliver app/requests app/ports'],
   [
     'app/fleets',
-    'the files of a fleet, and which lines of them are shown',
-    'core platform/limit platform/files rollout fleet spec app/requests',
+    'the files of a fleet, with the lines of them that are shown, and what its clusters record',
+    'core platform/limit platform/files formats/yaml channel rollout fleet spec deliver app/requests',
   ],
   ['app', 'use cases, one per file: a request that could be JSON and its result'],
   ['cli', 'options, commands and rendering; only `cli` prints, exits or reads the process'],

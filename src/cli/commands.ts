@@ -13,7 +13,7 @@ import {
   CHANNEL_REMOVE,
   CHANNEL_STATUS,
 } from '../app/requests/channel.ts';
-import { FLEET_CHECK } from '../app/requests/fleet.ts';
+import { FLEET_CHECK, FLEET_PLAN } from '../app/requests/fleet.ts';
 import {
   INSTALLER_ENV,
   INSTALLER_ID,
@@ -98,7 +98,10 @@ const CHANNEL_COMMANDS = [
   row(CHANNEL_PLAN, async () => (await import('./commands/channel.ts')).plan),
 ];
 
-const FLEET_COMMANDS = [row(FLEET_CHECK, async () => (await import('./commands/fleet.ts')).check)];
+const FLEET_COMMANDS = [
+  row(FLEET_CHECK, async () => (await import('./commands/fleet.ts')).check),
+  row(FLEET_PLAN, async () => (await import('./commands/fleet.ts')).plan),
+];
 
 const NODE_COMMANDS = [
   row(INSTALL, async () => (await import('./commands/install.ts')).command),

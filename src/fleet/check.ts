@@ -1,10 +1,9 @@
 /** What is wrong with a fleet across its files. Pure. */
-import { byName } from '../channel/channel.ts';
 import type { Findings } from '../channel/findings.ts';
 import { compareNames, selects, type Selector } from '../rollout/groups.ts';
 import { windowProblem } from '../rollout/windows.ts';
 import type { Path } from '../formats/yaml/yaml.ts';
-import { identityOf, type WrittenAddon, type WrittenCluster, type WrittenFleet } from './fleet.ts';
+import { channelEntries, identityOf, type WrittenAddon, type WrittenCluster, type WrittenFleet } from './fleet.ts';
 
 const NAME: Path = ['metadata', 'name'];
 
@@ -21,7 +20,7 @@ export function checkFleet(fleet: WrittenFleet): void {
     checkChannel(addon, fleet);
     checkDependencies(addon, addons);
   }
-  checkIdentities(selected);
+  checkIdentities(selected, fleet);
 }
 
 function noteTwins(what: string, all: readonly (WrittenCluster | WrittenAddon)[]): void {
@@ -104,17 +103,16 @@ function checkWindows(windows: Windows = [], path: Path, found: Findings): void 
   }
 }
 
-function checkChannel({ name, fields, found }: WrittenAddon, { channels }: WrittenFleet): void {
-  const { channel: wanted } = fields.spec.source;
+function checkChannel(addon: WrittenAddon, fleet: WrittenFleet): void {
+  const { channel: wanted } = addon.fields.spec.source;
   if (wanted === undefined) return;
-  const channel = channels.get(wanted.name);
-  const addon = wanted.addon ?? name;
   const path = ['spec', 'source', 'channel'];
-  if (channel === undefined) {
+  if (!fleet.channels.has(wanted.name)) {
     const hint = 'give its file to the command, too; its metadata.name must be this name';
-    found.error('channel', [...path, 'name'], `there is no channel ${wanted.name}`, hint);
-  } else if (!byName(channel.entries).has(addon)) {
-    found.error('channel', [...path, 'addon'], `the channel ${wanted.name} has no add-on ${addon}`);
+    addon.found.error('channel', [...path, 'name'], `there is no channel ${wanted.name}`, hint);
+  } else if (channelEntries(addon, fleet).length === 0) {
+    const message = `the channel ${wanted.name} has no add-on ${wanted.addon ?? addon.name}`;
+    addon.found.error('channel', [...path, 'addon'], message);
   }
 }
 
@@ -146,11 +144,11 @@ function wayTo(goal: string, from: string, addons: ReadonlyMap<string, WrittenAd
 }
 
 /** Two add-ons with one release on one cluster. */
-function checkIdentities(selected: ReadonlyMap<WrittenAddon, readonly WrittenCluster[]>): void {
+function checkIdentities(selected: ReadonlyMap<WrittenAddon, readonly WrittenCluster[]>, fleet: WrittenFleet): void {
   const owners = new Map<string, WrittenAddon>();
   for (const [addon, clusters] of selected) {
-    if (addon.entry === undefined) continue;
-    const identity = identityOf(addon.entry, addon.entry);
+    const identity = identityOf(addon, fleet);
+    if (identity === undefined) continue;
     for (const cluster of clusters) {
       const key = `${cluster.name} ${identity}`;
       const owner = owners.get(key);

@@ -40,11 +40,25 @@ export interface WrittenFleet {
   readonly channels: ReadonlyMap<string, Channel>;
 }
 
-/** What identifies an add-on in a cluster: its release, or the name of its record. */
-export function identityOf(
-  { source }: Pick<Entry, 'source'>,
-  { name, namespace }: Pick<Entry, 'name' | 'namespace'>,
-): string {
-  if (source?.type !== 'chart') return `addon:${namespace}/${name}`;
-  return `release:${source.chart.namespace}/${source.chart.releaseName}`;
+/** The add-ons of a channel that one of the fleet may become, by the Kubernetes of a cluster; none unless a channel has it. */
+export function channelEntries({ name, fields }: WrittenAddon, { channels }: WrittenFleet): readonly Entry[] {
+  const { channel } = fields.spec.source;
+  if (channel === undefined) return [];
+  return (channels.get(channel.name)?.entries ?? []).filter((entry) => entry.name === (channel.addon ?? name));
+}
+
+/** What cannot exist twice in a cluster: the release of a chart, or the name in a record. Undefined for an unknown channel. */
+export function identityOf(addon: WrittenAddon, fleet: WrittenFleet): string | undefined {
+  const { source } = addon.entry ?? {};
+  if (source?.type === 'chart') return releaseIdentity({ ...source.chart, name: source.chart.releaseName });
+  const named = addon.entry ?? channelEntries(addon, fleet)[0];
+  return named && recordIdentity({ ...named, addon: named.name });
+}
+
+export function releaseIdentity({ namespace, name }: { readonly namespace: string; readonly name: string }): string {
+  return `release:${namespace}/${name}`;
+}
+
+export function recordIdentity({ namespace, addon }: { readonly namespace: string; readonly addon: string }): string {
+  return `addon:${namespace}/${addon}`;
 }

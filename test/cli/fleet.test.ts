@@ -1,5 +1,6 @@
 /** `curlew fleet …`, as people call it. */
 import { mkdir, writeFile } from 'node:fs/promises';
+import { startMemoryApiServer } from '../support/api-server/server.ts';
 import * as assert from '../support/assert.ts';
 import { addon, cluster, documents } from '../support/fleet-files.ts';
 import { runCommand } from '../support/run-command.ts';
@@ -15,6 +16,7 @@ test('check reads the YAML files below a folder, and says what is missing, with 
   await writeFile(box.at('fleet/.git/other.yaml'), documents(cluster('other')));
   await writeFile(box.at('fleet/sites/paris.yaml'), documents(cluster('paris', { env: 'prod' })));
   await writeFile(box.at('fleet/web.yml'), documents(addon('web')));
+  await writeFile(box.at('fleet/web.yaml'), documents({ kind: 'ConfigMap' }));
   const failed = await runCommand(['fleet', 'check', 'fleet/'], box.path);
   assert.is(failed.exitCode, 11);
   assert.equal(failed.stdout.split('\n'), [
@@ -42,6 +44,23 @@ test('check of files that have no fleet says so', async () => {
     (await runCommand(['fleet', 'check', 'missing'], box.path)).stderr,
     'cannot read missing: it does not exist',
   );
+});
+
+test('plan shows what would happen on each cluster, and exits with 2 until nothing is to change', async () => {
+  await using box = await tree();
+  await using paris = await startMemoryApiServer();
+  await writeFile(box.at('paris.conf'), paris.kubeconfig);
+  await writeFile(box.at('web.yaml'), documents({ kind: 'ConfigMap' }));
+  await writeFile(box.at('fleet.yaml'), documents(cluster('paris', { env: 'prod' }), addon('web')));
+  const planned = await runCommand(['fleet', 'plan', 'fleet.yaml'], box.path);
+  assert.equal(planned.stdout.split('\n'), [
+    'CLUSTER  ADD-ON  STATE    NOW      WHY',
+    'paris    web     ToApply  install',
+    '1 cluster: 1 to change now, 0 waiting, 0 as they are to be',
+  ]);
+  assert.is(planned.exitCode, 2);
+  await writeFile(box.at('fleet.yaml'), documents(cluster('paris')));
+  assert.is((await runCommand(['fleet', 'plan', 'fleet.yaml'], box.path)).exitCode, 0);
 });
 
 test.run();

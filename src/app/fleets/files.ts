@@ -1,10 +1,12 @@
 /** The files of a fleet, from files and folders. */
 import { access, constants, readdir, stat } from 'node:fs/promises';
 import { dirname, join, normalize, resolve } from 'node:path';
+import { fileOf } from '../../channel/channel.ts';
 import type { Context } from '../../core/context.ts';
 import { compareDiagnostics, type Diagnostic } from '../../core/diagnostic.ts';
 import { CurlewError, errnoOf, fileError, redact } from '../../core/errors.ts';
 import type { FleetFile, WrittenCluster } from '../../fleet/fleet.ts';
+import type { Path } from '../../formats/yaml/yaml.ts';
 import { readFleet, type ReadFleet } from '../../fleet/read.ts';
 import { readLimited } from '../../platform/files/read-limited.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
@@ -38,7 +40,16 @@ export async function openFleet({ files }: FleetRequest, context: Context): Prom
   const texts = await mapLimited(unique, async (one, { signal }) => read(one, signal), limits);
   const fleet = readFleet(texts);
   const { clusters, addons } = fleet;
-  const missing = await Promise.all(clusters.map(async (cluster) => missingKubeconfig(cluster, context)));
+  const missing = await Promise.all([
+    ...clusters.map(async (cluster) => {
+      const hint = 'put a kubeconfig there, such as the output of kubectl config view --minify --flatten --raw';
+      return unreadable(cluster, ['spec', 'access', 'kubeconfig'], { file: cluster.kubeconfig, hint }, context);
+    }),
+    ...addons.map(async (addon) => {
+      const file = addon.entry && fileOf(addon.entry);
+      return file === undefined ? [] : unreadable(addon, ['spec', 'source', 'manifest'], { file }, context);
+    }),
+  ]);
   const all = [...fleet.diagnostics, ...missing.flat()].toSorted(compareDiagnostics);
   if (all.length === 0 && clusters.length + addons.length === 0) {
     throw new CurlewError(
@@ -88,17 +99,19 @@ async function filesBelow(folder: string, at: Pick<Context, 'cwd' | 'signal'>): 
   return below.flat();
 }
 
-async function missingKubeconfig(
-  { kubeconfig, found }: WrittenCluster,
+/** A file that a document names at `path`. */
+async function unreadable(
+  { found }: Pick<WrittenCluster, 'found'>,
+  path: Path,
+  { file, hint }: { readonly file: string; readonly hint?: string },
   { cwd }: Context,
 ): Promise<readonly Diagnostic[]> {
   try {
-    await access(resolve(cwd, kubeconfig), constants.R_OK);
+    await access(resolve(cwd, file), constants.R_OK);
     return [];
   } catch {
-    const place = found.placeOf(['spec', 'access', 'kubeconfig']);
-    const message = `cannot read the kubeconfig ${kubeconfig}`;
-    const hint = 'put a kubeconfig there, such as the output of kubectl config view --minify --flatten --raw';
-    return [{ code: 'fleet/kubeconfig', severity: 'error', message, place, hint }];
+    const name = String(path.at(-1));
+    const message = `cannot read the ${name} ${file}`;
+    return [{ code: `fleet/${name}`, severity: 'error', message, place: found.placeOf(path), hint }];
   }
 }

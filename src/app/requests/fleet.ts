@@ -1,5 +1,5 @@
 /** Requests about fleets. */
-import { paths } from '../../core/field.ts';
+import { duration, flag, paths } from '../../core/field.ts';
 import { request, type RequestOf } from '../../core/request.ts';
 
 const FILES = {
@@ -11,3 +11,14 @@ const FILES = {
 export type FleetRequest = RequestOf<typeof FILES>;
 
 export const FLEET_CHECK = request('fleet check', 'Check the files of a fleet', FILES);
+
+export const FLEET_PLAN = request(
+  'fleet plan',
+  'Show what would change in a fleet now, and what waits',
+  {
+    ...FILES,
+    timeout: duration('TIME', 'limit of the wait for the answer of a cluster (default: 20s)'),
+  },
+  { all: flag('also show what is as it is to be') },
+);
+export type FleetPlanRequest = RequestOf<typeof FLEET_PLAN.fields>;

@@ -1,9 +1,11 @@
 /** `curlew fleet …`: clusters and the add-ons that they run, from files. */
-import { FLEET_CHECK } from '../../app/requests/fleet.ts';
+import type { FleetPlan, PlannedTarget } from '../../app/fleet-plan.ts';
+import { FLEET_CHECK, FLEET_PLAN } from '../../app/requests/fleet.ts';
 import { counted } from '../../core/counted.ts';
-import { renderDiagnostic } from '../../core/diagnostic.ts';
+import { renderDiagnostic, visible } from '../../core/diagnostic.ts';
 import { ERROR_CODES } from '../../core/errors.ts';
 import { commandFor } from '../command.ts';
+import { columns } from '../render/columns.ts';
 import { paintDiagnostic } from '../render/paint.ts';
 
 export const check = commandFor(FLEET_CHECK, {
@@ -25,3 +27,40 @@ export const check = commandFor(FLEET_CHECK, {
   },
   exitCode: ({ errors }) => (errors > 0 ? ERROR_CODES.SPEC_INVALID : 0),
 });
+
+/** Exit status of a plan by which something would change, as of diff tools. */
+const WOULD_CHANGE = 2;
+
+export const plan = commandFor(FLEET_PLAN, {
+  details:
+    'Reads the files of a fleet and what each cluster records, 20 clusters at once, and shows for each cluster and add-on its state, what would happen now, and the reason for each that waits. A cluster that does not answer holds no other. Changes nothing. Exits with status 2 if something is to change.',
+  examples: ['curlew fleet plan fleet/', 'curlew fleet plan fleet/ --all --timeout 5s'],
+  run: async ({ request }, context) => (await import('../../app/fleet-plan.ts')).planFleets(request, context),
+  render: (result, { options }) => planLines(result, options.all).map(visible).join('\n'),
+  exitCode: ({ targets }) => (targets.every(isSettled) ? 0 : WOULD_CHANGE),
+});
+
+function isSettled({ now }: PlannedTarget): boolean {
+  return now === 'none';
+}
+
+function planLines({ clusters, targets, detached, warnings }: FleetPlan, isAll: boolean): readonly string[] {
+  const rows = targets.filter((one) => isAll || !isSettled(one)).map(targetRow);
+  const waiting = targets.filter(({ now }) => now === 'wait').length;
+  const settled = targets.filter(isSettled).length;
+  return [
+    ...(rows.length === 0 ? [] : columns([['CLUSTER', 'ADD-ON', 'STATE', 'NOW', 'WHY'], ...rows])),
+    ...clusters.flatMap(({ name, problem }) => (problem === undefined ? [] : [`${name} does not answer: ${problem}`])),
+    ...detached.map(({ cluster, addon }) => `${addon} stays on ${cluster}: no file has it any more`),
+    ...warnings.map((text) => `warning: ${text}`),
+    `${counted(clusters.length, 'cluster')}: ${targets.length - waiting - settled} to change now, ${waiting} waiting, ${settled} as they are to be`,
+  ];
+}
+
+function targetRow({ cluster, addon, state, now, current, wanted, reason, message }: PlannedTarget): readonly string[] {
+  const isMove = current !== undefined && wanted !== undefined && current !== wanted;
+  const to =
+    now === 'remove' || now === 'forget' ? (current ?? '') : isMove ? `${current} -> ${wanted}` : (wanted ?? '');
+  const what = now === 'none' || now === 'wait' ? (now === 'none' ? '-' : now) : `${now} ${to}`.trim();
+  return [cluster, addon, state, what, reason === undefined ? '' : `${reason}: ${message ?? ''}`];
+}

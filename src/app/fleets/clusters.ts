@@ -1,0 +1,58 @@
+/** What the clusters of a fleet record, and what its add-ons deliver. */
+import { resolve } from 'node:path';
+import { fileOf, type Entry } from '../../channel/channel.ts';
+import { isUrl } from '../../channel/location.ts';
+import type { Context } from '../../core/context.ts';
+import { digestOf, hexOf } from '../../core/digest.ts';
+import { asError, CurlewError, redact } from '../../core/errors.ts';
+import { openChannelCluster } from '../../deliver/cluster.ts';
+import { channelEntries, type WrittenCluster, type WrittenFleet } from '../../fleet/fleet.ts';
+import type { Look } from '../../fleet/observe.ts';
+import { readLimited } from '../../platform/files/read-limited.ts';
+import { mapLimited } from '../../platform/limit/each.ts';
+
+const AT_ONCE = 20;
+const MOST_BYTES = 64 << 20;
+
+/** Asks each cluster, for at most `timeoutMs`. One that does not answer holds no other. */
+export async function lookAtClusters(
+  clusters: readonly WrittenCluster[],
+  timeoutMs: number,
+  context: Context,
+): Promise<ReadonlyMap<string, Look>> {
+  const look = async ({ name, kubeconfig }: WrittenCluster): Promise<readonly [string, Look]> => {
+    const late = AbortSignal.timeout(timeoutMs);
+    let slow = '';
+    // The result says which clusters do not answer.
+    const report: Context['report'] = (event) => (slow = event.type === 'note' ? `: ${event.text}` : slow);
+    const own = { ...context, signal: AbortSignal.any([context.signal, late]), report };
+    try {
+      const { server, kubernetes, facts, warnings } = await openChannelCluster({ kubeconfig }, own);
+      return [name, { server, kubernetes, facts, warnings }];
+    } catch (error) {
+      context.signal.throwIfAborted();
+      if (late.aborted) return [name, { problem: `no answer within ${timeoutMs / 1000} s${slow}` }];
+      if (!(error instanceof CurlewError)) throw error;
+      return [name, { problem: asError(error).message }];
+    }
+  };
+  return new Map(await mapLimited(clusters, look, { width: AT_ONCE, signal: context.signal }));
+}
+
+/** Hashes of all entries, in hex; empty for what is no file. `SPEC_INVALID` for a file elsewhere without a hash. */
+export async function hashContents(fleet: WrittenFleet, context: Context): Promise<(entry: Entry) => string> {
+  const entries = fleet.addons.flatMap((addon) => addon.entry ?? channelEntries(addon, fleet));
+  const hash = async (entry: Entry): Promise<readonly [Entry, string]> => {
+    const location = fileOf(entry);
+    if (entry.hash !== '' || location === undefined) return [entry, entry.hash];
+    if (isUrl(location)) {
+      const shown = redact(location);
+      throw new CurlewError('SPEC_INVALID', `cannot deliver ${entry.name} to a fleet: ${shown} has no hash`, {
+        hint: 'add hash to its entry in the channel, or copy the file into the folder',
+      });
+    }
+    return [entry, hexOf(digestOf(await readLimited(resolve(context.cwd, location), MOST_BYTES, context)))];
+  };
+  const hashes = new Map(await mapLimited(entries, hash, { width: AT_ONCE, signal: context.signal }));
+  return (entry) => hashes.get(entry) ?? entry.hash;
+}

@@ -1,0 +1,88 @@
+/** The plan of a fleet, over API servers of the tests. */
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { writeFile } from 'node:fs/promises';
+import { planFleets, type FleetPlan } from '../../src/app/fleet-plan.ts';
+import { apiClient } from '../support/api-client.ts';
+import { startMemoryApiServer } from '../support/api-server/server.ts';
+import * as assert from '../support/assert.ts';
+import { noReport } from '../support/context.ts';
+import { addon, cluster, documents } from '../support/fleet-files.ts';
+import { kubeconfigText } from '../support/kube-server.ts';
+import { suite } from '../support/suite.ts';
+import { tree, type Tree } from '../support/tree.ts';
+
+const test = suite('app/fleet-plan');
+const TIMEOUT = 4000;
+
+async function plan(box: Tree, timeout?: number): Promise<FleetPlan> {
+  const context = { signal: new AbortController().signal, report: noReport, env: {}, cwd: box.path };
+  return planFleets({ files: ['fleet.yaml'], timeout }, context);
+}
+
+function lines({ targets }: FleetPlan): readonly string[] {
+  return targets.map(({ cluster: where, addon: name, now, message = '' }) =>
+    `${where} ${name} ${now} ${message}`.trim(),
+  );
+}
+
+async function writeFleet(box: Tree, ...all: readonly object[]): Promise<void> {
+  await writeFile(box.at('web.yaml'), documents({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'page' } }));
+  await writeFile(box.at('fleet.yaml'), documents(...all));
+}
+
+test('a plan reads the records of a cluster, and writes nothing', async () => {
+  await using box = await tree();
+  await using paris = await startMemoryApiServer();
+  await writeFile(box.at('paris.conf'), paris.kubeconfig);
+  await writeFleet(box, cluster('paris', { env: 'prod' }), addon('web'));
+  assert.equal(lines(await plan(box)), ['paris web install']);
+  const annotations = { 'addons.k8s.io/web': '{"version":"1.0.0"}' };
+  await apiClient(paris.kubeconfig).merge('/api/v1/namespaces/kube-system', { metadata: { annotations } });
+  const before = paris.requests.length;
+  const { clusters, ...planned } = await plan(box);
+  assert.equal(lines({ clusters, ...planned }), ['paris web wait it belongs to another program']);
+  assert.equal(clusters, [{ name: 'paris', server: paris.url, kubernetes: 'v1.34.4' }]);
+  assert.equal(
+    paris.requests.slice(before).filter((one) => !one.startsWith('GET ')),
+    [],
+  );
+});
+
+test('a cluster that never answers, and one that cannot be reached, hold no other', async () => {
+  await using box = await tree();
+  await using paris = await startMemoryApiServer();
+  const silent = createServer(() => undefined).listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  try {
+    const url = `https://127.0.0.1:${(silent.address() as AddressInfo).port}`;
+    await writeFile(box.at('paris.conf'), paris.kubeconfig);
+    await writeFile(box.at('lyon.conf'), kubeconfigText(url, { token: 'x' }, {}));
+    await writeFile(box.at('nice.conf'), 'apiVersion: v1\nkind: Config\n');
+    const clusters = ['lyon', 'nice', 'paris'].map((name) => cluster(name, { env: 'prod' }));
+    await writeFleet(box, ...clusters, addon('web'));
+    const planned = await plan(box, TIMEOUT);
+    assert.equal(lines(planned), [
+      'lyon web wait the cluster does not answer',
+      'nice web wait the cluster does not answer',
+      'paris web install',
+    ]);
+    const problems = planned.clusters.map(({ problem = '' }) => problem);
+    assert.match(problems[0] ?? '', 'no answer within 4 s');
+    assert.ok(problems[1] !== '');
+  } finally {
+    silent.close();
+  }
+});
+
+test('mistakes in the files stop a plan before any cluster is asked', async () => {
+  await using box = await tree();
+  await using paris = await startMemoryApiServer();
+  await writeFile(box.at('paris.conf'), paris.kubeconfig);
+  await writeFleet(box, cluster('paris'), addon('web', { dependsOn: ['dns'] }));
+  await assert.rejectsWith(plan(box), 'SPEC_INVALID', /cannot plan the fleet: 1 error in its files/);
+  assert.equal(paris.requests, []);
+});
+
+test.run();
