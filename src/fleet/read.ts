@@ -7,7 +7,7 @@ import { readChannel } from '../channel/read.ts';
 import type { Diagnostic } from '../core/diagnostic.ts';
 import { nearest } from '../core/nearest.ts';
 import { convert, type Problem } from '../core/schema.ts';
-import { isJsonObject, readYaml, splitYaml, type Path } from '../formats/yaml/yaml.ts';
+import { isJsonObject, readYaml, splitYaml, type Path, type YamlPart } from '../formats/yaml/yaml.ts';
 import { checkFleet } from './check.ts';
 import type { FleetFile, WrittenAddon, WrittenCluster, WrittenFleet } from './fleet.ts';
 import { KINDS, type AddonFields } from './schema.ts';
@@ -17,8 +17,9 @@ export interface ReadFleet extends WrittenFleet {
   readonly diagnostics: readonly Diagnostic[];
 }
 
-/** Files that say nothing of this group, such as manifests and kubeconfigs in the same folder, are left alone. */
-const OWN = /fleet\.curlew\.dev\/|^kind:[ \t]*["']?FleetAddon\b/m;
+/** Other documents, such as manifests and kubeconfigs in the same folder, are left alone, even if they are not YAML. */
+const OWN = /^[\s{"']*apiVersion["']?\s*:\s*["']?fleet\.curlew\.dev\/|^kind:[ \t]*["']?FleetAddon\b/m;
+const CHANNEL = /^kind:[ \t]*["']?Channel\b/m;
 
 /** Reads all files of a fleet, and checks what fits together only across them. */
 export function readFleet(files: readonly FleetFile[]): ReadFleet {
@@ -51,19 +52,20 @@ interface Lists {
 
 function readDocument(
   file: FleetFile,
-  { text, line }: { readonly text: string; readonly line: number },
+  { text, line }: YamlPart,
   { clusters, addons, channels }: Lists,
 ): { readonly diagnostics: readonly Diagnostic[] } {
+  // Larger than others, and with other rules for values.
+  if (CHANNEL.test(text)) return readOwnChannel(file, { text, line }, channels);
   const yaml = readYaml(file.path, text, { firstLine: line, kubernetes: isValues });
   const found = new Findings(yaml, false, 'fleet');
   const { value } = yaml;
   if (value === undefined) return found;
-  const { kind } = isJsonObject(value) ? value : {};
-  if (kind === 'Channel') {
-    const { channel, diagnostics } = readChannel(file.path, text);
-    if (channel?.name !== undefined) channels.set(channel.name, channel);
-    return { diagnostics };
-  }
+  const { apiVersion, kind } = isJsonObject(value) ? value : {};
+  if (kind === 'Channel') return readOwnChannel(file, { text, line }, channels);
+  const isOwn = String(apiVersion).startsWith('fleet.curlew.dev/') || kind === 'FleetAddon';
+  // One inside another document.
+  if (!isOwn) return { diagnostics: [] };
   if (kind !== 'Cluster' && kind !== 'FleetAddon') {
     const near = typeof kind === 'string' ? nearest(kind, ['Cluster', 'FleetAddon', 'Channel']) : undefined;
     const hint = near === undefined ? 'write Cluster, FleetAddon or Channel' : `did you mean "${near}"?`;
@@ -83,6 +85,23 @@ function readDocument(
   const entry = entryOf(file, read.value, found);
   addons.push({ file, fields: read.value, found, name: read.value.metadata.name, entry });
   return found;
+}
+
+function readOwnChannel(
+  { path }: FleetFile,
+  { text, line }: YamlPart,
+  channels: Map<string, Channel>,
+): { readonly diagnostics: readonly Diagnostic[] } {
+  // Its lines are those of the file.
+  const { channel, diagnostics } = readChannel(path, '\n'.repeat(line - 1) + text);
+  if (channel?.name === undefined) return { diagnostics };
+  const twin = channels.get(channel.name);
+  channels.set(channel.name, twin ?? channel);
+  if (twin === undefined) return { diagnostics };
+  const message = `channel ${channel.name} is already in ${twin.location}`;
+  const place = { file: path, line, column: 1, length: 1 };
+  const again = { code: 'fleet/duplicate', severity: 'error', message, place, hint: 'delete one of them' } as const;
+  return { diagnostics: [...diagnostics, again] };
 }
 
 /** Values are read as helm reads its files of values. */

@@ -42,6 +42,22 @@ test('clusters, add-ons and channels are read, and other documents are left alon
   assert.equal([...fleet.channels.keys()], ['stable']);
 });
 
+test('a manifest that has a label of this group, or a document of it inside, is left alone', () => {
+  const labels = { 'fleet.curlew.dev/addon': 'web' };
+  const list = { apiVersion: 'v1', kind: 'List', items: [{ ...PARIS, kind: 'Other' }] };
+  assert.equal(found(PARIS, { apiVersion: 'v1', kind: 'ConfigMap', metadata: { labels } }, list), []);
+});
+
+test('a channel among other documents has its own lines, and is there once', () => {
+  const text = (name: string, more = ''): string =>
+    `apiVersion: fleet.curlew.dev/v1alpha1\nkind: Channel\nmetadata: {name: ${name}}\nspec: {addons: []}\n${more}`;
+  const file = { path: 'all.yaml', folder: '.', text: [text('a'), text('b', 'size: 3\n'), text('a')].join('---\n') };
+  assert.equal(
+    readFleet([file]).diagnostics.map(({ place, message }) => `${place.line}: ${message}`),
+    ['10: "size" is not a field', '11: channel a is already in all.yaml'],
+  );
+});
+
 test('a mistake has the place of its field, with a hint', () => {
   const text = `apiVersion: fleet.curlew.dev/v1alpha1
 kind: Cluster

@@ -14,7 +14,8 @@ import { compareNames } from '../../rollout/groups.ts';
 import { shownLine } from '../../spec/secret-settings.ts';
 import type { FleetRequest } from '../requests/fleet.ts';
 
-const MOST_BYTES = 4 << 20;
+/** Also of manifests in the same folder, which are only looked at. */
+const MOST_BYTES = 64 << 20;
 const MOST_FILES = 10_000;
 const AT_ONCE = 8;
 
