@@ -12,7 +12,7 @@ import { CHANNEL_CHECK } from './requests/channel.ts';
 import { useCase } from '../core/request.ts';
 
 /** Findings with the text of their line: to know whether it is secret, the lines above it are read, too. */
-const MOST_LINES = 200;
+const MAX_LINES = 200;
 
 export interface CheckedChannel {
   readonly location: string;
@@ -45,7 +45,7 @@ export const checkChannels = useCase(CHANNEL_CHECK, async (request, context: Con
   const texts = new Map(files.channels.map(({ location, text }) => [location, text.split(/\r?\n/)]));
   const diagnostics = all.map((one, at): SourcedDiagnostic => {
     // Lines of manifests are not shown: they may contain secrets of any name.
-    const lines = at < MOST_LINES ? texts.get(one.place.file) : undefined;
+    const lines = at < MAX_LINES ? texts.get(one.place.file) : undefined;
     return { ...one, source: lines === undefined ? undefined : shownLine(lines, one.place.line - 1) };
   });
   const count = (severity: Diagnostic['severity']): number => all.filter((one) => one.severity === severity).length;

@@ -5,7 +5,7 @@ import { Refused } from '../kube/call.ts';
 import { getObject, titleOf } from '../kube/objects.ts';
 import { observe } from '../deliver/deliver.ts';
 import { currentHealth } from '../deliver/health.ts';
-import { troublesOf } from '../deliver/troubles.ts';
+import { diagnose } from '../deliver/diagnose.ts';
 import { AT_ONCE, openChannelCluster, type ChannelCluster } from '../deliver/cluster.ts';
 import type { Context } from '../core/context.ts';
 import { CHANNEL_STATUS } from './requests/channel.ts';
@@ -112,7 +112,7 @@ async function unhealthyObjects(
   const look = async (one: (typeof there)[number]): Promise<AddonStatus['unhealthy']> => {
     const { state, reason } = await currentHealth(cluster, one, all);
     if (state === 'healthy') return [];
-    const troubles = await troublesOf(cluster, one.resource, one.live);
+    const troubles = await diagnose(cluster, one.resource, one.live);
     // A pod says why; the object itself often only that it waits for the pod.
     const trouble = troubles.find((line) => line.startsWith('pod ')) ?? troubles[0];
     const why = trouble === undefined ? reason : `${reason}; ${trouble}`;

@@ -28,7 +28,7 @@ export const importExternal = useCase(IMPORT_EXTERNAL, async (request, context: 
     const { url: source, digest } = offer;
     const step = { kind: 'asset', fileName: externalFile(offer), source, local: false, digest } as const;
     const silent = { onBytes: () => undefined, onExpected: () => undefined };
-    return fetchAsset(step, { root: cwd, scratch, ...silent }, { ...ports, donors: none }, within);
+    return fetchAsset(step, { root: cwd, scratch, ...silent }, { ...ports, localPayloads: none }, within);
   };
   try {
     return await importOffers(offers, { store, fetch, jobs, report, signal });

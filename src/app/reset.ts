@@ -6,7 +6,7 @@ import { resetRequest } from '../runtime/prepare/removal.ts';
 import type { RunResult } from '../runtime/run/run-result.ts';
 import type { Context } from '../core/context.ts';
 import { commandOf } from './node/saved-command.ts';
-import { planKept, removalOptions, runKept, type KeptRun } from './node/kept-run.ts';
+import { planInstalled, removalOptions, runInstalled, type InstalledRun } from './node/installed-run.ts';
 import { placesOf } from './node/target.ts';
 import { RESET, type ResetRequest } from './requests/node.ts';
 import { useCase } from '../core/request.ts';
@@ -23,7 +23,7 @@ export interface NothingToReset {
   readonly removed: readonly [];
 }
 
-function keptRun(request: ResetRequest, context: Context): KeptRun {
+function installedRun(request: ResetRequest, context: Context): InstalledRun {
   return {
     command: commandOf({ name: 'reset', request, cwd: context.cwd }, RESET.fields),
     requestIn: async (directory) => resetRequest(directory, removalOptions(request), context),
@@ -39,7 +39,7 @@ export const nothingToReset = useCase(RESET, async (request, context: Context): 
 
 /** Runs the hooks that remove all add-ons, then removes curlew's files from the install folder. */
 export const reset = useCase(RESET, async (request, context: Context): Promise<ResetResult> => {
-  return runKept(keptRun(request, context), request, context, async (result, directory) => ({
+  return runInstalled(installedRun(request, context), request, context, async (result, directory) => ({
     ...result,
     directory,
     removed: await removeOurFiles(directory),
@@ -48,5 +48,5 @@ export const reset = useCase(RESET, async (request, context: Context): Promise<R
 
 /** Plans {@link reset}; changes nothing. */
 export const planReset = useCase(RESET, async (request, context: Context): Promise<DryRun> => {
-  return planKept(keptRun(request, context), request, context);
+  return planInstalled(installedRun(request, context), request, context);
 });

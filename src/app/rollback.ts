@@ -4,7 +4,7 @@ import { rollbackRequest } from '../runtime/prepare/rollback.ts';
 import type { RunResult } from '../runtime/run/run-result.ts';
 import type { Context } from '../core/context.ts';
 import { commandOf, parseCommand } from './node/saved-command.ts';
-import { runKept } from './node/kept-run.ts';
+import { runInstalled } from './node/installed-run.ts';
 import { ROLLBACK } from './requests/node.ts';
 import { useCase } from '../core/request.ts';
 
@@ -21,5 +21,5 @@ export const rollback = useCase(ROLLBACK, async (request, context: Context): Pro
   };
   const requestIn = async (directory: string): ReturnType<typeof rollbackRequest> =>
     rollbackRequest(directory, addon, { isAgain: async () => wasThis(directory), signal });
-  return runKept({ command, requestIn }, request, context, (result) => result);
+  return runInstalled({ command, requestIn }, request, context, (result) => result);
 });

@@ -4,12 +4,12 @@ import { uninstallRequest } from '../runtime/prepare/removal.ts';
 import type { RunResult } from '../runtime/run/run-result.ts';
 import type { Context } from '../core/context.ts';
 import { commandOf } from './node/saved-command.ts';
-import { planKept, removalOptions, runKept, type KeptRun } from './node/kept-run.ts';
+import { planInstalled, removalOptions, runInstalled, type InstalledRun } from './node/installed-run.ts';
 import { usage } from './node/target.ts';
 import { UNINSTALL, type UninstallRequest } from './requests/node.ts';
 import { useCase } from '../core/request.ts';
 
-function keptRun(request: UninstallRequest, context: Context): KeptRun {
+function installedRun(request: UninstallRequest, context: Context): InstalledRun {
   if (request.pruneImages === true && request.root !== undefined)
     throw usage('--prune-images cannot be used with --root: the container runtime of this machine must not be changed');
   const names = [...new Set(request.addons)];
@@ -21,10 +21,10 @@ function keptRun(request: UninstallRequest, context: Context): KeptRun {
 
 /** Removes the add-ons from this node, and from the cluster if they were installed from it. */
 export const uninstall = useCase(UNINSTALL, async (request, context: Context): Promise<RunResult> => {
-  return runKept(keptRun(request, context), request, context, (result) => result);
+  return runInstalled(installedRun(request, context), request, context, (result) => result);
 });
 
 /** Plans {@link uninstall}; changes nothing. */
 export const planUninstall = useCase(UNINSTALL, async (request, context: Context): Promise<DryRun> => {
-  return planKept(keptRun(request, context), request, context);
+  return planInstalled(installedRun(request, context), request, context);
 });

@@ -25,7 +25,7 @@ export interface FetchedAsset {
   readonly digest: Digest;
 }
 
-export type AssetPorts = Pick<BuildPorts, 'http' | 'cache' | 'bodies' | 'donors' | 'outsideFiles'>;
+export type AssetPorts = Pick<BuildPorts, 'http' | 'cache' | 'bodies' | 'localPayloads' | 'outsideFiles'>;
 
 /** The note from the last download of an address. */
 export async function noteOf(cache: string, source: string): Promise<SourceNote | undefined> {
@@ -171,13 +171,13 @@ async function isBody(path: string, digest: Digest, signal: AbortSignal): Promis
 
 /** Extracts and verifies an asset from a finished package that has it. */
 async function takeFromPackage(digest: Digest, to: string, { ports, signal }: Fetching): Promise<boolean> {
-  const donor = (await ports.donors()).get(digest);
-  if (donor === undefined) return false;
+  const local = (await ports.localPayloads()).get(digest);
+  if (local === undefined) return false;
   try {
-    await using source = await openFileSource(donor.path);
+    await using source = await openFileSource(local.path);
     // The file may be linked into another build's folder: it is replaced, not written over.
     await rm(to, { force: true });
-    await writeFile(to, readPayload(source, donor.entry, { signal }), { flag: 'wx' });
+    await writeFile(to, readPayload(source, local.entry, { signal }), { flag: 'wx' });
     return true;
   } catch (error) {
     await rm(to, { force: true });

@@ -3,7 +3,7 @@ import { open } from 'node:fs/promises';
 import type { PlacedEntry } from '../formats/archive/entry.ts';
 import type { ArchiveWriter, Payload } from '../formats/archive/write.ts';
 import { CurlewError, errnoOf } from '../core/errors.ts';
-import type { Donor } from './donors.ts';
+import type { LocalPayload } from './local-payloads.ts';
 import type { SendBlob } from '../formats/oci/image.ts';
 import type { BuildPorts, Written } from './ports.ts';
 
@@ -29,7 +29,7 @@ export type BlobOutcome = 'resumed' | 'copied' | 'fetched';
 /** Writes one payload to its place and verifies its digest. */
 export async function placeBlob(
   request: BlobRequest,
-  ports: Pick<BuildPorts, 'ledger' | 'donors' | 'transfers'>,
+  ports: Pick<BuildPorts, 'ledger' | 'localPayloads' | 'transfers'>,
   { signal }: { readonly signal: AbortSignal },
 ): Promise<BlobOutcome> {
   const { entry, path } = request;
@@ -88,7 +88,7 @@ async function copyStored(
 
 async function fetchBlob(
   request: BlobRequest,
-  ports: Pick<BuildPorts, 'donors'>,
+  ports: Pick<BuildPorts, 'localPayloads'>,
   { signal }: { readonly signal: AbortSignal },
 ): Promise<BlobOutcome> {
   const { writer, entry } = request;
@@ -100,8 +100,8 @@ async function fetchBlob(
   } else {
     await resumed.abandon();
   }
-  const donor = (await ports.donors()).get(entry.digest);
-  if (donor?.entry.stored === true && donor.entry.size === entry.size && (await copyDonated(request, donor))) {
+  const local = (await ports.localPayloads()).get(entry.digest);
+  if (local?.entry.stored === true && local.entry.size === entry.size && (await copyLocal(request, local))) {
     return 'copied';
   }
   await fetchWhole(request, signal);
@@ -127,7 +127,7 @@ async function fetchWhole(request: BlobRequest, signal: AbortSignal): Promise<vo
   }
 }
 
-async function copyDonated(request: BlobRequest, { path, entry }: Donor): Promise<boolean> {
+async function copyLocal(request: BlobRequest, { path, entry }: LocalPayload): Promise<boolean> {
   try {
     return await copyStored(request, { path, offset: entry.offset });
   } catch (error) {

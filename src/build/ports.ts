@@ -9,7 +9,7 @@ import type { Http } from '../platform/http/http.ts';
 import type { RegistryClient } from '../registry/client.ts';
 import type { ResolvedImage } from '../formats/oci/image.ts';
 import type { ContentFile } from './compile.ts';
-import type { Donors } from './donors.ts';
+import type { LocalPayloads } from './local-payloads.ts';
 import type { Collector } from './host-packages/collector.ts';
 import type { Semaphore } from '../platform/limit/semaphore.ts';
 import type { SingleFlightCache } from '../platform/limit/single-flight-cache.ts';
@@ -73,7 +73,7 @@ export interface BuildPorts {
   /** Paths of downloads by address: each is fetched once, even if several add-ons need it. */
   readonly bodies: SingleFlightCache<string>;
   /** Finished packages of the output folder; loaded on first use. */
-  readonly donors: () => Promise<Donors>;
+  readonly localPayloads: () => Promise<LocalPayloads>;
   readonly report: Report;
   /** Folder for downloaded assets and records of their addresses. */
   readonly cache: string;

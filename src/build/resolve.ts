@@ -92,7 +92,7 @@ async function planContainerBuilds(
   );
 }
 
-const MOST_CHANGES = 20;
+const MAX_CHANGES = 20;
 
 /** One change as a line: its kind, the locked value, the current value. */
 function changeText({ kind, name, locked, now }: LockChange): string {
@@ -105,8 +105,8 @@ function changeText({ kind, name, locked, now }: LockChange): string {
 export function requireLocked(committed: ManifestLock, now: ManifestLock, arch: Arch): void {
   const changes = lockChanges(committed, now, arch);
   if (changes.length === 0) return;
-  const lines = changes.slice(0, MOST_CHANGES).map((change) => `  ${changeText(change)}`);
-  const more = changes.length > MOST_CHANGES ? [`  and ${changes.length - MOST_CHANGES} more`] : [];
+  const lines = changes.slice(0, MAX_CHANGES).map((change) => `  ${changeText(change)}`);
+  const more = changes.length > MAX_CHANGES ? [`  and ${changes.length - MAX_CHANGES} more`] : [];
   const count = changes.length === 1 ? '1 entry differs' : `${changes.length} entries differ`;
   throw new CurlewError('LOCK_MISMATCH', [`${count} from Manifest.lock:`, ...lines, ...more].join('\n'), {
     hint: 'update it with curlew build --update-lock; list differences of all add-ons with curlew outdated',

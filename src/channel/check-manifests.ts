@@ -9,7 +9,7 @@ import { readObjects, type ManifestObject } from './objects.ts';
 
 const AT_ONCE = 8;
 /** Findings in one manifest. */
-const MOST_SHOWN = 20;
+const MAX_SHOWN = 20;
 
 /**
  * Content of a manifest; undefined if it does not exist. What it throws is reported as the reason why the file cannot be read.
@@ -103,7 +103,7 @@ function contentFindings(file: string, content: Uint8Array, kind: Channel['kind'
   const { objects = [], diagnostics: found } = readObjects(file, content);
   const diagnostics = [...found, ...objects.flatMap(stringDataFindings)].toSorted(compareDiagnostics);
   const shown = diagnostics
-    .slice(0, MOST_SHOWN)
+    .slice(0, MAX_SHOWN)
     .map((one) =>
       one.code === 'manifest/empty' && kind !== 'Channel' ? { ...one, severity: 'warning' as const } : one,
     );

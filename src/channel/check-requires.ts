@@ -5,9 +5,9 @@ import { meets } from './choose.ts';
 import { intersection } from './range.ts';
 
 /** Comparisons of entries, after which a channel counts as too large: some seconds. */
-const MOST_WORK = 3_000_000;
+const MAX_WORK = 3_000_000;
 /** Entries of a circle. */
-const MOST_SHOWN = 20;
+const MAX_SHOWN = 20;
 
 type Addons = ReadonlyMap<string, readonly Entry[]>;
 
@@ -40,7 +40,7 @@ export function checkRequirements(entries: readonly Entry[], addons: Addons): re
   };
   for (const entry of entries) {
     if (entry.requires.length > 0) needing.set(entry, entry.requires.map(needOf));
-    if (work > MOST_WORK) return [tooMany(entry)];
+    if (work > MAX_WORK) return [tooMany(entry)];
   }
   return [...[...needing].flatMap(([entry, own]) => own.flatMap((need) => unmet(entry, need))), ...circles(needing)];
 }
@@ -88,7 +88,7 @@ function circles(needing: Needing): readonly Diagnostic[] {
       const own = waiting.get(need.name) ?? new Map<Need, Set<Entry>>();
       waiting.set(need.name, own.set(need, (own.get(need) ?? new Set()).add(entry)));
     }
-    if (work > MOST_WORK) return [tooMany(entry)];
+    if (work > MAX_WORK) return [tooMany(entry)];
   }
   // From the entries that can be applied to those that wait for them.
   const ready = [...open].flatMap(([entry, needs]) => (needs.size === 0 ? [entry] : []));
@@ -106,7 +106,7 @@ function circles(needing: Needing): readonly Diagnostic[] {
       }
       if (entries.size === 0) own.delete(need);
     }
-    if (work > MOST_WORK) return [tooMany(next)];
+    if (work > MAX_WORK) return [tooMany(next)];
   }
   return circlesAmong(open, isAlternative);
 }
@@ -141,7 +141,7 @@ function circlesAmong(
     const circle = next === undefined || !way.includes(next) ? [] : way.slice(way.indexOf(next));
     const [first] = circle;
     if (first === undefined) continue;
-    const titles = [...circle, first].slice(0, MOST_SHOWN).map(entryTitle).join(', which requires ');
+    const titles = [...circle, first].slice(0, MAX_SHOWN).map(entryTitle).join(', which requires ');
     const message = `${titles.replace(', which', '')}: none of them can be first`;
     found.push(finding('error', 'circle', first, message, 'remove one of these requirements'));
   }

@@ -198,7 +198,7 @@ export interface Decision {
   readonly action: 'install' | 'update' | 'downgrade' | 'none';
   readonly reason: Reason | 'not-installed';
   /** What is installed is not for this Kubernetes version, as far as the channel says. */
-  readonly misfit: boolean;
+  readonly incompatible: boolean;
 }
 
 /**
@@ -215,14 +215,14 @@ export function decide(
     compat,
   }: { readonly entries: readonly Candidate[]; readonly kubernetes: Triple; readonly compat: Compat },
 ): Decision {
-  if (recorded === undefined) return { action: 'install', reason: 'not-installed', misfit: false };
+  if (recorded === undefined) return { action: 'install', reason: 'not-installed', incompatible: false };
   const { replaces: isNew, reason } = replaces(recorded, chosen, compat);
   const same = entriesOf(entries, chosen.name, recorded);
-  const misfit = same.length > 0 && !same.some((entry) => fits(entry, kubernetes));
-  if (isNew) return { action: 'update', reason, misfit };
+  const incompatible = same.length > 0 && !same.some((entry) => fits(entry, kubernetes));
+  if (isNew) return { action: 'update', reason, incompatible };
   const isOther = reason === 'version-lower' || byContent(recorded, known(recorded, chosen)) !== undefined;
   const isHeld = isOther && HELD_BACK.has(reason);
-  return { action: isHeld ? 'downgrade' : 'none', reason, misfit };
+  return { action: isHeld ? 'downgrade' : 'none', reason, incompatible };
 }
 
 const HELD_BACK: ReadonlySet<Reason> = new Set(['version-lower', 'version-missing', 'version-unparseable']);

@@ -22,8 +22,8 @@ const SERVER_FIELDS = new Set([
 ]);
 /** By which items of lists are matched, so that an inserted item is one change. */
 const ITEM_KEYS = ['name', 'key', 'type', 'containerPort', 'port', 'ip', 'mountPath'];
-const LONGEST = 200;
-const MOST = 1000;
+const MAX_LENGTH = 200;
+const MAX_FIELDS = 1000;
 
 /**
  * The fields that differ, sorted as they are in the objects. `status` and what the server writes into `metadata` do not count. Of a
@@ -50,7 +50,7 @@ interface Into {
 }
 
 function collect(before: unknown, after: unknown, field: string, into: Into): void {
-  if (into.found.length >= MOST || Object.is(before, after)) return;
+  if (into.found.length >= MAX_FIELDS || Object.is(before, after)) return;
   if (isObject(before) && isObject(after)) {
     for (const key of new Set([...Object.keys(before), ...Object.keys(after)])) {
       collect(own(before, key), own(after, key), `${field}.${key}`, into);
@@ -87,7 +87,7 @@ function shown(value: unknown, isHidden: boolean): string | undefined {
   if (value === undefined) return undefined;
   if (isHidden) return '(hidden)';
   const text = exactJson(value);
-  return text.length <= LONGEST ? text : `${text.slice(0, LONGEST)}…`;
+  return text.length <= MAX_LENGTH ? text : `${text.slice(0, MAX_LENGTH)}…`;
 }
 
 type Step = string | number | Readonly<Record<string, unknown>>;

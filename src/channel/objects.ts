@@ -6,10 +6,10 @@ import { CHANNEL_RECORDS } from '../core/layout.ts';
 import { readYaml, splitYaml, type Path, type YamlOptions } from '../formats/yaml/yaml.ts';
 
 /** The largest manifest; Kubernetes' own limit of one object is 1.5 MiB. */
-export const MOST_MANIFEST_BYTES: number = 16 << 20;
-const MOST_OBJECTS = 20_000;
+export const MAX_MANIFEST_BYTES: number = 16 << 20;
+const MAX_OBJECTS = 20_000;
 /** How a document of a manifest is read. Schemas in CustomResourceDefinitions are deep. */
-export const MANIFEST_OPTIONS: YamlOptions = { limit: MOST_MANIFEST_BYTES, deepest: 200, kubernetes: () => true };
+export const MANIFEST_OPTIONS: YamlOptions = { limit: MAX_MANIFEST_BYTES, deepest: 200, kubernetes: () => true };
 
 /** One object of a manifest. */
 export interface ManifestObject {
@@ -44,13 +44,13 @@ export function readObjects(file: string, content: Uint8Array): ReadManifest {
     error('text', start, 'this is not a text in UTF-8');
     return { objects: undefined, diagnostics };
   }
-  if (content.length > MOST_MANIFEST_BYTES) {
-    error('size', start, `the manifest is larger than ${MOST_MANIFEST_BYTES} bytes`, 'split the add-on');
+  if (content.length > MAX_MANIFEST_BYTES) {
+    error('size', start, `the manifest is larger than ${MAX_MANIFEST_BYTES} bytes`, 'split the add-on');
     return { objects: undefined, diagnostics };
   }
   const parts = splitYaml(Buffer.from(content).toString());
-  if (parts.length > MOST_OBJECTS) {
-    error('size', start, `the manifest has more than ${MOST_OBJECTS} documents`, 'split the add-on');
+  if (parts.length > MAX_OBJECTS) {
+    error('size', start, `the manifest has more than ${MAX_OBJECTS} documents`, 'split the add-on');
     return { objects: undefined, diagnostics };
   }
   for (const part of parts) {
@@ -62,9 +62,9 @@ export function readObjects(file: string, content: Uint8Array): ReadManifest {
     const value: unknown = yaml.value;
     diagnostics.push(...found);
     if (value !== undefined && value !== null) objects.push(...objectsIn(value, [], { placeOf, error }));
-    if (objects.length > MOST_OBJECTS) break;
+    if (objects.length > MAX_OBJECTS) break;
   }
-  if (objects.length > MOST_OBJECTS) error('size', start, `the manifest has more than ${MOST_OBJECTS} objects`);
+  if (objects.length > MAX_OBJECTS) error('size', start, `the manifest has more than ${MAX_OBJECTS} objects`);
   if (objects.length === 0 && diagnostics.length === 0) error('empty', start, 'the manifest has no objects');
   const seen = new Map<string, ManifestObject>();
   for (const object of objects) {

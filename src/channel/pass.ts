@@ -35,11 +35,11 @@ export interface PlannedAddon {
   readonly installed: Annotated | undefined;
   readonly record: AddonRecord | undefined;
   /** What is installed is not for this version of Kubernetes. */
-  readonly misfit: boolean;
+  readonly incompatible: boolean;
 }
 
 /** An add-on that was applied from one of the channels, or failed to be, and for which that has no entry now. */
-export interface LeftAddon {
+export interface UnlistedAddon {
   readonly addon: string;
   readonly namespace: string;
   /** Or what was to be, if it never became healthy. */
@@ -56,7 +56,7 @@ export interface UnfitAddon {
 
 export interface Pass {
   readonly addons: readonly PlannedAddon[];
-  readonly left: readonly LeftAddon[];
+  readonly unlisted: readonly UnlistedAddon[];
   /** Not installed, or not from their channel. */
   readonly unfit: readonly UnfitAddon[];
   readonly warnings: readonly string[];
@@ -90,9 +90,9 @@ export function planPass(channels: readonly Channel[], facts: ClusterFacts, opti
       if (!chosen.has(addon)) unfit.push({ addon, channel: location, reason: unfitReason(entries, facts) });
     }
   }
-  const left = leftAddons(channels, facts, new Set(taken.keys()));
-  const isLeft = ({ addon }: UnfitAddon): boolean => left.some((one) => one.addon === addon);
-  return { addons, left, unfit: unfit.filter((one) => !isLeft(one)), warnings };
+  const unlisted = unlistedAddons(channels, facts, new Set(taken.keys()));
+  const isUnlisted = ({ addon }: UnfitAddon): boolean => unlisted.some((one) => one.addon === addon);
+  return { addons, unlisted, unfit: unfit.filter((one) => !isUnlisted(one)), warnings };
 }
 
 function unfitReason(entries: readonly Entry[], { kubernetes }: ClusterFacts): string {
@@ -115,7 +115,7 @@ function planAddon(channel: Channel, entry: Entry, facts: ClusterFacts, options:
   const installed = installedOf(facts.annotations.get(key), record).revision;
   const { kubernetes } = facts;
   const decision = decide(entry, installed, { entries: channel.entries, kubernetes, compat: channel.compat });
-  const planned = { channel, entry, installed, record, misfit: decision.misfit };
+  const planned = { channel, entry, installed, record, incompatible: decision.incompatible };
   const owner = ownerOf(channel, entry, { ...facts, record, installed });
   if (owner !== undefined && !takesOver(options, entry.name)) {
     const hint = `--take-over=${entry.name} makes it an add-on of this channel`;
@@ -196,7 +196,7 @@ function isNative(compat: Compat): boolean {
 }
 
 function reasonOf(
-  { action, reason, misfit }: Decision,
+  { action, reason, incompatible }: Decision,
   {
     entry,
     installed,
@@ -204,10 +204,10 @@ function reasonOf(
   }: { readonly entry: Entry; readonly installed?: Annotated | undefined; readonly kubernetes: Triple },
 ): string {
   const version = installed?.version ?? 'what is installed';
-  const why = misfit ? `${version} is not for Kubernetes ${kubernetes.join('.')}` : REASONS[reason];
+  const why = incompatible ? `${version} is not for Kubernetes ${kubernetes.join('.')}` : REASONS[reason];
   if (action === 'downgrade') {
     const what = reason === 'version-lower' ? `${version} is installed, which is greater` : REASONS[reason];
-    return misfit ? `${what}, but ${why}` : what;
+    return incompatible ? `${what}, but ${why}` : what;
   }
   const range = entry.range === undefined || entry.kubernetesVersion === '' ? undefined : formatRange(entry.range);
   return range === undefined || action === 'none' ? why : `${why}; for Kubernetes ${range}`;
@@ -229,12 +229,12 @@ const REASONS: Readonly<Record<Decision['reason'], string>> = {
 };
 
 /** A channel that has moved is known by the owner in the record, and without a record by its location only. */
-function leftAddons(
+function unlistedAddons(
   channels: readonly Channel[],
   facts: ClusterFacts,
   taken: ReadonlySet<string>,
-): readonly LeftAddon[] {
-  const left: LeftAddon[] = [];
+): readonly UnlistedAddon[] {
+  const unlisted: UnlistedAddon[] = [];
   // One that has failed from the beginning has no annotation.
   for (const key of new Set([...facts.annotations.keys(), ...facts.records.keys()])) {
     if (taken.has(key)) continue;
@@ -256,13 +256,13 @@ function leftAddons(
           ? unfitReason(others, facts)
           : `the channel no longer has it${gone}`;
     const installed = installedOf(facts.annotations.get(key), record).revision ?? known;
-    left.push({ addon, namespace, installed, reason: `${reason}${failed}` });
+    unlisted.push({ addon, namespace, installed, reason: `${reason}${failed}` });
   }
-  return left;
+  return unlisted;
 }
 
 /** Objects of an add-on that are not as they were applied. */
-export interface LiveLook {
+export interface LiveState {
   readonly missing: readonly string[];
   /** Another manager changed fields that the add-on owns. */
   readonly changed: readonly string[];
@@ -270,11 +270,11 @@ export interface LiveLook {
 
 /** A planned add-on, and what its objects look like. */
 export interface SeenAddon extends PlannedAddon {
-  readonly look: LiveLook;
+  readonly look: LiveState;
 }
 
 /** What a look at the objects of an unchanged add-on adds: deleted ones come back, changed ones as its `drift` says. */
-export function withLive(planned: PlannedAddon, look: LiveLook): SeenAddon {
+export function withLive(planned: PlannedAddon, look: LiveState): SeenAddon {
   const { missing, changed } = look;
   if (planned.action !== 'none') return { ...planned, look };
   if (missing.length > 0) return { ...planned, look, action: 'restore', reason: `missing: ${listOf(missing)}` };

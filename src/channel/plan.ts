@@ -56,7 +56,7 @@ export interface UpgradeRequest {
   readonly allowGap?: boolean;
 }
 
-const MOST_NEAR = 3;
+const MAX_NEAR = 3;
 
 /**
  * For each step of Kubernetes: add-ons that also fit the new version stay. Others move before the step, to the newest version
@@ -212,7 +212,7 @@ function gapOf<T extends Planned>(
   const near: NearEntry<T>[] = [];
   for (const which of ['both', 'new', 'old'] as const) {
     const found = own.filter((entry) => nearness(entry, old, next) === which);
-    for (let left = found; left.length > 0 && found.length - left.length < MOST_NEAR;) {
+    for (let left = found; left.length > 0 && found.length - left.length < MAX_NEAR;) {
       const entry = bestOf(left, compat) as T;
       near.push({ entry, fits: which, because: whyNot(entry, which, { old, next, current }) });
       left = left.filter((one) => one !== entry);
@@ -291,7 +291,7 @@ function unmet<T extends Planned>(
         const near = (addons.get(required.name) ?? [])
           .filter((other) => meets(required, other.version))
           .toSorted((a, b) => compareVersions(b.version ?? '', a.version ?? ''))
-          .slice(0, MOST_NEAR)
+          .slice(0, MAX_NEAR)
           .map((other) => ({ entry: other, fits: 'both', because: `${entryTitle(entry)} requires it` }) as const);
         const has = version === undefined ? 'it is not installed' : `it would be ${version}`;
         const wanted = `${required.name} ${required.version}`.trim();

@@ -68,14 +68,14 @@ const EXISTS = new RegExp(`^(?<not>!?)\\s*(?<key>${KEY})$`);
 const EQUALS = new RegExp(`^(?<key>${KEY})\\s*(?<not>!?)==?\\s*(?<value>${VALUE})$`);
 const ONE_OF = new RegExp(`^(?<key>${KEY})\\s+(?<not>not)?in\\s*\\((?<values>[^()]*)\\)$`);
 
-const LONGEST_SELECTOR = 4096;
+const MAX_SELECTOR = 4096;
 
 type LabelTest = (labels: Prunable['labels']) => boolean;
 
 /** A label selector of Kubernetes, without `<` and `>`: all tests must be true. Undefined if it cannot be read. */
 export function parseSelector(selector: string): readonly LabelTest[] | undefined {
   if (selector.trim() === '') return [];
-  if (selector.length > LONGEST_SELECTOR) return undefined;
+  if (selector.length > MAX_SELECTOR) return undefined;
   const tests: LabelTest[] = [];
   for (const part of selector.split(/,(?![^(]*\))/)) {
     const found = (EXISTS.exec(part.trim()) ?? EQUALS.exec(part.trim()) ?? ONE_OF.exec(part.trim()))?.groups;

@@ -30,7 +30,7 @@ const FIRST: Triple = [0, 0, 0];
 const END: Triple = [Number.MAX_SAFE_INTEGER, 0, 0];
 const ALL: VersionRange = [{ from: FIRST, to: END }];
 /** Far above anything that people write; a range costs time for each of its parts. */
-const MOST_LENGTH = 512;
+const MAX_LENGTH = 512;
 
 /**
  * A version as ParseTolerant of blang/semver reads it, in its strict form and without build metadata: a leading `v`, leading
@@ -120,7 +120,7 @@ export function formatRange(range: VersionRange): string {
  */
 export function parseRange(text: string, rules: RangeRules): ParsedRange {
   if (text === '') return { range: ALL };
-  if (text.length > MOST_LENGTH) return { problem: `it is longer than ${MOST_LENGTH} characters` };
+  if (text.length > MAX_LENGTH) return { problem: `it is longer than ${MAX_LENGTH} characters` };
   const alternatives: string[][] = [[]];
   for (const term of termsOf(text, rules)) {
     if (term === '||') alternatives.push([]);

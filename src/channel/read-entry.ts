@@ -14,7 +14,7 @@ const CHART_PLACES = ['repoURL', 'oci', 'package'] as const;
 
 /** Of helm, whose names of Secrets and labels contain it. */
 const RELEASE = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*$/;
-const LONGEST_RELEASE = 53;
+const MAX_RELEASE = 53;
 /** The fields of an entry, and where they are. */
 interface Item {
   readonly fields: EntryFields;
@@ -135,9 +135,9 @@ function readChart({ fields, at }: Item, chart: ChartFields, location: string, f
     return found.wrong('version', atChart('version'), 'one version, such as 1.2.3', hint);
   }
   const releaseName = chart.releaseName ?? fields.name ?? '';
-  if (releaseName.length > LONGEST_RELEASE || !RELEASE.test(releaseName)) {
+  if (releaseName.length > MAX_RELEASE || !RELEASE.test(releaseName)) {
     const what = 'a name of a release (default: the name of the add-on)';
-    const hint = `at most ${LONGEST_RELEASE} lower-case letters, digits, "." and "-"`;
+    const hint = `at most ${MAX_RELEASE} lower-case letters, digits, "." and "-"`;
     return found.wrong('releaseName', atChart('releaseName'), what, hint);
   }
   if (chart.repoURL !== undefined && !Object.hasOwn(chart, 'name'))

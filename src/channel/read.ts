@@ -13,8 +13,8 @@ import { readEntry } from './read-entry.ts';
 import { DOCUMENTS, type EntryFields } from './schema.ts';
 
 /** Of the document that decides what the file is; 5,000 entries are a quarter of it. */
-const MOST_BYTES = 4 << 20;
-const MOST_ENTRIES = 10_000;
+const MAX_BYTES = 4 << 20;
+const MAX_ENTRIES = 10_000;
 
 export interface ReadChannel {
   /** Undefined if there is an error among the findings. */
@@ -33,7 +33,7 @@ export function readChannel(location: string, text: string, compat: Compat = 'na
   const [first = { text: '', line: 1 }, ...others] = splitYaml(text);
   // Without these words it is a manifest, whatever else is in it.
   const options = /\b(?:Addons|Channel)\b/.test(first.text)
-    ? { limit: MOST_BYTES, kubernetes: isChartValue }
+    ? { limit: MAX_BYTES, kubernetes: isChartValue }
     : MANIFEST_OPTIONS;
   const yaml = readYaml(file, first.text, { ...options, firstLine: first.line });
   const value = yaml.value ?? undefined;
@@ -79,8 +79,8 @@ function readDocument(value: Json | undefined, { location, text, compat, found }
   const { metadata, spec } = found.read(DOCUMENTS[kind], value);
   const context = { kind, name: metadata?.name, location, compat: kind === 'Channel' ? 'native' : compat } as const;
   const items: readonly (EntryFields | undefined)[] = spec?.addons ?? [];
-  if (items.length > MOST_ENTRIES) {
-    found.error('entries', ['spec', 'addons'], `there are more than ${MOST_ENTRIES} entries`, 'write several channels');
+  if (items.length > MAX_ENTRIES) {
+    found.error('entries', ['spec', 'addons'], `there are more than ${MAX_ENTRIES} entries`, 'write several channels');
     return undefined;
   }
   const entries = items.flatMap((item, at) => (item && readEntry(item, ['spec', 'addons', at], context, found)) ?? []);

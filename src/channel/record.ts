@@ -12,7 +12,7 @@ import { GENERATION } from './choose.ts';
 
 const ANNOTATION_PREFIX = 'addons.k8s.io/';
 /** Of earlier revisions, in a full record. */
-const MOST_HISTORY = 10;
+const MAX_HISTORY = 10;
 
 const text = v.optional(v.string());
 /** Names become segments of paths, and arguments of helm: only those that an API server can have given. */
@@ -104,7 +104,7 @@ export function recordKey(namespace: string, addon: string): string {
   return `${namespace}:${addon}`;
 }
 
-const LONGEST_ID = 63;
+const MAX_ID = 63;
 const SHORTENED = /^.{50}-[0-9a-f]{12}$/;
 
 /**
@@ -113,7 +113,7 @@ const SHORTENED = /^.{50}-[0-9a-f]{12}$/;
  */
 export function addonId({ namespace, name }: { readonly namespace: string; readonly name: string }): string {
   const whole = `${namespace}.${name}`;
-  const isWhole = whole.length <= LONGEST_ID && !SHORTENED.test(whole);
+  const isWhole = whole.length <= MAX_ID && !SHORTENED.test(whole);
   return isWhole ? whole : `${whole.slice(0, 50)}-${hexOf(digestOf(whole)).slice(0, 12)}`;
 }
 
@@ -189,7 +189,7 @@ export function encodeRecords(records: Iterable<AddonRecord>): Readonly<Record<s
 }
 
 function encodeRecord(record: AddonRecord): string {
-  const limited = { ...record, history: record.history.slice(0, MOST_HISTORY) };
+  const limited = { ...record, history: record.history.slice(0, MAX_HISTORY) };
   const withoutSecrets = (key: string, value: unknown): unknown =>
     key === 'channel' && typeof value === 'string' ? redact(value) : value;
   // By way of JSON, which also leaves out what is undefined.

@@ -22,7 +22,7 @@ export const DEEPEST = 500;
  * Limit on the lists, objects and commas of a document. They determine its size in memory, not its bytes: an empty object
  * takes twenty times its text. A table of contents with a million entries has fewer.
  */
-const MOST_VALUES = 16_000_000;
+const MAX_VALUES = 16_000_000;
 
 /** Its message contains no part of the document. */
 class Refused extends SyntaxError {}
@@ -117,7 +117,7 @@ function membersIn(text: string, deepest: number): number {
       depth += 1;
       if (depth > deepest) throw new Refused(`it nests more than ${deepest} lists and objects`);
     } else if (code === LIST_END || code === OBJECT_END) depth -= 1;
-    if (values > MOST_VALUES) throw new Refused(`it has more than ${MOST_VALUES} values`);
+    if (values > MAX_VALUES) throw new Refused(`it has more than ${MAX_VALUES} values`);
   }
   return count;
 }

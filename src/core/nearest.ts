@@ -1,14 +1,14 @@
 /** Edit distance between words, for "did you mean". */
 
 /** Longer words are not compared: a typo does not produce a word of hundreds of letters. */
-const LONGEST = 200;
+const MAX_LENGTH = 200;
 
 /**
  * Letters to insert, delete, replace or swap with their neighbor to get from one word to the other (optimal string
  * alignment). Infinity for words that are too long.
  */
 export function editDistance(a: string, b: string): number {
-  if (a.length > LONGEST || b.length > LONGEST) return a === b ? 0 : Number.POSITIVE_INFINITY;
+  if (a.length > MAX_LENGTH || b.length > MAX_LENGTH) return a === b ? 0 : Number.POSITIVE_INFINITY;
   let beforeLast: readonly number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (let row = 1; row <= a.length; row += 1) {

@@ -9,7 +9,7 @@ export const PARTS_FORMAT = 1;
 /** Size limit of a head file, in bytes. */
 export const HEAD_LIMIT: number = 1 << 20;
 /** Part numbers have three digits. */
-export const MOST_PARTS = 999;
+export const MAX_PARTS = 999;
 
 const HEAD_SUFFIX = '.parts.json';
 
@@ -31,7 +31,7 @@ const partsHead = v.object({
   /** Of the joined file's table of contents, which signatures cover. */
   tocDigest: digest,
   /** In order, without gaps. */
-  parts: v.pipe(v.array(part), v.minLength(1, 'empty'), v.maxLength(MOST_PARTS, `more than ${MOST_PARTS}`)),
+  parts: v.pipe(v.array(part), v.minLength(1, 'empty'), v.maxLength(MAX_PARTS, `more than ${MAX_PARTS}`)),
 });
 export type PartsHead = Read<typeof partsHead>;
 

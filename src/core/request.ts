@@ -84,7 +84,7 @@ export function problemOf(fields: Fields, given: unknown): Problem | undefined {
   if (unknown !== undefined) {
     const near = nearest(unknown, Object.keys(fields));
     const hint = near === undefined ? `its fields are ${names(fields)}` : `did you mean ${near}?`;
-    return { what: `the request has an unknown field ${JSON.stringify(unknown.slice(0, LONGEST))}`, hint };
+    return { what: `the request has an unknown field ${JSON.stringify(unknown.slice(0, MAX_LENGTH))}`, hint };
   }
   for (const [name, field] of Object.entries(fields)) {
     const what = problemOfField(name, field, Object.hasOwn(given, name) ? given[name] : undefined);
@@ -93,7 +93,7 @@ export function problemOf(fields: Fields, given: unknown): Problem | undefined {
   return undefined;
 }
 
-const LONGEST = 60;
+const MAX_LENGTH = 60;
 
 function names(fields: Fields): string {
   return Object.keys(fields).join(', ');

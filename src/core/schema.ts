@@ -171,12 +171,12 @@ function problemOf({ expected, received }: v.BaseIssue<unknown>): string {
   return `not ${KINDS[wanted] ?? (/^\w+$/.test(wanted) ? `a ${wanted}` : wanted)}`;
 }
 
-const LONGEST_KEY = 60;
+const MAX_KEY = 60;
 
 function pathOf(steps: Problem['path']): string {
   return steps.reduce<string>((path, name) => {
     if (typeof name === 'number') return `${path}[${name}]`;
-    if (!/^[\w-]{1,60}$/.test(name)) return `${path}[${JSON.stringify(name.slice(0, LONGEST_KEY))}]`;
+    if (!/^[\w-]{1,60}$/.test(name)) return `${path}[${JSON.stringify(name.slice(0, MAX_KEY))}]`;
     return path === '' ? name : `${path}.${name}`;
   }, '');
 }

@@ -1,6 +1,6 @@
 /** What is delivered to a cluster, and what is to be done about it. A channel is one producer of add-ons. */
 import type { Compat, Entry } from '../channel/channel.ts';
-import type { AddonAction, LiveLook } from '../channel/pass.ts';
+import type { AddonAction, LiveState } from '../channel/pass.ts';
 import type { AddonRecord, Annotated } from '../channel/record.ts';
 
 /** Label of every object of a manifest; its value is {@link addonId}. */
@@ -45,7 +45,7 @@ export interface Task {
   /** Undefined if nothing is. */
   readonly installed: Annotated | undefined;
   readonly record: AddonRecord | undefined;
-  readonly look: LiveLook;
+  readonly look: LiveState;
 }
 
 /** Only what is missing, or was changed, is applied. */

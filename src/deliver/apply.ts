@@ -100,11 +100,12 @@ async function tryDryRun(
 
 function conflictError(
   object: AddonObject,
-  { said, fields }: { readonly said: string; readonly fields: readonly FieldConflict[] },
+  { message, fields }: { readonly message: string; readonly fields: readonly FieldConflict[] },
 ): CurlewError {
   const title = titleOf(object.resource, object);
   const shown = fields.slice(0, 3).map(({ field, manager }) => `${field} belongs to ${manager}`);
-  const what = fields.length === 0 ? said : shown.join('; ') + (fields.length > 3 ? `; ${fields.length - 3} more` : '');
+  const what =
+    fields.length === 0 ? message : shown.join('; ') + (fields.length > 3 ? `; ${fields.length - 3} more` : '');
   return new CurlewError('CLUSTER_FAILED', `cannot apply ${title}: ${what}`, {
     hint: '--force-conflicts takes these fields; drift: Keep in the channel leaves them to their owner',
   });
@@ -216,7 +217,7 @@ function stepsOf<T extends AddonObject>(objects: readonly T[]): readonly (readon
   return steps;
 }
 
-const MOST_CONFLICTS = 5;
+const MAX_CONFLICTS = 5;
 
 /** What the apply after {@link takeFields} makes of an object, as the server checks and defaults it; changes nothing. */
 async function predictTaking(
@@ -258,7 +259,7 @@ async function takeFields(
   object: AddonObject,
   { manager, how }: { readonly manager: string; readonly how: HandOver },
 ): Promise<void> {
-  for (let times = 0; times < MOST_CONFLICTS; times += 1) {
+  for (let times = 0; times < MAX_CONFLICTS; times += 1) {
     const before = await getObject(call, object.resource, object);
     const entries = before && handedOver(before.metadata.managedFields, manager, how);
     if (before === undefined || entries === undefined) return;

@@ -1,5 +1,5 @@
 /** Delivers add-ons to a cluster: each goes through the same states, whatever it is made from. */
-import type { LiveLook } from '../channel/pass.ts';
+import type { LiveState } from '../channel/pass.ts';
 import type { AddonRecord } from '../channel/record.ts';
 import { CurlewError } from '../core/errors.ts';
 import { listObjects, mergeObject, type LiveObject } from '../kube/objects.ts';
@@ -54,7 +54,7 @@ export async function deliver(delivery: Delivery, task: Task, how: Reporting): P
 export async function observe(
   cluster: Pick<ChannelCluster, 'call' | 'signal' | 'warnings'>,
   records: readonly AddonRecord[],
-): Promise<ReadonlyMap<string, LiveLook>> {
+): Promise<ReadonlyMap<string, LiveState>> {
   const isRelease = ({ release }: AddonRecord): boolean => release !== undefined;
   const [own, releases] = await Promise.all([
     manifests.observe(

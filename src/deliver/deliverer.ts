@@ -1,6 +1,6 @@
 /** How add-ons of one kind of source are delivered: what differs between manifests and charts. */
 import type { AddonRecord, RecordedKind } from '../channel/record.ts';
-import type { LiveLook } from '../channel/pass.ts';
+import type { LiveState } from '../channel/pass.ts';
 import type { CurlewError } from '../core/errors.ts';
 import type { Task } from './addon.ts';
 import type { ChannelCluster } from './cluster.ts';
@@ -59,5 +59,5 @@ export interface Deliverer<D extends Desired = Desired> {
   readonly observe: (
     cluster: Pick<ChannelCluster, 'call' | 'signal' | 'warnings'>,
     records: readonly AddonRecord[],
-  ) => Promise<ReadonlyMap<string, LiveLook>>;
+  ) => Promise<ReadonlyMap<string, LiveState>>;
 }

@@ -10,7 +10,7 @@ import { AT_ONCE, type ChannelCluster } from './cluster.ts';
 import type { AddonObject } from './objects.ts';
 import type { AppliedObject } from './records.ts';
 import type { Reporting } from './request.ts';
-import { troublesOf } from './troubles.ts';
+import { diagnose } from './diagnose.ts';
 
 const LOOK_MS = 1000;
 const FIRST_LOOK_MS = 100;
@@ -31,7 +31,7 @@ export async function waitForHealth(
   const until = performance.now() + timeoutMs;
   const failures: { readonly object: AppliedObject; readonly health: Health }[] = [];
   let waiting: readonly AppliedObject[] = applied;
-  let said = '';
+  let reported = '';
   for (let waitMs = FIRST_LOOK_MS; ; waitMs = Math.min(waitMs * 2, LOOK_MS)) {
     const looked = await mapLimited(
       waiting,
@@ -49,8 +49,8 @@ export async function waitForHealth(
       first === undefined
         ? ''
         : `${titleOf(first.object.resource, first.object.live.metadata)}: ${first.health.reason}`;
-    if (text !== said) report(left.length > 1 ? `${text} (and ${left.length - 1} more)` : text);
-    said = text;
+    if (text !== reported) report(left.length > 1 ? `${text} (and ${left.length - 1} more)` : text);
+    reported = text;
     waiting = left.map(({ object }) => object);
     await pause(waitMs, { signal });
   }
@@ -65,7 +65,7 @@ async function unhealthy(
   }: { readonly object: AppliedObject; readonly health: Health; readonly timeoutMs?: number },
 ): Promise<CurlewError> {
   const limit = timeoutMs === undefined ? '' : ` after ${Math.round(timeoutMs / 1000)} s`;
-  const troubles = await troublesOf(cluster, resource, live);
+  const troubles = await diagnose(cluster, resource, live);
   const lines = troubles.map((line) => `\n  | ${line}`).join('');
   return new CurlewError(
     'CLUSTER_FAILED',
@@ -88,7 +88,7 @@ export async function currentHealth(
   signal.throwIfAborted();
   const { namespace, name } = live.metadata;
   // Only these change after they have been applied.
-  const isStill = STILL.has(resource.kind);
+  const isStill = KINDS_WITHOUT_STATUS.has(resource.kind);
   const now = isStill ? live : await getObject(call, resource, { namespace, name });
   if (now === undefined) return { state: 'progressing', reason: 'does not exist' };
   const templates = objects
@@ -100,7 +100,7 @@ export async function currentHealth(
   return healthOf(now, { hasEndpoints, isMounted });
 }
 
-const STILL = new Set([
+const KINDS_WITHOUT_STATUS = new Set([
   'ConfigMap',
   'Secret',
   'ServiceAccount',

@@ -45,11 +45,11 @@ export interface WebTrust {
 }
 
 /** Releases have whole charts in them. */
-const MOST_OUTPUT = 64 << 20;
-const MOST_CHART_BYTES = 16 << 20;
+const MAX_OUTPUT = 64 << 20;
+const MAX_CHART_BYTES = 16 << 20;
 const QUICK_MS = 300_000;
 /** Of helm 3, the first one with --take-ownership. */
-const LEAST_MINOR = 17;
+const MIN_MINOR = 17;
 
 /**
  * Finds the program and asks for its version. `UNSUPPORTED` if there is none, or another one than helm 3 or 4. The operator's own
@@ -70,7 +70,7 @@ export async function openHelm(
     const options = {
       cwd,
       env: whole,
-      outputLimit: MOST_OUTPUT,
+      outputLimit: MAX_OUTPUT,
       limitMs,
       signal,
       clean,
@@ -127,9 +127,9 @@ function secretFilter(): (line: string) => string {
 function reported(doing: string, lines: readonly string[]): CurlewError | undefined {
   const at = lines.findLastIndex((line) => line.startsWith('Error: '));
   if (at === -1) return undefined;
-  const said = lines.slice(at).join('\n  | ').replace('Error: ', '');
-  const hint = HINTS.find(([pattern]) => pattern.test(said))?.[1];
-  return new CurlewError('CLUSTER_FAILED', `cannot ${doing}: ${said}`, { hint });
+  const message = lines.slice(at).join('\n  | ').replace('Error: ', '');
+  const hint = HINTS.find(([pattern]) => pattern.test(message))?.[1];
+  return new CurlewError('CLUSTER_FAILED', `cannot ${doing}: ${message}`, { hint });
 }
 
 const HINTS: readonly (readonly [RegExp, string])[] = [
@@ -154,13 +154,13 @@ function privateEnv(env: Context['env'], folder: string): ProgramOptions['env'] 
 }
 
 async function majorOf(run: Helm['run'], program: string): Promise<3 | 4> {
-  const said = (await run(['version', '--template', '{{.Version}}'], { doing: 'apply charts' })).trim();
-  const [, major, minor] = /^v(\d+)\.(\d+)/.exec(said) ?? [];
+  const printed = (await run(['version', '--template', '{{.Version}}'], { doing: 'apply charts' })).trim();
+  const [, major, minor] = /^v(\d+)\.(\d+)/.exec(printed) ?? [];
   if (major === '4') return 4;
-  if (major === '3' && Number(minor) >= LEAST_MINOR) return 3;
-  const what = `${program} is ${said === '' ? 'of an unknown version' : said.slice(0, 60)}`;
+  if (major === '3' && Number(minor) >= MIN_MINOR) return 3;
+  const what = `${program} is ${printed === '' ? 'of an unknown version' : printed.slice(0, 60)}`;
   throw new CurlewError('UNSUPPORTED', `cannot apply charts: ${what}`, {
-    hint: `install helm 3.${LEAST_MINOR} or later, or helm 4, or name it with --helm FILE`,
+    hint: `install helm 3.${MIN_MINOR} or later, or helm 4, or name it with --helm FILE`,
   });
 }
 
@@ -183,5 +183,5 @@ export function chartPlace(
 
 /** The bytes of a downloaded chart, for its hash. */
 export async function readChartFile(path: string): Promise<Uint8Array> {
-  return readLimited(path, MOST_CHART_BYTES);
+  return readLimited(path, MAX_CHART_BYTES);
 }

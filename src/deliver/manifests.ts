@@ -11,7 +11,7 @@ import type { Deliverer, Delivered, Desired } from './deliverer.ts';
 import { requireNamespaces, type Delivery } from './delivery.ts';
 import { chosenObjects, titleOfObject, type AddonObject } from './objects.ts';
 import { lookAtObjects, type Ownership } from './observe.ts';
-import { changedObjects, deletion, isDeleted, outcomeOf, stayingOrphan, troubleOf } from './outcome.ts';
+import { changedObjects, deletion, isDeleted, outcomeOf, retainedOrphan, troubleOf } from './outcome.ts';
 import { deleteOrphans, findOrphans, leftKinds, type Orphan, type Orphans } from './prune.ts';
 import { joinKinds, recordedKinds } from './records.ts';
 import { timeoutOf } from './request.ts';
@@ -65,7 +65,7 @@ export const manifests: Deliverer<DesiredManifest> = {
     const errors = [...refused, ...found.errors];
     return outcomeOf(errors.length > 0 ? 'failed' : 'planned', {
       objects: [...changedObjects(previews), ...found.orphans.filter(isDeleted).map(deletion)],
-      orphans: found.orphans.flatMap(stayingOrphan),
+      orphans: found.orphans.flatMap(retainedOrphan),
       errors: errors.map(troubleOf),
     });
   },
@@ -89,7 +89,7 @@ export const manifests: Deliverer<DesiredManifest> = {
       applied,
       objects,
       changes: [...changedObjects(previews), ...pruned.deleted.map(deletion)],
-      orphans: pruned.staying.flatMap(stayingOrphan),
+      orphans: pruned.staying.flatMap(retainedOrphan),
       errors: [...errors, ...found.errors, ...pruned.errors],
       gone: new Set(pruned.deleted.map(({ key }) => key)),
       kinds: isPartial(task) ? joinKinds(now, record?.objects ?? []) : now,

@@ -1,5 +1,5 @@
 /** How recorded objects are now: which are missing, and which another manager has changed. */
-import type { LiveLook } from '../channel/pass.ts';
+import type { LiveState } from '../channel/pass.ts';
 import { recordKey, type AddonRecord, type RecordedKind } from '../channel/record.ts';
 import { canonicalJson, digestOf, hexOf } from '../core/digest.ts';
 import { withDigits } from '../core/json.ts';
@@ -27,7 +27,7 @@ export async function lookAtObjects(
   { call, signal, warnings }: Pick<ChannelCluster, 'call' | 'signal' | 'warnings'>,
   records: readonly AddonRecord[],
   ownership: Ownership,
-): Promise<ReadonlyMap<string, LiveLook>> {
+): Promise<ReadonlyMap<string, LiveState>> {
   const { labelSelector } = ownership;
   const kinds = new Map(records.flatMap(({ objects = [] }) => objects.map((kind) => [keyOf(kind), kind] as const)));
   const live = new Map<string, SeenObject>();
@@ -45,7 +45,7 @@ export async function lookAtObjects(
     }
   };
   await eachLimited(kinds, listKind, { width: LISTS_AT_ONCE, signal });
-  const look = (record: AddonRecord): LiveLook => {
+  const look = (record: AddonRecord): LiveState => {
     const [missing, changed]: [string[], string[]] = [[], []];
     const seen = (record.objects ?? []).filter((kind) => !unread.has(keyOf(kind)));
     for (const [kind, object] of seen.flatMap((one) => one.objects.map((object) => [one, object] as const))) {

@@ -55,7 +55,7 @@ export function deletion({ title }: Orphan): ChangedObject {
   return { object: title, change: 'delete', fields: [] };
 }
 
-export function stayingOrphan({ title, stays }: Orphan): readonly Outcome['orphans'][number][] {
+export function retainedOrphan({ title, stays }: Orphan): readonly Outcome['orphans'][number][] {
   return stays === undefined ? [] : [{ object: title, why: stays }];
 }
 

@@ -165,7 +165,7 @@ export interface Pruned {
 /** Helm keeps its objects. */
 export const KEPT = 'helm.sh/resource-policy';
 
-const MOST_LEFT = 500;
+const MAX_LEFT = 500;
 
 /** For the record. What it has no room for has been reported. */
 export function leftKinds(
@@ -173,12 +173,12 @@ export function leftKinds(
   { name }: PruneRequest['addon'],
   left: readonly ObjectRef[],
 ): readonly RecordedKind[] | undefined {
-  const more = left.length - MOST_LEFT;
+  const more = left.length - MAX_LEFT;
   if (more > 0) warnings.push(`the record of ${name} does not keep ${more} of the objects that it has left behind`);
-  return left.length === 0 ? undefined : kindsOf(left.slice(0, MOST_LEFT));
+  return left.length === 0 ? undefined : kindsOf(left.slice(0, MAX_LEFT));
 }
 
-const MOST_WAIT_MS = 30_000;
+const MAX_WAIT_MS = 30_000;
 const FIRST_LOOK_MS = 50;
 const LOOK_MS = 1000;
 
@@ -204,7 +204,7 @@ export async function deleteOrphans(
       failed.push(orphan);
     }
   }
-  const there = await waitUntilGone(cluster, deleted, Math.min(timeoutMs, MOST_WAIT_MS));
+  const there = await waitUntilGone(cluster, deleted, Math.min(timeoutMs, MAX_WAIT_MS));
   const keys = new Set(there.map(({ key }) => key));
   const missed = there.filter(({ isGoing }) => !isGoing);
   failed.push(...missed);

@@ -2,7 +2,7 @@
 import * as v from 'valibot';
 import { chartValues } from '../channel/chart-values.ts';
 import { entryTitle, type Chart } from '../channel/channel.ts';
-import { takesOver, type LiveLook } from '../channel/pass.ts';
+import { takesOver, type LiveState } from '../channel/pass.ts';
 import { recordKey, type AddonRecord, type RecordedRelease } from '../channel/record.ts';
 import { digestOf, hexOf } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
@@ -294,7 +294,7 @@ export async function uninstallRelease(
 export async function lookAtReleases(
   { call, signal }: Pick<ChannelCluster, 'call' | 'signal'>,
   records: readonly AddonRecord[],
-): Promise<ReadonlyMap<string, LiveLook>> {
+): Promise<ReadonlyMap<string, LiveState>> {
   const namespaces = new Set(records.flatMap(({ release }) => release?.namespace ?? []));
   const lists = await mapLimited(
     [...namespaces],

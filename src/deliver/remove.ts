@@ -4,7 +4,7 @@ import { CurlewError } from '../core/errors.ts';
 import { charts } from './charts.ts';
 import type { RemovalTools } from './deliverer.ts';
 import { manifests } from './manifests.ts';
-import { isDeleted, stayingOrphan, troubleOf, type Outcome } from './outcome.ts';
+import { isDeleted, retainedOrphan, troubleOf, type Outcome } from './outcome.ts';
 import { findOrphans, type Orphan } from './prune.ts';
 import { annotate, forgetRecord, joinKinds } from './records.ts';
 
@@ -41,7 +41,7 @@ export async function remove(
   });
   if (!isReal) {
     const objects = found.orphans.filter(isDeleted).map(({ title }) => title);
-    const orphans = found.orphans.flatMap(stayingOrphan);
+    const orphans = found.orphans.flatMap(retainedOrphan);
     return { objects, orphans, errors: found.errors.map(troubleOf), isDone: false };
   }
   const { deleted, staying, errors } = await (release === undefined ? manifests : charts).remove(
@@ -59,7 +59,7 @@ export async function remove(
   }
   return {
     objects: deleted.map(({ title }) => title),
-    orphans: staying.filter(({ isGoing }) => !isGoing).flatMap(stayingOrphan),
+    orphans: staying.filter(({ isGoing }) => !isGoing).flatMap(retainedOrphan),
     errors: failures.map(troubleOf),
     isDone,
   };

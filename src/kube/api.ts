@@ -54,8 +54,8 @@ export interface ApiOptions {
 }
 
 const DEADLINE_MS = 15_000;
-const MOST_WAITS = 10;
-const LEAST_WAIT_MS = 250;
+const MAX_WAITS = 10;
+const MIN_WAIT_MS = 250;
 
 /**
  * Undefined if no kubeconfig exists: that of KUBECONFIG, or else kubeadm's. Idle connections do not keep the process alive, and
@@ -80,7 +80,7 @@ export async function openApi({
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof Late)) return thrownProblem(error);
-      return { kind: 'problem', problem: 'unreachable', said: `no response in ${deadlineMs / 1000} s` };
+      return { kind: 'problem', problem: 'unreachable', message: `no response in ${deadlineMs / 1000} s` };
     } finally {
       clearTimeout(timer);
       signal.removeEventListener('abort', cancelled);
@@ -89,7 +89,7 @@ export async function openApi({
   const target: KubeApi['target'] = async (options) => {
     const session = await sessions.current(options);
     if (session !== undefined) return { server: session.server.href.replace(/\/$/, ''), namespace: session.namespace };
-    throw new CurlewError('CLUSTER_FAILED', NOT_NAMED.said, { hint: NOT_NAMED.hint });
+    throw new CurlewError('CLUSTER_FAILED', NOT_NAMED.message, { hint: NOT_NAMED.hint });
   };
   return { ask, target };
 }
@@ -116,7 +116,7 @@ async function send(
       continue;
     }
     const waitMs = waitOf(answer);
-    if (waitMs === undefined || waits >= MOST_WAITS || performance.now() + waitMs >= until) {
+    if (waitMs === undefined || waits >= MAX_WAITS || performance.now() + waitMs >= until) {
       return failureOf(answer, request, session);
     }
     await pause(waitMs, { signal });
@@ -133,7 +133,7 @@ class Late extends Error {}
 const NOT_NAMED: Problem = {
   kind: 'problem',
   problem: 'unreachable',
-  said: 'no kubeconfig names a current context',
+  message: 'no kubeconfig names a current context',
   hint: 'set KUBECONFIG to a kubeconfig with a current-context',
 };
 
@@ -182,7 +182,7 @@ async function answered(
 function waitOf({ status, headers }: Answered): number | undefined {
   if (status !== 429 && status < 500) return undefined;
   const requested = retryAfterMs(headers['retry-after'], Date.now());
-  return requested === undefined ? undefined : Math.max(requested, LEAST_WAIT_MS);
+  return requested === undefined ? undefined : Math.max(requested, MIN_WAIT_MS);
 }
 
 function valueOf({ body }: Answered, { isText = false }: ApiRequest, { server }: Session): ApiAnswer {
@@ -192,6 +192,6 @@ function valueOf({ body }: Answered, { isText = false }: ApiRequest, { server }:
   try {
     return { kind: 'answer', value: exactValue(text), bytes };
   } catch {
-    return { kind: 'problem', problem: 'failed', said: `${server.host}: the response is not JSON` };
+    return { kind: 'problem', problem: 'failed', message: `${server.host}: the response is not JSON` };
   }
 }

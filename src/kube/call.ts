@@ -21,8 +21,8 @@ const SLOW_MS = 2000;
 
 export type Called =
   | { readonly outcome: 'done'; readonly value: unknown; readonly bytes: number }
-  | { readonly outcome: 'not found' | 'taken' | 'expired' }
-  | { readonly outcome: 'conflict'; readonly said: string; readonly fields: readonly FieldConflict[] };
+  | { readonly outcome: 'not found' | 'already exists' | 'expired' }
+  | { readonly outcome: 'conflict'; readonly message: string; readonly fields: readonly FieldConflict[] };
 
 /** The API server refused a request, or the user has no permission for it. Other requests may succeed. */
 export class Refused extends CurlewError {
@@ -31,8 +31,8 @@ export class Refused extends CurlewError {
   /** The object is not valid as long as the cluster is as it is. */
   readonly isInvalid: boolean;
   readonly causes: readonly FieldCause[];
-  constructor(message: string, hint: string, { status, causes = [] }: Pick<Problem, 'status' | 'causes'>) {
-    super('CLUSTER_FAILED', message, { hint });
+  constructor(what: string, hint: string, { status, causes = [] }: Pick<Problem, 'status' | 'causes'>) {
+    super('CLUSTER_FAILED', what, { hint });
     this.isForbidden = status === 403;
     this.isInvalid = status === 422;
     this.causes = causes;
@@ -67,20 +67,20 @@ export function openCalls(api: KubeApi, { patienceMs, settleMs, signal, guard, o
     for (let waitMs = 250; ; waitMs = Math.min(waitMs * 2, 4000)) {
       const answer = await askSettled(api, request, { settleMs, signal, guard });
       if (answer.kind === 'answer') return { outcome: 'done', value: answer.value, bytes: answer.bytes };
-      const { problem, said, hint, status, conflicts = [] } = answer;
-      if (problem === 'conflict') return { outcome: problem, said, fields: conflicts };
-      if (problem === 'not found' || problem === 'taken' || problem === 'expired') return { outcome: problem };
+      const { problem, message, hint, status, conflicts = [] } = answer;
+      if (problem === 'conflict') return { outcome: problem, message, fields: conflicts };
+      if (problem === 'not found' || problem === 'already exists' || problem === 'expired') return { outcome: problem };
       if (problem === 'unreachable' && performance.now() + waitMs < until) {
-        last = said;
+        last = message;
         await pause(waitMs, { signal });
         continue;
       }
-      const message = `cannot ${doing}: ${said}`;
+      const what = `cannot ${doing}: ${message}`;
       if (problem === 'unreachable' || status === undefined || status === 401) {
         const advice = hint ?? (problem === 'unreachable' && status === undefined ? NOT_RUNNING : NOT_DONE);
-        throw new (answer.isTooLong === true ? TooLong : CurlewError)('CLUSTER_FAILED', message, { hint: advice });
+        throw new (answer.isTooLong === true ? TooLong : CurlewError)('CLUSTER_FAILED', what, { hint: advice });
       }
-      throw new Refused(message, hint ?? NOT_DONE, answer);
+      throw new Refused(what, hint ?? NOT_DONE, answer);
     }
   };
 }

@@ -37,7 +37,7 @@ export interface ConfigMapClient {
 /** Maximum total bytes of the values of a ConfigMap (Kubernetes: MaxSecretSize, validation of ConfigMaps). */
 export const CONFIG_MAP_LIMIT: number = 1 << 20;
 
-const MOST_CONFLICTS = 20;
+const MAX_CONFLICTS = 20;
 /** Marks ConfigMaps that curlew wrote. kURL creates its ConfigMaps again each time, without the label. */
 const LABEL = { 'app.kubernetes.io/managed-by': 'curlew' } as const;
 
@@ -58,7 +58,7 @@ export function configMapClient(api: KubeApi, options: CallOptions): ConfigMapCl
     read,
     change: async (name, change) => {
       const doing = `write ${titleOf(name)}`;
-      for (let times = 0; times < MOST_CONFLICTS; times += 1) {
+      for (let times = 0; times < MAX_CONFLICTS; times += 1) {
         const before = (times === 0 ? known.get(keyOf(name)) : undefined) ?? (await read(name));
         const data = change(before?.data);
         if (before === undefined ? Object.keys(data).length === 0 : before.ours && isSame(before.data, data))

@@ -69,7 +69,7 @@ export interface Kubeconfig {
 const PLUGIN_VERSIONS: readonly string[] = ['client.authentication.k8s.io/v1', 'client.authentication.k8s.io/v1beta1'];
 const PLUGIN_EXTENSION = 'client.authentication.k8s.io/exec';
 /** Contexts in a hint. */
-const MOST_NAMED = 10;
+const MAX_NAMED = 10;
 /** Characters of a name in messages. */
 const NAME_LIMIT = 100;
 
@@ -131,7 +131,7 @@ export function currentContext(
   const from = files.find((file) => (wanted === undefined ? file.currentContext !== '' : file.contexts.has(wanted)));
   if (from === undefined && wanted !== undefined) {
     const names = files.flatMap(({ contexts }) => [...contexts.keys()].map(quoted));
-    const hint = names.length === 0 ? undefined : `its contexts are ${names.slice(0, MOST_NAMED).join(', ')}`;
+    const hint = names.length === 0 ? undefined : `its contexts are ${names.slice(0, MAX_NAMED).join(', ')}`;
     throw bad(files.map(({ path }) => path).join(', '), `no context ${quoted(wanted)}`, hint);
   }
   if (from === undefined) return undefined;

@@ -12,9 +12,9 @@ const DURATION_MS = 15_000;
 const RENEW_MS = DURATION_MS / 3;
 /** The next holder waits for the whole duration; what is sent before it takes the lease must have arrived by then. */
 const DEADLINE_MS = (2 * DURATION_MS) / 3;
-const MOST_RENEWALS = 5;
+const MAX_RENEWALS = 5;
 const LOOK_MS = 1000;
-const MOST_CONFLICTS = 10;
+const MAX_CONFLICTS = 10;
 const CONFLICT_MS = 20;
 
 export interface LeaseRequest {
@@ -130,7 +130,7 @@ class Renewals {
   }
 
   async #renewNow(): Promise<void> {
-    for (let times = 0; times < MOST_RENEWALS; times += 1) {
+    for (let times = 0; times < MAX_RENEWALS; times += 1) {
       const next = await writeLease(this.#call, this.#request, { lease: this.#held.lease, identity: this.#identity });
       if (next !== 'conflict') {
         this.#held = next;
@@ -174,7 +174,7 @@ async function takeLease(call: Call, request: LeaseRequest, identity: string): P
       const taken = await writeLease(call, request, { lease: found, identity });
       if (taken !== 'conflict') return taken;
       conflicts += 1;
-      if (conflicts === MOST_CONFLICTS) throw contended(request, holder);
+      if (conflicts === MAX_CONFLICTS) throw contended(request, holder);
       seen = undefined;
       await pause(CONFLICT_MS * conflicts, { signal: request.signal });
       continue;
@@ -194,7 +194,7 @@ function busy({ doing }: LeaseRequest, holder: string): CurlewError {
 
 function contended(request: LeaseRequest, holder: string): CurlewError {
   const last = holder === '' ? '' : `; the last holder was ${visible(holder)}`;
-  const what = `another program changed ${leaseTitle(request)} each of ${MOST_CONFLICTS} times that it was to be taken${last}`;
+  const what = `another program changed ${leaseTitle(request)} each of ${MAX_CONFLICTS} times that it was to be taken${last}`;
   return new CurlewError('BUSY', `cannot ${request.doing}: ${what}`, {
     hint: `kubectl get lease -n ${request.namespace} ${request.name} -o yaml --show-managed-fields names the programs that write it`,
   });

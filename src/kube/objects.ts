@@ -76,10 +76,10 @@ const WHOLE_PAGE = 100;
 /** Of objects so large that a page is longer than a response may be. */
 const SMALL_PAGE = 20;
 /** A list whose pages cannot be continued begins again; the changes of a busy cluster must not make that endless. */
-const MOST_STARTS = 5;
+const MAX_STARTS = 5;
 /** Of one list. A cluster that has more is asked by namespace or label; a server that is broken continues without end. */
-const MOST_OBJECTS = 100_000;
-const MOST_BYTES = 256 << 20;
+const MAX_OBJECTS = 100_000;
+const MAX_BYTES = 256 << 20;
 const JSON_TYPE = 'application/json';
 
 function metadataType(kind: string): string {
@@ -118,7 +118,7 @@ export async function mapObjects<T>(
   const path = collectionPath(resource, namespace);
   const accept = onlyMetadata ? metadataType('PartialObjectMetadataList') : JSON_TYPE;
   let limit = onlyMetadata ? PAGE : WHOLE_PAGE;
-  for (let starts = 0; starts < MOST_STARTS; starts += 1) {
+  for (let starts = 0; starts < MAX_STARTS; starts += 1) {
     const objects: T[] = [];
     let bytes = 0;
     let next: string | undefined;
@@ -138,18 +138,18 @@ export async function mapObjects<T>(
       objects.push(...(page.items ?? []).map((item) => look(readObject(item, doing))));
       bytes += answer.bytes;
       const isStuck = page.metadata.continue !== '' && page.metadata.continue === next;
-      if (isStuck || objects.length > MOST_OBJECTS || bytes > MOST_BYTES) throw endless(doing, isStuck);
+      if (isStuck || objects.length > MAX_OBJECTS || bytes > MAX_BYTES) throw endless(doing, isStuck);
       next = page.metadata.continue;
     } while (next !== '');
     if (next === '') return objects;
   }
-  throw new CurlewError('CLUSTER_FAILED', `cannot ${doing}: the list expired ${MOST_STARTS} times before its end`, {
+  throw new CurlewError('CLUSTER_FAILED', `cannot ${doing}: the list expired ${MAX_STARTS} times before its end`, {
     hint: 'run the same command again',
   });
 }
 
 function endless(doing: string, isStuck: boolean): CurlewError {
-  const limit = `the list has more than ${MOST_OBJECTS} objects or ${MOST_BYTES} bytes`;
+  const limit = `the list has more than ${MAX_OBJECTS} objects or ${MAX_BYTES} bytes`;
   return new CurlewError(
     'CLUSTER_FAILED',
     `cannot ${doing}: ${isStuck ? 'the server returns the same page again' : limit}`,
@@ -187,7 +187,7 @@ export interface ApplyOptions {
 
 export type Applied =
   | { readonly outcome: 'applied'; readonly object: LiveObject }
-  | { readonly outcome: 'conflict'; readonly said: string; readonly fields: readonly FieldConflict[] }
+  | { readonly outcome: 'conflict'; readonly message: string; readonly fields: readonly FieldConflict[] }
   /** The namespace or the kind does not exist. */
   | { readonly outcome: 'not found' };
 

@@ -14,13 +14,13 @@ import { TooLong, type Answered } from './exchange.ts';
 import type { Session } from './session.ts';
 
 /** Why a request failed; `unreachable` if it is unknown whether it was executed. */
-export type ApiProblem = 'not found' | 'taken' | 'conflict' | 'expired' | 'refused' | 'unreachable' | 'failed';
+export type ApiProblem = 'not found' | 'already exists' | 'conflict' | 'expired' | 'refused' | 'unreachable' | 'failed';
 
 export interface Problem {
   readonly kind: 'problem';
   readonly problem: ApiProblem;
   /** In one line, without secrets. */
-  readonly said: string;
+  readonly message: string;
   /** What to do about it, if known. */
   readonly hint?: string | undefined;
   /** Of the response. */
@@ -49,7 +49,7 @@ export interface FieldConflict {
 /** k8s.io/apimachinery/pkg/apis/meta/v1, StatusReason. */
 const REASONS: Readonly<Record<string, ApiProblem>> = {
   NotFound: 'not found',
-  AlreadyExists: 'taken',
+  AlreadyExists: 'already exists',
   Conflict: 'conflict',
   Expired: 'expired',
   Gone: 'expired',
@@ -97,26 +97,26 @@ export function statusProblem(answer: Answered, session: Session): Problem {
   const known = Object.hasOwn(REASONS, reason) ? REASONS[reason] : undefined;
   const problem = known ?? STATUSES[status] ?? (status >= 500 ? 'unreachable' : 'failed');
   // The whole message repeats values before it comes to the reason, and is cut.
-  const shown = causes.slice(0, MOST_CAUSES);
+  const shown = causes.slice(0, MAX_CAUSES);
   const brief = shown.map(({ field, message: why }) => `${field}: ${shortened(why, ALL_CAUSES / shown.length)}`);
-  const more = causes.length > MOST_CAUSES ? `; ${causes.length - MOST_CAUSES} more` : '';
+  const more = causes.length > MAX_CAUSES ? `; ${causes.length - MAX_CAUSES} more` : '';
   const told = brief.length === 0 ? body : Buffer.from(JSON.stringify({ message: brief.join('; ') + more }));
-  const message = serverMessage(head, told, session.secrets);
+  const own = serverMessage(head, told, session.secrets);
   const title = `${session.server.host} returned ${status}`;
-  const details = [...new Set([reason, message])].filter((text) => text !== undefined && text !== '').join(': ');
-  const said = visible(details === '' ? title : `${title} (${details})`);
+  const details = [...new Set([reason, own])].filter((text) => text !== undefined && text !== '').join(': ');
+  const message = visible(details === '' ? title : `${title} (${details})`);
   if (status >= 300 && status < 400)
-    return { kind: 'problem', problem, said: `${said}, which is not followed`, status };
+    return { kind: 'problem', problem, message: `${message}, which is not followed`, status };
   const invalid = reason === 'Invalid' ? CORRECT : undefined;
   const hint = causes.some(({ message: why }) => IMMUTABLE.test(why)) ? REPLACE : invalid;
-  if (problem !== 'refused') return { kind: 'problem', problem, said, hint, status, conflicts, causes };
+  if (problem !== 'refused') return { kind: 'problem', problem, message, hint, status, conflicts, causes };
   const { certificateEndsAt } = session;
   // An API server reports an expired certificate only as an unknown user.
   if (status !== 401 || certificateEndsAt === undefined || certificateEndsAt > Date.now()) {
-    return { kind: 'problem', problem, said, hint: isTerminating ? TERMINATING : OTHER_USER, status };
+    return { kind: 'problem', problem, message, hint: isTerminating ? TERMINATING : OTHER_USER, status };
   }
   const ended = `the client certificate of the kubeconfig expired at ${new Date(certificateEndsAt).toISOString()}`;
-  return { kind: 'problem', problem, said: `${said}; ${ended}`, hint: CLOCK, status };
+  return { kind: 'problem', problem, message: `${message}; ${ended}`, hint: CLOCK, status };
 }
 
 const statusSchema = v.object({
@@ -156,7 +156,7 @@ function readStatus(body: Buffer): ReadStatus {
   return { reason, causes, isTerminating };
 }
 
-const MOST_CAUSES = 3;
+const MAX_CAUSES = 3;
 /** Characters of the messages of all causes. */
 const ALL_CAUSES = 240;
 
@@ -189,12 +189,12 @@ export function thrownProblem(thrown: unknown, session?: Session): Problem {
   if (error instanceof CurlewError) {
     // The proxy is unreachable, or cannot reach the server.
     const problem = error instanceof ProxyFailure && error.isLater ? 'unreachable' : 'failed';
-    return { kind: 'problem', problem, said: error.message, hint: error.hint, isTooLong: error instanceof TooLong };
+    return { kind: 'problem', problem, message: error.message, hint: error.hint, isTooLong: error instanceof TooLong };
   }
   const code = errnoOf(error) ?? '';
   const host = session === undefined ? '' : `${session.server.host}: `;
   const problemOf = (problem: ApiProblem, what: string, hint?: string): Problem => {
-    return { kind: 'problem', problem, said: visible(`${host}${what}`), hint };
+    return { kind: 'problem', problem, message: visible(`${host}${what}`), hint };
   };
   const time = TIMES[code];
   if (time !== undefined) return problemOf('refused', time, CLOCK);

@@ -35,9 +35,9 @@ export function statusWithoutValues(body: Buffer): Buffer {
   const { kind, message, details } = status;
   const listed = isObject(details) && Array.isArray(details['causes']) ? (details['causes'] as readonly unknown[]) : [];
   const named = listed.filter(isObject);
-  const causes = named.flatMap(({ reason: why, field, message: said }) => {
+  const causes = named.flatMap(({ reason: why, field, message: text }) => {
     const message =
-      why === 'FieldManagerConflict' ? said : IMMUTABLE.test(String(said)) ? 'field is immutable' : undefined;
+      why === 'FieldManagerConflict' ? text : IMMUTABLE.test(String(text)) ? 'field is immutable' : undefined;
     return message === undefined ? [] : [{ reason: why, field, message }];
   });
   const fields = named.flatMap(({ field }) => (typeof field === 'string' ? [field] : []));

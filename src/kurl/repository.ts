@@ -58,8 +58,8 @@ const PREFLIGHT_LIMIT = 1 << 20;
 const LISTS_LIMIT = 1 << 20;
 /** Total size of the scripts of one add-on, and of the repository's own. */
 const SCRIPTS_LIMIT = 32 << 20;
-const MOST_ADDONS = 20_000;
-const MOST_SCRIPTS = 5000;
+const MAX_ADDONS = 20_000;
+const MAX_SCRIPTS = 5000;
 const DEEPEST = 8;
 
 /** By text, because versions of an add-on often share scripts. */
@@ -73,8 +73,8 @@ export async function readRepository(root: string, { signal }: Options): Promise
     add('missing', 'folder', shown(path), `cannot be read: ${reason(error)}`, placeOf(shown(path)));
   };
   const { folders, diagnostics } = await findAddons(root, [], { signal, unreadable });
-  if (folders.length > MOST_ADDONS) {
-    throw new CurlewError('UNSUPPORTED', `cannot read ${root}: more than ${MOST_ADDONS} versions of add-ons`);
+  if (folders.length > MAX_ADDONS) {
+    throw new CurlewError('UNSUPPORTED', `cannot read ${root}: more than ${MAX_ADDONS} versions of add-ons`);
   }
   for (const { message, place, hint } of diagnostics) add('missing', 'folder', place.file, message, place, hint);
   const cache: FactCache = new Map();
@@ -195,7 +195,7 @@ async function readScripts(root: string, cache: FactCache, { signal }: Options):
     const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
     for (const entry of entries.toSorted((a, b) => compareText(a.name, b.name))) {
       const path = join(folder, entry.name);
-      if (found.length >= MOST_SCRIPTS) return;
+      if (found.length >= MAX_SCRIPTS) return;
       if (entry.isDirectory() && depth < DEEPEST) await walk(path, depth + 1);
       if (!entry.isFile() || !entry.name.endsWith('.sh')) continue;
       const text = textWithin(path, room);

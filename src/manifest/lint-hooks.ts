@@ -14,7 +14,7 @@ interface Named {
 }
 
 /** Limit of repeated findings: a hostile script may define hundreds of thousands of functions. */
-const MOST_REPORTED = 100;
+const MAX_REPORTED = 100;
 
 /** `file` is the install.sh, for findings without a function. */
 export function checkHooks(
@@ -33,7 +33,7 @@ export function checkHooks(
   }
   for (const one of functions
     .filter((each) => !misspelt.has(each) && !hasPrefix(name, each.name))
-    .slice(0, MOST_REPORTED)) {
+    .slice(0, MAX_REPORTED)) {
     const message = `the function ${quoted(one.name)} does not begin with the name of the add-on`;
     const hint = `all add-ons share one shell: rename it to "${name.replaceAll('-', '_')}_${one.name.slice(0, 80)}"`;
     find(finding('hook/prefix', one.place, message, hint));

@@ -67,7 +67,7 @@ export interface LintOptions {
 
 /** Add-ons whose scripts one bash process checks. */
 const BATCH = 64;
-const LONGEST_SOURCE = 2000;
+const MAX_SOURCE = 2000;
 
 interface CheckedAddon {
   readonly folder: AddonFolder;
@@ -205,7 +205,7 @@ function withSources(
     const { file, line } = found.place;
     if (!lines.has(file)) lines.set(file, (texts.get(file) ?? '').split('\n'));
     const source = kept.get(lineKey(found.place)) ?? lines.get(file)?.[line - 1] ?? '';
-    return { ...found, source: source === '' || source.length > LONGEST_SOURCE ? undefined : maskSecrets(source) };
+    return { ...found, source: source === '' || source.length > MAX_SOURCE ? undefined : maskSecrets(source) };
   });
 }
 

@@ -18,11 +18,11 @@ export interface Categories {
 }
 
 const NONE: Categories = { requires: [], fulfills: [], recommends: [], kubernetesVersion: '' };
-const LONGEST_WORD = 100;
+const MAX_WORD = 100;
 
 const word = v.pipe(
   v.string(),
-  v.maxLength(LONGEST_WORD, `longer than ${LONGEST_WORD} characters`),
+  v.maxLength(MAX_WORD, `longer than ${MAX_WORD} characters`),
   v.regex(/^[^\s\p{C}](?:[^\p{C}]*[^\s\p{C}])?$/u, 'not a name or category'),
 );
 const words = v.optional(v.array(word, 'not a list of names or categories\nwrite ["name", …]'), []);

@@ -26,7 +26,7 @@ export interface ParsedManifest {
 
 /** Size limit of a Manifest in characters; real ones have fewer than 5,000. */
 export const MANIFEST_LIMIT = 1024 * 1024;
-const MOST_FINDINGS = 1000;
+const MAX_FINDINGS = 1000;
 
 /** `text` is the decoded file; bytes that are not UTF-8 are U+FFFD. `file` is only for messages. */
 export function parseManifest(file: string, text: string): ParsedManifest {
@@ -38,8 +38,8 @@ export function parseManifest(file: string, text: string): ParsedManifest {
   if (text.length > MANIFEST_LIMIT) return { manifest: { file, requests }, diagnostics: [tooLarge(file)] };
   for (const [index, raw] of text.split('\n').entries()) {
     const at = { file, line: index + 1, column: 1, length: 1 };
-    if (diagnostics.length >= MOST_FINDINGS) {
-      find(finding('manifest/too-many', at, `more than ${MOST_FINDINGS} errors; the rest is not read`));
+    if (diagnostics.length >= MAX_FINDINGS) {
+      find(finding('manifest/too-many', at, `more than ${MAX_FINDINGS} errors; the rest is not read`));
       break;
     }
     const request = readLine(cleanLine(raw, at, find), at, find);

@@ -74,9 +74,9 @@ interface Options {
 const BYTE_ORDER_MARK = '\u{FEFF}';
 const INSTALL_SH_LIMIT = 4 * 1024 * 1024;
 const JSON_LIMIT = 1024 * 1024;
-const MOST_FILES = 100_000;
+const MAX_FILES = 100_000;
 /** The extraction limit on nodes; sparse files report more than they contain. */
-const MOST_BYTES = 2 ** 40;
+const MAX_BYTES = 2 ** 40;
 const HASH_WIDTH = 4;
 /** Size limit of the index of a package with the largest number of files. */
 const INDEX_LIMIT = 64 * 1024 * 1024;
@@ -239,9 +239,9 @@ function listFiles(
     find(
       finding('addon/not-regular', startOf(place.shown), 'the folder is a symbolic link', 'replace it with a folder'),
     );
-  if (walk.files.length > MOST_FILES) {
-    find(finding('addon/too-many-files', startOf(place.shown), `more than ${MOST_FILES} files`));
-  } else if (walk.files.reduce((sum, { size }) => sum + size, 0) > MOST_BYTES) {
+  if (walk.files.length > MAX_FILES) {
+    find(finding('addon/too-many-files', startOf(place.shown), `more than ${MAX_FILES} files`));
+  } else if (walk.files.reduce((sum, { size }) => sum + size, 0) > MAX_BYTES) {
     find(finding('addon/too-many-files', startOf(place.shown), 'the files are larger than 1 TiB in total'));
   }
   return walk.files.toSorted((a, b) => compareText(a.path, b.path));
@@ -254,7 +254,7 @@ function startOf(file: string): Diagnostic['place'] {
 function walkFolder(walk: Walk, below: string, { signal }: Options): void {
   const { place, find, files } = walk;
   signal.throwIfAborted();
-  if (files.length > MOST_FILES) return;
+  if (files.length > MAX_FILES) return;
   const path = join(place.folder, below);
   let names: readonly string[];
   try {

@@ -7,8 +7,8 @@ export interface Challenge {
 }
 
 const HEADER_LIMIT = 8192;
-const MOST_CHALLENGES = 8;
-const MOST_PARAMETERS = 16;
+const MAX_CHALLENGES = 8;
+const MAX_PARAMETERS = 16;
 const TOKEN = /[!#$%&'*+.^_`|~0-9A-Za-z-]+/y;
 const QUOTED = /"((?:[\t \x21\x23-\x5b\x5d-\x7e\x80-\xff]|\\[\t \x21-\x7e])*)"/y;
 /** More than a token of the standard: some registries send addresses and slashes without quotes. */
@@ -69,12 +69,12 @@ export function parseChallenges(header: string): readonly Challenge[] | undefine
   for (let count = 0; !read.ended(); count += 1) {
     read.space();
     const scheme = read.token();
-    if (scheme === undefined || count >= MOST_CHALLENGES) return undefined;
+    if (scheme === undefined || count >= MAX_CHALLENGES) return undefined;
     const parameters = new Map<string, string>();
     read.space();
     for (let next = parameter(read); next !== undefined; next = parameter(read)) {
       const [name, value] = next;
-      if (parameters.has(name) || parameters.size >= MOST_PARAMETERS) return undefined;
+      if (parameters.has(name) || parameters.size >= MAX_PARAMETERS) return undefined;
       parameters.set(name, value);
       read.space();
       if (!read.is(',')) break;

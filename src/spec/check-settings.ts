@@ -81,11 +81,11 @@ export function checkUnquoted(
   return { severity: 'warning', code: 'unquoted', message, hint };
 }
 
-const MOST_NAMES = 6;
+const MAX_NAMES = 6;
 
 function knownFields(fields: readonly string[]): string {
   const page = 'docs/kurl-compatibility.md lists its settings';
-  return fields.length > MOST_NAMES ? page : `its settings: ${fields.join(', ')}`;
+  return fields.length > MAX_NAMES ? page : `its settings: ${fields.join(', ')}`;
 }
 
 interface KindCheck {

@@ -8,18 +8,18 @@ import { nearest } from '../core/nearest.ts';
 import type { InstallerAddon } from './installer.ts';
 import { HOOK_TIMEOUT } from './settings.ts';
 
-const MOST_FINDINGS = 20;
+const MAX_FINDINGS = 20;
 /** Add-ons have few settings, and compile time grows with the size of a schema. */
 const LARGEST = 128 * 1024;
-const LONGEST_LIST = 200;
+const MAX_LIST = 200;
 /**
  * Processor time for compiling a schema, and again for validating with it: some patterns and references take practically
  * forever.
  */
 const LIMIT_MS = 500;
 /** Processor time that shows that late work was running, instead of waiting for a busy processor. */
-const LEAST_MS = LIMIT_MS / 2;
-const LONGEST_MS = 32_000;
+const MIN_MS = LIMIT_MS / 2;
+const MAX_MS = 32_000;
 
 /**
  * A mismatch is an error at the setting's place in the spec, or at the add-on's if the setting is absent; an unknown name close
@@ -40,11 +40,11 @@ export function checkShipped(addon: InstallerAddon, schema: unknown): readonly D
   if (found === 'late') return [lateFinding(addon)];
   const errors = found
     .filter((error) => !isPlainText(error, others))
-    .slice(0, MOST_FINDINGS)
+    .slice(0, MAX_FINDINGS)
     .map((error) => described(addon, error));
   const refused = new Set(errors.map(({ message }) => message));
   const typos = typosOf(addon, Object.keys(others), properties).filter(({ message }) => !refused.has(message));
-  return [...errors, ...typos.slice(0, MOST_FINDINGS - errors.length)];
+  return [...errors, ...typos.slice(0, MAX_FINDINGS - errors.length)];
 }
 
 /** Turns warnings about misspelled names into errors, for bundles: their spec can still be corrected. */
@@ -101,7 +101,7 @@ function nearHint(field: string, properties: readonly string[], present: readonl
 }
 
 function knownHint(properties: readonly string[]): string | undefined {
-  return properties.length === 0 ? undefined : `it has: ${properties.join(', ').slice(0, LONGEST_LIST)}`;
+  return properties.length === 0 ? undefined : `it has: ${properties.join(', ').slice(0, MAX_LIST)}`;
 }
 
 /** The schema's description of a missing setting. */
@@ -110,7 +110,7 @@ function missingHint(parent: unknown, field: string): string | undefined {
   const schema = isObject(properties) && Object.hasOwn(properties, field) ? properties[field] : undefined;
   if (!isObject(schema)) return undefined;
   const about: unknown = schema['description'];
-  if (typeof about === 'string') return about.slice(0, LONGEST_LIST);
+  if (typeof about === 'string') return about.slice(0, MAX_LIST);
   if (Array.isArray(schema['enum'])) return `write ${oneOf(schema['enum'])}`;
   return typeof schema['type'] === 'string' ? `its type is ${schema['type']}` : undefined;
 }
@@ -137,7 +137,7 @@ function expected(keyword: string, params: ErrorObject['params']): string | unde
 
 function oneOf(values: readonly unknown[]): string {
   const texts = values.map((value) => JSON.stringify(value)).join(', ');
-  return `${values.length > 1 ? 'one of ' : ''}${texts.slice(0, LONGEST_LIST)}`;
+  return `${values.length > 1 ? 'one of ' : ''}${texts.slice(0, MAX_LIST)}`;
 }
 
 /** True for a number or a boolean instead of a text: as a shell variable it is text, and `--set` cannot express it otherwise. */
@@ -188,7 +188,7 @@ export function inTime<Result>(work: () => Result): Result | 'late' {
       // The error comes from another realm, so it is not an instance of this realm's Error.
       if ((error as { readonly code?: unknown } | null)?.code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error;
       const { user, system } = process.cpuUsage(before);
-      if (user + system >= LEAST_MS * 1000 || timeout >= LONGEST_MS) return 'late';
+      if (user + system >= MIN_MS * 1000 || timeout >= MAX_MS) return 'late';
     }
   }
 }

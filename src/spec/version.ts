@@ -72,9 +72,9 @@ function unknownVersion(addon: string, requested: string, available: readonly st
   });
 }
 
-const MOST_NAMES = 8;
+const MAX_NAMES = 8;
 
 function shortList(names: readonly string[]): string {
-  const more = names.length - MOST_NAMES;
-  return `${names.slice(0, MOST_NAMES).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+  const more = names.length - MAX_NAMES;
+  return `${names.slice(0, MAX_NAMES).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }

@@ -8,7 +8,7 @@ import { s3Error, statusOf } from './s3-error.ts';
 import type { StorePlace } from './store.ts';
 import { Readable } from 'node:stream';
 import { credentialsRequired } from '../platform/http/failure.ts';
-import { LEAST_RATE, paced } from '../platform/http/pace.ts';
+import { MIN_RATE, paced } from '../platform/http/pace.ts';
 import { isRetryable } from '../platform/http/retry.ts';
 
 /** Attempts per request; the SDK waits between them with backoff. */
@@ -226,7 +226,7 @@ function routeThroughProxy(request: WireRequest, { routeOf }: Connections): URL 
 
 async function* limited(body: Readable, idleMs: number): AsyncGenerator<Uint8Array, void, undefined> {
   let size = 0;
-  for await (const chunk of paced(body, { idleMs, leastRate: LEAST_RATE })) {
+  for await (const chunk of paced(body, { idleMs, leastRate: MIN_RATE })) {
     size += chunk.byteLength;
     if (size > DOCUMENT_LIMIT) {
       throw new CurlewError('FETCH_FAILED', `the server's response is larger than ${DOCUMENT_LIMIT} bytes`);

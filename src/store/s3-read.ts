@@ -8,7 +8,7 @@ import {
 } from '@aws-sdk/client-s3';
 import { asError, CurlewError } from '../core/errors.ts';
 import { keyProblem, tooLarge } from './key.ts';
-import { LEAST_RATE, paced } from '../platform/http/pace.ts';
+import { MIN_RATE, paced } from '../platform/http/pace.ts';
 import { wholeChecksum, type ResponseChecksums } from './s3-checksum.ts';
 import type { S3Connection } from './s3-connection.ts';
 import { nameOf, s3Error, statusOf } from './s3-error.ts';
@@ -129,7 +129,7 @@ export async function* readRange(
     const body = first ?? (await openRange(connection, { key, etag }, range, purpose));
     first = undefined;
     try {
-      const pace = { idleMs: connection.idleMs, leastRate: LEAST_RATE };
+      const pace = { idleMs: connection.idleMs, leastRate: MIN_RATE };
       for await (const chunk of paced(addAbortSignal(AbortSignal.any([signal]), body), pace)) {
         const data = chunk.subarray(0, length - done);
         if (data.byteLength === 0) continue;

@@ -18,7 +18,7 @@ import { openPlace } from './open-place.ts';
 import { pathsBeside, removeFinished } from './partial-file.ts';
 
 /** The transfer ends after this many rounds over all places that bring nothing new, and after this many replaced files. */
-const MOST_RESTARTS = 3;
+const MAX_RESTARTS = 3;
 /** Failures that may be temporary. */
 const TEMPORARY: readonly string[] = ['FETCH_FAILED', 'STORE_CONFLICT'];
 
@@ -89,7 +89,7 @@ async function tryPlaces(run: Transfer, places: readonly FetchPlace[]): Promise<
   const failures = new Map<FetchPlace, CurlewError>();
   const slow = new Set<FetchPlace>();
   let left = places;
-  for (let rest = MOST_RESTARTS; ;) {
+  for (let rest = MAX_RESTARTS; ;) {
     const before = run.fetched;
     const queue = [...left];
     const again: FetchPlace[] = [];

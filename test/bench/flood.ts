@@ -24,7 +24,7 @@ const SMALL = 1000;
 const LARGE_BYTES = 100 << 20;
 const HEAD_BYTES = 15_000;
 /** For a connection. */
-const MOST_MB = 0.5;
+const MAX_MB = 0.5;
 const ASK = 'HTTP/1.1\r\nHost: x\r\n';
 
 interface Options {
@@ -197,9 +197,9 @@ export async function benchFlood(home: string, { say }: Options): Promise<Sectio
     const read = await measured(`${name}; ${FEW} that read`, { connections: FEW, reads: true, bytes });
     const few = await measured(`${name}; ${FEW} that do not`, { connections: FEW, reads: false, bytes });
     const many = await measured(`${name}; ${MANY} that do not`, { connections: MANY, reads: false, bytes });
-    target(`${name}: MB for each further connection`, Math.max(0, many.peak - few.peak) / (MANY - FEW), MOST_MB);
-    target(`${name}: MB a connection more than readers`, Math.max(0, few.peak - read.peak) / FEW, MOST_MB);
-    target(`${name}: MB a connection more than a quiet server`, Math.max(0, few.peak - quiet.peak) / FEW, MOST_MB);
+    target(`${name}: MB for each further connection`, Math.max(0, many.peak - few.peak) / (MANY - FEW), MAX_MB);
+    target(`${name}: MB a connection more than readers`, Math.max(0, few.peak - read.peak) / FEW, MAX_MB);
+    target(`${name}: MB a connection more than a quiet server`, Math.max(0, few.peak - quiet.peak) / FEW, MAX_MB);
     target(`${name}: longest wait with readers, ms`, read.longest, 1000);
     target(`${name}: longest wait with clients that do not read, ms`, few.longest, 1000);
   }

@@ -137,11 +137,11 @@ test('natively a lower version is a downgrade, and what is installed for other K
   assert.equal(decide(chosen, { version: 'v2.0.0' }, options), {
     action: 'downgrade',
     reason: 'version-lower',
-    misfit: true,
+    incompatible: true,
   });
-  assert.equal(decide(chosen, { version: '1.0.0' }, options), { action: 'none', reason: 'same', misfit: false });
+  assert.equal(decide(chosen, { version: '1.0.0' }, options), { action: 'none', reason: 'same', incompatible: false });
   const like2017 = decide(chosen, { version: '2.0.0' }, { ...options, compat: 'kops-2017' });
-  assert.equal([like2017.action, like2017.misfit], ['downgrade', true]);
+  assert.equal([like2017.action, like2017.incompatible], ['downgrade', true]);
 });
 
 test('every entry of the add-on is explained, and no other', () => {

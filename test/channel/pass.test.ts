@@ -125,7 +125,7 @@ test('an annotation without a record is taken over by name; by the rules of kops
   assert.equal(actionsOf(plan({}, { compat: 'kops', kind: KOPS })), ['none', 'none']);
 });
 
-test('each add-on of each channel is planned, left, unfit or warned of', () => {
+test('each add-on of each channel is planned, unlisted, unfit or warned of', () => {
   const web = '{name: web, version: 1.0.0, kubernetesVersion: "<1.30.0", manifest: m.yaml}';
   const one = channel([web, '{name: dns, version: 1.0.0, manifest: m.yaml}', web.replace('web', 'log')]);
   const other = channel(['{name: dns, version: 1.0.0, manifest: m.yaml}'], { location: '/srv/d.yaml' });
@@ -138,17 +138,17 @@ test('each add-on of each channel is planned, left, unfit or warned of', () => {
     { addon: 'web', channel: LOCATION, reason: 'no entry fits Kubernetes 1.30.0: web 1.0.0 is for <1.30.0' },
   ]);
   assert.equal(
-    pass.left.map(({ addon, reason }) => `${addon}: ${reason}`),
+    pass.unlisted.map(({ addon, reason }) => `${addon}: ${reason}`),
     ['log: no entry fits Kubernetes 1.30.0: log 1.0.0 is for <1.30.0'],
   );
   assert.equal(pass.warnings, [`dns of /srv/d.yaml is ignored: ${LOCATION} has it, too`]);
 });
 
-test('an add-on that a moved channel no longer has, or has in another namespace, is left', () => {
+test('an add-on that a moved channel no longer has, or has in another namespace, is unlisted', () => {
   const installed = { 'kube-system:web': { channel: '/old/c.yaml' }, 'kube-system:dns': { channel: '/old/c.yaml' } };
   const moved = channel(['{name: dns, namespace: sites, version: 1.0.0, manifest: m.yaml}']);
   assert.equal(
-    planPass([moved], facts(installed)).left.map(({ addon, reason }) => `${addon}: ${reason}`),
+    planPass([moved], facts(installed)).unlisted.map(({ addon, reason }) => `${addon}: ${reason}`),
     [
       'web: the channel no longer has it; it was applied from /old/c.yaml',
       'dns: the channel has it in namespace sites',

@@ -56,7 +56,7 @@ if (reason === undefined) {
   };
   const told = async (given: Given): Promise<string> => {
     const answer = await ask(given);
-    return answer.kind === 'answer' ? 'an answer' : `${answer.problem}: ${answer.said}; ${answer.hint ?? ''}`;
+    return answer.kind === 'answer' ? 'an answer' : `${answer.problem}: ${answer.message}; ${answer.hint ?? ''}`;
   };
 
   test('an administrator gets an answer, a user without rights the reason of the server', async () => {

@@ -187,10 +187,10 @@ test('an add-on that failed and has left its channel since is named, with the re
   await scene.apply({ timeout: 300 });
   await scene.write('other.yaml', configMap('other'));
   await scene.channel({ name: 'other', manifest: 'other.yaml' });
-  const [left] = (await scene.apply()).left;
-  assert.equal([left?.addon, left?.current], ['web', '1.0.0']);
+  const [unlisted] = (await scene.apply()).unlisted;
+  assert.equal([unlisted?.addon, unlisted?.current], ['web', '1.0.0']);
   assert.match(
-    left?.reason ?? '',
+    unlisted?.reason ?? '',
     /^the channel no longer has it; its last apply failed: Deployment .* is not healthy/,
   );
   assert.equal(
@@ -198,7 +198,7 @@ test('an add-on that failed and has left its channel since is named, with the re
     ['other Succeeded', 'web Failed'],
   );
   assert.ok((await scene.remove('web')).isDone);
-  assert.equal((await scene.apply()).left, []);
+  assert.equal((await scene.apply()).unlisted, []);
 });
 
 for (const [from, to] of [

@@ -1,6 +1,6 @@
 import type { Call } from '../../src/kube/call.ts';
 import type { LiveObject } from '../../src/kube/objects.ts';
-import { troublesOf } from '../../src/deliver/troubles.ts';
+import { diagnose } from '../../src/deliver/diagnose.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 
@@ -15,7 +15,7 @@ const call: Call = async () => Promise.resolve({ outcome: 'done', value: { items
 async function told(state: object, lastState: object = {}): Promise<readonly string[]> {
   const status = { containerStatuses: [{ name: 'main', ready: false, state, lastState }] };
   const pod: unknown = { apiVersion: 'v1', kind: 'Pod', metadata, status };
-  return troublesOf({ call }, POD, pod as LiveObject);
+  return diagnose({ call }, POD, pod as LiveObject);
 }
 
 test('a container that was killed for its memory, or has failed, is reported with its exit code', async () => {

@@ -27,7 +27,7 @@ async function openIn(box: Tree, text: string, deadlineMs?: number): Promise<Kub
 }
 
 function problemIn(answer: ApiAnswer | undefined): string {
-  return answer?.kind === 'problem' ? `${answer.problem}: ${answer.said}` : 'an answer';
+  return answer?.kind === 'problem' ? `${answer.problem}: ${answer.message}` : 'an answer';
 }
 
 /** Answers of one request to a server with these replies. */
@@ -40,7 +40,7 @@ async function answerTo(reply: (asked: Asked) => Reply | { readonly json: unknow
 
 for (const [title, reply, problem] of [
   ['what is not there', statusReply(404, 'NotFound', 'namespaces "x" not found'), 'not found'],
-  ['what is there already', statusReply(409, 'AlreadyExists'), 'taken'],
+  ['what is there already', statusReply(409, 'AlreadyExists'), 'already exists'],
   ['a change by somebody else', statusReply(409, 'Conflict'), 'conflict'],
   ['a right that is missing', statusReply(403, 'Forbidden'), 'refused'],
   ['a token that is not known', statusReply(401, 'Unauthorized'), 'refused'],

@@ -112,9 +112,9 @@ for (const [title, lines, why, exec] of [
     await using box = await boxWith(lines, server, exec);
     const [answer] = await askTimes(box, 1, title === 'hangs' ? 1000 : undefined);
     if (answer?.kind !== 'problem') throw new Error('it was taken');
-    assert.match(answer.said, why);
-    assert.match(answer.said, 'credential plug-in');
-    assert.not.match(answer.said, 'topsecret');
+    assert.match(answer.message, why);
+    assert.match(answer.message, 'credential plug-in');
+    assert.not.match(answer.message, 'topsecret');
     if (title === 'hangs') assert.is(processInfo(Number(await readFile(box.at('child'), 'utf8'))), undefined);
     if (title === 'is not there') assert.is(answer.hint, 'npm i login');
     assert.equal(server.log, []);
@@ -139,7 +139,7 @@ test('a token with a header in it is not sent', async () => {
   await using server = await serverFor(new Set());
   await using box = await boxWith(saying('{"token":"topsecret\\\\r\\\\nX: y"}'), server);
   const [answer] = await askTimes(box, 1);
-  assert.match(answer?.kind === 'problem' ? answer.said : '', /its token is not valid$/);
+  assert.match(answer?.kind === 'problem' ? answer.message : '', /its token is not valid$/);
   assert.equal(server.log, []);
 });
 

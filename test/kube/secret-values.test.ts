@@ -12,24 +12,24 @@ import { tree } from '../support/tree.ts';
 const test = suite('kube/secret-values');
 
 test('a message of helm is cut where it begins to be about a Secret, and keeps the field', () => {
-  const said =
+  const message =
     'Error: UPGRADE FAILED: failed to create typed patch object (web/a; /v1, Kind=Secret): .stringData.pin: expected string, got &value.valueUnstructured{Value:48151623}';
   assert.is(
-    withoutSecretValues(said),
+    withoutSecretValues(message),
     'Error: UPGRADE FAILED: failed to create typed patch object (web/a; /v1, Kind=Secret; .stringData.pin: expected string; values of Secrets are not shown',
   );
   const other = 'Error: UPGRADE FAILED: ConfigMap "a" is invalid: data[x]: Invalid value: "x"';
   assert.is(withoutSecretValues(other), other);
 });
 
-/** What is said about a write that a server refuses with this body. */
+/** What is message about a write that a server refuses with this body. */
 async function saidOf(body: string, path: ApiPath, status = 422): Promise<string> {
   await using box = await tree();
   await using server = await startKubeServer(() => ({ status, body }));
   await writeFile(box.at('conf'), server.kubeconfig());
   const api = await openApi({ env: { KUBECONFIG: box.at('conf') } });
   const answer = await api?.ask({ verb: 'apply', path, document: '{}' }, { signal: never });
-  return answer?.kind === 'problem' ? `${answer.problem}: ${answer.said}` : 'an answer';
+  return answer?.kind === 'problem' ? `${answer.problem}: ${answer.message}` : 'an answer';
 }
 
 test('of a Secret that a server refuses, the message has fields and the reason, and no values', async () => {

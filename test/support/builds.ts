@@ -6,7 +6,7 @@ import { verifyArchive } from '../../src/formats/archive/verify.ts';
 import { buildAddons } from '../../src/build/build.ts';
 import type { BuiltPackage } from '../../src/build/build-addon.ts';
 import type { LockMode } from '../../src/build/committed-lock.ts';
-import { findDonors } from '../../src/build/donors.ts';
+import { findLocalPayloads } from '../../src/build/local-payloads.ts';
 import { createSemaphore } from '../../src/platform/limit/semaphore.ts';
 import { createSingleFlightCache } from '../../src/platform/limit/single-flight-cache.ts';
 import { findOutdated, type OutdatedAddon } from '../../src/build/outdated.ts';
@@ -78,7 +78,7 @@ async function withPorts<Result>(
     transfers: createSemaphore(4),
     ledger: new Map(),
     bodies: createSingleFlightCache({ failures: 'own' }),
-    donors: async () => findDonors(out, { signal }),
+    localPayloads: async () => findLocalPayloads(out, { signal }),
     report: (event) => events?.push(event),
     cache: join(root, 'cache'),
     out,

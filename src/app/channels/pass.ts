@@ -87,12 +87,12 @@ class Pass {
       cluster.signal.throwIfAborted();
       addons.push(await this.#runOne(work, act));
     }
-    const { left, unfit } = this.#plan;
+    const { unlisted, unfit } = this.#plan;
     return {
       cluster: { server, kubernetes },
       isPreview,
       addons,
-      left: left.map(({ installed, ...others }) => ({ ...others, current: titleOfRevision(installed) ?? '' })),
+      unlisted: unlisted.map(({ installed, ...others }) => ({ ...others, current: titleOfRevision(installed) ?? '' })),
       unfit: (request.addons ?? []).length === 0 ? unfit : [],
       warnings: [...warnings, ...this.#plan.warnings],
       errors,

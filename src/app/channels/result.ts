@@ -1,5 +1,5 @@
 /** What a pass is asked to do, and what it reports. */
-import type { AddonAction, LeftAddon, PlannedAddon, UnfitAddon } from '../../channel/pass.ts';
+import type { AddonAction, UnlistedAddon, PlannedAddon, UnfitAddon } from '../../channel/pass.ts';
 import { redact } from '../../core/errors.ts';
 import type { Outcome, Trouble } from '../../deliver/outcome.ts';
 
@@ -15,7 +15,7 @@ export interface AddonResult extends Omit<Outcome, 'state'> {
   readonly current: string | undefined;
   readonly wanted: string;
   /** What is installed is not for this version of Kubernetes. */
-  readonly misfit: boolean;
+  readonly incompatible: boolean;
   /** `refused`: held back until an option asks for it. */
   readonly state: Outcome['state'] | 'refused' | 'skipped';
 }
@@ -26,7 +26,7 @@ export interface ChannelPass {
   readonly isPreview: boolean;
   readonly addons: readonly AddonResult[];
   /** Installed add-ons for which their channel has no entry now. */
-  readonly left: readonly (Omit<LeftAddon, 'installed'> & { readonly current: string })[];
+  readonly unlisted: readonly (Omit<UnlistedAddon, 'installed'> & { readonly current: string })[];
   /** Add-ons of the channels that are not for this version of Kubernetes. */
   readonly unfit: readonly UnfitAddon[];
   readonly warnings: readonly string[];
@@ -35,7 +35,7 @@ export interface ChannelPass {
 }
 
 export function resultOf(planned: PlannedAddon, outcome: Pick<AddonResult, keyof Outcome>): AddonResult {
-  const { channel, entry, action, reason, installed, misfit } = planned;
+  const { channel, entry, action, reason, installed, incompatible } = planned;
   return {
     addon: entry.name,
     namespace: entry.namespace,
@@ -44,7 +44,7 @@ export function resultOf(planned: PlannedAddon, outcome: Pick<AddonResult, keyof
     reason,
     current: titleOfRevision(installed),
     wanted: titleOfRevision(entry) ?? '',
-    misfit,
+    incompatible,
     ...outcome,
   };
 }

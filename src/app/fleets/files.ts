@@ -15,8 +15,8 @@ import { shownLine } from '../../spec/secret-settings.ts';
 import type { FleetRequest } from '../requests/fleet.ts';
 
 /** Also of manifests in the same folder, which are only looked at. */
-const MOST_BYTES = 64 << 20;
-const MOST_FILES = 10_000;
+const MAX_BYTES = 64 << 20;
+const MAX_FILES = 10_000;
 const AT_ONCE = 8;
 
 /** A finding, with the text of its line. */
@@ -32,9 +32,9 @@ export interface OpenedFleet extends Omit<ReadFleet, 'diagnostics'> {
 export async function openFleet({ files }: FleetRequest, context: Context): Promise<OpenedFleet> {
   const found = (await Promise.all(files.map(async (given) => listFiles(given, context)))).flat();
   const unique = [...new Map(found.map((one) => [one.path, one])).values()];
-  if (unique.length > MOST_FILES) throw new CurlewError('UNSUPPORTED', `a fleet has at most ${MOST_FILES} files`);
+  if (unique.length > MAX_FILES) throw new CurlewError('UNSUPPORTED', `a fleet has at most ${MAX_FILES} files`);
   const read = async ({ path, folder }: Omit<FleetFile, 'text'>, signal: AbortSignal): Promise<FleetFile> => {
-    const content = await readLimited(resolve(context.cwd, path), MOST_BYTES, { signal });
+    const content = await readLimited(resolve(context.cwd, path), MAX_BYTES, { signal });
     return { path, folder, text: content.toString('utf8') };
   };
   const limits = { width: AT_ONCE, signal: context.signal };

@@ -2,7 +2,7 @@
 import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createFramePool } from '../../formats/archive/frame-pool.ts';
-import { findDonors, type Donors } from '../../build/donors.ts';
+import { findLocalPayloads, type LocalPayloads } from '../../build/local-payloads.ts';
 import { createSemaphore } from '../../platform/limit/semaphore.ts';
 import { createSingleFlightCache } from '../../platform/limit/single-flight-cache.ts';
 import type { AddonPlan } from '../../build/plan.ts';
@@ -40,7 +40,7 @@ export async function openBuildPorts(
   const network = await openNetwork(request, context);
   const backends = openBackends(request, context, network);
   const pool = createFramePool({ threads: Math.min(4, availableParallelism()), width: BLOBS_AT_ONCE });
-  let donors: Promise<Donors> | undefined;
+  let localPayloads: Promise<LocalPayloads> | undefined;
   return {
     http: network.http,
     registry: network.registry,
@@ -51,7 +51,7 @@ export async function openBuildPorts(
     transfers: createSemaphore(BLOBS_AT_ONCE),
     ledger: new Map(),
     bodies: createSingleFlightCache({ failures: 'own' }),
-    donors: async () => (donors ??= findDonors(out, { signal })),
+    localPayloads: async () => (localPayloads ??= findLocalPayloads(out, { signal })),
     report,
     cache,
     out,
@@ -86,7 +86,7 @@ async function openEngine(env: Context['env']): Promise<ImageEngine> {
 const LIMIT_MINUTES = 60;
 const PING_MS = 5000;
 /** Resolvers and container builds at once, over all add-ons: the systems of one add-on never wait for each other. */
-const LEAST_AT_ONCE = 8;
+const MIN_AT_ONCE = 8;
 
 type Backends = Pick<BuildPorts, 'collector' | 'containerBuilder'> & AsyncDisposable;
 
@@ -133,7 +133,7 @@ function openBackends(
     if (backend === 'host') return byHost();
     return backend === 'container' || (await engineAnswers(env, signal)) ? byContainer() : byHost();
   };
-  const places = createSemaphore(Math.max(LEAST_AT_ONCE, 2 * availableParallelism()));
+  const places = createSemaphore(Math.max(MIN_AT_ONCE, 2 * availableParallelism()));
   const bounded = (collector: Collector): Collector => ({
     ...collector,
     collect: async (request, options) => places.run(async () => collector.collect(request, options), options),

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { entryTitle, fileOf, type Channel, type Entry } from '../../channel/channel.ts';
 import type { ReadManifest } from '../../channel/check-manifests.ts';
 import { hashOfManifest, isRemote, isUrl, reachesLocalFile, reachesOtherBucket } from '../../channel/location.ts';
-import { MOST_MANIFEST_BYTES } from '../../channel/objects.ts';
+import { MAX_MANIFEST_BYTES } from '../../channel/objects.ts';
 import { readChannel, type ReadChannel } from '../../channel/read.ts';
 import { counted } from '../../core/counted.ts';
 import { asError, CurlewError, redact } from '../../core/errors.ts';
@@ -157,7 +157,7 @@ function openFiles(request: AddressRequest, context: Context): Files {
   const fromWeb = async (url: string, { namedBy = '', signal }: FileOptions): Promise<Uint8Array | undefined> => {
     const http = await web.get();
     const asked = { doing: `read ${redact(url)}`, url, via: isRemote(namedBy) ? namedBy : undefined };
-    const response = await http.small(asked, { limit: MOST_MANIFEST_BYTES, signal });
+    const response = await http.small(asked, { limit: MAX_MANIFEST_BYTES, signal });
     if (response.status === 404 || response.status === 410) return undefined;
     if (response.status !== 200) throw http.failure(asked, response, response.body);
     return response.body;
@@ -167,11 +167,11 @@ function openFiles(request: AddressRequest, context: Context): Files {
     const folder = posix.dirname(object);
     const store = stores.get(folder) ?? openStoreFor(folder, request, context, { create: false });
     stores.set(folder, store);
-    return (await (await store).read(posix.basename(object), { limit: MOST_MANIFEST_BYTES, signal }))?.data;
+    return (await (await store).read(posix.basename(object), { limit: MAX_MANIFEST_BYTES, signal }))?.data;
   };
   const fromDisk = async (path: string, { isGiven = false, signal }: FileOptions): Promise<Uint8Array | undefined> => {
     const whole = resolve(context.cwd, path);
-    return isGiven ? readLimited(whole, MOST_MANIFEST_BYTES, { signal }) : readFound(whole, MOST_MANIFEST_BYTES);
+    return isGiven ? readLimited(whole, MAX_MANIFEST_BYTES, { signal }) : readFound(whole, MAX_MANIFEST_BYTES);
   };
   return {
     read: async (location, options) => {

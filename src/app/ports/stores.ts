@@ -15,7 +15,7 @@ import { readConfig } from './config.ts';
 import type { lazyHttp } from './network.ts';
 import type { AddressRequest, StoreRequest } from '../requests/connection.ts';
 
-const MOST_PROFILE_BYTES = 1 << 20;
+const MAX_PROFILE_BYTES = 1 << 20;
 
 /**
  * Opens the store of an address. `create`: create a missing folder. `http`: a client for stores behind a web server, which are
@@ -53,7 +53,7 @@ async function s3Options(request: StoreRequest, { env, cwd }: Context): Promise<
 
 async function profileOf(profile: string | undefined, env: Context['env']): Promise<AwsProfile> {
   const path = env['AWS_CONFIG_FILE'] ?? join(env['HOME'] ?? '/', '.aws/config');
-  const found = readAwsProfile((await readStateFile(path, MOST_PROFILE_BYTES)) ?? '', profile);
+  const found = readAwsProfile((await readStateFile(path, MAX_PROFILE_BYTES)) ?? '', profile);
   return env['AWS_IGNORE_CONFIGURED_ENDPOINT_URLS'] === 'true' ? { ...found, endpoint: undefined } : found;
 }
 

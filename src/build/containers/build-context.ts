@@ -28,9 +28,9 @@ export interface BuildContext {
 
 const TEXT_LIMIT = 1 << 20;
 /** Each rule is matched against every file. */
-const MOST_RULES = 1000;
-const MOST_FILES = 10_000;
-const MOST_BYTES = 2 ** 30;
+const MAX_RULES = 1000;
+const MAX_FILES = 10_000;
+const MAX_BYTES = 2 ** 30;
 
 interface Options {
   readonly signal: AbortSignal;
@@ -94,11 +94,8 @@ async function readIfThere(file: string, doing: string): Promise<string | undefi
 
 async function listContext(folder: string, doing: string, { signal }: Options): Promise<readonly SentEntry[]> {
   const rules = (await readIfThere(join(folder, '.dockerignore'), doing)) ?? '';
-  if (rules.split('\n').length > MOST_RULES) {
-    throw new CurlewError(
-      'FILE_UNUSABLE',
-      `cannot ${doing}: ${folder}/.dockerignore has more than ${MOST_RULES} lines`,
-    );
+  if (rules.split('\n').length > MAX_RULES) {
+    throw new CurlewError('FILE_UNUSABLE', `cannot ${doing}: ${folder}/.dockerignore has more than ${MAX_RULES} lines`);
   }
   const ignored = ignoreRules(rules);
   const entries: SentEntry[] = [];
@@ -119,10 +116,10 @@ async function listContext(folder: string, doing: string, { signal }: Options): 
         const content = { kind: 'path', path: full } as const;
         entries.push({ kind: 'file', path, mode: (mode & 0o111) === 0 ? 0o644 : 0o755, size, content });
       }
-      if (entries.length <= MOST_FILES && bytes <= MOST_BYTES) continue;
+      if (entries.length <= MAX_FILES && bytes <= MAX_BYTES) continue;
       throw new CurlewError(
         'FILE_UNUSABLE',
-        `cannot ${doing}: the folder of the Dockerfile, ${folder}, contains more than ${MOST_FILES} files or 1 GiB`,
+        `cannot ${doing}: the folder of the Dockerfile, ${folder}, contains more than ${MAX_FILES} files or 1 GiB`,
         { hint: `list files that the Dockerfile does not copy in ${basename(folder)}/.dockerignore` },
       );
     }

@@ -139,13 +139,13 @@ function substitute(text: string, values: ReadonlyMap<string, string>): string {
 }
 
 /** Longer than any image name; nested arguments could otherwise exhaust the memory. */
-const LONGEST = 4096;
+const MAX_LENGTH = 4096;
 
 function short(name: string, value: string): string {
-  if (value.length <= LONGEST) return value;
+  if (value.length <= MAX_LENGTH) return value;
   throw new CurlewError(
     'CONTAINER_FAILED',
-    `the Dockerfile: ${name.slice(0, 60)} has more than ${LONGEST} characters`,
+    `the Dockerfile: ${name.slice(0, 60)} has more than ${MAX_LENGTH} characters`,
     {
       hint: 'use ARG lines before FROM, and FROM itself, only for names and versions of images',
     },

@@ -27,7 +27,7 @@ export function ownLabels(run: string): Labels {
 /** Time limit of cleanup, which continues when the run is canceled. */
 const PATIENCE_MS = 60_000;
 /** Minimum age of objects whose process is not visible here (another machine or container, or before a reboot). */
-const LEAST_AGE_S = 24 * 60 * 60;
+const MIN_AGE_S = 24 * 60 * 60;
 
 interface EngineObjects {
   readonly containers: readonly EngineObject[];
@@ -204,7 +204,7 @@ export async function sweepDeadRuns(engine: Engine, now: () => number, signal: A
   const dead = ({ labels, created }: EngineObject): boolean => {
     const [place = '', pid = '', start = ''] = (labels[OWNER] ?? '').split(' ');
     const there = /^\d{1,10}$/.test(pid) ? isOwnerRunning({ place, pid: Number(pid), start }) : undefined;
-    return there === false || (there === undefined && now() / 1000 - created > LEAST_AGE_S);
+    return there === false || (there === undefined && now() / 1000 - created > MIN_AGE_S);
   };
   const left = { containers: containers.filter(dead), images: images.filter(dead), volumes: volumes.filter(dead) };
   await removeFound(engine, left, signal);

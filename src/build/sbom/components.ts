@@ -31,7 +31,7 @@ export interface Component {
 }
 
 /** A hundred times as many as in the largest real bundles; a larger SBOM would need a gigabyte of memory. */
-export const MOST_COMPONENTS = 100_000;
+export const MAX_COMPONENTS = 100_000;
 
 /**
  * Images, host packages, assets, and the output of container builds, in this order, by the lock, without those of systems that

@@ -10,7 +10,7 @@ import { digestOf, hexOf, type Digest } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { BUNDLED_TOOL, prefixOf } from '../../core/layout.ts';
 import { refOf, type AddonJson } from '../../core/package.ts';
-import { componentsOf, MOST_COMPONENTS, type Component } from './components.ts';
+import { componentsOf, MAX_COMPONENTS, type Component } from './components.ts';
 import type { Described, DescribedBundle } from './described.ts';
 import { formatPurl } from './purl.ts';
 
@@ -31,8 +31,8 @@ export function formatSbom({ contents, packages, bundle }: Described, tool: stri
   const found = new Map<string, Model>();
   const addComponent = (owner: Model, ref: string, make: () => Model): Model => {
     const model = found.get(ref) ?? make();
-    if (found.size === MOST_COMPONENTS && !found.has(ref)) {
-      throw new CurlewError('PACKAGE_INVALID', `cannot create an SBOM: more than ${MOST_COMPONENTS} components`);
+    if (found.size === MAX_COMPONENTS && !found.has(ref)) {
+      throw new CurlewError('PACKAGE_INVALID', `cannot create an SBOM: more than ${MAX_COMPONENTS} components`);
     }
     found.set(ref, model);
     owner.dependencies.add(model.bomRef);

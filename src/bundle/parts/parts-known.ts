@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import * as v from 'valibot';
 import { canonicalJson, isDigest, type Digest } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
-import { HEAD_LIMIT, MOST_PARTS, parseHead, partsPath, type PartsHead } from '../../core/parts.ts';
+import { HEAD_LIMIT, MAX_PARTS, parseHead, partsPath, type PartsHead } from '../../core/parts.ts';
 import { byKey, fits, integer } from '../../core/schema.ts';
 import { readLeft } from '../../platform/files/left-file.ts';
 import { requireRegular } from '../../platform/files/name-file.ts';
@@ -42,7 +42,7 @@ const savedProgress = v.object({
   identity: byKey(v.unknown()),
   parts: v.pipe(
     v.array(v.object({ folder: v.string(), size: v.pipe(integer, v.minValue(1)), digest: v.optional(v.unknown()) })),
-    v.maxLength(MOST_PARTS),
+    v.maxLength(MAX_PARTS),
   ),
 });
 

@@ -1,5 +1,5 @@
 /** Assigns parts of a file to media. Pure. */
-import { MOST_PARTS, partsPath } from '../../core/parts.ts';
+import { MAX_PARTS, partsPath } from '../../core/parts.ts';
 import { CurlewError } from '../../core/errors.ts';
 
 /** A target folder for parts. */
@@ -50,7 +50,7 @@ export function planParts(
       const left = size - offset;
       const bytes = Math.min(limit, fileLimit, room, left);
       if (bytes === 0 || (bytes < MIN_SIZE && bytes === room && bytes < left)) break;
-      if (parts.length === MOST_PARTS) throw tooMany(name, size);
+      if (parts.length === MAX_PARTS) throw tooMany(name, size);
       parts.push({ name: partsPath.part(name, parts.length + 1), folder, offset, size: bytes });
       offset += bytes;
       room = Math.max(0, room - Math.ceil(bytes / block) * block);
@@ -62,8 +62,8 @@ export function planParts(
 }
 
 function tooMany(name: string, size: number): CurlewError {
-  return new CurlewError('USAGE', `cannot split ${name}: ${size} bytes need more than ${MOST_PARTS} parts`, {
-    hint: `use parts of at least ${Math.ceil(size / MOST_PARTS)} bytes`,
+  return new CurlewError('USAGE', `cannot split ${name}: ${size} bytes need more than ${MAX_PARTS} parts`, {
+    hint: `use parts of at least ${Math.ceil(size / MAX_PARTS)} bytes`,
   });
 }
 

@@ -14,12 +14,12 @@ import { LOCATIONS } from './channel.ts';
 
 /** Exit status of a plan by which something would change, as of diff tools. */
 const WOULD_CHANGE = 2;
-const MOST_FIELDS = 20;
-const MOST_UNFIT = 10;
+const MAX_FIELDS = 20;
+const MAX_UNFIT = 10;
 const SIGNS = { create: '+', change: '~', delete: '-' } as const;
 
 function changeLines({ object, change, fields }: ChangedObject): readonly string[] {
-  const shown = fields.slice(0, MOST_FIELDS).map(({ field, before, after }) => {
+  const shown = fields.slice(0, MAX_FIELDS).map(({ field, before, after }) => {
     const to = after === undefined ? '(removed)' : after;
     return `      ${field}: ${before === undefined ? to : `${before} -> ${to}`}`;
   });
@@ -48,10 +48,10 @@ function detailLines(result: AddonResult): readonly string[] {
 }
 
 /** Rows of what is done, or all if nothing is. */
-function passText({ cluster, addons, left, unfit, warnings, errors }: ChannelPass): string {
+function passText({ cluster, addons, unlisted, unfit, warnings, errors }: ChannelPass): string {
   const changed = addons.filter(({ state }) => state !== 'unchanged');
-  const rows = changed.map(({ addon, namespace, current, wanted, reason, action, misfit }) => {
-    const why = misfit && action === 'none' ? `${reason} (does not fit)` : reason;
+  const rows = changed.map(({ addon, namespace, current, wanted, reason, action, incompatible }) => {
+    const why = incompatible && action === 'none' ? `${reason} (does not fit)` : reason;
     return [addon, namespace, current ?? '-', wanted, why];
   });
   const table = rows.length === 0 ? [] : columns([['NAME', 'NAMESPACE', 'CURRENT', 'UPDATE', 'WHY'], ...rows]);
@@ -72,13 +72,11 @@ function passText({ cluster, addons, left, unfit, warnings, errors }: ChannelPas
   return visibleLines([
     ...table,
     ...addons.flatMap(detailLines),
-    ...left.map(
+    ...unlisted.map(
       ({ addon, reason, current }) => `${addon} ${current}: ${reason}; curlew channel remove ${addon} removes it`,
     ),
-    ...unfit.slice(0, MOST_UNFIT).map(({ addon, reason }) => `${addon}: ${reason}`),
-    ...(unfit.length > MOST_UNFIT
-      ? [`and ${counted(unfit.length - MOST_UNFIT, 'more add-on')} that no entry fits`]
-      : []),
+    ...unfit.slice(0, MAX_UNFIT).map(({ addon, reason }) => `${addon}: ${reason}`),
+    ...(unfit.length > MAX_UNFIT ? [`and ${counted(unfit.length - MAX_UNFIT, 'more add-on')} that no entry fits`] : []),
     ...warnings.map((text) => `warning: ${text}`),
     ...errors.flatMap(({ message, hint }) => [`error: ${message}`, ...(hint === undefined ? [] : [`hint: ${hint}`])]),
     sums.join(', '),

@@ -15,7 +15,7 @@ import { paintDiagnostic } from '../render/paint.ts';
 
 const COLUMNS = 80;
 /** Wider columns have the last one below them. */
-const MOST_LEFT = 60;
+const MAX_LEFT = 60;
 
 export const LOCATIONS =
   'A LOCATION is a path, a file: or https: URL, or s3://bucket/key, of a Channel, of an index of kops (kind: Addons), or of a manifest.';
@@ -24,7 +24,7 @@ export const LOCATIONS =
 function wrapped(rows: readonly (readonly string[])[]): readonly string[] {
   const left = columns(rows.map((row) => row.slice(0, -1)));
   const width = Math.max(...left.map((line) => line.length)) + 2;
-  const isColumn = width <= MOST_LEFT;
+  const isColumn = width <= MAX_LEFT;
   const indent = isColumn ? width : 6;
   return rows.flatMap((row, at) => {
     const lines = wrap(row.at(-1) ?? '', COLUMNS - indent).map((line) => ' '.repeat(indent) + line);

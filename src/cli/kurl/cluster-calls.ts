@@ -38,7 +38,7 @@ export async function clusterCalls(verb: string, { env }: Pick<VerbContext, 'env
     const answer = await api.ask({ verb: 'get', path }, { signal });
     if (answer.kind === 'answer') return answer.value;
     if (answer.problem === 'not found') return undefined;
-    throw failed(`get ${path}`, answer.said, answer.hint);
+    throw failed(`get ${path}`, answer.message, answer.hint);
   };
   return {
     find,
@@ -46,7 +46,7 @@ export async function clusterCalls(verb: string, { env }: Pick<VerbContext, 'env
     run: async (args, signal, input = '') => {
       const answer = await callKubectl(args, { env, input, signal });
       if (answer.kind === 'output') return answer.text;
-      throw failed(`kubectl ${args.join(' ')}`, answer.said);
+      throw failed(`kubectl ${args.join(' ')}`, answer.message);
     },
   };
 }

@@ -14,7 +14,7 @@ const MESSAGE_LIMIT = 500;
 /** The output of kubectl without the last newline, or why it failed. */
 export type KubectlAnswer =
   | { readonly kind: 'output'; readonly text: string }
-  | { readonly kind: 'problem'; readonly said: string };
+  | { readonly kind: 'problem'; readonly message: string };
 
 export interface KubectlCall {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -36,9 +36,9 @@ export async function callKubectl(
     signal,
   });
   if (error === undefined) return { kind: 'output', text: stdout.replace(/\r?\n$/, '') };
-  if (error.problem === 'missing') return { kind: 'problem', said: 'kubectl is not installed on this machine' };
-  if (error.problem !== 'status' && error.problem !== 'signal') return { kind: 'problem', said: error.reason };
-  return { kind: 'problem', said: messageOf(stderr.trim() === '' ? 'it failed' : stderr.trim()) };
+  if (error.problem === 'missing') return { kind: 'problem', message: 'kubectl is not installed on this machine' };
+  if (error.problem !== 'status' && error.problem !== 'signal') return { kind: 'problem', message: error.reason };
+  return { kind: 'problem', message: messageOf(stderr.trim() === '' ? 'it failed' : stderr.trim()) };
 }
 
 /** The end of a program's error output in one line without control characters. */

@@ -9,7 +9,7 @@ import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
 import { safePath } from '../../core/layout.ts';
 import { syncFolder } from '../../platform/files/sync-folder.ts';
 import type { ArchiveIndex, PlacedEntry, RangeSource } from './entry.ts';
-import { isBomb, MOST_RATIO } from './pack.ts';
+import { isBomb, MAX_RATIO } from './pack.ts';
 import { readPayload } from './read.ts';
 
 export interface ExtractLimits {
@@ -20,7 +20,7 @@ export interface ExtractLimits {
   readonly ratio: number;
 }
 
-const EXTRACT_LIMITS: ExtractLimits = { bytes: 2 ** 40, files: 1_000_000, ratio: MOST_RATIO };
+const EXTRACT_LIMITS: ExtractLimits = { bytes: 2 ** 40, files: 1_000_000, ratio: MAX_RATIO };
 
 /** The unpacked bytes of an entry's payload, checked while streaming: an error follows the last good chunk. */
 export type ReadEntry = (entry: PlacedEntry, options: { readonly signal: AbortSignal }) => AsyncIterable<Uint8Array>;

@@ -12,17 +12,17 @@ const COMPRESSED =
 const BLOB = /(?:^|\/)images\/blobs\/sha256\/[0-9a-f]{64}$/;
 
 const SAMPLE = 64 << 10;
-const LEAST_SAVED = 0.05;
+const MIN_SAVED = 0.05;
 
 /** Limit of unpacked to packed bytes: far above the ratio of real files. */
-export const MOST_RATIO = 500;
+export const MAX_RATIO = 500;
 const RATIO_FLOOR = 1 << 20;
 
 /**
  * True if a payload deflates so well, like an empty disk image, that it could be a bomb: extraction refuses it, so packing
  * stores it. Never true for up to 1 MiB.
  */
-export function isBomb(size: number, packed: number, ratio: number = MOST_RATIO): boolean {
+export function isBomb(size: number, packed: number, ratio: number = MAX_RATIO): boolean {
   return size > RATIO_FLOOR && size > packed * ratio;
 }
 
@@ -34,7 +34,7 @@ export function isStoredByName(path: string): boolean {
 /** True if a payload that begins with these bytes (64 KiB, or all of it) is stored because deflating saves less than 5 %. */
 export function isStoredBySample(beginning: Uint8Array): boolean {
   const sample = beginning.subarray(0, SAMPLE);
-  return deflateSync(sample, { level: 6 }).byteLength > sample.byteLength * (1 - LEAST_SAVED);
+  return deflateSync(sample, { level: 6 }).byteLength > sample.byteLength * (1 - MIN_SAVED);
 }
 
 /** The fields of the table of contents for a packed payload. */

@@ -17,7 +17,7 @@ import { endSize, parseTocJson } from './toc.ts';
 /** The builder deflates larger files in chunks of this size, which yields other bytes than a single call. */
 const CHUNK = 1 << 20;
 /** Files that the builder itself writes are deflated in a single call, and are never larger. */
-const MOST_AT_ONCE = 64 << 20;
+const MAX_AT_ONCE = 64 << 20;
 
 /**
  * The index of an archive of `size` bytes, from the JSON text of its table alone. `PACKAGE_INVALID` if no archive of format
@@ -169,7 +169,7 @@ async function* deflateAgain(
   raw: AsyncIterable<Uint8Array>,
   { size, packedDigest }: PlacedEntry,
 ): AsyncGenerator<Uint8Array, void, undefined> {
-  if (size > MOST_AT_ONCE) {
+  if (size > MAX_AT_ONCE) {
     yield* deflateInChunks(raw, size);
     return;
   }

@@ -19,7 +19,7 @@ export interface WalkOptions {
 }
 
 const BLOCK = 512;
-const MOST_ENTRIES = 100_000;
+const MAX_ENTRIES = 100_000;
 const FILES: ReadonlySet<string> = new Set(['File', 'OldFile', 'ContiguousFile']);
 
 /** The regular files in order. Skips other entries, and payloads that are not read. */
@@ -31,7 +31,7 @@ export async function* walkTar(
   let extension = noExtension();
   for (let count = 0; ; count += 1) {
     signal.throwIfAborted();
-    if (count > MOST_ENTRIES) throw refuse(`more than ${MOST_ENTRIES} entries`);
+    if (count > MAX_ENTRIES) throw refuse(`more than ${MAX_ENTRIES} entries`);
     const block = await reader.take(BLOCK);
     if (block.byteLength === 0 && count > 0) return;
     if (block.byteLength < BLOCK) throw refuse('it is truncated');

@@ -45,7 +45,7 @@ interface Draft {
 }
 
 /** Real scripts have a few thousand; further commands are ignored. */
-const MOST_COMMANDS = 50_000;
+const MAX_COMMANDS = 50_000;
 const ASSIGNMENT = /([A-Za-z_]\w*)(?:\[[^\]\n]{0,200}\])?\+?=/y;
 const HERE_DOCUMENT = /<<(-?)[ \t]*(?:'([^'\n]*)'|"([^"\n]*)"|(\\?)([^\s;&|<>()'"\\]+))/y;
 const REDIRECTION = /(?:&>>|&>|>>|>\||<>|<&|>&|<|>)/y;
@@ -89,7 +89,7 @@ function scanCode(scan: Scan, found: Found): void {
     }
     draft = { words: [], assignments: [], writes: [] };
   };
-  while (scan.at < text.length && found.commands.length < MOST_COMMANDS) {
+  while (scan.at < text.length && found.commands.length < MAX_COMMANDS) {
     const char = text.charAt(scan.at);
     if (char === '\n') {
       finish();
@@ -121,7 +121,7 @@ function scanCode(scan: Scan, found: Found): void {
     }
   }
   finish();
-  if (found.commands.length >= MOST_COMMANDS) scan.at = text.length;
+  if (found.commands.length >= MAX_COMMANDS) scan.at = text.length;
 }
 
 type Open = ('(' | 'case' | 'pattern')[];

@@ -3,12 +3,12 @@ import { TemplateProblem } from './lex.ts';
 import { weightOf, type Value } from './values.ts';
 
 /** Limit on actions and loop iterations. */
-const MOST_STEPS = 100_000;
-const MOST_OUTPUT = 1 << 20;
+const MAX_STEPS = 100_000;
+const MAX_OUTPUT = 1 << 20;
 /** Limit on the {@link weightOf} all values that actions and functions look at or make: about a second. */
-const MOST_WORK = 1 << 28;
+const MAX_WORK = 1 << 28;
 /** Limit on the weight of one value, and of the arguments of one call. */
-const MOST_WEIGHT = 1 << 22;
+const MAX_WEIGHT = 1 << 22;
 const HINT = 'shorten its loops, texts and lists';
 
 /** One for all texts that are rendered for one purpose, such as the values of a chart. */
@@ -19,21 +19,21 @@ export class Budget {
 
   step(offset: number): void {
     this.#steps += 1;
-    if (this.#steps > MOST_STEPS)
-      throw new TemplateProblem(`the template needs more than ${MOST_STEPS} steps`, offset, HINT);
+    if (this.#steps > MAX_STEPS)
+      throw new TemplateProblem(`the template needs more than ${MAX_STEPS} steps`, offset, HINT);
   }
 
   /** Throws a {@link TemplateProblem} if these values together are too large for one result. */
   work(values: readonly Value[], offset: number): void {
     const weight = values.reduce<number>((sum, value) => sum + weightOf(value), 0);
     this.#work += weight;
-    if (weight > MOST_WEIGHT) throw new TemplateProblem('the texts and lists are too large', offset, HINT);
-    if (this.#work > MOST_WORK) throw new TemplateProblem('the template needs too much work', offset, HINT);
+    if (weight > MAX_WEIGHT) throw new TemplateProblem('the texts and lists are too large', offset, HINT);
+    if (this.#work > MAX_WORK) throw new TemplateProblem('the template needs too much work', offset, HINT);
   }
 
   output(length: number, offset: number): void {
     this.#output += length;
-    if (this.#output > MOST_OUTPUT)
-      throw new TemplateProblem(`the output is longer than ${MOST_OUTPUT} characters`, offset);
+    if (this.#output > MAX_OUTPUT)
+      throw new TemplateProblem(`the output is longer than ${MAX_OUTPUT} characters`, offset);
   }
 }

@@ -6,7 +6,7 @@ interface Version {
   readonly pre: string;
 }
 
-const MOST_LENGTH = 512;
+const MAX_LENGTH = 512;
 const PARTS = String.raw`v?(\d{1,15}|[xX*])(?:\.(\d{1,15}|[xX*]))?(?:\.(\d{1,15}|[xX*]))?(?:-([0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?`;
 const VERSION = /^v?(\d{1,15})(?:\.(\d{1,15}))?(?:\.(\d{1,15}))?(?:-([0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?$/;
 const RANGE = new RegExp(String.raw`\s*(${PARTS})\s+-\s+(${PARTS})\s*`, 'g');
@@ -16,7 +16,7 @@ const ONE = new RegExp(String.raw`(=|!=|>=|<=|=>|=<|>|<|~>|~|\^|)\s*${PARTS}(?=$
 export function satisfiesConstraint(constraint: string, text: string): boolean {
   const version = readVersion(text);
   if (version === undefined) throw new UnfitValue(`${JSON.stringify(text.slice(0, 80))} is not a semantic version`);
-  if (constraint.length > MOST_LENGTH) throw new UnfitValue('the constraint is too long');
+  if (constraint.length > MAX_LENGTH) throw new UnfitValue('the constraint is too long');
   const groups = constraint.replaceAll(
     RANGE,
     (all, ...parts: readonly string[]) => ` >=${parts[0] ?? ''} <=${parts[5] ?? ''} `,

@@ -40,7 +40,7 @@ export type Node =
       readonly otherwise: readonly Node[];
     };
 
-const MOST_DEPTH = 100;
+const MAX_DEPTH = 100;
 const BRANCHES: readonly string[] = ['if', 'with', 'range'] satisfies readonly Branching[];
 const ABSENT: readonly string[] = ['define', 'template', 'block'];
 
@@ -110,7 +110,7 @@ function dropBlank(tokens: readonly Token[]): readonly Token[] {
 }
 
 function readBranch(reader: Reader, type: Branching, tokens: readonly Token[], offset: number, around: Around): Node {
-  if (around.depth >= MOST_DEPTH) throw new TemplateProblem('actions are nested too deeply', offset);
+  if (around.depth >= MAX_DEPTH) throw new TemplateProblem('actions are nested too deeply', offset);
   const { pipeline, assignment } = readAssigned(tokens, offset);
   const inner: Around = {
     depth: around.depth + 1,
@@ -176,7 +176,7 @@ function isSign(token: Token | undefined, text: string): boolean {
 }
 
 function readCommands(reader: TokenReader, offset: number, depth: number): Pipeline {
-  if (depth > MOST_DEPTH) throw new TemplateProblem('parentheses are nested too deeply', offset);
+  if (depth > MAX_DEPTH) throw new TemplateProblem('parentheses are nested too deeply', offset);
   const commands: (readonly Term[])[] = [];
   let terms: Term[] = [];
   const finish = (at: number): void => {

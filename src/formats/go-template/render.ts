@@ -10,7 +10,7 @@ import type { ValueMap } from './values.ts';
 export const KURL_DELIMITERS: Delimiters = { open: '{{kurl', close: '}}' };
 const PLAIN_DELIMITERS: Delimiters = { open: '{{', close: '}}' };
 
-const MOST_TEXT = 1 << 20;
+const MAX_TEXT = 1 << 20;
 
 export interface Rendered {
   /** Undefined if there is a finding. */
@@ -29,7 +29,7 @@ export interface RenderOptions extends Delimiters {
 export function renderTemplate(text: string, data: ValueMap, { file, ...delimiters }: RenderOptions): Rendered {
   const same = (place: Place): Place => place;
   try {
-    if (text.length > MOST_TEXT) throw new TemplateProblem(`the file is larger than ${MOST_TEXT} bytes`, 0);
+    if (text.length > MAX_TEXT) throw new TemplateProblem(`the file is larger than ${MAX_TEXT} bytes`, 0);
     if (!text.includes(delimiters.open)) return { text, diagnostics: [], placeOf: same };
     const stretches = evaluateTemplate(parseTemplate(lexTemplate(text, delimiters)), data, {
       strict: true,

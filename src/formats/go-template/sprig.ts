@@ -3,8 +3,8 @@ import { goJson, isObject, shallowJson } from '../../core/json.ts';
 import { satisfiesConstraint } from './constraint.ts';
 import { isList, isTrue, isValueMap, kindOf, shown, UnfitValue, type Value, type ValueMap } from './values.ts';
 
-const MOST_ITEMS = 10_000;
-const MOST_TEXT = 1 << 20;
+const MAX_ITEMS = 10_000;
+const MAX_TEXT = 1 << 20;
 
 export type TemplateFunction = (...values: readonly Value[]) => Value;
 
@@ -44,7 +44,7 @@ function own(value: ValueMap, key: string): Value {
 
 /** Where a function makes more than it gets: the text, if it has at most this many characters. */
 function bounded(length: number, make: () => string): string {
-  if (length > MOST_TEXT) throw new UnfitValue(`the text would be too long: more than ${MOST_TEXT} characters`);
+  if (length > MAX_TEXT) throw new UnfitValue(`the text would be too long: more than ${MAX_TEXT} characters`);
   return make();
 }
 
@@ -57,7 +57,7 @@ function repeat(count: Value, value: Value): string {
 /** An empty part is found before each character, and at the end. */
 function replace(from: Value, to: Value, value: Value): string {
   const [text, old, now] = [shown(value), shown(from), shown(to)];
-  if (old === '' && text.length > MOST_ITEMS) throw new UnfitValue(`more than ${MOST_ITEMS} characters to replace`);
+  if (old === '' && text.length > MAX_ITEMS) throw new UnfitValue(`more than ${MAX_ITEMS} characters to replace`);
   const parts = old === '' ? ['', ...Array.from(text), ''] : text.split(old);
   return bounded(text.length + (parts.length - 1) * now.length, () => parts.join(now));
 }
@@ -71,7 +71,7 @@ function join(gap: Value, value: Value): string {
 function steps(from: number, to: number, by: number): readonly number[] {
   if (by === 0) throw new UnfitValue('a step of 0 never ends');
   const count = Math.max(0, Math.ceil((to - from) / by));
-  if (count > MOST_ITEMS) throw new UnfitValue(`${count} items, more than ${MOST_ITEMS}`);
+  if (count > MAX_ITEMS) throw new UnfitValue(`${count} items, more than ${MAX_ITEMS}`);
   return Array.from({ length: count }, (_, at) => from + at * by);
 }
 
@@ -141,7 +141,7 @@ const TEXTS: Readonly<Record<string, FunctionRow>> = {
   nindent: row(2, 2, (by, text) => `\n${indent(by, text)}`),
   toString: row(1, 1, shown),
   join: row(2, 2, join),
-  splitList: row(2, 2, (gap, text) => shown(text).split(shown(gap)).slice(0, MOST_ITEMS)),
+  splitList: row(2, 2, (gap, text) => shown(text).split(shown(gap)).slice(0, MAX_ITEMS)),
 };
 
 const CHOICES: Readonly<Record<string, FunctionRow>> = {

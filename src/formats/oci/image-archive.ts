@@ -53,9 +53,9 @@ interface FoundImage {
 }
 
 const READ_SIZE = 1024 * 1024;
-const MOST_NAMES = 100;
+const MAX_NAMES = 100;
 /** An unpacked tar may be this many times larger than the archive; a gzip bomb is about 1000 times larger. */
-const MOST_RATIO = 200;
+const MAX_RATIO = 200;
 const UNSUSPICIOUS = 64 * 1024 * 1024;
 
 function invalid(from: string, what: string, hint?: string): CurlewError {
@@ -82,7 +82,7 @@ async function readFromArchive({ file, find, from }: Opened, path: string, limit
 
 /** Full names with tags; ignores texts without a repository, such as a bare tag. */
 function namesOf(candidates: readonly string[]): readonly string[] {
-  const refs = candidates.slice(0, MOST_NAMES).map((text) => (/[/:]/.test(text) ? parseImageRef(text) : text));
+  const refs = candidates.slice(0, MAX_NAMES).map((text) => (/[/:]/.test(text) ? parseImageRef(text) : text));
   return [...new Set(refs.flatMap((ref) => (typeof ref === 'string' ? [] : [formatImageRef(ref)])))];
 }
 
@@ -209,7 +209,7 @@ async function plainTar(path: string, from: string, { scratch, signal }: Archive
   if (buffer.toString('hex') !== '1f8b') return path;
   const folder = await mkdtemp(join(scratch, 'image-'));
   const target = join(folder, 'image.tar');
-  const most = Math.max(UNSUSPICIOUS, size * MOST_RATIO);
+  const most = Math.max(UNSUSPICIOUS, size * MAX_RATIO);
   let written = 0;
   const limited = new Transform({
     transform(chunk: Uint8Array, _encoding, done) {

@@ -21,14 +21,14 @@ export const MANIFEST_TYPES: readonly string[] = [OCI_INDEX, DOCKER_LIST, OCI_MA
 /** Size limit of manifests, which the distribution spec requires registries to support. */
 export const MANIFEST_LIMIT = 4 * 1024 * 1024;
 export const CONFIG_LIMIT = 8 * 1024 * 1024;
-const MOST_LAYERS = 1000;
-const MOST_MANIFESTS = 1000;
+const MAX_LAYERS = 1000;
+const MAX_MANIFESTS = 1000;
 
 const SCHEMA_1 = /^application\/vnd\.docker\.distribution\.manifest\.v1\+/;
 const LAYER =
   /^application\/vnd\.(?:oci\.image\.layer\.(?:nondistributable\.)?v1\.tar(?:\+gzip|\+zstd)?|docker\.image\.rootfs\.(?:foreign\.)?diff\.tar(?:\.gzip|\.zstd)?)$/;
 /** Addresses of one layer outside the registry, in the order of the manifest; more are ignored. */
-const MOST_URLS = 5;
+const MAX_URLS = 5;
 
 export interface IndexEntry {
   readonly descriptor: Descriptor;
@@ -83,7 +83,7 @@ function parseLayer(value: unknown, from: string): Descriptor {
     throw new CurlewError('UNSUPPORTED', `${from}: ${shown(layer.mediaType)} is not a container image layer`);
   }
   const urls = isObject(value) ? value['urls'] : undefined;
-  return isTexts(urls) && urls.length > 0 ? { ...layer, urls: urls.slice(0, MOST_URLS) } : layer;
+  return isTexts(urls) && urls.length > 0 ? { ...layer, urls: urls.slice(0, MAX_URLS) } : layer;
 }
 
 const platformEntry = v.object({
@@ -156,7 +156,7 @@ export function parseManifest(data: Uint8Array, responseType: string | undefined
     throw new CurlewError('IMAGE_INVALID', `${from}: media type ${shown(type)}, announced as ${shown(announced)}`);
   }
   if (isIndex) {
-    const manifests = list(fields['manifests'], MOST_MANIFESTS, `${from}: manifests`).map((entry, index) =>
+    const manifests = list(fields['manifests'], MAX_MANIFESTS, `${from}: manifests`).map((entry, index) =>
       parseIndexEntry(entry, `${from}: manifest ${index + 1}`),
     );
     return { kind: 'index', mediaType: type, manifests };
@@ -168,7 +168,7 @@ export function parseManifest(data: Uint8Array, responseType: string | undefined
   if (config.size > CONFIG_LIMIT) {
     throw new CurlewError('IMAGE_INVALID', `${from}: the config has ${config.size} bytes, more than ${CONFIG_LIMIT}`);
   }
-  const layers = list(fields['layers'], MOST_LAYERS, `${from}: layers`).map((layer, index) =>
+  const layers = list(fields['layers'], MAX_LAYERS, `${from}: layers`).map((layer, index) =>
     parseLayer(layer, `${from}: layer ${index + 1}`),
   );
   checkSizes([config, ...layers], from);
@@ -189,7 +189,7 @@ export function parseConfig(data: Uint8Array, layers: number | undefined, from: 
   const bad = (what: string): CurlewError => new CurlewError('IMAGE_INVALID', `${from}: ${what}`);
   const [system, arch] = [os ?? '', architecture ?? ''];
   if (typeof system !== 'string' || typeof arch !== 'string') throw bad('its platform is not a text');
-  const ids = isObject(rootfs) ? list(rootfs['diff_ids'], MOST_LAYERS, `${from}: diff_ids`) : [];
+  const ids = isObject(rootfs) ? list(rootfs['diff_ids'], MAX_LAYERS, `${from}: diff_ids`) : [];
   const diffIds = ids.filter(isDigest);
   if (diffIds.length !== ids.length) throw bad('some diff_ids are not sha256 digests');
   if (layers !== undefined && diffIds.length !== layers) throw bad(`${diffIds.length} diff_ids for ${layers} layers`);

@@ -13,10 +13,10 @@ export interface TarPlace {
 }
 
 const BLOCK = 512;
-const MOST_ENTRIES = 100_000;
+const MAX_ENTRIES = 100_000;
 const EXTENSION_LIMIT = 1024 * 1024;
 /** Longest chain of links that is followed; docker writes one level. */
-const MOST_LINKS = 4;
+const MAX_LINKS = 4;
 
 const FILES: ReadonlySet<string> = new Set(['File', 'OldFile', 'ContiguousFile']);
 const LINKS: ReadonlySet<string> = new Set(['SymbolicLink', 'Link']);
@@ -100,7 +100,7 @@ async function walk(file: FileHandle, total: number, from: string, signal: Abort
   let offset = 0;
   for (let count = 0; offset + BLOCK <= total; count += 1) {
     signal.throwIfAborted();
-    if (count > MOST_ENTRIES) throw invalid(from, `more than ${MOST_ENTRIES} entries`);
+    if (count > MAX_ENTRIES) throw invalid(from, `more than ${MAX_ENTRIES} entries`);
     const header = new Header(await readAt(file, offset, BLOCK), 0, extension.pax);
     offset += BLOCK;
     if (header.nullBlock) return found;
@@ -132,7 +132,7 @@ export async function indexTar(
   const { files, links } = await walk(file, total, from, signal);
   return (path) => {
     let at = path;
-    for (let hops = 0; hops < MOST_LINKS; hops += 1) {
+    for (let hops = 0; hops < MAX_LINKS; hops += 1) {
       const place = files.get(at);
       if (place !== undefined) return place;
       const next = links.get(at);

@@ -84,7 +84,7 @@ export function readStatement(text: string, from: string): Statement {
   return parseStatement(parseEnvelope(text, bad).payload, bad);
 }
 
-const MOST_SIGNATURES = 16;
+const MAX_SIGNATURES = 16;
 
 const envelopeEntries = {
   messageSignature: v.optional(v.undefined()),
@@ -94,7 +94,7 @@ const envelopeEntries = {
     signatures: v.pipe(
       v.array(v.object({ sig: base64 })),
       v.minLength(1, 'empty'),
-      v.maxLength(MOST_SIGNATURES, `more than ${MOST_SIGNATURES}`),
+      v.maxLength(MAX_SIGNATURES, `more than ${MAX_SIGNATURES}`),
     ),
   }),
 };

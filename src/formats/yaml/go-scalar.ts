@@ -14,8 +14,8 @@ const INTEGER = /^[-+]?(?:0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO]?[0-7]+|0|[1-9][0-9]
 const BINARY = /^0b[-+][01]+$/;
 const FLOAT = /^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$/;
 /** Of an integer, whose conversion takes the square of its length. */
-const LONGEST = 1000;
-const [LEAST, MOST] = [-(2n ** 63n), 2n ** 64n - 1n];
+const MAX_LENGTH = 1000;
+const [MIN_INTEGER, MAX_INTEGER] = [-(2n ** 63n), 2n ** 64n - 1n];
 
 /** The value of a scalar without quotes and without a tag. */
 export function goScalar(text: string): GoScalar {
@@ -37,15 +37,15 @@ function withoutUnderscores(text: string): string {
 
 /** Undefined for another text, and for an integer of more than 64 bits. */
 function goInteger(text: string): number | bigint | undefined {
-  if (text.length > LONGEST) return undefined;
+  if (text.length > MAX_LENGTH) return undefined;
   const isBinary = BINARY.test(text);
   if (!isBinary && !INTEGER.test(text)) return undefined;
   const sign = /[-+]/.exec(text)?.[0] ?? '';
   const digits = text.replace(sign, '').replace(/^0[oO]?(?=[0-7])/, '0o');
   const value = BigInt(digits.toLowerCase()) * (sign === '-' ? -1n : 1n);
   // go-yaml parses unsigned integers without a sign.
-  const most = sign === '' ? MOST : -LEAST - 1n;
-  if (value < LEAST || value > most) return undefined;
+  const most = sign === '' ? MAX_INTEGER : -MIN_INTEGER - 1n;
+  if (value < MIN_INTEGER || value > most) return undefined;
   const number = Number(value);
   return Number.isSafeInteger(number) ? number : value;
 }

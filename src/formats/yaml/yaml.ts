@@ -31,7 +31,7 @@ const DEPTH_LIMIT = 32;
 /** Limit on brackets and dashes in the text, some of which may belong to scripts in strings. */
 const OPEN_LIMIT = 500;
 const ALIAS_LIMIT = 100;
-const MOST_FINDINGS = 20;
+const MAX_FINDINGS = 20;
 const NOWHERE: SettleRules['kubernetes'] = () => false;
 /** Tags that settle() knows. go-yaml knows no sets and no ordered maps. */
 const GO_TAGS = {
@@ -93,7 +93,7 @@ export function readYaml(
     }
     const diagnostics: Diagnostic[] = [];
     const errors = document.errors.filter(({ code, pos }) => code !== 'MULTIPLE_DOCS' || !isBlank(text.slice(pos[0])));
-    for (const { code, message, pos } of usefulErrors(errors, lines).slice(0, MOST_FINDINGS)) {
+    for (const { code, message, pos } of usefulErrors(errors, lines).slice(0, MAX_FINDINGS)) {
       const several = code === 'MULTIPLE_DOCS';
       diagnostics.push({
         code: several ? 'yaml/documents' : 'yaml/syntax',
@@ -107,7 +107,7 @@ export function readYaml(
             : undefined,
       });
     }
-    for (const { message, pos } of document.warnings.slice(0, MOST_FINDINGS)) {
+    for (const { message, pos } of document.warnings.slice(0, MAX_FINDINGS)) {
       diagnostics.push({
         code: 'yaml/tag',
         severity: 'warning',
@@ -188,7 +188,7 @@ function nodeFindings(
   settle(contents, [], {
     ...rules,
     complain: (code, message, range) => {
-      if (found.length === MOST_FINDINGS) return;
+      if (found.length === MAX_FINDINGS) return;
       const place = placeAt(range?.[0] ?? 0, range?.[1] ?? 1);
       found.push({ code: `yaml/${code}`, severity: 'error', message, place });
     },

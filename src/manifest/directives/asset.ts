@@ -21,7 +21,7 @@ type Source = Pick<AssetRequest, 'address' | 'local' | 'digest'>;
 const SCHEME = /^([A-Za-z][A-Za-z0-9+.-]*):\/\//;
 const DIGEST = /^#sha256=([0-9a-fA-F]{64})$/;
 const LOOPBACK = /^(?:localhost|127(?:\.[0-9]{1,3}){3}|\[::1\])$/;
-const LONGEST = 4096;
+const MAX_LENGTH = 4096;
 
 /** The place of a part of a word; `from` counts from 0. */
 function part(source: Word, from: number, length: number): Word['place'] {
@@ -60,8 +60,8 @@ function readUrl(source: Word, find: Find): Source | undefined {
 
 function readSource(source: Word, find: Find): Source | undefined {
   const { text, place } = source;
-  if (text.length > LONGEST) {
-    find(finding('asset/source', place, `the source is longer than ${LONGEST} characters`));
+  if (text.length > MAX_LENGTH) {
+    find(finding('asset/source', place, `the source is longer than ${MAX_LENGTH} characters`));
     return undefined;
   }
   const [, scheme] = SCHEME.exec(text) ?? [];

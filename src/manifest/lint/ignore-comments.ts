@@ -15,7 +15,7 @@ export interface IgnoreComment {
 
 /** Matches to the end of the line: with an optional end, the match would be quadratic in the number of `#`. */
 const COMMENT = /(?:^|[ \t])#[ \t]*curlew-lint-ignore(-file)?(?=[ \t\r]|$)(.*)$/s;
-const MOST = 1000;
+const MAX_RULES = 1000;
 
 export function findIgnores(file: string, text: string): readonly IgnoreComment[] {
   if (!text.includes('curlew-lint-ignore')) return [];
@@ -23,14 +23,14 @@ export function findIgnores(file: string, text: string): readonly IgnoreComment[
   const found: IgnoreComment[] = [];
   for (const [index, line] of lines.entries()) {
     const match = COMMENT.exec(line);
-    if (match === null || found.length >= MOST) continue;
+    if (match === null || found.length >= MAX_RULES) continue;
     const [, wholeFile, rest = ''] = match;
     const alone = line.slice(0, match.index).trim() === '';
     const target = alone ? nextLine(lines, index) : index + 1;
     const start = line.length - rest.length;
     const named = rest.replace(/(?:^|\s)--(?:\s.*)?$/s, '');
     const words = [...named.matchAll(/[^\s,]+/g)];
-    const rules = words.length > 0 ? words.slice(0, MOST - found.length) : [{ 0: '', index: 0 }];
+    const rules = words.length > 0 ? words.slice(0, MAX_RULES - found.length) : [{ 0: '', index: 0 }];
     for (const { 0: rule, index: at } of rules) {
       const place = { file, line: index + 1, column: start + at + 1, length: Math.max(1, rule.length) };
       found.push({ rule, place, line: wholeFile === undefined ? target : undefined });

@@ -78,7 +78,7 @@ function usedImages(files: readonly FileImages[]): readonly UsedImage[] {
 }
 
 /** Limit of reported missing images. */
-const MOST_REPORTED = 1000;
+const MAX_REPORTED = 1000;
 
 /** Reports images that files name and that are missing from the Manifest, each once, at its first place. */
 export function checkListed(requests: readonly Request[], files: readonly FileImages[], find: Find): void {
@@ -94,7 +94,7 @@ export function checkListed(requests: readonly Request[], files: readonly FileIm
     const same = listed.get(nameOf(ref)) ?? [];
     if (reported.has(shown) || same.some((one) => satisfies(one.ref, ref))) continue;
     reported.add(shown);
-    if (reported.size > MOST_REPORTED) return;
+    if (reported.size > MAX_REPORTED) return;
     const [near] = same;
     const hint =
       near === undefined ? `image <id> ${shown}` : `line ${near.request.place.line} lists ${near.request.source.text}`;
@@ -104,7 +104,7 @@ export function checkListed(requests: readonly Request[], files: readonly FileIm
 }
 
 /** Each image is searched in every text, so this rule skips Manifests with more images, which no add-on has. */
-const MOST_LISTED = 500;
+const MAX_LISTED = 500;
 
 /** Collects the images of a Manifest that no file names. */
 export interface UnusedImages {
@@ -114,7 +114,7 @@ export interface UnusedImages {
 
 export function watchUnused(requests: readonly Request[]): UnusedImages {
   const listed = listedImages(requests);
-  let left = (listed.length > MOST_LISTED ? [] : listed).map(({ request, ref }) => ({
+  let left = (listed.length > MAX_LISTED ? [] : listed).map(({ request, ref }) => ({
     request,
     // Without the registry and `library/`, which may be elsewhere or omitted.
     name: ref.repository.replace(/^library\//, ''),

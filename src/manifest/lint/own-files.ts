@@ -40,10 +40,10 @@ const YAML = /\.ya?ml$/;
 const PREFLIGHT = 'host-preflight.yaml';
 const SUPPORT_BUNDLE = /(?:^|\/)(?:tmpl-)?troubleshoot\.yaml$/;
 /** Limit of cached facts; real repositories have fewer texts. */
-const MOST_KNOWN = 20_000;
+const MAX_KNOWN = 20_000;
 
 export function createKnownTexts(): KnownTexts {
-  return createSingleFlightCache({ most: MOST_KNOWN });
+  return createSingleFlightCache({ most: MAX_KNOWN });
 }
 
 interface Options {

@@ -28,8 +28,8 @@ export function mayContainPlaceholders(path: string): boolean {
   return TEXTS.test(path);
 }
 
-const MOST_FOUND = 100;
-const MOST_REPORTED = 20;
+const MAX_FOUND = 100;
+const MAX_REPORTED = 20;
 
 /** Placeholders that a hook script replaces: `s/__NAME__/` of sed, `${text//__NAME__/…}` of bash. */
 export function filledPlaceholders(script: string): ReadonlySet<string> {
@@ -45,7 +45,7 @@ export function findPlaceholders(text: string): readonly Placeholder[] {
   const found = new Map<string, Placeholder>();
   let document = { to: 0, prose: false };
   let hasCni: boolean | undefined;
-  for (let at = text.indexOf('__'); at !== -1 && found.size < MOST_FOUND; at = text.indexOf('__', at)) {
+  for (let at = text.indexOf('__'); at !== -1 && found.size < MAX_FOUND; at = text.indexOf('__', at)) {
     PLACEHOLDER.lastIndex = at;
     const [name = '', word = ''] = PLACEHOLDER.exec(text) ?? [];
     const from = at;
@@ -69,7 +69,7 @@ function documentAt(text: string, at: number): { readonly to: number; readonly p
 /** Remarks about placeholders that are not in `filled`, at most twenty. */
 export function placeholderRemarks(found: readonly Placeholder[], filled: ReadonlySet<string>): readonly Remark[] {
   const left = found.filter(({ name }) => !filled.has(name));
-  return left.slice(0, MOST_REPORTED).map(({ name, from, to }) => ({
+  return left.slice(0, MAX_REPORTED).map(({ name, from, to }) => ({
     code: 'addon/placeholder',
     from,
     to,

@@ -3,7 +3,7 @@ import { Ajv } from 'ajv';
 import { asError } from '../../core/errors.ts';
 import { finding, type Find } from '../rules.ts';
 
-const LONGEST_MESSAGE = 300;
+const MAX_MESSAGE = 300;
 /** Add-ons have few settings, and compile time grows with the size of a schema. */
 const LARGEST_COMPILED = 128 * 1024;
 
@@ -23,6 +23,6 @@ export function checkSettingsSchema(file: string, schema: Readonly<Record<string
 
 function reportInvalid(message: string, file: string, find: Find): void {
   const place = { file, line: 1, column: 1, length: 1 };
-  const cut = message.length > LONGEST_MESSAGE ? `${message.slice(0, LONGEST_MESSAGE)}…` : message;
+  const cut = message.length > MAX_MESSAGE ? `${message.slice(0, MAX_MESSAGE)}…` : message;
   find(finding('addon/schema-invalid', place, `not a JSON Schema: ${cut}`));
 }

@@ -12,7 +12,7 @@ export interface NestedText {
 
 const SPEC_KEYS: ReadonlySet<string> = new Set(['support-bundle-spec', 'preflight.yaml', 'host-preflight.yaml']);
 const LABELS = ['troubleshoot.sh/kind', 'troubleshoot.io/kind'];
-const LONGEST = 1024 * 1024;
+const MAX_LENGTH = 1024 * 1024;
 
 function mapAt(map: YAMLMap, name: string): YAMLMap | undefined {
   const value = map.items.find(({ key }) => isScalar(key) && key.value === name)?.value;
@@ -33,7 +33,7 @@ export function nestedSpecs(
   const remarks: Remark[] = [];
   for (const { key, value } of data?.items ?? []) {
     if (!isScalar(key) || !SPEC_KEYS.has(String(key.value)) || !isScalar(value)) continue;
-    if (typeof value.value !== 'string' || value.value.length > LONGEST || !value.range) continue;
+    if (typeof value.value !== 'string' || value.value.length > MAX_LENGTH || !value.range) continue;
     specs.push(nestedText(value, base, original));
     if (key.value !== 'support-bundle-spec' || isLabelled(tree.contents) || !key.range) continue;
     remarks.push({

@@ -9,8 +9,8 @@ import { touchesHole } from './template.ts';
 import { SPEC_SCHEMAS, type Schema, type SpecKind } from './troubleshoot-schema.ts';
 import type { YamlDocument } from './yaml-text.ts';
 
-const MOST_MISTAKES = 20;
-const MOST_ALIASES = 100;
+const MAX_MISTAKES = 20;
+const MAX_ALIASES = 100;
 /** Placeholder for a value that is known only after rendering; matches everything. */
 const ANYTHING = '\u0000anything';
 
@@ -98,7 +98,7 @@ export function checkSpec(kind: SpecKind, document: YamlDocument): readonly Rema
   const remarks: Remark[] = [];
   for (const error of validate.errors ?? []) {
     const path = error.instancePath.split('/').slice(1).map(unescaped);
-    if (remarks.length === MOST_MISTAKES) break;
+    if (remarks.length === MAX_MISTAKES) break;
     if (valueAt(value, path) === ANYTHING || isInAnything(value, path)) continue;
     const described = describe(error, path);
     if (described === undefined) continue;
@@ -130,7 +130,7 @@ function dataOf({ tree, template: { holes } }: YamlDocument): unknown {
     });
   }
   try {
-    return tree.toJS({ maxAliasCount: MOST_ALIASES }) as unknown;
+    return tree.toJS({ maxAliasCount: MAX_ALIASES }) as unknown;
   } catch (error) {
     if (error instanceof ReferenceError || error instanceof RangeError || error instanceof TypeError) return undefined;
     throw error;

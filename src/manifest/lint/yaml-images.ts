@@ -30,9 +30,9 @@ const CONTAINERS: ReadonlySet<string> = new Set(['containers', 'initContainers',
 const VARIABLE = /(?:^|_)IMAGE(?:$|_)|Image$/;
 const HOST = /^[^/]*[.:][^/]*\//;
 /** Limit of images per file. */
-const MOST_USES = 10_000;
+const MAX_USES = 10_000;
 /** Limit of visited nodes per document. */
-const MOST_NODES = 200_000;
+const MAX_NODES = 200_000;
 
 interface Walk {
   readonly found: NamedImages;
@@ -44,7 +44,7 @@ export function collectImages({ tree, base }: YamlDocument, found: NamedImages):
   if (kindOf(tree) === 'CustomResourceDefinition') return;
   const walk: Walk = { found, base };
   const stack: { readonly node: unknown; readonly container: boolean }[] = [{ node: tree.contents, container: false }];
-  for (let count = 0; count < MOST_NODES; count += 1) {
+  for (let count = 0; count < MAX_NODES; count += 1) {
     const next = stack.pop();
     if (next === undefined) return;
     const { node, container } = next;
@@ -95,7 +95,7 @@ function readMap(walk: Walk, map: YAMLMap, container: boolean): void {
 }
 
 function add({ found, base }: Walk, { text, from, to }: Text, sure: boolean): void {
-  if (found.uses.length < MOST_USES) found.uses.push({ text, sure, from: base + from, to: base + to });
+  if (found.uses.length < MAX_USES) found.uses.push({ text, sure, from: base + from, to: base + to });
 }
 
 /** Many fields are named `image`; outside containers only values that look like an image reference count. */

@@ -20,15 +20,15 @@ const UNFILLED: YamlDocument['template'] = { holes: [], control: false };
 
 type AddRemark = (remark: Remark) => void;
 
-const LONGEST = 1024 * 1024;
-const MOST_LINES = 20_000;
-const MOST_PARTS = 30_000;
+const MAX_LENGTH = 1024 * 1024;
+const MAX_LINES = 20_000;
+const MAX_PARTS = 30_000;
 /** Characters that begin a value or an item. */
 const PARTS = /[[{,]|[:?-](?=[ \t]|$)/g;
 const BLOCK_SCALAR = /[:-][ \t]+[|>][+-]?[1-9]?[+-]?[ \t]*(?:#.*|\r?)$/s;
-const MOST_DOCUMENTS = 1000;
+const MAX_DOCUMENTS = 1000;
 const DEEPEST = 200;
-const MOST_MISTAKES = 3;
+const MAX_MISTAKES = 3;
 /** Larger definitions are generated; parsing them takes longer than everything else of an add-on. */
 const LARGE_CRD = 16 * 1024;
 /** Text that a document must contain outside block scalars to name images or specs. */
@@ -61,10 +61,10 @@ export function eachDocument(
   // A byte order mark is allowed, and is not part of the first key.
   const text = original.startsWith('\u{FEFF}') ? ` ${original.slice(1)}` : original;
   const chunks = splitDocuments(text);
-  for (const spot of chunks.slice(0, MOST_DOCUMENTS)) readChunk(text, spot, { addRemark, each, all });
-  const [more] = chunks.slice(MOST_DOCUMENTS);
+  for (const spot of chunks.slice(0, MAX_DOCUMENTS)) readChunk(text, spot, { addRemark, each, all });
+  const [more] = chunks.slice(MAX_DOCUMENTS);
   if (more === undefined) return;
-  const message = `not checked from here: more than ${MOST_DOCUMENTS} documents`;
+  const message = `not checked from here: more than ${MAX_DOCUMENTS} documents`;
   addRemark({ code: 'yaml/too-large', from: more.from, to: more.from + 1, message });
 }
 
@@ -85,12 +85,12 @@ function splitDocuments(text: string): readonly Spot[] {
 }
 
 function tooMuch(chunk: string): string | undefined {
-  if (chunk.length > LONGEST) return 'the document is larger than 1 MiB';
+  if (chunk.length > MAX_LENGTH) return 'the document is larger than 1 MiB';
   // A shorter document cannot exceed either limit.
-  if (chunk.length >= MOST_LINES) {
+  if (chunk.length >= MAX_LINES) {
     const lines = chunk.split('\n');
-    if (lines.length > MOST_LINES) return `the document has more than ${MOST_LINES} lines`;
-    if (countParts(lines) > MOST_PARTS) return `the document has more than ${MOST_PARTS} parts`;
+    if (lines.length > MAX_LINES) return `the document has more than ${MAX_LINES} lines`;
+    if (countParts(lines) > MAX_PARTS) return `the document has more than ${MAX_PARTS} parts`;
   }
   return isTooDeep(chunk) || RUN_OF_INDICATORS.test(chunk) ? 'the document is nested too deeply' : undefined;
 }
@@ -195,7 +195,7 @@ function errorRemarks(trees: readonly Document[], base: number, rendered: boolea
   const all = trees.flatMap((tree) => tree.errors);
   // The parser often reports several errors for one mistake.
   const errors = all.filter(({ pos: [from] }, index) => all[index - 1]?.pos[0] !== from);
-  return errors.slice(0, rendered ? 1 : MOST_MISTAKES).map(({ message, pos: [from, to] }) => ({
+  return errors.slice(0, rendered ? 1 : MAX_MISTAKES).map(({ message, pos: [from, to] }) => ({
     code: rendered ? 'yaml/template' : 'yaml/syntax',
     from: base + from,
     to: base + to,
@@ -211,7 +211,7 @@ function reportDuplicates(tree: Document, base: number, addRemark: AddRemark): v
       for (const { key } of map.items) {
         const scalar = key as { readonly value?: unknown; readonly range?: readonly [number, number, number] | null };
         if (typeof scalar.value !== 'string' || scalar.value === '<<') continue;
-        if (seen.has(scalar.value) && found < MOST_MISTAKES && scalar.range) {
+        if (seen.has(scalar.value) && found < MAX_MISTAKES && scalar.range) {
           found += 1;
           const message = `the key "${scalar.value.slice(0, 60)}" is listed twice`;
           addRemark({ code: 'yaml/duplicate-key', from: base + scalar.range[0], to: base + scalar.range[1], message });

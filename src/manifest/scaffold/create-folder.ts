@@ -12,7 +12,7 @@ interface Options {
   readonly signal: AbortSignal;
 }
 
-const MOST_NAMED = 8;
+const MAX_NAMED = 8;
 
 /** Throws `FILE_EXISTS`, with the existing files, if the path exists. */
 export async function assertNothingAt(path: string, hint: string): Promise<void> {
@@ -22,8 +22,8 @@ export async function assertNothingAt(path: string, hint: string): Promise<void>
   });
   if (found === undefined) return;
   const names = found.isDirectory() ? (await readdir(path)).toSorted() : [];
-  const more = names.length > MOST_NAMED ? ` and ${names.length - MOST_NAMED} more` : '';
-  const within = names.length === 0 ? '' : `, with ${names.slice(0, MOST_NAMED).join(', ')}${more}`;
+  const more = names.length > MAX_NAMED ? ` and ${names.length - MAX_NAMED} more` : '';
+  const within = names.length === 0 ? '' : `, with ${names.slice(0, MAX_NAMED).join(', ')}${more}`;
   throw new CurlewError('FILE_EXISTS', `${path} already exists${within}`, { hint });
 }
 

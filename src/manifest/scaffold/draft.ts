@@ -219,11 +219,11 @@ export interface ReplicaSetting {
 }
 
 /** Add-ons with more Deployments get no such settings. */
-const MOST = 8;
+const MAX_WORKLOADS = 8;
 
 /** One setting for each Deployment; `replicas` if there is only one. */
 function replicaSettings(names: AddonNames, { deployments }: Survey): readonly ReplicaSetting[] {
-  if (deployments.length > MOST) return [];
+  if (deployments.length > MAX_WORKLOADS) return [];
   const found = new Map<string, ReplicaSetting>();
   for (const { name, namespace } of deployments) {
     const bare = name.startsWith(`${names.name}-`) ? name.slice(names.name.length + 1) : name;

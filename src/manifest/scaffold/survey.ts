@@ -93,7 +93,7 @@ function gather({ tree, base, template }: YamlDocument, gathered: Gathering): re
   ];
   let value: unknown;
   try {
-    value = tree.toJS({ maxAliasCount: MOST_ALIASES });
+    value = tree.toJS({ maxAliasCount: MAX_ALIASES });
   } catch (error) {
     if (!(error instanceof ReferenceError || error instanceof RangeError || error instanceof TypeError)) throw error;
     return wrong('its aliases expand too much, or to nothing', 'write it without anchors');
@@ -139,8 +139,8 @@ export interface KubernetesObject {
 }
 
 /** Limit of alias expansion in a document. */
-const MOST_ALIASES = 100;
-const MOST_VALUES = 200_000;
+const MAX_ALIASES = 100;
+const MAX_VALUES = 200_000;
 
 /** The object itself, or the items of a list; undefined if it is neither. Lists may nest once. */
 function objectsIn(value: unknown, { deeper = 2 } = {}): readonly KubernetesObject[] | undefined {
@@ -161,7 +161,7 @@ function objectsIn(value: unknown, { deeper = 2 } = {}): readonly KubernetesObje
 function stringsIn(value: unknown): readonly string[] {
   const found: string[] = [];
   const stack: unknown[] = [value];
-  for (let count = 0; count < MOST_VALUES; count += 1) {
+  for (let count = 0; count < MAX_VALUES; count += 1) {
     if (stack.length === 0) break;
     const next = stack.pop();
     if (Array.isArray(next)) {

@@ -12,7 +12,7 @@ import { readAll, strangeness } from './state-file.ts';
 /** Opening a pipe would block. */
 const FLAGS = { read: constants.O_RDONLY, write: constants.O_RDWR } as const;
 const NEVER_FOLLOW = constants.O_NOFOLLOW | constants.O_NONBLOCK;
-const MOST_TRIES = 3;
+const MAX_TRIES = 3;
 
 /**
  * Opens a regular file of this user that has no other hard link and that no one else can write to. Undefined if it does not
@@ -41,7 +41,7 @@ export async function openOrMake(path: string, mode = 0o644): Promise<FileHandle
     try {
       return await open(path, constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW, mode);
     } catch (error) {
-      if (errnoOf(error) !== 'EEXIST' || tries === MOST_TRIES) throw fileError(`write ${path}`, error);
+      if (errnoOf(error) !== 'EEXIST' || tries === MAX_TRIES) throw fileError(`write ${path}`, error);
     }
   }
 }

@@ -10,7 +10,7 @@ import { isOwnerRunning, ownOwner } from './owner.ts';
 const NAME = /^\.curlew-partial-([0-9a-f]{12})-(\d{1,10})-(\d{1,20})-[0-9a-f]{8}$/;
 
 /** Minimum age of a file whose writer is not visible here (another machine or container, or before a reboot). */
-const LEAST_AGE_MS = 24 * 60 * 60 * 1000;
+const MIN_AGE_MS = 24 * 60 * 60 * 1000;
 
 /** A unique file name. */
 export function partialName(): string {
@@ -43,7 +43,7 @@ export async function sweepPartials(
 async function isOld(path: string, now: number, folders: boolean): Promise<boolean> {
   const found = await lstat(path).catch(() => undefined);
   const counts = found?.isFile() === true || (folders && found?.isDirectory() === true);
-  return found !== undefined && counts && now - found.ctimeMs > LEAST_AGE_MS;
+  return found !== undefined && counts && now - found.ctimeMs > MIN_AGE_MS;
 }
 
 /**

@@ -6,7 +6,7 @@ import { isOwnerRunning, ownOwner } from './owner.ts';
 
 const NAME = /^\.?curlew-(generate|helm|preflight|scripts)-(?:([0-9a-f]{12})-(\d{1,10})-(\d{1,20})-)?[0-9A-Za-z]{6}$/;
 /** Minimum age of a folder whose process is not visible here, as in another container. */
-const LEAST_AGE_MS = 86_400_000;
+const MIN_AGE_MS = 86_400_000;
 
 /** Creates a private folder, after a sweep of `parent`. The caller removes it. */
 export function makeTemporary(
@@ -48,7 +48,7 @@ function isLeft(folder: string, [, , place = '', pid = '', start = '']: readonly
   if (running !== undefined) return !running;
   // No process survives a reboot.
   const age = Date.now() - found.mtimeMs;
-  return age > Math.min(LEAST_AGE_MS, uptime() * 1000);
+  return age > Math.min(MIN_AGE_MS, uptime() * 1000);
 }
 
 /** True if a running process has a path in the folder as argument, as bash has for every hook. */

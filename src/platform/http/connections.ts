@@ -62,10 +62,10 @@ export interface Connections extends Disposable {
 
 /** Shorter than the idle timeouts of load balancers and API servers (90 s), so that no request uses a closed connection. */
 const IDLE_MS = 30_000;
-const MOST_CONNECTIONS = 64;
+const MAX_CONNECTIONS = 64;
 /** Fewer and larger chunks if the writer is slower than the network. */
 const READ_AHEAD = 256 * 1024;
-const POOL = { keepAlive: true, timeout: IDLE_MS, maxSockets: MOST_CONNECTIONS, highWaterMark: READ_AHEAD };
+const POOL = { keepAlive: true, timeout: IDLE_MS, maxSockets: MAX_CONNECTIONS, highWaterMark: READ_AHEAD };
 
 /** Connects on the first request. Idle connections do not keep the process alive, and are closed after 30 seconds. */
 export function openConnections(options: ConnectionOptions): Connections {

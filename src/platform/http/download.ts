@@ -2,7 +2,7 @@
 import { CurlewError } from '../../core/errors.ts';
 import type { Http } from './http.ts';
 import { contentLength, type HttpRequest, type Outcome, type ResponseHead, type Sink } from './message.ts';
-import { isWorthRetry, MOST_STALLS, pause, pauseMs } from './retry.ts';
+import { isWorthRetry, MAX_STALLS, pause, pauseMs } from './retry.ts';
 
 export interface DownloadRequest extends HttpRequest {
   /** Offset of the first byte to fetch: the bytes before it already exist. */
@@ -68,7 +68,7 @@ type Part =
 /** Fewer bytes do not count as progress, so that a download from a server that trickles forever ends. */
 const PROGRESS = 64 * 1024;
 const FAILURE_LIMIT = 8192;
-const MOST_RESTARTS = 3;
+const MAX_RESTARTS = 3;
 const NO_FACTS: BodyFacts = { etag: undefined, lastModified: undefined, size: undefined };
 
 function differs<Value>(a: Value | undefined, b: Value | undefined): boolean {
@@ -144,7 +144,7 @@ interface Attempt {
   readonly outcome: Outcome;
   readonly part: Part | undefined;
   /** Beginning of the body of an error response. */
-  readonly said: Uint8Array;
+  readonly refusal: Uint8Array;
 }
 
 async function attempt(
@@ -154,7 +154,7 @@ async function attempt(
   signal: AbortSignal,
 ): Promise<Attempt> {
   const { doing, write, expectedSize, limit = Number.MAX_SAFE_INTEGER, until = Number.MAX_SAFE_INTEGER } = request;
-  const said: Uint8Array[] = [];
+  const refusal: Uint8Array[] = [];
   let part: Part | undefined;
   let pending: Promise<void> | undefined;
   let skip = 0;
@@ -172,7 +172,7 @@ async function attempt(
     },
     data: (chunk) => {
       if (part?.kind !== 'body') {
-        if (part?.kind === 'refused') said.push(Uint8Array.from(chunk.subarray(0, FAILURE_LIMIT)));
+        if (part?.kind === 'refused') refusal.push(Uint8Array.from(chunk.subarray(0, FAILURE_LIMIT)));
         return false;
       }
       if (progress.received >= until) return false;
@@ -207,7 +207,7 @@ async function attempt(
   }
   // The connection may break while the writer still works: wait, so that no two writes run at once.
   await pending;
-  return { outcome, part, said: Buffer.concat(said) };
+  return { outcome, part, refusal: Buffer.concat(refusal) };
 }
 
 function tooLong(doing: string, url: string, most: number): CurlewError {
@@ -221,7 +221,7 @@ function isWhole({ expectedSize, until }: DownloadRequest, { received, facts }: 
 
 async function startAgain(request: DownloadRequest, progress: Progress, times: number): Promise<void> {
   const { doing, url, restart, unverified = false } = request;
-  if (restart === undefined || times > MOST_RESTARTS) {
+  if (restart === undefined || times > MAX_RESTARTS) {
     const { etag, lastModified } = progress.facts;
     const isNamed = !unverified || isStrong(etag) || lastModified !== undefined;
     const what = isNamed
@@ -257,7 +257,7 @@ export async function download(
   for (;;) {
     if (progress.received >= (until ?? expectedSize ?? Infinity)) break;
     const before = progress.received;
-    const { outcome, part, said } = await attempt(http, request, progress, signal);
+    const { outcome, part, refusal } = await attempt(http, request, progress, signal);
     if (part?.kind === 'changed') {
       restarts += 1;
       await startAgain(request, progress, restarts);
@@ -269,8 +269,8 @@ export async function download(
     failures += 1;
     if (outcome.kind === 'broken' && outcome.stalled) stalls += 1;
     const again = outcome.kind === 'broken' ? outcome.retryable : part?.kind === 'body' || isWorthRetry(outcome.head);
-    if (!again || failures >= http.retry.attempts || stalls >= MOST_STALLS) {
-      throw gaveUp(http, request, { ...progress, tries: failures }, outcome, part, said);
+    if (!again || failures >= http.retry.attempts || stalls >= MAX_STALLS) {
+      throw gaveUp(http, request, { ...progress, tries: failures }, outcome, part, refusal);
     }
     await pause(pauseMs(failures, head, http.retry, Date.now()), { signal });
   }
@@ -284,10 +284,10 @@ function gaveUp(
   { received, facts, tries }: Progress & { readonly tries: number },
   outcome: Outcome,
   part: Part | undefined,
-  said: Uint8Array,
+  refusal: Uint8Array,
 ): CurlewError {
   if (outcome.kind === 'broken' && !outcome.retryable) return outcome.error;
-  if (outcome.kind === 'complete' && part?.kind !== 'body') return http.failure(request, outcome.head, said);
+  if (outcome.kind === 'complete' && part?.kind !== 'body') return http.failure(request, outcome.head, refusal);
   const expected = request.until ?? request.expectedSize ?? facts.size;
   const progress = `after ${received} of ${expected ?? 'unknown'} bytes, tried ${tries} times`;
   // The message for a stalled body already names the host and the rate.

@@ -5,10 +5,10 @@
 import { allowsPlainHttp, checkedAddress, checkNamedBy, sameOrigin, type AddressRules } from './address.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { secretsOf, statusFailure } from './failure.ts';
-import { LEAST_RATE } from './pace.ts';
+import { MIN_RATE } from './pace.ts';
 import { collector, type Headers, type HttpRequest, type Outcome, type ResponseHead, type Sink } from './message.ts';
 import { decoded, proxyFor, type Environment } from './proxy.ts';
-import { isWorthRetry, MOST_STALLS, pause, pauseMs, RETRY_POLICY, withinTime, type RetryPolicy } from './retry.ts';
+import { isWorthRetry, MAX_STALLS, pause, pauseMs, RETRY_POLICY, withinTime, type RetryPolicy } from './retry.ts';
 import { loadRoots } from './roots.ts';
 import { createWire, type Timeouts, type Wire } from './wire.ts';
 
@@ -58,9 +58,9 @@ const TIMEOUTS: Timeouts = {
   headersMs: 60_000,
   idleMs: 30_000,
   smallMs: 120_000,
-  leastRate: LEAST_RATE,
+  leastRate: MIN_RATE,
 };
-const MOST_REDIRECTS = 10;
+const MAX_REDIRECTS = 10;
 /** Headers that are kept on a redirect to another scheme, host or port. */
 const CROSS_ORIGIN_HEADERS: ReadonlySet<string> = new Set([
   'accept',
@@ -117,7 +117,7 @@ async function follow(
     ...lowerCased(request.headers ?? {}),
     'user-agent': userAgent,
   };
-  for (let hops = 0; hops <= MOST_REDIRECTS; hops += 1) {
+  for (let hops = 0; hops <= MAX_REDIRECTS; hops += 1) {
     const guarded = from !== undefined && checkNamedBy(from, url, doing, rules);
     const hop = { doing, url, method, headers, body, namedBy: guarded ? from?.host : undefined };
     // A body (which may contain a token) is never sent twice: its redirects are treated as final responses.
@@ -137,7 +137,7 @@ async function follow(
     from = first;
     url = next;
   }
-  throw new CurlewError('FETCH_FAILED', `cannot ${doing}: ${first.href}: more than ${MOST_REDIRECTS} redirects`);
+  throw new CurlewError('FETCH_FAILED', `cannot ${doing}: ${first.href}: more than ${MAX_REDIRECTS} redirects`);
 }
 
 /** Value of an Authorization header. */
@@ -210,7 +210,7 @@ async function small(
       if (last || !isWorthRetry(outcome.head)) return { ...outcome.head, body: body() };
     } else {
       if (outcome.stalled) stalls += 1;
-      if (last || !outcome.retryable || stalls >= MOST_STALLS) throw outcome.error;
+      if (last || !outcome.retryable || stalls >= MAX_STALLS) throw outcome.error;
     }
     const head = outcome.kind === 'complete' ? outcome.head : undefined;
     await pause(pauseMs(attempt, head, http.retry, Date.now()), { signal });

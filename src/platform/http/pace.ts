@@ -8,7 +8,7 @@ export interface LeastRate {
 }
 
 /** 1000 bytes a second, like dnf's `minrate`, over an interval in which networks and servers usually recover. */
-export const LEAST_RATE: LeastRate = { bytes: 60_000, ms: 60_000 };
+export const MIN_RATE: LeastRate = { bytes: 60_000, ms: 60_000 };
 
 /** `code` of the error for a body that stalls or is too slow. */
 export const STALLED = 'CURLEW_STALLED';

@@ -13,11 +13,11 @@ export interface RetryPolicy {
 }
 
 /** The longest wait that a server may request: a command that pauses longer looks as if it hangs. */
-const LONGEST_WAIT_MS = 60_000;
-export const RETRY_POLICY: RetryPolicy = { attempts: 5, baseMs: 250, capMs: LONGEST_WAIT_MS };
+const MAX_WAIT_MS = 60_000;
+export const RETRY_POLICY: RetryPolicy = { attempts: 5, baseMs: 250, capMs: MAX_WAIT_MS };
 
 /** Attempts that may end in a stalled body: each takes as long as the time limit. */
-export const MOST_STALLS = 2;
+export const MAX_STALLS = 2;
 
 const SLOW_HINT = 'the server or the network is too slow: run the same command again later, or use another server';
 /** Server errors that a retry cannot change: not implemented, HTTP version not supported. */
@@ -31,7 +31,7 @@ export function isRetryable(status: number): boolean {
 /** The wait that a server requests, in milliseconds, if it is too long to wait for. */
 export function refusedWaitMs({ status, headers }: ResponseHead, now: number): number | undefined {
   const requested = isRetryable(status) ? retryAfterMs(headers['retry-after'], now) : undefined;
-  return requested !== undefined && requested > LONGEST_WAIT_MS ? requested : undefined;
+  return requested !== undefined && requested > MAX_WAIT_MS ? requested : undefined;
 }
 
 /** True if the same request may succeed after a short pause. */

@@ -75,7 +75,7 @@ export async function openCluster({
   const answer = await askSettled(api, request, { settleMs, signal });
   if (answer.kind === 'problem') {
     if (answer.problem === 'unreachable' || answer.problem === 'not found') return undefined;
-    throw new CurlewError('CLUSTER_FAILED', `cannot find the cluster: ${answer.said}`, {
+    throw new CurlewError('CLUSTER_FAILED', `cannot find the cluster: ${answer.message}`, {
       hint: `${answer.hint ?? 'check which server responds there'}; if this node is in no cluster, set KUBECONFIG to a file that does not exist`,
     });
   }
@@ -154,7 +154,7 @@ export interface ClusterNode {
 const CONTROL_PLANE = ['node-role.kubernetes.io/control-plane', 'node-role.kubernetes.io/master'];
 
 const PAGE = 100;
-const MOST_PAGES = 100;
+const MAX_PAGES = 100;
 
 /** `CLUSTER_FAILED` if the API server does not return the list. */
 export async function readNodes(
@@ -163,12 +163,12 @@ export async function readNodes(
 ): Promise<readonly ClusterNode[]> {
   const nodes: ClusterNode[] = [];
   let next = '';
-  for (let page = 0; page < MOST_PAGES; page += 1) {
+  for (let page = 0; page < MAX_PAGES; page += 1) {
     const path =
       next === '' ? apiPath`/api/v1/nodes?limit=${PAGE}` : apiPath`/api/v1/nodes?limit=${PAGE}&continue=${next}`;
     const answer = await api.ask({ verb: 'get', path }, { signal });
     if (answer.kind === 'problem') {
-      throw new CurlewError('CLUSTER_FAILED', `cannot list the nodes: ${answer.said}`, { hint: answer.hint });
+      throw new CurlewError('CLUSTER_FAILED', `cannot list the nodes: ${answer.message}`, { hint: answer.hint });
     }
     const { items, metadata } = isObject(answer.value) ? answer.value : {};
     if (Array.isArray(items)) nodes.push(...items.map(nodeOf));

@@ -6,13 +6,13 @@ import { HOOK_TIMEOUT } from '../../spec/settings.ts';
 
 const UNITS: Readonly<Record<string, number>> = { '': 1, s: 1, m: 60, h: 3600 };
 /** The longest possible timer. */
-const MOST_SECONDS = 86_400 * 24;
+const MAX_SECONDS = 86_400 * 24;
 
 /** `90`, `90s`, `30m` or `2h` in seconds; 0 is undefined, no limit. `what` names the value for the error, a USAGE. */
 export function parseLimit(text: string, what: string): number | undefined {
   const [, digits, unit] = /^(\d{1,9})([smh]?)$/.exec(text) ?? [];
   const seconds = Number(digits) * (UNITS[unit ?? ''] ?? Number.NaN);
-  if (!(seconds <= MOST_SECONDS)) {
+  if (!(seconds <= MAX_SECONDS)) {
     throw new CurlewError(
       'USAGE',
       `${what}: ${JSON.stringify(text.slice(0, 40))} is not a valid time limit of a hook`,

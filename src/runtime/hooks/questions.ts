@@ -26,7 +26,7 @@ interface QuestionsOptions {
   readonly signal: AbortSignal;
 }
 
-const MOST_LINES = 20;
+const MAX_LINES = 20;
 
 /** Answers go only to the hook, never into a log, journal or event. */
 export function answerQuestions({ addon, log, answers, ask, report, signal }: QuestionsOptions): Questions {
@@ -40,7 +40,7 @@ export function answerQuestions({ addon, log, answers, ask, report, signal }: Qu
     files.push(path);
     const output = await linesFrom(log, seen);
     seen = output.end;
-    const text = await ask({ addon, kind: question, lines: output.lines.slice(-MOST_LINES) }, { signal });
+    const text = await ask({ addon, kind: question, lines: output.lines.slice(-MAX_LINES) }, { signal });
     await writeStateFile(path, text === undefined ? 'none\n' : `answer\n${text}\n`);
   };
   return {

@@ -97,7 +97,7 @@ export async function checkNodesFor(
   return checkNodes({ request: { kind: 'install' }, records: view.records, plan: { addons }, view });
 }
 
-const MOST_NAMED = 10;
+const MAX_NAMED = 10;
 
 /** The parts of a run that the node checks use. */
 interface NodesView extends Pick<RunView, 'records'> {
@@ -116,8 +116,8 @@ export async function checkNodes({ request, records, plan, view }: NodesView): P
   if (request.kind !== 'install' || !isUpgrade || view.cluster === undefined) return [];
   const nodes = await view.cluster.readNodes();
   const notReady = nodes.filter(({ ready }) => ready === 'False' || ready === 'Unknown').map(({ name }) => name);
-  const more = notReady.length - MOST_NAMED;
-  const named = `${notReady.slice(0, MOST_NAMED).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+  const more = notReady.length - MAX_NAMED;
+  const named = `${notReady.slice(0, MAX_NAMED).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
   const message =
     notReady.length === 0 ? 'All nodes are ready' : `Not ready before the upgrade of Kubernetes: ${named}`;
   const verdict = notReady.length === 0 ? 'pass' : 'fail';

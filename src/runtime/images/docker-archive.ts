@@ -39,11 +39,11 @@ interface ImageArchive {
 }
 
 const MANIFEST_JSON = 'manifest.json';
-const MOST_IMAGES = 1000;
+const MAX_IMAGES = 1000;
 /** Configs are named by their digest: `<hex>.json`, or `blobs/sha256/<hex>` since Docker 25. */
 const CONFIG = /(?:^|\/)([0-9a-f]{64})(?:\.json)?$/;
 /** An unpacked tar may be this many times larger than the archive; a gzip bomb is about 1000 times larger. */
-const MOST_RATIO = 200;
+const MAX_RATIO = 200;
 const ALWAYS_ALLOWED = 64 << 20;
 const READ_SIZE = 1 << 20;
 
@@ -54,7 +54,7 @@ export async function readArchive(files: ImageFiles, path: string, { signal }: C
     new CurlewError('IMAGE_INVALID', `${from}: ${what}`, { cause, hint: 'build or fetch the package again' });
   const bytes = await files.size(path);
   if (bytes === undefined) throw invalid('no such file');
-  const most = Math.max(ALWAYS_ALLOWED, bytes * MOST_RATIO);
+  const most = Math.max(ALWAYS_ALLOWED, bytes * MAX_RATIO);
   const open = (options: Cancellable): AsyncIterable<Uint8Array> =>
     limited(unzipped(files.read(path, options), invalid), most, invalid);
   let rows: readonly ArchiveRow[] | undefined;
@@ -82,7 +82,7 @@ function parseRows(data: Uint8Array, invalid: (what: string, cause?: unknown) =>
     throw invalid(`${MANIFEST_JSON} is not JSON`, error);
   }
   if (!Array.isArray(list) || list.length === 0) throw invalid(`${MANIFEST_JSON} names no image`);
-  if (list.length > MOST_IMAGES) throw invalid(`${list.length} images, more than ${MOST_IMAGES}`);
+  if (list.length > MAX_IMAGES) throw invalid(`${list.length} images, more than ${MAX_IMAGES}`);
   return list.map((row: unknown) => {
     const { Config: path, RepoTags: tags, Layers: layers } = isObject(row) ? row : {};
     const config = typeof path === 'string' ? `sha256:${CONFIG.exec(path)?.[1] ?? ''}` : '';

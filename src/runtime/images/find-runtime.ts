@@ -10,8 +10,8 @@ import type { Cancellable } from './docker-archive.ts';
 const ANSWER_MS = 10_000;
 const CONTAINERD_SOCKET = '/run/containerd/containerd.sock';
 /** Unpacking a layer uses one processor; more than a few at once only wait for the disk. */
-const LEAST_WIDTH = 2;
-const MOST_WIDTH = 4;
+const MIN_WIDTH = 2;
+const MAX_WIDTH = 4;
 
 /**
  * The order in which runtimes are tried: Docker includes its own containerd, so both answer if an add-on installed Docker.
@@ -33,7 +33,7 @@ export async function findImageRuntime({
   order = RUNTIME_NAMES,
   signal,
 }: FindOptions): Promise<ImageRuntime | undefined> {
-  const width = Math.min(MOST_WIDTH, Math.max(LEAST_WIDTH, availableParallelism()));
+  const width = Math.min(MAX_WIDTH, Math.max(MIN_WIDTH, availableParallelism()));
   for (const name of order) {
     if (name === 'containerd' && (await hasContainerd(env, signal))) return containerd(env, width);
     if (name === 'docker' && (await hasDocker(env, signal))) return docker(env, width);

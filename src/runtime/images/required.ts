@@ -44,7 +44,7 @@ export interface RequiredImage {
   readonly form: (options: Cancellable) => Promise<ImageForm>;
 }
 
-const MOST_IMAGES = 10_000;
+const MAX_IMAGES = 10_000;
 
 const ARCHES: Readonly<Record<string, Arch>> = { x64: 'amd64', arm64: 'arm64' };
 
@@ -61,7 +61,7 @@ export function packageImages(
   { images, imageFormat }: Pick<AddonJson, 'images' | 'imageFormat'>,
   platform: string = HOST_PLATFORM,
 ): readonly RequiredImage[] {
-  if (images.length > MOST_IMAGES) throw invalid(files, `${images.length} images, more than ${MOST_IMAGES}`);
+  if (images.length > MAX_IMAGES) throw invalid(files, `${images.length} images, more than ${MAX_IMAGES}`);
   const digests = new Map<string, Digest>();
   const wanted = new Map<string, RequiredImage>();
   const forms = createSingleFlightCache<ImageForm>();

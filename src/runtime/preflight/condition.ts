@@ -6,7 +6,7 @@ export type Condition = (names: Names) => boolean;
 type Amount = (names: Names) => number;
 
 const WORD = /\s*(?:(\d+(?:\.\d+)?)|([A-Za-z_][A-Za-z0-9_.]*)|(&&|\|\||[=!<>]=?=?|[(),-]))/y;
-const MOST_DEPTH = 50;
+const MAX_DEPTH = 50;
 
 interface Reader {
   readonly words: readonly string[];
@@ -53,7 +53,7 @@ function readAll(reader: Reader): Condition {
 
 function readOne(reader: Reader): Condition {
   reader.depth += 1;
-  if (reader.depth > MOST_DEPTH) throw reader.problem('nested too deeply');
+  if (reader.depth > MAX_DEPTH) throw reader.problem('nested too deeply');
   try {
     if (take(reader, '!')) {
       const inner = readOne(reader);

@@ -10,8 +10,8 @@ import { COLLECTORS } from './checks.ts';
 export const FACTS_FORMAT = 1;
 /** Maximum bytes of a facts file. */
 export const FACTS_LIMIT: number = 64 << 20;
-const MOST_FACTS = 10_000;
-const MOST_NAME = 1024;
+const MAX_FACTS = 10_000;
+const MAX_NAME = 1024;
 
 /** The result of one collector. */
 export type Fact = {
@@ -57,7 +57,7 @@ export function parseFacts(text: string, file: string): HostFacts {
     throw bad(`format ${JSON.stringify(value['format'])?.slice(0, 40)} is not known`);
   const { tool, time, facts } = value;
   if (typeof tool !== 'string' || typeof time !== 'string' || Number.isNaN(Date.parse(time))) throw bad('tool or time');
-  if (!Array.isArray(facts) || facts.length > MOST_FACTS) throw bad('facts');
+  if (!Array.isArray(facts) || facts.length > MAX_FACTS) throw bad('facts');
   const read = (facts as readonly unknown[]).map((fact, at) => {
     const found = readFact(fact);
     if (found === undefined) throw bad(`fact ${at + 1} does not have the shape of its kind`);
@@ -69,7 +69,7 @@ export function parseFacts(text: string, file: string): HostFacts {
 function readFact(value: unknown): Fact | undefined {
   if (!isObject(value)) return undefined;
   const { kind, name, ms, status, data, problem } = value;
-  if (typeof kind !== 'string' || typeof name !== 'string' || name.length > MOST_NAME) return undefined;
+  if (typeof kind !== 'string' || typeof name !== 'string' || name.length > MAX_NAME) return undefined;
   if (typeof ms !== 'number' || !(ms >= 0)) return undefined;
   const base = { kind, name, ms };
   if (status === 'failed' || status === 'late') {

@@ -24,7 +24,7 @@ interface Findings {
 
 const API_VERSION = 'troubleshoot.sh/v1beta2';
 const VERDICTS: readonly Verdict[] = ['pass', 'warn', 'fail'];
-const MOST_ITEMS = 1000;
+const MAX_ITEMS = 1000;
 
 /** Parses one spec; `file` is its name for messages, `data` the values for its `{{kurl …}}`. */
 export function parsePreflight(file: string, text: string, data: ValueMap): ParsedPreflight {
@@ -85,8 +85,8 @@ function itemsOf(spec: JsonObject, name: string, { add }: Findings): readonly It
     add('error', 'schema', path, `${name} must be a list`);
     return [];
   }
-  if (list.length > MOST_ITEMS) {
-    add('error', 'schema', path, `more than ${MOST_ITEMS} ${name}`);
+  if (list.length > MAX_ITEMS) {
+    add('error', 'schema', path, `more than ${MAX_ITEMS} ${name}`);
     return [];
   }
   return (list as readonly Json[]).flatMap((item, at) => {

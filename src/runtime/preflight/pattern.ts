@@ -3,7 +3,7 @@ import { runInNewContext } from 'node:vm';
 import { AnalyzerProblem } from './outcome.ts';
 
 const LIMIT_MS = 2000;
-const MOST_PATTERN = 4096;
+const MAX_PATTERN = 4096;
 
 /** Translates a Go pattern to JavaScript: `(?P<name>`, and flags at the start such as `(?i)`. */
 function translated(pattern: string): { readonly source: string; readonly flags: string } {
@@ -20,7 +20,7 @@ export function matchAll(
   pattern: string,
   texts: readonly string[],
 ): readonly (Readonly<Record<string, string>> | undefined)[] {
-  if (pattern.length > MOST_PATTERN) throw new AnalyzerProblem('the pattern is too long');
+  if (pattern.length > MAX_PATTERN) throw new AnalyzerProblem('the pattern is too long');
   const { source, flags } = translated(pattern);
   const code = `const form = new RegExp(source, flags);
 JSON.stringify(texts.map((text) => { const found = form.exec(text); return found === null ? null : { ...found.groups }; }))`;

@@ -98,8 +98,8 @@ export function requireSamePlan(saved: SavedPlan, view: RunView, tool: string): 
   const actions = canonicalJson(saved.plan) === canonicalJson(view.plan) ? [] : actionChanges(saved.plan, view.plan);
   const all = changed.length > 0 ? changed : actions;
   if (all.length === 0) return;
-  const lines = all.slice(0, MOST_LINES).map((line) => `\n${line}`);
-  const more = all.length > MOST_LINES ? `\nand ${all.length - MOST_LINES} more` : '';
+  const lines = all.slice(0, MAX_LINES).map((line) => `\n${line}`);
+  const more = all.length > MAX_LINES ? `\nand ${all.length - MAX_LINES} more` : '';
   throw new CurlewError(
     'PLAN_CHANGED',
     `cannot run the saved plan: these have changed since it was saved:${lines.join('')}${more}`,
@@ -109,7 +109,7 @@ export function requireSamePlan(saved: SavedPlan, view: RunView, tool: string): 
   );
 }
 
-const MOST_LINES = 20;
+const MAX_LINES = 20;
 
 function actionChanges(before: RunPlan, now: RunPlan): readonly string[] {
   const ids = (actions: readonly PlannedAction[]): ReadonlySet<string> => new Set(actions.map(({ id }) => id));

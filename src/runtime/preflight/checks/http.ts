@@ -20,7 +20,7 @@ const schema = v.union([v.object({ statusCode: v.pipe(v.number(), v.integer()) }
 export type HttpFacts = Read<typeof schema>;
 
 const METHODS = ['get', 'post', 'put'] as const;
-const MOST_REDIRECTS = 10;
+const MAX_REDIRECTS = 10;
 const CA_LIMIT = 16 << 20;
 
 export const http: Check<HttpFacts> = {
@@ -57,7 +57,7 @@ async function finalStatus(method: string, request: Settings, host: Host): Promi
   if (!URL.canParse(address)) throw new Error(`not an address: ${address}`);
   const start = new URL(address);
   let [url, verb] = [start, method];
-  for (let hops = 0; hops <= MOST_REDIRECTS; hops += 1) {
+  for (let hops = 0; hops <= MAX_REDIRECTS; hops += 1) {
     const headers = url.host === start.host ? (request.textMap('headers') ?? {}) : {};
     const body = verb === 'GET' ? undefined : request.text('body');
     const { status, headers: answered } = await exchange({ url, verb, headers, body }, request, host);
@@ -67,7 +67,7 @@ async function finalStatus(method: string, request: Settings, host: Host): Promi
     url = new URL(location, url.href);
     if (status < 307) verb = 'GET';
   }
-  throw new Error(`stopped after ${MOST_REDIRECTS} redirects`);
+  throw new Error(`stopped after ${MAX_REDIRECTS} redirects`);
 }
 
 interface Exchange {

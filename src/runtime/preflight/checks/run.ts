@@ -33,7 +33,7 @@ const schema = v.object({
 type RunFacts = Read<typeof schema>;
 
 const OUTPUT_LIMIT = 1 << 20;
-const MOST_FILES = 100;
+const MAX_FILES = 100;
 /** Variables that a program always gets. */
 const ALWAYS = ['PATH', 'KUBECONFIG', 'PWD'];
 
@@ -133,7 +133,7 @@ function environment(settings: Settings, own: Host['env']): Readonly<Record<stri
 async function filesIn(folder: string): Promise<Readonly<Record<string, string>>> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   const files: Record<string, string> = {};
-  for (const entry of entries.filter((one) => one.isFile()).slice(0, MOST_FILES)) {
+  for (const entry of entries.filter((one) => one.isFile()).slice(0, MAX_FILES)) {
     const path = join(entry.parentPath, entry.name);
     files[path.slice(folder.length + 1)] = (await readLimited(path, OUTPUT_LIMIT)).toString('utf8');
   }

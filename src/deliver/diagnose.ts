@@ -10,13 +10,13 @@ import type { ChannelCluster } from './cluster.ts';
 
 const EVENTS: Resource = { apiVersion: 'v1', kind: 'Event', plural: 'events', namespaced: true };
 const PODS: Resource = { apiVersion: 'v1', kind: 'Pod', plural: 'pods', namespaced: true };
-const MOST_EVENTS = 3;
-const MOST_PODS = 2;
-const MOST_LINES = 10;
-const LONGEST = 300;
+const MAX_EVENTS = 3;
+const MAX_PODS = 2;
+const MAX_LINES = 10;
+const MAX_LENGTH = 300;
 
 /** In lines; empty if nothing is reported, or if the user may not read it. */
-export async function troublesOf(
+export async function diagnose(
   { call }: Pick<ChannelCluster, 'call'>,
   { kind }: Resource,
   { metadata, ...object }: LiveObject,
@@ -26,7 +26,7 @@ export async function troublesOf(
   try {
     const lines = await warningsOf({ call }, namespace, uid);
     const pods = kind === 'Pod' ? [{ metadata, ...object }] : await podsOf({ call }, namespace, object);
-    for (const pod of pods.filter((one) => !isReady(one)).slice(0, MOST_PODS)) {
+    for (const pod of pods.filter((one) => !isReady(one)).slice(0, MAX_PODS)) {
       const { name } = pod.metadata;
       if (kind !== 'Pod')
         lines.push(...(await warningsOf({ call }, namespace, pod.metadata.uid)).map((line) => `pod ${name}: ${line}`));
@@ -45,14 +45,14 @@ export async function troublesOf(
 
 /** Without its middle: the cause of a failed pull is at the end. */
 function shortened(line: string): string {
-  if (line.length <= LONGEST) return line;
-  return `${line.slice(0, LONGEST / 2)} … ${line.slice(3 - LONGEST / 2)}`;
+  if (line.length <= MAX_LENGTH) return line;
+  return `${line.slice(0, MAX_LENGTH / 2)} … ${line.slice(3 - MAX_LENGTH / 2)}`;
 }
 
 async function warningsOf({ call }: Pick<ChannelCluster, 'call'>, namespace: string, uid: string): Promise<string[]> {
   const fieldSelector = `involvedObject.uid=${uid},type=Warning`;
   const events = (await listObjects(call, EVENTS, { namespace, fieldSelector })) ?? [];
-  const latest = events.toSorted((a, b) => timeOf(a).localeCompare(timeOf(b))).slice(-MOST_EVENTS);
+  const latest = events.toSorted((a, b) => timeOf(a).localeCompare(timeOf(b))).slice(-MAX_EVENTS);
   return latest.map(({ reason, message }) => [reason, message].filter((text) => typeof text === 'string').join(': '));
 }
 
@@ -128,8 +128,8 @@ async function logOf(
 ): Promise<readonly string[]> {
   const path = withQuery(apiPath`/api/v1/namespaces/${namespace}/pods/${name}/log`, {
     container,
-    tailLines: MOST_LINES,
-    limitBytes: MOST_LINES * LONGEST,
+    tailLines: MAX_LINES,
+    limitBytes: MAX_LINES * MAX_LENGTH,
     previous: isPrevious ? 'true' : undefined,
   });
   const answer = await call(`read the log of ${name}`, { verb: 'get', path, accept: '*/*', isText: true }).catch(

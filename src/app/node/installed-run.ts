@@ -25,7 +25,7 @@ export function removalOptions(
 }
 
 /** A run that is mostly determined by the state of the node. */
-export interface KeptRun {
+export interface InstalledRun {
   /** JSON that is saved with the run. */
   readonly command: unknown;
   /** The request for an install folder. */
@@ -37,7 +37,7 @@ export interface KeptRun {
 }
 
 async function wholeRequest(
-  { command, requestIn }: KeptRun,
+  { command, requestIn }: InstalledRun,
   { directory, place }: { readonly directory: string; readonly place: () => NodePlace | Promise<NodePlace> },
   request: KeptRequest,
   context: Context,
@@ -57,8 +57,8 @@ async function wholeRequest(
 }
 
 /** `after` completes the result while the node is still locked. */
-export async function runKept<Result>(
-  run: KeptRun,
+export async function runInstalled<Result>(
+  run: InstalledRun,
   request: KeptRequest,
   context: Context,
   after: (result: RunResult, directory: string) => Result | Promise<Result>,
@@ -72,7 +72,7 @@ export async function runKept<Result>(
 }
 
 /** Plans the run; changes nothing. */
-export async function planKept(run: KeptRun, request: KeptRequest, context: Context): Promise<DryRun> {
+export async function planInstalled(run: InstalledRun, request: KeptRequest, context: Context): Promise<DryRun> {
   const { directory } = placesOf(request, context);
   const { report, signal } = context;
   const view = await readable(directory, async () => {

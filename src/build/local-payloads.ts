@@ -10,18 +10,21 @@ import type { Digest } from '../core/digest.ts';
 import { mapLimited } from '../platform/limit/each.ts';
 import { CurlewError, errnoOf } from '../core/errors.ts';
 
-export interface Donor {
+export interface LocalPayload {
   readonly path: string;
   readonly entry: PlacedEntry;
 }
 
-export type Donors = ReadonlyMap<Digest, Donor>;
+export type LocalPayloads = ReadonlyMap<Digest, LocalPayload>;
 
 /** Smaller payloads can be fetched as fast as they can be looked up. */
-const LEAST = 4096;
+const MIN_SIZE = 4096;
 
 /** Indexes the finished packages of a folder. Skips damaged packages and other files. */
-export async function findDonors(folder: string, { signal }: { readonly signal: AbortSignal }): Promise<Donors> {
+export async function findLocalPayloads(
+  folder: string,
+  { signal }: { readonly signal: AbortSignal },
+): Promise<LocalPayloads> {
   const names = await readdir(folder).catch((error: unknown) => {
     if (errnoOf(error) === 'ENOENT') return [];
     throw error;
@@ -31,19 +34,19 @@ export async function findDonors(folder: string, { signal }: { readonly signal: 
     width: 8,
     signal,
   });
-  const donors = new Map<Digest, Donor>();
+  const localPayloads = new Map<Digest, LocalPayload>();
   for (const [at, entries] of indexes.entries()) {
     const path = join(folder, packages[at] ?? '');
-    for (const entry of entries) donors.set(entry.digest, { path, entry });
+    for (const entry of entries) localPayloads.set(entry.digest, { path, entry });
   }
-  return donors;
+  return localPayloads;
 }
 
 async function payloadsOf(path: string, signal: AbortSignal): Promise<readonly PlacedEntry[]> {
   try {
     await using source = await openFileSource(path);
     const { entries } = await readIndex(source, { signal });
-    return entries.filter(({ packed, size }) => packed > 0 && size >= LEAST);
+    return entries.filter(({ packed, size }) => packed > 0 && size >= MIN_SIZE);
   } catch (error) {
     if (error instanceof CurlewError) return [];
     throw error;
