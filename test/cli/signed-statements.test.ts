@@ -239,7 +239,7 @@ test('a run asks once more when it has the lock: another one may have seen a new
   const words = installing('old.tar.gz');
   const args = readArguments(await loaded('install'), words.slice(1));
   const context = { cwd: box.path, env: { HOME: box.path }, report: () => undefined, ask: undefined, signal: never };
-  const trust = await trustOf(args.options as TrustRequest, context, { role: 'bundle', directory: box.at(FOLDER) });
+  const trust = await trustOf(args.request as TrustRequest, context, { role: 'bundle', directory: box.at(FOLDER) });
   const contents = await readTocText(memorySource('b', await readFile(box.at('old.tar.gz'))), { signal: never });
   const signed = await trust?.check('old.tar.gz', contents, box.at('old.tar.gz'));
   await ok(box, ...installing('new.tar.gz'));
