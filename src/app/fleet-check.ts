@@ -1,15 +1,12 @@
 /** Checks the files of a fleet, without any cluster. */
 import type { Context } from '../core/context.ts';
 import { useCase } from '../core/request.ts';
-import { openFleet, type SourcedDiagnostic } from './fleets/files.ts';
+import { openFleet, type OpenedFleet } from './fleets/files.ts';
 import { FLEET_CHECK } from './requests/fleet.ts';
 
-export interface CheckedFleet {
+export interface CheckedFleet extends Pick<OpenedFleet, 'diagnostics' | 'errors' | 'warnings'> {
   readonly clusters: number;
   readonly addons: number;
-  readonly diagnostics: readonly SourcedDiagnostic[];
-  readonly errors: number;
-  readonly warnings: number;
 }
 
 /** Returns all findings. `NOT_FOUND` if there is no fleet. */

@@ -3,7 +3,7 @@ import type { Context } from '../core/context.ts';
 import { counted } from '../core/counted.ts';
 import { CurlewError } from '../core/errors.ts';
 import { useCase } from '../core/request.ts';
-import { observedOf } from '../fleet/observe.ts';
+import { observedOf, recordedReason } from '../fleet/observe.ts';
 import { planFleet, type PlannedFleet } from '../fleet/plan.ts';
 import { hashContents, lookAtClusters } from './fleets/clusters.ts';
 import { openFleet } from './fleets/files.ts';
@@ -37,7 +37,8 @@ export const planFleets = useCase(FLEET_PLAN, async (request, context: Context):
   }
   const hashOf = await hashContents(fleet, context);
   const looks = await lookAtClusters(fleet.clusters, request.timeout ?? TIMEOUT_MS, context);
-  const planned = planFleet(observedOf(fleet, looks, hashOf), Math.floor(Date.now() / 1000));
+  const reasonOf = (cluster: string, addon: string): string => recordedReason(looks.get(cluster), addon);
+  const planned = planFleet(observedOf(fleet, looks, hashOf), Math.floor(Date.now() / 1000), reasonOf);
   const warnings = diagnostics.map(({ place, message }) => `${place.file}:${place.line}: ${message}`);
   const clusters = [...looks].map(([name, look]) => {
     if ('problem' in look) return { name, problem: look.problem };

@@ -51,6 +51,12 @@ export function observedOf(
   };
 }
 
+/** What the record of an add-on of the fleet says about its state. */
+export function recordedReason(look: Look | undefined, addon: string): string {
+  const records = look === undefined || 'problem' in look ? [] : [...look.facts.records.values()];
+  return records.find(({ owner }) => owner === `${OWNER}${addon}`)?.reason ?? '';
+}
+
 function clusterOf({ name, labels, fields }: WrittenCluster, look: Look = { problem: 'not asked' }): Cluster {
   const { kubernetes, access: _access, ...spec } = fields.spec;
   if ('problem' in look) return { name, labels, ...spec, available: false, kubernetes: kubernetes?.version ?? '' };

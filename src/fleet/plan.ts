@@ -1,7 +1,6 @@
 /** What one step of a fleet would do now, as a table of clusters and add-ons. Pure. */
 import { Memo } from '../rollout/content.ts';
 import type { Observed, Writes } from '../rollout/fleet.ts';
-import type { Action } from '../rollout/releases.ts';
 import { step } from '../rollout/step.ts';
 import type { State } from '../rollout/strategy.ts';
 import { Fleet, targetOf } from '../rollout/target.ts';
@@ -15,8 +14,9 @@ export interface PlannedTarget {
   /** Versions; undefined for a manifest, which has none. */
   readonly current: string | undefined;
   readonly wanted: string | undefined;
-  /** Why it waits: one word for programs, and a text for people. */
+  /** Why it waits, in one word for programs. */
   readonly reason: string | undefined;
+  /** Why it waits, or what its record says. */
   readonly message: string | undefined;
 }
 
@@ -27,7 +27,11 @@ export interface PlannedFleet extends Pick<Writes, 'detached' | 'recheckAfter'> 
 const NOW = { create: 'install', update: 'update', reinstall: 'reinstall', delete: 'remove', none: 'none' } as const;
 
 /** Targets in natural order of their clusters, then of their add-ons; `now` in seconds since 1970. */
-export function planFleet(observed: Observed, now: number): PlannedFleet {
+export function planFleet(
+  observed: Observed,
+  now: number,
+  reasonOf: (cluster: string, addon: string) => string = () => '',
+): PlannedFleet {
   const memo = new Memo();
   const { put, drop, waiting, detached, recheckAfter } = step(observed, now, memo);
   const keyOf = (one: { readonly cluster: string; readonly addon: string }): string => `${one.cluster} ${one.addon}`;
@@ -42,16 +46,15 @@ export function planFleet(observed: Observed, now: number): PlannedFleet {
       if (target === undefined) continue;
       const key = keyOf({ cluster: cluster.name, addon: run.addon.name });
       const hold = holds.get(key);
-      const action: Action = starts.has(key) ? target.action : 'none';
       targets.push({
         cluster: cluster.name,
         addon: run.addon.name,
         state: target.state,
-        now: drops.has(key) ? 'forget' : hold === undefined ? NOW[action] : 'wait',
+        now: drops.has(key) ? 'forget' : hold ? 'wait' : starts.has(key) ? NOW[target.action] : 'none',
         current: target.record?.spec.version,
         wanted: run.contents.sourceOf(cluster)?.version,
         reason: hold?.reason,
-        message: hold?.message,
+        message: hold?.message ?? (reasonOf(cluster.name, run.addon.name) || undefined),
       });
     }
   }

@@ -23,11 +23,7 @@ const CHANNEL = /^kind:[ \t]*["']?Channel\b/m;
 
 /** Reads all files of a fleet, and checks what fits together only across them. */
 export function readFleet(files: readonly FleetFile[]): ReadFleet {
-  const fleet = {
-    clusters: [] as WrittenCluster[],
-    addons: [] as WrittenAddon[],
-    channels: new Map<string, Channel>(),
-  };
+  const fleet = emptyFleet();
   const findings: { readonly diagnostics: readonly Diagnostic[] }[] = [];
   for (const file of files) {
     for (const { text, line } of splitYaml(file.text)) {
@@ -44,16 +40,14 @@ function isError({ severity }: Diagnostic): boolean {
   return severity === 'error';
 }
 
-interface Lists {
-  readonly clusters: WrittenCluster[];
-  readonly addons: WrittenAddon[];
-  readonly channels: Map<string, Channel>;
+function emptyFleet() {
+  return { clusters: [] as WrittenCluster[], addons: [] as WrittenAddon[], channels: new Map<string, Channel>() };
 }
 
 function readDocument(
   file: FleetFile,
   { text, line }: YamlPart,
-  { clusters, addons, channels }: Lists,
+  { clusters, addons, channels }: ReturnType<typeof emptyFleet>,
 ): { readonly diagnostics: readonly Diagnostic[] } {
   // Larger than others, and with other rules for values.
   if (CHANNEL.test(text)) return readOwnChannel(file, { text, line }, channels);

@@ -50,6 +50,22 @@ test('a plan reads the records of a cluster, and writes nothing', async () => {
   );
 });
 
+test('the plan of an add-on that has failed says why, from the record of the cluster', async () => {
+  await using box = await tree();
+  await using paris = await startMemoryApiServer();
+  await writeFile(box.at('paris.conf'), paris.kubeconfig);
+  await writeFleet(box, cluster('paris', { env: 'prod' }), addon('web', { adopt: true, mode: 'InstallOnce' }));
+  const record = { addon: 'web', namespace: 'kube-system', owner: 'fleet:web', state: 'Failed', reason: 'no image' };
+  const text = JSON.stringify({ ...record, since: '2026-01-01T00:00:00Z', knownGood: { id: 'a' }, history: [] });
+  const map = { metadata: { name: 'curlew-addons', namespace: 'kube-system' }, data: { 'kube-system.web': text } };
+  await apiClient(paris.kubeconfig).create('/api/v1/namespaces/kube-system/configmaps', map);
+  const { targets } = await plan(box);
+  assert.equal(
+    targets.map(({ state, now, message }) => [state, now, message]),
+    [['Failed', 'none', 'no image']],
+  );
+});
+
 test('a cluster that never answers, and one that cannot be reached, hold no other', async () => {
   await using box = await tree();
   await using paris = await startMemoryApiServer();

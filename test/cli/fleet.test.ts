@@ -56,7 +56,7 @@ test('plan shows what would happen on each cluster, and exits with 2 until nothi
   assert.equal(planned.stdout.split('\n'), [
     'CLUSTER  ADD-ON  STATE    NOW      WHY',
     'paris    web     ToApply  install',
-    '1 cluster: 1 to change now, 0 waiting, 0 as they are to be',
+    '1 cluster: 1 to change now, 0 waiting, 0 failed or under way, 0 as they are to be',
   ]);
   assert.is(planned.exitCode, 2);
   await writeFile(box.at('fleet.yaml'), documents(cluster('paris')));

@@ -58,6 +58,22 @@ test('a cluster whose record has the content is settled, and any other content i
   ]);
 });
 
+test('what has failed, or was interrupted, is neither to change nor settled, and its record says why', () => {
+  const all = [...CLUSTERS, addon('web', { rollout: { progressDeadline: 'None' } })];
+  const applied = appliedBy(all);
+  const paris = [record('web', { applied, state: 'Failed', reason: 'Deployment web: no image' })];
+  const lyon = [record('web', { applied, state: 'Progressing', reason: 'the last run was interrupted' })];
+  const reasonOf = (name: string): string => (name === 'paris' ? paris : lyon)[0]?.reason ?? '';
+  const { targets } = planFleet(observed(all, { paris, lyon }), NOW, reasonOf);
+  assert.equal(
+    targets.map(({ state, now, message }) => [state, now, message]),
+    [
+      ['Progressing', 'none', 'the last run was interrupted'],
+      ['Failed', 'none', 'Deployment web: no image'],
+    ],
+  );
+});
+
 test('a cluster that does not answer waits, and holds no other', () => {
   const all = [...CLUSTERS, addon('web', { rollout: { type: 'Progressive', maxConcurrency: 1 } })];
   assert.equal(lines(planFleet(observed(all, { lyon: undefined, paris: [] }), NOW)), [

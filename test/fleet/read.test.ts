@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { readFleet, type ReadFleet } from '../../src/fleet/read.ts';
 import * as assert from '../support/assert.ts';
 import { addon, channel, chart, cluster, documents } from '../support/fleet-files.ts';
@@ -56,6 +57,12 @@ test('a channel among other documents has its own lines, and is there once', () 
     readFleet([file]).diagnostics.map(({ place, message }) => `${place.line}: ${message}`),
     ['10: "size" is not a field', '11: channel a is already in all.yaml'],
   );
+});
+
+test('the example of docs/fleets.md is a fleet without a mistake', async () => {
+  const [, text = ''] = /```yaml\n([^]*?)```/.exec(await readFile('docs/fleets.md', 'utf8')) ?? [];
+  const { clusters, addons, diagnostics } = readFleet([{ path: 'fleet.yaml', folder: '.', text }]);
+  assert.equal([clusters.length, addons.length, diagnostics], [1, 1, []]);
 });
 
 test('a mistake has the place of its field, with a hint', () => {

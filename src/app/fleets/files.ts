@@ -19,11 +19,9 @@ const MAX_BYTES = 64 << 20;
 const MAX_FILES = 10_000;
 const AT_ONCE = 8;
 
-/** A finding, with the text of its line. */
-export type SourcedDiagnostic = Diagnostic & { readonly source: string | undefined };
-
 export interface OpenedFleet extends Omit<ReadFleet, 'diagnostics'> {
-  readonly diagnostics: readonly SourcedDiagnostic[];
+  /** With the text of their lines. */
+  readonly diagnostics: readonly (Diagnostic & { readonly source: string | undefined })[];
   readonly errors: number;
   readonly warnings: number;
 }

@@ -33,27 +33,39 @@ const WOULD_CHANGE = 2;
 
 export const plan = commandFor(FLEET_PLAN, {
   details:
-    'Reads the files of a fleet and what each cluster records, 20 clusters at once, and shows for each cluster and add-on its state, what would happen now, and the reason for each that waits. A cluster that does not answer holds no other. Changes nothing. Exits with status 2 if something is to change.',
+    'Reads the files of a fleet and what each cluster records, 20 clusters at once, and shows for each cluster and add-on its state, what would happen now, and the reason for each that waits. A cluster that does not answer holds no other. Changes nothing. Exits with status 33 if an add-on has failed, otherwise with 2 if something is to change or under way.',
   examples: ['curlew fleet plan fleet/', 'curlew fleet plan fleet/ --all --timeout 5s'],
   run: async ({ request }, context) => (await import('../../app/fleet-plan.ts')).planFleets(request, context),
   render: (result, { options }) => planLines(result, options.all).map(visible).join('\n'),
-  exitCode: ({ targets }) => (targets.every(isSettled) ? 0 : WOULD_CHANGE),
+  exitCode: ({ targets }) => {
+    if (targets.some(hasFailed)) return ERROR_CODES.CLUSTER_FAILED;
+    return targets.every(isSettled) ? 0 : WOULD_CHANGE;
+  },
 });
 
-function isSettled({ now }: PlannedTarget): boolean {
-  return now === 'none';
+function hasFailed({ state }: PlannedTarget): boolean {
+  return state === 'Failed' || state === 'TimedOut';
+}
+
+function isSettled({ now, state }: PlannedTarget): boolean {
+  return now === 'none' && (state === 'Succeeded' || state === 'Skipped');
 }
 
 function planLines({ clusters, targets, detached, warnings }: FleetPlan, isAll: boolean): readonly string[] {
   const rows = targets.filter((one) => isAll || !isSettled(one)).map(targetRow);
-  const waiting = targets.filter(({ now }) => now === 'wait').length;
-  const settled = targets.filter(isSettled).length;
+  const count = (is: (target: PlannedTarget) => boolean): number => targets.filter(is).length;
+  const sums = [
+    `${count(({ now }) => now !== 'none' && now !== 'wait')} to change now`,
+    `${count(({ now }) => now === 'wait')} waiting`,
+    `${count((one) => one.now === 'none' && !isSettled(one))} failed or under way`,
+    `${count(isSettled)} as they are to be`,
+  ];
   return [
     ...(rows.length === 0 ? [] : columns([['CLUSTER', 'ADD-ON', 'STATE', 'NOW', 'WHY'], ...rows])),
     ...clusters.flatMap(({ name, problem }) => (problem === undefined ? [] : [`${name} does not answer: ${problem}`])),
     ...detached.map(({ cluster, addon }) => `${addon} stays on ${cluster}: no file has it any more`),
     ...warnings.map((text) => `warning: ${text}`),
-    `${counted(clusters.length, 'cluster')}: ${targets.length - waiting - settled} to change now, ${waiting} waiting, ${settled} as they are to be`,
+    `${counted(clusters.length, 'cluster')}: ${sums.join(', ')}`,
   ];
 }
 
@@ -62,5 +74,5 @@ function targetRow({ cluster, addon, state, now, current, wanted, reason, messag
   const to =
     now === 'remove' || now === 'forget' ? (current ?? '') : isMove ? `${current} -> ${wanted}` : (wanted ?? '');
   const what = now === 'none' || now === 'wait' ? (now === 'none' ? '-' : now) : `${now} ${to}`.trim();
-  return [cluster, addon, state, what, reason === undefined ? '' : `${reason}: ${message ?? ''}`];
+  return [cluster, addon, state, what, [reason, message].filter((text) => text !== undefined).join(': ')];
 }
