@@ -28,7 +28,7 @@ import {
   type HelmRelease,
   type ReleaseIdentity,
 } from './rollout/releases.ts';
-import { step } from './rollout/step.ts';
+import { step, waitingIn } from './rollout/step.ts';
 import { specHash as hashOf } from './rollout/spec-hash.ts';
 import type { State, Strategy } from './rollout/strategy.ts';
 import {
@@ -363,13 +363,13 @@ export function rollout(input: VectorRollout): Readonly<Record<string, unknown>>
     return {
       cluster,
       state: UPSTREAM_STATES[title] ?? (title as State),
-      since: at === undefined ? undefined : Number(at),
+      age: -Number(at ?? 0),
     };
   });
   const listed = Object.entries(input.groups).map(([name, members], index) => {
     return { name: name.startsWith('_') ? '' : name, index, members };
   });
-  const batch = ocmBatch(listed, input.strategy, existing, 0);
+  const batch = ocmBatch(listed, input.strategy, existing);
   return {
     rollout: batch.rollout.map((cluster) => `${cluster}:${titles.get(cluster) ?? 'ToApply'}`),
     timeout: batch.timedOut,
@@ -379,7 +379,9 @@ export function rollout(input: VectorRollout): Readonly<Record<string, unknown>>
   };
 }
 
-/** One step of a fleet by curlew's own rules; `now` is in seconds since 1970. */
-export function fleetStep({ observed, now }: { readonly observed: Observed; readonly now: number }): Writes {
-  return step(observed, now);
+/** One step of a fleet by curlew's own rules, and each cluster that waits; `now` is in seconds since 1970. */
+export function fleetStep({ observed, now }: { readonly observed: Observed; readonly now: number }): Writes & {
+  readonly waiting: ReturnType<typeof waitingIn>;
+} {
+  return { ...step(observed, now), waiting: waitingIn(observed, now) };
 }

@@ -1,7 +1,7 @@
 /** What one step of a fleet would do now, as a table of clusters and add-ons. Pure. */
 import { Memo } from '../rollout/content.ts';
 import type { Observed, Writes } from '../rollout/fleet.ts';
-import { step } from '../rollout/step.ts';
+import { step, waitingIn } from '../rollout/step.ts';
 import type { State } from '../rollout/strategy.ts';
 import { Fleet, targetOf } from '../rollout/target.ts';
 
@@ -33,11 +33,11 @@ export function planFleet(
   reasonOf: (cluster: string, addon: string) => string = () => '',
 ): PlannedFleet {
   const memo = new Memo();
-  const { put, drop, waiting, detached, recheckAfter } = step(observed, now, memo);
+  const { put, drop, detached, recheckAfter } = step(observed, now, memo);
   const keyOf = (one: { readonly cluster: string; readonly addon: string }): string => `${one.cluster} ${one.addon}`;
   const starts = new Set(put.map(keyOf));
   const drops = new Set(drop.map(keyOf));
-  const holds = new Map(waiting.map((one) => [keyOf(one), one]));
+  const holds = new Map(waitingIn(observed, now, { memo }).map((one) => [keyOf(one), one]));
   const fleet = new Fleet(observed, now, memo);
   const targets: PlannedTarget[] = [];
   for (const cluster of fleet.clusters.values()) {

@@ -15,12 +15,12 @@ import {
   type Times,
 } from './strategy.ts';
 
-/** The known state of a cluster. Times are seconds, of any common origin. */
+/** The known state of a cluster. */
 export interface Standing {
   readonly cluster: string;
   readonly state: State;
-  /** When the state began; undefined: now. */
-  readonly since?: number | undefined;
+  /** Seconds since the state began. */
+  readonly age: number;
 }
 
 export interface Batch {
@@ -42,12 +42,12 @@ interface Run {
   readonly batch: Batch;
 }
 
-export function ocmBatch(groups: Groups, strategy: Strategy, existing: readonly Standing[], now: number): Batch {
+export function ocmBatch(groups: Groups, strategy: Strategy, existing: readonly Standing[]): Batch {
   const names = new Set(groups.flatMap(({ members }) => members));
   const removed = existing.map(({ cluster }) => cluster).filter((cluster) => !names.has(cluster));
   const start = (): Run => ({
     existing: existing.filter(({ cluster }) => names.has(cluster)),
-    times: timesOf(strategy, now, 'ocm'),
+    times: timesOf(strategy, 'ocm'),
     batch: { rollout: [], timedOut: [], removed, breached: false, recheckAfter: Infinity },
   });
   const { type = 'All', maxConcurrency } = strategy;
@@ -65,8 +65,8 @@ export function ocmBatch(groups: Groups, strategy: Strategy, existing: readonly 
 }
 
 /** Takes a cluster into the batch if it has a place; its state now. */
-function take({ batch, times }: Run, { cluster, state: before, since }: Standing): State {
-  const { state, holds, recheckAfter } = settle(before, since, times, 'ocm');
+function take({ batch, times }: Run, { cluster, state: before, age }: Standing): State {
+  const { state, holds, recheckAfter } = settle(before, age, times, 'ocm');
   if (holds) batch.rollout.push(cluster);
   else if (state === 'TimedOut' && before !== 'TimedOut') batch.timedOut.push(cluster);
   batch.recheckAfter = Math.min(batch.recheckAfter, recheckAfter);

@@ -13,19 +13,21 @@ export interface Member {
   readonly isProven: boolean;
   /** It is offline, so whether it can have what is rolled out is unknown. */
   readonly isUnknown: boolean;
+  /** Why it waits. {@link advance} sets it; one that wants something and is not held begins. */
+  hold?: Hold | undefined;
 }
 
 /** Where a member waits. */
 export interface Place {
   /** Why no member may begin. */
-  readonly stopped: string | undefined;
+  stopped: string | undefined;
   /** Title of the first stage before this one that is not done. */
-  readonly earlier: string | undefined;
+  earlier: string | undefined;
   /** The same, if that stage only lacks a success, since its clusters do not answer. */
-  readonly unproven: string | undefined;
-  readonly group: string;
+  unproven: string | undefined;
+  group: string;
   /** Places that are free. */
-  readonly free: number;
+  free: number;
 }
 
 export interface Hold {
@@ -35,103 +37,105 @@ export interface Hold {
   readonly skips: boolean;
 }
 
-export interface Advance<M> {
-  readonly started: M[];
-  readonly waiting: (readonly [M, Hold])[];
-  stopped: string | undefined;
-  /** How many stages are done, from the first. */
-  reached: number;
-}
-
 interface Stage<M> {
   readonly title: string;
   readonly allowed: number;
   readonly groups: readonly Group<M>[];
-  /** Of a mandatory group: all its members, from which its last part must have a proof. */
-  readonly proof?: readonly M[];
+  /** All parts of a mandatory group: a member must have proven what is rolled out, if it cannot be known of others. */
+  readonly proof: readonly Group<M>[];
 }
 
-function sizeOfAll<M>(groups: readonly Group<M>[]): number {
-  return groups.reduce((sum, { members }) => sum + members.length, 0);
+function countIn<M>(groups: readonly Group<M>[], isMeant: (member: M) => boolean = () => true): number {
+  let count = 0;
+  for (const { members } of groups) for (const member of members) if (isMeant(member)) count += 1;
+  return count;
 }
 
 /** What comes one after the other, and how many may fail in each. */
 function stagesOf<M>(groups: readonly Group<M>[], strategy: Strategy): readonly Stage<M>[] {
   const { type = 'All' } = strategy;
-  const alone =
-    (allowed: number) =>
-    (group: Group<M>): Stage<M> => {
-      return { title: `group ${group.name || group.index}`, allowed, groups: [group] };
-    };
+  const titleOf = ({ name, index }: Group<M>): string => `group ${name || index}`;
   const first = groups.filter((group) => isMandatory(strategy, group));
-  const mandatory = (group: Group<M>): Stage<M> => {
-    const parts = first.filter(({ name, index }) => (name === '' ? index === group.index : name === group.name));
-    return { ...alone(0)(group), ...(parts.at(-1) === group && { proof: parts.flatMap(({ members }) => members) }) };
-  };
   const rest = groups.filter((group) => !first.includes(group));
-  const allowed = (some: readonly Group<M>[]): number =>
-    type === 'All' ? Infinity : failuresOf(strategy, sizeOfAll(some), 'native');
-  if (type === 'ProgressivePerGroup') {
-    return [...first.map(mandatory), ...rest.map((group) => alone(allowed([group]))(group))];
-  }
-  return [...first.map(mandatory), { title: 'the rest', allowed: allowed(rest), groups: rest }];
+  const mandatory = first.map((group): Stage<M> => {
+    // The last part of a group that is cut by size answers for all parts.
+    const parts = first.filter((part) => part === group || (part.name !== '' && part.name === group.name));
+    return {
+      title: titleOf(group),
+      allowed: 0,
+      groups: [group],
+      proof: parts.at(-1) === group ? parts : [],
+    };
+  });
+  const other = (title: string, own: readonly Group<M>[]): Stage<M> => {
+    const allowed = type === 'All' ? Infinity : failuresOf(strategy, countIn(own), 'native');
+    return { title, allowed, groups: own, proof: [] };
+  };
+  const others =
+    type === 'ProgressivePerGroup' ? rest.map((group) => other(titleOf(group), [group])) : [other('the rest', rest)];
+  return [...mandatory, ...others];
 }
 
 /**
- * `reached` stages were done before: what waits in them now comes with the last stage. `hold` answers why a member must wait. A
- * percentage of `maxConcurrency` is of the members outside mandatory groups, or of all if there are none.
+ * Sets why each member that wants something is held, if it is. `reached` stages were done before: what waits in them now comes with the
+ * last stage. `approved` are names of groups, and `hold` answers why a member must wait. A percentage of `maxConcurrency` is of the
+ * members outside mandatory groups, or of all if there are none. Returns why nothing begins, and how many stages are done.
  */
 export function advance<M extends Member>(
   groups: readonly Group<M>[],
   strategy: Strategy,
-  {
-    reached,
-    stopped,
-    approved = [],
-    hold,
-  }: Pick<Advance<M>, 'reached' | 'stopped'> & {
-    /** Names of groups that a person has approved. */
-    readonly approved?: readonly string[] | undefined;
+  given: {
+    readonly reached: number;
+    readonly stopped: string | undefined;
+    readonly approved: readonly string[];
     readonly hold: (member: M, place: Place) => Hold | undefined;
   },
-): Advance<M> {
+): { readonly stopped: string | undefined; readonly reached: number } {
   const stages = stagesOf(groups, strategy);
-  const result: Advance<M> = { started: [], waiting: [], stopped, reached: 0 };
-  const total = sizeOfAll(groups.filter((group) => !isMandatory(strategy, group))) || sizeOfAll(groups);
-  let free = Math.max(1, sizeOf(strategy.maxConcurrency, total, Infinity, 'native'));
-  const late: (readonly [M, string])[] = [];
-  const queues = stages.map((): (readonly [M, string])[] => []);
-  for (const [at, { title, allowed, groups: own }] of stages.entries()) {
-    const members = own.flatMap((group) => group.members.map((member) => [member, group.name] as const));
-    const failed = members.filter(([{ state }]) => isFailure(state)).length;
-    if (failed > allowed) result.stopped ??= `${title}: ${failed} failed, and ${allowed} may`;
-    for (const entry of members) {
-      const [{ wants, holds }] = entry;
-      if (holds) free -= 1;
-      (at < reached && wants && !holds ? late : queues[at])?.push(entry);
+  const total = countIn(groups.filter((group) => !isMandatory(strategy, group))) || countIn(groups);
+  const free = Math.max(1, sizeOf(strategy.maxConcurrency, total, Infinity, 'native'));
+  const place: Place = { stopped: given.stopped, earlier: undefined, unproven: undefined, group: '', free };
+  for (const { title, allowed, groups: own } of stages) {
+    const failed = countIn(own, ({ state }) => isFailure(state));
+    if (failed > allowed) place.stopped ??= `${title}: ${failed} failed, and ${allowed} may`;
+    place.free -= countIn(own, ({ holds }) => holds);
+  }
+  const only = (isMeant: boolean) => (group: Group<M>) => {
+    return { ...group, members: group.members.filter(({ wants, holds }) => (wants && !holds) === isMeant) };
+  };
+  const late = stages.slice(0, given.reached).flatMap(({ groups: own }) => own.map(only(true)));
+  let reached = 0;
+  for (const [at, { title, groups: own, proof }] of stages.entries()) {
+    const present = at < given.reached ? own.map(only(false)) : own;
+    const queue = at === stages.length - 1 ? [...present, ...late] : present;
+    const isDone = begin(queue, place, given.hold) && place.stopped === undefined;
+    const lacksProof =
+      countIn(proof, ({ isUnknown }) => isUnknown) > 0 &&
+      countIn(proof, ({ isProven }) => isProven) === 0 &&
+      !own.some(({ name }) => given.approved.includes(name));
+    if ((!isDone || lacksProof) && at >= given.reached && place.earlier === undefined) {
+      place.earlier = title;
+      if (isDone) place.unproven = title;
+    }
+    if (place.earlier === undefined) reached += 1;
+  }
+  return { stopped: place.stopped, reached };
+}
+
+/** Whether all members are done, or are held for a reason that concerns only them. */
+function begin<M extends Member>(
+  groups: readonly Group<M>[],
+  place: Place,
+  hold: (member: M, place: Place) => Hold | undefined,
+): boolean {
+  let isDone = true;
+  for (const { name, members } of groups) {
+    place.group = name;
+    for (const member of members) {
+      if (member.wants) member.hold = hold(member, place);
+      if (member.wants && member.hold === undefined && !member.holds) place.free -= 1;
+      isDone &&= member.hold?.skips ?? !(member.wants || member.holds);
     }
   }
-  queues.at(-1)?.push(...late);
-  let [earlier, unproven]: (string | undefined)[] = [];
-  for (const [at, { title, groups: own, proof = [] }] of stages.entries()) {
-    const isUnproven = !proof.some(({ isProven }) => isProven) && proof.some(({ isUnknown }) => isUnknown);
-    const lacksProof = isUnproven && !own.some(({ name }) => approved.includes(name));
-    let isDone = result.stopped === undefined;
-    for (const [member, group] of queues[at] ?? []) {
-      const place = { stopped: result.stopped, earlier, unproven, group, free };
-      const held = member.wants ? hold(member, place) : undefined;
-      if (held !== undefined) result.waiting.push([member, held]);
-      else if (member.wants) {
-        result.started.push(member);
-        if (!member.holds) free -= 1;
-      }
-      isDone &&= held === undefined ? !member.wants && !member.holds : held.skips;
-    }
-    if ((!isDone || lacksProof) && at >= reached && earlier === undefined) {
-      earlier = title;
-      if (isDone) unproven = title;
-    }
-    if (earlier === undefined) result.reached += 1;
-  }
-  return result;
+  return isDone;
 }

@@ -10,7 +10,7 @@ import type { Cluster, Content, FleetAddon } from './fleet.ts';
 import { selects } from './groups.ts';
 import { specHash } from './spec-hash.ts';
 
-/** Contents that were made before. If a caller keeps it, a step renders only what has changed since the last one. */
+/** Contents of single clusters that were made before. If a caller keeps it, a step renders only what has changed since the last one. */
 export class Memo {
   readonly contents = new Map<string, { readonly inputs: string; readonly made: Content | string }>();
   readonly #keys = new WeakMap<Cluster, string>();
@@ -31,6 +31,8 @@ export class Contents {
   readonly #addon: FleetAddon;
   readonly #memo: Memo;
   readonly #sources = new Map<string, { readonly source: Values; readonly version?: string } | undefined>();
+  /** What all clusters have that match the same groups, and the same entry of a channel. */
+  readonly #shared = new Map<string, Content | string>();
 
   constructor(addon: FleetAddon, memo: Memo) {
     this.#addon = addon;
@@ -61,27 +63,33 @@ export class Contents {
 
   /** `own`: the cluster's own configuration. A text says why there is no content. */
   contentOf(cluster: Cluster, own: Values | undefined): Content | string {
-    const { name, config = {}, valuesTemplate } = this.#addon;
+    const { name, config, source, valuesTemplate } = this.#addon;
     let matches = '';
-    for (const { selector } of config.groups ?? []) matches += selects(selector, cluster.labels) ? '1' : '0';
-    const seen = valuesTemplate === undefined ? cluster.kubernetes : this.#memo.keyOf(cluster);
-    const isShared = valuesTemplate === undefined && own === undefined;
-    const inputs = `${this.revision} ${seen} ${matches} ${own ? specHash({ own }) : ''}`;
-    const key = isShared ? inputs : `${name}/${cluster.name}`;
+    if (config?.groups)
+      for (const { selector } of config.groups) matches += selects(selector, cluster.labels) ? '1' : '0';
+    if (valuesTemplate === undefined && own === undefined) {
+      const key = 'content' in source ? matches : `${matches} ${cluster.kubernetes}`;
+      const made = this.#shared.get(key) ?? this.#make(cluster, matches, own);
+      this.#shared.set(key, made);
+      return made;
+    }
+    const inputs = `${this.revision} ${this.#memo.keyOf(cluster)} ${matches} ${own ? specHash({ own }) : ''}`;
+    const key = `${name}/${cluster.name}`;
     const known = this.#memo.contents.get(key);
     if (known?.inputs === inputs) return known.made;
-    const groups = (config.groups ?? []).filter((_, at) => matches[at] === '1').map(({ values }) => values);
-    const made = this.#make(cluster, [config.default ?? {}, ...groups], own);
+    const made = this.#make(cluster, matches, own);
     this.#memo.contents.set(key, { inputs, made });
     return made;
   }
 
-  #make(cluster: Cluster, layers: readonly Values[], own: Values = {}): Content | string {
+  #make(cluster: Cluster, matches: string, own: Values = {}): Content | string {
+    const { default: base = {}, groups = [] } = this.#addon.config ?? {};
     const found = this.sourceOf(cluster);
     if (found === undefined) return `no entry of the channel fits Kubernetes ${cluster.kubernetes}`;
     const rendered = this.#render(cluster, found.version);
     if (typeof rendered === 'string') return `cannot render the values: ${rendered}`;
-    const values = mergeValues([...layers, rendered, own]);
+    const layers = groups.filter((_, at) => matches[at] === '1').map((group) => group.values);
+    const values = mergeValues([base, ...layers, rendered, own]);
     const { source, version } = found;
     return { source, ...(version !== undefined && { version }), values, specHash: specHash({ source, values }) };
   }

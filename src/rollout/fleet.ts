@@ -99,9 +99,11 @@ export interface FleetAddonStatus {
   /** Why nothing new begins. */
   readonly stopped?: string;
   readonly counts: Readonly<Partial<Record<State, number>>>;
+  /** How many clusters wait, by reason. */
+  readonly reasons: Readonly<Record<string, number>>;
   /** Clusters with a place in the batch; at most 100. */
   readonly batch: readonly string[];
-  /** At most 20. */
+  /** The first ones, at most 20. */
   readonly waiting: readonly Waiting[];
 }
 
@@ -166,8 +168,6 @@ export interface Writes {
   readonly released: string[];
   /** Not written: records whose add-on has vanished, and which stay as they are. */
   readonly detached: Key[];
-  /** Not written: each cluster that waits, with its first reason. */
-  readonly waiting: (Key & Waiting)[];
   /** Seconds after which time alone changes something. */
   recheckAfter?: number;
 }

@@ -2,8 +2,7 @@
 import { compareVersions } from '../core/ref.ts';
 import type { Hold, Place } from './batch.ts';
 import { compareNames } from './groups.ts';
-import { targetOf, type Target } from './target.ts';
-import { closedWindows } from './windows.ts';
+import { isRemoval, targetOf, type Target } from './target.ts';
 
 interface Gate {
   readonly reason: string;
@@ -13,10 +12,6 @@ interface Gate {
   readonly back?: true;
   /** Why a target waits, or nothing. */
   readonly why: (target: Target, place: Place) => string | false | undefined;
-}
-
-export function isRemoval({ action }: Target): boolean {
-  return action === 'delete' || action === 'reinstall';
 }
 
 const GATES: readonly Gate[] = [
@@ -38,8 +33,7 @@ const GATES: readonly Gate[] = [
   { reason: 'Dependency', why: dependency },
   {
     reason: 'Window',
-    why: ({ run, cluster }) =>
-      closedWindows(cluster.windows, run.fleet.now) ?? closedWindows(run.strategy.windows, run.fleet.now),
+    why: ({ run: { fleet, strategy }, cluster }) => fleet.closed(cluster.windows) ?? fleet.closed(strategy.windows),
   },
   { reason: 'Stopped', why: (_, { stopped }) => stopped },
   {
@@ -95,29 +89,36 @@ function downgrade(target: Target): string | false {
   return !isAllowed && compareVersions(next, version) < 0 && `${next} is lower than the installed ${version}`;
 }
 
-function agentSkew({ run, cluster: { agentVersion = '' } }: Target): string | false {
+function agentSkew({ run, cluster: { agentVersion } }: Target): string | false {
   const { version } = run.fleet;
+  if (agentVersion === undefined) return false;
   const [own, agent] = [version, agentVersion].map((text) => /^v?(\d+)\.(\d+)/.exec(text)?.slice(1).map(Number));
   const isNear = own?.[0] === agent?.[0] && Math.abs((own?.[1] ?? 0) - (agent?.[1] ?? 0)) <= 1;
   return own !== undefined && agent !== undefined && !isNear && `its agent is ${agentVersion}, and this is ${version}`;
 }
 
-/** What others need stays as long as they are there. */
-function dependent({ run: { fleet, addon }, cluster, action }: Target): string | undefined {
-  if (action !== 'delete') return undefined;
-  const others = [...fleet.runs.values()].filter((other) => other.addon.dependsOn?.includes(addon.name));
-  const found = others.find((other) => fleet.records.get(other.addon.name)?.has(cluster.name));
-  return found && `${found.addon.name} depends on it`;
+/** What others need stays as long as they are there; of a circle, none waits for the other. */
+function dependent({ run: { fleet, addon, circle }, cluster, action }: Target): string | false {
+  if (action !== 'delete') return false;
+  for (const { name, dependsOn } of fleet.addons.values()) {
+    const needs = dependsOn?.includes(addon.name) === true && circle?.includes(name) !== true;
+    if (needs && fleet.recordsOf(name).has(cluster.name)) return `${name} depends on it`;
+  }
+  return false;
 }
 
-function dependency(target: Target): string | undefined {
+function dependency(target: Target): string | false {
   const { run, cluster } = target;
-  const missing = (isRemoval(target) ? [] : (run.addon.dependsOn ?? [])).find((name) => {
+  if (isRemoval(target)) return false;
+  if (run.circle !== undefined) return `it depends on itself: ${run.circle.join(' → ')}`;
+  for (const name of run.addon.dependsOn ?? []) {
     const other = run.fleet.runs.get(name);
-    const there = other && targetOf(other, cluster);
-    return there?.state !== 'Succeeded' || there.record?.spec.action !== 'Install';
-  });
-  return missing && `${missing} is not ready there`;
+    if (other === undefined) return `it depends on ${name}, and there is no such add-on`;
+    const there = other.records.has(cluster.name) ? targetOf(other, cluster) : undefined;
+    const isReady = there?.state === 'Succeeded' && there.record?.spec.action === 'Install';
+    if (!isReady) return `${name} is not ready there`;
+  }
+  return false;
 }
 
 function problemOfContent(target: Target): string | undefined {

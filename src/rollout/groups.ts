@@ -13,13 +13,17 @@ export interface Selector {
   }[];
 }
 
-export function selects({ matchLabels = {}, matchExpressions = [] }: Selector, labels: Labels): boolean {
+/** Loops and no closures: a step asks this several times for each cluster and add-on. */
+export function selects({ matchLabels, matchExpressions }: Selector, labels: Labels): boolean {
   for (const key in matchLabels) if (labels[key] !== matchLabels[key]) return false;
-  return matchExpressions.every(({ key, operator, values = [] }) => {
+  if (matchExpressions === undefined) return true;
+  for (const { key, operator, values = [] } of matchExpressions) {
     const value = Object.hasOwn(labels, key) ? labels[key] : undefined;
-    if (operator === 'Exists' || operator === 'DoesNotExist') return (operator === 'Exists') === (value !== undefined);
-    return (operator === 'In') === (value !== undefined && values.includes(value));
-  });
+    const isMeant = operator === 'Exists' || operator === 'In';
+    const isBare = operator === 'Exists' || operator === 'DoesNotExist';
+    if (isMeant !== (value !== undefined && (isBare || values.includes(value)))) return false;
+  }
+  return true;
 }
 
 const NATURAL = new Intl.Collator('en', { numeric: true });
@@ -53,12 +57,16 @@ export function groupsOf<Member extends { readonly labels: Labels }>(
 ): readonly Group<Member>[] {
   const total = members.length;
   const parts = rules.map((rule) => ({ ...rule, members: [] as Member[] }));
-  const rest: Member[] = [];
+  parts.push({ name: '', size, selector: {}, members: [] });
   for (const member of members) {
-    (parts.find(({ selector }) => selects(selector, member.labels))?.members ?? rest).push(member);
+    for (const part of parts) {
+      if (!selects(part.selector, member.labels)) continue;
+      part.members.push(member);
+      break;
+    }
   }
   const groups: Group<Member>[] = [];
-  for (const part of [...parts, { name: '', size, members: rest }]) {
+  for (const part of parts) {
     const most = sizeOf(part.size ?? size, total, total, 'ocm');
     for (let at = 0; at < part.members.length; at += most) {
       groups.push({ name: part.name, index: groups.length, members: part.members.slice(at, at + most) });

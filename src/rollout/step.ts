@@ -1,14 +1,14 @@
 /** One step of a whole fleet: what is written now, and why the rest waits. Pure. */
 import { counted } from '../core/counted.ts';
 import { canonicalJson } from '../core/digest.ts';
-import { advance, type Advance, type Hold } from './batch.ts';
+import { advance } from './batch.ts';
 import { Memo } from './content.ts';
 import type { ClusterAddonSpec, Content, FleetAddonStatus, Observed, Waiting, Writes } from './fleet.ts';
-import { holdOf, isRemoval } from './gates.ts';
+import { holdOf } from './gates.ts';
 import { groupsOf } from './groups.ts';
 import { sizeOf } from './limits.ts';
 import type { State } from './strategy.ts';
-import { Fleet, targetOf, type Run, type Target } from './target.ts';
+import { begins, Fleet, isRemoval, targetOf, type Run, type Target } from './target.ts';
 
 const MOST_NAMES = 100;
 const MOST_WAITING = 20;
@@ -18,49 +18,60 @@ const MOST_WAITING = 20;
  * that is incomplete, or has no cluster although add-ons are installed, writes nothing.
  */
 export function step(observed: Observed, now: number, memo: Memo = new Memo()): Writes {
-  const writes: Writes = { put: [], drop: [], status: [], released: [], detached: [], waiting: [] };
-  const { complete, clusters, clusterAddons } = observed;
-  if (!complete || (clusters.length === 0 && clusterAddons.length > 0)) return writes;
+  const writes: Writes = { put: [], drop: [], status: [], released: [], detached: [] };
+  if (!isUsable(observed)) return writes;
   const fleet = new Fleet(observed, now, memo);
   let recheckAfter = Infinity;
   for (const run of fleet.runs.values()) recheckAfter = Math.min(recheckAfter, stepAddon(run, writes));
-  for (const { cluster, addon } of clusterAddons) if (!fleet.runs.has(addon)) writes.detached.push({ cluster, addon });
-  if (writes.waiting.some(({ reason }) => reason === 'Window')) recheckAfter = Math.min(recheckAfter, 60 - (now % 60));
+  for (const { cluster, addon } of observed.clusterAddons) {
+    if (!fleet.runs.has(addon)) writes.detached.push({ cluster, addon });
+  }
   return { ...writes, ...(recheckAfter < Infinity && { recheckAfter }) };
+}
+
+/** All clusters that wait at `now`, each with its first reason; for one add-on if it is named. A status has only the first of them. */
+export function waitingIn(
+  observed: Observed,
+  now: number,
+  { memo = new Memo(), addon }: { readonly memo?: Memo; readonly addon?: string | undefined } = {},
+): readonly (Waiting & { readonly addon: string })[] {
+  const runs = isUsable(observed) ? [...new Fleet(observed, now, memo).runs.values()] : [];
+  return runs
+    .filter((run) => addon === undefined || addon === run.addon.name)
+    .flatMap((run) => waitingOf(run, planOf(run), Infinity).map((one) => ({ addon: run.addon.name, ...one })));
+}
+
+function isUsable({ complete, clusters, clusterAddons }: Observed): boolean {
+  return complete && (clusters.length > 0 || clusterAddons.length === 0);
 }
 
 /** Returns the seconds after which time alone changes something. */
 function stepAddon(run: Run, writes: Writes): number {
-  const { addon, strategy } = run;
-  let plan = planOf(run);
-  if (plan.stopped !== undefined && !run.rolledBack && strategy.onFailure === 'Rollback') {
-    run.rolledBack = true;
-    plan = planOf(run);
-  }
-  for (const target of plan.started) {
-    writes.put.push({ cluster: target.cluster.name, addon: addon.name, spec: specOf(target) });
+  const { addon, fleet } = run;
+  const plan = planOf(run);
+  const status = statusOf(run, plan);
+  let least = status.reasons['Window'] === undefined ? Infinity : 60 - (fleet.now % 60);
+  for (const target of plan.targets) {
+    if (begins(target)) writes.put.push({ cluster: target.cluster.name, addon: addon.name, spec: specOf(target) });
+    if (!target.wants) least = Math.min(least, target.recheckAfter);
   }
   writes.drop.push(...plan.dropped);
-  const waiting = waitingOf(run, plan);
-  for (const one of waiting) writes.waiting.push({ addon: addon.name, ...one });
-  const status = statusOf(run, plan, waiting);
   if (canonicalJson(status) !== canonicalJson(addon.status ?? {})) writes.status.push({ addon: addon.name, status });
   if (addon.deleting === true && plan.targets.length + plan.gone.length === 0) writes.released.push(addon.name);
-  return plan.targets.reduce(
-    (least, { wants, recheckAfter }) => (wants ? least : Math.min(least, recheckAfter)),
-    Infinity,
-  );
+  return least;
 }
 
-interface Plan extends Advance<Target> {
+interface Plan {
   readonly targets: readonly Target[];
   readonly dropped: Writes['drop'];
   /** Clusters that no longer exist, and whose records the brake holds. */
   readonly gone: readonly string[];
+  readonly stopped: string | undefined;
+  readonly reached: number;
 }
 
 function planOf(run: Run): Plan {
-  const { fleet, addon, strategy, begun } = run;
+  const { fleet, addon, strategy, begun, orders } = run;
   const targets: Target[] = [];
   const dropped: Writes['drop'] = [];
   for (const cluster of fleet.clusters.values()) {
@@ -68,21 +79,23 @@ function planOf(run: Run): Plan {
     if (target?.drop !== undefined) dropped.push({ cluster: cluster.name, addon: addon.name, reason: target.drop });
     else if (target !== undefined) targets.push(target);
   }
-  const names = [...(fleet.records.get(addon.name)?.keys() ?? [])];
-  const gone = names.filter((cluster) => !fleet.clusters.has(cluster));
+  const gone = [...run.records.keys()].filter((cluster) => !fleet.clusters.has(cluster));
   run.brake = brakeOf(run, targets, gone.length);
   if (run.brake === undefined) {
     for (const cluster of gone.splice(0)) dropped.push({ cluster, addon: addon.name, reason: 'ClusterGone' });
   }
   const groups = groupsOf(targets, { rules: strategy.groups ?? [], size: strategy.groupSize });
-  const approved = run.orders?.groups;
-  const stopped = run.rolledBack ? 'it has gone back to what was known as good' : undefined;
-  return {
-    ...advance(groups, strategy, { reached: begun.reached, stopped, approved, hold: holdOf }),
-    targets,
-    dropped,
-    gone,
-  };
+  const { reached, stopped } = advance(groups, strategy, {
+    reached: begun.reached,
+    stopped: run.rolledBack ? 'it has gone back to what was known as good' : undefined,
+    approved: orders?.groups ?? [],
+    hold: holdOf,
+  });
+  if (stopped === undefined || run.rolledBack || strategy.onFailure !== 'Rollback') {
+    return { targets, dropped, gone, stopped, reached };
+  }
+  run.rolledBack = true;
+  return planOf(run);
 }
 
 /** Why no removal may begin: too many at once, without the approval of exactly so many. */
@@ -128,36 +141,40 @@ function contentIn({ source, version, values, specHash }: Content): Content {
   return { source, ...(version !== undefined && { version }), values, specHash };
 }
 
-function waitingOf({ addon, begun, fleet, brake = '' }: Run, { waiting, gone }: Plan): readonly Waiting[] {
+/** The first clusters that wait. */
+function waitingOf({ addon, begun, fleet, brake = '' }: Run, { targets, gone }: Plan, most: number): Waiting[] {
   const before = new Map(addon.status?.waiting.map((one) => [one.cluster, one]));
-  const wait = (cluster: string, { reason, message }: Omit<Hold, 'skips'>, from = begun.since): Waiting => {
+  const waiting: Waiting[] = [];
+  const add = (cluster: string, reason: string, message: string, from = begun.since): void => {
     const last = before.get(cluster);
     const since = last === undefined ? from : last.reason === reason ? last.since : fleet.now;
-    return { cluster, reason, message, since };
+    if (waiting.length < most) waiting.push({ cluster, reason, message, since });
   };
-  return [
-    ...waiting.map(([{ cluster }, hold]) => {
-      return wait(cluster.name, hold, hold.reason === 'Unreachable' ? cluster.since : undefined);
-    }),
-    ...gone.map((cluster) => wait(cluster, { reason: 'Removals', message: brake })),
-  ];
+  for (const { cluster, hold } of targets) {
+    if (hold) add(cluster.name, hold.reason, hold.message, cluster.available ? undefined : cluster.since);
+  }
+  for (const cluster of gone) add(cluster, 'Removals', brake);
+  return waiting;
 }
 
 /** The status after this step. */
-function statusOf(run: Run, plan: Plan, waiting: readonly Waiting[]): FleetAddonStatus {
+function statusOf(run: Run, plan: Plan): FleetAddonStatus {
   const { addon, contents, orders, rolledBack } = run;
-  const { targets, started, dropped, stopped } = plan;
-  const begun = new Set(started);
-  const skipped = new Set(plan.waiting.filter(([, { skips }]) => skips).map(([target]) => target));
+  const { targets, dropped, gone, stopped } = plan;
   const counts: Partial<Record<State, number>> = {};
+  const reasons: Record<string, number> = gone.length > 0 ? { Removals: gone.length } : {};
+  const batch: string[] = [];
+  let removed = dropped.filter(({ reason }) => reason === 'ClusterGone').length;
   for (const target of targets) {
-    const now = isRemoval(target) ? 'Removing' : 'Progressing';
-    const waits = target.state === 'ToApply' && skipped.has(target) ? 'Skipped' : target.state;
-    const state = begun.has(target) ? now : waits;
+    const { hold } = target;
+    let { state } = target;
+    if (begins(target)) state = isRemoval(target) ? 'Removing' : 'Progressing';
+    else if (state === 'ToApply' && hold?.skips === true) state = 'Skipped';
+    if (begins(target) && isRemoval(target)) removed += 1;
+    if ((target.holds || begins(target)) && batch.length < MOST_NAMES) batch.push(target.cluster.name);
     counts[state] = (counts[state] ?? 0) + 1;
+    if (hold) reasons[hold.reason] = (reasons[hold.reason] ?? 0) + 1;
   }
-  const batch = targets.filter((target) => target.holds || begun.has(target));
-  const removed = started.filter(isRemoval).length + dropped.filter(({ reason }) => reason === 'ClusterGone').length;
   return {
     observedGeneration: addon.generation,
     revision: contents.revision,
@@ -167,7 +184,8 @@ function statusOf(run: Run, plan: Plan, waiting: readonly Waiting[]): FleetAddon
     ...(orders?.removals !== undefined && { removals: { at: orders.at, begun: begunRemovals(run) + removed } }),
     ...(stopped !== undefined && { stopped }),
     counts,
-    batch: batch.slice(0, MOST_NAMES).map(({ cluster }) => cluster.name),
-    waiting: waiting.slice(0, MOST_WAITING),
+    reasons,
+    batch,
+    waiting: waitingOf(run, plan, MOST_WAITING),
   };
 }

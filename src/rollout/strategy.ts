@@ -46,16 +46,15 @@ export type State =
   | 'Removing';
 
 export interface Times {
-  readonly now: number;
   /** Seconds that a success must last before its place is free. */
   readonly soak: number;
   /** Seconds that an attempt may take. */
   readonly deadline: number;
 }
 
-export function timesOf(strategy: Strategy, now: number, rules: Rules): Times {
+export function timesOf(strategy: Strategy, rules: Rules): Times {
   const { type = 'All', minSuccessTime = '0s', progressDeadline = rules === 'native' ? '30m' : 'None' } = strategy;
-  return { now, soak: type === 'All' ? 0 : parseTimeout(minSuccessTime), deadline: parseTimeout(progressDeadline) };
+  return { soak: type === 'All' ? 0 : parseTimeout(minSuccessTime), deadline: parseTimeout(progressDeadline) };
 }
 
 export function isFailure(state: State): boolean {
@@ -71,17 +70,15 @@ export interface Settled {
 }
 
 /**
- * A state that began at `since` (now by default), as it is at `now`. A failure keeps its place until the deadline by the rules of Open
+ * A state that began `age` seconds ago, as it is now. A failure keeps its place until the deadline by the rules of Open
  * Cluster Management; natively it counts, and its place is free.
  */
-export function settle(state: State, since: number | undefined, { now, soak, deadline }: Times, rules: Rules): Settled {
-  const settled = { state, holds: false, recheckAfter: Infinity };
-  if (state === 'ToApply') return { ...settled, holds: true };
-  const isOver = state === 'TimedOut' || state === 'Skipped' || state === 'Unreachable';
-  if (isOver || (state === 'Failed' && rules === 'native')) return settled;
-  const left = (since ?? now) + (state === 'Succeeded' ? soak : deadline) - now;
+export function settle(state: State, age: number, { soak, deadline }: Times, rules: Rules): Settled {
+  if (state === 'ToApply') return { state, holds: true, recheckAfter: Infinity };
+  const isFinal = state === 'TimedOut' || state === 'Skipped' || (state === 'Failed' && rules === 'native');
+  const left = isFinal ? 0 : (state === 'Succeeded' ? soak : deadline) - age;
   if (left > 0) return { state, holds: true, recheckAfter: left };
-  return state === 'Succeeded' ? settled : { ...settled, state: 'TimedOut' };
+  return { state: isFinal || state === 'Succeeded' ? state : 'TimedOut', holds: false, recheckAfter: Infinity };
 }
 
 /** How many may fail among so many clusters before a rollout stops; 0 by default. */

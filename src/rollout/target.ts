@@ -16,42 +16,69 @@ import { compareNames, selects, type Labels } from './groups.ts';
 import { parseTimeout, sizeOf } from './limits.ts';
 import { actionFor, type Action } from './releases.ts';
 import { isFailure, settle, timesOf, type Settled, type State } from './strategy.ts';
+import { closedWindows, type Window } from './windows.ts';
+
+type Records = ReadonlyMap<string, ClusterAddon>;
+const NO_RECORDS: Records = new Map();
+
+interface Rival {
+  readonly name: string;
+  /** Does it select the cluster? */
+  readonly wants: boolean;
+  readonly record: ClusterAddon | undefined;
+}
+const NO_RIVALS: readonly Rival[] = [];
 
 /** The objects of a fleet by name, clusters and add-ons in natural order. */
 export class Fleet {
   readonly clusters: ReadonlyMap<string, Cluster>;
+  readonly addons: ReadonlyMap<string, FleetAddon>;
   readonly runs: ReadonlyMap<string, Run>;
-  /** By add-on and cluster. */
-  readonly records = new Map<string, Map<string, ClusterAddon>>();
   readonly version: string;
   readonly now: number;
+  readonly #records = new Map<string, Map<string, ClusterAddon>>();
   readonly #byIdentity = new Map<string, FleetAddon[]>();
+  readonly #windows = new Map<string, string | undefined>();
 
   constructor({ clusters, addons, clusterAddons, version = '' }: Observed, now: number, memo: Memo) {
     this.version = version;
     this.now = now;
     this.clusters = byName(clusters);
-    this.runs = new Map([...byName(addons)].map(([name, addon]) => [name, runOf(this, addon, memo)]));
-    for (const { addon } of this.runs.values()) {
+    this.addons = byName(addons);
+    for (const addon of this.addons.values()) {
       this.#byIdentity.set(addon.identity, [...(this.#byIdentity.get(addon.identity) ?? []), addon]);
     }
     for (const record of clusterAddons) {
-      const own = this.records.get(record.addon) ?? new Map<string, ClusterAddon>();
-      this.records.set(record.addon, own.set(record.cluster, record));
+      const own = this.#records.get(record.addon) ?? new Map<string, ClusterAddon>();
+      this.#records.set(record.addon, own.set(record.cluster, record));
     }
+    this.runs = new Map([...this.addons].map(([name, addon]) => [name, runOf(this, addon, memo)]));
   }
 
-  /** Other add-ons of the same identity: whether they select a cluster, and their record of it. */
-  rivals({ name, identity }: FleetAddon, cluster: Cluster) {
+  /** Records of an add-on, by cluster. */
+  recordsOf(addon: string): Records {
+    return this.#records.get(addon) ?? NO_RECORDS;
+  }
+
+  /** Other add-ons of the same identity. */
+  rivals({ name, identity }: FleetAddon, cluster: Cluster): readonly Rival[] {
     const all = this.#byIdentity.get(identity) ?? [];
-    if (all.length < 2) return [];
+    if (all.length < 2) return NO_RIVALS;
     return all
       .filter((addon) => addon.name !== name)
       .map((addon) => {
-        const record = this.records.get(addon.name)?.get(cluster.name);
+        const record = this.recordsOf(addon.name).get(cluster.name);
         const has = record?.spec.identity === identity && record.spec.action === 'Install';
         return { name: addon.name, wants: isSelected(addon, cluster), record: has ? record : undefined };
       });
+  }
+
+  /** Why nothing may begin now, because of windows: many clusters have the same. */
+  closed(windows: readonly Window[] = []): string | undefined {
+    if (windows.length === 0) return undefined;
+    const key = JSON.stringify(windows);
+    if (!this.#windows.has(key)) this.#windows.set(key, closedWindows(windows, this.now));
+    return this.#windows.get(key);
   }
 }
 
@@ -77,6 +104,7 @@ function runOf(fleet: Fleet, addon: FleetAddon, memo: Memo) {
   const isMeant = orders?.generation === addon.generation && orders.at >= begun.since;
   const problem = problemOf(addon);
   const strategy = problem === undefined ? (addon.rollout ?? {}) : {};
+  const timeout = (problem === undefined && addon.remove?.timeout) || '30m';
   return {
     fleet,
     addon,
@@ -84,12 +112,11 @@ function runOf(fleet: Fleet, addon: FleetAddon, memo: Memo) {
     problem,
     strategy,
     begun,
-    times: timesOf(strategy, fleet.now, 'native'),
-    removalTimes: {
-      now: fleet.now,
-      soak: 0,
-      deadline: parseTimeout((problem === undefined && addon.remove?.timeout) || '30m'),
-    },
+    records: fleet.recordsOf(addon.name),
+    /** From the add-on over those that it depends on back to itself. */
+    circle: circleOf(fleet.addons, addon.name),
+    times: timesOf(strategy, 'native'),
+    removalTimes: { soak: 0, deadline: parseTimeout(timeout) },
     orders: isMeant ? orders : undefined,
     rolledBack: begun.rolledBack || (isMeant && orders.rollback === true),
     /** Why no removal may begin. */
@@ -101,7 +128,7 @@ function runOf(fleet: Fleet, addon: FleetAddon, memo: Memo) {
 function problemOf({ rollout = {}, remove = {} }: FleetAddon): string | undefined {
   const { groups = [], mandatoryDecisionGroups = [] } = rollout;
   try {
-    timesOf(rollout, 0, 'native');
+    timesOf(rollout, 'native');
     parseTimeout(remove.timeout ?? '');
     const { maxConcurrency, maxFailures, maxRemovals, groupSize } = rollout;
     const sizes = [maxConcurrency, maxFailures, maxRemovals, groupSize, ...groups.map(({ size }) => size)];
@@ -114,6 +141,19 @@ function problemOf({ rollout = {}, remove = {} }: FleetAddon): string | undefine
     ({ groupName }) => groupName !== undefined && groups.every(({ name }) => name !== groupName),
   );
   return unknown && `there is no group ${unknown.groupName ?? ''}`;
+}
+
+function circleOf(addons: ReadonlyMap<string, FleetAddon>, start: string): readonly string[] | undefined {
+  const ways = [[start]];
+  const seen = new Set<string>();
+  for (const way of ways) {
+    for (const name of addons.get(way.at(-1) ?? start)?.dependsOn ?? []) {
+      if (name === start) return [...way, name];
+      if (!seen.has(name)) ways.push([...way, name]);
+      seen.add(name);
+    }
+  }
+  return undefined;
 }
 
 export interface Target extends Member {
@@ -131,10 +171,18 @@ export interface Target extends Member {
   readonly recheckAfter: number;
 }
 
+export function isRemoval({ action }: Target): boolean {
+  return action === 'delete' || action === 'reinstall';
+}
+
+export function begins({ wants, hold }: Target): boolean {
+  return wants && hold === undefined;
+}
+
 /** Undefined for a cluster that neither has nor wants the add-on. */
 export function targetOf(run: Run, cluster: Cluster): Target | undefined {
-  const { addon, orders, fleet } = run;
-  const record = fleet.records.get(addon.name)?.get(cluster.name);
+  const { addon, orders } = run;
+  const record = run.records.get(cluster.name);
   const selected = isSelected(addon, cluster);
   if (record === undefined && !selected) return undefined;
   const spec = record?.spec;
@@ -163,7 +211,8 @@ export function targetOf(run: Run, cluster: Cluster): Target | undefined {
     drop: spec && !selected ? dropReason(run, cluster, spec, own.state) : undefined,
     state: !cluster.available ? 'Unreachable' : wants ? 'ToApply' : own.state,
     holds: own.holds && cluster.available,
-    recheckAfter: own.recheckAfter,
+    recheckAfter: cluster.available || spec?.action === 'Remove' ? own.recheckAfter : Infinity,
+    hold: undefined,
   };
 }
 
@@ -180,10 +229,9 @@ function settledOf({ fleet, times, removalTimes }: Run, cluster: Cluster, record
   const now = isFrozen ? (cluster.since ?? fleet.now) : fleet.now;
   const back = isFrozen ? 0 : (cluster.since ?? 0);
   const since = Math.max(spec.startedAt, counts ? Math.min(status.since, fleet.now) : 0, back);
-  const isReported = counts && status.state !== 'Progressing';
-  const state = isReported ? status.state : isInstall ? 'Progressing' : 'Removing';
-  const settled = settle(state, since, { ...(isInstall ? times : removalTimes), now }, 'native');
-  return isFrozen ? { ...settled, recheckAfter: Infinity } : settled;
+  const isFinal = counts && (status.state === 'Succeeded' || isFailure(status.state));
+  const state = isFinal ? status.state : isInstall ? 'Progressing' : 'Removing';
+  return settle(state, now - since, isInstall ? times : removalTimes, 'native');
 }
 
 function dropReason(run: Run, cluster: Cluster, spec: ClusterAddonSpec, state: State): DropReason | undefined {

@@ -27,7 +27,11 @@ test('a dependency that does not exist, or a circle of them, waits with its reas
   assert.equal(world.begin(), []);
   assert.equal(
     ['a1', 'b1', 'c1'].map((name) => world.why('a', name)),
-    ['b1', 'a1', 'nothing'].map((name) => `Dependency: ${name} is not ready there`),
+    [
+      'Dependency: it depends on itself: a1 → b1 → a1',
+      'Dependency: it depends on itself: b1 → a1 → b1',
+      'Dependency: it depends on nothing, and there is no such add-on',
+    ],
   );
 });
 

@@ -61,7 +61,7 @@ test('a list that failed, is partial or is empty deletes nothing', () => {
   const { clusters } = world;
   world.complete = false;
   world.clusters = [];
-  assert.equal(world.preview(), { put: [], drop: [], status: [], released: [], detached: [], waiting: [] });
+  assert.equal(world.preview(), { put: [], drop: [], status: [], released: [], detached: [] });
   world.complete = true;
   assert.equal(world.preview().drop, []);
   world.clusters = clusters;
@@ -169,6 +169,14 @@ test('the same identity under another add-on is handed over, and never removed',
   );
   assert.equal(first.drop, []);
   assert.equal(world.step().drop, [{ cluster: 'a', addon: 'net', reason: 'HandedOver' }]);
+});
+
+test('add-ons that depend on each other do not hold the removal of each other', () => {
+  const world = new TestFleet([cluster('a')], addon('base'), addon('app', { dependsOn: ['base'] }));
+  world.settle();
+  world.change('base', { dependsOn: ['app'], deleting: true });
+  world.change('app', { deleting: true });
+  assert.equal(world.begin(), ['Remove a', 'Remove a']);
 });
 
 test('an add-on stays as long as another one that depends on it is there', () => {

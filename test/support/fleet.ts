@@ -1,7 +1,7 @@
 /** A small fleet in memory: steps are applied to it, and agents report what a test says. */
 import { Memo } from '../../src/rollout/content.ts';
 import type { Cluster, ClusterAddon, FleetAddon, Observed, Orders, Writes } from '../../src/rollout/fleet.ts';
-import { step } from '../../src/rollout/step.ts';
+import { step, waitingIn } from '../../src/rollout/step.ts';
 import type { State } from '../../src/rollout/strategy.ts';
 
 export const cluster = (name: string, more: Partial<Cluster> = {}): Cluster => {
@@ -117,7 +117,8 @@ export class TestFleet {
 
   /** Why a cluster waits, as `Reason: message`. */
   why(on: string, name?: string): string | undefined {
-    const found = this.preview().waiting.find((one) => one.cluster === on && (name ?? one.addon) === one.addon);
+    const waiting = waitingIn(this.observed(), this.now, { memo: this.memo, addon: name });
+    const found = waiting.find((one) => one.cluster === on);
     return found && `${found.reason}: ${found.message}`;
   }
 }
