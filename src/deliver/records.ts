@@ -72,6 +72,7 @@ type Named = Pick<Addon, 'namespace' | 'name'>;
 
 /** Removes the full record. */
 export async function forgetRecord({ maps }: Pick<ChannelCluster, 'maps'>, { namespace, name }: Named): Promise<void> {
+  if ((await maps.read(CHANNEL_RECORDS)) === undefined) return;
   await maps.change(CHANNEL_RECORDS, ({ [`${namespace}.${name}`]: _before, ...others } = {}) => others);
 }
 

@@ -61,8 +61,7 @@ export function configMapClient(api: KubeApi, options: CallOptions): ConfigMapCl
       for (let times = 0; times < MAX_CONFLICTS; times += 1) {
         const before = (times === 0 ? known.get(keyOf(name)) : undefined) ?? (await read(name));
         const data = change(before?.data);
-        if (before === undefined ? Object.keys(data).length === 0 : before.ours && isSame(before.data, data))
-          return data;
+        if (before?.ours === true && isSame(before.data, data)) return data;
         requireFit(doing, data);
         const written = await call(doing, writeRequest(name, before, data));
         if (written.outcome === 'done') {

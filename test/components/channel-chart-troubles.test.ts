@@ -98,7 +98,10 @@ for (const { major, helm } of HELMS) {
     await scene.channel([entryOf({ data: { a: '2' } }, { releaseName: 'other' })]);
     const moved = `cannot apply web 1.0.0: it is installed as release ${namespace}/web, and the channel has release ${namespace}/other`;
     assert.is(await scene.error({ ...given, allowDowngrade: true }), moved);
-    const removal = await removeFromCluster({ ...request, ...given, addon: 'web', namespace }, context);
+    const removal = await removeFromCluster(
+      { kubeconfig: request.kubeconfig, ...given, addon: 'web', namespace },
+      context,
+    );
     assert.equal([removal.isDone, removal.objects], [true, [`ConfigMap ${namespace}/page`]]);
     assert.is(await scene.data('page'), '');
     assert.is(await scene.helm('list', '--all', '--short').catch(() => ''), '');

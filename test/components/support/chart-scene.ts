@@ -72,7 +72,7 @@ export interface ChartScene extends ChannelScene {
 /** A scene with an archive beside its channel. */
 export async function chartScene(server: ApiServer, helm: string): Promise<ChartScene> {
   const scene = await channelScene(server);
-  const { box, namespace, request, context, kubectl } = scene;
+  const { box, namespace, context, kubectl } = scene;
   await writeFile(box.at('web-1.0.0.tgz'), chartOf('1.0.0'));
   return {
     ...scene,
@@ -80,7 +80,9 @@ export async function chartScene(server: ApiServer, helm: string): Promise<Chart
     helm: async (...args) => run(helm, [...args, '--namespace', namespace, '--kubeconfig', server.kubeconfig]),
     data: async (name) => kubectl('get', 'configmap', name, '--ignore-not-found', '-o', 'jsonpath={.data}'),
     release: async () =>
-      (await channelStatus(request, context)).addons.find((one) => one.namespace === namespace)?.release,
+      (await channelStatus({ kubeconfig: server.kubeconfig }, context)).addons.find(
+        (one) => one.namespace === namespace,
+      )?.release,
     error: async (given = { helm }) =>
       (await scene.apply(given)).addons.flatMap(({ errors }) => errors).map(({ message }) => message)[0] ?? '',
   };
