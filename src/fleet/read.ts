@@ -57,7 +57,7 @@ function readDocument(
   if (value === undefined) return found;
   const { apiVersion, kind } = isJsonObject(value) ? value : {};
   if (kind === 'Channel') return readOwnChannel(file, { text, line }, channels);
-  const isOwn = String(apiVersion).startsWith('fleet.curlew.dev/') || kind === 'FleetAddon';
+  const isOwn = (typeof apiVersion === 'string' && apiVersion.startsWith('fleet.curlew.dev/')) || kind === 'FleetAddon';
   // One inside another document.
   if (!isOwn) return { diagnostics: [] };
   if (kind !== 'Cluster' && kind !== 'FleetAddon') {

@@ -23,7 +23,7 @@ export interface Place {
   stopped: string | undefined;
   /** Title of the first stage before this one that is not done. */
   earlier: string | undefined;
-  /** The same, if that stage only lacks a success, since its clusters do not answer. */
+  /** The same, if that stage has no success only because its clusters do not answer. */
   unproven: string | undefined;
   group: string;
   /** Places that are free. */

@@ -10,8 +10,8 @@ import { sizeOf } from './limits.ts';
 import type { State } from './strategy.ts';
 import { begins, Fleet, isRemoval, targetOf, type Run, type Target } from './target.ts';
 
-const MOST_NAMES = 100;
-const MOST_WAITING = 20;
+const MAX_NAMES = 100;
+const MAX_WAITING = 20;
 
 /**
  * What a fleet needs at `now`, in seconds since 1970. The same state gives the same writes, and no more once they are made. A list
@@ -171,7 +171,7 @@ function statusOf(run: Run, plan: Plan): FleetAddonStatus {
     if (begins(target)) state = isRemoval(target) ? 'Removing' : 'Progressing';
     else if (state === 'ToApply' && hold?.skips === true) state = 'Skipped';
     if (begins(target) && isRemoval(target)) removed += 1;
-    if ((target.holds || begins(target)) && batch.length < MOST_NAMES) batch.push(target.cluster.name);
+    if ((target.holds || begins(target)) && batch.length < MAX_NAMES) batch.push(target.cluster.name);
     counts[state] = (counts[state] ?? 0) + 1;
     if (hold) reasons[hold.reason] = (reasons[hold.reason] ?? 0) + 1;
   }
@@ -186,6 +186,6 @@ function statusOf(run: Run, plan: Plan): FleetAddonStatus {
     counts,
     reasons,
     batch,
-    waiting: waitingOf(run, plan, MOST_WAITING),
+    waiting: waitingOf(run, plan, MAX_WAITING),
   };
 }

@@ -224,7 +224,7 @@ function settledOf({ fleet, times, removalTimes }: Run, cluster: Cluster, record
   const { spec, status } = record;
   const counts = status?.applied.revision === spec.revision && status.applied.hash === spec.specHash;
   const isInstall = spec.action === 'Install';
-  // An agent's clock may be ahead. Offline, the time of an installation stands still, and then begins again; a removal must end.
+  // An agent's clock may be ahead. Offline, the time of an installation does not pass, and then begins again; a removal must end.
   const isFrozen = isInstall && !cluster.available;
   const now = isFrozen ? (cluster.since ?? fleet.now) : fleet.now;
   const back = isFrozen ? 0 : (cluster.since ?? 0);

@@ -11,7 +11,7 @@ export interface Window {
   readonly timeZone?: string;
 }
 
-const MOST_SECONDS = 31 * 24 * 3600;
+const MAX_SECONDS = 31 * 24 * 3600;
 const WEEKDAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'];
 const FIELDS = [
   ['minute', 0, 59],
@@ -49,7 +49,7 @@ function isOpen({ cron, duration, timeZone = 'UTC' }: Window, now: number): bool
   const format = formatOf(timeZone);
   // As in crontab(5): if both days are restricted, either of them is enough.
   const either = parts[2] !== '*' && parts[4] !== '*';
-  const least = now - Math.min(parseTimeout(duration), MOST_SECONDS);
+  const least = now - Math.min(parseTimeout(duration), MAX_SECONDS);
   for (let start = now - (now % 60); start > least; start -= 60) {
     const found = new Map(format.formatToParts(start * 1000).map(({ type, value }) => [type, value]));
     const [minute, hour, day, month, weekday] = FIELDS.map(([field], at) => {

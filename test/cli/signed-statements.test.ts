@@ -19,7 +19,6 @@ import { DAY, signBare } from '../support/signing.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 import { serveFolder } from '../support/web-server.ts';
-import type { TrustRequest } from '../../src/app/requests/trust.ts';
 
 // not fast: signs and proves again and again
 const test = suite('cli: what signed bundles say', { timeoutMs: 120_000 });
@@ -239,7 +238,7 @@ test('a run asks once more when it has the lock: another one may have seen a new
   const words = installing('old.tar.gz');
   const args = readArguments(await loaded('install'), words.slice(1));
   const context = { cwd: box.path, env: { HOME: box.path }, report: () => undefined, ask: undefined, signal: never };
-  const trust = await trustOf(args.request as TrustRequest, context, { role: 'bundle', directory: box.at(FOLDER) });
+  const trust = await trustOf(args.request, context, { role: 'bundle', directory: box.at(FOLDER) });
   const contents = await readTocText(memorySource('b', await readFile(box.at('old.tar.gz'))), { signal: never });
   const signed = await trust?.check('old.tar.gz', contents, box.at('old.tar.gz'));
   await ok(box, ...installing('new.tar.gz'));

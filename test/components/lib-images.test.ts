@@ -32,7 +32,7 @@ function testLibrary(kind: RuntimeKind): void {
   /** Runs a line of a hook; the last line that it prints is its status. */
   const hook = async (line: string): Promise<string> => {
     const docker = kind.name === 'docker' ? '20.10.24' : '';
-    const load = `for file in ${join(ROOT, 'scripts/lib')}/*.sh; do source "$file"; done; DOCKER_VERSION=${docker} DIR=.; set -eE`;
+    const load = `for file in "${join(ROOT, 'scripts/lib')}"/*.sh; do source "$file"; done; DOCKER_VERSION=${docker} DIR=.; set -eE`;
     const script = `${load}\n(${line}\n) 2>&1 && echo "status 0" || echo "status $?"`;
     const options = { reject: false, stdin: 'ignore', cwd: box.path, extendEnv: false, env } as const;
     return (await execa('bash', ['-c', script], options)).stdout;
@@ -125,7 +125,7 @@ function testLibrary(kind: RuntimeKind): void {
 test('without a runtime load_images fails, and naming images is no failure', async () => {
   await using none = await tree();
   await writeArchives(none.at('a'), { 'registry.test/lib/a:1': image('a') });
-  const load = `for file in ${join(ROOT, 'scripts/lib')}/*.sh; do source "$file"; done`;
+  const load = `for file in "${join(ROOT, 'scripts/lib')}"/*.sh; do source "$file"; done`;
   const env = { PATH: process.env['PATH'], CONTAINERD_ADDRESS: none.at('none.sock') };
   const ctr = 'ctr() { return 1; }';
   const words = `${load}; ${ctr}; retag_gcr_images && echo named; load_images a/images || echo "status $?"`;

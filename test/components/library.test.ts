@@ -78,7 +78,7 @@ test('a request with a misspelled field does not compile', async () => {
     box.at('a.ts'),
     "import { createContext, publish } from 'curlew';\nawait publish({ to: 'store', relase: 'v1' }, createContext());\n",
   );
-  assert.match(await compile(['a.ts']), /'relase' does not exist in type 'PublishRequest'/);
+  assert.match(await compile(['a.ts']), /'relase' does not exist in type /);
 });
 
 test('a failure is an error of the package, and cancelled work says so', async () => {

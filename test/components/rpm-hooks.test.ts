@@ -47,7 +47,7 @@ async function makeNode(box: Tree, name: string): Promise<RpmNode> {
   await mkdir(root);
   await mkdir(`${root}.log`);
   const env = { PATH: process.env['PATH'], HOME: box.path, LC_ALL: 'C', ROOT: root, TMPDIR: box.path };
-  const load = `for file in ${join(ROOT, 'scripts/lib')}/*.sh; do source "$file"; done`;
+  const load = `for file in "${join(ROOT, 'scripts/lib')}"/*.sh; do source "$file"; done`;
   return {
     hook: async (line) => {
       const words = ['-n', 'bash', '-c', `${load}\n${NODE}\n${line}`];

@@ -12,7 +12,7 @@ import { readLimited } from '../../platform/files/read-limited.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
 
 const AT_ONCE = 20;
-const MOST_BYTES = 64 << 20;
+const MAX_BYTES = 64 << 20;
 
 /** Asks each cluster, for at most `timeoutMs`. One that does not answer holds no other. */
 export async function lookAtClusters(
@@ -51,7 +51,7 @@ export async function hashContents(fleet: WrittenFleet, context: Context): Promi
         hint: 'add hash to its entry in the channel, or copy the file into the folder',
       });
     }
-    return [entry, hexOf(digestOf(await readLimited(resolve(context.cwd, location), MOST_BYTES, context)))];
+    return [entry, hexOf(digestOf(await readLimited(resolve(context.cwd, location), MAX_BYTES, context)))];
   };
   const hashes = new Map(await mapLimited(entries, hash, { width: AT_ONCE, signal: context.signal }));
   return (entry) => hashes.get(entry) ?? entry.hash;
