@@ -68,7 +68,7 @@ for (const { major, helm } of HELMS) {
     await writeFile(box.at('web-1.0.0.tgz'), chartOf('1.0.0', { never: NEVER }));
     await writeFile(
       box.at('helm'),
-      `#!/bin/sh\ncase "$*" in *--wait*) exec timeout -s KILL 4 ${helm} "$@" ;; esac\nexec ${helm} "$@"\n`,
+      `#!/bin/sh\ncase "$*" in *--wait*) exec timeout -s KILL 4 "${helm}" "$@" ;; esac\nexec "${helm}" "$@"\n`,
     );
     await chmod(box.at('helm'), 0o755);
     await scene.channel([entryOf({}, { wait: true })]);
