@@ -73,7 +73,7 @@ if (reason === undefined) {
     test(`Node ${version} gives the same bytes`, async () => {
       await execa('scripts/tools', ['node', version], { cwd: ROOT });
       const other = join(ROOT, `.curlew/tools/node-${version}/bin/node`);
-      const line = `${other} "$@"`;
+      const line = `"${other}" "$@"`;
       assert.is(await built(sampleFiles(), line), await built(sampleFiles(), PLAIN));
     });
   }

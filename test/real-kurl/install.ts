@@ -141,7 +141,7 @@ export async function installOriginal(
   const driver = join(folder, 'driver.sh');
   await writeFile(driver, DRIVER);
   const spec = join(folder, 'installer.yaml');
-  await node.run(`mkdir -p ${INSTALL} && cd ${INSTALL} && cp -r ${root}/scripts . ${bin === undefined ? '' : `&& cp -rL ${bin} bin`}
+  await node.run(`mkdir -p ${INSTALL} && cd ${INSTALL} && cp -r "${root}/scripts" . ${bin === undefined ? '' : `&& cp -rL "${bin}" bin`}
     if [ -d scripts/kustomize ]; then cp -r scripts/kustomize .; fi
     if [ -d scripts/manifests ]; then cp -r scripts/manifests .; fi
     cp ${spec} installer.yaml
