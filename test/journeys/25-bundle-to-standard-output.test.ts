@@ -79,7 +79,7 @@ test('Ctrl-C ends it although nobody reads', async ({ signal }) => {
 
 test('a terminal is refused, and so is JSON beside the bytes', async ({ signal }) => {
   await using made = await box(signal);
-  const words = [process.execPath, MAIN, ...WORDS].join(' ');
+  const words = [process.execPath, `"${MAIN}"`, ...WORDS].join(' ');
   const shown = await execa('script', ['-qec', words, '/dev/null'], {
     cwd: made.path,
     reject: false,
