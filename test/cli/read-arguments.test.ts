@@ -25,6 +25,8 @@ const UNLIMITED = [
   'channel explain',
   'channel plan',
   'channel status',
+  'fleet check',
+  'fleet plan',
   'install',
   'installer env',
   'installer id',
