@@ -113,7 +113,7 @@ function dependency(target: Target): string | false {
   if (run.circle !== undefined) return `it depends on itself: ${run.circle.join(' → ')}`;
   for (const name of run.addon.dependsOn ?? []) {
     const other = run.fleet.runs.get(name);
-    if (other === undefined) return `it depends on ${name}, and there is no such add-on`;
+    if (other === undefined) return `it depends on ${name}, which does not exist`;
     const there = other.records.has(cluster.name) ? targetOf(other, cluster) : undefined;
     const isReady = there?.state === 'Succeeded' && there.record?.spec.action === 'Install';
     if (!isReady) return `${name} is not ready there`;

@@ -30,7 +30,7 @@ test('a dependency that does not exist, or a circle of them, waits with its reas
     [
       'Dependency: it depends on itself: a1 → b1 → a1',
       'Dependency: it depends on itself: b1 → a1 → b1',
-      'Dependency: it depends on nothing, and there is no such add-on',
+      'Dependency: it depends on nothing, which does not exist',
     ],
   );
 });
