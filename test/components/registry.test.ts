@@ -14,7 +14,7 @@ import { collector, quickHttp } from '../support/client.ts';
 import { binaryLike, makeImage, makeIndex, makeLayer, pushImage, type Image } from '../support/images.ts';
 import { suite } from '../support/suite.ts';
 import { tree, writeTree, type Tree } from '../support/tree.ts';
-import { cannotRun, run, shell } from './support/programs.ts';
+import { cannotRun, oracle, run, shell } from './support/programs.ts';
 import { startContainerd, startDockerd, startRegistry, type RegistryDaemon } from './support/services.ts';
 
 const test = suite('pulling from a real registry', { timeoutMs: 180_000 });
@@ -125,6 +125,74 @@ else {
         image.layers.map(({ digest }) => digest),
         seen.Layers,
       );
+    });
+  }
+
+  const noCrane = cannotRun(oracle('crane'));
+  if (noCrane !== undefined) test.skip('what crane sees, pulls and pushes', noCrane);
+  else {
+    const crane = async (...args: readonly string[]): Promise<string> =>
+      run(oracle('crane'), [...args.slice(0, 1), '--insecure', ...args.slice(1)]);
+
+    for (const name of ['team/index:1', 'team/zstd:1', 'team/docker:2']) {
+      test(`${name} is resolved to the digest, the manifest and the layers that crane sees`, async ({ signal }) => {
+        const image = await pull(name, signal);
+        const address = `${registry.host}/${name}`;
+        assert.is(await crane('digest', address), image.resolved);
+        assert.is(digestOf(await crane('manifest', address)), image.resolved);
+        const manifest = await crane('manifest', '--platform', 'linux/amd64', address);
+        assert.is(digestOf(manifest), image.digest);
+        const { config, layers: seen } = JSON.parse(manifest) as {
+          config: { digest: string };
+          layers: readonly { digest: string }[];
+        };
+        assert.is(config.digest, image.config.descriptor.digest);
+        assert.equal(
+          seen.map(({ digest }) => digest),
+          image.layers.map(({ digest }) => digest),
+        );
+      });
+    }
+
+    test('each platform of an index is the manifest that crane chooses', async ({ signal }) => {
+      for (const arch of ['amd64', 'arm64'] as const) {
+        const image = await pull('team/index:1', signal, arch);
+        const platform = arch === 'amd64' ? 'linux/amd64' : 'linux/arm64/v8';
+        const args = ['digest', '--platform', platform, `${registry.host}/team/index:1`] as const;
+        assert.is(await crane(...args), image.digest);
+      }
+    });
+
+    test('an index that crane pushes from a layout has the same digest, and is pulled', async ({ signal }) => {
+      const [from, to] = ['team/index:1', 'team/again:1'].map((name) => `${registry.host}/${name}`);
+      await crane('pull', '--format', 'oci', from ?? '', box.at('crane-oci'));
+      await crane('push', '--index', box.at('crane-oci'), to ?? '');
+      const copied = await pull('team/again:1', signal, 'arm64');
+      assert.is(copied.digest, arm.manifest.digest);
+      assert.is(await crane('digest', to ?? ''), copied.resolved);
+    });
+
+    test('crane pushes an image of the layout that a package holds, under the same digest', async ({ signal }) => {
+      await writeImages(box.at('crane-push'), [await pull('team/index:1', signal)], signal);
+      const address = `${registry.host}/team/ours:1`;
+      await crane('push', box.at('crane-push'), address);
+      assert.is(await crane('digest', address), amd.manifest.digest);
+      // Without --fast it would read every layer as gzip.
+      await crane('validate', '--fast', '--remote', address);
+    });
+
+    test("crane's tarball is read", async ({ signal }) => {
+      const path = box.at('crane.tar');
+      const name = `${registry.host}/team/index:1`;
+      await crane('pull', '--platform', 'linux/amd64', name, path);
+      const image = await openImageArchive(path, { id: 'app', arch: 'amd64', scratch: box.path, signal });
+      assert.is(image.reference, name);
+      assert.is(image.config.descriptor.digest, amd.config.digest);
+      for (const layer of image.layers) {
+        const { write, body } = collector();
+        await image.fetch(layer, { from: 0, write, signal });
+        assert.is(digestOf(body()), layer.digest);
+      }
     });
   }
 
