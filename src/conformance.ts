@@ -1,6 +1,6 @@
 /**
  * Test vectors against curlew's own functions: one export for each `fn` of a vector, which takes its `in` and a rule set, and
- * returns its `out`. Plain JSON, no other set-up. `test/fixtures/channels` and `test/fixtures/rollout` have vectors.
+ * returns its `out`. Plain JSON, no other set-up. `test/fixtures` has vectors in `channels`, `rollout` and `machine`.
  */
 import type { Compat, Identity, PruneKind } from './channel/channel.ts';
 import { choose as chooseEntries, replaces } from './channel/choose.ts';
@@ -11,7 +11,7 @@ import { prune as pruneObjects } from './channel/prune.ts';
 import { contains, kubernetesTriple, parseRange } from './channel/range.ts';
 import { rollingSizes, type RollingLimits } from './channel/rolling.ts';
 import { canonicalJson } from './core/digest.ts';
-import { CurlewError } from './core/errors.ts';
+import { orError } from './conformance-machines.ts';
 import { readYaml } from './formats/yaml/yaml.ts';
 import { ocmBatch, type Standing } from './rollout/batch-ocm.ts';
 import { mergeConfigs as mergeReferences, type ConfigReference } from './rollout/configs.ts';
@@ -43,6 +43,23 @@ import {
 } from './rollout/upstream-status.ts';
 
 export type { Compat } from './channel/channel.ts';
+export {
+  clusterDiff,
+  deletionOrder,
+  drainPlan,
+  etcdSafe,
+  kcpPick,
+  kcpVersionChange,
+  kepRepair,
+  kepRoles,
+  kepUpdate,
+  mhcAllowed,
+  planFromVersions,
+  upgradeOrder,
+  upgradePlan,
+  workerSkew,
+} from './conformance-machines.ts';
+export type { MachineRules } from './machine/versions.ts';
 export type { Rules } from './rollout/limits.ts';
 
 export interface VectorEntry extends Identity {
@@ -179,16 +196,6 @@ export function planAddons(
       step.type === 'kubernetes' ? `kubernetes ${step.version}` : `addon ${step.entry.version ?? ''}`,
     ),
   };
-}
-
-/** A value, or `error` for what cannot be read. */
-function orError<Value>(read: () => Value): Value | 'error' {
-  try {
-    return read();
-  } catch (error) {
-    if (error instanceof CurlewError) return 'error';
-    throw error;
-  }
 }
 
 /** May a chart come from this address? */

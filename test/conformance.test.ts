@@ -21,12 +21,16 @@ const SUITES = [
   'rollout/cluster-addons',
   'rollout/ocm-basics',
   'rollout/ocm-rollout',
+  'machine/machines',
 ];
+/** Groups of machines that are replaced by others, updates in place of such, and rules for drains: curlew has none of these. */
+const LEFT_OUT = /^(?:mdPercent|mdStep|inPlaceCovers) |^drainPlan M8[013]$/;
 for (const name of SUITES) {
   const text = await readFile(join(import.meta.dirname, 'fixtures', `${name}.yaml`), 'utf8');
   const { fn, vectors } = parse(text) as { readonly fn?: string; readonly vectors: readonly Vector[] };
   for (const vector of vectors) {
     const run = vector.fn ?? fn ?? '';
+    if (LEFT_OUT.test(`${run} ${vector.id}`)) continue;
     test(`${vector.id}: ${run}`, () => {
       const functions = conformance as unknown as Readonly<Record<string, Run | undefined>>;
       assert.equal(functions[run]?.(vector.in), vector.out);

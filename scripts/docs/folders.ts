@@ -36,6 +36,11 @@ const ROWS: readonly (readonly [name: string, holds: string, imports?: string])[
     'core formats/yaml formats/go-template channel',
   ],
   [
+    'machine',
+    'the machines of a cluster: versions, etcd, drains, and the next steps from what is seen to what is desired; no I/O',
+    'core channel rollout',
+  ],
+  [
     'fleet',
     'the files of a fleet: clusters, add-ons and their channels, read and checked; what would happen to it now',
     'core formats/yaml channel rollout',

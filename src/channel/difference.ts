@@ -30,10 +30,24 @@ const MAX_FIELDS = 1000;
  * Secret, no value is shown: kubectl keeps a copy of all data in an annotation.
  */
 export function fieldChanges(before: unknown, after: unknown): readonly FieldChange[] {
-  const found: FieldChange[] = [];
   const isSecret = [before, after].some((object) => isObject(object) && object['kind'] === 'Secret');
   const [a, b] = [before, after].map((object) => (isObject(object) ? compared(object) : undefined));
-  collect(a, b, '', { found, isSecret });
+  return differences(a, b, MAX_FIELDS).map((one) => {
+    return { field: one.field, before: shown(one.before, isSecret), after: shown(one.after, isSecret) };
+  });
+}
+
+/** A place where two values differ; undefined on a side that does not have it. */
+export interface Difference {
+  readonly field: FieldChange['field'];
+  readonly before: unknown;
+  readonly after: unknown;
+}
+
+/** The first `most` places where two values differ, as deep as both are maps or lists. */
+export function differences(before: unknown, after: unknown, most: number): readonly Difference[] {
+  const found: Difference[] = [];
+  collect(before, after, '', { found, most });
   return found;
 }
 
@@ -45,12 +59,12 @@ function compared(object: Readonly<Record<string, unknown>>): Readonly<Record<st
 }
 
 interface Into {
-  readonly found: FieldChange[];
-  readonly isSecret: boolean;
+  readonly found: Difference[];
+  readonly most: number;
 }
 
 function collect(before: unknown, after: unknown, field: string, into: Into): void {
-  if (into.found.length >= MAX_FIELDS || Object.is(before, after)) return;
+  if (into.found.length >= into.most || Object.is(before, after)) return;
   if (isObject(before) && isObject(after)) {
     for (const key of new Set([...Object.keys(before), ...Object.keys(after)])) {
       collect(own(before, key), own(after, key), `${field}.${key}`, into);
@@ -62,7 +76,7 @@ function collect(before: unknown, after: unknown, field: string, into: Into): vo
     for (const key of new Set([...a.keys(), ...b.keys()])) collect(a.get(key), b.get(key), `${field}${key}`, into);
     return;
   }
-  into.found.push({ field, before: shown(before, into.isSecret), after: shown(after, into.isSecret) });
+  into.found.push({ field, before, after });
 }
 
 /** Not what each object inherits: a key may be `constructor`. */

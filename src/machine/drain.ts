@@ -1,0 +1,51 @@
+/** What a drain does with each pod of a node. Pure. */
+
+export interface DrainedPod {
+  readonly name: string;
+  /** Kind of its controller. */
+  readonly owner?: string;
+  /** Its controller is gone. */
+  readonly orphan?: boolean;
+  readonly phase?: string;
+  /** The kubelet runs it from a file. */
+  readonly mirror?: boolean;
+  /** Value of the label `cluster.x-k8s.io/drain`. */
+  readonly drainLabel?: string;
+  readonly deleting?: boolean;
+  /** It is deleted for long, and its node does not answer. */
+  readonly lost?: boolean;
+}
+
+export interface DrainPlan {
+  readonly evictNow: readonly string[];
+  /** Evicted once those of a lower order are gone; curlew has no rules that give an order. */
+  readonly later: readonly string[];
+  /** They end by themselves. */
+  readonly waiting: readonly string[];
+  readonly ignored: readonly string[];
+}
+
+/** Names in the order of the pods. */
+export function drainPlan(pods: readonly DrainedPod[]): DrainPlan {
+  const plan = { evictNow: [] as string[], later: [], waiting: [] as string[], ignored: [] as string[] };
+  for (const pod of pods) plan[fateOf(pod)].push(pod.name);
+  return plan;
+}
+
+/** A pod of a DaemonSet would come back at once, and a mirror pod has nothing to evict. */
+function fateOf({
+  owner,
+  orphan,
+  phase = '',
+  mirror,
+  drainLabel,
+  deleting,
+  lost,
+}: DrainedPod): 'evictNow' | 'waiting' | 'ignored' {
+  const isFinished = phase === 'Succeeded' || phase === 'Failed';
+  if (lost === true || mirror === true) return 'ignored';
+  if (owner === 'DaemonSet' && !isFinished && orphan !== true) return 'ignored';
+  const label = drainLabel?.toLowerCase().replace('-', '');
+  if (label === 'skip') return 'ignored';
+  return label === 'waitcompleted' || deleting === true ? 'waiting' : 'evictNow';
+}

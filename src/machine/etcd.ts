@@ -1,0 +1,49 @@
+/** Whether etcd keeps its quorum when a member comes, goes or restarts. Pure. */
+
+export interface EtcdMember {
+  /** That of its machine; empty while it starts for the first time. */
+  readonly name: string;
+  readonly healthy?: boolean;
+  readonly learner?: boolean;
+  /** False: a member without a machine, which counts as healthy unless it raises an alarm. */
+  readonly machine?: boolean;
+  readonly alarm?: boolean;
+}
+
+export interface Quorum {
+  readonly voting: number;
+  readonly quorum: number;
+  /** The change leaves enough members that work, and no learner is among them. */
+  readonly safe: boolean;
+}
+
+function works({ name, healthy, machine, alarm }: EtcdMember): boolean {
+  if (name === '') return false;
+  return machine === false ? alarm !== true : healthy === true;
+}
+
+/**
+ * Members after a change, by the rule of KubeadmControlPlane: a new member counts as not working where there are two or more, and a
+ * member that has no name yet as a learner.
+ */
+export function quorumAfter(
+  members: readonly EtcdMember[],
+  change: { readonly remove?: string | undefined; readonly add?: boolean },
+): Quorum {
+  const add = change.add === true;
+  const left = members.filter(({ name }) => name === '' || name !== change.remove);
+  const learners = left.filter(({ name, learner }) => name === '' || learner === true).length;
+  const voting = left.length - learners + (add ? 1 : 0);
+  const broken = left.filter((member) => !works(member)).length + (add && members.length > 1 ? 1 : 0);
+  const quorum = Math.floor(voting / 2) + 1;
+  return { voting, quorum, safe: voting - broken >= quorum && learners === 0 };
+}
+
+/** Whether the others keep the quorum while this one restarts. A single member has no others: its API is away meanwhile. */
+export function mayRestart(members: readonly EtcdMember[], name: string): boolean {
+  const others = members.filter((member) => member.name !== name);
+  if (members.length === 1 && others.length === 0) return true;
+  const { voting, quorum } = quorumAfter(members, {});
+  const isStarting = others.some((member) => member.name === '' || member.learner === true);
+  return !isStarting && voting > 0 && others.filter(works).length >= quorum;
+}

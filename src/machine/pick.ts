@@ -1,0 +1,94 @@
+/** Which machine goes first, and how many may be unhealthy. Pure. */
+import { CurlewError } from '../core/errors.ts';
+import { compareText } from '../core/ref.ts';
+import { sizeOf } from '../rollout/limits.ts';
+
+export interface Pickable {
+  readonly name: string;
+  /** Its failure domain. */
+  readonly zone?: string | undefined;
+  readonly ageDays?: number | undefined;
+  readonly outdated?: boolean;
+  readonly healthy?: boolean;
+  readonly deleteAnnotation?: boolean;
+}
+
+/**
+ * The control plane that is next: what a person marked, else an outdated one that is unhealthy, else an outdated one, else any; of these
+ * one in a zone that is gone, else in the zone that has most; there the oldest. (KubeadmControlPlane,
+ * selectMachineForInPlaceUpdateOrScaleDown.) Equals are in the order given. `zones` are all that exist, by default those in use.
+ */
+export function pickControlPlane<M extends Pickable>(machines: readonly M[], zones?: readonly string[]): M | undefined {
+  const outdated = machines.filter((one) => one.outdated === true);
+  const choices = [
+    outdated.filter((one) => one.deleteAnnotation === true),
+    machines.filter((one) => one.deleteAnnotation === true),
+    outdated.filter((one) => one.healthy === false),
+    outdated,
+    machines,
+  ];
+  const able = choices.find((some) => some.length > 0) ?? [];
+  const lost = zones && able.filter(({ zone }) => zone === undefined || !zones.includes(zone));
+  const among = lost !== undefined && lost.length > 0 ? lost : able;
+  const crowd = (of: readonly M[], { zone }: M): number => of.filter((one) => one.zone === zone).length;
+  const [first] = among.toSorted(
+    (a, b) =>
+      crowd(able, b) - crowd(able, a) || crowd(machines, b) - crowd(machines, a) || (b.ageDays ?? 0) - (a.ageDays ?? 0),
+  );
+  return first;
+}
+
+export interface Deletable {
+  readonly name: string;
+  readonly ageDays?: number | undefined;
+  readonly deleting?: boolean;
+  readonly deleteAnnotation?: boolean;
+  /** An update in place is under way. */
+  readonly updating?: boolean;
+  readonly hasNode?: boolean;
+  readonly healthCheck?: boolean;
+}
+
+export type DeletionOrder = 'Random' | 'Newest' | 'Oldest';
+
+/** Age in days counts less and less, as in MachineSet: e^(−age/10). */
+function priorityOf(machine: Deletable, order: DeletionOrder): number {
+  if (machine.deleting === true) return 100;
+  if (machine.deleteAnnotation === true) return 80;
+  if (machine.updating === true) return 75;
+  if (machine.healthCheck === false || machine.hasNode === false) return 50;
+  if (order === 'Random') return 20;
+  const oldest = 50 * (1 - Math.exp(-Math.max(0, machine.ageDays ?? 0) / 10));
+  return order === 'Oldest' ? oldest : 50 - oldest;
+}
+
+/** Machines in the order in which they go, as by a MachineSet; equals by name. */
+export function inDeletionOrder<M extends Deletable>(machines: readonly M[], order: DeletionOrder): readonly M[] {
+  return machines.toSorted((a, b) => priorityOf(b, order) - priorityOf(a, order) || compareText(a.name, b.name));
+}
+
+/**
+ * Whether so few are unhealthy that repairs may continue by themselves: at most `threshold` (a percentage rounds down), or within `inRange`
+ * such as `[3-5]`, which decides if it is given. `SPEC_INVALID` for any other text.
+ */
+export function mayRepair(given: {
+  readonly total: number;
+  readonly unhealthy: number;
+  readonly threshold?: number | string | undefined;
+  readonly inRange?: string | undefined;
+}): boolean {
+  const { total, unhealthy, threshold = '100%', inRange } = given;
+  if (inRange === undefined) {
+    const percent = /^(\d{1,9})%$/.exec(String(threshold))?.[1];
+    const most =
+      percent === undefined ? sizeOf(threshold, Infinity, 0, 'native') : Math.floor((Number(percent) * total) / 100);
+    return unhealthy <= most;
+  }
+  const [, from, to] = /^\[(\d{1,9})-(\d{1,9})\]$/.exec(inRange) ?? [];
+  if (from === undefined || Number(from) > Number(to)) {
+    throw new CurlewError('SPEC_INVALID', `cannot read the range ${JSON.stringify(inRange)}: it is not two counts`, {
+      hint: 'write it as [3-5]',
+    });
+  }
+  return unhealthy >= Number(from) && unhealthy <= Number(to);
+}

@@ -1,0 +1,160 @@
+/** Versions of Kubernetes on the machines of a cluster: which may follow which, and which fit together. Pure. */
+import { parse, type SemVer } from 'semver';
+import { CurlewError } from '../core/errors.ts';
+
+/** Whose rules apply: those of KEP-0003 (2018), of Cluster API today, or curlew's own. */
+export type MachineRules = 'kep-0003' | 'capi' | 'native';
+
+/** Minors that a kubelet may be behind its API server (kubernetes.io, version skew policy). */
+const KUBELET_SKEW = 3;
+
+/** A version with its pre-release and build; `USAGE` for any other text. */
+export function versionOf(text: string): SemVer {
+  const version = parse(text);
+  if (version !== null) return version;
+  throw new CurlewError('USAGE', `not a version of Kubernetes: ${text.slice(0, 60)}`, { hint: 'write it as v1.30.2' });
+}
+
+/**
+ * Below, equal (0) or above 0; undefined if they differ only in parts of their builds that have no order, such as commits. Numbers of a
+ * build come before words, and a longer build after a shorter one.
+ */
+function compareBuilds(a: SemVer, b: SemVer): number | undefined {
+  const order = a.compare(b);
+  if (order !== 0) return order;
+  for (const [at, left] of a.build.entries()) {
+    const right = b.build[at];
+    if (right === undefined) return 1;
+    const [isCount, isOther] = [/^\d+$/.test(left), /^\d+$/.test(right)];
+    if (isCount !== isOther) return isCount ? -1 : 1;
+    if (isCount && Number(left) !== Number(right)) return Number(left) - Number(right);
+    if (!isCount && left !== right) return undefined;
+  }
+  return a.build.length - b.build.length;
+}
+
+/** May a control plane move from one version to the other? One minor up at most; natively never down, which kubeadm cannot. */
+export function mayMove(from: string, to: string, rules: MachineRules): boolean {
+  const [old, next] = [versionOf(from), versionOf(to)];
+  const isNear = next.major < old.major || (next.major === old.major && next.minor < old.minor + 2);
+  return isNear && (rules !== 'native' || next.compare(old) >= 0);
+}
+
+export type Skew = 'KubernetesVersionSkew' | 'KubeadmVersionSkew';
+
+/** Why a worker does not fit its control plane; `kubeadm`: it is about to join by it. Only minors count. */
+export function skewsOf(
+  controlPlane: string,
+  worker: string,
+  { kubeadm }: { readonly kubeadm: boolean },
+): readonly Skew[] {
+  const behind = versionOf(controlPlane).minor - versionOf(worker).minor;
+  const found: Skew[] = [];
+  if (behind < 0 || behind > KUBELET_SKEW) found.push('KubernetesVersionSkew');
+  if (kubeadm && behind !== 0) found.push('KubeadmVersionSkew');
+  return found;
+}
+
+export interface Route {
+  readonly desired: string;
+  readonly controlPlane: string;
+  /** The lowest version of a worker; undefined without workers. */
+  readonly minWorkers?: string | undefined;
+  /** Versions of the control plane after its present one. */
+  readonly cpPlan: readonly string[];
+  /** The same for workers; by default as few as the skew allows. */
+  readonly workersPlan?: readonly string[];
+}
+
+/**
+ * The versions that workers pass on the way to the desired one, in order. `USAGE` for a route that leaves out a minor, goes down, does not
+ * end at the desired version, or has steps where there is nothing to do.
+ */
+export function workerSteps(route: Route, rules: MachineRules): readonly string[] {
+  const { desired, controlPlane, minWorkers, cpPlan, workersPlan = [] } = route;
+  const order = new Map([[controlPlane, -1]]);
+  const minors = new Map([[versionOf(controlPlane).minor, controlPlane]]);
+  checkSteps('control plane', cpPlan, { from: controlPlane, desired, apart: 1, order });
+  for (const [at, text] of cpPlan.entries()) {
+    order.set(text, at);
+    minors.set(versionOf(text).minor, text);
+  }
+  const isDone = minWorkers === undefined || compareBuilds(versionOf(minWorkers), versionOf(desired)) === 0;
+  const strange = cpPlan.length === 0 ? undefined : workersPlan.find((text) => !order.has(text));
+  if (strange !== undefined && !isDone)
+    throw wrong('workers', strange, 'the control plane does not have this version on its way');
+  if (isDone || workersPlan.length > 0) {
+    checkSteps('workers', workersPlan, { from: minWorkers ?? desired, desired, apart: KUBELET_SKEW, order });
+    return workersPlan;
+  }
+  const [first, last] = [versionOf(minWorkers).minor, versionOf(desired).minor];
+  const steps: string[] = [];
+  for (let minor = first + KUBELET_SKEW; minor < last; minor += KUBELET_SKEW) {
+    const step = minors.get(minor);
+    if (step !== undefined) steps.push(step);
+    // Cluster API wraps an error here that is not set, and so returns neither a plan nor an error.
+    else if (rules === 'capi') return [];
+    else
+      throw wrong(
+        'workers',
+        minWorkers,
+        `no version of the minor ${minor} is on the way, and they cannot go without it`,
+      );
+  }
+  if (steps.at(-1) !== desired) steps.push(desired);
+  checkSteps('workers', steps, { from: minWorkers, desired, apart: KUBELET_SKEW, order });
+  return steps;
+}
+
+function wrong(what: string, version: string, why: string): CurlewError {
+  return new CurlewError('USAGE', `cannot plan the upgrade of the ${what} at ${version}: ${why}`);
+}
+
+/** Steps rise, by at most so many minors, and end at the desired version. */
+function checkSteps(
+  what: string,
+  steps: readonly string[],
+  given: {
+    readonly from: string;
+    readonly desired: string;
+    readonly apart: number;
+    /** Decides between versions that differ only in their builds. */
+    readonly order: ReadonlyMap<string, number>;
+  },
+): void {
+  const { from, desired, apart, order } = given;
+  if (steps.length > 0 && compareBuilds(versionOf(from), versionOf(desired)) === 0) {
+    throw wrong(what, from, 'it is the desired version, so no steps are left');
+  }
+  let current = from;
+  for (const step of steps) {
+    const [old, next] = [versionOf(current), versionOf(step)];
+    const rise = compareBuilds(next, old) ?? (order.get(step) ?? Infinity) - (order.get(current) ?? -Infinity);
+    if (rise <= 0) throw wrong(what, current, `${step} is not above it`);
+    if (next.minor - old.minor > apart) throw wrong(what, current, `${step} is more than ${apart} minor above it`);
+    current = step;
+  }
+  if (compareBuilds(versionOf(current), versionOf(desired)) !== 0) {
+    throw wrong(what, current, `the steps do not end at ${desired}`);
+  }
+}
+
+/**
+ * The versions that a control plane passes, as Cluster API takes them from an ascending list: the last one of each minor up to the
+ * desired one. It does not miss a minor that the list does not have; `kubernetesSteps` of channels does.
+ */
+export function newestOfMinors(
+  versions: readonly string[],
+  { desired, controlPlane }: Pick<Route, 'desired' | 'controlPlane'>,
+): readonly string[] {
+  const [from, to] = [versionOf(controlPlane), versionOf(desired)];
+  const steps = new Map<number, string>();
+  for (const text of versions) {
+    const version = versionOf(text);
+    if (version.compare(from) <= 0) continue;
+    if ((compareBuilds(version, to) ?? 0) > 0) break;
+    if (version.minor !== from.minor || to.minor === from.minor) steps.set(version.minor, text);
+    if (version.raw === to.raw) break;
+  }
+  return [...steps.values()];
+}
