@@ -11,7 +11,16 @@ const LEFT_OUT = 'dockerode';
 /** Optional dependencies that packages load at run time and that are not installed: the SBOM library writes XML with it. */
 export const ABSENT = ['xmlbuilder2'];
 /** The parts of `scripts` that the command itself uses, below that folder. */
-const SCRIPTS = ['hook-runner.sh', 'cap-log.sh', 'confine.sh', 'overlay-view.sh', 'lib', 'host-packages', 'new'];
+const SCRIPTS = [
+  'hook-runner.sh',
+  'cap-log.sh',
+  'confine.sh',
+  'overlay-view.sh',
+  'lib',
+  'host-packages',
+  'new',
+  'completion',
+];
 
 /** CommonJS text that runs curlew; independent of the path of the checkout. */
 export async function nodeToolCode(root: string, version: string): Promise<string> {
@@ -115,7 +124,8 @@ let folder;
 export function ownScripts() {
   folder ??= unpackScripts(TEXTS);
   return folder;
-}`;
+}
+export function ownPages() {}`;
 }
 
 /** Texts by path below `scripts`, in an order that depends on nothing but the names. */

@@ -35,6 +35,7 @@ import {
   UPGRADE,
   WHY,
 } from '../app/requests/node.ts';
+import { COMPLETION, HELP, VERSION } from '../app/requests/own.ts';
 import { IMPORT_EXTERNAL, PROMOTE, PRUNE, REINDEX, VERSIONS } from '../app/requests/release.ts';
 import { GENERATE, IMPORT, LINT, NEW } from '../app/requests/repository.ts';
 import { SERVE } from '../app/requests/serve.ts';
@@ -42,6 +43,7 @@ import { CurlewError } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
 import type { Request } from '../core/request.ts';
 import type { Command } from './command.ts';
+import { walkWords } from './walk-words.ts';
 
 interface Row {
   readonly of: Request;
@@ -55,20 +57,27 @@ function row<Result>(of: Request, load: () => Promise<Command<Result>>): Omit<Ro
   return { of, load: load as () => Promise<Command> };
 }
 
-const REPOSITORY_COMMANDS = [
+const ADDON_COMMANDS = [
   row(NEW, async () => (await import('./commands/new.ts')).command),
   row(GENERATE, async () => (await import('./commands/generate.ts')).command),
   row(LINT, async () => (await import('./commands/lint.ts')).command),
   row(BUILD, async () => (await import('./commands/build.ts')).command),
   row(OUTDATED, async () => (await import('./commands/outdated.ts')).command),
   row(CHANGED, async () => (await import('./commands/changed.ts')).command),
+  row(IMPORT, async () => (await import('./commands/import.ts')).command),
+];
+
+const STORE_COMMANDS = [
   row(PUBLISH, async () => (await import('./commands/publish.ts')).command),
   row(PROMOTE, async () => (await import('./commands/promote.ts')).command),
   row(VERSIONS, async () => (await import('./commands/versions.ts')).command),
   row(PRUNE, async () => (await import('./commands/prune.ts')).command),
   row(REINDEX, async () => (await import('./commands/reindex.ts')).command),
-  row(IMPORT, async () => (await import('./commands/import.ts')).command),
   row(IMPORT_EXTERNAL, async () => (await import('./commands/import-external.ts')).command),
+  row(SERVE, async () => (await import('./commands/serve.ts')).command),
+];
+
+const BUNDLE_COMMANDS = [
   row(INSTALLER_VALIDATE, async () => (await import('./commands/installer.ts')).validate),
   row(INSTALLER_MERGE, async () => (await import('./commands/installer.ts')).merge),
   row(INSTALLER_ENV, async () => (await import('./commands/installer.ts')).env),
@@ -80,7 +89,6 @@ const REPOSITORY_COMMANDS = [
   row(SPLIT, async () => (await import('./commands/split.ts')).command),
   row(JOIN_PARTS, async () => (await import('./commands/join-parts.ts')).command),
   row(PULL, async () => (await import('./commands/pull.ts')).command),
-  row(SERVE, async () => (await import('./commands/serve.ts')).command),
   row(INSPECT, async () => (await import('./commands/inspect.ts')).command),
   row(VERIFY, async () => (await import('./commands/verify.ts')).command),
   row(SBOM, async () => (await import('./commands/sbom.ts')).command),
@@ -118,24 +126,48 @@ const NODE_COMMANDS = [
   row(LOAD_IMAGES, async () => (await import('./commands/load-images.ts')).command),
 ];
 
+const OWN_COMMANDS = [
+  row(HELP, async () => (await import('./commands/own.ts')).help),
+  row(VERSION, async () => (await import('./commands/own.ts')).version),
+  row(COMPLETION, async () => (await import('./commands/completion.ts')).command),
+];
+
 function grouped(group: string, rows: readonly Omit<Row, 'group'>[]): readonly (readonly [string, Row])[] {
   return rows.map((one) => [one.of.name, { ...one, group }]);
 }
 
 export const COMMANDS: ReadonlyMap<string, Row> = new Map([
-  ...grouped('Create, publish and bundle add-ons', REPOSITORY_COMMANDS),
-  ...grouped('Add-ons by Kubernetes version', CHANNEL_COMMANDS),
-  ...grouped('Add-ons of many clusters', FLEET_COMMANDS),
+  ...grouped('Add-ons', ADDON_COMMANDS),
+  ...grouped('Stores', STORE_COMMANDS),
+  ...grouped('Bundles', BUNDLE_COMMANDS),
   ...grouped('On a node', NODE_COMMANDS),
+  ...grouped('Clusters', CHANNEL_COMMANDS),
+  ...grouped('Clusters', FLEET_COMMANDS),
+  ...grouped('curlew itself', OWN_COMMANDS),
 ]);
 
 export const REQUESTS: readonly Request[] = [...COMMANDS.values()].map(({ of }) => of);
 
-/** Splits a command line into the name of a command, which may not exist, and its arguments. */
-export function splitName([first = '', ...rest]: readonly string[]): {
+interface Split {
   readonly name: string;
   readonly args: readonly string[];
-} {
+}
+
+/**
+ * Splits a command line into the name of a command, which may not exist, and its arguments. Options of the command may
+ * precede its name.
+ */
+export function splitName(words: readonly string[]): Split {
+  for (const [at, word] of words.entries()) {
+    const { name, args } = splitFirst(words.slice(at));
+    const of = COMMANDS.get(name)?.of ?? familyOf(word)[0]?.[1].of;
+    const before = words.slice(0, at);
+    if (of !== undefined && walkWords(of, before).onlyOptions) return { name, args: [...before, ...args] };
+  }
+  return splitFirst(words);
+}
+
+function splitFirst([first = '', ...rest]: readonly string[]): Split {
   const [second, ...args] = rest;
   const isPair = second !== undefined && !second.startsWith('-') && familyOf(first).length > 0;
   return isPair ? { name: `${first} ${second}`, args } : { name: first, args: rest };
@@ -157,7 +189,7 @@ export async function commandOf(name: string): Promise<Command> {
   const found = COMMANDS.get(name);
   if (found !== undefined) return found.load();
   if (name.startsWith('-')) {
-    const hint = `options follow the command: curlew COMMAND ${name}; curlew --help lists the commands`;
+    const hint = `curlew COMMAND ${name}; curlew help commands lists the commands`;
     throw new CurlewError('USAGE', `no command before the option ${name}`, { hint });
   }
   const { taskOf } = await import('../kurl/compatibility/tasks.ts');
@@ -174,7 +206,7 @@ export async function commandOf(name: string): Promise<Command> {
           name,
           familyOf(word).map(([member]) => member),
         );
-  const list = second === undefined ? 'curlew --help' : `curlew ${word} --help`;
+  const list = second === undefined ? 'curlew help commands' : `curlew ${word} --help`;
   const hint = near === undefined ? `${list} lists the commands` : `did you mean curlew ${near}?`;
   throw new CurlewError('USAGE', `unknown command "${name}"`, { hint });
 }

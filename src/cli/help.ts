@@ -1,8 +1,11 @@
 /** Help texts of commands, wrapped to 80 columns. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { CurlewError } from '../core/errors.ts';
 import type { Field } from '../core/field.ts';
 import { parametersOf } from '../core/request.ts';
+import { ownPages } from '../own/scripts.ts';
 import { GLOBAL_OPTIONS, type Command } from './command.ts';
-import { COMMANDS, familyOf } from './commands.ts';
+import { commandOf, COMMANDS, familyOf, splitName } from './commands.ts';
 import { operandsOf } from './read-arguments.ts';
 import { wrap } from './render/columns.ts';
 
@@ -70,19 +73,78 @@ export function familyHelp(word: string): string {
   ].join('\n\n');
 }
 
-/** The general help: one line per command, in groups. */
-export function overview(): string {
+/** All commands: a line each, in groups. */
+export function commandList(): string {
   const rows = [...COMMANDS].map(([name, { of, group }]) => ({ group, row: [`  ${name}`, of.summary] as const }));
   const width = widthOf(rows.map(({ row }) => row));
-  const groups = [...new Set(rows.map(({ group }) => group))].map((group) => {
-    const own = rows.filter((one) => one.group === group).map(({ row }) => row);
-    return `${group}:\n${table(own, width)}`;
-  });
+  return [...new Set(rows.map(({ group }) => group))]
+    .map((group) => {
+      const own = rows.filter((one) => one.group === group).map(({ row }) => row);
+      return `${group}:\n${table(own, width)}`;
+    })
+    .join('\n');
+}
+
+/** What a first hour needs, in its order. */
+const FIRST: readonly string[] = ['new', 'build', 'publish', 'bundle', 'install', 'status'];
+
+/** The general help: where to start, and the names of all commands; on one screen. */
+export function overview(): string {
+  const first = FIRST.map((name): Row => [`  ${name}`, COMMANDS.get(name)?.of.summary ?? '']);
+  const names = new Map<string, Set<string>>();
+  for (const [name, { group }] of COMMANDS) {
+    names.set(group, (names.get(group) ?? new Set()).add(name.replace(/ .*/, '')));
+  }
+  const groups = [...names].map(([group, own]): Row => [`  ${group}`, [...own].join(' ')]);
+  const width = widthOf([...first, ...groups]);
   const options = Object.keys(GLOBAL_OPTIONS).map((name) => `--${name}`);
   return [
     'Usage: curlew COMMAND [options]\nPacks Kubernetes add-ons, and installs them on machines without internet.',
-    groups.join('\n'),
-    `Every command takes ${options.join(', ')}. curlew --version shows the version;\n` +
-      'curlew help COMMAND describes a command.',
+    `Start here:\n${table(first, width)}`,
+    `Commands:\n${table(groups, width)}`,
+    `Every command takes ${options.join(', ')}. curlew help COMMAND describes a\n` +
+      'command, curlew help commands lists all, curlew help pages what else to read.',
   ].join('\n\n');
+}
+
+/** Help on a command, on all that begin with a word, a page, or the program. Throws `USAGE` for anything else. */
+export async function helpAbout(topic: readonly string[]): Promise<string> {
+  if (topic.length === 0) return overview();
+  const {
+    name,
+    args: [extra],
+  } = splitName(topic.flatMap((words) => words.split(' ')));
+  if (extra !== undefined) {
+    const hint = 'usage: curlew help [COMMAND|PAGE]';
+    throw new CurlewError('USAGE', `curlew help: unexpected argument "${extra}"`, { hint });
+  }
+  if (name === 'commands') return commandList();
+  if (name === 'pages') return pageList();
+  if (familyOf(name).length > 0) return familyHelp(name);
+  const page = COMMANDS.has(name) ? undefined : pages().find((one) => one === name || `${one}.md` === name);
+  return page === undefined ? commandHelp(await commandOf(name)) : pageText(page).trimEnd();
+}
+
+/** What may follow `curlew help` and the words after it. */
+export function topics([first]: readonly string[]): readonly string[] {
+  const names = [...COMMANDS.keys(), 'commands', 'pages', ...pages()];
+  if (first === undefined) return [...new Set(names.map((name) => name.replace(/ .*/, '')))];
+  return familyOf(first).map(([name]) => name.slice(first.length + 1));
+}
+
+/** Names of the pages that come with curlew. */
+function pages(): readonly string[] {
+  const folder = ownPages();
+  if (folder === undefined) return [];
+  return readdirSync(folder).flatMap((file) => (file.endsWith('.md') ? [file.slice(0, -'.md'.length)] : []));
+}
+
+function pageText(page: string): string {
+  return readFileSync(`${ownPages()}/${page}.md`, 'utf8');
+}
+
+function pageList(): string {
+  const rows = pages().map((page): Row => [`  ${page}`, /^# (.*)/m.exec(pageText(page))?.[1] ?? '']);
+  if (rows.length === 0) return 'The executable for nodes has no pages; the npm package does.';
+  return `Pages:\n${table(rows, widthOf(rows))}\n\ncurlew help PAGE shows a page; write PAGE.md if a command has the same name.`;
 }

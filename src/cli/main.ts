@@ -4,14 +4,13 @@ import type { Ask } from '../core/context.ts';
 import { asError, CurlewError, errnoOf, ERROR_CODES, fileError } from '../core/errors.ts';
 import { printableJson } from '../core/json.ts';
 import { commandOf, familyOf, REQUESTS, splitName } from './commands.ts';
-import { commandHelp, familyHelp, overview } from './help.ts';
+import { familyHelp, helpAbout, overview } from './help.ts';
 import { ownProcess } from './own-program.ts';
 import { readArguments } from './read-arguments.ts';
 import { failureJson, renderFailure } from './render/failure.ts';
 import { isTerminal, paintFor } from './render/paint.ts';
 import type { Progress } from './render/terminal.ts';
 import { listenForSignals } from './signals.ts';
-import { toolVersion } from '../own/version.ts';
 
 /** Writes a text and waits until it is flushed, so that a pipe receives all of it before the exit. */
 async function print(stream: NodeJS.WriteStream, text: string): Promise<void> {
@@ -29,33 +28,28 @@ function printLine(line: string): void {
   if (process.stdout.writableLength < MAX_BUFFERED) process.stdout.write(`${line}\n`);
 }
 
-/** Of a command, of all that begin with a word, or of the program. */
-async function helpAbout(name: string): Promise<string> {
-  if (name === '' || name === 'help') return overview();
-  return familyOf(name).length > 0 ? familyHelp(name) : commandHelp(await commandOf(name));
-}
+/** Options that are commands. */
+const ALIASES: ReadonlyMap<string, string> = new Map([
+  ['--version', 'version'],
+  ['-V', 'version'],
+  ['-v', 'version'],
+  ['--help', 'help'],
+  ['-h', 'help'],
+]);
 
 async function run(argv: readonly string[], signal: AbortSignal): Promise<number> {
   if (argv.length === 0) {
     await print(process.stderr, `${overview()}\n`);
     return ERROR_CODES.USAGE;
   }
-  const { name, args: rest } = splitName(argv);
-  if (name === '--version' || name === '-V' || name === 'version') {
-    await print(process.stdout, `${toolVersion()}\n`);
-    return 0;
+  if (argv[0] === '__complete') {
+    const { complete, completionLines } = await import('./complete.ts');
+    await print(process.stdout, `${completionLines(await complete(argv.slice(1), process.cwd()))}\n`);
+    // A disk that does not respond would keep the process.
+    process.exit(0);
   }
-  if (name === '--help' || name === '-h' || name === 'help') {
-    const about = splitName(rest.filter((arg) => !arg.startsWith('-')));
-    const [extra] = about.args;
-    if (extra !== undefined) {
-      throw new CurlewError('USAGE', `curlew help: unexpected argument "${extra}"`, {
-        hint: 'usage: curlew help [COMMAND]',
-      });
-    }
-    await print(process.stdout, `${await helpAbout(about.name)}\n`);
-    return 0;
-  }
+  const { name: first, args: rest } = splitName(argv);
+  const name = ALIASES.get(first) ?? first;
   if (name === 'kurl') {
     const { runKurlTool } = await import('./kurl/tools.ts');
     const input = async (): Promise<string> => (await import('node:stream/consumers')).text(process.stdin);
@@ -64,13 +58,14 @@ async function run(argv: readonly string[], signal: AbortSignal): Promise<number
     await print(process.stdout, await runKurlTool(rest, context));
     return 0;
   }
-  if (rest.includes('--help') || rest.includes('-h')) {
-    await print(process.stdout, `${await helpAbout(name)}\n`);
+  if (name === 'help' || rest.includes('--help') || rest.includes('-h')) {
+    const topic = name === 'help' ? rest.filter((word) => !word.startsWith('-')) : [name];
+    await print(process.stdout, `${await helpAbout(topic)}\n`);
     return 0;
   }
   if (familyOf(name).length > 0) {
     if (rest.length > 0) {
-      const hint = `options follow the command: curlew ${name} COMMAND ${rest[0] ?? ''}`;
+      const hint = `curlew ${name} COMMAND ${rest[0] ?? ''}; curlew ${name} --help lists the commands`;
       throw new CurlewError('USAGE', `curlew ${name}: no command`, { hint });
     }
     await print(process.stderr, `${familyHelp(name)}\n`);

@@ -3,6 +3,12 @@ import * as v from 'valibot';
 import { CurlewError } from './errors.ts';
 import { archName, ARCHES, type Arch } from './ref.ts';
 
+/**
+ * `addon`: in the working folder. `published`: an add-on in the store that the request names, with its versions after `@`.
+ * `release`: in that store. `installed`: an add-on on this node. `topic`: what `curlew help` describes.
+ */
+export type Offered = 'addon' | 'published' | 'release' | 'installed' | 'topic';
+
 interface Attributes {
   /** Headline for the option in help texts. */
   readonly group?: string;
@@ -21,6 +27,8 @@ interface Attributes {
   readonly plan?: 'decided' | 'kept' | 'source';
   /** It is for one run only: a resumed run does not get it. */
   readonly once?: true;
+  /** What it is a name of, for completion in shells. */
+  readonly offers?: Offered;
 }
 
 /** How one value is checked, and read from a command line. */

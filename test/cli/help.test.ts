@@ -1,6 +1,6 @@
-import { COMMANDS } from '../../src/cli/commands.ts';
+import { COMMANDS, splitName } from '../../src/cli/commands.ts';
 import { parametersOf } from '../../src/core/request.ts';
-import { commandHelp, overview } from '../../src/cli/help.ts';
+import { commandHelp, commandList, helpAbout, overview } from '../../src/cli/help.ts';
 import { wrap } from '../../src/cli/render/columns.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
@@ -30,15 +30,16 @@ test('the help of every command fits into eighty columns and names each option',
   }
 });
 
-test('the overview has eighty columns and one line a command, below the headline of its group', () => {
-  const lines = overview().split('\n');
-  assert.equal(
-    lines.filter((line) => line.length > 80),
-    [],
-  );
+function wide(text: string): readonly string[] {
+  return text.split('\n').filter((line) => line.length > 80);
+}
+
+test('the list of commands has eighty columns and one line a command, below the headline of its group', () => {
+  const list = commandList();
+  assert.equal(wide(list), []);
   let headline = '';
   const seen = new Map<string, string>();
-  for (const line of lines) {
+  for (const line of list.split('\n')) {
     const [, name] = /^ {2}(\S+(?: \S+)?) {2}/.exec(line) ?? [];
     if (name !== undefined) seen.set(name, headline);
     else headline = line.replace(/:$/, '');
@@ -47,7 +48,53 @@ test('the overview has eighty columns and one line a command, below the headline
     [...seen],
     [...COMMANDS].map(([name, { group }]) => [name, group]),
   );
-  assert.ok(lines.length <= COMMANDS.size + 10, `${lines.length} lines`);
+});
+
+test('the overview fits on one screen, and has the first word of every command', () => {
+  const text = overview();
+  assert.equal(wide(text), []);
+  assert.ok(text.split('\n').length <= 24, text);
+  const words = new Set(text.split(/\s+/));
+  for (const name of COMMANDS.keys()) assert.ok(words.has(name.replace(/ .*/, '')), name);
+});
+
+for (const [topic, expected] of [
+  [['commands'], /^Add-ons:\n {2}new +Create/],
+  [['pages'], /^Pages:[^]*\n {2}releases +Stores and releases\n/],
+  [['releases'], /^# Stores and releases/],
+  [['installer'], /^Usage: curlew installer COMMAND/],
+  [['installer.md'], /^# The installer spec/],
+  [['channel', 'plan'], /^Usage: curlew channel plan /],
+  [['channel plan'], /^Usage: curlew channel plan /],
+] as const) {
+  test(`help has something about ${topic.join(' ')}`, async () => {
+    assert.match(await helpAbout(topic), expected);
+  });
+}
+
+test('help about what does not exist is refused, as is help about two commands', async () => {
+  for (const [topic, message] of [
+    [['biuld'], /unknown command "biuld"/],
+    [['../README'], /unknown command "..\/README"/],
+    [['build', 'lint'], /unexpected argument "lint"/],
+  ] as const) {
+    await assert.rejectsWith(helpAbout(topic), 'USAGE', message);
+  }
+});
+
+test('options of a command may precede its name, but nothing else', () => {
+  for (const [line, name, args] of [
+    ['--json lint x', 'lint', '--json x'],
+    ['-q --from=x versions y', 'versions', '-q --from=x y'],
+    ['--root reset status', 'status', '--root reset'],
+    ['--quiet channel plan c', 'channel plan', '--quiet c'],
+    ['--fix build', '--fix', 'build'],
+    ['x lint', 'x', 'lint'],
+    ['-- lint', '--', 'lint'],
+  ] as const) {
+    const found = splitName(line.split(' '));
+    assert.equal([found.name, found.args.join(' ')], [name, args], line);
+  }
 });
 
 test.run();

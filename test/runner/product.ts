@@ -10,7 +10,7 @@ import { PRODUCT } from '../support/compiled.ts';
 import { archiveOf } from '../support/packages.ts';
 import { OWN_PLACES, ownPlaces } from './own-places.ts';
 
-const BESIDE = ['scripts', 'package.json', 'node_modules', 'addons'];
+const BESIDE = ['scripts', 'docs', 'package.json', 'node_modules', 'addons'];
 
 /**
  * Makes the folder of a package whose executables for nodes are launchers of this same command, instead of tens of megabytes

@@ -142,7 +142,7 @@ const OF_FILES = {
   name: text('NAME', 'name of the bundle (default: that of its spec, or its file)'),
   number: version('N', 'version in the statement (default: the current time in seconds)'),
 };
-const OF_RELEASE = { release: text('R', 'with --store: sign this release') };
+const OF_RELEASE = { release: text('R', 'with --store: sign this release', { offers: 'release' }) };
 const SIGNING = {
   key: path('FILE', 'private key from curlew keygen', usage),
   expires: age('TIME', 'validity (default: forever; for a current release 90d)'),

@@ -25,7 +25,9 @@ const OS_IMAGE: Kind<{ readonly os: OsId; readonly image: string }> = {
 
 export const ARCH = { arch: arch('ARCH', 'amd64 or arm64 (default: amd64)') };
 export const CACHE = { cache: path('DIR', 'folder for unfinished downloads') };
-const ADDONS = { addons: texts('addon', 'names, name/version or paths (default: all)', { operand: true }) };
+const ADDONS = {
+  addons: texts('addon', 'names, name/version or paths (default: all)', { operand: true, offers: 'addon' }),
+};
 const OUT = { out: path('DIR', 'folder for packages (default: out, next to addons)') };
 const JOBS = { jobs: count('N', 'concurrent add-ons (default: 4)', { short: 'j' }) };
 const FORMAT = {

@@ -27,8 +27,10 @@ const MEDIA = {
 const VERIFY = { verify: flag('check images, and verify every byte of the packages while copying') };
 
 const CHOICE = {
-  with: texts('NAME[@VERSION]', "an additional package, which a site's own spec can use"),
-  without: texts('NAME', 'omit an add-on of the spec'),
+  with: texts('NAME[@VERSION]', "an additional package, which a site's own spec can use", {
+    offers: 'published',
+  }),
+  without: texts('NAME', 'omit an add-on of the spec', { offers: 'published' }),
   os: {
     ...texts('OS[,OS]', 'keep host packages of these systems only, such as ubuntu-22.04,rhel-9 (default: all)'),
     read: (given: readonly string[]): readonly string[] => given.flatMap((list) => list.split(',')),
@@ -54,7 +56,7 @@ const PLAN = { plan: flag('show what would be copied from where, and write no bu
 const PLANNING = {
   spec: path('installer.yaml', 'the installer spec', { operand: true }),
   from: place('STORE', 'store with the packages: a folder or s3://bucket/prefix'),
-  release: text('R', 'release with the packages (default: the current one)'),
+  release: text('R', 'release with the packages (default: the current one)', { offers: 'release' }),
   ...CHOICE,
   fromPlan: path('FILE', 'execute the plan from --plan --out instead of a spec'),
   ...INVALID_SETTINGS,

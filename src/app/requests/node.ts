@@ -72,7 +72,7 @@ export const SOURCE = {
   bundle: path('FILE', 'install packages of a bundle', source),
   dir: path('DIR', 'install packages of an unpacked bundle; moves its files', source),
   from: places('STORE|URL', 'fetch packages from a store, or a web server with a store; repeat for mirrors', source),
-  release: text('R', 'with --from: the release (default: the current one)', kept),
+  release: text('R', 'with --from: the release (default: the current one)', { ...kept, offers: 'release' }),
   installer: path('FILE', 'installer spec: add-ons and their settings', kept),
 };
 export type SourceRequest = RequestOf<typeof SOURCE & typeof SIGNED & typeof DOWNGRADE & typeof ADDRESS>;
@@ -155,6 +155,7 @@ export type ResumeRequest = RequestOf<typeof RESUME.fields>;
 export const ROLLBACK = request('rollback', 'Install the previous version of an add-on', {
   addon: text('ADDON', 'name of the add-on', {
     operand: true,
+    offers: 'installed',
     required: 'specify one add-on',
     hint: 'curlew status shows installed add-ons and unfinished changes',
   }),
@@ -180,6 +181,7 @@ export const UNINSTALL = request(
   {
     addons: texts('ADDON', 'names of add-ons', {
       operand: true,
+      offers: 'installed',
       required: 'specify at least one add-on',
       hint: 'curlew status shows installed add-ons; curlew reset removes everything',
     }),
@@ -238,6 +240,7 @@ export const STATUS = request('status', 'Show what is installed on this node', F
 export const WHY = request('why', 'Show why an add-on was installed, skipped or failed', {
   addon: text('ADDON', 'name of the add-on', {
     operand: true,
+    offers: 'installed',
     required: 'specify an add-on',
     hint: 'curlew status lists installed add-ons',
   }),
@@ -250,7 +253,10 @@ export const LINES = 200;
 const lines = one(numberOf(1, 100_000, 'not a number from 1 to 100000'));
 
 export const LOGS = request('logs', 'Show what the hooks of a run printed', {
-  addon: text('ADDON', 'the add-on whose logs are shown (default: the runs are listed)', { operand: true }),
+  addon: text('ADDON', 'the add-on whose logs are shown (default: the runs are listed)', {
+    operand: true,
+    offers: 'installed',
+  }),
   hook: text('HOOK', 'a hook such as install, or the name of a function (default: all)', { operand: true }),
   run: text('ID', 'show this run'),
   lines: lines('N', `the last N lines of each log, within its last 64 KiB (default: ${LINES})`),

@@ -6,11 +6,14 @@ import { NETWORK, STORE } from './connection.ts';
 import { KEY, MAKE_CURRENT, SIGNER } from './trust.ts';
 
 const required = 'add --from with a store';
-const release = text('R', 'the release (default: the current one)');
+const release = text('R', 'the release (default: the current one)', { offers: 'release' });
 const jobs = count('N', 'concurrent packages (default: 8)');
 
 export const VERSIONS = request('versions', 'Show the versions of add-ons in a release', {
-  addons: texts('name[@version]', 'add-ons, or versions of add-ons to resolve (default: all)', { operand: true }),
+  addons: texts('name[@version]', 'add-ons, or versions of add-ons to resolve (default: all)', {
+    operand: true,
+    offers: 'published',
+  }),
   from: place('STORE', 'the store', { required }),
   release,
   ...STORE,

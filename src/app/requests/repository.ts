@@ -23,7 +23,7 @@ export const NEW = request('new', 'Create a new add-on', {
 });
 export type NewAddonRequest = RequestOf<typeof NEW.fields>;
 
-const addon = text('<addon>', 'name of the add-on', { operand: true });
+const addon = text('<addon>', 'name of the add-on', { operand: true, offers: 'addon' });
 const NEXT = {
   version: text('VERSION', 'the version (default: the newest upstream)'),
   force: flag('replace an existing version'),
@@ -49,7 +49,10 @@ export const LINT = request(
   'lint',
   'Check Manifests, install.sh and YAML of add-ons',
   {
-    addons: texts('path', 'paths, names, name/version or name-version (default: all)', { operand: true }),
+    addons: texts('path', 'paths, names, name/version or name-version (default: all)', {
+      operand: true,
+      offers: 'addon',
+    }),
     fix: flag('fix what is safe: line endings, comments after directives, duplicate lines'),
     noShellcheck: flag('do not run shellcheck, even if it is installed'),
   },

@@ -1,0 +1,76 @@
+/** Names for the completion of command lines: read from this machine only, never from the network. */
+import { readdir, readFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { isRelease, parseCatalog } from '../core/catalog.ts';
+import type { Offered } from '../core/field.ts';
+import { INSTALL_DIRECTORY, storeKey } from '../core/layout.ts';
+import { compareText, compareVersions, isAddonName, isVersion } from '../core/ref.ts';
+
+export interface Where {
+  readonly cwd: string;
+  /** What the command line gives so far, by options and operands. */
+  readonly given: ReadonlyMap<string, readonly string[]>;
+}
+
+/** The names that may follow `typed`, without any for what does not exist or cannot be read. `topic` is not among them. */
+export async function offeredNames(
+  kind: Exclude<Offered, 'topic'>,
+  typed: string,
+  where: Where,
+): Promise<readonly string[]> {
+  try {
+    return await LOOKUPS[kind](typed, where);
+  } catch {
+    // Whatever is wrong, the command itself reports it.
+    return [];
+  }
+}
+
+type Lookup = (typed: string, where: Where) => Promise<readonly string[]>;
+
+const LOOKUPS: Readonly<Record<Exclude<Offered, 'topic'>, Lookup>> = {
+  addon: async (typed, { cwd, given }) => {
+    const root = resolve(cwd, given.get('dir')?.at(-1) ?? '.');
+    const [name, version] = typed.split('/');
+    const trees = ['addons', 'packages'].map((tree) => join(root, tree));
+    if (version === undefined) return (await Promise.all(trees.map(folders))).flat().filter(isAddonName);
+    const versions = await Promise.all(trees.map(async (tree) => folders(join(tree, name ?? ''))));
+    return versions
+      .flat()
+      .filter(isVersion)
+      .map((found) => `${name}/${found}`);
+  },
+  installed: async (_, { cwd, given }) => {
+    const root = given.get('root')?.at(-1);
+    const directory = given.get('install-dir')?.at(-1) ?? INSTALL_DIRECTORY;
+    return folders(join(root === undefined ? resolve(cwd, directory) : join(resolve(cwd, root), directory), 'addons'));
+  },
+  release: async (_, where) => {
+    const names = (await folders(storeOf(where))).filter(isRelease);
+    return names.filter((name) => /\d/.test(name)).toSorted((a, b) => compareVersions(b, a));
+  },
+  published: async (typed, where) => {
+    const store = storeOf(where);
+    const current = async (): Promise<string> => (await readFile(join(store, storeKey.version), 'utf8')).trim();
+    const release = where.given.get('release')?.at(-1) ?? (await current());
+    const catalog = join(store, storeKey.catalog(release));
+    const { addons } = parseCatalog(await readFile(catalog, 'utf8'), catalog);
+    if (!typed.includes('@')) return addons.map(({ name }) => name);
+    return addons.flatMap(({ name, versions }) => versions.map(({ version }) => `${name}@${version}`));
+  },
+};
+
+/** The store that the command line names; a remote one is a folder that does not exist. */
+function storeOf({ cwd, given }: Where): string {
+  const [store = ''] = [given.get('from'), given.get('store'), given.get('to')].flatMap((found) => found?.at(-1) ?? []);
+  return store.includes('://') ? '' : resolve(cwd, store);
+}
+
+/** None in a folder that cannot be read. */
+async function folders(path: string): Promise<readonly string[]> {
+  const entries = await readdir(path, { withFileTypes: true }).catch(() => []);
+  return entries
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => name)
+    .toSorted(compareText);
+}

@@ -1,0 +1,18 @@
+/** `curlew help` and `curlew version`. */
+import { HELP, VERSION } from '../../app/requests/own.ts';
+import { toolVersion } from '../../own/version.ts';
+import { commandFor } from '../command.ts';
+
+/** What `main` prints the help of, since this module cannot read the table that it is in. */
+export const help = commandFor(HELP, {
+  details: 'curlew help commands lists all commands, curlew help pages the pages of the documentation.',
+  examples: ['curlew help commands', 'curlew help bundle', 'curlew help channel plan', 'curlew help releases'],
+  run: async ({ request: { topic } }) => Promise.resolve(topic),
+  render: (topic) => topic.join(' '),
+});
+
+export const version = commandFor(VERSION, {
+  examples: ['curlew version', 'curlew --version'],
+  run: async () => Promise.resolve({ version: toolVersion() }),
+  render: (result) => result.version,
+});
