@@ -2,6 +2,7 @@
 import * as v from 'valibot';
 import { CurlewError } from './errors.ts';
 import { archName, ARCHES, type Arch } from './ref.ts';
+import { parseDuration } from './units.ts';
 
 /**
  * `addon`: in the working folder. `published`: an add-on in the store that the request names, with its versions after `@`.
@@ -99,11 +100,7 @@ export function flag<const More extends Attributes = object>(
 }
 
 /** A reader that refuses texts of which `parse` makes nothing. */
-export function reading<Value>(
-  parse: (text: string) => Value | undefined,
-  wrong: string,
-  hint?: string,
-): Kind<Value>['read'] {
+export function reading<Value>(parse: (text: string) => Value | undefined, wrong: string, hint?: string): Kind<Value>['read'] {
   return (given, option) => {
     const value = parse(given);
     if (value === undefined) throw new CurlewError('USAGE', `${option} ${given}: ${wrong}`, { hint });
@@ -132,19 +129,21 @@ export function numberOf(least: number, most: number, wrong: string): Kind<numbe
 }
 
 /** A number from 0, of bytes or milliseconds. */
-export const AMOUNT: v.GenericSchema = v.pipe(v.number(), v.finite('not a finite number'), v.minValue(0, 'negative'));
-
-/** Milliseconds; `form` captures the number and the unit. */
-function timeOf(form: RegExp, units: Readonly<Record<string, number>>, hint: string): Kind<number> {
-  const parse = (given: string): number | undefined => {
-    const [, number, unit = ''] = form.exec(given) ?? [];
-    const length = units[unit];
-    return number === undefined || length === undefined ? undefined : Number(number) * length;
-  };
-  return { schema: AMOUNT, read: reading(parse, 'not a duration', hint) };
-}
+const AMOUNT: v.GenericSchema = v.pipe(v.number(), v.finite('not a finite number'), v.minValue(0, 'negative'));
 
 const HOUR = 60 * 60 * 1000;
+const AGES: Readonly<Record<string, number>> = { h: HOUR, d: 24 * HOUR, w: 7 * 24 * HOUR };
+
+function ageOf(given: string): number | undefined {
+  const [, number, unit = ''] = /^(\d{1,5})([hdw])$/.exec(given) ?? [];
+  return number === undefined ? undefined : Number(number) * (AGES[unit] ?? 1);
+}
+
+function durationOf(given: string): number | undefined {
+  const ms = parseDuration(given) ?? 0;
+  return ms >= 1000 && ms <= Number.MAX_SAFE_INTEGER ? ms : undefined;
+}
+
 const POWERS = ['', 'K', 'M', 'G', 'T'];
 
 /** `4480M`, `1.5G`, `512K`, `1000`: powers of 1024; `10MB`: powers of 1000. Never 0. */
@@ -183,13 +182,15 @@ export const outputFile: Declare<string, 'one'> = one({
 /** From 1 to 999,999. */
 export const count: Declare<number, 'one'> = one(numberOf(1, 999_999, 'not a number from 1'));
 /** `12h`, `30d` or `8w`; in milliseconds. */
-export const age: Declare<number, 'one'> = one(
-  timeOf(/^(\d{1,5})([hdw])$/, { h: HOUR, d: 24 * HOUR, w: 7 * 24 * HOUR }, 'write 12h, 30d or 8w'),
-);
-/** `90s`, `5m` or `2h`, from 1 second; in milliseconds. */
-export const duration: Declare<number, 'one'> = one(
-  timeOf(/^([1-9]\d{0,5})([smh])$/, { s: 1000, m: 60_000, h: HOUR }, 'write 90s, 5m or 2h'),
-);
+export const age: Declare<number, 'one'> = one({
+  schema: AMOUNT,
+  read: reading(ageOf, 'not a duration', 'write 12h, 30d or 8w'),
+});
+/** `90s`, `5m` or `1h30m`, from 1 second; in milliseconds. */
+export const duration: Declare<number, 'one'> = one({
+  schema: AMOUNT,
+  read: reading(durationOf, 'not a duration', 'write 90s, 5m or 2h'),
+});
 /** {@link bytesOf}. */
 export const size: Declare<number, 'one'> = one({
   schema: AMOUNT,

@@ -1,23 +1,9 @@
 /** Requests about a node: runs of an installer spec, removals, and what is installed. */
 import * as v from 'valibot';
-import {
-  AMOUNT,
-  choice,
-  choiceOf,
-  flag,
-  numberOf,
-  one,
-  path,
-  paths,
-  places,
-  reading,
-  text,
-  texts,
-} from '../../core/field.ts';
+import { choice, choiceOf, duration, flag, numberOf, one, path, paths, places, text, texts } from '../../core/field.ts';
 import { INSTALL_DIRECTORY } from '../../core/layout.ts';
 import { request, type RequestOf } from '../../core/request.ts';
 import { RUNTIME_NAMES } from '../../runtime/images/image-runtime.ts';
-import { parseDuration } from '../../runtime/preflight/go-notation.ts';
 import { CHECK_MODES } from '../../runtime/prepare/request.ts';
 import { CONFIG, STORE, WEB, type ADDRESS } from './connection.ts';
 import { DOWNGRADE, SIGNED } from './trust.ts';
@@ -195,13 +181,6 @@ export type UninstallRequest = RequestOf<typeof UNINSTALL.fields>;
 export const RESET = request('reset', 'Remove everything that was installed', REMOVAL, REMOVE_NOTHING);
 export type ResetRequest = RequestOf<typeof RESET.fields>;
 
-const milliseconds = one({
-  schema: AMOUNT,
-  read: reading((given) => {
-    const ns = parseDuration(given);
-    return ns !== undefined && ns > 0 ? ns / 1e6 : undefined;
-  }, 'not a duration such as 30s'),
-});
 const TRUTH = choiceOf(['true', 'false']);
 const truth = one({ ...TRUTH, schema: v.boolean(), read: (word, option) => TRUTH.read(word, option) === 'true' });
 
@@ -225,7 +204,7 @@ export const PREFLIGHT = request('preflight', "Check whether this machine meets 
   excludeBuiltin: flag('omit the built-in checks'),
   ...IGNORE,
   ignoreWarnings: flag('exit with status 2 instead of 3 for warnings'),
-  timeout: milliseconds('TIME', "time limit of a check: 10s, 2m (default: the check's own)"),
+  timeout: duration('TIME', "time limit of a check: 10s, 2m (default: the check's own)"),
   save: path('FILE', 'also save the results as text'),
   saveFacts: path('FILE', 'save the collected facts, for --from'),
   ...SIGNED,

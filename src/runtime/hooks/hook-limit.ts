@@ -2,17 +2,16 @@
 import { CurlewError } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
 import type { AddonJson } from '../../core/package.ts';
+import { parseDuration } from '../../core/units.ts';
 import { HOOK_TIMEOUT } from '../../spec/settings.ts';
 
-const UNITS: Readonly<Record<string, number>> = { '': 1, s: 1, m: 60, h: 3600 };
 /** The longest possible timer. */
 const MAX_SECONDS = 86_400 * 24;
 
-/** `90`, `90s`, `30m` or `2h` in seconds; 0 is undefined, no limit. `what` names the value for the error, a USAGE. */
+/** `90`, `90s`, `30m` or `1h30m` in seconds; 0 is undefined, no limit. `what` names the value for the error, a USAGE. */
 export function parseLimit(text: string, what: string): number | undefined {
-  const [, digits, unit] = /^(\d{1,9})([smh]?)$/.exec(text) ?? [];
-  const seconds = Number(digits) * (UNITS[unit ?? ''] ?? Number.NaN);
-  if (!(seconds <= MAX_SECONDS)) {
+  const seconds = (parseDuration(/^\d+$/.test(text) ? `${text}s` : text) ?? -1) / 1000;
+  if (!Number.isInteger(seconds) || seconds < 0 || seconds > MAX_SECONDS) {
     throw new CurlewError(
       'USAGE',
       `${what}: ${JSON.stringify(text.slice(0, 40))} is not a valid time limit of a hook`,

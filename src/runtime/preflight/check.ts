@@ -1,7 +1,7 @@
 /** The interface of checks: a collector of facts about a machine, and the analyzer that evaluates them. */
 import type * as v from 'valibot';
+import { parseDuration } from '../../core/units.ts';
 import type { Json } from '../../formats/yaml/yaml.ts';
-import { parseDuration } from './go-notation.ts';
 import { CollectProblem, type Host } from './host.ts';
 import type { AnalyzerResult } from './outcome.ts';
 import type { SettingForms, Settings } from './settings.ts';
@@ -57,8 +57,8 @@ export function factNameOf({ kind, defaultName = kind, shared }: AnyCheck, name:
 export function limitOf(settings: Settings, defaultMs: number): number {
   const text = settings.text('timeout');
   if (text === undefined) return defaultMs;
-  const ns = parseDuration(text);
-  if (ns === undefined || ns < 0)
+  const ms = parseDuration(text);
+  if (ms === undefined || ms < 0)
     throw new CollectProblem(`timeout ${JSON.stringify(text)} is not a duration such as 30s`);
-  return ns / 1e6;
+  return ms;
 }

@@ -1,26 +1,4 @@
-/** Notations of Go and Kubernetes in specs: durations, quantities, booleans. Pure. */
-
-const UNIT_NS: Readonly<Record<string, number>> = {
-  ns: 1,
-  us: 1e3,
-  µs: 1e3,
-  μs: 1e3,
-  ms: 1e6,
-  s: 1e9,
-  m: 60e9,
-  h: 3600e9,
-};
-
-/** Nanoseconds of a duration such as `10ms`, `1m30s` or `0` (Go's time.ParseDuration); undefined if it is invalid. */
-export function parseDuration(text: string): number | undefined {
-  const [, sign = '', rest = ''] = /^([+-]?)(.{1,100})$/s.exec(text) ?? [];
-  if (rest === '0') return 0;
-  if (!/^(?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+$/.test(rest)) return undefined;
-  let sum = 0;
-  for (const [, number = '', unit = ''] of rest.matchAll(/([\d.]+)([a-zµμ]+)/g))
-    sum += Number(number) * (UNIT_NS[unit] ?? 0);
-  return sign === '-' ? -sum : sum;
-}
+/** Notations of Go and Kubernetes in specs: quantities, booleans, and durations as Go prints them. Pure. */
 
 /** Nanoseconds as Go prints a duration: `1.5ms`, `2m0.5s`, `0s`. */
 export function formatDuration(ns: number): string {

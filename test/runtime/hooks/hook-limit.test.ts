@@ -12,7 +12,7 @@ test('a limit is written in seconds, minutes or hours', () => {
 });
 
 test('what is no time, or longer than a timer can be, is refused', () => {
-  for (const text of ['', '-1', '1.5h', '1d', 'soon', '9999999h', '1e3']) {
+  for (const text of ['', '-1', '1.5s', '1d', 'soon', '9999999h', '1e3']) {
     assert.throwsWith(() => parseLimit(text, '--hook-timeout'), 'USAGE', /^--hook-timeout: /);
   }
 });

@@ -1,9 +1,5 @@
-import {
-  formatDuration,
-  parseDuration,
-  parseQuantity,
-  parseTruth,
-} from '../../../src/runtime/preflight/go-notation.ts';
+import { parseDuration } from '../../../src/core/units.ts';
+import { formatDuration, parseQuantity, parseTruth } from '../../../src/runtime/preflight/go-notation.ts';
 import { statusOf, type PreflightResult } from '../../../src/runtime/preflight/analyze.ts';
 import { resultLines, savedReport } from '../../../src/runtime/preflight/report.ts';
 import * as assert from '../../support/assert.ts';
@@ -55,12 +51,12 @@ test('the saved file has version, options and results', () => {
 
 test('durations, quantities and truth are read as Go and Kubernetes write them', () => {
   assert.equal(['10ms', '1m30s', '1.5s', '0', '2h', '-1s', '5', 'soon', ''].map(parseDuration), [
-    10e6,
-    90e9,
-    1.5e9,
+    10,
+    90_000,
+    1500,
     0,
-    7200e9,
-    -1e9,
+    7_200_000,
+    -1000,
     undefined,
     undefined,
     undefined,

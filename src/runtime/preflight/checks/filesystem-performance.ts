@@ -8,7 +8,8 @@ import { isObject } from '../../../core/json.ts';
 import { byKey } from '../../../core/schema.ts';
 import { makeTemporary, sweepTemporary } from '../../../platform/files/temporary.ts';
 import { type Check, limitOf } from '../check.ts';
-import { formatDuration, parseDuration, parseQuantity } from '../go-notation.ts';
+import { parseDuration } from '../../../core/units.ts';
+import { formatDuration, parseQuantity } from '../go-notation.ts';
 import { CollectProblem, type Host, hostPath, outputOf } from '../host.ts';
 import {
   AnalyzerProblem,
@@ -204,7 +205,7 @@ function holds(when: string, facts: FilesystemFacts): boolean {
   if (!['min', 'max', 'average'].includes(name) && !Object.hasOwn(PERCENTILES, name)) {
     throw new AnalyzerProblem(`${JSON.stringify(subject)} is not one of min, max, average, p1 … p9999`);
   }
-  return compareNumbers(sign, facts[name] ?? 0, duration);
+  return compareNumbers(sign, facts[name] ?? 0, Math.round(duration * 1e6));
 }
 
 /** For messages: `{{ .P99 }}`, `{{ .Average }}`, and all of them as `{{ .String }}`. */
