@@ -17,7 +17,7 @@ const ROWS: readonly (readonly [name: string, holds: string, imports?: string])[
   ['own', 'what comes with curlew itself: its version, its scripts', ''],
   ['platform/limit', 'how much happens at once: semaphores, caches, memory', 'core'],
   ['platform/process', 'running other programs, and ending all that they start', 'core'],
-  ['platform/files', 'atomic file writes: free space, syncing, partial files', 'core platform/process'],
+  ['platform/files', 'atomic file writes: free space, syncing, partial files, locks', 'core platform/process'],
   ['platform/http', 'HTTP with proxies, private CAs, retries, resumption', 'core'],
   ['formats/yaml', 'YAML as JSON-safe data with source positions', 'core'],
   ['formats/bash', 'what a script defines and calls, without running it', 'core'],
@@ -109,7 +109,7 @@ const ROWS: readonly (readonly [name: string, holds: string, imports?: string])[
   [
     'runtime/node',
     'the install folder: its lock, records, and packages, and where these come from',
-    'core platform/limit platform/process platform/files formats/archive store transfer runtime/plan',
+    'core platform/limit platform/files formats/archive store transfer runtime/plan',
   ],
   [
     'runtime/hooks',
@@ -157,7 +157,7 @@ const ROWS: readonly (readonly [name: string, holds: string, imports?: string])[
   [
     'app/requests',
     'the request of each command: a table of fields is its type, its options and its check',
-    'core manifest runtime/preflight runtime/images runtime/prepare',
+    'core manifest runtime/images runtime/prepare',
   ],
   [
     'app/ports',

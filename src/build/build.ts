@@ -41,14 +41,11 @@ export async function buildAddons(
   return built;
 }
 
-const DAY_MS = 86_400_000;
 /** A later build resumes a partial file, so it is kept as long as files in the cache. */
-const KEPT_MS = 30 * DAY_MS;
+const KEPT_MS = 30 * 86_400_000;
 
 /** The package's name in the names of its partial file and its claim. */
 const BEGUN = /^\.(.+\.tar\.gz)\.(?:partial|claim)$/;
-/** Temporary files of claims, which exist only briefly. */
-const OFFER = /^\..+\.tar\.gz\.claim\.[0-9a-f-]{36}(?:\.stale)?$/;
 
 /**
  * Removes files that no build has touched for 30 days; until then a build may resume partial files. Files that another
@@ -56,9 +53,6 @@ const OFFER = /^\..+\.tar\.gz\.claim\.[0-9a-f-]{36}(?:\.stale)?$/;
  */
 export async function sweepOut(out: string, now: number): Promise<void> {
   const names = await readdir(out).catch(() => []);
-  for (const name of names.filter((one) => OFFER.test(one))) {
-    if (await areUnchangedSince([join(out, name)], now - DAY_MS)) await rm(join(out, name)).catch(() => undefined);
-  }
   for (const package_ of new Set(names.flatMap((name) => BEGUN.exec(name)?.[1] ?? []))) {
     await sweepPackage(join(out, package_), join(out, `.${package_}`), now - KEPT_MS).catch(() => undefined);
   }

@@ -100,7 +100,11 @@ export function flag<const More extends Attributes = object>(
 }
 
 /** A reader that refuses texts of which `parse` makes nothing. */
-export function reading<Value>(parse: (text: string) => Value | undefined, wrong: string, hint?: string): Kind<Value>['read'] {
+export function reading<Value>(
+  parse: (text: string) => Value | undefined,
+  wrong: string,
+  hint?: string,
+): Kind<Value>['read'] {
   return (given, option) => {
     const value = parse(given);
     if (value === undefined) throw new CurlewError('USAGE', `${option} ${given}: ${wrong}`, { hint });

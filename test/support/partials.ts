@@ -2,9 +2,14 @@
 import { randomBytes } from 'node:crypto';
 import { ownOwner, type Owner } from '../../src/platform/files/owner.ts';
 
-export function partialNameOf(owner: Partial<Owner>): string {
+/** The text that identifies a process; this one by default. */
+export function ownerOf(owner: Partial<Owner> = {}): string {
   const { place, pid, start } = { ...ownOwner(), ...owner };
-  return `.curlew-partial-${place}-${pid}-${start}-${randomBytes(4).toString('hex')}`;
+  return `${place}-${pid}-${start}`;
+}
+
+export function partialNameOf(owner: Partial<Owner>): string {
+  return `.curlew-partial-${ownerOf(owner)}-${randomBytes(4).toString('hex')}`;
 }
 
 /** Its process had this one's pid, and started at another time. */

@@ -5,14 +5,14 @@
 import { asError, CurlewError } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
 import { isObject } from '../../core/json.ts';
-import { isOwnerRunning, ownOwner } from '../../platform/files/owner.ts';
+import { isOwnerRunning, ownerText, parseOwner } from '../../platform/files/owner.ts';
 import type { Engine, EngineRequest } from './docker.ts';
 
 /** Id of the run. */
 export const RUN = 'curlew.run';
 /** One container or one image build of a run, as `<run>.<number>`. */
 export const PART = 'curlew.part';
-/** The process of the run: place, pid, start. */
+/** The process of the run. */
 const OWNER = 'curlew.owner';
 /** On an empty volume: the run pulls this image, which the engine did not have before. */
 const PULLED = 'curlew.pulled';
@@ -20,8 +20,7 @@ const PULLED = 'curlew.pulled';
 export type Labels = Readonly<Record<string, string>>;
 
 export function ownLabels(run: string): Labels {
-  const { place, pid, start } = ownOwner();
-  return { [RUN]: run, [OWNER]: `${place} ${pid} ${start}` };
+  return { [RUN]: run, [OWNER]: ownerText() };
 }
 
 /** Time limit of cleanup, which continues when the run is canceled. */
@@ -202,8 +201,8 @@ export async function killLabelled(engine: Engine, name: string, value: string, 
 export async function sweepDeadRuns(engine: Engine, now: () => number, signal: AbortSignal): Promise<void> {
   const { containers, images, volumes } = await listLabelled(engine, RUN, signal);
   const dead = ({ labels, created }: EngineObject): boolean => {
-    const [place = '', pid = '', start = ''] = (labels[OWNER] ?? '').split(' ');
-    const there = /^\d{1,10}$/.test(pid) ? isOwnerRunning({ place, pid: Number(pid), start }) : undefined;
+    const owner = parseOwner(labels[OWNER] ?? '');
+    const there = owner === undefined ? undefined : isOwnerRunning(owner);
     return there === false || (there === undefined && now() / 1000 - created > MIN_AGE_S);
   };
   const left = { containers: containers.filter(dead), images: images.filter(dead), volumes: volumes.filter(dead) };

@@ -1,6 +1,7 @@
-/** The process that writes a partial file, identified so that other processes can check whether it still runs. */
+/** The process that owns a lock or a partial file, identified so that other processes can check whether it still runs. */
 import { createHash, randomBytes } from 'node:crypto';
 import { readFileSync, readlinkSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { isProcessRunning, processInfo } from '../process/process-tree.ts';
 
 export interface Owner {
@@ -20,17 +21,22 @@ function attempt(read: () => string): string | undefined {
 }
 
 function findPlace(): string | undefined {
+  const self = attempt(() => readlinkSync('/proc/self'));
+  if (self === undefined) return hashOf(hostname());
   // A /proc of another pid namespace would show other processes under these pids.
-  if (attempt(() => readlinkSync('/proc/self')) !== String(process.pid)) return undefined;
+  if (self !== String(process.pid)) return undefined;
   const boot = attempt(() => readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim());
   const namespace = attempt(() => readlinkSync('/proc/self/ns/pid'));
-  if (boot === undefined || namespace === undefined) return undefined;
-  return createHash('sha256').update(`${boot} ${namespace}`).digest('hex').slice(0, 12);
+  return boot === undefined || namespace === undefined ? undefined : hashOf(`${boot} ${namespace}`);
+}
+
+function hashOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 12);
 }
 
 let own: Owner | undefined;
 
-/** This process. Without /proc its place is random, so no other process can check whether it runs. */
+/** This process. With a /proc of other processes its place is random, so no other process can check whether it runs. */
 export function ownOwner(): Owner {
   own ??= {
     place: findPlace() ?? randomBytes(6).toString('hex'),
@@ -38,6 +44,19 @@ export function ownOwner(): Owner {
     start: processInfo(process.pid)?.start ?? '0',
   };
   return own;
+}
+
+/** The one written form of an owner: this process. */
+export function ownerText(): string {
+  const { place, pid, start } = ownOwner();
+  return `${place}-${pid}-${start}`;
+}
+
+/** The owner at the start of a text; undefined for anything else, such as a file that a power failure has cut. */
+export function parseOwner(text: string): Owner | undefined {
+  const [, place, pid, start] = /^([0-9a-f]{12})-(\d{1,10})-(\d{1,20})(?!\d)/.exec(text) ?? [];
+  if (place === undefined || pid === undefined || start === undefined) return undefined;
+  return { place, pid: Number(pid), start };
 }
 
 /** Whether a process runs. Undefined if this process cannot see the place where it runs or ran. */

@@ -5,17 +5,16 @@
 import { randomBytes } from 'node:crypto';
 import { lstat, open, readdir, rm, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isOwnerRunning, ownOwner } from './owner.ts';
+import { isOwnerRunning, ownerText, parseOwner } from './owner.ts';
 
-const NAME = /^\.curlew-partial-([0-9a-f]{12})-(\d{1,10})-(\d{1,20})-[0-9a-f]{8}$/;
+const NAME = /^\.curlew-partial-(.+)-[0-9a-f]{8}$/;
 
 /** Minimum age of a file whose writer is not visible here (another machine or container, or before a reboot). */
 const MIN_AGE_MS = 24 * 60 * 60 * 1000;
 
 /** A unique file name. */
 export function partialName(): string {
-  const { place, pid, start } = ownOwner();
-  return `.curlew-partial-${place}-${pid}-${start}-${randomBytes(4).toString('hex')}`;
+  return `.curlew-partial-${ownerText()}-${randomBytes(4).toString('hex')}`;
 }
 
 /**
@@ -29,9 +28,9 @@ export async function sweepPartials(
 ): Promise<void> {
   const names = await readdir(folder).catch(() => []);
   for (const name of names) {
-    const [, place, pid, start] = NAME.exec(name) ?? [];
-    if (place === undefined || pid === undefined || start === undefined) continue;
-    const running = isOwnerRunning({ place, pid: Number(pid), start });
+    const owner = parseOwner(NAME.exec(name)?.[1] ?? '');
+    if (owner === undefined) continue;
+    const running = isOwnerRunning(owner);
     const path = join(folder, name);
     if (running === false || (running === undefined && (await isOld(path, now, folders)))) {
       await rm(path, { recursive: folders }).catch(() => undefined);

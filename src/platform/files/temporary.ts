@@ -2,9 +2,9 @@
 import { lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir, uptime } from 'node:os';
 import { join } from 'node:path';
-import { isOwnerRunning, ownOwner } from './owner.ts';
+import { isOwnerRunning, ownerText, parseOwner } from './owner.ts';
 
-const NAME = /^\.?curlew-(generate|helm|preflight|scripts)-(?:([0-9a-f]{12})-(\d{1,10})-(\d{1,20})-)?[0-9A-Za-z]{6}$/;
+const NAME = /^\.?curlew-(generate|helm|preflight|scripts)-(?:([0-9a-f]{12}-\d{1,10}-\d{1,20})-)?[0-9A-Za-z]{6}$/;
 /** Minimum age of a folder whose process is not visible here, as in another container. */
 const MIN_AGE_MS = 86_400_000;
 
@@ -14,8 +14,7 @@ export function makeTemporary(
   { parent = tmpdir(), hidden = false }: { readonly parent?: string; readonly hidden?: boolean } = {},
 ): string {
   sweepTemporary(parent);
-  const { place, pid, start } = ownOwner();
-  return mkdtempSync(join(parent, `${hidden ? '.' : ''}curlew-${kind}-${place}-${pid}-${start}-`));
+  return mkdtempSync(join(parent, `${hidden ? '.' : ''}curlew-${kind}-${ownerText()}-`));
 }
 
 /** Removes folders of this user whose process has ended, unless a hook that survived it still uses them. Never fails. */
@@ -41,10 +40,11 @@ function namesIn(parent: string): readonly string[] {
   }
 }
 
-function isLeft(folder: string, [, , place = '', pid = '', start = '']: readonly (string | undefined)[]): boolean {
+function isLeft(folder: string, [, , text = '']: readonly (string | undefined)[]): boolean {
   const found = lstatSync(folder);
   if (!found.isDirectory() || found.uid !== process.getuid?.()) return false;
-  const running = pid === '' ? undefined : isOwnerRunning({ place, pid: Number(pid), start });
+  const owner = parseOwner(text);
+  const running = owner === undefined ? undefined : isOwnerRunning(owner);
   if (running !== undefined) return !running;
   // No process survives a reboot.
   const age = Date.now() - found.mtimeMs;

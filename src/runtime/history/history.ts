@@ -2,7 +2,7 @@
 import { CurlewError, errnoOf } from '../../core/errors.ts';
 import type { Hook } from '../plan/hooks.ts';
 import type { JournalEntry } from '../journal/journal.ts';
-import { lockOwner } from '../node/lock.ts';
+import { runInProgress } from '../node/lock.ts';
 import { readRecords } from '../node/records.ts';
 import type { Records } from '../plan/records.ts';
 import { readRunJournal, runsOf } from '../prepare/run-folder.ts';
@@ -58,7 +58,7 @@ export interface NodeHistory {
 export async function readHistory(directory: string): Promise<NodeHistory> {
   return readable(directory, async () => {
     const records = await readRecords(directory);
-    return { records, busy: await lockOwner(directory), runs: await runsOf(directory) };
+    return { records, busy: await runInProgress(directory), runs: await runsOf(directory) };
   });
 }
 

@@ -2,11 +2,12 @@ import { execa } from 'execa';
 import { once } from 'node:events';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { claim } from '../../../src/platform/files/claim.ts';
-import { partialName, sweepPartials } from '../../../src/platform/files/partial.ts';
+import { sweepPartials } from '../../../src/platform/files/partial.ts';
 import { lockFolder } from '../../../src/runtime/node/lock.ts';
 import * as assert from '../../support/assert.ts';
 import { setTimeout as pause } from 'node:timers/promises';
 import { suite } from '../../support/suite.ts';
+import { ownerOf, partialNameOf } from '../../support/partials.ts';
 import { tree } from '../../support/tree.ts';
 
 const test = suite('files/claim');
@@ -24,9 +25,9 @@ test('a second claim is refused while the first one is held, and possible afterw
 test('the claim of a process that has ended is taken over', async () => {
   await using box = await tree();
   const { stdout } = await execa('sh', ['-c', 'echo $$']);
-  await writeFile(box.at('.p.tar.gz.claim'), `${stdout} 1\n`);
+  await writeFile(box.at('.p.tar.gz.claim'), `${ownerOf({ pid: Number(stdout), start: '1' })} x\n`);
   await using _held = await claim(box.at('p.tar.gz'));
-  assert.match(await readFile(box.at('.p.tar.gz.claim'), 'utf8'), new RegExp(`^${process.pid} `));
+  assert.match(await readFile(box.at('.p.tar.gz.claim'), 'utf8'), new RegExp(`^${ownerOf()} `));
 });
 
 test('a killed process that its parent has not reaped holds no claim, no lock and no partial file', async () => {
@@ -41,10 +42,9 @@ test('a killed process that its parent has not reaped holds no claim, no lock an
       (await readFile(`/proc/${pid}/stat`, 'utf8')).replace(/^.*\) /s, '').split(' ');
     while ((await state())[0] !== 'Z') await pause(5);
     const start = (await state())[19] ?? '';
-    const boot = (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim();
-    await writeFile(box.at('.p.claim'), `${pid} ${start}\n`);
-    await writeFile(box.at('lock'), JSON.stringify({ pid, start, boot, nonce: 'x' }));
-    await writeFile(box.at(partialName().replace(/-\d+-\d+-/, `-${pid}-${start}-`)), '');
+    await writeFile(box.at('.p.claim'), `${ownerOf({ pid, start })} x\n`);
+    await writeFile(box.at('lock'), `${ownerOf({ pid, start })} x\n`);
+    await writeFile(box.at(partialNameOf({ pid, start })), '');
     await sweepPartials(box.path);
     await using _claimed = await claim(box.at('p'));
     await using _locked = await lockFolder(box.path);
@@ -56,7 +56,7 @@ test('a killed process that its parent has not reaped holds no claim, no lock an
 
 test('a reused process number is no claim: it started at another time', async () => {
   await using box = await tree();
-  await writeFile(box.at('.p.tar.gz.claim'), `${process.pid} 1\n`);
+  await writeFile(box.at('.p.tar.gz.claim'), `${ownerOf({ start: '1' })} x\n`);
   await using _held = await claim(box.at('p.tar.gz'));
 });
 

@@ -1,20 +1,19 @@
 import { execa } from 'execa';
 import { spawn } from 'node:child_process';
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { readdir, writeFile } from 'node:fs/promises';
 import { digestOf, hexOf } from '../../../src/core/digest.ts';
-import { lockFolder, lockOwner } from '../../../src/runtime/node/lock.ts';
+import { lockFolder, runInProgress } from '../../../src/runtime/node/lock.ts';
 import { processInfo } from '../../../src/platform/process/process-tree.ts';
+import type { Owner } from '../../../src/platform/files/owner.ts';
 import * as assert from '../../support/assert.ts';
+import { ownerOf } from '../../support/partials.ts';
 import { suite } from '../../support/suite.ts';
 import { tree } from '../../support/tree.ts';
 
 const test = suite('lock');
 
-const boot = (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim();
-const me = processInfo(process.pid);
-
-function lockOf(owner: Readonly<Record<string, unknown>>): string {
-  return `${JSON.stringify({ pid: process.pid, start: me?.start, boot, nonce: 'x', ...owner })}\n`;
+function lockOf(owner: Partial<Owner>): string {
+  return `${ownerOf(owner)} x\n`;
 }
 
 test('a lock is taken, keeps others out, and leaves nothing behind', async () => {
@@ -31,8 +30,8 @@ test('a lock is taken, keeps others out, and leaves nothing behind', async () =>
 for (const [title, text] of [
   ['whose process is gone', lockOf({ pid: 4_194_300 })],
   ['whose pid was given to another process', lockOf({ start: '1' })],
-  ['from before a reboot', lockOf({ boot: 'another' })],
-  ['that was cut short', '{"pid":'],
+  ['from before a reboot', lockOf({ place: 'f'.repeat(12) })],
+  ['that was cut short', `${ownerOf().slice(0, 12)}-`],
   ['that is empty', ''],
 ] as const) {
   test(`a lock ${title} is taken over`, async () => {
@@ -47,7 +46,7 @@ test('a lock of a process that lives is respected', async () => {
   await using box = await tree();
   const child = spawn('sleep', ['100'], { stdio: 'ignore' });
   const info = processInfo(child.pid ?? 0);
-  await writeFile(box.at('lock'), lockOf({ pid: child.pid, start: info?.start }));
+  await writeFile(box.at('lock'), lockOf({ pid: child.pid ?? 0, start: info?.start ?? '' }));
   await assert.rejectsWith(lockFolder(box.path), 'BUSY', new RegExp(`process ${child.pid ?? 0}`));
   const ended = new Promise((resolve) => child.once('exit', resolve));
   child.kill('SIGKILL');
@@ -80,12 +79,15 @@ test('takeovers that power cuts have emptied are no circle', async () => {
   assert.equal(await readdir(box.path), ['lock']);
 });
 
-test('a pipe in the place of a lock is refused, and not waited for', async () => {
+test('a pipe and a link to nothing in the place of a lock are replaced, and not waited for', async () => {
   await using box = await tree();
-  await execa('mkfifo', [box.at('lock')]);
-  await assert.rejectsWith(lockFolder(box.path), 'FILE_UNUSABLE', /lock: not a regular file/);
-  assert.is(await lockOwner(box.path), undefined);
-  assert.equal(await readdir(box.path), ['lock']);
+  for (const command of [['mkfifo'], ['ln', '-s', box.at('none')]]) {
+    await execa('sh', ['-c', '"$@"', 'sh', ...command, box.at('lock')]);
+    assert.is(await runInProgress(box.path), undefined);
+    await using _held = await lockFolder(box.path);
+    assert.is(await runInProgress(box.path), process.pid);
+    assert.equal(await readdir(box.path), ['lock']);
+  }
 });
 
 test.run();
