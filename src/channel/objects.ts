@@ -4,6 +4,7 @@ import { compareDiagnostics, type Diagnostic, type Place } from '../core/diagnos
 import { isObject } from '../core/json.ts';
 import { CHANNEL_RECORDS } from '../core/layout.ts';
 import { readYaml, splitYaml, type Path, type YamlOptions } from '../formats/yaml/yaml.ts';
+import { ANNOTATION_PREFIX } from './record.ts';
 
 /** The largest manifest; Kubernetes' own limit of one object is 1.5 MiB. */
 export const MAX_MANIFEST_BYTES: number = 16 << 20;
@@ -122,7 +123,7 @@ function objectsIn(value: unknown, path: Path, context: Context): readonly Manif
       objectsIn(itemOf({ apiVersion, kind }, item), [...path, 'items', index], context),
     );
   }
-  const { name, namespace, generateName } = isObject(metadata) ? metadata : {};
+  const { name, namespace, generateName, annotations } = isObject(metadata) ? metadata : {};
   const place = placeOf([...path, 'metadata', 'name']);
   if (typeof name !== 'string' || !NAME.test(name)) {
     const why = generateName === undefined ? 'it cannot be applied' : 'generateName cannot be applied';
@@ -136,8 +137,14 @@ function objectsIn(value: unknown, path: Path, context: Context): readonly Manif
     return [];
   }
   const object = { apiVersion, kind, namespace: isNamed ? namespace : undefined, name, value, place };
-  if (!isCurlews(object)) return [object];
-  error('own', place, `${kind} ${name} is a record of curlew itself`, 'delete it from the manifest');
+  if (isCurlews(object)) {
+    error('own', place, `${kind} ${name} is a record of curlew itself`, 'delete it from the manifest');
+    return [];
+  }
+  const own = Object.keys(isObject(annotations) ? annotations : {}).find((key) => key.startsWith(ANNOTATION_PREFIX));
+  if (kind !== 'Namespace' || own === undefined) return [object];
+  const at = placeOf([...path, 'metadata', 'annotations', own]);
+  error('own', at, `the annotation ${own} says which version is installed`, 'delete it from the manifest');
   return [];
 }
 

@@ -10,7 +10,8 @@ import { byKey, fits, integer, type Read } from '../core/schema.ts';
 import type { Compat } from './channel.ts';
 import { GENERATION } from './choose.ts';
 
-const ANNOTATION_PREFIX = 'addons.k8s.io/';
+/** Begins the names of annotations that say what is installed. */
+export const ANNOTATION_PREFIX = 'addons.k8s.io/';
 /** Of earlier revisions, in a full record. */
 const MAX_HISTORY = 10;
 

@@ -114,6 +114,10 @@ test('the mistakes of a manifest are in the manifest, and a few of many are show
   const own = 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: curlew-addons, namespace: kube-system}\n';
   assert.equal(await check(own), ['/srv/a.yaml:3 error manifest/own']);
   assert.equal(await check(own.replace('kube-system', 'sites')), []);
+  const annotated = (kind: string): string =>
+    `apiVersion: v1\nkind: ${kind}\nmetadata:\n  name: sites\n  annotations:\n    addons.k8s.io/web: '{}'\n`;
+  assert.equal(await check(annotated('Namespace')), ['/srv/a.yaml:6 error manifest/own']);
+  assert.equal(await check(annotated('ConfigMap')), []);
   const secret = (field: string): string =>
     `apiVersion: v1\nkind: Secret\nmetadata: {name: keys}\n${field}: {pin: MTIz}\n`;
   assert.equal(await check(secret('stringData')), ['/srv/a.yaml:3 warning manifest/string-data']);

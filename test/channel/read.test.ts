@@ -302,6 +302,8 @@ test('bombs, absurd sizes and broken YAML are findings', () => {
   assert.equal(codes('not: [valid'), ['yaml/syntax']);
   assert.equal(codes(`kind: Addons\n${'#'.repeat(5 << 20)}\n`), ['yaml/size']);
   assert.equal(codes(`${KOPS}  - ${'['.repeat(1000)}\n`), ['yaml/depth']);
+  const stairs = Array.from({ length: 1500 }, (_, deep) => `${' '.repeat(deep)}a:\n`).join('');
+  assert.equal(codes(`kind: Addons\n${stairs}`), ['yaml/depth']);
   assert.equal(codes(`${KOPS}${'  - {name: a}\n'.repeat(10_001)}`), ['channel/entries']);
 });
 

@@ -73,7 +73,7 @@ export function readYaml(
   if (text.includes('\0')) return failed('yaml/text', 'this is not a text file', start, 'use a YAML file');
   if (text.length > limit) return failed('yaml/size', `the file is larger than ${limit} bytes`);
   // Much deeper documents take the parser seconds, or all memory.
-  if (mostOpen(text) > OPEN_LIMIT) return failed('yaml/depth', 'the document is nested too deeply');
+  if (mostOpen(text) > OPEN_LIMIT) return failed('yaml/depth', TOO_DEEP);
   const lines = new LineCounter();
   const placeAt = (from: number, to: number): Place => {
     const { line, col } = lines.linePos(from);
@@ -92,6 +92,8 @@ export function readYaml(
       return failed('yaml/space', 'a line begins with a non-breaking space', placeAt(at, at + 1), 'use plain spaces');
     }
     const diagnostics: Diagnostic[] = [];
+    const tooDeep = document.errors.find(({ code }) => code === 'RESOURCE_EXHAUSTION');
+    if (tooDeep !== undefined) return failed('yaml/depth', TOO_DEEP, placeAt(...tooDeep.pos));
     const errors = document.errors.filter(({ code, pos }) => code !== 'MULTIPLE_DOCS' || !isBlank(text.slice(pos[0])));
     for (const { code, message, pos } of usefulErrors(errors, lines).slice(0, MAX_FINDINGS)) {
       const several = code === 'MULTIPLE_DOCS';
@@ -136,7 +138,7 @@ export function readYaml(
     };
   } catch (error) {
     // The parser throws for aliases that it cannot expand (too many, or recursive) and for endless nesting.
-    if (error instanceof RangeError) return failed('yaml/depth', 'the document is nested too deeply');
+    if (error instanceof RangeError) return failed('yaml/depth', TOO_DEEP);
     if (error instanceof ReferenceError)
       return failed('yaml/aliases', `its aliases cannot be expanded: ${withoutSource(error.message)}`);
     if (error instanceof Error && error.message.startsWith('Merge sources'))
@@ -145,6 +147,7 @@ export function readYaml(
   }
 }
 
+const TOO_DEEP = 'the document is nested too deeply';
 const NOTHING: Pick<YamlText, 'nullKeys' | 'plainText'> = { nullKeys: () => [], plainText: () => undefined };
 
 function nullKeys(value: unknown, [first, ...rest]: Path): readonly string[] {
