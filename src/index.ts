@@ -64,7 +64,7 @@ export { split, type SplitResult } from './app/split.ts';
 export { checkBundleParts, joinBundleParts, readBundleParts } from './app/join-parts.ts';
 export { inventory } from './app/inventory.ts';
 export { apply, type Applied } from './app/apply.ts';
-export { pullFile, type PulledFile } from './app/pull.ts';
+export { planPullFile, pullFile, type PlannedFile, type PulledFile } from './app/pull.ts';
 
 // Signatures and provenance.
 export { keygen } from './app/keygen.ts';
@@ -93,7 +93,7 @@ export { install, planInstall, type NodeResult } from './app/install.ts';
 export { preflight, type PreflightReport } from './app/preflight.ts';
 export { loadImages, type LoadResult } from './app/load-images.ts';
 export { resume, type ResumeResult } from './app/resume.ts';
-export { rollback } from './app/rollback.ts';
+export { planRollback, rollback } from './app/rollback.ts';
 export { planUninstall, uninstall } from './app/uninstall.ts';
 export { planReset, reset, type ResetResult } from './app/reset.ts';
 export { status } from './app/status.ts';

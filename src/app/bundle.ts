@@ -27,7 +27,7 @@ export const bundle = useCase(BUNDLE, async (request, context: Context, sink?: B
   const write = await bundleTarget(request, context, sink);
   await using open = await openPlan(request, context);
   const plan = await planSince(open.plan, request.since, context);
-  if (request.verify === true && request.plan !== true) {
+  if (request.verify === true && request.dryRun !== true) {
     const { index } = plan.splice;
     await checkContents(planSource(request.output ?? 'bundle', plan.splice, open.sources), index, context);
   }

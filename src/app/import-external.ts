@@ -8,7 +8,7 @@ import { externalFile, parseOffers, type OfferedVersion } from '../store/release
 import { importExternal as importOffers, type ImportResult } from '../store/release/import-external.ts';
 import type { Context } from '../core/context.ts';
 import { openBuildPorts } from './ports/build-ports.ts';
-import { openStoreFor } from './ports/stores.ts';
+import { findStoreFor, openStoreFor } from './ports/stores.ts';
 import { IMPORT_EXTERNAL } from './requests/release.ts';
 import { useCase } from '../core/request.ts';
 
@@ -18,22 +18,35 @@ const LIMIT = 4 << 20;
 /** An imported version never changes, except from prerelease to release. */
 export const importExternal = useCase(IMPORT_EXTERNAL, async (request, context: Context): Promise<ImportResult> => {
   const { cwd, report, signal } = context;
-  const { file, to, name, jobs = JOBS } = request;
+  const { file, to, name, dryRun = false, jobs = JOBS } = request;
   const offers = parseOffers((await readLimited(resolve(cwd, file), LIMIT)).toString(), file, name);
-  const store = await openStoreFor(to, request, context, { create: true });
+  const store = dryRun
+    ? await findStoreFor(to, request, context)
+    : await openStoreFor(to, request, context, { create: true });
+  if (store === undefined) {
+    const imported = ({ name: addon, version, digest }: OfferedVersion) =>
+      ({ name: addon, version, sha256: digest, outcome: 'imported' }) as const;
+    return { store: resolve(cwd, to), dryRun, versions: offers.map(imported) };
+  }
   await using ports = await openBuildPorts([], request, context);
-  const scratch = await makeScratch(ports.cache, 'external');
+  let scratch: Promise<string> | undefined;
   const none = async (): Promise<ReadonlyMap<never, never>> => new Map<never, never>();
   const fetch = async (offer: OfferedVersion, within: { readonly signal: AbortSignal }) => {
     const { url: source, digest } = offer;
     const step = { kind: 'asset', fileName: externalFile(offer), source, local: false, digest } as const;
     const silent = { onBytes: () => undefined, onExpected: () => undefined };
-    return fetchAsset(step, { root: cwd, scratch, ...silent }, { ...ports, localPayloads: none }, within);
+    scratch ??= makeScratch(ports.cache, 'external');
+    return fetchAsset(
+      step,
+      { root: cwd, scratch: await scratch, ...silent },
+      { ...ports, localPayloads: none },
+      within,
+    );
   };
   try {
-    return await importOffers(offers, { store, fetch, jobs, report, signal });
+    return await importOffers(offers, { store, fetch, dryRun, jobs, report, signal });
   } finally {
     await removeBodies(ports);
-    await rm(scratch, { recursive: true, force: true });
+    if (scratch !== undefined) await rm(await scratch, { recursive: true, force: true });
   }
 });

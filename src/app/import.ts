@@ -10,6 +10,8 @@ import { useCase } from '../core/request.ts';
 export interface Imported extends Migration {
   /** Empty without `out`. */
   readonly files: readonly WrittenFile[];
+  /** True if `files` would be written. */
+  readonly dryRun: boolean;
   /** Number of add-on versions by verdict. */
   readonly sums: { readonly works: number; readonly differs: number; readonly missing: number };
 }
@@ -22,8 +24,14 @@ export const importRepository = useCase(
     const searchPath = env['PATH'] ?? '/usr/bin:/bin';
     const migration = await checkRepository(resolve(cwd, request.path), { library, searchPath, signal });
     const out = request.out === undefined ? undefined : resolve(cwd, request.out);
-    const files = out === undefined ? [] : await writeNewFiles(out, newFiles(migration, out), { signal });
+    const { dryRun = false } = request;
+    const files = out === undefined ? [] : await writeNewFiles(out, newFiles(migration, out), { dryRun, signal });
     const of = (one: string): number => migration.addons.filter(({ verdict }) => verdict === one).length;
-    return { ...migration, files, sums: { works: of('works'), differs: of('differs'), missing: of('missing') } };
+    return {
+      ...migration,
+      files,
+      dryRun,
+      sums: { works: of('works'), differs: of('differs'), missing: of('missing') },
+    };
   },
 );

@@ -16,7 +16,7 @@ import type { Context } from '../core/context.ts';
 import { lockMode, planPackages } from './building/plan-packages.ts';
 import { openBuildPorts } from './ports/build-ports.ts';
 import { noteUnsigned, signerOf } from './ports/release-trust.ts';
-import { openStoreFor } from './ports/stores.ts';
+import { findStoreFor, openStoreFor } from './ports/stores.ts';
 import { compareWithRelease, type Change, type ComparedAddon } from './recorded.ts';
 import { PUBLISH, type PublishRequest } from './requests/build.ts';
 import { useCase } from '../core/request.ts';
@@ -133,10 +133,7 @@ export const planPublish = useCase(PUBLISH, async (request, context: Context): P
   const { cwd, signal } = context;
   const { to, addons = [], makeCurrent = false } = request;
   const { plan, release: given } = await check(request, context);
-  const store = await openStoreFor(to, request, context, { create: false }).catch((error: unknown) => {
-    if (error instanceof CurlewError && error.code === 'NOT_FOUND') return undefined;
-    throw error;
-  });
+  const store = await findStoreFor(to, request, context);
   const previous: Previous = store === undefined ? NO_PREVIOUS : await readPrevious(store, { signal });
   if (store !== undefined && given !== undefined)
     await refuseOlder(store, given, { current: previous.current, makeCurrent, signal });

@@ -5,7 +5,8 @@ import { CurlewError } from '../core/errors.ts';
 import { SIGNATURE_LIMIT } from '../formats/signing/signature.ts';
 import { writeStateFile } from '../platform/files/state-file.ts';
 import type { Pulled } from '../transfer/from-place.ts';
-import { createPace, pull, type PullOptions } from '../transfer/pull.ts';
+import { createPace, planPull, pull, type PullOptions, type PullPlan } from '../transfer/pull.ts';
+import type { FetchPlace } from '../store/places.ts';
 import type { Context } from '../core/context.ts';
 import { objectOpener } from './ports/stores.ts';
 import { lazyHttp } from './ports/network.ts';
@@ -18,29 +19,51 @@ export interface PulledFile extends Pulled {
   readonly signedBy: string | undefined;
 }
 
+export type PlannedFile = PullPlan & Pick<PulledFile, 'signedBy'>;
+
 const CONNECTIONS = 4;
 
 /** The same request resumes a download. Until the file is complete, its bytes are in FILE.partial. */
 export const pullFile = useCase(PULL, async (request, context: Context): Promise<PulledFile> => {
-  const { cwd, report, signal } = context;
-  const { addresses, limitRate: rate, sha256, force = false, connections = CONNECTIONS } = request;
-  const [first = ''] = addresses;
+  const { limitRate: rate, sha256, force = false, connections = CONNECTIONS } = request;
+  const { report, signal } = context;
   const pace = rate === undefined ? undefined : createPace(rate, () => performance.now());
-  const file = await targetOf(request.output, first, cwd);
+  return withPlaces(request, context, async (places, file, trust) => {
+    const check = trust?.check;
+    const pulled = await pull(places, file, { sha256, check, force, connections, pace, report, signal });
+    await trust?.keep(file);
+    return { ...pulled, signedBy: trust?.signedBy() };
+  });
+});
+
+/** Plans {@link pullFile}, and verifies the signature; writes nothing. */
+export const planPullFile = useCase(PULL, async (request, context: Context): Promise<PlannedFile> => {
+  const { sha256, force = false } = request;
+  const { report, signal } = context;
+  return withPlaces(request, context, async (places, file, trust) => {
+    const planned = await planPull(places, file, { sha256, check: trust?.check, force, report, signal });
+    return { ...planned, signedBy: trust?.signedBy() };
+  });
+});
+
+async function withPlaces<Result>(
+  request: PullRequest,
+  context: Context,
+  work: (places: readonly FetchPlace[], file: string, trust: PullTrust | undefined) => Promise<Result>,
+): Promise<Result> {
+  const { addresses, output } = request;
+  const [first = ''] = addresses;
+  const file = await targetOf(output, first, context.cwd);
   const web = lazyHttp(request, context);
   try {
     const objectAt = objectOpener(request, context, web);
     const places = [];
     for (const address of addresses) places.push(await objectAt(address));
-    const trust = await trustFor(request, context);
-    const check = trust?.check;
-    const pulled = await pull(places, file, { sha256, check, force, connections, pace, report, signal });
-    await trust?.keep(file);
-    return { ...pulled, signedBy: trust?.signedBy() };
+    return await work(places, file, await trustFor(request, context));
   } finally {
     await web.close();
   }
-});
+}
 
 /** The given file, or a file with the address's name in the given or current folder. */
 async function targetOf(output: string | undefined, address: string, cwd: string): Promise<string> {

@@ -4,13 +4,13 @@ import { CurlewError } from '../core/errors.ts';
 import { unfinishedRequest } from '../runtime/prepare/last-run.ts';
 import { readFlags } from '../spec/flags.ts';
 import type { Context } from '../core/context.ts';
-import { install, type NodeResult } from './install.ts';
+import { install, planInstall, type NodeResult } from './install.ts';
 import { folderOf } from './node/install-folder.ts';
 import { commandName, parseCommand, type SavedCommand } from './node/saved-command.ts';
 import { placesOf } from './node/target.ts';
-import { reset } from './reset.ts';
-import { rollback } from './rollback.ts';
-import { uninstall } from './uninstall.ts';
+import { planReset, reset } from './reset.ts';
+import { planRollback, rollback } from './rollback.ts';
+import { planUninstall, uninstall } from './uninstall.ts';
 import {
   RESET,
   RESUME,
@@ -55,10 +55,13 @@ interface Resumed {
 
 type Repeat = (kept: unknown, resumed: Resumed) => Promise<NodeResult>;
 
-/** Repeats a saved request; `installer` is the text of its spec. */
+type Run<Request> = (request: Request, context: Context, installer: string | undefined) => Promise<NodeResult>;
+
+/** Repeats a saved request, or plans that; `installer` is the text of its spec. */
 function repeated<Request extends KeptRequest>(
   parse: (kept: unknown) => SavedCommand<Request> | undefined,
-  run: (request: Request, context: Context, installer: string | undefined) => Promise<NodeResult>,
+  run: Run<Request>,
+  plan: Run<Request>,
 ): Repeat {
   return async (kept, { request, directory, context }) => {
     const asked = parse(kept);
@@ -71,7 +74,7 @@ function repeated<Request extends KeptRequest>(
     };
     const original = { ...context, cwd: asked.cwd };
     await requireSameFolder(directory, placesOf(withFlagFolder(again), original).directory);
-    return run(again, original, asked.installer);
+    return (request.dryRun === true ? plan : run)(again, original, asked.installer);
   };
 }
 
@@ -84,6 +87,7 @@ function specRun(kind: InstallRequest['kind']): Repeat {
   return repeated(
     (kept) => parseCommand(kept, RUN.fields),
     async (request, context, installerText) => install({ ...request, kind, installerText }, context),
+    async (request, context, installerText) => planInstall({ ...request, kind, installerText }, context),
   );
 }
 
@@ -91,9 +95,9 @@ const REPEATED: ReadonlyMap<string, Repeat> = new Map([
   ['install', specRun('install')],
   ['join', specRun('join')],
   ['upgrade', specRun('upgrade')],
-  ['rollback', repeated((kept) => parseCommand(kept, ROLLBACK.fields), rollback)],
-  ['uninstall', repeated((kept) => parseCommand(kept, UNINSTALL.fields), uninstall)],
-  ['reset', repeated((kept) => parseCommand(kept, RESET.fields), reset)],
+  ['rollback', repeated((kept) => parseCommand(kept, ROLLBACK.fields), rollback, planRollback)],
+  ['uninstall', repeated((kept) => parseCommand(kept, UNINSTALL.fields), uninstall, planUninstall)],
+  ['reset', repeated((kept) => parseCommand(kept, RESET.fields), reset, planReset)],
 ]);
 
 /** The request in a copied or moved folder is for another place, possibly the machine itself, which must not be changed. */

@@ -3,6 +3,7 @@ import { realpath } from 'node:fs/promises';
 import { basename, dirname, resolve } from 'node:path';
 import type { Digest } from '../core/digest.ts';
 import { CurlewError, redact } from '../core/errors.ts';
+import { layoutOf } from '../bundle/parts/split-write.ts';
 import { isNamedAfter, type Part } from '../core/parts.ts';
 import { readIndex } from '../formats/archive/read.ts';
 import { SIGNATURE_LIMIT } from '../formats/signing/signature.ts';
@@ -15,27 +16,38 @@ import { signaturePath, wholePath } from './ports/trust.ts';
 import { SPLIT } from './requests/bundle.ts';
 import { useCase } from '../core/request.ts';
 
+type SplitPart = Omit<Part, 'digest'> & {
+  /** Undefined in a dry run. */
+  readonly digest?: Digest;
+};
+
 export interface SplitResult {
   readonly name: string;
   readonly size: number;
   readonly tocDigest: Digest;
-  readonly media: readonly { readonly head: string; readonly parts: readonly Part[] }[];
+  readonly dryRun: boolean;
+  readonly media: readonly { readonly head: string; readonly parts: readonly SplitPart[] }[];
 }
 
 /** Without `output`, parts are named after the bundle. The same request resumes after an interruption. */
 export const split = useCase(SPLIT, async (request, context: Context): Promise<SplitResult> => {
   const { cwd, report, signal } = context;
-  const { file, output, size: limit, force = false, verify = false } = request;
+  const { file, output, size: limit, force = false, verify = false, dryRun = false } = request;
   if (isAddress(file)) throw elsewhere(file);
   const requested = partsPlace(request, context, file);
   await using source = await openArchive(resolve(cwd, file), { signal });
   const place = output === undefined ? { ...requested, name: basename(source.whole) } : requested;
   await requireApart(source.files, place);
   const index = await readIndex(source, { signal });
+  if (dryRun) {
+    const { size, tocDigest } = index;
+    const media = await layoutOf({ name: place.name, index }, { ...place, limit, force, signal });
+    return { name: place.name, size, tocDigest, dryRun, media };
+  }
   const extraFiles = await signaturesOf(source.whole, place.name);
   const written = await writePartsTo({ source, index }, { ...place, limit, force, verify, extraFiles, report, signal });
   const { name, size, tocDigest } = written.head;
-  return { name, size, tocDigest, media: written.media.map(({ path: head, parts }) => ({ head, parts })) };
+  return { name, size, tocDigest, dryRun, media: written.media.map(({ path: head, parts }) => ({ head, parts })) };
 });
 
 /** Signatures next to the whole are copied next to its parts. The checksum contains the file name, so a new name gets none. */

@@ -53,7 +53,7 @@ export function formatBuildPlan(plan: BuildPlan): string {
   return `${canonicalJson(plan)}\n`;
 }
 
-const HINT = 'print a plan with curlew build --plan-only';
+const HINT = 'print a plan with curlew build --dry-run';
 
 const osId = v.custom<OsId>((value) => typeof value === 'string' && isOsId(value), 'not an operating system');
 const step = v.variant('kind', [

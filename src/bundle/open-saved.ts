@@ -18,7 +18,7 @@ import type { ResolvedPackage } from './resolve.ts';
 import { openExecutable, readRootFiles } from './root-files.ts';
 
 const CONCURRENCY = 8;
-const REPLAN_HINT = 'create the plan again: curlew bundle installer.yaml --from STORE --plan --out FILE';
+const REPLAN_HINT = 'create the plan again: curlew bundle installer.yaml --from STORE --dry-run --out FILE';
 
 /**
  * Opens the sources of a plan. In the store of the plan each object must have the recorded etag, in any other store the same

@@ -93,7 +93,7 @@ function rowText(entry: PlacedEntry, origin: Origin | undefined, data: Uint8Arra
 export function parseBundlePlan(text: string, from: string): SavedBundlePlan {
   const bad = (what: string, cause?: unknown): CurlewError =>
     new CurlewError('FILE_UNUSABLE', `cannot read ${from}: not a bundle plan: ${what}`, {
-      hint: 'create it again: curlew bundle installer.yaml --from STORE --plan --out FILE',
+      hint: 'create it again: curlew bundle installer.yaml --from STORE --dry-run --out FILE',
       cause,
     });
   const other = (shown: string): CurlewError =>

@@ -81,6 +81,7 @@ async function run(argv: readonly string[], signal: AbortSignal): Promise<number
   if (carriesBytes) process.stdout.off('error', stopWithoutOutput).on('error', () => undefined);
   try {
     const { report, around } = progress;
+    for (const text of args.notes) report({ type: 'note', level: 'warning', text });
     const ask = askerOf(around);
     const context = {
       signal,

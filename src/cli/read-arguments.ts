@@ -8,12 +8,18 @@ import { GLOBAL_OPTIONS, type Arguments, type Command } from './command.ts';
 
 type Given = Pick<Command, 'of' | 'bareWords'>;
 
+interface ReadArguments extends Arguments {
+  /** About former names of options. */
+  readonly notes: readonly string[];
+}
+
 /** Throws `USAGE` for arguments that the command does not accept. */
-export function readArguments({ of, bareWords = [] }: Given, args: readonly string[]): Arguments {
+export function readArguments({ of, bareWords = [] }: Given, given: readonly string[]): ReadArguments {
   const wrong = (what: string, hint = `curlew ${of.name} --help lists its options`): CurlewError =>
     new CurlewError('USAGE', `curlew ${of.name}: ${what}`, { hint });
   const all = parametersOf({ ...of, options: { ...of.options, ...GLOBAL_OPTIONS } });
   const specs = new Map(all.options);
+  const { args, notes } = withCurrentNames(all.options, given);
   try {
     const { values, positionals } = parseArgs({
       args: withBareValues(specs, args, wrong),
@@ -51,6 +57,7 @@ export function readArguments({ of, bareWords = [] }: Given, args: readonly stri
     return {
       request: valuesOf(of.fields, texts),
       options: valuesOf({ ...of.options, ...GLOBAL_OPTIONS }, texts) as Arguments['options'],
+      notes,
     };
   } catch (error) {
     // The error of an invalid value.
@@ -74,6 +81,17 @@ export function readArguments({ of, bareWords = [] }: Given, args: readonly stri
       dashed ? `write a value that begins with a dash as ${option}=-VALUE` : undefined,
     );
   }
+}
+
+/** Replaces former names of options. */
+function withCurrentNames(
+  options: readonly (readonly [name: string, field: Field])[],
+  args: readonly string[],
+): { readonly args: readonly string[]; readonly notes: readonly string[] } {
+  const renamed = options.filter(([, { formerly }]) => formerly !== undefined && args.includes(`--${formerly}`));
+  const names = new Map(renamed.map(([name, { formerly }]) => [`--${formerly}`, `--${name}`]));
+  const notes = [...names].map(([old, name]) => `${old} is now ${name}; the next release removes the old name`);
+  return { args: args.map((arg) => names.get(arg) ?? arg), notes };
 }
 
 /** Node's parser has no options whose value may be missing: gives them one. An operand next to one may be meant as its value. */

@@ -14,6 +14,8 @@ interface Attributes {
   /** Headline for the option in help texts. */
   readonly group?: string;
   readonly short?: string;
+  /** Name of the option in the previous release: it still works, with a note, and no help lists it. */
+  readonly formerly?: string;
   /** The field is required; the text says what to do without it, such as `add --to …`. */
   readonly required?: string;
   /** What to do if it is missing, instead of the usage of the command. */

@@ -35,23 +35,26 @@ export function newFiles({ repository, addons, orders }: Migration, out: string)
   return files;
 }
 
-/** Creates each file atomically; throws `FILE_UNUSABLE` if a folder in its path is a symbolic link. */
+/**
+ * Creates each file atomically; throws `FILE_UNUSABLE` if a folder in its path is a symbolic link. With `dryRun`, shows what would
+ * be created.
+ */
 export async function writeNewFiles(
   out: string,
   files: ReadonlyMap<string, string>,
-  { signal }: { readonly signal: AbortSignal },
+  { dryRun, signal }: { readonly dryRun: boolean; readonly signal: AbortSignal },
 ): Promise<readonly WrittenFile[]> {
   const written: WrittenFile[] = [];
-  await makeFolder(out);
+  if (!dryRun) await makeFolder(out);
   for (const [path, text] of files) {
     signal.throwIfAborted();
     const target = join(out, path);
-    await makeFolders(out, dirname(path));
+    if (!dryRun) await makeFolders(out, dirname(path));
     const existing = await lstat(target).catch((error: unknown) => {
       if (errnoOf(error) === 'ENOENT') return undefined;
       throw fileError(`read ${target}`, error);
     });
-    if (existing === undefined) await writeStateFile(target, text, 0o644);
+    if (existing === undefined && !dryRun) await writeStateFile(target, text, 0o644);
     const read = existing === undefined ? undefined : readTextFile(target, LIMIT);
     const same = read?.kind === 'text' && read.text === text;
     written.push({ path, outcome: existing === undefined ? 'written' : same ? 'same' : 'kept' });

@@ -78,19 +78,9 @@ export async function checkExisting(
   opened: OpenPlace,
   options: ExistingOptions,
 ): Promise<Complete | undefined> {
-  const { signal, force, sha256 } = options;
-  if ((await sizeOf(file)) === undefined) return undefined;
+  const found = await inspectExisting(file, opened, options);
+  if (typeof found !== 'number') return found;
   const { partial } = pathsBeside(file);
-  {
-    await using source = await openFileSource(file);
-    // Nothing shows whether it is the same file; one that is replaced needs neither verification nor a signature.
-    if (force && opened.end === undefined && sha256 === undefined) return undefined;
-    const found = await compare(source, opened, options);
-    if (typeof found !== 'string') return found;
-    if (force) return undefined;
-    if ((await sizeOf(partial)) !== undefined || !(await isBeginning(source, opened, signal)))
-      throw exists(file, found);
-  }
   // A file that is refused under the other name must keep its own.
   const left = await openLeft(file, 'write');
   await left?.close();
@@ -100,6 +90,25 @@ export async function checkExisting(
     throw fileError(`resume ${file}`, error);
   }
   return undefined;
+}
+
+/** {@link checkExisting} without a change; a number is the size of a beginning of the file. */
+export async function inspectExisting(
+  file: string,
+  opened: OpenPlace,
+  options: ExistingOptions,
+): Promise<Complete | number | undefined> {
+  const { signal, force, sha256 } = options;
+  if ((await sizeOf(file)) === undefined) return undefined;
+  await using source = await openFileSource(file);
+  // Nothing shows whether it is the same file; one that is replaced needs neither verification nor a signature.
+  if (force && opened.end === undefined && sha256 === undefined) return undefined;
+  const found = await compare(source, opened, options);
+  if (typeof found !== 'string') return found;
+  if (force) return undefined;
+  const hasPartial = (await sizeOf(pathsBeside(file).partial)) !== undefined;
+  if (hasPartial || !(await isBeginning(source, opened, signal))) throw exists(file, found);
+  return source.size;
 }
 
 /** `FILE_EXISTS` for a file that is not the one of the sha256. */

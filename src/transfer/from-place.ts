@@ -127,7 +127,7 @@ async function fillFrom(run: Transfer, filling: Filling, opened: OpenPlace): Pro
   await fill(filling, opened, { ...run.options, onFetched });
 }
 
-function identityOf({ name, object: { size, etag }, unpinned, end }: OpenPlace): Identity {
+export function identityOf({ name, object: { size, etag }, unpinned, end }: OpenPlace): Identity {
   return { size, contents: end?.index.tocDigest, from: name, etag: unpinned ? undefined : etag };
 }
 

@@ -9,13 +9,20 @@ import { CurlewError } from '../core/errors.ts';
 import { reportStep } from '../core/events.ts';
 import { openFileSource } from '../formats/archive/read.ts';
 import { claim } from '../platform/files/claim.ts';
-import { allFailed, isPlaceError, type FetchPlace } from '../store/places.ts';
+import { allFailed, isPlaceError, tryPlaces as tryEach, type FetchPlace } from '../store/places.ts';
 import { NoLength } from '../store/web.ts';
-import { completeHere, endOf, requireFree } from './existing.ts';
-import { acceptsAnyFile, fromPlace, type Pulled, type Transfer, type TransferOptions } from './from-place.ts';
+import { completeHere, endOf, inspectExisting, requireFree } from './existing.ts';
+import {
+  acceptsAnyFile,
+  fromPlace,
+  identityOf,
+  type Pulled,
+  type Transfer,
+  type TransferOptions,
+} from './from-place.ts';
 import { fetchUrl } from './from-url.ts';
 import { openPlace } from './open-place.ts';
-import { pathsBeside, removeFinished } from './partial-file.ts';
+import { inspectPartial, pathsBeside, removeFinished } from './partial-file.ts';
 
 /** The transfer ends after this many rounds over all places that bring nothing new, and after this many replaced files. */
 const MAX_RESTARTS = 3;
@@ -62,6 +69,36 @@ export async function pull(places: readonly FetchPlace[], file: string, options:
       hint: 'run the same command again to resume',
     });
   }
+}
+
+export interface PullPlan extends Omit<Pulled, 'fetched' | 'from'> {
+  /** Bytes that are not on disk yet; damaged ones are only found while they are verified. */
+  readonly missing: number;
+  /** The first place that has the file. */
+  readonly from: string;
+}
+
+/** Plans {@link pull}; writes nothing. Throws what it throws before the first byte. */
+export async function planPull(
+  places: readonly FetchPlace[],
+  file: string,
+  { sha256, check, force, report, signal }: Pick<PullOptions, 'sha256' | 'check' | 'force' | 'report' | 'signal'>,
+): Promise<PullPlan> {
+  return tryEach(
+    places,
+    async (place) => {
+      const anyFile = sha256 !== undefined && check === undefined;
+      const opened = await openPlace(place, { anyFile, unpinned: false, signal });
+      if (opened.end !== undefined) await check?.(opened.end.toc, opened);
+      const found = await inspectExisting(file, opened, { sha256, check, force, report, signal });
+      const { size } = opened.object;
+      const { bytes } = await inspectPartial(pathsBeside(file), identityOf(opened));
+      const present = found === undefined ? bytes : typeof found === 'number' ? found : size;
+      const contents = opened.end?.index.tocDigest;
+      return { file, size, contents, missing: Math.max(0, size - present), from: opened.name };
+    },
+    { report, signal },
+  );
 }
 
 /**

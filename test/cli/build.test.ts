@@ -52,7 +52,7 @@ for (const [title, script, rule] of [
 ] as const) {
   test(`neither build nor publish takes an install.sh ${title}`, async () => {
     await using box = await tree(addon('web', '', { 'install.sh': script }));
-    for (const words of [['build'], ['build', '--plan-only'], ['publish', '--to', 'store']]) {
+    for (const words of [['build'], ['build', '--dry-run'], ['publish', '--to', 'store']]) {
       const { exitCode, stderr } = await runCommand(words, box.path, { HOME: box.at('home') });
       assert.is(exitCode, 10, words.join(' '));
       assert.match(stderr, rule);
@@ -64,7 +64,7 @@ for (const [title, script, rule] of [
 test('a saved plan is refused for what lint calls an error, as the build that made it would be', async () => {
   await using box = await tree(addon('web', '', { 'deploy.yaml': 'a: 1\n' }));
   const home = { HOME: box.at('home') };
-  const { stdout } = await runCommand(['build', '--plan-only'], box.path, home);
+  const { stdout } = await runCommand(['build', '--dry-run'], box.path, home);
   await writeFile(box.at('plan.json'), stdout);
   const build = ['build', '--from-plan', 'plan.json'];
   for (const [file, text, rule] of [

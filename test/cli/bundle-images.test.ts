@@ -53,10 +53,10 @@ test('an image of a registry comes into a package of its own, which nodes are of
     entry === undefined ? '' : Buffer.from(await readFile(archive, entry, { limit: 1e6, signal })).toString();
   assert.match(text, image);
   const asked = registry.blobRequests().length;
-  await make(box, signal, '--image', image, '--plan');
+  await make(box, signal, '--image', image, '--dry-run');
   assert.is(registry.blobRequests().length, asked, 'what is in the cache is not fetched again');
 
-  const saved = make(box, signal, '--image', image, '--plan', '--out', 'plan.json');
+  const saved = make(box, signal, '--image', image, '--dry-run', '--out', 'plan.json');
   await assert.rejectsWith(saved, 'UNSUPPORTED', /is not in the store/);
   assert.not((await readdir(box.path)).includes('plan.json'));
 });
@@ -65,7 +65,7 @@ test('an override to a registry that may not be named is refused before anything
   const ekco = '  ekco: {version: latest, podImageOverrides: ["a:1=quay.io/evil/a:1"]}\n';
   await using box = await tree({ 'spec.yaml': specOf({ alpha: 'latest' }) + ekco });
   await publishTestPackages(box, ALPHA, signal);
-  await assert.rejectsWith(make(box, signal, '--plan'), 'SPEC_INVALID', /quay\.io is not an allowed registry/);
+  await assert.rejectsWith(make(box, signal, '--dry-run'), 'SPEC_INVALID', /quay\.io is not an allowed registry/);
 });
 
 test('images of helm.additionalImages come along, and are judged with the plan', async ({ signal }) => {
@@ -76,14 +76,14 @@ test('images of helm.additionalImages come along, and are judged with the plan',
     ['quay.io/evil/a:1', /quay\.io is not an allowed registry/],
   ] as const) {
     await writeFile(box.at('spec.yaml'), `${specOf({ alpha: 'latest' })}  helm: {additionalImages: ["${image}"]}\n`);
-    await assert.rejectsWith(make(box, signal, '--plan'), 'SPEC_INVALID', said);
+    await assert.rejectsWith(make(box, signal, '--dry-run'), 'SPEC_INVALID', said);
   }
 });
 
 test('what is no reference is refused', async ({ signal }) => {
   await using box = await tree({ 'spec.yaml': specOf({ alpha: 'latest' }) });
   await publishTestPackages(box, ALPHA, signal);
-  await assert.rejectsWith(make(box, signal, '--plan', '--image', 'UPPER'), 'USAGE', /--image "UPPER"/);
+  await assert.rejectsWith(make(box, signal, '--dry-run', '--image', 'UPPER'), 'USAGE', /--image "UPPER"/);
 });
 
 test.run();

@@ -58,14 +58,14 @@ const NODE = 'root/var/lib/curlew';
 
 test('a site without the other systems: planned, saved, made, looked at, installed', async ({ signal }) => {
   await using box = await site(signal);
-  const planned = await bundle(box, '--os', 'ubuntu-22.04', '--plan', '--out', 'p.json');
+  const planned = await bundle(box, '--os', 'ubuntu-22.04', '--dry-run', '--out', 'p.json');
   assert.match(planned, /^host packages for ubuntu-22\.04 only: 500 kB omitted$/m);
   assert.match(await bundle(box, '--os', 'ubuntu-22.04', '-o', 'b.tar.gz'), /500 kB omitted/);
   assert.match(await ok(box, 'bundle', '--from-plan', 'p.json', '--from', 'store', '-o', 'a.tar.gz'), /500 kB omitted/);
   assert.ok((await readFile(box.at('a.tar.gz'))).equals(await readFile(box.at('b.tar.gz'))));
-  const differs = await bundle(box, '--plan', '--against', 'p.json');
+  const differs = await bundle(box, '--dry-run', '--against', 'p.json');
   assert.match(differs, /^ {2}host packages: ubuntu-22\.04 only -> all$/m);
-  const same = await bundle(box, '--os', 'ubuntu-22.04', '--plan', '--against', 'p.json');
+  const same = await bundle(box, '--os', 'ubuntu-22.04', '--dry-run', '--against', 'p.json');
   assert.match(same, 'identical to the previous bundle');
   await ok(box, 'verify', 'b.tar.gz');
   assert.match(await ok(box, 'inspect', 'b.tar.gz'), /\nwithout +rhel-8 rhel-9\n/);
@@ -123,7 +123,7 @@ test('preflight refuses such a node as install does, with what comes along, and 
 
 test('a system that no package has anything for is told, once a name', async ({ signal }) => {
   await using box = await site(signal);
-  const words = ['bundle', 'spec.yaml', '--from', 'store', '--plan', '--os'];
+  const words = ['bundle', 'spec.yaml', '--from', 'store', '--dry-run', '--os'];
   const told = await runCommand([...words, 'ubuntu-22.04,ubuntu-20.04,ol-7,rocky-9.4'], box.path);
   assert.is(told.exitCode, 0, told.stderr);
   assert.equal(told.stderr.match(/no package .*$/gm), [
@@ -220,7 +220,7 @@ for (const [words, message] of [
   test(`a system that nobody knows is told with a near one: ${words.join(' ')}`, async () => {
     await using box = await tree({ 'spec.yaml': specOf({}) });
     const { exitCode, stderr } = await runCommand(
-      ['bundle', 'spec.yaml', '--from', 'store', '--plan', ...words],
+      ['bundle', 'spec.yaml', '--from', 'store', '--dry-run', ...words],
       box.path,
     );
     assert.is(exitCode, 64, stderr);

@@ -38,23 +38,23 @@ async function ok(box: Tree, ...words: readonly string[]): Promise<string> {
 test('a plan is saved, carried out to the same bytes, and compared with what it would be now', async ({ signal }) => {
   const packages = [addon('alpha', '1.0.0'), addon('alpha', '1.1.0', 2), addon('beta', '1.0.0', 3)];
   await using box = await storeBox(packages, specOf({ alpha: '1.0.x' }), signal);
-  const planned = await ok(box, 'spec.yaml', '--from', 'store', '--plan', '--out', 'plan.json');
+  const planned = await ok(box, 'spec.yaml', '--from', 'store', '--dry-run', '--out', 'plan.json');
   assert.match(planned, /^alpha 1\.0\.0 \(.*, 1\.0\.x: greatest patch of 1\.0\)$/m);
   assert.match(planned, /plan\.json: the plan$/);
   assert.match(await ok(box, '--from-plan', 'plan.json', '--from', 'store', '-o', 'a.tar.gz'), /a\.tar\.gz: /);
   await ok(box, 'spec.yaml', '--from', 'store', '-o', 'b.tar.gz', '--verify');
   assert.ok((await readFile(box.at('a.tar.gz'))).equals(await readFile(box.at('b.tar.gz'))));
 
-  const same = await ok(box, 'spec.yaml', '--from', 'store', '--plan', '--against', 'plan.json');
+  const same = await ok(box, 'spec.yaml', '--from', 'store', '--dry-run', '--against', 'plan.json');
   assert.match(same, /^identical to the previous bundle, byte for byte$/m);
   await writeFile(box.at('spec.yaml'), specOf({ alpha: '1.1.0', beta: 'latest' }));
-  const words = ['spec.yaml', '--from', 'store', '--plan', '--out', 'new.json', '--against', 'plan.json'];
+  const words = ['spec.yaml', '--from', 'store', '--dry-run', '--out', 'new.json', '--against', 'plan.json'];
   const differs = await ok(box, ...words);
   assert.match(differs, /^ {2}alpha 1\.0\.0 -> 1\.1\.0, /m);
   assert.match(differs, /^ {2}beta 1\.0\.0: new, /m);
   // Two saved plans need no store.
   const json: unknown = JSON.parse(
-    await ok(box, '--from-plan', 'new.json', '--plan', '--against', 'plan.json', '--json'),
+    await ok(box, '--from-plan', 'new.json', '--dry-run', '--against', 'plan.json', '--json'),
   );
   assert.match(JSON.stringify(json), '"isSame":false');
 });
@@ -63,8 +63,8 @@ test('a file that is there is replaced only when asked, and refused before anyth
   await using box = await storeBox([addon('alpha', '1.0.0')], specOf({ alpha: '1.0.x' }), signal);
   await writeFile(box.at('mine'), 'mine');
   for (const words of [
-    ['spec.yaml', '--from', 'store', '--plan', '--out', 'mine'],
-    ['none.yaml', '--from', 'none', '--plan', '--out', 'mine'],
+    ['spec.yaml', '--from', 'store', '--dry-run', '--out', 'mine'],
+    ['none.yaml', '--from', 'none', '--dry-run', '--out', 'mine'],
     ['none.yaml', '--from', 'none', '-o', 'mine'],
   ]) {
     const { exitCode, stderr } = await bundle(box, ...words);
@@ -72,21 +72,21 @@ test('a file that is there is replaced only when asked, and refused before anyth
     assert.match(stderr, /mine: the file already exists\n {2}hint: .*--force$/m);
     assert.is(await readFile(box.at('mine'), 'utf8'), 'mine');
   }
-  await ok(box, 'spec.yaml', '--from', 'store', '--plan', '--out', 'mine', '--force');
-  assert.match(await ok(box, '--from-plan', 'mine', '--plan'), /^alpha 1\.0\.0/m);
+  await ok(box, 'spec.yaml', '--from', 'store', '--dry-run', '--out', 'mine', '--force');
+  assert.match(await ok(box, '--from-plan', 'mine', '--dry-run'), /^alpha 1\.0\.0/m);
 });
 
 test('what a saved plan says drives no terminal', async ({ signal }) => {
   await using box = await storeBox([addon('alpha', '1.0.0')], specOf({ alpha: 'latest' }), signal);
-  await ok(box, 'spec.yaml', '--from', 'store', '--plan', '--out', 'plan.json');
+  await ok(box, 'spec.yaml', '--from', 'store', '--dry-run', '--out', 'plan.json');
   const text = await readFile(box.at('plan.json'), 'utf8');
   await writeFile(box.at('plan.json'), text.replace('"because": "latest"', '"because": "\\u001b[2J"'));
-  assert.match(await ok(box, '--from-plan', 'plan.json', '--plan'), /latest: \\u001b\[2J\)$/m);
+  assert.match(await ok(box, '--from-plan', 'plan.json', '--dry-run'), /latest: \\u001b\[2J\)$/m);
 });
 
 test('a store that has changed since stops a saved plan, and nothing is written', async ({ signal }) => {
   await using box = await storeBox([addon('alpha', '1.0.0')], specOf({ alpha: 'latest' }), signal);
-  await ok(box, 'spec.yaml', '--from', 'store', '--plan', '--out', 'plan.json');
+  await ok(box, 'spec.yaml', '--from', 'store', '--dry-run', '--out', 'plan.json');
   await writeFile(box.at('store/r1/alpha-1.0.0.tar.gz'), 'other bytes');
   const { exitCode, stderr } = await bundle(box, '--from-plan', 'plan.json', '--from', 'store', '-o', 'a.tar.gz');
   assert.is(exitCode, 17);
@@ -102,7 +102,7 @@ test('packages beside the spec, steps of an upgrade, and a spec without an add-o
   const packages = [...kubernetes, addon('alpha', '1.0.0'), addon('beta', '2.0.0')];
   await using box = await storeBox(packages, specOf({ kubernetes: '1.29.9', alpha: 'latest' }), signal);
   const words = ['--with', 'beta', '--without', 'alpha', '--upgrade-from', '1.27.3'];
-  await ok(box, 'spec.yaml', '--from', 'store', '--plan', '--out', 'plan.json', ...words);
+  await ok(box, 'spec.yaml', '--from', 'store', '--dry-run', '--out', 'plan.json', ...words);
   const made = await ok(box, '--from-plan', 'plan.json', '--from', 'store', '-o', 'a.tar.gz');
   assert.match(made, /^kubernetes 1\.28\.15 \(.*, on the way from 1\.27\.3 to 1\.29\.9\)$/m);
   assert.match(made, /^beta 2\.0\.0 \(.*, not in the spec, latest\)$/m);
@@ -155,7 +155,7 @@ for (const [words, message, hint] of [
       specOf({ alpha: 'latest' }),
       signal,
     );
-    const { exitCode, stderr } = await bundle(box, 'spec.yaml', '--from', 'store', '--plan', ...words);
+    const { exitCode, stderr } = await bundle(box, 'spec.yaml', '--from', 'store', '--dry-run', ...words);
     assert.is(exitCode, 11, stderr);
     assert.match(stderr, message);
     assert.match(stderr, hint);
@@ -173,15 +173,23 @@ for (const [title, words, message] of [
     ['spec.yaml', '--from', 'store', '-o', 'a', '--kurl-scripts', 'x'],
     /--layout kurl requires --kurl-scripts/,
   ],
-  ['an odd name', ['spec.yaml', '--from', 'store', '--plan', '--with', '../x@1'], /--with/],
+  ['an odd name', ['spec.yaml', '--from', 'store', '--dry-run', '--with', '../x@1'], /--with/],
   [
     'steps beside a plan',
     ['--from-plan', 'p', '--from', 'store', '-o', 'a', '--with', 'x'],
     /already determines --with/,
   ],
   ['nothing to write to', ['spec.yaml', '--from', 'store'], /-o/],
-  ['a place for the plan without --plan', ['spec.yaml', '--from', 'store', '-o', 'a', '--out', 'p'], /--out requires/],
-  ['a comparison without --plan', ['spec.yaml', '--from', 'store', '-o', 'a', '--against', 'p'], /--against requires/],
+  [
+    'a place for the plan without --dry-run',
+    ['spec.yaml', '--from', 'store', '-o', 'a', '--out', 'p'],
+    /--out requires/,
+  ],
+  [
+    'a comparison without --dry-run',
+    ['spec.yaml', '--from', 'store', '-o', 'a', '--against', 'p'],
+    /--against requires/,
+  ],
   [
     'a spec beside a plan',
     ['spec.yaml', '--from-plan', 'p', '--from', 'store', '-o', 'a'],

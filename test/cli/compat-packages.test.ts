@@ -77,9 +77,9 @@ test('packages of its release are bundled, whole and for an inventory that it ma
 
 test('a plan of a bundle that it saved is shown and compared, and not carried out with another tool', async () => {
   await using box = await boxOf('store');
-  const shown = (await done(box, 'bundle --from-plan bundle-plan.json --plan')).stdout;
+  const shown = (await done(box, 'bundle --from-plan bundle-plan.json --dry-run')).stdout;
   assert.match(shown, /^copy \d+ bytes of v1\.1\.0\/web-1\.1\.0\.tar\.gz from 0$/m);
-  const compared = (await done(box, 'bundle new.yaml --from store --plan --against bundle-plan.json')).stdout;
+  const compared = (await done(box, 'bundle new.yaml --from store --dry-run --against bundle-plan.json')).stdout;
   assert.match(compared, /^ {2}bin\/curlew: different bytes$/m);
   assert.not.match(compared, /^ {2}addons\//m);
   // The scripts and the tool of a bundle are those of the curlew that writes it: docs/bundle-plans.md.

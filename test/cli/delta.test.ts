@@ -46,7 +46,7 @@ test('from inventory to the whole bundle, by the commands', async ({ signal }) =
     delta.stdout,
     /d\.tar\.gz: 2\d\d kB from release r1.*\na delta: recreates a bundle of \S+ [kM]B\n {2}since {2}sha256/,
   );
-  const planned = ['bundle', '2.yaml', '--from', 'store', '--since', 'i.json', '--plan', '--out', 'p.json'];
+  const planned = ['bundle', '2.yaml', '--from', 'store', '--since', 'i.json', '--dry-run', '--out', 'p.json'];
   assert.is((await runCommand(planned, box.path)).exitCode, 0);
   const later = await runCommand(
     ['bundle', '--from-plan', 'p.json', '--from', 'store', '-o', 'later.tar.gz'],
@@ -64,7 +64,7 @@ test('from inventory to the whole bundle, by the commands', async ({ signal }) =
   assert.is(applied.exitCode, 0, applied.stderr);
   assert.ok((await readFile(box.at('made.tar.gz'))).equals(await readFile(box.at('2.tar.gz'))));
   const { tocDigest } = JSON.parse(
-    (await runCommand(['bundle', '2.yaml', '--from', 'store', '--plan', '--json'], box.path)).stdout,
+    (await runCommand(['bundle', '2.yaml', '--from', 'store', '--dry-run', '--json'], box.path)).stdout,
   ) as { tocDigest: string };
   const word = new RegExp(
     `\\na delta: recreates a bundle of .* [kM]B\\n {2}since {2}sha256:\\w+\\n {2}bundle ${tocDigest}`,

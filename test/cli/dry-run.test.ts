@@ -10,6 +10,7 @@ import { writeLayout } from '../support/image-packages.ts';
 import { binaryLike, makeImage, makeLayer } from '../support/images.ts';
 import { boxWith, bundleOf, specOf } from '../support/node-bundles.ts';
 import { traced, tracer, tracerPackage } from '../support/node-install.ts';
+import { snapshot } from '../support/snapshot.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
 
@@ -17,17 +18,6 @@ import { tree } from '../support/tree.ts';
 const test = suite('cli/dry-run', { timeoutMs: 120_000 });
 
 const PLACE = ['--root', 'root', '--unconfined'];
-
-/** Everything below a folder: names, sizes, modes, times, and bytes of small files. */
-async function snapshot(folder: string): Promise<readonly string[]> {
-  const names = await readdir(folder, { recursive: true });
-  const rows = names.toSorted().map(async (name) => {
-    const path = join(folder, name);
-    const { mode, size, mtimeMs, ctimeMs, ino } = await stat(path);
-    return `${name} ${mode} ${size} ${mtimeMs} ${ctimeMs} ${ino}`;
-  });
-  return Promise.all(rows);
-}
 
 async function filesBelow(folder: string): Promise<Readonly<Record<string, Buffer>>> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });

@@ -214,7 +214,7 @@ test('external add-ons count as others do: in versions, in the lists of versions
   assert.match(await ask('installer', 'resolve', 'spec.yaml', '--bundle', 'b.tar.gz'), /^acme {3}2\.0\.0/);
 
   await writeFile(box.at('spec.yaml'), specOf({ acme: '4.0.0' }));
-  const foreign = await runCommand(['bundle', 'spec.yaml', '--from', 'store', '--plan'], box.path);
+  const foreign = await runCommand(['bundle', 'spec.yaml', '--from', 'store', '--dry-run'], box.path);
   assert.is(foreign.exitCode, 22, foreign.stderr);
   assert.match(foreign.stderr, 'acme: the external package 4.0.0 was not built with curlew');
 

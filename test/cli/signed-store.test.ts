@@ -173,7 +173,7 @@ test('an old release by its name is refused by a node and a workstation that hav
     assert.match(stderr, /r1 is signed as version \d+, but version \d+, r2, was read/);
   }
   await done(box, 'install', ...old, '--allow-downgrade');
-  const words = ['spec.yaml', '--from', 'store', '--key', 'our.pub', '--plan'];
+  const words = ['spec.yaml', '--from', 'store', '--key', 'our.pub', '--dry-run'];
   await done(box, 'bundle', ...words, '--release', 'r1', '--allow-downgrade', '--out', 'r1.json');
   await done(box, 'bundle', ...words);
   const older = await runTraced(['bundle', ...words, '--release', 'r1'], box);
@@ -224,7 +224,7 @@ test('of a named release, only a current one that is newer or that does not veri
 }) => {
   await using box = await signedBox(signal);
   const store = createFolderStore(box.at('store'));
-  const words = ['bundle', 'spec.yaml', '--from', 'store', '--key', 'our.pub', '--plan', '--json', '--release'];
+  const words = ['bundle', 'spec.yaml', '--from', 'store', '--key', 'our.pub', '--dry-run', '--json', '--release'];
   const saysOf = async (release: string, env = {}): Promise<string | undefined> => {
     const { exitCode, stdout, stderr } = await runTraced([...words, release], box, {
       XDG_STATE_HOME: box.at(release),
@@ -310,7 +310,7 @@ test('words that do not go together are told', async ({ signal }) => {
     ['sign', ['--store', 'store', '--key', 'our.key', '--expires', 'soon']],
     ['sign', ['--store', 'store', '--key', 'our.key', '--release', '..']],
     ['promote', ['--from', 'store', '--to', 'dist', '--expires', '30d']],
-    ['bundle', ['spec.yaml', '--from', 'store', '--plan', '--require-signed']],
+    ['bundle', ['spec.yaml', '--from', 'store', '--dry-run', '--require-signed']],
   ] as const) {
     assert.is((await runTraced([name, ...words], box)).exitCode, 64, words.join(' '));
   }

@@ -55,7 +55,7 @@ test('a bundle of a spec with misspelled, missing and wrong settings is refused 
   signal,
 }) => {
   await using box = await scene(WRONG, signal);
-  for (const words of [['-o', 'b.tar.gz'], ['--plan'], ['--plan', '--out', 'plan.json']]) {
+  for (const words of [['-o', 'b.tar.gz'], ['--dry-run'], ['--dry-run', '--out', 'plan.json']]) {
     const { exitCode, stdout, stderr } = await bundle(box, ...words);
     assert.equal([exitCode, stdout], [11, '']);
     assert.is(
@@ -81,7 +81,7 @@ test('--allow-invalid-settings makes the bundle and says what does not fit; a sa
   assert.is(made.exitCode, 0, made.stderr);
   assert.match(made.stderr, 'spec.yaml:7:5: shop has no setting "replcias" (did you mean "replicas"?)');
   assert.match(made.stderr, 'spec.yaml:8:5: shop.size must be one of "s", "l"');
-  const words = ['--from-plan', 'plan.json', '--plan', '--allow-invalid-settings'];
+  const words = ['--from-plan', 'plan.json', '--dry-run', '--allow-invalid-settings'];
   const decided = await runCommand(['bundle', ...words], box.path);
   assert.is(decided.exitCode, 64);
   assert.match(decided.stderr, 'already determines --allow-invalid-settings');
@@ -89,7 +89,7 @@ test('--allow-invalid-settings makes the bundle and says what does not fit; a sa
 
 test('an add-on that is left out is not judged', async ({ signal }) => {
   await using box = await scene(WRONG, signal);
-  const { stderr } = await bundle(box, '--plan', '--without', 'shop');
+  const { stderr } = await bundle(box, '--dry-run', '--without', 'shop');
   assert.match(stderr, 'closed has no setting "sise"');
   assert.not.match(stderr, 'replicas');
 });
@@ -109,7 +109,7 @@ test('mistakes in the text, versions that there are not, and settings that do no
   signal,
 }) => {
   await using box = await scene(SEVERAL, signal);
-  const made = await bundle(box, '--plan');
+  const made = await bundle(box, '--dry-run');
   const judged = await runCommand(['installer', 'validate', 'spec.yaml', '--from', 'store'], box.path);
   assert.equal([made.exitCode, judged.exitCode], [11, 11]);
   for (const line of [
@@ -148,11 +148,11 @@ test('a setting of --set that does not fit is found at the --set, not at a line 
 
 test('a spec that does not exist is NOT_FOUND, and a folder is named as one', async () => {
   await using box = await tree({ 'folder/x': '' });
-  const missing = await runCommand(['bundle', 'none.yaml', '--from', 'store', '--plan'], box.path);
+  const missing = await runCommand(['bundle', 'none.yaml', '--from', 'store', '--dry-run'], box.path);
   assert.is(missing.exitCode, 14);
   assert.match(missing.stderr, 'none.yaml: no such file');
   for (const words of [
-    ['bundle', 'folder', '--from', 'store', '--plan'],
+    ['bundle', 'folder', '--from', 'store', '--dry-run'],
     ['installer', 'validate', 'folder'],
   ]) {
     const { exitCode, stderr } = await runCommand(words, box.path);
@@ -163,7 +163,7 @@ test('a spec that does not exist is NOT_FOUND, and a folder is named as one', as
 
 test('mistakes in the text are reported also where the store cannot be read', async () => {
   await using box = await tree({ 'spec.yaml': `${HEAD}  plain: {version: [1]}\n` });
-  const { exitCode, stderr } = await bundle(box, '--plan');
+  const { exitCode, stderr } = await bundle(box, '--dry-run');
   assert.is(exitCode, 11);
   assert.match(stderr, 'plain: not a version');
 });

@@ -95,7 +95,7 @@ for (const name of SERVERS) {
   test(`${name}: a package that is another one than in the saved plan stops it`, async ({ signal }) => {
     const store = await publishTestPackages(box, PACKAGES, signal, open('planned'));
     const from = ['--from', `s3://${BUCKET}/planned`];
-    const planned = await bundle(['installer.yaml', ...from, '--plan', '--out', 'plan.json']);
+    const planned = await bundle(['installer.yaml', ...from, '--dry-run', '--out', 'plan.json']);
     assert.is(planned.exitCode, 0, planned.stderr);
     // As long as before, and with the same table of contents: only the etag tells.
     const bytes = await readFile(box.at('out/alpha-1.0.0.tar.gz'));

@@ -156,7 +156,7 @@ for (const name of SERVERS) {
       [staging, 'our.pub'],
       [dist, 'their.pub'],
     ] as const) {
-      await done('bundle', 'installer.yaml', '--from', store, '--key', key, '--plan', '--out', `${key}.json`);
+      await done('bundle', 'installer.yaml', '--from', store, '--key', key, '--dry-run', '--out', `${key}.json`);
     }
     const words = ['bundle', 'installer.yaml', '--from', dist, '--key'] as const;
     const wrong = await runCommand([...words, 'our.pub', '-o', 'wrong.tar.gz'], own.path, env);

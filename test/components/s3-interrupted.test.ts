@@ -246,7 +246,7 @@ if (reason !== undefined) {
     const digest = digestOf(await readFile(path));
     const offer = { name: 'acme', version: '1.0.0', url: 'https://packages.example/acme.tar.gz', range: '*', digest };
     const offers = [{ ...offer, isPrerelease: false }];
-    const options = { store, fetch: async () => ({ path, digest }), jobs: 2, report: noReport, signal };
+    const options = { store, fetch: async () => ({ path, digest }), dryRun: false, jobs: 2, report: noReport, signal };
     assert.is((await importExternal(offers, options)).versions[0]?.outcome, 'imported');
     assert.is((await importExternal(offers, options)).versions[0]?.outcome, 'present');
     const keys = (await collectItems(store.list('', { signal }))).map(({ key }) => key);

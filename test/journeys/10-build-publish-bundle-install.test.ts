@@ -123,7 +123,7 @@ for (const more of [[], ['--json']]) {
   test(`a plan that was printed is what a later build carries out ${more.join(' ')}`.trim(), async () => {
     await using box = await tree(ADDON);
     await using registry = await registryWith();
-    await writeFile(box.at('plan.json'), await curlewOk(['build', 'web', '--plan-only', ...more], { cwd: box.path }));
+    await writeFile(box.at('plan.json'), await curlewOk(['build', 'web', '--dry-run', ...more], { cwd: box.path }));
     assert.is(registry.log.length, 0);
     await curlewOk(['build', '--from-plan', 'plan.json', ...mirror(registry)], { cwd: box.path });
     await curlewOk(['verify', PACKAGE], { cwd: box.path });

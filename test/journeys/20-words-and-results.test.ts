@@ -104,7 +104,7 @@ test('standard output that cannot be written is a failure with a code, a reader 
   assert.is(full.exitCode, 18, full.stderr);
   assert.match(full.stderr, /^error NO_SPACE: cannot write to standard output/);
   assert.not.match(full.stderr, /^ {4}at /m);
-  const left = await into('set -o pipefail; node "$1" build --plan-only | true');
+  const left = await into('set -o pipefail; node "$1" build --dry-run | true');
   assert.is(left.exitCode, 0, left.stderr);
   assert.is(left.stderr, '');
 });

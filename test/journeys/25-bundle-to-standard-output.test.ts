@@ -90,7 +90,7 @@ test('a terminal is refused, and so is JSON beside the bytes', async ({ signal }
   const json = await curlew([...WORDS, '--json'], { cwd: made.path });
   assert.is(json.exitCode, 64);
   assert.match(json.stderr, /^error USAGE: .*standard output contains/m);
-  const plan = await curlewOk([...WORDS, '--plan', '--json'], { cwd: made.path });
+  const plan = await curlewOk([...WORDS, '--dry-run', '--json'], { cwd: made.path });
   assert.is((JSON.parse(plan) as { release: string }).release, 'r1');
 });
 

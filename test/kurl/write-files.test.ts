@@ -31,7 +31,7 @@ test('in place: order files and a configuration are added, and no file of an add
   await using box = await tree();
   await writeKurlRepository(box.path, { count: 25 });
   const before = await digests(box.path);
-  const written = await writeNewFiles(box.path, await plan(box.path, box.path), { signal });
+  const written = await writeNewFiles(box.path, await plan(box.path, box.path), { dryRun: false, signal });
   assert.equal(
     written.map(({ path, outcome }) => `${path} ${outcome}`),
     [
@@ -46,14 +46,14 @@ test('in place: order files and a configuration are added, and no file of an add
   const order = parseOrderFile(await readFile(box.at('addons/antrea/versions.json'), 'utf8'), 'antrea');
   assert.equal(order, ['1.0.6', '1.0.5', '1.0.4', '1.0.3', '1.0.2', '1.0.1', '1.0.0']);
   assert.equal(await digests(box.path), before);
-  const again = await writeNewFiles(box.path, await plan(box.path, box.path), { signal });
+  const again = await writeNewFiles(box.path, await plan(box.path, box.path), { dryRun: false, signal });
   assert.ok(again.every(({ outcome }) => outcome === 'same'));
 });
 
 test('what is there already stays as it is, and that is told', async () => {
   await using box = await tree({ 'addons/antrea/versions.json': '["1.0.0"]\n' });
   await writeKurlRepository(box.path, { count: 3 });
-  const written = await writeNewFiles(box.path, await plan(box.path, box.path), { signal });
+  const written = await writeNewFiles(box.path, await plan(box.path, box.path), { dryRun: false, signal });
   assert.is(written.find(({ path }) => path === 'addons/antrea/versions.json')?.outcome, 'kept');
   assert.is(await readFile(box.at('addons/antrea/versions.json'), 'utf8'), '["1.0.0"]\n');
 });
@@ -62,7 +62,7 @@ test('into another folder the categories go along', async () => {
   await using box = await tree();
   await using out = await tree();
   await writeKurlRepository(box.path, { count: 7 });
-  await writeNewFiles(out.at('new'), await plan(box.path, out.at('new')), { signal });
+  await writeNewFiles(out.at('new'), await plan(box.path, out.at('new')), { dryRun: false, signal });
   const [from, to] = [box.at('addons/antrea/categories.json'), out.at('new/addons/antrea/categories.json')];
   assert.is(await readFile(to, 'utf8'), await readFile(from, 'utf8'));
 });
@@ -73,9 +73,13 @@ test('a link on the way is not followed', async () => {
   await mkdir(box.at('addons'));
   await symlink(outside.path, box.at('addons/demo'));
   const files = new Map([['addons/demo/versions.json', '[]\n']]);
-  await assert.rejectsWith(writeNewFiles(box.path, files, { signal }), 'FILE_UNUSABLE', /it is a symbolic link/);
+  await assert.rejectsWith(
+    writeNewFiles(box.path, files, { dryRun: false, signal }),
+    'FILE_UNUSABLE',
+    /it is a symbolic link/,
+  );
   await writeFile(box.at('file'), '');
-  await assert.rejectsWith(writeNewFiles(box.at('file'), files, { signal }), 'FILE_UNUSABLE');
+  await assert.rejectsWith(writeNewFiles(box.at('file'), files, { dryRun: false, signal }), 'FILE_UNUSABLE');
 });
 
 test.run();

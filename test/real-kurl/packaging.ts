@@ -55,12 +55,12 @@ function readJson(stdout: string, stderr: string): unknown {
   return JSON.parse(stdout);
 }
 
-/** `curlew build --plan-only` over all versions, an add-on at a time. */
+/** `curlew build --dry-run` over all versions, an add-on at a time. */
 export async function planAll({ root, versions }: Repository, box: string): Promise<readonly Outcome[]> {
   const outcomes: Outcome[] = [];
   for (const [name, of] of byName(versions)) {
     const refs = of.map(({ version }) => `${name}/${version}`);
-    const words = ['build', ...refs, '--plan-only', '--json', '--out', join(box, 'out')];
+    const words = ['build', ...refs, '--dry-run', '--json', '--out', join(box, 'out')];
     const { exitCode, stdout, stderr } = await curlew(words, { cwd: root, main });
     const failures =
       exitCode === 0 && (JSON.parse(stdout) as BuildPlan).addons.length === of.length ? [] : errorsOf(stdout, stderr);
@@ -137,7 +137,7 @@ export async function buildAll(
   await mkdir(join(root, HELPER.folder), { recursive: true });
   await writeFile(join(root, HELPER.folder, 'Manifest'), HELPER.manifest);
   const out = join(box, 'out');
-  const planned = await curlew(['build', '--plan-only', '--json', '--out', out], { cwd: root, main });
+  const planned = await curlew(['build', '--dry-run', '--json', '--out', out], { cwd: root, main });
   if (planned.exitCode !== 0) throw new Error(planned.stderr);
   const plan = JSON.parse(planned.stdout) as BuildPlan;
   const folder = join(box, 'stand-ins');

@@ -37,7 +37,7 @@ async function bring(store: Store, files: Readonly<Record<string, string>>, sign
     const path = files[version] ?? '';
     return { path, digest: digestOf(await readFile(path)) };
   };
-  await importExternal(offers, { store, fetch, jobs: 1, report: noReport, signal });
+  await importExternal(offers, { store, fetch, dryRun: false, jobs: 1, report: noReport, signal });
 }
 
 /** A release of `alpha`, and `acme` 2.0.0 with an image beside it. */

@@ -30,6 +30,7 @@ export async function runCommand(
     const { name, args: rest } = splitName(words);
     const command = await commandOf(name);
     const args = readArguments(command, rest);
+    for (const text of args.notes) report({ type: 'note', level: 'warning', text });
     const result = await withSuggestions({ name, given: args, requests: REQUESTS }, context, async (completing) =>
       command.run(args, completing),
     );

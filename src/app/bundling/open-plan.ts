@@ -165,7 +165,7 @@ async function openSaved(path: string, request: BundlePlanRequest, context: Cont
     if (trust !== undefined) await requireSigned(saved, store, trust, context.signal);
     return { ...(await openSavedPlan(saved, store, context)), store: saved.store, signed: trust !== undefined };
   }
-  if (request.plan !== true)
+  if (request.dryRun !== true)
     throw new CurlewError('USAGE', 'curlew bundle: specify the store of the packages with --from');
   return { ...saved, sources: [], signed: false, [Symbol.asyncDispose]: async () => undefined };
 }
@@ -195,7 +195,7 @@ export async function readBundlePlan(path: string, { cwd }: Pick<Context, 'cwd'>
   const text = await readGivenFile(resolve(cwd, path), PLAN_LIMIT);
   if (text !== undefined) return parseBundlePlan(text, path);
   throw new CurlewError('NOT_FOUND', `cannot read ${path}: no such file`, {
-    hint: 'curlew bundle installer.yaml --from STORE --plan --out FILE writes one',
+    hint: 'curlew bundle installer.yaml --from STORE --dry-run --out FILE writes one',
   });
 }
 

@@ -43,9 +43,9 @@ export async function bundleTarget(
 ): Promise<BundleTarget> {
   const { cwd, report, signal } = context;
   const { output, to = [], force = false, verify = false } = request;
-  if (request.plan === true) return planTarget(request, context);
+  if (request.dryRun === true) return planTarget(request, context);
   for (const word of ['out', 'against'] as const) {
-    if (request[word] !== undefined) throw new CurlewError('USAGE', `curlew bundle: --${word} requires --plan`);
+    if (request[word] !== undefined) throw new CurlewError('USAGE', `curlew bundle: --${word} requires --dry-run`);
   }
   if (request.split !== undefined || to.length > 0) {
     if (sink === undefined && (output !== undefined || to.length > 0)) return partsTarget(request, context);
@@ -61,7 +61,7 @@ export async function bundleTarget(
     };
   }
   if (output === undefined) {
-    throw new CurlewError('USAGE', 'curlew bundle: specify the file to write with -o, or use --plan');
+    throw new CurlewError('USAGE', 'curlew bundle: specify the file to write with -o, or use --dry-run');
   }
   if (isS3Address(output)) {
     const { address, key } = objectOf(output);

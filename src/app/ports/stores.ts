@@ -32,6 +32,18 @@ export async function openStoreFor(
   return openStore(address, { cwd, create, s3, http, report, signal });
 }
 
+/** Opens the store of an address for a dry run; undefined if it does not exist yet. */
+export async function findStoreFor(
+  address: string,
+  request: StoreRequest,
+  context: Context,
+): Promise<Store | undefined> {
+  return openStoreFor(address, request, context, { create: false }).catch((error: unknown) => {
+    if (error instanceof CurlewError && error.code === 'NOT_FOUND') return undefined;
+    throw error;
+  });
+}
+
 /** Options override variables, which override the configuration, and that the profile. The SDK determines the rest. */
 async function s3Options(request: StoreRequest, { env, cwd }: Context): Promise<S3Options> {
   const { s3, caFile } = await readConfig(request.config, { env, cwd });

@@ -43,7 +43,7 @@ const sha256 = one<Digest>({
 });
 const connections = one(numberOf(1, 16, 'not a number from 1 to 16'));
 
-export const PULL = request('pull', 'Download a bundle or package; can resume', {
+const PULLING = {
   addresses: places('ADDRESS', 'URL, s3://bucket/key or file, and its mirrors', {
     operand: true,
     required: 'no address given',
@@ -57,6 +57,9 @@ export const PULL = request('pull', 'Download a bundle or package; can resume', 
   ...SIGNED,
   ...WEB,
   ...STORE,
+};
+export const PULL = request('pull', 'Download a bundle or package; can resume', PULLING, {
+  dryRun: flag('show what would be downloaded, and verify its signature; write nothing'),
 });
 export type PullRequest = RequestOf<typeof PULL.fields>;
 

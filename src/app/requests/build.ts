@@ -65,8 +65,8 @@ export type BuildRequest = RequestOf<typeof BUILDING>;
 export const BUILD = request(
   'build',
   'Build packages from add-on folders',
-  { ...ADDONS, ...BUILDING, fromPlan: path('FILE', 'execute a plan from --plan-only') },
-  { planOnly: flag('print the plan as JSON, and build nothing') },
+  { ...ADDONS, ...BUILDING, fromPlan: path('FILE', 'execute a plan from --dry-run') },
+  { dryRun: flag('print the plan as JSON, and build nothing', { formerly: 'plan-only' }) },
 );
 export type BuildAddonsRequest = RequestOf<typeof BUILD.fields>;
 

@@ -51,21 +51,21 @@ const IMAGES = {
 };
 export type ImagesRequest = RequestOf<typeof IMAGES & Pick<typeof CHOICE, 'layout'>>;
 
-const PLAN = { plan: flag('show what would be copied from where, and write no bundle') };
+const DRY_RUN = { dryRun: flag('show what would be copied from where, and write no bundle', { formerly: 'plan' }) };
 
 const PLANNING = {
   spec: path('installer.yaml', 'the installer spec', { operand: true }),
   from: place('STORE', 'store with the packages: a folder or s3://bucket/prefix'),
   release: text('R', 'release with the packages (default: the current one)', { offers: 'release' }),
   ...CHOICE,
-  fromPlan: path('FILE', 'execute the plan from --plan --out instead of a spec'),
+  fromPlan: path('FILE', 'execute the plan from --dry-run --out instead of a spec'),
   ...INVALID_SETTINGS,
   ...IMAGES,
   ...KEY,
   ...DOWNGRADE,
   ...STORE,
 };
-export type BundlePlanRequest = RequestOf<typeof PLANNING & typeof PLAN>;
+export type BundlePlanRequest = RequestOf<typeof PLANNING & typeof DRY_RUN>;
 
 const PARTS = { ...MEDIA, ...FORCE };
 const output = { short: 'o' } as const;
@@ -75,9 +75,9 @@ const TARGET = {
   ...VERIFY,
   split: size('SIZE', 'write parts of at most this size, such as 4480M or 1.5G'),
   ...PARTS,
-  ...PLAN,
-  out: path('FILE', 'with --plan: save the plan, for --from-plan'),
-  against: path('FILE', 'with --plan: show what differs from this saved plan'),
+  ...DRY_RUN,
+  out: path('FILE', 'with --dry-run: save the plan, for --from-plan'),
+  against: path('FILE', 'with --dry-run: show what differs from this saved plan'),
 };
 export type BundleTargetRequest = RequestOf<typeof TARGET & typeof STORE>;
 
@@ -125,6 +125,7 @@ export const SPLIT = request('split', 'Split a bundle into parts that fit on med
   ...MEDIA,
   verify: flag('verify every byte of the bundle while copying'),
   force: flag('replace existing parts'),
+  dryRun: flag('show the parts and their sizes, and write nothing'),
 });
 export type SplitRequest = RequestOf<typeof SPLIT.fields>;
 /** How parts are written. */

@@ -103,7 +103,8 @@ const SAVE_PLAN = {
   out: path('FILE', 'with --dry-run: save the plan', planning),
   force: flag('with --out: replace an existing file', planning),
 };
-const PLAN_ONLY = { dryRun: flag('show what a run would do, and change nothing', planning) };
+const RUN_NOTHING = { dryRun: flag('show what a run would do, and change nothing', { once: true }) };
+const PLAN_ONLY = { dryRun: { ...RUN_NOTHING.dryRun, ...planning } };
 const SPEC_COMMAND = { ...SPEC_RUN, ...PLAN, ...SAVE_PLAN };
 
 export const INSTALL = request('install', 'Install the add-ons of a spec on this machine', SPEC_COMMAND, PLAN_ONLY);
@@ -135,20 +136,26 @@ export const RESUME = request('resume', 'Resume the last run if it did not finis
   ...FOLDER,
   ...UNCONFINED,
   ...HOOKS,
+  ...RUN_NOTHING,
 });
 export type ResumeRequest = RequestOf<typeof RESUME.fields>;
 
-export const ROLLBACK = request('rollback', 'Install the previous version of an add-on', {
-  addon: text('ADDON', 'name of the add-on', {
-    operand: true,
-    offers: 'installed',
-    required: 'specify one add-on',
-    hint: 'curlew status shows installed add-ons and unfinished changes',
-  }),
-  ...TARGET,
-  ...IMAGES,
-  ...HOOKS,
-});
+export const ROLLBACK = request(
+  'rollback',
+  'Install the previous version of an add-on',
+  {
+    addon: text('ADDON', 'name of the add-on', {
+      operand: true,
+      offers: 'installed',
+      required: 'specify one add-on',
+      hint: 'curlew status shows installed add-ons and unfinished changes',
+    }),
+    ...TARGET,
+    ...IMAGES,
+    ...HOOKS,
+  },
+  RUN_NOTHING,
+);
 export type RollbackRequest = RequestOf<typeof ROLLBACK.fields>;
 
 const REMOVAL = {

@@ -66,6 +66,7 @@ export const IMPORT_EXTERNAL = request('import-external', 'Import the packages o
   }),
   name: text('NAME', 'the add-on, if the file contains a list'),
   jobs: count('N', 'concurrent packages (default: 4)', { short: 'j' }),
+  dryRun: flag('show which versions would be imported, and write nothing'),
   ...CACHE,
   ...STORE,
   ...NETWORK,

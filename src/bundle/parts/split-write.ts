@@ -79,10 +79,11 @@ interface SplitJob extends Pick<SplitOptions, 'report' | 'signal'> {
  */
 export async function writeParts(whole: Whole, options: SplitOptions): Promise<WrittenParts> {
   const { name, index } = whole;
-  const { folders, limit = 0, force, report, signal } = options;
-  const identity: SetIdentity = { name, size: index.size, tocDigest: index.tocDigest, limit, folders };
-  const media = await inspectMedia(folders, options);
-  const progress = await prepare(identity, media, force);
+  const { force, report, signal } = options;
+  const identity = identityOf(whole, options);
+  const media = await inspectMedia(options.folders, options);
+  const { stale, ...progress } = await findLayout(identity, media, force);
+  await removeStale(identity, { ...progress, stale, force });
   options.onLayout?.(progress.layout);
   const check = options.verify ? createEntryCheck(index, name, { signal }) : undefined;
   const work: SplitJob = { whole, check, report, signal };
@@ -105,12 +106,37 @@ export async function writeParts(whole: Whole, options: SplitOptions): Promise<W
   }
 }
 
+function identityOf(
+  { name, index: { size, tocDigest } }: Pick<Whole, 'name' | 'index'>,
+  { folders, limit = 0 }: Pick<SplitOptions, 'folders' | 'limit'>,
+): SetIdentity {
+  return { name, size, tocDigest, limit, folders };
+}
+
+/** The head files and parts that {@link writeParts} would write; only media with parts. */
+export async function layoutOf(
+  whole: Pick<Whole, 'name' | 'index'>,
+  options: Pick<SplitOptions, 'folders' | 'limit' | 'force' | 'proc' | 'signal'>,
+): Promise<readonly { readonly head: string; readonly parts: readonly Omit<Part, 'digest'>[] }[]> {
+  const media = await inspectMedia(options.folders, options);
+  const { layout } = await findLayout(identityOf(whole, options), media, options.force);
+  return options.folders.flatMap((folder) => {
+    const parts = layout.filter((part) => part.folder === folder).map(({ name, size }) => ({ name, size }));
+    return parts.length === 0 ? [] : [{ head: join(folder, partsPath.head(whole.name)), parts }];
+  });
+}
+
 function isDamage(error: unknown): boolean {
   return error instanceof CurlewError && (error.code === 'DIGEST_MISMATCH' || error.code === 'PACKAGE_INVALID');
 }
 
-/** Plans the layout and finds existing parts. Deletes only what `force` allows. */
-async function prepare(identity: SetIdentity, media: readonly Medium[], force: boolean): Promise<SetProgress> {
+interface FoundLayout extends SetProgress {
+  /** Names of parts of older sets, which `force` replaces. */
+  readonly stale: readonly string[];
+}
+
+/** Plans the layout and finds existing parts; changes nothing. */
+async function findLayout(identity: SetIdentity, media: readonly Medium[], force: boolean): Promise<FoundLayout> {
   const { name, size, tocDigest, limit, folders } = identity;
   const resumed = await readProgress(identity);
   const older = force ? await readOlderHeads(identity) : [];
@@ -119,7 +145,6 @@ async function prepare(identity: SetIdentity, media: readonly Medium[], force: b
     if (head.tocDigest !== tocDigest || head.size !== size) continue;
     for (const part of head.parts) digests.set(part.name, part.digest);
   }
-  for (const folder of folders) await sweepPartials(folder);
   const stale = older.flatMap(({ parts }) => parts.map((part) => part.name));
   const rooms = await withOwn(media, [...digests.keys(), ...stale]);
   const layout = planParts({ name, size }, { media: rooms, limit: limit === 0 ? undefined : limit });
@@ -127,14 +152,22 @@ async function prepare(identity: SetIdentity, media: readonly Medium[], force: b
   // Head files of an unfinished set are its own, since they are written last.
   const heads = resumed === undefined ? folders.map((folder) => join(folder, partsPath.head(name))) : [];
   await refuseExistingFiles([...heads, ...kept.filter((part) => !digests.has(part.name)).map(pathOf)], force);
-  const needed = new Set(kept.map(pathOf));
+  return { layout: kept, digests, stale };
+}
+
+/** Removes unfinished files, and with `force` older sets. */
+async function removeStale(
+  { name, folders }: SetIdentity,
+  { layout, stale, force }: FoundLayout & { readonly force: boolean },
+): Promise<void> {
+  const needed = new Set(layout.map(pathOf));
+  for (const folder of folders) await sweepPartials(folder);
   for (const folder of force ? folders : []) {
     await rm(join(folder, partsPath.head(name)), { force: true });
     for (const old of new Set(stale)) {
       if (!needed.has(join(folder, old))) await rm(join(folder, old), { force: true });
     }
   }
-  return { layout: kept, digests };
 }
 
 /** The media, with the space of existing parts of this set counted as free. */

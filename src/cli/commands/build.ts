@@ -15,9 +15,9 @@ export const command = commandFor(BUILD, {
     'curlew build --registry-mirror docker.io=mirror.example.com',
   ],
   // The plan is the result itself, so that the output of `--json` can also be executed.
-  run: async ({ request, options: { planOnly } }, context) => {
+  run: async ({ request, options: { dryRun } }, context) => {
     const { build, planBuild } = await import('../../app/build.ts');
-    return planOnly ? planBuild(request, context) : build(request, context);
+    return dryRun ? planBuild(request, context) : build(request, context);
   },
   render: (result) => {
     if ('format' in result) return printableJson(result, 2);

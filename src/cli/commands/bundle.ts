@@ -16,8 +16,8 @@ export const command = commandFor(BUNDLE, {
     'curlew bundle installer.yaml --from /srv/dist -o bundle.tar.gz',
     'curlew bundle installer.yaml --from /srv/dist --to /media/one,/media/two',
     'curlew bundle installer.yaml --from /srv/dist -o - | ssh node1 tar -xz',
-    'curlew bundle installer.yaml --from /srv/dist --plan --out plan.json',
-    'curlew bundle installer.yaml --from /srv/dist --plan --against plan.json',
+    'curlew bundle installer.yaml --from /srv/dist --dry-run --out plan.json',
+    'curlew bundle installer.yaml --from /srv/dist --dry-run --against plan.json',
     'curlew bundle --from-plan plan.json --from /srv/dist -o bundle.tar.gz',
     'curlew bundle installer.yaml --from /srv/dist --since site.json -o d.tar.gz',
     'curlew bundle installer.yaml --from s3://a/dist -o s3://a/bundles/b.tar.gz',
@@ -25,14 +25,14 @@ export const command = commandFor(BUNDLE, {
   run: async ({ request: { output, ...rest }, options: { json } }, context) => {
     const { bundle } = await import('../../app/bundle.ts');
     const request = { output: outputOf(output), ...rest };
-    if (output !== STANDARD_OUTPUT || request.plan) return bundle(request, context);
+    if (output !== STANDARD_OUTPUT || request.dryRun) return bundle(request, context);
     if (json) {
       throw new CurlewError('USAGE', 'curlew bundle: with -o -, standard output contains the bundle itself', {
-        hint: 'omit --json, or run --plan --json first',
+        hint: 'omit --json, or run --dry-run --json first',
       });
     }
     return bundle(request, context, { name: 'standard output', write: openStandardOutput(context) });
   },
-  carriesBytes: ({ request }) => request.output === STANDARD_OUTPUT && !request.plan,
+  carriesBytes: ({ request }) => request.output === STANDARD_OUTPUT && !request.dryRun,
   render: (result) => renderBundle(result, result),
 });

@@ -99,6 +99,13 @@ function passExit({ addons, errors, isPreview }: ChannelPass): number {
   return has('planned', 'refused') ? WOULD_CHANGE : 0;
 }
 
+function requireOneOf({ yes, dryRun }: { readonly yes: boolean; readonly dryRun: boolean }, command: string): void {
+  if (!yes || !dryRun) return;
+  throw new CurlewError('USAGE', `curlew ${command}: --yes and --dry-run cannot be used together`, {
+    hint: '--dry-run shows what would change, --yes changes it',
+  });
+}
+
 export const apply = commandFor(CHANNEL_APPLY, {
   details: `Chooses the version of each add-on for the Kubernetes version of the cluster, and shows what would change, object by object: a server-side dry run. Exits with status 2 if something would. With --yes, applies it: add-ons in the order in which they require each other, server-side, waiting until each is healthy; its record is written last. An interrupted command continues when it is repeated.\n\nObjects that were deleted come back. Fields that another manager changed stay, and are shown, unless the channel says drift: Revert.\n\n${LOCATIONS}`,
   examples: [
@@ -106,7 +113,9 @@ export const apply = commandFor(CHANNEL_APPLY, {
     'curlew channel apply channel.yaml --yes',
     'curlew channel apply channel.yaml --yes --watch 60s',
   ],
-  run: async ({ request: own, options: { yes, watch, ready, addon } }, context): Promise<ChannelPass> => {
+  run: async ({ request: own, options }, context): Promise<ChannelPass> => {
+    const { yes, watch, ready, addon } = options;
+    requireOneOf(options, 'channel apply');
     if ((watch !== undefined && !yes) || (ready !== undefined && watch === undefined)) {
       const [what, other] = ready === undefined || watch !== undefined ? ['--watch', '--yes'] : ['--ready', '--watch'];
       throw new CurlewError('USAGE', `curlew channel apply: ${what} requires ${other}`, {
@@ -196,9 +205,10 @@ export const remove = commandFor(CHANNEL_REMOVE, {
   details:
     'Shows the objects of an add-on that would be deleted, and with --yes deletes them, then its record. Objects of other owners stay, and so do Namespaces and CustomResourceDefinitions unless they are asked for.',
   examples: ['curlew channel remove dashboard', 'curlew channel remove dashboard --yes'],
-  run: async ({ request, options: { yes } }, context) => {
+  run: async ({ request, options }, context) => {
+    requireOneOf(options, 'channel remove');
     const { planRemoval, removeFromCluster } = await import('../../app/channel-remove.ts');
-    return yes ? removeFromCluster(request, context) : planRemoval(request, context);
+    return options.yes ? removeFromCluster(request, context) : planRemoval(request, context);
   },
   render: removalText,
   exitCode: ({ errors, isDone, objects }) => {

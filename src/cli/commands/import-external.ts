@@ -14,8 +14,10 @@ export const command = commandFor(IMPORT_EXTERNAL, {
     'curlew import-external versions.json --to s3://bucket',
   ],
   run: async ({ request }, context) => (await import('../../app/import-external.ts')).importExternal(request, context),
-  render: ({ store, versions }) => {
-    const lines = versions.map(({ name, version, outcome }) => `${name} ${version}: ${outcome}`);
-    return [...lines, `${store}: ${counted(versions.length, 'version')} in external/addon-registry.json`].join('\n');
+  render: ({ store, dryRun, versions }) => {
+    const would = (outcome: string): string => (dryRun && outcome !== 'present' ? `would be ${outcome}` : outcome);
+    const lines = versions.map(({ name, version, outcome }) => `${name} ${version}: ${would(outcome)}`);
+    const end = `${counted(versions.length, 'version')} in external/addon-registry.json`;
+    return [...lines, `${store}: ${end}${dryRun ? '; nothing was written' : ''}`].join('\n');
   },
 });

@@ -18,7 +18,7 @@ export const command = commandFor(IMPORT, {
     'running or changing it. Exits with status 22 if something is missing: an undefined function,\n' +
     'an unknown directive or host preflight, a file that a hook reads. With --out, writes .curlew-lint.json,\n' +
     'and a versions.json next to the versions of each add-on in versions.js.',
-  examples: ['curlew import kurl .', 'curlew import kurl ../kURL --notes', 'curlew import kurl . --out .'],
+  examples: ['curlew import kurl .', 'curlew import kurl ../kURL --notes', 'curlew import kurl . --out . --dry-run'],
   run: async ({ request: { tool, ...request } }, context) => {
     if (tool !== 'kurl') {
       throw new CurlewError('USAGE', 'curlew import: specify kurl and one folder', { hint: 'curlew import kurl .' });
@@ -26,16 +26,17 @@ export const command = commandFor(IMPORT, {
     return (await import('../../app/import.ts')).importRepository(request, context);
   },
   render: (result, { request: { out }, options: { notes } }, paint) => {
-    const { sums, addons, files, orders } = result;
-    const written = files.filter(({ outcome }) => outcome === 'written').length;
+    const { sums, addons, files, dryRun, orders } = result;
+    const written = files.filter(({ outcome }) => outcome === 'written');
     const kept = files.filter(({ outcome }) => outcome === 'kept').map(({ path }) => `unchanged: ${path}`);
     const names = new Set(addons.map(({ tree, name }) => `${tree}/${name}`)).size;
     return [
       ...renderMigration(result, notes, paint),
       ...kept,
+      ...(dryRun ? written.map(({ path }) => `would write: ${path}`) : []),
       out === undefined
         ? `--out DIR writes the version order of ${counted(orders.length, 'add-on')}`
-        : `${counted(written, 'file')} written to ${out}`,
+        : `${counted(written.length, 'file')} ${dryRun ? 'would be written' : 'written'} to ${out}`,
       `${counted(names, 'add-on')}, ${counted(addons.length, 'version')}: ${sums.works} work, ${sums.differs} differ, ${sums.missing} incomplete${missingElsewhere(result.findings)}`,
     ].join('\n');
   },

@@ -1,5 +1,6 @@
 /** `curlew pull`: downloads a bundle or package, resumes, and verifies it. */
 import { PULL } from '../../app/requests/archive.ts';
+import type { PlannedFile, PulledFile } from '../../app/pull.ts';
 import { commandFor } from '../command.ts';
 import { formatBytes } from '../render/units.ts';
 
@@ -8,15 +9,28 @@ export const command = commandFor(PULL, {
 
   After a failure, Ctrl-C or a crash, run the same command again to resume: an incomplete download is in FILE.partial. A download started with curl -o FILE is also resumed.`,
   examples: [
+    'curlew pull https://dl.example/bundle.tar.gz --key release.pub --dry-run',
     'curlew pull https://dl.example/bundle.tar.gz --key release.pub',
     'curlew pull https://a.example/b.tar.gz https://b.example/b.tar.gz',
     'curlew pull s3://bucket/dist/r1/web-1.0.0.tar.gz --limit-rate 10M',
   ],
-  run: async ({ request }, context) => (await import('../../app/pull.ts')).pullFile(request, context),
-  render: ({ file, size, contents, fetched, signedBy }) => {
-    const progress = fetched === 0 ? 'already present' : `${formatBytes(fetched)} fetched`;
+  run: async ({ request, options: { dryRun } }, context): Promise<PulledFile | PlannedFile> => {
+    const { planPullFile, pullFile } = await import('../../app/pull.ts');
+    return dryRun ? planPullFile(request, context) : pullFile(request, context);
+  },
+  render: (result) => {
+    const { file, contents, signedBy } = result;
     const digest = contents === undefined ? '' : `\ncontents ${contents}`;
     const signature = signedBy === undefined ? '' : `\nsigned with ${signedBy}`;
-    return `${file}: ok, ${formatBytes(size)}, ${progress}${digest}${signature}`;
+    return `${file}: ${'missing' in result ? plannedText(result) : pulledText(result)}${digest}${signature}`;
   },
 });
+
+function pulledText({ size, fetched }: PulledFile): string {
+  return `ok, ${formatBytes(size)}, ${fetched === 0 ? 'already present' : `${formatBytes(fetched)} fetched`}`;
+}
+
+function plannedText({ size, missing, from }: PlannedFile): string {
+  if (missing === 0) return `${formatBytes(size)}, already present`;
+  return `${formatBytes(size)}, ${formatBytes(missing)} would be fetched from ${from}`;
+}

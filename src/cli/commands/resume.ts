@@ -8,7 +8,7 @@ const DETAILS = `The folder of the last run contains its request: kind, source, 
 
 export const command = commandFor(RESUME, {
   details: DETAILS,
-  examples: ['curlew resume', 'curlew resume --root /tmp/trial'],
+  examples: ['curlew resume --dry-run', 'curlew resume', 'curlew resume --root /tmp/trial'],
   run: async ({ request }, context) =>
     outlivingTerminal(async () => (await import('../../app/resume.ts')).resume(request, context)),
   render: (result) => (result.resumed === undefined ? 'There is no run to resume.' : renderNodeResult(result.result)),

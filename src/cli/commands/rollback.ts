@@ -1,15 +1,20 @@
 /** `curlew rollback`: restores an add-on to the state before its last change. */
 import { ROLLBACK } from '../../app/requests/node.ts';
+import type { NodeResult } from '../../app/install.ts';
 import { commandFor } from '../command.ts';
-import { renderNodeResult } from '../render/run-result.ts';
+import { nodeExitCode, renderNodeResult } from '../render/run-result.ts';
 import { outlivingTerminal } from '../signals.ts';
 
 const DETAILS = `Installs the add-on's previous package and settings again, after a failed or finished change. Its hooks run as in any installation. The previous package is kept until the next change begins; install --drop-previous does not keep it. Data that a newer version has changed is not restored: see the add-on's documentation about downgrades.`;
 
 export const command = commandFor(ROLLBACK, {
   details: DETAILS,
-  examples: ['curlew rollback registry'],
-  run: async ({ request }, context) =>
-    outlivingTerminal(async () => (await import('../../app/rollback.ts')).rollback(request, context)),
+  examples: ['curlew rollback registry --dry-run', 'curlew rollback registry'],
+  run: async ({ request, options: { dryRun } }, context): Promise<NodeResult> => {
+    const { planRollback, rollback } = await import('../../app/rollback.ts');
+    if (dryRun) return planRollback(request, context);
+    return outlivingTerminal(async () => rollback(request, context));
+  },
   render: (result) => renderNodeResult(result),
+  exitCode: nodeExitCode,
 });

@@ -37,6 +37,8 @@ export interface ImportOptions {
   readonly store: Store;
   /** Downloads a version; rejects bytes that do not match the offer's digest. */
   readonly fetch: (offer: OfferedVersion, options: { readonly signal: AbortSignal }) => Promise<FetchedPackage>;
+  /** Download and write nothing. */
+  readonly dryRun: boolean;
   /** Number of concurrent packages. */
   readonly jobs: number;
   readonly report: Report;
@@ -46,19 +48,20 @@ export interface ImportOptions {
 interface ImportedVersion {
   readonly name: string;
   readonly version: string;
-  readonly sha256: Digest;
+  /** Undefined in a dry run if only the package itself shows it. */
+  readonly sha256: Digest | undefined;
   /** `released`: a prerelease became a release. */
   readonly outcome: 'imported' | 'present' | 'restored' | 'released';
 }
 
 export interface ImportResult {
   readonly store: string;
+  readonly dryRun: boolean;
   readonly versions: readonly ImportedVersion[];
 }
 
-type TakenPackage = Pick<ImportedVersion, 'outcome'> & {
-  readonly sha256: Digest;
-  /** Undefined if curlew did not build the package. */
+type TakenPackage = Pick<ImportedVersion, 'outcome' | 'sha256'> & {
+  /** Undefined if curlew did not build the package, or in a dry run if it was not downloaded. */
   readonly curlew: ExternalPackage | undefined;
 };
 
@@ -68,7 +71,7 @@ type TakenPackage = Pick<ImportedVersion, 'outcome'> & {
  * also causes `STORE_CONFLICT`.
  */
 export async function importExternal(offers: readonly OfferedVersion[], options: ImportOptions): Promise<ImportResult> {
-  const { store, jobs, report, signal } = options;
+  const { store, dryRun, jobs, report, signal } = options;
   const key = storeKey.addonRegistry;
   const found = await store.read(key, { limit: REGISTRY_LIMIT, signal });
   const registry: AddonRegistry =
@@ -85,6 +88,11 @@ export async function importExternal(offers: readonly OfferedVersion[], options:
     },
     { width: jobs, signal },
   );
+  const versions = offers.flatMap(({ name, version }, at) => {
+    const one = taken[at];
+    return one === undefined ? [] : [{ name, version, sha256: one.sha256, outcome: one.outcome }];
+  });
+  if (dryRun) return { store: store.address, dryRun, versions };
   const rows = offers.map((offer, at) => ({ name: offer.name, row: newRow(offer, taken[at], rowOf(offer)) }));
   const data = Buffer.from(formatRegistry(withRows(registry, rows)));
   if (found === undefined || Buffer.compare(found.data, data) !== 0) {
@@ -92,11 +100,7 @@ export async function importExternal(offers: readonly OfferedVersion[], options:
     await store.put(key, data, { ...condition, signal });
   }
   await updateVersionLists(store, { signal });
-  const versions = offers.flatMap(({ name, version }, at) => {
-    const one = taken[at];
-    return one === undefined ? [] : [{ name, version, sha256: one.sha256, outcome: one.outcome }];
-  });
-  return { store: store.address, versions };
+  return { store: store.address, dryRun, versions };
 }
 
 /** Adds imported versions to the version lists of the current release. */
@@ -136,14 +140,14 @@ function newRow(offer: OfferedVersion, taken: TakenPackage | undefined, row: Reg
     kurlVersionCompatibilityRange: offer.range,
     origin: redact(offer.url),
     isPrerelease: offer.isPrerelease,
-    sha256Sum: taken?.sha256.slice('sha256:'.length) ?? '',
+    sha256Sum: taken?.sha256?.slice('sha256:'.length) ?? '',
   };
 }
 
 async function takeOver(
   offer: OfferedVersion,
   row: RegistryRow | undefined,
-  { store, fetch, signal }: ImportOptions,
+  { store, fetch, dryRun, signal }: ImportOptions,
 ): Promise<TakenPackage> {
   const key = storeKey.external(externalFile(offer));
   const existing = await store.head(key, { signal });
@@ -155,6 +159,8 @@ async function takeOver(
       externalPackage(await openStoreSource(store, key, { signal }), offer, locked, signal);
     return { sha256: locked, outcome, curlew: row?.curlew ?? (await read()) };
   }
+  const outcome = locked === undefined ? 'imported' : 'restored';
+  if (dryRun) return { sha256: locked ?? offer.digest, outcome, curlew: undefined };
   const { path, digest } = await fetch({ ...offer, digest: locked ?? offer.digest }, { signal });
   await using source = await openFileSource(path);
   await requireGzip(source, offer, signal);
@@ -165,7 +171,7 @@ async function takeOver(
     const metadata = { sha256: digest, origin: redact(offer.url) };
     await store.put(key, source, { ifNoneMatch: '*', digest, metadata, signal });
   }
-  return { sha256: digest, outcome: locked === undefined ? 'imported' : 'restored', curlew };
+  return { sha256: digest, outcome, curlew };
 }
 
 /** Undefined for a package that curlew did not build; `PACKAGE_INVALID` for a package of another add-on or version. */
