@@ -5,6 +5,7 @@ import { RUN } from '../src/app/requests/node.ts';
 import { planSchema } from '../src/runtime/run/plan-schema.ts';
 import { CHANNEL_SCHEMA } from './docs/channel-schema.ts';
 import { CLUSTER_SCHEMA, FLEET_ADDON_SCHEMA } from './docs/fleet-schemas.ts';
+import { withCommands } from './docs/command-tables.ts';
 import { withFolders } from './docs/folders.ts';
 import { kurlPage } from './docs/kurl-page.ts';
 import { manifestPage } from './docs/manifest-page.ts';
@@ -12,6 +13,7 @@ import { manifestPage } from './docs/manifest-page.ts';
 /** Each takes the current text of its page. */
 const PAGES: Readonly<Record<string, (now: string) => string>> = {
   'CONTRIBUTING.md': withFolders,
+  'docs/cli.md': withCommands,
   'docs/kurl-compatibility.md': kurlPage,
   'docs/manifest.md': manifestPage,
   'docs/schemas/channel.schema.json': () => `${JSON.stringify(CHANNEL_SCHEMA, undefined, 2)}\n`,
