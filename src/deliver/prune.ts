@@ -3,6 +3,7 @@ import type { Compat, Entry, PruneKind } from '../channel/channel.ts';
 import { inApplyOrder, objectKey } from '../channel/objects.ts';
 import { isBare, protection, prune as selectObjects, type Prunable } from '../channel/prune.ts';
 import { addonId, type AddonRecord, type RecordedKind } from '../channel/record.ts';
+import { counted } from '../core/counted.ts';
 import { CurlewError } from '../core/errors.ts';
 import { Refused } from '../kube/call.ts';
 import { deleteObject, getObject, listObjects, titleOf, type ListOptions, type Metadata } from '../kube/objects.ts';
@@ -334,7 +335,9 @@ async function listCandidates(
   // What the record names is looked at one by one: with auto, nothing is missed that would be deleted.
   if (prune !== 'auto') errors.push(...failed);
   else if (first !== undefined)
-    cluster.warnings.push(`not all objects of ${addon.name} are known: ${first.message} (${failed.length} kinds)`);
+    cluster.warnings.push(
+      `not all objects of ${addon.name} are known: ${first.message} (${counted(failed.length, 'kind')})`,
+    );
   return lists.flat();
 }
 

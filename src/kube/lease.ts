@@ -1,7 +1,7 @@
 /** One writer at a time: a Lease in the cluster, as controllers of Kubernetes elect their leader. */
 import { randomBytes } from 'node:crypto';
 import * as v from 'valibot';
-import { CurlewError } from '../core/errors.ts';
+import { asError, CurlewError } from '../core/errors.ts';
 import { visible } from '../core/diagnostic.ts';
 import type { Call } from './call.ts';
 import { objectPath, collectionPath, type Resource } from './resources.ts';
@@ -75,8 +75,8 @@ export async function holdLease(call: Call, request: LeaseRequest): Promise<Held
     while (!lost.signal.aborted) {
       await pause(RENEW_MS, stopped).catch(() => undefined);
       if (stopped.signal.aborted) return;
-      await renewals.renew().catch(() => undefined);
-      if (renewals.age() > DURATION_MS) renewals.lose();
+      const failed = await renewals.renew().then(() => undefined, asError);
+      if (renewals.age() > DURATION_MS) renewals.lose(failed);
     }
   })();
   const guard = async (): Promise<void> => {
@@ -144,10 +144,12 @@ class Renewals {
     this.lose();
   }
 
-  lose(): void {
-    const what = `cannot ${this.#request.doing}: ${leaseTitle(this.#request)} was lost to another process`;
+  /** `cause`: why it could not be renewed; another process may have it now. */
+  lose(cause?: Error): void {
+    const why = cause?.message ?? `${leaseTitle(this.#request)} was lost to another process`;
     const hint = 'run the same command again: it continues where this one stopped';
-    this.lost.abort(new CurlewError('BUSY', what, { hint }));
+    const code = cause === undefined ? 'BUSY' : 'CLUSTER_FAILED';
+    this.lost.abort(new CurlewError(code, `cannot ${this.#request.doing}: ${why}`, { hint, cause }));
   }
 
   async release(): Promise<void> {

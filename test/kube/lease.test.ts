@@ -1,5 +1,7 @@
 /** Leases on an API server that a test makes: who may write, after a pause and after a renewal whose answer was lost. */
+import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
+import type { CurlewError } from '../../src/core/errors.ts';
 import { openApi } from '../../src/kube/api.ts';
 import { openCalls, type Call } from '../../src/kube/call.ts';
 import { holdLease, type HeldLease } from '../../src/kube/lease.ts';
@@ -24,6 +26,8 @@ interface Scene extends AsyncDisposable {
   readonly written: () => number;
   /** As another process that has waited for it. */
   readonly takeAway: () => void;
+  /** From now on, renewals are refused, as by a webhook of the cluster. */
+  readonly refuse: () => void;
   /** The next renewal is stored, and answered with an error. */
   readonly loseAnswer: () => void;
   /** The next renewal is stored, and answered after this happens. */
@@ -35,7 +39,7 @@ interface Scene extends AsyncDisposable {
 async function heldScene(): Promise<Scene> {
   const box = await tree();
   let stored: { readonly metadata: { readonly resourceVersion: string }; readonly spec: object } | undefined;
-  let [version, written, isLost] = [0, 0, false];
+  let [version, written, isLost, isRefused] = [0, 0, false, false];
   let meanwhile: (() => void) | undefined;
   const store = (spec: object): void => {
     version += 1;
@@ -47,6 +51,7 @@ async function heldScene(): Promise<Scene> {
       return { json: {} };
     }
     if (method === 'GET') return stored === undefined ? statusReply(404, 'NotFound') : { json: stored };
+    if (isRefused) return statusReply(403, 'Forbidden', 'admission webhook denied the request');
     const given = JSON.parse(body) as { readonly metadata: { readonly resourceVersion?: string } } & {
       readonly spec: object;
     };
@@ -71,6 +76,7 @@ async function heldScene(): Promise<Scene> {
     call: openCalls(api, { ...options, signal: lease.signal, guard: lease.guard }),
     written: () => written,
     takeAway: () => store({ holderIdentity: 'another' }),
+    refuse: () => (isRefused = true),
     loseAnswer: () => (isLost = true),
     delayAnswer: (then) => (meanwhile = then),
     pass: (processMs, machineMs) => {
@@ -125,6 +131,17 @@ test('a renewal that is answered after another process has taken the Lease is a 
   scene.pass(11_000, 11_000);
   await assert.rejectsWith(scene.call('write', GUARDED), 'BUSY', /^cannot test leases: the Lease \S+ was lost/);
   assert.is(scene.written(), 0);
+});
+
+test('a Lease that cannot be renewed names the reason, not another process', async () => {
+  await using scene = await heldScene();
+  const { signal } = scene.lease;
+  scene.refuse();
+  scene.pass(16_000, 16_000);
+  if (!signal.aborted) await once(signal, 'abort');
+  const { code, message } = signal.reason as CurlewError;
+  assert.is(code, 'CLUSTER_FAILED');
+  assert.match(message, /^cannot test leases: cannot write the Lease kube-system\/test: .*admission webhook denied/);
 });
 
 test.run();
