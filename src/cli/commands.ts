@@ -35,7 +35,7 @@ import {
   UPGRADE,
   WHY,
 } from '../app/requests/node.ts';
-import { COMPLETION, HELP, VERSION } from '../app/requests/own.ts';
+import { COMPLETION, DOCTOR, HELP, VERSION } from '../app/requests/own.ts';
 import { IMPORT_EXTERNAL, PROMOTE, PRUNE, REINDEX, VERSIONS } from '../app/requests/release.ts';
 import { GENERATE, IMPORT, LINT, NEW } from '../app/requests/repository.ts';
 import { SERVE } from '../app/requests/serve.ts';
@@ -129,6 +129,7 @@ const NODE_COMMANDS = [
 const OWN_COMMANDS = [
   row(HELP, async () => (await import('./commands/own.ts')).help),
   row(VERSION, async () => (await import('./commands/own.ts')).version),
+  row(DOCTOR, async () => (await import('./commands/doctor.ts')).command),
   row(COMPLETION, async () => (await import('./commands/completion.ts')).command),
 ];
 

@@ -86,7 +86,7 @@ export function commandList(): string {
 }
 
 /** What a first hour needs, in its order. */
-const FIRST: readonly string[] = ['new', 'build', 'publish', 'bundle', 'install', 'status'];
+const FIRST: readonly string[] = ['new', 'build', 'publish', 'bundle', 'install', 'status', 'doctor'];
 
 /** The general help: where to start, and the names of all commands; on one screen. */
 export function overview(): string {

@@ -58,8 +58,9 @@ async function run(argv: readonly string[], signal: AbortSignal): Promise<number
     await print(process.stdout, await runKurlTool(rest, context));
     return 0;
   }
-  if (name === 'help' || rest.includes('--help') || rest.includes('-h')) {
-    const topic = name === 'help' ? rest.filter((word) => !word.startsWith('-')) : [name];
+  const asksForHelp = rest.includes('--help') || rest.includes('-h');
+  if (name === 'help' || asksForHelp) {
+    const topic = asksForHelp ? [name] : rest.filter((word) => !word.startsWith('-'));
     await print(process.stdout, `${await helpAbout(topic)}\n`);
     return 0;
   }

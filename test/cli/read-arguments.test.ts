@@ -25,6 +25,7 @@ const UNLIMITED = [
   'channel explain',
   'channel plan',
   'channel status',
+  'doctor',
   'fleet check',
   'fleet plan',
   'help',

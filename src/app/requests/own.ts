@@ -1,6 +1,8 @@
 /** Requests about curlew itself. */
-import { choice, texts } from '../../core/field.ts';
+import { choice, choiceOf, many, place, texts } from '../../core/field.ts';
 import { request } from '../../core/request.ts';
+import { STORE, WEB } from './connection.ts';
+import { FOLDER } from './node.ts';
 
 export const HELP = request('help', 'Show the help of a command, or a page of the documentation', {
   topic: texts('COMMAND|PAGE', 'a command; commands for all of them; or a page', { operand: true, offers: 'topic' }),
@@ -14,4 +16,14 @@ export const COMPLETION = request('completion', 'Print the completion script of 
     required: 'specify a shell: bash, zsh or fish',
     hint: 'curlew completion bash',
   }),
+});
+
+const asked = many(choiceOf(['build', 'publish', 'bundle', 'install', 'load-images', 'channel', 'fleet']));
+
+export const DOCTOR = request('doctor', 'Check what works on this machine', {
+  commands: asked('COMMAND', 'fail if this command cannot work; by default nothing fails', { operand: true }),
+  from: place('STORE', 'also check a store; fail if it does not respond'),
+  installDir: FOLDER.installDir,
+  ...WEB,
+  ...STORE,
 });

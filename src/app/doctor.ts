@@ -1,0 +1,213 @@
+/** Finds out what works on this machine, and how to get the rest. Changes nothing. */
+import { statfs } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { connectDocker } from '../build/containers/docker.ts';
+import { openExecutable } from '../bundle/root-files.ts';
+import { asError, CurlewError, redact } from '../core/errors.ts';
+import type { Context } from '../core/context.ts';
+import { INSTALL_DIRECTORY } from '../core/layout.ts';
+import { ARCHES } from '../core/ref.ts';
+import { useCase, type RequestOf } from '../core/request.ts';
+import { formatBytes } from '../core/units.ts';
+import { openChannelCluster } from '../deliver/cluster.ts';
+import { readDockerConfig } from '../registry/credentials.ts';
+import { findImageRuntime } from '../runtime/images/find-runtime.ts';
+import { currentRelease } from '../store/read-catalog.ts';
+import { readConfig, xdgFolder } from './ports/config.ts';
+import { lazyHttp } from './ports/network.ts';
+import { openStoreFor } from './ports/stores.ts';
+import { DOCTOR } from './requests/own.ts';
+
+type DoctorRequest = RequestOf<typeof DOCTOR.fields>;
+type Asked = NonNullable<DoctorRequest['commands']>[number];
+
+export interface Finding {
+  readonly check: string;
+  /** `fail`: something that was asked for cannot work. */
+  readonly verdict: 'pass' | 'warn' | 'fail';
+  readonly message: string;
+  /** What it is for, and how to get it; for all but `pass`. */
+  readonly hint?: string;
+}
+
+interface Check {
+  readonly name: string;
+  /** Commands that cannot work without it. */
+  readonly needed: readonly Asked[];
+  readonly use: string;
+  /** How to get it, if the error does not say. */
+  readonly how: string;
+  /** What was found; throws if it does not work. */
+  readonly look: (request: DoctorRequest, context: Context) => Promise<string>;
+}
+
+const GIGABYTE = 1 << 30;
+/** Milliseconds until a check counts as failed. */
+const LIMIT = 5000;
+
+const CHECKS: readonly Check[] = [
+  {
+    name: 'configuration',
+    needed: ['build', 'publish', 'bundle'],
+    use: 'every command reads it',
+    how: 'see curlew help configuration',
+    look: async ({ config }, { env, cwd }) => {
+      await readConfig(config, { env, cwd });
+      return 'the configuration file is valid, or there is none';
+    },
+  },
+  {
+    name: 'executables',
+    needed: ['bundle'],
+    use: 'bundles contain them',
+    how: 'use the curlew of the npm package',
+    look: async (_, { signal }) => {
+      for (const arch of ARCHES) await (await openExecutable(arch, { signal }))[Symbol.asyncDispose]();
+      return `bundles get the curlew of ${ARCHES.join(' and ')} nodes`;
+    },
+  },
+  {
+    name: 'Docker engine',
+    needed: [],
+    use: 'builds use it for Dockerfiles and host packages',
+    how: 'start Docker, or set DOCKER_HOST',
+    look: async (_, { env, signal }) => {
+      const asked = { doing: 'ask the Docker engine', method: 'GET', path: '/version' } as const;
+      const { value } = await connectDocker(env).request(asked, { signal });
+      const { Version: version } = (value ?? {}) as { readonly Version?: unknown };
+      return typeof version === 'string' ? `Docker ${version} responds` : 'it responds';
+    },
+  },
+  {
+    name: 'registries',
+    needed: ['build', 'publish'],
+    use: 'builds pull images with them',
+    how: 'docker login writes the file again',
+    look: async (_, { env }) => {
+      const { auths, helpers, store } = await readDockerConfig(env);
+      const hosts = [...new Set([...auths.keys(), ...helpers.keys()])];
+      if (store !== undefined) hosts.push(`others from docker-credential-${store}`);
+      return hosts.length === 0
+        ? 'no credentials: images are pulled anonymously'
+        : `credentials for ${hosts.join(', ')}`;
+    },
+  },
+  {
+    name: 'cache',
+    needed: ['build', 'publish'],
+    use: 'builds keep downloads there',
+    how: 'free some space, or use --cache DIR',
+    look: async (_, { env }) => freeIn(join(xdgFolder(env, 'XDG_CACHE_HOME', '.cache'), 'curlew')),
+  },
+  {
+    name: 'store',
+    needed: ['publish', 'bundle'],
+    use: 'releases are there',
+    how: 'see curlew help s3',
+    look: async (request, context) => {
+      const web = lazyHttp(request, context);
+      try {
+        const http = /^https?:/i.test(request.from ?? '') ? await web.get() : undefined;
+        const store = await openStoreFor(request.from ?? '', request, context, { create: false, http });
+        const current = await currentRelease(store, context);
+        return `${store.address} responds, ${current === undefined ? 'and has no release' : `current is ${current.release}`}`;
+      } finally {
+        await web.close();
+      }
+    },
+  },
+  {
+    name: 'user',
+    needed: ['install'],
+    use: 'install changes this machine',
+    how: 'run it as root; trials with --root DIR work as any user',
+    look: async (_, { user }) => {
+      if (user !== 0) throw new CurlewError('UNSUPPORTED', 'not root');
+      return Promise.resolve('root: hooks can change this machine');
+    },
+  },
+  {
+    name: 'install folder',
+    needed: ['install'],
+    use: 'nodes keep packages there',
+    how: 'free some space, or use --install-dir DIR',
+    look: async ({ installDir = INSTALL_DIRECTORY }, { cwd }) => freeIn(resolve(cwd, installDir)),
+  },
+  {
+    name: 'container runtime',
+    needed: ['load-images'],
+    use: 'load-images, and specs without a runtime, need it',
+    how: 'start containerd or Docker, or set CONTAINERD_ADDRESS',
+    look: async (_, { env, signal }) => {
+      const found = await findImageRuntime({ env, signal });
+      if (found === undefined) throw new CurlewError('NOT_FOUND', 'neither containerd nor Docker responds');
+      return `${found.name} responds`;
+    },
+  },
+  {
+    name: 'cluster',
+    needed: ['channel', 'fleet'],
+    use: 'channel and fleet need it',
+    how: 'set KUBECONFIG to the kubeconfig of a cluster',
+    look: async (_, context) => {
+      const { server, kubernetes } = await openChannelCluster({}, context);
+      return `Kubernetes ${kubernetes} at ${redact(server)}`;
+    },
+  },
+];
+
+/** The findings of all checks, in the order of the table. A check fails only if a named command, or the store, needs it. */
+export const doctor = useCase(DOCTOR, async (request, context: Context): Promise<readonly Finding[]> => {
+  const asked = CHECKS.filter(({ name }) => name !== 'store' || request.from !== undefined);
+  return Promise.all(asked.map(async (check) => findingOf(check, request, context)));
+});
+
+async function findingOf(check: Check, request: DoctorRequest, context: Context): Promise<Finding> {
+  const { name, needed, use, how, look } = check;
+  try {
+    return {
+      check: name,
+      verdict: 'pass',
+      message: await withinLimit(async (signal) => look(request, { ...context, signal }), context.signal),
+    };
+  } catch (thrown) {
+    context.signal.throwIfAborted();
+    const isNeeded = name === 'store' || (request.commands ?? []).some((command) => needed.includes(command));
+    const error = asError(thrown);
+    const more = error instanceof CurlewError ? error.hint : undefined;
+    return {
+      check: name,
+      verdict: isNeeded ? 'fail' : 'warn',
+      message: redact(error.message),
+      hint: redact(`${use}: ${more ?? how}`),
+    };
+  }
+}
+
+/** Also ends a wait for what does not observe its signal, such as a disk that does not respond. */
+async function withinLimit(look: (signal: AbortSignal) => Promise<string>, signal: AbortSignal): Promise<string> {
+  const own = new AbortController();
+  const either = AbortSignal.any([signal, own.signal]);
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      reject(new CurlewError('FETCH_FAILED', `no answer within ${LIMIT / 1000} seconds`));
+      own.abort();
+    }, LIMIT);
+  });
+  try {
+    return await Promise.race([look(either), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** The free space of the disk of a folder that may not exist yet. */
+async function freeIn(folder: string): Promise<string> {
+  const found = await statfs(folder).catch(() => undefined);
+  if (found === undefined && folder !== '/') return freeIn(dirname(folder));
+  const free = found === undefined ? 0 : found.bavail * found.bsize;
+  const text = `${formatBytes(free)} free in ${folder}`;
+  if (free < GIGABYTE) throw new CurlewError('NO_SPACE', text);
+  return text;
+}
