@@ -13,24 +13,20 @@ import { rollingSizes, type RollingLimits } from './channel/rolling.ts';
 import { canonicalJson } from './core/digest.ts';
 import { orError } from './conformance-machines.ts';
 import { readYaml } from './formats/yaml/yaml.ts';
-import { ocmBatch, type Standing } from './rollout/batch-ocm.ts';
-import { mergeConfigs as mergeReferences, type ConfigReference } from './rollout/configs.ts';
-import type { Observed, Writes } from './rollout/fleet.ts';
-import { compareNames, groupsOf, type Labels } from './rollout/groups.ts';
-import { parseTimeout as secondsOf, sizeOf as countOf, type Rules } from './rollout/limits.ts';
+import { ocmBatch, type Standing } from './fleet/upstream/batch.ts';
 import {
-  actionFor,
   installDiff as diffOfInstalls,
+  mergeConfigs as mergeReferences,
+  type ConfigReference,
+} from './fleet/upstream/placed.ts';
+import {
   isChartUrl,
   isOtherRelease,
   releaseAction,
   releaseRemoval,
   type HelmRelease,
   type ReleaseIdentity,
-} from './rollout/releases.ts';
-import { step, waitingIn } from './rollout/step.ts';
-import { specHash as hashOf } from './rollout/spec-hash.ts';
-import type { State, Strategy } from './rollout/strategy.ts';
+} from './fleet/upstream/releases.ts';
 import {
   addonStatus as statusOf,
   isWorkloadHealthy,
@@ -40,7 +36,14 @@ import {
   type AppliedConfig,
   type DesiredConfig,
   type ProbedWork,
-} from './rollout/upstream-status.ts';
+} from './fleet/upstream/status.ts';
+import type { Observed } from './rollout/fleet.ts';
+import { compareNames, groupsOf, type Labels } from './rollout/groups.ts';
+import { parseTimeout as secondsOf, sizeOf as countOf, type Rules } from './rollout/limits.ts';
+import { step, waitingIn } from './rollout/step.ts';
+import { specHash as hashOf } from './rollout/spec-hash.ts';
+import type { State, Strategy } from './rollout/strategy.ts';
+import { actionOf } from './rollout/target.ts';
 
 export type { Compat } from './channel/channel.ts';
 export {
@@ -238,7 +241,7 @@ export function hcp(
       isOther: isOtherRelease(spec, release, release.generated),
       changed: release.version !== spec.version || release.values !== values,
     };
-    const action = actionFor({ selected, once, recorded });
+    const action = actionOf(selected, once, recorded);
     if (action !== 'none') actions.push(`${action}:${name}`);
   }
   return actions;
@@ -387,8 +390,10 @@ export function rollout(input: VectorRollout): Readonly<Record<string, unknown>>
 }
 
 /** One step of a fleet by curlew's own rules, and each cluster that waits; `now` is in seconds since 1970. */
-export function fleetStep({ observed, now }: { readonly observed: Observed; readonly now: number }): Writes & {
-  readonly waiting: ReturnType<typeof waitingIn>;
-} {
-  return { ...step(observed, now), waiting: waitingIn(observed, now) };
+export function fleetStep({ observed, now }: { readonly observed: Observed; readonly now: number }): object {
+  const waiting: object[] = [];
+  const writes = step(observed, now, undefined, (plan) => {
+    waiting.push(...waitingIn(plan).map((one) => ({ addon: plan.run.addon.name, ...one })));
+  });
+  return { ...writes, waiting };
 }

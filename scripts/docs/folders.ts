@@ -32,13 +32,18 @@ const ROWS: readonly (readonly [name: string, holds: string, imports?: string])[
   ],
   [
     'rollout',
-    'how an add-on spreads over the clusters of a fleet: one pure `step` for all of them, and the rules of upstream',
+    'how an add-on spreads over the clusters of a fleet: one pure `step` for all of them',
     'core formats/yaml formats/go-template channel',
   ],
   [
     'machine',
     'the machines of a cluster: versions, etcd, drains, and the next steps from what is seen to what is desired; no I/O',
     'core channel rollout',
+  ],
+  [
+    'fleet/upstream',
+    'kinds of the Helm add-on provider of Cluster API and of Open Cluster Management: their rules',
+    'rollout',
   ],
   [
     'fleet',

@@ -1,9 +1,9 @@
 /** What one step of a fleet would do now, as a table of clusters and add-ons. Pure. */
 import { Memo } from '../rollout/content.ts';
 import type { Observed, Writes } from '../rollout/fleet.ts';
-import { step, waitingIn } from '../rollout/step.ts';
+import { compareNames } from '../rollout/groups.ts';
+import { step } from '../rollout/step.ts';
 import type { State } from '../rollout/strategy.ts';
-import { Fleet, targetOf } from '../rollout/target.ts';
 
 export interface PlannedTarget {
   readonly cluster: string;
@@ -32,31 +32,22 @@ export function planFleet(
   now: number,
   reasonOf: (cluster: string, addon: string) => string = () => '',
 ): PlannedFleet {
-  const memo = new Memo();
-  const { put, drop, detached, recheckAfter } = step(observed, now, memo);
-  const keyOf = (one: { readonly cluster: string; readonly addon: string }): string => `${one.cluster} ${one.addon}`;
-  const starts = new Set(put.map(keyOf));
-  const drops = new Set(drop.map(keyOf));
-  const holds = new Map(waitingIn(observed, now, { memo }).map((one) => [keyOf(one), one]));
-  const fleet = new Fleet(observed, now, memo);
   const targets: PlannedTarget[] = [];
-  for (const cluster of fleet.clusters.values()) {
-    for (const run of fleet.runs.values()) {
-      const target = targetOf(run, cluster);
-      if (target === undefined) continue;
-      const key = keyOf({ cluster: cluster.name, addon: run.addon.name });
-      const hold = holds.get(key);
+  const { detached, recheckAfter } = step(observed, now, new Memo(), ({ run, targets: planned, dropped }) => {
+    const addon = run.addon.name;
+    for (const { cluster, state, drop, hold, wants, action, record } of [...planned, ...dropped]) {
       targets.push({
         cluster: cluster.name,
-        addon: run.addon.name,
-        state: target.state,
-        now: drops.has(key) ? 'forget' : hold ? 'wait' : starts.has(key) ? NOW[target.action] : 'none',
-        current: target.record?.spec.version,
+        addon,
+        state,
+        now: drop !== undefined ? 'forget' : hold ? 'wait' : wants ? NOW[action] : 'none',
+        current: record?.spec.version,
         wanted: run.contents.sourceOf(cluster)?.version,
         reason: hold?.reason,
-        message: hold?.message ?? (reasonOf(cluster.name, run.addon.name) || undefined),
+        message: hold?.message ?? (reasonOf(cluster.name, addon) || undefined),
       });
     }
-  }
+  });
+  targets.sort((a, b) => compareNames(a.cluster, b.cluster, 'native'));
   return { targets, detached, ...(recheckAfter !== undefined && { recheckAfter }) };
 }

@@ -5,8 +5,7 @@ import { isObject } from '../core/json.ts';
 import { renderText } from '../formats/go-template/render.ts';
 import type { ValueMap } from '../formats/go-template/values.ts';
 import { readYaml } from '../formats/yaml/yaml.ts';
-import { mergeValues, type Values } from './configs.ts';
-import type { Cluster, Content, FleetAddon } from './fleet.ts';
+import type { Cluster, ClusterAddon, Content, FleetAddon, Values } from './fleet.ts';
 import { selects } from './groups.ts';
 import { specHash } from './spec-hash.ts';
 
@@ -24,13 +23,15 @@ export class Memo {
   }
 }
 
+type Source = Pick<Content, 'source' | 'version'>;
+
 /** Contents of one add-on, for all clusters. */
 export class Contents {
   /** Hash of what people wrote about source and configuration. */
   readonly revision: string;
   readonly #addon: FleetAddon;
   readonly #memo: Memo;
-  readonly #sources = new Map<string, { readonly source: Values; readonly version?: string } | undefined>();
+  readonly #sources = new Map<string, Source | undefined>();
   /** What all clusters have that match the same groups, and the same entry of a channel. */
   readonly #shared = new Map<string, Content | string>();
 
@@ -47,37 +48,33 @@ export class Contents {
   }
 
   /** Undefined if no entry of the channel fits a cluster's Kubernetes. */
-  sourceOf({
-    kubernetes,
-  }: Pick<Cluster, 'kubernetes'>): { readonly source: Values; readonly version?: string } | undefined {
-    const { source: from } = this.#addon;
-    if ('content' in from) return { ...from, source: from.content };
-    if (!this.#sources.has(kubernetes)) {
-      const triple = parseTriple(kubernetes);
-      const { source, version, id, hash } = (triple && choose(from.channel, triple, 'native').get(from.addon)) ?? {};
-      const found = source && { source: { ...source, version, id, hash }, ...(version !== undefined && { version }) };
-      this.#sources.set(kubernetes, found);
-    }
-    return this.#sources.get(kubernetes);
+  sourceOf({ kubernetes }: Pick<Cluster, 'kubernetes'>): Source | undefined {
+    const { source } = this.#addon;
+    const key = 'content' in source ? '' : kubernetes;
+    if (!this.#sources.has(key)) this.#sources.set(key, sourceFor(source, kubernetes));
+    return this.#sources.get(key);
   }
 
-  /** `own`: the cluster's own configuration. A text says why there is no content. */
-  contentOf(cluster: Cluster, own: Values | undefined): Content | string {
+  /** A text says why there is no content. The record of an installation has the cluster's own configuration. */
+  contentOf(cluster: Cluster, record: ClusterAddon | undefined): Content | string {
     const { name, config, source, valuesTemplate } = this.#addon;
+    const own = record?.config;
     let matches = '';
     if (config?.groups)
       for (const { selector } of config.groups) matches += selects(selector, cluster.labels) ? '1' : '0';
     if (valuesTemplate === undefined && own === undefined) {
       const key = 'content' in source ? matches : `${matches} ${cluster.kubernetes}`;
-      const made = this.#shared.get(key) ?? this.#make(cluster, matches, own);
+      const made = this.#shared.get(key) ?? this.#make(cluster, matches);
       this.#shared.set(key, made);
       return made;
     }
-    const inputs = `${this.revision} ${this.#memo.keyOf(cluster)} ${matches} ${own ? specHash({ own }) : ''}`;
     const key = `${name}/${cluster.name}`;
+    const inputs = specHash({ revision: this.revision, cluster: this.#memo.keyOf(cluster), matches, own });
+    if (record?.spec.inputs === inputs) return record.spec;
     const known = this.#memo.contents.get(key);
     if (known?.inputs === inputs) return known.made;
-    const made = this.#make(cluster, matches, own);
+    const content = this.#make(cluster, matches, own);
+    const made = typeof content === 'string' ? content : { ...content, inputs };
     this.#memo.contents.set(key, { inputs, made });
     return made;
   }
@@ -112,4 +109,22 @@ export class Contents {
       return error instanceof Error ? error.message : String(error);
     }
   }
+}
+
+function sourceFor(from: FleetAddon['source'], kubernetes: string): Source | undefined {
+  if ('content' in from) return { ...from, source: from.content };
+  const triple = parseTriple(kubernetes);
+  const { source, version, id, hash } = (triple && choose(from.channel, triple, 'native').get(from.addon)) ?? {};
+  return source && { source: { ...source, version, id, hash }, ...(version !== undefined && { version }) };
+}
+
+/** Maps are merged, other values replace those of the layers before, and null removes them, as in Helm. */
+export function mergeValues(layers: readonly Values[]): Values {
+  const merged = new Map<string, unknown>();
+  for (const [key, value] of layers.flatMap((layer) => Object.entries(layer))) {
+    const before = merged.get(key);
+    if (value === null) merged.delete(key);
+    else merged.set(key, isObject(value) ? mergeValues([isObject(before) ? before : {}, value]) : value);
+  }
+  return Object.fromEntries(merged);
 }

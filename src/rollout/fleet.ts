@@ -1,9 +1,10 @@
 /** A fleet as it is observed, and what one step writes. Times are seconds since 1970. Pure. */
 import type { Entry } from '../channel/channel.ts';
-import type { Values } from './configs.ts';
 import type { Labels, Selector } from './groups.ts';
 import type { State, Strategy } from './strategy.ts';
 import type { Window } from './windows.ts';
+
+export type Values = Readonly<Record<string, unknown>>;
 
 export interface Cluster {
   readonly name: string;
@@ -113,6 +114,8 @@ export interface Content {
   readonly version?: string;
   readonly values: Values;
   readonly specHash: string;
+  /** Hash of what its template saw. While it is the same, nothing is rendered again, even if facts have changed. */
+  readonly inputs?: string;
 }
 
 interface Key {

@@ -67,12 +67,13 @@ function otherOwner(target: Target): string | false {
   const { addon, fleet } = run;
   if (isRemoval(target)) return false;
   const rivals = fleet.rivals(addon, cluster);
-  const isFirst = (name: string): boolean => compareNames(name, addon.name, 'native') < 0;
-  const first = rivals.find(({ name, wants, record: other }) => wants && (other !== undefined || isFirst(name)));
+  const first = rivals.find(({ name, wants, record: other }) => {
+    return wants && (other !== undefined || compareNames(name, addon.name, 'native') < 0);
+  });
   if (first !== undefined && record === undefined) return `it belongs to fleet:${first.name}`;
   const owner = cluster.installed?.[addon.identity]?.owner;
-  const isOwn = [addon, ...rivals].some(({ name }) => owner === `fleet:${name}`);
-  return owner !== undefined && !isOwn && addon.adopt !== true && `it belongs to ${owner}`;
+  if (owner === undefined || addon.adopt === true) return false;
+  return ![addon, ...rivals].some(({ name }) => owner === `fleet:${name}`) && `it belongs to ${owner}`;
 }
 
 function heir({ run, cluster, action }: Target): string | undefined {
@@ -100,9 +101,9 @@ function agentSkew({ run, cluster: { agentVersion } }: Target): string | false {
 /** What others need stays as long as they are there; of a circle, none waits for the other. */
 function dependent({ run: { fleet, addon, circle }, cluster, action }: Target): string | false {
   if (action !== 'delete') return false;
-  for (const { name, dependsOn } of fleet.addons.values()) {
-    const needs = dependsOn?.includes(addon.name) === true && circle?.includes(name) !== true;
-    if (needs && fleet.recordsOf(name).has(cluster.name)) return `${name} depends on it`;
+  for (const [name, other] of fleet.runs) {
+    const needs = other.addon.dependsOn?.includes(addon.name) === true && circle?.includes(name) !== true;
+    if (needs && other.records.has(cluster.name)) return `${name} depends on it`;
   }
   return false;
 }
@@ -123,6 +124,6 @@ function dependency(target: Target): string | false {
 
 function problemOfContent(target: Target): string | undefined {
   if (isRemoval(target)) return undefined;
-  const content = target.run.contents.contentOf(target.cluster, target.record?.config);
+  const content = target.run.contents.contentOf(target.cluster, target.record);
   return typeof content === 'string' ? content : undefined;
 }

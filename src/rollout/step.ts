@@ -13,77 +13,80 @@ import { begins, Fleet, isRemoval, targetOf, type Run, type Target } from './tar
 const MAX_NAMES = 100;
 const MAX_WAITING = 20;
 
-/**
- * What a fleet needs at `now`, in seconds since 1970. The same state gives the same writes, and no more once they are made. A list
- * that is incomplete, or has no cluster although add-ons are installed, writes nothing.
- */
-export function step(observed: Observed, now: number, memo: Memo = new Memo()): Writes {
-  const writes: Writes = { put: [], drop: [], status: [], released: [], detached: [] };
-  if (!isUsable(observed)) return writes;
-  const fleet = new Fleet(observed, now, memo);
-  let recheckAfter = Infinity;
-  for (const run of fleet.runs.values()) recheckAfter = Math.min(recheckAfter, stepAddon(run, writes));
-  for (const { cluster, addon } of observed.clusterAddons) {
-    if (!fleet.runs.has(addon)) writes.detached.push({ cluster, addon });
-  }
-  return { ...writes, ...(recheckAfter < Infinity && { recheckAfter }) };
-}
-
-/** All clusters that wait at `now`, each with its first reason; for one add-on if it is named. A status has only the first of them. */
-export function waitingIn(
-  observed: Observed,
-  now: number,
-  { memo = new Memo(), addon }: { readonly memo?: Memo; readonly addon?: string | undefined } = {},
-): readonly (Waiting & { readonly addon: string })[] {
-  const runs = isUsable(observed) ? [...new Fleet(observed, now, memo).runs.values()] : [];
-  return runs
-    .filter((run) => addon === undefined || addon === run.addon.name)
-    .flatMap((run) => waitingOf(run, planOf(run), Infinity).map((one) => ({ addon: run.addon.name, ...one })));
-}
-
-function isUsable({ complete, clusters, clusterAddons }: Observed): boolean {
-  return complete && (clusters.length > 0 || clusterAddons.length === 0);
-}
-
-/** Returns the seconds after which time alone changes something. */
-function stepAddon(run: Run, writes: Writes): number {
-  const { addon, fleet } = run;
-  const plan = planOf(run);
-  const status = statusOf(run, plan);
-  let least = status.reasons['Window'] === undefined ? Infinity : 60 - (fleet.now % 60);
-  for (const target of plan.targets) {
-    if (begins(target)) writes.put.push({ cluster: target.cluster.name, addon: addon.name, spec: specOf(target) });
-    if (!target.wants) least = Math.min(least, target.recheckAfter);
-  }
-  writes.drop.push(...plan.dropped);
-  if (canonicalJson(status) !== canonicalJson(addon.status ?? {})) writes.status.push({ addon: addon.name, status });
-  if (addon.deleting === true && plan.targets.length + plan.gone.length === 0) writes.released.push(addon.name);
-  return least;
-}
-
-interface Plan {
+/** What a step has found out about one add-on. */
+export interface AddonPlan {
+  readonly run: Run;
+  /** Each cluster that has the add-on or is to have it: its action, and why it waits. */
   readonly targets: readonly Target[];
-  readonly dropped: Writes['drop'];
-  /** Clusters that no longer exist, and whose records the brake holds. */
-  readonly gone: readonly string[];
+  /** Clusters of which only the record goes. */
+  readonly dropped: readonly Target[];
+  /** Clusters that no longer exist: their records go, or the brake holds them. */
+  readonly lost: readonly string[];
+  readonly held: readonly string[];
+  /** Why nothing new begins. */
   readonly stopped: string | undefined;
   readonly reached: number;
 }
 
-function planOf(run: Run): Plan {
-  const { fleet, addon, strategy, begun, orders } = run;
+/**
+ * What a fleet needs at `now`, in seconds since 1970. The same state gives the same writes, and no more once they are made. A list
+ * that is incomplete, or has no cluster although add-ons are installed, writes nothing. `seen` receives the plan of each add-on, in
+ * natural order of their names.
+ */
+export function step(
+  observed: Observed,
+  now: number,
+  memo: Memo = new Memo(),
+  seen: (plan: AddonPlan) => void = () => undefined,
+): Writes {
+  const writes: Writes = { put: [], drop: [], status: [], released: [], detached: [] };
+  const { complete, clusters, clusterAddons } = observed;
+  if (!complete || (clusters.length === 0 && clusterAddons.length > 0)) return writes;
+  const fleet = new Fleet(observed, now, memo);
+  let recheckAfter = Infinity;
+  for (const run of fleet.runs.values()) {
+    const plan = planOf(run);
+    recheckAfter = Math.min(recheckAfter, write(plan, writes));
+    seen(plan);
+  }
+  for (const { cluster, addon } of fleet.detached) writes.detached.push({ cluster, addon });
+  return { ...writes, ...(recheckAfter < Infinity && { recheckAfter }) };
+}
+
+/** Returns the seconds after which time alone changes something. */
+function write(plan: AddonPlan, writes: Writes): number {
+  const { run, targets, dropped, lost, held } = plan;
+  const { name, deleting, status: before = {} } = run.addon;
+  const status = statusOf(plan);
+  let least = status.reasons['Window'] === undefined ? Infinity : 60 - (run.fleet.now % 60);
+  for (const target of targets) {
+    if (begins(target)) writes.put.push({ cluster: target.cluster.name, addon: name, spec: specOf(target) });
+    if (!target.wants) least = Math.min(least, target.recheckAfter);
+  }
+  for (const { cluster, drop: reason } of dropped) {
+    if (reason !== undefined) writes.drop.push({ cluster: cluster.name, addon: name, reason });
+  }
+  for (const cluster of lost) writes.drop.push({ cluster, addon: name, reason: 'ClusterGone' });
+  if (canonicalJson(status) !== canonicalJson(before)) writes.status.push({ addon: name, status });
+  if (deleting === true && targets.length + held.length === 0) writes.released.push(name);
+  return least;
+}
+
+function planOf(run: Run): AddonPlan {
+  const { fleet, strategy, begun, orders } = run;
   const targets: Target[] = [];
-  const dropped: Writes['drop'] = [];
+  const dropped: Target[] = [];
+  let found = 0;
   for (const cluster of fleet.clusters.values()) {
     const target = targetOf(run, cluster);
-    if (target?.drop !== undefined) dropped.push({ cluster: cluster.name, addon: addon.name, reason: target.drop });
-    else if (target !== undefined) targets.push(target);
+    if (target === undefined) continue;
+    if (target.record !== undefined) found += 1;
+    (target.drop === undefined ? targets : dropped).push(target);
   }
-  const gone = [...run.records.keys()].filter((cluster) => !fleet.clusters.has(cluster));
-  run.brake = brakeOf(run, targets, gone.length);
-  if (run.brake === undefined) {
-    for (const cluster of gone.splice(0)) dropped.push({ cluster, addon: addon.name, reason: 'ClusterGone' });
-  }
+  const { records } = run;
+  const held = found === records.size ? [] : [...records.keys()].filter((name) => !fleet.clusters.has(name));
+  run.brake = brakeOf(run, targets, held.length);
+  const lost = run.brake === undefined ? held.splice(0) : [];
   const groups = groupsOf(targets, { rules: strategy.groups ?? [], size: strategy.groupSize });
   const { reached, stopped } = advance(groups, strategy, {
     reached: begun.reached,
@@ -92,28 +95,25 @@ function planOf(run: Run): Plan {
     hold: holdOf,
   });
   if (stopped === undefined || run.rolledBack || strategy.onFailure !== 'Rollback') {
-    return { targets, dropped, gone, stopped, reached };
+    return { run, targets, dropped, lost, held, stopped, reached };
   }
   run.rolledBack = true;
   return planOf(run);
 }
 
 /** Why no removal may begin: too many at once, without the approval of exactly so many. */
-function brakeOf(run: Run, targets: readonly Target[], gone: number): string | undefined {
-  const { addon, fleet, strategy, orders } = run;
-  const isHandedOver = ({ cluster }: Target): boolean => fleet.rivals(addon, cluster).some(({ wants }) => wants);
-  const wanted = gone + targets.filter((target) => isRemoval(target) && !isHandedOver(target)).length;
-  const underWay = targets.filter(({ record, holds }) => holds && record?.spec.action === 'Remove').length;
+function brakeOf({ addon, fleet, strategy, orders, removed }: Run, targets: readonly Target[], gone: number) {
+  let [wanted, underWay] = [gone, 0];
+  for (const target of targets) {
+    const { cluster, record, holds } = target;
+    if (isRemoval(target) && !fleet.rivals(addon, cluster).some(({ wants }) => wants)) wanted += 1;
+    if (holds && record?.spec.action === 'Remove') underWay += 1;
+  }
   const total = targets.length + gone;
   const most = sizeOf(strategy.maxRemovals, total, Math.max(1, Math.ceil(total / 10)), 'native');
-  const approved = (orders?.removals ?? 0) - begunRemovals(run);
+  const approved = (orders?.removals ?? 0) - removed;
   if (wanted === 0 || wanted + underWay <= most || wanted <= approved) return undefined;
   return `${counted(wanted + underWay, 'removal')} at once, and ${most} may: approve ${wanted}`;
-}
-
-/** How many removals have begun under the present approval. */
-function begunRemovals({ begun, orders }: Run): number {
-  return begun.removals?.at === orders?.at ? (begun.removals?.begun ?? 0) : 0;
 }
 
 function specOf(target: Target): ClusterAddonSpec {
@@ -121,7 +121,7 @@ function specOf(target: Target): ClusterAddonSpec {
   const { addon, contents, fleet } = run;
   const spec = record?.spec;
   const isRemoved = isRemoval(target);
-  const content = goal ?? (isRemoved ? spec : contents.contentOf(cluster, record?.config));
+  const content = goal ?? (isRemoved ? spec : contents.contentOf(cluster, record));
   if (content === undefined || typeof content === 'string') throw new TypeError('a target without content has begun');
   const others = fleet.rivals(addon, cluster).map((rival) => rival.record?.spec.revision);
   const revisions = [spec?.revision, cluster.installed?.[addon.identity]?.revision, ...others];
@@ -137,34 +137,36 @@ function specOf(target: Target): ClusterAddonSpec {
   };
 }
 
-function contentIn({ source, version, values, specHash }: Content): Content {
-  return { source, ...(version !== undefined && { version }), values, specHash };
+function contentIn({ source, version, values, specHash, inputs }: Content): Content {
+  return { source, ...(version !== undefined && { version }), values, specHash, ...(inputs && { inputs }) };
 }
 
-/** The first clusters that wait. */
-function waitingOf({ addon, begun, fleet, brake = '' }: Run, { targets, gone }: Plan, most: number): Waiting[] {
+/** The clusters of an add-on that wait, each with its first reason. A status has only the first of them. */
+export function waitingIn({ run, targets, held }: AddonPlan, most = Infinity): readonly Waiting[] {
+  const { addon, begun, fleet, brake = '' } = run;
   const before = new Map(addon.status?.waiting.map((one) => [one.cluster, one]));
   const waiting: Waiting[] = [];
   const add = (cluster: string, reason: string, message: string, from = begun.since): void => {
     const last = before.get(cluster);
     const since = last === undefined ? from : last.reason === reason ? last.since : fleet.now;
-    if (waiting.length < most) waiting.push({ cluster, reason, message, since });
+    waiting.push({ cluster, reason, message, since });
   };
   for (const { cluster, hold } of targets) {
+    if (waiting.length >= most) break;
     if (hold) add(cluster.name, hold.reason, hold.message, cluster.available ? undefined : cluster.since);
   }
-  for (const cluster of gone) add(cluster, 'Removals', brake);
+  for (const cluster of held) if (waiting.length < most) add(cluster, 'Removals', brake);
   return waiting;
 }
 
 /** The status after this step. */
-function statusOf(run: Run, plan: Plan): FleetAddonStatus {
-  const { addon, contents, orders, rolledBack } = run;
-  const { targets, dropped, gone, stopped } = plan;
+function statusOf(plan: AddonPlan): FleetAddonStatus {
+  const { run, targets, lost, held, stopped, reached } = plan;
+  const { addon, begun, contents, orders, rolledBack } = run;
   const counts: Partial<Record<State, number>> = {};
-  const reasons: Record<string, number> = gone.length > 0 ? { Removals: gone.length } : {};
+  const reasons: Record<string, number> = held.length > 0 ? { Removals: held.length } : {};
   const batch: string[] = [];
-  let removed = dropped.filter(({ reason }) => reason === 'ClusterGone').length;
+  let removed = run.removed + lost.length;
   for (const target of targets) {
     const { hold } = target;
     let { state } = target;
@@ -178,14 +180,14 @@ function statusOf(run: Run, plan: Plan): FleetAddonStatus {
   return {
     observedGeneration: addon.generation,
     revision: contents.revision,
-    since: run.begun.since,
-    reached: Math.max(run.begun.reached, plan.reached),
+    since: begun.since,
+    reached: Math.max(begun.reached, reached),
     rolledBack,
-    ...(orders?.removals !== undefined && { removals: { at: orders.at, begun: begunRemovals(run) + removed } }),
+    ...(orders?.removals !== undefined && { removals: { at: orders.at, begun: removed } }),
     ...(stopped !== undefined && { stopped }),
     counts,
     reasons,
     batch,
-    waiting: waitingOf(run, plan, MAX_WAITING),
+    waiting: waitingIn(plan, MAX_WAITING),
   };
 }

@@ -14,12 +14,8 @@ import type {
 } from './fleet.ts';
 import { compareNames, selects, type Labels } from './groups.ts';
 import { parseTimeout, sizeOf } from './limits.ts';
-import { actionFor, type Action } from './releases.ts';
 import { isFailure, settle, timesOf, type Settled, type State } from './strategy.ts';
 import { closedWindows, type Window } from './windows.ts';
-
-type Records = ReadonlyMap<string, ClusterAddon>;
-const NO_RECORDS: Records = new Map();
 
 interface Rival {
   readonly name: string;
@@ -32,45 +28,41 @@ const NO_RIVALS: readonly Rival[] = [];
 /** The objects of a fleet by name, clusters and add-ons in natural order. */
 export class Fleet {
   readonly clusters: ReadonlyMap<string, Cluster>;
-  readonly addons: ReadonlyMap<string, FleetAddon>;
   readonly runs: ReadonlyMap<string, Run>;
+  /** Records whose add-on has vanished. */
+  readonly detached: ClusterAddon[] = [];
   readonly version: string;
   readonly now: number;
-  readonly #records = new Map<string, Map<string, ClusterAddon>>();
-  readonly #byIdentity = new Map<string, FleetAddon[]>();
+  readonly #byIdentity = new Map<string, Run[]>();
   readonly #windows = new Map<string, string | undefined>();
 
   constructor({ clusters, addons, clusterAddons, version = '' }: Observed, now: number, memo: Memo) {
     this.version = version;
     this.now = now;
     this.clusters = byName(clusters);
-    this.addons = byName(addons);
-    for (const addon of this.addons.values()) {
-      this.#byIdentity.set(addon.identity, [...(this.#byIdentity.get(addon.identity) ?? []), addon]);
+    const named = byName(addons);
+    this.runs = new Map([...named].map(([name, addon]) => [name, runOf(this, addon, { addons: named, memo })]));
+    for (const run of this.runs.values()) {
+      const { identity } = run.addon;
+      this.#byIdentity.set(identity, [...(this.#byIdentity.get(identity) ?? []), run]);
     }
     for (const record of clusterAddons) {
-      const own = this.#records.get(record.addon) ?? new Map<string, ClusterAddon>();
-      this.#records.set(record.addon, own.set(record.cluster, record));
+      const run = this.runs.get(record.addon);
+      if (run === undefined) this.detached.push(record);
+      else run.records.set(record.cluster, record);
     }
-    this.runs = new Map([...this.addons].map(([name, addon]) => [name, runOf(this, addon, memo)]));
-  }
-
-  /** Records of an add-on, by cluster. */
-  recordsOf(addon: string): Records {
-    return this.#records.get(addon) ?? NO_RECORDS;
   }
 
   /** Other add-ons of the same identity. */
   rivals({ name, identity }: FleetAddon, cluster: Cluster): readonly Rival[] {
     const all = this.#byIdentity.get(identity) ?? [];
     if (all.length < 2) return NO_RIVALS;
-    return all
-      .filter((addon) => addon.name !== name)
-      .map((addon) => {
-        const record = this.recordsOf(addon.name).get(cluster.name);
-        const has = record?.spec.identity === identity && record.spec.action === 'Install';
-        return { name: addon.name, wants: isSelected(addon, cluster), record: has ? record : undefined };
-      });
+    const others = all.filter(({ addon }) => addon.name !== name);
+    return others.map(({ addon, records }) => {
+      const record = records.get(cluster.name);
+      const has = record?.spec.identity === identity && record.spec.action === 'Install';
+      return { name: addon.name, wants: isSelected(addon, cluster), record: has ? record : undefined };
+    });
   }
 
   /** Why nothing may begin now, because of windows: many clusters have the same. */
@@ -94,7 +86,11 @@ function isSelected({ deleting, clusterSelector }: FleetAddon, { labels }: Clust
 /** What is the same for all clusters of an add-on. Orders that are not for what is rolled out now are left out. */
 export type Run = ReturnType<typeof runOf>;
 
-function runOf(fleet: Fleet, addon: FleetAddon, memo: Memo) {
+function runOf(
+  fleet: Fleet,
+  addon: FleetAddon,
+  { addons, memo }: { readonly addons: ReadonlyMap<string, FleetAddon>; readonly memo: Memo },
+) {
   const { status, orders } = addon;
   const contents = new Contents(addon, memo);
   const isSame = status?.revision === contents.revision && status.observedGeneration === addon.generation;
@@ -112,12 +108,15 @@ function runOf(fleet: Fleet, addon: FleetAddon, memo: Memo) {
     problem,
     strategy,
     begun,
-    records: fleet.recordsOf(addon.name),
+    /** By cluster. */
+    records: new Map<string, ClusterAddon>(),
     /** From the add-on over those that it depends on back to itself. */
-    circle: circleOf(fleet.addons, addon.name),
+    circle: circleOf(addons, addon.name),
     times: timesOf(strategy, 'native'),
     removalTimes: { soak: 0, deadline: parseTimeout(timeout) },
     orders: isMeant ? orders : undefined,
+    /** How many removals have begun under the present approval. */
+    removed: begun.removals?.at === (isMeant ? orders.at : undefined) ? (begun.removals?.begun ?? 0) : 0,
     rolledBack: begun.rolledBack || (isMeant && orders.rollback === true),
     /** Why no removal may begin. */
     brake: undefined as string | undefined,
@@ -188,13 +187,22 @@ export function targetOf(run: Run, cluster: Cluster): Target | undefined {
   const spec = record?.spec;
   const own = settledOf(run, cluster, record);
   const isGood = own.state === 'Succeeded' && !own.holds && spec?.action === 'Install';
-  const content = spec && selected ? run.contents.contentOf(cluster, record?.config) : undefined;
+  const content = record && selected ? run.contents.contentOf(cluster, record) : undefined;
   const isAsWanted = typeof content === 'object' && content.specHash === spec?.specHash;
   const isRetried = isFailure(own.state) && (spec?.startedAt ?? 0) < (orders?.retry ?? 0);
   const goesBack = run.rolledBack && isAsWanted && (orders?.rollback === true || !isGood);
   const goal = goesBack && spec?.knownGood?.specHash !== spec?.specHash ? spec?.knownGood : undefined;
   const changed = goal !== undefined || !isAsWanted || isRetried;
-  const action = actionOf(addon, spec, own.state, { selected, changed, isGood });
+  const action = actionOf(
+    selected,
+    addon.mode === 'InstallOnce',
+    spec && {
+      removal: spec.action === 'Install' ? undefined : own.state === 'Succeeded' ? 'done' : 'begun',
+      installed: isGood || spec.knownGood !== undefined,
+      isOther: spec.identity !== addon.identity,
+      changed,
+    },
+  );
   const wants = action !== 'none';
   const isProven = isGood && !wants;
   return {
@@ -229,7 +237,7 @@ function settledOf({ fleet, times, removalTimes }: Run, cluster: Cluster, record
   const now = isFrozen ? (cluster.since ?? fleet.now) : fleet.now;
   const back = isFrozen ? 0 : (cluster.since ?? 0);
   const since = Math.max(spec.startedAt, counts ? Math.min(status.since, fleet.now) : 0, back);
-  const isFinal = counts && (status.state === 'Succeeded' || isFailure(status.state));
+  const isFinal = counts && (status.state === 'Succeeded' || status.state === 'Skipped' || isFailure(status.state));
   const state = isFinal ? status.state : isInstall ? 'Progressing' : 'Removing';
   return settle(state, now - since, isInstall ? times : removalTimes, 'native');
 }
@@ -243,17 +251,27 @@ function dropReason(run: Run, cluster: Cluster, spec: ClusterAddonSpec, state: S
   return isFailure(state) && (addon.remove?.onFailure ?? 'Block') !== 'Block' ? 'Orphaned' : undefined;
 }
 
-function actionOf(
-  { identity, mode }: FleetAddon,
-  spec: ClusterAddonSpec | undefined,
-  state: State,
-  { selected, changed, isGood }: { readonly selected: boolean; readonly changed: boolean; readonly isGood: boolean },
-): Action {
-  const isOther = spec !== undefined && spec.identity !== identity;
-  if (spec?.action === 'Remove') {
-    if (!selected) return 'none';
-    return state === 'Succeeded' ? 'create' : isOther ? 'none' : 'update';
-  }
-  const recorded = spec && { installed: isGood || spec.knownGood !== undefined, isOther, changed };
-  return actionFor({ selected, once: mode === 'InstallOnce', recorded });
+/** What is recorded of an add-on on one cluster, compared with what is wanted. */
+export interface Recorded {
+  /** Its removal has begun, and is over. */
+  readonly removal?: 'begun' | 'done' | undefined;
+  /** It was once installed successfully. */
+  readonly installed: boolean;
+  /** What cannot be changed in place, such as the name of the release, differs. */
+  readonly isOther: boolean;
+  /** Version, source or values differ. */
+  readonly changed: boolean;
+}
+
+export type Action = 'create' | 'update' | 'reinstall' | 'delete' | 'none';
+
+/** `once`: what was installed is never changed, and never removed because a cluster is no longer selected. */
+export function actionOf(selected: boolean, once: boolean, recorded: Recorded | undefined): Action {
+  if (!selected) return recorded === undefined || once || recorded.removal ? 'none' : 'delete';
+  if (recorded === undefined || recorded.removal === 'done') return 'create';
+  const { removal, installed, isOther, changed } = recorded;
+  if (removal === 'begun') return isOther ? 'none' : 'update';
+  if (once && installed) return 'none';
+  if (isOther && !once) return 'reinstall';
+  return changed ? 'update' : 'none';
 }

@@ -1,4 +1,4 @@
-import { waitingIn } from '../../src/rollout/step.ts';
+import { Memo } from '../../src/rollout/content.ts';
 import type { Strategy } from '../../src/rollout/strategy.ts';
 import * as assert from '../support/assert.ts';
 import { addon, cluster, ring, ringGroup, TestFleet } from '../support/fleet.ts';
@@ -83,6 +83,31 @@ test('an attempt without an answer fails after 30 minutes', () => {
   world.now += 1800;
   assert.equal(world.begin(), []);
   assert.equal(world.status('net')?.counts, { TimedOut: 2, ToApply: 4 });
+});
+
+test('a cluster that reports that it skips has no place, uses up no budget, and does not time out', () => {
+  const world = fleet();
+  world.step();
+  world.report('Skipped', 'w1');
+  world.report('Succeeded', 'w2');
+  world.now += 7200;
+  assert.equal(world.begin(), ['s1', 's2']);
+  assert.equal(world.status('net')?.counts, { Skipped: 1, Succeeded: 1, Progressing: 2, ToApply: 2 });
+  world.report('Succeeded', 's1', 's2');
+  world.release('net', '1.1.0');
+  assert.equal(world.begin(), ['w1', 'w2']);
+});
+
+test('a restart renders nothing again while only facts have changed', () => {
+  const world = fleet({}, { valuesTemplate: 'nodes: {{ .Cluster.facts.nodes }}' });
+  for (const { name } of world.clusters) world.changeCluster(name, { facts: { nodes: 3 } });
+  world.settle();
+  for (const { name } of world.clusters) world.changeCluster(name, { facts: { nodes: 4 } });
+  world.memo = new Memo();
+  assert.equal(world.begin(), []);
+  world.changeCluster('s1', { kubernetes: 'v1.32.0' });
+  assert.equal(world.begin(), ['s1']);
+  assert.equal(world.spec('s1')?.values, { nodes: 4 });
 });
 
 test('a state of another revision does not count', () => {
@@ -331,7 +356,7 @@ test('the names of a large batch, and its reasons to wait, are capped in the sta
   assert.is(world.status('net')?.batch.length, 100);
   assert.equal(world.status('net')?.reasons, { Batch: 150 });
   assert.is(world.status('net')?.waiting.length, 20);
-  assert.is(waitingIn(world.observed(), world.now).length, 150);
+  assert.is(world.waiting().length, 150);
 });
 
 test('names are in the order that people count in', () => {

@@ -1,6 +1,6 @@
 /** A small fleet in memory: steps are applied to it, and agents report what a test says. */
 import { Memo } from '../../src/rollout/content.ts';
-import type { Cluster, ClusterAddon, FleetAddon, Observed, Orders, Writes } from '../../src/rollout/fleet.ts';
+import type { Cluster, ClusterAddon, FleetAddon, Observed, Orders, Waiting, Writes } from '../../src/rollout/fleet.ts';
 import { step, waitingIn } from '../../src/rollout/step.ts';
 import type { State } from '../../src/rollout/strategy.ts';
 
@@ -26,7 +26,7 @@ export class TestFleet {
   records: ClusterAddon[] = [];
   version = '1.0.0';
   complete = true;
-  readonly memo = new Memo();
+  memo = new Memo();
 
   constructor(clusters: readonly Cluster[], ...addons: readonly FleetAddon[]) {
     this.clusters = [...clusters];
@@ -115,10 +115,18 @@ export class TestFleet {
     return this.addons.find((one) => one.name === name)?.status;
   }
 
+  /** All clusters that wait, for one add-on if it is named. */
+  waiting(name?: string): readonly Waiting[] {
+    const waiting: Waiting[] = [];
+    step(this.observed(), this.now, this.memo, (plan) => {
+      if (name === undefined || name === plan.run.addon.name) waiting.push(...waitingIn(plan));
+    });
+    return waiting;
+  }
+
   /** Why a cluster waits, as `Reason: message`. */
   why(on: string, name?: string): string | undefined {
-    const waiting = waitingIn(this.observed(), this.now, { memo: this.memo, addon: name });
-    const found = waiting.find((one) => one.cluster === on);
+    const found = this.waiting(name).find((one) => one.cluster === on);
     return found && `${found.reason}: ${found.message}`;
   }
 }

@@ -1,9 +1,9 @@
-import { mergeValues } from '../../src/rollout/configs.ts';
+import { mergeValues } from '../../src/rollout/content.ts';
 import { specHash } from '../../src/rollout/spec-hash.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 
-const test = suite('rollout/configs');
+const test = suite('rollout/content');
 
 test('a later layer wins in each field of a map, replaces lists, and removes with null', () => {
   const layers = [

@@ -1,5 +1,4 @@
-/** Configuration in layers: the default, that of a group, and a cluster's own. Pure. */
-import { isObject } from '../core/json.ts';
+/** Which clusters get an add-on, and with which configuration, by the rules of Open Cluster Management. Pure. */
 
 /** A reference of Open Cluster Management to an object with configuration. */
 export interface ConfigReference {
@@ -25,15 +24,15 @@ export function mergeConfigs(
   return Object.fromEntries(merged);
 }
 
-export type Values = Readonly<Record<string, unknown>>;
-
-/** Maps are merged, other values replace those of the layers before, and null removes them, as in Helm. */
-export function mergeValues(layers: readonly Values[]): Values {
-  const merged = new Map<string, unknown>();
-  for (const [key, value] of layers.flatMap((layer) => Object.entries(layer))) {
-    const before = merged.get(key);
-    if (value === null) merged.delete(key);
-    else merged.set(key, isObject(value) ? mergeValues([isObject(before) ? before : {}, value]) : value);
-  }
-  return Object.fromEntries(merged);
+/** Which clusters get an add-on and which lose it: those of all placements, or none if people install it. */
+export function installDiff(
+  placements: readonly (readonly string[])[] | undefined,
+  existing: readonly string[],
+): { readonly create: readonly string[]; readonly delete: readonly string[] } {
+  if (placements === undefined) return { create: [], delete: [] };
+  const [wanted, present] = [new Set(placements.flat()), new Set(existing)];
+  return {
+    create: [...wanted].filter((name) => !present.has(name)),
+    delete: [...present].filter((name) => !wanted.has(name)),
+  };
 }
