@@ -21,7 +21,7 @@ const VERSION = '1.0.0';
 const NAME = `localhost/curlew-utils:${VERSION}`;
 const INDEX = 'application/vnd.oci.image.index.v1+json';
 
-/** Of busybox; bash, nc and rsync are those of their own packages. */
+/** Programs from busybox; bash, nc and rsync are those of their own packages. */
 const APPLETS = `
   awk base64 cat chmod chown cp cut date df dirname du echo env expr false find grep head hostname id ip
   kill ln ls mkdir mktemp mount mv nslookup ping printf ps pwd readlink rm rmdir sed seq sh sha256sum sleep

@@ -82,7 +82,7 @@ async function takeFrom(deb: string, nameOf: (path: string) => string | undefine
   return entries;
 }
 
-/** Those of the variable, else those that this machine's apt asks; the digests make any of them as good as another. */
+/** Mirrors in the variable, otherwise those of this machine's apt; the digests make any of them as good as another. */
 async function mirrorsHere(): Promise<readonly string[]> {
   const given = (process.env[MIRRORS] ?? '').split(/\s+/).filter((address) => address !== '');
   if (given.length > 0) return given;

@@ -13,7 +13,7 @@ const FUSE = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2:';
 
 /** Everything that depends on the blob is in the first bytes or after the last ones. */
 const HEAD_SIZE = 4096;
-/** Of the largest pages that a Linux kernel for these processors has. */
+/** Size of the largest pages that a Linux kernel for these processors has. */
 const PAGE = 0x10000;
 
 const HEADER_SIZE = 64;

@@ -30,7 +30,7 @@ export interface PinnedNode {
   /** Where the two files lie, and what else belongs to this Node may be kept. */
   readonly folder: string;
   readonly program: string;
-  /** Of `bin/node` and `LICENSE`: read once, and hashed as they were read. */
+  /** Bytes of `bin/node` and `LICENSE`, which were hashed when they were read. */
   readonly node: Buffer;
   readonly license: Buffer;
 }

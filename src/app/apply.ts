@@ -18,7 +18,7 @@ export interface Applied {
   readonly size: number;
   /** Bytes of the delta. */
   readonly delta: number;
-  /** Of the table of contents of the bundle. */
+  /** Digest of the bundle's table of contents. */
   readonly digest: Digest;
   /** The public key that has signed the delta, where signatures were asked for. */
   readonly signedBy?: string | undefined;

@@ -15,7 +15,7 @@ export interface ExplainedEntry extends Pick<Entry, 'version' | 'id' | 'kubernet
   /** What is applied, such as `manifest web.yaml`; undefined if the channel does not say. */
   readonly source: string | undefined;
   readonly requires: readonly { readonly name: string; readonly version: string }[];
-  /** In the channel. */
+  /** Line of the entry in the channel. */
   readonly line: number;
   readonly outcome: Explained<Entry>['outcome'];
   /** For people. */
@@ -26,7 +26,7 @@ export interface ExplainedChannel {
   readonly location: string;
   readonly compat: Compat | undefined;
   readonly chosen: ExplainedEntry | undefined;
-  /** In the order of the channel; empty if it does not have the add-on. */
+  /** Entries in the order of the channel; empty if it does not have the add-on. */
   readonly entries: readonly ExplainedEntry[];
   /** If none is chosen: those for the next lower and the next higher versions of Kubernetes. */
   readonly near: readonly ExplainedEntry[];

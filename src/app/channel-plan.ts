@@ -44,7 +44,7 @@ export interface PlannedGap {
   /** Entries that nearly fit. */
   readonly near: readonly (PlannedEntry & {
     readonly addon: string;
-    /** Of the versions of Kubernetes before and after the step. */
+    /** Which versions of Kubernetes it fits: the one before the step, the one after it, or both. */
     readonly fits: 'old' | 'new' | 'both';
   })[];
 }

@@ -1,4 +1,4 @@
-/** What is recorded about the add-ons of a cluster, and how they are. */
+/** What is recorded about the add-ons of a cluster, and their health. */
 import type { AddonRecord, Annotated, RecordedRelease } from '../channel/record.ts';
 import { mapLimited } from '../platform/limit/each.ts';
 import { Refused } from '../kube/call.ts';
@@ -13,7 +13,7 @@ import { useCase } from '../core/request.ts';
 
 export interface AddonStatus {
   readonly addon: string;
-  /** Of the record. */
+  /** Namespace of the record. */
   readonly namespace: string;
   /** Undefined for what another program has applied. */
   readonly owner: string | undefined;
@@ -22,7 +22,7 @@ export interface AddonStatus {
   readonly state: AddonRecord['state'] | 'Recorded';
   readonly since: string | undefined;
   readonly reason: string;
-  /** Of a chart. */
+  /** Set for charts only. */
   readonly release: Omit<RecordedRelease, 'hash'> | undefined;
   readonly objects: number;
   readonly missing: readonly string[];

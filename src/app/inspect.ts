@@ -15,7 +15,7 @@ import { useCase } from '../core/request.ts';
 interface Inspected {
   readonly path: string;
   readonly size: number;
-  /** Of the table of contents. */
+  /** Digest of the table of contents. */
   readonly digest: Digest;
   /** For a delta, only those whose addon.json is in it. */
   readonly packages: readonly InspectedPackage[];

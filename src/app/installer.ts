@@ -199,7 +199,7 @@ function hasSource({ bundle, dir, from = [] }: SourceRequest): boolean {
   return bundle !== undefined || dir !== undefined || from.length > 0;
 }
 
-/** In the order of the spec. */
+/** Versions in the order of the spec. */
 async function versionsOf(
   installer: Installer,
   request: SourceRequest,

@@ -25,7 +25,7 @@ interface CreatedInventory {
   readonly inventory?: Inventory;
 }
 
-/** In a delta, smaller files take little more space than their line in an inventory. */
+/** Smaller files in a delta take little more space than their line in an inventory. */
 const SMALL = 4096;
 
 /** Reads only the tables of contents of bundles and packages; hashes files in folders. */

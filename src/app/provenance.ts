@@ -66,7 +66,7 @@ interface StatedFile {
   readonly statement: Statement;
   readonly sha256: Digest;
   readonly builder: Builder;
-  /** Of the file, without a folder. */
+  /** File name without its folder. */
   readonly name: string;
 }
 

@@ -36,7 +36,7 @@ export interface PublishPlan {
   readonly plan: readonly PlannedPackage[];
   /** Names of the channels that the release would have. */
   readonly channels: readonly string[];
-  /** As far as sizes are known before the build. */
+  /** Sum of the sizes that are known before the build. */
   readonly bytesUp: number;
   readonly bytesCopied: number;
 }

@@ -35,9 +35,9 @@ export interface SignedArchive {
   readonly version: number;
   /** ISO 8601; null if it is valid forever. */
   readonly expires: string | null;
-  /** Of the table of contents. */
+  /** Digest of the table of contents. */
   readonly digest: Digest;
-  /** Of the whole file. */
+  /** Digest of the whole file. */
   readonly sha256: Digest;
 }
 

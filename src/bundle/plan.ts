@@ -43,7 +43,7 @@ export interface BundleInputs {
   readonly rootFiles: readonly RootFile[];
   /** Index of the archive with the tool for nodes, which comes next. Absent for kURL's own scripts. */
   readonly executable: ArchiveIndex | undefined;
-  /** In the order of installation. */
+  /** Packages in the order of installation. */
   readonly packages: readonly InputPackage<ResolvedPackage>[];
   /** Packages in addition to the spec. */
   readonly extras?: readonly InputPackage<ResolvedExtra>[] | undefined;

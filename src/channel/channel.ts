@@ -18,22 +18,22 @@ export const ENTRY_NAME: RegExp = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9
 export interface Identity {
   readonly version?: string | undefined;
   readonly id?: string | undefined;
-  /** Of the content, in hex: SHA-256, or SHA-1 in indexes before September 2021. */
+  /** Hash of the content in hex: SHA-256, or SHA-1 in indexes before September 2021. */
   readonly hash?: string | undefined;
-  /** Of the program that applied it; 0 before kops could prune. */
+  /** Generation of the program that applied it; 0 before kops could prune. */
   readonly generation?: number | undefined;
 }
 
 /** What is chosen among. */
 export interface Candidate extends Identity {
   readonly name: string;
-  /** Of the Kubernetes versions it is for; undefined if the text cannot be read, so that it is for none. */
+  /** Kubernetes versions that it is for; undefined if the text cannot be read, so that it is for none. */
   readonly range: VersionRange | undefined;
 }
 
 export interface Requirement {
   readonly name: string;
-  /** As written; empty if every version will do. */
+  /** Text of the requirement; empty if every version will do. */
   readonly version: string;
   readonly range: VersionRange | undefined;
 }
@@ -53,14 +53,14 @@ export interface Chart {
   readonly repoURL: string | undefined;
   readonly oci: string | undefined;
   readonly package: string | undefined;
-  /** In the repository. */
+  /** Name of the chart in its repository. */
   readonly name: string | undefined;
   /** Undefined for an archive. */
   readonly version: string | undefined;
   /** With nulls, and with bigints for integers beyond 2^53; their texts are templates. */
   readonly values: Readonly<Record<string, unknown>>;
   readonly releaseName: string;
-  /** Of the release. */
+  /** Namespace of the release. */
   readonly namespace: string;
   /** Helm itself waits, before it runs the hooks that follow. */
   readonly wait: boolean;
@@ -85,7 +85,7 @@ export interface Entry extends Candidate {
   readonly objectNamespace?: string | undefined;
   readonly id: string;
   readonly hash: string;
-  /** As written; empty if it fits every version. */
+  /** Text of the range; empty if it fits every version. */
   readonly kubernetesVersion: string;
   /** Undefined in an index of kops that has no manifest for it: it can be chosen, and not applied. */
   readonly source: Source | undefined;
@@ -106,7 +106,7 @@ export interface Channel {
   readonly name: string | undefined;
   readonly location: string;
   readonly compat: Compat;
-  /** In the order of the file. */
+  /** Entries in the order of the file. */
   readonly entries: readonly Entry[];
 }
 

@@ -4,12 +4,12 @@ import { exactJson, isObject } from '../core/json.ts';
 export interface FieldChange {
   /** `.spec.template.spec.containers[name="web"].image`, as in managed fields. */
   readonly field: string;
-  /** As JSON; undefined: the field is not there. */
+  /** JSON of the value; undefined if the field does not exist. */
   readonly before: string | undefined;
   readonly after: string | undefined;
 }
 
-/** Of `metadata`: what the server writes. */
+/** Fields of `metadata` that the server writes. */
 const SERVER_FIELDS = new Set([
   'managedFields',
   'resourceVersion',

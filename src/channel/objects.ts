@@ -16,7 +16,7 @@ export const MANIFEST_OPTIONS: YamlOptions = { limit: MAX_MANIFEST_BYTES, deepes
 export interface ManifestObject {
   readonly apiVersion: string;
   readonly kind: string;
-  /** As written; objects of a namespaced kind without it are for the namespace of the add-on. */
+  /** Namespace in the manifest; objects of a namespaced kind without one are for the namespace of the add-on. */
   readonly namespace: string | undefined;
   readonly name: string;
   /** With nulls, and with bigints for integers beyond 2^53. */
@@ -213,7 +213,7 @@ export function definesOthers({ kind }: Pick<ManifestObject, 'kind'>): boolean {
   return kind === 'Namespace' || kind === 'CustomResourceDefinition';
 }
 
-/** In the order of application. Deletion is the reverse. */
+/** Sorts objects into the order of application; deletion is the reverse. */
 export function inApplyOrder<T extends Pick<ManifestObject, 'kind'>>(objects: readonly T[]): readonly T[] {
   const rank = ({ kind }: T): number => {
     if (LAST.includes(kind)) return FIRST.length + 1 + LAST.indexOf(kind);

@@ -235,7 +235,7 @@ function unlistedAddons(
   taken: ReadonlySet<string>,
 ): readonly UnlistedAddon[] {
   const unlisted: UnlistedAddon[] = [];
-  // One that has failed from the beginning has no annotation.
+  // An add-on that has never succeeded has no annotation.
   for (const key of new Set([...facts.annotations.keys(), ...facts.records.keys()])) {
     if (taken.has(key)) continue;
     const record = facts.records.get(key);

@@ -82,7 +82,7 @@ export function parseSelector(selector: string): readonly LabelTest[] | undefine
     if (found === undefined) return undefined;
     const { key = '', not = '', value, values = value } = found;
     const wanted = values?.split(',').map((one) => one.trim());
-    // As in Kubernetes, an object without the label fulfills "is not".
+    // An object without the label fulfills "is not".
     tests.push((labels) => {
       const has = Object.hasOwn(labels, key) && (wanted?.includes(labels[key] ?? '') ?? true);
       return has === (not === '');

@@ -10,7 +10,7 @@ import { parseRange, parseVersion, type VersionRange } from './range.ts';
 export interface PublishedEntry extends Candidate {
   readonly version: string;
   readonly range: VersionRange;
-  /** As the add-on has it; empty if it fits every version. */
+  /** Text of the range in the add-on; empty if it fits every version. */
   readonly kubernetesVersion: string;
   /** Names of add-ons of the release; categories, which several add-ons fulfill, are no requirements in a channel. */
   readonly requires: readonly string[];
@@ -18,7 +18,7 @@ export interface PublishedEntry extends Candidate {
   readonly package: string;
 }
 
-/** In the order of the catalog. Omits what {@link leftOut} lists. */
+/** Entries in the order of the catalog. Omits what {@link leftOut} lists. */
 export function publishedEntries({ addons }: Catalog): readonly PublishedEntry[] {
   const names = new Set(addons.map(({ name }) => name));
   return addons.flatMap(({ name, versions }) => versions.flatMap((one) => entryOf(name, one, names) ?? []));

@@ -12,7 +12,7 @@ type Context = Omit<Channel, 'entries'>;
 const SOURCES = ['package', 'manifest', 'chart'] as const;
 const CHART_PLACES = ['repoURL', 'oci', 'package'] as const;
 
-/** Of helm, whose names of Secrets and labels contain it. */
+/** Pattern of helm for names of releases, which are parts of names of Secrets and labels. */
 const RELEASE = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*$/;
 const MAX_RELEASE = 53;
 /** The fields of an entry, and where they are. */

@@ -12,7 +12,7 @@ import { parseRange } from './range.ts';
 import { readEntry } from './read-entry.ts';
 import { DOCUMENTS, type EntryFields } from './schema.ts';
 
-/** Of the document that decides what the file is; 5,000 entries are a quarter of it. */
+/** Limit of the document that decides what the file is; 5,000 entries are a quarter of it. */
 const MAX_BYTES = 4 << 20;
 const MAX_ENTRIES = 10_000;
 

@@ -12,7 +12,7 @@ import { GENERATION } from './choose.ts';
 
 /** Begins the names of annotations that say what is installed. */
 export const ANNOTATION_PREFIX = 'addons.k8s.io/';
-/** Of earlier revisions, in a full record. */
+/** Number of earlier revisions in a full record. */
 const MAX_HISTORY = 10;
 
 const text = v.optional(v.string());
@@ -55,23 +55,23 @@ const recordedKind = v.object({
 });
 export type RecordedKind = Read<typeof recordedKind>;
 
-/** Of a chart. Without revision: one that was begun, and may not be there. */
+/** The release of a chart. Without a revision, it was begun and may not exist. */
 const recordedRelease = v.object({
   name: dnsName,
   namespace: dnsName,
   revision: v.optional(integer),
-  /** As helm names it, such as `deployed`. */
+  /** Status from helm, such as `deployed`. */
   status: text,
   /** `name-version` */
   chart: text,
-  /** Of the chart and its values; undefined if they were not applied as a whole. */
+  /** Hash of the chart and its values; undefined if they were not applied as a whole. */
   hash: text,
 });
 export type RecordedRelease = Read<typeof recordedRelease>;
 
 const addonRecord = v.object({
   addon: v.string(),
-  /** Of the annotation. */
+  /** Namespace of the annotation. */
   namespace: v.string(),
   /** Who may change the add-on: `installer`, `channel:NAME`, `fleet:NAME` or `foreign`. */
   owner: v.string(),
@@ -172,7 +172,7 @@ function readAll<T>(
   return { records, warnings };
 }
 
-/** As Go reads it: null is an empty record, and a field of another type is an error. */
+/** Reads JSON the way Go does: null is an empty record, and a field of another type is an error. */
 function readAnnotated(value: unknown): Annotated | undefined {
   const fields = value === null ? {} : value;
   if (!isObject(fields)) return undefined;

@@ -31,7 +31,7 @@ export async function askLine(query: string, { secret = false, signal }: AskOpti
   });
   // Printed only after the terminal's echo is off.
   if (secret) process.stderr.write(query);
-  // In raw mode the terminal sends the key instead of the signal.
+  // A terminal in raw mode sends the key instead of the signal.
   lines.on('SIGINT', () => process.kill(process.pid, 'SIGINT'));
   const close = (): void => lines.close();
   signal.addEventListener('abort', close, { once: true });

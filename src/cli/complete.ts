@@ -47,10 +47,10 @@ export async function complete(words: readonly string[], cwd: string): Promise<C
       open.map(([long, { help }]) => ({ value: `--${long}`, help })),
     );
   }
-  return next === undefined ? NOTHING : valuesOf(next, '', typed, where);
+  return next === undefined ? NO_COMPLETION : valuesOf(next, '', typed, where);
 }
 
-const NOTHING: Completion = { candidates: [], paths: 'none' };
+const NO_COMPLETION: Completion = { candidates: [], paths: 'none' };
 
 function matching(typed: string, all: readonly Candidate[], paths: Completion['paths'] = 'none'): Completion {
   return { candidates: all.filter(({ value }) => value.startsWith(typed)), paths };
@@ -88,7 +88,7 @@ async function namesOf(offers: NonNullable<Field['offers']>, typed: string, wher
 
 async function withinLimit(names: Promise<readonly string[]>): Promise<readonly string[]> {
   const late = async (): Promise<readonly string[]> => {
-    // In two halves: on a busy machine the first may pass before the process gets to its disk.
+    // Waits in two halves: on a busy machine the first may pass before the process gets to its disk.
     await setTimeout(LIMIT / 2);
     return setTimeout(LIMIT / 2, []);
   };

@@ -17,13 +17,13 @@ const packageEntries = {
   version: v.string(),
   tree,
   arch,
-  /** As written in the spec: exact, `latest`, `1.2.x`, `channel:stable`. */
+  /** Version in the spec: exact, `latest`, `1.2.x`, `channel:stable`. */
   requested: v.string(),
   /** Why a channel has this version; absent if none was asked. */
   because: v.exactOptional(v.string()),
   /** The package's identity. */
   digest,
-  /** Of the package file in the store. */
+  /** Digest of the package file in the store. */
   sha256: digest,
   /** Bytes of the package file. */
   size,
@@ -65,9 +65,9 @@ const bundleJson = v.object({
   format: v.literal(BUNDLE_FORMAT),
   release: v.string(),
   arch,
-  /** Of `installer.yaml` in the bundle. */
+  /** Digest of `installer.yaml` in the bundle. */
   installer: digest,
-  /** In the order in which they are installed. */
+  /** Packages in the order in which they are installed. */
   packages: v.array(bundledPackage),
   /** Packages that the spec does not name; absent when there are none. */
   beside: v.optional(v.array(besidePackage)),

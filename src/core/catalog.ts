@@ -17,9 +17,9 @@ export const CATALOG_LIMIT: number = 64 << 20;
 const catalogPackage = v.object({
   /** The package's identity. */
   digest,
-  /** Of the file. */
+  /** Digest of the file. */
   sha256: digest,
-  /** Of its table of contents, which covers every other byte; absent in older catalogs. */
+  /** Digest of its table of contents, which covers every other byte; absent in older catalogs. */
   toc: v.exactOptional(digest),
   /** Bytes of the file. */
   size,

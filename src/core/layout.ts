@@ -75,7 +75,7 @@ export const storeKey = {
 /** Files at a bundle's root. */
 export const BUNDLE_JSON = 'bundle.json';
 export const INSTALLER_YAML = 'installer.yaml';
-/** In a delta only: the table of contents of the bundle that it recreates, byte for byte. */
+/** Only deltas have it: the table of contents of the bundle that it recreates, byte for byte. */
 export const DELTA_CONTENTS = 'contents.json';
 export const BUNDLE_SCRIPTS: readonly string[] = ['install.sh', 'join.sh', 'upgrade.sh', 'tasks.sh'];
 /** The folder of the files that kURL's own scripts move into the install folder. */
@@ -136,10 +136,10 @@ export function fileNameProblem(name: string): string | undefined {
   return undefined;
 }
 
-/** In a cluster: the ConfigMap with the records of add-ons that runs on nodes applied. */
+/** The ConfigMap in a cluster with the records of add-ons that runs on nodes applied. */
 export const RUN_RECORDS = { namespace: 'kurl', name: 'curlew-records' } as const;
 
-/** In a cluster: the ConfigMap with the records of add-ons that channels keep, and the Lease of its writer. */
+/** The ConfigMap in a cluster with the records of add-ons that channels keep, and the Lease of its writer. */
 export const CHANNEL_RECORDS = { namespace: 'kube-system', name: 'curlew-addons' } as const;
 
 /** The problem of a relative path from outside, or undefined if it is safe. */

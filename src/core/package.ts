@@ -29,7 +29,7 @@ const packageImage = v.object({
   id: v.string(),
   /** The full normalized reference, as the node's runtime stores it. */
   reference: v.string(),
-  /** Of the manifest for this package's platform, byte for byte as the registry has it. */
+  /** Digest of the manifest for this package's platform, byte for byte as the registry has it. */
   digest,
   platform: v.string(),
 });

@@ -17,7 +17,7 @@ const part = v.object({
   /** File name. */
   name: v.string(),
   size: v.pipe(size, v.minValue(1, 'not a size of at least one byte')),
-  /** Of the part's bytes. */
+  /** Digest of the part's bytes. */
   digest,
 });
 export type Part = Read<typeof part>;
@@ -28,9 +28,9 @@ const partsHead = v.object({
   name: fileName,
   /** Bytes of the joined file. */
   size,
-  /** Of the joined file's table of contents, which signatures cover. */
+  /** Digest of the joined file's table of contents, which signatures cover. */
   tocDigest: digest,
-  /** In order, without gaps. */
+  /** Parts in order, without gaps. */
   parts: v.pipe(v.array(part), v.minLength(1, 'empty'), v.maxLength(MAX_PARTS, `more than ${MAX_PARTS}`)),
 });
 export type PartsHead = Read<typeof partsHead>;

@@ -23,7 +23,7 @@ export interface ApplyOptions extends Reporting {
   readonly keep: boolean;
   /** Which former managers hand over their fields. */
   readonly handOver: HandOver;
-  /** Of the wait for health. */
+  /** Limit of the wait for health. */
   readonly timeoutMs: number;
 }
 

@@ -43,11 +43,11 @@ import {
 import { timeoutOf } from './request.ts';
 
 interface DesiredChart extends Desired {
-  /** Of everything that determines the release. */
+  /** Hash of everything that determines the release. */
   readonly whole: string;
   readonly prepared: PreparedRelease;
   readonly revisions: readonly ReleaseRevision[];
-  /** Those of the last revision that is complete. */
+  /** Objects of the last complete revision. */
   readonly before: readonly AddonObject[];
 }
 
@@ -58,7 +58,7 @@ const BY_RELEASE: Ownership = {
   managerOf: () => HELM_MANAGER,
 };
 
-/** Of dry runs that only show what a release would change. */
+/** Options of dry runs that only show what a release would change. */
 const SHOWN = { force: true, keep: false, handOver: 'never' } as const;
 
 export const charts: Deliverer<DesiredChart> = {
@@ -195,7 +195,7 @@ async function showUpgrade(delivery: Delivery, { addon, record }: Task): Promise
   });
 }
 
-/** Of a release that stays as others have changed it: what an upgrade would change. */
+/** Shows what an upgrade would change in a release that stays as others have changed it. */
 async function showDrift(delivery: Delivery, { addon, record, look: { changed } }: Task): Promise<Outcome> {
   const { cluster } = delivery;
   const release = releaseOf(addon);
@@ -245,7 +245,7 @@ export async function isChartChanged(
   }
 }
 
-/** Of everything that determines the release, in hex. */
+/** Hash in hex of everything that determines the release. */
 async function chartHash(addon: Addon, cluster: ChannelCluster): Promise<string> {
   const { repoURL = '', oci = '', name = '', version = '', releaseName, namespace, ...others } = chartOf(addon);
   const isOpen = others.package !== undefined && addon.hash === '';

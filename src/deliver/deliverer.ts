@@ -14,7 +14,7 @@ import type { Reporting } from './request.ts';
 
 /** What an add-on is to be on this cluster; nothing has been changed for it. */
 export interface Desired extends AsyncDisposable {
-  /** Of its content, in hex; empty if it has none. */
+  /** Hash of its content in hex; empty if it has none. */
   readonly hash: string;
   /** What a delivery may leave behind, wherever it ends. */
   readonly begun: { readonly objects: readonly ObjectRef[]; readonly release?: AddonRecord['release'] };

@@ -15,7 +15,7 @@ const MAX_PODS = 2;
 const MAX_LINES = 10;
 const MAX_LENGTH = 300;
 
-/** In lines; empty if nothing is reported, or if the user may not read it. */
+/** Lines about the cause; empty if nothing is reported, or if the user may not read it. */
 export async function diagnose(
   { call }: Pick<ChannelCluster, 'call'>,
   { kind }: Resource,

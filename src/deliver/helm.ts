@@ -48,7 +48,7 @@ export interface WebTrust {
 const MAX_OUTPUT = 64 << 20;
 const MAX_CHART_BYTES = 16 << 20;
 const QUICK_MS = 300_000;
-/** Of helm 3, the first one with --take-ownership. */
+/** The first minor version of helm 3 with --take-ownership. */
 const MIN_MINOR = 17;
 
 /**

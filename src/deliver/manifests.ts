@@ -22,7 +22,7 @@ interface DesiredManifest extends Desired {
   readonly found: Orphans;
 }
 
-const NOTHING: Orphans = { orphans: [], errors: [], unread: [] };
+const NO_ORPHANS: Orphans = { orphans: [], errors: [], unread: [] };
 
 const BY_LABEL: Ownership = {
   labelSelector: ADDON_LABEL,
@@ -38,7 +38,7 @@ export const manifests: Deliverer<DesiredManifest> = {
     const chosen = chosenObjects(objects, task);
     delivery.bringNamespaces(objects);
     requireNamespaces(addon, chosen, delivery.namespaces);
-    const found = isPartial(task) ? NOTHING : await orphansOf(delivery, task, objects);
+    const found = isPartial(task) ? NO_ORPHANS : await orphansOf(delivery, task, objects);
     const owners = await delivery.owners();
     const formerOf = (object: AddonObject, live: LiveObject): readonly string[] =>
       owners.formerOf(object, live, { ...addon, takesOver: takesOver(delivery.request, addon.name) });

@@ -113,7 +113,7 @@ function resourcesOf(
   return resources;
 }
 
-/** Those of a CustomResourceDefinition. */
+/** The kinds of a CustomResourceDefinition. */
 export function definedKinds({
   kind,
   value,

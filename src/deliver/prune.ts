@@ -21,7 +21,7 @@ export interface PruneRequest {
   readonly kept: ReadonlySet<string>;
   /** Objects that it had, or left behind before. */
   readonly recorded: readonly RecordedKind[];
-  /** Of a chart, whose objects helm deletes. */
+  /** The release of a chart, whose objects helm deletes. */
   readonly release?: AddonRecord['release'];
   readonly prune: Entry['prune'];
   /** Nothing was installed before. */
@@ -225,7 +225,7 @@ function missedError({ title }: Orphan): CurlewError {
   });
 }
 
-/** Those that are still there when the time is over, or that helm has missed. */
+/** Returns objects that still exist when the time is over, or that helm has missed. */
 async function waitUntilGone(
   { call, signal }: Pick<ChannelCluster, 'call' | 'signal'>,
   deleted: readonly Orphan[],

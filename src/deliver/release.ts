@@ -34,7 +34,7 @@ export type ReleaseName = Pick<RecordedRelease, 'name' | 'namespace'>;
 
 export interface ReleaseRevision {
   readonly revision: number;
-  /** As helm names it, such as `deployed` or `pending-upgrade`. */
+  /** Status from helm, such as `deployed` or `pending-upgrade`. */
   readonly status: string;
   /** Milliseconds since 1970. */
   readonly since: number;
@@ -81,9 +81,9 @@ async function listRevisions(
 /** What helm is given, in the private folder. */
 export interface PreparedRelease extends AsyncDisposable {
   readonly helm: Helm;
-  /** Of every command that renders the chart: release, chart, namespace, values. */
+  /** Arguments of every command that renders the chart: release, chart, namespace, values. */
   readonly chartArgs: readonly string[];
-  /** Of `helm upgrade`. */
+  /** Further arguments of `helm upgrade`. */
   readonly args: readonly string[];
   readonly secrets: readonly Secret[];
 }
@@ -236,7 +236,7 @@ export async function recoverRelease(
   });
 }
 
-/** Of the last revision. */
+/** Reads the metadata of the last revision. */
 export async function readMetadata(helm: Helm, { name, namespace }: ReleaseName): Promise<RecordedRelease> {
   const doing = `read the ${titleOfRelease({ name, namespace })}`;
   const text = await helm.run(['get', 'metadata', name, '--namespace', namespace, '--output', 'json'], { doing });

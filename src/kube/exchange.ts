@@ -10,7 +10,7 @@ export interface ServerRequest {
   /** Relative to the server's path. */
   readonly path: string;
   readonly accept: string;
-  /** Of the body. */
+  /** Type of the body. */
   readonly contentType: string;
   readonly body: string | undefined;
 }

@@ -55,14 +55,14 @@ const listSchema = v.object({
 
 export type Metadata = Read<typeof metadataSchema>;
 
-/** As the server returned it; `metadata` has been checked. */
+/** An object from the server; `metadata` has been checked. */
 export interface LiveObject {
   readonly metadata: Metadata;
   readonly [field: string]: unknown;
 }
 
 export interface ListOptions {
-  /** Of one namespace; otherwise of all. */
+  /** Only objects of this namespace; without it, of all. */
   readonly namespace?: string | undefined;
   readonly labelSelector?: string | undefined;
   readonly fieldSelector?: string | undefined;
@@ -71,13 +71,13 @@ export interface ListOptions {
 }
 
 const PAGE = 500;
-/** Of whole objects: a page of ordinary ones is a megabyte, which takes some twenty in memory. */
+/** Page size of whole objects: a page of ordinary ones is a megabyte, which takes some twenty in memory. */
 const WHOLE_PAGE = 100;
-/** Of objects so large that a page is longer than a response may be. */
+/** Page size of objects so large that a page is longer than a response may be. */
 const SMALL_PAGE = 20;
 /** A list whose pages cannot be continued begins again; the changes of a busy cluster must not make that endless. */
 const MAX_STARTS = 5;
-/** Of one list. A cluster that has more is asked by namespace or label; a server that is broken continues without end. */
+/** Maximum objects of one list. A cluster with more needs queries by namespace or label; a broken server never ends its list. */
 const MAX_OBJECTS = 100_000;
 const MAX_BYTES = 256 << 20;
 const JSON_TYPE = 'application/json';

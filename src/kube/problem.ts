@@ -19,11 +19,11 @@ export type ApiProblem = 'not found' | 'already exists' | 'conflict' | 'expired'
 export interface Problem {
   readonly kind: 'problem';
   readonly problem: ApiProblem;
-  /** In one line, without secrets. */
+  /** One line without secrets. */
   readonly message: string;
   /** What to do about it, if known. */
   readonly hint?: string | undefined;
-  /** Of the response. */
+  /** Status of the response. */
   readonly status?: number | undefined;
   /** Fields that other managers own, if that is the conflict. */
   readonly conflicts?: readonly FieldConflict[] | undefined;
@@ -41,7 +41,7 @@ export interface FieldCause {
 
 /** A field that a server-side apply would take from its manager. */
 export interface FieldConflict {
-  /** In the notation of managed fields: `.spec.template.spec.containers[name="web"].image`. */
+  /** Path in the notation of managed fields: `.spec.template.spec.containers[name="web"].image`. */
   readonly field: string;
   readonly manager: string;
 }
@@ -167,7 +167,7 @@ function shortened(cause: string, most: number): string {
   return `${cause.slice(0, most / 4)}…${reason.slice((-3 * most) / 4)}`;
 }
 
-/** As kinds of Kubernetes word it, each in its own way. */
+/** Messages about immutable fields; each kind of Kubernetes has its own wording. */
 export const IMMUTABLE: RegExp =
   /\bimmutable\b|\bupdates to .*\bforbidden\b|\bmay not (?:be )?changed?\b|\bcannot change\b/i;
 const CORRECT = 'correct the object, then run the same command again';

@@ -40,7 +40,7 @@ export interface Repository {
   /** Absolute. */
   readonly root: string;
   readonly addons: readonly ReadAddon[];
-  /** In `scripts/`: the scripts of kURL itself. */
+  /** The scripts of kURL itself, from `scripts/`. */
   readonly scripts: readonly RepositoryScript[];
   /** Undefined if the file does not exist. */
   readonly versions: VersionLists | undefined;

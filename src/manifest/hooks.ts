@@ -9,7 +9,7 @@ interface HookRow {
   readonly about: string;
 }
 
-/** In the order in which a run calls them. */
+/** Hooks in the order in which a run calls them. */
 export const HOOKS = {
   pre_init: { suffix: '_pre_init', about: 'before anything is installed, for all add-ons' },
   install: { suffix: '', about: 'installs or upgrades; `kustomize/<name>` is emptied first' },

@@ -22,7 +22,7 @@ export type LockedImage = Read<typeof lockedImage>;
 
 const lockedAsset = v.object({
   name: v.string(),
-  /** As written in the Manifest. */
+  /** Text from the Manifest. */
   source: v.string(),
   size: integer,
   digest,
@@ -35,7 +35,7 @@ const lockedFile = v.object({
   name: v.string(),
   /** `[epoch:]version[-release]`. */
   version: v.string(),
-  /** In the package manager's form: `x86_64`, `all`. */
+  /** Name that the package manager uses: `x86_64`, `all`. */
   arch: v.string(),
   size: integer,
   digest,
@@ -63,7 +63,7 @@ export type LockedHostPackages = Read<typeof lockedHostPackages>;
 const lockedContainerBuild = v.object({
   folder: v.string(),
   arch: v.string(),
-  /** As written in the Manifest. */
+  /** Text from the Manifest. */
   dockerfile: v.string(),
   version: v.string(),
   /** Digest of Dockerfile, context, version and base images. */

@@ -26,7 +26,7 @@ const variable = (name: string, value?: string): FlagMeaning => {
 const hosts = (name: string): FlagMeaning => ({ kind: 'variable', variable: name, repeats: true });
 const nothing = (why: string): FlagMeaning => ({ kind: 'nothing', why, value: '' });
 
-/** In the order of kURL's documentation. */
+/** Flags in the order of kURL's documentation. */
 export const FLAGS: Readonly<Record<string, FlagMeaning>> = {
   'installer-spec-file': { kind: 'overlay' },
   airgap: setting('kurl.airgap'),
@@ -85,7 +85,7 @@ export const FLAGS: Readonly<Record<string, FlagMeaning>> = {
 
 export interface GivenFlags {
   readonly settings: readonly (GivenField & { readonly place: Place })[];
-  /** In addition to those of settings. Several hosts are joined by commas. */
+  /** Variables in addition to those of settings. Several hosts are joined by commas. */
   readonly variables: ReadonlyMap<string, string>;
   /** The file of `installer-spec-file`. */
   readonly overlay: string | undefined;

@@ -3,7 +3,7 @@ import type { Place } from '../core/diagnostic.ts';
 import type { JsonObject } from '../formats/yaml/yaml.ts';
 
 export interface InstallerAddon {
-  /** As written in the spec: `certManager`. */
+  /** Name in the spec: `certManager`. */
   readonly specName: string;
   /** Its folder name: `cert-manager`. */
   readonly name: string;
@@ -28,7 +28,7 @@ export interface InstallerSection {
 
 export interface Installer {
   readonly name: string | undefined;
-  /** In the order of the spec. */
+  /** Add-ons in the order of the spec. */
   readonly addons: readonly InstallerAddon[];
   readonly sections: readonly InstallerSection[];
 }

@@ -14,7 +14,7 @@ const TOP_KEYS = ['apiVersion', 'kind', 'metadata', 'spec', 'status'];
 export interface ParsedInstaller {
   /** Undefined if the findings contain an error, like the document. */
   readonly installer: Installer | undefined;
-  /** As written, or as merged. */
+  /** The document, or the result of a merge. */
   readonly document: JsonObject | undefined;
   /** The readable part of a spec with errors, for further checks. Undefined without a map of add-ons. */
   readonly readable: Installer | undefined;

@@ -127,7 +127,7 @@ function noteMisplaced(specName: string, found: Findings): boolean {
 }
 
 /**
- * As in kURL, one of kURL's add-ons with other settings, or with an empty version, is not installed, and its settings still
+ * One of kURL's add-ons with other settings, or with an empty version, is not installed in kURL either, and its settings still
  * become variables. Any other is a mistake, such as a version that is commented out.
  */
 function noteWithoutVersion(specName: string, settings: JsonObject, found: Findings): void {

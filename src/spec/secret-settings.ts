@@ -69,7 +69,7 @@ function isBelowSecret(lines: readonly string[], at: number): boolean {
 /** Finds a private key, a Kubernetes Secret, or a field with the name of a secret in YAML, JSON, TOML or similar. */
 function containsSecret(text: string): boolean {
   if (text.includes('PRIVATE KEY-----') || /\bkind["']?[ \t]*:[ \t]*["']?Secret\b/.test(text)) return true;
-  // In YAML, on the line before its value.
+  // The comment in YAML is on the line before its value.
   for (const [, name = ''] of text.matchAll(
     /^[ \t]*(?:- )?["']?([A-Za-z][\w.-]{0,80})["']?:[ \t]*\r?\n[ \t]*[^\s]/gm,
   )) {

@@ -175,7 +175,7 @@ const ADDONS: Readonly<Record<string, Fields>> = {
 };
 
 export interface Setting {
-  /** As written in the spec: `certManager`. */
+  /** Name in the spec: `certManager`. */
   readonly specName: string;
   readonly field: string;
   readonly kind: SettingKind;
@@ -190,7 +190,7 @@ function settingsOf(specName: string, fields: Fields): readonly Setting[] {
   });
 }
 
-/** In the order of the table: sections, then add-ons. */
+/** Settings in the order of the table: sections, then add-ons. */
 export const SETTINGS: readonly Setting[] = [
   ...Object.entries(SECTIONS).flatMap(([specName, fields]) => settingsOf(specName, fields)),
   ...Object.entries(ADDONS).flatMap(([specName, fields]) =>

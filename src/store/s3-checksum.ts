@@ -7,7 +7,7 @@ export type ChecksumKind = 'crc32' | 'md5';
 
 export type Checksum = { readonly ChecksumCRC32: string } | { readonly ContentMD5: string };
 
-/** In the format of a request. */
+/** A checksum in the format of a request. */
 export function checksumOf(data: Uint8Array, kind: ChecksumKind): Checksum {
   if (kind === 'md5') return { ContentMD5: createHash('md5').update(data).digest('base64') };
   return { ChecksumCRC32: crc32Base64(data) };

@@ -16,7 +16,7 @@ export interface ListedObject {
 }
 
 export interface StoredObject extends ListedObject {
-  /** As given to `put`; empty for a file that another program wrote. Names are lower case. */
+  /** The metadata given to `put`; empty for a file that another program wrote. Names are lower case. */
   readonly metadata: Metadata;
   /**
    * The server's checksum of all bytes, prefixed with its algorithm: `crc32:oMwx0A==`. Equal for equal bytes with the same

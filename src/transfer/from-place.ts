@@ -19,7 +19,7 @@ import type { Section } from './sections.ts';
 export interface TransferOptions extends Pick<FillOptions, 'connections' | 'pace' | 'elsewhere' | 'signal'> {
   /** Beginning of messages, such as `pull web.tar.gz`. */
   readonly doing: string;
-  /** Of the whole file; then it need not be an archive. */
+  /** Digest of the whole file; with it, the file need not be an archive. */
   readonly sha256: Digest | undefined;
   /** Bytes of the whole file, if they are known: a place that has another size is skipped. */
   readonly size?: number | undefined;

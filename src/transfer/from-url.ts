@@ -11,7 +11,7 @@ export interface UrlFile {
   readonly doing: string;
   readonly url: string;
   readonly paths: PartialPaths;
-  /** Of the whole body, if it is known. */
+  /** Digest of the whole body, if it is known. */
   readonly digest: Digest | undefined;
   /** Throws if the body must not have this digest. */
   readonly check: (digest: Digest) => void;

@@ -22,7 +22,7 @@ END_OF_THE_FILE
 "
 }`;
 
-/** In the manner of add-ons' templates: about two kilobytes, a few variables and calls. */
+/** Looks like the templates of add-ons: about two kilobytes, a few variables and calls. */
 function template(at: number): string {
   const rows = Array.from(
     { length: 40 },

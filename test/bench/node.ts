@@ -29,7 +29,7 @@ function addonOf(nth: number, hooks: (nth: number) => readonly string[]): TestAd
   return { name, version: '1.0.0', files: { Manifest: '', 'install.sh': `${[...filler, ...defined].join('\n')}\n` } };
 }
 
-/** As real add-ons have them. */
+/** Hooks of the nth add-on, with the shares of real add-ons. */
 function usual(nth: number): readonly string[] {
   return SHARES.filter(([, share]) => nth < Math.round((share * ADDONS) / 24)).map(([hook]) => hook);
 }

@@ -24,7 +24,7 @@ const ADDONS = [
 /** What an answer takes that does not come. */
 const SILENCE = '2s';
 
-/** In the manner of kURL's add-ons: ports, another machine, disks, devices, the system, a web server. */
+/** Looks like the preflights of kURL's add-ons: ports, another machine, disks, devices, the system, a web server. */
 function specOf(addon: string, at: number, url: string): AddonSpec {
   const port = 46_000 + at;
   const text = specText(`  collectors:

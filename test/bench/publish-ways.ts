@@ -18,7 +18,7 @@ export const PACKAGES = 40;
 export const CHANGED = 2;
 const PACKAGE_SIZE = 1_000_000;
 const JOBS = 4;
-/** Of each request: servers are seldom in the same room. */
+/** Delay of each request: servers are seldom in the same room. */
 export const DELAY_MS = 20;
 
 export interface PublishWay {
@@ -77,7 +77,7 @@ function ours({ old, changed }: Sets): Way {
   };
 }
 
-/** As `aws s3 sync` does it: one listing, then whatever differs by size or content. */
+/** Works like `aws s3 sync`: one listing, then whatever differs by size or content. */
 function sync({ folders }: Sets, name: string, place: (round: string) => string): Way {
   const run = async (endpoint: string, folder: string, to: string): Promise<void> => {
     await execa('timeout', ['300', oracle('rclone'), 'sync', '--checksum', folder, `bench:${BUCKET}/${to}`], {

@@ -66,7 +66,7 @@ export async function benchPublish(home: string, { rounds, say }: Options): Prom
   };
 }
 
-/** Of a request that moves bytes from here to the server. */
+/** True for a request that moves bytes from here to the server. */
 function isUpload({ kind, path }: S3Request): boolean {
   return kind.startsWith('PutObject') && path.includes('.tar.gz');
 }

@@ -13,7 +13,7 @@ import { figure, range, type Section } from './report.ts';
 const MB = 1_000_000;
 
 export interface UploadOptions extends Options {
-  /** Of the package. */
+  /** Size of the package. */
   readonly megabytes: number;
 }
 

@@ -83,7 +83,7 @@ for (const [what, { version, hash }, content, expected] of table) {
   const title = `${what} version, ${hash === undefined ? 'without hash' : 'with hash'}`;
   test(`an entry over 1.1.0: ${title}: ${JSON.stringify(expected)}`, () => {
     for (const compat of ['native', 'kops', 'kops-2017'] as const) {
-      // In an index of kops, since a Channel is always read by the native rules.
+      // The entry is in an index of kops, since a Channel is always read by the native rules.
       const written = { ...(version && { version }), ...(hash && { manifestHash: hashes[hash] }) };
       const one = channel([JSON.stringify({ name: 'web', manifest: 'm.yaml', ...written })], { compat, kind: KOPS });
       // To kops, a manifest without hash in the index has none in the record either.

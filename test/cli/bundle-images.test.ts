@@ -17,7 +17,7 @@ const ALPHA = [{ name: 'alpha', version: '1.0.0', files: [{ path: 'install.sh', 
 
 type Result = Awaited<ReturnType<typeof command.run>>;
 
-/** In this process: threads of a child could not run the sources. */
+/** Runs in this process: threads of a child could not run the sources. */
 function make(box: Tree, signal: AbortSignal, ...words: readonly string[]): Promise<Result> {
   const env = { XDG_CACHE_HOME: box.at('cache'), HOME: box.path };
   const args = readArguments(command, ['spec.yaml', '--from', 'store', ...words]);

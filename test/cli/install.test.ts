@@ -135,7 +135,7 @@ test('a failing hook ends with status 20, the place, the last lines, the log and
   assert.match(stderr, 'run the same command again');
 });
 
-// In a user namespace without a mapping root is nobody, and may still read this checkout.
+// Root is nobody in a user namespace without a mapping, and may still read this checkout.
 const asUser = process.geteuid?.() === 0 ? ['unshare', '--user'] : ['env'];
 const [userCommand = '', ...userWords] = asUser;
 const NOT_ROOT =

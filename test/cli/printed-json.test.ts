@@ -12,7 +12,7 @@ import { tree } from '../support/tree.ts';
 
 const test = suite('cli, printed JSON');
 
-/** As one character, CSI begins a command to a terminal; the other turns the direction of text. */
+/** CSI as one character begins a command to a terminal; the other turns the direction of text. */
 const HOSTILE = 'a\u009b2Jb\u202ec';
 const ESCAPED = String.raw`a\u009b2Jb\u202ec`;
 const DRIVES = /[\u0080-\u009f\u202e]/;

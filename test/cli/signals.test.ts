@@ -14,7 +14,7 @@ test('systems that wait for their turn, and for one signal, are no leak to Node,
   const semaphore = createSemaphore(1);
   const systems = Array.from({ length: 40 }, (_, at) => at);
   let done = 0;
-  // As outdated and build look at them: within one add-on, side by side.
+  // Both outdated and build look at them within one add-on, side by side.
   const look = async (_system: number, within: { readonly signal: AbortSignal }): Promise<void> =>
     semaphore.run(async () => {
       // Node warns in a later turn.

@@ -97,7 +97,7 @@ for (const name of SERVERS) {
     const from = ['--from', `s3://${BUCKET}/planned`];
     const planned = await bundle(['installer.yaml', ...from, '--dry-run', '--out', 'plan.json']);
     assert.is(planned.exitCode, 0, planned.stderr);
-    // As long as before, and with the same table of contents: only the etag tells.
+    // It is as long as before, and with the same table of contents: only the etag tells.
     const bytes = await readFile(box.at('out/alpha-1.0.0.tar.gz'));
     bytes[1_000_000] = (bytes[1_000_000] ?? 0) ^ 1;
     await store.put('r1/alpha-1.0.0.tar.gz', bytes, { signal });

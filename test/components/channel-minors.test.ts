@@ -13,7 +13,7 @@ import { cannotRun, oracle } from './support/programs.ts';
 const test = suite('components/channel-minors', { timeoutMs: 240_000 });
 const reason = cannotRun(...API_SERVER_PROGRAMS, OLDER_API_SERVER);
 
-/** In the manner of kops: three versions of each add-on, whose ranges meet at minors. */
+/** Looks like an index of kops: three versions of each add-on, whose ranges meet at minors. */
 const RANGES = { dns: ['<1.33.0', '>=1.33.0 <1.34.0', '>=1.34.0'], net: ['<1.32.0', '>=1.32.0', '>=1.36.0'] } as const;
 
 if (reason === undefined) {

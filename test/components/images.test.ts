@@ -157,7 +157,7 @@ function testRuntime(kind: RuntimeKind): void {
       await client(kind, env, 'containers', 'create', name('used'), 'user');
       const [id = ''] = await idsOf(name('gone'));
       const [other = ''] = await idsOf(name('shared'));
-      // As Kubernetes' part of containerd names them.
+      // Names that Kubernetes' part of containerd uses.
       await client(kind, env, 'images', 'tag', name('gone'), `registry.test/remove/gone@${id}`);
       await client(kind, env, 'images', 'tag', name('gone'), `sha256:${'a'.repeat(64)}`);
       await client(kind, env, 'images', 'tag', name('shared'), `registry.test/remove/shared@${other}`);

@@ -12,7 +12,7 @@ if (process.getuid?.() === 0) {
     await using box = await tree({ 'disk/.keep': '' });
     await execa('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', box.at('disk')]);
     try {
-      // As much as fits.
+      // Writes as much as fits.
       await writeFile(box.at('disk/filler'), Buffer.alloc(1 << 20)).catch(() => undefined);
       const { exitCode, stderr } = await curlew(['keygen'], { cwd: box.at('disk') });
       assert.is(exitCode, 18, stderr);

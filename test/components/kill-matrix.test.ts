@@ -29,7 +29,7 @@ const BACK: SceneKind['bundles'] = {
   failing: [killAddon('aaa', '2.0.0', 'aaa_post_init() { false; }\n'), killAddon('bbb', '1.0.0')],
 };
 
-/** As few add-ons as there may be: what is tried is what only these commands do. */
+/** The fewest possible add-ons: what is tried is what only these commands do. */
 const FINISHED: SceneKind['bundles'] = {
   before: [killAddon('aaa', '1.0.0')],
   now: [killAddon('aaa', '2.0.0')],

@@ -134,7 +134,7 @@ if (reason === undefined) {
     }
   });
 
-  // Of an OCI layout skopeo takes only images with OCI manifests; those with Docker's it takes by manifest.json.
+  // From an OCI layout, skopeo takes only images with OCI manifests; those with Docker's it takes by manifest.json.
   test('skopeo finds an OCI image by its reference and copies it, which checks every blob', async () => {
     const layout = await imageLayout();
     for (const [reference, image] of images) {

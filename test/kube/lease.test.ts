@@ -24,7 +24,7 @@ interface Scene extends AsyncDisposable {
   readonly call: Call;
   /** What the server has been asked to write, without Leases. */
   readonly written: () => number;
-  /** As another process that has waited for it. */
+  /** Writes like another process that has waited for it. */
   readonly takeAway: () => void;
   /** From now on, renewals are refused, as by a webhook of the cluster. */
   readonly refuse: () => void;

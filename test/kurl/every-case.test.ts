@@ -6,7 +6,7 @@ import { suite } from '../support/suite.ts';
 
 const test = suite('kurl/every-case');
 
-/** As they are numbered there. */
+/** Numbers of the cases in kURL's own list. */
 const CASES = [1, 2, 3, 5, 7, 8, ...range(10, 21), 23, 24, 25, 27, 29, 30, 31, 32];
 const TITLE = /(?:["'`]|\bcase )(\d+): /g;
 

@@ -164,7 +164,7 @@ function testServices(kind: RuntimeKind): void {
     assert.ok((await textOf('large'))[0] === large);
     assert.is((await textOf('besides'))[0], 'stays');
 
-    // As EKCO has it, with the older name of the verb; keys need not stand in the words.
+    // The form that EKCO has, with the older name of the verb; keys need not stand in the words.
     const variables = { KURL_SOURCE_ACCESS_KEY_SECRET: secret };
     const fewer = words.filter((word) => !word.startsWith('--source_access_key_secret'));
     const again = await runContainer(kind, env, [program, 'sync-object-store', ...fewer], { onHost: true, variables });

@@ -25,13 +25,13 @@ import {
 const test = suite('add-ons of kURL', { timeoutMs: 600_000 });
 const reason = cannotPlay();
 
-/** In the order of a node. */
+/** Hooks in the order of a node. */
 const IN_CLUSTER = ['flannel', 'rook', 'registry', 'prometheus', 'velero'];
 const ADDONS = ['containerd', 'kubernetes', ...IN_CLUSTER];
 /** Hooks before and after those. */
 const RUNTIME = ['containerd_install', 'kubernetes', 'registry_init'];
 const LAST = ['rook_post_init', 'prometheus_outro', 'velero_outro'];
-/** Of nodes beside the primary. */
+/** Hooks of nodes in addition to the primary. */
 const JOINS = ['flannel_join', 'rook_join', 'registry_join', 'velero_join'];
 
 interface CephCluster {

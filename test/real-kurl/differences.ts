@@ -32,7 +32,7 @@ export function differences(ours: Cluster, theirs: Cluster): readonly string[] {
   });
 }
 
-/** Of texts with many lines those that differ. */
+/** Only the lines that differ, if a text has many. */
 function difference(ours: string | undefined, theirs: string | undefined): string {
   if (ours === undefined || theirs === undefined) return `${shown(ours)} ≠ ${shown(theirs)}`;
   const [left, right] = [ours.split('\n'), theirs.split('\n')];

@@ -48,7 +48,7 @@ function stagesOf(text: string): readonly Stage[] {
   return STAGES.filter((stage) => names.includes(stage));
 }
 
-/** Of an earlier run those rows that this one has not made anew, judged anew. */
+/** Rows of an earlier run that this one has not made again, judged again. */
 async function keptRows(file: string, rows: readonly Judged[]): Promise<readonly Judged[]> {
   const { rows: earlier } = JSON.parse(await readFile(file, 'utf8')) as RunReport;
   const isNew = ({ stage, addon }: Judged): boolean => rows.some((row) => row.stage === stage && row.addon === addon);

@@ -7,7 +7,7 @@ export const PLAYED = 'curlew.example/played';
 export const NODE = 'node-1';
 export const NOW = '2026-01-01T00:00:00Z';
 
-/** Of the node: the first that this machine has, so that hooks find its interface. */
+/** Address of the node: the first that this machine has, so that hooks find its interface. */
 export const ADDRESS: string =
   Object.values(networkInterfaces())
     .flatMap((all) => all ?? [])

@@ -26,7 +26,7 @@ export interface Visit extends AsyncDisposable {
 /** What kURL's configuration of kubeadm adds. */
 const OPTIONS = ['--service-node-port-range', '80-60000', '--allow-privileged=true'];
 
-/** Of services that a hook or a host package brings it is taken that they run: in their place something sleeps. */
+/** Services of a hook or a host package are assumed to run: something sleeps instead of them. */
 const SYSTEMCTL = `#!/bin/bash
 unit="\${!#}" unit="\${unit%.service}"
 case " collectd iscsid open-iscsi nfs-common rpcbind docker kubelet " in
@@ -52,7 +52,7 @@ chmod +x /usr/local/bin/systemctl
 systemctl start containerd`;
 
 export async function openSite(folder: string): Promise<Site> {
-  // Of an earlier run in the same place nothing counts.
+  // Nothing counts of an earlier run in the same place.
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { recursive: true });
   const opened = createOpened();

@@ -1,4 +1,4 @@
-/** In which order jobs run beside each other. */
+/** The order in which jobs run next to each other. */
 
 export interface Job {
   /** Path of a test file, or the title of a step. */

@@ -16,7 +16,7 @@ interface Import {
   readonly folder: string;
   /** The line of a relative one. */
   readonly to: string | undefined;
-  /** As it is written. */
+  /** The path in the import. */
   readonly name: string;
   /** Loaded with the file. */
   readonly isLoaded: boolean;
@@ -47,7 +47,7 @@ test('each is in the table, which has no other', () => {
   assert.ok(imports.length > 1000);
 });
 
-/** These files, and all that are loaded with them. */
+/** The given files, and all that are loaded with them. */
 function loadedWith(first: readonly string[]): ReadonlySet<string> {
   const loaded = new Set(first);
   for (const file of loaded) {

@@ -7,7 +7,7 @@ import { tree, type Files } from '../support/tree.ts';
 const test = suite('scripts/kurl-suites');
 const SCRIPT = join(import.meta.dirname, '../../scripts/kurl-suites');
 
-/** As much of shunit2 as suites need: functions by name, one after the other. */
+/** The part of shunit2 that suites need: functions by name, one after the other. */
 const RUNNER = `assertEquals() { [ "$2" = "$3" ] || { echo "ASSERT:$1 expected $2, was $3"; exit 1; }; }
 [ "\${1-}" != -- ] || shift
 for name in "$@"; do "$name"; done

@@ -115,6 +115,21 @@ function proseOf(path: string, text: string): Prose | undefined {
   return shell ? ofShell : undefined;
 }
 
+/** A comment has a subject: `Digest of the file`, not `Of the file`. */
+const BARE = /^(?:Of|Those|These|In|As|One that)\b/;
+
+/** One line for each comment in TypeScript that begins without a subject. */
+function bareComments(path: string, text: string): readonly string[] {
+  let last = -1;
+  return parseSync('a.ts', text).comments.flatMap(({ type, value, start, end }) => {
+    const isContinued = type === 'Line' && last !== -1 && /^\n[ \t]*$/.test(text.slice(last, start));
+    last = type === 'Line' ? end : -1;
+    const [word] = BARE.exec(value.replace(/^[*\s]+/, '')) ?? [];
+    if (word === undefined || isContinued) return [];
+    return [`${path}:${text.slice(0, start).split('\n').length}: "${word}": begin with a subject`];
+  });
+}
+
 /** One line for each word that is not used: place, word, what to write. */
 function findings(path: string, text: string): readonly string[] {
   const prose = proseOf(path, text)?.(text) ?? '';
@@ -126,7 +141,7 @@ function findings(path: string, text: string): readonly string[] {
   );
 }
 
-async function check(root: string, paths: readonly string[]): Promise<readonly string[]> {
+async function check(root: string, paths: readonly string[], find = findings): Promise<readonly string[]> {
   const found: string[] = [];
   for (const path of paths) {
     const below = await readdir(join(root, path), { recursive: true, withFileTypes: true }).catch(() => undefined);
@@ -135,7 +150,7 @@ async function check(root: string, paths: readonly string[]): Promise<readonly s
     ];
     for (const file of files.toSorted()) {
       const name = file.slice(root.length + 1);
-      if (!SKIPPED.test(name)) found.push(...findings(name, await readFile(file, 'utf8')));
+      if (!SKIPPED.test(name)) found.push(...find(name, await readFile(file, 'utf8')));
     }
   }
   return found;
@@ -143,6 +158,23 @@ async function check(root: string, paths: readonly string[]): Promise<readonly s
 
 test('pages, comments and messages use the words of the field', async () => {
   assert.equal(await check(ROOT, CHECKED), []);
+});
+
+test('each comment in the code begins with a subject', async () => {
+  const pending = /^src\/(?:fleet|rollout|machine|app\/fleet)/;
+  const code: typeof findings = (path, text) =>
+    path.endsWith('.ts') && !pending.test(path) ? bareComments(path, text) : [];
+  assert.equal(await check(ROOT, ['scripts', 'src', 'test'], code), []);
+});
+
+test('a comment without a subject is found where it begins, and the next line of a comment may begin with any word', () => {
+  const text =
+    '/** Of it. */\n// Text goes\n// In lines.\nlet a; // As it is\n/**\n * One that is.\n */\n/** One of two. */\n';
+  assert.equal(bareComments('a.ts', text), [
+    'a.ts:1: "Of": begin with a subject',
+    'a.ts:4: "As": begin with a subject',
+    'a.ts:5: "One that": begin with a subject',
+  ]);
 });
 
 test('each kind of file is checked in its prose only, by file and line', async () => {

@@ -127,7 +127,7 @@ for (const limits of [{ headMs: 300 }, { idleMs: 300 }]) {
     const answers = rawRequest(server.port, `${asked}GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
     const health = async (): Promise<string> => (await fetch(`${server.url}/healthz`)).text();
     await until(async () => /"active_streams":[1-9]/.test(await health()));
-    // One that came later and is late.
+    // A request that came later and is late.
     await rawRequest(server.port, '');
     letGo();
     assert.is((await answers).match(/^HTTP\/1\.1 200/gm)?.length, 31);

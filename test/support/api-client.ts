@@ -24,7 +24,7 @@ export interface ApiClient {
   readonly watch: (path: string, count: number) => Promise<readonly JsonObject[]>;
 }
 
-/** Of the cluster of a kubeconfig in JSON. */
+/** A client of the cluster in a kubeconfig in JSON. */
 export function apiClient(kubeconfig: string): ApiClient {
   const conf = JSON.parse(kubeconfig) as {
     readonly clusters: readonly [{ readonly cluster: { readonly server: string } & Record<string, string> }];

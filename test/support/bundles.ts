@@ -21,7 +21,7 @@ export interface TestPackage {
   readonly name: string;
   readonly version: string;
   readonly files: readonly TestFile[];
-  /** Of its addon.json. */
+  /** Fields of its addon.json. */
   readonly extra?: Partial<AddonJson>;
 }
 
@@ -66,7 +66,7 @@ export const TOOL: { readonly bytes: Buffer; readonly plan: ArchivePlan } = arch
 
 export interface PlannedBundle {
   readonly plan: BundlePlan;
-  /** In the order that the plan numbers them. */
+  /** Sources in the order that the plan numbers them. */
   readonly sources: readonly BundleSource[];
   readonly packages: readonly OpenPackage[];
 }

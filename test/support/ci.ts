@@ -6,7 +6,7 @@ import { cleanEnvironment, type Outcome } from './curlew.ts';
 import { tree, type Files, type Tree } from './tree.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
-/** In New York; in UTC it is the next day. */
+/** The time is in New York; in UTC it is the next day. */
 const DAY = '2026-11-20T23:30:00-0500';
 const IDENTITY = ['-c', 'user.name=a', '-c', 'user.email=a@b.example', '-c', 'init.defaultBranch=main'];
 

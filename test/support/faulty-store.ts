@@ -3,7 +3,7 @@ import type { Store } from '../../src/store/store.ts';
 import * as assert from './assert.ts';
 import { sampleOf } from './sweep.ts';
 
-/** Of so many points one is tried in a run. */
+/** One of so many points is tried in a run. */
 export const CUTS_SHARE = 6;
 
 export class Cut extends Error {}

@@ -16,7 +16,7 @@ export interface FormatEntry {
   readonly pax: boolean;
 }
 
-/** As the page has it; {@link checkFields} holds the fields that are there against it. */
+/** The table of the page, with which {@link checkFields} compares the fields. */
 interface TocRow {
   readonly name: string;
   readonly type: 'reg' | 'hardlink';

@@ -55,7 +55,7 @@ function listed(reference: string, id: string, image: Image): PackageImage {
   return { id, reference: formatImageRef(refOf(reference)), digest: image.manifest.digest, platform: NODE_PLATFORM };
 }
 
-/** As `build` makes them: one OCI layout. */
+/** Works like `build`: one OCI layout. */
 export async function writeLayout(folder: string, images: Images): Promise<ImagePackage> {
   const rows = Object.entries(images).map(([reference, image], at) => ({ id: `image${at}`, reference, image }));
   const layout = formatImageLayout(rows.map(({ id, reference, image }) => ({ id, image: resolved(reference, image) })));
@@ -78,7 +78,7 @@ export function blobPath(digest: Digest): string {
   return `blobs/sha256/${hexOf(digest)}`;
 }
 
-/** As `build --image-format docker-archive` makes them. */
+/** Works like `build --image-format docker-archive`. */
 export async function writeArchives(folder: string, images: Images): Promise<ImagePackage> {
   const list: PackageImage[] = [];
   await mkdir(join(folder, 'images'), { recursive: true });

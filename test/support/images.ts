@@ -10,7 +10,7 @@ export interface Blob {
 }
 
 export interface Layer extends Blob {
-  /** Of the uncompressed tar. */
+  /** Digest of the uncompressed tar. */
   readonly diffId: Digest;
   readonly mediaType: string;
 }
@@ -139,7 +139,7 @@ export function makeIndex(
   };
 }
 
-/** Of the bytes of a JSON value, as manifests and configs have it. */
+/** Descriptor of the bytes of a JSON value, as manifests and configs have it. */
 export function blobOf(value: unknown): Blob {
   const data = Buffer.from(JSON.stringify(value));
   return { digest: digestOf(data), data };

@@ -6,7 +6,7 @@ import { trace } from './node-install.ts';
 import { runTraced } from './run-command.ts';
 import type { Tree } from './tree.ts';
 
-/** Of the bundle b.tar.gz: what the command would print, and its status. */
+/** Installs the bundle b.tar.gz: what the command would print, and its status. */
 export async function install(
   box: Tree,
   more: readonly string[] = [],
@@ -17,7 +17,7 @@ export async function install(
 
 /** Words of a trial below the folder `root`. */
 export const TRIAL: readonly string[] = ['--root', 'root'];
-/** Those of one that its checks can stop. */
+/** Options of a run that its checks can stop. */
 export const ENFORCED: readonly string[] = [...TRIAL, '--preflights', 'enforce'];
 
 /** Nothing was installed, and no hook has run. */

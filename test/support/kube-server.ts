@@ -3,7 +3,7 @@ import { makeCertificate, type TestCertificate } from './tls.ts';
 import { startServer, type Asked, type Reply, type WebServer } from './web-server.ts';
 
 export interface KubeServer extends WebServer {
-  /** In PEM. */
+  /** Certificate in PEM. */
   readonly ca: string;
   /** Text of a kubeconfig with this user and these further fields of the cluster. */
   readonly kubeconfig: (user?: object, cluster?: object) => string;

@@ -10,7 +10,7 @@ export interface S3Request {
   readonly path: string;
   /** What the request asks for, by the name of the protocol. */
   readonly kind: string;
-  /** Of the request's body, as announced. */
+  /** Length of the request's body, as announced. */
   readonly bytes: number;
   /** True once the server has answered. */
   answered: boolean;

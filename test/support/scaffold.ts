@@ -8,7 +8,7 @@ import type { Tree } from './tree.ts';
 const SAMPLES: string = join(import.meta.dirname, '../../scripts/new');
 
 export interface NewGiven extends Partial<NewAddon> {
-  /** In the place of the PATH of the tests. */
+  /** Replaces the PATH of the tests. */
   readonly path?: string;
   readonly samples?: string;
   readonly signal?: AbortSignal;

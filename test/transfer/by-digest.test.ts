@@ -32,7 +32,7 @@ interface Reported {
   readonly signal: AbortSignal;
 }
 
-/** As a node does it. */
+/** Fetches the way a node does. */
 async function fetchFile(
   places: readonly FetchPlace[],
   file: string,

@@ -22,7 +22,7 @@ interface PassParts {
   readonly context: Context;
   readonly cluster: ChannelCluster;
   readonly channels: readonly Channel[];
-  /** Of channels that could not be read. */
+  /** Errors of channels that could not be read. */
   readonly errors: ChannelPass['errors'];
 }
 
@@ -37,7 +37,7 @@ export async function openPass(
   parts: Pick<PassParts, 'request' | 'context'>,
 ): Promise<Pass> {
   const { request, context } = parts;
-  // Those that could be read; their paths are absolute, since records outlive the current folder.
+  // Only channels that could be read; their paths are absolute, since records outlive the current folder.
   const channels = files.channels.flatMap(({ channel }) => {
     if (channel === undefined) return [];
     return isUrl(channel.location) ? channel : { ...channel, location: resolve(context.cwd, channel.location) };

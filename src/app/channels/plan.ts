@@ -32,7 +32,7 @@ interface WorkOptions extends PassOptions {
 export type Work = SeenAddon & Task;
 
 export interface WorkPlan extends Omit<Pass, 'addons'> {
-  /** In the order of application. */
+  /** Work in the order of application. */
   readonly work: readonly Work[];
   /** Also of the add-ons that the request leaves out. */
   readonly tasks: readonly Task[];

@@ -5,7 +5,7 @@ import type { Outcome, Trouble } from '../../deliver/outcome.ts';
 
 export interface AddonResult extends Omit<Outcome, 'state'> {
   readonly addon: string;
-  /** Of the record. */
+  /** Namespace of the record. */
   readonly namespace: string;
   /** Location of its channel. */
   readonly channel: string;
@@ -30,7 +30,7 @@ export interface ChannelPass {
   /** Add-ons of the channels that are not for this version of Kubernetes. */
   readonly unfit: readonly UnfitAddon[];
   readonly warnings: readonly string[];
-  /** Of channels that could not be read. */
+  /** Errors of channels that could not be read. */
   readonly errors: readonly Trouble[];
 }
 

@@ -31,7 +31,7 @@ export interface OpenedChannel extends ReadChannel {
 }
 
 export interface ChannelFiles extends AsyncDisposable {
-  /** In the order given. One that fails does not affect the others. */
+  /** Channels in the given order. A failed one does not affect the others. */
   readonly channels: readonly OpenedChannel[];
   /** Reads the files of a channel. A file of this machine, or of another bucket, that a channel from another machine names is `UNSUPPORTED`. */
   readonly reader: (channel: Channel) => ReadManifest;

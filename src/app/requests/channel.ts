@@ -113,7 +113,7 @@ export const PASSES = {
 };
 export type ChannelWatchRequest = RequestOf<typeof PASSES.fields>;
 
-export const CHANNEL_STATUS = request('channel status', 'Show the add-ons of a cluster and how they are', {
+export const CHANNEL_STATUS = request('channel status', 'Show the add-ons of a cluster and their health', {
   addons: texts('ADDON', 'only these add-ons', { operand: true }),
   ...CLUSTER,
 });

@@ -39,7 +39,7 @@ export interface EngineObject {
   readonly labels: Labels;
   /** Seconds since 1970; 0 if unknown. */
   readonly created: number;
-  /** Of an image: its parent image. */
+  /** Parent image of an image. */
   readonly parent: string;
 }
 

@@ -76,8 +76,8 @@ async function fetchForOs(
   ports: HostPackagesPorts,
 ): Promise<HostPackages> {
   const { os, archives, deps } = requested;
-  const nothing = { inputs: '', collected: NOTHING, files: [] };
-  const { inputs, collected, files } = archives.length === 0 ? nothing : await collect(requested, options, ports);
+  const none = { inputs: '', collected: NO_PACKAGES, files: [] };
+  const { inputs, collected, files } = archives.length === 0 ? none : await collect(requested, options, ports);
   const required = requiredNames(requested, collected);
   const { packages, fetched } = collected;
   return {
@@ -88,7 +88,7 @@ async function fetchForOs(
   };
 }
 
-const NOTHING: Collected = { packages: [], requires: [], fetched: 0 };
+const NO_PACKAGES: Collected = { packages: [], requires: [], fetched: 0 };
 
 /** The lines of `Deps`. If packages include their dependencies, only the names of `deps` directives are listed. */
 function requiredNames({ os, archives, deps }: RequestedPackages, collected: Collected): readonly string[] {

@@ -20,7 +20,7 @@ export interface Builder {
   readonly invocation: string | undefined;
   /** Source of the add-ons: `git+https://…@ref`. */
   readonly repository: string | undefined;
-  /** In hex. */
+  /** Commit ID in hex. */
   readonly commit: string | undefined;
 }
 

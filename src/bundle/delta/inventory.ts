@@ -35,7 +35,7 @@ interface Payload {
 }
 
 export interface InventoryInputs {
-  /** In any order; duplicates are allowed. */
+  /** Payloads in any order; duplicates are allowed. */
   readonly payloads: Iterable<Payload>;
   readonly packages: Iterable<string>;
   readonly tool: string;

@@ -56,7 +56,7 @@ export interface SplitOptions {
 
 export interface WrittenParts {
   readonly head: PartsHead;
-  /** In the order of the folders; only media with parts. */
+  /** Media in the order of the folders; only those with parts. */
   readonly media: readonly {
     readonly medium: Medium;
     /** Path of the head file on the medium. */

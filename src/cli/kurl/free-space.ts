@@ -40,7 +40,7 @@ export async function checkFreeSpace(check: SpaceCheck, context: VerbContext): P
   if (/^rook-ceph\.(?:rbd|cephfs)\.csi\.ceph\.com$/.test(provisioner)) {
     return requireSpace('Rook', await freeInCeph(cluster, storage, context.signal), required);
   }
-  // As in kURL: an unknown amount is not an error.
+  // An unknown amount is not an error in kURL either.
   if (provisioner !== 'openebs.io/local') return `Provisioner ${provisioner}: its free space is unknown`;
   const lines: string[] = [];
   for (const node of await selectedNodes(cluster, check.node, context.signal)) {

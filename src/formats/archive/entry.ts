@@ -21,16 +21,16 @@ export interface PlacedEntry extends Entry {
   readonly packed: number;
   /** The member is framed by stored blocks, so that file offsets can be computed from raw offsets. */
   readonly stored: boolean;
-  /** Of a deflated member's bytes: the same content can be deflated in many ways, of which the archive has one. */
+  /** Digest of a deflated member's bytes: the same content can be deflated in many ways, of which the archive has one. */
   readonly packedDigest?: Digest | undefined;
 }
 
 export interface ArchiveIndex {
-  /** In archive order, without the TOC itself. */
+  /** Entries in archive order, without the TOC itself. */
   readonly entries: readonly PlacedEntry[];
   /** Offset of the TOC's gzip member: everything before it can be copied unchanged into another archive. */
   readonly tocOffset: number;
-  /** Of the TOC's JSON text: signatures cover it. */
+  /** Digest of the TOC's JSON text: signatures cover it. */
   readonly tocDigest: Digest;
   /** Bytes of the whole archive. */
   readonly size: number;

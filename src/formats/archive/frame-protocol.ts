@@ -27,7 +27,7 @@ export type WorkerRequest =
 export interface Deflated {
   readonly packed: number;
   readonly packedDigest: Digest;
-  /** Of the file's bytes as read. */
+  /** Digest of the bytes that were read from the file. */
   readonly digest: Digest;
 }
 

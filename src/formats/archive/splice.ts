@@ -57,7 +57,7 @@ export type Segment = {
 );
 
 export interface SplicePlan {
-  /** In order; together they form the new archive. */
+  /** Segments in order; together they form the new archive. */
   readonly segments: readonly Segment[];
   readonly size: number;
   readonly index: ArchiveIndex;

@@ -96,7 +96,7 @@ export async function* storedRange(
 }
 
 interface StoredRangeOptions extends RangeReadOptions {
-  /** Of the raw bytes. */
+  /** Offset in the raw bytes. */
   readonly offset: number;
   readonly length: number;
   readonly damaged: (what: string) => Error;

@@ -5,7 +5,7 @@ import { paddingOf } from './header.ts';
 import { noExtension, takeExtension } from './tar-extension.ts';
 
 export interface WalkedFile {
-  /** As in the tar, without a leading `./`. Unchecked: must not be used as a path on disk. */
+  /** Path in the tar, without a leading `./`. It is unchecked and must not be used as a path on disk. */
   readonly path: string;
   readonly size: number;
   /** Reads all bytes. Call it before the next iteration, and only for small files. */

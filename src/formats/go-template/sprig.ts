@@ -181,7 +181,7 @@ function plain(value: unknown): Value {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, plain(item)]));
 }
 
-/** As sprig's `mustFromJson`: a text that is not JSON is an error, not an empty value. */
+/** Works like sprig's `mustFromJson`: a text that is not JSON is an error, not an empty value. */
 function fromJson(text: Value): Value {
   try {
     return plain(shallowJson(shown(text)));

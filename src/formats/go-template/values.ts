@@ -29,7 +29,7 @@ export function shown(value: Value): string {
   return `map[${keys.map((key) => `${key}:${shown(value[key])}`).join(' ')}]`;
 }
 
-/** Of an entry of a list or map, or a value, apart from its characters. */
+/** Cost of an entry of a list or map, or of a value, without its characters. */
 const ENTRY = 16;
 const weights = new WeakMap<object, number>();
 

@@ -40,13 +40,13 @@ export interface ResolvedImage {
   readonly names: readonly string[];
   /** Digest that the reference resolves to: an index, or the platform's manifest itself. */
   readonly resolved: Digest;
-  /** Of the platform's manifest. */
+  /** Digest of the platform's manifest. */
   readonly digest: Digest;
   readonly mediaType: string;
   /** Byte for byte as at the source. */
   readonly manifest: Uint8Array;
   readonly config: { readonly descriptor: Descriptor; readonly data: Uint8Array };
-  /** In the order of the manifest, lowest first; a digest may occur more than once. */
+  /** Layers in the order of the manifest, lowest first; a digest may occur more than once. */
   readonly layers: readonly Descriptor[];
   /** `linux/amd64`. */
   readonly platform: string;

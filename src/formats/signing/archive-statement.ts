@@ -17,13 +17,13 @@ export type ArchiveRole = 'bundle' | 'package';
 
 export interface ArchiveStatement extends Claim {
   readonly role: ArchiveRole;
-  /** Of a package `addons/<name>/<version>`; of a bundle the name that its signer chose, independent of the file name. */
+  /** A package is named `addons/<name>/<version>`; a bundle has the name that its signer chose, not that of its file. */
   readonly name: string;
-  /** Of all bytes of the file. */
+  /** Digest of all bytes of the file. */
   readonly file: Digest;
-  /** Of the text of its table of contents. */
+  /** Digest of the text of its table of contents. */
   readonly contents: Digest;
-  /** Of a delta: the contents of the bundle that it recreates. */
+  /** Contents of the bundle that a delta recreates; undefined for other files. */
   readonly makes: Digest | undefined;
 }
 

@@ -3,7 +3,7 @@ import { createHash, generateKeyPairSync, randomBytes, sign } from 'node:crypto'
 import { secret, type Secret } from '../../core/secret.ts';
 
 export interface Authority {
-  /** In PEM. */
+  /** A certificate in PEM. */
   readonly certificate: string;
   /** PKCS#8 in PEM. */
   readonly key: Secret;

@@ -13,7 +13,7 @@ const INTEGER = /^[-+]?(?:0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO]?[0-7]+|0|[1-9][0-9]
 /** go-yaml allows a sign after this prefix too. */
 const BINARY = /^0b[-+][01]+$/;
 const FLOAT = /^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$/;
-/** Of an integer, whose conversion takes the square of its length. */
+/** Maximum length of an integer, whose conversion takes the square of its length. */
 const MAX_LENGTH = 1000;
 const [MIN_INTEGER, MAX_INTEGER] = [-(2n ** 63n), 2n ** 64n - 1n];
 

@@ -2,7 +2,7 @@
 import { isMap, isScalar, isSeq, type Pair, type Scalar } from 'yaml';
 import { goScalar, goTagged } from './go-scalar.ts';
 
-/** As in yaml.ts, which imports this file. */
+/** The same type as in yaml.ts, which imports this file. */
 type Path = readonly (string | number)[];
 
 type Range = Scalar['range'];
@@ -71,7 +71,7 @@ function readAgain(scalar: Scalar, { complain }: SettleRules): void {
   scalar.value = value;
 }
 
-/** In go-yaml a merge overrides the keys before it, not only those after it. */
+/** A merge in go-yaml overrides the keys before it, not only those after it. */
 function mergeInOrder(key: Scalar): void {
   const { addToJSMap: merge } = key;
   key.addToJSMap = (context, map, source) => {

@@ -65,7 +65,7 @@ export function readYaml(
   const start: Place = { file, line: firstLine, column: 1, length: 1 };
   const failed = (code: string, message: string, place = start, hint?: string): YamlText => ({
     value: undefined,
-    ...NOTHING,
+    ...UNREAD_TEXT,
     diagnostics: [{ code, severity: 'error', message, place, hint }],
     placeOf: () => start,
   });
@@ -123,7 +123,7 @@ export function readYaml(
     const find = (path: Path): Found => findInside(document, path, { placeAt, pairOf });
     const placeOf = (path: Path): Place => find(path).place ?? start;
     if (diagnostics.some(({ severity }) => severity === 'error'))
-      return { value: undefined, ...NOTHING, diagnostics, placeOf };
+      return { value: undefined, ...UNREAD_TEXT, diagnostics, placeOf };
     const raw: unknown = document.toJS({ maxAliasCount: ALIAS_LIMIT });
     const complain = (path: Path, message: string): void => {
       diagnostics.push({ code: 'yaml/value', severity: 'error', message, place: placeOf(path) });
@@ -148,7 +148,7 @@ export function readYaml(
 }
 
 const TOO_DEEP = 'the document is nested too deeply';
-const NOTHING: Pick<YamlText, 'nullKeys' | 'plainText'> = { nullKeys: () => [], plainText: () => undefined };
+const UNREAD_TEXT: Pick<YamlText, 'nullKeys' | 'plainText'> = { nullKeys: () => [], plainText: () => undefined };
 
 function nullKeys(value: unknown, [first, ...rest]: Path): readonly string[] {
   if (!isObject(value)) return [];

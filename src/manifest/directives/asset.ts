@@ -8,7 +8,7 @@ import { finding, quoted, type Find } from '../rules.ts';
 export interface AssetRequest extends DirectiveRequest {
   readonly kind: 'asset';
   readonly fileName: Word;
-  /** As written. */
+  /** The source in the Manifest. */
   readonly source: Word;
   /** URL without its fragment, or a path as written. */
   readonly address: string;

@@ -7,7 +7,7 @@ import { finding, quoted, type Find } from '../rules.ts';
 export interface ImageRequest extends DirectiveRequest {
   readonly kind: 'image';
   readonly id: Word;
-  /** As written. */
+  /** The source in the Manifest. */
   readonly source: Word;
   /** Normalized, for an image from a registry. */
   readonly reference: string | undefined;

@@ -5,7 +5,7 @@
 import type { Spot } from './spot.ts';
 
 export interface FilledTemplate {
-  /** As long as the original. */
+  /** A text of the same length as the original. */
   readonly text: string;
   /** Ranges to be filled in, in order. A value that overlaps one can be anything. */
   readonly holes: readonly Spot[];

@@ -129,7 +129,7 @@ export interface SplitResources {
 
 const START = /^---([ \t]|$)/;
 const DEFINITION = /^kind:[ \t]*["']?CustomResourceDefinition["']?[ \t]*$/;
-const NOTHING = /^[ \t]*(?:#.*)?$/;
+const BLANK = /^[ \t]*(?:#.*)?$/;
 
 /**
  * Splits by lines, like the generator of a template: leaves out documents with only comments, and removes CRs and a byte
@@ -139,7 +139,7 @@ export function splitResources(text: string): SplitResources {
   const parts: Record<keyof SplitResources, string[]> = { definitions: [], rest: [] };
   let document: string[] = [];
   const flush = (): void => {
-    if (!document.every((line) => NOTHING.test(line))) {
+    if (!document.every((line) => BLANK.test(line))) {
       const part = document.some((line) => DEFINITION.test(line)) ? parts.definitions : parts.rest;
       part.push('---', ...document);
     }
@@ -207,12 +207,12 @@ export function imageLines(references: readonly string[]): readonly string[] {
 }
 
 export interface ReplicaSetting {
-  /** In an installer spec. */
+  /** Name in an installer spec. */
   readonly setting: string;
-  /** In install.sh. */
+  /** Name in install.sh. */
   readonly variable: string;
   readonly deployment: string;
-  /** As in the Deployment: a patch matches only the same namespace. */
+  /** Namespace of the Deployment: a patch matches only the same namespace. */
   readonly namespace: string | undefined;
   /** Base name of its files: `webhook-replicas`. */
   readonly file: string;

@@ -17,7 +17,7 @@ const MARK = /^\s*# \[(if|each|end)(?: ([a-z_]+))?\]$/;
 function replaced(text: string, words: Replacements): string {
   const keys = Object.keys(words).toSorted((a, b) => b.length - a.length);
   if (keys.length === 0) return text;
-  // In one pass, so that replacements are not replaced again.
+  // Replaces in one pass, so that replacements are not replaced again.
   return text.replaceAll(new RegExp(keys.join('|'), 'g'), (word) => words[word] ?? word);
 }
 

@@ -28,7 +28,7 @@ export interface Generated {
   readonly outputs: Readonly<Record<string, string>>;
 }
 
-/** In order of preference; kURL's repository has both. */
+/** File names in order of preference; kURL's repository has both. */
 const GENERATORS = ['generate.sh', 'script.sh'];
 const OUTPUT_LIMIT = 1024 * 1024;
 

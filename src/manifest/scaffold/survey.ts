@@ -14,7 +14,7 @@ export interface Workload {
 }
 
 export interface Survey {
-  /** As written, in the order of the text. */
+  /** Image references in the order of the text. */
   readonly images: readonly string[];
   /** Namespaces that objects name, most frequent first. */
   readonly namespaces: readonly string[];

@@ -3,7 +3,7 @@
 export interface Mount {
   readonly device: string;
   readonly mountPoint: string;
-  /** Of the file system, such as `ext4` or `vfat`. */
+  /** Type of the file system, such as `ext4` or `vfat`. */
   readonly type: string;
   /** Files on it cannot be executed. */
   readonly noexec: boolean;

@@ -40,7 +40,7 @@ export interface Route {
   readonly agent: PlainAgent | SecureAgent;
   /** The first connection uses TLS. */
   readonly secure: boolean;
-  /** In the form for sockets: without brackets. */
+  /** Host in the form for sockets: without brackets. */
   readonly host: string;
   readonly port: number;
   /** Prefix of the path, for a proxy that forwards the request. */

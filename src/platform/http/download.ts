@@ -36,7 +36,7 @@ export interface DownloadRequest extends HttpRequest {
 }
 
 export interface Downloaded {
-  /** Of the whole body. */
+  /** Size of the whole body. */
   readonly size: number;
   readonly etag: string | undefined;
   readonly lastModified: string | undefined;

@@ -54,7 +54,7 @@ export interface ProgramResult {
   readonly status: number | undefined;
   readonly stdout: string;
   readonly stderr: string;
-  /** Of standard error; of both outputs if `line` is given. */
+  /** Last lines of standard error; of both outputs if `line` is given. */
   readonly lastLines: readonly string[];
   /** Undefined for status 0. */
   readonly error: ProgramError | undefined;

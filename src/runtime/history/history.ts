@@ -40,7 +40,7 @@ export interface RunHistory {
   readonly state: RunState;
   /** The error message. */
   readonly message: string | undefined;
-  /** In the order of the run. */
+  /** Actions in the order of the run. */
   readonly actions: readonly ActionHistory[];
   readonly plan: RunPlan | undefined;
 }

@@ -10,7 +10,7 @@ import { whyUnavailable } from '../prepare/rollback-targets.ts';
 export interface AddonStatus {
   readonly name: string;
   readonly version: string;
-  /** Of the package; undefined if another tool installed it. */
+  /** Digest of the package; undefined if another tool installed it. */
   readonly digest: Digest | undefined;
   readonly settings: Digest;
   /** The run that changed it last, and when that started (ISO 8601, or `unknown`). */

@@ -19,7 +19,7 @@ export async function endOfLog(path: string): Promise<string> {
 }
 
 export interface FileEnd {
-  /** Of the whole file. */
+  /** Size of the whole file. */
   readonly bytes: number;
   readonly lines: readonly string[];
   /** Lines before the first one are left out. */

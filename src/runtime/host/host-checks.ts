@@ -162,7 +162,7 @@ export function ignoreTitles(
 /** Exists on machines with a control plane. */
 const API_SERVER = '/etc/kubernetes/manifests/kube-apiserver.yaml';
 
-/** As kURL's scripts describe the run to its preflights (kurl.md 8.2): a repeated install is an upgrade. */
+/** Describes the run the way kURL's scripts do for its preflights (kurl.md 8.2): a repeated install is an upgrade. */
 async function situationOf({ request, records, plan }: RunView, installer: Installer): Promise<Situation> {
   const { kind, variables, packages } = request;
   const value = (name: string): string => variables.find(([known]) => known === name)?.[1] ?? '';

@@ -88,7 +88,7 @@ export async function problemOf(
   return undefined;
 }
 
-/** Of an image without layers, there is nothing to unpack. */
+/** False for an image with nothing to unpack. */
 async function hasLayers({ form }: RequiredImage, options: Cancellable): Promise<boolean> {
   const found = await form(options);
   return (found.kind === 'oci' ? found.image.layers.length : found.layers) > 0;

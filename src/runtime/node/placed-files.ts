@@ -74,7 +74,7 @@ export async function compareFiles(
 
 interface Looks {
   readonly folders: readonly FileDifference[];
-  /** Of each file, in their order. */
+  /** What was found for each file, in their order. */
   readonly looks: readonly Look[];
 }
 

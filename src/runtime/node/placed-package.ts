@@ -22,7 +22,7 @@ interface JudgeOptions {
 }
 
 export interface PlacedState {
-  /** Of the package; undefined unless all its files are in place with the right bytes. */
+  /** Digest of the package; undefined unless all its files are in place with the right bytes. */
   readonly digest: Digest | undefined;
   /** Differences of the files in place, if there are any files. */
   readonly differences: readonly FileDifference[];

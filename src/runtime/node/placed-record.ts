@@ -23,7 +23,7 @@ export interface PlacedFile extends PackageFile {
 }
 
 export interface PlacedRecord {
-  /** Of the package. */
+  /** Digest of the package. */
   readonly digest: Digest;
   readonly files: readonly PlacedFile[];
 }

@@ -18,7 +18,7 @@ import { archivePackages, type SourcePackage } from './source.ts';
 interface PublishedFile {
   readonly digest: Digest;
   readonly sha256: Digest;
-  /** Of the table of contents; undefined in catalogs that do not have it. */
+  /** Digest of the table of contents; undefined in catalogs that do not have it. */
   readonly toc?: Digest | undefined;
   readonly size: number;
 }
@@ -28,7 +28,7 @@ export interface RemoteFile {
   readonly name: string;
   /** From a catalog; undefined for a package that is in none. */
   readonly published: PublishedFile | undefined;
-  /** In the order in which they are tried; never empty. */
+  /** Places in the order in which they are tried; never empty. */
   readonly places: readonly FetchPlace[];
 }
 

@@ -78,7 +78,7 @@ export class RunRecords {
     await this.#write({ applied: Object.fromEntries(rows) });
   }
 
-  /** These add-ons are no longer installed on this node. Their `extracted` records stay until their files are removed. */
+  /** Records that these add-ons are no longer installed here. Their `extracted` records stay until their files are removed. */
   async removed(names: ReadonlySet<string>): Promise<void> {
     const rows = Object.entries(this.#records.applied).filter(([name]) => !names.has(name));
     await this.#write({ applied: Object.fromEntries(rows) });

@@ -88,7 +88,7 @@ export function packageFiles(ref: AddonRef, entries: readonly Omit<PlacedEntry, 
 /** The metadata texts of a package. */
 export interface PackageTexts {
   readonly addon: string;
-  /** Of its {@link OMITTED_JSON}; undefined if the package is whole. */
+  /** Digest of its {@link OMITTED_JSON}; undefined if the package is whole. */
   readonly omitted: string | undefined;
 }
 

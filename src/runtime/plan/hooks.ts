@@ -1,7 +1,7 @@
 /** The lifecycle hooks: their function names and their order. */
 
 /**
- * In the order of a run; either `install` or `already_applied` is called (kurl.md 6.6). `around` are functions with other names
+ * Hooks in the order of a run; either `install` or `already_applied` is called (kurl.md 6.6). `around` are functions with other names
  * that are called before and after kubernetes is installed or joined. `upgrade` upgrades kubernetes on a node. `pre_remove`
  * removes an add-on from the cluster, `uninstall` from this node; `leave` is called if only the node leaves the cluster.
  */

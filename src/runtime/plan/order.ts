@@ -22,7 +22,7 @@ import type {
 import type { Records } from './records.ts';
 
 interface Phased {
-  /** In the order of the run, like `addons`. */
+  /** Facts in the order of the run, like `addons`. */
   readonly facts: readonly PackageFacts[];
   readonly addons: readonly PlannedAddon[];
   readonly records: Records;

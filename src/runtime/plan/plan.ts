@@ -24,7 +24,7 @@ export function planRun(
   }
   if (options.allowDowngrade !== true) refuseDowngrades(packages, records);
   const kept = inOrder(packages);
-  // In reverse order: later add-ons depend on earlier ones.
+  // The order is reversed, because later add-ons depend on earlier ones.
   const removed = inOrder(options.removed ?? []).toReversed();
   const addons = [
     ...kept.map((facts) => planAddon(kind, facts, records, options)),

@@ -112,7 +112,7 @@ export interface RunPlan {
   readonly kind: RunKind;
   /** The run that this one resumes, and the actions that are done. */
   readonly continues?: { readonly run: string; readonly done: readonly DoneAction[] } | undefined;
-  /** In the order of the run, each once. */
+  /** Add-ons in the order of the run, each once. */
   readonly addons: readonly PlannedAddon[];
   readonly actions: readonly PlannedAction[];
 }

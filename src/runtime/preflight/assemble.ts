@@ -25,7 +25,7 @@ export interface AddonSpec extends SpecText {
 }
 
 export interface AssembleOptions {
-  /** In install order. */
+  /** Add-ons in the order of installation. */
   readonly addons: readonly AddonSpec[];
   /** Specs that the operator named; they are last. */
   readonly others: readonly SpecText[];

@@ -16,7 +16,7 @@ export interface Check<Facts extends Json> {
   readonly defaultName?: string;
   /** The facts are those of the machine, regardless of the name in a spec. */
   readonly shared?: true;
-  /** Of the collector. */
+  /** Settings of the collector. */
   readonly settings?: SettingForms;
   /** Time limit in milliseconds; default: {@link DEFAULT_LIMIT_MS}. */
   readonly limitMs?: (settings: Settings) => number;

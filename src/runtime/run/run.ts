@@ -39,7 +39,7 @@ export interface Run extends RunView, RunOptions {
   readonly failed: FailedRemoval[];
   /** Names of images that were removed; undefined if that was not requested. */
   removedImages: readonly string[] | undefined;
-  /** In milliseconds of this process. */
+  /** Start of the run in milliseconds of this process. */
   readonly started: number;
 }
 

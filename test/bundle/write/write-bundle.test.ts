@@ -241,7 +241,7 @@ test('--verify finds a flipped byte in a header or a padding too, and leaves not
   const good = await readFile(path);
   await using source = await openFileSource(path);
   const { entries, tocOffset } = await readIndex(source, { signal });
-  // Of a payload that alpha has too, nothing is copied from here.
+  // Nothing of a payload that alpha has, too, is copied from here.
   const copied = entries.filter(({ path: name, packed }) => packed > 0 && !name.endsWith('sha256/a'));
   const around = copied.flatMap(({ offset, packed }) => [offset - 9, offset + packed + 20]);
   for (const at of [0, 40, ...around, tocOffset - 1]) {

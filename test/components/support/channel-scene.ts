@@ -105,7 +105,7 @@ export interface Gateway extends AsyncDisposable {
 }
 
 /**
- * In front of an API server: `before` gets each request that writes, by its number from 0, before it is passed on; `after` when the
+ * A proxy of an API server: `before` gets each request that writes, by its number from 0, before it is passed on; `after` when the
  * server has answered and the client has not heard of it.
  */
 export async function startGateway(

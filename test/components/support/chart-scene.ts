@@ -62,10 +62,10 @@ export interface ChartScene extends ChannelScene {
   readonly helm: (...args: readonly string[]) => Promise<string>;
   /** What a pass needs to find helm. */
   readonly given: { readonly helm: string };
-  /** Of a ConfigMap, as JSON; empty if it does not exist. */
+  /** Data of a ConfigMap as JSON; empty if it does not exist. */
   readonly data: (name: string) => Promise<string>;
   readonly release: () => Promise<AddonStatus['release']>;
-  /** Of a pass; empty if there is none. */
+  /** Messages of a pass; empty if there is none. */
   readonly error: (request?: object) => Promise<string>;
 }
 

@@ -1,4 +1,4 @@
-/** As much of gRPC as asks a server on a socket of this machine. */
+/** The part of gRPC that asks a server on a socket of this machine. */
 import { connect as connectHttp2 } from 'node:http2';
 import { connect } from 'node:net';
 import { isObject } from '../../../src/core/json.ts';

@@ -8,7 +8,7 @@ export interface ContainerOptions {
   /** Folders of this machine by their paths in the container. */
   readonly mounts?: Readonly<Record<string, string>>;
   readonly variables?: Readonly<Record<string, string>>;
-  /** In the network of this machine; otherwise in one of its own. */
+  /** True for the network of this machine; otherwise it has its own. */
   readonly onHost?: boolean;
 }
 

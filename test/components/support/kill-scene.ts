@@ -78,7 +78,7 @@ export function killAddon(name: string, version: string, more = ''): TestAddon {
   };
 }
 
-/** One that is only installed and taken off, with other files beside. */
+/** An add-on that is only installed and removed, with other files beside. */
 export function smallAddon(name: string, version: string, more: Partial<TestAddon> = {}): TestAddon {
   const script = `${name}() { echo ${version} >"$DIR/${name}.txt"; }\n${name}_uninstall() { rm -f "$DIR/${name}.txt"; }\n`;
   return { name, version, ...more, files: { Manifest: '', 'install.sh': script, ...more.files } };
@@ -116,7 +116,7 @@ export interface Ended {
 
 const NAMES = ['aaa', 'bbb', 'ccc', 'ddd'];
 
-/** Of four add-ons one is new, one is upgraded, and one is not well, though it was installed. */
+/** One of four add-ons is new, one is upgraded, and one is not well, though it was installed. */
 const INSTALL: SceneKind = {
   bundles: {
     before: NAMES.slice(1).map((name) => killAddon(name, '1.0.0')),

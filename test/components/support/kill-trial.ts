@@ -19,7 +19,7 @@ export interface Trial {
   /** What there is beside the node's own files. */
   readonly around?: () => Promise<State>;
   readonly how?: How;
-  /** Of how many sweeps this is one, if runs of the tests take them in turn. */
+  /** Number of sweeps, if runs of the tests take them in turn. */
   readonly sweeps?: number;
 }
 

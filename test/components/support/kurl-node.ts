@@ -71,7 +71,7 @@ esac
 `;
 
 /**
- * Of what kubeadm does only what others look at: where the cluster is, the authority of its certificates, one of them, the network
+ * The part of kubeadm's work that others look at: where the cluster is, the authority of its certificates, one of them, the network
  * of its pods.
  */
 const KUBEADM = `#!/bin/bash

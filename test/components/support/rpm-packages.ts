@@ -48,7 +48,7 @@ export const PACKAGES: readonly RpmSpec[] = [
   { name: 'tool', version: '2.0-1', module: 'tool:2:8000:bbbb2222' },
   { name: 'tool-base', version: '1.0-1', module: 'base:only:8000:cccc3333' },
   { name: 'tool-user', requires: ['tool', 'library'] },
-  // In a stream that is neither default nor enabled.
+  // A package in a stream that is neither default nor enabled.
   { name: 'hidden', version: '2.0-1', module: 'tool:2:8000:bbbb2222' },
 ];
 

@@ -95,7 +95,7 @@ export async function startS3(
   { tls }: { readonly tls?: TestCertificate } = {},
 ): Promise<S3Server> {
   const { program, args, env = {} }: Kind = S3_SERVERS[name];
-  // Of those that keep buckets as folders this makes one.
+  // Makes a bucket on servers that keep buckets as folders.
   await mkdir(join(folder, 'data', BUCKET), { recursive: true });
   await mkdir(join(folder, 'side'), { recursive: true });
   Object.assign(process.env, S3_KEYS);

@@ -6,7 +6,7 @@ export const MANY_FILES = 4000;
 
 export const TINY_PACKAGES: readonly TinyPackage[] = [
   // The base system: names that a real one has in newer versions. libc6 is in it because base-files needs it.
-  // Of zebra-heavy and zebra-light every system has one, but which?
+  // Every system has either zebra-heavy or zebra-light.
   {
     name: 'base-files',
     version: '1.0',

@@ -20,7 +20,7 @@ import { tree } from '../../support/tree.ts';
 const test = suite('archive/damage', { timeoutMs: 240_000 });
 const signal = new AbortController().signal;
 
-/** Of so many bytes one is tried in a run where it costs no file operations. */
+/** One of so many bytes is tried in a run where it costs no file operations. */
 const READ_SHARE = 8;
 
 const shared: TestFile = { path: 'assets/blob', data: noise(4096) };

@@ -30,7 +30,7 @@ async function writerIn(folder: string, command: readonly string[] = []) {
     stdin: 'ignore',
   });
   await once(child.stdout, 'data');
-  // In an object: a promise for a child would wait for its end.
+  // Returned in an object: a promise for a child would wait for its end.
   return {
     pid: child.pid,
     kill: async (): Promise<void> => {

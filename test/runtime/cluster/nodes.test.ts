@@ -73,7 +73,7 @@ interface Scene {
   readonly finished?: boolean;
 }
 
-/** As much of a run as is looked at. */
+/** The part of a run that is read. */
 function viewOf(
   nodes: readonly ClusterNode[],
   { kind = 'install', mode = 'install', finished = true }: Scene,

@@ -27,7 +27,7 @@ function nodeOf(name: string, controlPlane: boolean): ClusterNode {
 }
 
 const THIS = nodeOf(hostname().toLowerCase(), true);
-/** As commands over what a node has ask for the cluster. */
+/** Asks for the cluster like commands over what a node has. */
 function kept({ cluster }: Given): Given {
   return cluster === undefined ? {} : { cluster: { ...cluster, adopt: undefined, whole: false } };
 }

@@ -86,7 +86,7 @@ for (const said of ['999999999999999999', '0999']) {
 
 test('what a hook leaves behind does not fill the disk either, and is not held up', async () => {
   await using box = await hooks([
-    // In its own session before the hook ends: what is not is ended with it.
+    // It gets its own session before the hook ends: what is not is ended with it.
     `demo() { ( setsid bash -c 'touch begun; until [ -e go ]; do sleep 0.05; done; ${numbered(100_000).replaceAll("'", '"')}
        touch printed; until [ -e stop ]; do sleep 0.05; done' & ) ; until [ -e begun ]; do sleep 0.01; done; }`,
   ]);

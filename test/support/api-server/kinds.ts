@@ -12,7 +12,7 @@ export interface ServedKind {
   readonly hasStatus: boolean;
   /** Fields that cannot change. */
   readonly immutable: readonly string[];
-  /** Of a custom resource. */
+  /** Schema of a custom resource. */
   readonly schema?: JsonObject;
 }
 

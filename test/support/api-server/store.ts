@@ -59,7 +59,7 @@ export class Store {
     return this.#objects.get(keyOf(kind, namespace, name));
   }
 
-  /** In the order of namespace and name; an empty namespace means all. */
+  /** Objects in the order of namespace and name; an empty namespace means all. */
   list(kind: ServedKind, namespace: string): readonly StoredObject[] {
     const found = [...this.#objects].filter(
       ([, one]) =>

@@ -11,7 +11,7 @@ const schema = v.object({
   logicalCount: finite,
   physicalCount: finite,
   flags: texts,
-  /** As printed by `uname -m`. */
+  /** Output of `uname -m`. */
   machineArch: v.string(),
 });
 type CpuFacts = Read<typeof schema>;

@@ -6,7 +6,7 @@ import { CollectProblem, outputOf } from '../host.ts';
 import { AnalyzerProblem, firstOutcome, splitCondition } from '../outcome.ts';
 
 const schema = v.object({
-  /** In upper case; `ETC/UTC` is `UTC`. */
+  /** Name in upper case; `ETC/UTC` is `UTC`. */
   timezone: v.string(),
   ntpSynchronized: v.boolean(),
   ntpActive: v.boolean(),
