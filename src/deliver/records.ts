@@ -41,7 +41,9 @@ export async function recordState(
 ): Promise<void> {
   const now = new Date().toISOString();
   const before = record?.applied;
-  const isNew = change.applied !== undefined && before !== undefined && before.hash !== change.applied.hash;
+  const { applied } = change;
+  const isOther = before?.hash !== applied?.hash || before?.id !== applied?.id;
+  const isNew = applied !== undefined && before !== undefined && isOther;
   const history = [...(isNew ? [{ revision: before, until: now }] : []), ...(record?.history ?? [])];
   const next = { ...record, addon, namespace, owner, since: now, ...change, history };
   await maps.change(CHANNEL_RECORDS, (data = {}) => ({ ...data, ...encodeRecords([next]) }));
