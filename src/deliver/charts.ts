@@ -1,5 +1,4 @@
 /** Add-ons that are charts: releases of the `helm` program. */
-import { chartValues } from '../channel/chart-values.ts';
 import { entryTitle } from '../channel/channel.ts';
 import { takesOver } from '../channel/pass.ts';
 import { addonId, type RecordedRelease } from '../channel/record.ts';
@@ -35,7 +34,7 @@ import {
   titleOfRelease,
   uninstallRelease,
   upgradeRelease,
-  valueFacts,
+  valuesOf,
   type PreparedRelease,
   type ReleaseName,
   type ReleaseRevision,
@@ -250,7 +249,7 @@ async function chartHash(addon: Addon, cluster: ChannelCluster): Promise<string>
   const { repoURL = '', oci = '', name = '', version = '', releaseName, namespace, ...others } = chartOf(addon);
   const isOpen = others.package !== undefined && addon.hash === '';
   const archive = isOpen ? hexOf(digestOf(await addon.read())) : addon.hash;
-  const values = chartValues(others, addon, valueFacts(cluster));
+  const values = valuesOf(addon, cluster);
   const identity = { repoURL, oci, name, version, archive, releaseName, namespace, values };
   return hexOf(digestOf(canonicalJson(withDigits(identity))));
 }

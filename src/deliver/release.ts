@@ -104,8 +104,11 @@ export function releaseOf(addon: Addon): ReleaseName {
   return { name, namespace };
 }
 
-export function valueFacts({ server, kubernetes: version, facts }: ChannelCluster): Parameters<typeof chartValues>[2] {
-  return { server, version, kubernetes: facts.kubernetes };
+export function valuesOf(
+  addon: Addon,
+  { server, kubernetes: version, facts }: ChannelCluster,
+): Readonly<Record<string, unknown>> {
+  return addon.values ?? chartValues(chartOf(addon), addon, { server, version, kubernetes: facts.kubernetes });
 }
 
 /** Gets the chart and writes its values. `DIGEST_MISMATCH` if the add-on has another hash. The caller disposes the result. */
@@ -114,7 +117,7 @@ export async function prepareRelease(
   { cluster, request, context, trust }: ReleaseTools,
 ): Promise<PreparedRelease> {
   const chart = chartOf(addon);
-  const values = chartValues(chart, addon, valueFacts(cluster));
+  const values = valuesOf(addon, cluster);
   const helm = await openHelm(request, cluster, context);
   try {
     const file =
