@@ -83,6 +83,7 @@ export { planChannels, type ChannelPlan } from './app/channel-plan.ts';
 
 // Fleets.
 export { checkFleet, type CheckedFleet } from './app/fleet-check.ts';
+export { applyFleet, type FleetPass } from './app/fleet-apply.ts';
 export { planFleets, type FleetPlan } from './app/fleet-plan.ts';
 
 // Installer specs.

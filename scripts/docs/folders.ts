@@ -198,8 +198,8 @@ const ROWS: readonly (readonly [name: string, holds: string, imports?: string])[
   ['app/channels', 'a pass over the channels of a cluster', 'core channel deliver app/requests app/ports'],
   [
     'app/fleets',
-    'the files of a fleet, with the lines of them that are shown, and what its clusters record',
-    'core platform/limit platform/files formats/yaml channel rollout fleet spec deliver app/requests',
+    'the files of a fleet, what its clusters record, the state between passes, and the deliveries of a pass',
+    'core platform/limit platform/files formats/yaml channel rollout fleet spec deliver app/requests app/ports',
   ],
   ['app', 'use cases, one per file: a request that could be JSON and its result'],
   ['cli', 'options, commands and rendering; only `cli` prints, exits or reads the process'],

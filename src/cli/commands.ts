@@ -13,7 +13,17 @@ import {
   CHANNEL_REMOVE,
   CHANNEL_STATUS,
 } from '../app/requests/channel.ts';
-import { FLEET_CHECK, FLEET_PLAN } from '../app/requests/fleet.ts';
+import {
+  FLEET_APPLY,
+  FLEET_APPROVE,
+  FLEET_CHECK,
+  FLEET_PAUSE,
+  FLEET_PLAN,
+  FLEET_RESUME,
+  FLEET_RETRY,
+  FLEET_ROLLBACK,
+  FLEET_STATUS,
+} from '../app/requests/fleet.ts';
 import {
   INSTALLER_ENV,
   INSTALLER_ID,
@@ -109,6 +119,13 @@ const CHANNEL_COMMANDS = [
 const FLEET_COMMANDS = [
   row(FLEET_CHECK, async () => (await import('./commands/fleet.ts')).check),
   row(FLEET_PLAN, async () => (await import('./commands/fleet.ts')).plan),
+  row(FLEET_APPLY, async () => (await import('./commands/fleet.ts')).apply),
+  row(FLEET_STATUS, async () => (await import('./commands/fleet.ts')).status),
+  row(FLEET_APPROVE, async () => (await import('./commands/fleet-order.ts')).approve),
+  row(FLEET_PAUSE, async () => (await import('./commands/fleet-order.ts')).pause),
+  row(FLEET_RESUME, async () => (await import('./commands/fleet-order.ts')).resume),
+  row(FLEET_RETRY, async () => (await import('./commands/fleet-order.ts')).retry),
+  row(FLEET_ROLLBACK, async () => (await import('./commands/fleet-order.ts')).rollback),
 ];
 
 const NODE_COMMANDS = [

@@ -1,6 +1,7 @@
 /** A fleet as it is written in files: clusters, add-ons, and the channels that these name. Pure. */
 import type { Channel, Entry } from '../channel/channel.ts';
 import type { Findings } from '../channel/findings.ts';
+import type { ClusterFacts } from '../channel/pass.ts';
 import type { AddonFields, ClusterFields } from './schema.ts';
 
 /** A file of a fleet; paths in it must stay in its folder. */
@@ -39,6 +40,17 @@ export interface WrittenFleet {
   /** By name. */
   readonly channels: ReadonlyMap<string, Channel>;
 }
+
+/** What a cluster has answered, or why it has not. */
+export type Look =
+  | {
+      readonly server: string;
+      /** `v1.31.2` */
+      readonly kubernetes: string;
+      readonly facts: Pick<ClusterFacts, 'annotations' | 'records'>;
+      readonly warnings: readonly string[];
+    }
+  | { readonly problem: string };
 
 /** The add-ons of a channel that one of the fleet may become, by the Kubernetes of a cluster; none unless a channel has it. */
 export function channelEntries({ name, fields }: WrittenAddon, { channels }: WrittenFleet): readonly Entry[] {

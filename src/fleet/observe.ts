@@ -1,31 +1,33 @@
 /** A fleet as the engine observes it: from its files, and from what each cluster records. Pure. */
 import type { Entry } from '../channel/channel.ts';
-import type { ClusterFacts } from '../channel/pass.ts';
 import type { AddonRecord } from '../channel/record.ts';
+import { Contents, Memo } from '../rollout/content.ts';
 import type { Cluster, ClusterAddon, FleetAddon, Observed } from '../rollout/fleet.ts';
 import {
   channelEntries,
   identityOf,
   recordIdentity,
   releaseIdentity,
+  type Look,
   type WrittenAddon,
   type WrittenCluster,
   type WrittenFleet,
 } from './fleet.ts';
-
-/** What a cluster has answered, or why it has not. */
-export type Look =
-  | {
-      readonly server: string;
-      /** `v1.31.2` */
-      readonly kubernetes: string;
-      readonly facts: Pick<ClusterFacts, 'annotations' | 'records'>;
-      readonly warnings: readonly string[];
-    }
-  | { readonly problem: string };
+import { NEW_ADDON, withState, type AddonState, type FleetOrders, type FleetState } from './state.ts';
 
 /** An owner in a cluster's records is `fleet:NAME`. */
 const OWNER = 'fleet:';
+
+export function ownerOf(addon: string): string {
+  return `${OWNER}${addon}`;
+}
+
+/** When, and what is known besides the clusters. */
+interface Known {
+  readonly now: number;
+  readonly state: FleetState;
+  readonly orders: FleetOrders;
+}
 
 /**
  * `looks` by cluster, and the hash of what each entry delivers: two entries of one hash deliver the same, wherever it is read from.
@@ -35,26 +37,72 @@ export function observedOf(
   fleet: WrittenFleet,
   looks: ReadonlyMap<string, Look>,
   hashOf: (entry: Entry) => string,
+  { now, state, orders }: Known,
 ): Observed {
-  const addons = fleet.addons.map((addon) => addonOf(addon, fleet, hashOf));
+  const addons = fleet.addons.map((written): FleetAddon => {
+    const addon = addonOf(written, fleet, hashOf);
+    const { revision } = new Contents(addon, new Memo());
+    const { [addon.name]: own } = state.addons;
+    return withState(addon, { revision, now, own, order: orders.addons[addon.name] });
+  });
   const identities = new Map(addons.map(({ name, identity }) => [name, identity]));
   return {
     complete: true,
-    clusters: fleet.clusters.map((cluster) => clusterOf(cluster, looks.get(cluster.name))),
+    clusters: fleet.clusters.map((cluster) => {
+      const seen = clusterOf(cluster, looks.get(cluster.name));
+      const { available, since = 0 } = state.clusters[cluster.name] ?? {};
+      return available === seen.available && since > 0 ? { ...seen, since } : seen;
+    }),
     addons,
     clusterAddons: [...looks].flatMap(([cluster, look]) => {
-      const records = 'problem' in look ? [] : [...look.facts.records.values()];
-      return records
+      const recorded = recordsOf(look)
         .filter(({ owner }) => owner.startsWith(OWNER))
-        .map((one) => recordedAddon(cluster, one, identities));
+        .map((one) => recordedAddon(cluster, one, identities, now));
+      const names = new Set(recorded.map(({ addon }) => addon));
+      // An answer without a record: what was tried has left nothing there.
+      const others = 'problem' in look ? [] : addons.filter(({ name }) => !names.has(name));
+      return [
+        ...recorded.map((one) => withOwn(one, state.addons[one.addon])),
+        ...others.flatMap(({ name, identity }) => failedAddon({ cluster, addon: name, identity }, state.addons[name])),
+      ];
     }),
   };
 }
 
-/** What the record of an add-on of the fleet says about its state. */
-export function recordedReason(look: Look | undefined, addon: string): string {
-  const records = look === undefined || 'problem' in look ? [] : [...look.facts.records.values()];
-  return records.find(({ owner }) => owner === `${OWNER}${addon}`)?.reason ?? '';
+/** The records of a cluster; none if it has not answered. */
+export function recordsOf(look: Look | undefined): readonly AddonRecord[] {
+  return look === undefined || 'problem' in look ? [] : [...look.facts.records.values()];
+}
+
+/** What a record says about the state of an add-on of the fleet, or why it failed without one. */
+export function recordedReason(look: Look | undefined, addon: string, failure = ''): string {
+  return recordsOf(look).find(({ owner }) => owner === ownerOf(addon))?.reason || failure;
+}
+
+const NOTHING = { source: {}, values: {}, revision: 1, action: 'Install' } as const;
+
+/** What failed before it could be recorded. */
+function failedAddon(
+  { identity, ...key }: Pick<ClusterAddon, 'cluster' | 'addon'> & { readonly identity: string },
+  { failures }: AddonState = NEW_ADDON,
+): readonly ClusterAddon[] {
+  const { [key.cluster]: failure } = failures;
+  if (failure === undefined) return [];
+  const { hash, since } = failure;
+  const status = { applied: { revision: 1, hash }, state: 'Failed', since } as const;
+  return [{ ...key, spec: { ...NOTHING, specHash: hash, identity, startedAt: since }, status }];
+}
+
+/** A record, with what only the state knows: a removal that has begun, or a failure before anything was changed. */
+function withOwn(recorded: ClusterAddon, { failures, removing }: AddonState = NEW_ADDON): ClusterAddon {
+  const { cluster, spec } = recorded;
+  const { [cluster]: begun } = removing;
+  if (begun !== undefined) return { ...recorded, spec: { ...spec, action: 'Remove', startedAt: begun } };
+  const { [cluster]: failure } = failures;
+  if (failure === undefined || failure.hash === spec.specHash) return recorded;
+  const { hash, since } = failure;
+  const status = { applied: { revision: 1, hash }, state: 'Failed', since } as const;
+  return { ...recorded, spec: { ...spec, specHash: hash, startedAt: since }, status };
 }
 
 function clusterOf({ name, labels, fields }: WrittenCluster, look: Look = { problem: 'not asked' }): Cluster {
@@ -108,28 +156,34 @@ function versionOf({ version }: { readonly version?: string | undefined }): { re
   return version === undefined ? {} : { version };
 }
 
-function recordedAddon(cluster: string, record: AddonRecord, identities: ReadonlyMap<string, string>): ClusterAddon {
-  const { owner, release, state, applied, knownGood, desired = applied ?? {} } = record;
+function recordedAddon(
+  cluster: string,
+  record: AddonRecord,
+  identities: ReadonlyMap<string, string>,
+  now: number,
+): ClusterAddon {
+  const { owner, release, state, applied, knownGood, history, desired = applied ?? {} } = record;
   const addon = owner.slice(OWNER.length);
   const isByName = identities.get(addon)?.startsWith('addon:') === true;
   const identity = release === undefined || isByName ? recordIdentity(record) : releaseIdentity(release);
-  const since = Math.floor(Date.parse(record.since) / 1000) || 0;
+  const at = Math.floor(Date.parse(record.since) / 1000) || 0;
+  // Of a clock that is ahead, or of a delivery that was interrupted: the next pass continues it, however late.
+  const since = state === 'Progressing' ? now : at <= now ? at : state === 'Failed' ? 0 : now;
   const specHash = desired.id ?? '';
-  const content = { source: {}, values: {} };
-  const good =
-    knownGood?.id === undefined ? undefined : { ...content, ...versionOf(knownGood), specHash: knownGood.id };
+  // What became healthy last may be what is there: going back then means what was healthy before.
+  const before = history.find(({ revision }) => revision.id !== undefined && revision.id !== specHash);
+  const good = knownGood?.id === specHash ? (before?.revision ?? knownGood) : knownGood;
+  const back = good?.id !== undefined && { source: {}, values: {}, ...versionOf(good), specHash: good.id };
   return {
     cluster,
     addon,
     spec: {
-      ...content,
+      ...NOTHING,
       ...versionOf(desired),
       specHash,
-      revision: 1,
       identity,
-      action: 'Install',
       startedAt: since,
-      ...(good !== undefined && { knownGood: good }),
+      ...(back !== false && { knownGood: back }),
     },
     status: { applied: { revision: 1, hash: specHash }, state: state === 'Paused' ? 'Skipped' : state, since },
   };

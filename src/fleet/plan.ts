@@ -1,8 +1,8 @@
 /** What one step of a fleet would do now, as a table of clusters and add-ons. Pure. */
 import { Memo } from '../rollout/content.ts';
-import type { Observed, Writes } from '../rollout/fleet.ts';
+import type { FleetAddonStatus, Observed, Writes } from '../rollout/fleet.ts';
 import { compareNames } from '../rollout/groups.ts';
-import { step } from '../rollout/step.ts';
+import { step, waitingIn } from '../rollout/step.ts';
 import type { State } from '../rollout/strategy.ts';
 
 export interface PlannedTarget {
@@ -18,10 +18,17 @@ export interface PlannedTarget {
   readonly reason: string | undefined;
   /** Why it waits, or what its record says. */
   readonly message: string | undefined;
+  /** Since when it waits, or has its state, in seconds since 1970; undefined if that is not known. */
+  readonly since: number | undefined;
 }
 
 export interface PlannedFleet extends Pick<Writes, 'detached' | 'recheckAfter'> {
   readonly targets: readonly PlannedTarget[];
+  /** How far each is, in the order of the files. */
+  readonly addons: readonly (Pick<FleetAddonStatus, 'revision' | 'since' | 'stopped' | 'counts' | 'batch'> & {
+    readonly name: string;
+    readonly paused: boolean;
+  })[];
 }
 
 const NOW = { create: 'install', update: 'update', reinstall: 'reinstall', delete: 'remove', none: 'none' } as const;
@@ -33,8 +40,10 @@ export function planFleet(
   reasonOf: (cluster: string, addon: string) => string = () => '',
 ): PlannedFleet {
   const targets: PlannedTarget[] = [];
-  const { detached, recheckAfter } = step(observed, now, new Memo(), ({ run, targets: planned, dropped }) => {
+  const { detached, recheckAfter, status: changed } = step(observed, now, new Memo(), (plan) => {
+    const { run, targets: planned, dropped } = plan;
     const addon = run.addon.name;
+    const waiting = new Map(waitingIn(plan).map((one) => [one.cluster, one]));
     for (const { cluster, state, drop, hold, wants, action, record } of [...planned, ...dropped]) {
       targets.push({
         cluster: cluster.name,
@@ -45,9 +54,16 @@ export function planFleet(
         wanted: run.contents.sourceOf(cluster)?.version,
         reason: hold?.reason,
         message: hold?.message ?? (reasonOf(cluster.name, addon) || undefined),
+        since: waiting.get(cluster.name)?.since ?? record?.status?.since,
       });
     }
   });
   targets.sort((a, b) => compareNames(a.cluster, b.cluster, 'native'));
-  return { targets, detached, ...(recheckAfter !== undefined && { recheckAfter }) };
+  const addons = observed.addons.flatMap(({ name, paused = false, status: before }) => {
+    const status = changed.find(({ addon }) => addon === name)?.status ?? before;
+    if (status === undefined) return [];
+    const { revision, since, stopped, counts, batch } = status;
+    return [{ name, paused, revision, since, ...(stopped !== undefined && { stopped }), counts, batch }];
+  });
+  return { targets, addons, detached, ...(recheckAfter !== undefined && { recheckAfter }) };
 }

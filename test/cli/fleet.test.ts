@@ -63,4 +63,39 @@ test('plan shows what would happen on each cluster, and exits with 2 until nothi
   assert.is((await runCommand(['fleet', 'plan', 'fleet.yaml'], box.path)).exitCode, 0);
 });
 
+test('apply is the plan until --yes, then exits with 2 while something waits, and status says what', async () => {
+  await using box = await tree();
+  await using paris = await startMemoryApiServer();
+  await writeFile(box.at('paris.conf'), paris.kubeconfig);
+  const page = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'page', namespace: 'default' } };
+  await writeFile(box.at('web.yaml'), documents(page));
+  const rollout = { type: 'Progressive', groups: [{ name: 'all', selector: { matchLabels: { env: 'prod' } } }] };
+  const second = addon('api', { source: { manifest: 'web.yaml' }, dependsOn: ['web'], rollout });
+  await writeFile(box.at('fleet.yaml'), documents(cluster('paris', { env: 'prod' }), addon('web'), second));
+  const preview = await runCommand(['fleet', 'apply', 'fleet.yaml'], box.path);
+  assert.is(preview.exitCode, 2);
+  assert.is(preview.stdout.split('\n').at(-1), 'add --yes to apply this');
+  assert.equal(
+    paris.requests.filter((one) => !one.startsWith('GET ')),
+    [],
+  );
+  const early = await runCommand(['fleet', 'apply', 'fleet.yaml', '--watch', '1m'], box.path);
+  assert.equal(
+    [early.exitCode, early.stderr.split('\n')[0]],
+    [64, 'error USAGE: curlew fleet apply: --watch requires --yes'],
+  );
+  const pass = await runCommand(['fleet', 'apply', 'fleet.yaml', '--yes'], box.path);
+  assert.equal([pass.exitCode, pass.stdout.split('\n')[0]], [2, 'paris: install web: done']);
+  const why = await runCommand(['fleet', 'status', 'fleet.yaml', '--why'], box.path);
+  const lines = why.stdout.replaceAll(/\d+s/g, '1s').split('\n');
+  assert.equal(lines, [
+    'ADD-ON  DONE  ROLLING  WAITING  FAILED',
+    'web     1     0        0        0',
+    'api     0     1        0        0',
+    '',
+    'CLUSTER  ADD-ON  SINCE  REASON   WHY',
+    'paris    api     -      ToApply',
+  ]);
+});
+
 test.run();

@@ -1,7 +1,9 @@
 import type { AddonRecord, Revision } from '../../src/channel/record.ts';
-import { observedOf, type Look } from '../../src/fleet/observe.ts';
+import type { Look } from '../../src/fleet/fleet.ts';
+import { observedOf } from '../../src/fleet/observe.ts';
 import { planFleet, type PlannedFleet } from '../../src/fleet/plan.ts';
 import { readFleet } from '../../src/fleet/read.ts';
+import { NO_ORDERS, NO_STATE } from '../../src/fleet/state.ts';
 import { step } from '../../src/rollout/step.ts';
 import * as assert from '../support/assert.ts';
 import { addon, channel, chart, cluster, documents } from '../support/fleet-files.ts';
@@ -24,7 +26,7 @@ function observed(all: readonly object[], answers: Answers, hash = 'a', kubernet
       return [name, { server: `https://${name}`, kubernetes, facts, warnings: [] }];
     }),
   );
-  return observedOf(fleet, looks, () => hash);
+  return observedOf(fleet, looks, () => hash, { now: NOW, state: NO_STATE, orders: NO_ORDERS });
 }
 
 function record(name: string, more: Partial<AddonRecord> & { readonly applied: Revision }): AddonRecord {
@@ -130,7 +132,8 @@ test('an add-on of a channel gets the entry for the Kubernetes of each cluster, 
       const facts = { annotations: new Map(), records: new Map() };
       return [at === 0 ? 'lyon' : 'paris', { server: '', kubernetes, facts, warnings: [] }];
     });
-    const seen = observedOf(readFleet(files), new Map(looks), () => 'a');
+    const known = { now: NOW, state: NO_STATE, orders: NO_ORDERS };
+    const seen = observedOf(readFleet(files), new Map(looks), () => 'a', known);
     assert.equal(
       planFleet(seen, NOW).targets.map(({ cluster: where, wanted }) => `${where} ${wanted}`),
       ['lyon 1.0.0', 'paris 2.0.0'],

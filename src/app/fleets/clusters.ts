@@ -6,18 +6,20 @@ import type { Context } from '../../core/context.ts';
 import { digestOf, hexOf } from '../../core/digest.ts';
 import { asError, CurlewError, redact } from '../../core/errors.ts';
 import { openChannelCluster } from '../../deliver/cluster.ts';
-import { channelEntries, type WrittenCluster, type WrittenFleet } from '../../fleet/fleet.ts';
-import type { Look } from '../../fleet/observe.ts';
+import { channelEntries, type Look, type WrittenCluster, type WrittenFleet } from '../../fleet/fleet.ts';
 import { readLimited } from '../../platform/files/read-limited.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
+import type { FleetPlanRequest } from '../requests/fleet.ts';
 
-const AT_ONCE = 20;
+/** Clusters that are contacted at the same time. */
+export const AT_ONCE = 20;
+const TIMEOUT_MS = 20_000;
 const MAX_BYTES = 64 << 20;
 
-/** Asks each cluster, for at most `timeoutMs`. One that does not answer holds no other. */
+/** Asks each cluster, by default for at most 20 seconds. One that does not answer holds no other. */
 export async function lookAtClusters(
   clusters: readonly WrittenCluster[],
-  timeoutMs: number,
+  { timeout: timeoutMs = TIMEOUT_MS }: Pick<FleetPlanRequest, 'timeout'>,
   context: Context,
 ): Promise<ReadonlyMap<string, Look>> {
   const look = async ({ name, kubeconfig }: WrittenCluster): Promise<readonly [string, Look]> => {

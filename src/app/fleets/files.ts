@@ -24,6 +24,8 @@ export interface OpenedFleet extends Omit<ReadFleet, 'diagnostics'> {
   readonly diagnostics: readonly (Diagnostic & { readonly source: string | undefined })[];
   readonly errors: number;
   readonly warnings: number;
+  /** Of the first file or folder that was given. */
+  readonly folder: string;
 }
 
 /** `NOT_FOUND` if nothing is at a path, or no file has a cluster or an add-on. Mistakes in the files are findings. */
@@ -65,7 +67,8 @@ export async function openFleet({ files }: FleetRequest, context: Context): Prom
     source: shownLine(lines.get(one.place.file) ?? [], one.place.line - 1),
   }));
   const count = (severity: Diagnostic['severity']): number => all.filter((one) => one.severity === severity).length;
-  return { ...fleet, diagnostics, errors: count('error'), warnings: count('warning') };
+  const folder = unique[0]?.folder ?? '.';
+  return { ...fleet, folder, diagnostics, errors: count('error'), warnings: count('warning') };
 }
 
 async function listFiles(given: string, { cwd, signal }: Context): Promise<readonly Omit<FleetFile, 'text'>[]> {

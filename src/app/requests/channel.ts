@@ -26,7 +26,7 @@ const CLUSTER = {
   context: text('NAME', 'context of the kubeconfig (default: its current one)'),
 };
 
-const HELM = { helm: path('FILE', 'helm 3 or 4, for add-ons that are charts (default: helm in PATH)') };
+export const HELM = { helm: path('FILE', 'helm 3 or 4, for add-ons that are charts (default: helm in PATH)') };
 const PRUNING = {
   pruneNamespaces: flag('also delete Namespaces that an add-on no longer has, with all that is in them'),
   pruneCrds: flag('also delete CustomResourceDefinitions, with all of their objects'),

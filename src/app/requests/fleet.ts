@@ -1,6 +1,8 @@
 /** Requests about fleets. */
-import { duration, flag, paths } from '../../core/field.ts';
+import { count, duration, flag, path, paths, text, texts } from '../../core/field.ts';
 import { request, type RequestOf } from '../../core/request.ts';
+import { HELM } from './channel.ts';
+import { ADDRESS } from './connection.ts';
 
 const FILES = {
   files: paths('FILES', 'files and folders with the clusters and add-ons of a fleet', {
@@ -12,13 +14,60 @@ export type FleetRequest = RequestOf<typeof FILES>;
 
 export const FLEET_CHECK = request('fleet check', 'Check the files of a fleet', FILES);
 
-export const FLEET_PLAN = request(
-  'fleet plan',
-  'Show what would change in a fleet now, and what waits',
-  {
-    ...FILES,
-    timeout: duration('TIME', 'limit of the wait for the answer of a cluster (default: 20s)'),
-  },
-  { all: flag('also show what is as it is to be') },
-);
+const STATE = {
+  state: path('DIR', 'where passes keep their state (default: .curlew/fleet in the folder of the first FILE)'),
+};
+const LOOK = {
+  ...FILES,
+  ...STATE,
+  timeout: duration('TIME', 'limit of the wait for the answer of a cluster (default: 20s)'),
+};
+
+export const FLEET_PLAN = request('fleet plan', 'Show what would change in a fleet now, and what waits', LOOK, {
+  all: flag('also show what is as it is to be'),
+});
 export type FleetPlanRequest = RequestOf<typeof FLEET_PLAN.fields>;
+
+export const FLEET_STATUS = request('fleet status', 'Show how far the add-ons of a fleet are', LOOK, {
+  why: flag('show for each cluster that waits what holds it, and since when'),
+});
+
+const APPLY = {
+  ...LOOK,
+  wait: duration('TIME', 'limit of the wait until an add-on is healthy on a cluster (default: 5m)'),
+  ...HELM,
+  ...ADDRESS,
+};
+const watch = duration('TIME', 'with --yes: repeat the pass after this time, until it is stopped');
+
+export const FLEET_APPLY = request('fleet apply', 'Bring the add-ons of a fleet onto its clusters', APPLY, {
+  yes: flag('apply the changes', { short: 'y' }),
+  watch,
+});
+/** One pass, and passes one after another, for callers of the library. */
+export const FLEET_PASS = { name: 'fleet apply', fields: APPLY };
+export type FleetApplyRequest = RequestOf<typeof FLEET_PASS.fields>;
+export const FLEET_PASSES = {
+  name: 'fleet apply',
+  fields: { ...APPLY, every: { ...watch, required: 'specify a time' } },
+};
+
+const ORDER = {
+  addon: text('NAME', 'name of the add-on', {
+    operand: true,
+    required: 'specify an add-on and the files of its fleet',
+  }),
+  ...FILES,
+  ...STATE,
+};
+export type FleetOrderRequest = RequestOf<typeof ORDER>;
+
+export const FLEET_APPROVE = request('fleet approve', 'Let an add-on continue where it waits for a person', {
+  ...ORDER,
+  group: texts('GROUP', 'clusters of this group may get it; can be repeated'),
+  removals: count('N', 'exactly so many clusters may lose it at once'),
+});
+export const FLEET_PAUSE = request('fleet pause', 'Let nothing of an add-on begin any more', ORDER);
+export const FLEET_RESUME = request('fleet resume', 'Let a paused add-on continue', ORDER);
+export const FLEET_RETRY = request('fleet retry', 'Try again where an add-on has failed', ORDER);
+export const FLEET_ROLLBACK = request('fleet rollback', 'Bring an add-on back to what was healthy before', ORDER);

@@ -9,31 +9,12 @@ import { counted } from '../../core/counted.ts';
 import { renderDiagnostic, visible } from '../../core/diagnostic.ts';
 import { ERROR_CODES } from '../../core/errors.ts';
 import { commandFor } from '../command.ts';
-import { columns, wrap } from '../render/columns.ts';
+import { COLUMNS, wrap, wrapped } from '../render/columns.ts';
 import { condense } from '../render/findings.ts';
 import { paintDiagnostic } from '../render/paint.ts';
 
-const COLUMNS = 80;
-/** Wider columns have the last one below them. */
-const MAX_LEFT = 60;
-
 export const LOCATIONS =
   'A LOCATION is a path, a file: or https: URL, or s3://bucket/key, of a Channel, of an index of kops (kind: Addons), or of a manifest.';
-
-/** Rows of a table, whose last cell is wrapped in its column, or below the others if these are wide. */
-function wrapped(rows: readonly (readonly string[])[]): readonly string[] {
-  const left = columns(rows.map((row) => row.slice(0, -1)));
-  const width = Math.max(...left.map((line) => line.length)) + 2;
-  const isColumn = width <= MAX_LEFT;
-  const indent = isColumn ? width : 6;
-  return rows.flatMap((row, at) => {
-    const lines = wrap(row.at(-1) ?? '', COLUMNS - indent).map((line) => ' '.repeat(indent) + line);
-    const line = left[at] ?? '';
-    if (!isColumn && at === 0) return [line];
-    if (!isColumn || lines[0] === undefined) return [line, ...lines];
-    return [line.padEnd(indent) + lines[0].slice(indent), ...lines.slice(1)];
-  });
-}
 
 function entryRow(entry: ExplainedEntry, { addon, kubernetes }: ExplainedAddon): readonly string[] {
   const { version = '-', id, kubernetesVersion, outcome, because } = entry;

@@ -1,11 +1,12 @@
 /** `curlew fleet …`: clusters and the add-ons that they run, from files. */
+import type { FleetPass } from '../../app/fleet-apply.ts';
 import type { FleetPlan, PlannedTarget } from '../../app/fleet-plan.ts';
-import { FLEET_CHECK, FLEET_PLAN } from '../../app/requests/fleet.ts';
+import { FLEET_APPLY, FLEET_CHECK, FLEET_PLAN, FLEET_STATUS } from '../../app/requests/fleet.ts';
 import { counted } from '../../core/counted.ts';
 import { renderDiagnostic, visible } from '../../core/diagnostic.ts';
-import { ERROR_CODES } from '../../core/errors.ts';
+import { CurlewError, ERROR_CODES } from '../../core/errors.ts';
 import { commandFor } from '../command.ts';
-import { columns } from '../render/columns.ts';
+import { COLUMNS, columns, wrap, wrapped } from '../render/columns.ts';
 import { paintDiagnostic } from '../render/paint.ts';
 
 export const check = commandFor(FLEET_CHECK, {
@@ -37,11 +38,57 @@ export const plan = commandFor(FLEET_PLAN, {
   examples: ['curlew fleet plan fleet/', 'curlew fleet plan fleet/ --all --timeout 5s'],
   run: async ({ request }, context) => (await import('../../app/fleet-plan.ts')).planFleets(request, context),
   render: (result, { options }) => planLines(result, options.all).map(visible).join('\n'),
-  exitCode: ({ targets }) => {
-    if (targets.some(hasFailed)) return ERROR_CODES.CLUSTER_FAILED;
-    return targets.every(isSettled) ? 0 : WOULD_CHANGE;
+  exitCode: planExit,
+});
+
+export const status = commandFor(FLEET_STATUS, {
+  details:
+    'Shows how many clusters each add-on has reached, and whether it is paused or stopped. With --why, names each cluster that is not as it is to be, what holds it, and since when. Changes nothing. Exits with the status of curlew fleet plan.',
+  examples: ['curlew fleet status fleet/', 'curlew fleet status fleet/ --why'],
+  run: async ({ request }, context) => (await import('../../app/fleet-plan.ts')).planFleets(request, context),
+  render: (result, { options }) => statusLines(result, options.why).map(visible).join('\n'),
+  exitCode: planExit,
+});
+
+export const apply = commandFor(FLEET_APPLY, {
+  details:
+    'Shows what would happen now, as curlew fleet plan. With --yes, does it: one pass over all clusters, 20 at once, which begins what the rollout of each add-on allows now, waits until it is healthy, and records it in the cluster. Repeat the command, or add --watch, until nothing waits. An interrupted command continues when it is repeated.\n\nExits with status 0 if everything is as it is to be, 2 if something waits or is under way, and 33 if an add-on has failed, has stopped, or belongs to another owner.',
+  examples: [
+    'curlew fleet apply fleet/',
+    'curlew fleet apply fleet/ --yes',
+    'curlew fleet apply fleet/ --yes --watch 1m',
+  ],
+  run: async ({ request, options: { yes, watch } }, context): Promise<FleetPlan & Partial<FleetPass>> => {
+    const { applyFleet, watchFleet } = await import('../../app/fleet-apply.ts');
+    if (watch !== undefined && yes) return watchFleet({ ...request, every: watch }, context);
+    if (yes) return applyFleet(request, context);
+    if (watch !== undefined)
+      throw new CurlewError('USAGE', 'curlew fleet apply: --watch requires --yes', {
+        hint: 'add --yes, or omit --watch',
+      });
+    const { files, state, timeout } = request;
+    return (await import('../../app/fleet-plan.ts')).planFleets({ files, state, timeout }, context);
+  },
+  render: (result) => {
+    const { done, targets } = result;
+    const isOpen = done === undefined && targets.some(({ now }) => now !== 'none' && now !== 'wait');
+    return [...(done ?? []).map(doneLine), ...planLines(result, false), ...(isOpen ? ['add --yes to apply this'] : [])]
+      .map(visible)
+      .join('\n');
+  },
+  exitCode: (result) => {
+    const { done, targets, addons } = result;
+    const isHeld = targets.some(({ reason = '' }) => reason === 'Owner' || reason === 'Downgrade');
+    const isStopped = addons.some(({ stopped }) => stopped !== undefined);
+    const hasFailed = done?.some((one) => one.result === 'failed') === true;
+    return hasFailed || (done !== undefined && (isHeld || isStopped)) ? ERROR_CODES.CLUSTER_FAILED : planExit(result);
   },
 });
+
+function planExit({ targets }: FleetPlan): number {
+  if (targets.some(hasFailed)) return ERROR_CODES.CLUSTER_FAILED;
+  return targets.every(isSettled) ? 0 : WOULD_CHANGE;
+}
 
 function hasFailed({ state }: PlannedTarget): boolean {
   return state === 'Failed' || state === 'TimedOut';
@@ -51,7 +98,13 @@ function isSettled({ now, state }: PlannedTarget): boolean {
   return now === 'none' && (state === 'Succeeded' || state === 'Skipped');
 }
 
-function planLines({ clusters, targets, detached, warnings }: FleetPlan, isAll: boolean): readonly string[] {
+function doneLine({ cluster, addon, act, result, reason }: FleetPass['done'][number]): string {
+  const end = { done: 'done', failed: 'failed', later: 'left to the next pass' }[result];
+  return `${cluster}: ${act} ${addon}: ${end}${reason === '' ? '' : `: ${reason}`}`;
+}
+
+function planLines(result: FleetPlan, isAll: boolean): readonly string[] {
+  const { clusters, targets } = result;
   const rows = targets.filter((one) => isAll || !isSettled(one)).map(targetRow);
   const count = (is: (target: PlannedTarget) => boolean): number => targets.filter(is).length;
   const sums = [
@@ -62,11 +115,52 @@ function planLines({ clusters, targets, detached, warnings }: FleetPlan, isAll: 
   ];
   return [
     ...(rows.length === 0 ? [] : columns([['CLUSTER', 'ADD-ON', 'STATE', 'NOW', 'WHY'], ...rows])),
+    ...noteLines(result),
+    `${counted(clusters.length, 'cluster')}: ${sums.join(', ')}`,
+  ];
+}
+
+function noteLines({ clusters, detached, warnings }: FleetPlan): readonly string[] {
+  return [
     ...clusters.flatMap(({ name, problem }) => (problem === undefined ? [] : [`${name} does not answer: ${problem}`])),
     ...detached.map(({ cluster, addon }) => `${addon} stays on ${cluster}: no file has it any more`),
     ...warnings.map((text) => `warning: ${text}`),
-    `${counted(clusters.length, 'cluster')}: ${sums.join(', ')}`,
   ];
+}
+
+function statusLines(result: FleetPlan, isWhy: boolean): readonly string[] {
+  const { targets, addons, at } = result;
+  const rows = addons.map(({ name, paused, stopped }) => {
+    const own = targets.filter(({ addon }) => addon === name);
+    const failed = own.filter(hasFailed).length;
+    const waiting = own.filter(({ now }) => now === 'wait').length;
+    const settled = own.filter(isSettled).length;
+    const rest = own.length - failed - waiting - settled;
+    const how = paused ? 'paused' : stopped !== undefined ? `stopped: ${stopped}` : '';
+    return [name, ...[settled, rest, waiting, failed].map(String), how];
+  });
+  const held = targets
+    .filter((one) => !isSettled(one))
+    .map(({ cluster, addon, state, since, reason, message }) => {
+      return [cluster, addon, since === undefined ? '-' : age(at - since), reason ?? state, message ?? ''];
+    });
+  return [
+    ...wrapped([['ADD-ON', 'DONE', 'ROLLING', 'WAITING', 'FAILED', ''], ...rows]),
+    ...(isWhy && held.length > 0 ? ['', ...wrapped([['CLUSTER', 'ADD-ON', 'SINCE', 'REASON', 'WHY'], ...held])] : []),
+    ...noteLines(result).flatMap((line) => wrap(line, COLUMNS)),
+    ...(!isWhy && held.length > 0 ? [`--why shows what holds ${counted(held.length, 'cluster')}`] : []),
+  ];
+}
+
+/** `40s`, `12m`, `3h` or `2d`. */
+function age(seconds: number): string {
+  const units = [
+    ['d', 86_400],
+    ['h', 3600],
+    ['m', 60],
+  ] as const;
+  const [unit, length] = units.find(([, least]) => seconds >= least) ?? ['s', 1];
+  return `${Math.max(0, Math.floor(seconds / length))}${unit}`;
 }
 
 function targetRow({ cluster, addon, state, now, current, wanted, reason, message }: PlannedTarget): readonly string[] {

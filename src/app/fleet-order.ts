@@ -1,0 +1,96 @@
+/** What people order about an add-on of a fleet: the next pass follows it. */
+import type { Context } from '../core/context.ts';
+import { CurlewError } from '../core/errors.ts';
+import { nearest } from '../core/nearest.ts';
+import { useCase } from '../core/request.ts';
+import { observedOf } from '../fleet/observe.ts';
+import { revisionsOf } from '../fleet/pass.ts';
+import { NO_ORDERS, NO_STATE, type Order, type Revision } from '../fleet/state.ts';
+import { hashContents } from './fleets/clusters.ts';
+import { openFleet } from './fleets/files.ts';
+import { folderOf, readWhole } from './fleets/observed.ts';
+import {
+  FLEET_APPROVE,
+  FLEET_PAUSE,
+  FLEET_RESUME,
+  FLEET_RETRY,
+  FLEET_ROLLBACK,
+  type FleetOrderRequest,
+} from './requests/fleet.ts';
+
+export interface FleetOrder extends Order {
+  readonly addon: string;
+}
+
+/** Nothing begins any more, also not on clusters that a pass has not come to yet. Works although the files have mistakes. */
+export const pauseAddon = useCase(FLEET_PAUSE, async (request, context: Context) => setPaused(request, context, true));
+
+export const resumeAddon = useCase(FLEET_RESUME, async (request, context: Context) =>
+  setPaused(request, context, false),
+);
+
+/** What has failed so far is tried again. */
+export const retryAddon = useCase(FLEET_RETRY, async (request, context: Context) =>
+  orderFor(request, context, (order, now) => ({ ...order, retry: now + 1 })),
+);
+
+/** Every cluster goes back to what was healthy on it before, and the rollout stops until the add-on changes. */
+export const rollBackAddon = useCase(FLEET_ROLLBACK, async (request, context: Context) =>
+  orderFor(request, context, (order) => ({ ...order, rollback: true })),
+);
+
+/** Groups may begin, or exactly so many removals. Void when the content changes. `USAGE` for a group that the add-on has not. */
+export const approveAddon = useCase(
+  FLEET_APPROVE,
+  async ({ group: groups = [], removals, ...request }, context: Context) =>
+    orderFor(request, context, (order, now, { addon }) => {
+      const known = (addon.rollout?.groups ?? []).map(({ name }) => name);
+      const unknown = groups.find((name) => !known.includes(name));
+      if (unknown !== undefined || (groups.length === 0 && removals === undefined)) {
+        const what = unknown === undefined ? 'nothing says what' : `it has no group ${unknown}`;
+        const names = known.length === 0 ? '--removals N' : `--group with one of ${known.join(', ')}, or --removals N`;
+        throw new CurlewError('USAGE', `cannot approve ${addon.name}: ${what}`, { hint: `add ${names}` });
+      }
+      const all = [...new Set([...(order.groups ?? []), ...groups])];
+      // Removals that have begun are counted from the time of their approval.
+      return { ...order, groups: all, ...(removals !== undefined && { removals, at: now }) };
+    }),
+);
+
+async function setPaused(request: FleetOrderRequest, context: Context, paused: boolean): Promise<FleetOrder> {
+  const { addon } = request;
+  const fleet = await openFleet({ files: request.files }, context);
+  const folder = folderOf(fleet, request, context);
+  const { addons } = await folder.readOrders();
+  const names = [...fleet.addons.map(({ name }) => name), ...Object.keys(addons)];
+  if (!names.includes(addon)) throw unknown(addon, names);
+  return { addon, ...(await folder.order(addon, (order) => ({ ...order, paused }))) };
+}
+
+async function orderFor(
+  request: FleetOrderRequest,
+  context: Context,
+  change: (order: Order, now: number, present: Revision) => Order,
+): Promise<FleetOrder> {
+  const { addon } = request;
+  const { fleet, folder } = await readWhole(request, context);
+  const now = Math.floor(Date.now() / 1000);
+  const hashOf = await hashContents(fleet, context);
+  const observed = observedOf(fleet, new Map(), hashOf, { now, state: NO_STATE, orders: NO_ORDERS });
+  const revisions = revisionsOf(fleet, observed, hashOf);
+  const present = revisions.get(addon);
+  if (present === undefined) throw unknown(addon, [...revisions.keys()]);
+  const { revision } = present;
+  const made = await folder.order(addon, ({ paused = false, ...before }) => {
+    const isSame = before.revision === revision;
+    return change(isSame ? { paused, ...before } : { paused, revision, at: now }, now, present);
+  });
+  return { addon, ...made };
+}
+
+function unknown(addon: string, names: readonly string[]): CurlewError {
+  const near = nearest(addon, names);
+  return new CurlewError('NOT_FOUND', `the fleet has no add-on ${addon}`, {
+    hint: near === undefined ? 'curlew fleet status lists them' : `did you mean "${near}"?`,
+  });
+}

@@ -1,0 +1,188 @@
+/** Carries out what a pass over a fleet does: one delivery for each cluster, up to 20 at once. */
+import { resolve } from 'node:path';
+import type { Entry, Source } from '../../channel/channel.ts';
+import { chartValues } from '../../channel/chart-values.ts';
+import { recordKey, type AddonRecord } from '../../channel/record.ts';
+import type { Context } from '../../core/context.ts';
+import { canonicalJson, digestOf, hexOf } from '../../core/digest.ts';
+import { CurlewError } from '../../core/errors.ts';
+import type { Addon, Task } from '../../deliver/addon.ts';
+import { holdCluster, openChannelCluster, type ChannelCluster } from '../../deliver/cluster.ts';
+import { deliver } from '../../deliver/deliver.ts';
+import { Delivery } from '../../deliver/delivery.ts';
+import { annotate, forgetRecord } from '../../deliver/records.ts';
+import { remove } from '../../deliver/remove.ts';
+import type { WrittenCluster } from '../../fleet/fleet.ts';
+import { ownerOf, recordsOf } from '../../fleet/observe.ts';
+import { deliverable, type Done, type Job } from '../../fleet/pass.ts';
+import type { FleetState, Revision } from '../../fleet/state.ts';
+import { mapLimited } from '../../platform/limit/each.ts';
+import { mergeValues } from '../../rollout/content.ts';
+import type { Values } from '../../rollout/fleet.ts';
+import { webTrust } from '../ports/network.ts';
+import type { FleetApplyRequest } from '../requests/fleet.ts';
+import { AT_ONCE } from './clusters.ts';
+import type { ObservedFleet } from './observed.ts';
+import type { StateFolder } from './state.ts';
+
+interface PassParts {
+  readonly request: FleetApplyRequest;
+  readonly context: Context;
+  readonly folder: StateFolder;
+  readonly state: FleetState;
+  /** By which the jobs were decided. */
+  readonly before: Pick<ObservedFleet, 'fleet' | 'looks' | 'observed'>;
+  readonly revisions: ReadonlyMap<string, Revision>;
+  /** The file that an entry delivers. */
+  readonly read: (entry: Entry) => Promise<Uint8Array>;
+}
+
+/** A cluster that cannot be reached, or that has changed meanwhile, is left to the next pass. */
+export async function runJobs(jobs: readonly Job[], parts: PassParts): Promise<readonly Done[]> {
+  const { signal } = parts.context;
+  const onCluster = async (cluster: WrittenCluster): Promise<readonly Done[]> => {
+    const own = jobs.filter((job) => job.cluster === cluster.name);
+    return own.length === 0 ? [] : runOnCluster(own, cluster, parts);
+  };
+  return (await mapLimited(parts.before.fleet.clusters, onCluster, { width: AT_ONCE, signal })).flat();
+}
+
+async function runOnCluster(
+  jobs: readonly Job[],
+  { name, kubeconfig }: WrittenCluster,
+  parts: PassParts,
+): Promise<readonly Done[]> {
+  const { context, folder } = parts;
+  const done: Done[] = [];
+  try {
+    const cluster = await openChannelCluster({ kubeconfig }, context);
+    await using held = await holdCluster(cluster, { doing: `apply a fleet to ${name}`, context });
+    // An add-on may have been paused since this pass began.
+    const { addons: orders } = await folder.readOrders();
+    const runner = new Runner(jobs, held.cluster, parts);
+    for (const job of jobs) {
+      const isPaused = orders[job.addon]?.paused === true;
+      done.push(isPaused ? { ...job, result: 'later', reason: 'it is paused' } : await runner.run(job));
+    }
+  } catch (error) {
+    context.signal.throwIfAborted();
+    if (!(error instanceof CurlewError)) throw error;
+    const { message } = error;
+    return [...done, ...jobs.slice(done.length).map((job): Done => ({ ...job, result: 'later', reason: message }))];
+  }
+  return done;
+}
+
+/** The jobs on one cluster. */
+class Runner {
+  readonly #cluster: ChannelCluster;
+  readonly #parts: PassParts;
+  readonly #delivery: Delivery;
+  /** What is delivered, or why it cannot be. */
+  readonly #tasks = new Map<Job, { readonly task: Task; readonly revision: string } | string>();
+
+  constructor(jobs: readonly Job[], cluster: ChannelCluster, parts: PassParts) {
+    this.#cluster = cluster;
+    this.#parts = parts;
+    const { request, context } = parts;
+    for (const job of jobs) if (job.hash !== '' && job.act !== 'remove') this.#tasks.set(job, this.#taskOf(job));
+    const found = [...this.#tasks].flatMap(([job, one]) => (typeof one === 'string' ? [] : [{ job, task: one.task }]));
+    this.#delivery = new Delivery({
+      cluster,
+      request: {
+        helm: request.helm,
+        timeout: request.wait,
+        takeOver: found.flatMap(({ job, task }) => (job.takesOver ? [task.addon.name] : [])),
+      },
+      context,
+      trust: async () => webTrust(request, context),
+      tasks: found.map(({ task }) => task),
+    });
+  }
+
+  async run(job: Job): Promise<Done> {
+    const { report } = this.#parts.context;
+    const { cluster, addon, act } = job;
+    const [before, now] = [
+      recordsOf(this.#parts.before.looks.get(cluster)),
+      [...this.#cluster.facts.records.values()],
+    ].map((records) => canonicalJson(ownRecord(records, addon) ?? {}));
+    if (before !== now) return { ...job, result: 'later', reason: 'another command has changed it meanwhile' };
+    const id = `fleet ${cluster} ${addon}`;
+    report({ type: 'step-started', id, title: `${cluster}: ${act} ${addon}` });
+    const done = await this.#act(job, { report: (text) => report({ type: 'step-log', id, text }) });
+    if (done.result === 'done') report({ type: 'step-done', id, outcome: act });
+    else report({ type: 'step-failed', id, error: new CurlewError('CLUSTER_FAILED', done.reason) });
+    return done;
+  }
+
+  async #act(job: Job, how: Parameters<typeof deliver>[2]): Promise<Done> {
+    try {
+      const found = this.#tasks.get(job);
+      if (found === undefined) return { ...job, ...(await this.#remove(job)) };
+      if (typeof found === 'string') return { ...job, result: 'failed', reason: found };
+      const { errors } = await deliver(this.#delivery, found.task, how);
+      const [reason = ''] = errors[0]?.message.split('\n') ?? [];
+      return { ...job, result: errors.length > 0 ? 'failed' : 'done', reason, revision: found.revision };
+    } catch (error) {
+      this.#cluster.signal.throwIfAborted();
+      if (!(error instanceof CurlewError)) throw error;
+      return { ...job, result: 'failed', reason: error.message.split('\n')[0] ?? '' };
+    }
+  }
+
+  async #remove({ addon, act }: Job): Promise<Pick<Done, 'result' | 'reason'>> {
+    const record = ownRecord([...this.#cluster.facts.records.values()], addon);
+    if (record === undefined) return { result: 'done', reason: '' };
+    const named = { namespace: record.namespace, name: record.addon };
+    if (act === 'forget') {
+      await annotate(this.#cluster, { ...named, compat: 'native' }, undefined);
+      await forgetRecord(this.#cluster, named);
+      return { result: 'done', reason: '' };
+    }
+    const { isDone, errors } = await remove(this.#delivery, named, { isReal: true });
+    return { result: isDone ? 'done' : 'failed', reason: errors[0]?.message ?? '' };
+  }
+
+  #taskOf({ cluster, addon: name, hash, act }: Job): { readonly task: Task; readonly revision: string } | string {
+    const { before, revisions, state, read, context } = this.#parts;
+    const now = revisions.get(name);
+    const all = [...(now ? [now] : []), ...(state.addons[name]?.kept ?? [])];
+    const seen = before.observed.clusters.find((one) => one.name === cluster);
+    const found = seen && deliverable(hash, seen, all);
+    if (found === undefined) return `cannot ${act} ${name}: its earlier content is not kept; write it into the files`;
+    const { entry, content, revision } = found;
+    const { records, annotations } = this.#cluster.facts;
+    const key = recordKey(entry.namespace, entry.name);
+    const record = records.get(key);
+    try {
+      const addon: Addon = {
+        ...entry,
+        id: hash,
+        owner: ownerOf(name),
+        origin: resolve(context.cwd, entry.place.file),
+        compat: 'native',
+        read: async () => read(entry),
+        hashOf: (bytes) => hexOf(digestOf(bytes)),
+        ...(entry.source?.type === 'chart' && { values: this.#valuesOf(entry.source, entry, content.values) }),
+      };
+      const action = record === undefined ? 'install' : 'update';
+      const look = { missing: [], changed: [] };
+      return { task: { addon, action, installed: annotations.get(key), record, look }, revision };
+    } catch (error) {
+      if (error instanceof CurlewError) return error.message;
+      throw error;
+    }
+  }
+
+  /** Texts are rendered once: those of a channel's chart here, those of the fleet by its own template. */
+  #valuesOf({ chart }: Extract<Source, { readonly type: 'chart' }>, entry: Entry, own: Values): Values {
+    const { server, kubernetes: version, facts } = this.#cluster;
+    const base = chartValues(chart, entry, { server, version, kubernetes: facts.kubernetes });
+    return Object.keys(own).length === 0 ? base : mergeValues([base, own]);
+  }
+}
+
+function ownRecord(records: readonly AddonRecord[], addon: string): AddonRecord | undefined {
+  return records.find(({ owner }) => owner === ownerOf(addon));
+}

@@ -1,0 +1,56 @@
+/** `curlew fleet approve|pause|resume|retry|rollback`: what people order about an add-on of a fleet. */
+import type { FleetOrder } from '../../app/fleet-order.ts';
+import { FLEET_APPROVE, FLEET_PAUSE, FLEET_RESUME, FLEET_RETRY, FLEET_ROLLBACK } from '../../app/requests/fleet.ts';
+import { visible } from '../../core/diagnostic.ts';
+import { commandFor } from '../command.ts';
+
+const NEXT = 'The next pass of curlew fleet apply --yes follows it; curlew fleet plan shows what that would do.';
+
+export const approve = commandFor(FLEET_APPROVE, {
+  details: `Approves groups that need it (approval), groups whose clusters do not answer, or a number of removals. The approval is for the content that the files have now: another content needs another one. ${NEXT}`,
+  examples: [
+    'curlew fleet approve dashboard fleet/ --group prod',
+    'curlew fleet approve dashboard fleet/ --removals 12',
+  ],
+  run: async ({ request }, context) => (await import('../../app/fleet-order.ts')).approveAddon(request, context),
+  render: ({ addon, revision = '', groups = [], removals }) => {
+    const what = [
+      ...groups.map((name) => `group ${name}`),
+      ...(removals === undefined ? [] : [`${removals} removals`]),
+    ];
+    return visible(`${addon}: approved ${what.join(', ')} for the content ${revision.slice(0, 12)}`);
+  },
+});
+
+export const pause = commandFor(FLEET_PAUSE, {
+  details:
+    'Also a pass that is under way begins nothing more of it on clusters that it has not come to yet. Works although the files have mistakes.',
+  examples: ['curlew fleet pause dashboard fleet/'],
+  run: async ({ request }, context) => (await import('../../app/fleet-order.ts')).pauseAddon(request, context),
+  render: said('paused; curlew fleet resume lets it continue'),
+});
+
+export const resume = commandFor(FLEET_RESUME, {
+  details: NEXT,
+  examples: ['curlew fleet resume dashboard fleet/'],
+  run: async ({ request }, context) => (await import('../../app/fleet-order.ts')).resumeAddon(request, context),
+  render: said('no longer paused'),
+});
+
+export const retry = commandFor(FLEET_RETRY, {
+  details: `What has failed is otherwise tried again only when the add-on changes. ${NEXT}`,
+  examples: ['curlew fleet retry dashboard fleet/'],
+  run: async ({ request }, context) => (await import('../../app/fleet-order.ts')).retryAddon(request, context),
+  render: said('the next pass tries again where it has failed'),
+});
+
+export const rollback = commandFor(FLEET_ROLLBACK, {
+  details: `Each cluster gets what was healthy on it before, also if its file has been changed since. The rollout then stops until the add-on changes. ${NEXT}`,
+  examples: ['curlew fleet rollback dashboard fleet/'],
+  run: async ({ request }, context) => (await import('../../app/fleet-order.ts')).rollBackAddon(request, context),
+  render: said('the next pass brings it back to what was healthy before'),
+});
+
+function said(what: string): (order: FleetOrder) => string {
+  return ({ addon }) => visible(`${addon}: ${what}`);
+}

@@ -1,0 +1,168 @@
+/** One pass over a fleet: what is done now on which cluster, and what is kept of it. Pure. */
+import { choose } from '../channel/choose.ts';
+import type { Entry } from '../channel/channel.ts';
+import { parseTriple } from '../channel/range.ts';
+import { Contents, Memo } from '../rollout/content.ts';
+import type { Cluster, Content, Observed, Waiting, Writes } from '../rollout/fleet.ts';
+import { step, waitingIn } from '../rollout/step.ts';
+import { channelEntries, type WrittenFleet } from './fleet.ts';
+import { ownerOf } from './observe.ts';
+import { keep, NEW_ADDON, type AddonState, type FleetState, type Revision } from './state.ts';
+
+/** What is done to an add-on on a cluster. */
+export interface Job {
+  readonly cluster: string;
+  readonly addon: string;
+  readonly act: 'install' | 'update' | 'go back' | 'continue' | 'remove' | 'forget';
+  /** Of the content; empty if none is delivered. */
+  readonly hash: string;
+  /** It may belong to another owner, which hands it over. */
+  readonly takesOver: boolean;
+}
+
+export interface Done extends Job {
+  /** `later`: nothing was done, and the next pass tries again. */
+  readonly result: 'done' | 'failed' | 'later';
+  /** Why it was not done. */
+  readonly reason: string;
+  /** Of the content that was delivered. */
+  readonly revision?: string;
+}
+
+type Key = Pick<Job, 'cluster' | 'addon'>;
+
+function keyOf({ cluster, addon }: Key): string {
+  return `${cluster} ${addon}`;
+}
+
+interface Decided {
+  readonly writes: Writes;
+  /** All that wait, not only those that a status of a hub has. */
+  readonly waiting: readonly (Waiting & { readonly addon: string })[];
+  readonly jobs: readonly Job[];
+}
+
+/** What one step of the fleet begins, and what an earlier pass has begun and not ended. */
+export function decide(observed: Observed, now: number): Decided {
+  const waiting: Decided['waiting'][number][] = [];
+  const writes = step(observed, now, new Memo(), (plan) => {
+    for (const one of waitingIn(plan)) waiting.push({ ...one, addon: plan.run.addon.name });
+  });
+  return { writes, waiting, jobs: jobsOf(observed, writes) };
+}
+
+function jobsOf(observed: Observed, { put, drop }: Writes): readonly Job[] {
+  const clusters = new Map(observed.clusters.map((one) => [one.name, one]));
+  const addons = new Map(observed.addons.map((one) => [one.name, one]));
+  const records = new Map(observed.clusterAddons.map((one) => [keyOf(one), one]));
+  const jobs = new Map<string, Job>();
+  for (const key of drop) jobs.set(keyOf(key), { ...key, act: 'forget', hash: '', takesOver: false });
+  for (const { cluster, addon, spec } of put) {
+    const before = records.get(keyOf({ cluster, addon }))?.spec;
+    const isBack = before?.knownGood?.specHash === spec.specHash;
+    const isRemoved = spec.action === 'Remove';
+    const owner = clusters.get(cluster)?.installed?.[spec.identity]?.owner;
+    const isAnothers = owner === undefined ? addons.get(addon)?.adopt === true : owner !== ownerOf(addon);
+    jobs.set(keyOf({ cluster, addon }), {
+      cluster,
+      addon,
+      act: isRemoved ? 'remove' : isBack ? 'go back' : owner === ownerOf(addon) ? 'update' : 'install',
+      hash: spec.specHash,
+      takesOver: !isRemoved && isAnothers,
+    });
+  }
+  for (const { cluster, addon, spec, status } of observed.clusterAddons) {
+    const [at, of] = [clusters.get(cluster), addons.get(addon)];
+    const isRemoved = spec.action === 'Remove';
+    const isFree = at?.available === true && at.paused !== true && of !== undefined && of.paused !== true;
+    const isBegun = isRemoved || status?.state === 'Progressing';
+    if (!isBegun || !isFree || jobs.has(keyOf({ cluster, addon }))) continue;
+    const act = isRemoved ? 'remove' : 'continue';
+    jobs.set(keyOf({ cluster, addon }), { cluster, addon, act, hash: spec.specHash, takesOver: false });
+  }
+  return [...jobs.values()];
+}
+
+/** The present content of each add-on. */
+export function revisionsOf(
+  fleet: WrittenFleet,
+  { addons }: Observed,
+  hashOf: (entry: Entry) => string,
+): ReadonlyMap<string, Revision> {
+  const written = new Map(fleet.addons.map((one) => [one.name, one]));
+  return new Map(
+    addons.flatMap((addon) => {
+      const one = written.get(addon.name);
+      if (one === undefined) return [];
+      const found = one.entry === undefined ? channelEntries(one, fleet) : [one.entry];
+      const entries = found.map((entry) => ({ ...entry, hash: hashOf(entry) }));
+      return [[addon.name, { revision: new Contents(addon, new Memo()).revision, addon, entries }] as const];
+    }),
+  );
+}
+
+/** What is delivered to a cluster under a hash, from the first of these revisions that has it. */
+export function deliverable(
+  hash: string,
+  cluster: Cluster,
+  revisions: readonly Revision[],
+): { readonly entry: Entry; readonly content: Content; readonly revision: string } | undefined {
+  for (const { revision, addon, entries } of revisions) {
+    const content = new Contents(addon, new Memo()).contentOf(cluster, undefined);
+    if (typeof content === 'string' || content.specHash !== hash) continue;
+    const triple = parseTriple(cluster.kubernetes);
+    const chosen = 'channel' in addon.source && triple ? [...choose(entries, triple, 'native').values()] : entries;
+    if (chosen[0] !== undefined) return { entry: chosen[0], content, revision };
+  }
+  return undefined;
+}
+
+/** The state before anything is done: what is about to begin must be known if this process is killed. */
+export function beginPass(
+  state: FleetState,
+  observed: Observed,
+  given: Decided & { readonly now: number; readonly revisions: ReadonlyMap<string, Revision> },
+): FleetState {
+  const { now, writes, waiting, jobs, revisions } = given;
+  const changed = new Map(writes.status.map(({ addon, status }) => [addon, status]));
+  const addons = observed.addons.map(({ name, status: before }): readonly [string, AddonState] => {
+    const own = state.addons[name] ?? NEW_ADDON;
+    const [revision, status] = [revisions.get(name), changed.get(name) ?? before];
+    const mine = jobs.filter(({ addon }) => addon === name);
+    const begun = mine.flatMap(({ cluster, act }) =>
+      act === 'remove' ? [[cluster, own.removing[cluster] ?? now]] : [],
+    );
+    const kept = mine.length > 0 && revision !== undefined ? keep(own, revision) : own;
+    const all = waiting.flatMap(({ addon, ...one }) => (addon === name ? [one] : []));
+    return [
+      name,
+      {
+        ...kept,
+        ...(status && { status: { ...status, waiting: all } }),
+        removing: { ...own.removing, ...Object.fromEntries(begun) },
+      },
+    ];
+  });
+  return { ...state, addons: { ...state.addons, ...Object.fromEntries(addons) } };
+}
+
+/** The state after a pass. A cluster that no longer answers has not failed. */
+export function endPass(state: FleetState, done: readonly Done[], now: number): FleetState {
+  const addons = { ...state.addons };
+  for (const { cluster, addon, act, hash, result, reason, revision } of done) {
+    if (result === 'later') continue;
+    const { failures, removing, kept, ...rest } = addons[addon] ?? NEW_ADDON;
+    const { [cluster]: _failure, ...others } = failures;
+    const { [cluster]: _since, ...removals } = removing;
+    const isDone = result === 'done';
+    // Going back is tried again.
+    const counts = !isDone && (act === 'install' || act === 'update') && state.clusters[cluster]?.available === true;
+    addons[addon] = {
+      ...rest,
+      failures: counts ? { ...others, [cluster]: { hash, since: now, reason } } : isDone ? others : failures,
+      removing: isDone || act !== 'remove' ? removals : removing,
+      kept: kept.map((one) => (isDone && one.revision === revision ? { ...one, isGood: true } : one)),
+    };
+  }
+  return { ...state, addons };
+}

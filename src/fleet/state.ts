@@ -1,0 +1,146 @@
+/**
+ * What the commands of a fleet keep between passes: when a rollout began, failures that no cluster records, what people ordered, and
+ * earlier contents to go back to. What a cluster records wins over it, so that a lost state is safe. Pure.
+ */
+import * as v from 'valibot';
+import type { Entry } from '../channel/channel.ts';
+import { CurlewError } from '../core/errors.ts';
+import { exactJson, exactValue, isObject } from '../core/json.ts';
+import { byKey, convert, finite, integer, type Read } from '../core/schema.ts';
+import type { FleetAddon, FleetAddonStatus } from '../rollout/fleet.ts';
+import type { Look } from './fleet.ts';
+
+const FORMAT = 1;
+/** Earlier contents of an add-on that are kept. */
+const MAX_KEPT = 5;
+
+/** One content of an add-on for all clusters, and the entries that deliver it. */
+export interface Revision {
+  readonly revision: string;
+  readonly addon: FleetAddon;
+  /** One, or those of a channel. */
+  readonly entries: readonly Entry[];
+  /** It was healthy on a cluster. */
+  readonly isGood?: boolean;
+}
+
+/** The own records are only objects to the schema: this program wrote them. */
+function own<Type>() {
+  return v.custom<Type>(isObject, 'not an object');
+}
+
+/** Times are seconds since 1970. */
+const failure = v.object({ hash: v.string(), since: finite, reason: v.string() });
+
+const addonState = v.object({
+  status: v.exactOptional(own<FleetAddonStatus>()),
+  /** By cluster. They count until the cluster records something about the same content. */
+  failures: byKey(failure),
+  /** Removals that have begun, by cluster. */
+  removing: byKey(finite),
+  /** The newest first. */
+  kept: v.array(own<Revision>()),
+});
+export type AddonState = Read<typeof addonState>;
+
+const passState = v.object({
+  format: integer,
+  /** When each began or ceased to answer. */
+  clusters: byKey(v.object({ available: v.boolean(), since: finite })),
+  addons: byKey(addonState),
+});
+export type FleetState = Read<typeof passState>;
+
+const order = v.object({
+  paused: v.exactOptional(v.boolean()),
+  /** The content that the others are about; with another one, they are void. */
+  revision: v.exactOptional(v.string()),
+  at: v.exactOptional(finite),
+  groups: v.exactOptional(v.array(v.string())),
+  removals: v.exactOptional(integer),
+  retry: v.exactOptional(finite),
+  rollback: v.exactOptional(v.boolean()),
+});
+export type Order = Read<typeof order>;
+
+const orders = v.object({ format: integer, addons: byKey(order) });
+export type FleetOrders = Read<typeof orders>;
+
+export const NO_STATE: FleetState = { format: FORMAT, clusters: {}, addons: {} };
+export const NO_ORDERS: FleetOrders = { format: FORMAT, addons: {} };
+export const NEW_ADDON: AddonState = { failures: {}, removing: {}, kept: [] };
+
+export const readState = (text: string, path: string): FleetState => read(passState, text, path);
+export const readOrders = (text: string, path: string): FleetOrders => read(orders, text, path);
+
+/** `FILE_UNUSABLE` for what this version has not written. */
+function read<Schema extends v.GenericSchema<unknown, { readonly format: number }>>(
+  schema: Schema,
+  text: string,
+  path: string,
+): Read<Schema> {
+  const refuse = (what: string, hint: string): CurlewError =>
+    new CurlewError('FILE_UNUSABLE', `cannot read the state of the fleet in ${path}: ${what}`, { hint });
+  const LOST = 'move it away: what is installed is read from the clusters, approvals and pauses must be given again';
+  let value: unknown;
+  try {
+    value = exactValue(text);
+  } catch {
+    throw refuse('it is not JSON', LOST);
+  }
+  const format = isObject(value) ? value['format'] : undefined;
+  if (typeof format === 'number' && format > FORMAT)
+    throw refuse(`it has format ${format}, and this version reads ${FORMAT}`, 'use the newer curlew that wrote it');
+  const checked = convert(schema, value);
+  if ('problems' in checked) throw refuse(checked.problems[0].message, LOST);
+  return checked.value;
+}
+
+/** Equal states have equal bytes. */
+export function encodeState(state: FleetState | FleetOrders): string {
+  return `${exactJson(state)}\n`;
+}
+
+/** With the time since when each cluster answers, or does not. */
+export function withLooks(state: FleetState, looks: ReadonlyMap<string, Look>, now: number): FleetState {
+  const clusters = [...looks].map(([name, look]) => {
+    const available = !('problem' in look);
+    const known = state.clusters[name];
+    // One that always answered has no such time.
+    const since = known?.available === available ? known.since : known === undefined && available ? 0 : now;
+    return [name, { available, since }] as const;
+  });
+  return { ...state, clusters: Object.fromEntries(clusters) };
+}
+
+/** An add-on with what the state and people say about it. */
+export function withState(addon: FleetAddon, { revision, now, own, order }: Known): FleetAddon {
+  const { status } = own ?? NEW_ADDON;
+  const { paused, revision: meant, at = 0, ...orders } = order ?? {};
+  // An order may come before the rollout that it is about.
+  const since = status?.revision === revision ? status.since : now;
+  return {
+    ...addon,
+    ...(status && { status }),
+    ...(paused === true && { paused }),
+    ...(meant === revision && { orders: { ...orders, generation: addon.generation, at: Math.max(at, since) } }),
+  };
+}
+
+interface Known {
+  /** Of the present content. */
+  readonly revision: string;
+  readonly now: number;
+  readonly own: AddonState | undefined;
+  readonly order: Order | undefined;
+}
+
+/** Keeps the contents of these add-ons; the newest one that was good stays, however old. */
+export function keep(state: AddonState, { revision, addon, entries }: Revision): AddonState {
+  const { status: _status, orders: _orders, paused: _paused, ...plain } = addon;
+  const before = state.kept.find((one) => one.revision === revision);
+  const first = { revision, addon: plain, entries, isGood: before?.isGood === true };
+  const all = [first, ...state.kept.filter((one) => one !== before)];
+  const good = all.find(({ isGood }) => isGood);
+  return { ...state, kept: all.filter((one, at) => at < MAX_KEPT || one === good) };
+}

@@ -1,0 +1,203 @@
+/** Passes over a fleet, whose clusters are API servers of the tests. */
+import { readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { StatusError } from '../support/api-server/store.ts';
+import * as assert from '../support/assert.ts';
+import { addon } from '../support/fleet-files.ts';
+import { BAD, canaryAddon, doneIn, openFleetScene, statesIn } from '../support/fleet-scene.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('app/fleet-apply');
+const THREE = ['lyon', 'nice', 'paris'];
+const CANARY = { nice: { canary: 'true' } };
+
+test('passes bring an add-on to the canary, then to the rest, and a settled pass writes nothing', async () => {
+  await using scene = await openFleetScene(THREE);
+  await scene.fleet([canaryAddon()], CANARY);
+  await scene.manifest('1');
+  assert.equal(doneIn(await scene.apply()), ['nice web install done']);
+  assert.is(await scene.versions(), '- 1 -');
+  const second = await scene.apply();
+  assert.equal(doneIn(second), ['lyon web install done', 'paris web install done']);
+  assert.equal(statesIn(second), ['lyon Succeeded none', 'nice Succeeded none', 'paris Succeeded none']);
+  await scene.apply();
+  const before = THREE.map((name) => scene.requests(name).length);
+  const state = await readFile(scene.box.at('.curlew/fleet/state.json'), 'utf8');
+  assert.equal(doneIn(await scene.apply()), []);
+  const written = THREE.flatMap((name, at) =>
+    scene
+      .requests(name)
+      .slice(before[at])
+      .filter((one) => !one.startsWith('GET ')),
+  );
+  assert.equal(written, []);
+  assert.is(await readFile(scene.box.at('.curlew/fleet/state.json'), 'utf8'), state);
+});
+
+test('a bad manifest at the canary stops there, although no record says so, and others stay', async () => {
+  await using scene = await openFleetScene(THREE);
+  await scene.fleet([canaryAddon()], CANARY);
+  await scene.manifest('1', BAD);
+  const first = await scene.apply();
+  assert.equal(doneIn(first), ['nice web install failed']);
+  assert.match(first.targets.find(({ cluster }) => cluster === 'nice')?.message ?? '', 'Missing');
+  const again = await scene.apply();
+  assert.equal(doneIn(again), []);
+  assert.equal(statesIn(again), ['lyon ToApply wait Stopped', 'nice Failed none', 'paris ToApply wait Stopped']);
+  await scene.manifest('2');
+  assert.equal(doneIn(await scene.apply()), ['nice web install done']);
+  assert.equal(doneIn(await scene.apply()), ['lyon web install done', 'paris web install done']);
+});
+
+test('a bad version that five clusters have taken goes back to the last good one, whose file is gone', async () => {
+  const names = ['a', 'b', 'c', 'd', 'e', 'f'];
+  await using scene = await openFleetScene(names);
+  const rollout = { type: 'Progressive', minSuccessTime: '1h', onFailure: 'Rollback' };
+  await scene.fleet([addon('web')]);
+  await scene.manifest('1');
+  await scene.apply();
+  await scene.fleet([addon('web', { rollout })]);
+  await scene.manifest('2');
+  scene.before((name, request) => {
+    if (name === 'e' && request.startsWith('PATCH /api/v1/namespaces/default/configmaps'))
+      throw new StatusError(422, 'Invalid', 'broken');
+  });
+  assert.equal(doneIn(await scene.apply()), [
+    'a web update done',
+    'b web update done',
+    'c web update done',
+    'd web update done',
+    'e web update failed',
+    'f web update done',
+  ]);
+  scene.before(undefined);
+  assert.is(await scene.versions(), '2 2 2 2 1 2');
+  const back = await scene.apply();
+  assert.equal(
+    doneIn(back),
+    names.map((name) => `${name} web go back done`),
+  );
+  assert.is(await scene.versions(), '1 1 1 1 1 1');
+  assert.equal(doneIn(await scene.apply()), []);
+  await scene.manifest('3');
+  await scene.apply();
+  assert.is(await scene.versions(), '3 3 3 3 3 3');
+});
+
+test('two clusters that do not answer hold no other, and catch up when they are back', async () => {
+  await using scene = await openFleetScene(['a', 'b', 'c', 'd']);
+  await scene.fleet([addon('web')]);
+  await scene.manifest('1');
+  const conf = await readFile(scene.box.at('b.conf'), 'utf8');
+  const gone = conf.replace(/127\.0\.0\.1:\d+/, '127.0.0.1:1');
+  for (const name of ['b', 'c']) await writeFile(scene.box.at(`${name}.conf`), gone);
+  const first = await scene.apply({ timeout: 1000 });
+  assert.equal(doneIn(first), ['a web install done', 'd web install done']);
+  const since = first.targets.find(({ cluster }) => cluster === 'b')?.since;
+  assert.equal(statesIn(first)[1], 'b Unreachable wait Unreachable');
+  assert.is((await scene.apply({ timeout: 1000 })).targets.find(({ cluster }) => cluster === 'b')?.since, since);
+  await writeFile(scene.box.at('b.conf'), conf);
+  assert.equal(doneIn(await scene.apply({ timeout: 1000 })), ['b web install done']);
+});
+
+test('a label that changes on all clusters by mistake removes the add-on from none', async () => {
+  await using scene = await openFleetScene(THREE);
+  await scene.fleet([addon('web')]);
+  await scene.manifest('1');
+  await scene.apply();
+  await scene.fleet([addon('web')], Object.fromEntries(THREE.map((name) => [name, { env: 'test' }])));
+  const held = await scene.apply();
+  assert.equal(doneIn(held), []);
+  assert.equal(new Set(statesIn(held).map((line) => line.split(' ').at(-1))), new Set(['Removals']));
+  await scene.fleet([addon('web')], { nice: { env: 'test' } });
+  assert.equal(doneIn(await scene.apply()), ['nice web remove done']);
+  assert.is(await scene.versions(), '1 - 1');
+  assert.equal(statesIn(await scene.apply()), ['lyon Succeeded none', 'paris Succeeded none']);
+});
+
+test('a template that fails for one cluster holds only that one', async () => {
+  await using scene = await openFleetScene(THREE);
+  const valuesTemplate = '{{ if eq .Cluster.name "nice" }}{{ fail "no address" }}{{ end }}';
+  await scene.fleet([addon('web', { valuesTemplate })]);
+  await scene.manifest('1');
+  const pass = await scene.apply();
+  assert.equal(doneIn(pass), ['lyon web install done', 'paris web install done']);
+  assert.match(pass.targets.find(({ cluster }) => cluster === 'nice')?.message ?? '', 'no address');
+});
+
+test('an add-on of a channel is taken over only by name or adopt, and two of one name are refused', async () => {
+  await using scene = await openFleetScene(['lyon']);
+  await scene.fleet([addon('web')]);
+  await scene.manifest('1');
+  const annotations = { 'addons.k8s.io/web': '{"version":"1.0.0"}' };
+  await scene.api('lyon').merge('/api/v1/namespaces/kube-system', { metadata: { annotations } });
+  assert.equal(statesIn(await scene.apply()), ['lyon ToApply wait Owner']);
+  await scene.fleet([addon('web', { adopt: true })]);
+  assert.equal(doneIn(await scene.apply()), ['lyon web install done']);
+  await scene.fleet([addon('web'), addon('web')]);
+  await assert.rejectsWith(scene.apply(), 'SPEC_INVALID', /1 error in its files/);
+});
+
+test('a pass that was killed in a delivery is continued, however late, and what was done is not done again', async () => {
+  await using scene = await openFleetScene(['lyon', 'nice']);
+  await scene.fleet([addon('web')]);
+  await scene.manifest('1');
+  const stop = new AbortController();
+  scene.before((name, request) => {
+    if (name !== 'nice' || !/PATCH .*configmaps\/page/.test(request) || request.includes('dryRun')) return;
+    stop.abort(new Error('killed'));
+  });
+  const killed = await scene.apply({}, { signal: stop.signal }).then(
+    () => 'done',
+    (error: unknown) => String(error),
+  );
+  assert.match(killed, 'killed');
+  scene.before(undefined);
+  for (const name of ['lyon', 'nice'])
+    await scene.api(name).remove('/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/curlew-addons');
+  const rest = doneIn(await scene.apply());
+  assert.ok(rest.includes('nice web continue done'), rest.join());
+  assert.is(await scene.versions(), '1 1');
+  assert.equal(doneIn(await scene.apply()), []);
+});
+
+test('a lost state is safe: records of the clusters say what is done', async () => {
+  await using scene = await openFleetScene(THREE);
+  await scene.fleet([canaryAddon()], CANARY);
+  await scene.manifest('1');
+  await scene.apply();
+  await rm(scene.box.at('.curlew'), { recursive: true });
+  assert.equal(doneIn(await scene.apply()), ['lyon web install done', 'paris web install done']);
+});
+
+test('of two operators with one state, the second is refused; with two states, the first on a cluster acts', async () => {
+  await using scene = await openFleetScene(['lyon']);
+  await scene.fleet([addon('web')]);
+  await scene.manifest('1');
+  const both = await Promise.allSettled([scene.apply(), scene.apply()]);
+  const [refused] = both.flatMap((one) => (one.status === 'rejected' ? [one.reason as Error] : []));
+  assert.match(refused?.message ?? '', 'is being written by process');
+  await scene.manifest('2');
+  const two = await Promise.all([scene.apply(), scene.apply({ state: 'other' })]);
+  assert.equal(two.flatMap(doneIn).filter((line) => line.endsWith(' done')).length, 1);
+  assert.is(await scene.versions(), '2');
+});
+
+test('a state file that is not whole, or of a newer version, is named and refused, and others may not read it', async () => {
+  await using scene = await openFleetScene(['lyon']);
+  await scene.fleet([addon('web')]);
+  await scene.manifest('1');
+  await scene.apply();
+  const path = scene.box.at('.curlew/fleet/state.json');
+  assert.is((await stat(path)).mode & 0o777, 0o600);
+  for (const [text, what] of [
+    ['{"format":1', /cannot read the state of the fleet in \S+state\.json: it is not JSON/],
+    ['{"format":2}', /it has format 2, and this version reads 1/],
+    ['{"format":1,"clusters":[]}', /clusters: not an object/],
+  ] as const) {
+    await writeFile(path, text);
+    await assert.rejectsWith(scene.apply(), 'FILE_UNUSABLE', what);
+    await assert.rejectsWith(scene.plan(), 'FILE_UNUSABLE', what);
+  }
+});
+
+test.run();

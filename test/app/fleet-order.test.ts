@@ -1,0 +1,155 @@
+/** What people order about add-ons of a fleet, over API servers of the tests. */
+import { writeFile } from 'node:fs/promises';
+import {
+  approveAddon,
+  pauseAddon,
+  resumeAddon,
+  retryAddon,
+  rollBackAddon,
+  type FleetOrder,
+} from '../../src/app/fleet-order.ts';
+import { StatusError } from '../support/api-server/store.ts';
+import * as assert from '../support/assert.ts';
+import { addon } from '../support/fleet-files.ts';
+import { BAD, canaryAddon, doneIn, openFleetScene, statesIn, type FleetScene } from '../support/fleet-scene.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('app/fleet-order');
+const THREE = ['lyon', 'nice', 'paris'];
+const CANARY = { nice: { canary: 'true' } };
+
+type Verb = (
+  request: { readonly addon: string; readonly files: readonly string[] },
+  context: FleetScene['context'],
+) => Promise<FleetOrder>;
+
+async function order(scene: FleetScene, verb: Verb, more: object = {}): Promise<FleetOrder> {
+  return verb({ addon: 'web', files: ['fleet.yaml'], ...more }, scene.context);
+}
+
+test('a paused add-on writes nothing to any cluster in later passes, and goes on when it is resumed', async () => {
+  await using scene = await openFleetScene(THREE);
+  await scene.fleet([canaryAddon()], CANARY);
+  await scene.manifest('1');
+  await scene.apply();
+  await order(scene, pauseAddon);
+  const before = THREE.map((name) => scene.requests(name).length);
+  const held = await scene.apply();
+  assert.equal(statesIn(held), ['lyon ToApply wait Paused', 'nice Succeeded none', 'paris ToApply wait Paused']);
+  const written = THREE.flatMap((name, at) => scene.requests(name).slice(before[at]));
+  assert.equal(
+    written.filter((one) => !one.startsWith('GET ')),
+    [],
+  );
+  assert.is(held.addons[0]?.paused, true);
+  await order(scene, resumeAddon);
+  assert.equal(doneIn(await scene.apply()), ['lyon web install done', 'paris web install done']);
+});
+
+test('a pause during a pass holds the clusters that it has not come to, and needs no sound files', async () => {
+  await using scene = await openFleetScene(['lyon']);
+  await scene.fleet([addon('web')]);
+  await scene.manifest('1');
+  let paused: Promise<FleetOrder> | undefined;
+  scene.before((_name, request) => {
+    if (request.startsWith('POST ') && request.includes('leases')) paused ??= order(scene, pauseAddon);
+  });
+  const pass = await scene.apply();
+  await paused;
+  assert.equal(doneIn(pass), ['lyon web install later']);
+  await writeFile(scene.box.at('more.yaml'), 'apiVersion: fleet.curlew.dev/v1alpha1\nkind: Clusters\n');
+  await order(scene, resumeAddon, { files: ['fleet.yaml', 'more.yaml'] });
+  await assert.rejectsWith(order(scene, pauseAddon, { addon: 'wbe' }), 'NOT_FOUND', /no add-on wbe/);
+});
+
+test('a group waits for an approval, which is void for another content', async () => {
+  await using scene = await openFleetScene(THREE);
+  const groups = [
+    { name: 'canary', selector: { matchLabels: { canary: 'true' } } },
+    { name: 'prod', selector: { matchLabels: { env: 'prod' } } },
+  ];
+  await scene.fleet([canaryAddon({ groups, approval: ['prod'] })], CANARY);
+  await scene.manifest('1');
+  await scene.apply();
+  assert.equal(statesIn(await scene.apply())[0], 'lyon ToApply wait Approval');
+  await assert.rejectsWith(order(scene, approveAddon, { group: ['test'] }), 'USAGE', /it has no group test/);
+  const { revision = '' } = await order(scene, approveAddon, { group: ['prod'] });
+  assert.is(revision.length, 64);
+  await scene.manifest('2');
+  assert.equal(doneIn(await scene.apply()), ['nice web update done']);
+  assert.equal(statesIn(await scene.apply())[0], 'lyon ToApply wait Approval');
+  await order(scene, approveAddon, { group: ['prod'] });
+  assert.equal(doneIn(await scene.apply()), ['lyon web install done', 'paris web install done']);
+});
+
+test('exactly the approved number of removals passes the brake', async () => {
+  await using scene = await openFleetScene(THREE);
+  await scene.fleet([addon('web')]);
+  await scene.manifest('1');
+  await scene.apply();
+  await scene.fleet([addon('web')], { lyon: { env: 'test' }, nice: { env: 'test' } });
+  assert.equal(doneIn(await scene.apply()), []);
+  await order(scene, approveAddon, { removals: 1 });
+  assert.equal(doneIn(await scene.apply()), []);
+  await order(scene, approveAddon, { removals: 2 });
+  assert.equal(doneIn(await scene.apply()), ['lyon web remove done', 'nice web remove done']);
+  assert.is(await scene.versions(), '- - 1');
+});
+
+test('what has failed is tried again on order, once', async () => {
+  await using scene = await openFleetScene(['lyon']);
+  await scene.fleet([addon('web')]);
+  await scene.manifest('1', BAD);
+  await scene.apply();
+  assert.equal(doneIn(await scene.apply()), []);
+  await order(scene, retryAddon);
+  assert.equal(doneIn(await scene.apply()), ['lyon web install failed']);
+  let broken = true;
+  await scene.manifest('2');
+  scene.before((_name, request) => {
+    if (broken && /PATCH .*configmaps\/page/.test(request)) throw new StatusError(422, 'Invalid', 'broken');
+  });
+  assert.equal(doneIn(await scene.apply()), ['lyon web install failed']);
+  broken = false;
+  await order(scene, retryAddon);
+  assert.equal(doneIn(await scene.apply()), ['lyon web install done']);
+});
+
+test('a rollback brings every cluster back to its last good content, and stays until the add-on changes', async () => {
+  await using scene = await openFleetScene(THREE);
+  await scene.fleet([addon('web')]);
+  for (const version of ['1', '2']) {
+    await scene.manifest(version);
+    await scene.apply();
+  }
+  assert.is(await scene.versions(), '2 2 2');
+  await order(scene, rollBackAddon);
+  assert.equal(
+    doneIn(await scene.apply()),
+    THREE.map((name) => `${name} web go back done`),
+  );
+  assert.is(await scene.versions(), '1 1 1');
+  const held = await scene.apply();
+  assert.equal(
+    statesIn(held),
+    THREE.map((name) => `${name} ToApply wait Stopped`),
+  );
+  await scene.manifest('3');
+  await scene.apply();
+  assert.is(await scene.versions(), '3 3 3');
+});
+
+test('without the state, going back says that the content is not kept, and changes nothing', async () => {
+  await using scene = await openFleetScene(['lyon']);
+  await scene.fleet([addon('web')]);
+  for (const version of ['1', '2']) {
+    await scene.manifest(version);
+    await scene.apply({ state: version });
+  }
+  await rollBackAddon({ addon: 'web', files: ['fleet.yaml'], state: '2' }, scene.context);
+  const pass = await scene.apply({ state: '2' });
+  assert.match(pass.done[0]?.reason ?? '', 'its earlier content is not kept');
+  assert.is(await scene.versions(), '2');
+});
+
+test.run();
