@@ -9,6 +9,7 @@ import * as assert from '../support/assert.ts';
 import { addon } from '../support/builds.ts';
 import { publishTestPackages, specOf } from '../support/bundles.ts';
 import { configMap, openScene, type Scene } from '../support/delivery-scene.ts';
+import { addon as fleetAddon, cluster, documents } from '../support/fleet-files.ts';
 import { makeImage, makeLayer } from '../support/images.ts';
 import { writeLayout } from '../support/image-packages.ts';
 import { greeting, onNode, put, SAYS } from '../support/kept-node.ts';
@@ -39,6 +40,7 @@ const CHANGES: Readonly<Record<string, readonly [args: readonly string[], status
   pull: [['b.tar.gz', '-o', 'pulled.tar.gz']],
   'channel apply': [['channel.yaml', '--kubeconfig', 'conf'], 2],
   'channel remove': [['page', '--kubeconfig', 'conf'], 2],
+  'fleet apply': [['fleet.yaml'], 2],
   install: [[...BUNDLE, ...ON_NODE]],
   join: [[...BUNDLE, '--root', 'joining', '--unconfined']],
   upgrade: [[...BUNDLE, ...ON_NODE]],
@@ -62,6 +64,10 @@ async function openFull(signal: AbortSignal): Promise<Scene> {
     ...addon('web', ''),
     'spec.yaml': specOf({ alpha: '1.0.0' }),
     'bin/docker': DOCKER,
+    'fleet.yaml': documents(
+      cluster('fleet', { env: 'prod' }, { access: { kubeconfig: 'conf' } }),
+      fleetAddon('site', { source: { manifest: 'page.yaml' } }),
+    ),
     'other/note': 'an empty store',
     'versions.json': JSON.stringify([
       {

@@ -94,11 +94,11 @@ const ready = count(
 );
 const watch = duration('TIME', 'with --yes: repeat the pass after this time, until it is stopped');
 
-const dryRun = flag('only show what would change, as without --yes');
+export const DRY_RUN = flag('only show what would change, as without --yes');
 
 export const CHANNEL_APPLY = request('channel apply', 'Apply the add-ons of channels to a cluster', APPLY, {
   yes: flag('apply the changes', { short: 'y' }),
-  dryRun,
+  dryRun: DRY_RUN,
   watch,
   ready,
   addon: only,
@@ -133,7 +133,7 @@ export const CHANNEL_REMOVE = request(
     ...HELM,
     ...CLUSTER,
   },
-  { yes: flag('delete the objects', { short: 'y' }), dryRun },
+  { yes: flag('delete the objects', { short: 'y' }), dryRun: DRY_RUN },
 );
 /** The same for callers of the library, who may limit the wait for what is deleted. */
 export const REMOVAL = { name: 'channel remove', fields: { ...CHANNEL_REMOVE.fields, timeout: APPLY.timeout } };

@@ -1,7 +1,7 @@
 /** Requests about fleets. */
 import { count, duration, flag, path, paths, text, texts } from '../../core/field.ts';
 import { request, type RequestOf } from '../../core/request.ts';
-import { HELM } from './channel.ts';
+import { DRY_RUN, HELM } from './channel.ts';
 import { ADDRESS } from './connection.ts';
 
 const FILES = {
@@ -42,6 +42,7 @@ const watch = duration('TIME', 'with --yes: repeat the pass after this time, unt
 
 export const FLEET_APPLY = request('fleet apply', 'Bring the add-ons of a fleet onto its clusters', APPLY, {
   yes: flag('apply the changes', { short: 'y' }),
+  dryRun: DRY_RUN,
   watch,
 });
 /** One pass, and passes one after another, for callers of the library. */

@@ -10,6 +10,7 @@ import { visible } from '../../core/diagnostic.ts';
 import { CurlewError, ERROR_CODES } from '../../core/errors.ts';
 import { commandFor } from '../command.ts';
 import { columns } from '../render/columns.ts';
+import { requireOneOf } from '../require-one-of.ts';
 import { LOCATIONS } from './channel.ts';
 
 /** Exit status of a plan by which something would change, as of diff tools. */
@@ -97,13 +98,6 @@ function passExit({ addons, errors, isPreview }: ChannelPass): number {
   const isFailed = errors.length > 0 || has('failed', 'skipped') || (!isPreview && has('refused'));
   if (isFailed) return ERROR_CODES.CLUSTER_FAILED;
   return has('planned', 'refused') ? WOULD_CHANGE : 0;
-}
-
-function requireOneOf({ yes, dryRun }: { readonly yes: boolean; readonly dryRun: boolean }, command: string): void {
-  if (!yes || !dryRun) return;
-  throw new CurlewError('USAGE', `curlew ${command}: --yes and --dry-run cannot be used together`, {
-    hint: '--dry-run shows what would change, --yes changes it',
-  });
 }
 
 export const apply = commandFor(CHANNEL_APPLY, {

@@ -6,6 +6,7 @@ import { counted } from '../../core/counted.ts';
 import { renderDiagnostic, visible } from '../../core/diagnostic.ts';
 import { CurlewError, ERROR_CODES } from '../../core/errors.ts';
 import { commandFor } from '../command.ts';
+import { requireOneOf } from '../require-one-of.ts';
 import { COLUMNS, columns, wrap, wrapped } from '../render/columns.ts';
 import { paintDiagnostic } from '../render/paint.ts';
 
@@ -58,7 +59,9 @@ export const apply = commandFor(FLEET_APPLY, {
     'curlew fleet apply fleet/ --yes',
     'curlew fleet apply fleet/ --yes --watch 1m',
   ],
-  run: async ({ request, options: { yes, watch } }, context): Promise<FleetPlan & Partial<FleetPass>> => {
+  run: async ({ request, options }, context): Promise<FleetPlan & Partial<FleetPass>> => {
+    const { yes, watch } = options;
+    requireOneOf(options, 'fleet apply');
     const { applyFleet, watchFleet } = await import('../../app/fleet-apply.ts');
     if (watch !== undefined && yes) return watchFleet({ ...request, every: watch }, context);
     if (yes) return applyFleet(request, context);
