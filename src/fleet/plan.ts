@@ -40,7 +40,11 @@ export function planFleet(
   reasonOf: (cluster: string, addon: string) => string = () => '',
 ): PlannedFleet {
   const targets: PlannedTarget[] = [];
-  const { detached, recheckAfter, status: changed } = step(observed, now, new Memo(), (plan) => {
+  const {
+    detached,
+    recheckAfter,
+    status: changed,
+  } = step(observed, now, new Memo(), (plan) => {
     const { run, targets: planned, dropped } = plan;
     const addon = run.addon.name;
     const waiting = new Map(waitingIn(plan).map((one) => [one.cluster, one]));
