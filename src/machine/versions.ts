@@ -8,6 +8,10 @@ export type MachineRules = 'kep-0003' | 'capi' | 'native';
 /** Minors that a kubelet may be behind its API server (kubernetes.io, version skew policy). */
 const KUBELET_SKEW = 3;
 
+export function isVersion(text: string | undefined): boolean {
+  return parse(text) !== null;
+}
+
 /** A version with its pre-release and build; `USAGE` for any other text. */
 export function versionOf(text: string): SemVer {
   const version = parse(text);

@@ -1,0 +1,120 @@
+/** A cluster as it is desired and as it is seen. Pure data. */
+import type { Candidate, Compat, Identity, Requirement } from '../channel/channel.ts';
+import type { Labels } from '../rollout/groups.ts';
+import type { Strategy } from '../rollout/strategy.ts';
+import type { EtcdMember } from './etcd.ts';
+import type { Role } from './order.ts';
+
+export interface DesiredMachine {
+  readonly name: string;
+  readonly role: Role;
+  readonly address?: string | undefined;
+  /** Of a worker that stays behind its cluster, by one minor at most. */
+  readonly kubeletVersion?: string | undefined;
+}
+
+export interface DesiredCluster {
+  readonly name: string;
+  /** Of Kubernetes. */
+  readonly version: string;
+  /** Nothing is changed. */
+  readonly paused?: boolean | undefined;
+  readonly machines: readonly DesiredMachine[];
+}
+
+/** A host that is desired, or that the cluster has as a Node. */
+export interface SeenMachine {
+  readonly name: string;
+  /** Whether the host can be reached. */
+  readonly answers: boolean;
+  /** Unique for each host, such as its machine id. */
+  readonly hostId?: string | undefined;
+  /** The cluster that the host itself records; it has none before it joins and after it is reset. */
+  readonly cluster?: string | undefined;
+  /** The API server has its Node; all that follows is known only then. */
+  readonly joined: boolean;
+  readonly role?: Role;
+  readonly kubelet?: string;
+  /** The version of its own API server; a control plane that has none is still about to join. */
+  readonly apiServer?: string;
+  readonly ready?: boolean;
+  /** Who has cordoned it; curlew lifts only what it has set itself. */
+  readonly cordon?: 'curlew' | 'other' | undefined;
+  /** The version for which curlew has cordoned it. */
+  readonly cordonFor?: string | undefined;
+  /** Nothing that a drain evicts is left on it. */
+  readonly drained?: boolean | undefined;
+  /** It is marked as about to be removed. */
+  readonly leaving?: boolean;
+  /** Versions of Kubernetes whose images are on the host. */
+  readonly images?: readonly string[];
+  /** The last attempt to bring it to this version has failed. */
+  readonly failed?: { readonly to: string; readonly reason: string };
+  readonly labels?: Labels;
+  readonly ageDays?: number;
+}
+
+export interface SeenCluster {
+  /** Nodes and hosts could be listed. What a partial list does not have is not gone. */
+  readonly complete: boolean;
+  readonly machines: readonly SeenMachine[];
+  /** Undefined if they could not be listed. A member has the name of its machine. */
+  readonly members?: readonly EtcdMember[] | undefined;
+  /** The version before whose steps etcd was saved. */
+  readonly snapshot?: string | undefined;
+  /** Installed add-ons of the channels, by name. */
+  readonly addons?: ReadonlyMap<string, Identity>;
+}
+
+export interface Policy {
+  /** Versions of Kubernetes that can be installed, apart from the desired one. */
+  readonly available?: readonly string[];
+  /** Entries of the cluster's channels. */
+  readonly entries?: readonly (Candidate & { readonly requires?: readonly Requirement[] })[];
+  readonly compat?: Compat;
+  readonly allowGap?: boolean;
+  /** How workers are upgraded: 10 % at a time, and none may fail, by default. */
+  readonly workers?: Strategy;
+  /** Most workers that may be not ready when another begins; 40 % by default. */
+  readonly maxUnhealthy?: number | string;
+  /** Most machines that are removed without approval; 10 % of the machines, and at least 1, by default. */
+  readonly maxRemovals?: number | string;
+  /** As many removals as a person has approved. */
+  readonly approvedRemovals?: number;
+}
+
+/** What is done on a host, or once for the cluster (`addon`). Each can be repeated. */
+export type Phase =
+  | 'init'
+  | 'join'
+  | 'snapshot'
+  | 'images'
+  | 'drain'
+  | 'upgrade'
+  | 'uncordon'
+  | 'mark'
+  | 'remove-member'
+  | 'reset'
+  | 'delete-node'
+  | 'addon';
+
+export interface Action {
+  /** Missing for what is not done on a host. */
+  readonly host?: string;
+  readonly phase: Phase;
+  /** A version: of Kubernetes, or of the add-on. */
+  readonly to?: string;
+  readonly addon?: string;
+  readonly reason: string;
+}
+
+export interface Step extends Action {
+  /** What comes before it; a step without any may begin now. */
+  readonly waits: readonly string[];
+}
+
+export interface Held {
+  /** Missing for the whole cluster. */
+  readonly host?: string;
+  readonly reason: string;
+}

@@ -1,0 +1,146 @@
+/** What happens on control planes now: one at a time, and never so that etcd or the last API server is away. Pure. */
+import type { Action, SeenMachine } from './cluster.ts';
+import { mayRestart, quorumAfter } from './etcd.ts';
+import { pickControlPlane } from './pick.ts';
+import { chainOf, hold, joinChain, NOTHING, removalChain, upgradeChain, type Turn, type World } from './world.ts';
+
+const ZONE = 'topology.kubernetes.io/zone';
+
+/** `to` is undefined where no control plane runs yet. What was drained for `next` is left as it is. */
+export function controlPlaneTurn(world: World, to: string | undefined, next?: string): Turn {
+  if (to === undefined) return init(world);
+  if (world.members === undefined) return hold(undefined, 'the members of etcd could not be listed');
+  const held = [];
+  for (const turn of turns(world, to, next)) {
+    if (turn.chains.length > 0) return turn;
+    held.push(...turn.held);
+  }
+  return { ...NOTHING, held };
+}
+
+/** In the order of their urgency: what is broken and to go, what has begun, then what comes, goes, and is upgraded. */
+function* turns(world: World, to: string, next: string | undefined): Iterable<Turn> {
+  const { wanted, members = [] } = world;
+  const { controlPlanes } = world.lists;
+  const running = new Set(controlPlanes.map(({ name }) => name));
+  for (const { name } of members) {
+    if (name !== '' && !running.has(name) && !wanted.has(name)) yield orphan(world, name);
+  }
+  const leaving = controlPlanes.filter((one) => !wanted.has(one.name) || one.leaving === true);
+  for (const one of leaving) if (one.leaving === true || !isHealthy(world, one)) yield remove(world, one);
+  const staying = controlPlanes.filter((one) => !leaving.includes(one));
+  const begun = staying.find((one) => {
+    return (
+      one.apiServer !== one.kubelet || (one.cordon === 'curlew' && (one.apiServer !== to || one.cordonFor !== next))
+    );
+  });
+  if (begun !== undefined) {
+    yield upgrade(world, begun, { to, isBegun: true });
+    return;
+  }
+  const joining = world.lists.absent.filter(({ role }) => role === 'control-plane');
+  const started = joining.filter(({ name }) => hasBegun(world, name));
+  for (const { name } of started.length > 0 ? started : joining) yield join(world, name, to);
+  if (joining.length > 0) return;
+  const [first] = leaving;
+  if (first !== undefined) {
+    yield remove(world, first);
+    return;
+  }
+  const outdated = pickControlPlane(
+    staying.map((machine) => {
+      const { name, ageDays, apiServer, labels = {} } = machine;
+      return {
+        machine,
+        name,
+        ageDays,
+        zone: labels[ZONE],
+        outdated: apiServer !== to,
+        healthy: isHealthy(world, machine),
+      };
+    }),
+  );
+  if (outdated?.outdated === true) yield upgrade(world, outdated.machine, { to, isBegun: false });
+  for (const one of staying)
+    if (!isHealthy(world, one)) yield hold(one.name, 'the control plane is not healthy: repair it');
+}
+
+function isHealthy({ members = [] }: World, { name, ready }: SeenMachine): boolean {
+  return ready === true && members.some((one) => one.name === name && one.healthy === true && one.learner !== true);
+}
+
+function hasBegun({ members = [], machines, desired }: World, name: string): boolean {
+  return members.some((one) => one.name === name) || machines.get(name)?.cluster === desired.name;
+}
+
+function orphan({ members = [] }: World, name: string): Turn {
+  const { safe } = quorumAfter(members, { remove: name });
+  if (!safe) return hold(name, 'etcd has a member of a machine that is gone, and would lose its quorum without it');
+  return chainOf([{ host: name, phase: 'remove-member', reason: 'its machine is gone' }]);
+}
+
+function remove(world: World, machine: SeenMachine): Turn {
+  const { name } = machine;
+  const { members = [] } = world;
+  const { controlPlanes } = world.lists;
+  if (!controlPlanes.some((one) => one.name !== name && isHealthy(world, one))) {
+    return hold(name, 'no other control plane is healthy, so it cannot be removed');
+  }
+  if (members.some((one) => one.name === name)) {
+    const { safe, voting, quorum } = quorumAfter(members, { remove: name });
+    if (!safe)
+      return hold(
+        name,
+        `etcd would lose its quorum without it: ${quorum} of ${voting} members must be healthy, and none a learner`,
+      );
+  }
+  return chainOf(removalChain(world, machine, 'the file does not have it'));
+}
+
+function join(world: World, name: string, to: string): Turn {
+  const { members = [] } = world;
+  const others = members.filter((one) => one.name !== name);
+  // A member that votes already is no further one.
+  const isVoter = members.some((one) => one.name === name && one.learner !== true);
+  const safe = isVoter || quorumAfter(others, { add: true }).safe;
+  if (!safe) return hold(name, 'etcd could lose its quorum by one more member: repair those that are not healthy');
+  return joinChain(world, name, { phase: 'join', to, reason: 'the file has it' });
+}
+
+function init(world: World): Turn {
+  const { desired, machines } = world;
+  const control = desired.machines.filter(({ role }) => role === 'control-plane');
+  // Whether a host that does not answer is part of a cluster is unknown.
+  const silent = control.find(({ name }) => machines.get(name)?.answers !== true);
+  if (silent !== undefined) return hold(silent.name, 'it does not answer, and could be part of the cluster already');
+  const [begun, ...others] = [...machines.values()].filter(({ cluster, joined }) => joined || cluster === desired.name);
+  const host = begun?.name ?? control[0]?.name ?? '';
+  if (others.length > 0 || !control.some(({ name }) => name === host)) {
+    return hold(undefined, `hosts are part of ${desired.name}, but no control plane of it runs`);
+  }
+  return joinChain(world, host, { phase: 'init', to: desired.version, reason: 'the first control plane' });
+}
+
+function upgrade(world: World, machine: SeenMachine, given: { readonly to: string; readonly isBegun: boolean }): Turn {
+  const { name, answers, failed, ready } = machine;
+  const { to, isBegun } = given;
+  const { members = [] } = world;
+  const { controlPlanes } = world.lists;
+  if (!answers) return hold(name, 'it does not answer');
+  if (failed?.to === to) return hold(name, `its upgrade to ${to} has failed: ${failed.reason}`);
+  const isFirst = controlPlanes.every(({ apiServer }) => apiServer !== to);
+  const chain = upgradeChain(world, machine, to, isFirst ? 'the first control plane' : 'the next control plane');
+  if (chain.every(({ phase }) => phase === 'uncordon')) {
+    return ready === true ? chainOf(chain) : hold(name, 'it has its version, and is not ready yet');
+  }
+  const others = controlPlanes.filter((one) => one.name !== name);
+  const broken = others.find((one) => !isHealthy(world, one));
+  if (!isBegun && broken !== undefined) return hold(name, `${broken.name} is not healthy: repair it first`);
+  const isUp = members.some((one) => one.name === name && one.healthy === true);
+  if ((isUp || !isBegun) && !mayRestart(members, name)) {
+    return hold(name, `etcd would lose its quorum while it restarts: it has ${members.length} members`);
+  }
+  const isSaved = !isFirst || world.snapshot === to;
+  const snapshot: Action = { host: name, phase: 'snapshot', to, reason: 'etcd can be restored from it' };
+  return chainOf(isSaved ? chain : [snapshot, ...chain]);
+}

@@ -1,0 +1,102 @@
+/**
+ * The steps from a cluster as it is seen to the desired one: what may begin now, and what comes after it. Pure. A plan of any state between
+ * two steps, or in the middle of one, continues where that is.
+ */
+import { planUpgrade, kubernetesSteps } from '../channel/plan.ts';
+import type { Action, DesiredCluster, Held, Policy, SeenCluster, Step } from './cluster.ts';
+import { controlPlaneTurn } from './control-plane.ts';
+import { reasonOf, refusalsOf } from './refusals.ts';
+import { workerSteps } from './versions.ts';
+import { workersTurn } from './workers.ts';
+import { NOTHING, World, type Turn } from './world.ts';
+
+export interface ClusterPlan {
+  /** In an order in which they are possible. */
+  readonly steps: readonly Step[];
+  /** What keeps the cluster from what is desired even when all steps are done. */
+  readonly held: readonly Held[];
+  /** Mistakes, and states that a person must settle: with one of them there are no steps. */
+  readonly refused: readonly Held[];
+}
+
+const MAX_NAMES = 5;
+
+/** Everything that is left to do. Only what waits for nothing is safe now: plan again before each step. */
+export function planCluster(desired: DesiredCluster, seen: SeenCluster, policy: Policy = {}): ClusterPlan {
+  const refused = refusalsOf(desired, seen);
+  if (refused.length > 0) return { steps: [], held: [], refused };
+  const world = new World(desired, seen, policy);
+  const { version } = world.lists;
+  const wrong = version === undefined ? undefined : nextVersion(world, version).refused;
+  if (wrong !== undefined) return { steps: [], held: [], refused: wrong };
+  const steps: Step[] = [];
+  let before: readonly string[] = [];
+  for (;;) {
+    const turn = turnOf(world);
+    if (turn.chains.length === 0) return { steps, held: turn.held, refused: [] };
+    const ends = turn.chains.map((chain) => titleOf(chain.at(-1)));
+    for (const chain of turn.chains) {
+      for (const [at, action] of chain.entries()) {
+        steps.push({ ...action, waits: at === 0 ? before : [titleOf(chain[at - 1])] });
+        world.apply(action);
+      }
+    }
+    before = ends.length > MAX_NAMES ? [...ends.slice(0, MAX_NAMES), `${ends.length - MAX_NAMES} others`] : ends;
+  }
+}
+
+function titleOf(action: Action | undefined): string {
+  if (action === undefined) return '';
+  const { phase, host, addon, to } = action;
+  return [phase, addon ?? host, to].filter((part) => part !== undefined).join(' ');
+}
+
+/** Control planes first, then workers, then the next version: a turn begins only when those before it have nothing left to do. */
+function turnOf(world: World): Turn {
+  const { desired, seen } = world;
+  if (desired.paused === true) return { ...NOTHING, held: [{ reason: 'the cluster is paused' }] };
+  if (!seen.complete)
+    return { ...NOTHING, held: [{ reason: 'the nodes of the cluster could not be listed completely' }] };
+  const { version } = world.lists;
+  // Drained for its next version, a control plane looks like one that has just got its present one.
+  const isDrained = world.lists.controlPlanes.some((one) => one.cordon === 'curlew' && one.apiServer === version);
+  const ahead = isDrained && version !== undefined ? nextVersion(world, version).to : undefined;
+  const current = controlPlaneTurn(world, version, ahead);
+  if (current.chains.length > 0 || current.held.length > 0 || version === undefined) return current;
+  const workers = workersTurn(world, version);
+  if (workers.chains.length > 0) return workers;
+  if (workers.isBehind) return workers;
+  const next = nextVersion(world, version);
+  const held = [...workers.held, ...next.held];
+  if (next.chains.length > 0 || next.to === undefined) return { ...next, held };
+  const control = controlPlaneTurn(world, next.to);
+  return { ...control, held: [...held, ...control.held] };
+}
+
+/** The add-ons that move before the control plane does, and the version to which that is. */
+function nextVersion(
+  world: World,
+  current: string,
+): Turn & { readonly to?: string | undefined; readonly refused?: readonly Held[] } {
+  const { desired, policy, addons: installed } = world;
+  const { entries = [], compat = 'native', allowGap = false } = policy;
+  try {
+    const kubernetes = kubernetesSteps(current, desired.version, policy.available ?? []);
+    const cpPlan = kubernetes.slice(1);
+    workerSteps(
+      { desired: desired.version, controlPlane: current, minWorkers: world.lists.lowestWorker, cpPlan },
+      'native',
+    );
+    const { steps, gaps } = planUpgrade(entries, { kubernetes, installed, compat, allowGap });
+    if (gaps.length > 0) return { ...NOTHING, held: gaps.map(({ message }) => ({ reason: message })) };
+    const moves: Action[] = [];
+    for (const step of steps) {
+      if (step.type === 'kubernetes') break;
+      const { addon, entry, because } = step;
+      moves.push({ phase: 'addon', addon, to: entry.version ?? '', reason: because });
+    }
+    return { chains: moves.length > 0 ? [moves] : [], held: [], to: kubernetes[1] };
+  } catch (error) {
+    return { ...NOTHING, refused: [{ reason: reasonOf(error) }] };
+  }
+}

@@ -1,0 +1,102 @@
+/** What is wrong with a cluster as it is desired or seen, so that nothing may be changed. Pure. */
+import { CurlewError } from '../core/errors.ts';
+import type { DesiredCluster, Held, SeenCluster, SeenMachine } from './cluster.ts';
+import { isVersion, mayMove, skewsOf, versionOf } from './versions.ts';
+
+/** Each of them with its reason. */
+export function refusalsOf(desired: DesiredCluster, seen: SeenCluster): readonly Held[] {
+  const found = [...desiredRefusals(desired), ...hostRefusals(desired, seen)];
+  // Versions are compared only once all of them can be read.
+  return found.length > 0 ? found : versionRefusals(desired, seen.machines);
+}
+
+function desiredRefusals({ version, machines }: DesiredCluster): readonly Held[] {
+  const found: Held[] = [];
+  if (!isVersion(version)) found.push({ reason: `unknown version: ${version} is not a version of Kubernetes` });
+  const control = machines.filter(({ role }) => role === 'control-plane');
+  if (control.length === 0) found.push({ reason: 'the last control plane cannot be removed' });
+  else if (control.length % 2 === 0) {
+    found.push({
+      reason: `${control.length} control planes survive no more failures than ${control.length - 1}: add or remove one`,
+    });
+  }
+  const addresses = new Map<string, string>();
+  const names = new Set<string>();
+  for (const { name, address, role, kubeletVersion } of machines) {
+    const twin = address === undefined ? undefined : addresses.get(address);
+    if (names.has(name)) found.push({ host: name, reason: 'the name is there twice' });
+    else if (twin !== undefined) found.push({ host: name, reason: `${twin} has the same address ${address ?? ''}` });
+    names.add(name);
+    if (address !== undefined) addresses.set(address, twin ?? name);
+    if (kubeletVersion === undefined) continue;
+    if (!isVersion(kubeletVersion)) found.push({ host: name, reason: `unknown version: ${kubeletVersion}` });
+    else if (role === 'control-plane')
+      found.push({ host: name, reason: 'a control plane has the version of its cluster' });
+    else if (
+      isVersion(version) &&
+      (!mayMove(kubeletVersion, version, 'native') || versionOf(kubeletVersion).compare(version) > 0)
+    ) {
+      found.push({
+        host: name,
+        reason: `skew: ${kubeletVersion} must be that of the cluster, ${version}, or one minor below`,
+      });
+    }
+  }
+  return found;
+}
+
+function hostRefusals(desired: DesiredCluster, { machines }: SeenCluster): readonly Held[] {
+  const roles = new Map(desired.machines.map(({ name, role }) => [name, role]));
+  const hosts = new Map<string, string>();
+  return machines.flatMap((machine): readonly Held[] => {
+    const { name: host, cluster, hostId, joined, role, kubelet, apiServer } = machine;
+    const twin = hostId === undefined ? undefined : hosts.get(hostId);
+    if (hostId !== undefined) hosts.set(hostId, host);
+    const wanted = roles.get(host);
+    if (twin !== undefined) return [{ host, reason: `it is the same host as ${twin}` }];
+    if (cluster !== undefined && cluster !== desired.name)
+      return [{ host, reason: `it belongs to the cluster ${cluster}` }];
+    if (!joined) return [];
+    const strange = [kubelet ?? '', ...(apiServer === undefined ? [] : [apiServer])].find((text) => !isVersion(text));
+    if (strange !== undefined) return [{ host, reason: `unknown version: ${strange || 'its kubelet reports none'}` }];
+    if (wanted === undefined || wanted === role) return [];
+    return [
+      {
+        host,
+        reason: `it is a ${role ?? 'machine without role'} and cannot become a ${wanted}: remove it, then add it again`,
+      },
+    ];
+  });
+}
+
+function versionRefusals({ version }: DesiredCluster, machines: readonly SeenMachine[]): readonly Held[] {
+  const running = machines.flatMap(({ joined, apiServer }) => (joined && apiServer !== undefined ? [apiServer] : []));
+  const [lowest, highest] = [running.toSorted(byVersion)[0], running.toSorted(byVersion).at(-1)];
+  if (lowest === undefined || highest === undefined) return [];
+  const found: Held[] = [];
+  if (versionOf(version).compare(highest) < 0) {
+    found.push({ reason: `downgrade: the cluster has ${highest}, and kubeadm cannot return to ${version}` });
+  }
+  if (!mayMove(lowest, highest, 'native')) {
+    found.push({ reason: `skew: control planes have ${lowest} and ${highest}, which are more than one minor apart` });
+  }
+  for (const { name: host, joined, role, kubelet = highest, apiServer } of machines) {
+    const server = role === 'control-plane' ? apiServer : lowest;
+    if (!joined || server === undefined || skewsOf(server, kubelet, { kubeadm: false }).length === 0) continue;
+    found.push({
+      host,
+      reason: `skew: its kubelet ${kubelet} does not work with the API server ${server}: reset it and join it again`,
+    });
+  }
+  return found;
+}
+
+export function byVersion(a: string, b: string): number {
+  return versionOf(a).compare(b);
+}
+
+/** The message of an error of ours; others are thrown again. */
+export function reasonOf(error: unknown): string {
+  if (error instanceof CurlewError) return error.message;
+  throw error;
+}

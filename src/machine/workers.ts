@@ -1,0 +1,140 @@
+/** What happens on workers now, in batches: those that come, those that go, then upgrades. Pure. */
+import { advance, type Hold, type Member, type Place } from '../rollout/batch.ts';
+import { groupsOf } from '../rollout/groups.ts';
+import { sizeOf } from '../rollout/limits.ts';
+import type { Strategy } from '../rollout/strategy.ts';
+import type { Held, SeenMachine } from './cluster.ts';
+import { inDeletionOrder, mayRepair } from './pick.ts';
+import { byVersion } from './refusals.ts';
+import { joinChain, removalChain, upgradeChain, type Turn, type World } from './world.ts';
+
+export interface WorkersTurn extends Turn {
+  /** Some have not the version that they are to have, so the control plane must not go further ahead. */
+  readonly isBehind: boolean;
+}
+
+/** One of up to ten at a time, and none may fail. */
+const FEW: Strategy = { type: 'Progressive', maxConcurrency: '10%' };
+const MAX_UNHEALTHY = '40%';
+const MAX_REMOVALS = '10%';
+
+/** `current` is the version of the control plane, which all of it has. */
+export function workersTurn(world: World, current: string): WorkersTurn {
+  const { wanted } = world;
+  const { workers } = world.lists;
+  const joins = join(world, current);
+  const leaving: SeenMachine[] = [];
+  const staying: SeenMachine[] = [];
+  for (const one of workers) (!wanted.has(one.name) || one.leaving === true ? leaving : staying).push(one);
+  const removals = remove(world, leaving);
+  const upgrades = upgrade(world, staying, current);
+  const held = [...joins.held, ...removals.held, ...upgrades.held];
+  const chains = [joins.chains, removals.chains, upgrades.chains].find((some) => some.length > 0) ?? [];
+  const isBehind = upgrades.isBehind || leaving.some(({ kubelet }) => kubelet !== current);
+  return { chains, held, isBehind };
+}
+
+function join(world: World, current: string): Turn {
+  const turns = world.lists.absent.flatMap(({ name, role, kubeletVersion }) => {
+    if (role !== 'worker') return [];
+    return joinChain(world, name, {
+      phase: 'join',
+      to: versionFor(kubeletVersion, current),
+      reason: 'the file has it',
+    });
+  });
+  return { chains: turns.flatMap(({ chains }) => chains), held: turns.flatMap(({ held }) => held) };
+}
+
+/** A worker may stay behind its cluster, but not be ahead of it. */
+function versionFor(own: string | undefined, current: string): string {
+  return own !== undefined && byVersion(own, current) < 0 ? own : current;
+}
+
+/** All or nothing, and with those under way, so that one removal after the other does not pass the limit. */
+function remove(world: World, leaving: readonly SeenMachine[]): Turn {
+  const { policy, machines } = world;
+  const { workers } = world.lists;
+  const marked = leaving.filter((one) => one.leaving === true);
+  const most = Math.max(
+    1,
+    sizeOf(policy.maxRemovals ?? MAX_REMOVALS, machines.size, 1, 'native'),
+    policy.approvedRemovals ?? 0,
+  );
+  const isMuch = leaving.length > most;
+  const held: Held[] = isMuch
+    ? [{ reason: `${leaving.length} workers would be removed, and ${most} may without approval` }]
+    : [];
+  const order = inDeletionOrder(
+    leaving.map((machine) => {
+      const { name, ageDays, ready, leaving: deleting = false } = machine;
+      return { machine, name, ageDays, deleting, healthCheck: ready === true };
+    }),
+    'Oldest',
+  );
+  const places = Math.max(1, sizeOf((policy.workers ?? FEW).maxConcurrency, workers.length, workers.length, 'native'));
+  const able = isMuch ? marked : order.slice(0, places).map(({ machine }) => machine);
+  return { chains: able.map((machine) => removalChain(world, machine, 'the file does not have it')), held };
+}
+
+interface Upgraded extends Member {
+  readonly machine: SeenMachine;
+  readonly labels: NonNullable<SeenMachine['labels']>;
+  readonly to: string;
+}
+
+function upgrade(world: World, workers: readonly SeenMachine[], current: string): WorkersTurn {
+  const { policy, wanted } = world;
+  const strategy = policy.workers ?? FEW;
+  const members = workers.map((machine): Upgraded => {
+    const { name, labels = {}, answers, kubelet, cordon, failed, ready } = machine;
+    const to = versionFor(wanted.get(name)?.kubeletVersion, current);
+    const isDone = kubelet === to;
+    const hasFailed = !isDone && failed?.to === to;
+    const holds = cordon === 'curlew' && !hasFailed;
+    const state = hasFailed ? 'Failed' : isDone && !holds ? 'Succeeded' : holds ? 'Progressing' : 'ToApply';
+    const isProven = isDone && !holds && ready === true;
+    return { machine, labels, to, state, holds, wants: !isDone && !hasFailed, isProven, isUnknown: !answers };
+  });
+  const unhealthy = workers.filter(({ ready, cordon }) => ready !== true && cordon !== 'curlew').length;
+  const threshold = policy.maxUnhealthy ?? MAX_UNHEALTHY;
+  const stopped = mayRepair({ total: workers.length, unhealthy, threshold })
+    ? undefined
+    : `${unhealthy} of ${workers.length} workers are not ready`;
+  const groups = groupsOf(members, { rules: strategy.groups ?? [], size: strategy.groupSize });
+  advance(groups, strategy, { reached: 0, stopped, approved: [], hold: holdOf });
+  const chains = [];
+  const held: Held[] = [];
+  let isBehind = false;
+  for (const { machine, to, wants, holds, hold, state } of members) {
+    const { name: host, failed, ready } = machine;
+    if (!wants && !holds && state !== 'Failed') {
+      if (ready !== true) held.push({ host, reason: 'it is not ready' });
+      continue;
+    }
+    isBehind = true;
+    const chain = upgradeChain(world, machine, to, 'its control plane has this version');
+    const isUpgraded = chain.every(({ phase }) => phase === 'uncordon');
+    const reason =
+      state === 'Failed'
+        ? `its upgrade to ${to} has failed: ${failed?.reason ?? ''}`
+        : !machine.answers
+          ? 'it does not answer'
+          : isUpgraded && ready !== true
+            ? 'it has its version, and is not ready yet'
+            : holds
+              ? undefined
+              : hold?.message;
+    if (reason === undefined) chains.push(chain);
+    else held.push({ host, reason });
+  }
+  return { chains, held, isBehind };
+}
+
+/** Why a worker that is not under way waits. */
+function holdOf(member: Upgraded, { stopped, earlier, free }: Place): Hold | undefined {
+  if (!member.machine.answers) return { reason: 'Unreachable', message: 'it does not answer', skips: true };
+  if (stopped !== undefined) return { reason: 'Stopped', message: stopped, skips: false };
+  if (earlier !== undefined) return { reason: 'Group', message: `${earlier} is not done`, skips: false };
+  return free <= 0 && !member.holds ? { reason: 'Batch', message: 'the batch is full', skips: false } : undefined;
+}

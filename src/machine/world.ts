@@ -1,0 +1,184 @@
+/** A cluster while it is planned: what is seen, with the actions that the plan has so far taken as done. */
+import type { Identity } from '../channel/channel.ts';
+import type { Action, DesiredCluster, DesiredMachine, Held, Policy, SeenCluster, SeenMachine } from './cluster.ts';
+import type { EtcdMember } from './etcd.ts';
+import { byVersion } from './refusals.ts';
+
+/** What may begin at the same time: actions on one host, or once for the cluster, one after the other. */
+export interface Turn {
+  readonly chains: readonly (readonly Action[])[];
+  readonly held: readonly Held[];
+}
+
+export const NOTHING: Turn = { chains: [], held: [] };
+
+export function chainOf(actions: readonly Action[]): Turn {
+  return { chains: [actions], held: [] };
+}
+
+export function hold(host: string | undefined, reason: string): Turn {
+  return { chains: [], held: [{ ...(host !== undefined && { host }), reason }] };
+}
+
+interface Lists {
+  /** Control planes that run, in the order of the file; those that it does not have are last. */
+  readonly controlPlanes: readonly SeenMachine[];
+  readonly workers: readonly SeenMachine[];
+  /** Those of the file that are not part of the cluster, or only in part. */
+  readonly absent: readonly DesiredMachine[];
+  /** The highest version of an API server: that of the cluster for kubeadm. Undefined: there is no cluster yet. */
+  readonly version: string | undefined;
+  readonly lowestWorker: string | undefined;
+  /** A single machine has no other to which its pods could move. */
+  readonly isAlone: boolean;
+}
+
+/** One loop: a plan asks once for each turn, and each of thousands of workers may have its own. */
+function listsOf({ desired, machines }: World): Lists {
+  const controlPlanes: SeenMachine[] = [];
+  const workers: SeenMachine[] = [];
+  const [servers, kubelets] = [new Set<string>(), new Set<string>()];
+  let joined = 0;
+  for (const machine of machines.values()) {
+    const { role, kubelet, apiServer } = machine;
+    if (!machine.joined) continue;
+    joined += 1;
+    if (role === 'worker') workers.push(machine);
+    else if (apiServer !== undefined) controlPlanes.push(machine);
+    if (role === 'worker' && kubelet !== undefined) kubelets.add(kubelet);
+    else if (apiServer !== undefined) servers.add(apiServer);
+  }
+  return {
+    controlPlanes,
+    workers,
+    absent: desired.machines.filter(({ name, role }) => {
+      const machine = machines.get(name);
+      return machine?.joined !== true || (role === 'control-plane' && machine.apiServer === undefined);
+    }),
+    version: [...servers].toSorted(byVersion).at(-1),
+    lowestWorker: [...kubelets].toSorted(byVersion)[0],
+    isAlone: joined === 1,
+  };
+}
+
+export class World {
+  readonly desired: DesiredCluster;
+  readonly seen: SeenCluster;
+  readonly policy: Policy;
+  readonly wanted: ReadonlyMap<string, DesiredMachine>;
+  readonly machines: Map<string, SeenMachine>;
+  readonly addons: Map<string, Identity>;
+  members: readonly EtcdMember[] | undefined;
+  snapshot: string | undefined;
+  #lists: Lists | undefined;
+
+  constructor(desired: DesiredCluster, seen: SeenCluster, policy: Policy) {
+    this.desired = desired;
+    this.seen = seen;
+    this.policy = policy;
+    this.wanted = new Map(desired.machines.map((machine) => [machine.name, machine]));
+    // In the order of the file.
+    const found = new Map(seen.machines.map((machine) => [machine.name, machine]));
+    const ours = desired.machines.flatMap(({ name }) => found.get(name) ?? []);
+    this.machines = new Map([...ours, ...seen.machines].map((machine) => [machine.name, machine]));
+    this.addons = new Map(seen.addons);
+    this.members = seen.members;
+    this.snapshot = seen.snapshot;
+  }
+
+  /** What a whole turn asks for: made once, and again after an action. */
+  get lists(): Lists {
+    this.#lists ??= listsOf(this);
+    return this.#lists;
+  }
+
+  /** Takes an action as done. */
+  apply({ host = '', phase, to = '', addon }: Action): void {
+    this.#lists = undefined;
+    const old = this.machines.get(host);
+    const set = (change: Partial<SeenMachine>): void => {
+      if (old !== undefined) this.machines.set(host, { ...old, ...change });
+    };
+    const role = this.wanted.get(host)?.role ?? old?.role;
+    const versions = role === 'control-plane' ? { kubelet: to, apiServer: to } : { kubelet: to };
+    switch (phase) {
+      case 'init':
+      case 'join': {
+        if (role === 'control-plane') {
+          this.members = [...(this.members ?? []).filter(({ name }) => name !== host), { name: host, healthy: true }];
+        }
+        return set({ joined: true, ready: true, cluster: this.desired.name, ...(role && { role }), ...versions });
+      }
+      case 'snapshot':
+        this.snapshot = to;
+        return undefined;
+      case 'images':
+        return set({ images: [...(old?.images ?? []), to] });
+      case 'drain':
+        return set({ drained: true, cordon: old?.cordon ?? 'curlew', cordonFor: to });
+      case 'upgrade':
+        this.members = this.members?.map((one) => (one.name === host ? { ...one, healthy: true } : one));
+        return set({ ready: true, ...versions });
+      case 'mark':
+        return set({ leaving: true });
+      case 'remove-member':
+        this.members = this.members?.filter(({ name }) => name !== host);
+        return undefined;
+      case 'uncordon':
+        return set({ cordon: undefined, drained: false });
+      case 'reset':
+        return set({ cluster: undefined, drained: true });
+      case 'delete-node':
+        this.machines.delete(host);
+        return undefined;
+      case 'addon':
+        this.addons.set(addon ?? '', { version: to });
+    }
+    return undefined;
+  }
+}
+
+/** What a host whose turn it is needs to get a version. */
+export function upgradeChain(world: World, machine: SeenMachine, to: string, reason: string): readonly Action[] {
+  const { name: host, kubelet, apiServer = to, images = [], cordon, drained } = machine;
+  const done = kubelet === to && apiServer === to;
+  const { isAlone } = world.lists;
+  const actions: Action[] = [];
+  if (!done && !images.includes(to)) actions.push({ host, phase: 'images', to, reason: 'the upgrade needs them' });
+  if (!done && drained !== true && !isAlone)
+    actions.push({ host, phase: 'drain', to, reason: 'its pods move before the kubelet restarts' });
+  if (!done) actions.push({ host, phase: 'upgrade', to, reason });
+  if (cordon === 'curlew' || (cordon === undefined && actions.some(({ phase }) => phase === 'drain'))) {
+    actions.push({ host, phase: 'uncordon', reason: done ? 'it has its version' : 'it takes pods again' });
+  }
+  return actions;
+}
+
+/** How a machine leaves: it keeps its mark until it is no longer a Node, so that this can be continued at any point. */
+export function removalChain(world: World, machine: SeenMachine, reason: string): readonly Action[] {
+  const { name: host, answers, cluster, drained, leaving, joined } = machine;
+  const actions: Action[] = [];
+  if (joined && leaving !== true) actions.push({ host, phase: 'mark', reason });
+  if (joined && drained !== true && answers) actions.push({ host, phase: 'drain', reason: 'its pods move first' });
+  if (world.members?.some(({ name }) => name === host) === true) {
+    actions.push({ host, phase: 'remove-member', reason: 'etcd must not wait for it' });
+  }
+  if (answers && cluster !== undefined)
+    actions.push({ host, phase: 'reset', reason: 'it must not join again by itself' });
+  if (joined) actions.push({ host, phase: 'delete-node', reason: 'it is no longer part of the cluster' });
+  return actions;
+}
+
+/** How a machine becomes part of the cluster. */
+export function joinChain(
+  { machines }: World,
+  host: string,
+  action: { readonly phase: 'init' | 'join'; readonly to: string; readonly reason: string },
+): Turn {
+  const machine = machines.get(host);
+  const { to } = action;
+  if (machine?.answers !== true) return hold(host, 'it does not answer');
+  if (machine.failed?.to === to) return hold(host, `its ${action.phase} has failed: ${machine.failed.reason}`);
+  const images: Action = { host, phase: 'images', to, reason: `the ${action.phase} needs them` };
+  return chainOf([...(machine.images?.includes(to) === true ? [] : [images]), { host, ...action }]);
+}

@@ -1,0 +1,196 @@
+import { parseRange } from '../../src/channel/range.ts';
+import type { DesiredCluster, Policy, SeenCluster, SeenMachine } from '../../src/machine/cluster.ts';
+import { planCluster, type ClusterPlan } from '../../src/machine/plan.ts';
+import * as assert from '../support/assert.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('plans of clusters');
+
+const OLD = 'v1.30.2';
+const NEW = 'v1.31.4';
+
+function machine(name: string, more: Partial<SeenMachine> = {}): SeenMachine {
+  const isControl = name.startsWith('cp');
+  const role = isControl ? 'control-plane' : 'worker';
+  const server = isControl ? { apiServer: OLD } : {};
+  return { name, answers: true, joined: true, ready: true, cluster: 'shop', role, kubelet: OLD, ...server, ...more };
+}
+
+function desired(names: readonly string[], more: Partial<DesiredCluster> = {}): DesiredCluster {
+  const machines = names.map((name) => ({ name, role: name.startsWith('cp') ? 'control-plane' : 'worker' }) as const);
+  return { name: 'shop', version: NEW, machines, ...more };
+}
+
+function seen(machines: readonly SeenMachine[], more: Partial<SeenCluster> = {}): SeenCluster {
+  const members = machines.filter(({ role }) => role === 'control-plane').map(({ name }) => ({ name, healthy: true }));
+  return { complete: true, machines, members, ...more };
+}
+
+function plan(names: string, machines: readonly SeenMachine[], policy: Policy = {}): ClusterPlan {
+  return planCluster(desired(names.split(' ')), seen(machines), policy);
+}
+
+function titles({ steps }: ClusterPlan): readonly string[] {
+  return steps.map(({ phase, host, addon, to }) =>
+    [phase, addon ?? host, to].filter((part) => part !== undefined).join(' '),
+  );
+}
+
+function reasons(found: ClusterPlan['held']): readonly string[] {
+  return found.map(({ host, reason }) => (host === undefined ? reason : `${host}: ${reason}`));
+}
+
+const THREE = ['cp0', 'cp1', 'cp2'].map((name) => machine(name));
+
+test('etcd is saved and images are loaded before the first control plane, then the others and the workers follow', () => {
+  const found = plan('cp0 cp1 cp2 w0', [...THREE, machine('w0')]);
+  const upgrade = (host: string): readonly string[] => [
+    `images ${host} ${NEW}`,
+    `drain ${host} ${NEW}`,
+    `upgrade ${host} ${NEW}`,
+    `uncordon ${host}`,
+  ];
+  assert.equal(titles(found), [`snapshot cp0 ${NEW}`, ...['cp0', 'cp1', 'cp2', 'w0'].flatMap(upgrade)]);
+  assert.equal(found.held, []);
+  assert.equal(found.steps.filter(({ waits }) => waits.length === 0).length, 1);
+  assert.equal(found.steps[5]?.waits, ['uncordon cp0']);
+});
+
+test('each minor is passed by all machines before the next, and add-ons move where they must', () => {
+  const entry = (version: string, text: string) => ({ name: 'net', version, range: parseRange(text, 'native').range });
+  const state = { ...seen([machine('cp0'), machine('w0')]), addons: new Map([['net', { version: '1.0.0' }]]) };
+  const entries = [entry('1.0.0', '<1.32.0'), entry('1.5.0', '>=1.31.0 <1.33.0'), entry('2.0.0', '>=1.32.0')];
+  const available = ['v1.31.4', 'v1.32.1'];
+  const found = planCluster(desired(['cp0', 'w0'], { version: 'v1.33.0' }), state, { entries, available });
+  assert.equal(
+    titles(found).filter((title) => /^(?:upgrade|addon)/.test(title)),
+    [
+      'upgrade cp0 v1.31.4',
+      'upgrade w0 v1.31.4',
+      'addon net 1.5.0',
+      'upgrade cp0 v1.32.1',
+      'upgrade w0 v1.32.1',
+      'addon net 2.0.0',
+      'upgrade cp0 v1.33.0',
+      'upgrade w0 v1.33.0',
+    ],
+  );
+  const stuck = planCluster(
+    desired(['cp0', 'w0']),
+    { ...state, addons: new Map([['net', { version: '0.1.0' }]]) },
+    {
+      entries: [entry('0.1.0', '<1.31.0')],
+    },
+  );
+  assert.equal(stuck.steps, []);
+  assert.match(reasons(stuck.held).join('; '), /^gap at v1\.31\.4/);
+});
+
+test('what must not be is refused with its reason, and nothing is planned', () => {
+  const cases: readonly [reason: RegExp, ClusterPlan][] = [
+    [/last control plane/, plan('w0', [machine('cp0'), machine('w0')])],
+    [/^2 control planes survive no more failures than 1/, plan('cp0 cp1', THREE)],
+    [/^unknown version: next/, planCluster(desired(['cp0'], { version: 'next' }), seen([machine('cp0')]))],
+    [/^cp0: unknown version: its kubelet/, plan('cp0', [machine('cp0', { kubelet: '' })])],
+    [/^w0: the name is there twice/, plan('cp0 w0 w0', [machine('cp0')])],
+    [
+      /^w1: it is the same host as w0/,
+      plan(
+        'cp0 w0 w1',
+        ['cp0', 'w0', 'w1'].map((name) => machine(name, { hostId: name.slice(0, 1) })),
+      ),
+    ],
+    [/^w0: it belongs to the cluster bank/, plan('cp0 w0', [machine('cp0'), machine('w0', { cluster: 'bank' })])],
+    [
+      /^w0: it is a worker and cannot become a control-plane/,
+      planCluster(
+        {
+          ...desired(['cp0']),
+          machines: ['cp0', 'w0', 'cp2'].map((name) => ({ name, role: 'control-plane' }) as const),
+        },
+        seen([machine('cp0'), machine('w0')]),
+      ),
+    ],
+    [/^w0: skew: its kubelet v1\.32\.0/, plan('cp0 w0', [machine('cp0'), machine('w0', { kubelet: 'v1.32.0' })])],
+    [/^w0: skew: its kubelet v1\.26\.0/, plan('cp0 w0', [machine('cp0'), machine('w0', { kubelet: 'v1.26.0' })])],
+    [
+      /^skew: control planes have v1\.28\.0 and v1\.30\.2/,
+      plan('cp0 cp1 cp2', [machine('cp0', { apiServer: 'v1.28.0', kubelet: 'v1.28.0' }), ...THREE.slice(1)]),
+    ],
+    [
+      /^downgrade: the cluster has v1\.30\.2/,
+      planCluster(desired(['cp0'], { version: 'v1.29.9' }), seen([machine('cp0')])),
+    ],
+    [
+      /^gap at v1\.31: no Kubernetes of this minor/,
+      planCluster(desired(['cp0'], { version: 'v1.32.0' }), seen([machine('cp0')])),
+    ],
+  ];
+  for (const [reason, { steps, refused }] of cases) {
+    assert.equal(steps, []);
+    assert.match(reasons(refused).join('; '), reason);
+  }
+});
+
+test('what cannot be known holds everything', () => {
+  const state = seen([machine('cp0')]);
+  const held = (one: SeenCluster, more: Partial<DesiredCluster> = {}) => {
+    const found = planCluster(desired(['cp0'], more), one);
+    assert.equal(found.steps, []);
+    return reasons(found.held);
+  };
+  assert.equal(held(state, { paused: true }), ['the cluster is paused']);
+  assert.equal(held({ ...state, complete: false }), ['the nodes of the cluster could not be listed completely']);
+  assert.equal(held({ ...state, members: undefined }), ['the members of etcd could not be listed']);
+  assert.equal(held(seen([machine('cp0', { answers: false })])), ['cp0: it does not answer']);
+  const silent = { name: 'cp0', answers: false, joined: false };
+  assert.equal(held(seen([silent])), ['cp0: it does not answer, and could be part of the cluster already']);
+});
+
+test('a broken control plane is replaced before anything is upgraded', () => {
+  const [first, second] = THREE.map((one) => one);
+  const machines = [
+    first,
+    second,
+    machine('cp2', { ready: false, answers: false }),
+    { name: 'cp3', answers: true, joined: false },
+  ];
+  const members = ['cp0', 'cp1', 'cp2'].map((name) => ({ name, healthy: name !== 'cp2' }));
+  const state = seen(
+    machines.filter((one) => one !== undefined),
+    { members },
+  );
+  const found = titles(planCluster(desired(['cp0', 'cp1', 'cp3']), state));
+  assert.equal(found.slice(0, 6), [
+    'mark cp2',
+    'remove-member cp2',
+    'delete-node cp2',
+    `images cp3 ${OLD}`,
+    `join cp3 ${OLD}`,
+    `snapshot cp0 ${NEW}`,
+  ]);
+  const worse = planCluster(desired(['cp0', 'cp1', 'cp3']), {
+    ...state,
+    members: members.map((one) => ({ ...one, healthy: one.name === 'cp0' })),
+  });
+  assert.match(reasons(worse.held).join('; '), /cp2: etcd would lose its quorum without it/);
+});
+
+test('a failure stops the other workers, and more removals than are allowed wait for a person', () => {
+  const workers = Array.from({ length: 4 }, (_, at) => machine(`w${at}`));
+  const control = machine('cp0', { apiServer: NEW, kubelet: NEW });
+  const failed = machine('w0', { failed: { to: NEW, reason: 'its disk is full' } });
+  const stopped = plan('cp0 w0 w1 w2 w3', [control, failed, ...workers.slice(1)]);
+  assert.equal(stopped.steps, []);
+  assert.equal(reasons(stopped.held).slice(0, 2), [
+    `w0: its upgrade to ${NEW} has failed: its disk is full`,
+    'w1: the rest: 1 failed, and 0 may',
+  ]);
+  const gone = (policy: Policy): ClusterPlan =>
+    planCluster(desired(['cp0'], { version: OLD }), seen([machine('cp0'), ...workers]), policy);
+  assert.equal(gone({}).steps, []);
+  assert.equal(reasons(gone({}).held), ['4 workers would be removed, and 1 may without approval']);
+  assert.equal(gone({ approvedRemovals: 4 }).steps.length, 16);
+});
+
+test.run();
