@@ -15,7 +15,7 @@ const MAX_PODS = 2;
 const MAX_LINES = 10;
 const MAX_LENGTH = 300;
 
-/** Lines about the cause; empty if nothing is reported, or if the user may not read it. */
+/** Lines about the cause, of a pod the state of its containers first; empty if nothing is reported, or if the user may not read it. */
 export async function diagnose(
   { call }: Pick<ChannelCluster, 'call'>,
   { kind }: Resource,
@@ -28,12 +28,12 @@ export async function diagnose(
     const pods = kind === 'Pod' ? [{ metadata, ...object }] : await podsOf({ call }, namespace, object);
     for (const pod of pods.filter((one) => !isReady(one)).slice(0, MAX_PODS)) {
       const { name } = pod.metadata;
-      if (kind !== 'Pod')
-        lines.push(...(await warningsOf({ call }, namespace, pod.metadata.uid)).map((line) => `pod ${name}: ${line}`));
       for (const { container, text, isPrevious } of containerTroubles(pod)) {
         lines.push(`pod ${name}: ${container}: ${text}`);
         lines.push(...(await logOf({ call }, { namespace, name, container, isPrevious })).map((line) => `  ${line}`));
       }
+      if (kind !== 'Pod')
+        lines.push(...(await warningsOf({ call }, namespace, pod.metadata.uid)).map((line) => `pod ${name}: ${line}`));
     }
     return lines.map((line) => visible(shortened(line)));
   } catch (error) {

@@ -28,6 +28,29 @@ test('a container that was killed for its memory, or has failed, is reported wit
   ]);
 });
 
+test('of a pod, the state of its containers comes before its events, which only repeat that it does not run', async () => {
+  const state = { waiting: { reason: 'CrashLoopBackOff' } };
+  const status = { containerStatuses: [{ name: 'main', ready: false, state }] };
+  const event = { metadata: { name: 'e' }, reason: 'BackOff', message: 'Back-off restarting failed container main' };
+  const items: Readonly<Record<string, readonly object[]>> = { events: [event], pods: [{ metadata, status }] };
+  const answer: Call = async (doing, request) => {
+    const [, kind = ''] = /\/(events|pods)\?/.exec(request.path) ?? [];
+    if (request.path.includes('involvedObject.uid%3Ddeployment')) return call(doing, request);
+    return Promise.resolve({ outcome: 'done', value: { items: items[kind] ?? [], metadata: {} }, bytes: 0 });
+  };
+  const deployment: unknown = {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: 'web', namespace: 'web', uid: 'deployment' },
+    spec: { selector: { matchLabels: { app: 'web' } } },
+  };
+  const DEPLOYMENT = { apiVersion: 'apps/v1', kind: 'Deployment', plural: 'deployments', namespaced: true };
+  assert.equal(await diagnose({ call: answer }, DEPLOYMENT, deployment as LiveObject), [
+    'pod web-1: main: CrashLoopBackOff',
+    'pod web-1: BackOff: Back-off restarting failed container main',
+  ]);
+});
+
 test('a long message keeps its end, where the cause of a failed pull is', async () => {
   const message = `failed to pull ${'x'.repeat(500)}: no such host`;
   const [line = ''] = await told({ waiting: { reason: 'ErrImagePull', message } });

@@ -6,6 +6,7 @@ import { isUrl } from '../../channel/location.ts';
 import { requiredKey, type PlannedAddon } from '../../channel/pass.ts';
 import { recordKey } from '../../channel/record.ts';
 import type { Context } from '../../core/context.ts';
+import { counted } from '../../core/counted.ts';
 import { CurlewError } from '../../core/errors.ts';
 import type { ChannelCluster } from '../../deliver/cluster.ts';
 import { deliver, preview } from '../../deliver/deliver.ts';
@@ -149,7 +150,7 @@ class Pass {
       const [error] = outcome.errors;
       if (error !== undefined)
         report({ type: 'step-failed', id, error: new CurlewError('CLUSTER_FAILED', error.message) });
-      else report({ type: 'step-done', id, outcome: `${outcome.objects.length} objects changed` });
+      else report({ type: 'step-done', id, outcome: `${counted(outcome.objects.length, 'object')} changed` });
       return outcome;
     } catch (error) {
       report({ type: 'step-failed', id, error: error instanceof Error ? error : new Error(String(error)) });

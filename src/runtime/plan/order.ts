@@ -1,4 +1,5 @@
 /** The actions of a run in their order (kurl.md 6.2, 6.3). Pure. */
+import { counted } from '../../core/counted.ts';
 import { formatRef, type AddonRef } from '../../core/ref.ts';
 import { actionId } from './action-id.ts';
 import {
@@ -193,7 +194,7 @@ function images(run: Phased, { ref, images: own }: PackageFacts): Actions {
 
 function imagesOf({ options }: Phased, name: string, count: number): Actions {
   if (!options.images || count === 0) return [];
-  return [{ id: actionId('images', name), kind: 'images', addon: name, because: `${count} images` }];
+  return [{ id: actionId('images', name), kind: 'images', addon: name, because: counted(count, 'image') }];
 }
 
 function apply(run: Phased, addon: PlannedAddon): Actions {
