@@ -1,14 +1,13 @@
 /** What people order about an add-on of a fleet: the next pass follows it. */
 import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';
-import { nearest } from '../core/nearest.ts';
 import { useCase } from '../core/request.ts';
 import { observedOf } from '../fleet/observe.ts';
 import { revisionsOf } from '../fleet/pass.ts';
 import { NO_ORDERS, NO_STATE, type Order, type Revision } from '../fleet/state.ts';
 import { hashContents } from './fleets/clusters.ts';
 import { openFleet } from './fleets/files.ts';
-import { folderOf, readWhole } from './fleets/observed.ts';
+import { folderOf, readWhole, unknownAddon } from './fleets/observed.ts';
 import {
   FLEET_APPROVE,
   FLEET_PAUSE,
@@ -62,8 +61,8 @@ async function setPaused(request: FleetOrderRequest, context: Context, paused: b
   const fleet = await openFleet({ files: request.files }, context);
   const folder = folderOf(fleet, request, context);
   const { addons } = await folder.readOrders();
-  const names = [...fleet.addons.map(({ name }) => name), ...Object.keys(addons)];
-  if (!names.includes(addon)) throw unknown(addon, names);
+  const isKnown = addons[addon] !== undefined || fleet.addons.some(({ name }) => name === addon);
+  if (!isKnown) throw unknownAddon(addon, fleet.addons);
   return { addon, ...(await folder.order(addon, (order) => ({ ...order, paused }))) };
 }
 
@@ -79,18 +78,11 @@ async function orderFor(
   const observed = observedOf(fleet, new Map(), hashOf, { now, state: NO_STATE, orders: NO_ORDERS });
   const revisions = revisionsOf(fleet, observed, hashOf);
   const present = revisions.get(addon);
-  if (present === undefined) throw unknown(addon, [...revisions.keys()]);
+  if (present === undefined) throw unknownAddon(addon, fleet.addons);
   const { revision } = present;
   const made = await folder.order(addon, ({ paused = false, ...before }) => {
     const isSame = before.revision === revision;
     return change(isSame ? { paused, ...before } : { paused, revision, at: now }, now, present);
   });
   return { addon, ...made };
-}
-
-function unknown(addon: string, names: readonly string[]): CurlewError {
-  const near = nearest(addon, names);
-  return new CurlewError('NOT_FOUND', `the fleet has no add-on ${addon}`, {
-    hint: near === undefined ? 'curlew fleet status lists them' : `did you mean "${near}"?`,
-  });
 }

@@ -181,14 +181,17 @@ function ownerOf(
   return `another program${from}`;
 }
 
-/** A chart and a manifest, and two releases, do not know each other's objects: what one leaves behind the other would delete. */
-function kindChange({ source }: Entry, { release, objects = [] }: Partial<AddonRecord> = {}): string | undefined {
+/** Why an add-on is refused: a chart and a manifest, and two releases, do not know each other's objects: what one leaves behind the other would delete. */
+export function kindChange(
+  { source }: Entry,
+  { release, objects = [] }: Partial<AddonRecord> = {},
+): string | undefined {
   if (source?.type !== 'manifest' && source?.type !== 'chart') return undefined;
   const title = (name: string, namespace: string): string => `release ${namespace}/${name}`;
   const wanted = source.type === 'chart' ? title(source.chart.releaseName, source.chart.namespace) : 'a manifest';
   const has = release === undefined ? 'a manifest' : title(release.name, release.namespace);
   if (has === wanted || (release === undefined && objects.length === 0)) return undefined;
-  return `it is installed as ${has}, and the channel has ${wanted}`;
+  return `it is installed as ${has}, and would become ${wanted}`;
 }
 
 function isNative(compat: Compat): boolean {

@@ -17,8 +17,10 @@ import {
   FLEET_APPLY,
   FLEET_APPROVE,
   FLEET_CHECK,
+  FLEET_INIT,
   FLEET_PAUSE,
   FLEET_PLAN,
+  FLEET_REMOVE,
   FLEET_RESUME,
   FLEET_RETRY,
   FLEET_ROLLBACK,
@@ -117,10 +119,12 @@ const CHANNEL_COMMANDS = [
 ];
 
 const FLEET_COMMANDS = [
+  row(FLEET_INIT, async () => (await import('./commands/fleet.ts')).init),
   row(FLEET_CHECK, async () => (await import('./commands/fleet.ts')).check),
   row(FLEET_PLAN, async () => (await import('./commands/fleet.ts')).plan),
   row(FLEET_APPLY, async () => (await import('./commands/fleet.ts')).apply),
   row(FLEET_STATUS, async () => (await import('./commands/fleet.ts')).status),
+  row(FLEET_REMOVE, async () => (await import('./commands/fleet.ts')).remove),
   row(FLEET_APPROVE, async () => (await import('./commands/fleet-order.ts')).approve),
   row(FLEET_PAUSE, async () => (await import('./commands/fleet-order.ts')).pause),
   row(FLEET_RESUME, async () => (await import('./commands/fleet-order.ts')).resume),

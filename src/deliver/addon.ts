@@ -36,7 +36,7 @@ export interface Addon extends Pick<
   readonly read: () => Promise<Uint8Array>;
   /** The hash of a manifest for which its producer names none. */
   readonly hashOf: (content: Uint8Array) => string;
-  /** Of a chart, as helm gets them; undefined: its own ones, whose texts are templates. */
+  /** What helm gets for a chart; undefined: the values of the chart itself, whose texts are templates. */
   readonly values?: Readonly<Record<string, unknown>>;
 }
 

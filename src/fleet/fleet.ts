@@ -47,7 +47,7 @@ export type Look =
       readonly server: string;
       /** `v1.31.2` */
       readonly kubernetes: string;
-      readonly facts: Pick<ClusterFacts, 'annotations' | 'records'>;
+      readonly facts: Omit<ClusterFacts, 'kubernetes'>;
       readonly warnings: readonly string[];
     }
   | { readonly problem: string };

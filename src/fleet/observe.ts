@@ -108,8 +108,10 @@ function withOwn(recorded: ClusterAddon, { failures, removing }: AddonState = NE
 function clusterOf({ name, labels, fields }: WrittenCluster, look: Look = { problem: 'not asked' }): Cluster {
   const { kubernetes, access: _access, ...spec } = fields.spec;
   if ('problem' in look) return { name, labels, ...spec, available: false, kubernetes: kubernetes?.version ?? '' };
-  const { annotations, records } = look.facts;
+  const { annotations, records, installer } = look.facts;
   const installed: Record<string, { readonly owner: string }> = {};
+  for (const addon of installer)
+    installed[recordIdentity({ namespace: 'kube-system', addon })] = { owner: 'installer' };
   for (const key of annotations.keys()) {
     const [namespace = '', addon = ''] = key.split(':');
     installed[recordIdentity({ namespace, addon })] = { owner: 'another program' };

@@ -131,8 +131,9 @@ test('an add-on of a channel is taken over only by name or adopt, and two of one
   const annotations = { 'addons.k8s.io/web': '{"version":"1.0.0"}' };
   await scene.api('lyon').merge('/api/v1/namespaces/kube-system', { metadata: { annotations } });
   assert.equal(statesIn(await scene.apply()), ['lyon ToApply wait Owner']);
-  await scene.fleet([addon('web', { adopt: true })]);
-  assert.equal(doneIn(await scene.apply()), ['lyon web install done']);
+  assert.equal(doneIn(await scene.apply({ takeOver: ['web'] })), ['lyon web install done']);
+  assert.equal(statesIn(await scene.apply()), ['lyon Succeeded none']);
+  await assert.rejectsWith(scene.apply({ takeOver: ['wbe'] }), 'NOT_FOUND', /no add-on wbe/);
   await scene.fleet([addon('web'), addon('web')]);
   await assert.rejectsWith(scene.apply(), 'SPEC_INVALID', /1 error in its files/);
 });

@@ -41,6 +41,7 @@ const CHANGES: Readonly<Record<string, readonly [args: readonly string[], status
   'channel apply': [['channel.yaml', '--kubeconfig', 'conf'], 2],
   'channel remove': [['page', '--kubeconfig', 'conf'], 2],
   'fleet apply': [['fleet.yaml'], 2],
+  'fleet remove': [['gone', 'fleet.yaml']],
   install: [[...BUNDLE, ...ON_NODE]],
   join: [[...BUNDLE, '--root', 'joining', '--unconfined']],
   upgrade: [[...BUNDLE, ...ON_NODE]],

@@ -31,6 +31,7 @@ const UNLIMITED = [
   'fleet check',
   'fleet pause',
   'fleet plan',
+  'fleet remove',
   'fleet resume',
   'fleet retry',
   'fleet rollback',

@@ -96,7 +96,7 @@ for (const { major, helm } of HELMS) {
     assert.equal(JSON.parse(await scene.data('page')), { a: '2' });
 
     await scene.channel([entryOf({ data: { a: '2' } }, { releaseName: 'other' })]);
-    const moved = `cannot apply web 1.0.0: it is installed as release ${namespace}/web, and the channel has release ${namespace}/other`;
+    const moved = `cannot apply web 1.0.0: it is installed as release ${namespace}/web, and would become release ${namespace}/other`;
     assert.is(await scene.error({ ...given, allowDowngrade: true }), moved);
     const removal = await removeFromCluster(
       { kubeconfig: request.kubeconfig, ...given, addon: 'web', namespace },

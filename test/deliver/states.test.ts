@@ -214,7 +214,7 @@ for (const [from, to] of [
     for (const { addons } of [await scene.plan(), await scene.apply({ takeOver: ['web'] })]) {
       const [{ state, errors } = { state: undefined, errors: [] }] = addons;
       assert.is(state, 'refused');
-      assert.match(errors[0]?.message ?? '', /^cannot apply web 2\.0\.0: it is installed as .*, and the channel has /);
+      assert.match(errors[0]?.message ?? '', /^cannot apply web 2\.0\.0: it is installed as .*, and would become /);
       assert.match(errors[0]?.hint ?? '', /^back up its data, then curlew channel remove web/);
     }
     const written = scene.requests.slice(before).filter((one) => !one.startsWith('GET '));

@@ -22,7 +22,11 @@ function observed(all: readonly object[], answers: Answers, hash = 'a', kubernet
   const looks = new Map(
     Object.entries(answers).map(([name, records]): [string, Look] => {
       if (records === undefined) return [name, { problem: 'refused' }];
-      const facts = { annotations: new Map(), records: new Map(records.map((one) => [one.addon, one])) };
+      const facts = {
+        installer: new Set<string>(),
+        annotations: new Map(),
+        records: new Map(records.map((one) => [one.addon, one])),
+      };
       return [name, { server: `https://${name}`, kubernetes, facts, warnings: [] }];
     }),
   );
@@ -129,7 +133,7 @@ test('an add-on of a channel gets the entry for the Kubernetes of each cluster, 
       { path: `${folder}/fleet.yaml`, folder, text },
     ];
     const looks = ['v1.30.1', 'v1.31.2'].map((kubernetes, at): readonly [string, Look] => {
-      const facts = { annotations: new Map(), records: new Map() };
+      const facts = { installer: new Set<string>(), annotations: new Map(), records: new Map() };
       return [at === 0 ? 'lyon' : 'paris', { server: '', kubernetes, facts, warnings: [] }];
     });
     const known = { now: NOW, state: NO_STATE, orders: NO_ORDERS };

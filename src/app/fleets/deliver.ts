@@ -2,6 +2,7 @@
 import { resolve } from 'node:path';
 import type { Entry, Source } from '../../channel/channel.ts';
 import { chartValues } from '../../channel/chart-values.ts';
+import { kindChange } from '../../channel/pass.ts';
 import { recordKey, type AddonRecord } from '../../channel/record.ts';
 import type { Context } from '../../core/context.ts';
 import { canonicalJson, digestOf, hexOf } from '../../core/digest.ts';
@@ -14,15 +15,16 @@ import { annotate, forgetRecord } from '../../deliver/records.ts';
 import { remove } from '../../deliver/remove.ts';
 import type { WrittenCluster } from '../../fleet/fleet.ts';
 import { ownerOf, recordsOf } from '../../fleet/observe.ts';
-import { deliverable, type Done, type Job } from '../../fleet/pass.ts';
-import type { FleetState, Revision } from '../../fleet/state.ts';
+import { beginPass, decide, deliverable, endPass, revisionsOf, type Done, type Job } from '../../fleet/pass.ts';
+import { withLooks, type FleetState, type Revision } from '../../fleet/state.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
 import { mergeValues } from '../../rollout/content.ts';
 import type { Values } from '../../rollout/fleet.ts';
+import { openChannels } from '../ports/channel-files.ts';
 import { webTrust } from '../ports/network.ts';
 import type { FleetApplyRequest } from '../requests/fleet.ts';
-import { AT_ONCE } from './clusters.ts';
-import type { ObservedFleet } from './observed.ts';
+import { AT_ONCE, lookAtClusters } from './clusters.ts';
+import { observeAgain, type ObservedFleet } from './observed.ts';
 import type { StateFolder } from './state.ts';
 
 interface PassParts {
@@ -37,8 +39,35 @@ interface PassParts {
   readonly read: (entry: Entry) => Promise<Uint8Array>;
 }
 
+/** Does what may begin now, of all add-ons or of one. Returns the fleet after it. */
+export async function makePass(
+  folder: StateFolder,
+  before: ObservedFleet,
+  { request, context, only }: Pick<PassParts, 'request' | 'context'> & { readonly only?: string },
+): Promise<{ readonly after: ObservedFleet; readonly done: readonly Done[] }> {
+  const { fleet, now, looks } = before;
+  const isMeant = (addon: string): boolean => only === undefined || addon === only;
+  const decided = decide(before.observed, now);
+  const jobs = decided.jobs.filter(({ addon }) => isMeant(addon));
+  const revisions = revisionsOf(fleet, before.observed, before.hashOf);
+  const addons = before.observed.addons.filter(({ name }) => isMeant(name));
+  const state = beginPass(before.state, { ...before.observed, addons }, { ...decided, now, jobs, revisions });
+  await folder.write(state);
+  if (jobs.length === 0) return { after: before, done: [] };
+  await using opened = await openChannels({ ...request, channels: [] }, context);
+  const read = folder.reader(opened, context);
+  const done = await runJobs(jobs, { request, context, folder, state, before, revisions, read });
+  const touched = fleet.clusters.filter(({ name }) => done.some(({ cluster }) => cluster === name));
+  const again = new Map([...looks, ...(await lookAtClusters(touched, request, context))]);
+  const then = Math.floor(Date.now() / 1000);
+  const ended = endPass(withLooks(state, again, then), done, then);
+  await folder.write(ended);
+  await folder.sweep(ended);
+  return { after: observeAgain(before, { looks: again, now: then, state: ended }), done };
+}
+
 /** A cluster that cannot be reached, or that has changed meanwhile, is left to the next pass. */
-export async function runJobs(jobs: readonly Job[], parts: PassParts): Promise<readonly Done[]> {
+async function runJobs(jobs: readonly Job[], parts: PassParts): Promise<readonly Done[]> {
   const { signal } = parts.context;
   const onCluster = async (cluster: WrittenCluster): Promise<readonly Done[]> => {
     const own = jobs.filter((job) => job.cluster === cluster.name);
@@ -155,6 +184,8 @@ class Runner {
     const { records, annotations } = this.#cluster.facts;
     const key = recordKey(entry.namespace, entry.name);
     const record = records.get(key);
+    const kinds = kindChange(entry, record);
+    if (kinds !== undefined) return `cannot ${act} ${name}: ${kinds}`;
     try {
       const addon: Addon = {
         ...entry,

@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import { CurlewError } from '../../core/errors.ts';
 import type { Context } from '../../core/context.ts';
+import { nearest } from '../../core/nearest.ts';
 import { counted } from '../../core/counted.ts';
 import type { Entry } from '../../channel/channel.ts';
 import type { Look } from '../../fleet/fleet.ts';
@@ -28,6 +29,9 @@ export interface FleetPlan extends PlannedFleet {
   readonly at: number;
 }
 
+/** What a command sees differently, such as an add-on that is to go. */
+type Adapt = (observed: Observed) => Observed;
+
 export interface ObservedFleet {
   readonly fleet: OpenedFleet;
   readonly hashOf: (entry: Entry) => string;
@@ -37,6 +41,7 @@ export interface ObservedFleet {
   readonly now: number;
   readonly state: FleetState;
   readonly orders: FleetOrders;
+  readonly adapt: Adapt;
 }
 
 /** Reads the files. `SPEC_INVALID` for mistakes in them: then no cluster is contacted. */
@@ -67,23 +72,44 @@ export function folderOf(
 /** Asks all clusters. One that does not answer holds no other. */
 export async function observeFleet(
   { fleet, folder }: { readonly fleet: OpenedFleet; readonly folder: StateFolder },
-  request: FleetPlanRequest,
+  { takeOver = [], ...request }: FleetPlanRequest,
   context: Context,
+  adapt: Adapt = taking(takeOver),
 ): Promise<ObservedFleet> {
   const [kept, orders] = [await folder.read(), await folder.readOrders()];
   const hashOf = await hashContents(fleet, context);
   const looks = await lookAtClusters(fleet.clusters, request, context);
   const now = Math.floor(Date.now() / 1000);
   const state = withLooks(kept, looks, now);
-  return {
-    fleet,
-    hashOf,
-    looks,
-    now,
-    state,
-    orders,
-    observed: observedOf(fleet, looks, hashOf, { now, state, orders }),
+  return observeAgain({ fleet, hashOf, orders, adapt }, { looks, now, state });
+}
+
+/** The same fleet with other answers. */
+export function observeAgain(
+  known: Pick<ObservedFleet, 'fleet' | 'hashOf' | 'orders' | 'adapt'>,
+  seen: Pick<ObservedFleet, 'looks' | 'now' | 'state'>,
+): ObservedFleet {
+  const { fleet, hashOf, orders, adapt } = known;
+  return { ...known, ...seen, observed: adapt(observedOf(fleet, seen.looks, hashOf, { ...seen, orders })) };
+}
+
+/** These add-ons may belong to another owner. `NOT_FOUND` for one that is in no file. */
+function taking(names: readonly string[]): Adapt {
+  return ({ addons, ...observed }) => {
+    const missing = names.find((name) => !addons.some((one) => one.name === name));
+    if (missing !== undefined) throw unknownAddon(missing, addons);
+    return { ...observed, addons: addons.map((one) => (names.includes(one.name) ? { ...one, adopt: true } : one)) };
   };
+}
+
+export function unknownAddon(name: string, addons: readonly { readonly name: string }[]): CurlewError {
+  const near = nearest(
+    name,
+    addons.map((one) => one.name),
+  );
+  return new CurlewError('NOT_FOUND', `the fleet has no add-on ${name}`, {
+    hint: near === undefined ? 'curlew fleet status lists them' : `did you mean "${near}"?`,
+  });
 }
 
 /** What would happen to it now. */

@@ -92,14 +92,15 @@ const ready = count(
   'PORT',
   'with --watch: GET /ready on this port of 127.0.0.1 is 200 if the last pass succeeded, otherwise 503',
 );
-const watch = duration('TIME', 'with --yes: repeat the pass after this time, until it is stopped');
+export const WATCH = duration('TIME', 'with --yes: repeat the pass after this time, until it is stopped');
 
+export const YES = flag('apply the changes', { short: 'y' });
 export const DRY_RUN = flag('only show what would change, as without --yes');
 
 export const CHANNEL_APPLY = request('channel apply', 'Apply the add-ons of channels to a cluster', APPLY, {
-  yes: flag('apply the changes', { short: 'y' }),
+  yes: YES,
   dryRun: DRY_RUN,
-  watch,
+  watch: WATCH,
   ready,
   addon: only,
 });
@@ -109,7 +110,7 @@ export const PASS = { name: 'apply channels', fields: { ...APPLY, addons: only }
 export type ChannelApplyRequest = RequestOf<typeof PASS.fields>;
 export const PASSES = {
   name: 'watch channels',
-  fields: { ...PASS.fields, every: { ...watch, required: 'specify a time' }, ready },
+  fields: { ...PASS.fields, every: { ...WATCH, required: 'specify a time' }, ready },
 };
 export type ChannelWatchRequest = RequestOf<typeof PASSES.fields>;
 

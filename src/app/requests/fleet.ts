@@ -1,7 +1,7 @@
 /** Requests about fleets. */
 import { count, duration, flag, path, paths, text, texts } from '../../core/field.ts';
 import { request, type RequestOf } from '../../core/request.ts';
-import { DRY_RUN, HELM } from './channel.ts';
+import { DRY_RUN, HELM, WATCH, YES } from './channel.ts';
 import { ADDRESS } from './connection.ts';
 
 const FILES = {
@@ -23,7 +23,11 @@ const LOOK = {
   timeout: duration('TIME', 'limit of the wait for the answer of a cluster (default: 20s)'),
 };
 
-export const FLEET_PLAN = request('fleet plan', 'Show what would change in a fleet now, and what waits', LOOK, {
+const PLAN = {
+  ...LOOK,
+  takeOver: texts('NAME', 'also apply this add-on where it belongs to an installer, a channel or another program'),
+};
+export const FLEET_PLAN = request('fleet plan', 'Show what would change in a fleet now, and what waits', PLAN, {
   all: flag('also show what is as it is to be'),
 });
 export type FleetPlanRequest = RequestOf<typeof FLEET_PLAN.fields>;
@@ -32,25 +36,23 @@ export const FLEET_STATUS = request('fleet status', 'Show how far the add-ons of
   why: flag('show for each cluster that waits what holds it, and since when'),
 });
 
-const APPLY = {
-  ...LOOK,
-  wait: duration('TIME', 'limit of the wait until an add-on is healthy on a cluster (default: 5m)'),
+const DELIVER = {
+  wait: duration('TIME', 'limit of the wait until an add-on is healthy, or gone, on a cluster (default: 5m)'),
   ...HELM,
   ...ADDRESS,
 };
-const watch = duration('TIME', 'with --yes: repeat the pass after this time, until it is stopped');
-
+const APPLY = { ...PLAN, ...DELIVER };
 export const FLEET_APPLY = request('fleet apply', 'Bring the add-ons of a fleet onto its clusters', APPLY, {
-  yes: flag('apply the changes', { short: 'y' }),
+  yes: YES,
   dryRun: DRY_RUN,
-  watch,
+  watch: WATCH,
 });
 /** One pass, and passes one after another, for callers of the library. */
 export const FLEET_PASS = { name: 'fleet apply', fields: APPLY };
 export type FleetApplyRequest = RequestOf<typeof FLEET_PASS.fields>;
 export const FLEET_PASSES = {
   name: 'fleet apply',
-  fields: { ...APPLY, every: { ...watch, required: 'specify a time' } },
+  fields: { ...APPLY, every: { ...WATCH, required: 'specify a time' } },
 };
 
 const ORDER = {
@@ -72,3 +74,18 @@ export const FLEET_PAUSE = request('fleet pause', 'Let nothing of an add-on begi
 export const FLEET_RESUME = request('fleet resume', 'Let a paused add-on continue', ORDER);
 export const FLEET_RETRY = request('fleet retry', 'Try again where an add-on has failed', ORDER);
 export const FLEET_ROLLBACK = request('fleet rollback', 'Bring an add-on back to what was healthy before', ORDER);
+
+export const FLEET_REMOVE = request(
+  'fleet remove',
+  'Remove an add-on from all clusters, after no file has it any more',
+  { ...ORDER, timeout: LOOK.timeout, ...DELIVER },
+  { yes: flag('remove it', { short: 'y' }), dryRun: DRY_RUN },
+);
+export type FleetRemoveRequest = RequestOf<typeof FLEET_REMOVE.fields>;
+
+export const FLEET_INIT = request('fleet init', 'Create the folder of a fleet, as an example', {
+  folder: path('DIR', 'the folder, in which none of the files may exist', {
+    operand: true,
+    required: 'specify a folder',
+  }),
+});

@@ -1,7 +1,14 @@
 /** `curlew fleet …`: clusters and the add-ons that they run, from files. */
 import type { FleetPass } from '../../app/fleet-apply.ts';
 import type { FleetPlan, PlannedTarget } from '../../app/fleet-plan.ts';
-import { FLEET_APPLY, FLEET_CHECK, FLEET_PLAN, FLEET_STATUS } from '../../app/requests/fleet.ts';
+import {
+  FLEET_APPLY,
+  FLEET_CHECK,
+  FLEET_INIT,
+  FLEET_PLAN,
+  FLEET_REMOVE,
+  FLEET_STATUS,
+} from '../../app/requests/fleet.ts';
 import { counted } from '../../core/counted.ts';
 import { renderDiagnostic, visible } from '../../core/diagnostic.ts';
 import { CurlewError, ERROR_CODES } from '../../core/errors.ts';
@@ -69,16 +76,10 @@ export const apply = commandFor(FLEET_APPLY, {
       throw new CurlewError('USAGE', 'curlew fleet apply: --watch requires --yes', {
         hint: 'add --yes, or omit --watch',
       });
-    const { files, state, timeout } = request;
-    return (await import('../../app/fleet-plan.ts')).planFleets({ files, state, timeout }, context);
+    const { files, state, timeout, takeOver } = request;
+    return (await import('../../app/fleet-plan.ts')).planFleets({ files, state, timeout, takeOver }, context);
   },
-  render: (result) => {
-    const { done, targets } = result;
-    const isOpen = done === undefined && targets.some(({ now }) => now !== 'none' && now !== 'wait');
-    return [...(done ?? []).map(doneLine), ...planLines(result, false), ...(isOpen ? ['add --yes to apply this'] : [])]
-      .map(visible)
-      .join('\n');
-  },
+  render: passText,
   exitCode: (result) => {
     const { done, targets, addons } = result;
     const isHeld = targets.some(({ reason = '' }) => reason === 'Owner' || reason === 'Downgrade');
@@ -86,6 +87,40 @@ export const apply = commandFor(FLEET_APPLY, {
     const hasFailed = done?.some((one) => one.result === 'failed') === true;
     return hasFailed || (done !== undefined && (isHeld || isStopped)) ? ERROR_CODES.CLUSTER_FAILED : planExit(result);
   },
+});
+
+export const remove = commandFor(FLEET_REMOVE, {
+  details:
+    'Shows which clusters have an add-on that no file has any more, and with --yes removes it from them: its objects, or its release, then its record. A cluster that does not answer keeps it: repeat the command.',
+  examples: ['curlew fleet remove dashboard fleet/', 'curlew fleet remove dashboard fleet/ --yes'],
+  run: async ({ request, options }, context): Promise<FleetPlan & Partial<FleetPass>> => {
+    requireOneOf(options, 'fleet remove');
+    const { planFleetRemoval, removeFromFleet } = await import('../../app/fleet-remove.ts');
+    return options.yes ? removeFromFleet(request, context) : planFleetRemoval(request, context);
+  },
+  render: passText,
+  exitCode: (result) => {
+    const { done = [], targets, clusters } = result;
+    if (done.some((one) => one.result === 'failed')) return ERROR_CODES.CLUSTER_FAILED;
+    return targets.length > 0 || clusters.some(({ problem }) => problem !== undefined) ? WOULD_CHANGE : 0;
+  },
+});
+
+export const init = commandFor(FLEET_INIT, {
+  details:
+    'Writes five files: a fleet of two clusters and one add-on, its manifest, two kubeconfigs to replace, and a .gitignore. Overwrites nothing.',
+  examples: ['curlew fleet init fleet'],
+  run: async ({ request }, context) => (await import('../../app/fleet-init.ts')).initFleet(request, context),
+  render: (files, { request: { folder } }) =>
+    [
+      ...files.map((path) => `created ${path}`),
+      'next: replace the kubeconfigs, then run',
+      `  curlew fleet check ${folder}`,
+      `  curlew fleet plan ${folder}`,
+      `  curlew fleet apply ${folder} --yes --watch 1m`,
+    ]
+      .map(visible)
+      .join('\n'),
 });
 
 function planExit({ targets }: FleetPlan): number {
@@ -99,6 +134,13 @@ function hasFailed({ state }: PlannedTarget): boolean {
 
 function isSettled({ now, state }: PlannedTarget): boolean {
   return now === 'none' && (state === 'Succeeded' || state === 'Skipped');
+}
+
+function passText(result: FleetPlan & Partial<FleetPass>): string {
+  const { done, targets } = result;
+  const isOpen = done === undefined && targets.some(({ now }) => now !== 'none' && now !== 'wait');
+  const last = isOpen ? ['add --yes to apply this'] : [];
+  return [...(done ?? []).map(doneLine), ...planLines(result, false), ...last].map(visible).join('\n');
 }
 
 function doneLine({ cluster, addon, act, result, reason }: FleetPass['done'][number]): string {

@@ -1,0 +1,60 @@
+/** Removes an add-on that is in no file any more from the clusters of a fleet. */
+import type { Context } from '../core/context.ts';
+import { CurlewError } from '../core/errors.ts';
+import { useCase } from '../core/request.ts';
+import type { Observed } from '../rollout/fleet.ts';
+import type { FleetPass } from './fleet-apply.ts';
+import { makePass } from './fleets/deliver.ts';
+import { observeFleet, planOf, readWhole, type FleetPlan } from './fleets/observed.ts';
+import { FLEET_REMOVE, type FleetRemoveRequest } from './requests/fleet.ts';
+
+/** What {@link removeFromFleet} would do; changes nothing. */
+export const planFleetRemoval = useCase(FLEET_REMOVE, async (request, context: Context): Promise<FleetPlan> => {
+  const { observe } = await openRemoval(request, context);
+  return ofOne(planOf(await observe()), request.addon);
+});
+
+/**
+ * Removes it from each cluster that has it, unless another add-on of the fleet takes over its release there. `USAGE` if a
+ * file has it: it would come back.
+ */
+export const removeFromFleet = useCase(FLEET_REMOVE, async (request, context: Context): Promise<FleetPass> => {
+  const { folder, observe } = await openRemoval(request, context);
+  await using _claim = await folder.claim();
+  const { after, done } = await makePass(folder, await observe(), { request, context, only: request.addon });
+  return { ...ofOne(planOf(after), request.addon), done };
+});
+
+async function openRemoval({ addon, ...request }: FleetRemoveRequest, context: Context) {
+  const files = await readWhole(request, context);
+  const written = files.fleet.addons.find(({ name }) => name === addon);
+  if (written !== undefined) {
+    const { file, line } = written.found.placeOf(['metadata', 'name']);
+    throw new CurlewError('USAGE', `cannot remove ${addon}: it is in ${file}:${line}`, {
+      hint: 'delete it from the files, then run the same command again; for some clusters, change its clusterSelector',
+    });
+  }
+  const adapt = (observed: Observed): Observed => {
+    const record = observed.clusterAddons.find((one) => one.addon === addon);
+    const going = {
+      name: addon,
+      generation: 1,
+      // By which others may take it over.
+      identity: record?.spec.identity ?? addon,
+      source: { content: {} },
+      clusterSelector: {},
+      deleting: true,
+      // This command is the approval.
+      orders: { generation: 1, at: Math.floor(Date.now() / 1000), removals: Infinity },
+    };
+    return { ...observed, addons: [...observed.addons, going] };
+  };
+  const { files: paths, state, timeout } = request;
+  const observe = async () => observeFleet(files, { files: paths, state, timeout }, context, adapt);
+  return { folder: files.folder, observe };
+}
+
+function ofOne(plan: FleetPlan, name: string): FleetPlan {
+  const targets = plan.targets.filter(({ addon }) => addon === name);
+  return { ...plan, targets, addons: [], detached: [] };
+}

@@ -1,0 +1,56 @@
+/** Removing an add-on from the clusters of a fleet, over API servers of the tests. */
+import { readFile, writeFile } from 'node:fs/promises';
+import { planFleetRemoval, removeFromFleet } from '../../src/app/fleet-remove.ts';
+import * as assert from '../support/assert.ts';
+import { addon } from '../support/fleet-files.ts';
+import { doneIn, openFleetScene, statesIn } from '../support/fleet-scene.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('app/fleet-remove');
+const THREE = ['lyon', 'nice', 'paris'];
+const REQUEST = { addon: 'web', files: ['fleet.yaml'] };
+
+test('an add-on that no file has stays until it is removed by name, after a preview, from all clusters', async () => {
+  await using scene = await openFleetScene(THREE);
+  await scene.fleet([addon('web')]);
+  await scene.manifest('1');
+  await scene.apply();
+  await assert.rejectsWith(
+    removeFromFleet(REQUEST, scene.context),
+    'USAGE',
+    /cannot remove web: it is in fleet\.yaml:\d+/,
+  );
+  await scene.fleet([]);
+  assert.is((await scene.apply()).detached.length, 3);
+  const preview = await planFleetRemoval(REQUEST, scene.context);
+  assert.equal(
+    statesIn(preview),
+    THREE.map((name) => `${name} ToApply remove`),
+  );
+  assert.is(await scene.versions(), '1 1 1');
+  const removed = await removeFromFleet(REQUEST, scene.context);
+  assert.equal(
+    doneIn(removed),
+    THREE.map((name) => `${name} web remove done`),
+  );
+  assert.equal(removed.targets, []);
+  assert.is(await scene.versions(), '- - -');
+  assert.equal((await scene.apply()).detached, []);
+});
+
+test('a cluster that does not answer keeps it, and loses it when the command is repeated', async () => {
+  await using scene = await openFleetScene(['lyon', 'nice']);
+  await scene.fleet([addon('web')]);
+  await scene.manifest('1');
+  await scene.apply();
+  await scene.fleet([]);
+  const conf = await readFile(scene.box.at('nice.conf'), 'utf8');
+  await writeFile(scene.box.at('nice.conf'), conf.replace(/127\.0\.0\.1:\d+/, '127.0.0.1:1'));
+  const first = await removeFromFleet({ ...REQUEST, timeout: 1000 }, scene.context);
+  assert.equal(doneIn(first), ['lyon web remove done']);
+  assert.match(first.clusters[1]?.problem ?? '', 'no answer within 1 s');
+  await writeFile(scene.box.at('nice.conf'), conf);
+  assert.equal(doneIn(await removeFromFleet(REQUEST, scene.context)), ['nice web remove done']);
+});
+
+test.run();
