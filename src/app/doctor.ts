@@ -13,6 +13,7 @@ import { openChannelCluster } from '../deliver/cluster.ts';
 import { readDockerConfig } from '../registry/credentials.ts';
 import { findImageRuntime } from '../runtime/images/find-runtime.ts';
 import { currentRelease } from '../store/read-catalog.ts';
+import { isWebAddress } from '../store/web.ts';
 import { readConfig, xdgFolder } from './ports/config.ts';
 import { lazyHttp } from './ports/network.ts';
 import { openStoreFor } from './ports/stores.ts';
@@ -107,7 +108,7 @@ const CHECKS: readonly Check[] = [
     look: async (request, context) => {
       const web = lazyHttp(request, context);
       try {
-        const http = /^https?:/i.test(request.from ?? '') ? await web.get() : undefined;
+        const http = isWebAddress(request.from ?? '') ? await web.get() : undefined;
         const store = await openStoreFor(request.from ?? '', request, context, { create: false, http });
         const current = await currentRelease(store, context);
         return `${store.address} responds, ${current === undefined ? 'and has no release' : `current is ${current.release}`}`;

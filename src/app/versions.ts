@@ -1,10 +1,13 @@
 /** Lists the versions of add-ons in a release, and resolves versions such as 1.2.x. */
+import type { Catalog } from '../core/catalog.ts';
 import { CurlewError } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
 import { resolveVersion, type ResolvedVersion } from '../spec/version.ts';
 import { offeredCatalog } from '../store/release/offered.ts';
 import { checkedRelease } from '../store/release/release-name.ts';
+import { isWebAddress } from '../store/web.ts';
 import type { Context } from '../core/context.ts';
+import { lazyHttp } from './ports/network.ts';
 import { openStoreFor } from './ports/stores.ts';
 import { VERSIONS } from './requests/release.ts';
 import { useCase } from '../core/request.ts';
@@ -27,14 +30,23 @@ export interface Versions {
 export const versions = useCase(VERSIONS, async (request, context: Context): Promise<Versions> => {
   const { addons: requested = [], from, release: given } = request;
   const named = given === undefined ? undefined : checkedRelease(given, '--release');
-  const store = await openStoreFor(from, request, context, { create: false });
-  const { release, addons } = await offeredCatalog(store, { release: named, signal: context.signal });
+  const web = lazyHttp(request, context);
+  try {
+    const http = isWebAddress(from) ? await web.get() : undefined;
+    const store = await openStoreFor(from, request, context, { create: false, http });
+    const catalog = await offeredCatalog(store, { release: named, signal: context.signal });
+    return { store: store.address, release: catalog.release, addons: chosenOf(catalog, requested) };
+  } finally {
+    await web.close();
+  }
+});
+
+function chosenOf({ release, addons }: Catalog, requested: readonly string[]): readonly AddonVersions[] {
   const all = addons.map(({ name, versions: offered }): AddonVersions => {
     return { name, versions: offered.map((one) => ({ version: one.version, arches: Object.keys(one.packages) })) };
   });
-  const chosen = requested.length === 0 ? all : requested.map((text) => oneOf(all, text, release));
-  return { store: store.address, release, addons: chosen };
-});
+  return requested.length === 0 ? all : requested.map((text) => oneOf(all, text, release));
+}
 
 function oneOf(all: readonly AddonVersions[], text: string, release: string): AddonVersions {
   const at = text.indexOf('@');

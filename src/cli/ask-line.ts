@@ -10,7 +10,7 @@ interface AskOptions {
 }
 
 /** True if a user can read a question and answer it. */
-function canAsk(): boolean {
+export function canAsk(): boolean {
   return process.stdin.isTTY && process.stderr.isTTY;
 }
 

@@ -165,7 +165,7 @@ export const COMMANDS: ReadonlyMap<string, Row> = new Map([
   ...grouped('On a node', NODE_COMMANDS),
   ...grouped('Clusters', CHANNEL_COMMANDS),
   ...grouped('Clusters', FLEET_COMMANDS),
-  ...grouped('curlew itself', OWN_COMMANDS),
+  ...grouped('Help', OWN_COMMANDS),
 ]);
 
 export const REQUESTS: readonly Request[] = [...COMMANDS.values()].map(({ of }) => of);
@@ -200,11 +200,37 @@ export function familyOf(word: string): readonly (readonly [name: string, row: R
   return [...COMMANDS].filter(([name]) => name.startsWith(`${word} `));
 }
 
-/** Names of commands in other tools, for which a similar name would suggest the wrong command. */
-const OTHER_NAMES: ReadonlyMap<string, string> = new Map([
-  ['remove', 'uninstall'],
-  ['delete', 'uninstall'],
-]);
+/** What the commands are called in zarf, helm, kubectl, docker and others. */
+const OTHER_NAMES: Readonly<Record<string, readonly string[]>> = {
+  new: ['init', 'create', 'add'],
+  lint: ['check', 'test'],
+  changed: ['diff', 'compare'],
+  build: ['pack', 'package', 'make'],
+  publish: ['push', 'upload', 'release'],
+  promote: ['copy', 'mirror', 'sync'],
+  versions: ['list', 'ls', 'search', 'releases'],
+  prune: ['gc', 'cleanup'],
+  bundle: ['airgap', 'save', 'export'],
+  pull: ['fetch', 'download', 'get'],
+  inspect: ['show', 'describe', 'info', 'cat'],
+  'installer validate': ['validate'],
+  'installer resolve': ['template', 'render'],
+  install: ['deploy', 'run', 'setup'],
+  upgrade: ['update'],
+  resume: ['continue', 'retry'],
+  rollback: ['undo', 'revert'],
+  uninstall: ['remove', 'delete', 'rm', 'del'],
+  reset: ['destroy', 'purge', 'teardown', 'down'],
+  status: ['ps', 'installed', 'history'],
+  logs: ['log', 'journal'],
+  'load-images': ['load'],
+  doctor: ['diagnose', 'troubleshoot', 'support-bundle', 'env'],
+};
+
+/** Undefined if the commands of other tools have another meaning. */
+function nameHere(name: string): string | undefined {
+  return Object.keys(OTHER_NAMES).find((own) => OTHER_NAMES[own]?.includes(name));
+}
 
 /** The command with this name; throws `USAGE` if it does not exist. */
 export async function commandOf(name: string): Promise<Command> {
@@ -223,7 +249,7 @@ export async function commandOf(name: string): Promise<Command> {
   const others = new Set([...COMMANDS.keys()].map((other) => other.replace(/ .*/, '')));
   const near =
     second === undefined
-      ? (OTHER_NAMES.get(name) ?? nearest(name, others))
+      ? (nameHere(name) ?? nearest(name, others))
       : nearest(
           name,
           familyOf(word).map(([member]) => member),

@@ -39,7 +39,7 @@ const ALIASES: ReadonlyMap<string, string> = new Map([
 
 async function run(argv: readonly string[], signal: AbortSignal): Promise<number> {
   if (argv.length === 0) {
-    await print(process.stderr, `${overview()}\n`);
+    await print(process.stderr, `${await asCalled(overview())}\n`);
     return ERROR_CODES.USAGE;
   }
   if (argv[0] === '__complete') {
@@ -61,7 +61,7 @@ async function run(argv: readonly string[], signal: AbortSignal): Promise<number
   const asksForHelp = rest.includes('--help') || rest.includes('-h');
   if (name === 'help' || asksForHelp) {
     const topic = asksForHelp ? [name] : rest.filter((word) => !word.startsWith('-'));
-    await print(process.stdout, `${await helpAbout(topic)}\n`);
+    await print(process.stdout, `${await asCalled(await helpAbout(topic))}\n`);
     return 0;
   }
   if (familyOf(name).length > 0) {
@@ -137,8 +137,22 @@ function cancelled(thrown: unknown): CurlewError {
   return new CurlewError('CANCELLED', 'cancelled', { cause: thrown });
 }
 
+/** A help text or hint that names commands as the operator calls them, which is seldom another way than by curlew. */
+async function asCalled(text: string): Promise<string> {
+  const called = ENVIRONMENT['CURLEW_CALLED'];
+  if (called === undefined) return text;
+  const { calledAs } = await import('./suggested.ts');
+  return calledAs(text, called);
+}
+
 /** The caller's environment; curlew passes nothing else to programs. */
 const ENVIRONMENT: Readonly<NodeJS.ProcessEnv> = { ...process.env };
+
+async function withCalledHint(error: Error): Promise<Error> {
+  if (!(error instanceof CurlewError) || error.hint === undefined) return error;
+  const { code, message, cause, diagnostics, hint } = error;
+  return new CurlewError(code, message, { hint: await asCalled(hint), cause, diagnostics });
+}
 
 async function main(): Promise<void> {
   // If the event loop ends before the command has a result, the command has failed.
@@ -151,7 +165,7 @@ async function main(): Promise<void> {
   try {
     process.exitCode = await run(args, signal);
   } catch (thrown) {
-    const error = signal.aborted ? cancelled(thrown) : asError(thrown);
+    const error = await withCalledHint(signal.aborted ? cancelled(thrown) : asError(thrown));
     process.exitCode = fail(error);
     // With --json, standard output always contains one document.
     if (args.includes('--json')) await print(process.stdout, `${printableJson(failureJson(error), 2)}\n`);

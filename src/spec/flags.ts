@@ -2,7 +2,7 @@
 import { argumentPlace, type Place } from '../core/diagnostic.ts';
 import { CurlewError } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
-import { isRequestable } from './version.ts';
+import { isRequestable, VERSION_FORMS } from './version.ts';
 import type { Installer } from './installer.ts';
 import { settingValue, withField, type GivenField } from './set.ts';
 import { settingOf } from './settings.ts';
@@ -194,7 +194,9 @@ export function withFlags(installer: Installer, { settings }: GivenFlags): Insta
       throw new CurlewError('USAGE', `the flag ${specName}-version: the spec has no ${specName}`);
     }
     const requested = typeof value === 'string' && isRequestable(value) ? value : undefined;
-    if (requested === undefined) throw new CurlewError('USAGE', `the flag ${specName}-version: not a version`);
+    if (requested === undefined) {
+      throw new CurlewError('USAGE', `the flag ${specName}-version: not a version`, { hint: VERSION_FORMS });
+    }
     const addons = changed.addons.map((addon) =>
       addon.specName === specName ? { ...addon, requested, requestedBy: place } : addon,
     );

@@ -5,7 +5,7 @@ import { isAddonName } from '../core/ref.ts';
 import { checkSetting, checkUnquoted, type SettingFinding } from './check-settings.ts';
 import { folderName, type Installer, type InstallerAddon, type InstallerSection } from './installer.ts';
 import { ADDON_NAMES, fieldsOf, SECTION_NAMES, settingOf, variableName } from './settings.ts';
-import { isRequestable } from './version.ts';
+import { isRequestable, VERSION_FORMS } from './version.ts';
 import { isJsonObject, type Json, type JsonObject, type Path, type YamlText } from '../formats/yaml/yaml.ts';
 
 export interface Findings extends Pick<YamlText, 'placeOf' | 'plainText'> {
@@ -185,7 +185,7 @@ function readVersion(specName: string, version: Json | undefined, found: Finding
       'write the version itself',
     );
   }
-  if (typeof version !== 'string' || !isRequestable(version)) return wrong(`${specName}: not a version`);
+  if (typeof version !== 'string' || !isRequestable(version)) return wrong(`${specName}: not a version`, VERSION_FORMS);
   return version;
 }
 

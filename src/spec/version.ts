@@ -18,6 +18,9 @@ export function channelOf(requested: string): string | undefined {
   return isChannelName(name) ? name : undefined;
 }
 
+/** What {@link isRequestable} accepts, for hints. */
+export const VERSION_FORMS = 'write an exact version, 1.2.x for its greatest patch, latest, or channel:NAME';
+
 /** True for what a spec may have as a version. */
 export function isRequestable(text: string): boolean {
   return isVersion(text) || channelOf(text) !== undefined;
@@ -67,6 +70,11 @@ function unknownVersion(addon: string, requested: string, available: readonly st
     });
   }
   const near = nearest(requested, available);
+  if (/[\^~<>=|*, ]/.test(requested)) {
+    return new CurlewError('SPEC_INVALID', `${addon}: ${requested} is a kind of range that is not supported`, {
+      hint: `${VERSION_FORMS}; available: ${shortList(available)}`,
+    });
+  }
   return new CurlewError('SPEC_INVALID', `${addon}: no version ${requested}`, {
     hint: near === undefined ? `available: ${shortList(available)}` : `did you mean ${near}?`,
   });

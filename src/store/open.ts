@@ -65,7 +65,7 @@ export async function openStore(address: string, options: OpenStoreOptions): Pro
   } catch (error) {
     if (errnoOf(error) === 'ENOENT') {
       throw new CurlewError('NOT_FOUND', `cannot open store ${root}: no such folder`, {
-        hint: await hintFor(root),
+        hint: await hintFor(root, address),
         cause: error,
       });
     }
@@ -75,7 +75,9 @@ export async function openStore(address: string, options: OpenStoreOptions): Pro
 }
 
 /** The hint for a folder that does not exist. */
-async function hintFor(root: string): Promise<string> {
+async function hintFor(root: string, address: string): Promise<string> {
+  const [host] = /^(?:localhost|[\w-]+(?:\.[\w-]+)+)(?::\d+)?(?=\/|$)/.exec(address) ?? [];
+  if (host !== undefined) return `if ${host} is a web server, its address begins with a scheme: https://${host}`;
   const [, folder, release = ''] = /^(.+)@([^/]*)$/.exec(root) ?? [];
   const isStore = folder !== undefined && (await stat(folder).catch(() => undefined))?.isDirectory() === true;
   if (isStore) return `a release is specified with an option: use the store ${folder} with --release ${release}`;

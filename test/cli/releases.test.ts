@@ -6,6 +6,7 @@ import { curlew } from '../support/curlew.ts';
 import { madePackage, publishAs } from '../support/releases.ts';
 import { runCommand } from '../support/run-command.ts';
 import { suite } from '../support/suite.ts';
+import { serveFolder } from '../support/web-server.ts';
 import { tree, type Tree } from '../support/tree.ts';
 
 // not fast: starts the command again and again
@@ -60,7 +61,7 @@ for (const [what, status, words] of [
 test('versions are listed in order, and a word is answered with the version that it means', async ({ signal }) => {
   await using box = await staged(signal);
   const all = await curlew(['versions', '--from', 'staging'], { cwd: box.path });
-  assert.is(all.stdout, 'ekco: 0.28.14\nrook: 1.0.4-14.2.21 1.0.4');
+  assert.is(all.stdout, `ekco: 0.28.14\nrook: 1.0.4-14.2.21 1.0.4\nrelease s1 of ${box.at('staging')}`);
   const some = await curlew(['versions', 'rook@1.0.x', 'rook@1.0.4', 'ekco', '--from', 'staging'], { cwd: box.path });
   assert.is(some.stdout, 'rook 1.0.4-14.2.21 (greatest patch of 1.0)\nrook 1.0.4 (exact)\nekco: 0.28.14');
   const near = await curlew(['versions', 'rok', '--from', 'staging'], { cwd: box.path });
@@ -104,7 +105,7 @@ test('publish takes the order of versions from versions.json beside them, and re
   });
   const done = await curlew(['publish', '--to', 'dist', '--release', 'v1'], { cwd: box.path });
   assert.is(done.exitCode, 0, done.stderr);
-  assert.is((await curlew(['versions', '--from', 'dist'], { cwd: box.path })).stdout, 'web: 1.0.0 1.1.0');
+  assert.match((await curlew(['versions', '--from', 'dist'], { cwd: box.path })).stdout, /^web: 1\.0\.0 1\.1\.0\n/);
   await writeFile(box.at('addons/web/versions.json'), '{}');
   const refused = await curlew(['publish', '--to', 'dist', '--release', 'v2'], { cwd: box.path });
   assert.is(refused.exitCode, 10);
@@ -125,6 +126,39 @@ test('old releases go from a store, after a dry run has named them', async ({ si
   for (const wrong of [[], ['--keep', '0'], ['--older-than', 'long']]) {
     assert.is((await curlew(['prune', '--from', 'staging', ...wrong], { cwd: box.path })).exitCode, 64);
   }
+});
+
+test('versions are also listed from a web server with a store', async ({ signal }) => {
+  await using box = await staged(signal);
+  await using server = await serveFolder(box.at('staging'));
+  const words = ['versions', '--from', server.url, '--allow-http', '127.0.0.1'];
+  const { exitCode, stdout, stderr } = await runCommand(words, box.path);
+  assert.is(exitCode, 0, stderr);
+  assert.match(stdout, /^ekco: 0\.28\.14\nrook: .*\nrelease s1 of http:/);
+});
+
+test('a release whose name sorts before that of the current one says so when it becomes current', async ({
+  signal,
+}) => {
+  await using box = await staged(signal);
+  await mkdir(box.at('dist'));
+  const promote = ['promote', '--from', 'staging@s1', '--to'];
+  for (const [target, note] of [
+    ['dist@v2', false],
+    ['dist@v10', false],
+    ['dist@v9', true],
+  ] as const) {
+    const { exitCode, stderr } = await runCommand([...promote, target], box.path);
+    assert.is(exitCode, 0, stderr);
+    assert.is(stderr.includes('v9 becomes the current release, although its name sorts before v10'), note, stderr);
+  }
+});
+
+test('pruning without a terminal and without --yes is done, with a warning', async ({ signal }) => {
+  await using box = await staged(signal);
+  const words = ['prune', '--from', 'staging', '--keep', '1'];
+  assert.match((await runCommand(words, box.path)).stderr, 'a later version of curlew will refuse this');
+  for (const more of ['--yes', '--dry-run']) assert.is((await runCommand([...words, more], box.path)).stderr, '');
 });
 
 test('a damaged catalog is named with the command that mends it, and that command does', async ({ signal }) => {

@@ -2,7 +2,7 @@
 import { age, count, flag, path, place, text, texts } from '../../core/field.ts';
 import { request, type RequestOf } from '../../core/request.ts';
 import { CACHE } from './build.ts';
-import { NETWORK, STORE } from './connection.ts';
+import { NETWORK, STORE, WEB } from './connection.ts';
 import { KEY, MAKE_CURRENT, SIGNER } from './trust.ts';
 
 const required = 'add --from with a store';
@@ -14,9 +14,10 @@ export const VERSIONS = request('versions', 'Show the versions of add-ons in a r
     operand: true,
     offers: 'published',
   }),
-  from: place('STORE', 'the store', { required }),
+  from: place('STORE|URL', 'the store, or a web server with a store', { required }),
   release,
   ...STORE,
+  ...WEB,
 });
 export type VersionsRequest = RequestOf<typeof VERSIONS.fields>;
 
@@ -37,14 +38,19 @@ export const PROMOTE = request('promote', 'Copy a release to another store', {
 export type PromoteRequest = RequestOf<typeof PROMOTE.fields>;
 
 /** With both `keep` and `olderThan`, a release is removed only if neither keeps it. */
-export const PRUNE = request('prune', 'Remove old releases from a store', {
-  from: place('STORE', 'the store to prune', { required }),
-  keep: count('N', 'keep the N newest releases'),
-  olderThan: age('AGE', 'keep releases younger than this, such as 30d, 12h or 8w'),
-  dryRun: flag('show what would be removed, and remove nothing'),
-  jobs: count('N', 'concurrent deletions (default: 8)'),
-  ...STORE,
-});
+export const PRUNE = request(
+  'prune',
+  'Remove old releases from a store',
+  {
+    from: place('STORE', 'the store to prune', { required }),
+    keep: count('N', 'keep the N newest releases'),
+    olderThan: age('AGE', 'keep releases younger than this, such as 30d, 12h or 8w'),
+    dryRun: flag('show what would be removed, and remove nothing'),
+    jobs: count('N', 'concurrent deletions (default: 8)'),
+    ...STORE,
+  },
+  { yes: flag('remove without asking', { short: 'y' }) },
+);
 export type PruneRequest = RequestOf<typeof PRUNE.fields>;
 
 export const REINDEX = request('reindex', 'Rebuild the catalog of a release from its packages', {

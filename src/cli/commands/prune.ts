@@ -1,15 +1,26 @@
 /** `curlew prune`: removes old releases from a store. */
 import { PRUNE } from '../../app/requests/release.ts';
 import { counted } from '../../core/counted.ts';
-import { commandFor } from '../command.ts';
+import type { PruneResult } from '../../store/release/prune.ts';
+import { canAsk, confirm } from '../ask-line.ts';
+import { commandFor, type CommandContext } from '../command.ts';
 import { formatBytes } from '../render/units.ts';
 
 export const command = commandFor(PRUNE, {
   details:
     'With both --keep and --older-than, removes only releases that neither keeps. Always keeps the current release and its\n' +
-    'unversioned copies, and every release at least as new as the current one.',
-  examples: ['curlew prune --from /srv/staging --keep 10 --older-than 30d --dry-run'],
-  run: async ({ request }, context) => (await import('../../app/prune.ts')).prune(request, context),
+    'unversioned copies, and every release at least as new as the current one.\n\n' +
+    'Asks on a terminal, unless --yes is given. Scripts should give --yes: a later version will require it.',
+  examples: [
+    'curlew prune --from /srv/staging --keep 10 --older-than 30d --dry-run',
+    'curlew prune --from /srv/staging --keep 10 --yes',
+  ],
+  run: async ({ request, options: { yes } }, context) => {
+    const { prune } = await import('../../app/prune.ts');
+    if (!yes && !request.dryRun)
+      await requireConsent(async () => prune({ ...request, dryRun: true }, context), context);
+    return prune(request, context);
+  },
   render: ({ store, current, dryRun, pruned, latest, uploads, kept, left }) => {
     const would = dryRun ? 'would be removed' : 'removed';
     return [
@@ -24,3 +35,15 @@ export const command = commandFor(PRUNE, {
     ].join('\n');
   },
 });
+
+/** Asks on a terminal; a script that does not answer yet gets a warning. */
+async function requireConsent(plan: () => Promise<PruneResult>, context: CommandContext): Promise<void> {
+  if (!canAsk()) {
+    const text = 'removing without --yes: a later version of curlew will refuse this without a terminal';
+    context.report({ type: 'note', level: 'warning', text });
+    return;
+  }
+  const { pruned, store } = await plan();
+  const names = pruned.map(({ release }) => release);
+  if (names.length > 0) await confirm(`Remove ${names.join(', ')} from ${store}?`, context);
+}

@@ -9,11 +9,12 @@ export const command = commandFor(VERSIONS, {
     'version, "latest" or a range such as 1.2.x: the result is the version for an installer spec.',
   examples: ['curlew versions --from /srv/dist', 'curlew versions rook@1.0.x --from s3://bucket/dist'],
   run: async ({ request }, context) => (await import('../../app/versions.ts')).versions(request, context),
-  render: ({ addons }) =>
-    addons
-      .map(({ name, versions: offered, resolved }) => {
+  render: ({ addons, release, store }, { request }) =>
+    [
+      ...addons.map(({ name, versions: offered, resolved }) => {
         if (resolved !== undefined) return visible(`${name} ${resolved.version} (${resolved.because})`);
         return visible(`${name}: ${offered.map(({ version }) => version).join(' ')}`);
-      })
-      .join('\n'),
+      }),
+      ...(request.addons.length > 0 ? [] : [visible(`release ${release} of ${store}`)]),
+    ].join('\n'),
 });

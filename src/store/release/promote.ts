@@ -13,7 +13,7 @@ import type { Store } from '../store.ts';
 import { SIGNATURE_LIMIT } from '../../formats/signing/signature.ts';
 import { fileOf, listPackages, type ListedPackage } from './make-catalog.ts';
 import { finishRelease, hasContent } from './finish.ts';
-import { refuseOlder } from './refuse-older.ts';
+import { noteLowerName, refuseOlder } from './refuse-older.ts';
 import { formatRecorded, parseRecorded, readRecorded } from './inputs.ts';
 import { writeUnversionedCopies } from './unversioned-copies.ts';
 import { keysBelow } from './previous.ts';
@@ -97,6 +97,7 @@ export async function promote(source: SourceRelease, options: PromoteOptions): P
   refuseImpossible(source, release, options);
   const current = await currentRelease(to, { signal });
   await refuseOlder(to, release, { current, makeCurrent: options.makeCurrent, signal });
+  noteLowerName(release, { ...options, current });
   await refuseDifferent(to, catalog, signal);
   await warnUnlisted(source, report, signal);
   const existing = await keysBelow(to, `${release}/`, signal);

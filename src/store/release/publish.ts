@@ -16,7 +16,7 @@ import { finishRelease, hasContent } from './finish.ts';
 import { formatRecorded, type RecordedPackage } from './inputs.ts';
 import { writeUnversionedCopies, type KnownObject } from './unversioned-copies.ts';
 import { readPrevious, type Previous } from './previous.ts';
-import { refuseOlder } from './refuse-older.ts';
+import { noteLowerName, refuseOlder } from './refuse-older.ts';
 import { checkedRelease, releasesToTry } from './release-name.ts';
 import type { Signer } from './sign-release.ts';
 import type { VersionOrders } from './version-order.ts';
@@ -109,6 +109,7 @@ export async function publishPackages(
     channels,
   );
   noteLeftOut(catalog, options.report);
+  noteLowerName(release, { ...options, current: previous.current });
   const inputs = await writeRecorded(release, requested, placed, { ...options, fresh });
   await finishRelease(store, catalog, { ...options, inputs, current: previous.current });
   const latest = await writeUnversionedCopies(store, catalog, {

@@ -1,6 +1,8 @@
 /** Prevents an older release from becoming current by mistake. */
 import { CurlewError } from '../../core/errors.ts';
+import type { Report } from '../../core/events.ts';
 import { storeKey } from '../../core/layout.ts';
+import { compareVersions } from '../../core/ref.ts';
 import type { CurrentRelease } from '../read-catalog.ts';
 import type { Store } from '../store.ts';
 
@@ -10,6 +12,10 @@ interface Options {
   /** True allows an older release. */
   readonly makeCurrent?: boolean | undefined;
   readonly signal: AbortSignal;
+}
+
+interface Notes {
+  readonly report: Report;
 }
 
 /**
@@ -33,6 +39,16 @@ export async function refuseOlder(
       hint: `publish under another release string, or add --make-current to make ${release} current again`,
     },
   );
+}
+
+/** Says that a release whose name sorts before that of the current one takes its place. */
+export function noteLowerName(
+  release: string,
+  { current, makeCurrent, report }: Omit<Options, 'signal'> & Notes,
+): void {
+  if (makeCurrent === true || current === undefined || compareVersions(release, current.release) >= 0) return;
+  const text = `${release} becomes the current release, although its name sorts before ${current.release}`;
+  report({ type: 'note', level: 'warning', text });
 }
 
 /** The time of an object, from a listing: only listings always have it. */

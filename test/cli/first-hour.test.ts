@@ -1,0 +1,87 @@
+/** What is said to mistakes of a first hour: what the given thing is, and what to write instead. */
+import { commandOf, COMMANDS } from '../../src/cli/commands.ts';
+import { overview } from '../../src/cli/help.ts';
+import { calledAs } from '../../src/cli/suggested.ts';
+import { CurlewError } from '../../src/core/errors.ts';
+import * as assert from '../support/assert.ts';
+import { runCommand } from '../support/run-command.ts';
+import { suite } from '../support/suite.ts';
+import { tree } from '../support/tree.ts';
+
+const test = suite('cli/first-hour');
+
+for (const [typed, expected] of [
+  ['list', 'versions'],
+  ['init', 'new'],
+  ['push', 'publish'],
+  ['rm', 'uninstall'],
+  ['delete', 'uninstall'],
+  ['diff', 'changed'],
+  ['deploy', 'install'],
+  ['validate', 'installer validate'],
+] as const) {
+  test(`${typed} of another tool is ${expected} here`, async () => {
+    assert.ok(!COMMANDS.has(typed) && COMMANDS.has(expected));
+    const error = await commandOf(typed).catch((thrown: unknown) => thrown);
+    assert.ok(error instanceof CurlewError);
+    assert.is(error.hint, `did you mean curlew ${expected}?`);
+  });
+}
+
+const HEAD = 'apiVersion: cluster.kurl.sh/v1beta1\nkind: Installer\nmetadata: {name: site}\nspec:\n';
+
+for (const version of ['^1.0', '>=1.0', '~1.2', '1.x || 2.x']) {
+  test(`a spec with the version ${version} is refused with the forms of versions`, async () => {
+    await using box = await tree({ 'installer.yaml': `${HEAD}  rook: {version: "${version}"}\n` });
+    const { exitCode, stdout, stderr } = await runCommand(['installer', 'validate', 'installer.yaml'], box.path);
+    assert.is(exitCode, 11, stderr);
+    assert.match(`${stdout}${stderr}`, /1\.2\.x for its greatest patch, latest, or channel:NAME/);
+  });
+}
+
+for (const [title, words, message] of [
+  [
+    'a bundle instead of a spec',
+    ['bundle', 'b.tar.gz', '--from', '.', '-o', 'x'],
+    /b\.tar\.gz is a package or bundle, not/,
+  ],
+  ['a spec instead of a bundle', ['inspect', 'installer.yaml'], /installer\.yaml is an installer spec, not a package/],
+  [
+    'an address without its scheme',
+    ['pull', 'dl.example:8080/b.tar.gz'],
+    /begins with a scheme: https:\/\/dl\.example:8080/,
+  ],
+  [
+    'a store without its scheme',
+    ['versions', '--from', 'dl.example/dist'],
+    /begins with a scheme: https:\/\/dl\.example$/m,
+  ],
+] as const) {
+  test(`what was given is named: ${title}`, async () => {
+    const gzip = Uint8Array.of(0x1f, 0x8b, 8, 0);
+    await using box = await tree({ 'b.tar.gz': gzip, 'installer.yaml': `${HEAD}  rook: {version: latest}\n` });
+    const { exitCode, stderr } = await runCommand(words, box.path);
+    assert.ok(exitCode !== 0);
+    assert.match(stderr, message);
+  });
+}
+
+for (const [text, expected] of [
+  ['Usage: curlew install [FLAG…]', 'Usage: ./install.sh [FLAG…]'],
+  ['Examples:\n  curlew status --json', 'Examples:\n  ./tasks.sh status --json'],
+  ['usage: curlew why ADDON [options]', 'usage: ./tasks.sh why ADDON [options]'],
+  ['did you mean curlew status?', 'did you mean ./tasks.sh status?'],
+  ['curlew channel plan --help lists its options', './tasks.sh channel plan --help lists its options'],
+  ['curlew help COMMAND describes one', './tasks.sh help COMMAND describes one'],
+  ['curlew removes its package', 'curlew removes its package'],
+] as const) {
+  test(`a script of a bundle names itself in help and hints: ${text.split('\n').at(-1)}`, () => {
+    assert.is(calledAs(text, './tasks.sh'), expected);
+  });
+}
+
+test('no line of the overview names curlew to users of tasks.sh', () => {
+  assert.not.match(calledAs(overview(), './tasks.sh'), /curlew/);
+});
+
+test.run();
