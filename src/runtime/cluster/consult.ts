@@ -67,7 +67,7 @@ export async function consultCluster(
   const refusals: string[] = [];
   const cluster = await request?.find().catch((error: unknown) => {
     if (!repairs || !isHalfInstalled(records, error)) throw error;
-    refusals.push(`${error.message}; the install of ${KUBERNETES} has not finished, so the run continues without it`);
+    refusals.push(halfInstalledNote(error));
     return undefined;
   });
   const nothing = {
@@ -109,6 +109,11 @@ export async function consultCluster(
 /** True for the refusal of a cluster that an unfinished install left half created, such as without its role bindings. */
 export function isHalfInstalled({ applied }: Pick<Records, 'applied'>, error: unknown): error is CurlewError {
   return error instanceof CurlewError && error.code === 'CLUSTER_FAILED' && applied[KUBERNETES]?.finished === false;
+}
+
+/** The warning of a run that installs it again. */
+export function halfInstalledNote({ message }: CurlewError): string {
+  return `${message}; the install of ${KUBERNETES} has not finished, so the run continues without it`;
 }
 
 /** A container runtime is installed on one machine; everything else is applied to the cluster. */

@@ -12,7 +12,14 @@ import type { RunRecords } from '../node/run-records.ts';
 import { writeStateFile } from '../../platform/files/state-file.ts';
 import type { Applied } from './cluster-records.ts';
 import type { Cluster } from './cluster.ts';
-import { isHalfInstalled, isOfCluster, movedNote, type ClusterRequest, type ClusterView } from './consult.ts';
+import {
+  halfInstalledNote,
+  isHalfInstalled,
+  isOfCluster,
+  movedNote,
+  type ClusterRequest,
+  type ClusterView,
+} from './consult.ts';
 import { beginData, encodeEntry, entryData, entryKey } from './kurl-config.ts';
 import type { PlannedAddon, RunPlan } from '../plan/run-plan.ts';
 
@@ -55,6 +62,8 @@ export class RunCluster {
   #found: Applied | undefined;
   /** The hook of Kubernetes, which may repair a cluster that refuses, has not run yet. */
   #mayRefuse: boolean;
+  /** The cluster does not take records until that hook has run. */
+  #isAwaited = false;
 
   constructor(parts: RunClusterParts) {
     this.#parts = parts;
@@ -93,6 +102,7 @@ export class RunCluster {
       await writeStateFile(join(directory, nodePath.containerdApplied), encodeEntry(entry?.entry ?? {}));
     if (name === KUBERNETES) {
       this.#mayRefuse = false;
+      this.#isAwaited = false;
       await this.#meet(addon);
     }
     if (name === KUBERNETES || isContainerRuntime(addon.ref)) return;
@@ -139,7 +149,7 @@ export class RunCluster {
   /** Looks for a cluster that did not exist before. A known one must answer before an add-on needs it. */
   async #meet(addon: PlannedAddon | undefined): Promise<void> {
     const { request, records, signal } = this.#parts;
-    if (request === undefined || this.#cluster !== undefined) return;
+    if (request === undefined || this.#cluster !== undefined || this.#isAwaited) return;
     const before = records.now.cluster;
     const isNeeded = before !== undefined && addon !== undefined && addon.ref.name !== KUBERNETES;
     const until = performance.now() + (isNeeded ? PATIENCE_MS : 0);
@@ -176,7 +186,15 @@ export class RunCluster {
       return view.adopting === undefined ? [] : [[name, record] as const];
     });
     // Before kURL's state is written: without these records the next run would take the cluster for one of kURL.
-    await cluster.writeRecords({ applied: Object.fromEntries(touched), adopted: view.adopting?.adopted });
+    try {
+      await cluster.writeRecords({ applied: Object.fromEntries(touched), adopted: view.adopting?.adopted });
+    } catch (error) {
+      // Such as an API server that still answers from its cache after etcd has gone.
+      if (!this.#mayRefuse || !isHalfInstalled(records.now, error)) throw error;
+      this.#isAwaited = true;
+      this.#note('warning', halfInstalledNote(error));
+      return;
+    }
     await records.belongsTo(cluster.uid);
     this.#cluster = cluster;
     if (request?.whole !== true) return;

@@ -117,4 +117,31 @@ test('a cluster that refuses after its creation was cut off stops nothing that c
   await fails(box, packages, cut, /403 \(Forbidden\)/);
 });
 
+test('a cluster that answers and takes no records, since its creation was cut off, is created again, too', async () => {
+  await using box = await tree();
+  const { state, given } = memoryCluster();
+  const { cluster } = given();
+  const find = async (): ReturnType<NonNullable<typeof cluster>['find']> => {
+    const now = await readFile(box.at('state'), 'utf8').catch(() => 'none');
+    const found = now === 'none' ? undefined : await cluster?.find();
+    if (found === undefined || now === 'whole\n') return found;
+    const writeRecords = async (): Promise<never> =>
+      Promise.reject(new CurlewError('CLUSTER_FAILED', 'cannot write the records: no response'));
+    return { ...found, writeRecords };
+  };
+  const env = { PATH: process.env['PATH'], TRACE: box.at('trace'), STATE: box.at('state') };
+  const cut: Given = { cluster: cluster && { ...cluster, find }, env };
+  const init =
+    'kubernetes() { if [ -e "$STATE" ]; then echo whole >"$STATE"; else echo half >"$STATE"; kill -9 $$; fi; }';
+  const packages = await packagesOf(bundleOf([tracer('kubernetes', init), tracer('aaa')]));
+  await fails(box, packages, cut, /kubernetes failed|was ended|SIGKILL/);
+
+  // Nothing creates the cluster again.
+  await fails(box, await packagesOf(bundleOf([tracer('aaa')])), cut, /no response/);
+  const events: ProgressEvent[] = [];
+  await run(box, packages, { ...cut, events });
+  assert.match(JSON.stringify(events), /no response; the install of kubernetes has not finished/);
+  assert.equal(Object.keys(state.applied).toSorted(), ['aaa', 'kubernetes']);
+});
+
 test.run();
