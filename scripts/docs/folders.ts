@@ -42,13 +42,13 @@ const ROWS: readonly (readonly [name: string, holds: string, imports?: string])[
   ],
   [
     'fleet/upstream',
-    'kinds of the Helm add-on provider of Cluster API and of Open Cluster Management: their rules',
-    'rollout',
+    'kinds of the Helm add-on provider of Cluster API and of Open Cluster Management: their rules, and what they become',
+    'core formats/yaml channel rollout',
   ],
   [
     'fleet',
     'the files of a fleet: clusters, add-ons and their channels, read and checked; what would happen to it now',
-    'core formats/yaml channel rollout',
+    'core formats/yaml channel rollout fleet/upstream',
   ],
   ['spec', 'installer specs', 'core formats/yaml'],
   [

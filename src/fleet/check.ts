@@ -41,10 +41,11 @@ function selectedBy({ fields }: WrittenAddon, clusters: readonly WrittenCluster[
   return clusters.filter(({ labels }) => selects(fields.spec.clusterSelector, labels));
 }
 
-function checkSelectors({ name, fields, found }: WrittenAddon, chosen: readonly WrittenCluster[]): void {
+function checkSelectors({ name, kind, fields, found }: WrittenAddon, chosen: readonly WrittenCluster[]): void {
   const { clusterSelector, rollout = {}, config = {} } = fields.spec;
   const at = ['spec', 'clusterSelector'];
-  const isSound = checkSelector(clusterSelector, at, found);
+  const isAll = kind === 'HelmChartProxy' && selects(clusterSelector, {});
+  const isSound = isAll || checkSelector(clusterSelector, at, found);
   if (isSound && chosen.length === 0)
     found.add('warning', 'selector', at, `no cluster has the labels that ${name} selects`);
   for (const [index, { selector }] of (rollout.groups ?? []).entries()) {

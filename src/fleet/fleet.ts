@@ -2,6 +2,7 @@
 import type { Channel, Entry } from '../channel/channel.ts';
 import type { Findings } from '../channel/findings.ts';
 import type { ClusterFacts } from '../channel/pass.ts';
+import type { Values } from '../rollout/fleet.ts';
 import type { AddonFields, ClusterFields } from './schema.ts';
 
 /** A file of a fleet; paths in it must stay in its folder. */
@@ -24,10 +25,14 @@ export interface WrittenCluster extends Written<ClusterFields> {
   readonly labels: Readonly<Record<string, string>>;
   /** The path of its kubeconfig. */
   readonly kubeconfig: string;
+  /** As Cluster API has it, for templates. */
+  readonly object: Values;
 }
 
 export interface WrittenAddon extends Written<AddonFields> {
   readonly name: string;
+  /** That of its document: a HelmChartProxy may select all clusters. */
+  readonly kind: 'FleetAddon' | 'HelmChartProxy';
   /**
    * Its manifest or chart; undefined if a channel has it. What cannot be read is an error among the findings.
    */

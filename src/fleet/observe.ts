@@ -105,8 +105,9 @@ function withOwn(recorded: ClusterAddon, { failures, removing }: AddonState = NE
   return { ...recorded, spec: { ...spec, specHash: hash, startedAt: since }, status };
 }
 
-function clusterOf({ name, labels, fields }: WrittenCluster, look: Look = { problem: 'not asked' }): Cluster {
-  const { kubernetes, access: _access, ...spec } = fields.spec;
+function clusterOf({ name, labels, fields, object }: WrittenCluster, look: Look = { problem: 'not asked' }): Cluster {
+  const { kubernetes, access: _access, ...others } = fields.spec;
+  const spec = { ...others, object };
   if ('problem' in look) return { name, labels, ...spec, available: false, kubernetes: kubernetes?.version ?? '' };
   const { annotations, records, installer } = look.facts;
   const installed: Record<string, { readonly owner: string }> = {};

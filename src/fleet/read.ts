@@ -11,6 +11,8 @@ import { isJsonObject, readYaml, splitYaml, type Path, type YamlPart } from '../
 import { checkFleet } from './check.ts';
 import type { FleetFile, WrittenAddon, WrittenCluster, WrittenFleet } from './fleet.ts';
 import { KINDS, type AddonFields } from './schema.ts';
+import { CAPI_CLUSTER, capiObject, fromCapiCluster } from './upstream/cluster.ts';
+import { fromHelmChartProxy, HELM_CHART_PROXY } from './upstream/helm-chart-proxy.ts';
 
 export interface ReadFleet extends WrittenFleet {
   /** In the order of the files. If there is an error among them, the fleet is not whole. */
@@ -19,6 +21,9 @@ export interface ReadFleet extends WrittenFleet {
 
 /** Other documents, such as manifests and kubeconfigs in the same folder, are left alone, even if they are not YAML. */
 const OWN = /^[\s{"']*apiVersion["']?\s*:\s*["']?fleet\.curlew\.dev\/|^kind:[ \t]*["']?FleetAddon\b/m;
+/** Documents of Cluster API, and those of Open Cluster Management. */
+const CAPI = /^[\s{"']*apiVersion["']?\s*:\s*["']?(?:addons\.)?cluster\.x-k8s\.io\//m;
+const OCM = /^apiVersion:[ \t]*["']?(?:addon|cluster)\.open-cluster-management\.io\//m;
 const CHANNEL = /^kind:[ \t]*["']?Channel\b/m;
 
 /** Reads all files of a fleet, and checks what fits together only across them. */
@@ -27,7 +32,8 @@ export function readFleet(files: readonly FleetFile[]): ReadFleet {
   const findings: { readonly diagnostics: readonly Diagnostic[] }[] = [];
   for (const file of files) {
     for (const { text, line } of splitYaml(file.text)) {
-      if (OWN.test(text)) findings.push(readDocument(file, { text, line }, fleet));
+      if (OWN.test(text) || CAPI.test(text)) findings.push(readDocument(file, { text, line }, fleet));
+      else if (OCM.test(text)) findings.push(leftAlone(file, { text, line }));
     }
   }
   const diagnosticsOf = (): readonly Diagnostic[] => findings.flatMap(({ diagnostics }) => diagnostics);
@@ -57,6 +63,11 @@ function readDocument(
   if (value === undefined) return found;
   const { apiVersion, kind } = isJsonObject(value) ? value : {};
   if (kind === 'Channel') return readOwnChannel(file, { text, line }, channels);
+  if (typeof apiVersion === 'string' && CAPI.test(`apiVersion: ${apiVersion}`)) {
+    if (kind === 'HelmChartProxy') readProxy(file, value, addons, found);
+    else if (kind === 'Cluster') readCapiCluster(file, value, clusters, found);
+    return found;
+  }
   const isOwn = (typeof apiVersion === 'string' && apiVersion.startsWith('fleet.curlew.dev/')) || kind === 'FleetAddon';
   // One inside another document.
   if (!isOwn) return { diagnostics: [] };
@@ -71,13 +82,43 @@ function readDocument(
     if ('problems' in read) return reported(read.problems, found);
     const { name, labels = {} } = read.value.metadata;
     const kubeconfig = pathIn(file, read.value.spec.access.kubeconfig, ['spec', 'access', 'kubeconfig'], found);
-    if (kubeconfig !== undefined) clusters.push({ file, fields: read.value, found, name, labels, kubeconfig });
+    const object = capiObject({ name, labels }, read.value.spec.networks);
+    if (kubeconfig !== undefined) clusters.push({ file, fields: read.value, found, name, labels, kubeconfig, object });
     return found;
   }
   const read = convert(KINDS.FleetAddon, value);
   if ('problems' in read) return reported(read.problems, found);
   const entry = entryOf(file, read.value, found);
-  addons.push({ file, fields: read.value, found, name: read.value.metadata.name, entry });
+  addons.push({ file, fields: read.value, found, name: read.value.metadata.name, entry, kind });
+  return found;
+}
+
+function readProxy(file: FleetFile, value: unknown, addons: WrittenAddon[], found: Findings): void {
+  const read = convert(HELM_CHART_PROXY, value);
+  if ('problems' in read) return void reported(read.problems, found);
+  const { name } = read.value.metadata;
+  const { entry: fields, spec } = fromHelmChartProxy(read.value, found);
+  const entry = readEntry(fields, ['spec'], contextOf(file), found);
+  const own = { apiVersion: CHANNEL_API_VERSION, kind: 'FleetAddon', metadata: { name }, spec } as const;
+  addons.push({ file, fields: own, found, name, entry, kind: 'HelmChartProxy' });
+}
+
+function readCapiCluster(file: FleetFile, value: unknown, clusters: WrittenCluster[], found: Findings): void {
+  const read = convert(CAPI_CLUSTER, value);
+  if ('problems' in read) return void reported(read.problems, found);
+  const { name, labels = {} } = read.value.metadata;
+  const spec = fromCapiCluster(read.value);
+  const kubeconfig = posix.join(posix.dirname(file.path), spec.access.kubeconfig);
+  const fields = { apiVersion: CHANNEL_API_VERSION, kind: 'Cluster', metadata: { name, labels }, spec } as const;
+  clusters.push({ file, fields, found, name, labels, kubeconfig, object: read.value });
+}
+
+/** Charts of add-ons have such documents as templates, which are no YAML. */
+function leftAlone(file: FleetFile, { text, line }: YamlPart): Findings {
+  const found = new Findings({ ...readYaml(file.path, text, { firstLine: line }), diagnostics: [] }, false, 'fleet');
+  const kind = /^kind:[ \t]*["']?(\w+)/m.exec(text)?.[1] ?? 'document';
+  const hint = 'describe the add-on as a FleetAddon, and the cluster as a Cluster';
+  found.add('warning', 'kind', ['kind'], `this ${kind} of Open Cluster Management is left alone`, hint);
   return found;
 }
 
@@ -143,12 +184,15 @@ function entryOf(file: FleetFile, { metadata, spec }: AddonFields, found: Findin
     return undefined;
   }
   if (manifest !== undefined && pathIn(file, manifest, [...at, 'manifest'], found) === undefined) return undefined;
-  const context = { kind: 'Channel', name: undefined, location: file.path, compat: 'native' } as const;
   const fields = {
     name: metadata.name,
     version: chart?.version,
     ...(spec.drift !== undefined && { drift: spec.drift }),
     ...(chart === undefined ? { manifest } : { chart }),
   };
-  return readEntry(fields, at, context, found);
+  return readEntry(fields, at, contextOf(file), found);
+}
+
+function contextOf({ path }: FleetFile) {
+  return { kind: 'Channel', name: undefined, location: path, compat: 'native' } as const;
 }

@@ -2,62 +2,18 @@
 import * as v from 'valibot';
 import { CHANNEL_API_VERSION, DRIFTS, ENTRY_NAME } from '../channel/channel.ts';
 import { CHART_FIELDS } from '../channel/schema.ts';
-import { isObject } from '../core/json.ts';
-import { byKey, closed, type Read } from '../core/schema.ts';
+import { byKey, type Read } from '../core/schema.ts';
+import { addonName, clusterName, aMap, aText, fields, labels, like, list, selector, size } from './upstream/kinds.ts';
 
-const CLUSTER_NAME = /^[a-z0-9](?:[a-z0-9-]{0,55}[a-z0-9])?$/;
-/** Also that of a Helm release. */
-const ADDON_NAME = /^[a-z0-9](?:[a-z0-9-]{0,51}[a-z0-9])?$/;
-const LABEL_KEY = /^(?:[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?\/)?[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
-const LABEL_VALUE = /^(?:[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$/;
-
-const aMap = v.custom<Record<string, unknown>>(isObject, 'a map');
-const aText = v.string('a text');
 const text = v.exactOptional(aText);
-
-function like(pattern: RegExp, what: string) {
-  return v.pipe(aText, v.regex(pattern, what));
-}
 
 function oneOf<const Words extends readonly string[]>(words: Words) {
   return v.exactOptional(v.picklist(words, `one of ${words.join(', ')}`));
 }
 
-function fields<Entries extends v.ObjectEntries>(entries: Entries) {
-  return closed(entries, 'field', aMap);
-}
-
-function list<Item extends v.GenericSchema>(item: Item) {
-  return v.array(item, 'a list');
-}
-
-const labelKey = like(LABEL_KEY, 'the key of a label');
-const labelValue = like(LABEL_VALUE, 'the value of a label, in quotes if it is a number');
-const labels = v.pipe(
-  byKey(labelValue),
-  v.check((map) => Object.keys(map).every((key) => LABEL_KEY.test(key)), 'a map whose keys are keys of labels'),
-);
 const values = aMap;
 
-const OPERATORS = ['In', 'NotIn', 'Exists', 'DoesNotExist'] as const;
-const selector = fields({
-  matchLabels: v.exactOptional(labels),
-  matchExpressions: v.exactOptional(
-    list(
-      fields({
-        key: labelKey,
-        operator: v.picklist(OPERATORS, `one of ${OPERATORS.join(', ')}`),
-        values: v.exactOptional(list(labelValue)),
-      }),
-    ),
-  ),
-});
-
 const duration = like(/^(?:\d{1,9}[hms]|None)$/, 'a time such as 90s, 10m or 2h');
-const wholeNumber = v.pipe(v.number('a number'), v.integer('a whole number'), v.minValue(0, 'a number from 0'));
-const SIZE = 'a number such as 3, or a percentage such as 25%';
-const size = v.union([wholeNumber, like(/^\d{1,3}%$/, SIZE)], SIZE);
-
 const windows = list(
   fields({
     cron: like(/^\S+(?: +\S+){4}$/, 'five fields of numbers, such as 0 22 * * 1-5'),
@@ -82,7 +38,7 @@ function document<Kind extends string, Name extends v.GenericSchema, Spec extend
 
 const cluster = document(
   'Cluster',
-  like(CLUSTER_NAME, 'at most 57 lower-case letters, digits and "-"'),
+  clusterName,
   fields({
     kubernetes: v.exactOptional(fields({ version: like(/^v?\d+\.\d+\.\d+\S*$/, 'a version such as v1.31.2') })),
     paused: v.exactOptional(v.boolean('true or false')),
@@ -116,7 +72,7 @@ const rollout = fields({
 
 const fleetAddon = document(
   'FleetAddon',
-  like(ADDON_NAME, 'at most 53 lower-case letters, digits and "-"'),
+  addonName,
   fields({
     source,
     clusterSelector: selector,

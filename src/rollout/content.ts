@@ -97,7 +97,7 @@ export class Contents {
     const [major, minor] = parseTriple(cluster.kubernetes) ?? [];
     const { labels, networks = {}, facts = {}, server = '' } = cluster;
     const kubernetes = { version: cluster.kubernetes, major, minor };
-    const seen = cluster.object ?? { name: cluster.name, labels, kubernetes, networks, facts, server };
+    const seen = { name: cluster.name, labels, kubernetes, networks, facts, server, ...cluster.object };
     try {
       const data = { Cluster: seen, Addon: { name, namespace, version } } as ValueMap;
       const text = renderText(valuesTemplate, data, { strict: 'nested' });

@@ -20,7 +20,7 @@ export interface Cluster {
   readonly networks?: Values;
   readonly facts?: Values;
   readonly server?: string;
-  /** What templates see as `.Cluster` instead, such as the object of Cluster API. */
+  /** What templates also see in `.Cluster`, such as the object of Cluster API. */
   readonly object?: Values;
   readonly agentVersion?: string;
   /** What its own records say is installed, by {@link FleetAddon.identity}. The owner of this engine is `fleet:NAME`. */

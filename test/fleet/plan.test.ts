@@ -51,6 +51,42 @@ function appliedBy(all: readonly object[], hash?: string): Revision {
   return { id: first?.spec.specHash ?? '' };
 }
 
+test('a template of a HelmChartProxy sees clusters of Cluster API and of curlew (HS1), and foreign releases survive (HS5)', () => {
+  const valuesTemplate =
+    'name: {{ .Cluster.metadata.name }}-{{ .Cluster.name }}\npools:' +
+    '{{ range .Cluster.spec.clusterNetwork.pods.cidrBlocks }}\n- cidr: {{ . }}{{ end }}';
+  const selector = { matchLabels: { env: 'prod' } };
+  const spec = { clusterSelector: selector, chartName: 'cni', repoURL: 'https://charts.example.com', version: '1.0.0' };
+  const clusterNetwork = { pods: { cidrBlocks: ['192.168.0.0/16', '10.0.0.0/16'] } };
+  const metadata = { name: 'lyon', labels: { env: 'prod' } };
+  const all = (labels: object) => [
+    cluster('paris', labels, { networks: { pods: '10.1.0.0/16' } }),
+    { apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Cluster', metadata, spec: { clusterNetwork } },
+    {
+      apiVersion: 'addons.cluster.x-k8s.io/v1alpha1',
+      kind: 'HelmChartProxy',
+      metadata: { name: 'net' },
+      spec: { ...spec, valuesTemplate },
+    },
+  ];
+  const foreign = record('foreign', { applied: { id: 'x' }, owner: 'team-b' });
+  const { put } = step(observed(all({ env: 'prod' }), { paris: [foreign], lyon: [] }), NOW);
+  assert.equal(
+    put.map((one) => [one.cluster, one.spec.identity, one.spec.values]),
+    [
+      [
+        'lyon',
+        'release:default/net',
+        { name: 'lyon-lyon', pools: [{ cidr: '192.168.0.0/16' }, { cidr: '10.0.0.0/16' }] },
+      ],
+      ['paris', 'release:default/net', { name: 'paris-paris', pools: [{ cidr: '10.1.0.0/16' }] }],
+    ],
+  );
+  const own = record('net', { applied: { id: put[1]?.spec.specHash ?? '' } });
+  const left = planFleet(observed(all({}), { paris: [foreign, own], lyon: [] }), NOW);
+  assert.equal(lines(left), ['lyon net ToApply install', 'paris net ToApply remove']);
+});
+
 test('a cluster whose record has the content is settled, and any other content is an update', () => {
   const all = [...CLUSTERS, addon('web')];
   const paris = [record('web', { applied: appliedBy(all) })];

@@ -1,0 +1,54 @@
+/** Cluster of Cluster API -> the fields of a Cluster of a fleet, and back. Pure. */
+import * as v from 'valibot';
+import type { Read } from '../../core/schema.ts';
+import type { Values } from '../../rollout/fleet.ts';
+import { aMap, aText, clusterName, labels } from './kinds.ts';
+
+const blocks = v.exactOptional(v.pipe(aMap, v.looseObject({ cidrBlocks: v.exactOptional(v.array(aText, 'a list')) })));
+
+/** The rest of it describes machines, and is for templates. */
+export const CAPI_CLUSTER = v.pipe(
+  aMap,
+  v.looseObject({
+    metadata: v.pipe(aMap, v.looseObject({ name: clusterName, labels: v.exactOptional(labels) })),
+    spec: v.exactOptional(
+      v.pipe(
+        aMap,
+        v.looseObject({
+          paused: v.exactOptional(v.boolean('true or false')),
+          clusterNetwork: v.exactOptional(
+            v.pipe(aMap, v.looseObject({ pods: blocks, services: blocks, serviceDomain: v.exactOptional(aText) })),
+          ),
+        }),
+      ),
+    ),
+  }),
+);
+
+/** Its kubeconfig is in a file next to its own: its Secret is on the management cluster. */
+export function fromCapiCluster({ metadata: { name }, spec = {} }: Read<typeof CAPI_CLUSTER>) {
+  const { pods, services, serviceDomain } = spec.clusterNetwork ?? {};
+  const [podBlock, serviceBlock] = [pods?.cidrBlocks?.[0], services?.cidrBlocks?.[0]];
+  return {
+    ...(spec.paused !== undefined && { paused: spec.paused }),
+    networks: {
+      ...(podBlock !== undefined && { pods: podBlock }),
+      ...(serviceBlock !== undefined && { services: serviceBlock }),
+      ...(serviceDomain !== undefined && { domain: serviceDomain }),
+    },
+    access: { kubeconfig: `${name}.kubeconfig` },
+  };
+}
+
+/** What templates of upstream see of a cluster that is not one of Cluster API. */
+export function capiObject(
+  metadata: { readonly name: string; readonly labels?: Readonly<Record<string, string>> },
+  { pods, services, domain }: { readonly pods?: string; readonly services?: string; readonly domain?: string } = {},
+): Values {
+  const clusterNetwork = {
+    ...(pods !== undefined && { pods: { cidrBlocks: [pods] } }),
+    ...(services !== undefined && { services: { cidrBlocks: [services] } }),
+    ...(domain !== undefined && { serviceDomain: domain }),
+  };
+  return { metadata, spec: { clusterNetwork } };
+}

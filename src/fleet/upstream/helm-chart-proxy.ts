@@ -1,0 +1,122 @@
+/** HelmChartProxy of the Helm add-on provider of Cluster API -> the fields of a FleetAddon. Pure. */
+import * as v from 'valibot';
+import { parseVersion } from '../../channel/range.ts';
+import type { Findings } from '../../channel/findings.ts';
+import { isObject } from '../../core/json.ts';
+import type { Read } from '../../core/schema.ts';
+import type { Path } from '../../formats/yaml/yaml.ts';
+import { addonName, aMap, aText, fields, selector, size } from './kinds.ts';
+import { isChartUrl } from './releases.ts';
+
+const text = v.exactOptional(aText);
+const map = v.exactOptional(aMap);
+const metadata = v.pipe(aMap, v.looseObject({ name: addonName, namespace: text }));
+
+export const HELM_CHART_PROXY = fields({
+  apiVersion: aText,
+  kind: v.literal('HelmChartProxy', 'HelmChartProxy'),
+  metadata,
+  spec: fields({
+    clusterSelector: selector,
+    chartName: aText,
+    repoURL: v.pipe(aText, v.check(isChartUrl, 'an address with https:// or oci://, and a host')),
+    ...v.entriesFromList(['releaseName', 'namespace', 'valuesTemplate'], text),
+    version: v.exactOptional(
+      v.pipe(
+        aText,
+        v.check((one) => one === '' || parseVersion(one) !== undefined, 'one version, such as 1.2.3'),
+      ),
+    ),
+    reconcileStrategy: v.exactOptional(v.picklist(['', 'Continuous', 'InstallOnce'], 'Continuous or InstallOnce')),
+    rolloutStepSize: v.exactOptional(size),
+    ...v.entriesFromList(['options', 'rollout'], map),
+    credentials: v.exactOptional(fields({ key: text, secret: fields({ name: aText, namespace: text }) })),
+    tlsConfig: map,
+  }),
+  status: map,
+});
+
+/** Why something of it has no effect, by its path below `spec`; `options` that are not here are no options. */
+const IGNORED: Readonly<Record<string, string>> = {
+  'options.disableHooks': 'hooks of charts run',
+  'options.waitForJobs': 'curlew waits for what the chart makes, and not for its Jobs',
+  'options.dependencyUpdate': 'charts come with what they depend on',
+  'options.timeout': 'rollout.progressDeadline of a FleetAddon is its time',
+  'options.skipCRDs': 'CRDs of a chart are installed',
+  'options.options': 'subcharts show no notes',
+  'options.disableOpenAPIValidation': 'the API server validates',
+  'options.enableClientCache': 'curlew has no such cache',
+  'options.takeOwnership': 'set adopt in a FleetAddon',
+  'options.install.createNamespace': 'a missing namespace is created',
+  'options.install.includeCRDs': 'CRDs of a chart are installed',
+  'options.upgrade.force': 'objects are patched',
+  'options.upgrade.resetValues': 'each upgrade has exactly the values of the template',
+  'options.upgrade.reuseValues': 'each upgrade has exactly the values of the template',
+  'options.upgrade.resetThenReuseValues': 'each upgrade has exactly the values of the template',
+  'options.upgrade.recreate': 'pods are replaced by their controllers',
+  'options.upgrade.maxHistory': 'helm keeps its own number of revisions',
+  'options.upgrade.cleanupOnFail': 'the next upgrade corrects a failed one',
+  'options.uninstall.keepHistory': 'the history of a removed release is removed',
+  'options.uninstall.description': 'curlew describes its own removals',
+  tlsConfig: 'put the certificate of the authority into SSL_CERT_FILE or NODE_EXTRA_CA_CERTS',
+  rollout: 'it was a proposal: write rolloutStepSize, or the rollout of a FleetAddon',
+};
+const GROUPS = new Set(['options', 'options.install', 'options.upgrade', 'options.uninstall']);
+/** What happens anyway. */
+const ALWAYS: Readonly<Record<string, unknown>> = {
+  'options.install.createNamespace': true,
+  'options.enableClientCache': false,
+  'options.install.includeCRDs': true,
+};
+
+/** The rest of a FleetAddon and its chart; each field that has no effect is a warning with its place. */
+export function fromHelmChartProxy({ metadata, spec }: Read<typeof HELM_CHART_PROXY>, found: Findings) {
+  const { name, namespace = 'default' } = metadata;
+  const { chartName, repoURL, version, valuesTemplate, reconcileStrategy, rolloutStepSize } = spec;
+  const { wait, atomic, ...options } = spec.options ?? {};
+  noteIgnored(options, ['spec', 'options'], found);
+  for (const field of ['tlsConfig', 'rollout'] as const) if (spec[field]) noteIgnored(true, ['spec', field], found);
+  if (spec.credentials !== undefined) {
+    const { key = 'config.json', secret } = spec.credentials;
+    const message = `credentials has no effect: ${key} of Secret ${secret.namespace ?? namespace}/${secret.name} is on a management cluster`;
+    found.add('warning', 'ignored', ['spec', 'credentials'], message, 'log in on this machine: helm registry login');
+  }
+  const root = /\.(?:ControlPlane|InfraCluster)\b/.exec(valuesTemplate ?? '')?.[0];
+  if (root !== undefined) {
+    const message = `valuesTemplate uses ${root}, which only a management cluster has: clusters wait, since it cannot be rendered`;
+    found.add('warning', 'template', ['spec', 'valuesTemplate'], message, 'use .Cluster');
+  }
+  if (!version) {
+    const message = `no version: each cluster gets the newest ${chartName} of its first day, and keeps it`;
+    found.add('warning', 'version', ['spec', 'chartName'], message, 'write version');
+  }
+  const isOci = repoURL.startsWith('oci:');
+  const chart = {
+    ...(isOci ? { oci: `${repoURL.replace(/\/+$/, '')}/${chartName}` } : { repoURL, name: chartName }),
+    releaseName: spec.releaseName || name,
+    namespace: spec.namespace || 'default',
+    wait: wait === true,
+    atomic: atomic === true,
+  };
+  return {
+    entry: { name, version: version || undefined, chart },
+    spec: {
+      source: {},
+      clusterSelector: spec.clusterSelector,
+      ...(valuesTemplate !== undefined && { valuesTemplate }),
+      ...(reconcileStrategy && { mode: reconcileStrategy }),
+      ...(rolloutStepSize !== undefined && {
+        rollout: { type: 'Progressive', maxConcurrency: rolloutStepSize } as const,
+      }),
+    },
+  };
+}
+
+function noteIgnored(value: unknown, path: Path, found: Findings): void {
+  const name = path.slice(1).join('.');
+  const { [name]: why } = IGNORED;
+  if (name in ALWAYS && value === ALWAYS[name]) return;
+  if (why !== undefined) found.add('warning', 'ignored', path, `${name} has no effect: ${why}`);
+  else if (isObject(value) && GROUPS.has(name)) for (const key in value) noteIgnored(value[key], [...path, key], found);
+  else found.error('unknown-field', path, `"${String(path.at(-1))}" is not a field`);
+}

@@ -1,0 +1,52 @@
+/** Parts that documents of a fleet have in common with other kinds of Kubernetes. */
+import * as v from 'valibot';
+import { isObject } from '../../core/json.ts';
+import { byKey, closed } from '../../core/schema.ts';
+
+const CLUSTER_NAME = /^[a-z0-9](?:[a-z0-9-]{0,55}[a-z0-9])?$/;
+/** Also that of a Helm release. */
+const ADDON_NAME = /^[a-z0-9](?:[a-z0-9-]{0,51}[a-z0-9])?$/;
+const LABEL_KEY = /^(?:[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?\/)?[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
+const LABEL_VALUE = /^(?:[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$/;
+
+export const aMap = v.custom<Record<string, unknown>>(isObject, 'a map');
+export const aText = v.string('a text');
+
+export function like(pattern: RegExp, what: string) {
+  return v.pipe(aText, v.regex(pattern, what));
+}
+
+export const clusterName = like(CLUSTER_NAME, 'at most 57 lower-case letters, digits and "-"');
+export const addonName = like(ADDON_NAME, 'at most 53 lower-case letters, digits and "-"');
+
+export function fields<Entries extends v.ObjectEntries>(entries: Entries) {
+  return closed(entries, 'field', aMap);
+}
+
+export function list<Item extends v.GenericSchema>(item: Item) {
+  return v.array(item, 'a list');
+}
+
+const labelKey = like(LABEL_KEY, 'the key of a label');
+const labelValue = like(LABEL_VALUE, 'the value of a label, in quotes if it is a number');
+export const labels = v.pipe(
+  byKey(labelValue),
+  v.check((map) => Object.keys(map).every((key) => LABEL_KEY.test(key)), 'a map whose keys are keys of labels'),
+);
+const OPERATORS = ['In', 'NotIn', 'Exists', 'DoesNotExist'] as const;
+export const selector = fields({
+  matchLabels: v.exactOptional(labels),
+  matchExpressions: v.exactOptional(
+    list(
+      fields({
+        key: labelKey,
+        operator: v.picklist(OPERATORS, `one of ${OPERATORS.join(', ')}`),
+        values: v.exactOptional(list(labelValue)),
+      }),
+    ),
+  ),
+});
+
+const wholeNumber = v.pipe(v.number('a number'), v.integer('a whole number'), v.minValue(0, 'a number from 0'));
+const SIZE = 'a number such as 3, or a percentage such as 25%';
+export const size = v.union([wholeNumber, like(/^\d{1,3}%$/, SIZE)], SIZE);

@@ -1,0 +1,129 @@
+import { readFleet, type ReadFleet } from '../../src/fleet/read.ts';
+import * as assert from '../support/assert.ts';
+import { addon, cluster, documents } from '../support/fleet-files.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('fleet/upstream');
+
+const CHART = { chartName: 'cni', repoURL: 'https://charts.example.com/stable', version: '3.1.0' };
+const ALL = { matchLabels: {} };
+
+function proxy(name: string, spec: object = {}, namespace?: string): object {
+  const metadata = { name, ...(namespace !== undefined && { namespace }) };
+  const apiVersion = 'addons.cluster.x-k8s.io/v1alpha1';
+  return { apiVersion, kind: 'HelmChartProxy', metadata, spec: { clusterSelector: ALL, ...CHART, ...spec } };
+}
+
+function capi(name: string, spec: object = {}, kind = 'Cluster'): object {
+  return { apiVersion: 'cluster.x-k8s.io/v1beta1', kind, metadata: { name, labels: { cni: 'on' } }, spec };
+}
+
+function read(...all: readonly object[]): ReadFleet {
+  return readFleet([{ path: 'fleet/all.yaml', folder: 'fleet', text: documents(...all) }]);
+}
+
+function found(...all: readonly object[]): readonly string[] {
+  return read(...all).diagnostics.map(({ severity, code, message }) => `${severity} ${code}: ${message}`);
+}
+
+function chartOf(one: ReadFleet['addons'][number] | undefined) {
+  const { source } = one?.entry ?? {};
+  if (source?.type !== 'chart') throw new Error('the add-on has no chart');
+  return source.chart;
+}
+
+test('a HelmChartProxy is an add-on with its chart, its values and its mode', () => {
+  const selector = { matchExpressions: [{ key: 'cni', operator: 'In', values: ['on'] }] };
+  const values = 'mtu: 1350';
+  const fleet = read(
+    capi('paris'),
+    proxy('net', {
+      clusterSelector: selector,
+      releaseName: 'cni',
+      namespace: 'network',
+      valuesTemplate: values,
+      reconcileStrategy: 'InstallOnce',
+      options: { wait: true, atomic: true, install: { createNamespace: true } },
+      rolloutStepSize: '25%',
+    }),
+  );
+  assert.equal(fleet.diagnostics, []);
+  const [net] = fleet.addons;
+  const { releaseName, namespace, name, version, wait, atomic } = chartOf(net);
+  assert.equal([releaseName, namespace, name, version, wait, atomic], ['cni', 'network', 'cni', '3.1.0', true, true]);
+  assert.equal(net?.fields.spec, {
+    source: {},
+    clusterSelector: selector,
+    valuesTemplate: values,
+    mode: 'InstallOnce',
+    rollout: { type: 'Progressive', maxConcurrency: '25%' },
+  });
+});
+
+test('a release has the name of its proxy and the namespace default, and a registry is joined with the chart', () => {
+  const [net] = read(capi('paris'), proxy('net', { repoURL: 'oci://registry.example.com/charts/' })).addons;
+  const { oci, releaseName, namespace } = chartOf(net);
+  assert.equal([oci, releaseName, namespace], ['oci://registry.example.com/charts/cni', 'net', 'default']);
+});
+
+test('only a HelmChartProxy may select all clusters', () => {
+  assert.equal(found(capi('paris'), proxy('net')), []);
+  assert.match(found(capi('paris'), addon('net', { clusterSelector: ALL }))[0] ?? '', /empty selector/);
+});
+
+test('each field without an effect is named, and one that does not exist is an error', () => {
+  const options = { timeout: '5m', upgrade: { maxHistory: 3 }, install: { createNamespace: false }, colour: 'red' };
+  const spec = {
+    options,
+    tlsConfig: { insecureSkipTLSVerify: true },
+    version: '',
+    valuesTemplate: 'a: {{ .InfraCluster.kind }}',
+  };
+  assert.equal(found(capi('paris'), proxy('net', spec)), [
+    'warning fleet/ignored: options.timeout has no effect: rollout.progressDeadline of a FleetAddon is its time',
+    'warning fleet/ignored: options.upgrade.maxHistory has no effect: helm keeps its own number of revisions',
+    'warning fleet/ignored: options.install.createNamespace has no effect: a missing namespace is created',
+    'error fleet/unknown-field: "colour" is not a field',
+    'warning fleet/ignored: tlsConfig has no effect: put the certificate of the authority into SSL_CERT_FILE or NODE_EXTRA_CA_CERTS',
+    'warning fleet/template: valuesTemplate uses .InfraCluster, which only a management cluster has: clusters wait, since it cannot be rendered',
+    'warning fleet/version: no version: each cluster gets the newest cni of its first day, and keeps it',
+  ]);
+  assert.match(found(capi('paris'), proxy('net', { step: 1 }))[0] ?? '', /unknown-field/);
+  for (const repoURL of ['http://charts.example.com', 'charts.example.com', 'OCI://registry.example.com', 'https://']) {
+    assert.match(found(capi('paris'), proxy('net', { repoURL }))[0] ?? '', /error fleet\/value: spec.repoURL must be/);
+  }
+});
+
+test('credentials are those of a Secret in the namespace of the proxy by default (HS4)', () => {
+  const spec = { credentials: { secret: { name: 'creds' } } };
+  assert.equal(found(capi('paris'), proxy('net', spec, 'ns1')), [
+    'warning fleet/ignored: credentials has no effect: config.json of Secret ns1/creds is on a management cluster',
+  ]);
+});
+
+test('a Cluster of Cluster API has its kubeconfig next to its file, and its networks and pause', () => {
+  const clusterNetwork = { pods: { cidrBlocks: ['10.1.0.0/16', '10.2.0.0/16'] }, serviceDomain: 'cluster.local' };
+  const fleet = read(capi('paris', { paused: true, clusterNetwork, topology: { version: 'v1.31.2' } }), proxy('net'));
+  assert.equal(fleet.diagnostics, []);
+  const [paris] = fleet.clusters;
+  assert.is(paris?.kubeconfig, 'fleet/paris.kubeconfig');
+  assert.equal(paris?.labels, { cni: 'on' });
+  const networks = { pods: '10.1.0.0/16', domain: 'cluster.local' };
+  assert.equal(paris?.fields.spec, { paused: true, networks, access: { kubeconfig: 'paris.kubeconfig' } });
+  assert.match(found(capi('../paris'))[0] ?? '', /metadata.name must be/);
+});
+
+test('other kinds of Cluster API are left alone, and those of Open Cluster Management are named', () => {
+  const text = [
+    documents(cluster('paris'), capi('md', {}, 'MachineDeployment')),
+    'apiVersion: cluster.open-cluster-management.io/v1beta1\nkind: Placement\nspec: {{ toYaml .Values.spec }}',
+  ].join('\n---\n');
+  const { clusters, diagnostics } = readFleet([{ path: 'fleet/all.yaml', folder: 'fleet', text }]);
+  assert.is(clusters.length, 1);
+  assert.equal(
+    diagnostics.map(({ severity, message }) => `${severity}: ${message}`),
+    ['warning: this Placement of Open Cluster Management is left alone'],
+  );
+});
+
+test.run();
