@@ -1,0 +1,49 @@
+/** Charts of a fleet, with a program in the place of helm. */
+import { chmod, readFile, writeFile } from 'node:fs/promises';
+import type { FleetPass } from '../../src/app/fleet-apply.ts';
+import * as assert from '../support/assert.ts';
+import { addon, channel } from '../support/fleet-files.ts';
+import { doneIn, openFleetScene, statesIn } from '../support/fleet-scene.ts';
+import { startHelm } from '../support/helm-stand-in.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('app/fleet-charts');
+
+test('values are rendered once, and a release passes to another add-on of the fleet only by name', async () => {
+  await using scene = await openFleetScene(['lyon']);
+  await using helm = await startHelm(scene.api('lyon'), scene.box);
+  const program = scene.box.at('helm-with-copy');
+  const env = { PATH: process.env['PATH'] };
+  const apply = async (more: object = {}): Promise<FleetPass> => scene.apply({ helm: program, ...more }, { env });
+  const copy = 'while [ $# -gt 0 ]; do [ "$1" != --values ] || cp "$2" values.json; shift; done';
+  await writeFile(program, `#!/bin/bash\n(${copy})\nexec '${helm.program}' "$@"\n`);
+  await chmod(program, 0o755);
+  const page = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'page' }, data: { version: '1' } };
+  await writeFile(scene.box.at('web.tgz'), JSON.stringify([page]));
+  const chart = { package: 'web.tgz', values: { server: '{{ .Cluster.server }}' } };
+  const entry = { name: 'web', version: '1.0.0', namespace: 'default', chart: { ...chart, namespace: 'default' } };
+  const source = { channel: { name: 'stable', addon: 'web' } };
+  const spec = { source, config: { default: { text: '{{ raw }}' } }, valuesTemplate: 'host: "{{ .Cluster.name }}"' };
+  await scene.fleet([channel('stable', entry), addon('web', spec)]);
+  assert.equal(doneIn(await apply()), ['lyon web install done']);
+  const { server, ...values } = JSON.parse(await readFile(scene.box.at('values.json'), 'utf8')) as Record<
+    string,
+    string
+  >;
+  assert.match(server ?? '', /^https:/);
+  assert.equal(values, { text: '{{ raw }}', host: 'lyon' });
+  assert.equal(doneIn(await apply()), []);
+
+  await scene.fleet([channel('stable', entry), addon('web', spec), addon('site', spec)]);
+  await assert.rejectsWith(apply(), 'SPEC_INVALID', /1 error in its files/);
+  await scene.fleet([channel('stable', entry), addon('site', spec)]);
+  assert.equal(statesIn(await apply()), ['lyon ToApply wait Owner']);
+  const taken = await apply({ takeOver: ['site'] });
+  assert.equal([doneIn(taken), taken.detached], [['lyon site install done'], []]);
+  assert.equal(
+    helm.commands.filter((one) => one.startsWith('uninstall')),
+    [],
+  );
+});
+
+test.run();
