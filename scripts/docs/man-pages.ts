@@ -1,0 +1,97 @@
+/**
+ * Writes the man pages: curlew.1, and one of each command, from the same declarations as `--help`.
+ * usage: tsx scripts/docs/man-pages.ts FOLDER
+ */
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Command } from '../../src/cli/command.ts';
+import { GLOBAL_OPTIONS } from '../../src/cli/command.ts';
+import { COMMANDS } from '../../src/cli/commands.ts';
+import { operandsOf } from '../../src/cli/read-arguments.ts';
+import type { Field } from '../../src/core/field.ts';
+import { parametersOf } from '../../src/core/request.ts';
+import { toolVersion } from '../../src/own/version.ts';
+
+/** The pages by file name, such as `curlew-channel-plan.1`. */
+export async function manPages(): Promise<ReadonlyMap<string, string>> {
+  const pages = new Map([['curlew.1', mainPage()]]);
+  for (const { load } of COMMANDS.values()) {
+    const command = await load();
+    pages.set(`${pageName(command.of.name)}.1`, commandPage(command));
+  }
+  return pages;
+}
+
+function pageName(command: string): string {
+  return `curlew-${command.replaceAll(' ', '-')}`;
+}
+
+/** Text of roff: no character of it is a command, and hyphens stay hyphens. */
+function escaped(text: string): string {
+  return text.replaceAll('\\', '\\e').replaceAll('-', '\\-').replaceAll('…', '\\&...').replace(/^[.']/gm, '\\&$&');
+}
+
+function heading(name: string, summary: string): string {
+  const title = `.TH "${escaped(name.toUpperCase())}" 1 "" "curlew ${escaped(toolVersion())}" "curlew"`;
+  return `${title}\n.SH NAME\n${escaped(name)} \\- ${escaped(summary)}`;
+}
+
+function item(left: string, help: string): string {
+  return `.TP\n\\fB${escaped(left)}\\fR\n${escaped(help)}`;
+}
+
+function section(title: string, lines: readonly string[]): readonly string[] {
+  return lines.length === 0 ? [] : [`.SH ${title.toUpperCase()}`, ...lines];
+}
+
+function optionItem([name, { takes, value, bare, short, help }]: readonly [string, Field]): string {
+  const flag = short === undefined ? `--${name}` : `-${short}, --${name}`;
+  return item(`${flag}${takes === 'nothing' ? '' : bare === undefined ? ` ${value}` : `[=${value}]`}`, help);
+}
+
+function commandPage({ of, details, examples }: Command): string {
+  const { operands, options } = parametersOf({ ...of, options: { ...of.options, ...GLOBAL_OPTIONS } });
+  const paragraphs = (details ?? '').split(/\n\s*\n/).map((text) => text.replaceAll(/\s+/g, ' ').trim());
+  const groups = [...new Set(options.map(([, { group }]) => group ?? 'Options'))];
+  return [
+    heading(pageName(of.name), of.summary),
+    ...section('Synopsis', [`\\fBcurlew ${escaped(of.name)}\\fR ${escaped(`${operandsOf(of)} [options]`.trim())}`]),
+    ...section(
+      'Description',
+      [`${of.summary}.`, ...paragraphs].filter((text) => text !== '').map((text) => `.PP\n${escaped(text)}`),
+    ),
+    ...section(
+      'Operands',
+      operands.map(([, { value, help }]) => item(value, help)),
+    ),
+    ...groups.flatMap((group) =>
+      section(group, options.filter(([, spec]) => (spec.group ?? 'Options') === group).map(optionItem)),
+    ),
+    ...section('Examples', [`.nf\n${examples.map(escaped).join('\n')}\n.fi`]),
+    ...section('See also', ['\\fBcurlew\\fR(1)']),
+    '',
+  ].join('\n');
+}
+
+function mainPage(): string {
+  const groups = [...new Set([...COMMANDS.values()].map(({ group }) => group))];
+  return [
+    heading('curlew', 'pack Kubernetes add-ons, and install them on machines without internet'),
+    ...section('Synopsis', ['\\fBcurlew\\fR COMMAND [options]']),
+    ...groups.flatMap((group) =>
+      section(
+        group,
+        [...COMMANDS.values()].filter((row) => row.group === group).map(({ of }) => item(of.name, of.summary)),
+      ),
+    ),
+    ...section('Options of every command', Object.entries<Field>(GLOBAL_OPTIONS).map(optionItem)),
+    ...section('See also', [[...COMMANDS.keys()].map((name) => `\\fB${escaped(pageName(name))}\\fR(1)`).join(',\n')]),
+    '',
+  ].join('\n');
+}
+
+const [, script, folder] = process.argv;
+if (script === import.meta.filename && folder !== undefined) {
+  await mkdir(folder, { recursive: true });
+  for (const [name, text] of await manPages()) await writeFile(join(folder, name), text);
+}

@@ -1,0 +1,42 @@
+/** The man pages have what `--help` has, and are roff without mistakes. */
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { manPages } from '../../scripts/docs/man-pages.ts';
+import { COMMANDS } from '../../src/cli/commands.ts';
+import { parametersOf } from '../../src/core/request.ts';
+import * as assert from '../support/assert.ts';
+import { suite } from '../support/suite.ts';
+import { tree } from '../support/tree.ts';
+
+const test = suite('man pages');
+
+test('each command has a page with all of its options and examples', async () => {
+  const pages = await manPages();
+  assert.is(pages.size, COMMANDS.size + 1);
+  for (const [name, { of, load }] of COMMANDS) {
+    const page = pages.get(`curlew-${name.replaceAll(' ', '-')}.1`)?.replaceAll('\\-', '-') ?? '';
+    for (const [option] of parametersOf(of).options) assert.ok(page.includes(`--${option}`), `${name} --${option}`);
+    for (const example of (await load()).examples) assert.ok(page.includes(example.replaceAll('\\', '\\e')), example);
+    assert.ok(
+      pages
+        .get('curlew.1')
+        ?.replaceAll('\\-', '-')
+        .includes(`curlew-${name.replaceAll(' ', '-')}`),
+      name,
+    );
+  }
+});
+
+if ((await execa('groff', ['--version'], { reject: false })).exitCode === 0) {
+  test('groff has no warning about any page', async () => {
+    const pages = await manPages();
+    await using box = await tree(Object.fromEntries(pages));
+    const files = [...pages.keys()].map((name) => join(box.path, name));
+    const { stdout, stderr } = await execa('groff', ['-man', '-Tutf8', '-ww', '-z', ...files], { all: false });
+    assert.is(`${stdout}${stderr}`, '');
+  });
+} else {
+  test.skip('groff has no warning about any page', 'groff is not installed');
+}
+
+test.run();
