@@ -15,10 +15,10 @@ const ROWS: readonly (readonly [name: string, holds: string, imports?: string])[
     '',
   ],
   ['own', 'what comes with curlew itself: its version, its scripts', ''],
-  ['platform/limit', 'how much happens at once: semaphores, caches, memory', 'core'],
+  ['platform/limit', 'how much happens at once, and how often: semaphores, caches, memory, repetition', 'core'],
   ['platform/process', 'running other programs, and ending all that they start', 'core'],
   ['platform/files', 'atomic file writes: free space, syncing, partial files, locks', 'core platform/process'],
-  ['platform/http', 'HTTP with proxies, private CAs, retries, resumption', 'core'],
+  ['platform/http', 'HTTP with proxies, private CAs, retries, resumption', 'core platform/limit'],
   ['formats/yaml', 'YAML as JSON-safe data with source positions', 'core'],
   ['formats/bash', 'what a script defines and calls, without running it', 'core'],
   ['formats/go-template', 'Go templates with the functions of sprig', 'core'],
@@ -124,7 +124,7 @@ const ROWS: readonly (readonly [name: string, holds: string, imports?: string])[
   [
     'runtime/cluster',
     'records of the cluster that the node belongs to',
-    'core platform/files spec kube runtime/plan runtime/node',
+    'core platform/limit platform/files spec kube runtime/plan runtime/node',
   ],
   [
     'runtime/images',

@@ -5,7 +5,7 @@ import { counted } from '../core/counted.ts';
 import { asError, CurlewError } from '../core/errors.ts';
 import { applyChannels, type ChannelPass } from './channel-apply.ts';
 import type { Context } from '../core/context.ts';
-import { pause } from '../platform/http/retry.ts';
+import { pause } from '../platform/limit/repeat.ts';
 import { PASSES } from './requests/channel.ts';
 import { useCase } from '../core/request.ts';
 

@@ -53,7 +53,7 @@ async function run(argv: readonly string[], signal: AbortSignal): Promise<number
   if (name === 'kurl') {
     const { runKurlTool } = await import('./kurl/tools.ts');
     const input = async (): Promise<string> => (await import('node:stream/consumers')).text(process.stdin);
-    const { pause } = await import('../platform/http/retry.ts');
+    const { pause } = await import('../platform/limit/repeat.ts');
     const context = { input, say: printLine, env: ENVIRONMENT, signal, pause };
     await print(process.stdout, await runKurlTool(rest, context));
     return 0;

@@ -4,7 +4,7 @@ import { CurlewError } from '../core/errors.ts';
 import { isObject } from '../core/json.ts';
 import { getObject, listObjects, titleOf } from '../kube/objects.ts';
 import type { Resource } from '../kube/resources.ts';
-import { pause } from '../platform/http/retry.ts';
+import { repeatUntil } from '../platform/limit/repeat.ts';
 import { mapLimited } from '../platform/limit/each.ts';
 import { AT_ONCE, type ChannelCluster } from './cluster.ts';
 import type { AddonObject } from './objects.ts';
@@ -21,6 +21,11 @@ interface WaitOptions extends Reporting {
   readonly timeoutMs: number;
 }
 
+interface Looked {
+  readonly object: AppliedObject;
+  readonly health: Health;
+}
+
 /** Waits until objects are healthy; the errors say which are not, why, and what their pods report. */
 export async function waitForHealth(
   cluster: Pick<ChannelCluster, 'call' | 'signal'>,
@@ -28,11 +33,9 @@ export async function waitForHealth(
   { objects, timeoutMs, report }: WaitOptions,
 ): Promise<readonly CurlewError[]> {
   const { signal } = cluster;
-  const until = performance.now() + timeoutMs;
-  const failures: { readonly object: AppliedObject; readonly health: Health }[] = [];
-  let waiting: readonly AppliedObject[] = applied;
+  const failures: Looked[] = [];
   let reported = '';
-  for (let waitMs = FIRST_LOOK_MS; ; waitMs = Math.min(waitMs * 2, LOOK_MS)) {
+  const look = async (waiting: readonly AppliedObject[]): Promise<readonly Looked[]> => {
     const looked = await mapLimited(
       waiting,
       async (object) => ({ object, health: await currentHealth(cluster, object, objects) }),
@@ -40,20 +43,25 @@ export async function waitForHealth(
     );
     failures.push(...looked.filter(({ health }) => health.state === 'failed'));
     const left = looked.filter(({ health }) => health.state === 'progressing');
-    if (left.length === 0 || performance.now() >= until) {
-      const late = left.map(({ object, health }) => ({ object, health, timeoutMs }));
-      return Promise.all([...failures, ...late].map(async (one) => unhealthy(cluster, one)));
-    }
     const [first] = left;
-    const text =
-      first === undefined
-        ? ''
-        : `${titleOf(first.object.resource, first.object.live.metadata)}: ${first.health.reason}`;
+    if (first === undefined) return left;
+    const text = `${titleOf(first.object.resource, first.object.live.metadata)}: ${first.health.reason}`;
     if (text !== reported) report(left.length > 1 ? `${text} (and ${left.length - 1} more)` : text);
     reported = text;
-    waiting = left.map(({ object }) => object);
-    await pause(waitMs, { signal });
-  }
+    return left;
+  };
+  let waiting = applied;
+  const late = await repeatUntil(
+    async () => {
+      const left = await look(waiting);
+      waiting = left.map(({ object }) => object);
+      return left;
+    },
+    (left) => left.length === 0,
+    { firstMs: FIRST_LOOK_MS, mostMs: LOOK_MS, limitMs: timeoutMs, signal },
+  );
+  const all = [...failures, ...late.map((one) => ({ ...one, timeoutMs }))];
+  return Promise.all(all.map(async (one) => unhealthy(cluster, one)));
 }
 
 async function unhealthy(

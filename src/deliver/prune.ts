@@ -8,7 +8,7 @@ import { CurlewError } from '../core/errors.ts';
 import { Refused } from '../kube/call.ts';
 import { deleteObject, getObject, listObjects, titleOf, type ListOptions, type Metadata } from '../kube/objects.ts';
 import { groupOf, type Kind, type Resource, type Served } from '../kube/resources.ts';
-import { pause } from '../platform/http/retry.ts';
+import { repeatUntil } from '../platform/limit/repeat.ts';
 import { mapLimited } from '../platform/limit/each.ts';
 import { ADDON_LABEL, managerOf } from './addon.ts';
 import { AT_ONCE, type ChannelCluster } from './cluster.ts';
@@ -231,18 +231,17 @@ async function waitUntilGone(
   deleted: readonly Orphan[],
   limitMs: number,
 ): Promise<readonly Orphan[]> {
-  const until = performance.now() + limitMs;
   const look = async (orphan: Orphan): Promise<readonly Orphan[]> => {
     const found = await getObject(call, orphan.resource, orphan, { onlyMetadata: true });
     if (found === undefined || found.metadata.uid !== orphan.uid) return [];
     return [{ ...orphan, isGoing: isBeingDeleted(found.metadata), stays: stillDeleted(found.metadata) }];
   };
   let left = deleted;
-  for (let waitMs = FIRST_LOOK_MS; ; waitMs = Math.min(waitMs * 2, LOOK_MS)) {
-    left = (await mapLimited(left, look, { width: AT_ONCE, signal })).flat();
-    if (!left.some(({ isGoing }) => isGoing) || performance.now() >= until) return left;
-    await pause(waitMs, { signal });
-  }
+  return repeatUntil(
+    async () => (left = (await mapLimited(left, look, { width: AT_ONCE, signal })).flat()),
+    (found) => !found.some(({ isGoing }) => isGoing),
+    { firstMs: FIRST_LOOK_MS, mostMs: LOOK_MS, limitMs, signal },
+  );
 }
 
 /** An object of the cluster, as far as prune looks at it. */

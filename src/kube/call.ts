@@ -3,7 +3,7 @@ import { CurlewError } from '../core/errors.ts';
 import type { ApiRequest, KubeApi } from './api.ts';
 import { TooLong } from './exchange.ts';
 import type { FieldCause, FieldConflict, Problem } from './problem.ts';
-import { pause } from '../platform/http/retry.ts';
+import { repeatUntil } from '../platform/limit/repeat.ts';
 
 export interface CallOptions {
   /** How long an API server may be unreachable before that is an error. */
@@ -47,13 +47,11 @@ export async function askSettled(
   request: ApiRequest,
   { settleMs = 0, signal, guard }: Pick<CallOptions, 'settleMs' | 'signal' | 'guard'>,
 ): ReturnType<KubeApi['ask']> {
-  const until = performance.now() + settleMs;
-  for (;;) {
-    const answer = await api.ask(request, { signal, guard });
-    const isDenied = answer.kind === 'problem' && answer.status === 403;
-    if (!isDenied || performance.now() + SETTLE_PAUSE_MS > until) return answer;
-    await pause(SETTLE_PAUSE_MS, { signal });
-  }
+  return repeatUntil(
+    async () => api.ask(request, { signal, guard }),
+    (answer) => answer.kind === 'answer' || answer.status !== 403,
+    { firstMs: SETTLE_PAUSE_MS, limitMs: settleMs, signal },
+  );
 }
 
 /** `doing` begins its errors: `cannot DOING: reason`. Throws `CLUSTER_FAILED`, {@link Refused} if the server has answered. */
@@ -61,27 +59,27 @@ export type Call = (doing: string, request: ApiRequest) => Promise<Called>;
 
 export function openCalls(api: KubeApi, { patienceMs, settleMs, signal, guard, onSlow }: CallOptions): Call {
   return async (doing, request) => {
-    const until = performance.now() + patienceMs;
     let last = 'no response yet';
     using _slow = setTimeout(() => onSlow?.(`trying to ${doing}: ${last}`), SLOW_MS);
-    for (let waitMs = 250; ; waitMs = Math.min(waitMs * 2, 4000)) {
-      const answer = await askSettled(api, request, { settleMs, signal, guard });
-      if (answer.kind === 'answer') return { outcome: 'done', value: answer.value, bytes: answer.bytes };
-      const { problem, message, hint, status, conflicts = [] } = answer;
-      if (problem === 'conflict') return { outcome: problem, message, fields: conflicts };
-      if (problem === 'not found' || problem === 'already exists' || problem === 'expired') return { outcome: problem };
-      if (problem === 'unreachable' && performance.now() + waitMs < until) {
-        last = message;
-        await pause(waitMs, { signal });
-        continue;
-      }
-      const what = `cannot ${doing}: ${message}`;
-      if (problem === 'unreachable' || status === undefined || status === 401) {
-        const advice = hint ?? (problem === 'unreachable' && status === undefined ? NOT_RUNNING : NOT_DONE);
-        throw new (answer.isTooLong === true ? TooLong : CurlewError)('CLUSTER_FAILED', what, { hint: advice });
-      }
-      throw new Refused(what, hint ?? NOT_DONE, answer);
+    const answer = await repeatUntil(
+      async () => askSettled(api, request, { settleMs, signal, guard }),
+      (found) => {
+        if (found.kind === 'answer' || found.problem !== 'unreachable') return true;
+        last = found.message;
+        return false;
+      },
+      { firstMs: 250, mostMs: 4000, limitMs: patienceMs, signal },
+    );
+    if (answer.kind === 'answer') return { outcome: 'done', value: answer.value, bytes: answer.bytes };
+    const { problem, message, hint, status, conflicts = [] } = answer;
+    if (problem === 'conflict') return { outcome: problem, message, fields: conflicts };
+    if (problem === 'not found' || problem === 'already exists' || problem === 'expired') return { outcome: problem };
+    const what = `cannot ${doing}: ${message}`;
+    if (problem === 'unreachable' || status === undefined || status === 401) {
+      const advice = hint ?? (problem === 'unreachable' && status === undefined ? NOT_RUNNING : NOT_DONE);
+      throw new (answer.isTooLong === true ? TooLong : CurlewError)('CLUSTER_FAILED', what, { hint: advice });
     }
+    throw new Refused(what, hint ?? NOT_DONE, answer);
   };
 }
 

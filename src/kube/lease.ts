@@ -5,7 +5,7 @@ import { asError, CurlewError } from '../core/errors.ts';
 import { visible } from '../core/diagnostic.ts';
 import type { Call } from './call.ts';
 import { objectPath, collectionPath, type Resource } from './resources.ts';
-import { pause } from '../platform/http/retry.ts';
+import { pause } from '../platform/limit/repeat.ts';
 
 const LEASES: Resource = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', plural: 'leases', namespaced: true };
 const DURATION_MS = 15_000;

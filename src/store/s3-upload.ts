@@ -15,10 +15,10 @@ import {
 } from './s3-started-upload.ts';
 import { checksumOf, isSamePart } from './s3-checksum.ts';
 import { completeOnce, isOurs } from './s3-complete.ts';
+import { PART_LIMITS } from './s3-part-plan.ts';
 import { headObject, plainEtag, quotedEtag } from './s3-read.ts';
 import type { StoredObject } from './store.ts';
 
-const MAX_PARTS = 10_000;
 const MIB = 1024 * 1024;
 
 /** The source failed or has the wrong size: the upload is not worth keeping. */
@@ -44,7 +44,7 @@ export function withGrace(signal: AbortSignal): AbortSignal {
 /** Atomic: the object appears when all parts exist and the digest matches, or not at all. */
 export async function uploadByParts(job: UploadJob): Promise<StoredObject> {
   const { body, memory } = job;
-  const partSize = Math.max(memory.size, Math.ceil(body.size / MAX_PARTS / MIB) * MIB);
+  const partSize = Math.max(memory.size, Math.ceil(body.size / PART_LIMITS.parts / MIB) * MIB);
   const started = await startUpload(job, partSize);
   try {
     const Parts = await sendParts(job, started, partSize);

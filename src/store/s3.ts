@@ -28,7 +28,7 @@ export interface S3StoreOptions extends S3Options {
 
 /** Number of objects whose size and metadata are cached, so that range reads need no HEAD request. */
 const CACHE_SIZE = 2000;
-const PART_MEMORY = { size: 6 * 1024 * 1024, count: 4 };
+const PART_MEMORY = { size: PART_LIMITS.sent, count: 4 };
 
 interface S3 {
   readonly connection: S3Connection;

@@ -2,7 +2,8 @@
 import { CurlewError } from '../../core/errors.ts';
 import type { Http } from './http.ts';
 import { contentLength, type HttpRequest, type Outcome, type ResponseHead, type Sink } from './message.ts';
-import { isWorthRetry, MAX_STALLS, pause, pauseMs } from './retry.ts';
+import { isWorthRetry, MAX_STALLS, pauseMs } from './retry.ts';
+import { pause } from '../limit/repeat.ts';
 
 export interface DownloadRequest extends HttpRequest {
   /** Offset of the first byte to fetch: the bytes before it already exist. */

@@ -8,7 +8,8 @@ import { secretsOf, statusFailure } from './failure.ts';
 import { MIN_RATE } from './pace.ts';
 import { collector, type Headers, type HttpRequest, type Outcome, type ResponseHead, type Sink } from './message.ts';
 import { decoded, proxyFor, type Environment } from './proxy.ts';
-import { isWorthRetry, MAX_STALLS, pause, pauseMs, RETRY_POLICY, withinTime, type RetryPolicy } from './retry.ts';
+import { isWorthRetry, MAX_STALLS, pauseMs, RETRY_POLICY, withinTime, type RetryPolicy } from './retry.ts';
+import { pause } from '../limit/repeat.ts';
 import { loadRoots } from './roots.ts';
 import { createWire, type Timeouts, type Wire } from './wire.ts';
 

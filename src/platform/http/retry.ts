@@ -1,5 +1,4 @@
 /** When to retry, and how long to wait first. */
-import { setTimeout as delay } from 'node:timers/promises';
 import { CurlewError } from '../../core/errors.ts';
 import type { HttpRequest, ResponseHead } from './message.ts';
 
@@ -58,16 +57,6 @@ export function pauseMs(
   const requested = retryAfterMs(head?.headers['retry-after'], now);
   const backOff = baseMs * 2 ** Math.min(attempt - 1, 20) * (1 + Math.random());
   return Math.min(capMs, requested ?? backOff);
-}
-
-/** Waits; throws the signal's reason if it aborts. */
-export async function pause(ms: number, { signal }: { readonly signal: AbortSignal }): Promise<void> {
-  try {
-    await delay(ms, undefined, { signal });
-  } catch (error) {
-    signal.throwIfAborted();
-    throw error;
-  }
 }
 
 /** Cancels the work after `ms`. There is no retry after that: it would take as long. */

@@ -1,6 +1,5 @@
 /** Records the progress of a run in the cluster, as soon as an API server answers. */
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import { CurlewError } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
 import { nodePath } from '../../core/layout.ts';
@@ -9,6 +8,7 @@ import { isRemoved } from '../plan/order.ts';
 import { whyInstall } from '../plan/plan.ts';
 import { type AppliedRecord, recordOf } from '../plan/records.ts';
 import type { RunRecords } from '../node/run-records.ts';
+import { repeatUntil } from '../../platform/limit/repeat.ts';
 import { writeStateFile } from '../../platform/files/state-file.ts';
 import type { Applied } from './cluster-records.ts';
 import type { Cluster } from './cluster.ts';
@@ -73,7 +73,7 @@ export class RunCluster {
   /** Hooks are about to run: marks their add-ons as unfinished in the cluster. */
   async begin(): Promise<void> {
     const { view } = this.#parts;
-    for (const text of view.notes) this.#note('warning', text);
+    for (const text of view.notes) this.#warn(text);
     if (view.cluster !== undefined) await this.#enter(view.cluster, view.known);
   }
 
@@ -152,12 +152,11 @@ export class RunCluster {
     if (request === undefined || this.#cluster !== undefined || this.#isAwaited) return;
     const before = records.now.cluster;
     const isNeeded = before !== undefined && addon !== undefined && addon.ref.name !== KUBERNETES;
-    const until = performance.now() + (isNeeded ? PATIENCE_MS : 0);
-    let cluster = await this.#find(request);
-    for (let waitMs = 250; cluster === undefined && performance.now() + waitMs < until; waitMs *= 2) {
-      await pause(waitMs, undefined, { signal });
-      cluster = await this.#find(request);
-    }
+    const cluster = await repeatUntil(
+      async () => this.#find(request),
+      (found) => found !== undefined,
+      { firstMs: 250, mostMs: 4000, limitMs: isNeeded ? PATIENCE_MS : 0, signal },
+    );
     if (cluster === undefined && isNeeded) {
       throw new CurlewError(
         'CLUSTER_FAILED',
@@ -168,7 +167,7 @@ export class RunCluster {
       );
     }
     if (cluster === undefined) return;
-    if (before !== undefined && before !== cluster.uid) this.#note('warning', movedNote(before, cluster.uid));
+    if (before !== undefined && before !== cluster.uid) this.#warn(movedNote(before, cluster.uid));
     const found = await cluster.readRecords();
     const known = typeof found === 'object' ? found.applied : {};
     this.#found = known;
@@ -208,7 +207,7 @@ export class RunCluster {
     await once('current', async () => cluster.beginKurl(data));
   }
 
-  #note(level: 'info' | 'warning', text: string): void {
-    this.#parts.report({ type: 'note', level, text });
+  #warn(text: string): void {
+    this.#parts.report({ type: 'note', level: 'warning', text });
   }
 }

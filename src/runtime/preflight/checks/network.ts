@@ -2,9 +2,9 @@
 import { randomBytes } from 'node:crypto';
 import { createSocket } from 'node:dgram';
 import { connect, createServer, isIPv4, type Server, type Socket } from 'node:net';
-import { setTimeout as pause } from 'node:timers/promises';
 import * as v from 'valibot';
 import { asError, errnoOf } from '../../../core/errors.ts';
+import { repeatUntil } from '../../../platform/limit/repeat.ts';
 import type { Read } from '../../../core/schema.ts';
 import { type Check, limitOf } from '../check.ts';
 import { firstOutcome } from '../outcome.ts';
@@ -196,14 +196,12 @@ async function roundTrip({ host, port, address, limitMs, signal }: RoundTrip): P
     return stateOf(error);
   }
   try {
-    const until = performance.now() + limitMs;
-    for (;;) {
-      const left = until - performance.now();
-      if (left <= 0) return { status: 'connection-timeout', message: `no response from this machine at ${address}` };
-      const found = await tryOnce(target, token, Math.min(left, DIAL_MS), signal);
-      if (found !== undefined) return found;
-      await pause(Math.min(PAUSE_MS, Math.max(0, until - performance.now())), undefined, { signal });
-    }
+    const found = await repeatUntil(
+      async () => tryOnce(target, token, Math.min(limitMs, DIAL_MS), signal),
+      (one) => one !== undefined,
+      { firstMs: PAUSE_MS, limitMs, signal },
+    );
+    return found ?? { status: 'connection-timeout', message: `no response from this machine at ${address}` };
   } finally {
     await new Promise((resolve) => {
       server.close(resolve);
