@@ -1,28 +1,21 @@
 /** Signed releases: trusted keys, versions that were seen before, and the signing key. */
-import { dirname, join, resolve } from 'node:path';
-import * as v from 'valibot';
+import { join, resolve } from 'node:path';
 import type { Catalog } from '../../core/catalog.ts';
-import { canonicalJson } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { storeKey } from '../../core/layout.ts';
-import { byKey, readJson } from '../../core/schema.ts';
-import { makeFolder } from '../../platform/files/make-folder.ts';
 import type { Signer } from '../../store/release/sign-release.ts';
 import {
   readSigned,
   type NotCurrent,
   type ReleaseTrust,
-  type SeenRelease,
-  type SeenVersions,
   type SignedOptions,
 } from '../../store/release/signed-release.ts';
-import { readOwnFile, writeStateFile } from '../../platform/files/state-file.ts';
 import { offeredCatalog } from '../../store/release/offered.ts';
 import type { Store } from '../../store/store.ts';
-import { isVersionNumber } from '../../formats/signing/claim.ts';
 import { publicPart, readPrivateKey } from '../../formats/signing/keys.ts';
 import type { Context } from '../../core/context.ts';
 import { xdgFolder } from './config.ts';
+import { SEEN_RELEASES, seenVersions } from './seen.ts';
 import { passphraseOf, readKeyText, trustOf, type Trust } from './trust.ts';
 import type { TrustRequest, SignerRequest } from '../requests/trust.ts';
 
@@ -117,60 +110,4 @@ export async function catalogOf(
 ): Promise<Catalog> {
   if (trust === undefined) return offeredCatalog(store, { release, signal });
   return (await readSigned(store, { release, trust, onNotCurrent, signal })).parsed;
-}
-
-/** File name, in the install folder of a node or in the user's folder for state. */
-export const SEEN_RELEASES = 'seen-releases.json';
-const LIMIT = 1 << 20;
-
-function seenVersions(path: string, addresses: readonly string[], writes: boolean): SeenVersions {
-  return {
-    highest: async (address) => {
-      const { current } = await readSeen(path);
-      const known = [address, ...addresses].flatMap((one) => current.get(one) ?? []);
-      return known.length === 0 ? undefined : Math.max(...known);
-    },
-    newest: async (address) => {
-      const { newest } = await readSeen(path);
-      const known = [address, ...addresses].flatMap((one) => newest.get(one) ?? []);
-      return known.toSorted((a, b) => b.version - a.version)[0];
-    },
-    remember: async (address, { release, version, isCurrent }) => {
-      if (!writes) return;
-      // Read again: another command may have updated it meanwhile.
-      const { current, newest } = await readSeen(path);
-      const isHigher = isCurrent && version > (current.get(address) ?? 0);
-      const isNewer = version > (newest.get(address)?.version ?? 0);
-      if (!isHigher && !isNewer) return;
-      const stores = Object.fromEntries([...current, ...(isHigher ? [[address, version] as const] : [])]);
-      const releases = Object.fromEntries([...newest, ...(isNewer ? [[address, { release, version }] as const] : [])]);
-      await makeFolder(dirname(path));
-      await writeStateFile(path, `${canonicalJson({ format: 1, stores, releases })}\n`);
-    },
-  };
-}
-
-const versionNumber = v.custom<number>(isVersionNumber);
-
-const seenReleases = v.object({
-  format: v.literal(1),
-  /** Highest versions of current-release statements, by address. */
-  stores: byKey(versionNumber),
-  /** Newest release, by address. */
-  releases: v.optional(byKey(v.object({ release: v.string(), version: versionNumber }))),
-});
-
-/** Throws for a damaged file: without its data, any release would be accepted. */
-async function readSeen(path: string): Promise<{
-  readonly current: ReadonlyMap<string, number>;
-  readonly newest: ReadonlyMap<string, SeenRelease>;
-}> {
-  const text = await readOwnFile(path, LIMIT);
-  if (text === undefined) return { current: new Map(), newest: new Map() };
-  const damaged = (): CurlewError =>
-    new CurlewError('FILE_UNUSABLE', `cannot read ${path}: it is damaged, so the releases seen before are unknown`, {
-      hint: 'check the stores, then remove this file: the next command trusts the release that it sees',
-    });
-  const { stores, releases = {} } = readJson(seenReleases, text, { bad: damaged });
-  return { current: new Map(Object.entries(stores)), newest: new Map(Object.entries(releases)) };
 }

@@ -8,7 +8,14 @@ import { CurlewError } from '../../core/errors.ts';
 import { DELTA_CONTENTS, ownerOf, prefixOf, TOC_NAME } from '../../core/layout.ts';
 import { claimFields, parseClaim, secondsOf, untimely, type Claim } from './claim.ts';
 import type { TrustedKey } from './keys.ts';
-import { signStatement, verifyStatement, type SignedStatement, type Statement } from './statement.ts';
+import {
+  refused,
+  signStatement,
+  verifyStatement,
+  type SignedStatement,
+  type Statement,
+  type Verified,
+} from './statement.ts';
 
 const PREDICATE_TYPE = 'urn:curlew:archive:v1';
 
@@ -72,17 +79,10 @@ export function verifyArchive(
   signed: SignedStatement,
   contents: Digest,
   trusted: readonly TrustedKey[],
-): { readonly statement: ArchiveStatement; readonly signedBy: TrustedKey } {
-  const { statement, signedBy } = verifyStatement(signed, trusted);
-  const found = parseArchive(statement);
-  if (found === undefined) {
-    throw invalid(
-      `verify ${signed.about}: ${signed.from} is signed, but is not a statement about an archive`,
-      FETCH_BOTH,
-    );
-  }
-  if (found.contents === contents) return { statement: found, signedBy };
-  throw invalid(`verify ${signed.about}: the signature ${signed.from} belongs to another file`, FETCH_BOTH);
+): Verified<ArchiveStatement> {
+  const found = verifyStatement(signed, trusted, parseArchive, FETCH_BOTH);
+  if (found.statement.contents === contents) return found;
+  throw refused(signed.about, `the signature ${signed.from} belongs to another file`, FETCH_BOTH);
 }
 
 const FETCH_BOTH = 'fetch both again from the same source';

@@ -1,11 +1,11 @@
 /** Detached signatures over a text, in Sigstore bundles. */
 import { createHash, verify } from 'node:crypto';
 import * as v from 'valibot';
-import { CurlewError } from '../../core/errors.ts';
 import { shallowJson } from '../../core/json.ts';
 import { fits } from '../../core/schema.ts';
 import type { TrustedKey } from './keys.ts';
 import { base64, parseBundle, unreadable } from './sigstore.ts';
+import { refused, UNKNOWN_KEY } from './statement.ts';
 
 /** Size limit in bytes. Those of cosign contain certificates and log entries: a few thousand bytes. */
 export const SIGNATURE_LIMIT = 1 << 20;
@@ -41,18 +41,12 @@ export interface SignedText {
 export function verifyText({ name, text, signature, from }: SignedText, trusted: readonly TrustedKey[]): TrustedKey {
   const { digest, bytes } = parseSignature(signature, from);
   if (!sha256(text).equals(digest)) {
-    throw invalid(
-      `verify ${name}: the signature ${from} belongs to another file`,
-      'fetch both again from the same source',
-    );
+    throw refused(name, `the signature ${from} belongs to another file`, 'fetch both again from the same source');
   }
   const found = trusted.find(({ key }) => verify('sha256', text, key, bytes));
   if (found !== undefined) return found;
   const names = trusted.map((key) => key.name).join(', ');
-  throw invalid(
-    `verify ${name}: the signature ${from} was not made with ${names}`,
-    'ask the signer for the public key',
-  );
+  throw refused(name, `the signature ${from} was not made with ${names}`, UNKNOWN_KEY);
 }
 
 const messageSignature = v.object({
@@ -66,8 +60,4 @@ function parseSignature(text: string, from: string): { readonly digest: Buffer; 
   const digest = Buffer.from(messageDigest.digest, 'base64');
   if (digest.byteLength !== 32) throw bad('its digest is damaged');
   return { digest, bytes: Buffer.from(signature, 'base64') };
-}
-
-function invalid(message: string, hint: string): CurlewError {
-  return new CurlewError('SIGNATURE_INVALID', message, { hint });
 }

@@ -55,33 +55,44 @@ export interface SignedStatement {
   readonly about: string;
 }
 
+export interface Verified<Parsed> {
+  readonly statement: Parsed;
+  readonly signedBy: TrustedKey;
+}
+
 /**
- * The statement of a bundle, and the trusted key that signed it. `SIGNATURE_INVALID` if it is unreadable or not signed by a
- * trusted key; nothing in it is used before that check.
+ * What `parse` makes of the statement of a bundle, and the trusted key that signed it. `SIGNATURE_INVALID` if it is unreadable,
+ * not signed by a trusted key, or if `parse` makes nothing of it; nothing in it is used before the signature is checked.
  */
-export function verifyStatement(
+export function verifyStatement<Parsed>(
   { text, from, about }: SignedStatement,
   trusted: readonly TrustedKey[],
-): { readonly statement: Statement; readonly signedBy: TrustedKey } {
+  parse: (statement: Statement) => Parsed | undefined,
+  otherHint: string,
+): Verified<Parsed> {
   const bad = unreadable(from, 'fetch it again, or sign the file again');
   const { payload, signatures } = parseEnvelope(text, bad);
   const signed = preAuthentication(payload);
   const signedBy = trusted.find(({ key }) => signatures.some((bytes) => verify('sha256', signed, key, bytes)));
-  if (signedBy !== undefined) return { statement: parseStatement(payload, bad), signedBy };
   const names = trusted.map(({ name }) => name).join(', ');
-  throw new CurlewError(
-    'SIGNATURE_INVALID',
-    `cannot verify ${about}: the signature ${from} was not made with ${names}`,
-    {
-      hint: 'ask the signer for the public key',
-    },
-  );
+  if (signedBy === undefined) throw refused(about, `the signature ${from} was not made with ${names}`, UNKNOWN_KEY);
+  const statement = parse(parseStatement(payload, bad));
+  if (statement !== undefined) return { statement, signedBy };
+  throw refused(about, `${from} has a valid signature, but is not a statement about it`, otherHint);
 }
 
 /** The statement of a bundle, without verifying its signature. */
 export function readStatement(text: string, from: string): Statement {
   const bad = unreadable(from, 'sign it again');
   return parseStatement(parseEnvelope(text, bad).payload, bad);
+}
+
+/** For a signature by another key. */
+export const UNKNOWN_KEY = 'ask the signer for the public key';
+
+/** The `SIGNATURE_INVALID` for a signed file. */
+export function refused(about: string, reason: string, hint: string): CurlewError {
+  return new CurlewError('SIGNATURE_INVALID', `cannot verify ${about}: ${reason}`, { hint });
 }
 
 const MAX_SIGNATURES = 16;

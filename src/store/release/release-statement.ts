@@ -14,6 +14,7 @@ import {
   verifyStatement,
   type SignedStatement,
   type Statement,
+  type Verified,
 } from '../../formats/signing/statement.ts';
 import { claimFields, DAY, parseClaim, secondsOf, untimely } from '../../formats/signing/claim.ts';
 import type { TrustedKey } from '../../formats/signing/keys.ts';
@@ -65,18 +66,15 @@ export function verifyRelease<Role extends ReleaseStatement['role']>(
   signed: SignedStatement,
   role: Role,
   trusted: readonly TrustedKey[],
-): { readonly statement: Extract<ReleaseStatement, { role: Role }>; readonly signedBy: TrustedKey } {
-  const { statement, signedBy } = verifyStatement(signed, trusted);
-  const found = parseReleaseStatement(statement);
-  if (isOf(found, role)) return { statement: found, signedBy };
-  throw new CurlewError(
-    'SIGNATURE_INVALID',
-    `cannot verify ${signed.about}: ${signed.from} has a valid signature, but is not a statement about it`,
-    {
-      hint: 'it was copied from another place: sign the store again, and check who can write to it',
-    },
-  );
+): Verified<Extract<ReleaseStatement, { role: Role }>> {
+  const parse = (statement: Statement): Extract<ReleaseStatement, { role: Role }> | undefined => {
+    const found = parseReleaseStatement(statement);
+    return isOf(found, role) ? found : undefined;
+  };
+  return verifyStatement(signed, trusted, parse, COPIED);
 }
+
+const COPIED = 'it was copied from another place: sign the store again, and check who can write to it';
 
 function isOf<Role extends ReleaseStatement['role']>(
   statement: ReleaseStatement | undefined,

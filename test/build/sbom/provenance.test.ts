@@ -91,7 +91,7 @@ test('it is signed and verified as any statement, and hostile names are carried 
   const { privateKey, publicKey } = makeKeyPair(undefined);
   const statement = provenanceOf(FILE, PACKAGE, NOBODY);
   const signed = { text: signStatement(statement, createPrivateKey(privateKey)), from: 'p', about: 'web' };
-  const { statement: read } = verifyStatement(signed, [readPublicKey(publicKey, 'our')]);
+  const { statement: read } = verifyStatement(signed, [readPublicKey(publicKey, 'our')], (found) => found, '');
   assert.equal(read, JSON.parse(JSON.stringify(read)));
   assert.is(formatStatement(read), formatStatement(JSON.parse(JSON.stringify(statement)) as typeof statement));
   assert.match(formatStatement(read), LOCK.assets[0]?.digest.slice(7) ?? 'none');

@@ -89,7 +89,7 @@ for (const [what, change] of [
     assert.throwsWith(
       () => read(signStatement(statement, key)),
       'SIGNATURE_INVALID',
-      /verify b\.tar\.gz: s\.json is signed, but is not a statement about an archive/,
+      /verify b\.tar\.gz: s\.json has a valid signature, but is not a statement about it/,
     );
   });
 }
