@@ -1,6 +1,6 @@
 /** A build plan as a value: it can be printed, saved, compared, and executed later or elsewhere. */
 import * as v from 'valibot';
-import { canonicalJson } from '../core/digest.ts';
+
 import { CurlewError } from '../core/errors.ts';
 import { parseImageRef } from '../core/image-ref.ts';
 import { shallowJson } from '../core/json.ts';
@@ -47,10 +47,6 @@ export function planBuild(addons: readonly AddonPlan[], { arch, imageFormat }: P
     seen.set(key, addon);
   }
   return { format: 1, arch, imageFormat, addons };
-}
-
-export function formatBuildPlan(plan: BuildPlan): string {
-  return `${canonicalJson(plan)}\n`;
 }
 
 const HINT = 'print a plan with curlew build --dry-run';

@@ -23,7 +23,6 @@ import { type Find, finding, quoted } from './rules.ts';
 import { findFunctions } from '../formats/bash/shell.ts';
 import { statOf } from './text-file.ts';
 import { outsideProblem } from './within-repository.ts';
-import { parseImageRef } from '../core/image-ref.ts';
 
 interface LintedAddon {
   readonly name: string;
@@ -310,9 +309,9 @@ const FLOATING =
 
 function checkPins(requests: readonly Request[], find: Find): void {
   for (const request of requests) {
-    if (request.kind === 'image' && request.reference !== undefined) {
-      const ref = parseImageRef(request.reference);
-      if (typeof ref === 'string' || ref.digest !== undefined || !FLOATING.test(ref.tag ?? '')) continue;
+    if (request.kind === 'image' && request.ref !== undefined) {
+      const { ref } = request;
+      if (ref.digest !== undefined || !FLOATING.test(ref.tag ?? '')) continue;
       const message = `the image of the tag ${quoted(ref.tag ?? '')} changes over time`;
       find(finding('image/floating', request.source.place, message, 'name a version, or add @sha256:…'));
     }

@@ -1,6 +1,6 @@
 /** `image <id> <reference>`: a container image, stored under `images/`. */
 import type { Word } from '../../core/diagnostic.ts';
-import { formatImageRef, parseImageRef } from '../../core/image-ref.ts';
+import { formatImageRef, parseImageRef, type ImageRef } from '../../core/image-ref.ts';
 import { eachRepeated, word, type DirectiveRequest, type Directive } from '../directive.ts';
 import { finding, quoted, type Find } from '../rules.ts';
 
@@ -9,8 +9,8 @@ export interface ImageRequest extends DirectiveRequest {
   readonly id: Word;
   /** The source in the Manifest. */
   readonly source: Word;
-  /** Normalized, for an image from a registry. */
-  readonly reference: string | undefined;
+  /** For an image from a registry. */
+  readonly ref: ImageRef | undefined;
   /** Path as written, for a local image archive. */
   readonly archive: string | undefined;
   readonly remoteLoad: boolean;
@@ -27,7 +27,7 @@ function checkId(id: Word, find: Find): boolean {
   return false;
 }
 
-function readReference(source: Word, find: Find): string | undefined {
+function readReference(source: Word, find: Find): ImageRef | undefined {
   const ref = parseImageRef(source.text);
   if (typeof ref === 'string') {
     const hint = 'name:tag, registry/name:tag, or registry/name:tag@sha256:<64 hex digits>';
@@ -39,7 +39,7 @@ function readReference(source: Word, find: Find): string | undefined {
     if (written) find(finding('image/latest', source.place, 'the image of the tag "latest" changes over time', PIN));
     else find(finding('image/untagged', source.place, 'no tag and no digest: this means the tag "latest"', PIN));
   }
-  return formatImageRef(ref);
+  return ref;
 }
 
 export const image: Directive<ImageRequest> = {
@@ -54,15 +54,15 @@ export const image: Directive<ImageRequest> = {
   parse(line, find) {
     const [id, source] = [word(line, 0), word(line, 1)];
     const isArchive = source.text.endsWith('.tar');
-    const reference = isArchive ? undefined : readReference(source, find);
+    const ref = isArchive ? undefined : readReference(source, find);
     if (isArchive && source.text.startsWith('/')) {
       find(finding('asset/absolute-path', source.place, 'an absolute path works only on this machine'));
     }
-    const valid = checkId(id, find) && (isArchive || reference !== undefined);
+    const valid = checkId(id, find) && (isArchive || ref !== undefined);
     if (!valid) return undefined;
     const archive = isArchive ? source.text : undefined;
     const { keyword, place, words } = line;
-    return { kind: 'image', keyword, place, id, source, reference, archive, remoteLoad: words.length === 2 };
+    return { kind: 'image', keyword, place, id, source, ref, archive, remoteLoad: words.length === 2 };
   },
   check(requests, find) {
     eachRepeated(
@@ -82,7 +82,7 @@ export const image: Directive<ImageRequest> = {
     );
     eachRepeated(
       requests,
-      ({ reference }) => reference,
+      ({ ref }) => ref && formatImageRef(ref),
       ({ id, source }, first) => {
         if (id.text === first.id.text) return;
         const message = `line ${first.place.line} already has this image with the id ${quoted(first.id.text)}`;
@@ -91,10 +91,10 @@ export const image: Directive<ImageRequest> = {
     );
   },
   plan: (requests) =>
-    requests.map(({ id, reference, archive, remoteLoad }) => ({
+    requests.map(({ id, ref, archive, remoteLoad }) => ({
       kind: 'image',
       id: id.text,
-      reference,
+      reference: ref && formatImageRef(ref),
       archive,
       remoteLoad,
     })),

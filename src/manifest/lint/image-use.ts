@@ -19,11 +19,9 @@ interface Listed {
 }
 
 function listedImages(requests: readonly Request[]): readonly Listed[] {
-  return requests.flatMap((request): readonly Listed[] => {
-    if (request.kind !== 'image' || request.reference === undefined) return [];
-    const ref = refOf(request.reference);
-    return ref === undefined ? [] : [{ request, ref }];
-  });
+  return requests.flatMap((request): readonly Listed[] =>
+    request.kind === 'image' && request.ref !== undefined ? [{ request, ref: request.ref }] : [],
+  );
 }
 
 /** Registry and repository of an image. */
