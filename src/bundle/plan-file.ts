@@ -8,7 +8,7 @@ import { planSplice, type Origin, type SplicePart } from '../formats/archive/spl
 import { readTocRows, tocRow } from '../formats/archive/toc.ts';
 import { parseBundleJson, type BundledPackage } from '../core/bundle.ts';
 import { CurlewError } from '../core/errors.ts';
-import { isObject, isSize, parseText, shallowJson } from '../core/json.ts';
+import { fieldsOf, isObject, isSize, parseText, shallowJson } from '../core/json.ts';
 import { BUNDLE_JSON } from '../core/layout.ts';
 import { checked, digest, size, type Read } from '../core/schema.ts';
 import { keyProblem } from '../store/key.ts';
@@ -144,7 +144,7 @@ function readParts(
   const ends = sources.map(() => 0);
   const parts = entries.map((entry, at): SplicePart => {
     const row = rows[at];
-    const { from, data } = isObject(row) ? row : {};
+    const { from, data } = fieldsOf(row);
     const { path, mode } = entry;
     if (from === undefined && data === undefined && entry.linkTo !== undefined) return { kind: 'link', entry };
     if (from === undefined) {
@@ -167,7 +167,7 @@ function readParts(
 
 /** Without a schema: a plan may have a million rows. */
 function readOrigin(value: unknown, path: string): Origin {
-  const { source, offset, length } = isObject(value) ? value : {};
+  const { source, offset, length } = fieldsOf(value);
   if (!isSize(source) || !isSize(offset) || !isSize(length)) throw wrong(`${path}: its range`);
   return { source, offset, length };
 }

@@ -1,5 +1,5 @@
 /** Is an object of a cluster healthy, and if not, why not. Pure. */
-import { isObject } from '../core/json.ts';
+import { fieldsOf } from '../core/json.ts';
 
 export interface Health {
   readonly state: 'healthy' | 'progressing' | 'failed';
@@ -179,10 +179,6 @@ function detail(found: Fields): string {
   const [reason, message] = [textOf(found['reason']), textOf(found['message'])];
   const texts = [reason, message].filter((text) => text !== '');
   return texts.length === 0 ? '' : `: ${texts.join(', ')}`;
-}
-
-function fieldsOf(value: unknown): Fields {
-  return isObject(value) ? value : {};
 }
 
 function textOf(value: unknown): string {

@@ -1,7 +1,7 @@
 /** The text of a manifest -> its objects, with a finding for each mistake. Pure. */
 import { isUtf8 } from 'node:buffer';
 import { compareDiagnostics, type Diagnostic, type Place } from '../core/diagnostic.ts';
-import { isObject } from '../core/json.ts';
+import { fieldsOf, isObject } from '../core/json.ts';
 import { CHANNEL_RECORDS } from '../core/layout.ts';
 import { readYaml, splitYaml, type Path, type YamlOptions } from '../formats/yaml/yaml.ts';
 import { ANNOTATION_PREFIX } from './record.ts';
@@ -123,7 +123,7 @@ function objectsIn(value: unknown, path: Path, context: Context): readonly Manif
       objectsIn(itemOf({ apiVersion, kind }, item), [...path, 'items', index], context),
     );
   }
-  const { name, namespace, generateName, annotations } = isObject(metadata) ? metadata : {};
+  const { name, namespace, generateName, annotations } = fieldsOf(metadata);
   const place = placeOf([...path, 'metadata', 'name']);
   if (typeof name !== 'string' || !NAME.test(name)) {
     const why = generateName === undefined ? 'it cannot be applied' : 'generateName cannot be applied';

@@ -5,7 +5,7 @@
 import * as v from 'valibot';
 import { canonicalJson, digestOf, hexOf } from '../core/digest.ts';
 import { redact } from '../core/errors.ts';
-import { isObject, shallowJson } from '../core/json.ts';
+import { isObject, jsonIn } from '../core/json.ts';
 import { byKey, fits, integer, type Read } from '../core/schema.ts';
 import type { Compat } from './channel.ts';
 import { GENERATION } from './choose.ts';
@@ -160,12 +160,7 @@ function readAll<T>(
   const records = new Map<string, T>();
   const warnings: string[] = [];
   for (const { key, title, text } of values) {
-    let record: T | undefined;
-    try {
-      record = read(shallowJson(text), key);
-    } catch {
-      // Not JSON: reported below.
-    }
+    const record = read(jsonIn(text), key);
     if (record === undefined) warnings.push(`${title} cannot be read: its add-on counts as not installed`);
     else records.set(key, record);
   }

@@ -5,6 +5,11 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** The fields of an object; none for anything else. */
+export function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
+  return isObject(value) ? value : {};
+}
+
 /** A list of strings. */
 export function isTexts(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((item) => typeof item === 'string');
@@ -53,6 +58,15 @@ export function strictJson(text: string): unknown {
 export function shallowJson(text: string): unknown {
   membersIn(text, DEEPEST);
   return JSON.parse(text);
+}
+
+/** {@link shallowJson}, but undefined for a text that is not such a document. */
+export function jsonIn(text: string): unknown {
+  try {
+    return shallowJson(text);
+  } catch {
+    return undefined;
+  }
 }
 
 /** The first, which is fast, is in any text with the second. Both are also found in strings: that only costs time. */

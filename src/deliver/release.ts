@@ -6,7 +6,7 @@ import { takesOver, type LiveState } from '../channel/pass.ts';
 import { recordKey, type AddonRecord, type RecordedRelease } from '../channel/record.ts';
 import { digestOf, hexOf } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
-import { exactJson, isObject } from '../core/json.ts';
+import { exactJson, isObject, jsonIn } from '../core/json.ts';
 import { checked } from '../core/schema.ts';
 import { secret, type Secret } from '../core/secret.ts';
 import { listObjects } from '../kube/objects.ts';
@@ -250,12 +250,8 @@ export async function readMetadata(helm: Helm, { name, namespace }: ReleaseName)
 function parsed<T extends v.GenericSchema>(schema: T, text: string, doing: string): v.InferOutput<T> {
   const bad = (what: string): CurlewError =>
     new CurlewError('PROGRAM_FAILED', `cannot ${doing}: the output of helm has ${what}`);
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    throw bad('no JSON');
-  }
+  const value = jsonIn(text);
+  if (value === undefined) throw bad('no JSON');
   checked(schema as never, value, bad);
   return v.parse(schema, value);
 }

@@ -2,7 +2,7 @@
  * Managed fields: which fields of an object a manager owns, as the server keeps them (FieldsV1). A step is `f:` and a field, `k:` and
  * the keys of an item of a list, `v:` and an item of a set, `i:` and an index, or `.`, the field itself. Pure.
  */
-import { isObject } from '../core/json.ts';
+import { isObject, jsonIn } from '../core/json.ts';
 
 export interface FieldsEntry {
   readonly manager: string;
@@ -66,18 +66,9 @@ function inner(sets: readonly unknown[], step: string): readonly unknown[] {
   return sets.flatMap((set) => (isObject(set) && Object.hasOwn(set, step) ? [set[step]] : []));
 }
 
-/** The JSON of a step; undefined if it has none. */
-function keyOf(step: string): unknown {
-  try {
-    return JSON.parse(step.slice(2)) as unknown;
-  } catch {
-    return undefined;
-  }
-}
-
 /** Index of the item that a step names. */
 function indexOf(list: readonly unknown[], step: string): number {
-  const key = keyOf(step);
+  const key = jsonIn(step.slice(2));
   if (step.startsWith('i:')) return Number(key);
   if (step.startsWith('v:')) return list.indexOf(key);
   return isObject(key) ? list.findIndex((item) => hasKeys(item, key)) : -1;
@@ -144,7 +135,7 @@ function without(value: unknown, gone: unknown, kept: readonly unknown[]): unkno
     const others = inner(kept, step);
     const rest = without(child, fields, others);
     // Others may own parts of an item, and not its keys.
-    const keys = step.startsWith('k:') && isObject(rest) ? keyOf(step) : undefined;
+    const keys = step.startsWith('k:') && isObject(rest) ? jsonIn(step.slice(2)) : undefined;
     left = replaced(left, step, isObject(keys) && isObject(rest) ? { ...keys, ...rest } : rest);
   }
   return left;
@@ -174,7 +165,7 @@ function merged(base: unknown, wanted: unknown, sets: readonly unknown[]): unkno
   if (steps.some((step) => step.startsWith('v:')))
     return [...new Set([...(base as unknown[]), ...(wanted as unknown[])])];
   const keyed = steps.find((step) => step.startsWith('k:'));
-  const keys = Object.keys(Object(keyed === undefined ? undefined : keyOf(keyed)) as object);
+  const keys = Object.keys(Object(keyed === undefined ? undefined : jsonIn(keyed.slice(2))) as object);
   return keys.length === 0 ? wanted : mergedItems(base, wanted, { keys, sets });
 }
 

@@ -2,7 +2,7 @@
 import * as v from 'valibot';
 import { visible } from '../core/diagnostic.ts';
 import { asError, CurlewError, errnoOf } from '../core/errors.ts';
-import { shallowJson } from '../core/json.ts';
+import { jsonIn } from '../core/json.ts';
 import {
   connectionMessage,
   isCertificateProblem,
@@ -135,13 +135,9 @@ interface ReadStatus extends Pick<Problem, 'conflicts' | 'causes'> {
 }
 
 function readStatus(body: Buffer): ReadStatus {
-  let read;
-  try {
-    read = v.safeParse(statusSchema, shallowJson(body.toString('utf8')));
-  } catch {
-    // Not JSON: the response is not from an API server.
-  }
-  if (read?.success !== true) return { reason: '' };
+  const read = v.safeParse(statusSchema, jsonIn(body.toString('utf8')));
+  // The response is not from an API server.
+  if (!read.success) return { reason: '' };
   const { details } = read.output;
   const reason = reasonOf(read.output);
   const conflicts = (details?.causes ?? []).flatMap(({ reason: why, field, message }): readonly FieldConflict[] => {

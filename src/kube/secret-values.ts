@@ -1,5 +1,5 @@
 /** Keeps values of Secrets out of messages: servers and programs quote what they refuse. Pure. */
-import { isObject, shallowJson } from '../core/json.ts';
+import { isObject, jsonIn } from '../core/json.ts';
 import type { ApiPath } from './path.ts';
 import { IMMUTABLE, reasonOf } from './problem.ts';
 
@@ -25,12 +25,8 @@ export function writesSecret({
 
 /** A `Status` about a Secret, with only the reason, the fields, and the managers that it conflicts with. */
 export function statusWithoutValues(body: Buffer): Buffer {
-  let status: unknown;
-  try {
-    status = shallowJson(body.toString('utf8'));
-  } catch {
-    // Not from an API server: reported by its status.
-  }
+  const status = jsonIn(body.toString('utf8'));
+  // Not from an API server: reported by its status.
   if (!isObject(status)) return Buffer.alloc(0);
   const { kind, message, details } = status;
   const listed = isObject(details) && Array.isArray(details['causes']) ? (details['causes'] as readonly unknown[]) : [];

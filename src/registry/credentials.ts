@@ -1,4 +1,5 @@
 /** Finds the credentials of a registry: docker's configuration file, and the helpers that it names. */
+import { fieldsOf, jsonIn } from '../core/json.ts';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { visible } from '../core/diagnostic.ts';
@@ -57,13 +58,9 @@ export async function readDockerConfig(env: Environment): Promise<DockerConfig> 
 }
 
 function helperAnswer(text: string, doing: string): Credential | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    throw new CurlewError('AUTH_FAILED', `cannot ${doing}: its output is not JSON`);
-  }
-  const { Username: username, Secret: password } = (value ?? {}) as Readonly<Record<string, unknown>>;
+  const value = jsonIn(text);
+  if (value === undefined) throw new CurlewError('AUTH_FAILED', `cannot ${doing}: its output is not JSON`);
+  const { Username: username, Secret: password } = fieldsOf(value);
   if (typeof username !== 'string' || typeof password !== 'string') {
     throw new CurlewError('AUTH_FAILED', `cannot ${doing}: its output has no user name or secret`);
   }

@@ -1,4 +1,5 @@
 /** Docker's client configuration: the credentials for registries. Pure. */
+import { fieldsOf, jsonIn } from '../core/json.ts';
 import { CurlewError } from '../core/errors.ts';
 import { secret, type Secret } from '../core/secret.ts';
 
@@ -45,12 +46,6 @@ export function scopesOf(text: string): readonly string[] {
   return parts.map((_, at) => parts.slice(0, parts.length - at).join('/'));
 }
 
-type Fields = Readonly<Record<string, unknown>>;
-
-function fieldsOf(value: unknown): Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {};
-}
-
 function nonEmptyText(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
@@ -85,13 +80,10 @@ function credentialOf(value: unknown): Credential | undefined {
 
 /** Reads the text of a config.json; `from` names the file. No message contains its secrets. */
 export function parseDockerConfig(text: string, from: string): DockerConfig {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    // Omits the parser's message, which quotes the text.
+  const value = jsonIn(text);
+  // Omits the parser's message, which quotes the text.
+  if (value === undefined)
     throw new CurlewError('AUTH_FAILED', `${from}: not JSON`, { hint: 'correct the file, or log in again' });
-  }
   const { auths, credsStore, credHelpers } = fieldsOf(value);
   const found = new Map<string, Credential>();
   for (const [host, entry] of Object.entries(fieldsOf(auths))) {

@@ -9,6 +9,7 @@
  * - Bytes of another version are removed, or moved aside for their payloads.
  * - The final name is given last, to a complete and synced file; then the note goes.
  */
+import { jsonIn } from '../core/json.ts';
 import { constants, lstat, open, rename, rm, stat, type FileHandle } from 'node:fs/promises';
 import * as v from 'valibot';
 import type { RangeSource } from '../formats/archive/entry.ts';
@@ -109,12 +110,7 @@ const noteSchema = v.object({
 
 /** Undefined for anything else, such as the notes of older versions. */
 function parseNote(text: string): Note | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  const value = jsonIn(text);
   if (!fits(noteSchema, value)) return undefined;
   const { size: whole, contents, from, etag } = value;
   const have = value.have.map(([offset, end]) => ({ offset, end }));

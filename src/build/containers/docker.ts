@@ -1,4 +1,5 @@
 /** The connection to a Docker engine, and its errors. */
+import { fieldsOf, jsonIn } from '../../core/json.ts';
 import { request as httpRequest } from 'node:http';
 import type { Readable } from 'node:stream';
 import { asError, CurlewError, errnoOf, fileError, type ErrorCode } from '../../core/errors.ts';
@@ -232,12 +233,9 @@ function asText(value: unknown): string {
 
 /** The reason of a refusal, which the engine sends as JSON. */
 function refusalOf(text: string): string {
-  try {
-    const { message } = JSON.parse(text) as { readonly message?: unknown };
-    if (typeof message === 'string') return message;
-  } catch {
-    // The server is not an engine.
-  }
+  const { message } = fieldsOf(jsonIn(text));
+  if (typeof message === 'string') return message;
+  // The server is not an engine.
   return text.trim().slice(0, 1000) || 'refused';
 }
 

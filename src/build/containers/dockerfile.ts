@@ -1,4 +1,5 @@
 /** Analyzes a Dockerfile before it is sent to the engine. Pure. */
+import { jsonIn } from '../../core/json.ts';
 import { CurlewError } from '../../core/errors.ts';
 
 export interface Dockerfile {
@@ -73,12 +74,9 @@ function argumentsOf(rest: string): { readonly flags: readonly string[]; readonl
     left = left.slice(match[0].length);
   }
   if (left.startsWith('[')) {
-    try {
-      const value: unknown = JSON.parse(left);
-      if (Array.isArray(value)) return { flags, words: value.map(String) };
-    } catch {
-      // Then the builder also treats it as plain words.
-    }
+    const value = jsonIn(left);
+    // Otherwise the builder also treats it as plain words.
+    if (Array.isArray(value)) return { flags, words: value.map(String) };
   }
   return { flags, words: left.split(/\s+/).filter((word) => word !== '') };
 }

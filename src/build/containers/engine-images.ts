@@ -4,7 +4,7 @@ import { isDigest, type Digest } from '../../core/digest.ts';
 import { asError, CurlewError } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
 import { formatImageRef, parseImageRef, type ImageRef } from '../../core/image-ref.ts';
-import { isObject } from '../../core/json.ts';
+import { fieldsOf, isObject } from '../../core/json.ts';
 import type { RegistryClient } from '../../registry/client.ts';
 import { callError, engineName, type Engine } from './docker.ts';
 import { markPull, removeImage, tidy } from './left-overs.ts';
@@ -59,7 +59,7 @@ export async function inspectImage(
   const request = { doing, method: 'GET', path: `/images/${nameOf(ref)}/json`, code: 'FETCH_FAILED' } as const;
   const { status, value } = await engine.request({ ...request, expected: [404] }, { signal });
   if (status === 404) return undefined;
-  const { Id: id, RepoDigests: digests } = isObject(value) ? value : {};
+  const { Id: id, RepoDigests: digests } = fieldsOf(value);
   if (!isDigest(id)) {
     throw new CurlewError('FETCH_FAILED', `cannot ${doing}: the response has no id`);
   }

@@ -8,7 +8,7 @@ import { sendTar, type SentEntry } from '../../formats/archive/send-tar.ts';
 import { isDigest, type Digest } from '../../core/digest.ts';
 import { asError, CurlewError } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
-import { isObject } from '../../core/json.ts';
+import { fieldsOf, isObject } from '../../core/json.ts';
 import { callError, type Engine } from './docker.ts';
 import type { Dockerfile } from './dockerfile.ts';
 import { labelled } from './dockerfile.ts';
@@ -218,7 +218,7 @@ async function readLog(
 function parseLine(line: string): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = JSON.parse(line);
-    return isObject(value) ? value : {};
+    return fieldsOf(value);
   } catch (error) {
     throw asError(error);
   }

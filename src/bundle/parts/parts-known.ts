@@ -1,4 +1,5 @@
 /** Existing parts of a set: progress of an interrupted run, and older finished sets. */
+import { jsonIn } from '../../core/json.ts';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as v from 'valibot';
@@ -48,7 +49,7 @@ const savedProgress = v.object({
 
 /** Undefined without progress of this set. A file of another user is `FILE_UNUSABLE`. */
 export async function readProgress(identity: SetIdentity): Promise<SetProgress | undefined> {
-  const value = jsonOf((await readLeft(progressPath(identity), HEAD_LIMIT)) ?? '');
+  const value = jsonIn((await readLeft(progressPath(identity), HEAD_LIMIT)) ?? '');
   if (!fits(savedProgress, value) || canonicalJson(value.identity) !== canonicalJson(identity)) return undefined;
   const layout: PlannedPart[] = [];
   const digests = new Map<string, Digest>();
@@ -78,14 +79,6 @@ export async function readOlderHeads({ name, folders }: SetIdentity): Promise<re
     }
   }
   return heads;
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Size of a file; undefined if it does not exist. Anything except a regular file is `FILE_UNUSABLE`. */

@@ -1,5 +1,5 @@
 /** Collects facts about the resources of a YAML text for a new add-on. Pure. */
-import { isObject } from '../../core/json.ts';
+import { fieldsOf, isObject } from '../../core/json.ts';
 import type { Diagnostic } from '../../core/diagnostic.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { parseImageRef } from '../../core/image-ref.ts';
@@ -120,7 +120,7 @@ function placesOf(objects: readonly KubernetesObject[]): Omit<Survey, 'images'> 
   const deployments: Workload[] = [];
   let homeless = 0;
   for (const { apiVersion, kind, metadata } of objects) {
-    const { name, namespace } = isObject(metadata) ? metadata : {};
+    const { name, namespace } = fieldsOf(metadata);
     const home = typeof namespace === 'string' && LABEL.test(namespace) ? namespace : undefined;
     if (home !== undefined) counts.set(home, (counts.get(home) ?? 0) + 1);
     else if (NAMESPACED.has(kind)) homeless += 1;

@@ -1,7 +1,7 @@
 /** Errors for failed exchanges. Messages never repeat a text that was sent as a secret. */
 import { visible } from '../../core/diagnostic.ts';
 import { asError, CurlewError, errnoOf, type ErrorCode } from '../../core/errors.ts';
-import { isObject } from '../../core/json.ts';
+import { fieldsOf, isObject, jsonIn } from '../../core/json.ts';
 import { formatSeconds } from '../../core/units.ts';
 import { decoded } from './proxy.ts';
 import { STALLED } from './pace.ts';
@@ -50,17 +50,10 @@ function nonEmptyText(value: unknown): string | undefined {
 }
 
 function fromJson(text: string): string | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-  if (typeof value !== 'object' || value === null) return undefined;
-  const fields = value as Readonly<Record<string, unknown>>;
+  const fields = fieldsOf(jsonIn(text));
   const [first] = Array.isArray(fields['errors']) ? (fields['errors'] as readonly unknown[]) : [];
-  if (typeof first === 'object' && first !== null) {
-    const { code, message } = first as Readonly<Record<string, unknown>>;
+  if (isObject(first)) {
+    const { code, message } = first;
     return [nonEmptyText(code), nonEmptyText(message)].filter((part) => part !== undefined).join(': ') || undefined;
   }
   return nonEmptyText(fields['error_description']) ?? nonEmptyText(fields['message']) ?? nonEmptyText(fields['error']);

@@ -1,4 +1,5 @@
 /** Add-ons of a cluster that `curlew channel apply` keeps: runs on nodes leave them alone. Pure. */
+import { jsonIn } from '../../core/json.ts';
 import * as v from 'valibot';
 import { CurlewError } from '../../core/errors.ts';
 import type { AddonRef } from '../../core/ref.ts';
@@ -11,12 +12,8 @@ const owned = v.object({ addon: v.string(), owner: v.pipe(v.string(), v.regex(/^
 export function channelOwners(data: Data): ReadonlyMap<string, string> {
   return new Map(
     Object.values(data).flatMap((text) => {
-      try {
-        const record: unknown = JSON.parse(text);
-        return fits(owned, record) ? [[record.addon, record.owner] as const] : [];
-      } catch {
-        return [];
-      }
+      const record = jsonIn(text);
+      return fits(owned, record) ? [[record.addon, record.owner] as const] : [];
     }),
   );
 }

@@ -2,6 +2,7 @@
  * ConfigMap `kurl/curlew-records`: add-ons that any node applied to this cluster. Each add-on has its own key, so that writers on
  * several nodes do not conflict. Pure.
  */
+import { jsonIn } from '../../core/json.ts';
 import * as v from 'valibot';
 import { canonicalJson } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
@@ -75,12 +76,7 @@ export function parseClusterRecords(data: Data, uid: string): ClusterRecords | u
 }
 
 function parsed(text: string): unknown {
-  if (text.length > VALUE_LIMIT) return undefined;
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  return text.length > VALUE_LIMIT ? undefined : jsonIn(text);
 }
 
 export interface RecordsChange {

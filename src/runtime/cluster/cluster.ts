@@ -14,7 +14,7 @@ import {
 } from './kurl-config.ts';
 import { isClusterUid } from '../plan/records.ts';
 import { CurlewError } from '../../core/errors.ts';
-import { isObject } from '../../core/json.ts';
+import { fieldsOf, isObject } from '../../core/json.ts';
 import { CHANNEL_RECORDS, RUN_RECORDS } from '../../core/layout.ts';
 import { type KubeApi, openApi } from '../../kube/api.ts';
 import { askSettled } from '../../kube/call.ts';
@@ -179,7 +179,7 @@ export async function readNodes(
 }
 
 function nodeOf(item: unknown): ClusterNode {
-  const { metadata, status } = isObject(item) ? item : {};
+  const { metadata, status } = fieldsOf(item);
   const name = isObject(metadata) && typeof metadata['name'] === 'string' ? metadata['name'] : '?';
   const conditions: unknown = isObject(status) ? status['conditions'] : undefined;
   const found = (Array.isArray(conditions) ? conditions : []).find((one) => isObject(one) && one['type'] === 'Ready');

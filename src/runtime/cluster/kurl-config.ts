@@ -3,7 +3,7 @@
  * run and their settings, `kurl/kurl-last-config` those of the run before. Pure.
  */
 import { canonicalJson } from '../../core/digest.ts';
-import { isObject } from '../../core/json.ts';
+import { isObject, jsonIn } from '../../core/json.ts';
 import { isAddonName, isVersion } from '../../core/ref.ts';
 import { withoutSecrets } from '../../spec/secret-settings.ts';
 import { NO_RUN, settingsDigest, type AppliedRecord } from '../plan/records.ts';
@@ -116,12 +116,8 @@ export function adoptKurl({ current, last, config }: KurlState): {
 }
 
 function decodeEntry(text: string): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const value: unknown = JSON.parse(Buffer.from(text, 'base64').toString());
-    return isObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = jsonIn(Buffer.from(text, 'base64').toString());
+  return isObject(value) ? value : undefined;
 }
 
 /** Facts that set shell variables if the spec does not (kurl.md 4.4, 6.8). */

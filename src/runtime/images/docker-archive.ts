@@ -4,7 +4,7 @@ import { createGunzip } from 'node:zlib';
 import { isDigest, digestOf, type Digest } from '../../core/digest.ts';
 import { asError, CurlewError, errnoOf } from '../../core/errors.ts';
 import { formatImageRef, parseImageRef } from '../../core/image-ref.ts';
-import { isObject, isTexts, shallowJson } from '../../core/json.ts';
+import { fieldsOf, isTexts, shallowJson } from '../../core/json.ts';
 import { walkTar } from '../../formats/archive/walk-tar.ts';
 import { CONFIG_LIMIT, MANIFEST_LIMIT } from '../../formats/oci/manifest.ts';
 
@@ -84,7 +84,7 @@ function parseRows(data: Uint8Array, invalid: (what: string, cause?: unknown) =>
   if (!Array.isArray(list) || list.length === 0) throw invalid(`${MANIFEST_JSON} names no image`);
   if (list.length > MAX_IMAGES) throw invalid(`${list.length} images, more than ${MAX_IMAGES}`);
   return list.map((row: unknown) => {
-    const { Config: path, RepoTags: tags, Layers: layers } = isObject(row) ? row : {};
+    const { Config: path, RepoTags: tags, Layers: layers } = fieldsOf(row);
     const config = typeof path === 'string' ? `sha256:${CONFIG.exec(path)?.[1] ?? ''}` : '';
     if (!isDigest(config)) throw invalid(`${MANIFEST_JSON} names no config`);
     const names = (isTexts(tags) ? tags : []).map((tag) => {

@@ -1,7 +1,7 @@
 /** A Docker engine through its client, which uses the machine's own configuration to find the engine. */
 import { isDigest, type Digest } from '../../core/digest.ts';
 import { formatImageRef, parseImageRef } from '../../core/image-ref.ts';
-import { isObject, isTexts } from '../../core/json.ts';
+import { fieldsOf, isTexts, jsonIn } from '../../core/json.ts';
 import { createKeyedMutex } from '../../platform/limit/keyed-mutex.ts';
 import { createSemaphore } from '../../platform/limit/semaphore.ts';
 import { blobsOf, type ImageRuntime, type KnownName } from './image-runtime.ts';
@@ -75,7 +75,7 @@ function pair<Value>(key: string, value: Value | undefined): readonly (readonly 
 function parseList(text: string): ReadonlyMap<string, KnownName> {
   const known = new Map<string, KnownName>();
   for (const line of text.split('\n')) {
-    const { ID: id, Repository: repository, Tag: tag, Digest: digest } = parseObject(line);
+    const { ID: id, Repository: repository, Tag: tag, Digest: digest } = fieldsOf(jsonIn(line));
     if (typeof id !== 'string' || !isDigest(id)) continue;
     const found = { id, ready: true, complete: true };
     known.set(id, found);
@@ -89,22 +89,9 @@ function parseList(text: string): ReadonlyMap<string, KnownName> {
   return known;
 }
 
-function parseObject(line: string): Readonly<Record<string, unknown>> {
-  const value = parseJson(line);
-  return isObject(value) ? value : {};
-}
-
 function parseLayers(line: string): readonly string[] {
-  const value = parseJson(line);
+  const value = jsonIn(line);
   return isTexts(value) ? value : [];
-}
-
-function parseJson(line: string): unknown {
-  try {
-    return line === '' ? undefined : JSON.parse(line);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Docker identifies a layer by its chain: the layer and all layers below it. */

@@ -7,7 +7,7 @@ import * as v from 'valibot';
 import { isRelease } from '../../core/catalog.ts';
 import { canonicalJson, type Digest } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
-import { shallowJson } from '../../core/json.ts';
+import { jsonIn } from '../../core/json.ts';
 import { storeKey } from '../../core/layout.ts';
 import { byKey, digest, fits } from '../../core/schema.ts';
 import type { Store } from '../store.ts';
@@ -48,12 +48,7 @@ const recordedPackage = v.object({
 
 /** Parses an `inputs.json`; skips invalid entries. */
 export function parseRecorded(text: string): RecordedPackages {
-  let value: unknown;
-  try {
-    value = shallowJson(text);
-  } catch {
-    return new Map();
-  }
+  const value = jsonIn(text);
   if (!fits(recorded, value)) return new Map();
   const rows = Object.entries(value.packages).flatMap(([file, row]) => {
     if (!fits(recordedPackage, row)) return [];

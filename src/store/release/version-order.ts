@@ -2,7 +2,7 @@
  * The order of an add-on's versions in a catalog; the first is `latest` (kurl.md 3.4). Pure.
  */
 import { asError, CurlewError } from '../../core/errors.ts';
-import { isObject, shallowJson } from '../../core/json.ts';
+import { fieldsOf, isObject, jsonIn, shallowJson } from '../../core/json.ts';
 import { compareVersions, isAddonName, isVersion } from '../../core/ref.ts';
 
 /** Per add-on: the first versions, in order. */
@@ -51,14 +51,7 @@ export function orderVersions<Item extends { readonly version: string }>(
 
 /** The version orders in a `supported-versions-gen.json`; undefined if it cannot be parsed. */
 export function parseSupportedVersions(text: string): VersionOrders | undefined {
-  let value: unknown;
-  try {
-    value = shallowJson(text);
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
-  const lists = isObject(value) ? value['supportedVersions'] : undefined;
+  const lists = fieldsOf(jsonIn(text))['supportedVersions'];
   if (!isObject(lists)) return undefined;
   const orders = new Map<string, readonly string[]>();
   for (const [name, list] of Object.entries(lists)) {
