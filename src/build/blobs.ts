@@ -4,7 +4,7 @@ import type { PlacedEntry } from '../formats/archive/entry.ts';
 import type { ArchiveWriter, Payload } from '../formats/archive/write.ts';
 import { CurlewError, errnoOf } from '../core/errors.ts';
 import type { LocalPayload } from './local-payloads.ts';
-import type { SendBlob } from '../formats/oci/image.ts';
+import type { BlobFetchOptions, SendBlob } from '../formats/oci/image.ts';
 import type { BuildPorts, Written } from './ports.ts';
 
 export interface BlobRequest {
@@ -95,7 +95,7 @@ async function fetchBlob(
   const resumed = await writer.openPayload(entry, { fresh: false });
   if (resumed.from > 0) {
     // Bytes of a crashed run may be damaged (a power cut drops writes): then start again, once.
-    const { wrong } = await receive(request, resumed, request.send, signal);
+    const { wrong } = await receive(request, resumed, { skip: undefined, signal });
     if (wrong === undefined) return 'resumed';
   } else {
     await resumed.abandon();
@@ -111,15 +111,15 @@ async function fetchBlob(
 /** Fetches a whole blob, from one source after the other until the bytes are correct. */
 async function fetchWhole(request: BlobRequest, signal: AbortSignal): Promise<void> {
   const { writer, entry } = request;
-  let { send } = request;
+  let skip: number | undefined;
   let before: CurlewError | undefined;
   for (;;) {
     try {
       const payload = await writer.openPayload(entry, { fresh: true });
-      const { wrong, again } = await receive(request, payload, send, signal);
+      const { wrong, next } = await receive(request, payload, { skip, signal });
       if (wrong === undefined) return;
-      if (again === undefined) throw wrong;
-      send = again;
+      if (next === undefined) throw wrong;
+      skip = next;
       before = wrong;
     } catch (error) {
       throw failureElsewhere(before, error);
@@ -140,18 +140,18 @@ async function copyLocal(request: BlobRequest, { path, entry }: LocalPayload): P
 interface Received {
   /** Set if the bytes do not match the entry. */
   readonly wrong: CurlewError | undefined;
-  readonly again: SendBlob | undefined;
+  /** What to skip to fetch it from another source. */
+  readonly next: number | undefined;
 }
 
 async function receive(
-  { entry, onBytes }: BlobRequest,
+  { entry, send, onBytes }: BlobRequest,
   payload: Payload,
-  send: SendBlob,
-  signal: AbortSignal,
+  options: Pick<BlobFetchOptions, 'skip' | 'signal'>,
 ): Promise<Received> {
   const { from } = payload;
   let done = from;
-  let again: SendBlob | undefined;
+  let next: number | undefined;
   onBytes(done);
   try {
     if (from < entry.size) {
@@ -160,14 +160,14 @@ async function receive(
         onBytes(chunk.byteLength);
         return payload.write(chunk);
       };
-      again = await send({ from, write, signal });
+      next = await send({ from, write, ...options });
     }
     await payload.finish();
-    return { wrong: undefined, again: undefined };
+    return { wrong: undefined, next: undefined };
   } catch (error) {
     onBytes(-done);
     await payload.abandon();
-    if (error instanceof CurlewError && error.code === 'DIGEST_MISMATCH') return { wrong: error, again };
+    if (error instanceof CurlewError && error.code === 'DIGEST_MISMATCH') return { wrong: error, next };
     throw error;
   }
 }

@@ -14,7 +14,7 @@ import type { Digest } from '../core/digest.ts';
 import { CurlewError, fileError } from '../core/errors.ts';
 import { packagePath } from '../core/layout.ts';
 import { type ArchiveFile, planDockerArchive } from '../formats/oci/docker-archive.ts';
-import type { Descriptor, ResolvedImage, SendBlob } from '../formats/oci/image.ts';
+import type { Descriptor, ResolvedImage } from '../formats/oci/image.ts';
 import { failureElsewhere } from './blobs.ts';
 import { measureFile } from './assets.ts';
 import type { ContentFile } from './compile.ts';
@@ -65,8 +65,8 @@ class RetryElsewhere extends Error {
   }
 }
 
-/** Alternative sources by digest, for blobs that the image's first source has wrong. */
-type Senders = Map<Digest, SendBlob>;
+/** How many sources to skip, by digest, for blobs that the image's first sources have wrong. */
+type Skipped = Map<Digest, number>;
 
 /** A digest is known only after the whole blob: if it is wrong, the archive starts again, without that source. */
 async function writeArchive(
@@ -75,11 +75,11 @@ async function writeArchive(
   path: string,
   signal: AbortSignal,
 ): Promise<void> {
-  const senders: Senders = new Map();
+  const skipped: Skipped = new Map();
   let wrong: CurlewError | undefined;
   for (;;) {
     try {
-      const tar = tarOf(files, (descriptor) => verifiedBlob(descriptor, image, senders, signal));
+      const tar = tarOf(files, (descriptor) => verifiedBlob(descriptor, image, skipped, signal));
       await pipeline(Readable.from(framed(tar)), createWriteStream(path), { signal });
       return;
     } catch (error) {
@@ -104,15 +104,14 @@ async function* tarOf(files: readonly ArchiveFile[], blob: (descriptor: Descript
 async function* verifiedBlob(
   descriptor: Descriptor,
   image: ResolvedImage,
-  senders: Senders,
+  skipped: Skipped,
   signal: AbortSignal,
 ): Bytes {
   const { digest } = descriptor;
-  const send = senders.get(digest) ?? (async (options) => image.fetch(descriptor, options));
   const hash = createHash('sha256');
-  const sent: { again?: SendBlob | undefined } = {};
+  const sent: { next?: number | undefined } = {};
   const bytes = chunksOf(async (write) => {
-    sent.again = await send({ from: 0, write, signal });
+    sent.next = await image.fetch(descriptor, { from: 0, write, skip: skipped.get(digest), signal });
   });
   for await (const chunk of bytes) {
     hash.update(chunk);
@@ -123,8 +122,8 @@ async function* verifiedBlob(
   const wrong = new CurlewError('DIGEST_MISMATCH', `image ${image.reference}: layer ${digest}: got ${got}`, {
     hint: ALTERED,
   });
-  if (sent.again === undefined) throw wrong;
-  senders.set(digest, sent.again);
+  if (sent.next === undefined) throw wrong;
+  skipped.set(digest, sent.next);
   throw new RetryElsewhere(wrong);
 }
 

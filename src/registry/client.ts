@@ -150,11 +150,11 @@ export function createRegistryClient(options: RegistryOptions): RegistryClient {
     ref: ImageRef,
     places: readonly (Candidate | URL)[],
     descriptor: Descriptor,
-    { from, write, signal }: BlobFetchOptions,
+    { from, write, skip = 0, signal }: BlobFetchOptions,
   ): ReturnType<SendBlob> => {
     const { digest, size } = descriptor;
     const doing = `fetch layer ${digest} of ${formatImageRef(ref)}`;
-    let others: readonly (Candidate | URL)[] = [];
+    let wrong = 0;
     let at = from;
     let writeError: unknown;
     const counted = (chunk: Uint8Array): Promise<void> | undefined => {
@@ -172,12 +172,12 @@ export function createRegistryClient(options: RegistryOptions): RegistryClient {
     };
     try {
       await firstPlace(
-        places,
+        places.slice(skip),
         async (candidate) => {
           // An error of the writer is no error of an endpoint: try no other endpoint.
           if (writeError !== undefined) return;
           // If several endpoints sent a part, any of them may be wrong: the last may still send the whole blob.
-          others = places.slice(places.indexOf(candidate) + (at === 0 ? 1 : 0));
+          wrong = places.indexOf(candidate) + (at === 0 ? 1 : 0);
           const request =
             candidate instanceof URL
               ? { doing, url: candidate.href, via: `https://${ref.registry}/` }
@@ -191,8 +191,7 @@ export function createRegistryClient(options: RegistryOptions): RegistryClient {
       writeError ??= error;
     }
     if (writeError !== undefined) throw asError(writeError);
-    if (others.length === 0) return undefined;
-    return async (options) => fetchBlob(ref, others, descriptor, options);
+    return wrong < places.length ? wrong : undefined;
   };
 
   return {

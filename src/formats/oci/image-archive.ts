@@ -6,14 +6,14 @@ import { createHash } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
 import { mkdtemp, open, stat, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Transform } from 'node:stream';
+import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { createGunzip } from 'node:zlib';
 import { canonicalJson, digestOf, hexOf, isDigest, type Digest } from '../../core/digest.ts';
-import { asError, CurlewError, errnoOf, fileError } from '../../core/errors.ts';
+import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
 import { formatImageRef, parseImageRef } from '../../core/image-ref.ts';
 import { isObject, shallowJson } from '../../core/json.ts';
 import type { Arch } from '../../core/ref.ts';
+import { readDockerManifest, textsIn, unpacked } from './docker-archive.ts';
 import { formatPlatform, type Descriptor, type Platform, type ResolvedImage } from './image.ts';
 import {
   CONFIG_LIMIT,
@@ -54,9 +54,6 @@ interface FoundImage {
 
 const READ_SIZE = 1024 * 1024;
 const MAX_NAMES = 100;
-/** An unpacked tar may be this many times larger than the archive; a gzip bomb is about 1000 times larger. */
-const MAX_RATIO = 200;
-const UNSUSPICIOUS = 64 * 1024 * 1024;
 
 function invalid(from: string, what: string, hint?: string): CurlewError {
   return new CurlewError('IMAGE_INVALID', `${from}: ${what}`, { hint });
@@ -68,10 +65,6 @@ function parseJson(data: Uint8Array, from: string): unknown {
   } catch (error) {
     throw new CurlewError('IMAGE_INVALID', `${from}: not JSON`, { cause: error });
   }
-}
-
-function texts(value: unknown): readonly string[] {
-  return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : [];
 }
 
 async function readFromArchive({ file, find, from }: Opened, path: string, limit: number): Promise<Uint8Array> {
@@ -109,20 +102,26 @@ async function layerOf(
   return { mediaType: `${DOCKER_LAYER}${suffix}`, digest: `sha256:${hash.digest('hex')}`, size: place.size };
 }
 
+async function dockerRows(archive: Opened): Promise<ReturnType<typeof readDockerManifest>> {
+  const data = await readFromArchive(archive, 'manifest.json', MANIFEST_LIMIT);
+  return readDockerManifest(
+    data,
+    (what, cause) => new CurlewError('IMAGE_INVALID', `${archive.from}: ${what}`, { cause }),
+  );
+}
+
 async function dockerImage(archive: Opened, { arch, signal }: ArchiveOptions): Promise<FoundImage> {
   const { find, from } = archive;
-  const rows = parseJson(await readFromArchive(archive, 'manifest.json', MANIFEST_LIMIT), `${from}: manifest.json`);
-  const [row, ...more] = Array.isArray(rows) ? rows.filter(isObject) : [];
+  const [row, ...more] = await dockerRows(archive);
   if (row === undefined) throw invalid(from, 'manifest.json lists no image');
   if (more.length > 0)
     throw invalid(from, `${more.length + 1} images in it`, 'save each image into a separate archive');
-  const { Config: configPath, RepoTags: tags, Layers: layerPaths } = row;
-  if (typeof configPath !== 'string') throw invalid(from, 'manifest.json lists no config');
+  const { config: configPath, tags, layers: paths } = row;
+  if (configPath === undefined) throw invalid(from, 'manifest.json lists no config');
   const data = await readFromArchive(archive, configPath, CONFIG_LIMIT);
   const digest = digestOf(data);
   const [, named = hexOf(digest)] = /([0-9a-f]{64})(?:\.json)?$/.exec(configPath) ?? [];
   if (named !== hexOf(digest)) throw new CurlewError('DIGEST_MISMATCH', `${from}: ${configPath} is ${digest}`);
-  const paths = texts(layerPaths);
   const { diffIds, ...found } = parseConfig(data, paths.length, `${from}: ${configPath}`);
   const platform: Platform = { os: 'linux', arch };
   if (!isFor(found, platform, 'user')) throw otherPlatform(from, formatPlatform(platform), found, '');
@@ -147,7 +146,7 @@ async function dockerImage(archive: Opened, { arch, signal }: ArchiveOptions): P
     config: { descriptor: config, data },
     layers,
   };
-  return { image, names: namesOf(texts(tags)), places };
+  return { image, names: namesOf(tags), places };
 }
 
 /** The names in index.json, and its entries without repeated digests. */
@@ -164,7 +163,7 @@ function indexEntries(
     const { 'io.containerd.image.name': full, 'org.opencontainers.image.ref.name': short } = isObject(annotations)
       ? annotations
       : {};
-    return { digest, names: namesOf(texts([full ?? short])) };
+    return { digest, names: namesOf(textsIn([full ?? short])) };
   });
   const images = new Set(named.filter(({ names }) => names.length > 0).map(({ digest }) => digest));
   if (images.size > 1) throw invalid(from, `${images.size} images in it`, 'save each image into a separate archive');
@@ -196,9 +195,7 @@ async function ociImage(archive: Opened, { arch }: ArchiveOptions): Promise<Foun
     places.set(digest, place);
   }
   if (find('manifest.json') === undefined || names.length > 0) return { image, names, places };
-  const rows = parseJson(await readFromArchive(archive, 'manifest.json', MANIFEST_LIMIT), `${from}: manifest.json`);
-  const tags = Array.isArray(rows) ? rows.filter(isObject).flatMap((row) => texts(row['RepoTags'])) : [];
-  return { image, names: namesOf(tags), places };
+  return { image, names: namesOf((await dockerRows(archive)).flatMap(({ tags }) => tags)), places };
 }
 
 /** The path of the plain tar: the archive itself, or its gunzipped content in `scratch`, within limits. */
@@ -207,27 +204,11 @@ async function plainTar(path: string, from: string, { scratch, signal }: Archive
   const { size } = await file.stat();
   const { buffer } = await file.read(Buffer.alloc(2), 0, 2, 0);
   if (buffer.toString('hex') !== '1f8b') return path;
-  const folder = await mkdtemp(join(scratch, 'image-'));
-  const target = join(folder, 'image.tar');
-  const most = Math.max(UNSUSPICIOUS, size * MAX_RATIO);
-  let written = 0;
-  const limited = new Transform({
-    transform(chunk: Uint8Array, _encoding, done) {
-      written += chunk.byteLength;
-      if (written > most) done(invalid(from, `it unpacks to more than ${most} bytes`));
-      else done(undefined, chunk);
-    },
-  });
-  try {
-    const source = createReadStream(path, { highWaterMark: READ_SIZE });
-    await pipeline(source, createGunzip({ chunkSize: READ_SIZE }), limited, createWriteStream(target), { signal });
-  } catch (error) {
-    signal.throwIfAborted();
-    if (errnoOf(error)?.startsWith('Z_') === true) {
-      throw new CurlewError('IMAGE_INVALID', `${from}: ${asError(error).message}`, { cause: error });
-    }
-    throw error;
-  }
+  const target = join(await mkdtemp(join(scratch, 'image-')), 'image.tar');
+  const packed = createReadStream(path, { highWaterMark: READ_SIZE });
+  const bad = (what: string, cause?: unknown): CurlewError =>
+    new CurlewError('IMAGE_INVALID', `${from}: ${what}`, { cause });
+  await pipeline(Readable.from(unpacked(packed, size, bad)), createWriteStream(target), { signal });
   return target;
 }
 

@@ -24,14 +24,16 @@ export interface BlobFetchOptions {
    * reading pauses meanwhile.
    */
   readonly write: (chunk: Uint8Array) => Promise<void> | undefined;
+  /** How many sources to pass over, because their bytes were wrong; default: none. */
+  readonly skip?: number | undefined;
   readonly signal: AbortSignal;
 }
 
 /**
- * Delivers the bytes of one blob. Returns a way to fetch them from another source if they turn out to be wrong, always from
- * byte 0, finitely often; undefined if there is no other source.
+ * Delivers the bytes of one blob. Returns what to skip, if they turn out to be wrong, to fetch them from another source, from
+ * byte 0; undefined if there is no other source.
  */
-export type SendBlob = (options: BlobFetchOptions) => Promise<SendBlob | undefined>;
+export type SendBlob = (options: BlobFetchOptions) => Promise<number | undefined>;
 
 export interface ResolvedImage {
   /** The full normalized reference. */
