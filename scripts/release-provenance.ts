@@ -8,7 +8,7 @@ import { createPublicKey, sign } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { serviceBuilder } from '../src/app/builder.ts';
+import { serviceBuilder } from '../src/app/provenance.ts';
 import { parseDigest } from '../src/core/digest.ts';
 import { CurlewError } from '../src/core/errors.ts';
 import { sourceOf, type Resource, SLSA_PROVENANCE } from '../src/build/sbom/provenance.ts';

@@ -1,11 +1,12 @@
 /** One entry of a channel -> data. Pure. */
 import type { Path } from '../formats/yaml/yaml.ts';
-import { ENTRY_NAME, type Channel, type Entry, type Requirement, type Source } from './channel.ts';
-import { pathsOf, type Findings } from './findings.ts';
+import { type Channel, ENTRY_NAME, type Entry, type PruneKind, type Requirement, type Source } from './channel.ts';
+import { type Findings, pathsOf } from './findings.ts';
 import { reachesLocalFile, resolveLocation } from './location.ts';
-import { readPrune } from './read-prune.ts';
-import { formatRange, parseRange, parseVersion, type VersionRange } from './range.ts';
-import type { ChartFields, EntryFields } from './schema.ts';
+import { type VersionRange, formatRange, parseRange, parseVersion } from './range.ts';
+import type { ChartFields, EntryFields, PruneKinds } from './schema.ts';
+import { NAMESPACE } from './objects.ts';
+import { isBare, isNowhere, parseSelector } from './prune.ts';
 
 type Context = Omit<Channel, 'entries'>;
 
@@ -173,4 +174,49 @@ function readRequires(
     if (name === undefined) return [];
     return [{ name, version, range: readRange(version, at('version'), { rules: 'native', found }) }];
   });
+}
+
+type PruneContext = Pick<Channel, 'compat'> & Pick<Entry, 'selector'>;
+
+function readPrune(prune: EntryFields['prune'], path: Path, context: PruneContext, found: Findings): Entry['prune'] {
+  if (prune === undefined || prune === 'auto') return prune;
+  const [kinds, at] = 'length' in prune ? [prune, path] : [prune.kinds ?? [], [...path, 'kinds']];
+  return kinds.flatMap((kind, index) => (kind === undefined ? [] : readKind(kind, [...at, index], context, found)));
+}
+
+/** A kind without selector of its own has that of its entry. */
+function readKind(
+  fields: NonNullable<PruneKinds[number]>,
+  path: Path,
+  { compat, selector }: PruneContext,
+  found: Findings,
+): readonly PruneKind[] {
+  const { kind = '', group = '', namespaces = [], labelSelector = '', fieldSelector = '' } = fields;
+  const at = pathsOf(fields, path);
+  if (kind === '') return found.wrong('kind', at('kind'), 'a kind of objects, such as ConfigMap') ?? [];
+  const given = labelSelector.trim();
+  if (parseSelector(given) === undefined) {
+    found.mistake('value', at('labelSelector'), 'labelSelector cannot be read', 'write it as "app=web,tier!=db"');
+  }
+  const ownLabels = Object.entries(selector).map((label) => label.join('='));
+  const read = {
+    group,
+    kind,
+    namespaces: namespaces.flatMap((name = '') => (name === '' ? [] : [name])),
+    labelSelector: given === '' ? ownLabels.join(',') : given,
+    fieldSelector,
+  };
+  const wrong = read.namespaces.find((name) => !NAMESPACE.test(name));
+  if (wrong !== undefined)
+    found.mistake('value', at('namespaces'), `"${wrong.slice(0, 80)}" cannot be the name of a namespace`);
+  if (isNowhere(read)) {
+    const message = `prune selects nothing: a ${kind} is in no namespace`;
+    found.mistake('prune', at('namespaces'), message, 'write labelSelector instead of namespaces');
+  }
+  if (isBare(read)) {
+    const severity = compat === 'native' ? 'error' : 'warning';
+    const message = `prune selects every ${kind} of the cluster, not only those of the add-on`;
+    found.add(severity, 'prune', at('kind'), message, 'write labelSelector or namespaces');
+  }
+  return [read];
 }
