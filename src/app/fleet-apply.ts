@@ -3,7 +3,7 @@ import type { Context } from '../core/context.ts';
 import { asError } from '../core/errors.ts';
 import { useCase } from '../core/request.ts';
 import type { Done } from '../fleet/pass.ts';
-import { pause } from '../platform/http/retry.ts';
+import { pause } from '../platform/limit/repeat.ts';
 import { makePass } from './fleets/deliver.ts';
 import { observeFleet, planOf, readWhole, type FleetPlan } from './fleets/observed.ts';
 import { FLEET_PASS, FLEET_PASSES } from './requests/fleet.ts';
