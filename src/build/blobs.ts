@@ -21,7 +21,7 @@ export function failureElsewhere(wrong: CurlewError | undefined, error: unknown)
   if (wrong === undefined || !(error instanceof CurlewError)) return error;
   if (!['FETCH_FAILED', 'AUTH_FAILED', 'NOT_FOUND'].includes(error.code)) return error;
   const message = `${wrong.message} (alternative source: ${error.message})`;
-  return new CurlewError(wrong.code, message, { hint: wrong.hint, cause: error });
+  return wrong.with({ message, cause: error });
 }
 
 export type BlobOutcome = 'resumed' | 'copied' | 'fetched';

@@ -73,8 +73,7 @@ export async function buildAddon(
 export function named(error: unknown, id: string): unknown {
   const before = `${id}: `;
   if (!(error instanceof CurlewError) || error.code === 'CANCELLED' || error.message.startsWith(before)) return error;
-  const { code, message, hint, cause, diagnostics } = error;
-  return new CurlewError(code, `${before}${message}`, { hint, cause, diagnostics });
+  return error.with({ message: before + error.message });
 }
 
 interface AddonInput {

@@ -56,7 +56,7 @@ export async function resolveImages(
       } catch (error) {
         if (!(error instanceof CurlewError) || error.code === 'CANCELLED') throw error;
         if (error.message.startsWith(`image ${step.id}: `)) throw error;
-        throw new CurlewError(error.code, `image ${step.id}: ${error.message}`, { hint: error.hint, cause: error });
+        throw error.with({ message: `image ${step.id}: ${error.message}`, cause: error });
       }
     },
     { width: WIDTH, signal: options.signal },
@@ -86,8 +86,8 @@ async function resolveStep(
     if (ports.engine === undefined) throw withEngineHint(error);
     const identity = await ports.engine.identify(ref, { signal }).catch((failure: unknown) => {
       if (!(failure instanceof CurlewError) || failure.code === 'CANCELLED') throw failure;
-      const { code, message, hint } = failure;
-      throw new CurlewError(code, `${message} (the registry also failed: ${error.message})`, { hint, cause: failure });
+      const message = `${failure.message} (the registry also failed: ${error.message})`;
+      throw failure.with({ message, cause: failure });
     });
     if (identity === undefined) throw error;
     const image = await ports.engine.export(ref, { folder: scratch, arch, signal });
@@ -95,9 +95,9 @@ async function resolveStep(
   }
 }
 
-function withEngineHint({ code, message, hint, cause }: CurlewError): CurlewError {
+function withEngineHint(error: CurlewError): CurlewError {
   const way = 'if only the Docker engine of this machine has it, add --from-engine';
-  return new CurlewError(code, message, { hint: hint === undefined ? way : `${hint}; ${way}`, cause });
+  return error.with({ hint: error.hint === undefined ? way : `${error.hint}; ${way}` });
 }
 
 function lockedOf(step: ImageStep, image: ResolvedImage, digest: LockedImage['digest']): LockedImage {

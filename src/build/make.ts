@@ -263,11 +263,9 @@ const CHANGED: readonly ErrorCode[] = [
 /** Names the source of wrong bytes: the image, or a file that has changed. */
 function placingError(payload: CompiledEntry['payload'], path: string, error: unknown): unknown {
   if (!(error instanceof CurlewError)) return error;
-  const { code, message, hint, cause } = error;
-  if (payload.kind !== 'blob') {
-    return CHANGED.includes(code) ? fileChanged(path) : error;
-  }
-  return code === 'DIGEST_MISMATCH' ? new CurlewError(code, `image ${payload.of}: ${message}`, { hint, cause }) : error;
+  if (payload.kind !== 'blob') return CHANGED.includes(error.code) ? fileChanged(path) : error;
+  if (error.code !== 'DIGEST_MISMATCH') return error;
+  return error.with({ message: `image ${payload.of}: ${error.message}` });
 }
 
 function sendFile(path: string): SendBlob {

@@ -61,6 +61,15 @@ export class CurlewError extends Error {
     this.hint = options.hint === undefined ? undefined : redact(options.hint);
     this.diagnostics = options.diagnostics ?? [];
   }
+
+  /** The same failure in other words: what is not given stays. */
+  with({
+    message = this.message,
+    hint = this.hint,
+    cause = this.cause,
+  }: CurlewErrorOptions & { readonly message?: string }): CurlewError {
+    return new CurlewError(this.code, message, { hint, cause, diagnostics: this.diagnostics });
+  }
 }
 
 /** An address that was treated as a path has one slash left. */

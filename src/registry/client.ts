@@ -116,10 +116,7 @@ async function firstPlace<One, Result>(
   if (main === undefined) throw new TypeError('no endpoint');
   const others = errors.filter((error) => error !== main).map(({ message }) => message);
   if (others.length === 0) throw main;
-  throw new CurlewError(main.code, `${main.message} (other endpoints: ${others.join('; ')})`, {
-    hint: main.hint,
-    cause: main,
-  });
+  throw main.with({ message: `${main.message} (other endpoints: ${others.join('; ')})`, cause: main });
 }
 
 /** Where a layer may be outside the registry. */

@@ -97,8 +97,7 @@ export function nameOf(error: unknown): string {
 /** An error for users, with the server's message truncated and secrets masked. Has no cause, since that contains requests. */
 export function s3Error(error: unknown, call: S3Call): CurlewError {
   const { doing } = call;
-  if (error instanceof CurlewError)
-    return new CurlewError(error.code, `cannot ${doing}: ${error.message}`, { hint: error.hint });
+  if (error instanceof CurlewError) return error.with({ message: `cannot ${doing}: ${error.message}` });
   const status = statusOf(error);
   const name = nameOf(error);
   if (name === 'CredentialsProviderError' && call.profile !== undefined) {

@@ -52,7 +52,7 @@ export async function openPlace(place: FetchPlace, { anyFile, unpinned, signal }
       if (error.code === 'UNSUPPORTED') return { ...opened, ranged: false, end: undefined };
       if (error.code !== 'PACKAGE_INVALID') throw error;
       if (anyFile) return { ...opened, ranged: true, end: undefined };
-      if (again) throw notAnArchive(error);
+      if (again) throw error.with({ hint: GIVE_DIGEST, cause: error });
     }
   }
 }
@@ -62,12 +62,8 @@ export function versionOf({ etag }: StoredObject, unpinned: boolean): Pick<GetOp
   return unpinned ? { verified: true } : { ifMatch: etag };
 }
 
-function notAnArchive(error: CurlewError): CurlewError {
-  return new CurlewError(error.code, error.message, {
-    hint: 'to fetch a file that is neither a package nor a bundle, give its digest with --sha256 HEX',
-    cause: error,
-  });
-}
+/** For what is not an archive. */
+const GIVE_DIGEST = 'to fetch a file that is neither a package nor a bundle, give its digest with --sha256 HEX';
 
 function sourceAt(name: string, { store, key }: FetchPlace, object: StoredObject, unpinned: boolean): RangeSource {
   return {

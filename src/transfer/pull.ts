@@ -164,7 +164,7 @@ function withoutLength({ options: { sha256, check, elsewhere } }: Transfer, erro
   if (!(error instanceof NoLength)) throw error;
   if (sha256 !== undefined && check === undefined) return error;
   const hint = check === undefined ? 'give the digest of the file with --sha256 HEX' : elsewhere;
-  throw new CurlewError(error.code, error.message, { hint, cause: error });
+  throw error.with({ hint, cause: error });
 }
 
 /** From a place that does not report the length of the file, whose digest is known. */

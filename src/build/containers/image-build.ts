@@ -122,9 +122,11 @@ async function removeTriggered(
 /** Maps the line of an error before the first step to the original Dockerfile: the builder names lines of the labelled text. */
 function withOwnLines(error: unknown, dockerfile: Dockerfile, { step }: Log): unknown {
   if (!(error instanceof CurlewError) || error.code !== 'CONTAINER_FAILED' || step !== undefined) return error;
-  const { code, message, hint, cause } = error;
-  const text = message.replaceAll(/\bline (\d+)/g, (_, line: string) => `line ${dockerfile.lineOf(Number(line))}`);
-  return new CurlewError(code, text, { hint, cause });
+  const message = error.message.replaceAll(
+    /\bline (\d+)/g,
+    (_, line: string) => `line ${dockerfile.lineOf(Number(line))}`,
+  );
+  return error.with({ message });
 }
 
 async function runBuild(request: ImageBuildRequest, log: Log, options: ImageBuildOptions): Promise<void> {

@@ -49,8 +49,7 @@ async function recording({ ref }: PlannedAddon, what: string, writing: Promise<v
     await writing;
   } catch (error) {
     if (!(error instanceof CurlewError)) throw error;
-    const { code, message, hint, cause } = error;
-    throw new CurlewError(code, `${ref.name}: cannot record that it ${what}: ${message}`, { hint, cause });
+    throw error.with({ message: `${ref.name}: cannot record that it ${what}: ${error.message}` });
   }
 }
 
@@ -191,7 +190,7 @@ export class RunCluster {
       // Such as an API server that still answers from its cache after etcd has gone.
       if (!this.#mayRefuse || !isHalfInstalled(records.now, error)) throw error;
       this.#isAwaited = true;
-      this.#note('warning', halfInstalledNote(error));
+      this.#warn(halfInstalledNote(error));
       return;
     }
     await records.belongsTo(cluster.uid);

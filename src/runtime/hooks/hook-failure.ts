@@ -90,9 +90,9 @@ export async function hookFailure(failed: FailedHook): Promise<CurlewError> {
 /** Adds a hint to a failed hook's error: the command that restores the former version, if there is one. */
 export function withRollbackHint(error: unknown, addon: string, version: string | undefined): unknown {
   if (!(error instanceof CurlewError) || error.code !== 'HOOK_FAILED' || version === undefined) return error;
-  const { code, message, hint, cause, diagnostics } = error;
+  const { hint } = error;
   const back = `curlew rollback ${addon} restores ${version}`;
-  return new CurlewError(code, message, { hint: hint === undefined ? back : `${hint}; ${back}`, cause, diagnostics });
+  return error.with({ hint: hint === undefined ? back : `${hint}; ${back}` });
 }
 
 function hintOf({ log, exit }: FailedHook): string {

@@ -37,9 +37,9 @@ export function createFailures(): Failures {
         return await work();
       } catch (error) {
         if (!(error instanceof CurlewError) || !OF_ONE_IMAGE.has(error.code)) throw error;
-        const { code, message, hint } = error;
+        const { message } = error;
         const named = message.includes(image.reference) ? message : `image ${image.reference}: ${message}`;
-        failed.set(image, new CurlewError(code, named, { hint, cause: error }));
+        failed.set(image, error.with({ message: named, cause: error }));
         return undefined;
       }
     },

@@ -125,17 +125,11 @@ async function removableAddons(
       );
     },
     missing: (error, name) => {
-      if (!keepGoing) throw withMissingHint(error, name);
+      const hint = `install it again first; curlew uninstall ${name} --keep-going removes its files without running its hooks`;
+      if (!keepGoing) throw error.with({ hint });
       report({ type: 'note', level: 'warning', text: `${error.message}; its hooks are not run` });
     },
     signal,
-  });
-}
-
-function withMissingHint({ code, message, cause }: CurlewError, name: string): CurlewError {
-  return new CurlewError(code, message, {
-    hint: `install it again first; curlew uninstall ${name} --keep-going removes its files without running its hooks`,
-    cause,
   });
 }
 
