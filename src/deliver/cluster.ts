@@ -23,6 +23,8 @@ export interface ClusterRequest {
   readonly kubeconfig?: string | undefined;
   /** Name of a context in it; default: its current one. */
   readonly context?: string | undefined;
+  /** The kubeconfig came with files of others: it may neither start a program nor send the content of a file as a token. */
+  readonly isForeign?: boolean | undefined;
 }
 
 export const NAMESPACES: Resource = { apiVersion: 'v1', kind: 'Namespace', plural: 'namespaces', namespaced: false };
@@ -65,7 +67,12 @@ export async function openChannelCluster(
 ): Promise<ChannelCluster> {
   const { signal } = context;
   const env = { ...context.env, KUBECONFIG: await kubeconfigOf(request, context) };
-  const api = await openApi({ env, kubeContext: request.context, deadlineMs: REQUEST_MS });
+  const api = await openApi({
+    env,
+    kubeContext: request.context,
+    isForeign: request.isForeign,
+    deadlineMs: REQUEST_MS,
+  });
   if (api === undefined) {
     const what = env.KUBECONFIG === undefined ? 'there is no kubeconfig' : `${env.KUBECONFIG} does not exist`;
     throw new CurlewError('CLUSTER_FAILED', `cannot find a cluster: ${what}`, {

@@ -50,6 +50,8 @@ export interface ApiOptions {
   readonly env: Environment;
   /** Name of the context in the kubeconfig; default: its current one. */
   readonly kubeContext?: string | undefined;
+  /** The kubeconfig came with files of others: it may neither start a program nor send the content of a file as a token. */
+  readonly isForeign?: boolean | undefined;
   /** Time limit of a request, including credentials, waits and retries. */
   readonly deadlineMs?: number | undefined;
 }
@@ -65,11 +67,12 @@ const MIN_WAIT_MS = 250;
 export async function openApi({
   env,
   kubeContext,
+  isForeign,
   deadlineMs = DEADLINE_MS,
 }: ApiOptions): Promise<KubeApi | undefined> {
   const found = await Promise.all(kubeconfigPaths(env).map(mayExist));
   if (!found.includes(true)) return undefined;
-  const sessions = openSessions(env, kubeContext);
+  const sessions = openSessions(env, { wanted: kubeContext, isForeign });
   const ask: KubeApi['ask'] = async (request, { signal, guard }) => {
     signal.throwIfAborted();
     const own = new AbortController();

@@ -98,8 +98,15 @@ async function valueOf(material: Material | undefined): Promise<string | undefin
   }
 }
 
-/** Keeps connections and credentials as long as the files do not change. `wanted` is another context than the current one. */
-export function openSessions(env: Environment, wanted?: string): Sessions {
+interface SessionOptions {
+  /** Another context than the current one. */
+  readonly wanted?: string | undefined;
+  /** The kubeconfig came with files of others: it may neither start a program nor send the content of a file as a token. */
+  readonly isForeign?: boolean | undefined;
+}
+
+/** Keeps connections and credentials as long as the files do not change. */
+export function openSessions(env: Environment, { wanted, isForeign = false }: SessionOptions = {}): Sessions {
   let context: { readonly print: string; readonly value: KubeContext | undefined } | undefined;
   let credential: { readonly print: string; readonly value: PluginCredential } | undefined;
   let transport:
@@ -126,6 +133,7 @@ export function openSessions(env: Environment, wanted?: string): Sessions {
     }
     const chosen = context.value;
     if (chosen === undefined) return undefined;
+    if (isForeign) requirePlain(chosen);
     credential = await credentialFor(chosen, print, signal);
     const tls = await tlsOf(chosen, credential?.value);
     const transportPrint = JSON.stringify([chosen.server.href, chosen.proxy?.href, tls]);
@@ -150,6 +158,15 @@ export function openSessions(env: Environment, wanted?: string): Sessions {
         { signal },
       ),
   };
+}
+
+function requirePlain(context: KubeContext): void {
+  const { exec, token } = context.user ?? {};
+  const file = token !== undefined && 'path' in token ? token.path : undefined;
+  if (exec === undefined && file === undefined) return;
+  const what = exec === undefined ? `sends the token in ${file}` : `starts the program ${quoted(exec.command)}`;
+  const hint = 'add --allow-exec if you trust it, or put a token into it';
+  throw unusable(context, `it ${what}, which requires --allow-exec`, hint);
 }
 
 function isSame(a: Session, b: Session): boolean {

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
-import { writeFile } from 'node:fs/promises';
+import { readdir, writeFile } from 'node:fs/promises';
 import { planFleets, type FleetPlan } from '../../src/app/fleet-plan.ts';
 import { apiClient } from '../support/api-client.ts';
 import { startMemoryApiServer } from '../support/api-server/server.ts';
@@ -16,9 +16,9 @@ import { tree, type Tree } from '../support/tree.ts';
 const test = suite('app/fleet-plan');
 const TIMEOUT = 12_000;
 
-async function plan(box: Tree, timeout?: number): Promise<FleetPlan> {
+async function plan(box: Tree, timeout?: number, allowExec?: boolean): Promise<FleetPlan> {
   const context = { signal: new AbortController().signal, report: noReport, env: {}, cwd: box.path };
-  return planFleets({ files: ['fleet.yaml'], timeout }, context);
+  return planFleets({ files: ['fleet.yaml'], timeout, allowExec }, context);
 }
 
 function lines({ targets }: FleetPlan): readonly string[] {
@@ -64,6 +64,28 @@ test('the plan of an add-on that has failed says why, from the record of the clu
     targets.map(({ state, now, message }) => [state, now, message]),
     [['Failed', 'none', 'no image']],
   );
+});
+
+test('a program that a kubeconfig of the folder names is started only if that is allowed', async () => {
+  await using paris = await startMemoryApiServer();
+  const status =
+    '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":"test-token"}}';
+  await using box = await tree({ login: `#!/bin/sh\necho >>"$(dirname "$0")/started"\necho '${status}'\n` });
+  const user = {
+    exec: { apiVersion: 'client.authentication.k8s.io/v1', command: './login', interactiveMode: 'Never' },
+  };
+  const conf = JSON.parse(paris.kubeconfig) as { readonly users: readonly object[] };
+  await writeFile(
+    box.at('paris.conf'),
+    JSON.stringify({ ...conf, users: conf.users.map((one) => ({ ...one, user })) }),
+  );
+  await writeFleet(box, cluster('paris', { env: 'prod' }), addon('web'));
+  const [refused] = (await plan(box)).clusters;
+  assert.match(refused?.problem ?? '', /starts the program ".*\/login", which requires --allow-exec/);
+  assert.not((await readdir(box.path)).includes('started'));
+  assert.equal(paris.requests, []);
+  assert.equal(lines(await plan(box, undefined, true)), ['paris web install']);
+  assert.ok((await readdir(box.path)).includes('started'));
 });
 
 test('a cluster that never answers, and one that cannot be reached, hold no other', async () => {

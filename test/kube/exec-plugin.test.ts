@@ -1,5 +1,5 @@
 /** Credentials by programs that a kubeconfig names: real scripts, and a server that knows some tokens. */
-import { readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { openApi, type ApiAnswer } from '../../src/kube/api.ts';
 import { apiPath } from '../../src/kube/path.ts';
 import { processInfo } from '../../src/platform/process/process-tree.ts';
@@ -141,6 +141,27 @@ test('a token with a header in it is not sent', async () => {
   const [answer] = await askTimes(box, 1);
   assert.match(answer?.kind === 'problem' ? answer.message : '', /its token is not valid$/);
   assert.equal(server.log, []);
+});
+
+test('a kubeconfig from elsewhere starts no program, and sends the content of no file', async ({ signal }) => {
+  await using server = await serverFor(new Set(['good']));
+  await using box = await boxWith(saying('{"token":"good"}'), server);
+  await writeFile(box.at('token'), 'good');
+  const users = [
+    [{ exec: { apiVersion: V1, command: './login', interactiveMode: 'Never' } }, /starts the program ".*\/login"/],
+    [{ tokenFile: 'token' }, /sends the token in .*\/token/],
+  ] as const;
+  for (const [user, message] of users) {
+    await writeFile(box.at('conf'), server.kubeconfig(user));
+    const api = await openApi({ env: { KUBECONFIG: box.at('conf') }, isForeign: true });
+    const answer = await api?.ask(GET, { signal });
+    assert.match(answer?.kind === 'problem' ? answer.message : '', message);
+  }
+  assert.equal(server.log, []);
+  assert.equal((await readdir(box.path)).toSorted(), ['conf', 'login', 'token']);
+  await writeFile(box.at('conf'), server.kubeconfig({ token: 'good' }));
+  const api = await openApi({ env: { KUBECONFIG: box.at('conf') }, isForeign: true });
+  assert.is((await api?.ask(GET, { signal }))?.kind, 'answer');
 });
 
 test.run();

@@ -19,7 +19,7 @@ const MAX_BYTES = 64 << 20;
 /** Asks each cluster, by default for at most 20 seconds. One that does not answer holds no other. */
 export async function lookAtClusters(
   clusters: readonly WrittenCluster[],
-  { timeout: timeoutMs = TIMEOUT_MS }: Pick<FleetPlanRequest, 'timeout'>,
+  { timeout: timeoutMs = TIMEOUT_MS, allowExec }: Pick<FleetPlanRequest, 'timeout' | 'allowExec'>,
   context: Context,
 ): Promise<ReadonlyMap<string, Look>> {
   const look = async ({ name, kubeconfig }: WrittenCluster): Promise<readonly [string, Look]> => {
@@ -29,7 +29,10 @@ export async function lookAtClusters(
     const report: Context['report'] = (event) => (slow = event.type === 'note' ? `: ${event.text}` : slow);
     const own = { ...context, signal: AbortSignal.any([context.signal, late]), report };
     try {
-      const { server, kubernetes, facts, warnings } = await openChannelCluster({ kubeconfig }, own);
+      const { server, kubernetes, facts, warnings } = await openChannelCluster(
+        { kubeconfig, isForeign: allowExec !== true },
+        own,
+      );
       return [name, { server, kubernetes, facts, warnings }];
     } catch (error) {
       context.signal.throwIfAborted();

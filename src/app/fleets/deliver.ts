@@ -81,10 +81,10 @@ async function runOnCluster(
   { name, kubeconfig }: WrittenCluster,
   parts: PassParts,
 ): Promise<readonly Done[]> {
-  const { context, folder } = parts;
+  const { request, context, folder } = parts;
   const done: Done[] = [];
   try {
-    const cluster = await openChannelCluster({ kubeconfig }, context);
+    const cluster = await openChannelCluster({ kubeconfig, isForeign: request.allowExec !== true }, context);
     await using held = await holdCluster(cluster, { doing: `apply a fleet to ${name}`, context });
     // An add-on may have been paused since this pass began.
     const { addons: orders } = await folder.readOrders();

@@ -21,6 +21,7 @@ const LOOK = {
   ...FILES,
   ...STATE,
   timeout: duration('TIME', 'limit of the wait for the answer of a cluster (default: 20s)'),
+  allowExec: flag('let kubeconfigs of the folder start programs for credentials (exec), and send tokens from files'),
 };
 
 const PLAN = {
