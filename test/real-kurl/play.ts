@@ -95,33 +95,31 @@ export async function play(kube: Kube): Promise<AsyncDisposable> {
   await begin(kube);
   let changed = (): void => undefined;
   const watching = WATCHED.map(async (path) => {
-    while (!ended.signal.aborted) {
-      await kube.watch(path, () => changed(), ended.signal).catch(() => undefined);
-      await pause(ROUND_MS, undefined, { signal: ended.signal }).catch(() => undefined);
+    // Each watch has several listeners: all of them are more than one signal should have.
+    const signal = AbortSignal.any([ended.signal]);
+    while (!signal.aborted) {
+      await kube.watch(path, () => changed(), signal).catch(() => undefined);
+      await pause(ROUND_MS, undefined, { signal }).catch(() => undefined);
     }
   });
   const run = async (): Promise<void> => {
     while (!ended.signal.aborted) {
-      const next = new Promise<void>((resolve) => {
-        changed = resolve;
-      });
+      const next = new AbortController();
+      changed = () => next.abort();
       // Objects go while they are looked at: the next round sees what there is.
       const isWhole = await round(kube).then(
         () => true,
         () => false,
       );
       await pause(ROUND_MS);
-      if (isWhole)
-        await Promise.race([
-          next,
-          pause(IDLE_MS - ROUND_MS, undefined, { signal: ended.signal }).catch(() => undefined),
-        ]);
+      if (isWhole) await pause(IDLE_MS - ROUND_MS, undefined, { signal: next.signal }).catch(() => undefined);
     }
   };
   const running = Promise.all([run(), ...watching]);
   return {
     [Symbol.asyncDispose]: async () => {
       ended.abort();
+      changed();
       await running;
     },
   };
