@@ -170,7 +170,7 @@ function recordedAddon(
   const isByName = identities.get(addon)?.startsWith('addon:') === true;
   const identity = release === undefined || isByName ? recordIdentity(record) : releaseIdentity(release);
   const at = Math.floor(Date.parse(record.since) / 1000) || 0;
-  // Of a clock that is ahead, or of a delivery that was interrupted: the next pass continues it, however late.
+  // The time is from a clock that is ahead, or from an interrupted delivery: the next pass continues it, however late.
   const since = state === 'Progressing' ? now : at <= now ? at : state === 'Failed' ? 0 : now;
   const specHash = desired.id ?? '';
   // What became healthy last may be what is there: going back then means what was healthy before.

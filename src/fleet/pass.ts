@@ -14,7 +14,7 @@ export interface Job {
   readonly cluster: string;
   readonly addon: string;
   readonly act: 'install' | 'update' | 'go back' | 'continue' | 'remove' | 'forget';
-  /** Of the content; empty if none is delivered. */
+  /** Hash of the content; empty if none is delivered. */
   readonly hash: string;
   /** It may belong to another owner, which hands it over. */
   readonly takesOver: boolean;
@@ -25,7 +25,7 @@ export interface Done extends Job {
   readonly result: 'done' | 'failed' | 'later';
   /** Why it was not done. */
   readonly reason: string;
-  /** Of the content that was delivered. */
+  /** Revision of the content that was delivered. */
   readonly revision?: string;
 }
 

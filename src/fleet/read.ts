@@ -15,7 +15,7 @@ import { CAPI_CLUSTER, capiObject, fromCapiCluster } from './upstream/cluster.ts
 import { fromHelmChartProxy, HELM_CHART_PROXY } from './upstream/helm-chart-proxy.ts';
 
 export interface ReadFleet extends WrittenFleet {
-  /** In the order of the files. If there is an error among them, the fleet is not whole. */
+  /** Diagnostics in the order of the files. With an error among them, the fleet is incomplete. */
   readonly diagnostics: readonly Diagnostic[];
 }
 

@@ -106,7 +106,7 @@ export function withLooks(state: FleetState, looks: ReadonlyMap<string, Look>, n
   const clusters = [...looks].map(([name, look]) => {
     const available = !('problem' in look);
     const known = state.clusters[name];
-    // One that always answered has no such time.
+    // A cluster that always answered has no such time.
     const since = known?.available === available ? known.since : known === undefined && available ? 0 : now;
     return [name, { available, since }] as const;
   });
@@ -128,7 +128,7 @@ export function withState(addon: FleetAddon, { revision, now, own, order }: Know
 }
 
 interface Known {
-  /** Of the present content. */
+  /** Revision of the present content. */
   readonly revision: string;
   readonly now: number;
   readonly own: AddonState | undefined;

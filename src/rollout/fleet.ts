@@ -165,7 +165,7 @@ export interface Writes {
   readonly put: (Key & Pick<ClusterAddon, 'spec'>)[];
   /** Records that are deleted. */
   readonly drop: (Key & { readonly reason: DropReason })[];
-  /** Those that changed. */
+  /** Only statuses that changed. */
   readonly status: { readonly addon: string; readonly status: FleetAddonStatus }[];
   /** Add-ons that are deleted and have left every cluster. */
   readonly released: string[];

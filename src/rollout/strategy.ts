@@ -3,14 +3,14 @@ import type { GroupRule } from './groups.ts';
 import { parseTimeout, sizeOf, type Rules } from './limits.ts';
 import type { Window } from './windows.ts';
 
-/** As people write it: times such as `10m`, and sizes such as `3` or `25%`. */
+/** A strategy in the form that people write: times such as `10m`, and sizes such as `3` or `25%`. */
 export interface Strategy {
   /** `All` by default: every cluster at once. */
   readonly type?: 'All' | 'Progressive' | 'ProgressivePerGroup';
   readonly groups?: readonly GroupRule[];
-  /** Of groups that set none, and of the rest. */
+  /** Size for groups that set none, and for the rest. */
   readonly groupSize?: number | string;
-  /** These groups come first, one after the other, and no cluster in them may fail. */
+  /** Groups that come first, one after the other, and no cluster in them may fail. */
   readonly mandatoryDecisionGroups?: readonly { readonly groupName?: string; readonly groupIndex?: number }[];
   readonly maxConcurrency?: number | string;
   readonly maxFailures?: number | string;

@@ -47,7 +47,7 @@ function isOpen({ cron, duration, timeZone = 'UTC' }: Window, now: number): bool
   const parts = cron.trim().split(/\s+/);
   const sets = FIELDS.map((field, at) => valuesOf(parts[at] ?? '', field));
   const format = formatOf(timeZone);
-  // As in crontab(5): if both days are restricted, either of them is enough.
+  // Either day is enough if both are restricted, like in crontab(5).
   const either = parts[2] !== '*' && parts[4] !== '*';
   const least = now - Math.min(parseTimeout(duration), MAX_SECONDS);
   for (let start = now - (now % 60); start > least; start -= 60) {

@@ -24,7 +24,7 @@ export interface OpenedFleet extends Omit<ReadFleet, 'diagnostics'> {
   readonly diagnostics: readonly (Diagnostic & { readonly source: string | undefined })[];
   readonly errors: number;
   readonly warnings: number;
-  /** Of the first file or folder that was given. */
+  /** Folder of the first file, or the first folder, that was given. */
   readonly folder: string;
 }
 

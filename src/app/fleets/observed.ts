@@ -16,7 +16,7 @@ import { openFleet, type OpenedFleet } from './files.ts';
 import { StateFolder } from './state.ts';
 
 export interface FleetPlan extends PlannedFleet {
-  /** In the order of the files. */
+  /** Clusters in the order of the files. */
   readonly clusters: readonly {
     readonly name: string;
     readonly server?: string;

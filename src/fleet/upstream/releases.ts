@@ -24,7 +24,7 @@ export function isOtherRelease(wanted: ReleaseIdentity, recorded: ReleaseIdentit
 
 export interface HelmRelease {
   readonly version: string;
-  /** As helm names it. */
+  /** Status from helm. */
   readonly status?: string;
   readonly values?: unknown;
 }

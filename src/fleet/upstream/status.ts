@@ -16,7 +16,7 @@ export interface AppliedConfig {
 
 export interface AddonStatus {
   readonly status: 'ToApply' | 'Progressing' | 'Failed' | 'Succeeded';
-  /** Of the transition, if it is known. */
+  /** Time of the transition, if it is known. */
   readonly t?: number;
 }
 
