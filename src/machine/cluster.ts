@@ -9,13 +9,13 @@ export interface DesiredMachine {
   readonly name: string;
   readonly role: Role;
   readonly address?: string | undefined;
-  /** Of a worker that stays behind its cluster, by one minor at most. */
+  /** Version of a worker that stays behind its cluster, by one minor at most. */
   readonly kubeletVersion?: string | undefined;
 }
 
 export interface DesiredCluster {
   readonly name: string;
-  /** Of Kubernetes. */
+  /** Version of Kubernetes. */
   readonly version: string;
   /** Nothing is changed. */
   readonly paused?: boolean | undefined;
@@ -79,7 +79,7 @@ export interface Policy {
   readonly maxUnhealthy?: number | string;
   /** Most machines that are removed without approval; 10 % of the machines, and at least 1, by default. */
   readonly maxRemovals?: number | string;
-  /** As many removals as a person has approved. */
+  /** Number of removals that a person has approved. */
   readonly approvedRemovals?: number;
 }
 

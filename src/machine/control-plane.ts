@@ -18,7 +18,7 @@ export function controlPlaneTurn(world: World, to: string | undefined, next?: st
   return { ...NOTHING, held };
 }
 
-/** In the order of their urgency: what is broken and to go, what has begun, then what comes, goes, and is upgraded. */
+/** Steps in the order of their urgency: what is broken and to go, what has begun, then what comes, goes, and is upgraded. */
 function* turns(world: World, to: string, next: string | undefined): Iterable<Turn> {
   const { wanted, members = [] } = world;
   const { controlPlanes } = world.lists;

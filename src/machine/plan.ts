@@ -11,7 +11,7 @@ import { workersTurn } from './workers.ts';
 import { NOTHING, World, type Turn } from './world.ts';
 
 export interface ClusterPlan {
-  /** In an order in which they are possible. */
+  /** Steps in an order in which they are possible. */
   readonly steps: readonly Step[];
   /** What keeps the cluster from what is desired even when all steps are done. */
   readonly held: readonly Held[];

@@ -24,7 +24,7 @@ interface Lists {
   /** Control planes that run, in the order of the file; those that it does not have are last. */
   readonly controlPlanes: readonly SeenMachine[];
   readonly workers: readonly SeenMachine[];
-  /** Those of the file that are not part of the cluster, or only in part. */
+  /** Machines of the file that are not part of the cluster, or only in part. */
   readonly absent: readonly DesiredMachine[];
   /** The highest version of an API server: that of the cluster for kubeadm. Undefined: there is no cluster yet. */
   readonly version: string | undefined;
@@ -77,7 +77,7 @@ export class World {
     this.seen = seen;
     this.policy = policy;
     this.wanted = new Map(desired.machines.map((machine) => [machine.name, machine]));
-    // In the order of the file.
+    // Machines in the order of the file.
     const found = new Map(seen.machines.map((machine) => [machine.name, machine]));
     const ours = desired.machines.flatMap(({ name }) => found.get(name) ?? []);
     this.machines = new Map([...ours, ...seen.machines].map((machine) => [machine.name, machine]));

@@ -93,7 +93,7 @@ export function observeAgain(
   return { ...known, ...seen, observed: adapt(observedOf(fleet, seen.looks, hashOf, { ...seen, orders })) };
 }
 
-/** These add-ons may belong to another owner. `NOT_FOUND` for one that is in no file. */
+/** Lets these add-ons belong to another owner. `NOT_FOUND` for one that is in no file. */
 function taking(names: readonly string[]): Adapt {
   return ({ addons, ...observed }) => {
     const missing = names.find((name) => !addons.some((one) => one.name === name));
