@@ -81,7 +81,8 @@ export { checkChannels, type CheckedChannels } from './app/channel-check.ts';
 export { explainChannels, type ExplainedAddon } from './app/channel-explain.ts';
 export { planChannels, type ChannelPlan } from './app/channel-plan.ts';
 
-// Fleets.
+// Fleets and clusters.
+export { diffClusters, type ClusterDiff } from './app/cluster-diff.ts';
 export { checkFleet, type CheckedFleet } from './app/fleet-check.ts';
 export { applyFleet, type FleetPass } from './app/fleet-apply.ts';
 export { planFleets, type FleetPlan } from './app/fleet-plan.ts';

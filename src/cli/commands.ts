@@ -13,6 +13,7 @@ import {
   CHANNEL_REMOVE,
   CHANNEL_STATUS,
 } from '../app/requests/channel.ts';
+import { CLUSTER_DIFF } from '../app/requests/cluster.ts';
 import {
   FLEET_APPLY,
   FLEET_APPROVE,
@@ -118,6 +119,8 @@ const CHANNEL_COMMANDS = [
   row(CHANNEL_PLAN, async () => (await import('./commands/channel.ts')).plan),
 ];
 
+const CLUSTER_COMMANDS = [row(CLUSTER_DIFF, async () => (await import('./commands/cluster.ts')).diff)];
+
 const FLEET_COMMANDS = [
   row(FLEET_INIT, async () => (await import('./commands/fleet.ts')).init),
   row(FLEET_CHECK, async () => (await import('./commands/fleet.ts')).check),
@@ -164,6 +167,7 @@ export const COMMANDS: ReadonlyMap<string, Row> = new Map([
   ...grouped('Bundles', BUNDLE_COMMANDS),
   ...grouped('On a node', NODE_COMMANDS),
   ...grouped('Clusters', CHANNEL_COMMANDS),
+  ...grouped('Clusters', CLUSTER_COMMANDS),
   ...grouped('Clusters', FLEET_COMMANDS),
   ...grouped('Help', OWN_COMMANDS),
 ]);

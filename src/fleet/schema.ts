@@ -36,15 +36,53 @@ function document<Kind extends string, Name extends v.GenericSchema, Spec extend
   });
 }
 
+const version = like(/^v?\d+\.\d+\.\d+\S*$/, 'a version such as v1.31.2');
+/** It is an argument of ssh, which would take one that begins with "-" as an option. */
+const host = like(/^[A-Za-z0-9[][^\s]*$/, 'a name or an address of a host');
+
+const machine = fields({
+  name: like(/^[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$/, 'the name of a node'),
+  role: v.picklist(['control-plane', 'worker'], 'one of control-plane, worker'),
+  address: v.exactOptional(host),
+  ssh: v.exactOptional(
+    fields({
+      user: v.exactOptional(host),
+      port: v.exactOptional(
+        v.pipe(v.number('a number'), v.integer('a whole number'), v.minValue(1, 'a number from 1')),
+      ),
+      hostKey: aText,
+      via: v.exactOptional(host),
+    }),
+  ),
+  labels: v.exactOptional(labels),
+  taints: v.exactOptional(
+    list(
+      fields({
+        key: aText,
+        value: text,
+        effect: v.picklist(
+          ['NoSchedule', 'PreferNoSchedule', 'NoExecute'],
+          'one of NoSchedule, PreferNoSchedule, NoExecute',
+        ),
+      }),
+    ),
+  ),
+  kubeletVersion: v.exactOptional(version),
+  containerRuntime: v.exactOptional(fields({ name: aText, version: aText })),
+  update: oneOf(['Auto', 'InPlaceOnly', 'Replace']),
+  drain: v.exactOptional(fields({ timeout: duration })),
+});
+
 const cluster = document(
   'Cluster',
   clusterName,
   fields({
-    kubernetes: v.exactOptional(fields({ version: like(/^v?\d+\.\d+\.\d+\S*$/, 'a version such as v1.31.2') })),
+    kubernetes: v.exactOptional(fields({ version })),
     paused: v.exactOptional(v.boolean('true or false')),
     windows: v.exactOptional(windows),
     networks: v.exactOptional(fields({ pods: text, services: text, domain: text })),
     access: fields({ kubeconfig: aText }),
+    machines: v.exactOptional(list(machine)),
   }),
 );
 

@@ -25,6 +25,7 @@ const UNLIMITED = [
   'channel explain',
   'channel plan',
   'channel status',
+  'cluster diff',
   'doctor',
   'fleet apply',
   'fleet approve',
