@@ -68,13 +68,17 @@ async function textOf(path: string): Promise<string | undefined> {
   try {
     const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     try {
-      const { buffer, bytesRead } = await file.read(Buffer.alloc(LIMIT), 0, LIMIT, 0);
+      const { buffer, bytesRead } = await file.read(Buffer.alloc(LIMIT), 0, LIMIT, null);
       return buffer.toString('utf8', 0, bytesRead);
     } finally {
       await file.close();
     }
   } catch (error) {
-    return errnoOf(error) === 'ENOENT' ? undefined : '';
+    const code = errnoOf(error);
+    if (code === 'ENOENT') return undefined;
+    // A lock that cannot be read may have an owner.
+    if (code === 'ELOOP' || code === 'ENXIO' || code === 'EAGAIN') return '';
+    throw error;
   }
 }
 

@@ -26,8 +26,12 @@ function findPlace(): string | undefined {
   // A /proc of another pid namespace would show other processes under these pids.
   if (self !== String(process.pid)) return undefined;
   const boot = attempt(() => readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim());
+  return boot === undefined ? undefined : placeOf(boot);
+}
+
+function placeOf(boot: string): string | undefined {
   const namespace = attempt(() => readlinkSync('/proc/self/ns/pid'));
-  return boot === undefined || namespace === undefined ? undefined : hashOf(`${boot} ${namespace}`);
+  return namespace === undefined ? undefined : hashOf(`${boot} ${namespace}`);
 }
 
 function hashOf(text: string): string {
@@ -52,9 +56,15 @@ export function ownerText(): string {
   return `${place}-${pid}-${start}`;
 }
 
-/** The owner at the start of a text; undefined for anything else, such as a file that a power failure has cut. */
+/**
+ * The owner at the start of a text; undefined for anything else, such as a file that a power failure has cut. Reads the JSON that
+ * curlew 0.1 writes into the lock of a node, too: a node may still run it when a newer curlew starts there.
+ */
 export function parseOwner(text: string): Owner | undefined {
-  const [, place, pid, start] = /^([0-9a-f]{12})-(\d{1,10})-(\d{1,20})(?!\d)/.exec(text) ?? [];
+  const [, oldPid, oldStart, boot = ''] =
+    /^\{"pid":(\d{1,10}),"start":"(\d{1,20})","boot":"([0-9a-f-]{36})"/.exec(text) ?? [];
+  const written = oldPid === undefined ? text : `${placeOf(boot) ?? ''}-${oldPid}-${oldStart ?? ''}`;
+  const [, place, pid, start] = /^([0-9a-f]{12})-(\d{1,10})-(\d{1,20})(?!\d)/.exec(written) ?? [];
   if (place === undefined || pid === undefined || start === undefined) return undefined;
   return { place, pid: Number(pid), start };
 }

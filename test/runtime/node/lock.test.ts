@@ -1,6 +1,6 @@
 import { execa } from 'execa';
 import { spawn } from 'node:child_process';
-import { readdir, writeFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { digestOf, hexOf } from '../../../src/core/digest.ts';
 import { lockFolder, runInProgress } from '../../../src/runtime/node/lock.ts';
 import { processInfo } from '../../../src/platform/process/process-tree.ts';
@@ -52,6 +52,26 @@ test('a lock of a process that lives is respected', async () => {
   child.kill('SIGKILL');
   await ended;
   await using _held = await lockFolder(box.path);
+});
+
+test('a lock that curlew 0.1 holds is respected, and taken over once its process has ended', async () => {
+  await using box = await tree();
+  const child = spawn('sleep', ['100'], { stdio: 'ignore' });
+  const start = processInfo(child.pid ?? 0)?.start ?? '';
+  const boot = (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim();
+  await writeFile(box.at('lock'), `${JSON.stringify({ pid: child.pid, start, boot, nonce: 'a' })}\n`);
+  await assert.rejectsWith(lockFolder(box.path), 'BUSY', new RegExp(`process ${child.pid ?? 0}`));
+  const ended = new Promise((resolve) => child.once('exit', resolve));
+  child.kill('SIGKILL');
+  await ended;
+  await using _held = await lockFolder(box.path);
+  assert.equal(await readdir(box.path), ['lock']);
+});
+
+test('a folder in the place of a lock is an error', async () => {
+  await using box = await tree({ 'lock/x': '' });
+  await assert.rejectsWith(lockFolder(box.path), 'FILE_UNUSABLE', /it is a folder/);
+  assert.equal(await readdir(box.path), ['lock']);
 });
 
 test('of many who find a lock without owner, one takes it over', async () => {
