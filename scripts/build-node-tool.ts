@@ -6,7 +6,8 @@
 import { execa } from 'execa';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { executableFileName, packedExecutableName } from '../src/core/layout.ts';
+import { digestOf, hexOf } from '../src/core/digest.ts';
+import { EXECUTABLE_SUMS, executableFileName, packedExecutableName } from '../src/core/layout.ts';
 import { ARCHES, type Arch } from '../src/core/ref.ts';
 import { nodeToolCode } from './node-tool/code.ts';
 import { writeExecutable } from './node-tool/executable.ts';
@@ -66,6 +67,12 @@ async function main(): Promise<void> {
       packed: join(ROOT, 'dist/node', packedExecutableName(arch)),
     });
   }
+  // The npm package has the digests instead of the executables.
+  const sums = ARCHES.map(async (arch) => {
+    const name = packedExecutableName(arch);
+    return `${hexOf(digestOf(await readFile(join(ROOT, 'dist/node', name))))}  ${name}\n`;
+  });
+  await writeFile(join(ROOT, 'dist/node', EXECUTABLE_SUMS), (await Promise.all(sums)).join(''));
 }
 
 await main().catch((error: unknown) => {

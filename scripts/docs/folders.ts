@@ -168,7 +168,7 @@ const ROWS: readonly (readonly [name: string, holds: string, imports?: string])[
     'app/ports',
     'what use cases open: stores, networks, configuration, keys, channels',
     `core own platform/limit platform/files platform/http formats/archive formats/signing channel registry store
-      build store/release app/requests`,
+      transfer build store/release bundle app/requests`,
   ],
   [
     'app/archives',
@@ -214,7 +214,7 @@ export const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   '@aws-sdk/client-s3': ['store'],
   '@cyclonedx/cyclonedx-library': ['build/sbom'],
   ajv: ['manifest', 'runtime/run', 'spec'],
-  dockerode: ['build'],
+  'docker-modem': ['build'],
   execa: ['platform/process'],
   fflate: ['formats/archive'],
   listr2: ['cli'],

@@ -6,8 +6,8 @@ import { build, type Plugin } from 'esbuild';
 import { readdir, readFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 
-/** Its native code and folders do not fit into one file, and nodes do not need it. */
-const LEFT_OUT = 'dockerode';
+/** Nodes do not need it. */
+const LEFT_OUT = 'docker-modem';
 /** Optional dependencies that packages load at run time and that are not installed: the SBOM library writes XML with it. */
 export const ABSENT = ['xmlbuilder2'];
 /** The parts of `scripts` that the command itself uses, below that folder. */
@@ -101,7 +101,12 @@ export default unsupported;`;
 
 /** A bundle holds an executable for nodes, which this is: it cannot hold itself. */
 const NO_BUNDLES = `${unsupported('make a bundle: the curlew for nodes cannot', FROM_NPM)}
-export { unsupported as readRootFiles, unsupported as openExecutable };`;
+export {
+  unsupported as readRootFiles,
+  unsupported as openExecutable,
+  unsupported as openExecutableFile,
+  unsupported as executableDigest,
+};`;
 
 /** A node has no scripts to serve. */
 const NO_PLANS = `${unsupported('serve bundles: the curlew for nodes cannot', FROM_NPM)}

@@ -32,6 +32,7 @@ estargz    default go          test/oracles/estargz bin/estargz
 go-yaml    default go          test/oracles/go-yaml bin/go-yaml
 crane      default go          github.com/google/go-containerregistry/cmd/crane@v0.21.9 bin/crane
 actionlint all     go          github.com/rhysd/actionlint/cmd/actionlint@v1.7.12 bin/actionlint
+npm-checks all     npm         test/oracles/npm-checks npm-checks
 zizmor     all     pip         test/oracles/zizmor-requirements.txt bin/zizmor --no-deps --require-hashes
 fio        all     apt         - fio
 bullseye   all     debootstrap - bullseye.tar
@@ -77,6 +78,7 @@ tools_recipe() {
     printf '%s\n' "$kind $source $files $flags" "$(uname -m)"
     declare -f "$maker"
     case "$kind" in
+      npm) ;;
       # Go programs that are compiled without C run on every release.
       go) printf '%s\n' "${TOOLS_GO[@]}" ;;
       pip) declare -f tools_make_by_pip && tools_release ;;
@@ -298,6 +300,14 @@ tools_make_by_pip() {
   "$python" -m venv "$TOOLS_WORK/venv"
   "$TOOLS_WORK/venv/bin/pip" install --quiet --no-compile --only-binary=:all: "${@:4}" --requirement "$2" \
     --target "$1"
+}
+
+# usage: tools_make_by_npm FOLDER PROJECT NAME; a project's locked npm packages, whose install scripts are not run
+tools_make_by_npm() {
+  mkdir "$1/$3"
+  cp "$2/package.json" "$2/package-lock.json" "$1/$3"
+  # npm takes a prefix behind a symbolic link for another project.
+  (cd -P "$1/$3" && npm ci --ignore-scripts --no-audit --no-fund)
 }
 
 # An S3 server in memory. Its program finds the modules relative to itself, so the folder can be moved.

@@ -2,7 +2,6 @@
 import { statfs } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { connectDocker } from '../build/containers/docker.ts';
-import { openExecutable } from '../bundle/root-files.ts';
 import { asError, CurlewError, redact } from '../core/errors.ts';
 import type { Context } from '../core/context.ts';
 import { INSTALL_DIRECTORY } from '../core/layout.ts';
@@ -15,6 +14,7 @@ import { findImageRuntime } from '../runtime/images/find-runtime.ts';
 import { currentRelease } from '../store/read-catalog.ts';
 import { isWebAddress } from '../store/web.ts';
 import { readConfig, xdgFolder } from './ports/config.ts';
+import { executableOpener, executablePlace, ownExecutable } from './ports/executables.ts';
 import { lazyHttp } from './ports/network.ts';
 import { openStoreFor } from './ports/stores.ts';
 import { DOCTOR } from './requests/own.ts';
@@ -61,10 +61,20 @@ const CHECKS: readonly Check[] = [
     name: 'executables',
     needed: ['bundle'],
     use: 'bundles contain them',
-    how: 'use the curlew of the npm package',
-    look: async (_, { signal }) => {
-      for (const arch of ARCHES) await (await openExecutable(arch, { signal }))[Symbol.asyncDispose]();
-      return `bundles get the curlew of ${ARCHES.join(' and ')} nodes`;
+    how: 'see curlew help install.md',
+    look: async (request, context) => {
+      const addresses: string[] = [];
+      for (const arch of ARCHES) {
+        const own = await ownExecutable(arch, context.signal);
+        const place = own === undefined ? await executablePlace(arch, request, context) : undefined;
+        await own?.[Symbol.asyncDispose]();
+        // A check fetches nothing.
+        if (place?.url !== undefined) addresses.push(redact(place.url));
+        else if (place !== undefined)
+          await (await executableOpener(request, context)(arch, context))[Symbol.asyncDispose]();
+      }
+      const from = addresses.length === 0 ? '' : `, from ${addresses.join(' and ')}`;
+      return `bundles get the curlew of ${ARCHES.join(' and ')} nodes${from}`;
     },
   },
   {

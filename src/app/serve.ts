@@ -17,6 +17,7 @@ import type { Store } from '../store/store.ts';
 import { isWebAddress } from '../store/web.ts';
 import type { Context } from '../core/context.ts';
 import { ownScripts } from '../own/scripts.ts';
+import { executableOpener } from './ports/executables.ts';
 import { openHttp } from './ports/network.ts';
 import { trustOfStore } from './ports/release-trust.ts';
 import { openStoreFor } from './ports/stores.ts';
@@ -76,7 +77,7 @@ async function openSite(
   const redirect = plainAddress(request.redirect, '--redirect');
   const functions = (await readLimited(join(ownScripts(), 'serve/start.sh'), SCRIPT_LIMIT)).toString('utf8');
   const verify = await verifierOf(request, context, store);
-  const executables = openExecutables({ signal });
+  const executables = openExecutables({ open: executableOpener(request, context), signal });
   const site = createSite(store, {
     installers,
     executable: executables.of,

@@ -28,7 +28,11 @@ const REPLAN_HINT = 'create the plan again: curlew bundle installer.yaml --from 
 export async function openSavedPlan(
   { store: address, plan }: SavedBundlePlan,
   store: Store,
-  { executables, signal }: Pick<PlanFromOptions, 'executables' | 'signal'>,
+  {
+    executables,
+    executable: open = openExecutable,
+    signal,
+  }: Pick<PlanFromOptions, 'executables' | 'executable' | 'signal'>,
 ): Promise<OpenPlan> {
   const isSame = address === store.address;
   const resolved = [...plan.packages, ...plan.extras];
@@ -50,7 +54,7 @@ export async function openSavedPlan(
   );
   if (plan.bundle.layout === 'kurl') return { plan, sources, [Symbol.asyncDispose]: async () => undefined };
   await checkScripts(plan);
-  const executable = await openExecutable(plan.bundle.arch, { folder: executables, signal });
+  const executable = await open(plan.bundle.arch, { folder: executables, signal });
   const close = async (): Promise<void> => executable[Symbol.asyncDispose]();
   try {
     const { tocDigest } = executable.index;

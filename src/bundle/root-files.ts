@@ -5,8 +5,10 @@ import { fileURLToPath } from 'node:url';
 import type { ArchiveIndex, RangeSource } from '../formats/archive/entry.ts';
 import { openFileSource, readIndex } from '../formats/archive/read.ts';
 import { CurlewError, fileError } from '../core/errors.ts';
-import { BUNDLE_SCRIPTS, packedExecutableName } from '../core/layout.ts';
+import { parseDigest, type Digest } from '../core/digest.ts';
+import { BUNDLE_SCRIPTS, EXECUTABLE_SUMS, packedExecutableName } from '../core/layout.ts';
 import type { Arch } from '../core/ref.ts';
+import { readStateFile } from '../platform/files/state-file.ts';
 import type { RootFile } from './other-systems.ts';
 
 /** Source and compiled files are both two folders below the project. */
@@ -14,6 +16,7 @@ const PROJECT = new URL('../../', import.meta.url);
 /** One file for all scripts; it uses its own name to select the command. */
 const SCRIPT = 'scripts/bundle/start.sh';
 const EXECUTABLES = 'dist/node/';
+const SUMS_LIMIT = 4096;
 
 /** The executable of this build: an archive from which bundles copy ranges. */
 export interface OpenExecutable extends AsyncDisposable {
@@ -36,7 +39,7 @@ export async function openExecutable(
   { folder = own(EXECUTABLES), signal }: { readonly folder?: string | undefined; readonly signal: AbortSignal },
 ): Promise<OpenExecutable> {
   const path = join(folder, packedExecutableName(arch));
-  const source = await openFileSource(path).catch((error: unknown) => {
+  return openExecutableFile(path, { signal }).catch((error: unknown) => {
     if (!(error instanceof CurlewError) || error.code !== 'NOT_FOUND') throw error;
     throw new CurlewError(
       'NOT_FOUND',
@@ -47,6 +50,14 @@ export async function openExecutable(
       },
     );
   });
+}
+
+/** Opens a packed executable. `NOT_FOUND` if the file does not exist. */
+export async function openExecutableFile(
+  path: string,
+  { signal }: { readonly signal: AbortSignal },
+): Promise<OpenExecutable> {
+  const source = await openFileSource(path);
   const close = async (): Promise<void> => source[Symbol.asyncDispose]();
   try {
     return { source, index: await readIndex(source, { signal }), [Symbol.asyncDispose]: close };
@@ -54,6 +65,14 @@ export async function openExecutable(
     await close();
     throw error;
   }
+}
+
+/** The digest of this build's packed executable, which also the npm package has; undefined if there was none. */
+export async function executableDigest(arch: Arch): Promise<Digest | undefined> {
+  const path = own(`${EXECUTABLES}${EXECUTABLE_SUMS}`);
+  const text = (await readStateFile(path, SUMS_LIMIT)) ?? '';
+  const line = text.split('\n').find((one) => one.endsWith(`  ${packedExecutableName(arch)}`));
+  return line === undefined ? undefined : parseDigest(`sha256:${line.slice(0, 64)}`, path);
 }
 
 function own(path: string): string {

@@ -95,6 +95,14 @@ export function packedExecutableName(arch: Arch): string {
   return `${executableFileName(arch)}.tar.gz`;
 }
 
+/** File name of the same archive in a release of curlew itself. */
+export function releasedExecutableName(version: string, arch: Arch): string {
+  return `curlew-${version}-linux-${arch}.tar.gz`;
+}
+
+/** The sha256 of the packed executables of a build, in sha256sum format. */
+export const EXECUTABLE_SUMS = 'SHA256SUMS';
+
 /** The default install folder on a node. */
 export const INSTALL_DIRECTORY = '/var/lib/curlew';
 

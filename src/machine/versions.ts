@@ -1,5 +1,5 @@
 /** Versions of Kubernetes on the machines of a cluster: which may follow which, and which fit together. Pure. */
-import { parse, type SemVer } from 'semver';
+import { parse } from 'semver';
 import { CurlewError } from '../core/errors.ts';
 
 /** Whose rules apply: those of KEP-0003 (2018), of Cluster API today, or curlew's own. */
@@ -12,8 +12,18 @@ export function isVersion(text: string | undefined): boolean {
   return parse(text) !== null;
 }
 
+/** A parsed version. Declared here, so that the types of the library need no other package. */
+interface Version {
+  readonly raw: string;
+  readonly major: number;
+  readonly minor: number;
+  readonly build: readonly string[];
+  /** Below, equal (0) or above 0; builds do not count. */
+  readonly compare: (other: string) => number;
+}
+
 /** A version with its pre-release and build; `USAGE` for any other text. */
-export function versionOf(text: string): SemVer {
+export function versionOf(text: string): Version {
   const version = parse(text);
   if (version !== null) return version;
   throw new CurlewError('USAGE', `not a version of Kubernetes: ${text.slice(0, 60)}`, { hint: 'write it as v1.30.2' });
@@ -23,8 +33,8 @@ export function versionOf(text: string): SemVer {
  * Below, equal (0) or above 0; undefined if they differ only in parts of their builds that have no order, such as commits. Numbers of a
  * build come before words, and a longer build after a shorter one.
  */
-function compareBuilds(a: SemVer, b: SemVer): number | undefined {
-  const order = a.compare(b);
+function compareBuilds(a: Version, b: Version): number | undefined {
+  const order = a.compare(b.raw);
   if (order !== 0) return order;
   for (const [at, left] of a.build.entries()) {
     const right = b.build[at];
@@ -41,7 +51,7 @@ function compareBuilds(a: SemVer, b: SemVer): number | undefined {
 export function mayMove(from: string, to: string, rules: MachineRules): boolean {
   const [old, next] = [versionOf(from), versionOf(to)];
   const isNear = next.major < old.major || (next.major === old.major && next.minor < old.minor + 2);
-  return isNear && (rules !== 'native' || next.compare(old) >= 0);
+  return isNear && (rules !== 'native' || next.compare(old.raw) >= 0);
 }
 
 export type Skew = 'KubernetesVersionSkew' | 'KubeadmVersionSkew';
@@ -155,7 +165,7 @@ export function newestOfMinors(
   const steps = new Map<number, string>();
   for (const text of versions) {
     const version = versionOf(text);
-    if (version.compare(from) <= 0) continue;
+    if (version.compare(from.raw) <= 0) continue;
     if ((compareBuilds(version, to) ?? 0) > 0) break;
     if (version.minor !== from.minor || to.minor === from.minor) steps.set(version.minor, text);
     if (version.raw === to.raw) break;

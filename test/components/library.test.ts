@@ -3,7 +3,9 @@ import { execa } from 'execa';
 import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import * as assert from '../support/assert.ts';
-import { CHECKOUT } from '../support/built.ts';
+import { packedExecutableName, releasedExecutableName } from '../../src/core/layout.ts';
+import { ARCHES } from '../../src/core/ref.ts';
+import { built, CHECKOUT } from '../support/built.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 
@@ -24,20 +26,22 @@ async function linkInto(name: string): Promise<void> {
   await symlink(join(CHECKOUT, 'node_modules', name), target);
 }
 
-/** The packed package in node_modules, with no other packages than it declares, and what TypeScript needs of a project. */
+/** The packed package in node_modules, with the executables of a release next to it, and what TypeScript needs of a project. */
 async function makeProject(): Promise<void> {
   box = await tree({ 'package.json': JSON.stringify({ name: 'own', type: 'module', private: true }) });
   const env = { NPM_CONFIG_CACHE: box.at('npm') };
   await execa('npm', ['pack', '--silent', '--ignore-scripts', '--pack-destination', box.path], { cwd: CHECKOUT, env });
-  const { name, version, dependencies } = JSON.parse(await readFile(join(CHECKOUT, 'package.json'), 'utf8')) as {
+  const { name, version } = JSON.parse(await readFile(join(CHECKOUT, 'package.json'), 'utf8')) as {
     readonly name: string;
     readonly version: string;
-    readonly dependencies: Readonly<Record<string, string>>;
   };
   await mkdir(box.at('node_modules', name), { recursive: true });
   const archive = box.at(`${name}-${version}.tgz`);
   await execa('tar', ['-xzf', archive, '-C', box.at('node_modules', name), '--strip-components=1']);
-  for (const one of [...Object.keys(dependencies), '@types/node', 'undici-types']) await linkInto(one);
+  for (const one of ['@types/node', 'undici-types']) await linkInto(one);
+  await mkdir(box.at('release'));
+  for (const arch of ARCHES)
+    await symlink(built(packedExecutableName(arch)), box.at('release', releasedExecutableName(version, arch)));
 }
 
 test.before(makeProject);
@@ -62,7 +66,8 @@ test('the programs of the page compile, and do what it says, with the packed pac
   for (const text of blocksOf(page, 'sh')) await execa('bash', ['-euc', text], { cwd: box.path });
   const outputs: string[] = [];
   for (const file of files) {
-    const { stdout } = await execa(process.execPath, [file.replace('.ts', '.js')], { cwd: box.path });
+    const env = { CURLEW_EXECUTABLES: 'release' };
+    const { stdout } = await execa(process.execPath, [file.replace('.ts', '.js')], { cwd: box.path, env });
     outputs.push(stdout);
   }
   const [, built = '', published = '', bundled = '', planned = '', vector = ''] = outputs;

@@ -2,7 +2,7 @@
 import { build, type Metafile } from 'esbuild';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { OUTSIDE, REQUIRE } from '../../scripts/command/bundle.ts';
+import { OUTSIDE, REQUIRE, WITHOUT_SSH } from '../../scripts/command/bundle.ts';
 import { COMPILED, MODULES, PRODUCT } from '../support/compiled.ts';
 import { OWN_PLACES, ownPlaces } from './own-places.ts';
 import { makeProduct } from './product.ts';
@@ -57,7 +57,7 @@ async function compileModules(root: string, entryPoints: readonly string[]): Pro
     sourcesContent: false,
     logLevel: 'warning',
     define: OWN_PLACES,
-    plugins: [ownPlaces(root)],
+    plugins: [WITHOUT_SSH, ownPlaces(root)],
   });
   return metafile;
 }

@@ -5,7 +5,7 @@ import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { BUNDLED_TOOL, BUNDLED_TOOL_LICENSE, packedExecutableName } from '../../src/core/layout.ts';
 import { ARCHES } from '../../src/core/ref.ts';
-import { DEFINE, OUTSIDE, REQUIRE, WORKERS } from '../../scripts/command/bundle.ts';
+import { DEFINE, OUTSIDE, REQUIRE, WITHOUT_SSH, WORKERS } from '../../scripts/command/bundle.ts';
 import { PRODUCT } from '../support/compiled.ts';
 import { archiveOf } from '../support/packages.ts';
 import { OWN_PLACES, ownPlaces } from './own-places.ts';
@@ -45,7 +45,7 @@ async function makeCommand(root: string, to: string): Promise<void> {
     target: 'node20',
     logLevel: 'warning',
     define: { ...DEFINE, ...OWN_PLACES },
-    plugins: [ownPlaces(root)],
+    plugins: [WITHOUT_SSH, ownPlaces(root)],
   } satisfies BuildOptions;
   await Promise.all([
     build({

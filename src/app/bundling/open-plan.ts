@@ -23,6 +23,7 @@ import { refuseArchive } from '../archives/file-kind.ts';
 import type { Context } from '../../core/context.ts';
 import { extrasOf, idleSystems, kurlScriptsOf, systemsOf, withoutAddons, type ReadSpec } from './choice.ts';
 import { extraImages, openImages } from './images.ts';
+import { executableOpener } from '../ports/executables.ts';
 import { catalogOf, notingCurrent, trustOfStore } from '../ports/release-trust.ts';
 import { noteWarnings } from '../sources/run-source.ts';
 import { openStoreFor } from '../ports/stores.ts';
@@ -106,7 +107,8 @@ async function planStore(
   const { onNotCurrent, result } = notingCurrent(context);
   const catalog = await catalogOf(store, { release, trust, onNotCurrent, signal });
   const settings = request.allowInvalidSettings === true ? 'allow' : 'strict';
-  const options = { ...choice, spec: bytes, catalog, settings, tool: toolVersion(), signal } as const;
+  const executable = executableOpener(request, context);
+  const options = { ...choice, spec: bytes, catalog, settings, executable, tool: toolVersion(), signal } as const;
   const open = await planFrom(store, installer, { ...options, settingsHint: SETTINGS_HINT });
   return { ...open, store: store.address, signed: trust !== undefined, ...result() };
 }
@@ -164,7 +166,8 @@ async function openSaved(path: string, request: BundlePlanRequest, context: Cont
     // Older releases are allowed: the release was chosen when the plan was saved.
     const trust = await trustOfStore(request, context, { address: store.address, allowOlder: true });
     if (trust !== undefined) await requireSigned(saved, store, trust, context.signal);
-    return { ...(await openSavedPlan(saved, store, context)), store: saved.store, signed: trust !== undefined };
+    const options = { executable: executableOpener(request, context), signal: context.signal };
+    return { ...(await openSavedPlan(saved, store, options)), store: saved.store, signed: trust !== undefined };
   }
   if (request.dryRun !== true)
     throw new CurlewError('USAGE', 'curlew bundle: specify the store of the packages with --from');

@@ -9,6 +9,7 @@ import { type Read, byKey, closed, convert, texts } from '../../core/schema.ts';
 import { formatImageRef, parseImageRef } from '../../core/image-ref.ts';
 import { OS_IDS, type OsId, osRow } from '../../core/os.ts';
 import { parseMirror } from '../../registry/endpoint.ts';
+import { isWebAddress } from '../../store/web.ts';
 
 export type Config = Read<ReturnType<typeof configSchema>>;
 
@@ -108,6 +109,10 @@ function configSchema(folder: string) {
     v.string(),
     v.transform((name) => resolve(folder, name)),
   );
+  const place = v.pipe(
+    v.string(),
+    v.transform((name) => (isWebAddress(name) ? name : resolve(folder, name))),
+  );
   return closed({
     /** Registry hosts with the mirrors that are tried before them, in order. */
     registryMirrors: v.optional(mirrors, {}),
@@ -131,6 +136,8 @@ function configSchema(folder: string) {
     containerNetwork: text,
     /** Public keys; bundles must be signed with one of them. */
     trustedKeys: v.optional(v.array(path), []),
+    /** Folder, or address of a web server's, with the executables for nodes of this version's release. */
+    executables: v.exactOptional(place),
     /** Registry hosts, including subdomains, that image overrides of a spec may name in addition to the public ones. */
     imageRegistries: v.optional(v.array(v.pipe(v.string(), v.toLowerCase())), []),
   });
