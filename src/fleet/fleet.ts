@@ -25,7 +25,7 @@ export interface WrittenCluster extends Written<ClusterFields> {
   readonly labels: Readonly<Record<string, string>>;
   /** The path of its kubeconfig. */
   readonly kubeconfig: string;
-  /** As Cluster API has it, for templates. */
+  /** The object in the form of Cluster API, for templates. */
   readonly object: Values;
 }
 

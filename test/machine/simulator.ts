@@ -36,7 +36,7 @@ interface Standing {
   readonly kubelets: ReadonlyMap<string, string | undefined>;
 }
 
-export function minorOf(version: string): number {
+function minorOf(version: string): number {
   return Number(version.split('.')[1]);
 }
 
@@ -191,7 +191,7 @@ export class Simulator {
               pods: true,
             }),
         ];
-      default:
+      case 'addon':
         return [];
     }
   }

@@ -78,7 +78,7 @@ export const FLEET_ROLLBACK = request('fleet rollback', 'Bring an add-on back to
 
 export const FLEET_REMOVE = request(
   'fleet remove',
-  'Remove an add-on from all clusters, after no file has it any more',
+  'Remove an add-on that no file has from all clusters',
   { ...ORDER, timeout: LOOK.timeout, ...DELIVER },
   { yes: flag('remove it', { short: 'y' }), dryRun: DRY_RUN },
 );
