@@ -214,7 +214,7 @@ export const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   '@aws-sdk/client-s3': ['store'],
   '@cyclonedx/cyclonedx-library': ['build/sbom'],
   ajv: ['manifest', 'runtime/run', 'spec'],
-  'docker-modem': ['build'],
+  dockerode: ['build'],
   execa: ['platform/process'],
   fflate: ['formats/archive'],
   listr2: ['cli'],

@@ -7,7 +7,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 
 /** Nodes do not need it. */
-const LEFT_OUT = 'docker-modem';
+const LEFT_OUT = 'dockerode';
 /** Optional dependencies that packages load at run time and that are not installed: the SBOM library writes XML with it. */
 export const ABSENT = ['xmlbuilder2'];
 /** The parts of `scripts` that the command itself uses, below that folder. */

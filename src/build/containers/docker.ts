@@ -102,7 +102,7 @@ function targetOf(host: string | undefined): Target {
   return { host: url.hostname, port: Number(url.port === '' ? 2375 : url.port), protocol: 'http' };
 }
 
-/** The part of docker-modem that is used. */
+/** The part of dockerode's connection that is used. */
 interface Modem {
   readonly dial: (request: object, done: (error: unknown, answer: Answer | undefined) => void) => void;
 }
@@ -113,7 +113,7 @@ const FINE = [200, 201, 202, 204, 304];
 const ANSWER_LIMIT = 32 << 20;
 
 /**
- * Connects to the engine of `DOCKER_HOST`, by default the local one. Connects lazily. Does not use dockerode's calls: not
+ * Connects to the engine of `DOCKER_HOST`, by default the local one. Connects lazily. Does not use dockerode's own calls: not
  * all of them can be canceled, and their types do not describe the responses.
  */
 export function connectDocker(env: Readonly<Record<string, string | undefined>>): Engine {
@@ -155,8 +155,8 @@ export function connectDocker(env: Readonly<Record<string, string | undefined>>)
 }
 
 async function loadModem(target: Target): Promise<Modem> {
-  const { default: DockerModem } = await import('docker-modem');
-  return new DockerModem(target) as Modem;
+  const { default: Docker } = await import('dockerode');
+  return (new Docker(target) as { readonly modem: Modem }).modem;
 }
 
 interface Sent<Body> {
@@ -168,7 +168,7 @@ interface Sent<Body> {
   readonly signal: AbortSignal;
 }
 
-/** Sends a request with a stream as body, through docker-modem. */
+/** Sends a request with a stream as body, through dockerode. */
 async function stream(modem: Modem, { method, path, query, body, fine, signal }: Sent<Readable>): Promise<Answer> {
   const request = {
     path: Object.keys(query).length === 0 ? path : `${path}?`,
@@ -190,8 +190,8 @@ async function stream(modem: Modem, { method, path, query, body, fine, signal }:
 const REASON_LIMIT = 8192;
 
 /**
- * Sends all other requests with Node's own client: loading docker-modem takes longer than a build without changes, which sends
- * only such requests. `onSent`: work to do until the engine responds, such as loading docker-modem while a container is created
+ * Sends all other requests with Node's own client: loading dockerode takes longer than a build without changes, which sends
+ * only such requests. `onSent`: work to do until the engine responds, such as loading dockerode while a container is created
  * that will receive files.
  */
 async function call(
