@@ -93,11 +93,14 @@ function failedAddon(
   return [{ ...key, spec: { ...NOTHING, specHash: hash, identity, startedAt: since }, status }];
 }
 
-/** A record, with what only the state knows: a removal that has begun, or a failure before anything was changed. */
+/**
+ * A record, with what only the state knows: a removal that has begun, or a failure before anything was changed. The state in a record
+ * is that of an installation, and says nothing about a removal: a record that is there is one that is not removed.
+ */
 function withOwn(recorded: ClusterAddon, { failures, removing }: AddonState = NEW_ADDON): ClusterAddon {
-  const { cluster, spec } = recorded;
+  const { cluster, addon, spec } = recorded;
   const { [cluster]: begun } = removing;
-  if (begun !== undefined) return { ...recorded, spec: { ...spec, action: 'Remove', startedAt: begun } };
+  if (begun !== undefined) return { cluster, addon, spec: { ...spec, action: 'Remove', startedAt: begun } };
   const { [cluster]: failure } = failures;
   if (failure === undefined || failure.hash === spec.specHash) return recorded;
   const { hash, since } = failure;

@@ -62,6 +62,39 @@ test('a pause during a pass holds the clusters that it has not come to, and need
   await assert.rejectsWith(order(scene, pauseAddon, { addon: 'wbe' }), 'NOT_FOUND', /no add-on wbe/);
 });
 
+test('a pause while a cluster gets one add-on holds the next one there', async () => {
+  await using scene = await openFleetScene(['lyon']);
+  await scene.fleet([addon('base'), addon('web')]);
+  await scene.manifest('1');
+  const base = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'base', namespace: 'default' } };
+  await writeFile(scene.box.at('base.yaml'), JSON.stringify(base));
+  let paused: Promise<FleetOrder> | undefined;
+  scene.before((_name, request) => {
+    if (/PATCH .*configmaps\/base/.test(request)) paused ??= order(scene, pauseAddon);
+  });
+  assert.equal(doneIn(await scene.apply()), ['lyon base install done', 'lyon web install later']);
+  await paused;
+});
+
+test('a removal that was held after its beginning was written removes the objects, not only their record', async () => {
+  await using scene = await openFleetScene(['lyon']);
+  await scene.fleet([addon('web')]);
+  await scene.manifest('1');
+  await scene.apply();
+  await scene.fleet([addon('web')], { lyon: { env: 'test' } });
+  let paused: Promise<FleetOrder> | undefined;
+  scene.before((_name, request) => {
+    if (/^(?:POST|PATCH|PUT) .*leases/.test(request)) paused ??= order(scene, pauseAddon);
+  });
+  assert.equal(doneIn(await scene.apply()), ['lyon web remove later']);
+  await paused;
+  assert.equal(doneIn(await scene.apply()), []);
+  assert.is(await scene.versions(), '1');
+  await order(scene, resumeAddon);
+  assert.equal(doneIn(await scene.apply()), ['lyon web remove done']);
+  assert.is(await scene.versions(), '-');
+});
+
 test('a group waits for an approval, which is void for another content', async () => {
   await using scene = await openFleetScene(THREE);
   const groups = [

@@ -86,12 +86,11 @@ async function runOnCluster(
   try {
     const cluster = await openChannelCluster({ kubeconfig, isForeign: request.allowExec !== true }, context);
     await using held = await holdCluster(cluster, { doing: `apply a fleet to ${name}`, context });
-    // An add-on may have been paused since this pass began.
-    const { addons: orders } = await folder.readOrders();
     const runner = new Runner(jobs, held.cluster, parts);
     for (const job of jobs) {
-      const isPaused = orders[job.addon]?.paused === true;
-      done.push(isPaused ? { ...job, result: 'later', reason: 'it is paused' } : await runner.run(job));
+      // It may have been paused since this pass began, or while the job before took its time.
+      const { [job.addon]: order } = (await folder.readOrders()).addons;
+      done.push(order?.paused ? { ...job, result: 'later', reason: 'it is paused' } : await runner.run(job));
     }
   } catch (error) {
     context.signal.throwIfAborted();
