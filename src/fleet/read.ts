@@ -1,7 +1,8 @@
 /** The files of a fleet -> its clusters, add-ons and channels, with a finding for each mistake. Pure. */
 import { posix } from 'node:path';
-import { CHANNEL_API_VERSION, type Channel, type Entry } from '../channel/channel.ts';
+import { CHANNEL_API_VERSION, fileOf, type Channel, type Entry } from '../channel/channel.ts';
 import { Findings } from '../channel/findings.ts';
+import { isRemote, isUrl } from '../channel/location.ts';
 import { readEntry } from '../channel/read-entry.ts';
 import { readChannel } from '../channel/read.ts';
 import type { Diagnostic } from '../core/diagnostic.ts';
@@ -123,7 +124,7 @@ function leftAlone(file: FleetFile, { text, line }: YamlPart): Findings {
 }
 
 function readOwnChannel(
-  { path }: FleetFile,
+  { path, folder }: FleetFile,
   { text, line }: YamlPart,
   channels: Map<string, Channel>,
 ): { readonly diagnostics: readonly Diagnostic[] } {
@@ -132,7 +133,13 @@ function readOwnChannel(
   if (channel?.name === undefined) return { diagnostics };
   const twin = channels.get(channel.name);
   channels.set(channel.name, twin ?? channel);
-  if (twin === undefined) return { diagnostics };
+  const outside = channel.entries.flatMap((entry): readonly Diagnostic[] => {
+    const location = fileOf(entry);
+    if (location === undefined || isRemote(location) || isIn(folder, location)) return [];
+    const message = `the file of ${entry.name} must be in the folder ${folder}`;
+    return [{ code: 'fleet/outside', severity: 'error', message, place: entry.place, hint: INSIDE }];
+  });
+  if (twin === undefined) return { diagnostics: [...diagnostics, ...outside] };
   const message = `channel ${channel.name} is already in ${twin.location}`;
   const place = { file: path, line, column: 1, length: 1 };
   const again = { code: 'fleet/duplicate', severity: 'error', message, place, hint: 'delete one of them' } as const;
@@ -155,13 +162,19 @@ function reported(problems: readonly Problem[], found: Findings): Findings {
   return found;
 }
 
-/** A path that a file names, below its folder: what is elsewhere may be anything of this machine. */
+const INSIDE = 'put the file, or a link to it, into the folder';
+
+/** What is elsewhere may be anything of this machine. */
+function isIn(folder: string, path: string): boolean {
+  return !isUrl(path) && !/^\.\.(?:\/|$)/.test(posix.relative(folder, path));
+}
+
+/** A path that a file names, below its folder. */
 function pathIn(file: FleetFile, given: string, path: Path, found: Findings): string | undefined {
   const resolved = posix.join(posix.dirname(file.path), given);
-  const below = posix.relative(file.folder, resolved);
-  if (!given.startsWith('/') && !/^\.\.(?:\/|$)/.test(below)) return resolved;
+  if (!given.startsWith('/') && isIn(file.folder, resolved)) return resolved;
   const message = `${path.join('.')} must be a path in the folder ${file.folder}`;
-  found.error('outside', path, message, 'put the file, or a link to it, into the folder');
+  found.error('outside', path, message, INSIDE);
   return undefined;
 }
 

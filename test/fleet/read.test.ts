@@ -116,6 +116,11 @@ for (const [title, all, wanted] of [
     'error fleet/outside: spec.source.manifest must be a path in the folder fleet',
   ],
   [
+    'a manifest of a channel outside the folder',
+    [PARIS, channel('stable', { name: 'dns', version: '1.0.0', manifest: '/etc/hostname' })],
+    'error fleet/outside: the file of dns must be in the folder fleet',
+  ],
+  [
     'a label that is a number',
     [cluster('paris', { size: 3 })],
     'error fleet/value: metadata.labels.size must be a text',
