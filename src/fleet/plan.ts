@@ -9,8 +9,8 @@ export interface PlannedTarget {
   readonly cluster: string;
   readonly addon: string;
   readonly state: State;
-  /** `wait`: it is to change, and something holds it; `forget`: only its record goes. */
-  readonly now: 'install' | 'update' | 'reinstall' | 'remove' | 'forget' | 'wait' | 'none';
+  /** `wait`: it is to change, and something holds it; `go back`: to what was healthy there; `forget`: only its record goes. */
+  readonly now: 'install' | 'update' | 'go back' | 'reinstall' | 'remove' | 'forget' | 'wait' | 'none';
   /** Versions; undefined for a manifest, which has none. */
   readonly current: string | undefined;
   readonly wanted: string | undefined;
@@ -48,14 +48,14 @@ export function planFleet(
     const { run, targets: planned, dropped } = plan;
     const addon = run.addon.name;
     const waiting = new Map(waitingIn(plan).map((one) => [one.cluster, one]));
-    for (const { cluster, state, drop, hold, wants, action, record } of [...planned, ...dropped]) {
+    for (const { cluster, state, drop, hold, wants, action, goal, record } of [...planned, ...dropped]) {
       targets.push({
         cluster: cluster.name,
         addon,
         state,
-        now: drop !== undefined ? 'forget' : hold ? 'wait' : wants ? NOW[action] : 'none',
+        now: drop !== undefined ? 'forget' : hold ? 'wait' : wants ? (goal ? 'go back' : NOW[action]) : 'none',
         current: record?.spec.version,
-        wanted: run.contents.sourceOf(cluster)?.version,
+        wanted: (goal ?? run.contents.sourceOf(cluster))?.version,
         reason: hold?.reason,
         message: hold?.message ?? (reasonOf(cluster.name, addon) || undefined),
         since: waiting.get(cluster.name)?.since ?? record?.status?.since,

@@ -8,6 +8,7 @@ import {
   rollBackAddon,
   type FleetOrder,
 } from '../../src/app/fleet-order.ts';
+import { planFleets } from '../../src/app/fleet-plan.ts';
 import { StatusError } from '../support/api-server/store.ts';
 import * as assert from '../support/assert.ts';
 import { addon } from '../support/fleet-files.ts';
@@ -157,6 +158,10 @@ test('a rollback brings every cluster back to its last good content, and stays u
   }
   assert.is(await scene.versions(), '2 2 2');
   await order(scene, rollBackAddon);
+  assert.equal(
+    statesIn(await planFleets({ files: ['fleet.yaml'] }, scene.context)),
+    THREE.map((name) => `${name} ToApply go back`),
+  );
   assert.equal(
     doneIn(await scene.apply()),
     THREE.map((name) => `${name} web go back done`),
