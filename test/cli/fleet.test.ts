@@ -94,8 +94,17 @@ test('apply is the plan until --yes, then exits with 2 while something waits, an
     'api     0     1        0        0',
     '',
     'CLUSTER  ADD-ON  SINCE  REASON   WHY',
-    'paris    api     -      ToApply',
+    'paris    api     -      ToApply  nothing: install begins with the next pass',
   ]);
+});
+
+test('remove of an add-on that no cluster has says so, since its name may be wrong', async () => {
+  await using box = await tree();
+  await using paris = await startMemoryApiServer();
+  await writeFile(box.at('paris.conf'), paris.kubeconfig);
+  await writeFile(box.at('fleet.yaml'), documents(cluster('paris')));
+  const removed = await runCommand(['fleet', 'remove', 'wbe', 'fleet.yaml', '--yes'], box.path);
+  assert.equal([removed.exitCode, removed.stdout.split('\n')[0]], [0, 'no cluster that answers has wbe']);
 });
 
 test.run();

@@ -98,7 +98,11 @@ export const remove = commandFor(FLEET_REMOVE, {
     const { planFleetRemoval, removeFromFleet } = await import('../../app/fleet-remove.ts');
     return options.yes ? removeFromFleet(request, context) : planFleetRemoval(request, context);
   },
-  render: passText,
+  render: (result, { request }) => {
+    const isNowhere = result.targets.length === 0 && (result.done ?? []).length === 0;
+    const found = isNowhere ? [visible(`no cluster that answers has ${request.addon}`)] : [];
+    return [...found, passText(result)].join('\n');
+  },
   exitCode: (result) => {
     const { done = [], targets, clusters } = result;
     if (done.some((one) => one.result === 'failed')) return ERROR_CODES.CLUSTER_FAILED;
@@ -186,8 +190,9 @@ function statusLines(result: FleetPlan, isWhy: boolean): readonly string[] {
   });
   const held = targets
     .filter((one) => !isSettled(one))
-    .map(({ cluster, addon, state, since, reason, message }) => {
-      return [cluster, addon, since === undefined ? '-' : age(at - since), reason ?? state, message ?? ''];
+    .map(({ cluster, addon, state, now, since, reason, message }) => {
+      const why = message ?? (now === 'none' ? '' : `nothing: ${now} begins with the next pass`);
+      return [cluster, addon, since === undefined ? '-' : age(at - since), reason ?? state, why];
     });
   return [
     ...wrapped([['ADD-ON', 'DONE', 'ROLLING', 'WAITING', 'FAILED', ''], ...rows]),
