@@ -44,8 +44,8 @@ async function openRemoval({ addon, ...request }: FleetRemoveRequest, context: C
       source: { content: {} },
       clusterSelector: {},
       deleting: true,
-      // This command is the approval.
-      orders: { generation: 1, at: Math.floor(Date.now() / 1000), removals: Infinity },
+      // This command is the approval, and tries again what did not end in time.
+      orders: { generation: 1, at: Math.floor(Date.now() / 1000), removals: Infinity, retry: Infinity },
     };
     return { ...observed, addons: [...observed.addons, going] };
   };

@@ -45,10 +45,17 @@ interface Decided {
 /** What one step of the fleet begins, and what an earlier pass has begun and not ended. */
 export function decide(observed: Observed, now: number): Decided {
   const waiting: Decided['waiting'][number][] = [];
+  const late = new Set<string>();
   const writes = step(observed, now, new Memo(), (plan) => {
-    for (const one of waitingIn(plan)) waiting.push({ ...one, addon: plan.run.addon.name });
+    const { addon, orders } = plan.run;
+    for (const one of waitingIn(plan)) waiting.push({ ...one, addon: addon.name });
+    // A removal that is blocked waits for a person, who finds out why.
+    for (const { state, record } of plan.targets) {
+      const isBlocked = state === 'TimedOut' && record?.spec.action === 'Remove';
+      if (isBlocked && record.spec.startedAt >= (orders?.retry ?? 0)) late.add(keyOf(record));
+    }
   });
-  return { writes, waiting, jobs: jobsOf(observed, writes) };
+  return { writes, waiting, jobs: jobsOf(observed, writes).filter((job) => !late.has(keyOf(job))) };
 }
 
 function jobsOf(observed: Observed, { put, drop }: Writes): readonly Job[] {
@@ -125,13 +132,15 @@ export function beginPass(
 ): FleetState {
   const { now, writes, waiting, jobs, revisions } = given;
   const changed = new Map(writes.status.map(({ addon, status }) => [addon, status]));
-  const addons = observed.addons.map(({ name, status: before }): readonly [string, AddonState] => {
+  const addons = observed.addons.map(({ name, orders, status: before }): readonly [string, AddonState] => {
     const own = state.addons[name] ?? NEW_ADDON;
     const [revision, status] = [revisions.get(name), changed.get(name) ?? before];
     const mine = jobs.filter(({ addon }) => addon === name);
-    const begun = mine.flatMap(({ cluster, act }) =>
-      act === 'remove' ? [[cluster, own.removing[cluster] ?? now]] : [],
-    );
+    const begun = mine.flatMap(({ cluster, act }) => {
+      const since = own.removing[cluster] ?? 0;
+      // One that is tried again has all its time again.
+      return act === 'remove' ? [[cluster, since > 0 && since >= (orders?.retry ?? 0) ? since : now]] : [];
+    });
     const kept = mine.length > 0 && revision !== undefined ? keep(own, revision) : own;
     const all = waiting.flatMap(({ addon, ...one }) => (addon === name ? [one] : []));
     return [

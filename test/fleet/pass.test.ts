@@ -14,7 +14,7 @@ const NOW = 1_800_000_000;
 const HOUR = 3600;
 
 /** A fleet of one cluster that has this record of its add-on, whose content is the present one. */
-function observed(state?: AddonRecord['state'], since = NOW, order: Order = {}) {
+function observed(state?: AddonRecord['state'], since = NOW, order: Order = {}, removing: Record<string, number> = {}) {
   const rollout = { type: 'Progressive', minSuccessTime: '10m' };
   const all = documents(cluster('paris', { env: 'prod' }), addon('web', { rollout }));
   const fleet = readFleet([{ path: 'fleet.yaml', folder: '.', text: all }]);
@@ -22,7 +22,8 @@ function observed(state?: AddonRecord['state'], since = NOW, order: Order = {}) 
     const facts = { annotations: new Map(), installer: new Set<string>(), records: new Map() };
     for (const one of records) facts.records.set(one.addon, one);
     const look = { server: '', kubernetes: 'v1.31.2', facts, warnings: [] };
-    const known = { now: NOW, state: NO_STATE, orders: { ...NO_ORDERS, addons: orders } };
+    const kept = { ...NO_STATE, addons: { web: { ...NEW_ADDON, removing } } };
+    const known = { now: NOW, state: kept, orders: { ...NO_ORDERS, addons: orders } };
     return observedOf(fleet, new Map([['paris', look]]), () => 'a', known);
   };
   const first = see([], {});
@@ -60,6 +61,18 @@ test('a record from a clock that is an hour ahead counts from now, and a failure
     ['update'],
   );
   assert.equal(decide(observed('Failed', NOW + HOUR).fleet, NOW).jobs, []);
+});
+
+test('a removal is tried for half an hour, however its record is, and then again on order', () => {
+  const actsAt = (begun: number, order: Order = {}) => {
+    const { fleet } = observed('Succeeded', NOW - 2 * HOUR, order, { paris: begun });
+    const clusters = fleet.clusters.map((one) => ({ ...one, labels: {} }));
+    const { jobs, writes } = decide({ ...fleet, clusters }, NOW);
+    return [...jobs.map(({ act }) => act), ...Object.keys(writes.status[0]?.status.counts ?? {})];
+  };
+  assert.equal(actsAt(NOW - 60), ['remove', 'Removing']);
+  assert.equal(actsAt(NOW - HOUR), ['TimedOut']);
+  assert.equal(actsAt(NOW - HOUR, { retry: NOW }), ['remove', 'TimedOut']);
 });
 
 test('of the contents of an add-on, the last five stay, and the newest one that was good', () => {
