@@ -107,7 +107,7 @@ function conflictError(
   const what =
     fields.length === 0 ? message : shown.join('; ') + (fields.length > 3 ? `; ${fields.length - 3} more` : '');
   return new CurlewError('CLUSTER_FAILED', `cannot apply ${title}: ${what}`, {
-    hint: '--force-conflicts takes these fields; drift: Keep in the channel leaves them to their owner',
+    hint: '--force-conflicts takes these fields; drift: Keep leaves them to their owner',
   });
 }
 

@@ -45,7 +45,7 @@ test('a node on which nothing was ever installed says so, and that is no failure
   assert.is((await ask(box, 'logs')).stdout, 'No recorded runs.');
   const why = await ask(box, 'why', 'aaa');
   assert.is(why.exitCode, 14);
-  assert.match(why.stderr, 'nothing was ever installed on this node');
+  assert.match(why.stderr, 'nothing is installed on this node, and no run is recorded');
   assert.is(await stat(box.at('node')).catch(() => 'absent'), 'absent');
 });
 

@@ -91,7 +91,8 @@ export async function whyAddon(
     return { name, version, last: undefined, record, cluster: word.text, next };
   }
   const near = nearest(name, known);
-  const list = known.size === 0 ? 'nothing was ever installed on this node' : `known: ${[...known].join(', ')}`;
+  const list =
+    known.size === 0 ? 'nothing is installed on this node, and no run is recorded' : `known: ${[...known].join(', ')}`;
   throw new CurlewError('NOT_FOUND', `no run in ${directory} had an add-on ${JSON.stringify(name.slice(0, 120))}`, {
     hint: near === undefined ? list : `did you mean "${near}"?`,
   });
