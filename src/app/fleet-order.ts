@@ -38,7 +38,7 @@ export const rollBackAddon = useCase(FLEET_ROLLBACK, async (request, context: Co
   orderFor(request, context, (order) => ({ ...order, rollback: true })),
 );
 
-/** Groups may begin, or exactly so many removals. Void when the content changes. `USAGE` for a group that the add-on has not. */
+/** Groups may begin, or up to a number of removals. Void when the content changes. `USAGE` for a group that the add-on has not. */
 export const approveAddon = useCase(
   FLEET_APPROVE,
   async ({ group: groups = [], removals, ...request }, context: Context) =>

@@ -70,7 +70,7 @@ export interface Orders {
   readonly at: number;
   /** Groups that may begin. */
   readonly groups?: readonly string[];
-  /** Exactly so many removals may pass the brake. */
+  /** Up to this number of removals may pass the brake. */
   readonly removals?: number;
   /** What failed before this time is tried again. */
   readonly retry?: number;

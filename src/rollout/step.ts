@@ -101,7 +101,7 @@ function planOf(run: Run): AddonPlan {
   return planOf(run);
 }
 
-/** Why no removal may begin: too many at once, without the approval of exactly so many. */
+/** Why no removal may begin: too many at once, without an approval of at least their number. */
 function brakeOf({ addon, fleet, strategy, orders, removed }: Run, targets: readonly Target[], gone: number) {
   let [wanted, underWay] = [gone, 0];
   for (const target of targets) {

@@ -69,7 +69,7 @@ export type FleetOrderRequest = RequestOf<typeof ORDER>;
 export const FLEET_APPROVE = request('fleet approve', 'Let an add-on continue where it waits for a person', {
   ...ORDER,
   group: texts('GROUP', 'clusters of this group may get it; can be repeated'),
-  removals: count('N', 'exactly so many clusters may lose it at once'),
+  removals: count('N', 'up to N clusters may lose it at once'),
 });
 export const FLEET_PAUSE = request('fleet pause', 'Let nothing of an add-on begin any more', ORDER);
 export const FLEET_RESUME = request('fleet resume', 'Let a paused add-on continue', ORDER);
