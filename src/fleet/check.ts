@@ -10,8 +10,8 @@ const NAME: Path = ['metadata', 'name'];
 /** Adds its findings to those of the documents. */
 export function checkFleet(fleet: WrittenFleet): void {
   const { clusters, addons } = fleet;
-  noteTwins('cluster', clusters);
-  noteTwins('add-on', addons);
+  checkNames('cluster', clusters);
+  checkNames('add-on', addons);
   for (const { fields, found } of clusters) checkWindows(fields.spec.windows, ['spec', 'windows'], found);
   const selected = new Map(addons.map((addon) => [addon, selectedBy(addon, clusters)]));
   for (const [addon, chosen] of selected) {
@@ -23,9 +23,14 @@ export function checkFleet(fleet: WrittenFleet): void {
   checkIdentities(selected, fleet);
 }
 
-function noteTwins(what: string, all: readonly (WrittenCluster | WrittenAddon)[]): void {
+/** Names of properties of every object in JavaScript: the state of a fleet is an object by name. */
+const RESERVED = ['constructor', 'prototype'];
+
+function checkNames(what: string, all: readonly (WrittenCluster | WrittenAddon)[]): void {
   const first = new Map<string, WrittenCluster | WrittenAddon>();
   for (const one of all) {
+    if (RESERVED.includes(one.name))
+      one.found.error('name', NAME, `no ${what} can have the name ${one.name}`, 'give it another name');
     const twin = first.get(one.name);
     if (twin === undefined) first.set(one.name, one);
     else one.found.error('duplicate', NAME, `${what} ${one.name} is already in ${spotOf(twin)}`, 'delete one of them');

@@ -151,6 +151,11 @@ for (const [title, all, wanted] of [
     [PARIS, addon('web', { source: { chart: { name: 'web', version: '1.2.3' } } })],
     'error fleet/source: spec.source.chart must have one of repoURL, oci',
   ],
+  [
+    'a name that each object of JavaScript has',
+    [cluster('constructor', { env: 'prod' })],
+    'error fleet/name: no cluster can have the name constructor',
+  ],
   ['two clusters of one name', [PARIS, PARIS], 'error fleet/duplicate: cluster paris is already in fleet/all.yaml:5'],
   [
     'two add-ons of one name',
