@@ -138,7 +138,7 @@ export function beginPass(
     const mine = jobs.filter(({ addon }) => addon === name);
     const begun = mine.flatMap(({ cluster, act }) => {
       const since = own.removing[cluster] ?? 0;
-      // One that is tried again has all its time again.
+      // A removal that is tried again has all its time again.
       return act === 'remove' ? [[cluster, since > 0 && since >= (orders?.retry ?? 0) ? since : now]] : [];
     });
     const kept = mine.length > 0 && revision !== undefined ? keep(own, revision) : own;
