@@ -114,6 +114,12 @@ function indented(text: string): string {
   return text.replaceAll(/\n(?=[^\n])/g, '\n  ');
 }
 
+when('a block at the end of a file without a line break is read as go-yaml reads it', async () => {
+  const ends = ['', '\n', '\r', '\n\n', '\n# c', '\n  ', '\n\n  '];
+  const blocks = ['|', '>', '|+', '>+', '|-', '|2', '&b |'].map((head) => `a: ${head}\n  x\n\n   y\n  z`);
+  assert.equal(await differences([...blocks.flatMap((one) => ends.map((end) => one + end)), 'a: |', 'a: |\n- b']), []);
+});
+
 when('random documents are read as go-yaml reads them', async () => {
   assert.equal(await differences(fc.sample(documents(), cases(3000))), []);
 });

@@ -2,7 +2,17 @@
  * Parses YAML from users into JSON-safe data with the place of every part. Bounded in size, depth and aliases; never throws
  * for bad input.
  */
-import { isMap, isScalar, isSeq, LineCounter, parseDocument, type Document, type Pair, type YAMLMap } from 'yaml';
+import {
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  parseDocument,
+  visit,
+  type Document,
+  type Pair,
+  type YAMLMap,
+} from 'yaml';
 import { isObject } from '../../core/json.ts';
 import type { Diagnostic, Place } from '../../core/diagnostic.ts';
 import { settle, type SettleRules } from './settle.ts';
@@ -118,6 +128,8 @@ export function readYaml(
       });
     }
     const rules = { kubernetes: kubernetes ?? NOWHERE };
+    const lastLine = text.slice(text.lastIndexOf('\n') + 1);
+    if (kubernetes !== undefined && lastLine.trim() !== '' && !lastLine.endsWith('\r')) endAsGo(document, text.length);
     if (errors.length === 0) diagnostics.push(...nodeFindings(document, rules, placeAt));
     const pairOf = pairFinder();
     const find = (path: Path): Found => findInside(document, path, { placeAt, pairOf });
@@ -317,6 +329,16 @@ export function splitYaml(text: string): readonly YamlPart[] {
   }
   add(text.length);
   return parts;
+}
+
+/** A block that ends with the file, without a line break, gets none from go-yaml. */
+function endAsGo(document: Document, end: number): void {
+  visit(document, {
+    Scalar: (_key, node) => {
+      if (node.type !== 'BLOCK_LITERAL' && node.type !== 'BLOCK_FOLDED') return;
+      if ((node.range?.[1] ?? 0) >= end && typeof node.value === 'string') node.value = node.value.replace(/\n$/, '');
+    },
+  });
 }
 
 /** JSON text as the same kind of data; undefined if it is not valid JSON. */

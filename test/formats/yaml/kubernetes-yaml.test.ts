@@ -56,6 +56,20 @@ test('a merge overrides the keys before it, and keys after it override the merge
   assert.is(merged('&y {<<: *x, c: ~}\nr: {b: 9, <<: *y}')?.replace(/^.*"r":/, ''), '{"b":2,"true":256,"c":null}}');
 });
 
+test('a block that ends with the file has no line break that the file does not have', () => {
+  const texts = ['a: |\n  x', 'a: >\n  x\n  y', 'a: |+\n  x', 'a: |\n  x\n', 'a: |\n  x\n# y', 'a: |\n  x\nb: y'];
+  const read = (kubernetes: boolean): readonly unknown[] =>
+    texts.map((text) => readYaml('a.yaml', text, kubernetes ? { kubernetes: () => true } : {}).value);
+  assert.equal(
+    read(true).map((value) => (value as { a: string }).a),
+    ['x', 'x y', 'x', 'x\n', 'x\n', 'x\n'],
+  );
+  assert.equal(
+    read(false).map((value) => (value as { a: string }).a),
+    ['x\n', 'x y\n', 'x\n', 'x\n', 'x\n', 'x\n'],
+  );
+});
+
 test('what cannot be merged is a finding, in every reader', () => {
   for (const text of ['<<: 5', 'a: &a 1\nb: {<<: *a}', '<<: [1]']) {
     for (const read of [readKubernetesYaml, (given: string): YamlText => readYaml('f', given)]) {
