@@ -22,8 +22,8 @@ const seenReleases = v.object({
   format,
   /** Highest versions of current-release statements, by address. */
   stores: byKey(version),
-  /** Newest release, by address. */
-  releases: v.optional(byKey(v.object({ release: v.string(), version })), {}),
+  /** Newest release, by address; absent in files of an earlier curlew. */
+  releases: v.optional(byKey(v.object({ release: v.string(), version }))),
 });
 /** Highest versions of bundles, by key and name. */
 const seenBundles = v.object({ format, keys: byKey(byKey(v.object({ version, contents: digest }))) });
@@ -55,8 +55,10 @@ const RELEASES_HINT = 'check the stores, then remove this file: the next command
  * `writes` is false for read-only commands.
  */
 export function seenVersions(path: string, addresses: readonly string[], writes: boolean): SeenVersions {
-  const read = async (): Promise<Omit<Read<typeof seenReleases>, 'format'>> =>
-    (await readRegister(path, seenReleases, 'releases', RELEASES_HINT)) ?? { stores: {}, releases: {} };
+  const read = async () => {
+    const seen = await readRegister(path, seenReleases, 'releases', RELEASES_HINT);
+    return { stores: seen?.stores ?? {}, releases: seen?.releases ?? {} };
+  };
   const known = <Value>(rows: Readonly<Record<string, Value>>, address: string): readonly Value[] =>
     [address, ...addresses].flatMap((one) => valueOf(rows, one) ?? []);
   return {
