@@ -185,8 +185,8 @@ const ROWS: readonly (readonly [name: string, holds: string, imports?: string])[
   [
     'app/node',
     'runs on a node: target, spec, cluster, saved requests',
-    `core own platform/files spec runtime/node runtime/hooks runtime/cluster runtime/prepare runtime/history
-      runtime/run app/requests app/sources`,
+    `core own platform/files spec kube runtime/plan runtime/node runtime/hooks runtime/cluster runtime/prepare
+      runtime/history runtime/run app/requests app/sources`,
   ],
   ['app/building', 'the plan of a build', 'core manifest build app/requests'],
   [

@@ -120,6 +120,8 @@ export const nodePath = {
   /** Packages between download and extraction. */
   fetched: 'fetched',
   records: 'records.json',
+  /** The kubeconfig of a trial's hooks, during a run. */
+  kubeconfig: 'kubeconfig',
   lock: 'lock',
   /** containerd's entry of the spec: it is installed before a cluster exists that could hold it. */
   containerdApplied: 'containerd-last-applied',

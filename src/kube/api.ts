@@ -43,6 +43,7 @@ export interface KubeApi {
   readonly target: (options: {
     readonly signal: AbortSignal;
   }) => Promise<{ readonly server: string; readonly namespace: string }>;
+  readonly embedded: Sessions['embedded'];
 }
 
 export interface ApiOptions {
@@ -95,7 +96,7 @@ export async function openApi({
     if (session !== undefined) return { server: session.server.href.replace(/\/$/, ''), namespace: session.namespace };
     throw new CurlewError('CLUSTER_FAILED', NOT_NAMED.message, { hint: NOT_NAMED.hint });
   };
-  return { ask, target };
+  return { ask, target, embedded: sessions.embedded };
 }
 
 /** Sends a request until there is a final response. Rejects with the signal's reason, and for an unusable kubeconfig. */

@@ -48,6 +48,8 @@ export interface KubeContext {
   /** For credential plug-ins: the cluster entry's extension for them. */
   readonly pluginConfig: Json | undefined;
   readonly user: KubeUser | undefined;
+  /** The fields of its cluster and its user as they are written. A function: logs and JSON must not show them. */
+  readonly written: () => { readonly cluster: JsonObject; readonly user: JsonObject };
 }
 
 /** One of the named parts of a file. */
@@ -129,11 +131,7 @@ export function currentContext(
   wanted?: string,
 ): KubeContext | undefined {
   const from = files.find((file) => (wanted === undefined ? file.currentContext !== '' : file.contexts.has(wanted)));
-  if (from === undefined && wanted !== undefined) {
-    const names = files.flatMap(({ contexts }) => [...contexts.keys()].map(quoted));
-    const hint = names.length === 0 ? undefined : `its contexts are ${names.slice(0, MAX_NAMED).join(', ')}`;
-    throw bad(files.map(({ path }) => path).join(', '), `no context ${quoted(wanted)}`, hint);
-  }
+  if (from === undefined && wanted !== undefined) throw badContext(files, `no context ${quoted(wanted)}`);
   if (from === undefined) return undefined;
   const name = wanted ?? from.currentContext;
   const first = (kind: 'clusters' | 'contexts' | 'users', required: string, by: string): Entry => {
@@ -145,11 +143,23 @@ export function currentContext(
   const by = `which context ${quoted(name)} names`;
   const cluster = first('clusters', text(context, 'cluster') ?? '', by);
   const userName = text(context, 'user');
-  const user = userName === undefined ? undefined : userOf(userName, first('users', userName, by));
-  return { name, namespace: text(context, 'namespace') ?? 'default', ...clusterOf(cluster), user };
+  const userEntry = userName === undefined ? undefined : first('users', userName, by);
+  const user = userName === undefined || userEntry === undefined ? undefined : userOf(userName, userEntry);
+  const written = () => ({ cluster: cluster.fields, user: userEntry?.fields ?? {} });
+  return { name, namespace: text(context, 'namespace') ?? 'default', ...clusterOf(cluster), user, written };
 }
 
-function clusterOf(entry: Entry): Omit<KubeContext, 'name' | 'namespace' | 'user'> {
+/** An error about the choice of a context; the hint names those that there are. */
+export function badContext(
+  files: readonly (Pick<Kubeconfig, 'contexts'> & { readonly path: string })[],
+  what: string,
+): CurlewError {
+  const names = files.flatMap(({ contexts }) => [...contexts.keys()].map(quoted));
+  const hint = names.length === 0 ? undefined : `its contexts are ${names.slice(0, MAX_NAMED).join(', ')}`;
+  return bad(files.map(({ path }) => path).join(', '), what, hint);
+}
+
+function clusterOf(entry: Entry): Omit<KubeContext, 'name' | 'namespace' | 'user' | 'written'> {
   const authority = material(entry, 'certificate-authority');
   const insecure = flag(entry, 'insecure-skip-tls-verify');
   if (insecure && authority !== undefined) {

@@ -4,19 +4,23 @@ import { stat } from 'node:fs/promises';
 import { delimiter, resolve } from 'node:path';
 import { createSecureContext, type SecureContext } from 'node:tls';
 import { CurlewError, errnoOf } from '../core/errors.ts';
+import { secret, type Secret } from '../core/secret.ts';
+import type { JsonObject } from '../formats/yaml/yaml.ts';
 import { readLimited } from '../platform/files/read-limited.ts';
 import { allowsPlainHttp } from '../platform/http/address.ts';
 import { openConnections, type Connections } from '../platform/http/connections.ts';
 import { secretsOf } from '../platform/http/failure.ts';
 import { basic } from '../platform/http/http.ts';
 import { proxyFor, type Environment } from '../platform/http/proxy.ts';
-import { loadRoots } from '../platform/http/roots.ts';
+import { loadRoots, readPem } from '../platform/http/roots.ts';
 import { createSemaphore } from '../platform/limit/semaphore.ts';
 import { runPlugin, type PluginCredential } from './exec-plugin.ts';
 import {
+  badContext,
   currentContext,
   parseKubeconfig,
   quoted,
+  type Kubeconfig,
   type KubeContext,
   type KubeUser,
   type Material,
@@ -34,7 +38,19 @@ export interface Session {
   readonly certificateEndsAt: number | undefined;
 }
 
+/** A kubeconfig that reads no file and starts no program, and the context that it has. */
+export interface Embedded {
+  /** The kubeconfig, as JSON. */
+  readonly text: Secret;
+  readonly context: string;
+  readonly server: string;
+  /** When the credential of a plug-in expires, in milliseconds since 1970; undefined if it does not, or there is none. */
+  readonly endsAt: number | undefined;
+}
+
 export interface Sessions {
+  /** The context with its certificates and credentials as they are now. `CLUSTER_FAILED` if the files name none. */
+  readonly embedded: (options: { readonly signal: AbortSignal }) => Promise<Embedded>;
   /** Undefined if no file names a cluster. `CLUSTER_FAILED` if the files are unusable. */
   readonly current: (options: { readonly signal: AbortSignal }) => Promise<Session | undefined>;
   /** After a 401: another session, or undefined if a retry cannot help. */
@@ -56,6 +72,8 @@ interface Read {
   readonly path: string;
   readonly text: string;
 }
+
+type Parsed = Kubeconfig & Pick<Read, 'path'>;
 
 /** Does not read pipes, which could block forever. */
 async function readText(path: string): Promise<string> {
@@ -107,7 +125,8 @@ interface SessionOptions {
 
 /** Keeps connections and credentials as long as the files do not change. */
 export function openSessions(env: Environment, { wanted, isForeign = false }: SessionOptions = {}): Sessions {
-  let context: { readonly print: string; readonly value: KubeContext | undefined } | undefined;
+  let context: { readonly print: string; readonly files: readonly Parsed[]; readonly value: KubeContext | undefined } =
+    { print: '', files: [], value: undefined };
   let credential: { readonly print: string; readonly value: PluginCredential } | undefined;
   let transport:
     | { readonly print: string; readonly value: Pick<Session, 'connections' | 'certificateEndsAt'> }
@@ -127,9 +146,9 @@ export function openSessions(env: Environment, { wanted, isForeign = false }: Se
   const read = async (signal: AbortSignal): Promise<Session | undefined> => {
     const files = await readFiles(kubeconfigPaths(env));
     const print = JSON.stringify(files);
-    if (context?.print !== print) {
+    if (context.print !== print) {
       const parsed = files.map(({ path, text }) => ({ ...parseKubeconfig(path, text), path }));
-      context = { print, value: currentContext(parsed, wanted) };
+      context = { print, files: parsed, value: currentContext(parsed, wanted) };
     }
     const chosen = context.value;
     if (chosen === undefined) return undefined;
@@ -145,6 +164,16 @@ export function openSessions(env: Environment, { wanted, isForeign = false }: Se
   };
 
   return {
+    embedded: async ({ signal }) =>
+      mutex.run(
+        async () => {
+          await read(signal);
+          const { files, value: chosen } = context;
+          if (chosen === undefined) throw badContext(files, 'it names no current context');
+          return embed(chosen, credential?.value, env);
+        },
+        { signal },
+      ),
     current: async ({ signal }) => mutex.run(async () => read(signal), { signal }),
     renewed: async (refused, { signal }) =>
       mutex.run(
@@ -171,6 +200,47 @@ function requirePlain(context: KubeContext): void {
 
 function isSame(a: Session, b: Session): boolean {
   return a.connections === b.connections && JSON.stringify(a.headers) === JSON.stringify(b.headers);
+}
+
+/** Fields of a kubeconfig that name files and programs, or that {@link embed} writes. */
+const OUTSIDE = /^(?:certificate-authority|client-certificate|client-key|tokenFile|token|exec|extensions)(?:-data)?$/;
+
+/** Hooks of a trial have neither the files nor the variables of this process, so proxy and authorities are written, too. */
+async function embed(chosen: KubeContext, given: PluginCredential | undefined, env: Environment): Promise<Embedded> {
+  const { name, server, namespace, proxy = proxyFor(server, env), user, written } = chosen;
+  const { authority, certificate, key } = await tlsOf(chosen, given);
+  const roots = env['SSL_CERT_FILE'] ?? '';
+  const ca = authority ?? (roots === '' ? undefined : await readPem(roots));
+  const token = tokenIn(chosen, given?.token?.reveal() ?? (await valueOf(user?.token)));
+  const data = (field: string, pem: string | undefined): JsonObject =>
+    pem === undefined ? {} : { [`${field}-data`]: Buffer.from(pem, 'latin1').toString('base64') };
+  const others = (fields: JsonObject): JsonObject =>
+    Object.fromEntries(Object.entries(fields).filter(([field]) => !OUTSIDE.test(field)));
+  const cluster = {
+    ...others(written().cluster),
+    ...(chosen.insecure ? {} : data('certificate-authority', ca)),
+    ...(proxy === undefined ? {} : { 'proxy-url': proxy.href }),
+  };
+  const own = {
+    ...others(written().user),
+    ...data('client-certificate', certificate),
+    ...data('client-key', key),
+    ...(token === undefined ? {} : { token }),
+  };
+  const config = {
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name, cluster }],
+    users: [{ name, user: own }],
+    contexts: [{ name, context: { cluster: name, user: name, namespace } }],
+    'current-context': name,
+  };
+  return {
+    text: secret(`${JSON.stringify(config)}\n`),
+    context: name,
+    server: server.href.replace(/\/$/, ''),
+    endsAt: given?.endsAt,
+  };
 }
 
 /** The inputs of TLS, in PEM. */

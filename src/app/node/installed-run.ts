@@ -11,6 +11,7 @@ import type { Context } from '../../core/context.ts';
 import { ownScripts } from '../../own/scripts.ts';
 import { toolVersion } from '../../own/version.ts';
 import { clusterOfKept } from './cluster.ts';
+import { findTrialCluster } from './trial-cluster.ts';
 import { hookEnv, hookLimitOf, placeOf, placesOf, targetOf, whySkipImages } from './target.ts';
 import type { KeptRequest, RemovalRequest } from '../requests/node.ts';
 
@@ -65,8 +66,11 @@ export async function runInstalled<Result>(
 ): Promise<Result> {
   const target = targetOf(request, context);
   const { directory } = target;
-  const whole = await wholeRequest(run, { directory, place: async () => placeOf(target, context) }, request, context);
+  const cluster = await findTrialCluster(request, context);
+  const place = async (): Promise<NodePlace> => ({ ...(await placeOf(target, context)), cluster: cluster?.facts });
+  const whole = await wholeRequest(run, { directory, place }, request, context);
   await using prepared = await prepare(whole, context);
+  await using _kubeconfig = await cluster?.writeIn(directory);
   const { report, ask, signal } = context;
   return await after(await execute(prepared, { report, ask, signal }), directory);
 }
@@ -75,8 +79,9 @@ export async function runInstalled<Result>(
 export async function planInstalled(run: InstalledRun, request: KeptRequest, context: Context): Promise<DryRun> {
   const { directory } = placesOf(request, context);
   const { report, signal } = context;
+  const cluster = await findTrialCluster(request, context);
   const view = await readable(directory, async () => {
-    const place = (): NodePlace => plainPlace(directory);
+    const place = (): NodePlace => ({ ...plainPlace(directory), cluster: cluster?.facts });
     return viewRun(await wholeRequest(run, { directory, place }, request, context), context);
   });
   for (const text of view.view.notes) report({ type: 'note', level: 'warning', text });

@@ -1,7 +1,7 @@
 /** The install folder of a use case, and the sandbox of hooks. */
 import { join, resolve } from 'node:path';
 import { CurlewError } from '../../core/errors.ts';
-import { INSTALL_DIRECTORY } from '../../core/layout.ts';
+import { INSTALL_DIRECTORY, nodePath } from '../../core/layout.ts';
 import { confinedEnvironment, confinedPlace } from '../../runtime/hooks/confine.ts';
 import { parseLimit } from '../../runtime/hooks/hook-limit.ts';
 import { shellQuote } from '../../runtime/hooks/settings.ts';
@@ -18,14 +18,17 @@ export function hookLimitOf({ hookTimeout }: HookRequest): number | undefined {
 /** The environment of hooks; `BIN_CURLEW` contains the command of this program, quoted for a shell. */
 export function hookEnv(
   request: TargetRequest & HookRequest,
-  { env, program }: Pick<Context, 'env' | 'program'>,
+  { env, cwd, program }: Pick<Context, 'env' | 'cwd' | 'program'>,
 ): Context['env'] {
   const all = {
     ...env,
     ...(request.yes === true ? { ASSUME_YES: '1' } : {}),
     ...(program === undefined ? {} : { BIN_CURLEW: program().command.map(shellQuote).join(' ') }),
   };
-  return isConfined(request) ? confinedEnvironment(all, request.env ?? []) : all;
+  if (!isConfined(request)) return all;
+  const confined = confinedEnvironment(all, request.env ?? []);
+  if (request.kubeconfig === undefined) return confined;
+  return { ...confined, KUBECONFIG: join(placesOf(request, { cwd }).seen, nodePath.kubeconfig) };
 }
 
 function isConfined({ root, unconfined }: TargetRequest): boolean {
@@ -73,14 +76,15 @@ export function placesOf(request: TargetRequest, { cwd }: Pick<Context, 'cwd'>):
 }
 
 function sandboxOf(request: TargetRequest): Pick<Target, 'network' | 'passed'> {
-  const { network, env: passed = [] } = request;
-  if (!isConfined(request) && (network !== undefined || passed.length > 0)) {
-    throw usage(`--${network === undefined ? 'env' : 'network'} requires the sandbox of --root`);
-  }
+  const { network, env: passed = [], kubeconfig, context } = request;
+  const given = { network, env: passed[0], kubeconfig, context };
+  const [option] = Object.entries(given).find(([, value]) => value !== undefined) ?? [];
+  if (!isConfined(request) && option !== undefined) throw usage(`--${option} requires the sandbox of --root`);
+  if (context !== undefined && kubeconfig === undefined) throw usage('--context requires --kubeconfig');
   if (network !== undefined && network !== 'host') throw usage(`--network ${network}: only host is allowed`);
   const wrong = passed.find((name) => !/^[A-Za-z_][A-Za-z0-9_]*$/.test(name));
   if (wrong !== undefined) throw usage('--env must be the name of a variable; its value is taken from the environment');
-  return { network: network === 'host', passed };
+  return { network: network === 'host' || kubeconfig !== undefined, passed };
 }
 
 /** Why a run loads no images; undefined if it does. */

@@ -38,6 +38,8 @@ const TARGET = {
     'with --root: pass this variable to hooks; if it names files, like KUBECONFIG, hooks can read them',
     decided,
   ),
+  kubeconfig: path('FILE', 'with --root: let hooks change this cluster, over the network of this machine', decided),
+  context: text('NAME', 'with --kubeconfig: the context in it (default: its current one)', decided),
   ...UNCONFINED,
 };
 export type TargetRequest = RequestOf<typeof TARGET>;

@@ -5,6 +5,7 @@ import type { AddonOutlook, DryRun } from '../../runtime/run/dry-run.ts';
 import type { HostChecks } from '../../runtime/host/host-checks.ts';
 import { countsText, resultLines } from '../../runtime/preflight/report.ts';
 import type { HostPlan } from '../../runtime/host/host-plan.ts';
+import { clusterText } from '../../runtime/node/node-place.ts';
 import type { StayingAddon } from '../../runtime/plan/plan.ts';
 import type { MountPlan } from '../../runtime/plan/disk.ts';
 import { wrap } from './columns.ts';
@@ -15,7 +16,7 @@ const LABEL = 11;
 
 /** `stays` are installed add-ons that are not in the spec. */
 export function renderDryRun(run: DryRun, stays: readonly StayingAddon[] = []): string {
-  const { plan, directory, addons, along = [], host, checks, problems, out } = run;
+  const { plan, directory, cluster, addons, along = [], host, checks, problems, out } = run;
   const removals = addons.filter(({ apply }) => apply.mode === 'remove' || apply.mode === 'leave').length;
   const isRemoval = plan.kind === 'uninstall' || plan.kind === 'reset';
   const pruned = isRemoval || removals === 0 ? '' : `, removal of ${removals}`;
@@ -24,6 +25,7 @@ export function renderDryRun(run: DryRun, stays: readonly StayingAddon[] = []): 
   const before = plan.continues === undefined ? [] : [`Resumes run ${plan.continues.run}.`];
   return [
     [title, ...before],
+    cluster === undefined ? [] : wrap(`Cluster: ${visible(clusterText(cluster))}`, COLUMNS),
     ...addons.map(addonLines),
     ...along.map(({ name, version, because }) => [`${name} ${version}`, ...entry('extra', because)]),
     ...stays.map(({ name, version }) => [`${name} ${version}`, ...entry('stays', 'not in the spec')]),

@@ -46,6 +46,8 @@ export interface FailedHook {
    * cancelled.
    */
   readonly exit: number | NodeJS.Signals | 'exited' | 'limit' | 'cancelled';
+  /** For a hook in a sandbox: whether it had a kubeconfig. */
+  readonly trial?: 'with cluster' | 'without cluster' | undefined;
   /** Its time limit, if it has one. */
   readonly limitMs?: number | undefined;
   readonly cause?: unknown;
@@ -82,7 +84,7 @@ export async function hookFailure(failed: FailedHook): Promise<CurlewError> {
   const space = full ? `; no space is left on the disk of ${folder}` : '';
   const code: ErrorCode = exit === 'cancelled' ? 'CANCELLED' : 'HOOK_FAILED';
   return new CurlewError(code, `${addon}: ${hook} ${why}${space}${output}`, {
-    hint: full ? await spaceHint(log) : hintOf(failed),
+    hint: full ? await spaceHint(log) : hintOf(failed, lines),
     cause: failed.cause,
   });
 }
@@ -95,8 +97,29 @@ export function withRollbackHint(error: unknown, addon: string, version: string 
   return error.with({ hint: hint === undefined ? back : `${hint}; ${back}` });
 }
 
-function hintOf({ log, exit }: FailedHook): string {
+/** A program that asks the API server, as a command or in the messages of shells. */
+const CLUSTER_PROGRAM = /(?:^|[\s/;&|(`])(?:kubectl|helm)\b/;
+/** Messages of kubectl and helm that reach no API server. */
+const NO_CLUSTER =
+  /localhost:8080|couldn't get current server API group|Kubernetes cluster unreachable|Unable to connect to the server/;
+
+/** What a hook in a sandbox that asked for a cluster needs; undefined if it did not ask for one. */
+function clusterHint({ trial, notes }: FailedHook, lines: readonly string[]): string | undefined {
+  if (trial === undefined) return undefined;
+  const said = lines.join('\n');
+  const missing = /\b(kubectl|helm): command not found/.exec(said)?.[1];
+  const install = missing === undefined ? '' : `this machine has no ${missing} in PATH: install it`;
+  const asked = CLUSTER_PROGRAM.test(notes.place?.command ?? '') || NO_CLUSTER.test(said) || missing !== undefined;
+  if (trial === 'with cluster' || !asked) return install || undefined;
+  const reach = 'hooks of a trial reach a cluster only with --kubeconfig FILE, and then they change it';
+  return install === '' ? reach : `${install}; ${reach}`;
+}
+
+function hintOf(failed: FailedHook, lines: readonly string[]): string {
+  const { log, exit } = failed;
   if (exit === 'cancelled') return 'run the same command again, or curlew resume, to continue with this hook';
+  const cluster = clusterHint(failed, lines);
+  if (cluster !== undefined) return `${cluster}; the complete output is in ${log}`;
   const longer = exit === 'limit' ? ', with a longer --hook-timeout if it needs one' : '';
   return `the complete output is in ${log}; fix the cause, then run the same command again${longer}`;
 }

@@ -11,7 +11,7 @@ import { CurlewError, fileError } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
 import { followControl, type ControlRecord } from './control.ts';
 import { hookMarker } from '../plan/action-id.ts';
-import { hookFailure, noticeRecord, type HookNotes } from './hook-failure.ts';
+import { hookFailure, noticeRecord, type FailedHook, type HookNotes } from './hook-failure.ts';
 import { requireOwnLinks } from './confine.ts';
 import { capLog, type LogCap } from './log-cap.ts';
 import { seenPath, type NodePlace } from '../node/node-place.ts';
@@ -157,7 +157,7 @@ export async function runShell(
     await follower.finish();
     // The log must be complete before its end is quoted.
     await settleLog();
-    const failed = { ...request, log, notes };
+    const failed = { ...request, log, notes, trial: trialOf(shell) };
     if (signal.aborted) throw await hookFailure({ ...failed, exit: 'cancelled', cause: signal.reason });
     if (limit?.aborted === true) throw await hookFailure({ ...failed, exit: 'limit' });
     if (exit !== 0) throw await hookFailure({ ...failed, exit });
@@ -174,6 +174,11 @@ export async function runShell(
     await questions?.finish();
     await rm(control, { force: true });
   }
+}
+
+function trialOf({ place, env }: HookShell): FailedHook['trial'] {
+  if (!place.confined) return undefined;
+  return env['KUBECONFIG'] === undefined ? 'without cluster' : 'with cluster';
 }
 
 /** `answers` is the path prefix of the answer files; undefined if there is no terminal. */

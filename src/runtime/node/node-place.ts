@@ -1,6 +1,27 @@
 /** The install folder, as this process and as hooks see it. */
 import { isAbsolute, join, relative } from 'node:path';
 
+/** The cluster that hooks of a trial change. */
+export interface TrialCluster {
+  /** Name of the context in the kubeconfig. */
+  readonly context: string;
+  /** Address of the API server. */
+  readonly server: string;
+  /** Version of Kubernetes; undefined if the user may not know. */
+  readonly kubernetes: string | undefined;
+  /** UID of its kube-system namespace; undefined if the user may not read that. */
+  readonly uid: string | undefined;
+  /** When the credential of a plug-in expires, in ISO 8601; undefined if it does not. */
+  readonly credentialEnds: string | undefined;
+}
+
+/** One sentence about it, for the operator before a run. */
+export function clusterText({ context, server, kubernetes, credentialEnds }: TrialCluster): string {
+  const version = kubernetes === undefined ? '' : `, Kubernetes ${kubernetes}`;
+  const ends = credentialEnds === undefined ? '' : `; their credential expires at ${credentialEnds}`;
+  return `hooks change the cluster ${server} (context ${context}${version}), and use the network of this machine${ends}`;
+}
+
 export interface NodePlace {
   /** Absolute path of the install folder. */
   readonly directory: string;
@@ -10,6 +31,8 @@ export interface NodePlace {
   readonly confined: boolean;
   /** Hooks use the network of this machine. */
   readonly connected: boolean;
+  /** Undefined if hooks get no kubeconfig. */
+  readonly cluster?: TrialCluster | undefined;
   /** Wraps a command so that it runs where hooks run. */
   readonly wrap: (command: readonly [string, ...string[]]) => readonly [string, ...string[]];
 }

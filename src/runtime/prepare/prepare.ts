@@ -1,5 +1,6 @@
 /** Prepares a run without executing it: the lock, the records, the last run, the plan. */
 import { rmdir } from 'node:fs/promises';
+import { CurlewError } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
 import { INSTALL_SH } from '../../core/layout.ts';
 import { makeFolder } from '../../platform/files/make-folder.ts';
@@ -14,6 +15,7 @@ import { findCarried } from '../hooks/hook.ts';
 import { readLastRun } from './last-run.ts';
 import { leavingAddons } from './removal.ts';
 import { lockFolder } from '../node/lock.ts';
+import type { TrialCluster } from '../node/node-place.ts';
 import { planRun } from '../plan/plan.ts';
 import { bootId } from '../../platform/process/process-tree.ts';
 import { checkPlaced, keepPlaced, NOT_PLACED, type PlacedState, requireOwnFolders } from '../node/placed-package.ts';
@@ -60,7 +62,7 @@ export async function viewRun(given: RunRequest, look: LookOptions): Promise<Run
     directory,
     [...given.packages, ...(given.removal?.packages ?? [])].map(({ source }) => source.ref),
   );
-  const own = await readRecords(directory);
+  const own = recordsFor(given.place.cluster, await readRecords(directory));
   const last = await readLastRun(directory, own);
   // Only the primary applies add-ons to the cluster.
   const isJoin = given.kind === 'join' || given.kind === 'upgrade';
@@ -100,6 +102,16 @@ export async function viewRun(given: RunRequest, look: LookOptions): Promise<Run
   const sources = [...request.packages.map(({ source }) => ({ label: source.ref.name, source })), ...companions];
   const found = { request, records, view, last, packages, companions, sources, fingerprint, placed };
   return { ...found, ...resumed };
+}
+
+/** The records of a trial are about one cluster: in another one, what they call applied does not exist. */
+function recordsFor(cluster: TrialCluster | undefined, records: Records): Records {
+  if (cluster?.uid === undefined) return records;
+  const isOther = records.cluster !== undefined && records.cluster !== cluster.uid;
+  if (!isOther || Object.keys(records.applied).length === 0) return { ...records, cluster: cluster.uid };
+  throw new CurlewError('UNSUPPORTED', `the add-ons of this trial are on another cluster than ${cluster.server}`, {
+    hint: 'use another folder with --root for this cluster, or curlew reset on the former one first',
+  });
 }
 
 /** Resumes the last run if that is safe; otherwise everything starts over. */

@@ -10,6 +10,7 @@ import { portConflicts } from '../plan/ports.ts';
 import { sizeOnDisk, type MountPlan } from '../plan/disk.ts';
 import { requireOwnSystem } from '../host/own-system.ts';
 import { rollbackOutlooks, type RollbackOutlook } from '../prepare/rollback-targets.ts';
+import type { TrialCluster } from '../node/node-place.ts';
 import type { RunPlan } from '../plan/run-plan.ts';
 import type { RunView } from '../prepare/request.ts';
 
@@ -44,6 +45,8 @@ export interface AddonOutlook {
 export interface DryRun extends SavedPlan {
   /** The install folder. */
   readonly directory: string;
+  /** The cluster that hooks of a trial change; absent if they get no kubeconfig. */
+  readonly cluster?: TrialCluster | undefined;
   readonly addons: readonly AddonOutlook[];
   /** Companion packages, and why they are needed; absent if there are none. */
   readonly along?: readonly { readonly name: string; readonly version: string; readonly because: string }[] | undefined;
@@ -83,6 +86,7 @@ export async function dryRun(view: RunView, { words, tool, out, report, signal }
     plan,
     host,
     directory: request.place.directory,
+    cluster: request.place.cluster,
     addons: plan.addons.map(({ ref }) => outlookOf(ref.name, view, host.images, backs)),
     along: view.companions.length === 0 ? undefined : view.companions.map(companionOutlook),
     checks,

@@ -24,6 +24,8 @@ export interface PlanBasis {
   readonly records: Digest;
   /** The last run. */
   readonly lastRun?: string | undefined;
+  /** Address of the cluster that hooks of a trial change. */
+  readonly cluster?: string | undefined;
 }
 
 /** Command-line options that determine the plan, as given; paths are absolute. */
@@ -55,6 +57,7 @@ export function basisOf({ request, packages, records }: RunView, tool: string): 
     variables: digestOf(canonicalJson(request.variables.toSorted(([a], [b]) => compareText(a, b)))),
     records: digestOf(canonicalJson({ extracted, applied })),
     lastRun,
+    cluster: request.place.cluster?.server,
   };
 }
 
@@ -62,6 +65,8 @@ export function basisOf({ request, packages, records }: RunView, tool: string): 
 export function whatChanged(before: PlanBasis, now: PlanBasis): readonly string[] {
   const packages = packageChanges(before.packages, now.packages);
   const changes: string[] = [...packages];
+  if (before.cluster !== now.cluster)
+    changes.push(`the cluster was ${before.cluster ?? 'none'} and is ${now.cluster ?? 'none'}`);
   if (before.tool !== now.tool) changes.push(`curlew was ${before.tool} and is ${now.tool}`);
   // Settings and versions of add-ons are among the variables.
   if (packages.length === 0 && before.variables !== now.variables) changes.push('the settings of the installer spec');

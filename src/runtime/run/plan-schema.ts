@@ -48,6 +48,7 @@ const basis = object(
     variables: { ...DIGEST, description: 'Digest of all variables for hooks.' },
     records: { ...DIGEST, description: 'Digest of the extracted and applied records.' },
     'lastRun?': RUN_ID,
+    'cluster?': { ...TEXT, description: 'Address of the cluster that hooks of a trial change.' },
   },
   'Everything that the plan depends on: if any of it has changed, the plan is rejected.',
 );

@@ -123,7 +123,7 @@ test('flags without value, unknown and missing ones are told', async () => {
 });
 
 test('hooks call this program by BIN_CURLEW', async () => {
-  const { BIN_CURLEW = '' } = hookEnv({}, { env: {}, ...ownProcess() });
+  const { BIN_CURLEW = '' } = hookEnv({}, { env: {}, cwd: '/', ...ownProcess() });
   const words = BIN_CURLEW.replace(/'[^']*'$/, `'${MAIN}'`);
   const { stdout } = await execa('bash', ['-c', `eval "exec ${words} kurl kurl format-address ::1"`]);
   assert.is(stdout, '[::1]');
