@@ -49,10 +49,11 @@ function selectedBy({ fields }: WrittenAddon, clusters: readonly WrittenCluster[
 function checkSelectors({ name, kind, fields, found }: WrittenAddon, chosen: readonly WrittenCluster[]): void {
   const { clusterSelector, rollout = {}, config = {} } = fields.spec;
   const at = ['spec', 'clusterSelector'];
-  const isAll = kind === 'HelmChartProxy' && selects(clusterSelector, {});
-  const isSound = isAll || checkSelector(clusterSelector, at, found);
+  const isOwn = kind === 'FleetAddon' || (kind === 'HelmChartProxy' && !selects(clusterSelector, {}));
+  const isSound = !isOwn || checkSelector(clusterSelector, at, found);
   if (isSound && chosen.length === 0)
     found.add('warning', 'selector', at, `no cluster has the labels that ${name} selects`);
+  if (kind !== 'FleetAddon') return;
   for (const [index, { selector }] of (rollout.groups ?? []).entries()) {
     checkSelector(selector, ['spec', 'rollout', 'groups', index, 'selector'], found);
   }
@@ -85,8 +86,9 @@ function checkRollout({ fields, found }: WrittenAddon, chosen: readonly WrittenC
   const names = new Set(groups.map(({ name }) => name));
   const isFilled = (name: string): boolean =>
     chosen.some(({ labels }) => groups.find(({ selector }) => selects(selector, labels))?.name === name);
-  for (const [index, { groupName }] of mandatoryDecisionGroups.entries()) {
+  for (const [index, { groupName = '', groupIndex }] of mandatoryDecisionGroups.entries()) {
     const path = ['spec', 'rollout', 'mandatoryDecisionGroups', index, 'groupName'];
+    if (groupName === '' && groupIndex !== undefined) continue;
     if (!names.has(groupName))
       found.error('group', path, `there is no group ${groupName}`, 'name one of rollout.groups');
     else if (chosen.length > 0 && !isFilled(groupName)) {

@@ -31,8 +31,8 @@ export interface WrittenCluster extends Written<ClusterFields> {
 
 export interface WrittenAddon extends Written<AddonFields> {
   readonly name: string;
-  /** That of its document: a HelmChartProxy may select all clusters. */
-  readonly kind: 'FleetAddon' | 'HelmChartProxy';
+  /** That of its document: a HelmChartProxy may select all clusters, and a ClusterManagementAddOn is made from templates. */
+  readonly kind: 'FleetAddon' | 'HelmChartProxy' | 'ClusterManagementAddOn';
   /**
    * Its manifest or chart; undefined if a channel has it. What cannot be read is an error among the findings.
    */

@@ -133,7 +133,8 @@ function addonOf(addon: WrittenAddon, fleet: WrittenFleet, hashOf: (entry: Entry
   const { name, entry, fields } = addon;
   const { source: _source, drift: _drift, ...spec } = fields.spec;
   const entries = channelEntries(addon, fleet);
-  const own = entry && { content: { ...contentOf(entry, hashOf) }, ...versionOf(entry) };
+  const content = entry && (addon.kind === 'ClusterManagementAddOn' ? TEMPLATE : contentOf(entry, hashOf));
+  const own = content && { content: { ...content }, ...versionOf(entry) };
   const namespace = entry?.namespace ?? entries[0]?.namespace;
   return {
     name,
@@ -147,6 +148,9 @@ function addonOf(addon: WrittenAddon, fleet: WrittenFleet, hashOf: (entry: Entry
     ...spec,
   };
 }
+
+/** The templates are among its values, since a layer of configuration can have others. */
+export const TEMPLATE = { type: 'template' } as const;
 
 /** Without the places that it is read from, which differ from machine to machine. */
 function contentOf(entry: Entry, hashOf: (entry: Entry) => string): Readonly<Record<string, unknown>> {

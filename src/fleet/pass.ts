@@ -6,7 +6,8 @@ import { Contents, Memo } from '../rollout/content.ts';
 import type { Cluster, Content, Observed, Waiting, Writes } from '../rollout/fleet.ts';
 import { step, waitingIn } from '../rollout/step.ts';
 import { channelEntries, type WrittenFleet } from './fleet.ts';
-import { ownerOf } from './observe.ts';
+import { ownerOf, TEMPLATE } from './observe.ts';
+import { objectsOf, type TemplateValues } from './upstream/template-objects.ts';
 import { keep, NEW_ADDON, type AddonState, type FleetState, type Revision } from './state.ts';
 
 /** What is done to an add-on on a cluster. */
@@ -108,18 +109,24 @@ export function revisionsOf(
   );
 }
 
+interface Deliverable {
+  readonly entry: Entry;
+  readonly content: Content;
+  readonly revision: string;
+  /** Undefined for what is not made from templates. */
+  readonly rendered: ReturnType<typeof objectsOf> | undefined;
+}
+
 /** What is delivered to a cluster under a hash, from the first of these revisions that has it. */
-export function deliverable(
-  hash: string,
-  cluster: Cluster,
-  revisions: readonly Revision[],
-): { readonly entry: Entry; readonly content: Content; readonly revision: string } | undefined {
+export function deliverable(hash: string, cluster: Cluster, revisions: readonly Revision[]): Deliverable | undefined {
   for (const { revision, addon, entries } of revisions) {
     const content = new Contents(addon, new Memo()).contentOf(cluster, undefined);
     if (typeof content === 'string' || content.specHash !== hash) continue;
     const triple = parseTriple(cluster.kubernetes);
     const chosen = 'channel' in addon.source && triple ? [...choose(entries, triple, 'native').values()] : entries;
-    if (chosen[0] !== undefined) return { entry: chosen[0], content, revision };
+    const rendered =
+      content.source['type'] === TEMPLATE.type ? objectsOf(content.values as TemplateValues, cluster.name) : undefined;
+    if (chosen[0] !== undefined) return { entry: chosen[0], content, revision, rendered };
   }
   return undefined;
 }

@@ -4,16 +4,21 @@ import { CHANNEL_API_VERSION, fileOf, type Channel, type Entry } from '../channe
 import { Findings } from '../channel/findings.ts';
 import { isRemote, isUrl } from '../channel/location.ts';
 import { readEntry } from '../channel/read-entry.ts';
+import type { EntryFields } from '../channel/schema.ts';
 import { readChannel } from '../channel/read.ts';
 import type { Diagnostic } from '../core/diagnostic.ts';
 import { nearest } from '../core/nearest.ts';
-import { convert, type Problem } from '../core/schema.ts';
+import { convert } from '../core/schema.ts';
 import { isJsonObject, readYaml, splitYaml, type Path, type YamlPart } from '../formats/yaml/yaml.ts';
+import type { Labels } from '../rollout/groups.ts';
 import { checkFleet } from './check.ts';
 import type { FleetFile, WrittenAddon, WrittenCluster, WrittenFleet } from './fleet.ts';
+import { OCM_KINDS, readOcm, type OcmDocument } from './read-ocm.ts';
+import { reported } from './reported.ts';
 import { KINDS, type AddonFields } from './schema.ts';
 import { CAPI_CLUSTER, capiObject, fromCapiCluster } from './upstream/cluster.ts';
 import { fromHelmChartProxy, HELM_CHART_PROXY } from './upstream/helm-chart-proxy.ts';
+import { NAME_LABEL } from './upstream/kinds.ts';
 
 export interface ReadFleet extends WrittenFleet {
   /** Diagnostics in the order of the files. With an error among them, the fleet is incomplete. */
@@ -24,7 +29,7 @@ export interface ReadFleet extends WrittenFleet {
 const OWN = /^[\s{"']*apiVersion["']?\s*:\s*["']?fleet\.curlew\.dev\/|^kind:[ \t]*["']?FleetAddon\b/m;
 /** Documents of Cluster API, and those of Open Cluster Management. */
 const CAPI = /^[\s{"']*apiVersion["']?\s*:\s*["']?(?:addons\.)?cluster\.x-k8s\.io\//m;
-const OCM = /^apiVersion:[ \t]*["']?(?:addon|cluster)\.open-cluster-management\.io\//m;
+const OCM = /^(?:apiVersion|[\s{]*"apiVersion"):[ \t]*["']?(?:addon|cluster)\.open-cluster-management\.io\//m;
 const CHANNEL = /^kind:[ \t]*["']?Channel\b/m;
 
 /** Reads all files of a fleet, and checks what fits together only across them. */
@@ -33,14 +38,20 @@ export function readFleet(files: readonly FleetFile[]): ReadFleet {
   const findings: { readonly diagnostics: readonly Diagnostic[] }[] = [];
   for (const file of files) {
     for (const { text, line } of splitYaml(file.text)) {
-      if (OWN.test(text) || CAPI.test(text)) findings.push(readDocument(file, { text, line }, fleet));
-      else if (OCM.test(text)) findings.push(leftAlone(file, { text, line }));
+      if (OCM.test(text)) findings.push(readOcmDocument(file, { text, line }, fleet.ocm));
+      else if (OWN.test(text) || CAPI.test(text)) findings.push(readDocument(file, { text, line }, fleet));
     }
   }
   const diagnosticsOf = (): readonly Diagnostic[] => findings.flatMap(({ diagnostics }) => diagnostics);
+  const { clusters, addons } = readOcm(fleet.ocm, fleet.clusters);
+  for (const { file, found, name, named, spec } of addons) {
+    const entry = { name: named, version: undefined, manifest: posix.basename(file.path) };
+    fleet.addons.push(become({ kind: 'ClusterManagementAddOn', name, spec }, entry, { file, found }));
+  }
+  const { ocm: _ocm, ...read } = { ...fleet, clusters };
   // A document that cannot be read would be missed by the others.
-  if (!diagnosticsOf().some(isError)) checkFleet(fleet);
-  return { ...fleet, diagnostics: diagnosticsOf() };
+  if (!diagnosticsOf().some(isError)) checkFleet(read);
+  return { ...read, diagnostics: diagnosticsOf() };
 }
 
 function isError({ severity }: Diagnostic): boolean {
@@ -48,7 +59,8 @@ function isError({ severity }: Diagnostic): boolean {
 }
 
 function emptyFleet() {
-  return { clusters: [] as WrittenCluster[], addons: [] as WrittenAddon[], channels: new Map<string, Channel>() };
+  const lists = { clusters: [] as WrittenCluster[], addons: [] as WrittenAddon[], ocm: [] as OcmDocument[] };
+  return { ...lists, channels: new Map<string, Channel>() };
 }
 
 function readDocument(
@@ -84,7 +96,8 @@ function readDocument(
     const { name, labels = {} } = read.value.metadata;
     const kubeconfig = pathIn(file, read.value.spec.access.kubeconfig, ['spec', 'access', 'kubeconfig'], found);
     const object = capiObject({ name, labels }, read.value.spec.networks);
-    if (kubeconfig !== undefined) clusters.push({ file, fields: read.value, found, name, labels, kubeconfig, object });
+    if (kubeconfig !== undefined)
+      clusters.push({ file, fields: read.value, found, name, labels: named(name, labels), kubeconfig, object });
     return found;
   }
   const read = convert(KINDS.FleetAddon, value);
@@ -97,11 +110,37 @@ function readDocument(
 function readProxy(file: FleetFile, value: unknown, addons: WrittenAddon[], found: Findings): void {
   const read = convert(HELM_CHART_PROXY, value);
   if ('problems' in read) return void reported(read.problems, found);
+  const { entry, spec } = fromHelmChartProxy(read.value, found);
   const { name } = read.value.metadata;
-  const { entry: fields, spec } = fromHelmChartProxy(read.value, found);
+  addons.push(become({ kind: 'HelmChartProxy', name, spec }, entry, { file, found }));
+}
+
+/** What a document of another kind has become. */
+function become(
+  { kind, name, spec }: Pick<WrittenAddon, 'kind' | 'name'> & Pick<AddonFields, 'spec'>,
+  fields: EntryFields,
+  { file, found }: Pick<WrittenAddon, 'file' | 'found'>,
+): WrittenAddon {
   const entry = readEntry(fields, ['spec'], contextOf(file), found);
   const own = { apiVersion: CHANNEL_API_VERSION, kind: 'FleetAddon', metadata: { name }, spec } as const;
-  addons.push({ file, fields: own, found, name, entry, kind: 'HelmChartProxy' });
+  return { file, fields: own, found, name, entry, kind };
+}
+
+/** Charts of add-ons have such documents as templates, which are no YAML. */
+function readOcmDocument(file: FleetFile, { text, line }: YamlPart, documents: OcmDocument[]): Findings {
+  const isManifest = ([spec, agent]: Path): boolean => spec === 'spec' && agent === 'agentSpec';
+  const yaml = readYaml(file.path, text, { firstLine: line, kubernetes: isManifest });
+  const { value } = yaml;
+  const kind = /^(?:kind|[\s{]*"kind"):[ \t]*["']?(\w+)/m.exec(text)?.[1] ?? 'document';
+  if (OCM_KINDS.includes(kind) && (value !== undefined || !text.includes('{{'))) {
+    const found = new Findings(yaml, false, 'fleet');
+    if (value !== undefined) documents.push({ file, kind, value, found });
+    return found;
+  }
+  const found = new Findings({ ...yaml, diagnostics: [] }, false, 'fleet');
+  const hint = 'describe the add-on as a FleetAddon, and the cluster as a Cluster';
+  found.add('warning', 'kind', ['kind'], `this ${kind} of Open Cluster Management is left alone`, hint);
+  return found;
 }
 
 function readCapiCluster(file: FleetFile, value: unknown, clusters: WrittenCluster[], found: Findings): void {
@@ -111,16 +150,11 @@ function readCapiCluster(file: FleetFile, value: unknown, clusters: WrittenClust
   const spec = fromCapiCluster(read.value);
   const kubeconfig = posix.join(posix.dirname(file.path), spec.access.kubeconfig);
   const fields = { apiVersion: CHANNEL_API_VERSION, kind: 'Cluster', metadata: { name, labels }, spec } as const;
-  clusters.push({ file, fields, found, name, labels, kubeconfig, object: read.value });
+  clusters.push({ file, fields, found, name, labels: named(name, labels), kubeconfig, object: read.value });
 }
 
-/** Charts of add-ons have such documents as templates, which are no YAML. */
-function leftAlone(file: FleetFile, { text, line }: YamlPart): Findings {
-  const found = new Findings({ ...readYaml(file.path, text, { firstLine: line }), diagnostics: [] }, false, 'fleet');
-  const kind = /^kind:[ \t]*["']?(\w+)/m.exec(text)?.[1] ?? 'document';
-  const hint = 'describe the add-on as a FleetAddon, and the cluster as a Cluster';
-  found.add('warning', 'kind', ['kind'], `this ${kind} of Open Cluster Management is left alone`, hint);
-  return found;
+function named(name: string, labels: Labels): Labels {
+  return { ...labels, [NAME_LABEL]: name };
 }
 
 function readOwnChannel(
@@ -150,16 +184,6 @@ function readOwnChannel(
 function isValues([spec, config, layer, index, field, ...inner]: Path): boolean {
   if (spec !== 'spec' || config !== 'config') return false;
   return layer === 'default' ? index !== undefined : layer === 'groups' && field === 'values' && inner.length > 0;
-}
-
-function reported(problems: readonly Problem[], found: Findings): Findings {
-  for (const { path, message, hint, issue } of problems) {
-    const [what = ''] = issue.message.split('\n');
-    const isWrong = issue.type !== 'never' && issue.received !== 'undefined';
-    const text = isWrong ? `${message.slice(0, -what.length - 2)} must be ${what}` : message;
-    found.error(issue.type === 'never' ? 'unknown-field' : 'value', path, text, hint);
-  }
-  return found;
 }
 
 const INSIDE = 'put the file, or a link to it, into the folder';

@@ -3,7 +3,19 @@ import * as v from 'valibot';
 import { CHANNEL_API_VERSION, DRIFTS, ENTRY_NAME } from '../channel/channel.ts';
 import { CHART_FIELDS } from '../channel/schema.ts';
 import { byKey, type Read } from '../core/schema.ts';
-import { addonName, clusterName, aMap, aText, fields, labels, like, list, selector, size } from './upstream/kinds.ts';
+import {
+  addonName,
+  clusterName,
+  aMap,
+  aText,
+  fields,
+  labels,
+  like,
+  list,
+  selector,
+  size,
+  wholeNumber,
+} from './upstream/kinds.ts';
 
 const text = v.exactOptional(aText);
 
@@ -97,7 +109,7 @@ const rollout = fields({
   type: oneOf(['All', 'Progressive', 'ProgressivePerGroup']),
   groups: v.exactOptional(list(fields({ name: aText, selector, size: v.exactOptional(size) }))),
   groupSize: v.exactOptional(size),
-  mandatoryDecisionGroups: v.exactOptional(list(fields({ groupName: aText }))),
+  mandatoryDecisionGroups: v.exactOptional(list(fields({ groupName: text, groupIndex: v.exactOptional(wholeNumber) }))),
   maxConcurrency: v.exactOptional(size),
   minSuccessTime: v.exactOptional(duration),
   progressDeadline: v.exactOptional(duration),

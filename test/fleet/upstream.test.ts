@@ -107,13 +107,13 @@ test('a Cluster of Cluster API has its kubeconfig next to its file, and its netw
   assert.equal(fleet.diagnostics, []);
   const [paris] = fleet.clusters;
   assert.is(paris?.kubeconfig, 'fleet/paris.kubeconfig');
-  assert.equal(paris?.labels, { cni: 'on' });
+  assert.equal(paris?.labels, { cni: 'on', 'fleet.curlew.dev/cluster': 'paris' });
   const networks = { pods: '10.1.0.0/16', domain: 'cluster.local' };
   assert.equal(paris?.fields.spec, { paused: true, networks, access: { kubeconfig: 'paris.kubeconfig' } });
   assert.match(found(capi('../paris'))[0] ?? '', /metadata.name must be/);
 });
 
-test('other kinds of Cluster API are left alone, and those of Open Cluster Management are named', () => {
+test('other kinds of Cluster API are left alone, and templates of helm for Open Cluster Management are named', () => {
   const text = [
     documents(cluster('paris'), capi('md', {}, 'MachineDeployment')),
     'apiVersion: cluster.open-cluster-management.io/v1beta1\nkind: Placement\nspec: {{ toYaml .Values.spec }}',

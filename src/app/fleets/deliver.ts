@@ -179,7 +179,7 @@ class Runner {
     const seen = before.observed.clusters.find((one) => one.name === cluster);
     const found = seen && deliverable(hash, seen, all);
     if (found === undefined) return `cannot ${act} ${name}: its earlier content is not kept; write it into the files`;
-    const { entry, content, revision } = found;
+    const { entry, content, revision, rendered } = found;
     const { records, annotations } = this.#cluster.facts;
     const key = recordKey(entry.namespace, entry.name);
     const record = records.get(key);
@@ -192,7 +192,8 @@ class Runner {
         owner: ownerOf(name),
         origin: resolve(context.cwd, entry.place.file),
         compat: 'native',
-        read: async () => read(entry),
+        ...(rendered && { hash: '' }),
+        read: async () => (rendered ? manifestOf(rendered.objects) : read(entry)),
         hashOf: (bytes) => hexOf(digestOf(bytes)),
         ...(entry.source?.type === 'chart' && { values: this.#valuesOf(entry.source, entry, content.values) }),
       };
@@ -211,6 +212,11 @@ class Runner {
     const base = chartValues(chart, entry, { server, version, kubernetes: facts.kubernetes });
     return Object.keys(own).length === 0 ? base : mergeValues([base, own]);
   }
+}
+
+/** The objects of templates, as a manifest. */
+function manifestOf(items: readonly object[]): Uint8Array {
+  return Buffer.from(JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
 }
 
 function ownRecord(records: readonly AddonRecord[], addon: string): AddonRecord | undefined {

@@ -47,6 +47,31 @@ export const selector = fields({
   ),
 });
 
-const wholeNumber = v.pipe(v.number('a number'), v.integer('a whole number'), v.minValue(0, 'a number from 0'));
+export const wholeNumber = v.pipe(v.number('a number'), v.integer('a whole number'), v.minValue(0, 'a number from 0'));
 const SIZE = 'a number such as 3, or a percentage such as 25%';
 export const size = v.union([wholeNumber, like(/^\d{1,3}%$/, SIZE)], SIZE);
+
+/** Label of each cluster of a fleet, whose value is its name: what other kinds select in other ways selects names. */
+export const NAME_LABEL = 'fleet.curlew.dev/cluster';
+
+export function byName(names: readonly string[]) {
+  return { matchExpressions: [{ key: NAME_LABEL, operator: 'In' as const, values: names }] };
+}
+
+const text = v.exactOptional(aText);
+
+/** A document of another program, whose metadata may have anything else. */
+export function foreign<Name extends v.GenericSchema<unknown, string>, Spec extends v.ObjectEntries>(
+  name: Name,
+  spec: Spec,
+) {
+  const annotations = v.exactOptional(byKey(aText));
+  const metadata = v.looseObject({ name, namespace: text, labels: v.exactOptional(labels), annotations });
+  return fields({
+    apiVersion: aText,
+    kind: aText,
+    metadata: v.pipe(aMap, metadata),
+    spec: v.exactOptional(fields(spec), {}),
+    status: v.exactOptional(aMap),
+  });
+}

@@ -1,0 +1,108 @@
+/** Documents of Open Cluster Management in a fleet -> labels of its clusters, and add-ons. Pure. */
+import type { GenericSchema } from 'valibot';
+import type { Findings } from '../channel/findings.ts';
+import { convert, type Read } from '../core/schema.ts';
+import type { FleetFile, WrittenCluster } from './fleet.ts';
+import { reported } from './reported.ts';
+import { ADDON_DEPLOYMENT_CONFIG, ADDON_TEMPLATE, noteConfig, noteTemplate } from './upstream/addon-template.ts';
+import {
+  CLUSTER_MANAGEMENT_ADDON,
+  fromClusterManagementAddon,
+  MANAGED_CLUSTER_ADDON,
+} from './upstream/cluster-management-addon.ts';
+import {
+  claimsOf,
+  decidedIn,
+  MANAGED_CLUSTER,
+  notePlacement,
+  PLACEMENT,
+  PLACEMENT_DECISION,
+  placeAll,
+  placeDecided,
+  type Candidate,
+} from './upstream/placement.ts';
+
+export interface OcmDocument {
+  readonly file: FleetFile;
+  readonly kind: string;
+  readonly value: unknown;
+  readonly found: Findings;
+}
+
+/** The kinds that become something of a fleet. */
+export const OCM_KINDS = [
+  'AddOnDeploymentConfig',
+  'AddOnTemplate',
+  'ClusterManagementAddOn',
+  'ManagedCluster',
+  'ManagedClusterAddOn',
+  'Placement',
+  'PlacementDecision',
+];
+
+type Document<Schema extends GenericSchema> = Pick<OcmDocument, 'file' | 'found'> & { readonly value: Read<Schema> };
+
+/** The clusters with the labels of their ManagedClusters, and the fields of add-ons, each of which is the entry `named`. */
+export function readOcm(documents: readonly OcmDocument[], clusters: readonly WrittenCluster[]) {
+  const read = <Schema extends GenericSchema>(wanted: string, schema: Schema): readonly Document<Schema>[] =>
+    documents.flatMap(({ kind, value, ...one }) => {
+      if (kind !== wanted) return [];
+      const converted = convert(schema, value);
+      if ('problems' in converted) reported(converted.problems, one.found);
+      return 'problems' in converted ? [] : [{ ...one, value: converted.value }];
+    });
+  const managed = read('ManagedCluster', MANAGED_CLUSTER);
+  const byCluster = new Map(managed.map(({ value }) => [value.metadata.name, value]));
+  const labeled = clusters.map((one) => ({
+    ...one,
+    labels: { ...byCluster.get(one.name)?.metadata.labels, ...one.labels },
+  }));
+  const names = new Set(clusters.map(({ name }) => name));
+  const need = (name: string, path: readonly string[], found: Findings): void => {
+    const hint = 'add a Cluster of this name, with a kubeconfig';
+    if (!names.has(name)) found.error('cluster', path, `there is no Cluster ${name} that gives access to it`, hint);
+  };
+  for (const { value, found } of managed) {
+    need(value.metadata.name, ['metadata', 'name'], found);
+    if (value.spec.taints !== undefined)
+      found.add('warning', 'ignored', ['spec', 'taints'], 'taints have no effect: select clusters by their labels');
+  }
+  const candidates = labeled.map(({ name, labels }): Candidate => {
+    const own = byCluster.get(name);
+    return { name, labels, claims: own === undefined ? {} : claimsOf(own) };
+  });
+  const decisions = read('PlacementDecision', PLACEMENT_DECISION);
+  for (const { value, found } of decisions)
+    for (const name of decidedIn(value)) need(name, ['status', 'decisions'], found);
+  const keyOf = ({ namespace = 'default', name }: { readonly namespace?: string; readonly name: string }): string =>
+    `${namespace}/${name}`;
+  const placed = placeDecided(decisions.map(({ value }) => value));
+  for (const { value, found } of read('Placement', PLACEMENT)) {
+    const key = keyOf(value.metadata);
+    if (placed.has(key)) continue;
+    notePlacement(value, found);
+    placed.set(key, placeAll(value, candidates));
+  }
+  const templates = read('AddOnTemplate', ADDON_TEMPLATE);
+  for (const { value, found } of templates) noteTemplate(value, found);
+  const configs = read('AddOnDeploymentConfig', ADDON_DEPLOYMENT_CONFIG);
+  for (const { value, found } of configs) noteConfig(value, found);
+  const around = {
+    placed,
+    templates: new Map(templates.map(({ value }) => [value.metadata.name, value.spec])),
+    configs: new Map(configs.map(({ value }) => [keyOf(value.metadata), value.spec])),
+  };
+  const onClusters = read('ManagedClusterAddOn', MANAGED_CLUSTER_ADDON);
+  for (const { value, found } of onClusters) need(value.metadata.namespace ?? '', ['metadata', 'namespace'], found);
+  const addons = read('ClusterManagementAddOn', CLUSTER_MANAGEMENT_ADDON).flatMap(({ value, file, found }) => {
+    const { name } = value.metadata;
+    const own = onClusters.filter((one) => one.value.metadata.name === name);
+    return fromClusterManagementAddon(value, own, { found, around }).map((one) => ({
+      ...one,
+      named: name,
+      file,
+      found,
+    }));
+  });
+  return { clusters: labeled, addons };
+}

@@ -1,0 +1,70 @@
+/** AddOnTemplate and AddOnDeploymentConfig of Open Cluster Management: their fields. template-objects.ts makes objects from them. Pure. */
+import * as v from 'valibot';
+import type { Findings } from '../../channel/findings.ts';
+import { isObject } from '../../core/json.ts';
+import type { Read } from '../../core/schema.ts';
+import { aMap, aText, fields, foreign, labels, like, list } from './kinds.ts';
+
+const text = v.exactOptional(aText);
+const optional = v.exactOptional(v.unknown());
+const maps = v.exactOptional(list(aMap));
+const anyName = like(/^[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$/, 'lower-case letters, digits, "." and "-"');
+const namespace = v.exactOptional(like(/^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)?$/, 'a namespace'));
+
+const rule = fields({ group: text, resource: aText, name: aText, namespace: text });
+export const deleteOption = fields({
+  propagationPolicy: v.exactOptional(
+    v.picklist(['Foreground', 'Orphan', 'SelectivelyOrphan'], 'Foreground, Orphan or SelectivelyOrphan'),
+  ),
+  selectivelyOrphans: v.exactOptional(fields({ orphaningRules: v.exactOptional(list(rule)) })),
+  ttlSecondsAfterFinished: optional,
+});
+const agentSpec = fields({
+  workload: v.exactOptional(fields({ manifests: maps })),
+  deleteOption: v.exactOptional(deleteOption),
+  manifestConfigs: optional,
+  executor: optional,
+});
+export const ADDON_TEMPLATE = foreign(anyName, { addonName: aText, agentSpec, registration: maps });
+
+export const VARIABLE = '[A-Za-z_][A-Za-z0-9_]*';
+const CONTAINER = /^(?:deployments|daemonsets|statefulsets|replicasets|jobs|cronjobs|pods|\*):[^:]+:[^:]+$/;
+export const ADDON_DEPLOYMENT_CONFIG = foreign(anyName, {
+  customizedVariables: v.exactOptional(
+    list(fields({ name: like(new RegExp(`^${VARIABLE}$`), 'a name of letters, digits and "_"'), value: aText })),
+  ),
+  nodePlacement: v.exactOptional(fields({ nodeSelector: v.exactOptional(labels), tolerations: maps })),
+  registries: v.exactOptional(list(fields({ source: text, mirror: aText }))),
+  proxyConfig: v.exactOptional(fields({ httpProxy: text, httpsProxy: text, noProxy: text, caBundle: text })),
+  agentInstallNamespace: namespace,
+  resourceRequirements: v.exactOptional(
+    list(fields({ containerID: like(CONTAINER, 'KIND:NAME:CONTAINER, each of which may be *'), resources: aMap })),
+  ),
+});
+
+export type Template = Read<typeof ADDON_TEMPLATE>['spec'];
+export type Config = Read<typeof ADDON_DEPLOYMENT_CONFIG>['spec'];
+
+const IGNORED: Readonly<Record<string, string>> = {
+  'agentSpec.manifestConfigs': 'objects are applied by the server, and curlew knows when they are healthy',
+  'agentSpec.executor': 'what the kubeconfig of a cluster may do counts',
+  'agentSpec.deleteOption.ttlSecondsAfterFinished': 'what was applied stays',
+  registration: 'no hub signs certificates, and none is mounted: what needs one does not start',
+};
+
+/** Warns of each field that has no effect. */
+export function noteTemplate({ spec }: Read<typeof ADDON_TEMPLATE>, found: Findings): void {
+  for (const [field, why] of Object.entries(IGNORED)) {
+    const path = field.split('.');
+    const value = path.reduce<unknown>((at, key) => (isObject(at) ? at[key] : undefined), spec);
+    const isEmpty = value === undefined || (Array.isArray(value) && value.length === 0);
+    if (!isEmpty) found.add('warning', 'ignored', ['spec', ...path], `${field} has no effect: ${why}`);
+  }
+}
+
+/** Warns of each field that has no effect. */
+export function noteConfig({ spec }: Read<typeof ADDON_DEPLOYMENT_CONFIG>, found: Findings): void {
+  if (spec.proxyConfig?.caBundle === undefined) return;
+  const message = 'proxyConfig.caBundle has no effect: mount the authority with an object of the template';
+  found.add('warning', 'ignored', ['spec', 'proxyConfig', 'caBundle'], message);
+}

@@ -1,0 +1,140 @@
+/** ClusterManagementAddOn and ManagedClusterAddOn of Open Cluster Management -> the fields of FleetAddons. Pure. */
+import * as v from 'valibot';
+import type { Findings } from '../../channel/findings.ts';
+import type { Read } from '../../core/schema.ts';
+import { layerOf, REFERENCE, TYPE_WITH_DEFAULT, type Configurations, type Located } from './config-references.ts';
+import { addonName, aMap, aText, byName, fields, foreign, list } from './kinds.ts';
+import { installDiff } from './placed.ts';
+import type { Placed } from './placement.ts';
+import { fromRolloutStrategy, ROLLOUT_STRATEGY } from './rollout-strategy.ts';
+import type { TemplateValues } from './template-objects.ts';
+
+const text = v.exactOptional(aText);
+const references = v.exactOptional(list(REFERENCE));
+const placement = fields({
+  namespace: text,
+  name: aText,
+  configs: references,
+  rolloutStrategy: v.exactOptional(ROLLOUT_STRATEGY),
+});
+
+export const CLUSTER_MANAGEMENT_ADDON = foreign(addonName, {
+  ...v.entriesFromList(['addOnMeta', 'addOnConfiguration'], v.exactOptional(aMap)),
+  supportedConfigs: v.exactOptional(list(TYPE_WITH_DEFAULT)),
+  defaultConfigs: references,
+  installStrategy: v.exactOptional(
+    fields({
+      type: v.exactOptional(v.picklist(['Manual', 'Placements'], 'Manual or Placements')),
+      placements: v.exactOptional(list(placement)),
+    }),
+  ),
+});
+type Addon = Read<typeof CLUSTER_MANAGEMENT_ADDON>;
+
+export const MANAGED_CLUSTER_ADDON = foreign(addonName, { installNamespace: text, configs: references });
+
+/** A ManagedClusterAddOn, whose namespace is the name of its cluster. */
+export interface OnCluster {
+  readonly value: Read<typeof MANAGED_CLUSTER_ADDON>;
+  readonly found: Findings;
+}
+
+/** What the other documents of a folder have; placements by `NAMESPACE/NAME`. */
+export interface Around extends Configurations {
+  readonly placed: ReadonlyMap<string, Placed>;
+}
+
+/** Clusters with the same configuration and strategy. */
+interface Part {
+  readonly title: string;
+  readonly names: readonly string[];
+  readonly values: TemplateValues;
+  readonly rollout: ReturnType<typeof fromRolloutStrategy> | undefined;
+}
+
+/** One for each placement, of which the first has the name of the add-on; none if its content is a program of its own. */
+export function fromClusterManagementAddon(
+  { metadata: { name }, spec }: Addon,
+  onClusters: readonly OnCluster[],
+  { found, around }: { readonly found: Findings; readonly around: Around },
+) {
+  const { supportedConfigs: supported = [], defaultConfigs = [], addOnConfiguration } = spec;
+  if (addOnConfiguration !== undefined) {
+    const message = 'addOnConfiguration has no effect: supportedConfigs and defaultConfigs name configurations';
+    found.add('warning', 'ignored', ['spec', 'addOnConfiguration'], message);
+  }
+  const defaults = supported.flatMap(({ defaultConfig, ...type }, at): readonly Located[] => {
+    const path = ['spec', 'supportedConfigs', at, 'defaultConfig'];
+    return defaultConfig === undefined ? [] : [{ reference: { ...type, ...defaultConfig }, path }];
+  });
+  const located = [...defaults, ...locate(defaultConfigs, ['spec', 'defaultConfigs'])];
+  const base = layerOf(located, around, { supported, found });
+  const own = onClusters.map(({ value, found: at }) => {
+    const { namespace: cluster = '' } = value.metadata;
+    const { installNamespace: namespace, configs = [] } = value.spec;
+    const layer = layerOf(locate(configs, ['spec', 'configs']), around, { supported, found: at });
+    return { names: [cluster], values: { ...layer, ...(namespace && { namespace }) } };
+  });
+  const parts = partsOf(
+    { name, spec, found },
+    own.flatMap(({ names }) => names),
+    around,
+  );
+  for (const one of onClusters) noteOnCluster(one, spec, parts);
+  const layers = [base, ...[...own, ...parts].map(({ values }) => values)];
+  if (layers.every(({ templates }) => templates === undefined)) {
+    const message = `${name} is left alone: it has no AddOnTemplate, so its content is a program of its own`;
+    found.add('warning', 'kind', ['kind'], message, 'describe in an AddOnTemplate what it installs');
+    return [];
+  }
+  return parts.map(({ title, names, values, rollout }, at) => {
+    const later = new Set(parts.slice(at + 1).flatMap((one) => one.names));
+    // A cluster has the configuration and the strategy of its last placement.
+    const mine = names.filter((one) => !later.has(one));
+    const groups = [{ names: mine, values }, ...own].flatMap((one) => {
+      return Object.keys(one.values).length === 0 ? [] : [{ selector: byName(one.names), values: { ...one.values } }];
+    });
+    const config = { default: { ...base }, groups };
+    return { name: title, spec: { source: {}, clusterSelector: byName(mine), config, ...(rollout && { rollout }) } };
+  });
+}
+
+function locate(refs: readonly Located['reference'][], path: Located['path']): readonly Located[] {
+  return refs.map((reference, at) => ({ reference, path: [...path, at] }));
+}
+
+/** Its placements, or the clusters on which people install it. */
+function partsOf(
+  { name, spec, found }: { readonly name: string; readonly spec: Addon['spec']; readonly found: Findings },
+  installed: readonly string[],
+  around: Around,
+): readonly Part[] {
+  const { supportedConfigs: supported = [], installStrategy: { type = 'Manual', placements = [] } = {} } = spec;
+  if (type === 'Manual') return [{ title: name, names: installed, values: {}, rollout: undefined }];
+  return placements.map((one, at) => {
+    const path = ['spec', 'installStrategy', 'placements', at];
+    const key = `${one.namespace ?? 'default'}/${one.name}`;
+    const placed = around.placed.get(key) ?? { names: [], groups: [], groupSize: undefined };
+    if (!around.placed.has(key)) {
+      const hint = 'add its file to the folder, or a PlacementDecision of it';
+      found.error('placement', [...path, 'name'], `there is no Placement ${key} among the files`, hint);
+    }
+    const values = layerOf(locate(one.configs ?? [], [...path, 'configs']), around, { supported, found });
+    const rollout = fromRolloutStrategy(one.rolloutStrategy ?? {}, placed, [...path, 'rolloutStrategy'], found);
+    return { title: at === 0 ? name : `${name}-${one.name}`, names: placed.names, values, rollout };
+  });
+}
+
+const HOSTED = 'addon.open-cluster-management.io/hosting-cluster-name';
+
+function noteOnCluster({ value, found }: OnCluster, { installStrategy }: Addon['spec'], parts: readonly Part[]): void {
+  const { namespace = '', annotations = {} } = value.metadata;
+  if (HOSTED in annotations) {
+    const message = `${HOSTED} has no effect: an add-on runs on the cluster that it is for`;
+    found.add('warning', 'ignored', ['metadata', 'annotations', HOSTED], message);
+  }
+  const placements = installStrategy?.type === 'Placements' ? parts.map(({ names }) => names) : undefined;
+  if (!installDiff(placements, [namespace]).delete.includes(namespace)) return;
+  const message = `no placement of ${value.metadata.name} selects ${namespace}: it does not run there`;
+  found.add('warning', 'placement', ['metadata', 'namespace'], message);
+}

@@ -1,0 +1,69 @@
+/** References of Open Cluster Management to configurations -> the values of an add-on. Pure. */
+import * as v from 'valibot';
+import type { Findings } from '../../channel/findings.ts';
+import type { Read } from '../../core/schema.ts';
+import type { Path } from '../../formats/yaml/yaml.ts';
+import { aText, fields } from './kinds.ts';
+import { mergeConfigs } from './placed.ts';
+import type { TemplateValues } from './template-objects.ts';
+
+const text = v.exactOptional(aText);
+const type = { group: text, resource: aText };
+export const TYPE_WITH_DEFAULT = fields({
+  ...type,
+  defaultConfig: v.exactOptional(fields({ namespace: text, name: aText })),
+});
+export const REFERENCE = fields({ ...type, namespace: text, name: aText });
+
+/** A reference, and where it is. */
+export interface Located {
+  readonly reference: Read<typeof REFERENCE>;
+  readonly path: Path;
+}
+
+/** The configurations of a folder: templates by name, others by `NAMESPACE/NAME`. */
+export interface Configurations {
+  readonly templates: ReadonlyMap<string, NonNullable<TemplateValues['templates']>[number]>;
+  readonly configs: ReadonlyMap<string, NonNullable<TemplateValues['configs']>[number]>;
+}
+
+const TEMPLATES = 'addon.open-cluster-management.io/addontemplates';
+const CONFIGS = 'addon.open-cluster-management.io/addondeploymentconfigs';
+
+/** One layer: all its configurations of a type replace those of the layers before. `supported` is empty if all types are. */
+export function layerOf(
+  located: readonly Located[],
+  { templates, configs }: Configurations,
+  { supported, found }: { readonly supported: readonly Read<typeof TYPE_WITH_DEFAULT>[]; readonly found: Findings },
+): TemplateValues {
+  for (const { reference, path } of located) {
+    const { group = '', resource, namespace = '', name } = reference;
+    const title = `${group}/${resource}`;
+    const isSupported = supported.some((one) => one.resource === resource && (one.group ?? '') === group);
+    const known = new Map([
+      [TEMPLATES, templates.has(name)],
+      [CONFIGS, configs.has(`${namespace}/${name}`)],
+    ]).get(title);
+    if (supported.length > 0 && !isSupported) {
+      found.error(
+        'config',
+        path,
+        `supportedConfigs of the add-on have no ${title}`,
+        'remove it, or add its type there',
+      );
+    } else if (known === undefined) {
+      found.add('warning', 'ignored', path, `${title} has no effect: only a program of the add-on reads it`);
+    } else if (!known) {
+      const message = `there is no ${resource} ${namespace === '' ? name : `${namespace}/${name}`} among the files`;
+      found.error('config', path, message, 'add its file to the folder');
+    }
+  }
+  const references = located.map(({ reference: { group = '', namespace = '', ...one } }) => {
+    return { ...one, group, namespace };
+  });
+  const { [TEMPLATES]: named, [CONFIGS]: others } = mergeConfigs([references]);
+  return {
+    ...(named && { templates: named.flatMap((key) => templates.get(key.slice(key.indexOf('/') + 1)) ?? []) }),
+    ...(others && { configs: others.flatMap((key) => configs.get(key) ?? []) }),
+  };
+}

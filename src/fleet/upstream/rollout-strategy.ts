@@ -1,0 +1,58 @@
+/** The rollout strategy of a placement of Open Cluster Management -> that of a FleetAddon. Pure. */
+import * as v from 'valibot';
+import type { Findings } from '../../channel/findings.ts';
+import type { Read } from '../../core/schema.ts';
+import type { Path } from '../../formats/yaml/yaml.ts';
+import { aText, fields, like, list, size, wholeNumber } from './kinds.ts';
+import type { Placed } from './placement.ts';
+
+/** A duration of Go. */
+const goTime = like(/^(?:0|(?:\d{1,9}(?:\.\d{1,9})?(?:ms|[hms]))+)$/, 'a time such as 5m or 1h30m');
+const times = {
+  minSuccessTime: v.exactOptional(goTime),
+  progressDeadline: v.exactOptional(like(/^(?:\d{1,9}[hms]|None)$/, 'a time such as 90s, 10m or 2h, or None')),
+  maxFailures: v.exactOptional(size),
+};
+const mandatory = fields({ groupName: v.exactOptional(aText), groupIndex: v.exactOptional(wholeNumber) });
+const inGroups = { ...times, mandatoryDecisionGroups: v.exactOptional(list(mandatory)) };
+const TYPES = ['All', 'Progressive', 'ProgressivePerGroup'] as const;
+
+export const ROLLOUT_STRATEGY = fields({
+  type: v.exactOptional(v.picklist(TYPES, `one of ${TYPES.join(', ')}`)),
+  all: v.exactOptional(fields(times)),
+  progressive: v.exactOptional(fields({ ...inGroups, maxConcurrency: v.exactOptional(size) })),
+  progressivePerGroup: v.exactOptional(fields(inGroups)),
+});
+
+const FIELDS = { All: 'all', Progressive: 'progressive', ProgressivePerGroup: 'progressivePerGroup' } as const;
+
+/** Warns of the settings of another type, which have no effect. */
+export function fromRolloutStrategy(
+  strategy: Read<typeof ROLLOUT_STRATEGY>,
+  { groups, groupSize }: Placed,
+  path: Path,
+  found: Findings,
+) {
+  const { type = 'All' } = strategy;
+  for (const [other, field] of Object.entries(FIELDS)) {
+    if (other === type || strategy[field] === undefined) continue;
+    found.add('warning', 'ignored', [...path, field], `${field} has no effect: the type is ${type}`);
+  }
+  const { minSuccessTime, ...own } = strategy[FIELDS[type]] ?? {};
+  return {
+    type,
+    ...(groups.length > 0 && { groups }),
+    ...(groupSize !== undefined && { groupSize }),
+    ...(type === 'Progressive' && groupSize !== undefined && { maxConcurrency: groupSize }),
+    ...own,
+    ...(minSuccessTime !== undefined && { minSuccessTime: `${secondsOf(minSuccessTime)}s` }),
+  };
+}
+
+const SECONDS: Readonly<Record<string, number>> = { h: 3600, m: 60, s: 1, ms: 0.001 };
+
+/** Whole seconds, rounded up. */
+function secondsOf(duration: string): number {
+  const parts = [...duration.matchAll(/([\d.]+)(ms|[hms])/g)];
+  return Math.ceil(parts.reduce((sum, [, count, unit = 's']) => sum + Number(count) * (SECONDS[unit] ?? 1), 0));
+}

@@ -1,0 +1,137 @@
+/** AddOnTemplate and AddOnDeploymentConfig of Open Cluster Management -> the objects of one cluster. Pure. */
+import { isObject } from '../../core/json.ts';
+import type { Read } from '../../core/schema.ts';
+import { VARIABLE, type Config, type deleteOption, type Template } from './addon-template.ts';
+
+/** What an add-on is made from on one cluster; of each list, the last layer of the configuration wins. */
+export interface TemplateValues {
+  readonly templates?: readonly Template[];
+  readonly configs?: readonly Config[];
+  /** Namespace of all objects that have one, unless a configuration has another. */
+  readonly namespace?: string;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+type Registry = NonNullable<Config['registries']>[number];
+
+/** The API server of a hub sets it where a configuration names none. */
+const DEFAULT_NAMESPACE = 'open-cluster-management-agent-addon';
+const PRE_DELETE = 'addon.open-cluster-management.io/addon-pre-delete';
+const ORPHAN = 'addon.open-cluster-management.io/deletion-orphan';
+const KEEP = { 'helm.sh/resource-policy': 'keep' };
+
+/** The objects of an add-on on a cluster; `hooks` are those that run before it is removed, and are no part of it until then. */
+export function objectsOf(
+  { templates: [template] = [], configs = [], namespace: given = '' }: TemplateValues,
+  cluster: string,
+): { readonly objects: readonly Fields[]; readonly hooks: readonly Fields[] } {
+  const config = Object.assign({}, ...configs) as Config;
+  const where = config.agentInstallNamespace ?? (configs.length > 0 ? DEFAULT_NAMESPACE : given);
+  const builtin = { CLUSTER_NAME: cluster, ...(where !== '' && { INSTALL_NAMESPACE: where }) };
+  const variables = configs.flatMap(({ customizedVariables = [] }) => customizedVariables);
+  const known = { ...Object.fromEntries(variables.map(({ name, value }) => [name, value])), ...builtin };
+  const { workload: { manifests = [] } = {}, deleteOption: orphans = {} } = template?.agentSpec ?? {};
+  const objects: Fields[] = [];
+  const hooks: Fields[] = [];
+  for (const manifest of manifests) {
+    const object = { ...(substituted(manifest, known) as Fields) };
+    const metadata = { ...mapAt(object, 'metadata') };
+    const [marks, ownLabels] = [mapAt(metadata, 'annotations'), mapAt(metadata, 'labels')];
+    if (where !== '') moveTo(where, object, metadata);
+    if (ORPHAN in marks || isOrphan(metadata, orphans)) metadata['annotations'] = { ...marks, ...KEEP };
+    const isHook = PRE_DELETE in marks || 'open-cluster-management.io/addon-pre-delete' in ownLabels;
+    (isHook ? hooks : objects).push(withPods({ ...object, metadata }, config, builtin));
+  }
+  return { objects, hooks };
+}
+
+function mapAt(object: Fields, key: string): Fields {
+  const value = object[key];
+  return isObject(value) ? value : {};
+}
+
+/** A variable that no configuration has is empty, as on a hub. Other text in braces stays. */
+function substituted(value: unknown, known: Readonly<Record<string, string>>): unknown {
+  if (typeof value === 'string') {
+    const name = new RegExp(String.raw`\{\{ *(${VARIABLE}) *\}\}`, 'g');
+    return value.replace(name, (_, variable: string) =>
+      Object.hasOwn(known, variable) ? (known[variable] ?? '') : '',
+    );
+  }
+  if (Array.isArray(value)) return value.map((item) => substituted(item, known));
+  if (!isObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, substituted(item, known)]));
+}
+
+/** Changes both: what has a namespace, names it as a subject, or is it, moves to `where`. */
+function moveTo(where: string, object: Record<string, unknown>, metadata: Record<string, unknown>): void {
+  const { kind, subjects } = object;
+  if (typeof metadata['namespace'] === 'string' && metadata['namespace'] !== '') metadata['namespace'] = where;
+  if (kind === 'Namespace') metadata['name'] = where;
+  if ((kind !== 'RoleBinding' && kind !== 'ClusterRoleBinding') || !Array.isArray(subjects)) return;
+  object['subjects'] = subjects.map((one: unknown) => (isObject(one) ? { ...one, namespace: where } : one));
+}
+
+/** Rules are compared without the resource: rather keep one object too many. */
+function isOrphan({ name, namespace: own = '' }: Fields, option: Read<typeof deleteOption>): boolean {
+  const { propagationPolicy, selectivelyOrphans: { orphaningRules = [] } = {} } = option;
+  if (propagationPolicy !== 'SelectivelyOrphan') return propagationPolicy === 'Orphan';
+  return orphaningRules.some((one) => one.name === name && (one.namespace ?? '') === own);
+}
+
+/** Deployments and DaemonSets with what the configuration says about their pods. */
+function withPods(object: Fields, config: Config, builtin: Readonly<Record<string, string>>): Fields {
+  const { kind } = object;
+  if (kind !== 'Deployment' && kind !== 'DaemonSet') return object;
+  const { nodePlacement = {}, registries = [], proxyConfig = {}, resourceRequirements = [] } = config;
+  const { httpProxy, httpsProxy, noProxy } = proxyConfig;
+  const proxies = Object.entries({ HTTP_PROXY: httpProxy, HTTPS_PROXY: httpsProxy, NO_PROXY: noProxy });
+  const env = [
+    ...Object.entries(builtin),
+    ...proxies.flatMap(([name, value]) =>
+      value
+        ? [
+            [name, value],
+            [name.toLowerCase(), value],
+          ]
+        : [],
+    ),
+  ].map(([name, value]) => ({ name, value }));
+  const spec = mapAt(object, 'spec');
+  const template = mapAt(spec, 'template');
+  const pods = mapAt(template, 'spec');
+  const id = `${kind.toLowerCase()}s:${String(mapAt(object, 'metadata')['name'])}`;
+  const changed = (field: string, isMain: boolean): Fields => {
+    const { [field]: containers } = pods;
+    if (!Array.isArray(containers)) return {};
+    const all = containers.filter(isObject).map((container): Fields => {
+      const { image, name, env: own } = container;
+      const needs = resourceRequirements.findLast(({ containerID }) => isMeant(containerID, `${id}:${String(name)}`));
+      return {
+        ...container,
+        ...(typeof image === 'string' && { image: mirrored(image, registries) }),
+        ...(isMain && env.length > 0 && { env: [...(Array.isArray(own) ? (own as unknown[]) : []), ...env] }),
+        ...(isMain && needs && { resources: needs.resources }),
+      };
+    });
+    return { [field]: all };
+  };
+  const placed = { ...pods, ...nodePlacement, ...changed('containers', true), ...changed('initContainers', false) };
+  return { ...object, spec: { ...spec, template: { ...template, spec: placed } } };
+}
+
+function isMeant(pattern: string, id: string): boolean {
+  const parts = id.split(':');
+  return pattern.split(':').every((part, at) => part === '*' || part === parts[at]);
+}
+
+/** The last registry that changes an image wins. One without a source replaces all but the last part of the name. */
+function mirrored(image: string, registries: readonly Registry[]): string {
+  let found = image;
+  for (const { source = '', mirror } of registries) {
+    const [from, to] = [source, mirror].map((one) => one.replace(/\/$/, '')) as [string, string];
+    if (from === '') found = [to, image.split('/').at(-1)].filter(Boolean).join('/');
+    else if (image.startsWith(from)) found = `${to}${image.slice(from.length)}`;
+  }
+  return found;
+}

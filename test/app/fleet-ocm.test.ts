@@ -1,0 +1,146 @@
+/** Documents of Open Cluster Management, whose clusters are API servers of the tests. */
+import type { ApiClient } from '../support/api-client.ts';
+import { textAt } from '../support/api-client.ts';
+import * as assert from '../support/assert.ts';
+import { BAD, doneIn, openFleetScene, statesIn } from '../support/fleet-scene.ts';
+import {
+  addOnTemplate,
+  configOf,
+  deploymentConfig,
+  managementAddOn,
+  onCluster,
+  placement,
+  templateOf,
+} from '../support/ocm-files.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('app/fleet-ocm');
+const NAMES = ['lyon', 'nice', 'paris'];
+const CANARY = { nice: { canary: 'true' } };
+const DECISIONS = {
+  predicates: [{ requiredClusterSelector: { labelSelector: { matchLabels: { env: 'prod' } } } }],
+  decisionStrategy: {
+    groupStrategy: {
+      decisionGroups: [
+        { groupName: 'canary', groupClusterSelector: { labelSelector: { matchLabels: { canary: 'true' } } } },
+      ],
+    },
+  },
+};
+const CANARY_FIRST = {
+  rolloutStrategy: { type: 'Progressive', progressive: { mandatoryDecisionGroups: [{ groupName: 'canary' }] } },
+};
+const PAGE = {
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name: 'page', namespace: 'default' },
+  data: {
+    version: '{{VERSION}}',
+    from: '{{CLUSTER_NAME}} in {{INSTALL_NAMESPACE}}',
+    kept: '{{ .Values.x }}{{MISSING}}',
+  },
+};
+const MAP = '/api/v1/namespaces/default/configmaps/page';
+
+function version(name: string, value: string, more: object = {}): object {
+  return deploymentConfig(name, {
+    agentInstallNamespace: 'default',
+    customizedVariables: [{ name: 'VERSION', value }],
+    ...more,
+  });
+}
+
+async function dataOf(api: ApiClient): Promise<readonly string[]> {
+  const { body } = await api.get(MAP);
+  return ['version', 'from', 'kept'].map((key) => textAt(body, `data.${key}`) ?? '');
+}
+
+test('a template goes to the first decision group, then to the next; a bad one stops at the canary, and a good one goes on', async () => {
+  await using scene = await openFleetScene(NAMES);
+  const apply = async (...documents: readonly object[]) => {
+    const base = { defaultConfigs: [templateOf('web-1'), configOf('web')] };
+    await scene.fleet(
+      [placement('prod', DECISIONS), managementAddOn({ prod: CANARY_FIRST }, base), ...documents],
+      CANARY,
+    );
+    return scene.apply();
+  };
+  const template = addOnTemplate('web-1', [PAGE]);
+  assert.equal(doneIn(await apply(template, version('web', '1'))), ['nice web install done']);
+  assert.equal(doneIn(await scene.apply()), ['lyon web install done', 'paris web install done']);
+  assert.equal(await dataOf(scene.api('paris')), ['1', 'paris in default', '{{ .Values.x }}']);
+  assert.equal(doneIn(await scene.apply()), []);
+  const bad = await apply(addOnTemplate('web-1', [PAGE, BAD]), version('web', '2'));
+  assert.equal(doneIn(bad), ['nice web update failed']);
+  assert.equal(doneIn(await scene.apply()), []);
+  assert.equal(statesIn(await scene.plan()), [
+    'lyon ToApply wait Stopped',
+    'nice Failed none',
+    'paris ToApply wait Stopped',
+  ]);
+  assert.is(await scene.versions(), '1 1 1');
+  // A changed configuration spreads like a changed template.
+  assert.equal(doneIn(await apply(template, version('web', '3'))), ['nice web update done']);
+  assert.is(await scene.versions(), '1 3 1');
+  assert.equal(doneIn(await scene.apply()), ['lyon web update done', 'paris web update done']);
+});
+
+test('the configuration of one cluster wins over that of its placement, and pods have what it says', async () => {
+  await using scene = await openFleetScene(['lyon', 'nice']);
+  const container = { name: 'web', image: 'quay.io/example/web:1' };
+  const labels = { app: 'web' };
+  const deployment = {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: 'web', namespace: 'elsewhere' },
+    spec: {
+      replicas: 0,
+      selector: { matchLabels: labels },
+      template: { metadata: { labels }, spec: { initContainers: [container], containers: [container] } },
+    },
+  };
+  await scene.fleet([
+    placement('prod', DECISIONS),
+    addOnTemplate('web-1', [PAGE, deployment]),
+    version('all', '1'),
+    version('edge', '2', {
+      nodePlacement: { nodeSelector: { disk: 'ssd' }, tolerations: [{ key: 'edge', operator: 'Exists' }] },
+      registries: [{ source: 'quay.io/example', mirror: 'registry.lan/mirror' }],
+      proxyConfig: { httpsProxy: 'http://proxy.lan:3128' },
+      resourceRequirements: [
+        { containerID: '*:*:*', resources: { requests: { cpu: '1m' } } },
+        { containerID: 'deployments:web:*', resources: { requests: { cpu: '2m' } } },
+      ],
+    }),
+    managementAddOn({ prod: { configs: [configOf('all')] } }),
+    onCluster('nice', { configs: [configOf('edge')] }),
+  ]);
+  assert.equal(
+    doneIn(await scene.apply({ wait: 1000 })).map((line) => line.split(' ')[0]),
+    ['lyon', 'nice'],
+  );
+  assert.is(await scene.versions(), '1 2');
+  const { body } = await scene.api('nice').get('/apis/apps/v1/namespaces/default/deployments/web');
+  const spec = (body as { readonly spec: { readonly template: { readonly spec: object } } }).spec.template.spec;
+  const env = {
+    CLUSTER_NAME: 'nice',
+    INSTALL_NAMESPACE: 'default',
+    HTTPS_PROXY: 'http://proxy.lan:3128',
+    https_proxy: 'http://proxy.lan:3128',
+  };
+  const mirrored = { name: 'web', image: 'registry.lan/mirror/web:1' };
+  assert.equal(spec, {
+    nodeSelector: { disk: 'ssd' },
+    tolerations: [{ key: 'edge', operator: 'Exists' }],
+    initContainers: [mirrored],
+    containers: [
+      {
+        ...mirrored,
+        env: Object.entries(env).map(([name, value]) => ({ name, value })),
+        resources: { requests: { cpu: '2m' } },
+      },
+    ],
+  });
+});
+
+test.run();

@@ -1,0 +1,82 @@
+/** Documents of Open Cluster Management, for tests. */
+
+export const NAMESPACE = 'fleet-ops';
+const ADDON = 'addon.open-cluster-management.io';
+
+export function placement(name: string, spec: object = {}): object {
+  const apiVersion = 'cluster.open-cluster-management.io/v1beta1';
+  return { apiVersion, kind: 'Placement', metadata: { name, namespace: NAMESPACE }, spec };
+}
+
+export function managedCluster(
+  name: string,
+  labels: object = {},
+  claims: Readonly<Record<string, string>> = {},
+): object {
+  const clusterClaims = Object.entries(claims).map(([key, value]) => ({ name: key, value }));
+  const apiVersion = 'cluster.open-cluster-management.io/v1';
+  const spec = { hubAcceptsClient: true };
+  return { apiVersion, kind: 'ManagedCluster', metadata: { name, labels }, spec, status: { clusterClaims } };
+}
+
+/** Names of clusters as a hub has chosen them, in one of its groups. */
+export function decision(of: string, names: readonly string[], [index, group]: readonly [number, string]): object {
+  const prefix = 'cluster.open-cluster-management.io';
+  const labels = {
+    [`${prefix}/placement`]: of,
+    [`${prefix}/decision-group-index`]: String(index),
+    [`${prefix}/decision-group-name`]: group,
+  };
+  const metadata = { name: `${of}-decision-${index}`, namespace: NAMESPACE, labels };
+  const status = { decisions: names.map((clusterName) => ({ clusterName, reason: '' })) };
+  return { apiVersion: `${prefix}/v1beta1`, kind: 'PlacementDecision', metadata, status };
+}
+
+/** The AddOnTemplate `name`, or the AddOnDeploymentConfig, as a reference. */
+export function templateOf(name: string): object {
+  return { group: ADDON, resource: 'addontemplates', name };
+}
+export function configOf(name: string): object {
+  return { group: ADDON, resource: 'addondeploymentconfigs', namespace: NAMESPACE, name };
+}
+
+export function addOnTemplate(
+  name: string,
+  manifests: readonly object[],
+  spec: object = {},
+  agentSpec: object = {},
+): object {
+  const metadata = { name };
+  const own = { addonName: 'web', agentSpec: { workload: { manifests }, ...agentSpec }, ...spec };
+  return { apiVersion: `${ADDON}/v1alpha1`, kind: 'AddOnTemplate', metadata, spec: own };
+}
+
+export function deploymentConfig(name: string, spec: object): object {
+  const metadata = { name, namespace: NAMESPACE };
+  return { apiVersion: `${ADDON}/v1alpha1`, kind: 'AddOnDeploymentConfig', metadata, spec };
+}
+
+/** The add-on `web` with the template `web-1`; each placement with the fields besides its name. */
+export function managementAddOn(
+  placements: Readonly<Record<string, object>>,
+  spec: object = {},
+  annotations: object = {},
+): object {
+  const all = Object.entries(placements).map(([name, more]) => ({ namespace: NAMESPACE, name, ...more }));
+  const own = {
+    defaultConfigs: [templateOf('web-1')],
+    installStrategy: { type: 'Placements', placements: all },
+    ...spec,
+  };
+  return {
+    apiVersion: `${ADDON}/v1beta1`,
+    kind: 'ClusterManagementAddOn',
+    metadata: { name: 'web', annotations },
+    spec: own,
+  };
+}
+
+export function onCluster(cluster: string, spec: object = {}, annotations: object = {}): object {
+  const metadata = { name: 'web', namespace: cluster, annotations };
+  return { apiVersion: `${ADDON}/v1alpha1`, kind: 'ManagedClusterAddOn', metadata, spec };
+}
