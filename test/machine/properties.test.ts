@@ -24,7 +24,8 @@ const story = fc.record({
   ahead: fc.nat(4),
   atOnce: fc.constantFrom(1, 2, '50%' as const),
   choices: fc.array(fc.nat(1000), { maxLength: 40 }),
-  faults: fc.boolean(),
+  /** At most one host at a time is away, or each may be. */
+  faults: fc.constantFrom('none', 'one', 'one', 'many'),
 });
 type Story = typeof story extends fc.Arbitrary<infer One> ? One : never;
 
@@ -78,11 +79,14 @@ function finish(cluster: World): void {
   for (let left = MAX_STEPS; left > 0 && go(cluster, left, false); left -= 1) none(cluster.world.broken);
 }
 
-/** A host goes, comes back, fails, or is cordoned by a person. */
-function happen({ world, desired }: World, choice: number): void {
-  const hosts = [...world.hosts.values()];
+/** A host goes, comes back, fails, or is cordoned by a person. One host alone is mostly a control plane: most rules are about these. */
+function happen({ world, desired }: World, choice: number, isAlone: boolean): void {
+  const all = [...world.hosts.values()];
+  const controlPlanes = all.filter(({ role, node }) => role === 'control-plane' && node);
+  const hosts = isAlone && choice % 4 > 0 && controlPlanes.length > 0 ? controlPlanes : all;
   const host = hosts[choice % hosts.length];
   if (host === undefined) return;
+  if (isAlone) for (const other of all) if (other !== host) other.answers = true;
   const what = Math.floor(choice / hosts.length) % 6;
   if (what < 2) host.answers = false;
   else if (what < 4) host.answers = true;
@@ -139,7 +143,7 @@ test('a plan that is made again after each kill ends at what is desired, and bre
   const property = fc.property(story, (given) => {
     const cluster = begin(given);
     for (const choice of given.choices) {
-      if (given.faults && choice % 3 === 0) happen(cluster, Math.floor(choice / 3));
+      if (given.faults !== 'none' && choice % 3 === 0) happen(cluster, Math.floor(choice / 3), given.faults === 'one');
       go(cluster, choice, true);
       none(cluster.world.broken);
     }
@@ -153,7 +157,7 @@ test('a plan that is made again after each kill ends at what is desired, and bre
     none([...last.steps, ...last.held, ...last.refused]);
     none(otherThanDesired(cluster));
   });
-  fc.assert(property, { ...cases(300), endOnFailure: true, includeErrorInReport: true });
+  fc.assert(property, { ...cases(100), endOnFailure: true, includeErrorInReport: true });
 });
 
 test.run();
