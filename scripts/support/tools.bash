@@ -33,6 +33,7 @@ go-yaml    default go          test/oracles/go-yaml bin/go-yaml
 crane      default go          github.com/google/go-containerregistry/cmd/crane@v0.21.9 bin/crane
 actionlint all     go          github.com/rhysd/actionlint/cmd/actionlint@v1.7.12 bin/actionlint
 npm-checks all     npm         test/oracles/npm-checks npm-checks
+site       default npm         scripts/site/packages site
 zizmor     all     pip         test/oracles/zizmor-requirements.txt bin/zizmor --no-deps --require-hashes
 fio        all     apt         - fio
 bullseye   all     debootstrap - bullseye.tar
