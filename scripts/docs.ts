@@ -6,6 +6,7 @@ import { planSchema } from '../src/runtime/run/plan-schema.ts';
 import { CHANNEL_SCHEMA } from './docs/channel-schema.ts';
 import { CLUSTER_SCHEMA, FLEET_ADDON_SCHEMA } from './docs/fleet-schemas.ts';
 import { withCommands } from './docs/command-tables.ts';
+import { errorsPage } from './docs/errors-page.ts';
 import { withFolders } from './docs/folders.ts';
 import { kurlPage } from './docs/kurl-page.ts';
 import { manifestPage } from './docs/manifest-page.ts';
@@ -14,6 +15,7 @@ import { manifestPage } from './docs/manifest-page.ts';
 const PAGES: Readonly<Record<string, (now: string) => string>> = {
   'CONTRIBUTING.md': withFolders,
   'docs/cli.md': withCommands,
+  'docs/errors.md': errorsPage,
   'docs/kurl-compatibility.md': kurlPage,
   'docs/manifest.md': manifestPage,
   'docs/schemas/channel.schema.json': () => `${JSON.stringify(CHANNEL_SCHEMA, undefined, 2)}\n`,

@@ -1,6 +1,6 @@
 /** Help texts of commands, wrapped to 80 columns. */
 import { readdirSync, readFileSync } from 'node:fs';
-import { CurlewError } from '../core/errors.ts';
+import { CurlewError, ERRORS, isErrorCode } from '../core/errors.ts';
 import type { Field } from '../core/field.ts';
 import { parametersOf } from '../core/request.ts';
 import { ownPages } from '../own/scripts.ts';
@@ -107,7 +107,15 @@ export function overview(): string {
   ].join('\n\n');
 }
 
-/** Help on a command, on all that begin with a word, a page, or the program. Throws `USAGE` for anything else. */
+/** What an error code means; undefined for any other word. */
+function codeHelp(word: string): string | undefined {
+  const code = word.toUpperCase();
+  if (!isErrorCode(code)) return undefined;
+  const { status, cause, cure } = ERRORS[code];
+  return paragraphs(`${code}: exit status ${status}\n\n${cause}\n\n${cure}`);
+}
+
+/** Help on a command, on all that begin with a word, a page, an error code, or the program. Throws `USAGE` for anything else. */
 export async function helpAbout(topic: readonly string[]): Promise<string> {
   if (topic.length === 0) return overview();
   const {
@@ -115,12 +123,14 @@ export async function helpAbout(topic: readonly string[]): Promise<string> {
     args: [extra],
   } = splitName(topic.flatMap((words) => words.split(' ')));
   if (extra !== undefined) {
-    const hint = 'usage: curlew help [COMMAND|PAGE]';
+    const hint = 'usage: curlew help [COMMAND|PAGE|CODE]';
     throw new CurlewError('USAGE', `curlew help: unexpected argument "${extra}"`, { hint });
   }
   if (name === 'commands') return commandList();
   if (name === 'pages') return pageList();
   if (familyOf(name).length > 0) return familyHelp(name);
+  const code = codeHelp(name);
+  if (code !== undefined) return code;
   const page = COMMANDS.has(name) ? undefined : pages().find((one) => one === name || `${one}.md` === name);
   return page === undefined ? commandHelp(await commandOf(name)) : pageText(page).trimEnd();
 }

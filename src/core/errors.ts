@@ -3,38 +3,167 @@
  */
 import type { Diagnostic } from './diagnostic.ts';
 
-/** Every failure that a user can see. The value is the process exit code; 1 is reserved for bugs. */
-export const ERROR_CODES = {
-  MANIFEST_INVALID: 10,
-  SPEC_INVALID: 11,
-  FETCH_FAILED: 12,
-  AUTH_FAILED: 13,
-  NOT_FOUND: 14,
-  DIGEST_MISMATCH: 15,
-  PACKAGE_INVALID: 16,
-  STORE_CONFLICT: 17,
-  NO_SPACE: 18,
-  BUSY: 19,
-  HOOK_FAILED: 20,
-  PREFLIGHT_FAILED: 21,
-  UNSUPPORTED: 22,
-  LOCK_MISMATCH: 23,
-  FILE_EXISTS: 24,
-  FILE_UNUSABLE: 25,
-  IMAGE_LOAD_FAILED: 26,
-  IMAGE_INVALID: 27,
-  CONTAINER_FAILED: 28,
-  PACKAGES_UNRESOLVED: 29,
-  SIGNATURE_INVALID: 30,
-  PROGRAM_FAILED: 31,
-  PLAN_CHANGED: 32,
-  CLUSTER_FAILED: 33,
-  DOWNGRADE: 34,
-  USAGE: 64,
-  CANCELLED: 130,
-} as const satisfies Record<string, number>;
+interface ErrorRow {
+  /** Exit status of the process. 1 is reserved for bugs, 2 for results that ask for another step. */
+  readonly status: number;
+  /** Why it happens, in one sentence. */
+  readonly cause: string;
+  /** What to do, in general; the hint of an error is more specific. */
+  readonly cure: string;
+}
 
-export type ErrorCode = keyof typeof ERROR_CODES;
+/** Every failure that a user can see; `docs/errors.md` and `curlew help CODE` show its texts. */
+export const ERRORS = {
+  MANIFEST_INVALID: {
+    status: 10,
+    cause: 'An add-on, a channel or a manifest has mistakes.',
+    cure: 'Fix what is listed with file and line. `curlew lint` lists all mistakes of add-ons, `curlew channel check` those of channels.',
+  },
+  SPEC_INVALID: {
+    status: 11,
+    cause: 'An installer spec or a file of a fleet has mistakes, or no package satisfies the spec.',
+    cure: 'Run `curlew installer validate FILE` or `curlew fleet check FILES…`. `curlew versions --from STORE` lists the available versions.',
+  },
+  FETCH_FAILED: {
+    status: 12,
+    cause:
+      'A server did not respond, closed the connection, or returned something unexpected, and repeating the request did not help.',
+    cure: 'Check the address, the network and the proxy (`HTTPS_PROXY`, `NO_PROXY`), then run the same command again: it continues with what has arrived.',
+  },
+  AUTH_FAILED: {
+    status: 13,
+    cause: 'A registry, a store or another server requires credentials, or refuses the given ones.',
+    cure: 'Log in with `docker login`, or set the credentials of S3; `curlew doctor` shows which credentials it finds.',
+  },
+  NOT_FOUND: {
+    status: 14,
+    cause: 'A file, an add-on, a version, a release, an image or another named thing does not exist.',
+    cure: 'Check the name; the hint often has a similar one. `curlew versions --from STORE` lists add-ons and their versions.',
+  },
+  DIGEST_MISMATCH: {
+    status: 15,
+    cause: 'Bytes do not have the digest that was recorded for them: a file is damaged or was replaced.',
+    cure: 'Fetch, copy or build the file again. If the digest is in a `Manifest`, find out why upstream has changed the file.',
+  },
+  PACKAGE_INVALID: {
+    status: 16,
+    cause: 'A file is not a package or bundle that curlew made, is incomplete, or breaks the limits of the format.',
+    cure: 'Check that it is the right file and that its transfer is complete: `curlew verify FILE`. Otherwise build it again.',
+  },
+  STORE_CONFLICT: {
+    status: 17,
+    cause:
+      'Another publisher has changed the store since this command read it, or a release already contains something else.',
+    cure: 'Run the same command again. A release never changes: publish different content under a new release string.',
+  },
+  NO_SPACE: {
+    status: 18,
+    cause: 'A disk or quota is full, or the plan of a run needs more space than a disk has.',
+    cure: 'Free some space, or use another folder (`--install-dir`, `--out`, `--cache`), then run the same command again.',
+  },
+  BUSY: {
+    status: 19,
+    cause: 'Another process uses the same files, the same node or the same cluster.',
+    cure: 'Wait until it ends. The message names it; a lock of a process that no longer exists does not count.',
+  },
+  HOOK_FAILED: {
+    status: 20,
+    cause: 'A bash function of an add-on failed on this node.',
+    cure: 'Read the printed output of the hook, or `curlew logs ADDON HOOK`. Fix the cause, then run the same command again, or `curlew resume`: it begins with this hook.',
+  },
+  PREFLIGHT_FAILED: {
+    status: 21,
+    cause: 'The machine does not meet the requirements: a host preflight failed, or host packages are missing.',
+    cure: 'Fix what is listed. `--ignore TITLE` ignores one check, `--preflights ignore` all of them.',
+  },
+  UNSUPPORTED: {
+    status: 22,
+    cause: 'The request is not possible here, or not with this version of curlew.',
+    cure: 'The message says what is not supported; the hint names the way that works, if one exists.',
+  },
+  LOCK_MISMATCH: {
+    status: 23,
+    cause: 'With `--locked`, a directive resolves to other content than `Manifest.lock` records.',
+    cure: '`curlew outdated` shows the differences. `curlew build --update-lock` accepts them.',
+  },
+  FILE_EXISTS: {
+    status: 24,
+    cause: 'The output file already exists.',
+    cure: 'Remove it, choose another name, or pass `--force` where the command has this option.',
+  },
+  FILE_UNUSABLE: {
+    status: 25,
+    cause: 'A file or folder cannot be read or written: its permissions, its kind, its disk, or a damaged content.',
+    cure: 'The message has the reason of the operating system. Use another path, or run the command as a user that has access.',
+  },
+  IMAGE_LOAD_FAILED: {
+    status: 26,
+    cause: 'The container runtime of a node did not load an image, or no runtime responds.',
+    cure: 'Start containerd or Docker, check its disk, then run the same command again. `curlew load-images` loads images alone.',
+  },
+  IMAGE_INVALID: {
+    status: 27,
+    cause: 'An image from a registry, an archive or a package is malformed.',
+    cure: 'Push or save the image again with the tool that made it.',
+  },
+  CONTAINER_FAILED: {
+    status: 28,
+    cause: 'A container that a build runs, such as one of `dockerout`, failed.',
+    cure: 'Read the printed output. `curlew doctor` checks the Docker engine.',
+  },
+  PACKAGES_UNRESOLVED: {
+    status: 29,
+    cause:
+      'Host packages of a Manifest, or packages that they require, are not in the repositories of the operating system.',
+    cure: 'Check the names, and that each operating system of the directive has the package.',
+  },
+  SIGNATURE_INVALID: {
+    status: 30,
+    cause: 'A signature is missing, or was not made with one of the given keys over these bytes.',
+    cure: 'Get the file, its signature and the key again from their publisher. Do not install the file until it verifies.',
+  },
+  PROGRAM_FAILED: {
+    status: 31,
+    cause: 'A program that curlew runs failed, such as helm, git or a credential helper.',
+    cure: 'The message has the output of the program. Run the program itself to see more.',
+  },
+  PLAN_CHANGED: {
+    status: 32,
+    cause: 'Packages, settings, files or the node have changed since the plan was saved.',
+    cure: 'The message lists the changes. Save a new plan with `--dry-run --out FILE`, and review it.',
+  },
+  CLUSTER_FAILED: {
+    status: 33,
+    cause: 'The API server did not respond, returned an error, or refused an object; or an add-on of a cluster failed.',
+    cure: 'Check the kubeconfig with `kubectl get nodes`. For an add-on, `curlew channel status` or `curlew fleet status --why` shows the reason.',
+  },
+  DOWNGRADE: {
+    status: 34,
+    cause: 'An older version would replace a newer one, or a signed file is older than one seen before.',
+    cure: 'Use the newer file. `--allow-downgrade` permits it.',
+  },
+  USAGE: {
+    status: 64,
+    cause: 'A command, an option or a value on the command line is wrong.',
+    cure: '`curlew help COMMAND` lists what the command takes.',
+  },
+  CANCELLED: {
+    status: 130,
+    cause: 'The command was stopped by Ctrl-C or SIGTERM, or by the answer to a question.',
+    cure: 'Run the same command again: it continues where it stopped.',
+  },
+} as const satisfies Readonly<Record<string, ErrorRow>>;
+
+export type ErrorCode = keyof typeof ERRORS;
+
+export function isErrorCode(text: string): text is ErrorCode {
+  return Object.hasOwn(ERRORS, text);
+}
+
+/** The exit status of each code. */
+export const ERROR_CODES: Readonly<Record<ErrorCode, number>> = Object.fromEntries(
+  Object.entries(ERRORS).map(([code, { status }]) => [code, status]),
+) as Record<ErrorCode, number>;
 
 export interface CurlewErrorOptions {
   /** What to do next, in the imperative. */

@@ -1,6 +1,7 @@
 /** Links and paths in the documentation lead to files and headings, and each decision that is mentioned has a record. */
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { anchor } from '../../scripts/site/pages.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
@@ -30,14 +31,7 @@ async function textsBelow(root: string, paths: readonly string[]): Promise<Reado
 /** The anchors that GitHub gives to the headings of a page. */
 function anchorsOf(page: string): ReadonlySet<string> {
   const headings = page.replaceAll(/^```.*?^```/gms, '').matchAll(/^#+ (.*)$/gm);
-  return new Set(
-    [...headings].map(([, title = '']) =>
-      title
-        .toLowerCase()
-        .replaceAll(/[^\p{L}\p{N}_ -]/gu, '')
-        .replaceAll(' ', '-'),
-    ),
-  );
+  return new Set([...headings].map(([, title = '']) => anchor(title)));
 }
 
 /** One line for each relative link of a page that leads nowhere. */

@@ -4,8 +4,11 @@ import { request } from '../../core/request.ts';
 import { STORE, WEB } from './connection.ts';
 import { FOLDER } from './node.ts';
 
-export const HELP = request('help', 'Show the help of a command, or a page of the documentation', {
-  topic: texts('COMMAND|PAGE', 'a command; commands for all of them; or a page', { operand: true, offers: 'topic' }),
+export const HELP = request('help', 'Show the help of a command, a page, or an error code', {
+  topic: texts('COMMAND|PAGE|CODE', 'a command; commands for all of them; a page; or an error code', {
+    operand: true,
+    offers: 'topic',
+  }),
 });
 
 export const VERSION = request('version', 'Show the version of curlew', {});

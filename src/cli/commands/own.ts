@@ -5,8 +5,15 @@ import { commandFor } from '../command.ts';
 
 /** What `main` prints the help of, since this module cannot read the table that it is in. */
 export const help = commandFor(HELP, {
-  details: 'curlew help commands lists all commands, curlew help pages the pages of the documentation.',
-  examples: ['curlew help commands', 'curlew help bundle', 'curlew help channel plan', 'curlew help releases'],
+  details:
+    'curlew help commands lists all commands, curlew help pages the pages of the documentation. curlew help CODE explains an error code.',
+  examples: [
+    'curlew help commands',
+    'curlew help bundle',
+    'curlew help channel plan',
+    'curlew help releases',
+    'curlew help NOT_FOUND',
+  ],
   run: async ({ request: { topic } }) => Promise.resolve(topic),
   render: (topic) => topic.join(' '),
 });
