@@ -43,6 +43,7 @@ export { newAddon, type NewAddon } from './app/new.ts';
 export { generate, listTemplates } from './app/generate.ts';
 export { lint } from './app/lint.ts';
 export { build, planBuild, type Built } from './app/build.ts';
+export { dev, watchDev, type Developed } from './app/dev.ts';
 export { outdated } from './app/outdated.ts';
 export { inspect } from './app/inspect.ts';
 export { sbom, writeSbom, writeSbomsBeside } from './app/sbom.ts';

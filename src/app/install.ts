@@ -92,7 +92,7 @@ export const planInstall = useCase(PLANNED_RUN, async (given, context: Context):
   const out = given.out === undefined ? undefined : resolve(cwd, given.out);
   if (out !== undefined) await refuseExisting(out, force);
   await requirePrograms(directory, context);
-  const cluster = await findTrialCluster(request, context);
+  const cluster = await findTrialCluster(request, context, { isPlan: true });
   await using source = await openSource(request, context, { directory, remember: false });
   const place = (): NodePlace => ({ ...plainPlace(directory), cluster: cluster?.facts });
   const run = await runRequest(request, context, { source, flags, place });

@@ -19,14 +19,15 @@ export interface NewAddon extends MadeAddon {
 /** Overwrites nothing: `FILE_EXISTS` if a file exists; then nothing is created. */
 export const newAddon = useCase(NEW, async (request, context: Context): Promise<NewAddon> => {
   const { env, cwd, signal } = context;
-  const { name, version, from, hooks = [], upstream, newest, dir = '.' } = request;
+  const { name, version, from, hooks = [], upstream, newest, template, dir = '.' } = request;
   if (!isAddonName(name)) {
     throw new CurlewError('USAGE', `new: ${JSON.stringify(name.slice(0, 120))} is not a name for an add-on`, {
       hint: 'use lower-case letters, digits, ".", "_" and "-"; the first and the last is a letter or a digit',
     });
   }
   const root = resolve(cwd, dir);
-  const given = { name, version, from, hooks, upstream, newest, root };
+  const hasTemplate = template === true || (upstream ?? newest) !== undefined;
+  const given = { name, version, from, hooks, upstream, newest, hasTemplate, root };
   const made = await makeAddon(given, { cwd, env, samples: join(ownScripts(), 'new'), signal });
   const lint = await lintCreated(root, [`addons/${name}/${made.version}`], context);
   return { ...made, shown: relative(cwd, made.folder) || '.', lint };

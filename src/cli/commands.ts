@@ -4,6 +4,7 @@
  */
 import { INSPECT, KEYGEN, PROVENANCE, PULL, SBOM, SIGN, VERIFY } from '../app/requests/archive.ts';
 import { BUILD, CHANGED, OUTDATED, PUBLISH } from '../app/requests/build.ts';
+import { DEV } from '../app/requests/dev.ts';
 import { APPLY, BUNDLE, INVENTORY, JOIN_PARTS, SPLIT } from '../app/requests/bundle.ts';
 import {
   CHANNEL_APPLY,
@@ -75,6 +76,7 @@ const ADDON_COMMANDS = [
   row(GENERATE, async () => (await import('./commands/generate.ts')).command),
   row(LINT, async () => (await import('./commands/lint.ts')).command),
   row(BUILD, async () => (await import('./commands/build.ts')).command),
+  row(DEV, async () => (await import('./commands/dev.ts')).command),
   row(OUTDATED, async () => (await import('./commands/outdated.ts')).command),
   row(CHANGED, async () => (await import('./commands/changed.ts')).command),
   row(IMPORT, async () => (await import('./commands/import.ts')).command),
@@ -208,6 +210,7 @@ export function familyOf(word: string): readonly (readonly [name: string, row: R
 const OTHER_NAMES: Readonly<Record<string, readonly string[]>> = {
   new: ['init', 'create', 'add'],
   lint: ['check', 'test'],
+  dev: ['try', 'watch'],
   changed: ['diff', 'compare'],
   build: ['pack', 'package', 'make'],
   publish: ['push', 'upload', 'release'],

@@ -26,6 +26,7 @@ const UNLIMITED = [
   'channel plan',
   'channel status',
   'cluster diff',
+  'dev',
   'doctor',
   'fleet apply',
   'fleet approve',

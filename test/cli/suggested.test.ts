@@ -89,11 +89,9 @@ test('hints of failures on a trial node lead back to it', async () => {
 
 test('what new suggests works from where it was run', async () => {
   await using box = await tree({ 'elsewhere/x': '' });
-  const made = await runCommand(['new', 'web', '--dir', 'elsewhere'], box.path);
-  assert.match(
-    made.stdout,
-    /^next: curlew build elsewhere\/addons\/web\S*, and curlew generate --dir elsewhere web when/m,
-  );
+  const made = await runCommand(['new', 'web', '--dir', 'elsewhere', '--template'], box.path);
+  assert.match(made.stdout, /^next: curlew dev elsewhere\/addons\/web --kubeconfig FILE/m);
+  assert.match(made.stdout, /^later: curlew generate --dir elsewhere web when/m);
 });
 
 test.run();

@@ -1,5 +1,5 @@
 /** A trial that changes a real API server with the real kubectl, and is removed from it again. */
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import * as assert from '../support/assert.ts';
 import { curlew, type Outcome } from '../support/curlew.ts';
@@ -14,6 +14,13 @@ const test = suite('trials and a real API server', { timeoutMs: 240_000 });
 
 const SCRIPT = `web() { kubectl create configmap web -n default --from-literal=a=1; }
 web_pre_remove() { kubectl delete configmap web -n default; }
+`;
+
+/** A project without workloads: nothing here runs pods. */
+const PAGE = `apiVersion: v1
+kind: ConfigMap
+metadata: { name: page, namespace: pages }
+data: { text: first }
 `;
 
 const reason = (await noSandbox()) ?? cannotRun(...API_SERVER_PROGRAMS);
@@ -53,6 +60,32 @@ if (reason === undefined) {
     const removed = await run(box, 'uninstall', 'web', '--yes', ...given);
     assert.is(removed.exitCode, 0, removed.stderr);
     assert.is(await found(), '');
+  });
+
+  test('a new add-on is tried with the next command, and again after a change', async () => {
+    await using box = await tree({ 'page.yaml': PAGE });
+    const env = { PATH: `${process.env['PATH'] ?? ''}:${dirname(oracle('kubectl'))}` };
+    const call = async (...words: readonly string[]): Promise<string> => {
+      const { exitCode, stdout, stderr } = await curlew(words, { cwd: box.path, env });
+      assert.is(exitCode, 0, stderr);
+      return stdout;
+    };
+    assert.match(await call('new', 'page', '--from', 'page.yaml'), 'next: curlew dev page --kubeconfig FILE');
+    const text = async (): Promise<string> =>
+      server.kubectl(['get', 'configmap', 'page', '-n', 'pages', '-o', 'jsonpath={.data.text}']);
+    assert.match(await call('dev', 'page', '--kubeconfig', server.kubeconfig), /page {2}0\.1\.0 {2}installed/);
+    assert.is(await text(), 'first');
+    const file = box.at('addons/page/0.1.0/upstream.yaml');
+    await writeFile(file, (await readFile(file, 'utf8')).replace('first', 'second'));
+    assert.match(await call('dev', 'page', '--kubeconfig', server.kubeconfig), /page 0\.1\.0: built/);
+    assert.is(await text(), 'second');
+    // No controller would end a namespace here.
+    const where = ['--root', 'out/trial', '--kubeconfig', server.kubeconfig];
+    await call('uninstall', 'page', '--yes', '--keep-data', ...where);
+    assert.is(
+      await server.kubectl(['get', 'configmap', 'page', '-n', 'pages', '--ignore-not-found', '-o', 'name']),
+      '',
+    );
   });
 
   test('a server that has died is refused before anything runs', async () => {

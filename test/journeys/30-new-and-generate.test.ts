@@ -93,7 +93,7 @@ withCurl('it is made, linted, built, bundled, installed, and its next version is
   assert.match(await readFile(`${written}/replicas.yaml`, 'utf8'), 'replicas: 3\n');
   const kustomization = await readFile(`${written}/kustomization.yaml`, 'utf8');
   assert.match(kustomization, 'resources:\n- troubleshoot.yaml\n- upstream.yaml\n');
-  assert.match(kustomization, 'patchesStrategicMerge:\n- replicas.yaml\n');
+  assert.match(kustomization, 'patches:\n- path: replicas.yaml\n');
   const again = await install(box);
   assert.not.ok(
     again.some((words) => words.startsWith('apply')),

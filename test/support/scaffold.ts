@@ -17,7 +17,15 @@ export interface NewGiven extends Partial<NewAddon> {
 /** Makes the add-on `web` unless told otherwise; `from` is a path below the folder. */
 export async function newIn(box: Tree, given: NewGiven = {}): Promise<MadeAddon> {
   const { path = process.env['PATH'] ?? '', samples = SAMPLES, signal = never, ...more } = given;
-  const usual = { name: 'web', version: '1.0.0', from: undefined, hooks: [], upstream: undefined, newest: undefined };
+  const usual = {
+    name: 'web',
+    version: '1.0.0',
+    from: undefined,
+    hooks: [],
+    upstream: undefined,
+    newest: undefined,
+    hasTemplate: true,
+  };
   const env = { PATH: path, HOME: box.path };
   return makeAddon({ ...usual, root: box.path, ...more }, { cwd: box.path, env, samples, signal });
 }

@@ -104,10 +104,17 @@ sample-addon_render() {
   # [if namespace]
   insert_resources "$dst/kustomization.yaml" namespace.yaml
   # [end]
+  # [if settings]
+  local -a patches=()
   # [each deployment]
   if [[ -n "${SAMPLE_REPLICAS-}" ]]; then
     render_yaml_file_2 "$src/tmpl-sample-replicas.yaml" >"$dst/sample-replicas.yaml"
-    insert_patches_strategic_merge "$dst/kustomization.yaml" sample-replicas.yaml
+    patches+=(sample-replicas.yaml)
+  fi
+  # [end]
+  if ((${#patches[@]} > 0)); then
+    printf 'patches:\n' >>"$dst/kustomization.yaml"
+    printf -- '- path: %s\n' "${patches[@]}" >>"$dst/kustomization.yaml"
   fi
   # [end]
 }

@@ -79,7 +79,7 @@ export async function runInstalled<Result>(
 export async function planInstalled(run: InstalledRun, request: KeptRequest, context: Context): Promise<DryRun> {
   const { directory } = placesOf(request, context);
   const { report, signal } = context;
-  const cluster = await findTrialCluster(request, context);
+  const cluster = await findTrialCluster(request, context, { isPlan: true });
   const view = await readable(directory, async () => {
     const place = (): NodePlace => ({ ...plainPlace(directory), cluster: cluster?.facts });
     return viewRun(await wholeRequest(run, { directory, place }, request, context), context);

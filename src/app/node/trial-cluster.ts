@@ -8,7 +8,7 @@ import { nodePath } from '../../core/layout.ts';
 import { openApi, type ApiAnswer } from '../../kube/api.ts';
 import { apiPath, type ApiPath } from '../../kube/path.ts';
 import { writeStateFile } from '../../platform/files/state-file.ts';
-import type { TrialCluster } from '../../runtime/node/node-place.ts';
+import { clusterText, type TrialCluster } from '../../runtime/node/node-place.ts';
 import { isClusterUid } from '../../runtime/plan/records.ts';
 import type { TargetRequest } from '../requests/node.ts';
 
@@ -24,7 +24,8 @@ export interface FoundCluster {
  */
 export async function findTrialCluster(
   request: Pick<TargetRequest, 'kubeconfig' | 'context'>,
-  { env, cwd, signal }: Context,
+  { env, cwd, report, signal }: Context,
+  { isPlan = false }: { readonly isPlan?: boolean } = {},
 ): Promise<FoundCluster | undefined> {
   if (request.kubeconfig === undefined) return undefined;
   const path = resolve(cwd, request.kubeconfig);
@@ -51,6 +52,8 @@ export async function findTrialCluster(
     uid: uidOf(namespace),
     credentialEnds: endsAt === undefined ? undefined : new Date(endsAt).toISOString(),
   };
+  // A plan has it in its text.
+  if (!isPlan) report({ type: 'note', level: 'warning', text: clusterText(facts) });
   const writeIn = async (directory: string): Promise<AsyncDisposable> => {
     const file = join(directory, nodePath.kubeconfig);
     await writeStateFile(file, text.reveal());

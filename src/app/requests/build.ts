@@ -28,14 +28,14 @@ export const CACHE = { cache: path('DIR', 'folder for unfinished downloads') };
 const ADDONS = {
   addons: texts('addon', 'names, name/version or paths (default: all)', { operand: true, offers: 'addon' }),
 };
-const OUT = { out: path('DIR', 'folder for packages (default: out, next to addons)') };
+export const OUT = { out: path('DIR', 'folder for packages (default: out, next to addons)') };
 const JOBS = { jobs: count('N', 'concurrent add-ons (default: 4)', { short: 'j' }) };
 const FORMAT = {
   imageFormat: choice(['oci', 'docker-archive'], 'oci (default) or docker-archive, as in kURL', { value: 'FORM' }),
 };
 
 /** Reading and fetching what add-ons consist of. */
-const INPUTS = {
+export const INPUTS = {
   fromEngine: flag('read images that no registry has from the Docker engine'),
   allowOutsideFiles: flag('pack files that Manifests name outside their repository'),
   ...CACHE,

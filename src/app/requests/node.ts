@@ -29,9 +29,8 @@ const UNCONFINED = {
   unconfined: flag('with --root, or as a user other than root: NO sandbox, hooks change this machine itself', folder),
 };
 
-const TARGET = {
-  installDir: FOLDER.installDir,
-  root: path('DIR', 'a trial: hooks run in a sandbox, and their writes go to DIR', folder),
+/** What hooks of a trial may reach. */
+export const REACH = {
   network: text('host', 'with --root: allow hooks to use the network of this machine (default: none)', decided),
   env: texts(
     'NAME',
@@ -40,6 +39,12 @@ const TARGET = {
   ),
   kubeconfig: path('FILE', 'with --root: let hooks change this cluster, over the network of this machine', decided),
   context: text('NAME', 'with --kubeconfig: the context in it (default: its current one)', decided),
+};
+
+const TARGET = {
+  installDir: FOLDER.installDir,
+  root: path('DIR', 'a trial: hooks run in a sandbox, and their writes go to DIR', folder),
+  ...REACH,
   ...UNCONFINED,
 };
 export type TargetRequest = RequestOf<typeof TARGET>;
@@ -48,7 +53,7 @@ const HOOK_TIMEOUT = {
   hookTimeout: text('TIME', 'time limit of a hook: 90s, 30m, 2h (default: none)', decided),
 };
 
-const HOOKS = { ...HOOK_TIMEOUT, yes: flag('answer yes to questions of hooks', { short: 'y', ...kept }) };
+export const HOOKS = { ...HOOK_TIMEOUT, yes: flag('answer yes to questions of hooks', { short: 'y', ...kept }) };
 export type HookRequest = RequestOf<typeof HOOKS>;
 
 const IMAGES = { skipImages: flag('do not load images', decided) };
@@ -59,7 +64,11 @@ export type KeptRequest = RequestOf<typeof TARGET & typeof HOOKS & typeof IMAGES
 export const SOURCE = {
   bundle: path('FILE', 'install packages of a bundle', source),
   dir: path('DIR', 'install packages of an unpacked bundle; moves its files', source),
-  from: places('STORE|URL', 'fetch packages from a store, or a web server with a store; repeat for mirrors', source),
+  from: places(
+    'STORE|URL|DIR',
+    'fetch packages from a store, a web server with a store (repeat for mirrors), or a folder of builds',
+    source,
+  ),
   release: text('R', 'with --from: the release (default: the current one)', { ...kept, offers: 'release' }),
   installer: path('FILE', 'installer spec: add-ons and their settings', kept),
 };

@@ -19,6 +19,7 @@ export const NEW = request('new', 'Create a new add-on', {
     'where generate.sh downloads a version: an address with {version}, or a chart (oci://…, repository)',
   ),
   newest: text('URL', 'where generate.sh reads the newest version'),
+  template: flag('also create template, whose generate.sh creates the next versions (default with --upstream)'),
   ...DIR,
 });
 export type NewAddonRequest = RequestOf<typeof NEW.fields>;

@@ -36,7 +36,7 @@ export interface InstallSource extends AsyncDisposable {
   readonly remember?: (() => Promise<void>) | undefined;
 }
 
-interface Common {
+export interface Common {
   readonly cwd: string;
   readonly arch: Arch;
   /** Verifies signatures; undefined if none are required. */
@@ -173,7 +173,7 @@ interface ChooseOptions {
 }
 
 /** Reports all add-ons of the spec that cannot be found at once. */
-function chooseAll(
+export function chooseAll(
   installer: Installer,
   packages: readonly SourcePackage[],
   options: ChooseOptions,

@@ -11,6 +11,7 @@ import { parseInstaller, parseMerged, type SpecText } from '../../spec/parse.ts'
 import type { JsonObject } from '../../formats/yaml/yaml.ts';
 import { readGivenFile } from '../../platform/files/state-file.ts';
 import type { Context } from '../../core/context.ts';
+import { buildsIn, buildsSource } from './builds-source.ts';
 import { bundleSource, unpackedSource, type InstallSource } from './install-source.ts';
 import { releaseTrust } from '../ports/release-trust.ts';
 import { SEEN_RELEASES } from '../ports/seen.ts';
@@ -23,7 +24,7 @@ import type { SourceRequest } from '../requests/node.ts';
  * this node; false for read-only commands.
  */
 export async function openSource(
-  request: SourceRequest,
+  request: SourceRequest & { readonly installerText?: string | undefined },
   context: Context,
   { directory, remember }: { readonly directory: string; readonly remember: boolean },
 ): Promise<InstallSource> {
@@ -43,13 +44,20 @@ export async function openSource(
     throw new CurlewError('USAGE', '--signature is for bundles: a store contains its own');
   if (request.signedAs !== undefined)
     throw new CurlewError('USAGE', '--signed-as is for bundles: a store contains its own');
+  const [first = ''] = places;
+  const builds = release === undefined && places.length === 1 ? await buildsIn(first, cwd) : undefined;
+  if (builds !== undefined) {
+    const hasSpec = (request.installer ?? request.installerText) !== undefined;
+    return buildsSource(builds, { ...common, from: first, hasSpec });
+  }
   const seen = { addresses: places, file: join(directory, SEEN_RELEASES), remember };
   const allowOlder = request.allowDowngrade === true;
   const held = trust === undefined ? undefined : { ...releaseTrust(trust, context, seen), allowOlder };
   return storeSource({ places, release, arch: ownArch, directory, trust: held }, request, context);
 }
 
-function hostArch(): Arch {
+/** The architecture of packages for this machine. */
+export function hostArch(): Arch {
   if (arch() === 'x64') return 'amd64';
   if (arch() === 'arm64') return 'arm64';
   throw new CurlewError('UNSUPPORTED', `cannot install: this machine is ${arch()}; packages are for amd64 and arm64`);

@@ -23,6 +23,8 @@ interface Step {
 const MAX_LINES = 8;
 const BAR = 20;
 const REFRESH_MS = 100;
+/** Time without a running step after which the display is cleared, and held notes are printed. */
+const IDLE_MS = 1000;
 /** Columns that listr2 uses before and after each line. */
 const MARGIN = 4;
 /** `12.3 MB of 40.5 MB` */
@@ -71,6 +73,8 @@ export function createProgressModel(now: () => number): {
   readonly take: Report;
   readonly headline: () => string;
   readonly lines: (columns: number) => readonly string[];
+  /** No step is running. */
+  readonly isIdle: () => boolean;
 } {
   const active = new Map<string, Step>();
   const over = { steps: 0, bytes: 0 };
@@ -106,6 +110,7 @@ export function createProgressModel(now: () => number): {
   };
   return {
     take,
+    isIdle: () => active.size === 0,
     headline: () => `${over.steps} of ${over.steps + active.size} done${transfer()}`,
     lines: (columns) => {
       const shown = [...active.values()].slice(0, MAX_LINES);
@@ -181,19 +186,37 @@ export function createTerminalProgress(stream: NodeJS.WriteStream): Progress {
   const text = (): string => [model.headline(), ...model.lines(stream.columns)].join('\n');
   let shown: (() => Promise<void>) | undefined;
   let isHidden = false;
-  const hide = async (): Promise<void> => {
-    isHidden = true;
+  let clearing: Promise<void> | undefined;
+  const clear = async (): Promise<void> => {
     await shown?.();
     shown = undefined;
     for (const note of notes.splice(0)) stream.write(`${note}\n`);
   };
+  const hide = async (): Promise<void> => {
+    isHidden = true;
+    clearTimeout(idle);
+    await clearing;
+    await clear();
+  };
+  let idle: NodeJS.Timeout | undefined;
+  const rest = (): void => {
+    clearTimeout(idle);
+    if (!model.isIdle() || shown === undefined) return;
+    idle = setTimeout(() => {
+      clearing = clear().finally(() => (clearing = undefined));
+    }, IDLE_MS).unref();
+  };
   return {
     report: (event) => {
       const line = plainLine(event);
-      if (line !== undefined && (event.type === 'note' || event.type === 'step-failed')) notes.push(line);
+      if (line !== undefined && (event.type === 'note' || event.type === 'step-failed')) {
+        if (shown === undefined) stream.write(`${line}\n`);
+        else notes.push(line);
+      }
       if (event.type === 'note') return;
       model.take(event);
-      if (!isHidden) shown ??= display(stream, text);
+      if (!isHidden && clearing === undefined) shown ??= display(stream, text);
+      rest();
     },
     around: async (work) => {
       await hide();

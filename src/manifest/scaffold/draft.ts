@@ -57,11 +57,13 @@ interface Given {
   readonly resources: Resources;
   readonly upstream: Upstream;
   readonly hooks: (settings: boolean) => ReadonlySet<Hook>;
+  /** With `template/`, which generates the next versions. */
+  readonly hasTemplate: boolean;
   readonly samples: SampleTexts;
 }
 
-/** Drafts an add-on: `template/`, and the first version that it generates. */
-export function draftAddon({ names, resources, upstream, hooks, samples }: Given): Draft {
+/** Drafts an add-on: its first version, and the template that generates it. */
+export function draftAddon({ names, resources, upstream, hooks, hasTemplate, samples }: Given): Draft {
   const { survey, text, chart } = resources;
   const namespace = mainNamespace(names, survey);
   const settings = replicaSettings(names, survey);
@@ -83,6 +85,7 @@ export function draftAddon({ names, resources, upstream, hooks, samples }: Given
       ...(chosen.has('post_init') ? [] : ['wait']),
       ...(survey.namespaces.length === 0 ? ['transform'] : []),
       ...(missing.length > 0 ? ['namespace'] : []),
+      ...(settings.length > 0 ? ['settings'] : []),
     ]),
     lists: { deployment: settings.map(replicaWords) },
   };
@@ -104,16 +107,18 @@ export function draftAddon({ names, resources, upstream, hooks, samples }: Given
   const images = imageLines(survey.images);
   const files = new Map<string, string>();
   for (const [path, content] of base) {
-    files.set(`template/base/${path}`, content);
+    if (hasTemplate) files.set(`template/base/${path}`, content);
     files.set(`${names.version}/${path}`, content.replaceAll(VERSION, names.version));
   }
   const { definitions, rest } = splitResources(text);
   files.set(`${names.version}/${MANIFEST}`, images.map((line) => `${line}\n`).join(''));
   files.set(`${names.version}/upstream.yaml`, rest);
   if (definitions !== '') files.set(`${names.version}/crds.yaml`, definitions);
-  files.set('template/generate.sh', filled('template/generate.sh'));
-  files.set(`template/testgrid/${names.name}.yaml`, filled('template/testgrid/sample-addon.yaml'));
-  files.set('categories.json', categories(names));
+  if (hasTemplate) {
+    files.set('template/generate.sh', filled('template/generate.sh'));
+    files.set(`template/testgrid/${names.name}.yaml`, filled('template/testgrid/sample-addon.yaml'));
+    files.set('categories.json', categories(names));
+  }
   return { files, images, settings, namespace };
 }
 

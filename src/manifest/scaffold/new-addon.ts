@@ -21,6 +21,8 @@ export interface NewAddon {
   readonly hooks: readonly string[];
   readonly upstream: string | undefined;
   readonly newest: string | undefined;
+  /** Also create the template of the next versions. */
+  readonly hasTemplate: boolean;
   /** Folder of `addons`, which may not exist yet. */
   readonly root: string;
 }
@@ -52,7 +54,7 @@ const SAMPLE_LIMIT = 1024 * 1024;
 const CHART_NAME = /^[A-Za-z0-9._-]{1,200}$/;
 
 /**
- * Creates `addons/<name>` with its first version, its template and its metadata. Throws `FILE_EXISTS` if anything exists
+ * Creates `addons/<name>` with its first version, and with its template if it is to have one. Throws `FILE_EXISTS` if anything exists
  * there, `PACKAGE_INVALID` for names, `USAGE` for arguments, and errors of reading the source; then nothing is created.
  */
 export async function makeAddon(given: NewAddon, { samples, ...options }: NewOptions): Promise<MadeAddon> {
@@ -75,7 +77,7 @@ export async function makeAddon(given: NewAddon, { samples, ...options }: NewOpt
   };
   const upstream = upstreamOf(given.upstream, given.newest, source?.chart !== undefined);
   const hooks = (settings: boolean): ReturnType<typeof chooseHooks> => chooseHooks(given.hooks, { settings });
-  const draft = draftAddon({ names, resources, upstream, hooks, samples: texts });
+  const draft = draftAddon({ names, resources, upstream, hooks, hasTemplate: given.hasTemplate, samples: texts });
   await createFolder(root, `addons/${name}`, draft.files, (path) => path === 'template/generate.sh', {
     hint,
     signal: options.signal,
@@ -88,7 +90,7 @@ export async function makeAddon(given: NewAddon, { samples, ...options }: NewOpt
     images: draft.images,
     settings: draft.settings.map(({ setting }) => setting),
     namespace: draft.namespace,
-    notes: notesOf(names, draft, resources, upstream.upstream),
+    notes: notesOf(names, draft, resources, given.hasTemplate && upstream.upstream === ''),
   };
 }
 
@@ -118,14 +120,14 @@ async function assertFolder(root: string): Promise<void> {
   }
 }
 
-function notesOf({ name }: AddonNames, draft: Draft, { survey }: Resources, upstream: string): readonly string[] {
+function notesOf({ name }: AddonNames, draft: Draft, { survey }: Resources, needsUpstream: boolean): readonly string[] {
   const notes: string[] = [];
   if (draft.images.length === 0) notes.push('no image was found: the Manifest is empty');
   if (survey.namespaces.length > 0 && survey.homeless > 0) {
     const many = survey.homeless === 1 ? '1 object names' : `${survey.homeless} objects name`;
     notes.push(`${many} no namespace and will be created in "default"`);
   }
-  if (upstream === '') {
+  if (needsUpstream) {
     notes.push(`addons/${name}/template/generate.sh has no upstream: fill in UPSTREAM and NEWEST`);
   }
   return notes;

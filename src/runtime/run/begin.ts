@@ -8,7 +8,6 @@ import type { ShellVariable } from '../../spec/variables.ts';
 import { checkHost, requireFit as requireFitting } from '../host/host-checks.ts';
 import { addressOfDefaultRoute } from '../host/host-facts.ts';
 import { createJournal } from '../journal/journal.ts';
-import { clusterText } from '../node/node-place.ts';
 import { describedPackage } from '../node/placed-package.ts';
 import { clearStaging } from '../node/put-in-place.ts';
 import { endHooks } from '../prepare/last-run.ts';
@@ -19,12 +18,6 @@ import type { Run } from './run.ts';
 export async function requireFit(run: Run): Promise<void> {
   run.checks = await checkHost(run, { readOnly: false });
   if (run.checks !== undefined) requireFitting(run.checks, run);
-}
-
-export async function nameCluster({ request, report }: Run): Promise<void> {
-  const { cluster } = request.place;
-  if (cluster !== undefined) report({ type: 'note', level: 'warning', text: clusterText(cluster) });
-  return Promise.resolve();
 }
 
 export async function warnOfRollbacks(run: Run): Promise<void> {

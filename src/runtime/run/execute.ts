@@ -5,7 +5,7 @@ import { requireOwnSystem } from '../host/own-system.ts';
 import { CLOSED } from '../journal/journal.ts';
 import type { RunView } from '../prepare/request.ts';
 import { enterCluster, leaveCluster, performActions, sourceScripts } from './actions.ts';
-import { beginJournal, createFolder, endLastRun, endRun, nameCluster, requireFit, warnOfRollbacks } from './begin.ts';
+import { beginJournal, createFolder, endLastRun, endRun, requireFit, warnOfRollbacks } from './begin.ts';
 import { dropFormer, dropOlder } from './former-packages.ts';
 import { extractPackages, fetchPackages } from './packages.ts';
 import { recordFinished, removeFiles, removeImages } from './remove.ts';
@@ -17,7 +17,6 @@ const PHASES: readonly ((run: Run) => Promise<void>)[] = [
   requireOwnSystem,
   requireHost,
   requireFit,
-  nameCluster,
   warnOfRollbacks,
   endLastRun,
   createFolder,

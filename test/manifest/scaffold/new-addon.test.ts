@@ -43,6 +43,22 @@ test('an add-on from nothing passes lint, with all that one for production has',
   assert.is(deletions.length, 2);
 });
 
+test('an add-on without a template has ten files or fewer, none of which uses a deprecated field', async ({
+  signal,
+}) => {
+  await using box = await tree({ 'web.yaml': RESOURCES.slice(RESOURCES.indexOf('---\n') + 4) });
+  const { files } = await newIn(box, { from: 'web.yaml', hasTemplate: false });
+  assert.ok(files.length <= 10, files.join(' '));
+  assert.equal(
+    files.filter((file) => !file.startsWith('1.0.0/')),
+    [],
+  );
+  assert.equal(await lintedIn(box, signal), []);
+  for (const text of Object.values(await textsBelow(box.at('addons/web/1.0.0')))) {
+    assert.not.match(text, /patchesStrategicMerge|patches_strategic|patchesJson6902|commonLabels|^bases:/m);
+  }
+});
+
 test('an add-on from resources passes lint and lists every image once', async ({ signal }) => {
   await using box = await tree({ 'web.yaml': RESOURCES });
   const made = await newIn(box, { from: 'web.yaml', hooks: ['all'] });

@@ -1,0 +1,30 @@
+/** `curlew dev`: builds add-ons and installs them in a trial. */
+import { DEV } from '../../app/requests/dev.ts';
+import { commandFor } from '../command.ts';
+import { nodeExitCode, renderNodeResult } from '../render/run-result.ts';
+
+export const command = commandFor(DEV, {
+  details: `Builds into out, and installs from there in a sandbox, as install --root does; what is installed already is installed again. Nothing of this machine changes. With --kubeconfig FILE hooks change that cluster, which the first line names (curlew help trials).
+
+With --watch, files below addons/<name> are looked at until Ctrl-C. A mistake in a Manifest or a hook that fails is reported, and the next change is tried again.
+
+Without --installer the add-ons have no settings but those of --set. With it, all its add-ons must have been built into the same folder.`,
+  examples: [
+    'curlew dev web',
+    'curlew dev web --kubeconfig ~/.kube/config --context kind-trial',
+    'curlew dev web --watch --set web.replicas=2',
+  ],
+  run: async ({ request, options: { watch } }, context) => {
+    const { dev, watchDev } = await import('../../app/dev.ts');
+    return watch ? watchDev(request, context) : dev(request, context);
+  },
+  render: (developed) => {
+    if (developed === undefined) return '';
+    const { packages, root, result } = developed;
+    const built = packages.map(({ name, version, outcome, because }) => {
+      return `${name} ${version}: ${outcome}${outcome === 'built' ? ` (${because})` : ''}`;
+    });
+    return [...built, renderNodeResult(result), `the trial is in ${root}`].join('\n');
+  },
+  exitCode: (developed) => (developed === undefined ? 0 : nodeExitCode(developed.result)),
+});
