@@ -28,7 +28,7 @@ export interface FoundAddons {
   readonly diagnostics: readonly Diagnostic[];
 }
 
-const TREES: readonly AddonTree[] = ['addons', 'packages'];
+export const ADDON_TREES: readonly AddonTree[] = ['addons', 'packages'];
 
 /** Folders next to the versions that are sources of versions (kURL's convention). */
 const NOT_VERSIONS: ReadonlySet<string> = new Set(['template', 'build-images']);
@@ -124,7 +124,7 @@ function passOver(path: string, error: CurlewError, unreadable: Options['unreada
 
 async function listRoot(root: string, base: string, options: Options): Promise<readonly AddonFolder[]> {
   const found: AddonFolder[] = [];
-  for (const tree of TREES) found.push(...(await listTree(root, tree, base, options)));
+  for (const tree of ADDON_TREES) found.push(...(await listTree(root, tree, base, options)));
   return found;
 }
 
@@ -166,7 +166,7 @@ function isAddonFolder(folder: string, { unreadable }: Options): boolean {
 }
 
 function treeOf(text: string): AddonTree | undefined {
-  return TREES.find((tree) => tree === text);
+  return ADDON_TREES.find((tree) => tree === text);
 }
 
 /** The add-ons at a path: one version, a name, a tree, or a folder that contains trees. */

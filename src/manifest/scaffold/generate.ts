@@ -6,6 +6,7 @@ import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
 import { reportStep, type Report } from '../../core/events.ts';
 import { compareVersions, isAddonName, isVersion } from '../../core/ref.ts';
 import { nearest } from '../../core/nearest.ts';
+import { ADDON_TREES } from '../find-addons.ts';
 import { readLimited } from '../../platform/files/read-limited.ts';
 import { makeTemporary } from '../../platform/files/temporary.ts';
 import { runProgram } from '../../platform/process/run-program.ts';
@@ -41,18 +42,29 @@ async function namesIn(folder: string): Promise<readonly string[]> {
   }
 }
 
-/** Names of the add-ons in `root/addons` with a generator, in code units. */
+/** Names of the add-ons in `root` with a generator, in code units. */
 export async function findTemplates(root: string): Promise<readonly string[]> {
-  const names = (await namesIn(join(root, 'addons'))).filter(isAddonName).toSorted();
+  const names = (await Promise.all(ADDON_TREES.map(async (tree) => namesIn(join(root, tree))))).flat();
   const found = await Promise.all(
-    names.map(async (name) => ((await generatorOf(root, name)) === undefined ? [] : [name])),
+    [...new Set(names.filter(isAddonName))].map(async (name) =>
+      (await generatorOf(root, name)) === undefined ? [] : [name],
+    ),
   );
-  return found.flat();
+  return found.flat().toSorted();
 }
 
-async function generatorOf(root: string, name: string): Promise<string | undefined> {
-  const names = new Set(await namesIn(join(root, 'addons', name, 'template')));
-  return GENERATORS.find((file) => names.has(file));
+/** The first one of an add-on, relative to `root`. */
+async function generatorOf(
+  root: string,
+  name: string,
+): Promise<{ readonly folder: string; readonly file: string } | undefined> {
+  for (const tree of ADDON_TREES) {
+    const folder = `${tree}/${name}`;
+    const names = new Set(await namesIn(join(root, folder, 'template')));
+    const file = GENERATORS.find((one) => names.has(one));
+    if (file !== undefined) return { folder, file };
+  }
+  return undefined;
 }
 
 /** Versions with a mark that changes if the folder is replaced or changed. */
@@ -66,26 +78,27 @@ async function versionsOf(folder: string): Promise<ReadonlyMap<string, string>> 
 }
 
 /**
- * Runs `addons/<name>/template/generate.sh` in its folder to its end; each line that it prints is an event. Throws
+ * Runs `template/generate.sh` of the add-on in its folder to its end; each line that it prints is an event. Throws
  * `NOT_FOUND` without a generator, `PACKAGE_INVALID` for an invalid version, `PROGRAM_FAILED` with the status and the last
  * lines if it fails.
  */
 export async function generateAddon(root: string, name: string, options: GenerateOptions): Promise<Generated> {
   const { version, force, report } = options;
-  const file = isAddonName(name) ? await generatorOf(root, name) : undefined;
-  if (file === undefined) {
+  const generator = isAddonName(name) ? await generatorOf(root, name) : undefined;
+  if (generator === undefined) {
     const near = nearest(name, await findTemplates(root));
     const shown = JSON.stringify(name.slice(0, 120));
-    throw new CurlewError('NOT_FOUND', `no add-on ${shown} with a template/generate.sh in ${join(root, 'addons')}`, {
+    throw new CurlewError('NOT_FOUND', `no add-on ${shown} with a template/generate.sh in ${root}`, {
       hint: near === undefined ? 'curlew new creates an add-on with one' : `did you mean "${near}"?`,
     });
   }
   if (version !== undefined && !isVersion(version)) {
     throw new CurlewError('PACKAGE_INVALID', `${name}: not a version: ${JSON.stringify(version.slice(0, 120))}`);
   }
-  const folder = join(root, 'addons', name);
+  const { file } = generator;
+  const folder = join(root, generator.folder);
   const args = [...(version === undefined ? [] : [`--version=${version}`]), ...(force ? ['--force'] : [])];
-  const shown = `addons/${name}/template/${file}`;
+  const shown = `${generator.folder}/template/${file}`;
   return reportStep(
     report,
     { id: name, title: `${shown} ${args.join(' ')}`.trim() },

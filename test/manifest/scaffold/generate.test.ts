@@ -59,6 +59,15 @@ test('script.sh is run too, and one that is no program by bash', async ({ signal
   assert.equal((await generateIn(box, 'web', { signal })).made, ['3']);
 });
 
+test('a package has a generator like an add-on', async ({ signal }) => {
+  await using box = await tree({
+    'packages/cluster/template/generate.sh': 'mkdir ../3',
+    'addons/web/1.0/Manifest': '',
+  });
+  assert.equal(await findTemplates(box.path), ['cluster']);
+  assert.equal((await generateIn(box, 'cluster', { signal })).made, ['3']);
+});
+
 test('its status and last lines are told when it fails', async ({ signal }) => {
   await using box = await tree(template('echo "upstream is away" >&2; exit 42'));
   const error = await assert.rejectsWith(generateIn(box, 'web', { signal }), 'PROGRAM_FAILED', /status 42/);
