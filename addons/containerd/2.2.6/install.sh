@@ -1,0 +1,80 @@
+# shellcheck shell=bash
+# containerd and runc as a service of systemd. It restarts only if a file of it has changed.
+
+containerd_pre_init() {
+  # Containers of another runtime's service would end with it.
+  if [[ ! -e /etc/systemd/system/containerd.service ]] && systemctl is-active --quiet docker; then
+    bail "containerd: Docker runs on this machine. Move its containers to another machine, and remove it, first."
+  fi
+}
+
+containerd_install() {
+  local src="$DIR/addons/containerd/$CONTAINERD_VERSION" unpacked file
+  CONTAINERD_CHANGED=''
+  unpacked="$(mktemp -d /usr/local/.containerd-XXXXXX)"
+  tar -xzf "$src/assets/containerd.tar.gz" -C "$unpacked" --no-same-owner
+  for file in "$unpacked"/bin/*; do containerd_put "$file" "/usr/local/bin/${file##*/}" 0755; done
+  rm -rf "$unpacked"
+  containerd_put "$src/assets/runc" /usr/local/bin/runc 0755
+  containerd_put "$src/containerd.service" /etc/systemd/system/containerd.service 0644
+  containerd_configure "$src"
+  if [[ -z "$CONTAINERD_CHANGED" ]] && containerd_answers; then
+    logSuccess "containerd $CONTAINERD_VERSION runs already"
+    return 0
+  fi
+  systemctl daemon-reload
+  systemctl enable containerd >/dev/null 2>&1
+  # Running containers continue: systemd ends only containerd's own process.
+  restart_systemd_and_wait containerd
+  spinner_until 60 containerd_answers || bail "containerd does not answer: see journalctl -u containerd"
+  logSuccess "containerd $CONTAINERD_VERSION runs"
+}
+
+# Fails, so that the add-on is installed again, if containerd does not answer.
+containerd_already_applied() {
+  containerd_answers
+}
+
+# On every node, after a node has left its cluster: images and containers stay below /var/lib/containerd.
+containerd_uninstall() {
+  systemctl disable --now containerd >/dev/null 2>&1 || true
+  rm -f /etc/systemd/system/containerd.service /etc/containerd/config.toml /etc/containerd/conf.d/50-settings.toml
+  rm -f /usr/local/bin/{containerd,containerd-shim-runc-v2,containerd-stress,ctr,runc}
+  systemctl daemon-reload
+  logSuccess "containerd is removed; its images stay in /var/lib/containerd"
+}
+
+containerd_answers() {
+  timeout 10 ctr --address "$(kubeadm_get_containerd_sock)" version >/dev/null 2>&1
+}
+
+# usage: containerd_configure FOLDER
+containerd_configure() {
+  local made
+  made="$(mktemp -d)"
+  containerd_config "$1" >"$made/config.toml"
+  printf '%s\n' "${CONTAINERD_TOML_CONFIG-}" >"$made/settings.toml"
+  if [[ "${CONTAINERD_PRESERVE_CONFIG-}" != 1 || ! -e /etc/containerd/config.toml ]]; then
+    containerd_put "$made/config.toml" /etc/containerd/config.toml 0644
+  fi
+  containerd_put "$made/settings.toml" /etc/containerd/conf.d/50-settings.toml 0644
+  rm -rf "$made"
+}
+
+# usage: containerd_config FOLDER; prints the configuration
+containerd_config() (
+  local systemd=true restrict=false
+  if [[ "${CONTAINERD_CGROUP_DRIVER-}" == cgroupfs ]]; then systemd=false; fi
+  if [[ "${CONTAINERD_RESTRICT_OOM_SCORE_ADJ-}" == 1 ]]; then restrict=true; fi
+  export CONTAINERD_SANDBOX_IMAGE="${CONTAINERD_SANDBOX_IMAGE:-registry.k8s.io/pause:3.10.1}"
+  export CONTAINERD_SYSTEMD_CGROUP="$systemd" CONTAINERD_RESTRICT_OOM_SCORE_ADJ="$restrict"
+  render_yaml_file_2 "$1/config.tmpl"
+)
+
+# usage: containerd_put FILE TARGET MODE; replaces the target in one step, also while it runs, if it differs
+containerd_put() {
+  if cmp -s "$1" "$2"; then return 0; fi
+  install -D -m "$3" "$1" "$2.new"
+  mv -f "$2.new" "$2"
+  CONTAINERD_CHANGED=1
+}

@@ -1,0 +1,465 @@
+# shellcheck shell=bash
+# Kubernetes by kubeadm: a control plane on the first node, other nodes by join. A run changes only what differs, and
+# restarts the kubelet only if its program, its unit or its configuration has changed.
+
+KUBERNETES_STATE=/etc/kubernetes/curlew
+
+kubernetes_pre_init() {
+  kubernetes_require_host
+  if [[ "${HA_CLUSTER-}" == 1 && -z "${LOAD_BALANCER_ADDRESS-}${EKCO_ENABLE_INTERNAL_LOAD_BALANCER-}" ]]; then
+    bail "kubernetes: more than one control plane needs an address of all of them: set kubernetes.loadBalancerAddress"
+  fi
+}
+
+kubernetes() {
+  export KUBECONFIG=/etc/kubernetes/admin.conf
+  kubernetes_host kubeadm kubectl
+  discover_pod_subnet
+  discover_service_subnet
+  kubernetes_configure init
+  if ! kubernetes_has_control_plane; then
+    kubernetes_init
+  elif [[ "$CURRENT_KUBERNETES_VERSION" == "$KUBERNETES_VERSION" ]]; then
+    kubernetes_reconfigure
+  else
+    kubernetes_upgrade_first
+  fi
+  kubernetes_protect_images
+  try_5m kubernetes_api_answers
+}
+
+# Fails, so that the package is installed again, if the control plane or the kubelet does not run.
+kubernetes_already_applied() {
+  kubernetes_protect_images
+  kubernetes_api_answers && systemctl is-active --quiet kubelet
+}
+
+# On every other node.
+kubernetes_join() {
+  kubernetes_require_host
+  if kubernetes_has_joined; then
+    kubernetes_update_node
+    logSuccess "This machine is already a node of the cluster"
+    return 0
+  fi
+  [[ -n "${KUBERNETES_MASTER_ADDR-}" ]] ||
+    bail "kubernetes: masterAddress is not set: join with the file that the first node has written, $KUBERNETES_STATE/join.yaml"
+  [[ -n "${KUBEADM_TOKEN-}" && -n "${KUBEADM_TOKEN_CA_HASH-}" ]] ||
+    bail "kubernetes: kubeadmToken or kubeadmTokenCAHash is not set: both are in $KUBERNETES_STATE/join.yaml of the first node"
+  logStep "Joining the cluster at $KUBERNETES_MASTER_ADDR"
+  kubernetes_host kubeadm kubectl kubelet
+  kubernetes_configure join
+  kubernetes_begin
+  kubeadm join --config "$KUBERNETES_STATE/new.yaml"
+  # It contains the token.
+  rm -f "$KUBERNETES_STATE/new.yaml" "$KUBERNETES_STATE/attempt"
+  kubernetes_protect_images
+  kubernetes_wait_until_ready /etc/kubernetes/kubelet.conf
+}
+
+# On every other node, when a newer bundle is installed.
+kubernetes_upgrade() {
+  kubernetes_has_joined || bail "kubernetes: this machine is not a node of a cluster: run join.sh"
+  kubernetes_update_node
+}
+
+kubernetes_post_init() {
+  kubernetes_wait_until_ready /etc/kubernetes/admin.conf
+  kubernetes_write_join_file
+}
+
+kubernetes_outro() {
+  printf 'kubectl: export KUBECONFIG=/etc/kubernetes/admin.conf\n'
+  printf 'To add a node, copy %s and the bundle to it. There, in the unpacked bundle:\n' "$KUBERNETES_STATE/join.yaml"
+  printf '  ./join.sh installer-spec-file=join.yaml\n'
+}
+
+# This node leaves a cluster that has other nodes.
+kubernetes_leave() {
+  local node
+  node="$(get_local_node_name)"
+  if [[ ! -f /etc/kubernetes/admin.conf ]]; then
+    logWarn "On a control plane, remove this node from the cluster: kubectl drain $node --ignore-daemonsets \
+--delete-emptydir-data && kubectl delete node $node"
+    return 0
+  fi
+  export KUBECONFIG=/etc/kubernetes/admin.conf
+  kubectl drain "$node" --ignore-daemonsets --delete-emptydir-data --timeout=120s || logWarn "$node is not drained"
+  kubectl delete node "$node" --ignore-not-found --timeout=60s || logWarn "$node stays in the cluster's list of nodes"
+}
+
+kubernetes_uninstall() {
+  if command -v kubeadm >/dev/null; then
+    timeout 300 kubeadm reset --force --cri-socket "unix://$(kubeadm_get_containerd_sock)" ||
+      logWarn "kubeadm reset did not finish"
+  fi
+  systemctl disable --now kubelet >/dev/null 2>&1 || true
+  rm -rf /etc/kubernetes /etc/cni/net.d /opt/cni/bin /var/lib/etcd
+  find /var/lib/kubelet -mindepth 1 -xdev -delete 2>/dev/null ||
+    logWarn "/var/lib/kubelet is not empty: volumes of pods may still be mounted"
+  rm -f /etc/systemd/system/kubelet.service /etc/sysctl.d/99-kubernetes.conf /etc/modules-load.d/kubernetes.conf
+  rm -f /usr/local/bin/{kubeadm,kubelet,kubectl,crictl} /etc/crictl.yaml
+  systemctl daemon-reload
+  logSuccess "Kubernetes is removed from this node; rules of iptables stay until the next boot"
+}
+
+# Checks that kubeadm would make only after files have changed.
+kubernetes_require_host() {
+  local minor
+  minor="$(kubernetes_version_minor "$KUBERNETES_VERSION")"
+  ((minor >= 31)) || bail "kubernetes: this package needs Kubernetes 1.31 or newer, and kubernetes.version is $KUBERNETES_VERSION"
+  if [[ -n "$(swapon --show --noheadings 2>/dev/null)" && "${KUBERNETES_KUBELET_CONFIGURATION-}" != *failSwapOn:\ false* ]]; then
+    bail "kubernetes: swap is on. Turn it off (swapoff -a, and in /etc/fstab), or set failSwapOn: false in \
+kubernetes.kubeletConfiguration"
+  fi
+}
+
+# usage: kubernetes_host PROGRAM…; kernel settings, programs and the kubelet's unit. Starts nothing.
+kubernetes_host() {
+  local src="$DIR/packages/kubernetes/$KUBERNETES_VERSION" name
+  KUBERNETES_CHANGED=''
+  kubernetes_kernel "$src"
+  for name in "$@"; do kubernetes_put "$src/assets/$name" "/usr/local/bin/$name" 0755; done
+  kubernetes_put "$src/kubelet.service" /etc/systemd/system/kubelet.service 0644
+  mkdir -p /opt/cni/bin /etc/cni/net.d
+  tar -xzf "$src/assets/cni-plugins.tgz" -C /opt/cni/bin --no-same-owner
+  tar -xzf "$src/assets/crictl.tar.gz" -C /usr/local/bin --no-same-owner crictl
+  printf 'runtime-endpoint: unix://%s\n' "$(kubeadm_get_containerd_sock)" >/etc/crictl.yaml
+  if [[ -n "$KUBERNETES_CHANGED" ]]; then systemctl daemon-reload; fi
+  systemctl enable kubelet >/dev/null 2>&1
+}
+
+# usage: kubernetes_kernel FOLDER
+kubernetes_kernel() {
+  printf 'overlay\nbr_netfilter\n' >/etc/modules-load.d/kubernetes.conf
+  # A kernel that has them built in has no modules.
+  maybe modprobe overlay
+  maybe modprobe br_netfilter
+  if cmp -s "$1/sysctl.conf" /etc/sysctl.d/99-kubernetes.conf; then return 0; fi
+  cp "$1/sysctl.conf" /etc/sysctl.d/99-kubernetes.conf
+  maybe sysctl --quiet --load=/etc/sysctl.d/99-kubernetes.conf
+}
+
+# usage: kubernetes_put FILE TARGET MODE; replaces the target in one step, also while it runs, if it differs
+kubernetes_put() {
+  if cmp -s "$1" "$2"; then return 0; fi
+  install -D -m "$3" "$1" "$2.new"
+  mv -f "$2.new" "$2"
+  KUBERNETES_CHANGED=1
+}
+
+# usage: kubernetes_configure init|join; writes kubeadm's configuration to new.yaml in the state folder. It consists of the template, of
+# patches for settings, of the patches that add-ons have put into kustomize/kubeadm, and of the operator's YAML.
+kubernetes_configure() {
+  local src="$DIR/packages/kubernetes/$KUBERNETES_VERSION" dst="$DIR/kustomize/kubeadm/$1" file
+  rm -rf "$dst"
+  mkdir -p "$dst"
+  render_yaml_file_2 "$src/kubeadm/$1.yaml" >"$dst/$1.yaml"
+  "kubernetes_${1}_settings" "$dst"
+  printf 'resources:\n- %s\npatches:\n' "$1.yaml" >"$dst/kustomization.yaml"
+  for file in "$dst"/setting-*.yaml; do kubernetes_add_patch "$file" "$dst"; done
+  for file in "$DIR/kustomize/kubeadm/$1-patches"/*.y*ml; do
+    if [[ -f "$file" ]]; then kubernetes_add_foreign "$file" "$dst"; fi
+  done
+  for file in "$dst"/operator-*.yaml; do
+    if [[ -f "$file" ]]; then kubernetes_add_patch "$file" "$dst"; fi
+  done
+  (umask 077 && mkdir -p "$KUBERNETES_STATE" && kubernetes_merged "$dst" >"$KUBERNETES_STATE/new.yaml") ||
+    bail "kubernetes: cannot merge kubeadm's configuration: see $dst"
+  chmod -R go= "$dst"
+}
+
+# usage: kubernetes_merged FOLDER; kustomize needs names, and kubeadm warns of them
+kubernetes_merged() {
+  local text
+  text="$(kubectl kustomize "$1")" || return 1
+  sed '/^metadata:$/,/^  name: /d' <<<"$text"
+}
+
+# usage: kubernetes_add_patch FILE FOLDER; the file is in the folder. Its kind selects what it changes, whatever its names are.
+kubernetes_add_patch() {
+  local kind
+  kind="$(awk '$1 == "kind:" { print $2; exit }' "$1")"
+  printf -- '- path: %s\n  target:\n    kind: %s\n' "${1##*/}" "$kind" >>"$2/kustomization.yaml"
+}
+
+# usage: kubernetes_add_foreign FILE FOLDER; a patch of an add-on, which may be for an earlier version of the configuration
+kubernetes_add_foreign() {
+  local copy="$2/addon-${1##*/}"
+  render_yaml_file_2 "$1" >"$copy"
+  if grep -q '^apiVersion: *kubeadm.k8s.io/v1beta[123]' "$copy" && grep -q '[eE]xtraArgs:' "$copy"; then
+    bail "kubernetes: the patch ${1##*/} has extraArgs of kubeadm.k8s.io/v1beta3. In v1beta4 they are a list of name and value: \
+the add-on needs a newer version"
+  fi
+  kubernetes_add_patch "$copy" "$2"
+}
+
+# usage: kubernetes_patch FILE KIND; standard input is its content below kind and name
+kubernetes_patch() {
+  {
+    printf 'kind: %s\nmetadata:\n  name: patch\n' "$2"
+    cat
+  } >"$1"
+}
+
+# usage: kubernetes_operator FOLDER KIND TEXT
+kubernetes_operator() {
+  if [[ -n "$3" ]]; then printf '%s\n' "$3" | kubernetes_patch "$1/operator-$2.yaml" "$2"; fi
+}
+
+# usage: kubernetes_init_settings FOLDER
+kubernetes_init_settings() {
+  kubernetes_cluster_settings | kubernetes_patch "$1/setting-cluster.yaml" ClusterConfiguration
+  kubernetes_kubelet_settings | kubernetes_patch "$1/setting-kubelet.yaml" KubeletConfiguration
+  kubernetes_label_settings | kubernetes_patch "$1/setting-labels.yaml" InitConfiguration
+  kubernetes_operator "$1" InitConfiguration "${KUBERNETES_INIT_CONFIGURATION-}"
+  kubernetes_operator "$1" ClusterConfiguration "${KUBERNETES_CLUSTER_CONFIGURATION-}"
+  kubernetes_operator "$1" KubeletConfiguration "${KUBERNETES_KUBELET_CONFIGURATION-}"
+  kubernetes_operator "$1" KubeProxyConfiguration "${KUBERNETES_KUBE_PROXY_CONFIGURATION-}"
+}
+
+# usage: kubernetes_join_settings FOLDER
+kubernetes_join_settings() {
+  kubernetes_label_settings | kubernetes_patch "$1/setting-labels.yaml" JoinConfiguration
+  if [[ "${MASTER-}" == 1 ]]; then
+    printf 'controlPlane:\n  certificateKey: %s\n  localAPIEndpoint:\n    advertiseAddress: %s\n' \
+      "$(kubernetes_quoted "${CERT_KEY-}")" "$PRIVATE_ADDRESS" |
+      kubernetes_patch "$1/setting-control-plane.yaml" JoinConfiguration
+  fi
+  kubernetes_operator "$1" JoinConfiguration "${KUBERNETES_JOIN_CONFIGURATION-}"
+}
+
+kubernetes_cluster_settings() {
+  local ports=80-60000
+  if [[ "${USE_STANDARD_PORT_RANGE-}" == 1 ]]; then ports=30000-32767; fi
+  if [[ -n "${LOAD_BALANCER_ADDRESS-}" ]]; then
+    printf 'controlPlaneEndpoint: %s\n' "$(kubernetes_quoted "$API_SERVICE_ADDRESS")"
+  fi
+  printf 'apiServer:\n  extraArgs:\n  - name: service-node-port-range\n    value: %s\n' "$ports"
+  if [[ -n "${PUBLIC_ADDRESS-}" ]]; then printf '  certSANs:\n  - %s\n' "$PUBLIC_ADDRESS"; fi
+}
+
+kubernetes_kubelet_settings() {
+  kubernetes_field maxPods "${KUBERNETES_MAX_PODS_PER_NODE-}"
+  kubernetes_field containerLogMaxFiles "${CONTAINER_LOG_MAX_FILES-}"
+  kubernetes_field containerLogMaxSize "${CONTAINER_LOG_MAX_SIZE-}"
+  kubernetes_field systemReserved "${SYSTEM_RESERVED-}"
+  kubernetes_field evictionHard "${EVICTION_THRESHOLD-}"
+  if [[ "${KUBE_RESERVED-}" == 1 ]]; then kubernetes_reserved "$(nproc)" "$(awk '$1 == "MemTotal:" { print int($2 / 1024) }' /proc/meminfo)"; fi
+  # containerd 1 does not protect images that are labeled as pinned: the kubelet must not remove any.
+  if [[ "$(containerd --version 2>/dev/null)" =~ \ v?1\. ]]; then printf 'imageGCHighThresholdPercent: 100\n'; fi
+}
+
+# usage: kubernetes_field NAME VALUE
+kubernetes_field() {
+  if [[ -n "$2" ]]; then printf '%s: %s\n' "$1" "$2"; fi
+}
+
+# usage: kubernetes_reserved CORES MEBIBYTES; what Kubernetes itself needs: a share of processors and memory that shrinks with the
+# size of the machine
+kubernetes_reserved() {
+  awk -v cores="$1" -v memory="$2" '
+    function part(amount, from, to) { return amount > from ? (amount < to ? amount : to) - from : 0 }
+    BEGIN {
+      cpu = part(cores, 0, 1) * 60 + part(cores, 1, 2) * 10 + part(cores, 2, 4) * 5 + part(cores, 4, 1e6) * 2.5
+      mib = part(memory, 0, 4096) * 0.25 + part(memory, 4096, 8192) * 0.2 + part(memory, 8192, 16384) * 0.1
+      mib += part(memory, 16384, 131072) * 0.06 + part(memory, 131072, 1e9) * 0.02
+      printf "kubeReserved:\n  cpu: %dm\n  memory: %dMi\n  ephemeral-storage: 1Gi\n", cpu, mib
+    }'
+}
+
+# The flag labels=a=b,c=d.
+kubernetes_label_settings() {
+  if [[ -n "${NODE_LABELS-}" ]]; then
+    printf 'nodeRegistration:\n  kubeletExtraArgs:\n  - name: node-labels\n    value: %s\n' "$(kubernetes_quoted "$NODE_LABELS")"
+  fi
+}
+
+# usage: kubernetes_quoted TEXT; a string of YAML
+kubernetes_quoted() {
+  printf "'%s'" "${1//\'/\'\'}"
+}
+
+# True on a node whose control plane is complete.
+kubernetes_has_control_plane() {
+  [[ -f /etc/kubernetes/manifests/kube-apiserver.yaml ]] || return 1
+  if [[ ! -e "$KUBERNETES_STATE/attempt" ]]; then return 0; fi
+  # The last object that kubeadm init makes.
+  kubernetes_api_answers && kubernetes_resource_exists kube-system daemonset kube-proxy || return 1
+  rm -f "$KUBERNETES_STATE/attempt"
+}
+
+# Before kubeadm changes a machine that is not a node: removes what an attempt of ours has left, and refuses to touch another cluster.
+kubernetes_begin() {
+  if [[ -e "$KUBERNETES_STATE/attempt" ]]; then
+    logWarn "The attempt before this one did not finish: kubeadm reset"
+    kubeadm reset --force --cri-socket "unix://$(kubeadm_get_containerd_sock)"
+  elif [[ -e /etc/kubernetes/kubelet.conf || -e /etc/kubernetes/admin.conf ]]; then
+    bail "kubernetes: this machine has files of another cluster in /etc/kubernetes. If nothing there is needed any more, run \
+curlew reset or kubeadm reset first"
+  fi
+  touch "$KUBERNETES_STATE/attempt"
+}
+
+kubernetes_init() {
+  logStep "Creating the control plane of Kubernetes $KUBERNETES_VERSION"
+  kubernetes_host kubelet
+  kubernetes_begin
+  kubeadm init --config "$KUBERNETES_STATE/new.yaml" --skip-token-print \
+    ${KUBERNETES_INIT_IGNORE_PREFLIGHT_ERRORS:+--ignore-preflight-errors="$KUBERNETES_INIT_IGNORE_PREFLIGHT_ERRORS"} || {
+    kubernetes_explain
+    bail "kubeadm init failed"
+  }
+  mv "$KUBERNETES_STATE/new.yaml" "$KUBERNETES_STATE/init.yaml"
+  rm -f "$KUBERNETES_STATE/attempt"
+  logSuccess "The control plane runs"
+}
+
+# What kubeadm does not show: a missing image, or a component that ends at once.
+kubernetes_explain() {
+  crictl --timeout 10s ps --all 2>/dev/null || true
+  journalctl --unit=kubelet --no-pager --lines=20 2>/dev/null || true
+  printf 'If an image is missing, load all images of the bundle again: ./tasks.sh load-images\n'
+}
+
+# The same version again, with other settings.
+kubernetes_reconfigure() {
+  local new="$KUBERNETES_STATE/new.yaml" kept="$KUBERNETES_STATE/init.yaml"
+  kubernetes_host kubelet
+  if cmp -s "$new" "$kept"; then
+    rm -f "$new"
+    kubernetes_restart_kubelet "$KUBERNETES_CHANGED"
+    return 0
+  fi
+  logStep "Applying the configuration of Kubernetes"
+  try_5m kubernetes_api_answers
+  kubeadm init phase upload-config all --config "$new"
+  # The kubelet restarts only those components whose flags have changed.
+  kubeadm init phase control-plane all --config "$new"
+  kubeadm init phase addon kube-proxy --config "$new"
+  kubernetes_fetch_kubelet_configuration
+  mv "$new" "$kept"
+  logSuccess "Other nodes take the kubelet's configuration at their next upgrade.sh"
+}
+
+# The kubelet's configuration in the cluster becomes that of this node.
+kubernetes_fetch_kubelet_configuration() {
+  local file=/var/lib/kubelet/config.yaml before
+  before="$(cat "$file")"
+  kubeadm upgrade node phase kubelet-config
+  if [[ "$(cat "$file")" != "$before" ]]; then KUBERNETES_CHANGED=1; fi
+  kubernetes_restart_kubelet "$KUBERNETES_CHANGED"
+}
+
+# usage: kubernetes_restart_kubelet CHANGED
+kubernetes_restart_kubelet() {
+  if [[ -n "$1" ]]; then
+    restart_systemd_and_wait kubelet
+  elif ! systemctl is-active --quiet kubelet; then
+    systemctl start kubelet
+  fi
+}
+
+kubernetes_upgrade_first() {
+  local from to node
+  from="$(kubernetes_version_minor "$CURRENT_KUBERNETES_VERSION")" to="$(kubernetes_version_minor "$KUBERNETES_VERSION")"
+  ((to == from || to == from + 1)) ||
+    bail "kubernetes: cannot go from $CURRENT_KUBERNETES_VERSION to $KUBERNETES_VERSION: one minor version at a time, and not down"
+  logStep "Upgrading the control plane from $CURRENT_KUBERNETES_VERSION to $KUBERNETES_VERSION"
+  node="$(get_local_node_name)"
+  # kubeadm's test of the cluster's health has 15 seconds, which a busy machine can exceed.
+  cmd_retry 3 kubeadm upgrade apply "v$KUBERNETES_VERSION" --yes \
+    ${KUBERNETES_UPGRADE_IGNORE_PREFLIGHT_ERRORS:+--ignore-preflight-errors="$KUBERNETES_UPGRADE_IGNORE_PREFLIGHT_ERRORS"}
+  kubectl drain "$node" --ignore-daemonsets --delete-emptydir-data --timeout=120s || logWarn "$node is not drained"
+  kubernetes_host kubelet
+  kubernetes_restart_kubelet 1
+  kubectl uncordon "$node"
+  mv "$KUBERNETES_STATE/new.yaml" "$KUBERNETES_STATE/init.yaml"
+  logSuccess "The control plane is $KUBERNETES_VERSION"
+}
+
+# True on a worker that the cluster knows, and on a control plane that is complete.
+kubernetes_has_joined() {
+  [[ -f /etc/kubernetes/kubelet.conf ]] && command -v kubectl >/dev/null || return 1
+  if [[ "${MASTER-}" == 1 ]]; then kubernetes_has_control_plane || return 1; fi
+  kubectl --kubeconfig=/etc/kubernetes/kubelet.conf --request-timeout=20s get node "$(get_local_node_name)" >/dev/null 2>&1 || return 1
+  rm -f "$KUBERNETES_STATE/attempt" "$KUBERNETES_STATE/new.yaml"
+}
+
+kubernetes_update_node() {
+  kubernetes_host kubeadm kubectl
+  if [[ "$(kubelet --version 2>/dev/null)" == "Kubernetes v$KUBERNETES_VERSION" ]]; then
+    kubernetes_fetch_kubelet_configuration
+  else
+    cmd_retry 3 kubeadm upgrade node
+    kubernetes_host kubelet
+    kubernetes_restart_kubelet 1
+  fi
+  kubernetes_protect_images
+  kubernetes_wait_until_ready /etc/kubernetes/kubelet.conf
+}
+
+kubernetes_api_answers() {
+  kubectl --kubeconfig=/etc/kubernetes/admin.conf --request-timeout=10s get --raw /readyz >/dev/null
+}
+
+# usage: kubernetes_wait_until_ready KUBECONFIG
+kubernetes_wait_until_ready() {
+  local node
+  node="$(get_local_node_name)"
+  logStep "Waiting until $node is ready"
+  if ! spinner_until 300 kubernetes_is_ready "$1" "$node"; then
+    kubectl --kubeconfig="$1" --request-timeout=20s describe node "$node" 1>&2 || true
+    bail "kubernetes: $node is not ready after 5 minutes. Without a network add-on a node stays NotReady; if an image is missing, \
+run ./tasks.sh load-images"
+  fi
+  logSuccess "$node is ready"
+}
+
+# usage: kubernetes_is_ready KUBECONFIG NODE
+kubernetes_is_ready() {
+  [[ "$(kubectl --kubeconfig="$1" --request-timeout=20s get node "$2" \
+    -o jsonpath='{.status.conditions[?(@.type=="Ready")].status}' 2>/dev/null)" == True ]]
+}
+
+# The kubelet removes images that no container uses when the disk is 85 % full, and without internet they do not come back: those
+# of all packages are pinned.
+kubernetes_protect_images() {
+  local image
+  local -A present=()
+  while IFS= read -r image; do present[$image]=1; done < <(curlew_ctr images list --quiet)
+  while IFS= read -r image; do
+    image="$(canonical_image_name "$image")"
+    if [[ -n "${present[$image]-}" ]]; then curlew_ctr images label "$image" io.cri-containerd.pinned=pinned >/dev/null; fi
+  done < <(list_all_required_images)
+}
+
+# A file with which other nodes join. It is written again when its token has expired.
+kubernetes_write_join_file() {
+  local file="$KUBERNETES_STATE/join.yaml" token hash
+  token="$(sed -n "s/^ *kubeadmToken: *'\(.*\)'$/\1/p" "$file" 2>/dev/null || true)"
+  if [[ -n "$token" && "$(maybe kubeadm token list)" == *"$token"* ]]; then return 0; fi
+  token="${BOOTSTRAP_TOKEN-}"
+  if [[ -z "$token" ]]; then token="$(kubeadm token generate)"; fi
+  # Not as an argument, which every user of the machine could read.
+  (umask 077 && printf 'apiVersion: kubeadm.k8s.io/v1beta4\nkind: InitConfiguration\nbootstrapTokens:\n- token: %s\n  ttl: %s\n' \
+    "$token" "${BOOTSTRAP_TOKEN_TTL:-24h0m0s}" >"$file.token")
+  kubeadm token create --config "$file.token" >/dev/null
+  rm -f "$file.token"
+  hash="$(openssl x509 -pubkey -noout -in "$(kubeadm_get_server_ca)" | openssl pkey -pubin -outform der | sha256sum | cut -d ' ' -f 1)"
+  (umask 077 && kubernetes_join_file "$token" "sha256:$hash" >"$file.new")
+  mv -f "$file.new" "$file"
+}
+
+# usage: kubernetes_join_file TOKEN HASH
+kubernetes_join_file() {
+  printf 'apiVersion: cluster.kurl.sh/v1beta1\nkind: Installer\nmetadata:\n  name: join\nspec:\n  kubernetes:\n'
+  printf "    masterAddress: '%s'\n    kubeadmToken: '%s'\n    kubeadmTokenCAHash: '%s'\n" \
+    "$(kubernetes_api_address)" "$1" "$2"
+}
+
+# Prints HOST:PORT of the API server, as all nodes of the cluster reach it.
+kubernetes_api_address() {
+  kubectl --namespace kube-public get configmap cluster-info -o jsonpath='{.data.kubeconfig}' |
+    sed -n 's,^ *server: https://,,p'
+}

@@ -1,0 +1,172 @@
+#!/usr/bin/env bats
+# kubeadm's configuration from settings, and what the add-ons of a cluster refuse.
+# Functions and variables are used by what is tested.
+# shellcheck disable=SC2016,SC2034,SC2317
+load setup
+
+# kustomize as far as it is needed: shows what it was given.
+setup_file() {
+  export ROOT="$BATS_TEST_DIRNAME/../.."
+}
+
+prepare() {
+  DIR="$PWD"
+  KUBERNETES_VERSION=1.34.4 CONTAINERD_VERSION=2.2.6 FLANNEL_VERSION=0.28.4
+  PRIVATE_ADDRESS=10.0.0.1 POD_CIDR=10.32.0.0/20 SERVICE_CIDR=10.96.0.0/22 HOSTNAME=node1
+  mkdir -p kustomize/kubeadm/init-patches packages addons
+  ln -s "$(realpath "$ROOT")/packages/kubernetes" packages/kubernetes
+  ln -s "$(realpath "$ROOT")/addons/containerd" "$(realpath "$ROOT")/addons/flannel" addons/
+  local file
+  for file in packages/kubernetes/1.34.4 addons/containerd/2.2.6 addons/flannel/0.28.4; do
+    # shellcheck source=/dev/null
+    source "$file/install.sh"
+  done
+  KUBERNETES_STATE="$PWD/state"
+  containerd() { echo 'containerd github.com/containerd/containerd/v2 v2.2.6 abc'; }
+  kubectl() { if [[ "$1" == kustomize ]]; then cat "$2"/kustomization.yaml "$2"/*-*.yaml "$2"/init.yaml; fi; }
+}
+
+@test "kubeadm is configured with the networks, the name and the address of this node" {
+  prepare
+  kubernetes_configure init
+  grep -qx 'kubernetesVersion: v1.34.4' state/new.yaml
+  grep -qx '  podSubnet: 10.32.0.0/20' state/new.yaml
+  grep -qx '  name: node1' state/new.yaml
+  grep -qx '  advertiseAddress: 10.0.0.1' state/new.yaml
+  [ "$(stat -c %a state/new.yaml)" = 600 ]
+}
+
+@test "a name with quotes stays a text" {
+  prepare
+  KUBERNETES_CLUSTER_NAME="it's: [x]"
+  kubernetes_configure init
+  grep -qx "clusterName: 'it''s: \[x\]'" state/new.yaml
+}
+
+@test "settings of kURL become fields of kubeadm's configuration" {
+  prepare
+  KUBERNETES_MAX_PODS_PER_NODE=60 CONTAINER_LOG_MAX_SIZE=10Mi SYSTEM_RESERVED='{"cpu": "200m"}'
+  [ "$(kubernetes_kubelet_settings)" = "$(lines 'maxPods: 60' 'containerLogMaxSize: 10Mi' 'systemReserved: {"cpu": "200m"}')" ]
+  [[ "$(kubernetes_cluster_settings)" == *'value: 80-60000' ]]
+  USE_STANDARD_PORT_RANGE=1 LOAD_BALANCER_ADDRESS=lb API_SERVICE_ADDRESS=lb:6443
+  [[ "$(kubernetes_cluster_settings)" == "controlPlaneEndpoint: 'lb:6443'"*'value: 30000-32767' ]]
+  NODE_LABELS=a=b,c=d
+  [[ "$(kubernetes_label_settings)" == *"value: 'a=b,c=d'" ]]
+}
+
+@test "what Kubernetes itself needs grows slower than the machine" {
+  prepare
+  [ "$(kubernetes_reserved 1 2048 | head -n 3)" = "$(lines 'kubeReserved:' '  cpu: 60m' '  memory: 512Mi')" ]
+  [ "$(kubernetes_reserved 4 16384 | head -n 3)" = "$(lines 'kubeReserved:' '  cpu: 80m' '  memory: 2662Mi')" ]
+}
+
+@test "the kubelet removes no image where containerd cannot pin them" {
+  prepare
+  run ! grep -q imageGC <<<"$(kubernetes_kubelet_settings)"
+  containerd() { echo 'containerd containerd.io 1.7.20 abc'; }
+  [ "$(kubernetes_kubelet_settings)" = 'imageGCHighThresholdPercent: 100' ]
+  containerd() { echo 'containerd github.com/containerd/containerd 1.6.20~ds1 1.6.20~ds1-1'; }
+  [ "$(kubernetes_kubelet_settings)" = 'imageGCHighThresholdPercent: 100' ]
+}
+
+@test "patches apply in order: settings, add-ons, the operator's own" {
+  prepare
+  KUBERNETES_KUBELET_CONFIGURATION='maxPods: 70'
+  printf 'kind: KubeletConfiguration\nmetadata:\n  name: any\nmaxPods: 50\n' >kustomize/kubeadm/init-patches/tuning.yaml
+  kubernetes_configure init
+  [ "$(grep -A2 path: kustomize/kubeadm/init/kustomization.yaml | grep path: | tr -d '\n')" = \
+    '- path: setting-cluster.yaml- path: setting-kubelet.yaml- path: setting-labels.yaml- path: addon-tuning.yaml- path: operator-KubeletConfiguration.yaml' ]
+  grep -qx 'maxPods: 70' kustomize/kubeadm/init/operator-KubeletConfiguration.yaml
+}
+
+@test "a patch with extraArgs of an earlier configuration is refused" {
+  prepare
+  printf 'apiVersion: kubeadm.k8s.io/v1beta3\nkind: ClusterConfiguration\nmetadata:\n  name: x\napiServer:\n  extraArgs:\n    v: "4"\n' \
+    >kustomize/kubeadm/init-patches/old.yaml
+  run kubernetes_configure init
+  [ "$status" -eq 1 ]
+  [[ "$output" == *'the patch old.yaml has extraArgs of kubeadm.k8s.io/v1beta3'* ]]
+}
+
+@test "a configuration that cannot be merged stops the run" {
+  prepare
+  kubectl() { return 1; }
+  run kubernetes_configure init
+  [ "$status" -eq 1 ]
+  [[ "$output" == *"cannot merge kubeadm's configuration"* ]]
+}
+
+@test "joining needs the address, the token and the hash" {
+  prepare
+  kubernetes_require_host() { :; }
+  kubernetes_has_joined() { return 1; }
+  run kubernetes_join
+  [ "$status" -eq 1 ]
+  [[ "$output" == *'masterAddress is not set'* ]]
+  KUBERNETES_MASTER_ADDR=10.0.0.1:6443 KUBEADM_TOKEN=abcdef.0123456789abcdef
+  run kubernetes_join
+  [ "$status" -eq 1 ]
+  [[ "$output" == *'kubeadmTokenCAHash is not set'* ]]
+}
+
+@test "swap, an old version, and several control planes without an address are refused before anything changes" {
+  prepare
+  swapon() { :; }
+  kubernetes_pre_init
+  HA_CLUSTER=1
+  run kubernetes_pre_init
+  [[ "$status" -eq 1 && "$output" == *loadBalancerAddress* ]]
+  HA_CLUSTER=''
+  swapon() { echo '/swapfile file 2G'; }
+  run kubernetes_pre_init
+  [[ "$status" -eq 1 && "$output" == *'swap is on'* ]]
+  KUBERNETES_KUBELET_CONFIGURATION='failSwapOn: false'
+  kubernetes_pre_init
+  KUBERNETES_VERSION=1.30.1
+  run kubernetes_pre_init
+  [[ "$status" -eq 1 && "$output" == *'1.31 or newer'* ]]
+}
+
+@test "a machine of another cluster is not reset" {
+  prepare
+  kubeadm() { echo "kubeadm $*" >>calls; }
+  mkdir state
+  kubernetes_begin
+  [ ! -e calls ]
+  [ -e state/attempt ]
+  # An attempt of ours that was killed is.
+  run kubernetes_begin
+  [ "$status" -eq 0 ]
+  grep -q '^kubeadm reset --force' calls
+}
+
+@test "only images that are present are pinned" {
+  prepare
+  ctr() {
+    case "$*" in
+      *'images list'*) printf '%s\n' registry.k8s.io/pause:3.10.1 registry.k8s.io/kube-proxy:v1.34.4 ;;
+      *) echo "$*" >>calls ;;
+    esac
+  }
+  kubernetes_protect_images
+  [ "$(wc -l <calls)" -eq 2 ]
+  grep -q 'label registry.k8s.io/pause:3.10.1 io.cri-containerd.pinned=pinned' calls
+}
+
+@test "containerd is configured for the driver of cgroups, and keeps text of settings" {
+  prepare
+  [[ "$(containerd_config addons/containerd/2.2.6)" == *'SystemdCgroup = true'* ]]
+  CONTAINERD_CGROUP_DRIVER=cgroupfs CONTAINERD_RESTRICT_OOM_SCORE_ADJ=1
+  [[ "$(containerd_config addons/containerd/2.2.6)" == *'restrict_oom_score_adj = true'*'SystemdCgroup = false'* ]]
+}
+
+@test "flannel reaches the API server by the address that the cluster publishes" {
+  prepare
+  kubectl() { printf 'clusters:\n- cluster:\n    server: https://10.0.0.9:7443\n'; }
+  FLANNEL_INTERFACE=eth1
+  flannel_render
+  grep -q "value: '10.0.0.9'" kustomize/flannel/daemonset-settings.yaml
+  grep -q "value: '7443'" kustomize/flannel/daemonset-settings.yaml
+  grep -q "args: \['--iface=eth1'\]" kustomize/flannel/daemonset-settings.yaml
+  grep -q '"Network": "10.32.0.0/20"' kustomize/flannel/config.yaml
+}
