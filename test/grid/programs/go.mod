@@ -1,0 +1,3 @@
+module curlew.invalid/grid/programs
+
+go 1.24.0
