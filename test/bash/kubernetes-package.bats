@@ -122,6 +122,9 @@ prepare() {
   [[ "$status" -eq 1 && "$output" == *'swap is on'* ]]
   KUBERNETES_KUBELET_CONFIGURATION='failSwapOn: false'
   kubernetes_pre_init
+  PRIVATE_ADDRESS=''
+  run kubernetes_pre_init
+  [[ "$status" -eq 1 && "$output" == *privateAddress* ]]
   KUBERNETES_VERSION=1.30.1
   run kubernetes_pre_init
   [[ "$status" -eq 1 && "$output" == *'1.31 or newer'* ]]

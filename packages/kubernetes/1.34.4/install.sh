@@ -108,6 +108,8 @@ kubernetes_require_host() {
   local minor
   minor="$(kubernetes_version_minor "$KUBERNETES_VERSION")"
   ((minor >= 31)) || bail "kubernetes: this package needs Kubernetes 1.31 or newer, and kubernetes.version is $KUBERNETES_VERSION"
+  [[ -n "${PRIVATE_ADDRESS-}" ]] ||
+    bail "kubernetes: this machine has no default route, so its address is unknown: set kurl.privateAddress"
   if [[ -n "$(swapon --show --noheadings 2>/dev/null)" && "${KUBERNETES_KUBELET_CONFIGURATION-}" != *failSwapOn:\ false* ]]; then
     bail "kubernetes: swap is on. Turn it off (swapoff -a, and in /etc/fstab), or set failSwapOn: false in \
 kubernetes.kubeletConfiguration"
