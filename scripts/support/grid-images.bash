@@ -1,0 +1,98 @@
+# shellcheck shell=bash
+# The images of a cluster, and a copy of the add-ons whose Manifests name them and the programs that were built here.
+# Sourced by scripts/grid; needs tools.bash. The programs are upstream's, the images around them are not.
+
+# usage: grid_image FOLDER REFERENCE FILE [ENTRYPOINT]; an image archive of one layer, whose bytes only the folder determines
+grid_image() {
+  local work layer config
+  work="$(mktemp -d)"
+  tar -C "$1" --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner -cf "$work/layer.tar" .
+  layer="$(sha256sum <"$work/layer.tar" | cut -c 1-64)"
+  printf '{"architecture":"amd64","os":"linux","config":{"Entrypoint":%s,"Env":["PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"]},"rootfs":{"type":"layers","diff_ids":["sha256:%s"]}}' \
+    "${4:-null}" "$layer" >"$work/config.json"
+  config="$(sha256sum <"$work/config.json" | cut -c 1-64)"
+  mv "$work/config.json" "$work/$config.json"
+  printf '[{"Config":"%s.json","RepoTags":["%s"],"Layers":["layer.tar"]}]' "$config" "$2" >"$work/manifest.json"
+  mkdir -p "$(dirname "$3")"
+  tar -C "$work" --mtime=@0 -cf "$3" manifest.json "$config.json" layer.tar
+  rm -rf "$work"
+}
+
+# usage: grid_place FOLDER PATH FILE…; hard links where possible
+grid_place() {
+  mkdir -p "$1/$2"
+  cp -lL "${@:3}" "$1/$2/" 2>/dev/null || cp -L "${@:3}" "$1/$2/"
+}
+
+# usage: grid_iptables FOLDER NODE; programs of iptables and conntrack, with their libraries and those of their plugins,
+# which they load by name
+grid_iptables() {
+  local to="$1" from="$2" name library
+  mkdir -p "$to"/{etc,run,tmp,usr/sbin,usr/lib/x86_64-linux-gnu,usr/lib64}
+  ln -s usr/lib "$to/lib"
+  ln -s usr/lib64 "$to/lib64"
+  ln -s usr/sbin "$to/sbin"
+  cp "$from"/usr/sbin/{xtables-nft-multi,conntrack} "$to/usr/sbin/"
+  for name in {ip,ip6}tables{,-save,-restore}; do ln -s xtables-nft-multi "$to/usr/sbin/$name"; done
+  cp -a "$from/usr/lib/x86_64-linux-gnu/xtables" "$to/usr/lib/x86_64-linux-gnu/"
+  cp "$from"/etc/{protocols,services} "$to/etc/" 2>/dev/null || true
+  # shellcheck disable=SC2016
+  chroot "$from" sh -c 'for file in /usr/sbin/xtables-nft-multi /usr/sbin/conntrack /usr/lib/x86_64-linux-gnu/xtables/*.so; do
+    ldd "$file"; done' | grep -o '/[^ ]*' | grep -v ':$' | sort -u | while read -r library; do
+    case "$library" in
+      */ld-linux*) cp -L "$from$library" "$to/usr/lib64/" ;;
+      *) cp -L "$from$library" "$to/usr/lib/x86_64-linux-gnu/" ;;
+    esac
+  done
+}
+
+# usage: grid_images FOLDER; ID.tar for every image of the add-ons, below FOLDER/repository/images
+grid_images() {
+  local box="$1/image-roots" out="$1/repository/images" node="$1/node-root" tools="$TOOLS/grid" id image
+  mkdir -p "$box" "$out" "$node"
+  tar -C "$node" -xf "$tools/node.tar"
+  grid_place "$box/kube-apiserver" usr/local/bin "$TOOLS/bin/kube-apiserver"
+  for id in kube-controller-manager kube-scheduler kube-proxy; do grid_place "$box/$id" usr/local/bin "$tools/$id"; done
+  grid_iptables "$box/kube-proxy" "$node"
+  grid_place "$box/etcd" usr/local/bin "$tools/etcd"
+  grid_place "$box/coredns" . "$tools/coredns"
+  grid_place "$box/pause" . "$tools/programs"
+  mv "$box/pause/programs" "$box/pause/pause"
+  grid_place "$box/flannel" opt/bin "$tools/flanneld"
+  grid_iptables "$box/flannel" "$node"
+  grid_place "$box/flannel" bin /bin/busybox
+  ln -s busybox "$box/flannel/bin/cp"
+  grid_place "$box/flannel-cni-plugin" bin /bin/busybox
+  ln -s busybox "$box/flannel-cni-plugin/bin/cp"
+  cp "$tools/programs" "$box/flannel-cni-plugin/flannel"
+  grid_place "$box/web" bin "$tools/programs"
+  mv "$box/web/bin/programs" "$box/web/bin/web"
+  while read -r _ id image _; do
+    case "$id" in
+      coredns) grid_image "$box/$id" "$image" "$out/$id.tar" '["/coredns"]' ;;
+      pause) grid_image "$box/$id" "$image" "$out/$id.tar" '["/pause"]' ;;
+      *) grid_image "$box/$id" "$image" "$out/$id.tar" ;;
+    esac
+  done < <(grep -h '^image ' packages/kubernetes/*/Manifest addons/flannel/*/Manifest)
+  grid_image "$box/web" registry.example/grid/web:1 "$out/web.tar"
+  rm -rf "$box" "$node"
+}
+
+# usage: grid_repository FOLDER; FOLDER/repository with the add-ons, whose assets and images are files there
+grid_repository() {
+  local to="$1/repository" assets="$1/repository/assets" tools="$TOOLS/grid" manifest
+  mkdir -p "$to/addons" "$to/packages" "$assets" "$1/containerd/bin"
+  cp -r addons/containerd addons/flannel "$to/addons/"
+  cp -r packages/kubernetes "$to/packages/"
+  cp -r test/grid/addons/. "$to/addons/"
+  cp -lL "$tools"/{kubeadm,kubelet} "$TOOLS/bin/kubectl" "$assets/"
+  cp -L /usr/sbin/runc "$assets/runc"
+  cp -L "$tools"/{containerd,containerd-shim-runc-v2,ctr} "$1/containerd/bin/"
+  tar -C "$1/containerd" -czf "$assets/containerd.tar.gz" bin
+  rm -r "$1/containerd"
+  tar -C "$tools" -czf "$assets/crictl.tar.gz" crictl
+  tar -C "$tools" -czf "$assets/cni-plugins.tgz" bridge loopback host-local portmap
+  for manifest in "$to"/addons/*/*/Manifest "$to"/packages/*/*/Manifest; do
+    sed -i -E -e 's,^(image ([^ ]+)) .*,\1 ../../../images/\2.tar,' -e 's,^(asset ([^ ]+)) .*,\1 ../../../assets/\2,' "$manifest"
+  done
+}
