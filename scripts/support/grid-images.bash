@@ -90,7 +90,7 @@ grid_repository() {
   cp -L "$tools"/{containerd,containerd-shim-runc-v2,ctr} "$1/containerd/bin/"
   tar -C "$1/containerd" -czf "$assets/containerd.tar.gz" bin
   rm -r "$1/containerd"
-  tar -C "$tools" -czf "$assets/crictl.tar.gz" crictl
+  tar -C "$tools" -czf "$assets/crictl.tar.gz" --transform 's/^cri$/crictl/' cri
   tar -C "$tools" -czf "$assets/cni-plugins.tgz" bridge loopback host-local portmap
   for manifest in "$to"/addons/*/*/Manifest "$to"/packages/*/*/Manifest; do
     sed -i -E -e 's,^(image ([^ ]+)) .*,\1 ../../../images/\2.tar,' -e 's,^(asset ([^ ]+)) .*,\1 ../../../assets/\2,' "$manifest"

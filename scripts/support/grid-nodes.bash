@@ -65,7 +65,7 @@ grid_start_engine() {
     sleep 0.5
   done
   ((try < 60)) || die "dockerd does not answer: see $GRID/logs/dockerd.log"
-  grid_docker 120 import --change 'STOPSIGNAL SIGRTMIN+3' "$TOOLS/grid/node.tar" grid/node:1
+  grid_docker 120 import "$TOOLS/grid/node.tar" grid/node:1
   grid_docker 20 network create --subnet "$GRID_NETWORK.0/24" grid
 }
 

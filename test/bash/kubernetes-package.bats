@@ -173,3 +173,47 @@ prepare() {
   grep -q "args: \['--iface=eth1'\]" kustomize/flannel/daemonset-settings.yaml
   grep -q '"Network": "10.32.0.0/20"' kustomize/flannel/config.yaml
 }
+
+# usage: version_folders PATH; a copy of the package, whose generator writes beside it
+version_folders() {
+  cp -r "$ROOT/$1" copy
+  cd copy/template || return 1
+}
+
+@test "the next version of kubernetes has the images that its own kubeadm names" {
+  version_folders packages/kubernetes
+  printf '#!/bin/sh\necho "$@" >>calls\nfor name in a b c d e f coredns/coredns; do echo "registry.k8s.io/$name:v1"; done\n' >kubeadm
+  chmod +x kubeadm
+  run ./generate.sh --version=1.35.2 "--from=$PWD/kubeadm"
+  [ "$status" -eq 0 ]
+  [ "$(cat calls)" = 'config images list --kubernetes-version v1.35.2' ]
+  grep -qx 'image coredns registry.k8s.io/coredns/coredns:v1' ../1.35.2/Manifest
+  grep -qx 'asset kubelet https://dl.k8s.io/release/v1.35.2/bin/linux/amd64/kubelet' ../1.35.2/Manifest
+  grep -qx 'asset crictl.tar.gz .*/v1.35.0/crictl-v1.35.0-linux-amd64.tar.gz' ../1.35.2/Manifest
+  grep -q '^asset cni-plugins.tgz .*/v1.9.1/' ../1.35.2/Manifest
+  cmp ../1.34.4/install.sh ../1.35.2/install.sh
+  run ./generate.sh --version=1.35.2 "--from=$PWD/kubeadm"
+  [ "$output" = 'kubernetes 1.35.2 already exists' ]
+  run ./generate.sh --version=1.30.0
+  [ "$status" -eq 1 ]
+  [ "$(find . .. -maxdepth 1 -name '.new-*')" = '' ]
+}
+
+@test "the next version of flannel has the CNI plugin of upstream's YAML" {
+  version_folders addons/flannel
+  printf '        image: ghcr.io/flannel-io/flannel-cni-plugin:v2.0.0-flannel1\n' >upstream.yaml
+  ./generate.sh --version=0.29.0 --from=upstream.yaml
+  [ "$(cat ../0.29.0/Manifest)" = "$(lines 'image flannel ghcr.io/flannel-io/flannel:v0.29.0' \
+    'image flannel-cni-plugin ghcr.io/flannel-io/flannel-cni-plugin:v2.0.0-flannel1')" ]
+  [ "$(grep -c 'flannel:v0.29.0$' ../0.29.0/daemonset.yaml)" -eq 2 ]
+  grep -q 'flannel-cni-plugin:v2.0.0-flannel1$' ../0.29.0/daemonset.yaml
+}
+
+@test "the next version of containerd has a runc" {
+  version_folders addons/containerd
+  ./generate.sh --version=2.3.1 --from=1.4.0
+  grep -q '/v2.3.1/containerd-2.3.1-linux-amd64.tar.gz$' ../2.3.1/Manifest
+  grep -q '/v1.4.0/runc.amd64$' ../2.3.1/Manifest
+  run ./generate.sh --version=1.7.9 --from=1.4.0
+  [ "$status" -eq 1 ]
+}
