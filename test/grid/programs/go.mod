@@ -1,3 +1,0 @@
-module curlew.invalid/grid/programs
-
-go 1.24.0
