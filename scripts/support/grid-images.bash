@@ -48,24 +48,24 @@ grid_iptables() {
 
 # usage: grid_images FOLDER; ID.tar for every image of the add-ons, below FOLDER/repository/images
 grid_images() {
-  local box="$1/image-roots" out="$1/repository/images" node="$1/node-root" tools="$TOOLS/grid" id image
+  local box="$1/image-roots" out="$1/repository/images" node="$1/node-root" made="$TOOLS/grid" id image
   mkdir -p "$box" "$out" "$node"
-  tar -C "$node" -xf "$tools/node.tar"
+  tar -C "$node" -xf "$made/node.tar"
   grid_place "$box/kube-apiserver" usr/local/bin "$TOOLS/bin/kube-apiserver"
-  for id in kube-controller-manager kube-scheduler kube-proxy; do grid_place "$box/$id" usr/local/bin "$tools/$id"; done
+  for id in kube-controller-manager kube-scheduler kube-proxy; do grid_place "$box/$id" usr/local/bin "$made/$id"; done
   grid_iptables "$box/kube-proxy" "$node"
-  grid_place "$box/etcd" usr/local/bin "$tools/etcd"
-  grid_place "$box/coredns" . "$tools/coredns"
-  grid_place "$box/pause" . "$tools/programs"
+  grid_place "$box/etcd" usr/local/bin "$made/etcd"
+  grid_place "$box/coredns" . "$made/coredns"
+  grid_place "$box/pause" . "$made/programs"
   mv "$box/pause/programs" "$box/pause/pause"
-  grid_place "$box/flannel" opt/bin "$tools/flanneld"
+  grid_place "$box/flannel" opt/bin "$made/flanneld"
   grid_iptables "$box/flannel" "$node"
   grid_place "$box/flannel" bin /bin/busybox
   ln -s busybox "$box/flannel/bin/cp"
   grid_place "$box/flannel-cni-plugin" bin /bin/busybox
   ln -s busybox "$box/flannel-cni-plugin/bin/cp"
-  cp "$tools/programs" "$box/flannel-cni-plugin/flannel"
-  grid_place "$box/web" bin "$tools/programs"
+  cp "$made/programs" "$box/flannel-cni-plugin/flannel"
+  grid_place "$box/web" bin "$made/programs"
   mv "$box/web/bin/programs" "$box/web/bin/web"
   while read -r _ id image _; do
     case "$id" in
@@ -80,18 +80,18 @@ grid_images() {
 
 # usage: grid_repository FOLDER; FOLDER/repository with the add-ons, whose assets and images are files there
 grid_repository() {
-  local to="$1/repository" assets="$1/repository/assets" tools="$TOOLS/grid" manifest
+  local to="$1/repository" assets="$1/repository/assets" made="$TOOLS/grid" manifest
   mkdir -p "$to/addons" "$to/packages" "$assets" "$1/containerd/bin"
   cp -r addons/containerd addons/flannel "$to/addons/"
   cp -r packages/kubernetes "$to/packages/"
   cp -r test/grid/addons/. "$to/addons/"
-  cp -lL "$tools"/{kubeadm,kubelet} "$TOOLS/bin/kubectl" "$assets/"
+  cp -lL "$made"/{kubeadm,kubelet} "$TOOLS/bin/kubectl" "$assets/"
   cp -L /usr/sbin/runc "$assets/runc"
-  cp -L "$tools"/{containerd,containerd-shim-runc-v2,ctr} "$1/containerd/bin/"
+  cp -L "$made"/{containerd,containerd-shim-runc-v2,ctr} "$1/containerd/bin/"
   tar -C "$1/containerd" -czf "$assets/containerd.tar.gz" bin
   rm -r "$1/containerd"
-  tar -C "$tools" -czf "$assets/crictl.tar.gz" --transform 's/^cri$/crictl/' cri
-  tar -C "$tools" -czf "$assets/cni-plugins.tgz" bridge loopback host-local portmap
+  tar -C "$made" -czf "$assets/crictl.tar.gz" --transform 's/^cri$/crictl/' cri
+  tar -C "$made" -czf "$assets/cni-plugins.tgz" bridge loopback host-local portmap
   for manifest in "$to"/addons/*/*/Manifest "$to"/packages/*/*/Manifest; do
     sed -i -E -e 's,^(image ([^ ]+)) .*,\1 ../../../images/\2.tar,' -e 's,^(asset ([^ ]+)) .*,\1 ../../../assets/\2,' "$manifest"
   done

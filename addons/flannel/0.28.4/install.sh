@@ -1,6 +1,8 @@
 # shellcheck shell=bash
 # The network between pods: flannel with VXLAN, as a DaemonSet.
 
+# Sets what the install hook of kubernetes reads, which chooses the networks.
+# shellcheck disable=SC2034
 flannel_pre_init() {
   if [[ "${IPV6_ONLY-}" == 1 ]]; then bail "flannel: this package is for IPv4 only"; fi
   # Read by kubernetes, which chooses the networks.
