@@ -5,6 +5,7 @@ import { RUN } from '../src/app/requests/node.ts';
 import { planSchema } from '../src/runtime/run/plan-schema.ts';
 import { CHANNEL_SCHEMA } from './docs/channel-schema.ts';
 import { CLUSTER_SCHEMA, FLEET_ADDON_SCHEMA } from './docs/fleet-schemas.ts';
+import { fleetApiPage } from './docs/fleet-api.ts';
 import { withCommands } from './docs/command-tables.ts';
 import { errorsPage } from './docs/errors-page.ts';
 import { withFolders } from './docs/folders.ts';
@@ -16,6 +17,7 @@ const PAGES: Readonly<Record<string, (now: string) => string>> = {
   'CONTRIBUTING.md': withFolders,
   'docs/cli.md': withCommands,
   'docs/errors.md': errorsPage,
+  'docs/fleet-api.md': fleetApiPage,
   'docs/kurl-compatibility.md': kurlPage,
   'docs/manifest.md': manifestPage,
   'docs/schemas/channel.schema.json': () => `${JSON.stringify(CHANNEL_SCHEMA, undefined, 2)}\n`,

@@ -1,6 +1,6 @@
 /** The shapes of the documents of a fleet, for editors; `npm run docs` publishes them in docs/schemas. */
 import { KINDS } from '../../src/fleet/schema.ts';
-import { jsonSchema, type JsonSchema } from './json-schema.ts';
+import { jsonSchema, type JsonSchema } from '../../src/core/json-schema.ts';
 
 const $schema = 'http://json-schema.org/draft-07/schema#';
 

@@ -50,6 +50,11 @@ const ROWS: readonly (readonly [name: string, holds: string, imports?: string])[
     'the files of a fleet: clusters, add-ons and their channels, read and checked; what would happen to it now',
     'core formats/yaml channel rollout fleet/upstream',
   ],
+  [
+    'hub',
+    'the hub of a fleet: its kinds, what its objects say, and what a step writes to them; no I/O',
+    'core channel fleet/upstream fleet',
+  ],
   ['spec', 'installer specs', 'core formats/yaml'],
   [
     'manifest',

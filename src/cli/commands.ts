@@ -28,6 +28,7 @@ import {
   FLEET_ROLLBACK,
   FLEET_STATUS,
 } from '../app/requests/fleet.ts';
+import { HUB_MANIFESTS } from '../app/requests/hub.ts';
 import {
   INSTALLER_ENV,
   INSTALLER_ID,
@@ -137,6 +138,8 @@ const FLEET_COMMANDS = [
   row(FLEET_ROLLBACK, async () => (await import('./commands/fleet-order.ts')).rollback),
 ];
 
+const HUB_COMMANDS = [row(HUB_MANIFESTS, async () => (await import('./commands/hub.ts')).manifests)];
+
 const NODE_COMMANDS = [
   row(INSTALL, async () => (await import('./commands/install.ts')).command),
   row(JOIN, async () => (await import('./commands/join.ts')).command),
@@ -171,6 +174,7 @@ export const COMMANDS: ReadonlyMap<string, Row> = new Map([
   ...grouped('Clusters', CHANNEL_COMMANDS),
   ...grouped('Clusters', CLUSTER_COMMANDS),
   ...grouped('Clusters', FLEET_COMMANDS),
+  ...grouped('Clusters', HUB_COMMANDS),
   ...grouped('Help', OWN_COMMANDS),
 ]);
 

@@ -40,7 +40,8 @@ function isSafe(value: unknown, problemOf: (text: string) => string | undefined)
 
 /** An object with any keys. (`v.record` does not check values with names such as `constructor`.) */
 export function byKey<Schema extends v.GenericSchema>(item: Schema) {
-  return v.pipe(v.custom<Record<string, v.InferOutput<Schema>>>(isObject, 'not an object'), each(item));
+  const values = Object.assign(each<Record<string, v.InferOutput<Schema>>>(item), { values: item });
+  return v.pipe(v.custom<Record<string, v.InferOutput<Schema>>>(isObject, 'not an object'), values);
 }
 
 const KNOWN = 'known: ';

@@ -1,9 +1,10 @@
-/** The fields of the documents of a fleet that no hub keeps, and their types. What fits together is in check.ts. Pure. */
+/** The fields of the documents of a fleet in a folder, and those that a hub has, too. What fits together is in check.ts. Pure. */
 import * as v from 'valibot';
 import { CHANNEL_API_VERSION, DRIFTS, ENTRY_NAME } from '../channel/channel.ts';
 import { CHART_FIELDS } from '../channel/schema.ts';
 import { byKey, type Read } from '../core/schema.ts';
 import {
+  about,
   addonName,
   clusterName,
   aMap,
@@ -19,18 +20,21 @@ import {
 
 const text = v.exactOptional(aText);
 
-function oneOf<const Words extends readonly string[]>(words: Words) {
-  return v.exactOptional(v.picklist(words, `one of ${words.join(', ')}`));
+function oneOf<const Words extends readonly string[]>(words: Words, what: string) {
+  return v.exactOptional(about(what, v.picklist(words, `one of ${words.join(', ')}`)));
 }
 
 const values = aMap;
 
-const duration = like(/^(?:\d{1,9}[hms]|None)$/, 'a time such as 90s, 10m or 2h');
+export const duration = like(/^(?:\d{1,9}[hms]|None)$/, 'a time such as 90s, 10m or 2h');
 const windows = list(
   fields({
-    cron: like(/^\S+(?: +\S+){4}$/, 'five fields of numbers, such as 0 22 * * 1-5'),
-    duration,
-    timeZone: text,
+    cron: about(
+      'Minute, hour, day, month and weekday at which it opens.',
+      like(/^\S+(?: +\S+){4}$/, 'five fields of numbers, such as 0 22 * * 1-5'),
+    ),
+    duration: about('How long it stays open.', duration),
+    timeZone: v.exactOptional(about('Such as Europe/Paris; UTC by default.', aText)),
   }),
 );
 
@@ -48,7 +52,7 @@ function document<Kind extends string, Name extends v.GenericSchema, Spec extend
   });
 }
 
-const version = like(/^v?\d+\.\d+\.\d+\S*$/, 'a version such as v1.31.2');
+export const version = like(/^v?\d+\.\d+\.\d+\S*$/, 'a version such as v1.31.2');
 /** It is an argument of ssh, which would take one that begins with "-" as an option. */
 const host = like(/^[A-Za-z0-9[][^\s]*$/, 'a name or an address of a host');
 
@@ -81,65 +85,95 @@ const machine = fields({
   ),
   kubeletVersion: v.exactOptional(version),
   containerRuntime: v.exactOptional(fields({ name: aText, version: aText })),
-  update: oneOf(['Auto', 'InPlaceOnly', 'Replace']),
+  update: oneOf(['Auto', 'InPlaceOnly', 'Replace'], 'How it gets what an update changes.'),
   drain: v.exactOptional(fields({ timeout: duration })),
 });
+
+export const CLUSTER_FIELDS = {
+  kubernetes: v.exactOptional(fields({ version: about('Assumed while the cluster does not answer.', version) })),
+  paused: v.exactOptional(about('If true, no change begins on this cluster.', v.boolean('true or false'))),
+  windows: v.exactOptional(about('When changes may begin; at any time by default.', windows)),
+  networks: v.exactOptional(about('For templates.', fields({ pods: text, services: text, domain: text }))),
+};
 
 const cluster = document(
   'Cluster',
   clusterName,
   fields({
-    kubernetes: v.exactOptional(fields({ version })),
-    paused: v.exactOptional(v.boolean('true or false')),
-    windows: v.exactOptional(windows),
-    networks: v.exactOptional(fields({ pods: text, services: text, domain: text })),
-    access: fields({ kubeconfig: aText }),
+    ...CLUSTER_FIELDS,
+    access: fields({ kubeconfig: about('Path of a kubeconfig, from the folder of this file.', aText) }),
     machines: v.exactOptional(list(machine)),
   }),
 );
 
 const { repoURL, oci, name, releaseName, namespace } = CHART_FIELDS;
+export const chart = fields({ repoURL, oci, name, version: aText, releaseName, namespace });
 const source = fields({
   manifest: text,
-  chart: v.exactOptional(fields({ repoURL, oci, name, version: aText, releaseName, namespace })),
+  chart: v.exactOptional(chart),
   channel: v.exactOptional(fields({ name: aText, addon: v.exactOptional(like(ENTRY_NAME, 'the name of an add-on')) })),
 });
 
-const rollout = fields({
-  type: oneOf(['All', 'Progressive', 'ProgressivePerGroup']),
-  groups: v.exactOptional(list(fields({ name: aText, selector, size: v.exactOptional(size) }))),
-  groupSize: v.exactOptional(size),
-  mandatoryDecisionGroups: v.exactOptional(list(fields({ groupName: text, groupIndex: v.exactOptional(wholeNumber) }))),
-  maxConcurrency: v.exactOptional(size),
-  minSuccessTime: v.exactOptional(duration),
-  progressDeadline: v.exactOptional(duration),
-  maxFailures: v.exactOptional(size),
-  onFailure: oneOf(['Stop', 'Rollback']),
-  approval: v.exactOptional(list(aText)),
-  windows: v.exactOptional(windows),
-  maxRemovals: v.exactOptional(size),
+export const removal = fields({
+  onFailure: v.exactOptional(
+    about(
+      'What becomes of a removal that fails: it blocks, or the record goes.',
+      v.picklist(['Block', 'Skip', 'Orphan'], 'one of Block, Skip, Orphan'),
+    ),
+  ),
+  timeout: v.exactOptional(about('How long a removal may take; 30m by default.', duration)),
 });
 
-const fleetAddon = document(
-  'FleetAddon',
-  addonName,
-  fields({
-    source,
-    clusterSelector: selector,
-    valuesTemplate: text,
-    config: v.exactOptional(
+const rollout = fields({
+  type: oneOf(
+    ['All', 'Progressive', 'ProgressivePerGroup'],
+    'All clusters at once (default), a window of them, or group by group.',
+  ),
+  groups: v.exactOptional(
+    about(
+      'The stages of the rollout; clusters that no group selects come last.',
+      list(fields({ name: aText, selector, size: v.exactOptional(size) })),
+    ),
+  ),
+  groupSize: v.exactOptional(about('Cuts what has no group into groups of this size.', size)),
+  mandatoryDecisionGroups: v.exactOptional(
+    about(
+      'Groups that come first, one after the other; no cluster in them may fail.',
+      list(fields({ groupName: text, groupIndex: v.exactOptional(wholeNumber) })),
+    ),
+  ),
+  maxConcurrency: v.exactOptional(about('Most clusters that change at the same time.', size)),
+  minSuccessTime: v.exactOptional(about('How long a cluster must be healthy before the next one begins.', duration)),
+  progressDeadline: v.exactOptional(about('How long one cluster may take; 30m by default.', duration)),
+  maxFailures: v.exactOptional(about('Failures beyond which nothing new begins; 0 by default.', size)),
+  onFailure: oneOf(['Stop', 'Rollback'], 'After too many failures, nothing new begins (default), or all goes back.'),
+  approval: v.exactOptional(about('Groups that begin only after a person has approved them.', list(aText))),
+  windows: v.exactOptional(about('When changes may begin; at any time by default.', windows)),
+  maxRemovals: v.exactOptional(
+    about('Most removals at once without an approval; 10 % of the clusters, and at least 1, by default.', size),
+  ),
+});
+
+export const ADDON_FIELDS = {
+  clusterSelector: about('The clusters that get it, by their labels; not empty.', selector),
+  valuesTemplate: v.exactOptional(
+    about('Go template of more values, from .Cluster and .Addon.', v.pipe(aText, v.metadata({ maxLength: 16384 }))),
+  ),
+  config: v.exactOptional(
+    about(
+      'Values: the default, then those of each group that selects the cluster.',
       fields({ default: v.exactOptional(values), groups: v.exactOptional(list(fields({ selector, values }))) }),
     ),
-    dependsOn: v.exactOptional(list(aText)),
-    mode: oneOf(['Continuous', 'InstallOnce']),
-    adopt: v.exactOptional(v.boolean('true or false')),
-    drift: oneOf(DRIFTS),
-    rollout: v.exactOptional(rollout),
-    remove: v.exactOptional(
-      fields({ onFailure: oneOf(['Block', 'Skip', 'Orphan']), timeout: v.exactOptional(duration) }),
-    ),
-  }),
-);
+  ),
+  dependsOn: v.exactOptional(about('Add-ons that must be ready on a cluster before.', list(aText))),
+  mode: oneOf(['Continuous', 'InstallOnce'], 'Follows changes (default), or is left alone once it is installed.'),
+  adopt: v.exactOptional(about('If true, takes over what another owner has installed.', v.boolean('true or false'))),
+  drift: oneOf(DRIFTS, 'What a change does with fields that others have changed.'),
+  rollout: v.exactOptional(rollout),
+  remove: v.exactOptional(about('How it is removed from clusters.', removal)),
+};
+
+const fleetAddon = document('FleetAddon', addonName, fields({ source, ...ADDON_FIELDS }));
 
 export const KINDS = { Cluster: cluster, FleetAddon: fleetAddon } as const;
 

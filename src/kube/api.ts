@@ -5,7 +5,7 @@ import { exactValue } from '../core/json.ts';
 import type { Environment } from '../platform/http/proxy.ts';
 import { retryAfterMs } from '../platform/http/retry.ts';
 import { pause } from '../platform/limit/repeat.ts';
-import { exchange, type Answered } from './exchange.ts';
+import { exchange, streamLines, type Answered } from './exchange.ts';
 import type { ApiPath } from './path.ts';
 import { statusProblem, thrownProblem, type Problem } from './problem.ts';
 import { statusWithoutValues, writesSecret } from './secret-values.ts';
@@ -33,12 +33,24 @@ export interface AskOptions {
   readonly guard?: (() => Promise<void>) | undefined;
 }
 
+export interface FollowOptions {
+  readonly signal: AbortSignal;
+  readonly idleMs: number;
+  /** What it throws becomes the problem. */
+  readonly onLine: (line: string) => void;
+}
+
 export interface KubeApi {
   /**
    * Sends one request within its deadline, and retries if the server requests that with Retry-After. Throws nothing but the
    * signal's reason.
    */
   readonly ask: (request: ApiRequest, options: AskOptions) => Promise<ApiAnswer>;
+  /**
+   * Passes on the lines of a response that does not end, as that of a watch. Returns when the server ends it, or the problem that
+   * did, such as no data for `idleMs`. Throws nothing but the signal's reason.
+   */
+  readonly follow: (path: ApiPath, options: FollowOptions) => Promise<Problem | undefined>;
   /** What the kubeconfig's context names; `CLUSTER_FAILED` if it names no server. */
   readonly target: (options: {
     readonly signal: AbortSignal;
@@ -96,7 +108,38 @@ export async function openApi({
     if (session !== undefined) return { server: session.server.href.replace(/\/$/, ''), namespace: session.namespace };
     throw new CurlewError('CLUSTER_FAILED', NOT_NAMED.message, { hint: NOT_NAMED.hint });
   };
-  return { ask, target, embedded: sessions.embedded };
+  const followed: KubeApi['follow'] = async (path, options) => follow(sessions, path, options);
+  return { ask, target, follow: followed, embedded: sessions.embedded };
+}
+
+async function follow(
+  sessions: Sessions,
+  path: ApiPath,
+  { signal, idleMs, onLine }: FollowOptions,
+): Promise<Problem | undefined> {
+  signal.throwIfAborted();
+  const idle = new AbortController();
+  const timer = setTimeout(() => idle.abort(new Late()), idleMs);
+  const both = AbortSignal.any([signal, idle.signal]);
+  const request = { method: 'GET', path, accept: 'application/json', contentType: '', body: undefined } as const;
+  const onData = (): void => void timer.refresh();
+  try {
+    let session = await sessions.current({ signal: both });
+    for (let isRenewed = false; ; isRenewed = true) {
+      if (session === undefined) return NOT_NAMED;
+      const answer = await streamLines(session, request, { signal: both, onData, onLine });
+      if (answer.status >= 200 && answer.status < 300) return undefined;
+      const better = answer.status === 401 && !isRenewed && (await sessions.renewed(session, { signal: both }));
+      if (!better) return statusProblem(answer, session);
+      session = better;
+    }
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!(error instanceof Late)) return thrownProblem(error);
+    return { kind: 'problem', problem: 'unreachable', message: `no data in ${idleMs / 1000} s` };
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 /** Sends a request until there is a final response. Rejects with the signal's reason, and for an unusable kubeconfig. */

@@ -78,7 +78,7 @@ const SMALL_PAGE = 20;
 /** A list whose pages cannot be continued begins again; the changes of a busy cluster must not make that endless. */
 const MAX_STARTS = 5;
 /** Maximum objects of one list. A cluster with more needs queries by namespace or label; a broken server never ends its list. */
-const MAX_OBJECTS = 100_000;
+export const MAX_OBJECTS = 100_000;
 const MAX_BYTES = 256 << 20;
 const JSON_TYPE = 'application/json';
 
@@ -90,7 +90,8 @@ function unreadable(doing: string): (what: string) => CurlewError {
   return (what) => new CurlewError('CLUSTER_FAILED', `cannot ${doing}: the response has ${what}`);
 }
 
-function readObject(value: unknown, doing: string): LiveObject {
+/** `doing` begins the error for what is no object. */
+export function readObject(value: unknown, doing: string): LiveObject {
   const metadata = checked(objectSchema, value, unreadable(doing));
   return { ...(value as object), metadata: v.parse(metadataSchema, metadata.metadata) };
 }
@@ -111,9 +112,19 @@ export async function listObjects(
 export async function mapObjects<T>(
   call: Call,
   resource: Resource,
-  { namespace, labelSelector, fieldSelector, onlyMetadata = false }: ListOptions,
+  options: ListOptions,
   look: (object: LiveObject) => T,
 ): Promise<readonly T[] | undefined> {
+  return (await listVersion(call, resource, options, look))?.objects;
+}
+
+/** {@link mapObjects}, with the resource version at which the list is true. */
+export async function listVersion<T>(
+  call: Call,
+  resource: Resource,
+  { namespace, labelSelector, fieldSelector, onlyMetadata = false }: ListOptions,
+  look: (object: LiveObject) => T,
+): Promise<{ readonly objects: readonly T[]; readonly version: string } | undefined> {
   const doing = `list ${resource.plural}`;
   const path = collectionPath(resource, namespace);
   const accept = onlyMetadata ? metadataType('PartialObjectMetadataList') : JSON_TYPE;
@@ -122,6 +133,7 @@ export async function mapObjects<T>(
     const objects: T[] = [];
     let bytes = 0;
     let next: string | undefined;
+    let version = '';
     do {
       const query = { limit, continue: next, labelSelector, fieldSelector };
       const answer = await call(doing, { verb: 'get', path: withQuery(path, query), accept }).catch(
@@ -140,8 +152,9 @@ export async function mapObjects<T>(
       const isStuck = page.metadata.continue !== '' && page.metadata.continue === next;
       if (isStuck || objects.length > MAX_OBJECTS || bytes > MAX_BYTES) throw endless(doing, isStuck);
       next = page.metadata.continue;
+      version = page.metadata.resourceVersion;
     } while (next !== '');
-    if (next === '') return objects;
+    if (next === '') return { objects, version };
   }
   throw new CurlewError('CLUSTER_FAILED', `cannot ${doing}: the list expired ${MAX_STARTS} times before its end`, {
     hint: 'run the same command again',

@@ -16,6 +16,11 @@ export function like(pattern: RegExp, what: string) {
   return v.pipe(aText, v.regex(pattern, what));
 }
 
+/** The schema with what it is for, which editors and `kubectl explain` show. */
+export function about<Schema extends v.GenericSchema>(description: string, schema: Schema) {
+  return v.pipe(schema, v.metadata({ description }));
+}
+
 export const clusterName = like(CLUSTER_NAME, 'at most 57 lower-case letters, digits and "-"');
 export const addonName = like(ADDON_NAME, 'at most 53 lower-case letters, digits and "-"');
 

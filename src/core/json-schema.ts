@@ -1,4 +1,4 @@
-/** The JSON Schema of a valibot schema, for editors: objects, lists, texts, numbers, words, flags and what one of them may be. */
+/** The JSON Schema of a valibot schema: objects, lists, texts, numbers, words, flags and what one of them may be. Pure. */
 import type { GenericSchema, ObjectEntries } from 'valibot';
 
 export interface JsonSchema {
@@ -14,7 +14,6 @@ interface Described {
   readonly entries?: ObjectEntries;
   readonly wrapped?: GenericSchema;
   readonly item?: GenericSchema;
-  readonly value?: GenericSchema;
   readonly literal?: unknown;
   /** Words, or schemas of which one must fit. */
   readonly options?: readonly string[] | readonly GenericSchema[];
@@ -24,13 +23,15 @@ interface Described {
 interface Step extends Described {
   readonly requirement?: unknown;
   readonly metadata?: JsonSchema;
+  /** Schema of each value of an object with any keys. */
+  readonly values?: GenericSchema;
 }
 
 /** What no part describes, such as a check, is left out. Metadata become keywords, such as `required`. */
 export function jsonSchema(schema: GenericSchema): JsonSchema {
   const described = schema as GenericSchema & Described;
   const { type, pipe, entries, wrapped, item, literal, options, getter } = described;
-  if (pipe !== undefined) return Object.assign({}, ...pipe.map(ofStep)) as JsonSchema;
+  if (pipe !== undefined) return pipe.map(ofStep).reduce(joined, {});
   if (wrapped !== undefined) return jsonSchema(wrapped);
   if (getter !== undefined) return { anyOf: [getter('auto'), getter([])].map(jsonSchema) };
   if (entries !== undefined) {
@@ -48,8 +49,18 @@ export function jsonSchema(schema: GenericSchema): JsonSchema {
   return ['string', 'boolean', 'number', 'integer'].includes(type) ? { type } : {};
 }
 
+/** Later keywords replace earlier ones, but what is said about both is said. */
+function joined(before: JsonSchema, step: JsonSchema): JsonSchema {
+  const { description = step['description'] } = before;
+  const isBoth = description !== undefined && step['description'] !== undefined && description !== step['description'];
+  const both = isBoth ? { description: `${String(step['description'])} ${String(description)}` } : {};
+  return { ...before, ...step, ...both };
+}
+
 function ofStep(step: Step): JsonSchema {
   if (step.metadata !== undefined) return step.metadata;
+  if (step.values !== undefined) return { additionalProperties: jsonSchema(step.values) };
+  if (step.type === 'min_value') return { minimum: step.requirement };
   if (step.requirement instanceof RegExp && typeof step.message === 'string')
     return {
       description: `${step.message[0]?.toUpperCase()}${step.message.slice(1)}.`,

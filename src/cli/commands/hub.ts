@@ -1,0 +1,15 @@
+/** `curlew hub …`: the cluster that keeps the objects of a fleet. */
+import { HUB_MANIFESTS } from '../../app/requests/hub.ts';
+import { commandFor } from '../command.ts';
+
+export const manifests = commandFor(HUB_MANIFESTS, {
+  details:
+    'Prints the definitions of the kinds Cluster, FleetAddon and ClusterAddon, a namespace, and an account with the rights of the controller. With --image, also a Deployment of two replicas, of which one leads. The documents are JSON, which is YAML. Contacts no cluster.',
+  examples: [
+    'curlew hub manifests | kubectl apply -f -',
+    'curlew hub manifests --image registry.example.com/curlew:1.2.0',
+  ],
+  run: async ({ request }) => (await import('../../app/hub-manifests.ts')).printHubManifests(request),
+  // JSON is YAML.
+  render: (objects) => objects.map((one) => `---\n${JSON.stringify(one, undefined, 2)}`).join('\n'),
+});

@@ -1,0 +1,188 @@
+/** What a hub needs before its controller: definitions of its kinds, rights, and a Deployment for who wants one. Pure. */
+import { CHANNEL_API_VERSION } from '../channel/channel.ts';
+import { jsonSchema, type JsonSchema } from '../core/json-schema.ts';
+import { HUB_KINDS, type HubKind } from './schema.ts';
+
+const [GROUP = '', VERSION = ''] = CHANNEL_API_VERSION.split('/');
+const NAMESPACE = 'curlew-system';
+const NAME = 'curlew-controller';
+/** Bounds that the API server needs to estimate what its rules cost. */
+const MAX_ITEMS = 100;
+const MAX_LENGTH = 1024;
+
+export type Manifest = Readonly<Record<string, unknown>>;
+
+/** Objects in the order in which they can be created. */
+export function hubManifests({ image }: { readonly image?: string | undefined } = {}): readonly Manifest[] {
+  const kinds = Object.keys(HUB_KINDS) as HubKind[];
+  const rights = [NAMESPACE_OBJECT, ACCOUNT, CLUSTER_ROLE, CLUSTER_BINDING, ROLE, BINDING];
+  return [...kinds.map(definitionOf), ...rights, ...(image === undefined ? [] : [CONFIG, deployment(image)])];
+}
+
+export function definitionName(kind: HubKind): string {
+  return `${HUB_KINDS[kind].plural}.${GROUP}`;
+}
+
+/** The CustomResourceDefinition of a kind. */
+export function definitionOf(kind: HubKind): Manifest {
+  const { plural, short, scope, about, name, spec, status, columns } = HUB_KINDS[kind];
+  const texts = { apiVersion: { type: 'string' }, kind: { type: 'string' } };
+  const metadata = { type: 'object', properties: { name: structural(jsonSchema(name)) } };
+  const schema = {
+    type: 'object',
+    description: about,
+    required: ['spec'],
+    properties: {
+      ...texts,
+      metadata,
+      spec: structural(jsonSchema(spec)),
+      status: structural(jsonSchema(status)),
+    },
+  };
+  const shown = columns.map(([title, type, jsonPath]) => ({ name: title, type, jsonPath }));
+  const version = {
+    name: VERSION,
+    served: true,
+    storage: true,
+    schema: { openAPIV3Schema: schema },
+    subresources: { status: {} },
+    additionalPrinterColumns: [...shown, { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' }],
+  };
+  const names = { kind, listKind: `${kind}List`, plural, singular: kind.toLowerCase(), shortNames: [short] };
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: definitionName(kind) },
+    spec: { group: GROUP, scope, names: { ...names, categories: ['fleet'] }, versions: [version] },
+  };
+}
+
+/**
+ * A structural schema: each part has a type, unknown fields are dropped by the API server instead of refused, and everything has a
+ * bound.
+ */
+function structural(schema: JsonSchema): JsonSchema {
+  const { const: only, anyOf, properties, additionalProperties, items, ...rest } = schema;
+  const parts = (anyOf ?? []) as readonly JsonSchema[];
+  if (parts.length > 0) {
+    const [integer, text] = ['integer', 'string'].map((type) => parts.find((one) => one['type'] === type) ?? {});
+    const types = { anyOf: [{ type: 'integer' }, { type: 'string' }], 'x-kubernetes-int-or-string': true };
+    const { type: _text, description, ...keywords } = { ...integer, ...text };
+    return { ...keywords, ...(description !== undefined && { description }), ...rest, ...types };
+  }
+  const words = only === undefined ? rest['enum'] : [only];
+  if (words !== undefined) return { type: 'string', ...rest, enum: words };
+  if (items !== undefined) return { maxItems: MAX_ITEMS, ...rest, items: structural(items as JsonSchema) };
+  if (properties !== undefined) {
+    const fields = Object.entries(properties as Readonly<Record<string, JsonSchema>>);
+    return { ...rest, properties: Object.fromEntries(fields.map(([key, one]) => [key, structural(one)])) };
+  }
+  if (typeof additionalProperties === 'object') {
+    const values = structural(additionalProperties as JsonSchema);
+    return { maxProperties: MAX_ITEMS, ...rest, additionalProperties: values };
+  }
+  if (rest['type'] === 'object') return { ...rest, 'x-kubernetes-preserve-unknown-fields': true };
+  return rest['type'] === 'string' ? { maxLength: MAX_LENGTH, ...rest } : rest;
+}
+
+const LABELS = { 'app.kubernetes.io/name': 'curlew', 'app.kubernetes.io/component': 'controller' };
+const NAMESPACE_OBJECT = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE, labels: LABELS } };
+const OWN = { name: NAME, namespace: NAMESPACE };
+const RBAC = 'rbac.authorization.k8s.io';
+const ACCOUNT = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { ...OWN, labels: LABELS } };
+
+function may(apiGroup: string, resources: readonly string[], verbs: readonly string[], names?: readonly string[]) {
+  return { apiGroups: [apiGroup], resources, ...(names && { resourceNames: names }), verbs };
+}
+
+function binding(kind: 'Role' | 'ClusterRole', metadata: object): Manifest {
+  const roleRef = { apiGroup: RBAC, kind, name: NAME };
+  const subjects = [{ kind: 'ServiceAccount', ...OWN }];
+  return {
+    apiVersion: `${RBAC}/v1`,
+    kind: `${kind}Binding`,
+    metadata: { ...metadata, labels: LABELS },
+    roleRef,
+    subjects,
+  };
+}
+
+const CLUSTER_ROLE = {
+  apiVersion: `${RBAC}/v1`,
+  kind: 'ClusterRole',
+  metadata: { name: NAME, labels: LABELS },
+  rules: [
+    may(GROUP, ['clusters', 'fleetaddons', 'clusteraddons'], ['get', 'list', 'watch']),
+    // Finalizers, and the content of clusters.
+    may(GROUP, ['fleetaddons', 'clusteraddons'], ['patch']),
+    may(GROUP, ['clusteraddons'], ['create', 'delete']),
+    may(GROUP, ['fleetaddons/status'], ['patch']),
+    may(
+      'apiextensions.k8s.io',
+      ['customresourcedefinitions'],
+      ['get'],
+      (Object.keys(HUB_KINDS) as HubKind[]).map(definitionName),
+    ),
+    may('', ['namespaces'], ['get'], ['kube-system']),
+    may('', ['events'], ['create']),
+  ],
+};
+const CLUSTER_BINDING = binding('ClusterRole', { name: NAME });
+const ROLE = {
+  apiVersion: `${RBAC}/v1`,
+  kind: 'Role',
+  metadata: { ...OWN, labels: LABELS },
+  rules: [may('coordination.k8s.io', ['leases'], ['create', 'get', 'update'])],
+};
+const BINDING = binding('Role', OWN);
+
+const TOKENS = '/var/run/secrets/kubernetes.io/serviceaccount';
+const CONFIG = {
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { ...OWN, labels: LABELS },
+  data: {
+    kubeconfig: `${JSON.stringify({
+      apiVersion: 'v1',
+      kind: 'Config',
+      clusters: [
+        {
+          name: 'hub',
+          cluster: { server: 'https://kubernetes.default.svc', 'certificate-authority': `${TOKENS}/ca.crt` },
+        },
+      ],
+      users: [{ name: 'controller', user: { tokenFile: `${TOKENS}/token` } }],
+      contexts: [{ name: 'hub', context: { cluster: 'hub', user: 'controller' } }],
+      'current-context': 'hub',
+    })}\n`,
+  },
+};
+
+function deployment(image: string): Manifest {
+  const container = {
+    name: 'controller',
+    image,
+    args: ['controller', '--kubeconfig', '/etc/curlew/kubeconfig'],
+    securityContext: {
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      runAsNonRoot: true,
+      runAsUser: 65532,
+      capabilities: { drop: ['ALL'] },
+      seccompProfile: { type: 'RuntimeDefault' },
+    },
+    resources: { requests: { cpu: '50m', memory: '96Mi' }, limits: { memory: '256Mi' } },
+    volumeMounts: [{ name: 'kubeconfig', mountPath: '/etc/curlew', readOnly: true }],
+  };
+  const pod = {
+    serviceAccountName: NAME,
+    containers: [container],
+    volumes: [{ name: 'kubeconfig', configMap: { name: NAME } }],
+  };
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { ...OWN, labels: LABELS },
+    spec: { replicas: 2, selector: { matchLabels: LABELS }, template: { metadata: { labels: LABELS }, spec: pod } },
+  };
+}

@@ -1,0 +1,229 @@
+/** The kinds of a hub: their fields, the rules between fields, and how kubectl shows them. Pure. */
+import * as v from 'valibot';
+import { byKey, type Read } from '../core/schema.ts';
+import { ADDON_FIELDS, chart, CLUSTER_FIELDS, removal, version } from '../fleet/schema.ts';
+import { about, addonName, aMap, aText, clusterName, fields, like, list } from '../fleet/upstream/kinds.ts';
+
+/** A rule of the Common Expression Language that the API server checks, and what it says otherwise. */
+function rules<Schema extends v.GenericSchema>(schema: Schema, ...all: readonly (readonly [string, string])[]) {
+  const validations = all.map(([rule, message]) => ({ rule, message }));
+  return v.pipe(schema, v.metadata({ 'x-kubernetes-validations': validations }));
+}
+
+const count = v.pipe(v.number('a number'), v.integer('a whole number'), v.minValue(0, 'a number from 0'));
+/** RFC 3339, in seconds. */
+const time = v.pipe(aText, v.metadata({ format: 'date-time' }));
+const text = v.exactOptional(aText);
+const STATES = [
+  'ToApply',
+  'Progressing',
+  'Succeeded',
+  'Failed',
+  'TimedOut',
+  'Skipped',
+  'Unreachable',
+  'Removing',
+] as const;
+const ACTIONS = ['Install', 'Remove'] as const;
+
+const condition = fields({
+  type: aText,
+  status: v.picklist(['True', 'False', 'Unknown'], 'one of True, False, Unknown'),
+  reason: aText,
+  message: text,
+  lastTransitionTime: time,
+  observedGeneration: v.exactOptional(count),
+});
+const conditions = v.exactOptional(
+  v.pipe(list(condition), v.metadata({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] })),
+);
+export type Condition = Read<typeof condition>;
+
+const digest = like(/^sha256:[0-9a-f]{64}$/, 'a digest: sha256: and 64 hex digits in lower case');
+const source = rules(
+  fields({
+    manifest: v.exactOptional(
+      about('Address of a manifest.', like(/^https:\/\/[^\s/@]+\/\S+$/, 'an https address, without a login')),
+    ),
+    hash: v.exactOptional(about('Digest of the manifest.', digest)),
+    chart: v.exactOptional(
+      rules(
+        chart,
+        ['has(self.repoURL) != has(self.oci)', 'write repoURL and name, or oci'],
+        ['has(self.oci) || has(self.name)', 'a chart of a repository needs name'],
+      ),
+    ),
+    package: v.exactOptional(fields({ name: addonName, version: aText, hash: digest })),
+  }),
+  [
+    '[has(self.manifest), has(self.chart), has(self.package)].filter(given, given).size() == 1',
+    'write exactly one of manifest, chart and package',
+  ],
+  ['has(self.manifest) == has(self.hash)', 'a manifest needs its hash, and nothing else has one here'],
+);
+
+const { rollout, clusterSelector, ...others } = ADDON_FIELDS;
+const SELECTS = [
+  '(has(self.matchLabels) && size(self.matchLabels) > 0) || (has(self.matchExpressions) && size(self.matchExpressions) > 0)',
+  'an empty selector would select every cluster, also those that come later',
+] as const;
+const VALUES = [
+  "!has(self.matchExpressions) || self.matchExpressions.all(one, (one.operator in ['In', 'NotIn']) == (has(one.values) && size(one.values) > 0))",
+  'In and NotIn need values, Exists and DoesNotExist take none',
+] as const;
+function named(list_: string, name: string, unless = ''): readonly [string, string] {
+  return [
+    `!has(self.${list_}) || self.${list_}.all(one, ${unless}(has(self.groups) && self.groups.exists(group, group.name == ${name})))`,
+    `${list_} names a group that groups does not have`,
+  ];
+}
+const addonSpec = fields({
+  source,
+  clusterSelector: rules(clusterSelector, SELECTS, VALUES),
+  ...others,
+  rollout: v.exactOptional(
+    rules(
+      rollout.wrapped,
+      [
+        '!has(self.mandatoryDecisionGroups) || self.mandatoryDecisionGroups.all(one, has(one.groupName) || has(one.groupIndex))',
+        'a mandatory group needs groupName or groupIndex',
+      ],
+      named('mandatoryDecisionGroups', 'one.groupName', '!has(one.groupName) || '),
+      named('approval', 'one'),
+    ),
+  ),
+});
+
+const waiting = fields({ cluster: aText, reason: aText, message: aText, since: time });
+const addonStatus = fields({
+  observedGeneration: count,
+  revision: about('Hash of source and configuration.', aText),
+  since: about('When the rollout of this revision began.', time),
+  reached: about('How many stages are done.', count),
+  rolledBack: v.boolean('true or false'),
+  removals: v.exactOptional(about('Removals under the approval of that time.', fields({ at: time, begun: count }))),
+  stopped: v.exactOptional(about('Why nothing new begins.', aText)),
+  counts: about('Clusters by state.', byKey(count)),
+  reasons: about('Clusters that wait, by reason.', byKey(count)),
+  batch: about('Clusters with a place in the batch; at most 100.', list(aText)),
+  waiting: about('The first clusters that wait; at most 20.', list(waiting)),
+  conditions,
+});
+
+const clusterSpec = fields({
+  ...CLUSTER_FIELDS,
+  access: v.exactOptional(
+    fields({
+      kubeconfigSecret: about('Secret of this namespace with a kubeconfig under the key value: for push.', aText),
+    }),
+  ),
+});
+const clusterStatus = fields({
+  facts: v.exactOptional(
+    fields({
+      version: v.exactOptional(about('Version of Kubernetes.', version)),
+      nodes: v.exactOptional(count),
+      networks: v.exactOptional(aMap),
+      arch: text,
+      agentVersion: text,
+      server: text,
+    }),
+  ),
+  lastSeen: v.exactOptional(about('When it answered last.', time)),
+  conditions,
+});
+
+const content = {
+  source: about('What is installed, by digest.', aMap),
+  version: text,
+  values: aMap,
+  specHash: about('Hash of source and values.', aText),
+  inputs: v.exactOptional(about('Hash of what the template saw.', aText)),
+};
+const clusterAddonSpec = rules(
+  fields({
+    hub: v.exactOptional(about('The hub that wrote it: an agent obeys one.', aText)),
+    revision: about('Grows with each change.', v.pipe(count, v.minValue(1, 'a number from 1'))),
+    action: v.picklist(ACTIONS, `one of ${ACTIONS.join(', ')}`),
+    identity: about('What cannot exist twice in a cluster.', aText),
+    ...content,
+    startedAt: about('When this revision was written.', time),
+    knownGood: v.exactOptional(about('What was healthy last, to go back to.', fields(content))),
+    remove: v.exactOptional(removal),
+    config: v.exactOptional(about('Values of this cluster alone: the one field that people write.', aMap)),
+  }),
+  ['self.revision >= oldSelf.revision', 'revision only grows'],
+  [
+    'self.revision > oldSelf.revision || (self.specHash == oldSelf.specHash && self.action == oldSelf.action)',
+    'other content or another action needs a new revision',
+  ],
+  ["self.action == 'Remove' || !has(self.remove)", 'remove is only for action: Remove'],
+);
+const clusterAddonStatus = fields({
+  applied: about('What this state is about.', fields({ revision: count, hash: aText })),
+  state: v.picklist(STATES, `one of ${STATES.join(', ')}`),
+  reason: text,
+  message: text,
+  since: time,
+  health: text,
+  orphans: v.exactOptional(about('Objects that a removal has left.', list(aText))),
+  conditions,
+});
+
+const REASON = '.status.conditions[?(@.type=="Available")].reason';
+const AVAILABLE = '.status.conditions[?(@.type=="Available")].status';
+
+/** By kind; columns as name, type and JSON path. */
+export const HUB_KINDS = {
+  Cluster: {
+    plural: 'clusters',
+    short: 'fcl',
+    scope: 'Namespaced',
+    about: 'A cluster of a fleet, in the namespace fleet-NAME.',
+    name: clusterName,
+    spec: clusterSpec,
+    status: clusterStatus,
+    columns: [
+      ['Version', 'string', '.status.facts.version'],
+      ['Available', 'string', AVAILABLE],
+      ['Reason', 'string', REASON],
+      ['Seen', 'date', '.status.lastSeen'],
+    ],
+  },
+  FleetAddon: {
+    plural: 'fleetaddons',
+    short: 'fad',
+    scope: 'Cluster',
+    about: 'An add-on, the clusters that get it, and how it spreads over them.',
+    name: addonName,
+    spec: addonSpec,
+    status: addonStatus,
+    columns: [
+      ['Available', 'string', AVAILABLE],
+      ['Reason', 'string', REASON],
+      ['Done', 'integer', '.status.counts.Succeeded'],
+      ['Rolling', 'integer', '.status.counts.Progressing'],
+      ['Failed', 'integer', '.status.counts.Failed'],
+      ['Stopped', 'string', '.status.stopped'],
+    ],
+  },
+  ClusterAddon: {
+    plural: 'clusteraddons',
+    short: 'cad',
+    scope: 'Namespaced',
+    about: 'One add-on on one cluster. The controller writes it, and the agent of the cluster its status.',
+    name: addonName,
+    spec: clusterAddonSpec,
+    status: clusterAddonStatus,
+    columns: [
+      ['Version', 'string', '.spec.version'],
+      ['Revision', 'integer', '.spec.revision'],
+      ['Action', 'string', '.spec.action'],
+      ['State', 'string', '.status.state'],
+      ['Reason', 'string', '.status.reason'],
+      ['Since', 'date', '.status.since'],
+    ],
+  },
+} as const;
+
+export type HubKind = keyof typeof HUB_KINDS;

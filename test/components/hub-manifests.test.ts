@@ -1,0 +1,143 @@
+/** A real API server takes the kinds of a hub, refuses objects that break their rules, and shows them to kubectl. */
+import { hubManifests } from '../../src/hub/manifests.ts';
+import * as assert from '../support/assert.ts';
+import { hubAddon, hubChart, hubCluster, hubClusterAddon } from '../support/hub-objects.ts';
+import { suite } from '../support/suite.ts';
+import { tree } from '../support/tree.ts';
+import { API_SERVER_PROGRAMS, startApiServer, type ApiServer } from './support/api-server.ts';
+import { createOpened } from './support/opened.ts';
+import { cannotRun } from './support/programs.ts';
+
+const test = suite('components/hub-manifests', { timeoutMs: 240_000 });
+const reason = cannotRun(...API_SERVER_PROGRAMS);
+const opened = createOpened();
+
+const WINDOW = { cron: '0 22 * * 1-5', duration: '4h' };
+const GROUPS = [{ name: 'canary', selector: { matchLabels: { ring: 'canary' } } }];
+const HASH = `sha256:${'0'.repeat(64)}`;
+
+const GOOD: readonly (readonly [string, object])[] = [
+  ['a cluster', hubCluster('paris', { env: 'prod' }, { paused: true, windows: [WINDOW] })],
+  ['a cluster for push', hubCluster('rome', {}, { access: { kubeconfigSecret: 'rome-kubeconfig' } })],
+  ['a chart', hubAddon('web')],
+  ['a manifest', hubAddon('net', { source: { manifest: 'https://example.com/net.yaml', hash: HASH } })],
+  ['a package', hubAddon('node', { source: { package: { name: 'node', version: '1.0.0', hash: HASH } } })],
+  [
+    'a whole rollout',
+    hubAddon('all', {
+      config: { default: { a: { b: 1 } }, groups: [{ selector: { matchLabels: { a: 'b' } }, values: { c: [1] } }] },
+      rollout: {
+        type: 'Progressive',
+        groups: GROUPS,
+        mandatoryDecisionGroups: [{ groupName: 'canary' }],
+        approval: ['canary'],
+        maxConcurrency: '25%',
+        maxFailures: 2,
+        minSuccessTime: '10m',
+      },
+      remove: { onFailure: 'Orphan', timeout: '10m' },
+    }),
+  ],
+  ['what a cluster gets', hubClusterAddon('web', 'paris')],
+];
+
+const BAD: readonly (readonly [string, object, RegExp])[] = [
+  ['no source', hubAddon('x', { source: {} }), /exactly one of manifest, chart and package/],
+  [
+    'two sources',
+    hubAddon('x', { source: { ...hubChart(), manifest: 'https://example.com/x', hash: HASH } }),
+    /exactly one of/,
+  ],
+  [
+    'a manifest without digest',
+    hubAddon('x', { source: { manifest: 'https://example.com/x' } }),
+    /a manifest needs its hash/,
+  ],
+  [
+    'a manifest over http',
+    hubAddon('x', { source: { manifest: 'http://example.com/x', hash: HASH } }),
+    /source.manifest/,
+  ],
+  [
+    'a chart in two places',
+    hubAddon('x', { source: { chart: { repoURL: 'https://a.io/', oci: 'oci://a.io/b', name: 'c', version: '1' } } }),
+    /write repoURL and name, or oci/,
+  ],
+  ['an empty selector', hubAddon('x', { clusterSelector: {} }), /would select every cluster/],
+  [
+    'an operator without values',
+    hubAddon('x', { clusterSelector: { matchExpressions: [{ key: 'a', operator: 'In' }] } }),
+    /In and NotIn need values/,
+  ],
+  [
+    'an unknown mandatory group',
+    hubAddon('x', { rollout: { groups: GROUPS, mandatoryDecisionGroups: [{ groupName: 'first' }] } }),
+    /mandatoryDecisionGroups names a group that groups does not have/,
+  ],
+  ['an approval of nothing', hubAddon('x', { rollout: { approval: ['first'] } }), /approval names a group/],
+  ['a size that is none', hubAddon('x', { rollout: { maxConcurrency: 'all' } }), /maxConcurrency/],
+  ['a time that is none', hubAddon('x', { rollout: { minSuccessTime: '5 min' } }), /minSuccessTime/],
+  ['a name that is too long', hubAddon('x'.repeat(54)), /metadata.name/],
+  ['an unknown field', hubAddon('x', { rollouts: {} }), /unknown field "spec.rollouts"/],
+  ['an action that is none', hubClusterAddon('x', 'paris', { action: 'Purge' }), /action/],
+  [
+    'removal options of an installation',
+    hubClusterAddon('x', 'paris', { remove: { timeout: '5m' } }),
+    /only for action/,
+  ],
+];
+
+if (reason === undefined) {
+  let server: ApiServer;
+  const create = async (object: object, verb = 'create'): Promise<string> =>
+    server.kubectl([verb, '-f', '-'], JSON.stringify(object));
+  const failure = async (object: object, verb?: string): Promise<string> =>
+    create(object, verb).then(
+      () => 'accepted',
+      (error: unknown) => String(error),
+    );
+
+  test.before(async () => {
+    const box = opened.keep(await tree());
+    server = opened.keep(await startApiServer(box.at('server')));
+    for (const object of hubManifests({ image: 'registry.example.com/curlew:1' })) await create(object, 'apply');
+    await server.kubectl(['wait', '--for=condition=Established', 'crd', '--all', '--timeout=60s']);
+    for (const name of ['paris', 'rome']) await server.kubectl(['create', 'namespace', `fleet-${name}`]);
+  });
+  test.after(opened.close);
+
+  for (const [title, object] of GOOD)
+    test(`${title} is accepted`, async () => assert.match(await create(object), /created/));
+
+  for (const [title, object, message] of BAD)
+    test(`${title} is refused`, async () => assert.match(await failure(object), message));
+
+  test('a revision only grows, and other content needs a new one', async () => {
+    const changed = { specHash: 'b2' };
+    assert.match(await failure(hubClusterAddon('web', 'paris', changed), 'apply'), /needs a new revision/);
+    assert.match(await create(hubClusterAddon('web', 'paris', { ...changed, revision: 3 }), 'apply'), /configured/);
+    assert.match(await failure(hubClusterAddon('web', 'paris', { revision: 2 }), 'apply'), /only grows/);
+  });
+
+  test('kubectl shows add-ons of clusters with version, action and state, and waits for their conditions', async () => {
+    const status = {
+      applied: { revision: 3, hash: 'b2' },
+      state: 'Failed',
+      reason: 'HelmFailed',
+      since: '2026-01-02T03:04:05Z',
+      conditions: [
+        { type: 'Available', status: 'True', reason: 'Healthy', lastTransitionTime: '2026-01-02T03:04:05Z' },
+      ],
+    };
+    const at = ['clusteraddons', 'web', '-n', 'fleet-paris'];
+    await server.kubectl(['patch', ...at, '--subresource=status', '--type=merge', '-p', JSON.stringify({ status })]);
+    const [head = '', first = ''] = (await server.kubectl(['get', 'clusteraddons', '-A'])).split('\n');
+    assert.match(head, /^NAMESPACE +NAME +VERSION +REVISION +ACTION +STATE +REASON +SINCE +AGE$/);
+    assert.match(first, /^fleet-paris +web +1\.2\.3 +3 +Install +Failed +HelmFailed +\S+ +\S+$/);
+    await server.kubectl(['wait', '--for=condition=Available', ...at, '--timeout=10s']);
+    assert.match(await server.kubectl(['get', 'fleet', '-A']), /fleetaddon.fleet.curlew.dev\/web/);
+    assert.match(await server.kubectl(['explain', 'fleetaddon.spec.rollout.maxRemovals']), /Most removals at once/);
+  });
+} else test.skip('kinds of a hub', reason);
+
+test.run();

@@ -1,0 +1,94 @@
+/** What `curlew hub manifests` prints: schemas that an API server takes, few rights, and a controller only on demand. */
+import { readFile } from 'node:fs/promises';
+import { fleetApiPage } from '../../scripts/docs/fleet-api.ts';
+import { printHubManifests } from '../../src/app/hub-manifests.ts';
+import { definitionOf, hubManifests, type Manifest } from '../../src/hub/manifests.ts';
+import { apiClient } from '../support/api-client.ts';
+import { startMemoryApiServer } from '../support/api-server/server.ts';
+import * as assert from '../support/assert.ts';
+import { hubAddon, hubCluster, hubClusterAddon } from '../support/hub-objects.ts';
+import { runCommand } from '../support/run-command.ts';
+import { suite } from '../support/suite.ts';
+import { tree } from '../support/tree.ts';
+
+const test = suite('hub/manifests');
+const KINDS = ['Cluster', 'FleetAddon', 'ClusterAddon'] as const;
+
+test('docs/fleet-api.md is what the schemas make of it (npm run docs)', async () => {
+  assert.is(await readFile('docs/fleet-api.md', 'utf8'), fleetApiPage());
+});
+
+test('each part of a schema has a type and a bound', () => {
+  const isSound = (node: unknown, path: string): void => {
+    if (typeof node !== 'object' || node === null) return;
+    const { type, properties, additionalProperties, items, ...rest } = node as Record<string, unknown>;
+    const isEither = rest['x-kubernetes-int-or-string'] === true;
+    assert.ok(isEither || ['object', 'array', 'string', 'integer', 'boolean'].includes(String(type)), path);
+    assert.ok(type !== 'array' || rest['maxItems'] !== undefined, path);
+    const isOpen = rest['x-kubernetes-preserve-unknown-fields'] === true;
+    assert.ok(type !== 'object' || isOpen || properties !== undefined || additionalProperties !== undefined, path);
+    for (const [key, one] of Object.entries(properties ?? {})) isSound(one, `${path}.${key}`);
+    if (additionalProperties !== undefined) isSound(additionalProperties, `${path}{}`);
+    if (items !== undefined) isSound(items, `${path}[]`);
+  };
+  for (const kind of KINDS) {
+    const { spec } = definitionOf(kind) as {
+      readonly spec: { readonly versions: readonly [{ readonly schema: { readonly openAPIV3Schema: object } }] };
+    };
+    const { properties } = spec.versions[0].schema.openAPIV3Schema as {
+      readonly properties: { readonly spec: object; readonly status: object };
+    };
+    isSound(properties.spec, `${kind}.spec`);
+    isSound(properties.status, `${kind}.status`);
+  }
+});
+
+test('an API server takes the kinds and their objects, and nothing else has their names', async () => {
+  await using server = await startMemoryApiServer();
+  const client = apiClient(server.kubeconfig);
+  for (const kind of KINDS) {
+    const { status } = await client.create(
+      '/apis/apiextensions.k8s.io/v1/customresourcedefinitions',
+      definitionOf(kind),
+    );
+    assert.is(status, 201);
+  }
+  await client.create('/api/v1/namespaces', { metadata: { name: 'fleet-paris' } });
+  const root = '/apis/fleet.curlew.dev/v1alpha1';
+  const own = `${root}/namespaces/fleet-paris`;
+  assert.is((await client.create(`${own}/clusters`, hubCluster('paris'))).status, 201);
+  assert.is((await client.create(`${root}/fleetaddons`, hubAddon('web'))).status, 201);
+  assert.is((await client.create(`${own}/clusteraddons`, hubClusterAddon('web', 'paris'))).status, 201);
+  assert.is((await client.create(`${root}/fleetaddons`, hubAddon('x', { source: 'x' }))).status, 422);
+});
+
+test('the controller may read clusters, and neither change them nor read Secrets', () => {
+  const role = hubManifests().find(({ kind }) => kind === 'ClusterRole') as unknown as {
+    readonly rules: readonly { readonly resources: readonly string[]; readonly verbs: readonly string[] }[];
+  };
+  const verbsOf = (resource: string): readonly string[] =>
+    role.rules.filter(({ resources }) => resources.includes(resource)).flatMap(({ verbs }) => verbs);
+  assert.equal(verbsOf('clusters'), ['get', 'list', 'watch']);
+  assert.equal(verbsOf('secrets'), []);
+  assert.ok(!role.rules.some(({ resources, verbs }) => [...resources, ...verbs].includes('*')));
+});
+
+test('there is a Deployment only with an image', async () => {
+  const kindsOf = (objects: readonly Manifest[]): readonly unknown[] => objects.map(({ kind }) => kind);
+  assert.not(kindsOf(await printHubManifests({})).includes('Deployment'));
+  const objects = await printHubManifests({ image: 'registry.example.com/curlew@sha256:0f' });
+  assert.ok(kindsOf(objects).includes('Deployment'));
+  await assert.rejectsWith(printHubManifests({ image: 'a b' }), 'USAGE', /not a reference of an image/);
+});
+
+test('what is printed are documents for kubectl', async () => {
+  await using box = await tree();
+  const { stdout } = await runCommand(['hub', 'manifests'], box.path);
+  const documents = stdout.split(/^---$/m).slice(1);
+  assert.equal(
+    documents.map((text): unknown => JSON.parse(text)),
+    JSON.parse(JSON.stringify(hubManifests())),
+  );
+});
+
+test.run();
