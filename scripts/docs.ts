@@ -1,4 +1,5 @@
 /** Writes the pages and parts of pages that are generated from tables in the source. usage: npm run docs */
+import { readFileSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { INSTALLER_SCHEMA } from '../src/spec/schema.ts';
 import { RUN } from '../src/app/requests/node.ts';
@@ -10,6 +11,7 @@ import { withCommands } from './docs/command-tables.ts';
 import { errorsPage } from './docs/errors-page.ts';
 import { withFolders } from './docs/folders.ts';
 import { kurlPage } from './docs/kurl-page.ts';
+import { withFunctions } from './docs/library-tables.ts';
 import { manifestPage } from './docs/manifest-page.ts';
 
 /** Each takes the current text of its page. */
@@ -19,6 +21,7 @@ const PAGES: Readonly<Record<string, (now: string) => string>> = {
   'docs/errors.md': errorsPage,
   'docs/fleet-api.md': fleetApiPage,
   'docs/kurl-compatibility.md': kurlPage,
+  'docs/library.md': (now) => withFunctions(now, (path) => readFileSync(`src/${path}`, 'utf8')),
   'docs/manifest.md': manifestPage,
   'docs/schemas/channel.schema.json': () => `${JSON.stringify(CHANNEL_SCHEMA, undefined, 2)}\n`,
   'docs/schemas/cluster.schema.json': () => `${JSON.stringify(CLUSTER_SCHEMA, undefined, 2)}\n`,

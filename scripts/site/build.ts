@@ -121,16 +121,26 @@ function adapt(site: Site, page: Page, tokens: readonly Token[]): void {
       used.set(name, times + 1);
       token.attrSet('id', times === 0 ? name : `${name}-${times}`);
     }
-    let isLinked = true;
-    for (const child of token.children ?? []) {
-      if (child.type === 'link_open') {
-        const to = linkIn(site, page, child.attrGet('href') ?? '');
-        isLinked = to !== undefined;
-        if (to !== undefined) child.attrSet('href', to);
-      }
-      if (!isLinked && (child.type === 'link_open' || child.type === 'link_close'))
-        Object.assign(child, { type: 'text', content: '', nesting: 0 });
+    adaptLinks(site, page, token.children ?? []);
+  }
+}
+
+/** In text, a path names a page; in the site, its title does. */
+const PATH = /^(?:docs\/)?[\w-]+\.md$/;
+
+function adaptLinks(site: Site, page: Page, tokens: readonly Token[]): void {
+  let isLinked = true;
+  for (const [at, token] of tokens.entries()) {
+    if (token.type === 'link_open') {
+      const to = linkIn(site, page, token.attrGet('href') ?? '');
+      isLinked = to !== undefined;
+      if (to !== undefined) token.attrSet('href', to);
+      const text = tokens[at + 1];
+      const named = [...site.pages.values()].find(({ url }) => rootOf(page) + url === to?.replace(/#.*/, ''));
+      if (text !== undefined && named !== undefined && PATH.test(text.content)) text.content = named.title;
     }
+    if (!isLinked && (token.type === 'link_open' || token.type === 'link_close'))
+      Object.assign(token, { type: 'text', content: '', nesting: 0 });
   }
 }
 

@@ -39,6 +39,13 @@ test('a page has its navigation and drawings, and needs nothing from elsewhere',
   assert.is(own.length, 8);
 });
 
+test('a link whose text is the path of a page has its title', async () => {
+  assert.match(
+    await readFile(box.at('site/docs/errors.html'), 'utf8'),
+    '<a href="../docs/cli.html#exit-status">The command line</a>',
+  );
+});
+
 test('text in braces stays as it is in the source', async () => {
   assert.match(await readFile(box.at('site/docs/preflights.html'), 'utf8'), '<code>{{kurl</code>');
 });
