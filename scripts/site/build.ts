@@ -50,7 +50,12 @@ interface Section {
   readonly excerpt: string;
 }
 
-const SEARCH_OPTIONS = { fields: ['title', 'page', 'text'], storeFields: ['url', 'page', 'title', 'excerpt'] };
+/** For the index and for each query. */
+const SEARCH_OPTIONS = {
+  fields: ['title', 'page', 'text'],
+  storeFields: ['url', 'page', 'title', 'excerpt'],
+  searchOptions: { prefix: true, fuzzy: 0.15, boost: { title: 4, page: 2 }, combineWith: 'AND' },
+};
 /** Characters of a section that results show. */
 const EXCERPT = 160;
 

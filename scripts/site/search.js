@@ -29,8 +29,7 @@
     found.hidden = query === '';
     if (query === '') return;
     index ??= MiniSearch.loadJS(SEARCH_INDEX, SEARCH_OPTIONS);
-    const options = { prefix: true, fuzzy: 0.15, boost: { title: 4, page: 2 }, boostDocument, combineWith: 'AND' };
-    const results = index.search(query, options);
+    const results = index.search(query, { boostDocument });
     const list = document.createElement('ol');
     list.append(...results.slice(0, MOST).map(item));
     const count = results.length === 0 ? 'Nothing found' : `${results.length} found`;
