@@ -13,7 +13,6 @@ import { rollingSizes, type RollingLimits } from './channel/rolling.ts';
 import { canonicalJson } from './core/digest.ts';
 import { orError } from './conformance-machines.ts';
 import { readYaml } from './formats/yaml/yaml.ts';
-import { ocmBatch, type Standing } from './fleet/upstream/batch.ts';
 import {
   installDiff as diffOfInstalls,
   mergeConfigs as mergeReferences,
@@ -27,18 +26,9 @@ import {
   type HelmRelease,
   type ReleaseIdentity,
 } from './fleet/upstream/releases.ts';
-import {
-  addonStatus as statusOf,
-  isWorkloadHealthy,
-  leaseStatus,
-  workProbe as probeWork,
-  type AddonStatus,
-  type AppliedConfig,
-  type DesiredConfig,
-  type ProbedWork,
-} from './fleet/upstream/status.ts';
 import type { Observed } from './rollout/fleet.ts';
 import { compareNames, groupsOf, type Labels } from './rollout/groups.ts';
+import { ocmBatch, type Standing } from './rollout/ocm-batch.ts';
 import { parseTimeout as secondsOf, sizeOf as countOf, type Rules } from './rollout/limits.ts';
 import { step, waitingIn } from './rollout/step.ts';
 import { specHash as hashOf } from './rollout/spec-hash.ts';
@@ -46,6 +36,15 @@ import type { State, Strategy } from './rollout/strategy.ts';
 import { actionOf } from './rollout/target.ts';
 
 export type { Compat } from './channel/channel.ts';
+export {
+  addonStatus,
+  lastPlacement,
+  lease,
+  proxyConditions,
+  templateRemoval,
+  workload,
+  workProbe,
+} from './conformance-upstream.ts';
 export {
   clusterDiff,
   deletionOrder,
@@ -322,34 +321,6 @@ export function installDiff(input: {
   return diffOfInstalls(input.type === 'Placements' ? placements : undefined, input.existing);
 }
 
-/** The state of an add-on on one cluster. */
-export function addonStatus(input: {
-  readonly desired: readonly DesiredConfig[];
-  readonly refs: readonly AppliedConfig[];
-  readonly progressing?: { readonly reason?: string; readonly t?: number };
-}): AddonStatus {
-  return statusOf(input.desired, input.refs, input.progressing);
-}
-
-/** Status and reason of Available by the work, or `unchanged`. */
-export function workProbe(input: ProbedWork): string {
-  return probeWork(input);
-}
-
-/** Is a workload healthy? */
-export function workload(input: {
-  readonly kind: 'Deployment' | 'DaemonSet';
-  readonly desired: number;
-  readonly ready: number;
-}): boolean {
-  return isWorkloadHealthy(input.kind, input.desired, input.ready);
-}
-
-/** Status of Available by the age of a Lease; without age there is none. */
-export function lease({ ageSeconds }: { readonly ageSeconds?: number }): string {
-  return leaseStatus(ageSeconds);
-}
-
 interface VectorRollout {
   readonly strategy: Strategy;
   /** Ordered; a name that begins with `_` is that of an unnamed group. */
@@ -389,7 +360,7 @@ export function rollout(input: VectorRollout): Readonly<Record<string, unknown>>
   };
 }
 
-/** One step of a fleet by curlew's own rules, and each cluster that waits; `now` is in seconds since 1970. */
+/** One step of a fleet by the rules that its add-ons name, and each cluster that waits; `now` is in seconds since 1970. */
 export function fleetStep({ observed, now }: { readonly observed: Observed; readonly now: number }): object {
   const waiting: object[] = [];
   const writes = step(observed, now, undefined, (plan) => {

@@ -38,6 +38,61 @@ for (const name of SUITES) {
   }
 }
 
+interface Scenario {
+  readonly id: string;
+  readonly records?: readonly { readonly ready: boolean }[];
+  readonly expectConditions?: Readonly<Record<string, string>>;
+}
+const scenarios = await Promise.all(
+  ['cluster-addons', 'ocm'].map(async (name) => {
+    const text = await readFile(join(import.meta.dirname, `fixtures/rollout/${name}-scenarios.yaml`), 'utf8');
+    return (parse(text) as { readonly scenarios: readonly Scenario[] }).scenarios;
+  }),
+);
+for (const { id, records = [], expectConditions } of scenarios.flat()) {
+  if (expectConditions === undefined) continue;
+  test(`${id}: proxyConditions`, () => {
+    assert.equal(
+      { ...conformance.proxyConditions({ releases: records }), ...expectConditions },
+      conformance.proxyConditions({ releases: records }),
+    );
+  });
+}
+
+const metadata = (name: string, mark: string) => ({
+  name,
+  annotations: { [`addon.open-cluster-management.io/${mark}`]: '' },
+});
+const JOB = { apiVersion: 'batch/v1', kind: 'Job', metadata: metadata('clean', 'addon-pre-delete') };
+const DEPLOYMENT = { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'web' } };
+
+test('OS2: while a hook runs, what is deployed stays', () => {
+  const removal = (hook: 'running' | 'complete') => conformance.templateRemoval({ manifests: [JOB, DEPLOYMENT], hook });
+  assert.equal(removal('running'), { applied: ['Job/clean'], deleted: [], kept: ['Deployment/web'] });
+  assert.equal(removal('complete'), { applied: ['Job/clean'], deleted: ['Deployment/web', 'Job/clean'], kept: [] });
+});
+
+test('OS5: an object that is to be an orphan stays', () => {
+  const kept = { ...DEPLOYMENT, metadata: metadata('data', 'deletion-orphan') };
+  assert.equal(conformance.templateRemoval({ manifests: [kept, DEPLOYMENT] }), {
+    applied: [],
+    deleted: ['Deployment/web'],
+    kept: ['Deployment/data'],
+  });
+});
+
+test('OS7: a cluster in two placements has the configuration of the later one', () => {
+  assert.equal(
+    conformance.lastPlacement({
+      placements: [
+        ['a', 'b'],
+        ['b', 'c'],
+      ],
+    }),
+    [['a'], ['b', 'c']],
+  );
+});
+
 test('an upgrade that no version of the add-on follows is a gap', () => {
   const entries = [{ version: '1.0.0', kubernetesVersion: '<1.31.0' }];
   const kubernetes = ['v1.30.0', 'v1.31.0'];

@@ -129,6 +129,7 @@ function verdictOf(
     if (!metadata.managedFields.some(({ manager }) => manager === managerOf(id)))
       return { stays: 'another program created it again with the label of this add-on' };
   }
+  if (metadata.annotations[ORPHAN] !== undefined) return { stays: `its annotation ${ORPHAN} keeps it`, isLeft: false };
   if (prune === undefined) return { stays: 'the channel has no prune for this add-on' };
   const kept = protection({ kind, labels, ...object });
   if (kept !== undefined) return { stays: kept };
@@ -162,6 +163,9 @@ export interface Pruned {
   /** What the next pass must look at again. */
   readonly left: readonly ObjectRef[];
 }
+
+/** Open Cluster Management keeps objects that have it. */
+const ORPHAN = 'addon.open-cluster-management.io/deletion-orphan';
 
 /** Helm keeps its objects. */
 export const KEPT = 'helm.sh/resource-policy';

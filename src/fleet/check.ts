@@ -17,6 +17,7 @@ export function checkFleet(fleet: WrittenFleet): void {
   for (const [addon, chosen] of selected) {
     checkSelectors(addon, chosen);
     checkRollout(addon, chosen);
+    checkTemplate(addon, chosen);
     checkChannel(addon, fleet);
     checkDependencies(addon, addons);
   }
@@ -79,7 +80,7 @@ function checkSelector({ matchLabels = {}, matchExpressions = [] }: Selector, pa
   return isSound;
 }
 
-function checkRollout({ fields, found }: WrittenAddon, chosen: readonly WrittenCluster[]): void {
+function checkRollout({ fields, found, compat }: WrittenAddon, chosen: readonly WrittenCluster[]): void {
   const { rollout = {} } = fields.spec;
   const { groups = [], mandatoryDecisionGroups = [], approval = [] } = rollout;
   checkWindows(rollout.windows, ['spec', 'rollout', 'windows'], found);
@@ -88,7 +89,8 @@ function checkRollout({ fields, found }: WrittenAddon, chosen: readonly WrittenC
     chosen.some(({ labels }) => groups.find(({ selector }) => selects(selector, labels))?.name === name);
   for (const [index, { groupName = '', groupIndex }] of mandatoryDecisionGroups.entries()) {
     const path = ['spec', 'rollout', 'mandatoryDecisionGroups', index, 'groupName'];
-    if (groupName === '' && groupIndex !== undefined) continue;
+    // A group that does not exist, or is empty, is passed over there.
+    if (compat === 'ocm' || (groupName === '' && groupIndex !== undefined)) continue;
     if (!names.has(groupName))
       found.error('group', path, `there is no group ${groupName}`, 'name one of rollout.groups');
     else if (chosen.length > 0 && !isFilled(groupName)) {
@@ -99,6 +101,17 @@ function checkRollout({ fields, found }: WrittenAddon, chosen: readonly WrittenC
   for (const [index, name] of approval.entries()) {
     const path = ['spec', 'rollout', 'approval', index];
     if (!names.has(name)) found.error('group', path, `there is no group ${name}`, 'name one of rollout.groups');
+  }
+}
+
+/** Objects of Cluster API that only some of the clusters have. */
+function checkTemplate({ fields, found }: WrittenAddon, chosen: readonly WrittenCluster[]): void {
+  for (const [, root = ''] of (fields.spec.valuesTemplate ?? '').matchAll(/\.(ControlPlane|InfraCluster)\b/g)) {
+    const bare = chosen.find(({ roots = {} }) => !Object.hasOwn(roots, root));
+    if (bare === undefined) continue;
+    const message = `valuesTemplate uses .${root}, and ${bare.name} has none: it waits, since its values cannot be rendered`;
+    found.add('warning', 'template', ['spec', 'valuesTemplate'], message, 'add the object that its Cluster refers to');
+    return;
   }
 }
 

@@ -3,6 +3,7 @@ import type { Channel, Entry } from '../channel/channel.ts';
 import type { Findings } from '../channel/findings.ts';
 import type { ClusterFacts } from '../channel/pass.ts';
 import type { Values } from '../rollout/fleet.ts';
+import type { Rules } from '../rollout/limits.ts';
 import type { AddonFields, ClusterFields } from './schema.ts';
 
 /** A file of a fleet; paths in it must stay in its folder. */
@@ -25,14 +26,20 @@ export interface WrittenCluster extends Written<ClusterFields> {
   readonly labels: Readonly<Record<string, string>>;
   /** The path of its kubeconfig. */
   readonly kubeconfig: string;
+  /** Text of its kubeconfig, if a Secret of Cluster API among the files has it. */
+  readonly secret?: string;
   /** The object in the form of Cluster API, for templates. */
   readonly object: Values;
+  /** `ControlPlane` and `InfraCluster` of Cluster API, as far as they are among the files. */
+  readonly roots?: Values;
 }
 
 export interface WrittenAddon extends Written<AddonFields> {
   readonly name: string;
   /** That of its document: a HelmChartProxy may select all clusters, and a ClusterManagementAddOn is made from templates. */
   readonly kind: 'FleetAddon' | 'HelmChartProxy' | 'ClusterManagementAddOn';
+  /** Whose rules it follows, if an annotation says so. */
+  readonly compat: Rules | undefined;
   /**
    * Its manifest or chart; undefined if a channel has it. What cannot be read is an error among the findings.
    */

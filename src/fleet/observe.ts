@@ -3,6 +3,7 @@ import type { Entry } from '../channel/channel.ts';
 import type { AddonRecord } from '../channel/record.ts';
 import { Contents, Memo } from '../rollout/content.ts';
 import type { Cluster, ClusterAddon, FleetAddon, Observed } from '../rollout/fleet.ts';
+import type { Rules } from '../rollout/limits.ts';
 import {
   channelEntries,
   identityOf,
@@ -108,9 +109,12 @@ function withOwn(recorded: ClusterAddon, { failures, removing }: AddonState = NE
   return { ...recorded, spec: { ...spec, specHash: hash, startedAt: since }, status };
 }
 
-function clusterOf({ name, labels, fields, object }: WrittenCluster, look: Look = { problem: 'not asked' }): Cluster {
+function clusterOf(
+  { name, labels, fields, object, roots }: WrittenCluster,
+  look: Look = { problem: 'not asked' },
+): Cluster {
   const { kubernetes, access: _access, ...others } = fields.spec;
-  const spec = { ...others, object };
+  const spec = { ...others, object, ...(roots && { roots }) };
   if ('problem' in look) return { name, labels, ...spec, available: false, kubernetes: kubernetes?.version ?? '' };
   const { annotations, records, installer } = look.facts;
   const installed: Record<string, { readonly owner: string }> = {};
@@ -130,10 +134,10 @@ function clusterOf({ name, labels, fields, object }: WrittenCluster, look: Look 
 }
 
 function addonOf(addon: WrittenAddon, fleet: WrittenFleet, hashOf: (entry: Entry) => string): FleetAddon {
-  const { name, entry, fields } = addon;
+  const { name, entry, fields, compat } = addon;
   const { source: _source, drift: _drift, ...spec } = fields.spec;
   const entries = channelEntries(addon, fleet);
-  const content = entry && (addon.kind === 'ClusterManagementAddOn' ? TEMPLATE : contentOf(entry, hashOf));
+  const content = entry && (addon.kind === 'ClusterManagementAddOn' ? TEMPLATE : contentOf(entry, hashOf, compat));
   const own = content && { content: { ...content }, ...versionOf(entry) };
   const namespace = entry?.namespace ?? entries[0]?.namespace;
   return {
@@ -141,6 +145,9 @@ function addonOf(addon: WrittenAddon, fleet: WrittenFleet, hashOf: (entry: Entry
     generation: 1,
     identity: identityOf(addon, fleet) ?? name,
     ...(namespace !== undefined && { namespace }),
+    ...(compat !== undefined && { compat }),
+    // A release of the same name is taken over there without a question.
+    ...(compat === 'caaph' && { adopt: true }),
     source: own ?? {
       channel: entries.map((one) => ({ ...one, hash: hashOf(one), source: contentOf(one, hashOf) as Entry['source'] })),
       addon: entries[0]?.name ?? name,
@@ -153,12 +160,14 @@ function addonOf(addon: WrittenAddon, fleet: WrittenFleet, hashOf: (entry: Entry
 export const TEMPLATE = { type: 'template' } as const;
 
 /** Without the places that it is read from, which differ from machine to machine. */
-function contentOf(entry: Entry, hashOf: (entry: Entry) => string): Readonly<Record<string, unknown>> {
+function contentOf(entry: Entry, hashOf: (entry: Entry) => string, compat?: Rules): Readonly<Record<string, unknown>> {
   const { source } = entry;
   const hash = hashOf(entry);
   if (source?.type === 'manifest') return { type: 'manifest', hash };
   if (source?.type !== 'chart') return { ...source };
-  const chart = { ...source.chart, package: source.chart.package && hash };
+  // Options alone change no release by the rules of the Helm add-on provider.
+  const options = compat === 'caaph' ? { wait: false, atomic: false } : {};
+  const chart = { ...source.chart, ...options, package: source.chart.package && hash };
   return { type: 'chart', chart: Object.fromEntries(Object.entries(chart).filter(([, value]) => value !== undefined)) };
 }
 

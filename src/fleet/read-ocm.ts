@@ -3,7 +3,7 @@ import type { GenericSchema } from 'valibot';
 import type { Findings } from '../channel/findings.ts';
 import { convert, type Read } from '../core/schema.ts';
 import type { FleetFile, WrittenCluster } from './fleet.ts';
-import { reported } from './reported.ts';
+import { compatOf, reported } from './reported.ts';
 import { ADDON_DEPLOYMENT_CONFIG, ADDON_TEMPLATE, noteConfig, noteTemplate } from './upstream/addon-template.ts';
 import {
   CLUSTER_MANAGEMENT_ADDON,
@@ -97,8 +97,10 @@ export function readOcm(documents: readonly OcmDocument[], clusters: readonly Wr
   const addons = read('ClusterManagementAddOn', CLUSTER_MANAGEMENT_ADDON).flatMap(({ value, file, found }) => {
     const { name } = value.metadata;
     const own = onClusters.filter((one) => one.value.metadata.name === name);
+    const compat = compatOf(value, found);
     return fromClusterManagementAddon(value, own, { found, around }).map((one) => ({
       ...one,
+      compat,
       named: name,
       file,
       found,

@@ -14,8 +14,9 @@ import type { Labels } from '../rollout/groups.ts';
 import { checkFleet } from './check.ts';
 import type { FleetFile, WrittenAddon, WrittenCluster, WrittenFleet } from './fleet.ts';
 import { OCM_KINDS, readOcm, type OcmDocument } from './read-ocm.ts';
-import { reported } from './reported.ts';
+import { compatOf, reported } from './reported.ts';
 import { KINDS, type AddonFields } from './schema.ts';
+import { CapiObjects } from './upstream/capi-objects.ts';
 import { CAPI_CLUSTER, capiObject, fromCapiCluster } from './upstream/cluster.ts';
 import { fromHelmChartProxy, HELM_CHART_PROXY } from './upstream/helm-chart-proxy.ts';
 import { NAME_LABEL } from './upstream/kinds.ts';
@@ -28,7 +29,8 @@ export interface ReadFleet extends WrittenFleet {
 /** Other documents, such as manifests and kubeconfigs in the same folder, are left alone, even if they are not YAML. */
 const OWN = /^[\s{"']*apiVersion["']?\s*:\s*["']?fleet\.curlew\.dev\/|^kind:[ \t]*["']?FleetAddon\b/m;
 /** Documents of Cluster API, and those of Open Cluster Management. */
-const CAPI = /^[\s{"']*apiVersion["']?\s*:\s*["']?(?:addons\.)?cluster\.x-k8s\.io\//m;
+const CAPI = /^[\s{"']*apiVersion["']?\s*:\s*["']?(?:addons\.|controlplane\.|infrastructure\.)?cluster\.x-k8s\.io\//m;
+const CAPI_SECRET = /^(?:type|[\s{]*"type")\s*:\s*["']?cluster\.x-k8s\.io\/secret\b/m;
 const OCM = /^(?:apiVersion|[\s{]*"apiVersion"):[ \t]*["']?(?:addon|cluster)\.open-cluster-management\.io\//m;
 const CHANNEL = /^kind:[ \t]*["']?Channel\b/m;
 
@@ -39,16 +41,20 @@ export function readFleet(files: readonly FleetFile[]): ReadFleet {
   for (const file of files) {
     for (const { text, line } of splitYaml(file.text)) {
       if (OCM.test(text)) findings.push(readOcmDocument(file, { text, line }, fleet.ocm));
-      else if (OWN.test(text) || CAPI.test(text)) findings.push(readDocument(file, { text, line }, fleet));
+      else if (OWN.test(text) || CAPI.test(text) || CAPI_SECRET.test(text))
+        findings.push(readDocument(file, { text, line }, fleet));
     }
   }
   const diagnosticsOf = (): readonly Diagnostic[] => findings.flatMap(({ diagnostics }) => diagnostics);
-  const { clusters, addons } = readOcm(fleet.ocm, fleet.clusters);
-  for (const { file, found, name, named, spec } of addons) {
+  const { clusters, addons } = readOcm(
+    fleet.ocm,
+    fleet.clusters.map((one) => fleet.capi.complete(one)),
+  );
+  for (const { file, found, name, named, spec, compat } of addons) {
     const entry = { name: named, version: undefined, manifest: posix.basename(file.path) };
-    fleet.addons.push(become({ kind: 'ClusterManagementAddOn', name, spec }, entry, { file, found }));
+    fleet.addons.push(become({ kind: 'ClusterManagementAddOn', name, compat, spec }, entry, { file, found }));
   }
-  const { ocm: _ocm, ...read } = { ...fleet, clusters };
+  const { ocm: _ocm, capi: _capi, ...read } = { ...fleet, clusters };
   // A document that cannot be read would be missed by the others.
   if (!diagnosticsOf().some(isError)) checkFleet(read);
   return { ...read, diagnostics: diagnosticsOf() };
@@ -60,13 +66,13 @@ function isError({ severity }: Diagnostic): boolean {
 
 function emptyFleet() {
   const lists = { clusters: [] as WrittenCluster[], addons: [] as WrittenAddon[], ocm: [] as OcmDocument[] };
-  return { ...lists, channels: new Map<string, Channel>() };
+  return { ...lists, channels: new Map<string, Channel>(), capi: new CapiObjects() };
 }
 
 function readDocument(
   file: FleetFile,
   { text, line }: YamlPart,
-  { clusters, addons, channels }: ReturnType<typeof emptyFleet>,
+  { clusters, addons, channels, capi }: ReturnType<typeof emptyFleet>,
 ): { readonly diagnostics: readonly Diagnostic[] } {
   // Larger than others, and with other rules for values.
   if (CHANNEL.test(text)) return readOwnChannel(file, { text, line }, channels);
@@ -76,9 +82,14 @@ function readDocument(
   if (value === undefined) return found;
   const { apiVersion, kind } = isJsonObject(value) ? value : {};
   if (kind === 'Channel') return readOwnChannel(file, { text, line }, channels);
+  if (kind === 'Secret' && apiVersion === 'v1' && isJsonObject(value)) {
+    capi.addSecret(value, found);
+    return found;
+  }
   if (typeof apiVersion === 'string' && CAPI.test(`apiVersion: ${apiVersion}`)) {
     if (kind === 'HelmChartProxy') readProxy(file, value, addons, found);
     else if (kind === 'Cluster') readCapiCluster(file, value, clusters, found);
+    else if (isJsonObject(value)) capi.add(value);
     return found;
   }
   const isOwn = (typeof apiVersion === 'string' && apiVersion.startsWith('fleet.curlew.dev/')) || kind === 'FleetAddon';
@@ -103,7 +114,8 @@ function readDocument(
   const read = convert(KINDS.FleetAddon, value);
   if ('problems' in read) return reported(read.problems, found);
   const entry = entryOf(file, read.value, found);
-  addons.push({ file, fields: read.value, found, name: read.value.metadata.name, entry, kind });
+  const compat = compatOf(value, found);
+  addons.push({ file, fields: read.value, found, name: read.value.metadata.name, compat, entry, kind });
   return found;
 }
 
@@ -112,18 +124,19 @@ function readProxy(file: FleetFile, value: unknown, addons: WrittenAddon[], foun
   if ('problems' in read) return void reported(read.problems, found);
   const { entry, spec } = fromHelmChartProxy(read.value, found);
   const { name } = read.value.metadata;
-  addons.push(become({ kind: 'HelmChartProxy', name, spec }, entry, { file, found }));
+  const compat = compatOf(value, found);
+  addons.push(become({ kind: 'HelmChartProxy', name, compat, spec }, entry, { file, found }));
 }
 
 /** What a document of another kind has become. */
 function become(
-  { kind, name, spec }: Pick<WrittenAddon, 'kind' | 'name'> & Pick<AddonFields, 'spec'>,
+  { kind, name, compat, spec }: Pick<WrittenAddon, 'kind' | 'name' | 'compat'> & Pick<AddonFields, 'spec'>,
   fields: EntryFields,
   { file, found }: Pick<WrittenAddon, 'file' | 'found'>,
 ): WrittenAddon {
   const entry = readEntry(fields, ['spec'], contextOf(file), found);
   const own = { apiVersion: CHANNEL_API_VERSION, kind: 'FleetAddon', metadata: { name }, spec } as const;
-  return { file, fields: own, found, name, entry, kind };
+  return { file, fields: own, found, name, compat, entry, kind };
 }
 
 /** Charts of add-ons have such documents as templates, which are no YAML. */

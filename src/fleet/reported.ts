@@ -1,6 +1,8 @@
-/** What a schema refuses in a document -> findings. Pure. */
+/** What documents of all kinds of a fleet have in common: mistakes, and whose rules they follow. Pure. */
 import type { Findings } from '../channel/findings.ts';
+import { isObject } from '../core/json.ts';
 import type { Problem } from '../core/schema.ts';
+import type { Rules } from '../rollout/limits.ts';
 
 export function reported(problems: readonly Problem[], found: Findings): Findings {
   for (const { path, message, hint, issue } of problems) {
@@ -10,4 +12,17 @@ export function reported(problems: readonly Problem[], found: Findings): Finding
     found.error(issue.type === 'never' ? 'unknown-field' : 'value', path, text, hint);
   }
   return found;
+}
+
+const COMPAT = 'curlew.dev/compat';
+const RULES: readonly Rules[] = ['caaph', 'ocm', 'native'];
+
+/** Undefined without the annotation. */
+export function compatOf(document: unknown, found: Findings): Rules | undefined {
+  const path = ['metadata', 'annotations', COMPAT];
+  const value = path.reduce<unknown>((at, key) => (isObject(at) ? at[key] : undefined), document);
+  const rules = RULES.find((one) => one === value);
+  if (value !== undefined && rules === undefined)
+    found.error('compat', path, `${COMPAT} must be one of ${RULES.join(', ')}`);
+  return rules;
 }

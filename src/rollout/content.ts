@@ -16,8 +16,8 @@ export class Memo {
 
   /** Hash of what can change a template's result. Facts are seen, and do not. */
   keyOf(cluster: Cluster): string {
-    const { labels, kubernetes, networks, server, object } = cluster;
-    const key = this.#keys.get(cluster) ?? specHash({ labels, kubernetes, networks, server, object });
+    const { labels, kubernetes, networks, server, object, roots } = cluster;
+    const key = this.#keys.get(cluster) ?? specHash({ labels, kubernetes, networks, server, object, roots });
     this.#keys.set(cluster, key);
     return key;
   }
@@ -99,7 +99,7 @@ export class Contents {
     const kubernetes = { version: cluster.kubernetes, major, minor };
     const seen = { name: cluster.name, labels, kubernetes, networks, facts, server, ...cluster.object };
     try {
-      const data = { Cluster: seen, Addon: { name, namespace, version } } as ValueMap;
+      const data = { ...cluster.roots, Cluster: seen, Addon: { name, namespace, version } } as ValueMap;
       const text = renderText(valuesTemplate, data, { strict: 'nested' });
       const { value, diagnostics } = readYaml(name, text, { kubernetes: () => true });
       if (isObject(value)) return value;

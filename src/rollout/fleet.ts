@@ -1,6 +1,7 @@
 /** A fleet as it is observed, and what one step writes. Times are seconds since 1970. Pure. */
 import type { Entry } from '../channel/channel.ts';
 import type { Labels, Selector } from './groups.ts';
+import type { Rules } from './limits.ts';
 import type { State, Strategy } from './strategy.ts';
 import type { Window } from './windows.ts';
 
@@ -22,6 +23,8 @@ export interface Cluster {
   readonly server?: string;
   /** What templates also see in `.Cluster`, such as the object of Cluster API. */
   readonly object?: Values;
+  /** Other objects that templates see, such as `.ControlPlane`. */
+  readonly roots?: Values;
   readonly agentVersion?: string;
   /** What its own records say is installed, by {@link FleetAddon.identity}. The owner of this engine is `fleet:NAME`. */
   readonly installed?: Readonly<Record<string, { readonly owner: string; readonly revision?: number }>>;
@@ -50,6 +53,8 @@ export interface FleetAddon {
   readonly valuesTemplate?: string;
   readonly dependsOn?: readonly string[];
   readonly mode?: 'Continuous' | 'InstallOnce';
+  /** Whose rules its rollout and its values follow; curlew's by default. */
+  readonly compat?: Rules;
   /** Takes over what another owner has installed. */
   readonly adopt?: boolean;
   readonly rollout?: Strategy;

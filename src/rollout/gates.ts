@@ -50,6 +50,7 @@ const GATES: readonly Gate[] = [
   },
   { reason: 'Batch', back: true, why: ({ holds }, { free }) => free <= 0 && !holds && 'the batch is full' },
   { reason: 'Content', skips: true, why: problemOfContent },
+  { reason: 'Content', why: earlierProblem },
 ];
 
 /** The first reason of the list why a target waits; undefined if it may begin. */
@@ -126,4 +127,15 @@ function problemOfContent(target: Target): string | undefined {
   if (isRemoval(target)) return undefined;
   const content = target.run.contents.contentOf(target.cluster, target.record);
   return typeof content === 'string' ? content : undefined;
+}
+
+/** By the rules of the Helm add-on provider, the first values that cannot be rendered hold all clusters after it. */
+function earlierProblem({ run, cluster }: Target): string | false {
+  if (run.rules !== 'caaph') return false;
+  const first = run.unrendered();
+  return (
+    first !== undefined &&
+    compareNames(first, cluster.name, 'caaph') < 0 &&
+    `${first} comes before it, and its values cannot be rendered`
+  );
 }

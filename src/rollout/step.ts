@@ -1,12 +1,13 @@
 /** One step of a whole fleet: what is written now, and why the rest waits. Pure. */
 import { counted } from '../core/counted.ts';
 import { canonicalJson } from '../core/digest.ts';
-import { advance } from './batch.ts';
+import { advance, type Place } from './batch.ts';
 import { Memo } from './content.ts';
 import type { ClusterAddonSpec, Content, FleetAddonStatus, Observed, Waiting, Writes } from './fleet.ts';
 import { holdOf } from './gates.ts';
-import { groupsOf } from './groups.ts';
+import { compareNames, groupsOf, type Group } from './groups.ts';
 import { sizeOf } from './limits.ts';
+import { ocmBatch } from './ocm-batch.ts';
 import type { State } from './strategy.ts';
 import { begins, Fleet, isRemoval, targetOf, type Run, type Target } from './target.ts';
 
@@ -87,18 +88,63 @@ function planOf(run: Run): AddonPlan {
   const held = found === records.size ? [] : [...records.keys()].filter((name) => !fleet.clusters.has(name));
   run.brake = brakeOf(run, targets, held.length);
   const lost = run.brake === undefined ? held.splice(0) : [];
-  const groups = groupsOf(targets, { rules: strategy.groups ?? [], size: strategy.groupSize });
-  const { reached, stopped } = advance(groups, strategy, {
-    reached: begun.reached,
-    stopped: run.rolledBack ? 'it has gone back to what was known as good' : undefined,
-    approved: orders?.groups ?? [],
-    hold: holdOf,
-  });
+  const sizes = { rules: strategy.groups ?? [], size: strategy.groupSize };
+  const stoppedBefore = run.rolledBack ? 'it has gone back to what was known as good' : undefined;
+  const { reached, stopped } =
+    run.rules === 'ocm'
+      ? advanceAsOcm(targets, run, sizes)
+      : advance(groupsOf(targets, sizes), strategy, {
+          reached: begun.reached,
+          stopped: stoppedBefore,
+          approved: orders?.groups ?? [],
+          hold: holdOf,
+        });
   if (stopped === undefined || run.rolledBack || strategy.onFailure !== 'Rollback') {
     return { run, targets, dropped, lost, held, stopped, reached };
   }
   run.rolledBack = true;
   return planOf(run);
+}
+
+/** The same by the rules of Open Cluster Management, in which a removal needs no place. */
+function advanceAsOcm(
+  targets: readonly Target[],
+  { strategy }: Run,
+  sizes: Parameters<typeof groupsOf>[1],
+): { readonly stopped: string | undefined; readonly reached: number } {
+  const staged = targets.filter((target) => {
+    return !isRemoval(target) && (target.wants || target.record?.spec.action !== 'Remove');
+  });
+  const sorted = staged.toSorted((a, b) => compareNames(a.cluster.name, b.cluster.name, 'ocm'));
+  const groups = groupsOf(sorted, sizes);
+  const named = groups.map((group): Group<string> => ({ ...group, members: group.members.map(nameOf) }));
+  const known = staged.filter(({ record }) => record !== undefined);
+  const batch = ocmBatch(
+    named,
+    strategy,
+    known.map((target) => {
+      const state = target.wants ? 'ToApply' : target.own;
+      return { cluster: nameOf(target), state, age: target.age };
+    }),
+  );
+  const stopped = batch.breached ? 'more clusters have failed than may' : undefined;
+  for (const target of targets) {
+    const group = groups.find(({ members }) => members.includes(target))?.name ?? '';
+    const isIn = isRemoval(target) || batch.rollout.includes(nameOf(target));
+    const place: Place = {
+      stopped: isIn ? undefined : stopped,
+      earlier: undefined,
+      unproven: undefined,
+      group,
+      free: isIn ? 1 : 0,
+    };
+    if (target.wants) target.hold = holdOf(target, place);
+  }
+  return { stopped, reached: 0 };
+}
+
+function nameOf({ cluster }: Target): string {
+  return cluster.name;
 }
 
 /** Why no removal may begin: too many at once, without an approval of at least their number. */

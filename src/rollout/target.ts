@@ -13,7 +13,7 @@ import type {
   Observed,
 } from './fleet.ts';
 import { compareNames, selects, type Labels } from './groups.ts';
-import { parseTimeout, sizeOf } from './limits.ts';
+import { parseTimeout, sizeOf, type Rules } from './limits.ts';
 import { isFailure, settle, timesOf, type Settled, type State } from './strategy.ts';
 import { closedWindows, type Window } from './windows.ts';
 
@@ -98,21 +98,30 @@ function runOf(
     ? status
     : { since: fleet.now, reached: 0, rolledBack: false };
   const isMeant = orders?.generation === addon.generation && orders.at >= begun.since;
+  const rules: Rules = addon.compat ?? 'native';
   const problem = problemOf(addon);
   const strategy = problem === undefined ? (addon.rollout ?? {}) : {};
   const timeout = (problem === undefined && addon.remove?.timeout) || '30m';
+  const records = new Map<string, ClusterAddon>();
+  let first: { readonly name: string | undefined } | undefined;
   return {
     fleet,
     addon,
     contents,
+    /** Name of the first cluster whose values cannot be rendered. */
+    unrendered: (): string | undefined => {
+      first ??= { name: firstProblem(fleet, addon, contents, records) };
+      return first.name;
+    },
     problem,
     strategy,
     begun,
     /** By cluster. */
-    records: new Map<string, ClusterAddon>(),
+    records,
     /** From the add-on over those that it depends on back to itself. */
     circle: circleOf(addons, addon.name),
-    times: timesOf(strategy, 'native'),
+    rules,
+    times: timesOf(strategy, rules),
     removalTimes: { soak: 0, deadline: parseTimeout(timeout) },
     orders: isMeant ? orders : undefined,
     /** How many removals have begun under the present approval. */
@@ -123,8 +132,20 @@ function runOf(
   };
 }
 
+function firstProblem(
+  { clusters }: Fleet,
+  addon: FleetAddon,
+  contents: Contents,
+  records: ReadonlyMap<string, ClusterAddon>,
+): string | undefined {
+  const chosen = [...clusters.values()].filter((cluster) => isSelected(addon, cluster));
+  return chosen
+    .toSorted((a, b) => compareNames(a.name, b.name, 'caaph'))
+    .find((cluster) => typeof contents.contentOf(cluster, records.get(cluster.name)) === 'string')?.name;
+}
+
 /** Why a strategy cannot be followed. */
-function problemOf({ rollout = {}, remove = {} }: FleetAddon): string | undefined {
+function problemOf({ rollout = {}, remove = {}, compat }: FleetAddon): string | undefined {
   const { groups = [], mandatoryDecisionGroups = [] } = rollout;
   try {
     timesOf(rollout, 'native');
@@ -137,7 +158,7 @@ function problemOf({ rollout = {}, remove = {} }: FleetAddon): string | undefine
     throw error;
   }
   const unknown = mandatoryDecisionGroups.find(
-    ({ groupName }) => groupName !== undefined && groups.every(({ name }) => name !== groupName),
+    ({ groupName = '' }) => compat !== 'ocm' && groupName !== '' && groups.every(({ name }) => name !== groupName),
   );
   return unknown && `there is no group ${unknown.groupName ?? ''}`;
 }
@@ -165,6 +186,9 @@ export interface Target extends Member {
   readonly goal: Content | undefined;
   /** What is there has lasted long enough. */
   readonly isGood: boolean;
+  /** The state of its record, which also counts while the cluster does not answer, and the seconds since it began. */
+  readonly own: State;
+  readonly age: number;
   /** Why the record is deleted, without any other action. */
   readonly drop: DropReason | undefined;
   readonly recheckAfter: number;
@@ -212,6 +236,8 @@ export function targetOf(run: Run, cluster: Cluster): Target | undefined {
     action,
     goal,
     isGood,
+    own: own.raw,
+    age: own.age,
     wants,
     isProven,
     isUnknown: !cluster.available && selected && !isProven,
@@ -224,10 +250,17 @@ export function targetOf(run: Run, cluster: Cluster): Target | undefined {
   };
 }
 
-const NEW: Settled = { state: 'ToApply', holds: false, recheckAfter: Infinity };
+const NEW: Aged = { state: 'ToApply', holds: false, recheckAfter: Infinity, raw: 'ToApply', age: 0 };
+
+interface Aged extends Settled {
+  /** Before time is considered. */
+  readonly raw: State;
+  readonly age: number;
+}
 
 /** The state of a record by itself: that of the agent if it is about what is wanted. */
-function settledOf({ fleet, times, removalTimes }: Run, cluster: Cluster, record: ClusterAddon | undefined): Settled {
+function settledOf(run: Run, cluster: Cluster, record: ClusterAddon | undefined): Aged {
+  const { fleet, times, removalTimes, rules } = run;
   if (record === undefined) return NEW;
   const { spec, status } = record;
   const counts = status?.applied.revision === spec.revision && status.applied.hash === spec.specHash;
@@ -239,7 +272,12 @@ function settledOf({ fleet, times, removalTimes }: Run, cluster: Cluster, record
   const since = Math.max(spec.startedAt, counts ? Math.min(status.since, fleet.now) : 0, back);
   const isFinal = counts && (status.state === 'Succeeded' || status.state === 'Skipped' || isFailure(status.state));
   const state = isFinal ? status.state : isInstall ? 'Progressing' : 'Removing';
-  return settle(state, now - since, isInstall ? times : removalTimes, 'native');
+  const age = now - since;
+  return {
+    ...(isInstall ? settle(state, age, times, rules) : settle(state, age, removalTimes, 'native')),
+    raw: state,
+    age,
+  };
 }
 
 function dropReason(run: Run, cluster: Cluster, spec: ClusterAddonSpec, state: State): DropReason | undefined {

@@ -1,7 +1,9 @@
 /** Documents of Open Cluster Management, whose clusters are API servers of the tests. */
+import { readFile, writeFile } from 'node:fs/promises';
 import type { ApiClient } from '../support/api-client.ts';
 import { textAt } from '../support/api-client.ts';
 import * as assert from '../support/assert.ts';
+import { documents } from '../support/fleet-files.ts';
 import { BAD, doneIn, openFleetScene, statesIn } from '../support/fleet-scene.ts';
 import {
   addOnTemplate,
@@ -141,6 +143,67 @@ test('the configuration of one cluster wins over that of its placement, and pods
       },
     ],
   });
+});
+
+test('a kubeconfig comes from the Secret of Cluster API among the files', async () => {
+  await using scene = await openFleetScene(['lyon']);
+  const text = await readFile(scene.box.at('lyon.conf'), 'utf8');
+  const metadata = { name: 'lyon', namespace: 'default', labels: { env: 'prod' } };
+  const secret = {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'lyon-kubeconfig', namespace: 'default' },
+    type: 'cluster.x-k8s.io/secret',
+    data: { value: Buffer.from(text).toString('base64') },
+  };
+  const capi = { apiVersion: 'cluster.x-k8s.io/v1beta1', kind: 'Cluster', metadata, spec: {} };
+  const all = [placement('prod', DECISIONS), addOnTemplate('web-1', [PAGE]), managementAddOn({ prod: {} })];
+  await writeFile(scene.box.at('fleet.yaml'), documents(capi, secret, ...all));
+  assert.equal(doneIn(await scene.apply()), ['lyon web install done']);
+  assert.is((await scene.api('lyon').get(MAP)).status, 200);
+});
+
+test('a hook ends well before anything is removed, what is to be an orphan stays, and a failed hook blocks (OS2, OS4, OS5)', async () => {
+  await using scene = await openFleetScene(['lyon', 'nice']);
+  const marked = (name: string, mark: string) => {
+    return { name, namespace: 'default', annotations: { [`addon.open-cluster-management.io/${mark}`]: '' } };
+  };
+  const container = { name: 'clean', image: 'registry.lan/clean:1' };
+  const job = {
+    apiVersion: 'batch/v1',
+    kind: 'Job',
+    metadata: marked('clean', 'addon-pre-delete'),
+    spec: { template: { spec: { restartPolicy: 'Never', containers: [container] } } },
+  };
+  const kept = { ...PAGE, metadata: marked('kept', 'deletion-orphan') };
+  const write = async (labels: object) =>
+    scene.fleet(
+      [placement('prod', DECISIONS), addOnTemplate('web-1', [PAGE, job, kept]), managementAddOn({ prod: {} })],
+      { nice: labels },
+    );
+  const JOBS = '/apis/batch/v1/namespaces/default/jobs/clean';
+  const hookIs = async (type: string) => {
+    const conditions = [{ type, status: 'True', reason: type, message: type }];
+    await scene.api('nice').merge(`${JOBS}/status`, { status: { conditions } });
+  };
+  await write({});
+  await scene.apply();
+  assert.is((await scene.api('nice').get(JOBS)).status, 404);
+  await write({ env: 'test' });
+  assert.equal(doneIn(await scene.apply({ wait: 500 })), ['nice web remove failed']);
+  assert.is((await scene.api('nice').get(JOBS)).status, 200);
+  await hookIs('Failed');
+  const failed = await scene.apply({ wait: 500 });
+  assert.equal(doneIn(failed), ['nice web remove failed']);
+  assert.match(failed.done[0]?.reason ?? '', /Failed/);
+  assert.is((await scene.api('nice').get(MAP)).status, 200);
+  await scene.api('nice').remove(JOBS);
+  await scene.apply({ wait: 500 });
+  await hookIs('Complete');
+  assert.equal(doneIn(await scene.apply({ wait: 500 })), ['nice web remove done']);
+  const left = [MAP, JOBS, MAP.replace('page', 'kept')].map(async (path) => (await scene.api('nice').get(path)).status);
+  assert.equal(await Promise.all(left), [404, 404, 200]);
+  assert.is((await scene.api('lyon').get(MAP)).status, 200);
 });
 
 test.run();

@@ -85,7 +85,6 @@ test('each field without an effect is named, and one that does not exist is an e
     'warning fleet/ignored: options.install.createNamespace has no effect: a missing namespace is created',
     'error fleet/unknown-field: "colour" is not a field',
     'warning fleet/ignored: tlsConfig has no effect: put the certificate of the authority into SSL_CERT_FILE or NODE_EXTRA_CA_CERTS',
-    'warning fleet/template: valuesTemplate uses .InfraCluster, which only a management cluster has: clusters wait, since it cannot be rendered',
     'warning fleet/version: no version: each cluster gets the newest cni of its first day, and keeps it',
   ]);
   assert.match(found(capi('paris'), proxy('net', { step: 1 }))[0] ?? '', /unknown-field/);
@@ -111,6 +110,55 @@ test('a Cluster of Cluster API has its kubeconfig next to its file, and its netw
   const networks = { pods: '10.1.0.0/16', domain: 'cluster.local' };
   assert.equal(paris?.fields.spec, { paused: true, networks, access: { kubeconfig: 'paris.kubeconfig' } });
   assert.match(found(capi('../paris'))[0] ?? '', /metadata.name must be/);
+});
+
+test('templates see the control plane of a cluster if it is among the files', () => {
+  const reference = { kind: 'KubeadmControlPlane', name: 'paris-cp' };
+  const plane = {
+    apiVersion: 'controlplane.cluster.x-k8s.io/v1beta1',
+    kind: 'KubeadmControlPlane',
+    metadata: { name: 'paris-cp' },
+    spec: { version: 'v1.31.2' },
+  };
+  const uses = proxy('net', { valuesTemplate: 'version: {{ .ControlPlane.spec.version }}' });
+  const owner = capi('paris', { controlPlaneRef: reference });
+  assert.equal(read(owner, plane, uses).clusters[0]?.roots, { ControlPlane: plane });
+  assert.equal(found(owner, plane, uses), []);
+  assert.equal(found(owner, uses), [
+    'warning fleet/template: valuesTemplate uses .ControlPlane, and paris has none: it waits, since its values cannot be rendered',
+  ]);
+});
+
+test('a Secret of Cluster API has the kubeconfig of its cluster, or is refused', () => {
+  const secret = (data: object) => {
+    return {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      type: 'cluster.x-k8s.io/secret',
+      metadata: { name: 'paris-kubeconfig' },
+      data,
+    };
+  };
+  assert.is(read(capi('paris'), secret({ value: Buffer.from('a: 1').toString('base64') })).clusters[0]?.secret, 'a: 1');
+  assert.equal(found(capi('paris'), secret({ value: '*' })), [
+    'error fleet/kubeconfig: the Secret paris-kubeconfig has no kubeconfig in data.value',
+  ]);
+  assert.is(
+    read(cluster('paris'), secret({ value: Buffer.from('a: 1').toString('base64') })).clusters[0]?.secret,
+    undefined,
+  );
+});
+
+test('an annotation selects the rules of the program that a document is from', () => {
+  const annotated = (value: string) => {
+    const one = proxy('net') as { readonly metadata: object };
+    return { ...one, metadata: { ...one.metadata, annotations: { 'curlew.dev/compat': value } } };
+  };
+  assert.is(read(capi('paris'), annotated('caaph')).addons[0]?.compat, 'caaph');
+  assert.is(read(capi('paris'), proxy('net')).addons[0]?.compat, undefined);
+  assert.equal(found(capi('paris'), annotated('helm')), [
+    'error fleet/compat: curlew.dev/compat must be one of caaph, ocm, native',
+  ]);
 });
 
 test('other kinds of Cluster API are left alone, and templates of helm for Open Cluster Management are named', () => {

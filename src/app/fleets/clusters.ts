@@ -1,5 +1,6 @@
 /** What the clusters of a fleet record, and what its add-ons deliver. */
-import { resolve } from 'node:path';
+import { rmSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { fileOf, type Entry } from '../../channel/channel.ts';
 import { isUrl } from '../../channel/location.ts';
 import type { Context } from '../../core/context.ts';
@@ -8,6 +9,7 @@ import { asError, CurlewError, redact } from '../../core/errors.ts';
 import { openChannelCluster } from '../../deliver/cluster.ts';
 import { channelEntries, type Look, type WrittenCluster, type WrittenFleet } from '../../fleet/fleet.ts';
 import { readLimited } from '../../platform/files/read-limited.ts';
+import { makeTemporary } from '../../platform/files/temporary.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
 import type { FleetPlanRequest } from '../requests/fleet.ts';
 
@@ -22,15 +24,17 @@ export async function lookAtClusters(
   { timeout: timeoutMs = TIMEOUT_MS, allowExec }: Pick<FleetPlanRequest, 'timeout' | 'allowExec'>,
   context: Context,
 ): Promise<ReadonlyMap<string, Look>> {
-  const look = async ({ name, kubeconfig }: WrittenCluster): Promise<readonly [string, Look]> => {
+  const look = async (cluster: WrittenCluster): Promise<readonly [string, Look]> => {
+    const { name } = cluster;
     const late = AbortSignal.timeout(timeoutMs);
     let slow = '';
     // The result says which clusters do not answer.
     const report: Context['report'] = (event) => (slow = event.type === 'note' ? `: ${event.text}` : slow);
     const own = { ...context, signal: AbortSignal.any([context.signal, late]), report };
     try {
+      using access = accessTo(cluster);
       const { server, kubernetes, facts, warnings } = await openChannelCluster(
-        { kubeconfig, isForeign: allowExec !== true },
+        { kubeconfig: access.kubeconfig, isForeign: allowExec !== true },
         own,
       );
       return [name, { server, kubernetes, facts, warnings }];
@@ -42,6 +46,15 @@ export async function lookAtClusters(
     }
   };
   return new Map(await mapLimited(clusters, look, { width: AT_ONCE, signal: context.signal }));
+}
+
+/** The path of its kubeconfig. One from a Secret is in a private file until this is disposed of. */
+export function accessTo({ kubeconfig, secret }: WrittenCluster): Disposable & { readonly kubeconfig: string } {
+  if (secret === undefined) return { kubeconfig, [Symbol.dispose]: () => undefined };
+  const folder = makeTemporary('kubeconfig');
+  const path = join(folder, 'kubeconfig');
+  writeFileSync(path, secret, { mode: 0o600 });
+  return { kubeconfig: path, [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }) };
 }
 
 /** Hashes of all entries, in hex; empty for what is no file. `SPEC_INVALID` for a file elsewhere without a hash. */

@@ -23,9 +23,11 @@ import type { Values } from '../../rollout/fleet.ts';
 import { openChannels } from '../ports/channel-files.ts';
 import { webTrust } from '../ports/network.ts';
 import type { FleetApplyRequest } from '../requests/fleet.ts';
-import { AT_ONCE, lookAtClusters } from './clusters.ts';
+import { accessTo, AT_ONCE, lookAtClusters } from './clusters.ts';
 import { observeAgain, type ObservedFleet } from './observed.ts';
 import type { StateFolder } from './state.ts';
+
+type Rendered = NonNullable<NonNullable<ReturnType<typeof deliverable>>['rendered']>;
 
 interface PassParts {
   readonly request: FleetApplyRequest;
@@ -76,15 +78,16 @@ async function runJobs(jobs: readonly Job[], parts: PassParts): Promise<readonly
   return (await mapLimited(parts.before.fleet.clusters, onCluster, { width: AT_ONCE, signal })).flat();
 }
 
-async function runOnCluster(
-  jobs: readonly Job[],
-  { name, kubeconfig }: WrittenCluster,
-  parts: PassParts,
-): Promise<readonly Done[]> {
+async function runOnCluster(jobs: readonly Job[], written: WrittenCluster, parts: PassParts): Promise<readonly Done[]> {
   const { request, context, folder } = parts;
   const done: Done[] = [];
   try {
-    const cluster = await openChannelCluster({ kubeconfig, isForeign: request.allowExec !== true }, context);
+    using access = accessTo(written);
+    const { name } = written;
+    const cluster = await openChannelCluster(
+      { kubeconfig: access.kubeconfig, isForeign: request.allowExec !== true },
+      context,
+    );
     await using held = await holdCluster(cluster, { doing: `apply a fleet to ${name}`, context });
     const runner = new Runner(jobs, held.cluster, parts);
     for (const job of jobs) {
@@ -113,7 +116,8 @@ class Runner {
     this.#cluster = cluster;
     this.#parts = parts;
     const { request, context } = parts;
-    for (const job of jobs) if (job.hash !== '' && job.act !== 'remove') this.#tasks.set(job, this.#taskOf(job));
+    for (const job of jobs)
+      if (job.hash !== '' && (job.act !== 'remove' || this.#hasHooks(job))) this.#tasks.set(job, this.#taskOf(job));
     const found = [...this.#tasks].flatMap(([job, one]) => (typeof one === 'string' ? [] : [{ job, task: one.task }]));
     this.#delivery = new Delivery({
       cluster,
@@ -151,6 +155,8 @@ class Runner {
       if (typeof found === 'string') return { ...job, result: 'failed', reason: found };
       const { errors } = await deliver(this.#delivery, found.task, how);
       const [reason = ''] = errors[0]?.message.split('\n') ?? [];
+      if (job.act === 'remove')
+        return { ...job, ...(errors.length > 0 ? { result: 'failed', reason } : await this.#remove(job)) };
       return { ...job, result: errors.length > 0 ? 'failed' : 'done', reason, revision: found.revision };
     } catch (error) {
       this.#cluster.signal.throwIfAborted();
@@ -172,12 +178,24 @@ class Runner {
     return { result: isDone ? 'done' : 'failed', reason: errors[0]?.message ?? '' };
   }
 
-  #taskOf({ cluster, addon: name, hash, act }: Job): { readonly task: Task; readonly revision: string } | string {
-    const { before, revisions, state, read, context } = this.#parts;
-    const now = revisions.get(name);
-    const all = [...(now ? [now] : []), ...(state.addons[name]?.kept ?? [])];
+  /** What was recorded for a job, among the contents that are known. */
+  #found({ cluster, addon, hash }: Job): ReturnType<typeof deliverable> {
+    const { before, revisions, state } = this.#parts;
+    const now = revisions.get(addon);
+    const all = [...(now ? [now] : []), ...(state.addons[addon]?.kept ?? [])];
     const seen = before.observed.clusters.find((one) => one.name === cluster);
-    const found = seen && deliverable(hash, seen, all);
+    return seen && deliverable(hash, seen, all);
+  }
+
+  /** A template can have objects that must run before its others are removed: they join these. */
+  #hasHooks(job: Job): boolean {
+    return (this.#found(job)?.rendered?.hooks.length ?? 0) > 0;
+  }
+
+  #taskOf(job: Job): { readonly task: Task; readonly revision: string } | string {
+    const { addon: name, hash, act } = job;
+    const { read, context } = this.#parts;
+    const found = this.#found(job);
     if (found === undefined) return `cannot ${act} ${name}: its earlier content is not kept; write it into the files`;
     const { entry, content, revision, rendered } = found;
     const { records, annotations } = this.#cluster.facts;
@@ -193,7 +211,7 @@ class Runner {
         origin: resolve(context.cwd, entry.place.file),
         compat: 'native',
         ...(rendered && { hash: '' }),
-        read: async () => (rendered ? manifestOf(rendered.objects) : read(entry)),
+        read: async () => (rendered ? manifestOf(rendered, job) : read(entry)),
         hashOf: (bytes) => hexOf(digestOf(bytes)),
         ...(entry.source?.type === 'chart' && { values: this.#valuesOf(entry.source, entry, content.values) }),
       };
@@ -214,8 +232,9 @@ class Runner {
   }
 }
 
-/** The objects of templates, as a manifest. */
-function manifestOf(items: readonly object[]): Uint8Array {
+/** The objects of templates, as a manifest; before a removal, with its hooks. */
+function manifestOf({ objects, hooks }: Rendered, { act }: Job): Uint8Array {
+  const items = act === 'remove' ? [...objects, ...hooks] : objects;
   return Buffer.from(JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
 }
 

@@ -43,6 +43,7 @@ export async function openFleet({ files }: FleetRequest, context: Context): Prom
   const { clusters, addons } = fleet;
   const missing = await Promise.all([
     ...clusters.map(async (cluster) => {
+      if (cluster.secret !== undefined) return [];
       const hint = 'put a kubeconfig there, such as the output of kubectl config view --minify --flatten --raw';
       return unreadable(cluster, ['spec', 'access', 'kubeconfig'], { file: cluster.kubeconfig, hint }, context);
     }),

@@ -4,7 +4,7 @@ import type { Findings } from '../../channel/findings.ts';
 import type { Read } from '../../core/schema.ts';
 import { layerOf, REFERENCE, TYPE_WITH_DEFAULT, type Configurations, type Located } from './config-references.ts';
 import { addonName, aMap, aText, byName, fields, foreign, list } from './kinds.ts';
-import { installDiff } from './placed.ts';
+import { installDiff, withoutLater } from './placed.ts';
 import type { Placed } from './placement.ts';
 import { fromRolloutStrategy, ROLLOUT_STRATEGY } from './rollout-strategy.ts';
 import type { TemplateValues } from './template-objects.ts';
@@ -87,10 +87,9 @@ export function fromClusterManagementAddon(
     found.add('warning', 'kind', ['kind'], message, 'describe in an AddOnTemplate what it installs');
     return [];
   }
-  return parts.map(({ title, names, values, rollout }, at) => {
-    const later = new Set(parts.slice(at + 1).flatMap((one) => one.names));
-    // A cluster has the configuration and the strategy of its last placement.
-    const mine = names.filter((one) => !later.has(one));
+  const last = withoutLater(parts.map(({ names }) => names));
+  return parts.map(({ title, values, rollout }, at) => {
+    const mine = last[at] ?? [];
     const groups = [{ names: mine, values }, ...own].flatMap((one) => {
       return Object.keys(one.values).length === 0 ? [] : [{ selector: byName(one.names), values: { ...one.values } }];
     });

@@ -81,11 +81,6 @@ export function fromHelmChartProxy({ metadata, spec }: Read<typeof HELM_CHART_PR
     const message = `credentials has no effect: ${key} of Secret ${secret.namespace ?? namespace}/${secret.name} is on a management cluster`;
     found.add('warning', 'ignored', ['spec', 'credentials'], message, 'log in on this machine: helm registry login');
   }
-  const root = /\.(?:ControlPlane|InfraCluster)\b/.exec(valuesTemplate ?? '')?.[0];
-  if (root !== undefined) {
-    const message = `valuesTemplate uses ${root}, which only a management cluster has: clusters wait, since it cannot be rendered`;
-    found.add('warning', 'template', ['spec', 'valuesTemplate'], message, 'use .Cluster');
-  }
   if (!version) {
     const message = `no version: each cluster gets the newest ${chartName} of its first day, and keeps it`;
     found.add('warning', 'version', ['spec', 'chartName'], message, 'write version');

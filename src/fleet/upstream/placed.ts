@@ -36,3 +36,11 @@ export function installDiff(
     delete: [...present].filter((name) => !wanted.has(name)),
   };
 }
+
+/** The clusters of each placement that no later one has: a cluster gets configuration and strategy from its last one. */
+export function withoutLater(placements: readonly (readonly string[])[]): readonly (readonly string[])[] {
+  return placements.map((names, at) => {
+    const later = new Set(placements.slice(at + 1).flat());
+    return names.filter((name) => !later.has(name));
+  });
+}

@@ -49,3 +49,14 @@ export function releaseRemoval(found: {
 }): 'uninstall' | 'drop-record' {
   return !found.once && found.cluster && found.release ? 'uninstall' : 'drop-record';
 }
+
+type Condition = 'True' | 'False';
+
+/** Conditions of a HelmChartProxy by those of its releases; both are true if there are none. */
+export function proxyConditions(releases: readonly { readonly ready: boolean }[]): {
+  readonly HelmReleaseProxiesReady: Condition;
+  readonly Ready: Condition;
+} {
+  const ready = releases.every((one) => one.ready) ? 'True' : 'False';
+  return { HelmReleaseProxiesReady: ready, Ready: ready };
+}

@@ -18,7 +18,6 @@ type Registry = NonNullable<Config['registries']>[number];
 const DEFAULT_NAMESPACE = 'open-cluster-management-agent-addon';
 const PRE_DELETE = 'addon.open-cluster-management.io/addon-pre-delete';
 const ORPHAN = 'addon.open-cluster-management.io/deletion-orphan';
-const KEEP = { 'helm.sh/resource-policy': 'keep' };
 
 /** The objects of an add-on on a cluster; `hooks` are those that run before it is removed, and are no part of it until then. */
 export function objectsOf(
@@ -38,7 +37,7 @@ export function objectsOf(
     const metadata = { ...mapAt(object, 'metadata') };
     const [marks, ownLabels] = [mapAt(metadata, 'annotations'), mapAt(metadata, 'labels')];
     if (where !== '') moveTo(where, object, metadata);
-    if (ORPHAN in marks || isOrphan(metadata, orphans)) metadata['annotations'] = { ...marks, ...KEEP };
+    if (isOrphan(metadata, orphans)) metadata['annotations'] = { ...marks, [ORPHAN]: '' };
     const isHook = PRE_DELETE in marks || 'open-cluster-management.io/addon-pre-delete' in ownLabels;
     (isHook ? hooks : objects).push(withPods({ ...object, metadata }, config, builtin));
   }
@@ -134,4 +133,19 @@ function mirrored(image: string, registries: readonly Registry[]): string {
     else if (image.startsWith(from)) found = `${to}${image.slice(from.length)}`;
   }
   return found;
+}
+
+/** What the removal of these objects does at first, and once their hooks have ended well; as `Kind/name`. */
+export function removalOf(
+  { objects, hooks }: ReturnType<typeof objectsOf>,
+  hook: 'running' | 'failed' | 'complete',
+): { readonly applied: readonly string[]; readonly deleted: readonly string[]; readonly kept: readonly string[] } {
+  const titleOf = (object: Fields): string => `${String(object['kind'])}/${String(mapAt(object, 'metadata')['name'])}`;
+  const isKept = (object: Fields): boolean => ORPHAN in mapAt(mapAt(object, 'metadata'), 'annotations');
+  const isDone = hooks.length === 0 || hook === 'complete';
+  return {
+    applied: hooks.map(titleOf),
+    deleted: isDone ? [...objects.filter((one) => !isKept(one)), ...hooks].map(titleOf) : [],
+    kept: objects.filter((one) => !isDone || isKept(one)).map(titleOf),
+  };
 }

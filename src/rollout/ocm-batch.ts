@@ -2,8 +2,8 @@
  * The next batch of a rollout by the rules of Open Cluster Management, as they are: places are not refilled after mandatory groups,
  * failures of any group stop a rollout that has mandatory groups, and failures keep their place until the deadline. Pure.
  */
-import { compareNames, type Group } from '../../rollout/groups.ts';
-import { sizeOf } from '../../rollout/limits.ts';
+import { compareNames, type Group } from './groups.ts';
+import { sizeOf } from './limits.ts';
 import {
   failuresOf,
   isFailure,
@@ -13,7 +13,7 @@ import {
   type State,
   type Strategy,
   type Times,
-} from '../../rollout/strategy.ts';
+} from './strategy.ts';
 
 /** The known state of a cluster. */
 export interface Standing {

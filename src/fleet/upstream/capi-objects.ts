@@ -1,0 +1,62 @@
+/** What Cluster API keeps besides a Cluster: the Secret with its kubeconfig, its control plane and its infrastructure. Pure. */
+import { Buffer } from 'node:buffer';
+import type { Findings } from '../../channel/findings.ts';
+import { isObject } from '../../core/json.ts';
+import type { Values } from '../../rollout/fleet.ts';
+
+const SUFFIX = '-kubeconfig';
+/** What templates call the object that a field of the Cluster refers to. */
+const ROOTS = { controlPlaneRef: 'ControlPlane', infrastructureRef: 'InfraCluster' } as const;
+
+export class CapiObjects {
+  /** By kind, namespace and name. */
+  readonly #objects = new Map<string, Values>();
+  /** Texts of kubeconfigs by the name of the cluster. */
+  readonly #kubeconfigs = new Map<string, string>();
+
+  add(object: Values): void {
+    this.#objects.set(keyOf(object['kind'], object['metadata']), object);
+  }
+
+  /** A Secret without a kubeconfig is not needed. */
+  addSecret({ metadata, data, stringData }: Values, found: Findings): void {
+    const name = isObject(metadata) ? String(metadata['name']) : '';
+    if (!name.endsWith(SUFFIX)) return;
+    const [plain, encoded] = [stringData, data].map((one) => (isObject(one) ? one['value'] : undefined));
+    const text = typeof plain === 'string' ? plain : typeof encoded === 'string' ? decoded(encoded) : undefined;
+    if (text === undefined) found.error('kubeconfig', ['data'], `the Secret ${name} has no kubeconfig in data.value`);
+    else this.#kubeconfigs.set(name.slice(0, -SUFFIX.length), text);
+  }
+
+  /** A cluster of Cluster API with what belongs to it. */
+  complete<Cluster extends { readonly name: string; readonly object: Values }>(cluster: Cluster) {
+    const { name, object } = cluster;
+    const { spec, metadata } = object as { readonly spec?: unknown; readonly metadata?: unknown };
+    if (object['kind'] !== 'Cluster') return cluster;
+    const roots = Object.entries(ROOTS).flatMap(([field, root]) => {
+      const reference = isObject(spec) ? spec[field] : undefined;
+      if (!isObject(reference)) return [];
+      const { namespace } = { namespace: 'default', ...(isObject(metadata) && metadata), ...reference } as Values;
+      const one = this.#objects.get(keyOf(reference['kind'], { name: reference['name'], namespace }));
+      return one === undefined ? [] : [[root, one] as const];
+    });
+    const secret = this.#kubeconfigs.get(name);
+    return {
+      ...cluster,
+      ...(secret !== undefined && { secret }),
+      ...(roots.length > 0 && { roots: Object.fromEntries(roots) }),
+    };
+  }
+}
+
+function keyOf(kind: unknown, metadata: unknown): string {
+  const { namespace = 'default', name } = isObject(metadata) ? metadata : {};
+  return `${String(kind)} ${String(namespace)}/${String(name)}`;
+}
+
+/** Undefined for what is not Base64. */
+function decoded(text: string): string | undefined {
+  const bare = text.replaceAll(/\s/g, '');
+  const bytes = Buffer.from(bare, 'base64');
+  return bytes.length > 0 && bytes.toString('base64') === bare ? bytes.toString('utf8') : undefined;
+}
