@@ -42,15 +42,17 @@ flannel_render() {
   local src="$DIR/addons/flannel/$FLANNEL_VERSION" dst="$DIR/kustomize/flannel"
   rm -rf "$dst"
   mkdir -p "$dst"
-  cp "$src"/{kustomization,access,daemonset,troubleshoot}.yaml "$dst/"
+  cp "$src"/{access,daemonset,troubleshoot}.yaml "$dst/"
   flannel_variables "$src"
   render_yaml_file_2 "$src/tmpl-config.yaml" >"$dst/config.yaml"
   export FLANNEL_CONFIG_DIGEST
   FLANNEL_CONFIG_DIGEST="$(sha256sum <"$dst/config.yaml" | cut -c 1-16)"
   render_yaml_file_2 "$src/tmpl-daemonset.yaml" >"$dst/daemonset-settings.yaml"
-  insert_resources "$dst/kustomization.yaml" config.yaml
-  insert_resources "$dst/kustomization.yaml" troubleshoot.yaml
-  printf 'patches:\n- path: daemonset-settings.yaml\n' >>"$dst/kustomization.yaml"
+  {
+    printf 'resources:\n'
+    printf -- '- %s.yaml\n' access daemonset config troubleshoot
+    printf 'patches:\n- path: daemonset-settings.yaml\n'
+  } >"$dst/kustomization.yaml"
 }
 
 # What the templates need: the address of the API server, as nodes of the cluster reach it, and flanneld's arguments.
