@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -98,12 +99,16 @@ func flannel() error {
 	if err != nil {
 		return err
 	}
+	_, network, err := net.ParseCIDR(subnet["FLANNEL_SUBNET"])
+	if err != nil {
+		return err
+	}
 	bridge := map[string]any{
 		"cniVersion": conf.CNIVersion, "name": conf.Name, "type": "bridge", "bridge": "cni0", "mtu": mtu, "ipMasq": false,
 		"isGateway": true,
 		"ipam": map[string]any{
 			"type":   "host-local",
-			"ranges": [][]map[string]string{{{"subnet": subnet["FLANNEL_SUBNET"]}}},
+			"ranges": [][]map[string]string{{{"subnet": network.String()}}},
 			"routes": []map[string]string{{"dst": subnet["FLANNEL_NETWORK"]}},
 		},
 	}
