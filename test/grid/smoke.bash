@@ -86,16 +86,18 @@ node_web_ready() {
   [[ -n "$(web_pod "$1")" ]] && fetch_from "$1" http://127.0.0.1/
 }
 
-# usage: images_pinned NODE; the kubelet's collector sees what containerd says over CRI
+# usage: images_pinned NODE; what the kubelet's collector sees over CRI
 images_pinned() {
-  local image
-  for image in kube-proxy:v pause:3 flannel:v web:1; do
-    on "$1" 20 crictl images --output json | tr -d ' \n' |
-      grep -qE "\"repoTags\":\[[^]]*${image}[^}]*\"pinned\":true" || {
-      echo "$image is not pinned on $1"
-      return 1
-    }
-  done
+  local loose
+  loose="$(on "$1" 20 crictl images --output json | node -e '
+    const { images } = JSON.parse(require("fs").readFileSync(0, "utf8"));
+    const loose = images.filter(({ pinned }) => pinned !== true).map((one) => (one.repo_tags ?? [one.id]).join(" "));
+    console.log(images.length === 0 ? "no image at all" : loose.join("\n"));
+  ')" || return 1
+  [[ -z "$loose" ]] || {
+    printf 'not pinned on %s: %s\n' "$1" "$loose"
+    return 1
+  }
 }
 
 setting_changes() {
