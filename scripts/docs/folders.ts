@@ -204,7 +204,7 @@ const ROWS: readonly (readonly [name: string, holds: string, imports?: string])[
   [
     'app/fleets',
     'the files of a fleet, what its clusters record, the state between passes, and the deliveries of a pass',
-    'core platform/limit platform/files formats/yaml channel rollout fleet spec deliver app/requests app/ports',
+    'core platform/limit platform/files channel rollout fleet spec kube deliver app/requests app/ports',
   ],
   ['app', 'use cases, one per file: a request that could be JSON and its result'],
   ['cli', 'options, commands and rendering; only `cli` prints, exits or reads the process'],

@@ -35,7 +35,10 @@ export const watchFleet = useCase(FLEET_PASSES, async ({ every, ...request }, co
     try {
       const { done, targets } = await applyFleet(request, context);
       const waits = targets.filter(({ now }) => now === 'wait').length;
-      text = [...done.map(sentenceOf), `${waits} waiting`].join('; ');
+      const ended = done.filter(({ result }) => result === 'done');
+      // Progress has said what is done, but not why the rest is not.
+      const others = done.filter(({ result }) => result !== 'done').map(sentenceOf);
+      text = [...others, `${ended.length} done, ${waits} waiting`].join('; ');
     } catch (error) {
       signal.throwIfAborted();
       text = asError(error).message;

@@ -11,6 +11,6 @@ export interface CheckedFleet extends Pick<OpenedFleet, 'diagnostics' | 'errors'
 
 /** Returns all findings. `NOT_FOUND` if there is no fleet. */
 export const checkFleet = useCase(FLEET_CHECK, async (request, context: Context): Promise<CheckedFleet> => {
-  const { clusters, addons, diagnostics, errors, warnings } = await openFleet(request, context);
+  const { clusters, addons, diagnostics, errors, warnings } = await openFleet(request, context, { isWhole: true });
   return { clusters: clusters.length, addons: addons.length, diagnostics, errors, warnings };
 });

@@ -4,7 +4,8 @@ import { CurlewError } from '../core/errors.ts';
 import { useCase } from '../core/request.ts';
 import { observedOf } from '../fleet/observe.ts';
 import { revisionsOf } from '../fleet/pass.ts';
-import { NO_ORDERS, NO_STATE, type Order, type Revision } from '../fleet/state.ts';
+import { NO_ORDERS, type Order, type Revision } from '../fleet/state.ts';
+import type { ClusterAddon } from '../rollout/fleet.ts';
 import { hashContents } from './fleets/clusters.ts';
 import { openFleet } from './fleets/files.ts';
 import { folderOf, readWhole, unknownAddon } from './fleets/observed.ts';
@@ -33,26 +34,41 @@ export const retryAddon = useCase(FLEET_RETRY, async (request, context: Context)
   orderFor(request, context, (order, now) => ({ ...order, retry: now + 1 })),
 );
 
-/** Every cluster goes back to what was healthy on it before, and the rollout stops until the add-on changes. */
+/**
+ * Every cluster goes back to what was healthy on it before, and the rollout stops until the add-on changes. `USAGE` if the clusters
+ * have last recorded nothing to go back to.
+ */
 export const rollBackAddon = useCase(FLEET_ROLLBACK, async (request, context: Context) =>
-  orderFor(request, context, (order) => ({ ...order, rollback: true })),
+  orderFor(request, context, (order, _now, { addon, records }) => {
+    const own = records.filter((one) => one.addon === addon.name);
+    if (records.length > 0 && own.every(({ spec }) => (spec.knownGood ?? spec).specHash === spec.specHash)) {
+      throw new CurlewError('USAGE', `cannot roll back ${addon.name}: no cluster has had another content of it`, {
+        hint: 'correct its file, or delete it from the files and run curlew fleet remove',
+      });
+    }
+    return { ...order, rollback: true };
+  }),
 );
 
-/** Groups may begin, or up to a number of removals. Void when the content changes. `USAGE` for a group that the add-on has not. */
+/** Groups may begin, or up to a number of removals. Void when the content changes. `USAGE` for a group that needs no approval. */
 export const approveAddon = useCase(
   FLEET_APPROVE,
   async ({ group: groups = [], removals, ...request }, context: Context) =>
     orderFor(request, context, (order, now, { addon }) => {
-      const known = (addon.rollout?.groups ?? []).map(({ name }) => name);
+      const { groups: all = [], approval = [], mandatoryDecisionGroups = [] } = addon.rollout ?? {};
+      // A mandatory group whose clusters do not answer can be approved, too.
+      const known = [...new Set([...approval, ...mandatoryDecisionGroups.flatMap(({ groupName = [] }) => groupName)])];
       const unknown = groups.find((name) => !known.includes(name));
       if (unknown !== undefined || (groups.length === 0 && removals === undefined)) {
-        const what = unknown === undefined ? 'nothing says what' : `it has no group ${unknown}`;
+        const isGroup = all.some(({ name }) => name === unknown);
+        const which = isGroup ? `its group ${unknown} needs no approval` : `it has no group ${unknown}`;
+        const what = unknown === undefined ? 'nothing says what' : which;
         const names = known.length === 0 ? '--removals N' : `--group with one of ${known.join(', ')}, or --removals N`;
         throw new CurlewError('USAGE', `cannot approve ${addon.name}: ${what}`, { hint: `add ${names}` });
       }
-      const all = [...new Set([...(order.groups ?? []), ...groups])];
+      const approved = [...new Set([...(order.groups ?? []), ...groups])];
       // Removals that have begun are counted from the time of their approval.
-      return { ...order, groups: all, ...(removals !== undefined && { removals, at: now }) };
+      return { ...order, groups: approved, ...(removals !== undefined && { removals, at: now }) };
     }),
 );
 
@@ -69,20 +85,22 @@ async function setPaused(request: FleetOrderRequest, context: Context, paused: b
 async function orderFor(
   request: FleetOrderRequest,
   context: Context,
-  change: (order: Order, now: number, present: Revision) => Order,
+  change: (order: Order, now: number, present: Revision & { readonly records: readonly ClusterAddon[] }) => Order,
 ): Promise<FleetOrder> {
   const { addon } = request;
   const { fleet, folder } = await readWhole(request, context);
   const now = Math.floor(Date.now() / 1000);
   const hashOf = await hashContents(fleet, context);
-  const observed = observedOf(fleet, new Map(), hashOf, { now, state: NO_STATE, orders: NO_ORDERS });
+  const looks = new Map(fleet.clusters.map(({ name }) => [name, { problem: 'not asked' }] as const));
+  const observed = observedOf(fleet, looks, hashOf, { now, state: await folder.read(), orders: NO_ORDERS });
   const revisions = revisionsOf(fleet, observed, hashOf);
   const present = revisions.get(addon);
   if (present === undefined) throw unknownAddon(addon, fleet.addons);
   const { revision } = present;
   const made = await folder.order(addon, ({ paused = false, ...before }) => {
     const isSame = before.revision === revision;
-    return change(isSame ? { paused, ...before } : { paused, revision, at: now }, now, present);
+    const known = { ...present, records: observed.clusterAddons };
+    return change(isSame ? { paused, ...before } : { paused, revision, at: now }, now, known);
   });
   return { addon, ...made };
 }

@@ -76,7 +76,7 @@ const addonRecord = v.object({
   /** Who may change the add-on: `installer`, `channel:NAME`, `fleet:NAME` or `foreign`. */
   owner: v.string(),
   state: v.picklist(['ToApply', 'Progressing', 'Succeeded', 'Failed', 'TimedOut', 'Skipped', 'Paused']),
-  /** When the state began, as ISO 8601. */
+  /** When the state began by the clock of the API server, as ISO 8601. */
   since: v.string(),
   /** For people. */
   reason: v.string(),

@@ -262,10 +262,11 @@ export async function commandOf(name: string): Promise<Command> {
     second === undefined
       ? (nameHere(name) ?? nearest(name, others))
       : nearest(
-          name,
-          familyOf(word).map(([member]) => member),
+          second,
+          familyOf(word).map(([member]) => member.slice(word.length + 1)),
         );
   const list = second === undefined ? 'curlew help commands' : `curlew ${word} --help`;
-  const hint = near === undefined ? `${list} lists the commands` : `did you mean curlew ${near}?`;
+  const whole = second === undefined ? near : `${word} ${near}`;
+  const hint = near === undefined ? `${list} lists the commands` : `did you mean curlew ${whole}?`;
   throw new CurlewError('USAGE', `unknown command "${name}"`, { hint });
 }

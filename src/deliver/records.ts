@@ -35,11 +35,11 @@ export function revisionOf(
 
 /** Changes the full record; what was applied before goes to its history. Other writers' records are kept. */
 export async function recordState(
-  { maps }: Pick<ChannelCluster, 'maps'>,
+  { maps, api }: Pick<ChannelCluster, 'maps' | 'api'>,
   { addon: { name: addon, namespace, owner }, record }: Pick<Task, 'addon' | 'record'>,
   change: Partial<AddonRecord> & Pick<AddonRecord, 'state' | 'reason'>,
 ): Promise<void> {
-  const now = new Date().toISOString();
+  const now = api.now().toISOString();
   const before = record?.applied;
   const { applied } = change;
   const isOther = before?.hash !== applied?.hash || before?.id !== applied?.id;
@@ -59,14 +59,14 @@ export function failedState({ message }: Pick<CurlewError, 'message'>): Pick<Add
  * record, and it gets none; the record of another owner stays.
  */
 export async function recordFailure(
-  { maps }: Pick<ChannelCluster, 'maps'>,
+  { maps, api }: Pick<ChannelCluster, 'maps' | 'api'>,
   { namespace, name, owner }: Pick<Addon, 'namespace' | 'name' | 'owner'>,
   error: CurlewError,
 ): Promise<void> {
   await maps.change(CHANNEL_RECORDS, (data = {}) => {
     const record = readRecords(data).records.get(recordKey(namespace, name));
     if (record?.owner !== owner) return data;
-    return { ...data, ...encodeRecords([{ ...record, ...failedState(error), since: new Date().toISOString() }]) };
+    return { ...data, ...encodeRecords([{ ...record, ...failedState(error), since: api.now().toISOString() }]) };
   });
 }
 

@@ -1,5 +1,6 @@
 /** What is wrong with a fleet across its files. Pure. */
 import type { Findings } from '../channel/findings.ts';
+import { circleOf } from '../rollout/depends.ts';
 import { compareNames, selects, type Selector } from '../rollout/groups.ts';
 import { windowProblem } from '../rollout/windows.ts';
 import type { Path } from '../formats/yaml/yaml.ts';
@@ -139,29 +140,20 @@ function checkChannel(addon: WrittenAddon, fleet: WrittenFleet): void {
 
 function checkDependencies(addon: WrittenAddon, addons: readonly WrittenAddon[]): void {
   const byKey = new Map(addons.map((one) => [one.name, one]));
-  for (const [index, name] of (addon.fields.spec.dependsOn ?? []).entries()) {
-    const path = ['spec', 'dependsOn', index];
-    if (!byKey.has(name)) addon.found.error('dependency', path, `there is no add-on ${name}`);
-    const circle = wayTo(addon.name, name, byKey);
-    // Once for each circle.
-    if (circle === undefined || circle.some((other) => compareNames(other, addon.name, 'native') < 0)) continue;
-    const message = `these depend on each other: ${[addon.name, ...circle].join(' -> ')}`;
-    addon.found.error('circle', path, message, 'remove one of the dependencies');
+  const own = addon.fields.spec.dependsOn ?? [];
+  for (const [index, name] of own.entries()) {
+    if (!byKey.has(name)) addon.found.error('dependency', ['spec', 'dependsOn', index], `there is no add-on ${name}`);
   }
-}
-
-/** Names of add-ons from `from` to `goal`, each of which depends on the next one. */
-function wayTo(goal: string, from: string, addons: ReadonlyMap<string, WrittenAddon>): readonly string[] | undefined {
-  const ways: (readonly string[])[] = [[from]];
-  const seen = new Set<string>();
-  for (let way = ways.shift(); way !== undefined; way = ways.shift()) {
-    const last = way.at(-1) ?? '';
-    if (last === goal) return way;
-    if (seen.has(last)) continue;
-    seen.add(last);
-    for (const next of addons.get(last)?.fields.spec.dependsOn ?? []) ways.push([...way, next]);
-  }
-  return undefined;
+  const circle = circleOf(addon.name, (name) => byKey.get(name)?.fields.spec.dependsOn);
+  // Once for each circle.
+  if (circle === undefined || circle.some((other) => compareNames(other, addon.name, 'native') < 0)) return;
+  const path = ['spec', 'dependsOn', own.indexOf(circle[1] ?? '')];
+  addon.found.error(
+    'circle',
+    path,
+    `these depend on each other: ${circle.join(' -> ')}`,
+    'remove one of the dependencies',
+  );
 }
 
 /** Two add-ons with one release on one cluster. */

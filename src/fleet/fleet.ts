@@ -1,7 +1,7 @@
 /** A fleet as it is written in files: clusters, add-ons, and the channels that these name. Pure. */
 import type { Channel, Entry } from '../channel/channel.ts';
 import type { Findings } from '../channel/findings.ts';
-import type { ClusterFacts } from '../channel/pass.ts';
+import type { ClusterFacts, LiveState } from '../channel/pass.ts';
 import type { Values } from '../rollout/fleet.ts';
 import type { Rules } from '../rollout/limits.ts';
 import type { AddonFields, ClusterFields } from './schema.ts';
@@ -59,7 +59,11 @@ export type Look =
       readonly server: string;
       /** `v1.31.2` */
       readonly kubernetes: string;
+      /** How many seconds its clock is ahead of that of this machine. */
+      readonly ahead?: number;
       readonly facts: Omit<ClusterFacts, 'kubernetes'>;
+      /** How objects differ from their records, by the key of the record. */
+      readonly live?: ReadonlyMap<string, LiveState>;
       readonly warnings: readonly string[];
     }
   | { readonly problem: string };

@@ -1,7 +1,7 @@
 /** A fleet as the engine observes it: from its files, and from what each cluster records. Pure. */
 import type { Entry } from '../channel/channel.ts';
 import type { AddonRecord } from '../channel/record.ts';
-import { Contents, Memo } from '../rollout/content.ts';
+import { revisionOf } from '../rollout/content.ts';
 import type { Cluster, ClusterAddon, FleetAddon, Observed } from '../rollout/fleet.ts';
 import type { Rules } from '../rollout/limits.ts';
 import {
@@ -14,13 +14,26 @@ import {
   type WrittenCluster,
   type WrittenFleet,
 } from './fleet.ts';
-import { NEW_ADDON, withState, type AddonState, type FleetOrders, type FleetState } from './state.ts';
+import {
+  NEW_ADDON,
+  seenIn,
+  withState,
+  type AddonState,
+  type FleetOrders,
+  type FleetState,
+  type Seen,
+} from './state.ts';
 
 /** An owner in a cluster's records is `fleet:NAME`. */
 const OWNER = 'fleet:';
 
 export function ownerOf(addon: string): string {
   return `${OWNER}${addon}`;
+}
+
+/** Records of a fleet whose objects can be compared with them. */
+export function settledRecords(records: readonly AddonRecord[]): readonly AddonRecord[] {
+  return records.filter(({ owner, state }) => owner.startsWith(OWNER) && state === 'Succeeded');
 }
 
 /** When, and what is known besides the clusters. */
@@ -42,29 +55,32 @@ export function observedOf(
 ): Observed {
   const addons = fleet.addons.map((written): FleetAddon => {
     const addon = addonOf(written, fleet, hashOf);
-    const { revision } = new Contents(addon, new Memo());
     const { [addon.name]: own } = state.addons;
-    return withState(addon, { revision, now, own, order: orders.addons[addon.name] });
+    return withState(addon, { revision: revisionOf(addon), now, own, order: orders.addons[addon.name] });
   });
   const identities = new Map(addons.map(({ name, identity }) => [name, identity]));
   return {
     complete: true,
     clusters: fleet.clusters.map((cluster) => {
-      const seen = clusterOf(cluster, looks.get(cluster.name));
-      const { available, since = 0 } = state.clusters[cluster.name] ?? {};
-      return available === seen.available && since > 0 ? { ...seen, since } : seen;
+      const { [cluster.name]: known } = state.clusters;
+      const seen = clusterOf(cluster, looks.get(cluster.name), known?.seen);
+      return known?.available === seen.available && known.since > 0 ? { ...seen, since: known.since } : seen;
     }),
     addons,
     clusterAddons: [...looks].flatMap(([cluster, look]) => {
-      const recorded = recordsOf(look)
+      const isGone = 'problem' in look;
+      const { records, ahead = 0 } = seenIn(look) ?? state.clusters[cluster]?.seen ?? NOT_SEEN;
+      const recorded = records
         .filter(({ owner }) => owner.startsWith(OWNER))
-        .map((one) => recordedAddon(cluster, one, identities, now));
+        .map((one) => recordedAddon(cluster, one, identities, { now, ahead, isGone }));
       const names = new Set(recorded.map(({ addon }) => addon));
-      // An answer without a record: what was tried has left nothing there.
-      const others = 'problem' in look ? [] : addons.filter(({ name }) => !names.has(name));
+      const others = addons.filter(({ name }) => !names.has(name));
       return [
-        ...recorded.map((one) => withOwn(one, state.addons[one.addon])),
-        ...others.flatMap(({ name, identity }) => failedAddon({ cluster, addon: name, identity }, state.addons[name])),
+        ...recorded.map((one) => withOwn(one, state.addons[one.addon], isGone)),
+        ...others.flatMap(({ name, identity }) => {
+          const spec = { ...NOTHING, specHash: '', identity, startedAt: 0 };
+          return attempted({ cluster, addon: name, spec }, state.addons[name], isGone) ?? [];
+        }),
       ];
     }),
   };
@@ -81,41 +97,55 @@ export function recordedReason(look: Look | undefined, addon: string, failure = 
 }
 
 const NOTHING = { source: {}, values: {}, revision: 1, action: 'Install' } as const;
+const NOT_SEEN: Pick<Seen, 'records' | 'ahead'> = { records: [] };
 
-/** What failed before it could be recorded. */
-function failedAddon(
-  { identity, ...key }: Pick<ClusterAddon, 'cluster' | 'addon'> & { readonly identity: string },
-  { failures }: AddonState = NEW_ADDON,
-): readonly ClusterAddon[] {
-  const { [key.cluster]: failure } = failures;
-  if (failure === undefined) return [];
-  const { hash, since } = failure;
-  const status = { applied: { revision: 1, hash }, state: 'Failed', since } as const;
-  return [{ ...key, spec: { ...NOTHING, specHash: hash, identity, startedAt: since }, status }];
+/**
+ * A record, with what only the state knows: a removal that has begun, or an attempt. The state in a record is that of an installation,
+ * and says nothing about a removal: a record that is there is one that is not removed.
+ */
+function withOwn(recorded: ClusterAddon, own: AddonState = NEW_ADDON, isGone: boolean): ClusterAddon {
+  const { cluster, addon, spec } = recorded;
+  const { [cluster]: begun } = own.removing;
+  if (begun !== undefined) return { cluster, addon, spec: { ...spec, action: 'Remove', startedAt: begun } };
+  return attempted(recorded, own, isGone) ?? recorded;
 }
 
 /**
- * A record, with what only the state knows: a removal that has begun, or a failure before anything was changed. The state in a record
- * is that of an installation, and says nothing about a removal: a record that is there is one that is not removed.
+ * An attempt of which the cluster has no record: one that failed before it left anything there, or that was under way when the cluster
+ * ceased to answer.
  */
-function withOwn(recorded: ClusterAddon, { failures, removing }: AddonState = NEW_ADDON): ClusterAddon {
-  const { cluster, addon, spec } = recorded;
-  const { [cluster]: begun } = removing;
-  if (begun !== undefined) return { cluster, addon, spec: { ...spec, action: 'Remove', startedAt: begun } };
+function attempted(
+  { cluster, addon, spec, status: before }: ClusterAddon,
+  { failures, begun = {} }: AddonState = NEW_ADDON,
+  isGone: boolean,
+): ClusterAddon | undefined {
+  const { [cluster]: cut } = isGone ? begun : {};
   const { [cluster]: failure } = failures;
-  if (failure === undefined || failure.hash === spec.specHash) return recorded;
-  const { hash, since } = failure;
-  const status = { applied: { revision: 1, hash }, state: 'Failed', since } as const;
-  return { ...recorded, spec: { ...spec, specHash: hash, startedAt: since }, status };
+  const found = cut ?? failure;
+  if (found === undefined || (cut === undefined && found.hash === spec.specHash)) return undefined;
+  const { hash, since } = found;
+  const { version, specHash } = spec;
+  const isOther = before?.state === 'Succeeded' && specHash !== hash;
+  const knownGood = isOther ? { ...NOTHING, ...versionOf({ version }), specHash } : spec.knownGood;
+  return {
+    cluster,
+    addon,
+    spec: { ...spec, specHash: hash, startedAt: since, ...(knownGood && { knownGood }) },
+    ...(cut === undefined && { status: { applied: { revision: 1, hash }, state: 'Failed', since } }),
+  };
 }
 
 function clusterOf(
   { name, labels, fields, object, roots }: WrittenCluster,
   look: Look = { problem: 'not asked' },
+  seen?: Seen,
 ): Cluster {
   const { kubernetes, access: _access, ...others } = fields.spec;
   const spec = { ...others, object, ...(roots && { roots }) };
-  if ('problem' in look) return { name, labels, ...spec, available: false, kubernetes: kubernetes?.version ?? '' };
+  if ('problem' in look) {
+    const before = seen && { kubernetes: seen.kubernetes, server: seen.server, facts: { version: seen.kubernetes } };
+    return { name, labels, ...spec, available: false, kubernetes: kubernetes?.version ?? '', ...before };
+  }
   const { annotations, records, installer } = look.facts;
   const installed: Record<string, { readonly owner: string }> = {};
   for (const addon of installer)
@@ -177,17 +207,18 @@ function versionOf({ version }: { readonly version?: string | undefined }): { re
 
 function recordedAddon(
   cluster: string,
-  record: AddonRecord,
+  record: Seen['records'][number],
   identities: ReadonlyMap<string, string>,
-  now: number,
+  { now, ahead, isGone }: { readonly now: number; readonly ahead: number; readonly isGone: boolean },
 ): ClusterAddon {
   const { owner, release, state, applied, knownGood, history, desired = applied ?? {} } = record;
   const addon = owner.slice(OWNER.length);
   const isByName = identities.get(addon)?.startsWith('addon:') === true;
   const identity = release === undefined || isByName ? recordIdentity(record) : releaseIdentity(release);
-  const at = Math.floor(Date.parse(record.since) / 1000) || 0;
-  // The time is from a clock that is ahead, or from an interrupted delivery: the next pass continues it, however late.
-  const since = state === 'Progressing' ? now : at <= now ? at : state === 'Failed' ? 0 : now;
+  // By the clock of this machine: an operator with another one may have written it.
+  const at = Math.max(0, Math.floor(Date.parse(record.since) / 1000) - ahead || 0);
+  // The time is from a clock that was ahead, or from an interrupted delivery: the next pass continues it, however late.
+  const since = state === 'Progressing' && !isGone ? now : at <= now ? at : state === 'Failed' ? 0 : now;
   const specHash = desired.id ?? '';
   // What became healthy last may be what is there: going back then means what was healthy before.
   const before = history.find(({ revision }) => revision.id !== undefined && revision.id !== specHash);

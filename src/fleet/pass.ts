@@ -2,9 +2,11 @@
 import { choose } from '../channel/choose.ts';
 import type { Entry } from '../channel/channel.ts';
 import { parseTriple } from '../channel/range.ts';
-import { Contents, Memo } from '../rollout/content.ts';
+import { Contents, Memo, revisionOf } from '../rollout/content.ts';
 import type { Cluster, Content, Observed, Waiting, Writes } from '../rollout/fleet.ts';
 import { step, waitingIn } from '../rollout/step.ts';
+import { closedWindows } from '../rollout/windows.ts';
+import { driftAt, type DriftOf } from './drift.ts';
 import { channelEntries, type WrittenFleet } from './fleet.ts';
 import { ownerOf, TEMPLATE } from './observe.ts';
 import { objectsOf, type TemplateValues } from './upstream/template-objects.ts';
@@ -14,11 +16,13 @@ import { keep, NEW_ADDON, type AddonState, type FleetState, type Revision } from
 export interface Job {
   readonly cluster: string;
   readonly addon: string;
-  readonly act: 'install' | 'update' | 'go back' | 'continue' | 'remove' | 'forget';
+  readonly act: 'install' | 'update' | 'go back' | 'continue' | 'restore' | 'remove' | 'forget';
   /** Hash of the content; empty if none is delivered. */
   readonly hash: string;
   /** It may belong to another owner, which hands it over. */
   readonly takesOver: boolean;
+  /** It changes what is installed, and so waits for a maintenance window. What continues or goes back does not. */
+  readonly isNew: boolean;
 }
 
 export interface Done extends Job {
@@ -44,19 +48,34 @@ interface Decided {
 }
 
 /** What one step of the fleet begins, and what an earlier pass has begun and not ended. */
-export function decide(observed: Observed, now: number): Decided {
+export function decide(observed: Observed, now: number, driftOf: DriftOf = () => undefined): Decided {
   const waiting: Decided['waiting'][number][] = [];
+  const restored: Job[] = [];
   const late = new Set<string>();
   const writes = step(observed, now, new Memo(), (plan) => {
     const { addon, orders } = plan.run;
     for (const one of waitingIn(plan)) waiting.push({ ...one, addon: addon.name });
     // A removal that is blocked waits for a person, who finds out why.
-    for (const { state, record } of plan.targets) {
+    for (const target of plan.targets) {
+      const { state, record, cluster } = target;
+      const drift = driftAt(target, driftOf);
+      if (drift !== undefined && drift.reason === undefined) {
+        const hash = record?.spec.specHash ?? '';
+        restored.push({
+          cluster: cluster.name,
+          addon: addon.name,
+          act: 'restore',
+          hash,
+          takesOver: false,
+          isNew: true,
+        });
+      }
       const isBlocked = state === 'TimedOut' && record?.spec.action === 'Remove';
       if (isBlocked && record.spec.startedAt >= (orders?.retry ?? 0)) late.add(keyOf(record));
     }
   });
-  return { writes, waiting, jobs: jobsOf(observed, writes).filter((job) => !late.has(keyOf(job))) };
+  const jobs = [...jobsOf(observed, writes).filter((job) => !late.has(keyOf(job))), ...restored];
+  return { writes, waiting, jobs };
 }
 
 function jobsOf(observed: Observed, { put, drop }: Writes): readonly Job[] {
@@ -64,7 +83,10 @@ function jobsOf(observed: Observed, { put, drop }: Writes): readonly Job[] {
   const addons = new Map(observed.addons.map((one) => [one.name, one]));
   const records = new Map(observed.clusterAddons.map((one) => [keyOf(one), one]));
   const jobs = new Map<string, Job>();
-  for (const key of drop) jobs.set(keyOf(key), { ...key, act: 'forget', hash: '', takesOver: false });
+  for (const key of drop) {
+    const job = { ...key, act: 'forget', hash: '', takesOver: false, isNew: false } as const;
+    if (clusters.get(key.cluster)?.available === true) jobs.set(keyOf(key), job);
+  }
   for (const { cluster, addon, spec } of put) {
     const before = records.get(keyOf({ cluster, addon }))?.spec;
     const isBack = before?.knownGood?.specHash === spec.specHash;
@@ -77,6 +99,7 @@ function jobsOf(observed: Observed, { put, drop }: Writes): readonly Job[] {
       act: isRemoved ? 'remove' : isBack ? 'go back' : owner === ownerOf(addon) ? 'update' : 'install',
       hash: spec.specHash,
       takesOver: !isRemoved && isAnothers,
+      isNew: isRemoved || !isBack,
     });
   }
   for (const { cluster, addon, spec, status } of observed.clusterAddons) {
@@ -86,9 +109,21 @@ function jobsOf(observed: Observed, { put, drop }: Writes): readonly Job[] {
     const isBegun = isRemoved || status?.state === 'Progressing';
     if (!isBegun || !isFree || jobs.has(keyOf({ cluster, addon }))) continue;
     const act = isRemoved ? 'remove' : 'continue';
-    jobs.set(keyOf({ cluster, addon }), { cluster, addon, act, hash: spec.specHash, takesOver: false });
+    jobs.set(keyOf({ cluster, addon }), { cluster, addon, act, hash: spec.specHash, takesOver: false, isNew: false });
   }
   return [...jobs.values()];
+}
+
+/** Why a job that was decided must not begin now: a maintenance window may have closed since. */
+export function closedFor(
+  { cluster, addon, isNew }: Job,
+  { clusters, addons }: Observed,
+  now: number,
+): string | undefined {
+  if (!isNew) return undefined;
+  const at = clusters.find(({ name }) => name === cluster);
+  const of = addons.find(({ name }) => name === addon);
+  return closedWindows(at?.windows, now) ?? closedWindows(of?.rollout?.windows, now);
 }
 
 /** The present content of each add-on. */
@@ -104,7 +139,7 @@ export function revisionsOf(
       if (one === undefined) return [];
       const found = one.entry === undefined ? channelEntries(one, fleet) : [one.entry];
       const entries = found.map((entry) => ({ ...entry, hash: hashOf(entry) }));
-      return [[addon.name, { revision: new Contents(addon, new Memo()).revision, addon, entries }] as const];
+      return [[addon.name, { revision: revisionOf(addon), addon, entries }] as const];
     }),
   );
 }
@@ -148,6 +183,10 @@ export function beginPass(
       // A removal that is tried again has all its time again.
       return act === 'remove' ? [[cluster, since > 0 && since >= (orders?.retry ?? 0) ? since : now]] : [];
     });
+    const cut = Object.entries(own.begun ?? {}).filter(([cluster]) => state.clusters[cluster]?.available === false);
+    const delivered = mine.flatMap(({ cluster, act, hash }) =>
+      act === 'remove' || act === 'forget' ? [] : [[cluster, { hash, since: now }] as const],
+    );
     const kept = mine.length > 0 && revision !== undefined ? keep(own, revision) : own;
     const all = waiting.flatMap(({ addon, ...one }) => (addon === name ? [one] : []));
     return [
@@ -156,27 +195,45 @@ export function beginPass(
         ...kept,
         ...(status && { status: { ...status, waiting: all } }),
         removing: { ...own.removing, ...Object.fromEntries(begun) },
+        begun: Object.fromEntries([...cut, ...delivered]),
       },
     ];
   });
   return { ...state, addons: { ...state.addons, ...Object.fromEntries(addons) } };
 }
 
-/** The state after a pass. A cluster that no longer answers has not failed. */
-export function endPass(state: FleetState, done: readonly Done[], now: number): FleetState {
+/**
+ * The state after a pass; `before` it, nothing had begun. What was under way on a cluster that no longer answers has neither failed nor
+ * ended.
+ */
+export function endPass(state: FleetState, done: readonly Done[], now: number, before: FleetState): FleetState {
   const addons = { ...state.addons };
   for (const { cluster, addon, act, hash, result, reason, revision } of done) {
-    if (result === 'later') continue;
-    const { failures, removing, kept, ...rest } = addons[addon] ?? NEW_ADDON;
+    const { failures, removing, begun = {}, kept, ...rest } = addons[addon] ?? NEW_ADDON;
     const { [cluster]: _failure, ...others } = failures;
     const { [cluster]: _since, ...removals } = removing;
+    const { [cluster]: _attempt, ...attempts } = begun;
+    if (result === 'later') {
+      const { [cluster]: since } = before.addons[addon]?.removing ?? {};
+      const { [cluster]: attempt } = before.addons[addon]?.begun ?? {};
+      addons[addon] = {
+        ...rest,
+        failures,
+        kept,
+        removing: since === undefined ? removals : removing,
+        begun: attempt === undefined ? attempts : { ...attempts, [cluster]: attempt },
+      };
+      continue;
+    }
     const isDone = result === 'done';
+    const isThere = state.clusters[cluster]?.available === true;
     // Going back is tried again.
-    const counts = !isDone && (act === 'install' || act === 'update') && state.clusters[cluster]?.available === true;
+    const counts = !isDone && (act === 'install' || act === 'update') && isThere;
     addons[addon] = {
       ...rest,
       failures: counts ? { ...others, [cluster]: { hash, since: now, reason } } : isDone ? others : failures,
       removing: isDone || act !== 'remove' ? removals : removing,
+      begun: isThere ? attempts : begun,
       kept: kept.map((one) => (isDone && one.revision === revision ? { ...one, isGood: true } : one)),
     };
   }

@@ -3,14 +3,28 @@ import { Memo } from '../rollout/content.ts';
 import type { FleetAddonStatus, Observed, Writes } from '../rollout/fleet.ts';
 import { compareNames } from '../rollout/groups.ts';
 import { step, waitingIn } from '../rollout/step.ts';
-import type { State } from '../rollout/strategy.ts';
+import { driftAt, type DriftOf } from './drift.ts';
+import { isFailure, type State } from '../rollout/strategy.ts';
 
 export interface PlannedTarget {
   readonly cluster: string;
   readonly addon: string;
   readonly state: State;
-  /** `wait`: it is to change, and something holds it; `go back`: to what was healthy there; `forget`: only its record goes. */
-  readonly now: 'install' | 'update' | 'go back' | 'reinstall' | 'remove' | 'forget' | 'wait' | 'none';
+  /**
+   * `wait`: it is to change, and something holds it; `go back`: to what was healthy there; `restore`: objects that others have
+   * deleted or changed; `continue`: what an earlier pass has begun; `forget`: only its record goes.
+   */
+  readonly now:
+    | 'install'
+    | 'update'
+    | 'go back'
+    | 'reinstall'
+    | 'restore'
+    | 'remove'
+    | 'continue'
+    | 'forget'
+    | 'wait'
+    | 'none';
   /** Versions; undefined for a manifest, which has none. */
   readonly current: string | undefined;
   readonly wanted: string | undefined;
@@ -33,11 +47,17 @@ export interface PlannedFleet extends Pick<Writes, 'detached' | 'recheckAfter'> 
 
 const NOW = { create: 'install', update: 'update', reinstall: 'reinstall', delete: 'remove', none: 'none' } as const;
 
+const SILENT = 'the cluster does not answer';
+const CUT =
+  'it has not answered since a change began there; it keeps its place in the batch until the progress deadline';
+const LATE = 'it has not answered since a change began there, and the progress deadline is over';
+
 /** Targets in natural order of their clusters, then of their add-ons; `now` in seconds since 1970. */
 export function planFleet(
   observed: Observed,
   now: number,
   reasonOf: (cluster: string, addon: string) => string = () => '',
+  driftOf: DriftOf = () => undefined,
 ): PlannedFleet {
   const targets: PlannedTarget[] = [];
   const {
@@ -48,17 +68,35 @@ export function planFleet(
     const { run, targets: planned, dropped } = plan;
     const addon = run.addon.name;
     const waiting = new Map(waitingIn(plan).map((one) => [one.cluster, one]));
-    for (const { cluster, state, drop, hold, wants, action, goal, record } of [...planned, ...dropped]) {
+    for (const target of [...planned, ...dropped]) {
+      const { cluster, state, drop, hold, holds, wants, action, goal, record } = target;
+      const drift = driftAt(target, driftOf);
+      const isSilent = !cluster.available && hold === undefined && !isFailure(state);
+      const silence = isSilent ? (holds ? CUT : SILENT) : undefined;
+      const recorded = reasonOf(cluster.name, addon) || (isFailure(state) && !cluster.available ? LATE : undefined);
+      const isBegun = state === 'Progressing' || state === 'Removing';
+      const isFree = cluster.available && cluster.paused !== true && run.addon.paused !== true;
+      const next = wants
+        ? goal
+          ? 'go back'
+          : NOW[action]
+        : isBegun && isFree
+          ? 'continue'
+          : drift
+            ? 'restore'
+            : 'none';
+      // What goes back because it has failed is still a failure.
+      const before = goal && record?.status && isFailure(record.status.state) ? record.status.state : state;
       targets.push({
         cluster: cluster.name,
         addon,
-        state,
-        now: drop !== undefined ? 'forget' : hold ? 'wait' : wants ? (goal ? 'go back' : NOW[action]) : 'none',
+        state: before,
+        now: hold || isSilent || drift?.reason !== undefined ? 'wait' : drop !== undefined ? 'forget' : next,
         current: record?.spec.version,
         wanted: (goal ?? run.contents.sourceOf(cluster))?.version,
-        reason: hold?.reason,
-        message: hold?.message ?? (reasonOf(cluster.name, addon) || undefined),
-        since: waiting.get(cluster.name)?.since ?? record?.status?.since,
+        reason: hold?.reason ?? (silence && 'Unreachable') ?? drift?.reason,
+        message: hold?.message ?? silence ?? drift?.message ?? drift?.what ?? recorded,
+        since: waiting.get(cluster.name)?.since ?? (isSilent ? cluster.since : record?.status?.since),
       });
     }
   });

@@ -199,7 +199,7 @@ function isValues([spec, config, layer, index, field, ...inner]: Path): boolean 
   return layer === 'default' ? index !== undefined : layer === 'groups' && field === 'values' && inner.length > 0;
 }
 
-const INSIDE = 'put the file, or a link to it, into the folder';
+const INSIDE = 'put the file into the folder';
 
 /** What is elsewhere may be anything of this machine. */
 function isIn(folder: string, path: string): boolean {

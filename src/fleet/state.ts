@@ -4,6 +4,7 @@
  */
 import * as v from 'valibot';
 import type { Entry } from '../channel/channel.ts';
+import type { AddonRecord } from '../channel/record.ts';
 import { CurlewError } from '../core/errors.ts';
 import { exactJson, exactValue, isObject } from '../core/json.ts';
 import { byKey, convert, finite, integer, type Read } from '../core/schema.ts';
@@ -30,7 +31,8 @@ function own<Type>() {
 }
 
 /** Times are seconds since 1970. */
-const failure = v.object({ hash: v.string(), since: finite, reason: v.string() });
+const attempt = v.object({ hash: v.string(), since: finite });
+const failure = v.object({ ...attempt.entries, reason: v.string() });
 
 const addonState = v.object({
   status: v.exactOptional(own<FleetAddonStatus>()),
@@ -38,15 +40,24 @@ const addonState = v.object({
   failures: byKey(failure),
   /** Removals that have begun, by cluster. */
   removing: byKey(finite),
+  /** What has begun in a pass after which the cluster did not answer, by cluster. */
+  begun: v.exactOptional(byKey(attempt)),
   /** The newest first. */
   kept: v.array(own<Revision>()),
 });
 export type AddonState = Read<typeof addonState>;
 
+/** What a cluster said when it last answered. */
+export interface Seen extends Pick<Extract<Look, { readonly server: string }>, 'server' | 'kubernetes' | 'ahead'> {
+  readonly records: readonly Omit<AddonRecord, 'objects' | 'orphans'>[];
+}
+
 const passState = v.object({
   format: integer,
+  /** By which orders know the state in which they were followed. */
+  id: v.exactOptional(v.string()),
   /** When each began or ceased to answer. */
-  clusters: byKey(v.object({ available: v.boolean(), since: finite })),
+  clusters: byKey(v.object({ available: v.boolean(), since: finite, seen: v.exactOptional(own<Seen>()) })),
   addons: byKey(addonState),
 });
 export type FleetState = Read<typeof passState>;
@@ -63,7 +74,12 @@ const order = v.object({
 });
 export type Order = Read<typeof order>;
 
-const orders = v.object({ format: integer, addons: byKey(order) });
+const orders = v.object({
+  format: integer,
+  /** Id of the state in which they were followed. */
+  state: v.exactOptional(v.string()),
+  addons: byKey(order),
+});
 export type FleetOrders = Read<typeof orders>;
 
 export const NO_STATE: FleetState = { format: FORMAT, clusters: {}, addons: {} };
@@ -101,16 +117,54 @@ export function encodeState(state: FleetState | FleetOrders): string {
   return `${exactJson(state)}\n`;
 }
 
-/** With the time since when each cluster answers, or does not. */
+/**
+ * With the time since when each cluster answers, or does not, and what it said last. No time is ahead: a clock that has been set back
+ * since then lets it begin now.
+ */
 export function withLooks(state: FleetState, looks: ReadonlyMap<string, Look>, now: number): FleetState {
   const clusters = [...looks].map(([name, look]) => {
     const available = !('problem' in look);
     const known = state.clusters[name];
     // A cluster that always answered has no such time.
     const since = known?.available === available ? known.since : known === undefined && available ? 0 : now;
-    return [name, { available, since }] as const;
+    const seen = seenIn(look) ?? known?.seen;
+    return [name, { available, since: Math.min(since, now), ...(seen && { seen }) }] as const;
   });
-  return { ...state, clusters: Object.fromEntries(clusters) };
+  const addons = mapped(state.addons, (one) => notAhead(one, now));
+  return { ...state, clusters: Object.fromEntries(clusters), addons };
+}
+
+/** What an answer says; undefined if there is none. */
+export function seenIn(look: Look): Seen | undefined {
+  if ('problem' in look) return undefined;
+  const { server, kubernetes, ahead = 0, facts } = look;
+  const records = [...facts.records.values()].map(({ objects: _objects, orphans: _orphans, ...record }) => record);
+  return { server, kubernetes, ...(ahead !== 0 && { ahead }), records };
+}
+
+function notAhead({ status, failures, removing, begun, ...own }: AddonState, now: number): AddonState {
+  const limited = <T extends { readonly since: number }>(one: T): T => ({ ...one, since: Math.min(one.since, now) });
+  return {
+    ...own,
+    ...(status && { status: limited({ ...status, waiting: status.waiting.map(limited) }) }),
+    failures: mapped(failures, limited),
+    removing: mapped(removing, (since) => Math.min(since, now)),
+    ...(begun && { begun: mapped(begun, limited) }),
+  };
+}
+
+function mapped<T>(all: Readonly<Record<string, T>>, change: (one: T) => T): Readonly<Record<string, T>> {
+  return Object.fromEntries(Object.entries(all).map(([key, one]) => [key, change(one)]));
+}
+
+/**
+ * The orders that count. With another state than the one in which they were followed, how much they have let pass is not known: then
+ * only pauses do.
+ */
+export function ordersFor({ id }: Pick<FleetState, 'id'>, given: FleetOrders): FleetOrders {
+  const { state, addons, ...others } = given;
+  if (state === undefined || state === id) return given;
+  return { ...others, addons: mapped(addons, ({ paused }): Order => (paused === undefined ? {} : { paused })) };
 }
 
 /** An add-on with what the state and people say about it. */

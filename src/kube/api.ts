@@ -56,6 +56,8 @@ export interface KubeApi {
     readonly signal: AbortSignal;
   }) => Promise<{ readonly server: string; readonly namespace: string }>;
   readonly embedded: Sessions['embedded'];
+  /** The time by the server's clock, as its last response said; by that of this machine if they differ by less than a minute. */
+  readonly now: () => Date;
 }
 
 export interface ApiOptions {
@@ -71,6 +73,8 @@ export interface ApiOptions {
 
 const DEADLINE_MS = 15_000;
 const MAX_WAITS = 10;
+/** The date of a response is rounded, and old when a slow response has arrived. */
+const SAME_CLOCK_MS = 60_000;
 const MIN_WAIT_MS = 250;
 
 /**
@@ -86,6 +90,11 @@ export async function openApi({
   const found = await Promise.all(kubeconfigPaths(env).map(mayExist));
   if (!found.includes(true)) return undefined;
   const sessions = openSessions(env, { wanted: kubeContext, isForeign });
+  let aheadMs = 0;
+  const onDate = (date: string): void => {
+    const found = Date.parse(date) - Date.now();
+    if (!Number.isNaN(found)) aheadMs = Math.abs(found) < SAME_CLOCK_MS ? 0 : found;
+  };
   const ask: KubeApi['ask'] = async (request, { signal, guard }) => {
     signal.throwIfAborted();
     const own = new AbortController();
@@ -93,7 +102,12 @@ export async function openApi({
     const timer = setTimeout(() => own.abort(new Late()), deadlineMs);
     signal.addEventListener('abort', cancelled, { once: true });
     try {
-      return await send(sessions, request, { until: performance.now() + deadlineMs, signal: own.signal, guard });
+      return await send(sessions, request, {
+        until: performance.now() + deadlineMs,
+        signal: own.signal,
+        guard,
+        onDate,
+      });
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof Late)) return thrownProblem(error);
@@ -109,7 +123,8 @@ export async function openApi({
     throw new CurlewError('CLUSTER_FAILED', NOT_NAMED.message, { hint: NOT_NAMED.hint });
   };
   const followed: KubeApi['follow'] = async (path, options) => follow(sessions, path, options);
-  return { ask, target, follow: followed, embedded: sessions.embedded };
+  const now = (): Date => new Date(Date.now() + aheadMs);
+  return { ask, target, follow: followed, embedded: sessions.embedded, now };
 }
 
 async function follow(
@@ -146,7 +161,7 @@ async function follow(
 async function send(
   sessions: Sessions,
   request: ApiRequest,
-  { until, signal, guard }: AskOptions & { readonly until: number },
+  { until, signal, guard, onDate }: AskOptions & { readonly until: number; readonly onDate: (date: string) => void },
 ): Promise<ApiAnswer> {
   let session = await sessions.current({ signal });
   let isRenewed = false;
@@ -155,6 +170,7 @@ async function send(
     if (request.verb !== 'get') await guard?.();
     const answer = await answered(session, request, signal);
     if (answer.kind === 'problem') return answer;
+    onDate(answer.headers['date'] ?? '');
     if (answer.status >= 200 && answer.status < 300) return valueOf(answer, request, session);
     if (answer.status === 401 && !isRenewed) {
       isRenewed = true;

@@ -171,7 +171,7 @@ const REPLACE =
   'these fields cannot be changed: delete the object, which the next run creates again, or rename it in the manifest';
 
 const AWAY =
-  /^(?:ECONN(?:REFUSED|RESET|ABORTED)|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|E(?:HOST|NET)(?:UNREACH|DOWN)|CURLEW_\w+_TIMEOUT)$/;
+  /^(?:ECONN(?:REFUSED|RESET|ABORTED)|EPIPE|ETIMEDOUT|EAI_AGAIN|E(?:HOST|NET)(?:UNREACH|DOWN)|CURLEW_\w+_TIMEOUT)$/;
 
 /** Node's error codes for the validity period of a certificate. */
 const TIMES: Readonly<Record<string, string>> = {
@@ -202,6 +202,9 @@ export function thrownProblem(thrown: unknown, session?: Session): Problem {
     return problemOf('refused', `its certificate is not from the authority of the kubeconfig (${code})`, hint);
   }
   if (/_ALERT_/.test(code)) return problemOf('refused', `it ended the TLS handshake (${code})`, OTHER_USER);
+  // A name that the DNS does not have does not come back by itself, other than a resolver that does not answer.
+  if (code === 'ENOTFOUND')
+    return problemOf('failed', 'host not found', 'check the name in the kubeconfig, and the network');
   if (AWAY.test(code)) return problemOf('unreachable', connectionMessage(error) ?? `the connection was lost (${code})`);
   if (isNotTls(error, code)) return problemOf('failed', 'it does not speak TLS');
   return problemOf('failed', connectionMessage(error) ?? (error.message || code));

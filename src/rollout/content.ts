@@ -25,9 +25,19 @@ export class Memo {
 
 type Source = Pick<Content, 'source' | 'version'>;
 
+/** Hash of what people wrote about source and configuration. */
+export function revisionOf({ source, config, valuesTemplate, identity }: FleetAddon): string {
+  const entries =
+    'channel' in source &&
+    source.channel.map(({ name, version, id, hash, kubernetesVersion, source: from }) => {
+      return { name, version, id, hash, kubernetesVersion, from };
+    });
+  return specHash({ source: entries || source, config, valuesTemplate, identity });
+}
+
 /** Contents of one add-on, for all clusters. */
 export class Contents {
-  /** Hash of what people wrote about source and configuration. */
+  /** That of {@link revisionOf}. */
   readonly revision: string;
   readonly #addon: FleetAddon;
   readonly #memo: Memo;
@@ -38,13 +48,7 @@ export class Contents {
   constructor(addon: FleetAddon, memo: Memo) {
     this.#addon = addon;
     this.#memo = memo;
-    const { source, config, valuesTemplate, identity } = addon;
-    const entries =
-      'channel' in source &&
-      source.channel.map(({ name, version, id, hash, kubernetesVersion, source: from }) => {
-        return { name, version, id, hash, kubernetesVersion, from };
-      });
-    this.revision = specHash({ source: entries || source, config, valuesTemplate, identity });
+    this.revision = revisionOf(addon);
   }
 
   /** Undefined if no entry of the channel fits a cluster's Kubernetes. */

@@ -12,6 +12,7 @@ import type {
   FleetAddonStatus,
   Observed,
 } from './fleet.ts';
+import { circleOf } from './depends.ts';
 import { compareNames, selects, type Labels } from './groups.ts';
 import { parseTimeout, sizeOf, type Rules } from './limits.ts';
 import { isFailure, settle, timesOf, type Settled, type State } from './strategy.ts';
@@ -119,7 +120,7 @@ function runOf(
     /** By cluster. */
     records,
     /** From the add-on over those that it depends on back to itself. */
-    circle: circleOf(addons, addon.name),
+    circle: circleOf(addon.name, (name) => addons.get(name)?.dependsOn),
     rules,
     times: timesOf(strategy, rules),
     removalTimes: { soak: 0, deadline: parseTimeout(timeout) },
@@ -161,19 +162,6 @@ function problemOf({ rollout = {}, remove = {}, compat }: FleetAddon): string | 
     ({ groupName = '' }) => compat !== 'ocm' && groupName !== '' && groups.every(({ name }) => name !== groupName),
   );
   return unknown && `there is no group ${unknown.groupName ?? ''}`;
-}
-
-function circleOf(addons: ReadonlyMap<string, FleetAddon>, start: string): readonly string[] | undefined {
-  const ways = [[start]];
-  const seen = new Set<string>();
-  for (const way of ways) {
-    for (const name of addons.get(way.at(-1) ?? start)?.dependsOn ?? []) {
-      if (name === start) return [...way, name];
-      if (!seen.has(name)) ways.push([...way, name]);
-      seen.add(name);
-    }
-  }
-  return undefined;
 }
 
 export interface Target extends Member {
@@ -229,6 +217,8 @@ export function targetOf(run: Run, cluster: Cluster): Target | undefined {
   );
   const wants = action !== 'none';
   const isProven = isGood && !wants;
+  const isSilent = !cluster.available;
+  const isFailed = isFailure(own.state) && !wants && spec?.action === 'Install';
   return {
     run,
     cluster,
@@ -243,29 +233,32 @@ export function targetOf(run: Run, cluster: Cluster): Target | undefined {
     isUnknown: !cluster.available && selected && !isProven,
     labels: cluster.labels,
     drop: spec && !selected ? dropReason(run, cluster, spec, own.state) : undefined,
-    state: !cluster.available ? 'Unreachable' : wants ? 'ToApply' : own.state,
-    holds: own.holds && cluster.available,
-    recheckAfter: cluster.available || spec?.action === 'Remove' ? own.recheckAfter : Infinity,
+    state: isSilent && !isFailed ? 'Unreachable' : wants ? 'ToApply' : own.state,
+    holds: own.holds && (!isSilent || own.isLost),
+    recheckAfter: !isSilent || own.isLost || spec?.action === 'Remove' ? own.recheckAfter : Infinity,
     hold: undefined,
   };
 }
 
-const NEW: Aged = { state: 'ToApply', holds: false, recheckAfter: Infinity, raw: 'ToApply', age: 0 };
-
-interface Aged extends Settled {
+interface Standing extends Settled {
   /** Before time is considered. */
   readonly raw: State;
   readonly age: number;
+  /** It ceased to answer while something that began before was under way, or had not lasted long enough. */
+  readonly isLost: boolean;
 }
 
+const UNTRIED = { state: 'ToApply', holds: false, recheckAfter: Infinity } as const;
+const NEW: Standing = { ...UNTRIED, raw: 'ToApply', age: 0, isLost: false };
+
 /** The state of a record by itself: that of the agent if it is about what is wanted. */
-function settledOf(run: Run, cluster: Cluster, record: ClusterAddon | undefined): Aged {
+function settledOf(run: Run, cluster: Cluster, record: ClusterAddon | undefined): Standing {
   const { fleet, times, removalTimes, rules } = run;
   if (record === undefined) return NEW;
   const { spec, status } = record;
   const counts = status?.applied.revision === spec.revision && status.applied.hash === spec.specHash;
   const isInstall = spec.action === 'Install';
-  // An agent's clock may be ahead. Offline, the time of an installation does not pass, and then begins again; a removal must end.
+  // An agent's clock may be ahead. Offline, a success does not become older, and then lasts from the return; a removal must end.
   const isFrozen = isInstall && !cluster.available;
   const now = isFrozen ? (cluster.since ?? fleet.now) : fleet.now;
   const back = isFrozen ? 0 : (cluster.since ?? 0);
@@ -273,11 +266,12 @@ function settledOf(run: Run, cluster: Cluster, record: ClusterAddon | undefined)
   const isFinal = counts && (status.state === 'Succeeded' || status.state === 'Skipped' || isFailure(status.state));
   const state = isFinal ? status.state : isInstall ? 'Progressing' : 'Removing';
   const age = now - since;
-  return {
-    ...(isInstall ? settle(state, age, times, rules) : settle(state, age, removalTimes, 'native')),
-    raw: state,
-    age,
-  };
+  const settled = isInstall ? settle(state, age, times, rules) : settle(state, age, removalTimes, 'native');
+  const isLost = rules !== 'ocm' && isFrozen && settled.holds && (cluster.since ?? 0) >= spec.startedAt;
+  if (!isLost) return { ...settled, raw: state, age, isLost };
+  // It answered before: what began there may be why it does not any more, and the deadline decides.
+  const lostFor = fleet.now - (isFinal ? (cluster.since ?? since) : since);
+  return { ...settle('Progressing', lostFor, times, rules), raw: state, age, isLost };
 }
 
 function dropReason(run: Run, cluster: Cluster, spec: ClusterAddonSpec, state: State): DropReason | undefined {

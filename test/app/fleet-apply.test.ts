@@ -83,6 +83,48 @@ test('a bad version that five clusters have taken goes back to the last good one
   assert.is(await scene.versions(), '3 3 3 3 3 3');
 });
 
+test('a canary that goes back has failed until it is back', async () => {
+  await using scene = await openFleetScene(THREE);
+  await scene.fleet([canaryAddon({ onFailure: 'Rollback' })], CANARY);
+  await scene.manifest('1');
+  await scene.apply();
+  await scene.apply();
+  await scene.manifest('2');
+  scene.before((name, request) => {
+    if (name === 'nice' && request.startsWith('PATCH /api/v1/namespaces/default/configmaps'))
+      throw new StatusError(422, 'Invalid', 'broken');
+  });
+  const failed = await scene.apply();
+  assert.equal(statesIn(failed), ['lyon ToApply wait Stopped', 'nice Failed go back', 'paris ToApply wait Stopped']);
+  assert.not.match(failed.done[0]?.reason ?? '', /[0-9a-f]{64}/);
+});
+
+test('what others delete returns, and what they change as drift says', async () => {
+  await using scene = await openFleetScene(['lyon']);
+  const path = '/api/v1/namespaces/default/configmaps/page';
+  const change = async () => scene.api('lyon').merge(path, { data: { version: 'mine' } });
+  await scene.fleet([addon('web')]);
+  await scene.manifest('1');
+  await scene.apply();
+  await scene.api('lyon').remove(path);
+  assert.equal(statesIn(await scene.plan()), ['lyon Succeeded restore']);
+  assert.equal(doneIn(await scene.apply()), ['lyon web restore done']);
+  assert.is(await scene.versions(), '1');
+  await change();
+  const warned = await scene.apply();
+  assert.equal([doneIn(warned), statesIn(warned)], [[], ['lyon Succeeded none']]);
+  assert.match(warned.warnings.join(), 'lyon: web was changed by others: ConfigMap default/page');
+  await scene.fleet([addon('web', { drift: 'Keep' })]);
+  assert.equal((await scene.apply()).warnings, []);
+  assert.is(await scene.versions(), 'mine');
+  const windows = [{ cron: `0 0 1 ${((new Date().getUTCMonth() + 2) % 12) + 1} *`, duration: '1m' }];
+  await scene.fleet([addon('web', { drift: 'Revert', rollout: { windows } })]);
+  assert.equal(statesIn(await scene.apply()), ['lyon Succeeded wait Window']);
+  await scene.fleet([addon('web', { drift: 'Revert' })]);
+  assert.equal(doneIn(await scene.apply()), ['lyon web restore done']);
+  assert.is(await scene.versions(), '1');
+});
+
 test('two clusters that do not answer hold no other, and catch up when they are back', async () => {
   await using scene = await openFleetScene(['a', 'b', 'c', 'd']);
   await scene.fleet([addon('web')]);
@@ -112,6 +154,59 @@ test('a label that changes on all clusters by mistake removes the add-on from no
   assert.equal(doneIn(await scene.apply()), ['nice web remove done']);
   assert.is(await scene.versions(), '1 - 1');
   assert.equal(statesIn(await scene.apply()), ['lyon Succeeded none', 'paris Succeeded none']);
+});
+
+test('the brake also counts clusters that had the add-on when they last answered', async () => {
+  await using scene = await openFleetScene(THREE);
+  await scene.fleet([addon('web', { rollout: { maxRemovals: '34%' } })]);
+  await scene.manifest('1');
+  await scene.apply();
+  for (const name of ['nice', 'paris']) await writeFile(scene.box.at(`${name}.conf`), 'kind: Config\n');
+  const labels = Object.fromEntries(THREE.map((name) => [name, { env: 'test' }]));
+  await scene.fleet([addon('web', { rollout: { maxRemovals: '34%' } })], labels);
+  const held = await scene.apply();
+  assert.equal(doneIn(held), []);
+  assert.equal(statesIn(held), [
+    'lyon ToApply wait Removals',
+    'nice Unreachable wait Unreachable',
+    'paris Unreachable wait Unreachable',
+  ]);
+  assert.match(held.targets[0]?.message ?? '', /^3 removals at once, and 2 may/);
+});
+
+test('what a pass has not begun when the maintenance window closes waits for the next window', async () => {
+  await using scene = await openFleetScene(['lyon']);
+  const hour = new Date().getUTCHours();
+  const windows = [{ cron: `* ${hour},${(hour + 1) % 24} * * *`, duration: '1m' }];
+  await scene.fleet([addon('base'), addon('web', { rollout: { windows } })]);
+  await scene.manifest('1');
+  const base = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'base', namespace: 'default' } };
+  await writeFile(scene.box.at('base.yaml'), JSON.stringify(base));
+  const { now } = Date;
+  scene.before((_name, request) => {
+    if (/PATCH .*configmaps\/base/.test(request)) Date.now = () => now() + 12 * 3_600_000;
+  });
+  try {
+    const pass = await scene.apply();
+    assert.equal(doneIn(pass), ['lyon base install done', 'lyon web install later']);
+    assert.equal(statesIn(pass), ['lyon Succeeded none', 'lyon ToApply wait Window']);
+  } finally {
+    Date.now = now;
+  }
+  scene.before(undefined);
+  assert.equal(doneIn(await scene.apply()), ['lyon web install done']);
+});
+
+test('Git ignores a folder of state wherever it is', async () => {
+  await using scene = await openFleetScene(['lyon']);
+  await scene.fleet([addon('web')]);
+  await scene.manifest('1');
+  await scene.apply({ state: 'other' });
+  const ignored = await readFile(scene.box.at('other/.gitignore'), 'utf8');
+  assert.ok(['/state.json', '/orders.json', '/files/'].every((name) => ignored.split('\n').includes(name)));
+  await writeFile(scene.box.at('other/.gitignore'), 'mine\n');
+  await scene.apply({ state: 'other' });
+  assert.is(await readFile(scene.box.at('other/.gitignore'), 'utf8'), 'mine\n');
 });
 
 test('a template that fails for one cluster holds only that one', async () => {

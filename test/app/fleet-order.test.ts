@@ -1,5 +1,5 @@
 /** What people order about add-ons of a fleet, over API servers of the tests. */
-import { writeFile } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import {
   approveAddon,
   pauseAddon,
@@ -107,6 +107,7 @@ test('a group waits for an approval, which is void for another content', async (
   await scene.apply();
   assert.equal(statesIn(await scene.apply())[0], 'lyon ToApply wait Approval');
   await assert.rejectsWith(order(scene, approveAddon, { group: ['test'] }), 'USAGE', /it has no group test/);
+  await order(scene, approveAddon, { group: ['canary'] });
   const { revision = '' } = await order(scene, approveAddon, { group: ['prod'] });
   assert.is(revision.length, 64);
   await scene.manifest('2');
@@ -114,6 +115,23 @@ test('a group waits for an approval, which is void for another content', async (
   assert.equal(statesIn(await scene.apply())[0], 'lyon ToApply wait Approval');
   await order(scene, approveAddon, { group: ['prod'] });
   assert.equal(doneIn(await scene.apply()), ['lyon web install done', 'paris web install done']);
+});
+
+test('a group that needs no approval cannot get one, nor can an add-on go back that has only one content', async () => {
+  await using scene = await openFleetScene(['lyon']);
+  const groups = [{ name: 'prod', selector: { matchLabels: { env: 'prod' } } }];
+  await scene.fleet([addon('web', { rollout: { groups } })]);
+  await scene.manifest('1');
+  await assert.rejectsWith(
+    order(scene, approveAddon, { group: ['prod'] }),
+    'USAGE',
+    /its group prod needs no approval/,
+  );
+  await scene.apply();
+  await assert.rejectsWith(order(scene, rollBackAddon), 'USAGE', /no cluster has had another content of it/);
+  await scene.manifest('2');
+  await scene.apply();
+  assert.is((await order(scene, rollBackAddon)).rollback, true);
 });
 
 test('exactly the approved number of removals passes the brake', async () => {
@@ -128,6 +146,37 @@ test('exactly the approved number of removals passes the brake', async () => {
   await order(scene, approveAddon, { removals: 2 });
   assert.equal(doneIn(await scene.apply()), ['lyon web remove done', 'nice web remove done']);
   assert.is(await scene.versions(), '- - 1');
+});
+
+test('without the state in which they were followed, orders but a pause are void, and that is said', async () => {
+  await using scene = await openFleetScene(THREE);
+  const all = [...THREE, 'nancy', 'nantes'];
+  await using many = await openFleetScene(all);
+  await many.fleet([addon('web')]);
+  await many.manifest('1');
+  await many.apply();
+  const moved = (...names: readonly string[]) => Object.fromEntries(names.map((name) => [name, { env: 'test' }]));
+  await many.fleet([addon('web')], moved('lyon', 'nice'));
+  await order(many, approveAddon, { removals: 2 });
+  assert.equal(doneIn(await many.apply()), ['lyon web remove done', 'nice web remove done']);
+  await rm(many.box.at('.curlew/fleet/state.json'));
+  await many.fleet([addon('web')], moved(...THREE, 'nancy'));
+  const held = await many.apply();
+  assert.equal(doneIn(held), []);
+  assert.match(held.warnings.join(), /approvals, retries and rollbacks must be given again/);
+  assert.equal((await many.plan()).warnings, []);
+  await order(many, approveAddon, { removals: 2 });
+  assert.equal(doneIn(await many.apply()), ['paris web remove done', 'nancy web remove done']);
+
+  await scene.fleet([canaryAddon()], CANARY);
+  await scene.manifest('1');
+  await scene.apply();
+  await order(scene, pauseAddon);
+  await scene.apply();
+  await rm(scene.box.at('.curlew/fleet/state.json'));
+  assert.equal(doneIn(await scene.apply()), []);
+  await order(scene, resumeAddon);
+  assert.equal(doneIn(await scene.apply()), ['lyon web install done', 'paris web install done']);
 });
 
 test('what has failed is tried again on order, once', async () => {

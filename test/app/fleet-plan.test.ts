@@ -2,7 +2,8 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
-import { readdir, writeFile } from 'node:fs/promises';
+import { readdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { checkFleet } from '../../src/app/fleet-check.ts';
 import { planFleets, type FleetPlan } from '../../src/app/fleet-plan.ts';
 import { apiClient } from '../support/api-client.ts';
 import { startMemoryApiServer } from '../support/api-server/server.ts';
@@ -112,6 +113,33 @@ test('a cluster that never answers, and one that cannot be reached, hold no othe
   } finally {
     silent.close();
   }
+});
+
+test('a link may lead to a file of the folder, and not out of it', async () => {
+  await using box = await tree();
+  await using other = await tree();
+  await using paris = await startMemoryApiServer();
+  await writeFile(box.at('real.conf'), paris.kubeconfig);
+  await symlink('real.conf', box.at('paris.conf'));
+  await writeFleet(box, cluster('paris', { env: 'prod' }), addon('web'));
+  assert.equal(lines(await plan(box)), ['paris web install']);
+  const asked = paris.requests.length;
+  for (const [name, content] of [
+    ['paris.conf', paris.kubeconfig],
+    ['web.yaml', documents({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'page' } })],
+    ['more.yaml', documents(cluster('lyon'))],
+  ] as const) {
+    await rm(box.at(name), { force: true });
+    await writeFile(other.at(name), content);
+    await symlink(other.at(name), box.at(name));
+    const context = { signal: new AbortController().signal, report: () => undefined, env: {}, cwd: box.path };
+    const { diagnostics } = await checkFleet({ files: ['.'] }, context);
+    const found = diagnostics.filter(({ severity }) => severity === 'error').map(({ message }) => message);
+    assert.equal(found, [`${name} is a link that leads out of the folder`]);
+    await rm(box.at(name));
+    await writeFile(box.at(name), name === 'more.yaml' ? '' : content);
+  }
+  assert.is(paris.requests.length, asked);
 });
 
 test('mistakes in the files stop a plan before any cluster is asked', async () => {

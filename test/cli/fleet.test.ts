@@ -3,6 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { startMemoryApiServer } from '../support/api-server/server.ts';
 import * as assert from '../support/assert.ts';
 import { addon, cluster, documents } from '../support/fleet-files.ts';
+import { kubeconfigText } from '../support/kube-server.ts';
 import { runCommand } from '../support/run-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
@@ -26,12 +27,27 @@ test('check reads the YAML files below a folder, and says what is missing, with 
     '  hint: put a kubeconfig there, such as the output of kubectl config view --minify --flatten --raw',
     '1 cluster, 1 add-on, 1 error, 0 warnings',
   ]);
+  await writeFile(box.at('fleet/sites/paris.conf'), 'kind: Secret\n');
+  assert.match(
+    (await runCommand(['fleet', 'check', 'fleet/'], box.path)).stdout,
+    'fleet/kubeconfig: kubeconfig fleet/sites/paris.conf: it is not of kind Config',
+  );
   await writeFile(box.at('fleet/sites/paris.conf'), '');
+  assert.match((await runCommand(['fleet', 'check', 'fleet/'], box.path)).stdout, 'it has no current context');
+  await writeFile(box.at('fleet/sites/paris.conf'), kubeconfigText('https://paris.example.com', { token: 'x' }, {}));
   const good = await runCommand(['fleet', 'check', 'fleet/', '--json'], box.path);
   assert.equal(
     [good.exitCode, JSON.parse(good.stdout)],
     [0, { clusters: 1, addons: 1, diagnostics: [], errors: 0, warnings: 0 }],
   );
+});
+
+test('a command of fleet that does not exist is answered with one that is spelled alike, or where they are', async () => {
+  await using box = await tree();
+  const hintOf = async (word: string) =>
+    (await runCommand(['fleet', word], box.path)).stderr.split('hint: ')[1]?.trim();
+  assert.is(await hintOf('stats'), 'did you mean curlew fleet status?');
+  assert.is(await hintOf('nope'), 'curlew fleet --help lists the commands');
 });
 
 test('check of files that have no fleet says so', async () => {

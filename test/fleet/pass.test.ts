@@ -1,9 +1,11 @@
 /** What a pass decides from records, clocks and the state. */
 import type { AddonRecord } from '../../src/channel/record.ts';
 import { observedOf } from '../../src/fleet/observe.ts';
-import { decide, revisionsOf } from '../../src/fleet/pass.ts';
+import type { Look } from '../../src/fleet/fleet.ts';
+import { beginPass, decide, endPass, revisionsOf, type Done } from '../../src/fleet/pass.ts';
+import { planFleet } from '../../src/fleet/plan.ts';
 import { readFleet } from '../../src/fleet/read.ts';
-import { keep, NEW_ADDON, NO_ORDERS, NO_STATE, type Order } from '../../src/fleet/state.ts';
+import { keep, NEW_ADDON, NO_ORDERS, NO_STATE, withLooks, type FleetState, type Order } from '../../src/fleet/state.ts';
 import type { ClusterAddonSpec } from '../../src/rollout/fleet.ts';
 import * as assert from '../support/assert.ts';
 import { addon, cluster, documents } from '../support/fleet-files.ts';
@@ -73,6 +75,116 @@ test('a removal is tried for half an hour, however its record is, and then again
   assert.equal(actsAt(NOW - 60), ['remove', 'Removing']);
   assert.equal(actsAt(NOW - HOUR), ['TimedOut']);
   assert.equal(actsAt(NOW - HOUR, { retry: NOW }), ['remove', 'TimedOut']);
+});
+
+/** A fleet of two clusters, one after the other, whose clusters answer with these records; undefined: not at all. */
+function pair(
+  state: FleetState,
+  now: number,
+  answers: Readonly<Record<string, readonly AddonRecord[] | undefined>>,
+  ahead = 0,
+) {
+  const rollout = { type: 'Progressive', maxConcurrency: 1, minSuccessTime: '10m', progressDeadline: '20m' };
+  const clusters = Object.keys(answers).map((name) => cluster(name, { env: 'prod' }));
+  const text = documents(...clusters, addon('web', { rollout }));
+  const fleet = readFleet([{ path: 'fleet.yaml', folder: '.', text }]);
+  const looks = new Map(
+    Object.entries(answers).map(([name, records]): [string, Look] => {
+      if (records === undefined) return [name, { problem: 'refused' }];
+      const facts = { annotations: new Map(), installer: new Set<string>(), records: new Map() };
+      for (const one of records) facts.records.set(one.addon, one);
+      return [name, { server: '', kubernetes: 'v1.31.2', ahead, facts, warnings: [] }];
+    }),
+  );
+  const next = withLooks(state, looks, now);
+  const seen = observedOf(fleet, looks, () => 'a', { now, state: next, orders: NO_ORDERS });
+  return { state: next, seen, revisions: revisionsOf(fleet, seen, () => 'a') };
+}
+
+function recordOf(id: string, since: number, state: AddonRecord['state'] = 'Succeeded'): AddonRecord {
+  const at = new Date(since * 1000).toISOString();
+  const fields = { addon: 'web', namespace: 'kube-system', owner: 'fleet:web', reason: '', history: [] };
+  return { ...fields, state, desired: { id }, applied: { id }, since: at };
+}
+
+test('a cluster that does not answer any more after its update began keeps the place, and counts at the deadline', () => {
+  const old = [recordOf('old', NOW - HOUR)];
+  const first = pair(NO_STATE, NOW, { a: old, b: old });
+  const decided = decide(first.seen, NOW);
+  assert.equal(
+    decided.jobs.map(({ cluster: on }) => on),
+    ['a'],
+  );
+  const begun = beginPass(first.state, first.seen, { ...decided, now: NOW, revisions: first.revisions });
+  const done: readonly Done[] = decided.jobs.map((job) => ({ ...job, result: 'failed', reason: 'no response' }));
+  const then = pair(begun, NOW + 60, { a: undefined, b: old });
+  const ended = endPass(then.state, done, NOW + 60, first.state);
+  assert.equal(ended.addons['web']?.failures, {});
+  const held = pair(ended, NOW + 600, { a: undefined, b: old });
+  assert.equal(decide(held.seen, NOW + 600).jobs, []);
+  const { targets } = planFleet(held.seen, NOW + 600);
+  assert.equal(
+    targets.map(({ state, now, reason, message = '' }) => [state, now, reason, message.slice(0, 15)]),
+    [
+      ['Unreachable', 'wait', 'Unreachable', 'it has not answ'],
+      ['ToApply', 'wait', 'Batch', 'the batch is fu'],
+    ],
+  );
+  const late = pair(ended, NOW + 1200, { a: undefined, b: old });
+  assert.equal(
+    planFleet(late.seen, NOW + 1200).targets.map(({ state, reason = '' }) => `${state} ${reason}`),
+    ['TimedOut ', 'ToApply Stopped'],
+  );
+  const back = pair(ended, NOW + 700, { a: old, b: old });
+  assert.equal(
+    decide(back.seen, NOW + 700).jobs.map(({ cluster: on, act }) => `${on} ${act}`),
+    ['a update'],
+  );
+});
+
+test('nothing has begun on a cluster that could not be reached any more', () => {
+  const old = [recordOf('old', NOW - HOUR)];
+  const first = pair(NO_STATE, NOW, { a: old, b: old });
+  const decided = decide(first.seen, NOW);
+  const begun = beginPass(first.state, first.seen, { ...decided, now: NOW, revisions: first.revisions });
+  const done: readonly Done[] = decided.jobs.map((job) => ({ ...job, result: 'later', reason: 'refused' }));
+  const ended = endPass(pair(begun, NOW + 60, { a: undefined, b: old }).state, done, NOW + 60, first.state);
+  const next = decide(pair(ended, NOW + 120, { a: undefined, b: old }).seen, NOW + 120);
+  assert.equal(
+    next.jobs.map(({ cluster: on }) => on),
+    ['b'],
+  );
+});
+
+test('a record counts by the clock of its cluster, whoever has written it', () => {
+  const first = pair(NO_STATE, NOW, { a: [], b: [] });
+  const hash = decide(first.seen, NOW).writes.put[0]?.spec.specHash ?? '';
+  for (const ahead of [0, HOUR, -HOUR]) {
+    const { seen } = pair(NO_STATE, NOW, { a: [recordOf(hash, NOW + ahead - 60)], b: [] }, ahead);
+    const { jobs, writes } = decide(seen, NOW);
+    assert.equal([jobs, writes.recheckAfter], [[], 540]);
+  }
+});
+
+test('no time of the state is ahead when a clock has been set back', () => {
+  const times = { since: NOW + HOUR, hash: 'x' };
+  const web = {
+    ...NEW_ADDON,
+    failures: { a: { ...times, reason: '' } },
+    removing: { b: NOW + HOUR },
+    begun: { c: times },
+  };
+  const status = decide(pair(NO_STATE, NOW + HOUR, { a: [], b: [] }).seen, NOW + HOUR).writes.status[0]?.status;
+  assert.is(status?.since, NOW + HOUR);
+  const state: FleetState = {
+    ...NO_STATE,
+    clusters: { a: { available: true, since: NOW + HOUR } },
+    addons: { web: { ...web, ...(status && { status }) } },
+  };
+  const { clusters, addons } = pair(state, NOW, { a: [], b: [] }).state;
+  const { failures, removing, begun, status: after } = addons['web'] ?? NEW_ADDON;
+  const found = [clusters['a']?.since, failures['a']?.since, removing['b'], begun?.['c']?.since, after?.since];
+  assert.equal([...found, after?.waiting[0]?.since], Array(6).fill(NOW));
 });
 
 test('of the contents of an add-on, the last five stay, and the newest one that was good', () => {

@@ -100,7 +100,7 @@ test('a cluster whose record has the content is settled, and any other content i
   ]);
 });
 
-test('what has failed, or was interrupted, is neither to change nor settled, and its record says why', () => {
+test('what was interrupted continues, what has failed does not, and the record says why', () => {
   const all = [...CLUSTERS, addon('web', { rollout: { progressDeadline: 'None' } })];
   const applied = appliedBy(all);
   const paris = [record('web', { applied, state: 'Failed', reason: 'Deployment web: no image' })];
@@ -110,7 +110,7 @@ test('what has failed, or was interrupted, is neither to change nor settled, and
   assert.equal(
     targets.map(({ state, now, message }) => [state, now, message]),
     [
-      ['Progressing', 'none', 'the last run was interrupted'],
+      ['Progressing', 'continue', 'the last run was interrupted'],
       ['Failed', 'none', 'Deployment web: no image'],
     ],
   );

@@ -119,87 +119,12 @@ test('a state of another revision does not count', () => {
   assert.equal(world.status('net')?.counts, { Progressing: 1, ToApply: 5 });
 });
 
-test('an offline cluster waits alone, uses up no budget, and catches up in one step', () => {
-  const world = fleet();
-  world.changeCluster('w1', { available: false, since: world.now - 100 });
-  assert.equal(world.begin(), ['w2']);
-  assert.is(world.why('w1'), 'Unreachable: the cluster does not answer');
-  assert.is(world.status('net')?.waiting.find(({ cluster: on }) => on === 'w1')?.since, world.now - 100);
-  world.report('Succeeded', 'w2');
-  assert.equal(world.begin(), ['s1', 's2']);
-  world.release('net', '1.1.0');
-  world.settle();
-  world.release('net', '1.2.0');
-  world.settle();
-  world.changeCluster('w1', { available: true, since: world.now });
-  assert.equal(world.begin(), ['w1']);
-  assert.is(world.spec('w1')?.version, '1.2.0');
-});
-
-test('a group of canaries that do not answer holds the later ones until one succeeds or a person approves', () => {
-  const world = fleet();
-  for (const name of ['w1', 'w2']) world.changeCluster(name, { available: false, since: world.now });
-  const held = 'Unreachable: clusters of group canary do not answer, and none has succeeded: approve it';
-  assert.equal(world.begin(), []);
-  assert.is(world.why('s1'), held);
-  world.changeCluster('w1', { paused: true });
-  assert.is(world.why('s1'), held);
-  world.now += 10;
-  world.order('net', { groups: ['canary'] });
-  assert.equal(world.begin(), ['s1', 's2']);
-  world.report('Succeeded', 's1', 's2');
-  world.release('net', '1.1.0');
-  assert.equal(world.begin(), []);
-  world.changeCluster('w2', { available: true, since: world.now });
-  assert.equal(world.begin(), ['w2']);
-  assert.is(world.why('s1'), 'Group: group canary is not done');
-  world.report('Succeeded', 'w2');
-  assert.equal(world.begin(), ['s1', 's2']);
-});
-
-test('a canary that goes offline has succeeded only if its success had lasted long enough', () => {
-  const world = fleet({ ...CANARY, minSuccessTime: '5m' });
-  world.changeCluster('w1', { available: false, since: world.now });
-  assert.equal(world.begin(), ['w2']);
-  world.report('Succeeded', 'w2');
-  world.now += 60;
-  world.changeCluster('w2', { available: false, since: world.now });
-  world.now += 600;
-  assert.equal(world.begin(), []);
-  assert.match(world.why('s1') ?? '', /^Unreachable: clusters of group canary/);
-  world.changeCluster('w2', { available: true, since: world.now });
-  world.now += 300;
-  world.changeCluster('w2', { available: false, since: world.now });
-  assert.equal(world.begin(), ['s1', 's2']);
-});
-
-test('canaries that are cut into several groups prove a version together', () => {
-  const world = fleet({ ...CANARY, groupSize: 1, groups: [ringGroup('canary')] });
-  world.changeCluster('w1', { available: false });
-  assert.equal(world.begin(), ['w2']);
-  world.report('Succeeded', 'w2');
-  assert.equal(world.begin(), ['s1', 's2']);
-});
-
 test('a removal needs no proof by canaries', () => {
   const world = fleet({ ...CANARY, maxRemovals: '100%' });
   world.settle();
   for (const name of ['w1', 'w2']) world.changeCluster(name, { available: false, since: world.now });
   world.change('net', { deleting: true });
   assert.equal(world.begin(), ['Remove s1', 'Remove s2']);
-});
-
-test('what goes offline in the middle of its attempt gets the whole time again', () => {
-  const world = fleet();
-  world.step();
-  world.changeCluster('w1', { available: false, since: world.now });
-  world.report('Succeeded', 'w2');
-  assert.equal(world.begin(), ['s1', 's2']);
-  world.now += 7200;
-  world.changeCluster('w1', { available: true, since: world.now });
-  world.report('Succeeded', 's1', 's2');
-  assert.equal(world.begin(), ['s3']);
-  assert.is(world.status('net')?.counts.TimedOut, undefined);
 });
 
 test('a new version goes through the groups again, and a cluster under way changes its aim without another place', () => {

@@ -7,7 +7,9 @@ import type { Context } from '../../core/context.ts';
 import { digestOf, hexOf } from '../../core/digest.ts';
 import { asError, CurlewError, redact } from '../../core/errors.ts';
 import { openChannelCluster } from '../../deliver/cluster.ts';
+import { observe } from '../../deliver/deliver.ts';
 import { channelEntries, type Look, type WrittenCluster, type WrittenFleet } from '../../fleet/fleet.ts';
+import { settledRecords } from '../../fleet/observe.ts';
 import { readLimited } from '../../platform/files/read-limited.ts';
 import { makeTemporary } from '../../platform/files/temporary.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
@@ -33,11 +35,12 @@ export async function lookAtClusters(
     const own = { ...context, signal: AbortSignal.any([context.signal, late]), report };
     try {
       using access = accessTo(cluster);
-      const { server, kubernetes, facts, warnings } = await openChannelCluster(
-        { kubeconfig: access.kubeconfig, isForeign: allowExec !== true },
-        own,
-      );
-      return [name, { server, kubernetes, facts, warnings }];
+      const from = { kubeconfig: access.kubeconfig, isForeign: allowExec !== true };
+      const opened = await openChannelCluster(from, own);
+      const { server, kubernetes, facts, warnings, api } = opened;
+      const ahead = Math.round((api.now().getTime() - Date.now()) / 1000);
+      const live = await observe(opened, settledRecords([...facts.records.values()]));
+      return [name, { server, kubernetes, ahead, facts, live, warnings }];
     } catch (error) {
       context.signal.throwIfAborted();
       if (late.aborted) return [name, { problem: `no answer within ${timeoutMs / 1000} s${slow}` }];

@@ -13,9 +13,19 @@ import { deliver } from '../../deliver/deliver.ts';
 import { Delivery } from '../../deliver/delivery.ts';
 import { annotate, forgetRecord } from '../../deliver/records.ts';
 import { remove } from '../../deliver/remove.ts';
+import { driftIn } from '../../fleet/drift.ts';
 import type { WrittenCluster } from '../../fleet/fleet.ts';
 import { ownerOf, recordsOf } from '../../fleet/observe.ts';
-import { beginPass, decide, deliverable, endPass, revisionsOf, type Done, type Job } from '../../fleet/pass.ts';
+import {
+  beginPass,
+  closedFor,
+  decide,
+  deliverable,
+  endPass,
+  revisionsOf,
+  type Done,
+  type Job,
+} from '../../fleet/pass.ts';
 import { withLooks, type FleetState, type Revision } from '../../fleet/state.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
 import { mergeValues } from '../../rollout/content.ts';
@@ -49,7 +59,7 @@ export async function makePass(
 ): Promise<{ readonly after: ObservedFleet; readonly done: readonly Done[] }> {
   const { fleet, now, looks } = before;
   const isMeant = (addon: string): boolean => only === undefined || addon === only;
-  const decided = decide(before.observed, now);
+  const decided = decide(before.observed, now, driftIn(fleet, looks).driftOf);
   const jobs = decided.jobs.filter(({ addon }) => isMeant(addon));
   const revisions = revisionsOf(fleet, before.observed, before.hashOf);
   const addons = before.observed.addons.filter(({ name }) => isMeant(name));
@@ -62,7 +72,7 @@ export async function makePass(
   const touched = fleet.clusters.filter(({ name }) => done.some(({ cluster }) => cluster === name));
   const again = new Map([...looks, ...(await lookAtClusters(touched, request, context))]);
   const then = Math.floor(Date.now() / 1000);
-  const ended = endPass(withLooks(state, again, then), done, then);
+  const ended = endPass(withLooks(state, again, then), done, then, before.state);
   await folder.write(ended);
   await folder.sweep(ended);
   return { after: observeAgain(before, { looks: again, now: then, state: ended }), done };
@@ -88,12 +98,14 @@ async function runOnCluster(jobs: readonly Job[], written: WrittenCluster, parts
       { kubeconfig: access.kubeconfig, isForeign: request.allowExec !== true },
       context,
     );
-    await using held = await holdCluster(cluster, { doing: `apply a fleet to ${name}`, context });
-    const runner = new Runner(jobs, held.cluster, parts);
+    await using lease = await holdCluster(cluster, { doing: `apply a fleet to ${name}`, context });
+    const runner = new Runner(jobs, lease.cluster, parts);
     for (const job of jobs) {
-      // It may have been paused since this pass began, or while the job before took its time.
+      // It may have been paused since this pass began, or while the job before took its time, and a window may have closed.
       const { [job.addon]: order } = (await folder.readOrders()).addons;
-      done.push(order?.paused ? { ...job, result: 'later', reason: 'it is paused' } : await runner.run(job));
+      const now = Math.floor(Date.now() / 1000);
+      const held = order?.paused ? 'it is paused' : closedFor(job, parts.before.observed, now);
+      done.push(held === undefined ? await runner.run(job) : { ...job, result: 'later', reason: held });
     }
   } catch (error) {
     context.signal.throwIfAborted();
@@ -143,7 +155,7 @@ class Runner {
     const id = `fleet ${cluster} ${addon}`;
     report({ type: 'step-started', id, title: `${cluster}: ${act} ${addon}` });
     const done = await this.#act(job, { report: (text) => report({ type: 'step-log', id, text }) });
-    if (done.result === 'done') report({ type: 'step-done', id, outcome: act });
+    if (done.result === 'done') report({ type: 'step-done', id, outcome: act === 'remove' ? 'gone' : 'recorded' });
     else report({ type: 'step-failed', id, error: new CurlewError('CLUSTER_FAILED', done.reason) });
     return done;
   }
@@ -215,8 +227,11 @@ class Runner {
         hashOf: (bytes) => hexOf(digestOf(bytes)),
         ...(entry.source?.type === 'chart' && { values: this.#valuesOf(entry.source, entry, content.values) }),
       };
-      const action = record === undefined ? 'install' : 'update';
-      const look = { missing: [], changed: [] };
+      const seenThere = this.#parts.before.looks.get(job.cluster);
+      const live = seenThere !== undefined && 'live' in seenThere ? seenThere.live?.get(key) : undefined;
+      const look = act === 'restore' && live ? live : { missing: [], changed: [] };
+      const restoring = look.missing.length > 0 ? 'restore' : 'revert';
+      const action = record === undefined ? 'install' : act === 'restore' ? restoring : 'update';
       return { task: { addon, action, installed: annotations.get(key), record, look }, revision };
     } catch (error) {
       if (error instanceof CurlewError) return error.message;

@@ -1,13 +1,14 @@
 /** The files of a fleet, from files and folders. */
-import { access, constants, readdir, stat } from 'node:fs/promises';
-import { dirname, join, normalize, resolve } from 'node:path';
+import { access, constants, readdir, realpath, stat } from 'node:fs/promises';
+import { dirname, join, normalize, relative, resolve } from 'node:path';
 import { fileOf } from '../../channel/channel.ts';
+import { isRemote } from '../../channel/location.ts';
 import type { Context } from '../../core/context.ts';
-import { compareDiagnostics, type Diagnostic } from '../../core/diagnostic.ts';
+import { compareDiagnostics, type Diagnostic, type Place } from '../../core/diagnostic.ts';
 import { CurlewError, errnoOf, fileError, redact } from '../../core/errors.ts';
-import type { FleetFile, WrittenCluster } from '../../fleet/fleet.ts';
-import type { Path } from '../../formats/yaml/yaml.ts';
+import type { FleetFile } from '../../fleet/fleet.ts';
 import { readFleet, type ReadFleet } from '../../fleet/read.ts';
+import { currentContext, parseKubeconfig } from '../../kube/kubeconfig.ts';
 import { readLimited } from '../../platform/files/read-limited.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
 import { compareNames } from '../../rollout/groups.ts';
@@ -28,8 +29,15 @@ export interface OpenedFleet extends Omit<ReadFleet, 'diagnostics'> {
   readonly folder: string;
 }
 
-/** `NOT_FOUND` if nothing is at a path, or no file has a cluster or an add-on. Mistakes in the files are findings. */
-export async function openFleet({ files }: FleetRequest, context: Context): Promise<OpenedFleet> {
+/**
+ * `NOT_FOUND` if nothing is at a path, or no file has a cluster or an add-on. Mistakes in the files are findings; `isWhole`: also
+ * those in kubeconfigs, each of which otherwise concerns only its cluster.
+ */
+export async function openFleet(
+  { files }: FleetRequest,
+  context: Context,
+  { isWhole = false }: { readonly isWhole?: boolean } = {},
+): Promise<OpenedFleet> {
   const found = (await Promise.all(files.map(async (given) => listFiles(given, context)))).flat();
   const unique = [...new Map(found.map((one) => [one.path, one])).values()];
   if (unique.length > MAX_FILES) throw new CurlewError('UNSUPPORTED', `a fleet has at most ${MAX_FILES} files`);
@@ -38,18 +46,43 @@ export async function openFleet({ files }: FleetRequest, context: Context): Prom
     return { path, folder, text: content.toString('utf8') };
   };
   const limits = { width: AT_ONCE, signal: context.signal };
-  const texts = await mapLimited(unique, async (one, { signal }) => read(one, signal), limits);
+  const named = new Set(files.map((one) => normalize(one)));
+  const folders = new Set(unique.map((one) => resolve(context.cwd, one.folder)));
+  const roots = await Promise.all([...folders].map(async (one) => realpath(one)));
+  const outside = await mapLimited(
+    unique.filter(({ path }) => !named.has(path)),
+    async ({ path }) => leadsOut(path, roots, context, { file: path, line: 1, column: 1, length: 1 }),
+    limits,
+  );
+  const strange = new Set(outside.flat().map(({ place }) => place.file));
+  const inside = unique.filter(({ path }) => !strange.has(path));
+  const texts = await mapLimited(inside, async (one, { signal }) => read(one, signal), limits);
   const fleet = readFleet(texts);
   const { clusters, addons } = fleet;
-  const missing = await Promise.all([
-    ...clusters.map(async (cluster) => {
-      if (cluster.secret !== undefined) return [];
-      const hint = 'put a kubeconfig there, such as the output of kubectl config view --minify --flatten --raw';
-      return unreadable(cluster, ['spec', 'access', 'kubeconfig'], { file: cluster.kubeconfig, hint }, context);
+  const local = [...fleet.channels.values()].flatMap(({ entries }) =>
+    entries.flatMap((entry) => {
+      const file = fileOf(entry);
+      return file === undefined || isRemote(file) ? [] : [{ file, place: entry.place }];
     }),
-    ...addons.map(async (addon) => {
-      const file = addon.entry && fileOf(addon.entry);
-      return file === undefined ? [] : unreadable(addon, ['spec', 'source', 'manifest'], { file }, context);
+  );
+  const missing = await Promise.all([
+    Promise.resolve(outside.flat()),
+    ...local.map(async ({ file, place }) => leadsOut(file, roots, context, place)),
+    ...clusters.map(async ({ found, kubeconfig, secret }) => {
+      if (secret !== undefined) return [];
+      const place = found.placeOf(['spec', 'access', 'kubeconfig']);
+      const unread = await unreadable('kubeconfig', kubeconfig, place, context);
+      const wrong = isWhole && unread.length === 0 ? await unusable(kubeconfig, place, context) : [];
+      return [...unread, ...wrong, ...(await leadsOut(kubeconfig, roots, context, place))];
+    }),
+    ...addons.map(async ({ found, entry }) => {
+      const file = entry && fileOf(entry);
+      if (file === undefined || strange.has(file)) return [];
+      const place = found.placeOf(['spec', 'source', 'manifest']);
+      return [
+        ...(await unreadable('manifest', file, place, context)),
+        ...(await leadsOut(file, roots, context, place)),
+      ];
     }),
   ]);
   const all = [...fleet.diagnostics, ...missing.flat()].toSorted(compareDiagnostics);
@@ -102,19 +135,46 @@ async function filesBelow(folder: string, at: Pick<Context, 'cwd' | 'signal'>): 
   return below.flat();
 }
 
-/** A file that a document names at `path`. */
+const KUBECONFIG = 'put a kubeconfig there, such as the output of kubectl config view --minify --flatten --raw';
+
+/** A file that a document names. */
 async function unreadable(
-  { found }: Pick<WrittenCluster, 'found'>,
-  path: Path,
-  { file, hint }: { readonly file: string; readonly hint?: string },
+  what: 'kubeconfig' | 'manifest',
+  file: string,
+  place: Place,
   { cwd }: Context,
 ): Promise<readonly Diagnostic[]> {
   try {
     await access(resolve(cwd, file), constants.R_OK);
     return [];
   } catch {
-    const name = String(path.at(-1));
-    const message = `cannot read the ${name} ${file}`;
-    return [{ code: `fleet/${name}`, severity: 'error', message, place: found.placeOf(path), hint }];
+    const hint = what === 'kubeconfig' ? KUBECONFIG : undefined;
+    return [{ code: `fleet/${what}`, severity: 'error', message: `cannot read the ${what} ${file}`, place, hint }];
   }
+}
+
+/** A file that is no kubeconfig, or names no cluster. */
+async function unusable(file: string, place: Place, { cwd, signal }: Context): Promise<readonly Diagnostic[]> {
+  let message = `kubeconfig ${file}: it has no current context`;
+  try {
+    const content = await readLimited(resolve(cwd, file), MAX_BYTES, { signal });
+    if (currentContext([{ ...parseKubeconfig(file, content.toString('utf8')), path: file }]) !== undefined) return [];
+  } catch (error) {
+    if (!(error instanceof CurlewError)) throw error;
+    ({ message } = error);
+  }
+  return [{ code: 'fleet/kubeconfig', severity: 'error', message, place, hint: KUBECONFIG }];
+}
+
+/** A link out of the folders may lead to any file of this machine. What cannot be read is another finding. */
+async function leadsOut(
+  file: string,
+  roots: readonly string[],
+  { cwd }: Context,
+  place: Place,
+): Promise<readonly Diagnostic[]> {
+  const real = await realpath(resolve(cwd, file)).catch(() => undefined);
+  if (real === undefined || roots.some((root) => !/^\.\.(?:\/|$)/.test(relative(root, real)))) return [];
+  const message = `${file} is a link that leads out of the folder`;
+  return [{ code: 'fleet/outside', severity: 'error', message, place, hint: 'put the file itself into the folder' }];
 }

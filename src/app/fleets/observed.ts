@@ -5,10 +5,11 @@ import type { Context } from '../../core/context.ts';
 import { nearest } from '../../core/nearest.ts';
 import { counted } from '../../core/counted.ts';
 import type { Entry } from '../../channel/channel.ts';
+import { driftIn } from '../../fleet/drift.ts';
 import type { Look } from '../../fleet/fleet.ts';
 import { observedOf, recordedReason } from '../../fleet/observe.ts';
 import { planFleet, type PlannedFleet } from '../../fleet/plan.ts';
-import { withLooks, type FleetOrders, type FleetState } from '../../fleet/state.ts';
+import { ordersFor, withLooks, type FleetOrders, type FleetState } from '../../fleet/state.ts';
 import type { Observed } from '../../rollout/fleet.ts';
 import type { FleetPlanRequest } from '../requests/fleet.ts';
 import { hashContents, lookAtClusters } from './clusters.ts';
@@ -40,7 +41,10 @@ export interface ObservedFleet {
   /** Seconds since 1970. */
   readonly now: number;
   readonly state: FleetState;
+  /** Orders that count. */
   readonly orders: FleetOrders;
+  /** Others were followed in another state, and are void. */
+  readonly isStateLost: boolean;
   readonly adapt: Adapt;
 }
 
@@ -76,17 +80,18 @@ export async function observeFleet(
   context: Context,
   adapt: Adapt = taking(takeOver),
 ): Promise<ObservedFleet> {
-  const [kept, orders] = [await folder.read(), await folder.readOrders()];
+  const [kept, given] = [await folder.read(), await folder.readOrders()];
+  const orders = ordersFor(kept, given);
   const hashOf = await hashContents(fleet, context);
   const looks = await lookAtClusters(fleet.clusters, request, context);
   const now = Math.floor(Date.now() / 1000);
   const state = withLooks(kept, looks, now);
-  return observeAgain({ fleet, hashOf, orders, adapt }, { looks, now, state });
+  return observeAgain({ fleet, hashOf, orders, isStateLost: orders !== given, adapt }, { looks, now, state });
 }
 
 /** The same fleet with other answers. */
 export function observeAgain(
-  known: Pick<ObservedFleet, 'fleet' | 'hashOf' | 'orders' | 'adapt'>,
+  known: Pick<ObservedFleet, 'fleet' | 'hashOf' | 'orders' | 'isStateLost' | 'adapt'>,
   seen: Pick<ObservedFleet, 'looks' | 'now' | 'state'>,
 ): ObservedFleet {
   const { fleet, hashOf, orders, adapt } = known;
@@ -112,12 +117,18 @@ export function unknownAddon(name: string, addons: readonly { readonly name: str
   });
 }
 
+const LOST =
+  'the state in which the orders were followed is lost: pauses hold, but approvals, retries and rollbacks must be given again';
+
 /** What would happen to it now. */
-export function planOf({ fleet, looks, observed, now, state }: ObservedFleet): FleetPlan {
+export function planOf({ fleet, looks, observed, now, state, isStateLost }: ObservedFleet): FleetPlan {
   const reasonOf = (cluster: string, addon: string): string =>
     recordedReason(looks.get(cluster), addon, state.addons[addon]?.failures[cluster]?.reason);
-  const planned = planFleet(observed, now, reasonOf);
+  const drift = driftIn(fleet, looks);
+  const planned = planFleet(observed, now, reasonOf, drift.driftOf);
   const warnings = fleet.diagnostics.map(({ place, message }) => `${place.file}:${place.line}: ${message}`);
+  if (isStateLost) warnings.push(LOST);
+  warnings.push(...drift.warnings);
   const clusters = [...looks].map(([name, look]) => {
     if ('problem' in look) return { name, problem: look.problem };
     const { server, kubernetes } = look;

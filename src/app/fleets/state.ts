@@ -1,4 +1,5 @@
 /** The folder in which the commands of a fleet keep their state, and the files that it went through. */
+import { randomBytes } from 'node:crypto';
 import { readdir, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Entry } from '../../channel/channel.ts';
@@ -9,6 +10,7 @@ import {
   encodeState,
   NO_ORDERS,
   NO_STATE,
+  ordersFor,
   readOrders,
   readState,
   type FleetOrders,
@@ -21,15 +23,23 @@ import { readFound, readOwnFile, writeStateFile } from '../../platform/files/sta
 import type { ChannelFiles } from '../ports/channel-files.ts';
 
 const MAX_BYTES = 64 << 20;
+const DOING = 'keep the state of the fleet';
+
+/** For a folder that Git would otherwise take: values may be secret. */
+const IGNORED = ['.gitignore', 'state.json', 'orders.json', 'files/', '.*.claim'].map((name) => `/${name}\n`).join('');
 
 /** Passes write the state, and people the orders, which they can give during a pass. Both are replaced as a whole. */
 export class StateFolder {
+  readonly #ignore: string;
   readonly #state: string;
   readonly #orders: string;
   readonly #files: string;
   #text: string | undefined;
+  #id: string | undefined;
+  #isBound = false;
 
   constructor(path: string, { cwd }: Pick<Context, 'cwd'>) {
+    this.#ignore = resolve(cwd, path, '.gitignore');
     this.#state = resolve(cwd, path, 'state.json');
     this.#orders = resolve(cwd, path, 'orders.json');
     this.#files = resolve(cwd, path, 'files');
@@ -38,7 +48,9 @@ export class StateFolder {
   /** `FILE_UNUSABLE` for a file that this version has not written, or that others may write. */
   async read(): Promise<FleetState> {
     this.#text = await readOwnFile(this.#state, MAX_BYTES);
-    return this.#text === undefined ? NO_STATE : readState(this.#text, this.#state);
+    const state = this.#text === undefined ? NO_STATE : readState(this.#text, this.#state);
+    this.#id = state.id;
+    return state;
   }
 
   async readOrders(): Promise<FleetOrders> {
@@ -48,25 +60,46 @@ export class StateFolder {
 
   /** Changes the orders about an add-on, and returns them. */
   async order(addon: string, change: (order: Order) => Order): Promise<Order> {
-    await makeFolder(this.#files, 'keep the state of the fleet');
+    await makeFolder(this.#files, DOING);
     await using _claim = await claim(this.#orders);
-    const { addons, ...others } = await this.readOrders();
+    const given = await this.readOrders();
+    // The next pass binds new ones.
+    const { addons, ...others } = given.state === undefined ? given : ordersFor(await this.read(), given);
     const order = change(addons[addon] ?? {});
     await writeStateFile(this.#orders, encodeState({ ...others, addons: { ...addons, [addon]: order } }));
+    await this.#ignoreFiles();
     return order;
   }
 
   /** `BUSY` while another process makes a pass from this folder. */
   async claim(): Promise<AsyncDisposable> {
-    await makeFolder(this.#files, 'keep the state of the fleet');
+    await makeFolder(this.#files, DOING);
+    await this.#ignoreFiles();
     return claim(this.#state);
+  }
+
+  async #ignoreFiles(): Promise<void> {
+    const isThere = (await readFound(this.#ignore, MAX_BYTES)) !== undefined;
+    if (!isThere) await writeStateFile(this.#ignore, IGNORED);
   }
 
   /** Writes nothing if nothing has changed. */
   async write(state: FleetState): Promise<void> {
-    const text = encodeState(state);
+    const id = this.#id ?? randomBytes(8).toString('hex');
+    const text = encodeState({ ...state, id });
     if (text !== this.#text) await writeStateFile(this.#state, text);
     this.#text = text;
+    this.#id = id;
+    if (!this.#isBound) await this.#bind(id);
+    this.#isBound = true;
+  }
+
+  /** From now on, the orders count only together with this state. */
+  async #bind(id: string): Promise<void> {
+    if ((await readOwnFile(this.#orders, MAX_BYTES)) === undefined || (await this.readOrders()).state === id) return;
+    await using _claim = await claim(this.#orders);
+    const orders = ordersFor({ id }, await this.readOrders());
+    await writeStateFile(this.#orders, encodeState({ ...orders, state: id }));
   }
 
   /** Reads the file of an entry with a hash from its place, or as it was when it was delivered: files change. Each is read once. */

@@ -2,7 +2,7 @@
  * The executables for nodes. A checkout has them in its build. The npm package has only their digests: they are many
  * times as large as everything else in it, and machines that only build and publish do not need them.
  */
-import { dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { executableDigest, openExecutable, openExecutableFile, type OpenExecutable } from '../../bundle/root-files.ts';
 import type { Context } from '../../core/context.ts';
 import { hexOf, type Digest } from '../../core/digest.ts';
@@ -80,7 +80,7 @@ async function openFrom(
   context: Context,
 ): Promise<OpenExecutable> {
   const { signal } = context;
-  if (url === undefined) requireDigest(path, (await hashFile(path, { signal })).digest, digest);
+  if (url === undefined) requireDigest(path, await digestOfGiven(path, signal), digest);
   if (url === undefined || (await isKept(path, digest, signal))) return openExecutableFile(path, { signal });
   const web = lazyHttp(request, context);
   try {
@@ -97,6 +97,16 @@ async function openFrom(
     return await openExecutableFile(path, { signal });
   } finally {
     await web.close();
+  }
+}
+
+async function digestOfGiven(path: string, signal: AbortSignal): Promise<Digest> {
+  try {
+    return (await hashFile(path, { signal })).digest;
+  } catch (error) {
+    if (!(error instanceof CurlewError) || error.code !== 'NOT_FOUND') throw error;
+    const hint = `set CURLEW_EXECUTABLES, or executables in the configuration, to the folder that has ${basename(path)}`;
+    throw new CurlewError(error.code, error.message, { hint, cause: error });
   }
 }
 

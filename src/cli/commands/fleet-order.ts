@@ -1,6 +1,7 @@
 /** `curlew fleet approve|pause|resume|retry|rollback`: what people order about an add-on of a fleet. */
 import type { FleetOrder } from '../../app/fleet-order.ts';
 import { FLEET_APPROVE, FLEET_PAUSE, FLEET_RESUME, FLEET_RETRY, FLEET_ROLLBACK } from '../../app/requests/fleet.ts';
+import { counted } from '../../core/counted.ts';
 import { visible } from '../../core/diagnostic.ts';
 import { commandFor } from '../command.ts';
 
@@ -16,7 +17,7 @@ export const approve = commandFor(FLEET_APPROVE, {
   render: ({ addon, revision = '', groups = [], removals }) => {
     const what = [
       ...groups.map((name) => `group ${name}`),
-      ...(removals === undefined ? [] : [`${removals} removals`]),
+      ...(removals === undefined ? [] : [counted(removals, 'removal')]),
     ];
     return visible(`${addon}: approved ${what.join(', ')} for the content ${revision.slice(0, 12)}`);
   },

@@ -51,11 +51,11 @@ export const plan = commandFor(FLEET_PLAN, {
 
 export const status = commandFor(FLEET_STATUS, {
   details:
-    'Shows how many clusters each add-on has reached, and whether it is paused or stopped. With --why, names each cluster that is not as it is to be, what holds it, and since when. Changes nothing. Exits with the status of curlew fleet plan.',
+    'Shows how many clusters each add-on has reached, and whether it is paused or stopped. With --why, names each cluster that is not as it is to be, what holds it, and since when. Changes nothing. Exits with the status that curlew fleet apply --yes would have after a pass that did nothing.',
   examples: ['curlew fleet status fleet/', 'curlew fleet status fleet/ --why'],
   run: async ({ request }, context) => (await import('../../app/fleet-plan.ts')).planFleets(request, context),
   render: (result, { options }) => statusLines(result, options.why).map(visible).join('\n'),
-  exitCode: planExit,
+  exitCode: rolloutExit,
 });
 
 export const apply = commandFor(FLEET_APPLY, {
@@ -81,11 +81,9 @@ export const apply = commandFor(FLEET_APPLY, {
   },
   render: passText,
   exitCode: (result) => {
-    const { done, targets, addons } = result;
-    const isHeld = targets.some(({ reason = '' }) => reason === 'Owner' || reason === 'Downgrade');
-    const isStopped = addons.some(({ stopped }) => stopped !== undefined);
-    const hasFailed = done?.some((one) => one.result === 'failed') === true;
-    return hasFailed || (done !== undefined && (isHeld || isStopped)) ? ERROR_CODES.CLUSTER_FAILED : planExit(result);
+    const { done } = result;
+    if (done === undefined) return planExit(result);
+    return done.some((one) => one.result === 'failed') ? ERROR_CODES.CLUSTER_FAILED : rolloutExit(result);
   },
 });
 
@@ -130,6 +128,13 @@ export const init = commandFor(FLEET_INIT, {
 function planExit({ targets }: FleetPlan): number {
   if (targets.some(hasFailed)) return ERROR_CODES.CLUSTER_FAILED;
   return targets.every(isSettled) ? 0 : WOULD_CHANGE;
+}
+
+/** Also of what continues only when a person does something. */
+function rolloutExit(result: FleetPlan): number {
+  const isHeld = result.targets.some(({ reason = '' }) => reason === 'Owner' || reason === 'Downgrade');
+  const isStopped = result.addons.some(({ stopped }) => stopped !== undefined);
+  return isHeld || isStopped ? ERROR_CODES.CLUSTER_FAILED : planExit(result);
 }
 
 function hasFailed({ state }: PlannedTarget): boolean {

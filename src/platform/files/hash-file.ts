@@ -57,6 +57,6 @@ async function openFile(path: string): Promise<{ readonly file: FileHandle; read
   } catch (error) {
     await file?.close();
     if (errnoOf(error) !== 'ENOENT') throw fileError(`open ${path}`, error);
-    throw new CurlewError('NOT_FOUND', `cannot open ${path}: no such file`, { cause: error });
+    throw new CurlewError('NOT_FOUND', `cannot open ${path}: no such file`, { hint: 'check the path', cause: error });
   }
 }

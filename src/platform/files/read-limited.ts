@@ -27,7 +27,7 @@ export async function readLimited(
   } catch (error) {
     signal?.throwIfAborted();
     if (errnoOf(error) === 'ENOENT')
-      throw new CurlewError('NOT_FOUND', `cannot read ${path}: no such file`, { cause: error });
+      throw new CurlewError('NOT_FOUND', `cannot read ${path}: no such file`, { hint: 'check the path', cause: error });
     throw fileError(`read ${path}`, error);
   }
 }

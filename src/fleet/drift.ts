@@ -1,0 +1,46 @@
+/** Objects of an add-on that are not as they were applied, and when they are restored. Pure. */
+import type { Target } from '../rollout/target.ts';
+import { recordKey } from '../channel/record.ts';
+import { channelEntries, type Look, type WrittenFleet } from './fleet.ts';
+import { ownerOf } from './observe.ts';
+
+/** What is to be restored of an add-on on a cluster, for people; undefined if nothing is. */
+export type DriftOf = (cluster: string, addon: string) => string | undefined;
+
+/** What the looks show: deleted objects return, changed ones as `drift` says. Warnings are about those that stay changed. */
+export function driftIn(
+  { addons, channels }: Pick<WrittenFleet, 'addons' | 'channels'>,
+  looks: ReadonlyMap<string, Look>,
+): { readonly driftOf: DriftOf; readonly warnings: readonly string[] } {
+  const found = new Map<string, string>();
+  const warnings: string[] = [];
+  for (const [cluster, look] of looks) {
+    if ('problem' in look || look.live === undefined) continue;
+    for (const addon of addons) {
+      const record = [...look.facts.records.values()].find(({ owner }) => owner === ownerOf(addon.name));
+      const live = record && look.live.get(recordKey(record.namespace, record.addon));
+      if (live === undefined) continue;
+      const { missing, changed } = live;
+      const { drift } = addon.entry ?? channelEntries(addon, { clusters: [], addons, channels })[0] ?? {};
+      const key = `${cluster} ${addon.name}`;
+      if (missing.length > 0) found.set(key, `missing: ${missing.join(', ')}`);
+      else if (changed.length > 0 && drift === 'Revert') found.set(key, `changed by others: ${changed.join(', ')}`);
+      else if (changed.length > 0 && drift !== 'Keep')
+        warnings.push(`${cluster}: ${addon.name} was changed by others: ${changed.join(', ')}`);
+    }
+  }
+  return { driftOf: (cluster, addon) => found.get(`${cluster} ${addon}`), warnings };
+}
+
+/** What is to be restored of a settled target, and why it waits; undefined if nothing is. */
+export function driftAt(
+  { run: { addon, fleet, strategy }, cluster, wants, state, record }: Target,
+  driftOf: DriftOf,
+): { readonly what: string; readonly reason?: string; readonly message?: string } | undefined {
+  const isSettled = !wants && state === 'Succeeded' && record?.spec.action === 'Install';
+  const what = isSettled && addon.mode !== 'InstallOnce' ? driftOf(cluster.name, addon.name) : undefined;
+  if (what === undefined) return undefined;
+  if (addon.paused === true || cluster.paused === true) return { what, reason: 'Paused', message: what };
+  const closed = fleet.closed(cluster.windows) ?? fleet.closed(strategy.windows);
+  return closed === undefined ? { what } : { what, reason: 'Window', message: `${what}; ${closed}` };
+}

@@ -1,0 +1,125 @@
+/** Clusters that do not answer: from the beginning, or since something began there. */
+import type { Strategy } from '../../src/rollout/strategy.ts';
+import * as assert from '../support/assert.ts';
+import { addon, ring, ringGroup, TestFleet } from '../support/fleet.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('rollout/unreachable');
+
+const CANARY: Strategy = {
+  type: 'Progressive',
+  groups: [ringGroup('canary')],
+  mandatoryDecisionGroups: [{ groupName: 'canary' }],
+  maxConcurrency: 2,
+};
+const CLUSTERS = [...ring('canary', 'w1', 'w2'), ...ring('shop', 's1', 's2', 's3', 's4')];
+const fleet = (rollout: Strategy = CANARY, more = {}) => new TestFleet(CLUSTERS, addon('net', { rollout, ...more }));
+
+test('an offline cluster waits alone, uses up no budget, and catches up in one step', () => {
+  const world = fleet();
+  world.changeCluster('w1', { available: false, since: world.now - 100 });
+  assert.equal(world.begin(), ['w2']);
+  assert.is(world.why('w1'), 'Unreachable: the cluster does not answer');
+  assert.is(world.status('net')?.waiting.find(({ cluster: on }) => on === 'w1')?.since, world.now - 100);
+  world.report('Succeeded', 'w2');
+  assert.equal(world.begin(), ['s1', 's2']);
+  world.release('net', '1.1.0');
+  world.settle();
+  world.release('net', '1.2.0');
+  world.settle();
+  world.changeCluster('w1', { available: true, since: world.now });
+  assert.equal(world.begin(), ['w1']);
+  assert.is(world.spec('w1')?.version, '1.2.0');
+});
+
+test('a group of canaries that do not answer holds the later ones until one succeeds or a person approves', () => {
+  const world = fleet();
+  for (const name of ['w1', 'w2']) world.changeCluster(name, { available: false, since: world.now });
+  const held = 'Unreachable: clusters of group canary do not answer, and none has succeeded: approve it';
+  assert.equal(world.begin(), []);
+  assert.is(world.why('s1'), held);
+  world.changeCluster('w1', { paused: true });
+  assert.is(world.why('s1'), held);
+  world.now += 10;
+  world.order('net', { groups: ['canary'] });
+  assert.equal(world.begin(), ['s1', 's2']);
+  world.report('Succeeded', 's1', 's2');
+  world.release('net', '1.1.0');
+  assert.equal(world.begin(), []);
+  world.changeCluster('w2', { available: true, since: world.now });
+  assert.equal(world.begin(), ['w2']);
+  assert.is(world.why('s1'), 'Group: group canary is not done');
+  world.report('Succeeded', 'w2');
+  assert.equal(world.begin(), ['s1', 's2']);
+});
+
+test('a canary that goes offline has succeeded only if its success had lasted long enough', () => {
+  const world = fleet({ ...CANARY, minSuccessTime: '5m' });
+  world.changeCluster('w1', { available: false, since: world.now });
+  assert.equal(world.begin(), ['w2']);
+  world.report('Succeeded', 'w2');
+  world.now += 60;
+  world.changeCluster('w2', { available: false, since: world.now });
+  world.now += 600;
+  assert.equal(world.begin(), []);
+  assert.is(world.why('s1'), 'Group: group canary is not done');
+  world.changeCluster('w2', { available: true, since: world.now });
+  world.now += 300;
+  world.changeCluster('w2', { available: false, since: world.now });
+  assert.equal(world.begin(), ['s1', 's2']);
+});
+
+test('canaries that are cut into several groups prove a version together', () => {
+  const world = fleet({ ...CANARY, groupSize: 1, groups: [ringGroup('canary')] });
+  world.changeCluster('w1', { available: false });
+  assert.equal(world.begin(), ['w2']);
+  world.report('Succeeded', 'w2');
+  assert.equal(world.begin(), ['s1', 's2']);
+});
+
+test('what ceases to answer in the middle of its attempt keeps its place until the deadline, and then has failed', () => {
+  const world = fleet();
+  world.step();
+  world.changeCluster('w1', { available: false, since: world.now });
+  world.report('Succeeded', 'w2');
+  assert.equal(world.begin(), []);
+  assert.is(world.why('s1'), 'Group: group canary is not done');
+  assert.equal(world.status('net')?.counts, { Unreachable: 1, Succeeded: 1, ToApply: 4 });
+  assert.is(world.preview().recheckAfter, 1800);
+  world.now += 1800;
+  assert.equal(world.begin(), []);
+  assert.is(world.why('s1'), 'Stopped: group canary: 1 failed, and 0 may');
+  world.changeCluster('w1', { available: true, since: world.now });
+  assert.equal(world.begin(), []);
+  world.report('Succeeded', 'w1');
+  assert.equal(world.begin(), ['s1', 's2']);
+});
+
+test('an update that makes each cluster unreachable reaches only as many as are updated at once', () => {
+  const rollout = { type: 'Progressive', maxConcurrency: 1, minSuccessTime: '10m', progressDeadline: '20m' } as const;
+  const world = fleet(rollout);
+  world.settle();
+  world.release('net', '1.1.0');
+  assert.equal(world.begin(), ['s1']);
+  world.report('Succeeded', 's1');
+  world.now += 300;
+  world.changeCluster('s1', { available: false, since: world.now });
+  world.now += 1199;
+  assert.equal(world.begin(), []);
+  assert.is(world.why('s2'), 'Batch: the batch is full');
+  world.now += 1;
+  assert.equal(world.begin(), []);
+  assert.is(world.why('s2'), 'Stopped: the rest: 1 failed, and 0 may');
+});
+
+test('a failure counts although its cluster ceases to answer later', () => {
+  const world = fleet({ type: 'Progressive', maxConcurrency: 1 });
+  assert.equal(world.begin(), ['s1']);
+  world.report('Failed', 's1');
+  world.now += 60;
+  world.changeCluster('s1', { available: false, since: world.now });
+  assert.equal(world.begin(), []);
+  assert.is(world.why('s2'), 'Stopped: the rest: 1 failed, and 0 may');
+});
+
+test.run();
