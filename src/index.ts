@@ -87,6 +87,8 @@ export { diffClusters, type ClusterDiff } from './app/cluster-diff.ts';
 export { checkFleet, type CheckedFleet } from './app/fleet-check.ts';
 export { applyFleet, type FleetPass } from './app/fleet-apply.ts';
 export { planFleets, type FleetPlan } from './app/fleet-plan.ts';
+export { printHubManifests } from './app/hub-manifests.ts';
+export { runController } from './app/controller.ts';
 
 // Installer specs.
 export { mergeSpecs, resolveSpec, specId, specVariables, validateSpec } from './app/installer.ts';

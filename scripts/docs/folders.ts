@@ -53,7 +53,7 @@ const ROWS: readonly (readonly [name: string, holds: string, imports?: string])[
   [
     'hub',
     'the hub of a fleet: its kinds, what its objects say, and what a step writes to them; no I/O',
-    'core channel fleet/upstream fleet',
+    'core channel rollout fleet/upstream fleet',
   ],
   ['spec', 'installer specs', 'core formats/yaml'],
   [
@@ -205,6 +205,11 @@ const ROWS: readonly (readonly [name: string, holds: string, imports?: string])[
     'app/fleets',
     'the files of a fleet, what its clusters record, the state between passes, and the deliveries of a pass',
     'core platform/limit platform/files channel rollout fleet spec kube deliver app/requests app/ports',
+  ],
+  [
+    'app/hub',
+    'a pass of the controller of a hub: what a step of its fleet writes, into its objects',
+    'core platform/limit channel rollout hub kube',
   ],
   ['app', 'use cases, one per file: a request that could be JSON and its result'],
   ['cli', 'options, commands and rendering; only `cli` prints, exits or reads the process'],

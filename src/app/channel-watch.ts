@@ -1,11 +1,10 @@
 /** Passes over the add-ons of a cluster, one after another. */
-import { once } from 'node:events';
-import { createServer } from 'node:http';
 import { counted } from '../core/counted.ts';
-import { asError, CurlewError } from '../core/errors.ts';
+import { asError } from '../core/errors.ts';
 import { applyChannels, type ChannelPass } from './channel-apply.ts';
 import type { Context } from '../core/context.ts';
 import { pause } from '../platform/limit/repeat.ts';
+import { serveReadiness } from './ports/readiness.ts';
 import { PASSES } from './requests/channel.ts';
 import { useCase } from '../core/request.ts';
 
@@ -21,7 +20,7 @@ export const watchChannels = useCase(
   async ({ every, ready, ...request }, context: Context): Promise<ChannelPass> => {
     const { signal, report } = context;
     let isReady = false;
-    await using _server = await serveReadiness(ready, () => isReady);
+    await using _server = await serveReadiness(ready, () => isReady, 'the last pass has not succeeded');
     for (;;) {
       let text: string;
       try {
@@ -58,29 +57,4 @@ function summaryOf({ addons, errors }: ChannelPass): string {
     ...applied,
     `${counted(still, 'add-on')} up to date`,
   ].join('; ');
-}
-
-async function serveReadiness(port: number | undefined, isReady: () => boolean): Promise<AsyncDisposable> {
-  if (port === undefined) return { [Symbol.asyncDispose]: async () => Promise.resolve() };
-  const server = createServer({ requestTimeout: 5000 }, ({ url }, response) => {
-    const status = url !== '/ready' ? 404 : isReady() ? 200 : 503;
-    response.writeHead(status, { 'Content-Type': 'text/plain', Connection: 'close' });
-    response.end(status === 200 ? 'ready\n' : status === 503 ? 'the last pass has not succeeded\n' : 'not found\n');
-  });
-  server.maxConnections = 16;
-  server.listen(port, '127.0.0.1');
-  try {
-    await once(server, 'listening');
-  } catch (error) {
-    throw new CurlewError('USAGE', `cannot listen on port ${port} of 127.0.0.1: ${asError(error).message}`, {
-      hint: 'choose another port with --ready',
-    });
-  }
-  return {
-    [Symbol.asyncDispose]: async () => {
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
-    },
-  };
 }

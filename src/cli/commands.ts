@@ -28,7 +28,7 @@ import {
   FLEET_ROLLBACK,
   FLEET_STATUS,
 } from '../app/requests/fleet.ts';
-import { HUB_MANIFESTS } from '../app/requests/hub.ts';
+import { CONTROLLER, HUB_MANIFESTS } from '../app/requests/hub.ts';
 import {
   INSTALLER_ENV,
   INSTALLER_ID,
@@ -138,7 +138,10 @@ const FLEET_COMMANDS = [
   row(FLEET_ROLLBACK, async () => (await import('./commands/fleet-order.ts')).rollback),
 ];
 
-const HUB_COMMANDS = [row(HUB_MANIFESTS, async () => (await import('./commands/hub.ts')).manifests)];
+const HUB_COMMANDS = [
+  row(HUB_MANIFESTS, async () => (await import('./commands/hub.ts')).manifests),
+  row(CONTROLLER, async () => (await import('./commands/hub.ts')).controller),
+];
 
 const NODE_COMMANDS = [
   row(INSTALL, async () => (await import('./commands/install.ts')).command),

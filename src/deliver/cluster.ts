@@ -56,16 +56,26 @@ export interface ChannelCluster {
   readonly guard: CallOptions['guard'];
 }
 
-/**
- * Reads what the cluster says about its add-ons: five requests. `CLUSTER_FAILED` if no kubeconfig leads to one; the hint also names the
- * option `instead` of which a cluster was looked for.
- */
+/** Reads what the cluster says about its add-ons: five requests. Errors are those of {@link openClusterApi}. */
 export async function openChannelCluster(
   request: ClusterRequest,
   context: Context,
   instead?: string,
 ): Promise<ChannelCluster> {
-  const { signal } = context;
+  const { signal, report } = context;
+  const { api, kubeconfig } = await openClusterApi(request, context, instead);
+  return readCluster(api, { kubeconfig, kubeContext: request.context, signal, guard: undefined, report });
+}
+
+/**
+ * The API server of a cluster, and the paths of its kubeconfig as in KUBECONFIG. `CLUSTER_FAILED` if no kubeconfig leads to one; the
+ * hint also names the option `instead` of which a cluster was looked for.
+ */
+export async function openClusterApi(
+  request: ClusterRequest,
+  context: Context,
+  instead?: string,
+): Promise<Pick<ChannelCluster, 'api' | 'kubeconfig'>> {
   const env = { ...context.env, KUBECONFIG: await kubeconfigOf(request, context) };
   const api = await openApi({
     env,
@@ -73,15 +83,11 @@ export async function openChannelCluster(
     isForeign: request.isForeign,
     deadlineMs: REQUEST_MS,
   });
-  if (api === undefined) {
-    const what = env.KUBECONFIG === undefined ? 'there is no kubeconfig' : `${env.KUBECONFIG} does not exist`;
-    throw new CurlewError('CLUSTER_FAILED', `cannot find a cluster: ${what}`, {
-      hint: `specify a kubeconfig with --kubeconfig or KUBECONFIG${instead === undefined ? '' : `, or add ${instead}`}`,
-    });
-  }
-  const { report } = context;
-  const from = { kubeconfig: kubeconfigPaths(env).join(delimiter), kubeContext: request.context };
-  return readCluster(api, { ...from, signal, guard: undefined, report });
+  if (api !== undefined) return { api, kubeconfig: kubeconfigPaths(env).join(delimiter) };
+  const what = env.KUBECONFIG === undefined ? 'there is no kubeconfig' : `${env.KUBECONFIG} does not exist`;
+  throw new CurlewError('CLUSTER_FAILED', `cannot find a cluster: ${what}`, {
+    hint: `specify a kubeconfig with --kubeconfig or KUBECONFIG${instead === undefined ? '' : `, or add ${instead}`}`,
+  });
 }
 
 /** Also reads a cluster again whose records have changed. */

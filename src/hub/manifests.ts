@@ -6,6 +6,8 @@ import { HUB_KINDS, type HubKind } from './schema.ts';
 const [GROUP = '', VERSION = ''] = CHANNEL_API_VERSION.split('/');
 const NAMESPACE = 'curlew-system';
 const NAME = 'curlew-controller';
+/** By which one of several controllers leads. */
+export const CONTROLLER_LEASE = { namespace: NAMESPACE, name: NAME } as const;
 /** Bounds that the API server needs to estimate what its rules cost. */
 const MAX_ITEMS = 100;
 const MAX_LENGTH = 1024;
@@ -123,7 +125,7 @@ const CLUSTER_ROLE = {
       ['get'],
       (Object.keys(HUB_KINDS) as HubKind[]).map(definitionName),
     ),
-    may('', ['namespaces'], ['get'], ['kube-system']),
+    may('', ['namespaces'], ['get'], ['kube-system', NAMESPACE]),
     may('', ['events'], ['create']),
   ],
 };

@@ -5,6 +5,7 @@ import { exactJson } from '../core/json.ts';
 import { checked, type Read } from '../core/schema.ts';
 import type { Call } from './call.ts';
 import { TooLong } from './exchange.ts';
+import { apiPath, type ApiPath } from './path.ts';
 import type { FieldConflict } from './problem.ts';
 import { collectionPath, objectPath, withQuery, type Resource } from './resources.ts';
 
@@ -253,16 +254,35 @@ export async function mergeObject(
   return answer.outcome === 'done' ? readObject(answer.value, doing) : undefined;
 }
 
+export interface PatchOptions {
+  readonly operations: readonly object[];
+  readonly dryRun?: boolean;
+  readonly subresource?: 'status' | undefined;
+}
+
+/** Creates an object. Undefined if it exists, or its namespace or kind does not. */
+export async function createObject(
+  call: Call,
+  resource: Resource,
+  object: Named & { readonly value: object },
+): Promise<LiveObject | undefined> {
+  const doing = `create ${titleOf(resource, object)}`;
+  const path = withQuery(collectionPath(resource, object.namespace), { fieldManager: 'curlew' });
+  const answer = await call(doing, { verb: 'create', path, document: exactJson(object.value) });
+  return answer.outcome === 'done' ? readObject(answer.value, doing) : undefined;
+}
+
 /** Changes an object by a JSON patch. Undefined if it does not exist, or is no longer as the patch requires. */
 export async function patchObject(
   call: Call,
   resource: Resource,
   named: Named,
-  { operations, dryRun = false }: { readonly operations: readonly object[]; readonly dryRun?: boolean },
+  { operations, dryRun = false, subresource }: PatchOptions,
 ): Promise<LiveObject | undefined> {
   const doing = `${dryRun ? 'apply' : 'change'} ${titleOf(resource, named)}`;
   const query = { fieldManager: 'curlew', dryRun: dryRun ? 'All' : undefined };
-  const path = withQuery(objectPath(resource, named), query);
+  const below = subresource === undefined ? '' : apiPath`/${subresource}`;
+  const path = withQuery(`${objectPath(resource, named)}${below}` as ApiPath, query);
   const answer = await call(doing, { verb: 'patch', path, document: exactJson(operations) });
   return answer.outcome === 'done' ? readObject(answer.value, doing) : undefined;
 }

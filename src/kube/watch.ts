@@ -6,7 +6,7 @@ import { Backoff } from '../platform/limit/backoff.ts';
 import { pause } from '../platform/limit/repeat.ts';
 import type { KubeApi } from './api.ts';
 import { openCalls } from './call.ts';
-import { listVersion, MAX_OBJECTS, readObject, type LiveObject } from './objects.ts';
+import { listVersion, MAX_OBJECTS, readObject, type LiveObject, type Named } from './objects.ts';
 import { collectionPath, withQuery, type Resource } from './resources.ts';
 
 /** How long one request watches: at random, so that not all of them end together. A server sends a bookmark every minute. */
@@ -67,7 +67,7 @@ export class Watch<T> {
   /** What a write has returned, which the watch may bring only later. */
   put(object: LiveObject): void {
     const { uid, resourceVersion: version } = object.metadata;
-    const key = keyOf(object);
+    const key = keyOf(object.metadata);
     const kept = this.#objects.get(key);
     if (kept !== undefined && kept.uid === uid && isBefore(version, kept.version)) return;
     if (kept === undefined && this.#objects.size >= MAX_OBJECTS) {
@@ -77,10 +77,9 @@ export class Watch<T> {
   }
 
   /** What was deleted; another object of its name stays. */
-  drop(object: Pick<LiveObject, 'metadata'>): void {
-    const { uid } = object.metadata;
-    const key = keyOf(object);
-    if (this.#objects.get(key)?.uid === uid) this.#objects.delete(key);
+  drop(gone: Named & { readonly uid: string }): void {
+    const key = keyOf(gone);
+    if (this.#objects.get(key)?.uid === gone.uid) this.#objects.delete(key);
   }
 
   /** Until the signal aborts, whose reason it throws. */
@@ -110,7 +109,7 @@ export class Watch<T> {
     const { resource, look, onChange } = this.#options;
     const keep = (object: LiveObject): readonly [string, Kept<T>] => {
       const { uid, resourceVersion: version } = object.metadata;
-      return [keyOf(object), { uid, version, value: look(object) }];
+      return [keyOf(object.metadata), { uid, version, value: look(object) }];
     };
     const listed = await listVersion(openCalls(this.#api, { patienceMs: 0, signal }), resource, {}, keep);
     if (listed === undefined) {
@@ -155,13 +154,13 @@ export class Watch<T> {
     if (type === 'ERROR')
       throw new CurlewError('CLUSTER_FAILED', object.message || `the server ended it (${object.code ?? ''})`);
     const live = readObject(object, this.#doing);
-    if (type === 'DELETED') this.drop(live);
+    if (type === 'DELETED') this.drop(live.metadata);
     else if (type !== 'BOOKMARK') this.put(live);
     return live.metadata.resourceVersion;
   }
 }
 
-function keyOf({ metadata: { namespace = '', name } }: Pick<LiveObject, 'metadata'>): string {
+function keyOf({ namespace = '', name }: Named): string {
   return `${namespace}/${name}`;
 }
 

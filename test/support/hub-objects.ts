@@ -5,7 +5,7 @@ export function hubCluster(name: string, labels: object = {}, spec: object = {})
   return { apiVersion, kind: 'Cluster', metadata: { name, namespace: `fleet-${name}`, labels }, spec };
 }
 
-export function hubChart(version = '1.2.3'): object {
+export function hubChart(version = '1.2.3') {
   return { chart: { repoURL: 'https://charts.example.com', name: 'web', version, namespace: 'web' } };
 }
 

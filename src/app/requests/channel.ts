@@ -21,7 +21,7 @@ const CHANNELS = {
 };
 export type ChannelsRequest = RequestOf<typeof CHANNELS>;
 
-const CLUSTER = {
+export const CLUSTER = {
   kubeconfig: path('FILE', 'the cluster (default: KUBECONFIG, ~/.kube/config, or /etc/kubernetes/admin.conf)'),
   context: text('NAME', 'context of the kubeconfig (default: its current one)'),
 };

@@ -1,8 +1,13 @@
 /** Requests about hubs: clusters whose API server has the kinds of a fleet. */
-import { text } from '../../core/field.ts';
-import { request, type RequestOf } from '../../core/request.ts';
+import { count, text } from '../../core/field.ts';
+import { request } from '../../core/request.ts';
+import { CLUSTER } from './channel.ts';
 
-export const HUB_MANIFESTS = request('hub manifests', 'Print what a hub needs: its kinds, rights, and a controller', {
+export const HUB_MANIFESTS = request('hub manifests', 'Print the kinds of a hub, and the rights of its controller', {
   image: text('REF', 'also print a Deployment of the controller with this image'),
 });
-export type HubManifestsRequest = RequestOf<typeof HUB_MANIFESTS.fields>;
+
+export const CONTROLLER = request('controller', 'Run the controller of a hub', {
+  ...CLUSTER,
+  ready: count('PORT', 'GET /ready on this port of 127.0.0.1 is 200 if the controller works, otherwise 503'),
+});

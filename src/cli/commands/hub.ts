@@ -1,5 +1,5 @@
-/** `curlew hub …`: the cluster that keeps the objects of a fleet. */
-import { HUB_MANIFESTS } from '../../app/requests/hub.ts';
+/** `curlew hub …` and `curlew controller`: the cluster that keeps the objects of a fleet. */
+import { CONTROLLER, HUB_MANIFESTS } from '../../app/requests/hub.ts';
 import { commandFor } from '../command.ts';
 
 export const manifests = commandFor(HUB_MANIFESTS, {
@@ -12,4 +12,12 @@ export const manifests = commandFor(HUB_MANIFESTS, {
   run: async ({ request }) => (await import('../../app/hub-manifests.ts')).printHubManifests(request),
   // JSON is YAML.
   render: (objects) => objects.map((one) => `---\n${JSON.stringify(one, undefined, 2)}`).join('\n'),
+});
+
+export const controller = commandFor(CONTROLLER, {
+  details:
+    'Watches the Clusters, FleetAddons and ClusterAddons of a hub, and writes what each cluster is to have, as the rollout of each add-on allows. Runs until it is stopped, anywhere that reaches the API server of the hub. Of several controllers one leads; another one takes over when it ends. It keeps all it knows in the hub.',
+  examples: ['curlew controller --kubeconfig hub.conf', 'curlew controller --ready 8080'],
+  run: async ({ request }, context) => (await import('../../app/controller.ts')).runController(request, context),
+  render: () => '',
 });

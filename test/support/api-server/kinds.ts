@@ -108,7 +108,10 @@ export function bySchema(
   document: JsonObject,
 ): { readonly document: JsonObject; readonly problems: readonly string[][] } {
   const { properties, ...others } = closed(schema) as JsonObject;
-  const known = { apiVersion: {}, kind: {}, metadata: {}, ...(isMap(properties) ? properties : {}) };
+  const own = isMap(properties) ? properties : {};
+  // A schema can only restrict the name.
+  const metadata = { ...(isMap(own['metadata']) ? own['metadata'] : {}), additionalProperties: true };
+  const known = { apiVersion: {}, kind: {}, ...own, metadata };
   const copy = structuredClone(document);
   const check = ajv.compile({ ...others, properties: known });
   const problems = check(copy)

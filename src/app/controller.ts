@@ -1,0 +1,167 @@
+/** The controller of a hub: watches its objects, and writes what a step of the fleet decides. */
+import { hostname } from 'node:os';
+import { asError, CurlewError } from '../core/errors.ts';
+import type { Context } from '../core/context.ts';
+import { useCase } from '../core/request.ts';
+import { openClusterApi } from '../deliver/cluster.ts';
+import { readAddon, readCluster, readClusterAddon } from '../hub/observe.ts';
+import { CONTROLLER_LEASE } from '../hub/manifests.ts';
+import type { KubeApi } from '../kube/api.ts';
+import { openCalls } from '../kube/call.ts';
+import { holdLease, type HeldLease } from '../kube/lease.ts';
+import { getObject } from '../kube/objects.ts';
+import { pacedApi } from '../kube/paced.ts';
+import type { Resource } from '../kube/resources.ts';
+import { Watch } from '../kube/watch.ts';
+import { Backoff } from '../platform/limit/backoff.ts';
+import { pause } from '../platform/limit/repeat.ts';
+import { Memo } from '../rollout/content.ts';
+import { passHub, resourceOf, type Hub } from './hub/pass.ts';
+import { serveReadiness } from './ports/readiness.ts';
+import { CONTROLLER } from './requests/hub.ts';
+
+const PER_SECOND = 50;
+const PATIENCE_MS = 30_000;
+/** Changes that come together are one pass. */
+const GATHER_MS = 100;
+/** Even if nothing has changed. */
+const RESYNC_MS = 36_000_000;
+/** A controller that does not lead asks again. */
+const CANDIDATE_MS = 5000;
+const NAMESPACES: Resource = { apiVersion: 'v1', kind: 'Namespace', plural: 'namespaces', namespaced: false };
+
+/**
+ * Until the signal aborts, whose reason it throws. Of several controllers one leads, by a Lease; the others wait for it. A hub without
+ * the kinds is `CLUSTER_FAILED`.
+ */
+export const runController = useCase(CONTROLLER, async ({ ready, ...request }, context: Context): Promise<never> => {
+  const { signal } = context;
+  const say = saying(context);
+  let isReady = false;
+  await using _server = await serveReadiness(ready, () => isReady, 'the last pass has not succeeded');
+  const { api } = await openClusterApi(request, context);
+  const uid = await identify(api, signal);
+  for (;;) {
+    try {
+      await using lease = await holdLease(openCalls(api, { patienceMs: PATIENCE_MS, signal }), {
+        ...CONTROLLER_LEASE,
+        holder: `${hostname()}/${process.pid}`,
+        doing: 'lead the hub',
+        signal,
+      });
+      say('info', 'leading the hub');
+      await lead(api, { lease, uid, say, onPass: (succeeded) => (isReady = succeeded) });
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof CurlewError)) throw error;
+      // Another one leads: this one works, and can take over.
+      isReady = error.code === 'BUSY';
+      say(isReady ? 'info' : 'warning', error.message);
+    }
+    await pause(CANDIDATE_MS * (0.5 + Math.random()), { signal });
+  }
+});
+
+type Say = (level: 'info' | 'warning', text: string) => void;
+
+/** The same again says nothing new. */
+function saying({ report }: Context): Say {
+  let last = '';
+  return (level, text) => {
+    if (text !== last) report({ type: 'note', level, text });
+    last = text;
+  };
+}
+
+/** The identifier of the hub. `CLUSTER_FAILED` if it is not prepared. */
+async function identify(api: KubeApi, signal: AbortSignal): Promise<string> {
+  const call = openCalls(api, { patienceMs: PATIENCE_MS, signal });
+  const { namespace: name } = CONTROLLER_LEASE;
+  if ((await getObject(call, NAMESPACES, { name })) === undefined) {
+    throw new CurlewError('CLUSTER_FAILED', `cannot lead the hub: it has no namespace ${name}`, {
+      hint: 'curlew hub manifests | kubectl apply -f - creates it, with all else that a hub needs',
+    });
+  }
+  return (await getObject(call, NAMESPACES, { name: 'kube-system' }))?.metadata.uid ?? '';
+}
+
+interface Leading {
+  readonly lease: HeldLease;
+  readonly uid: string;
+  readonly say: Say;
+  readonly onPass: (hasSucceeded: boolean) => void;
+}
+
+/** Until the lease is lost, or the signal of the controller aborts. */
+async function lead(direct: KubeApi, { lease, uid, say, onPass }: Leading): Promise<never> {
+  const over = new AbortController();
+  const signal = AbortSignal.any([lease.signal, over.signal]);
+  const api = pacedApi(direct, PER_SECOND);
+  let wake = (): void => undefined;
+  let isChanged = true;
+  const onChange = (): void => {
+    isChanged = true;
+    wake();
+  };
+  const watching = { onChange };
+  const hub: Hub = {
+    uid,
+    signal,
+    call: openCalls(api, { patienceMs: 0, signal, guard: lease.guard }),
+    clusters: new Watch(api, { ...watching, resource: resourceOf('Cluster'), look: readCluster }),
+    addons: new Watch(api, { ...watching, resource: resourceOf('FleetAddon'), look: readAddon }),
+    clusterAddons: new Watch(api, { ...watching, resource: resourceOf('ClusterAddon'), look: readClusterAddon }),
+    backoff: new Backoff(),
+    memo: new Memo(),
+    report: (text) => say('info', text),
+  };
+  const watches = [hub.clusters, hub.addons, hub.clusterAddons].map(async (one) =>
+    one.run(signal).catch(() => undefined),
+  );
+  const failures = new Backoff();
+  try {
+    for (;;) {
+      isChanged = false;
+      const { problem, nextMs } = await passHub(hub, Math.floor(Date.now() / 1000)).catch((error: unknown) => {
+        signal.throwIfAborted();
+        if (!(error instanceof CurlewError)) throw error;
+        return { problem: asError(error).message, nextMs: failures.failed() };
+      });
+      if (problem === undefined) failures.succeeded();
+      else say('warning', problem);
+      onPass(problem === undefined);
+      await pause(GATHER_MS, { signal });
+      await waitFor(Math.min(nextMs, RESYNC_MS), { signal, isOver: () => isChanged, onWake: (call) => (wake = call) });
+    }
+  } finally {
+    over.abort();
+    await Promise.all(watches);
+  }
+}
+
+/** Waits for the time, or until something has changed. */
+async function waitFor(
+  ms: number,
+  {
+    signal,
+    isOver,
+    onWake,
+  }: {
+    readonly signal: AbortSignal;
+    readonly isOver: () => boolean;
+    readonly onWake: (call: () => void) => void;
+  },
+): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const end = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    onWake(end);
+    signal.addEventListener('abort', end);
+    if (isOver() || signal.aborted) end();
+  });
+  signal.throwIfAborted();
+}

@@ -1,0 +1,278 @@
+/** One pass of the controller: what a step of the fleet writes, into the objects of the hub. */
+import { canonicalJson } from '../../core/digest.ts';
+import { asError, CurlewError } from '../../core/errors.ts';
+import { isObject } from '../../core/json.ts';
+import { definitionName } from '../../hub/manifests.ts';
+import { FINALIZER, namespaceOf, type HubAddon, type HubClusterAddon, type Version } from '../../hub/observe.ts';
+import { HUB_KINDS, type HubKind } from '../../hub/schema.ts';
+import { happened, NO_STATUS, specObject, statusObject, type Happened } from '../../hub/write.ts';
+import { CHANNEL_API_VERSION } from '../../channel/channel.ts';
+import type { Call } from '../../kube/call.ts';
+import { createObject, deleteObject, getObject, patchObject, type LiveObject } from '../../kube/objects.ts';
+import type { Resource } from '../../kube/resources.ts';
+import type { Watch } from '../../kube/watch.ts';
+import type { Backoff } from '../../platform/limit/backoff.ts';
+import { eachLimited } from '../../platform/limit/each.ts';
+import type { Memo } from '../../rollout/content.ts';
+import type { Cluster, FleetAddonStatus, Observed, Writes } from '../../rollout/fleet.ts';
+import { step } from '../../rollout/step.ts';
+
+const AT_ONCE = 8;
+const EVENTS: Resource = { apiVersion: 'v1', kind: 'Event', plural: 'events', namespaced: true };
+const DEFINITIONS: Resource = {
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  plural: 'customresourcedefinitions',
+  namespaced: false,
+};
+
+export function resourceOf(kind: HubKind): Resource {
+  const { plural, scope } = HUB_KINDS[kind];
+  return { apiVersion: CHANNEL_API_VERSION, kind, plural, namespaced: scope === 'Namespaced' };
+}
+
+const [ADDONS, CLUSTER_ADDONS] = [resourceOf('FleetAddon'), resourceOf('ClusterAddon')];
+
+export interface Hub {
+  /** Identifier of the hub: of its namespace kube-system. */
+  readonly uid: string;
+  readonly call: Call;
+  readonly signal: AbortSignal;
+  readonly clusters: Watch<Cluster | undefined>;
+  readonly addons: Watch<HubAddon>;
+  readonly clusterAddons: Watch<HubClusterAddon | undefined>;
+  /** For writes that were refused, by object. */
+  readonly backoff: Backoff;
+  readonly memo: Memo;
+  readonly report: (text: string) => void;
+}
+
+export interface Passed {
+  /** Why nothing was written, or not all. */
+  readonly problem: string | undefined;
+  /** Milliseconds after which the next pass has something to do; infinite if only a change leads to one. */
+  readonly nextMs: number;
+}
+
+/** A write of one add-on: alone in failing, and in waiting after that. */
+interface Job {
+  readonly key: string;
+  readonly run: () => Promise<void>;
+}
+
+/** What has changed meanwhile is left to the next pass. `now` in seconds since 1970. */
+export async function passHub(hub: Hub, now: number): Promise<Passed> {
+  const problem = [hub.clusters, hub.addons, hub.clusterAddons]
+    .map((one) => one.problem)
+    .find((one) => one !== undefined);
+  if (problem !== undefined) return { problem, nextMs: Infinity };
+  const all = new Map(hub.addons.values().map((one) => [one.addon.name, one]));
+  const records = new Map<string, HubClusterAddon>();
+  for (const one of hub.clusterAddons.values()) {
+    if (one?.record !== undefined) records.set(keyOf(one.record), one);
+  }
+  const observed: Observed = {
+    complete: true,
+    clusters: hub.clusters.values().filter((one) => one !== undefined),
+    // What cannot be read stays as it is; what is deleted goes, whatever it says.
+    addons: [...all.values()].flatMap(({ addon, problem: wrong }) =>
+      wrong === undefined || addon.deleting === true ? [addon] : [],
+    ),
+    clusterAddons: [...records.values()].flatMap(({ record }) => record ?? []),
+  };
+  const writes = step(observed, now, hub.memo);
+  if (takesAway(writes)) {
+    const doubt = await goneKind(hub);
+    if (doubt !== undefined) return { problem: doubt, nextMs: Infinity };
+  }
+  const done = new Pass(hub, { now, all, records, writes });
+  return { problem: await done.run(), nextMs: Math.min(done.nextMs, (writes.recheckAfter ?? Infinity) * 1000) };
+}
+
+function keyOf({ cluster, addon }: { readonly cluster: string; readonly addon: string }): string {
+  return `${cluster}/${addon}`;
+}
+
+function takesAway({ put, drop, released }: Writes): boolean {
+  return drop.length + released.length > 0 || put.some(({ spec }) => spec.action === 'Remove');
+}
+
+/** With the definition of a kind, the API server deletes all its objects. The add-ons themselves must stay. */
+async function goneKind({ call }: Hub): Promise<string | undefined> {
+  for (const kind of Object.keys(HUB_KINDS) as HubKind[]) {
+    const name = definitionName(kind);
+    const found = await getObject(call, DEFINITIONS, { name });
+    const isHere = found !== undefined && typeof found.metadata.deletionTimestamp !== 'string';
+    if (!isHere) return `nothing is removed from clusters: the CustomResourceDefinition ${name} is deleted`;
+  }
+  return undefined;
+}
+
+interface PassParts {
+  readonly now: number;
+  readonly all: ReadonlyMap<string, HubAddon>;
+  readonly records: ReadonlyMap<string, HubClusterAddon>;
+  readonly writes: Writes;
+}
+
+class Pass {
+  nextMs = Infinity;
+  readonly #hub: Hub;
+  readonly #parts: PassParts;
+  #problem: string | undefined;
+  /** What was refused in this pass or shortly before. */
+  readonly #held = new Set<string>();
+
+  constructor(hub: Hub, parts: PassParts) {
+    this.#hub = hub;
+    this.#parts = parts;
+  }
+
+  /** Returns why something was not written. The status comes first: an approval is used up before something begins under it. */
+  async run(): Promise<string | undefined> {
+    const { all, writes } = this.#parts;
+    const jobs = [...all.values()].map((one): Job => ({ key: one.addon.name, run: async () => this.#writeAddon(one) }));
+    await this.#each(jobs);
+    const isFree = ({ addon }: { readonly addon: string }): boolean => !this.#held.has(addon);
+    const puts = writes.put.filter(isFree).map((one): Job => ({ key: keyOf(one), run: async () => this.#put(one) }));
+    const drops = writes.drop.filter(isFree).map((one): Job => ({ key: keyOf(one), run: async () => this.#drop(one) }));
+    await this.#each([...puts, ...drops]);
+    const isGone = ({ addon, finalizers }: HubAddon): boolean =>
+      writes.released.includes(addon.name) && finalizers.includes(FINALIZER) && isFree({ addon: addon.name });
+    const isLeft = (name: string): boolean => drops.some(({ key }) => key.endsWith(`/${name}`) && this.#held.has(key));
+    const gone = [...all.values()].filter((one) => isGone(one) && !isLeft(one.addon.name));
+    await this.#each(gone.map((one): Job => ({ key: one.addon.name, run: async () => this.#release(one) })));
+    const keys = [...jobs, ...puts, ...drops].map(({ key }) => key);
+    this.nextMs = this.#hub.backoff.keep(new Set(keys));
+    return this.#problem;
+  }
+
+  async #each(jobs: readonly Job[]): Promise<void> {
+    const { signal, backoff } = this.#hub;
+    const work = async ({ key, run }: Job): Promise<void> => {
+      try {
+        if (!backoff.mayBegin(key)) return void this.#held.add(key);
+        await run();
+        backoff.succeeded(key);
+      } catch (error) {
+        signal.throwIfAborted();
+        if (!(error instanceof CurlewError)) throw error;
+        this.#held.add(key);
+        this.#problem ??= asError(error).message;
+        backoff.failed(key);
+      }
+    };
+    await eachLimited(jobs, work, { width: AT_ONCE, signal });
+  }
+
+  /** Finalizer and status of an add-on, if they are to change. */
+  async #writeAddon(found: HubAddon): Promise<void> {
+    const { now, writes } = this.#parts;
+    const { addon, problem, finalizers } = found;
+    let { at } = found;
+    const isHeld = finalizers.includes(FINALIZER);
+    const begins = writes.put.some((one) => one.addon === addon.name && one.spec.action === 'Install');
+    if (begins && !isHeld && addon.deleting !== true) {
+      at = await this.#patch(at, [{ op: 'add', path: '/metadata/finalizers', value: [...finalizers, FINALIZER] }]);
+    }
+    const wanted = writes.status.find((one) => one.addon === addon.name)?.status ?? addon.status;
+    const after = wanted ?? (problem === undefined ? undefined : NO_STATUS);
+    if (after !== undefined) await this.#writeStatus(found, { at, after, now });
+  }
+
+  /** After its records are gone: without it they would stay. */
+  async #release({ addon, finalizers }: HubAddon): Promise<void> {
+    const { addons } = this.#hub;
+    const { at } = addons.values().find((one) => one.addon.name === addon.name) ?? {};
+    const value = finalizers.filter((one) => one !== FINALIZER);
+    if (at !== undefined) await this.#patch(at, [{ op: 'add', path: '/metadata/finalizers', value }]);
+  }
+
+  async #writeStatus(
+    found: HubAddon,
+    { at, after, now }: { readonly at: Version; readonly after: FleetAddonStatus; readonly now: number },
+  ): Promise<void> {
+    const status = statusObject(after, found, now);
+    if (canonicalJson(status) === canonicalJson(found.status ?? {})) return;
+    await this.#patch(at, [{ op: 'add', path: '/status', value: status }], 'status');
+    for (const one of happened(found.addon.status, found, after)) await this.#tell(at, one);
+  }
+
+  async #patch(at: Version, changes: readonly object[], subresource?: 'status'): Promise<Version> {
+    const { call, addons } = this.#hub;
+    const changed = await patchAt(call, ADDONS, { at, changes, subresource });
+    addons.put(changed);
+    return changed.metadata;
+  }
+
+  async #put({ cluster, addon, spec }: Writes['put'][number]): Promise<void> {
+    const { call, uid, clusterAddons } = this.#hub;
+    const found = this.#parts.records.get(keyOf({ cluster, addon }));
+    const value = specObject(spec, uid, found?.record?.config);
+    const named = { namespace: namespaceOf(cluster), name: addon };
+    if (found !== undefined) {
+      const changes = [{ op: 'replace', path: '/spec', value }];
+      return clusterAddons.put(await patchAt(call, CLUSTER_ADDONS, { at: found.at, changes }));
+    }
+    const { apiVersion, kind } = CLUSTER_ADDONS;
+    const created = await createObject(call, CLUSTER_ADDONS, {
+      ...named,
+      value: { apiVersion, kind, metadata: named, spec: value },
+    });
+    if (created !== undefined) return clusterAddons.put(created);
+    throw new CurlewError(
+      'BUSY',
+      `cannot create ClusterAddon ${named.namespace}/${addon}: it exists, or its namespace does not`,
+    );
+  }
+
+  async #drop(key: Writes['drop'][number]): Promise<void> {
+    const { call, clusterAddons, report } = this.#hub;
+    const found = this.#parts.records.get(keyOf(key));
+    if (found === undefined) return;
+    await deleteObject(call, CLUSTER_ADDONS, found.at);
+    clusterAddons.drop(found.at);
+    report(`${key.cluster}: ${key.addon} leaves the hub: ${key.reason}`);
+  }
+
+  /** An event that cannot be written is no reason to stop. */
+  async #tell({ name, uid }: Version, { type, reason, message }: Happened): Promise<void> {
+    const { call, report, signal } = this.#hub;
+    report(`${name}: ${reason}: ${message}`);
+    const at = new Date().toISOString().replace(/\.\d+Z$/, 'Z');
+    const { apiVersion, kind } = ADDONS;
+    const namespace = 'default';
+    const event = {
+      apiVersion: 'v1',
+      kind: 'Event',
+      metadata: { namespace, name: `${name}.${Date.now().toString(16)}.${reason.toLowerCase()}` },
+      involvedObject: { apiVersion, kind, name, uid },
+      type,
+      reason,
+      message,
+      firstTimestamp: at,
+      lastTimestamp: at,
+      count: 1,
+      source: { component: 'curlew-controller' },
+    };
+    await createObject(call, EVENTS, { namespace, name: event.metadata.name, value: event }).catch(() =>
+      signal.throwIfAborted(),
+    );
+  }
+}
+
+/** Only if it is the object, and the version of it, by which was decided. */
+async function patchAt(
+  call: Call,
+  resource: Resource,
+  {
+    at,
+    changes,
+    subresource,
+  }: { readonly at: Version; readonly changes: readonly object[]; readonly subresource?: 'status' | undefined },
+): Promise<LiveObject> {
+  const operations = [{ op: 'test', path: '/metadata/resourceVersion', value: at.resourceVersion }, ...changes];
+  const changed = await patchObject(call, resource, at, { operations, subresource });
+  if (changed !== undefined && isObject(changed)) return changed;
+  throw new CurlewError('BUSY', `cannot change ${resource.kind} ${at.name}: it has changed meanwhile`);
+}

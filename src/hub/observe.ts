@@ -1,0 +1,244 @@
+/** What the objects of a hub say, as a step of the fleet sees it. Pure. */
+import * as v from 'valibot';
+import { exactValue } from '../core/json.ts';
+import { convert, fits, type Read } from '../core/schema.ts';
+import { recordIdentity, releaseIdentity } from '../fleet/fleet.ts';
+import { windowProblem, type Window } from '../rollout/windows.ts';
+import type { Cluster, ClusterAddon, Content, FleetAddon, FleetAddonStatus, Orders } from '../rollout/fleet.ts';
+import { HUB_KINDS, type Condition } from './schema.ts';
+
+/** Each cluster has a namespace of its own. */
+const NAMESPACE = 'fleet-';
+export const FINALIZER = 'fleet.curlew.dev/removal';
+/** Annotations by which people say how an add-on continues. */
+const ORDER = 'fleet.curlew.dev/';
+
+/** An object from an API server. */
+interface Live {
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace?: string | undefined;
+    readonly uid: string;
+    readonly resourceVersion: string;
+    readonly generation?: number | undefined;
+    readonly deletionTimestamp?: string | null | undefined;
+    readonly labels: Readonly<Record<string, string>>;
+    readonly annotations: Readonly<Record<string, string>>;
+    readonly finalizers: readonly string[];
+  };
+  readonly [field: string]: unknown;
+}
+
+/** Which object, and what a change of it relies on. */
+export interface Version {
+  readonly name: string;
+  readonly namespace?: string | undefined;
+  readonly uid: string;
+  readonly resourceVersion: string;
+}
+
+export interface HubAddon {
+  readonly at: Version;
+  readonly addon: FleetAddon;
+  /** Why nothing is done for it; it is then only removed. */
+  readonly problem: string | undefined;
+  readonly finalizers: readonly string[];
+  readonly conditions: readonly Condition[];
+  /** The stored status. */
+  readonly status: unknown;
+}
+
+export interface HubClusterAddon {
+  readonly at: Version;
+  /** Undefined for an object that this version cannot read. */
+  readonly record: ClusterAddon | undefined;
+}
+
+export function namespaceOf(cluster: string): string {
+  return `${NAMESPACE}${cluster}`;
+}
+
+export function secondsOf(time: string): number {
+  return Math.floor(Date.parse(time) / 1000) || 0;
+}
+
+export function timeOf(seconds: number): string {
+  return new Date(seconds * 1000).toISOString().replace('.000Z', 'Z');
+}
+
+function versionOf({ metadata: { name, namespace, uid, resourceVersion } }: Live): Version {
+  return { name, namespace, uid, resourceVersion };
+}
+
+/** Undefined in another namespace than its own. One that cannot be read is there, and gets nothing. */
+export function readCluster({ metadata, spec, status = {} }: Live): Cluster | undefined {
+  const { name, labels } = metadata;
+  if (metadata.namespace !== namespaceOf(name)) return undefined;
+  const read = convert(HUB_KINDS.Cluster.spec, spec);
+  if ('problems' in read || windowsProblem(read.value.windows) !== undefined)
+    return { name, labels, available: false, paused: true, kubernetes: '' };
+  const { kubernetes, access: _access, ...others } = read.value;
+  const { facts = {}, conditions = [] } = fits(HUB_KINDS.Cluster.status, status) ? status : {};
+  const available = conditions.find(({ type }) => type === 'Available');
+  const { server, agentVersion } = facts;
+  return {
+    name,
+    labels,
+    ...others,
+    available: available?.status === 'True',
+    ...(available && { since: secondsOf(available.lastTransitionTime) }),
+    kubernetes: facts.version ?? kubernetes?.version ?? '',
+    facts,
+    ...(server !== undefined && { server }),
+    ...(agentVersion !== undefined && { agentVersion }),
+  };
+}
+
+function windowsProblem(windows: readonly Window[] = []): string | undefined {
+  return windows.map(windowProblem).find((problem) => problem !== undefined);
+}
+
+export function readAddon(object: Live): HubAddon {
+  const { metadata, spec, status } = object;
+  const { name, generation = 1, annotations, deletionTimestamp, finalizers } = metadata;
+  const read = convert(HUB_KINDS.FleetAddon.spec, spec);
+  const own = fits(HUB_KINDS.FleetAddon.status, status) ? status : undefined;
+  const stored = own && readStatus(own);
+  const { orders, paused, problem: wrong } = readOrders(annotations, generation, stored?.since ?? 0);
+  const given = 'problems' in read ? undefined : read.value;
+  const found = given && sourceOf(given.source, name);
+  const problem =
+    ('problems' in read ? read.problems[0].message : undefined) ??
+    windowsProblem(given?.rollout?.windows) ??
+    (found === undefined ? 'it has no source' : wrong);
+  const { source: _source, drift: _drift, ...others } = given ?? { clusterSelector: {} };
+  return {
+    at: versionOf(object),
+    problem,
+    finalizers,
+    conditions: own?.conditions ?? [],
+    status,
+    addon: {
+      name,
+      generation,
+      ...(found ?? { identity: name, source: { content: {} } }),
+      ...others,
+      ...(paused && { paused }),
+      ...(typeof deletionTimestamp === 'string' && { deleting: true }),
+      ...(orders && { orders }),
+      ...(stored && { status: stored }),
+    },
+  };
+}
+
+type Source = Read<typeof HUB_KINDS.FleetAddon.spec>['source'];
+
+function sourceOf(
+  { chart, package: packed, manifest, hash }: Source,
+  name: string,
+): Pick<FleetAddon, 'identity' | 'namespace' | 'source'> | undefined {
+  const byName = { namespace: 'kube-system', addon: name };
+  if (chart !== undefined) {
+    const { namespace = 'kube-system', releaseName = name, version } = chart;
+    const content = { chart: { ...chart, namespace, releaseName } };
+    return { namespace, identity: releaseIdentity({ namespace, name: releaseName }), source: { content, version } };
+  }
+  const identity = recordIdentity(byName);
+  const { namespace } = byName;
+  if (packed !== undefined) {
+    return { namespace, identity, source: { content: { package: packed }, version: packed.version } };
+  }
+  if (manifest === undefined || hash === undefined) return undefined;
+  return { namespace, identity, source: { content: { manifest, hash } } };
+}
+
+function readStatus(status: Read<typeof HUB_KINDS.FleetAddon.status>): FleetAddonStatus {
+  const { conditions: _conditions, since, removals, waiting, ...others } = status;
+  return {
+    ...others,
+    since: secondsOf(since),
+    ...(removals && { removals: { at: secondsOf(removals.at), begun: removals.begun } }),
+    waiting: waiting.map((one) => ({ ...one, since: secondsOf(one.since) })),
+  };
+}
+
+const order = v.object({
+  generation: v.number(),
+  at: v.pipe(v.string(), v.isoTimestamp()),
+  by: v.exactOptional(v.string()),
+  groups: v.exactOptional(v.array(v.string())),
+  removals: v.exactOptional(v.pipe(v.number(), v.integer(), v.minValue(0))),
+});
+
+/** An order about another generation is void. `since` is when the rollout began: a person's clock may be late. */
+function readOrders(
+  annotations: Readonly<Record<string, string>>,
+  generation: number,
+  since: number,
+): { readonly orders: Orders | undefined; readonly paused: boolean; readonly problem?: string } {
+  const pause = annotations[`${ORDER}pause`];
+  const paused = pause !== undefined && pause !== 'false';
+  const found: Partial<Record<'approve' | 'retry' | 'rollback', Read<typeof order>>> = {};
+  for (const verb of ['approve', 'retry', 'rollback'] as const) {
+    const text = annotations[`${ORDER}${verb}`];
+    if (text === undefined) continue;
+    const value = valueOf(text);
+    if (!fits(order, value)) {
+      const example = '{"generation":1,"at":"2026-01-02T03:04:05Z"}';
+      return { orders: undefined, paused, problem: `the annotation ${ORDER}${verb} is not like ${example}` };
+    }
+    if (value.generation === generation) found[verb] = value;
+  }
+  const { approve, retry, rollback } = found;
+  // The time of an approval says how many removals have begun under it.
+  const [first] = [approve, retry, rollback].flatMap((one) => one ?? []);
+  if (first === undefined) return { orders: undefined, paused };
+  const { groups, removals } = approve ?? {};
+  return {
+    paused,
+    orders: {
+      generation,
+      at: Math.max(secondsOf(first.at), since),
+      ...(groups && { groups }),
+      ...(removals !== undefined && { removals }),
+      ...(retry && { retry: secondsOf(retry.at) }),
+      ...(rollback && { rollback: true }),
+    },
+  };
+}
+
+function valueOf(text: string): unknown {
+  try {
+    return exactValue(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Undefined outside of the namespaces of clusters. */
+export function readClusterAddon(object: Live): HubClusterAddon | undefined {
+  const { metadata, spec, status } = object;
+  const { namespace = '', name } = metadata;
+  if (!namespace.startsWith(NAMESPACE)) return undefined;
+  const at = versionOf(object);
+  const read = convert(HUB_KINDS.ClusterAddon.spec, spec);
+  if ('problems' in read) return { at, record: undefined };
+  const { hub: _hub, config, startedAt, source, values, knownGood, ...others } = read.value;
+  const own = fits(HUB_KINDS.ClusterAddon.status, status) ? status : undefined;
+  return {
+    at,
+    record: {
+      cluster: namespace.slice(NAMESPACE.length),
+      addon: name,
+      ...(config && { config }),
+      spec: {
+        ...others,
+        source,
+        values,
+        startedAt: secondsOf(startedAt),
+        ...(knownGood && { knownGood: knownGood as Content }),
+      },
+      ...(own && { status: { applied: own.applied, state: own.state, since: secondsOf(own.since) } }),
+    },
+  };
+}

@@ -1,0 +1,106 @@
+/** What a step writes into a hub: contents of clusters, and how far each add-on is. Pure. */
+import type { ClusterAddonSpec, FleetAddonStatus, Values } from '../rollout/fleet.ts';
+import { timeOf, type HubAddon } from './observe.ts';
+import type { Condition } from './schema.ts';
+
+/** Longer ones would be refused. */
+const MAX_TEXT = 1024;
+
+/** `hub`: the identifier of this hub, which an agent obeys. `config` is what people wrote. */
+export function specObject({ startedAt, ...spec }: ClusterAddonSpec, hub: string, config: Values | undefined): Values {
+  return { hub, ...spec, startedAt: timeOf(startedAt), ...(config && { config }) };
+}
+
+export const NO_STATUS: FleetAddonStatus = {
+  observedGeneration: 0,
+  revision: '',
+  since: 0,
+  reached: 0,
+  rolledBack: false,
+  counts: {},
+  reasons: {},
+  batch: [],
+  waiting: [],
+};
+
+/** The status of an add-on with its conditions; `now` is when those began that have changed. */
+export function statusObject(status: FleetAddonStatus, { addon, conditions, problem }: HubAddon, now: number): Values {
+  const { since, removals, stopped, waiting, ...others } = status;
+  return {
+    ...others,
+    since: timeOf(since),
+    ...(removals && { removals: { at: timeOf(removals.at), begun: removals.begun } }),
+    ...(stopped !== undefined && { stopped: textOf(stopped) }),
+    waiting: waiting.map((one) => ({ ...one, message: textOf(one.message), since: timeOf(one.since) })),
+    conditions: conditionsOf(status, problem).map((one): Condition => {
+      const before = conditions.find(({ type }) => type === one.type);
+      const began = before?.status === one.status ? before.lastTransitionTime : timeOf(now);
+      return { ...one, message: textOf(one.message), lastTransitionTime: began, observedGeneration: addon.generation };
+    }),
+  };
+}
+
+function textOf(text: string): string {
+  return text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT - 1)}…` : text;
+}
+
+type Plain = Pick<Condition, 'type' | 'status' | 'reason'> & { readonly message: string };
+
+function conditionsOf({ counts, stopped }: FleetAddonStatus, problem: string | undefined): readonly Plain[] {
+  const { Succeeded = 0, Failed = 0, TimedOut = 0, ToApply = 0, Progressing = 0, Removing = 0 } = counts;
+  const total = Object.values(counts).reduce((sum, count) => sum + count, 0);
+  const [failed, moving] = [Failed + TimedOut, ToApply + Progressing + Removing];
+  const why = problem ?? stopped;
+  const trouble = problem !== undefined ? 'Invalid' : stopped !== undefined ? 'Stopped' : 'ClustersFailed';
+  const isDegraded = why !== undefined || failed > 0;
+  const isMoving = why === undefined && moving > 0;
+  const isAvailable = problem === undefined && total > 0 && Succeeded === total;
+  const left = isMoving ? 'RollingOut' : isDegraded ? trouble : total === 0 ? 'NoClusters' : 'Waiting';
+  const done = `${Succeeded} of ${total} clusters have it`;
+  return [
+    { type: 'Available', ...either(isAvailable, 'AllSucceeded', left), message: why ?? done },
+    { type: 'Progressing', ...either(isMoving, 'RollingOut', isAvailable ? 'AllSucceeded' : left), message: done },
+    {
+      type: 'Degraded',
+      ...either(isDegraded, trouble, 'AsExpected'),
+      message: why ?? `${failed} clusters have failed`,
+    },
+  ];
+}
+
+function either(is: boolean, yes: string, no: string): Pick<Plain, 'status' | 'reason'> {
+  return is ? { status: 'True', reason: yes } : { status: 'False', reason: no };
+}
+
+/** What happened to an add-on, for people who read events. */
+export interface Happened {
+  readonly type: 'Normal' | 'Warning';
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** From one status to the next. */
+export function happened(
+  before: FleetAddonStatus | undefined,
+  { addon, problem, conditions }: HubAddon,
+  after: FleetAddonStatus,
+) {
+  const all: Happened[] = [];
+  const was = conditions.find(({ type }) => type === 'Degraded');
+  if (problem !== undefined) {
+    if (was?.reason !== 'Invalid') all.push({ type: 'Warning', reason: 'Invalid', message: problem });
+    return all;
+  }
+  const { stopped, rolledBack, revision } = after;
+  if (revision !== before?.revision) {
+    const message = `rolling out generation ${addon.generation}`;
+    all.push({ type: 'Normal', reason: addon.deleting === true ? 'Removing' : 'RolloutStarted', message });
+  }
+  if (rolledBack && before?.rolledBack !== true) {
+    all.push({ type: 'Warning', reason: 'RolledBack', message: 'going back to what was known as good' });
+  }
+  if (stopped !== undefined && before?.stopped !== stopped) {
+    all.push({ type: 'Warning', reason: 'Stopped', message: textOf(stopped) });
+  }
+  return all;
+}

@@ -1,0 +1,92 @@
+/** The controller of a hub, on the API server in this process. */
+import { runController } from '../../src/app/controller.ts';
+import { startMemoryApiServer } from '../support/api-server/server.ts';
+import { StatusError } from '../support/api-server/store.ts';
+import * as assert from '../support/assert.ts';
+import { never, noReport } from '../support/context.ts';
+import { eventually, openHubScene } from '../support/hub-scene.ts';
+import { freePort } from '../support/ports.ts';
+import { suite } from '../support/suite.ts';
+import { makeCertificate } from '../support/tls.ts';
+import { tree } from '../support/tree.ts';
+import { hubBehavior } from './hub-behavior.ts';
+
+const test = suite('app/controller', { timeoutMs: 240_000 });
+const certificate = await makeCertificate();
+
+async function open(before: (request: string) => void = () => undefined) {
+  const server = await startMemoryApiServer({ certificate, before });
+  const isWrite = (request: string): boolean => !request.startsWith('GET ') && !request.includes('/leases');
+  return { ...server, writes: () => server.requests.filter(isWrite).length };
+}
+
+hubBehavior(test, open);
+
+test('a list that fails writes nothing, and the endpoint says that the controller is not ready', async () => {
+  let isBroken = false;
+  await using server = await open((request) => {
+    if (isBroken && request.startsWith('GET') && request.includes('v1alpha1/clusters?')) {
+      throw new StatusError(500, 'InternalError', 'etcd is away');
+    }
+  });
+  await using hub = await openHubScene(server.kubeconfig);
+  await hub.cluster('oslo');
+  await hub.addon('web');
+  isBroken = true;
+  const ready = await freePort();
+  const controller = hub.start({ ready });
+  const answer = async (): Promise<number> =>
+    fetch(`http://127.0.0.1:${ready}/ready`).then(
+      ({ status }) => status,
+      () => 0,
+    );
+  await eventually(() => controller.notes.some((one) => one.includes('cannot list clusters')));
+  assert.is(await answer(), 503);
+  assert.is(await hub.contents('web'), '');
+  isBroken = false;
+  await hub.becomes('web', 'oslo:1.2.3@1');
+  await eventually(async () => (await answer()) === 200);
+});
+
+test('an API server that is overloaded is asked again, and each cluster gets its add-on once', async () => {
+  let refusals = 0;
+  await using server = await open((request) => {
+    if (!request.startsWith('POST') || !request.includes('/clusteraddons') || refusals >= 2) return;
+    refusals += 1;
+    throw new StatusError(429, 'TooManyRequests', 'too many requests');
+  });
+  await using hub = await openHubScene(server.kubeconfig);
+  for (const name of ['oslo', 'paris']) await hub.cluster(name);
+  await hub.addon('web');
+  hub.start();
+  await hub.becomes('web', 'oslo:1.2.3@1 paris:1.2.3@1');
+  assert.is(refusals, 2);
+});
+
+test('a cluster that is no hub is named before a controller leads it', async () => {
+  await using server = await startMemoryApiServer({ certificate });
+  await using box = await tree({ conf: server.kubeconfig });
+  const context = { signal: never, report: noReport, env: {}, cwd: box.path };
+  const what = /cannot lead the hub: it has no namespace curlew-system/;
+  await assert.rejectsWith(runController({ kubeconfig: 'conf' }, context), 'CLUSTER_FAILED', what);
+});
+
+test('a definition that is deleted takes nothing from clusters', async () => {
+  await using server = await open();
+  await using hub = await openHubScene(server.kubeconfig);
+  await hub.cluster('oslo');
+  await hub.addon('web');
+  const controller = hub.start();
+  await hub.becomes('web', 'oslo:1.2.3@1');
+  await hub.report('web', 'Succeeded', 'oslo');
+  await hub.condition('web', 'Available', 'True AllSucceeded');
+  const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+  const name = 'fleetaddons.fleet.curlew.dev';
+  await hub.client.merge(`${definitions}/${name}`, { metadata: { finalizers: ['example.com/held'] } });
+  await hub.client.remove(`${definitions}/${name}`);
+  await hub.client.remove('/apis/fleet.curlew.dev/v1alpha1/fleetaddons/web');
+  await eventually(() => controller.notes.some((one) => one.includes(`CustomResourceDefinition ${name} is deleted`)));
+  assert.is(await hub.contents('web'), 'oslo:1.2.3@1');
+});
+
+test.run();

@@ -1,0 +1,161 @@
+/** Controllers of a hub on a real API server, as processes with the rights that the manifests give: killed, restarted, refused. */
+import { readFile, writeFile } from 'node:fs/promises';
+import { hubManifests } from '../../src/hub/manifests.ts';
+import { apiClient, at, textAt } from '../support/api-client.ts';
+import type { JsonObject } from '../support/api-server/fields.ts';
+import * as assert from '../support/assert.ts';
+import { startCurlew } from '../support/curlew.ts';
+import { eventually, openHubScene, type HubScene } from '../support/hub-scene.ts';
+import { hubChart } from '../support/hub-objects.ts';
+import { suite } from '../support/suite.ts';
+import { tree, type Tree } from '../support/tree.ts';
+import { API_SERVER_PROGRAMS, startApiServer, type ApiServer } from './support/api-server.ts';
+import { createOpened } from './support/opened.ts';
+import { cannotRun } from './support/programs.ts';
+
+const test = suite('components/controller', { timeoutMs: 240_000 });
+const reason = cannotRun(...API_SERVER_PROGRAMS);
+const opened = createOpened();
+const NAMES = ['c1', 'c2', 'c3', 'c4', 'c5', 'c6'];
+const all = (content: string): string => NAMES.map((name) => `${name}:${content}`).join(' ');
+
+if (reason === undefined) {
+  let box: Tree;
+  let server: ApiServer;
+  let hub: HubScene;
+
+  /** A controller as a process, with the account of the manifests. */
+  const start = (): ReturnType<typeof startCurlew> => {
+    const one = startCurlew(['controller', '--kubeconfig', box.at('controller.conf')], { cwd: box.path });
+    opened.keep({
+      [Symbol.asyncDispose]: async () => {
+        one.kill('SIGKILL');
+        await one;
+      },
+    });
+    return one;
+  };
+  const leader = async (): Promise<string> =>
+    textAt(
+      (await hub.client.get('/apis/coordination.k8s.io/v1/namespaces/curlew-system/leases/curlew-controller')).body,
+      'spec.holderIdentity',
+    );
+  /** Versions of all objects of the fleet: whatever is written changes one. */
+  const versions = async (): Promise<string> => {
+    const kinds = ['clusters', 'fleetaddons', 'clusteraddons'];
+    const lists = await Promise.all(
+      kinds.map(async (kind) => hub.client.get(`/apis/fleet.curlew.dev/v1alpha1/${kind}`)),
+    );
+    return lists
+      .flatMap(({ body }) => body['items'] as readonly JsonObject[])
+      .map((one) => textAt(one, 'metadata.resourceVersion'))
+      .join();
+  };
+
+  test.before(async () => {
+    box = opened.keep(await tree());
+    server = opened.keep(await startApiServer(box.at('server')));
+    await server.kubectl(
+      ['apply', '-f', '-'],
+      hubManifests()
+        .map((one) => JSON.stringify(one))
+        .join('\n---\n'),
+    );
+    const admin = await readFile(server.kubeconfig, 'utf8');
+    hub = opened.keep(await openHubScene(admin));
+    const token = await server.kubectl(['create', 'token', 'curlew-controller', '-n', 'curlew-system']);
+    const conf = JSON.parse(admin) as { readonly users: readonly object[] };
+    await writeFile(
+      box.at('controller.conf'),
+      JSON.stringify({ ...conf, users: [{ name: 'admin', user: { token: token.trim() } }] }),
+    );
+    for (const name of NAMES) await hub.cluster(name, name === 'c1' ? { ring: 'canary' } : {});
+  });
+  test.after(opened.close);
+
+  test('the leader is killed in mid-rollout: another controller continues, and nothing is lost or done twice', async () => {
+    const [one, two] = [start(), start()];
+    await eventually(async () => (await leader()) !== '');
+    const rollout = { type: 'Progressive', maxConcurrency: 2 };
+    await hub.addon('web', { rollout });
+    await hub.becomes('web', 'c1:1.2.3@1 c2:1.2.3@1');
+    const first = await leader();
+    const killed = first.includes(`/${one.pid}_`) ? one : two;
+    killed.kill('SIGKILL');
+    await hub.report('web', 'Succeeded', 'c1', 'c2');
+    await hub.becomes('web', 'c1:1.2.3@1 c2:1.2.3@1 c3:1.2.3@1 c4:1.2.3@1');
+    assert.is.not(await leader(), first);
+    await hub.report('web', 'Succeeded', 'c3', 'c4');
+    await hub.becomes('web', all('1.2.3@1'));
+    await hub.report('web', 'Succeeded', 'c5', 'c6');
+    await server.kubectl(['wait', '--for=condition=Available', 'fleetaddon/web', '--timeout=60s']);
+  });
+
+  test('a controller that begins over a fleet that is as it is to be writes nothing', async () => {
+    const before = await versions();
+    const last = await leader();
+    const next = start();
+    await eventually(async () => {
+      const holder = await leader();
+      if (!holder.includes(`/${next.pid}_`) && holder === last) {
+        const [, pid] = /\/(\d+)_/.exec(holder) ?? [];
+        if (pid !== undefined) process.kill(Number(pid), 'SIGTERM');
+      }
+      return holder.includes(`/${next.pid}_`);
+    });
+    // It has seen the fleet when it answers a change.
+    await hub.addon('probe', { clusterSelector: { matchLabels: { env: 'none' } } });
+    await hub.condition('probe', 'Available', 'False NoClusters');
+    await server.kubectl(['delete', 'fleetaddon', 'probe']);
+    assert.is(await versions(), before);
+  });
+
+  test('an API server that is away for a while changes nothing, and the rollout continues then', async () => {
+    await server.kill();
+    await server.startAgain();
+    await hub.change('web', { spec: { source: hubChart('1.3.0') } });
+    await hub.becomes('web', 'c1:1.3.0@2 c2:1.3.0@2 c3:1.2.3@1 c4:1.2.3@1 c5:1.2.3@1 c6:1.2.3@1');
+    for (const names of [NAMES.slice(0, 2), NAMES.slice(2, 4), NAMES.slice(4)]) {
+      await eventually(async () => (await hub.contents('web')).includes(`${names[0] ?? ''}:1.3.0@2`));
+      await hub.report('web', 'Succeeded', ...names);
+    }
+    await hub.becomes('web', all('1.3.0@2'));
+    await hub.condition('web', 'Available', 'True AllSucceeded');
+  });
+
+  test('a definition of a kind that is deleted removes nothing from clusters', async () => {
+    await server.kubectl(['delete', 'crd', 'fleetaddons.fleet.curlew.dev', '--wait=false']);
+    await eventually(async () => {
+      const { body } = await hub.client.get('/apis/fleet.curlew.dev/v1alpha1/fleetaddons/web');
+      return at(body, 'metadata.deletionTimestamp') !== undefined;
+    });
+    // The controller sees another change after this one.
+    await hub.cluster('c7');
+    await server.kubectl(['label', 'clusters.fleet.curlew.dev', 'c7', '-n', 'fleet-c7', 'seen=yes']);
+    const holder = await leader();
+    const renewed = async (): Promise<string> =>
+      textAt(
+        (await hub.client.get('/apis/coordination.k8s.io/v1/namespaces/curlew-system/leases/curlew-controller')).body,
+        'spec.renewTime',
+      );
+    const then = await renewed();
+    await eventually(async () => (await renewed()) !== then);
+    assert.is(await leader(), holder);
+    assert.is(await hub.contents('web'), all('1.3.0@2'));
+  });
+
+  test('the account of the controller may neither read Secrets nor change clusters', async () => {
+    const client = apiClient(await readFile(box.at('controller.conf'), 'utf8'));
+    const root = '/apis/fleet.curlew.dev/v1alpha1';
+    const statuses = [
+      await client.get('/api/v1/namespaces/fleet-c1/secrets'),
+      await client.merge(`${root}/namespaces/fleet-c1/clusters/c1`, { metadata: { labels: { a: 'b' } } }),
+      await client.merge(`${root}/namespaces/fleet-c1/clusteraddons/web/status`, { status: {} }),
+      await client.create('/api/v1/namespaces', { metadata: { name: 'mine' } }),
+      await client.get('/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/curlew-addons'),
+    ].map(({ status }) => status);
+    assert.equal(statuses, [403, 403, 403, 403, 403]);
+  });
+} else test.skip('the controller of a hub on an API server', reason);
+
+test.run();
