@@ -9,7 +9,7 @@ import { planInstalled, runInstalled, type InstalledRun } from './node/installed
 import { ROLLBACK, type RollbackRequest } from './requests/node.ts';
 import { useCase } from '../core/request.ts';
 
-function installedRun(request: RollbackRequest, { cwd, signal }: Context): InstalledRun {
+function installedRun(request: RollbackRequest, { cwd, report, signal }: Context): InstalledRun {
   const { addon } = request;
   const command = commandOf({ name: 'rollback', request, cwd }, ROLLBACK.fields);
   const wasThis = async (directory: string): Promise<boolean> => {
@@ -17,7 +17,7 @@ function installedRun(request: RollbackRequest, { cwd, signal }: Context): Insta
     return last?.name === 'rollback' && last.request.addon === addon;
   };
   const requestIn = async (directory: string): ReturnType<typeof rollbackRequest> =>
-    rollbackRequest(directory, addon, { isAgain: async () => wasThis(directory), signal });
+    rollbackRequest(directory, addon, { isAgain: async () => wasThis(directory), report, signal });
   return { command, requestIn };
 }
 

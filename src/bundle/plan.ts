@@ -202,6 +202,8 @@ export interface PlanSummary {
   readonly fresh: number;
   /** Unpacked bytes of hard links. */
   readonly linked: number;
+  /** Packed bytes of images, of all other files, and of the tool for nodes; headers and the table of contents are the rest. */
+  readonly contents: { readonly images: number; readonly files: number; readonly executable: number };
   /** For a bundle without the folders of some systems. */
   readonly os?: BundledSystems | undefined;
   /** For a delta: the bundle that it recreates. */
@@ -209,6 +211,8 @@ export interface PlanSummary {
   /** Copied ranges, in order; `key` in the store, or the file of the tool for nodes. */
   readonly ranges: readonly { readonly key: string; readonly offset: number; readonly length: number }[];
 }
+
+const IMAGE_FILE = /^(?:kurl\/)?(?:addons|packages)\/[^/]+\/[^/]+\/images\//;
 
 export function summarize({ bundle, packages, extras, sources, splice }: BundlePlan): PlanSummary {
   const { release, arch } = bundle;
@@ -226,6 +230,10 @@ export function summarize({ bundle, packages, extras, sources, splice }: BundleP
   const copied = ranges.reduce((sum, { length }) => sum + length, 0);
   const linked = splice.index.entries.reduce((sum, { size, linkTo }) => sum + (linkTo === undefined ? 0 : size), 0);
   const { size } = splice;
+  const contents = { images: 0, executable: 0, files: 0 };
+  for (const { path, packed } of splice.index.entries) {
+    contents[path === BUNDLED_TOOL ? 'executable' : IMAGE_FILE.test(path) ? 'images' : 'files'] += packed;
+  }
   return {
     release,
     arch,
@@ -234,6 +242,7 @@ export function summarize({ bundle, packages, extras, sources, splice }: BundleP
     size,
     fresh: size - copied,
     linked,
+    contents,
     os: bundle.os,
     delta: bundle.delta,
     ranges,

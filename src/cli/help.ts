@@ -1,4 +1,4 @@
-/** Help texts of commands, wrapped to 80 columns. */
+/** Help texts of commands, wrapped to the screen. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { CurlewError, ERRORS, isErrorCode } from '../core/errors.ts';
 import type { Field } from '../core/field.ts';
@@ -7,9 +7,8 @@ import { ownPages } from '../own/scripts.ts';
 import { GLOBAL_OPTIONS, type Command } from './command.ts';
 import { commandOf, COMMANDS, familyOf, splitName } from './commands.ts';
 import { operandsOf } from './read-arguments.ts';
-import { wrap } from './render/columns.ts';
+import { screen, wrap } from './render/columns.ts';
 
-const COLUMNS = 80;
 /** The help of longer options is on the next line. */
 const MAX_OPTION_WIDTH = 32;
 
@@ -18,7 +17,7 @@ type Row = readonly [left: string, help: string];
 function paragraphs(text: string): string {
   return text
     .split(/\n\s*\n/)
-    .map((paragraph) => wrap(paragraph, COLUMNS).join('\n'))
+    .map((paragraph) => wrap(paragraph, screen.columns).join('\n'))
     .join('\n\n');
 }
 
@@ -26,7 +25,7 @@ function table(rows: readonly Row[], width: number): string {
   const blank = ' '.repeat(width);
   return rows
     .map(([left, help]) => {
-      const lines = wrap(help, COLUMNS - width);
+      const lines = wrap(help, screen.columns - width);
       const first =
         left.length + 2 > width ? [left, blank + (lines[0] ?? '')] : [left.padEnd(width) + (lines[0] ?? '')];
       return [...first, ...lines.slice(1).map((line) => blank + line)].join('\n');
@@ -86,7 +85,7 @@ export function commandList(): string {
 }
 
 /** What a first hour needs, in its order. */
-const FIRST: readonly string[] = ['new', 'build', 'publish', 'bundle', 'install', 'status', 'doctor'];
+const FIRST: readonly string[] = ['new', 'dev', 'publish', 'bundle', 'install', 'status', 'doctor'];
 
 /** The general help: where to start, and the names of all commands; on one screen. */
 export function overview(): string {
@@ -99,11 +98,12 @@ export function overview(): string {
   const width = widthOf([...first, ...groups]);
   const options = Object.keys(GLOBAL_OPTIONS).map((name) => `--${name}`);
   return [
-    'Usage: curlew COMMAND [options]\nPacks Kubernetes add-ons, and installs them on machines without internet.',
+    `Usage: curlew COMMAND [options]\n${paragraphs('Packs Kubernetes add-ons, and installs them on machines without internet.')}`,
     `Start here:\n${table(first, width)}`,
     `Commands:\n${table(groups, width)}`,
-    `Every command takes ${options.join(', ')}. curlew help COMMAND describes a\n` +
-      'command, curlew help commands lists all, curlew help pages what else to read.',
+    paragraphs(
+      `Every command takes ${options.join(', ')}. curlew help COMMAND describes a command, curlew help commands lists all, curlew help pages what else to read.`,
+    ),
   ].join('\n\n');
 }
 

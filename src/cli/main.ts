@@ -7,9 +7,11 @@ import { commandOf, familyOf, REQUESTS, splitName } from './commands.ts';
 import { familyHelp, helpAbout, overview } from './help.ts';
 import { ownProcess } from './own-program.ts';
 import { readArguments } from './read-arguments.ts';
+import { fitted, screen, widthFor } from './render/columns.ts';
 import { failureJson, renderFailure } from './render/failure.ts';
 import { isTerminal, paintFor } from './render/paint.ts';
 import type { Progress } from './render/terminal.ts';
+import { formatSeconds } from './render/units.ts';
 import { listenForSignals } from './signals.ts';
 
 /** Writes a text and waits until it is flushed, so that a pipe receives all of it before the exit. */
@@ -19,6 +21,12 @@ async function print(stream: NodeJS.WriteStream, text: string): Promise<void> {
       resolve();
     });
   });
+}
+
+/** Prints a text for people: on a terminal, no word is broken at its edge. */
+async function show(stream: NodeJS.WriteStream, text: string): Promise<void> {
+  const width = widthFor(stream);
+  await print(stream, `${width === undefined ? text : fitted(text, width)}\n`);
 }
 
 /** Maximum bytes buffered for a slow reader of standard output. */
@@ -38,8 +46,9 @@ const ALIASES: ReadonlyMap<string, string> = new Map([
 ]);
 
 async function run(argv: readonly string[], signal: AbortSignal): Promise<number> {
+  screen.columns = widthFor(process.stdout) ?? screen.columns;
   if (argv.length === 0) {
-    await print(process.stderr, `${await asCalled(overview())}\n`);
+    await show(process.stderr, await asCalled(overview()));
     return ERROR_CODES.USAGE;
   }
   if (argv[0] === '__complete') {
@@ -61,7 +70,7 @@ async function run(argv: readonly string[], signal: AbortSignal): Promise<number
   const asksForHelp = rest.includes('--help') || rest.includes('-h');
   if (name === 'help' || asksForHelp) {
     const topic = asksForHelp ? [name] : rest.filter((word) => !word.startsWith('-'));
-    await print(process.stdout, `${await asCalled(await helpAbout(topic))}\n`);
+    await show(process.stdout, await asCalled(await helpAbout(topic)));
     return 0;
   }
   if (familyOf(name).length > 0) {
@@ -69,7 +78,7 @@ async function run(argv: readonly string[], signal: AbortSignal): Promise<number
       const hint = `curlew ${name} COMMAND ${rest[0] ?? ''}; curlew ${name} --help lists the commands`;
       throw new CurlewError('USAGE', `curlew ${name}: no command`, { hint });
     }
-    await print(process.stderr, `${familyHelp(name)}\n`);
+    await show(process.stderr, familyHelp(name));
     return ERROR_CODES.USAGE;
   }
   const command = await commandOf(name);
@@ -77,7 +86,12 @@ async function run(argv: readonly string[], signal: AbortSignal): Promise<number
   const { createProgress } = await import('./render/progress.ts');
   const { withSuggestions } = await import('./suggested.ts');
   const animated = isTerminal(process.stderr, process.env);
-  const progress = await createProgress({ stream: process.stderr, animated, quiet: args.options.quiet });
+  const progress = await createProgress({
+    stream: process.stderr,
+    animated,
+    quiet: args.options.quiet,
+    title: command.of.name,
+  });
   const carriesBytes = command.carriesBytes?.(args) === true;
   if (carriesBytes) process.stdout.off('error', stopWithoutOutput).on('error', () => undefined);
   try {
@@ -100,14 +114,28 @@ async function run(argv: readonly string[], signal: AbortSignal): Promise<number
     );
     await progress.stop();
     const stream = carriesBytes ? process.stderr : process.stdout;
-    const text = args.options.json
-      ? printableJson(result, 2)
-      : command.render(result, args, paintFor(stream, process.env));
-    if (text !== '') await print(stream, `${text}\n`);
-    return command.exitCode?.(result) ?? 0;
+    const status = command.exitCode?.(result) ?? 0;
+    if (args.options.json) await print(stream, `${printableJson(result, 2)}\n`);
+    else {
+      const text = command.render(result, args, paintFor(stream, process.env));
+      if (text !== '') await show(stream, text);
+      if (animated && !args.options.quiet && status === 0) await showTime(command.of.name);
+    }
+    return status;
   } finally {
     await progress.stop();
   }
+}
+
+/** Shorter commands need no line about their time. */
+const NOTED_S = 2;
+
+/** The last line of a long command on a terminal: a mark, its name, its time. */
+async function showTime(name: string): Promise<void> {
+  const seconds = performance.now() / 1000;
+  if (seconds < NOTED_S) return;
+  const paint = paintFor(process.stderr, process.env);
+  await show(process.stderr, `${paint.done('✓')} ${name} in ${formatSeconds(seconds)}`);
 }
 
 /** Undefined without a terminal. */
@@ -127,7 +155,9 @@ function stopWithoutOutput(error: Error): never {
 
 /** Prints a failure; returns the exit status. */
 function fail(error: Error): number {
-  process.stderr.write(`${renderFailure(error, paintFor(process.stderr, process.env))}\n`);
+  const text = renderFailure(error, paintFor(process.stderr, process.env));
+  const width = widthFor(process.stderr);
+  process.stderr.write(`${width === undefined ? text : fitted(text, width)}\n`);
   return error instanceof CurlewError ? ERROR_CODES[error.code] : 1;
 }
 

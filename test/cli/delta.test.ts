@@ -44,7 +44,7 @@ test('from inventory to the whole bundle, by the commands', async ({ signal }) =
   );
   assert.match(
     delta.stdout,
-    /d\.tar\.gz: 2\d\d kB from release r1.*\na delta: recreates a bundle of \S+ [kM]B\n {2}since {2}sha256/,
+    /d\.tar\.gz: 2\d\d kB from release r1.*\n {2}\d[^\n]*\na delta: recreates a bundle of \S+ [kM]B\n {2}since {2}sha256/,
   );
   const planned = ['bundle', '2.yaml', '--from', 'store', '--since', 'i.json', '--dry-run', '--out', 'p.json'];
   assert.is((await runCommand(planned, box.path)).exitCode, 0);

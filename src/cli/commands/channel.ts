@@ -9,7 +9,7 @@ import { counted } from '../../core/counted.ts';
 import { renderDiagnostic, visible } from '../../core/diagnostic.ts';
 import { ERROR_CODES } from '../../core/errors.ts';
 import { commandFor } from '../command.ts';
-import { COLUMNS, wrap, wrapped } from '../render/columns.ts';
+import { screen, wrap, wrapped } from '../render/columns.ts';
 import { condense } from '../render/findings.ts';
 import { paintDiagnostic } from '../render/paint.ts';
 
@@ -111,7 +111,11 @@ function gapLines({ message, from, at, near, hint }: PlannedGap): readonly strin
     { old: `not for ${at}`, new: `not for ${from}`, both: because }[fits],
   ]);
   const table = rows.length === 0 ? [] : wrapped([['  NEAR', 'KUBERNETES', 'WHY NOT'], ...rows]);
-  return [...wrap(message, COLUMNS), ...table, ...(hint === undefined ? [] : wrap(`hint: ${hint}`, COLUMNS))];
+  return [
+    ...wrap(message, screen.columns),
+    ...table,
+    ...(hint === undefined ? [] : wrap(`hint: ${hint}`, screen.columns)),
+  ];
 }
 
 function stepRow(step: PlannedStep, late: readonly string[]): readonly string[] {
@@ -132,7 +136,7 @@ function planLines({ kubernetes, steps, gaps, notes }: ChannelPlan): readonly st
   const rows = steps.map((step, at) => [String(at + 1), ...stepRow(step, lateAfter(steps, at))]);
   const table = rows.length === 0 ? ['nothing to do'] : wrapped([['STEP', 'TO', 'WHY'], ...rows]);
   return [
-    ...wrap(`Kubernetes ${kubernetes.join(' -> ')}`, COLUMNS),
+    ...wrap(`Kubernetes ${kubernetes.join(' -> ')}`, screen.columns),
     '',
     ...table,
     ...notes.map((note) => `note: ${note}`),

@@ -4,7 +4,7 @@ import { visible } from '../../core/diagnostic.ts';
 import { redact } from '../../core/errors.ts';
 import type { AddonHistory } from '../../runtime/history/why.ts';
 import { commandFor } from '../command.ts';
-import { columns, wrap } from '../render/columns.ts';
+import { columns, screen, wrap } from '../render/columns.ts';
 import { runLine } from '../render/run-line.ts';
 
 const DETAILS = `Reads the records and journals of recorded runs, and reports differences from the records of the cluster, which take precedence. \`curlew install --dry-run\` shows what the next run would do with its packages and settings.`;
@@ -19,7 +19,7 @@ export const command = commandFor(WHY, {
 const LABEL = 11;
 
 function entry(label: string, text: string): readonly string[] {
-  const lines = wrap(visible(redact(text)), 80 - LABEL);
+  const lines = wrap(visible(redact(text)), screen.columns - LABEL);
   return lines.map((line, index) => `${(index === 0 ? label : '').padEnd(LABEL)}${line}`);
 }
 
@@ -48,7 +48,7 @@ function lastLines(last: NonNullable<AddonHistory['last']>): readonly string[] {
     ...(before.length === 0
       ? []
       : entry('before', before.map(({ action, run: by }) => `${action} (${by})`).join(', '))),
-    ...columns(rows).map((line) => (line.length > 80 ? `${line.slice(0, 79)}…` : line)),
+    ...columns(rows).map((line) => (line.length > screen.columns ? `${line.slice(0, screen.columns - 1)}…` : line)),
   ];
 }
 

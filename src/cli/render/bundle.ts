@@ -9,7 +9,7 @@ import { formatBytes } from './units.ts';
 
 export function renderBundle(
   { file, saved: plan, difference }: Written,
-  { release, packages, beside, size, fresh, linked, os, delta, ranges }: PlanSummary,
+  { release, packages, beside, size, fresh, linked, contents, os, delta, ranges }: PlanSummary,
 ): string {
   const lines = packages.map(({ name, version, requested, because, size: bytes }) => {
     const why = because === 'exact' ? '' : `, ${because === requested ? because : `${requested}: ${because}`}`;
@@ -24,9 +24,17 @@ export function renderBundle(
   if (file === undefined) {
     lines.push(...ranges.map(({ key, offset, length }) => `copy ${length} bytes of ${key} from ${offset}`));
   }
-  const saved = linked === 0 ? '' : `, ${formatBytes(linked)} of duplicates saved`;
-  const summary = `${formatBytes(size)} from release ${release}, ${formatBytes(fresh)} of it generated${saved}`;
+  const shared = linked === 0 ? '' : `; ${formatBytes(linked)} that packages share are in it once`;
+  const { images, files, executable } = contents;
+  const parts = [
+    ['images', images],
+    ['other files', files],
+    ['the curlew for nodes', executable],
+  ] as const;
+  const texts = parts.flatMap(([what, bytes]) => (bytes === 0 ? [] : [`${formatBytes(bytes)} ${what}`]));
+  const summary = `${formatBytes(size)} from release ${release}, ${formatBytes(fresh)} of it generated`;
   lines.push(file === undefined ? `would be ${summary}` : `${file}: ${summary}`);
+  lines.push(`  ${texts.join(', ')}${shared}`);
   if (plan !== undefined) lines.push(`${plan}: the plan`);
   if (difference !== undefined) lines.push(...differenceLines(difference));
   if (delta !== undefined) lines.push(...deltaLines(delta));

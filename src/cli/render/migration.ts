@@ -1,12 +1,11 @@
-/** Renders the result of `curlew import kurl`, most important findings first, wrapped to 80 columns. */
+/** Renders the result of `curlew import kurl`, most important findings first, wrapped to the screen. */
 import { visible } from '../../core/diagnostic.ts';
 import { compareVersions } from '../../core/ref.ts';
 import type { Finding, Grade } from '../../kurl/finding.ts';
 import type { MigratedAddon, Migration } from '../../kurl/migrate.ts';
-import { columns, wrap } from './columns.ts';
+import { columns, screen, wrap } from './columns.ts';
 import type { Paint } from './paint.ts';
 
-const WIDTH = 80;
 const MAX_LISTED = 6;
 
 /** A finding with all add-ons that it applies to. */
@@ -55,10 +54,11 @@ function grouped(addons: readonly MigratedAddon[], findings: readonly Finding[])
 
 function renderGroup({ finding, addons }: Group, paint: Paint): readonly string[] {
   const { kind, subject, message, hint, place } = finding;
-  const indented = (text: string): readonly string[] => wrap(visible(text), WIDTH - 4).map((line) => `    ${line}`);
+  const indented = (text: string): readonly string[] =>
+    wrap(visible(text), screen.columns - 4).map((line) => `    ${line}`);
   const where = `${visible(place.file)}:${place.line}`;
   return [
-    ...wrap(`${kind} ${visible(subject)}`, WIDTH - 2).map((line) => `  ${paint.strong(line)}`),
+    ...wrap(`${kind} ${visible(subject)}`, screen.columns - 2).map((line) => `  ${paint.strong(line)}`),
     ...indented(message),
     ...(hint === undefined ? [] : indented(`hint: ${hint}`)),
     ...indented(addons.length === 0 ? `at ${where}` : `in ${named(addons)}; first at ${where}`),
@@ -87,5 +87,7 @@ function renderTable(addons: readonly MigratedAddon[]): readonly string[] {
       String(versions.filter((one) => one.verdict === verdict).length);
     return [name, String(versions.length), of('works'), of('differs'), of('missing')];
   });
-  return columns([['add-on', 'versions', 'work', 'differ', 'incomplete'], ...rows]).map((line) => line.slice(0, WIDTH));
+  return columns([['add-on', 'versions', 'work', 'differ', 'incomplete'], ...rows]).map((line) =>
+    line.slice(0, screen.columns),
+  );
 }

@@ -7,12 +7,13 @@ export interface Paint {
   readonly info: (text: string) => string;
   readonly hint: (text: string) => string;
   readonly strong: (text: string) => string;
+  readonly done: (text: string) => string;
 }
 
 const plain = (text: string): string => text;
 
 /** Returns texts unchanged. */
-export const NO_PAINT: Paint = { error: plain, warning: plain, info: plain, hint: plain, strong: plain };
+export const NO_PAINT: Paint = { error: plain, warning: plain, info: plain, hint: plain, strong: plain, done: plain };
 
 /** Select Graphic Rendition of ECMA-48, with the sequence that resets it. */
 function colored(on: number, off: number): (text: string) => string {
@@ -26,6 +27,7 @@ const COLORS: Paint = {
   info: bold,
   hint: colored(36, 39),
   strong: bold,
+  done: colored(32, 39),
 };
 
 type Environment = Readonly<Record<string, string | undefined>>;

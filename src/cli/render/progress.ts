@@ -7,15 +7,17 @@ export interface ProgressOptions {
   /** The stream is a terminal that can move its cursor. */
   readonly animated: boolean;
   readonly quiet: boolean;
+  /** What the command does, until its first step begins. */
+  readonly title: string;
 }
 
 /** With `quiet`, shows nothing, not even notes: important warnings are part of results. */
-export async function createProgress({ stream, animated, quiet }: ProgressOptions): Promise<Progress> {
+export async function createProgress({ stream, animated, quiet, title }: ProgressOptions): Promise<Progress> {
   const around: Progress['around'] = async (work) => work();
   if (quiet) return { report: () => undefined, around, stop: async () => undefined };
   if (animated) {
     const { createTerminalProgress } = await import('./terminal.ts');
-    return createTerminalProgress(stream);
+    return createTerminalProgress(stream, title);
   }
   const lines = createPlainLines(Date.now);
   return {

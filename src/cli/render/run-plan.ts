@@ -1,4 +1,4 @@
-/** Renders a dry run, wrapped to 80 columns. */
+/** Renders a dry run, wrapped to the screen. */
 import { counted } from '../../core/counted.ts';
 import { visible } from '../../core/diagnostic.ts';
 import type { AddonOutlook, DryRun } from '../../runtime/run/dry-run.ts';
@@ -8,10 +8,9 @@ import type { HostPlan } from '../../runtime/host/host-plan.ts';
 import { clusterText } from '../../runtime/node/node-place.ts';
 import type { StayingAddon } from '../../runtime/plan/plan.ts';
 import type { MountPlan } from '../../runtime/plan/disk.ts';
-import { wrap } from './columns.ts';
+import { screen, wrap } from './columns.ts';
 import { formatBytes } from './units.ts';
 
-const COLUMNS = 80;
 const LABEL = 11;
 
 /** `stays` are installed add-ons that are not in the spec. */
@@ -25,7 +24,7 @@ export function renderDryRun(run: DryRun, stays: readonly StayingAddon[] = []): 
   const before = plan.continues === undefined ? [] : [`Resumes run ${plan.continues.run}.`];
   return [
     [title, ...before],
-    cluster === undefined ? [] : wrap(`Cluster: ${visible(clusterText(cluster))}`, COLUMNS),
+    cluster === undefined ? [] : wrap(`Cluster: ${visible(clusterText(cluster))}`, screen.columns),
     ...addons.map(addonLines),
     ...along.map(({ name, version, because }) => [`${name} ${version}`, ...entry('extra', because)]),
     ...stays.map(({ name, version }) => [`${name} ${version}`, ...entry('stays', 'not in the spec')]),
@@ -40,7 +39,7 @@ export function renderDryRun(run: DryRun, stays: readonly StayingAddon[] = []): 
 
 /** A label and its wrapped text. */
 function entry(label: string, text: string): readonly string[] {
-  const lines = wrap(visible(text), COLUMNS - LABEL);
+  const lines = wrap(visible(text), screen.columns - LABEL);
   return lines.map((line, index) => `  ${(index === 0 ? label : '').padEnd(LABEL - 2)}${line}`);
 }
 
@@ -123,7 +122,7 @@ function checkLines(checks: HostChecks | undefined): readonly string[] {
   const { mode, counts, results, leftOut } = checks;
   const ignored = mode === 'ignore' ? '; the run ignores the results' : '';
   return [
-    ...wrap(`Host preflights: ${countsText(counts)}${ignored}`, COLUMNS),
+    ...wrap(`Host preflights: ${countsText(counts)}${ignored}`, screen.columns),
     ...results
       .filter(({ verdict }) => verdict !== 'pass')
       .flatMap(resultLines)
@@ -134,7 +133,7 @@ function checkLines(checks: HostChecks | undefined): readonly string[] {
 
 function endLines(problems: readonly string[], out: string | undefined): readonly string[] {
   return [
-    ...problems.flatMap((text) => wrap(`Problem: ${visible(text)}`, COLUMNS)),
+    ...problems.flatMap((text) => wrap(`Problem: ${visible(text)}`, screen.columns)),
     out === undefined ? 'Nothing has changed.' : `Nothing has changed; the plan is in ${visible(out)}`,
   ];
 }

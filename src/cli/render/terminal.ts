@@ -2,6 +2,7 @@
 import { Listr, ListrLogger, ProcessOutput } from 'listr2';
 import type { ProgressEvent, Report } from '../../core/events.ts';
 import { createPlainLines, harmless } from './plain.ts';
+import { fitted, widthFor } from './columns.ts';
 import { formatBytes, formatSeconds } from './units.ts';
 
 export interface Progress {
@@ -23,7 +24,9 @@ interface Step {
 const MAX_LINES = 8;
 const BAR = 20;
 const REFRESH_MS = 100;
-/** Time without a running step after which the display is cleared, and held notes are printed. */
+/** Time after which something is shown. */
+const FIRST_MS = 500;
+/** Time without a running step after which the display is cleared. */
 const IDLE_MS = 1000;
 /** Columns that listr2 uses before and after each line. */
 const MARGIN = 4;
@@ -71,7 +74,8 @@ function createSpeed(now: () => number): (bytes: number) => number | undefined {
 /** The state of the display, updated by events. Pure except for the given clock. */
 export function createProgressModel(now: () => number): {
   readonly take: Report;
-  readonly headline: () => string;
+  /** Undefined before the first step. */
+  readonly headline: () => string | undefined;
   readonly lines: (columns: number) => readonly string[];
   /** No step is running. */
   readonly isIdle: () => boolean;
@@ -111,7 +115,10 @@ export function createProgressModel(now: () => number): {
   return {
     take,
     isIdle: () => active.size === 0,
-    headline: () => `${over.steps} of ${over.steps + active.size} done${transfer()}`,
+    headline: () => {
+      const steps = over.steps + active.size;
+      return steps === 0 ? undefined : `${over.steps} of ${steps} done${transfer()}`;
+    },
     lines: (columns) => {
       const shown = [...active.values()].slice(0, MAX_LINES);
       const space = columns - MARGIN;
@@ -178,45 +185,58 @@ function display(stream: NodeJS.WriteStream, text: () => string): () => Promise<
   };
 }
 
-/** Starts the display; `stop` clears it and waits until the terminal is restored. */
-export function createTerminalProgress(stream: NodeJS.WriteStream): Progress {
+/**
+ * Starts the display; `stop` clears it and waits until the terminal is restored. It begins with the first step, or before, with
+ * `title`, if nothing else is shown soon.
+ */
+export function createTerminalProgress(stream: NodeJS.WriteStream, title: string): Progress {
   const model = createProgressModel(Date.now);
   const plainLine = createPlainLines(Date.now);
   const notes: string[] = [];
-  const text = (): string => [model.headline(), ...model.lines(stream.columns)].join('\n');
+  const started = Date.now();
+  const headline = (): string => model.headline() ?? `${title}  ${formatSeconds((Date.now() - started) / 1000)}`;
+  const text = (): string => [headline(), ...model.lines(stream.columns)].join('\n');
   let shown: (() => Promise<void>) | undefined;
   let isHidden = false;
   let clearing: Promise<void> | undefined;
-  const clear = async (): Promise<void> => {
+  const end = async (): Promise<void> => {
     await shown?.();
     shown = undefined;
     for (const note of notes.splice(0)) stream.write(`${note}\n`);
   };
+  const begin = (): void => {
+    if (!isHidden && clearing === undefined) shown ??= display(stream, text);
+  };
+  /** Makes place for notes: the display begins again below them if something is running. */
+  const clear = (): void => {
+    clearing ??= end().finally(() => {
+      clearing = undefined;
+      if (!model.isIdle()) begin();
+    });
+  };
+  const first = setTimeout(begin, FIRST_MS).unref();
+  let idle: NodeJS.Timeout | undefined;
   const hide = async (): Promise<void> => {
     isHidden = true;
+    clearTimeout(first);
     clearTimeout(idle);
     await clearing;
-    await clear();
-  };
-  let idle: NodeJS.Timeout | undefined;
-  const rest = (): void => {
-    clearTimeout(idle);
-    if (!model.isIdle() || shown === undefined) return;
-    idle = setTimeout(() => {
-      clearing = clear().finally(() => (clearing = undefined));
-    }, IDLE_MS).unref();
+    await end();
   };
   return {
     report: (event) => {
+      clearTimeout(first);
       const line = plainLine(event);
-      if (line !== undefined && (event.type === 'note' || event.type === 'step-failed')) {
-        if (shown === undefined) stream.write(`${line}\n`);
-        else notes.push(line);
+      const isNote = event.type === 'note' || event.type === 'step-failed';
+      if (line !== undefined && isNote) {
+        notes.push(fitted(line, widthFor(stream) ?? line.length));
+        clear();
       }
       if (event.type === 'note') return;
       model.take(event);
-      if (!isHidden && clearing === undefined) shown ??= display(stream, text);
-      rest();
+      begin();
+      clearTimeout(idle);
+      if (model.isIdle()) idle = setTimeout(clear, IDLE_MS).unref();
     },
     around: async (work) => {
       await hide();

@@ -3,17 +3,24 @@ import { constants, copyFile, lstat, mkdir, open, readdir } from 'node:fs/promis
 import { dirname, join } from 'node:path';
 import { CurlewError, fileError } from '../../core/errors.ts';
 import type { Digest } from '../../core/digest.ts';
+import { reportStep, type Report } from '../../core/events.ts';
 import { ADDON_JSON, nodePath, OMITTED_JSON } from '../../core/layout.ts';
 import { OMITTED_JSON_LIMIT } from '../../core/omitted.ts';
 import { ADDON_JSON_LIMIT, type PackageFile } from '../../core/package.ts';
 import { formatRef, type AddonRef } from '../../core/ref.ts';
 import { hashFile } from '../../platform/files/hash-file.ts';
 import { syncFolder } from '../../platform/files/sync-folder.ts';
-import { areExposed, compareFiles } from './placed-files.ts';
+import { areExposed, compareFiles, UNREPORTED } from './placed-files.ts';
 import { readPlacedRecord, type PlacedRecord } from './placed-record.ts';
 import { checkedAddon, type SourcePackage } from './source.ts';
 import { readOwnFile } from '../../platform/files/state-file.ts';
 import { changed, readVerified } from './verified-file.ts';
+
+interface LookOptions {
+  /** Receives progress if reading takes more than a second. */
+  readonly report?: Report | undefined;
+  readonly signal: AbortSignal;
+}
 
 /**
  * The package with this digest, wherever it is below the install folder. It is verified like the packages in place or, if its
@@ -23,10 +30,11 @@ export async function keptPackage(
   directory: string,
   ref: AddonRef,
   digest: Digest,
-  { signal }: { readonly signal: AbortSignal },
+  look: LookOptions,
 ): Promise<SourcePackage> {
+  const { signal } = look;
   for (const path of [nodePath.addon(ref), nodePath.previous(ref)]) {
-    const found = await readKept(directory, path, { ref, digest }, signal).catch((error: unknown) => {
+    const found = await readKept(directory, path, { ref, digest }, look).catch((error: unknown) => {
       signal.throwIfAborted();
       if (!(error instanceof CurlewError)) throw error;
       return undefined;
@@ -52,7 +60,7 @@ async function readKept(
   directory: string,
   path: string,
   { ref, digest }: { readonly ref: AddonRef; readonly digest: Digest },
-  signal: AbortSignal,
+  look: LookOptions,
 ): Promise<SourcePackage | undefined> {
   const folder = join(directory, path);
   const addon = await readOwnFile(join(folder, ADDON_JSON), ADDON_JSON_LIMIT);
@@ -60,7 +68,10 @@ async function readKept(
   const omitted = await readOwnFile(join(folder, OMITTED_JSON), OMITTED_JSON_LIMIT);
   const record = await readPlacedRecord(directory, path);
   // A record of another package is left over from a run that died.
-  const files = record?.digest === digest ? await recordedFiles(folder, record, signal) : await filesOf(folder, signal);
+  const files =
+    record?.digest === digest
+      ? await recordedFiles(folder, record, look.signal)
+      : await filesOf(folder, formatRef(ref), look);
   if (files === undefined) return undefined;
   return {
     ref,
@@ -94,12 +105,27 @@ async function recordedFiles(
 }
 
 /** Undefined if other users could replace one of the files. */
-async function filesOf(folder: string, signal: AbortSignal): Promise<readonly PackageFile[] | undefined> {
-  const files: PackageFile[] = [];
-  for (const file of await filesBelow(folder)) {
-    const { digest } = await hashFile(join(folder, file.path), { signal });
-    files.push({ ...file, digest });
-  }
+async function filesOf(
+  folder: string,
+  name: string,
+  { report, signal }: LookOptions,
+): Promise<readonly PackageFile[] | undefined> {
+  const found = await filesBelow(folder);
+  const step = { id: folder, title: `check ${name}`, bytes: found.reduce((sum, { size }) => sum + size, 0) };
+  const hash = async (): Promise<readonly PackageFile[]> => {
+    const files: PackageFile[] = [];
+    let bytes = 0;
+    for (const file of found) {
+      const { digest } = await hashFile(join(folder, file.path), { signal });
+      files.push({ ...file, digest });
+      bytes += file.size;
+      report?.({ type: 'step-progress', id: folder, bytes });
+    }
+    return files;
+  };
+  const files = await (report === undefined || step.bytes < UNREPORTED
+    ? hash()
+    : reportStep(report, step, hash, () => 'checked'));
   return (await areExposed(folder, files, { signal })) ? undefined : files;
 }
 

@@ -115,7 +115,7 @@ interface Proof {
 }
 
 /** Reading fewer bytes takes less than a second and is not reported. */
-const UNREPORTED = 256 << 20;
+export const UNREPORTED: number = 256 << 20;
 
 async function readRows(
   rows: readonly Row[],

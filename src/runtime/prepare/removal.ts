@@ -45,6 +45,7 @@ export async function resetRequest(
   const { removal, variables } = await keptAddons(directory, records, Object.keys(records.applied), {
     unknown: (name) => warn(`${name}: another tool installed it, so it is not removed`),
     missing: (error) => warn(`${error.message}; its hooks are not run`),
+    report,
     signal,
   });
   return { kind: 'reset', packages: [], removal: { ...removal, ...options }, variables, reapply: true };
@@ -129,11 +130,13 @@ async function removableAddons(
       if (!keepGoing) throw error.with({ hint });
       report({ type: 'note', level: 'warning', text: `${error.message}; its hooks are not run` });
     },
+    report,
     signal,
   });
 }
 
 interface KeptOptions extends Cancellable {
+  readonly report: Report;
   readonly unknown: (name: string) => void;
   readonly missing: (error: CurlewError, name: string) => void;
 }
@@ -142,7 +145,7 @@ async function keptAddons(
   directory: string,
   { applied, extracted }: Records,
   names: readonly string[],
-  { unknown, missing, signal }: KeptOptions,
+  { unknown, missing, report, signal }: KeptOptions,
 ): Promise<KeptAddons> {
   const packages: RequestedPackage[] = [];
   const forgotten: string[] = [];
@@ -161,7 +164,10 @@ async function keptAddons(
       continue;
     }
     try {
-      packages.push({ source: await keptPackage(directory, ref, digest, { signal }), settings: asked?.settings[name] });
+      packages.push({
+        source: await keptPackage(directory, ref, digest, { report, signal }),
+        settings: asked?.settings[name],
+      });
     } catch (error) {
       if (!(error instanceof CurlewError) || error.code !== 'NOT_FOUND') throw error;
       missing(error, name);

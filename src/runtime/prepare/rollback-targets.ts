@@ -1,5 +1,6 @@
 /** Former states of add-ons: a rollback opens and verifies them, as does everything that announces a rollback. */
 import { CurlewError } from '../../core/errors.ts';
+import type { Report } from '../../core/events.ts';
 import { formatRef } from '../../core/ref.ts';
 import { readSavedRequest, type SavedRequest } from './saved-request.ts';
 import { keptPackage } from '../node/kept-package.ts';
@@ -8,14 +9,14 @@ import { previousOf } from '../node/run-records.ts';
 import type { SourcePackage } from '../node/source.ts';
 import type { RunView } from './request.ts';
 
-type KeptOptions = Pick<Records, 'extracted'> & { readonly signal: AbortSignal };
+type KeptOptions = Pick<Records, 'extracted'> & { readonly report?: Report | undefined; readonly signal: AbortSignal };
 
 /** The verified package and the settings of a former state. `NOT_FOUND` if one of them is missing or was changed. */
 export async function openPrevious(
   directory: string,
   name: string,
   { version, digest, run }: PreviousRecord,
-  { extracted, signal }: KeptOptions,
+  { extracted, report, signal }: KeptOptions,
 ): Promise<{ readonly source: SourcePackage; readonly asked: SavedRequest }> {
   const ref = recordedRef({ extracted }, name, version);
   const asked = await readSavedRequest(directory, run);
@@ -24,7 +25,7 @@ export async function openPrevious(
       hint: 'install it again',
     });
   }
-  return { asked, source: await keptPackage(directory, ref, digest, { signal }) };
+  return { asked, source: await keptPackage(directory, ref, digest, { report, signal }) };
 }
 
 /** The error message of {@link openPrevious}; undefined if it succeeds. */

@@ -1,5 +1,6 @@
 /** Rolls an add-on back to its state before the last change. */
 import { CurlewError } from '../../core/errors.ts';
+import type { Report } from '../../core/events.ts';
 import { nearest } from '../../core/nearest.ts';
 import { readRecords } from '../node/records.ts';
 import { isFinal, NO_DOWNGRADE, rollbackTarget, recordOf } from '../plan/records.ts';
@@ -9,6 +10,7 @@ import type { RunRequest } from './request.ts';
 interface RollbackOptions {
   /** True if the last run was this same rollback and did not end: it may have died after its last record. */
   readonly isAgain: () => Promise<boolean>;
+  readonly report: Report;
   readonly signal: AbortSignal;
 }
 
@@ -19,7 +21,7 @@ interface RollbackOptions {
 export async function rollbackRequest(
   directory: string,
   name: string,
-  { isAgain, signal }: RollbackOptions,
+  { isAgain, report, signal }: RollbackOptions,
 ): Promise<Pick<RunRequest, 'kind' | 'packages' | 'variables' | 'reapply' | 'allowDowngrade' | 'keepsPrevious'>> {
   const records = await readRecords(directory);
   const record = recordOf(records.applied, name);
@@ -47,7 +49,7 @@ export async function rollbackRequest(
     const hint = `curlew resume continues that run; curlew uninstall ${name} removes what that run installed`;
     throw refused(name, 'it was not installed before the unfinished run', hint);
   }
-  const { source, asked } = await openPrevious(directory, name, previous, { ...records, signal });
+  const { source, asked } = await openPrevious(directory, name, previous, { ...records, report, signal });
   return {
     // A node that joined must not run install hooks: the primary applies add-ons to the cluster.
     kind: record.by === 'join' ? 'upgrade' : 'install',

@@ -121,7 +121,9 @@ test('all but root files, changed headers and the end is copied in long ranges; 
 }) => {
   await using box = await tree();
   const { plan } = await planTestBundle(await publishTestPackages(box, PACKAGES, signal), SPEC, signal);
-  const { ranges, linked, fresh, size } = summarize(plan);
+  const { ranges, linked, contents, fresh, size } = summarize(plan);
+  const { images, files, executable } = contents;
+  assert.ok(executable > 0 && files > 0 && images + files + executable < size, JSON.stringify(contents));
   assert.is(linked, shared.byteLength);
   assert.ok(ranges.length <= 4, JSON.stringify(ranges));
   assert.ok(fresh < 20_000, String(fresh));

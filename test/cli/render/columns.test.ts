@@ -1,0 +1,72 @@
+/** Lines on a terminal: as wide as it is, and no word broken at its edge. */
+import { execa } from 'execa';
+import { fitted, widthFor } from '../../../src/cli/render/columns.ts';
+import * as assert from '../../support/assert.ts';
+import { MAIN } from '../../support/compiled.ts';
+import { missing, unless } from '../../support/needs.ts';
+import { suite } from '../../support/suite.ts';
+
+const test = suite('cli/render/columns', { timeoutMs: 60_000 });
+const onTerminal = unless(missing('script', 'stty'), test);
+
+test('a line that is too long goes on below, further to the right', () => {
+  assert.is(fitted('  one two three four', 12), '  one two\n    three\n    four');
+  assert.is(fitted('short\n\n  also short', 12), 'short\n\n  also short');
+});
+
+test('a word that is wider than the screen stays whole, and blanks between columns stay', () => {
+  assert.is(fitted('web   https://registry.example/a', 10), 'web\n  https://registry.example/a');
+  assert.is(fitted('a     b     c', 20), 'a     b     c');
+});
+
+test('colors have no width', () => {
+  const red = '\u001b[31mfail\u001b[39m';
+  assert.is(fitted(`${red} ${red} ${red}`, 14), `${red} ${red} ${red}`);
+  assert.is(fitted(`${red} ${red} ${red}`, 13), `${red} ${red}\n  ${red}`);
+});
+
+for (const [columns, width] of [
+  [10, 40],
+  [80, 80],
+  [160, 160],
+  [500, 200],
+] as const) {
+  test(`a terminal of ${columns} columns has lines of ${width}`, () => {
+    assert.is(widthFor({ isTTY: true, columns }), width);
+    assert.is(widthFor({ isTTY: false, columns }), undefined);
+  });
+}
+
+/** What is shown on a terminal with so many columns. */
+async function shownAt(columns: number, words: string, env: Readonly<Record<string, string>> = {}): Promise<string> {
+  const line = `stty cols ${columns}; exec "${process.execPath}" "${MAIN}" ${words}`;
+  const { stdout } = await execa('script', ['-qec', line, '/dev/null'], {
+    env: { TERM: 'xterm', NO_COLOR: '', ...env },
+    stdin: 'ignore',
+    reject: false,
+  });
+  return stdout.replaceAll('\r', '');
+}
+
+for (const columns of [40, 160]) {
+  onTerminal(`help and errors fit into ${columns} columns, and use them`, async () => {
+    const shown = await shownAt(columns, 'help install');
+    // A word that is wider than the screen is on its own line.
+    const lines = shown.split('\n').filter((line) => line.trim().includes(' '));
+    const longest = Math.max(...lines.map(({ length }) => length));
+    assert.ok(longest <= columns && longest > columns - 10, `${longest} of ${columns}`);
+    const error = await shownAt(columns, 'new Web', { NO_COLOR: '1' });
+    assert.match(error, /error USAGE/);
+    assert.ok(
+      error.split('\n').every(({ length }) => length <= columns),
+      error,
+    );
+  });
+}
+
+onTerminal('colors are for terminals without NO_COLOR', async () => {
+  assert.match(await shownAt(80, 'new Web'), '\u001b[');
+  assert.not.match(await shownAt(80, 'new Web', { NO_COLOR: '1' }), '\u001b[31');
+});
+
+test.run();
