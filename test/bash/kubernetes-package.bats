@@ -153,6 +153,9 @@ prepare() {
       *) echo "$*" >>calls ;;
     esac
   }
+  mkdir -p addons/web/1.0.0
+  printf '{"images":[{"id":"a","reference":"%s"},{"id":"b","reference":"%s"},{"id":"c","reference":"%s"}]}' \
+    registry.k8s.io/pause:3.10.1 registry.k8s.io/kube-proxy:v1.34.4 registry.example/missing:1 >addons/web/1.0.0/addon.json
   kubernetes_protect_images
   [ "$(wc -l <calls)" -eq 2 ]
   grep -q 'label registry.k8s.io/pause:3.10.1 io.cri-containerd.pinned=pinned' calls

@@ -432,7 +432,7 @@ kubernetes_is_ready() {
 }
 
 # The kubelet removes images that no container uses when the disk is 85 % full, and without internet they do not come back: those
-# of all packages are pinned.
+# of all packages on this node are pinned.
 kubernetes_protect_images() {
   local image
   local -A present=()
@@ -440,7 +440,12 @@ kubernetes_protect_images() {
   while IFS= read -r image; do
     image="$(canonical_image_name "$image")"
     if [[ -n "${present[$image]-}" ]]; then curlew_ctr images label "$image" io.cri-containerd.pinned=pinned >/dev/null; fi
-  done < <(list_all_required_images)
+  done < <(kubernetes_packed_images)
+}
+
+# As they are named in packages, where a Manifest may name a file instead.
+kubernetes_packed_images() {
+  maybe grep -hoE '"reference":"[^"]+"' "$DIR"/{addons,packages}/*/*/addon.json | cut -d '"' -f 4
 }
 
 # A file with which other nodes join. It is written again when its token has expired.
