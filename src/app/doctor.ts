@@ -5,7 +5,7 @@ import { connectDocker } from '../build/containers/docker.ts';
 import { asError, CurlewError, redact } from '../core/errors.ts';
 import type { Context } from '../core/context.ts';
 import { INSTALL_DIRECTORY } from '../core/layout.ts';
-import { ARCHES } from '../core/ref.ts';
+import { ARCHES, type Arch } from '../core/ref.ts';
 import { useCase, type RequestOf } from '../core/request.ts';
 import { formatBytes } from '../core/units.ts';
 import { openChannelCluster } from '../deliver/cluster.ts';
@@ -63,18 +63,20 @@ const CHECKS: readonly Check[] = [
     use: 'bundles contain them',
     how: 'see curlew help install.md',
     look: async (request, context) => {
-      const addresses: string[] = [];
+      const found: string[] = [];
+      const missing: CurlewError[] = [];
       for (const arch of ARCHES) {
-        const own = await ownExecutable(arch, context.signal);
-        const place = own === undefined ? await executablePlace(arch, request, context) : undefined;
-        await own?.[Symbol.asyncDispose]();
-        // A check fetches nothing.
-        if (place?.url !== undefined) addresses.push(redact(place.url));
-        else if (place !== undefined)
-          await (await executableOpener(request, context)(arch, context))[Symbol.asyncDispose]();
+        try {
+          found.push(`${arch} nodes${await executableFrom(arch, request, context)}`);
+        } catch (error) {
+          if (!(error instanceof CurlewError && error.code === 'NOT_FOUND')) throw error;
+          missing.push(error);
+        }
       }
-      const from = addresses.length === 0 ? '' : `, from ${addresses.join(' and ')}`;
-      return `bundles get the curlew of ${ARCHES.join(' and ')} nodes${from}`;
+      const [first] = missing;
+      if (first !== undefined && found.length === 0) throw first;
+      // A bundle is for one architecture.
+      return [`bundles get the curlew of ${found.join(' and ')}`, ...missing.map(({ message }) => message)].join('; ');
     },
   },
   {
@@ -193,6 +195,18 @@ async function findingOf(check: Check, request: DoctorRequest, context: Context)
       hint: redact(`${use}: ${more ?? how}`),
     };
   }
+}
+
+/** Where the executable for an architecture comes from, if not from this build. `NOT_FOUND` if no place has it. */
+async function executableFrom(arch: Arch, request: DoctorRequest, context: Context): Promise<string> {
+  const own = await ownExecutable(arch, context.signal);
+  await own?.[Symbol.asyncDispose]();
+  if (own !== undefined) return '';
+  const { url, path } = await executablePlace(arch, request, context);
+  // A check fetches nothing.
+  if (url !== undefined) return ` from ${redact(url)}`;
+  await (await executableOpener(request, context)(arch, context))[Symbol.asyncDispose]();
+  return ` from ${path}`;
 }
 
 /** Also ends a wait for what does not observe its signal, such as a disk that does not respond. */

@@ -133,6 +133,22 @@ test('a bundle takes the executable from a folder, or from a web server once, an
   }
 });
 
+test('doctor accepts the executable of one architecture, names what is missing, and fails without any', async () => {
+  await mkdir(box.at('one'));
+  await mkdir(box.at('none'));
+  const name = releasedExecutableName(toolVersion(), 'arm64');
+  await copyFile(built(packedExecutableName('arm64')), box.at('one', name));
+  const program = box.at('node_modules/.bin/curlew');
+  const one = await run(program, ['doctor', 'bundle'], { CURLEW_EXECUTABLES: 'one' });
+  assert.is(one.exitCode, 0, one.stdout);
+  const missing = releasedExecutableName(toolVersion(), 'amd64');
+  assert.match(one.stdout, `bundles get the curlew of arm64 nodes from ${box.at('one', name)}; `);
+  assert.match(one.stdout, `cannot open ${box.at('one', missing)}: no such file`);
+  const none = await run(program, ['doctor', 'bundle'], { CURLEW_EXECUTABLES: 'none' });
+  assert.is(none.exitCode, 21, none.stdout);
+  assert.match(none.stdout, /^\[FAIL\] executables: .*no such file$/m);
+});
+
 test('a program imports the library, and its types need those of Node alone', async () => {
   await mkdir(box.at('node_modules/@types'), { recursive: true });
   for (const name of ['@types/node', 'undici-types'])
