@@ -18,13 +18,16 @@ export async function benchStart({ rounds, say }: Options): Promise<Section> {
   const bare: number[] = [];
   const help: number[] = [];
   const single: number[] = [];
+  const complete: number[] = [];
   for (let round = 0; round < rounds * 4; round += 1) {
     bare.push(await milliseconds('node', ['-e', '0']));
     help.push(await milliseconds('node', [CURLEW, '--help']));
     single.push(await milliseconds(EXECUTABLE, ['--version']));
+    complete.push(await milliseconds('node', [CURLEW, '__complete', 'build', '']));
   }
   say('start-up measured');
   const [own, alone, quotient] = [spread(help), spread(single), pairwise(help, bare)];
+  const completed = spread(complete);
   return {
     title: 'Start',
     about: 'From the start to the end of the process.',
@@ -33,10 +36,12 @@ export async function benchStart({ rounds, say }: Options): Promise<Section> {
       ['node -e 0', range(spread(bare))],
       ['curlew --help', range(own)],
       ['the executable for nodes, --version', range(alone)],
+      ['completion of add-ons in a folder without any', range(completed)],
     ],
     targets: [
       { name: '--help', wanted: '≤ 100 ms', measured: `${range(own)} ms`, met: own.median <= 100 },
       { name: 'executable for nodes', wanted: '< 150 ms', measured: `${range(alone)} ms`, met: alone.median < 150 },
+      { name: 'completion', wanted: '< 200 ms', measured: `${range(completed)} ms`, met: completed.median < 200 },
       { name: '--help ÷ node -e 0', wanted: '≤ 2.5', measured: range(quotient), met: quotient.median <= 2.5 },
     ],
   };
