@@ -7,9 +7,17 @@
 import { execa } from 'execa';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { ARCHES, compareText, type Arch } from '../src/core/ref.ts';
-import { debianEntries } from './helper-image/debian.ts';
-import { describe, makeBlob, makeImage, makeTar, type MadeBlob, type MadeEntry } from './oci-image.ts';
+import { ARCHES, type Arch } from '../src/core/ref.ts';
+import { debianEntries, HELPER, SYSTEM } from './helper-image/debian.ts';
+import {
+  imageArchive,
+  madeFile,
+  madeLink,
+  makeImage,
+  withFolders,
+  type MadeEntry,
+  type MadeImage,
+} from './oci-image.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const KEPT = join(ROOT, '.curlew/helper-image');
@@ -19,7 +27,6 @@ const GO = 'go1.26.8';
 const VERSION = '1.0.0';
 /** No registry has that name: a node without the image cannot pull it. */
 const NAME = `localhost/curlew-utils:${VERSION}`;
-const INDEX = 'application/vnd.oci.image.index.v1+json';
 
 /** Programs from busybox; bash, nc and rsync are those of their own packages. */
 const APPLETS = `
@@ -36,12 +43,6 @@ const OWN_NAMES = ['usr/local/bin/network', 'usr/local/bin/veleroplugin'];
 
 /** Velero starts the image with this once, to have its plugin in the folder that it mounts there. */
 const ENTRYPOINT = ['/bin/cp', '/usr/local/bin/veleroplugin', '/target/kotsadmrestore'];
-
-const TEXTS: Readonly<Record<string, string>> = {
-  'etc/passwd': 'root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/bin/false\n',
-  'etc/group': 'root:x:0:\nnogroup:x:65534:\n',
-  'etc/nsswitch.conf': 'passwd: files\ngroup: files\nhosts: files dns\n',
-};
 
 async function programs(arch: Arch): Promise<Uint8Array> {
   const file = join(KEPT, `programs-${arch}`);
@@ -62,54 +63,25 @@ async function programs(arch: Arch): Promise<Uint8Array> {
 }
 
 async function entriesFor(arch: Arch): Promise<readonly MadeEntry[]> {
-  const link = (path: string, linkpath: string): MadeEntry => ({ type: 'SymbolicLink', path, mode: 0o777, linkpath });
-  const file = (path: string, mode: number, data: Uint8Array): MadeEntry => ({ type: 'File', path, mode, data });
   const found = [
-    ...(await debianEntries(arch, join(KEPT, 'debs'))),
-    file(OWN, 0o755, await programs(arch)),
-    ...OWN_NAMES.map((name) => link(name, 'kurl')),
-    ...APPLETS.map((name) => link(`usr/bin/${name}`, 'busybox')),
-    ...Object.entries(TEXTS).map(([path, text]) => file(path, 0o644, Buffer.from(text))),
-    ...['bin', 'lib', 'lib64', 'sbin'].map((name) => link(name, `usr/${name}`)),
-    { type: 'Directory', path: 'tmp/', mode: 0o1777 } as const,
+    ...(await debianEntries(arch, join(KEPT, 'debs'), HELPER)),
+    madeFile(OWN, 0o755, await programs(arch)),
+    ...OWN_NAMES.map((name) => madeLink(name, 'kurl')),
+    ...APPLETS.map((name) => madeLink(`usr/bin/${name}`, 'busybox')),
+    ...SYSTEM,
   ];
-  const folders = new Set(['usr/lib64/', 'usr/sbin/', 'root/', ...found.flatMap(({ path }) => foldersOf(path))]);
-  const made = [...folders].map((path): MadeEntry => ({ type: 'Directory', path, mode: 0o755 }));
-  return [...made, ...found].toSorted((a, b) => compareText(a.path, b.path));
+  return withFolders(found, ['usr/lib64/', 'usr/sbin/', 'root/']);
 }
 
-function foldersOf(path: string): readonly string[] {
-  const parts = path.replace(/\/$/, '').split('/').slice(0, -1);
-  return parts.map((_, at) => `${parts.slice(0, at + 1).join('/')}/`);
-}
-
-/** One name, and behind it an index with the image of each architecture: a reader takes its own. */
 async function archive(): Promise<Buffer> {
   const config = {
     Entrypoint: ENTRYPOINT,
     Env: ['PATH=/usr/local/bin:/usr/bin'],
     Labels: { 'org.opencontainers.image.version': VERSION },
   };
-  const blobs: MadeBlob[] = [];
-  const manifests: object[] = [];
-  for (const arch of ARCHES) {
-    const image = makeImage(arch, config, await entriesFor(arch));
-    blobs.push(...image.blobs, image.manifest);
-    manifests.push({ ...describe(image.manifest), platform: { os: 'linux', architecture: arch } });
-  }
-  const index = makeBlob(INDEX, json({ schemaVersion: 2, mediaType: INDEX, manifests }));
-  const annotations = { 'io.containerd.image.name': NAME, 'org.opencontainers.image.ref.name': VERSION };
-  const named = { schemaVersion: 2, mediaType: INDEX, manifests: [{ ...describe(index), annotations }] };
-  const file = (path: string, data: Uint8Array): MadeEntry => ({ type: 'File', path, mode: 0o644, data });
-  return makeTar([
-    file('oci-layout', json({ imageLayoutVersion: '1.0.0' })),
-    file('index.json', json(named)),
-    ...[index, ...blobs].map(({ digest, data }) => file(`blobs/${digest.replace(':', '/')}`, data)),
-  ]);
-}
-
-function json(value: object): Buffer {
-  return Buffer.from(JSON.stringify(value));
+  const images = new Map<Arch, MadeImage>();
+  for (const arch of ARCHES) images.set(arch, makeImage(arch, config, [await entriesFor(arch)]));
+  return imageArchive(NAME, VERSION, images);
 }
 
 async function main(): Promise<void> {

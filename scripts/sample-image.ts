@@ -2,7 +2,7 @@
  * The image of the sample add-ons, made from nothing: one program that waits for TERM, as a static ELF file for
  * linux/amd64.
  */
-import { makeImage, type MadeImage } from './oci-image.ts';
+import { madeFile, makeImage, type MadeImage } from './oci-image.ts';
 
 const BASE = 0x40_00_00;
 const HEADERS = 64 + 56;
@@ -59,5 +59,5 @@ export function waitProgram(): Buffer {
 
 export function sampleImage(): MadeImage {
   const config = { Entrypoint: ['/wait'], User: '65534:65534' };
-  return makeImage('amd64', config, [{ type: 'File', path: 'wait', mode: 0o755, data: waitProgram() }]);
+  return makeImage('amd64', config, [[madeFile('wait', 0o755, waitProgram())]]);
 }

@@ -1,4 +1,4 @@
-/** Programs of Debian's packages, pinned by their digests: what of them goes into the helper image, and how it gets here. */
+/** Programs of Debian's packages, pinned by their digests: what of them goes into the images that are made here, and how it gets here. */
 import { execa } from 'execa';
 import { createHash } from 'node:crypto';
 import { mkdir, readFile, rename, rm } from 'node:fs/promises';
@@ -6,20 +6,29 @@ import { join } from 'node:path';
 import { Parser, type ReadEntry } from 'tar';
 import { redact } from '../../src/core/errors.ts';
 import type { Arch } from '../../src/core/ref.ts';
-import type { MadeEntry } from '../oci-image.ts';
+import { madeFile, madeLink, type MadeEntry } from '../oci-image.ts';
 import PINS from './debian.json' with { type: 'json' };
 
 /** Addresses of Debian archives, separated by blanks: for other systems, and for what this machine's mirrors have dropped. */
 const MIRRORS = 'DEBIAN_MIRRORS';
 
+const DEBIAN = 'https://deb.debian.org/debian';
+
 const TRIPLETS: Readonly<Record<Arch, string>> = { amd64: 'x86_64-linux-gnu', arm64: 'aarch64-linux-gnu' };
 
 /** What is taken of each package: programs, each under its name in the image, and libraries that they are linked with. */
-const TAKEN: Readonly<
+type Taken = Readonly<
   Record<string, { readonly programs?: Readonly<Record<string, string>>; readonly libraries?: string }>
-> = {
+>;
+
+const SHELL: Taken = {
   'bash-static': { programs: { 'bin/bash-static': 'usr/bin/bash' } },
   'busybox-static': { programs: { 'bin/busybox': 'usr/bin/busybox' } },
+};
+
+/** The packages of the helper image. */
+export const HELPER: Taken = {
+  ...SHELL,
   'netcat-openbsd': { programs: { 'bin/nc.openbsd': 'usr/bin/nc' } },
   rsync: { programs: { 'usr/bin/rsync': 'usr/bin/rsync' } },
   libacl1: { libraries: 'libacl' },
@@ -34,24 +43,49 @@ const TAKEN: Readonly<
   zlib1g: { libraries: 'libz' },
 };
 
-/** All that the image has of Debian's packages, with their terms, for one architecture. `folder` keeps what was fetched. */
-export async function debianEntries(arch: Arch, folder: string): Promise<readonly MadeEntry[]> {
+/** The packages of curlew's own image: a shell, and what Node is linked with. `gcc-12-base` has the terms of two others. */
+export const CURLEW: Taken = {
+  ...SHELL,
+  'gcc-12-base': {},
+  libc6: { libraries: 'libc|libdl|libm|libpthread|libresolv|ld-linux[a-z0-9-]*' },
+  'libgcc-s1': { libraries: 'libgcc_s' },
+  'libstdc++6': { libraries: 'libstdc\\+\\+' },
+};
+
+const TEXTS: Readonly<Record<string, string>> = {
+  'etc/passwd': 'root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/bin/false\n',
+  'etc/group': 'root:x:0:\nnogroup:x:65534:\n',
+  'etc/nsswitch.conf': 'passwd: files\ngroup: files\nhosts: files dns\n',
+};
+
+/** What every image has besides programs. */
+export const SYSTEM: readonly MadeEntry[] = [
+  ...Object.entries(TEXTS).map(([path, text]) => madeFile(path, 0o644, Buffer.from(text))),
+  ...['bin', 'lib', 'lib64', 'sbin'].map((name) => madeLink(name, `usr/${name}`)),
+  { type: 'Directory', path: 'tmp/', mode: 0o1777 },
+];
+
+/** All that an image has of Debian's packages, with their terms, for one architecture. `folder` keeps what was fetched. */
+export async function debianEntries(arch: Arch, folder: string, packages: Taken): Promise<readonly MadeEntry[]> {
   const pins: Readonly<Record<string, readonly string[]>> = PINS.arches[arch];
   const mirrors = await mirrorsHere();
   const entries: MadeEntry[] = [];
-  for (const name of Object.keys(TAKEN)) {
+  for (const [name, what] of Object.entries(packages)) {
     const [path, sha256] = pins[name] ?? [];
     if (path === undefined || sha256 === undefined) throw new Error(`debian.json: ${name} is not pinned for ${arch}`);
-    const taken = await takeFrom(await fetched(mirrors, path, sha256, folder), namesIn(name, arch));
-    if (taken.length < 2) throw new Error(`${path}: the files that are taken of ${name} are not in it`);
+    const taken = await takeFrom(await fetched(mirrors, path, sha256, folder), namesIn(name, what, arch));
+    if (taken.length === 0) throw new Error(`${path}: the files that are taken of ${name} are not in it`);
     entries.push(...taken);
   }
   return entries;
 }
 
 /** The name in the image of a path in the package; undefined for what is left out. */
-function namesIn(name: string, arch: Arch): (path: string) => string | undefined {
-  const { programs = {}, libraries } = TAKEN[name] ?? {};
+function namesIn(
+  name: string,
+  { programs = {}, libraries }: Taken[string],
+  arch: Arch,
+): (path: string) => string | undefined {
   const shared = new RegExp(`^(?:usr/)?(lib|lib64)/(?:${TRIPLETS[arch]}/)?(?:${libraries})\\.so[.0-9]*$`);
   return (path) => {
     if (path === `usr/share/doc/${name}/copyright`) return path;
@@ -82,13 +116,17 @@ async function takeFrom(deb: string, nameOf: (path: string) => string | undefine
   return entries;
 }
 
-/** Mirrors in the variable, otherwise those of this machine's apt; the digests make any of them as good as another. */
+/**
+ * Mirrors in the variable, otherwise those of this machine's apt and, for machines of other systems, Debian's; the digests make
+ * any of them as good as another.
+ */
 async function mirrorsHere(): Promise<readonly string[]> {
   const given = (process.env[MIRRORS] ?? '').split(/\s+/).filter((address) => address !== '');
   if (given.length > 0) return given;
   const words = ['indextargets', '--format', '$(REPO_URI)', 'Created-By: Packages'];
   const { stdout } = await execa('apt-get', words, { reject: false });
-  return [...new Set((stdout ?? '').split('\n').filter((address) => address !== ''))];
+  const own = (stdout ?? '').split('\n').filter((address) => address !== '');
+  return [...new Set([...own, DEBIAN, `https://snapshot.debian.org/archive/debian/${PINS.snapshot}`])];
 }
 
 async function fetched(mirrors: readonly string[], path: string, sha256: string, folder: string): Promise<string> {

@@ -30,6 +30,7 @@ moto       default pip         test/oracles/moto-requirements.txt moto
 kustomize  default go          sigs.k8s.io/kustomize/kustomize/v5@v5.7.1 bin/kustomize
 estargz    default go          test/oracles/estargz bin/estargz
 go-yaml    default go          test/oracles/go-yaml bin/go-yaml
+nfpm       default go          github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.2 bin/nfpm
 crane      default go          github.com/google/go-containerregistry/cmd/crane@v0.21.9 bin/crane
 actionlint all     go          github.com/rhysd/actionlint/cmd/actionlint@v1.7.12 bin/actionlint
 npm-checks all     npm         test/oracles/npm-checks npm-checks
@@ -52,7 +53,7 @@ TOOLS_PACKAGES=(
   docker.io docker-registry skopeo umoci containerd shellcheck libarchive-tools python3 strace curl wget aria2 time
   procps ca-certificates rpm dnf createrepo-c gpg gpg-agent dpkg-dev debootstrap busybox-static bash-static
   etcd-server libfaketime nginx-light qemu-user-static libc6-arm64-cross libgcc-s1-arm64-cross
-  libstdc++6-arm64-cross
+  libstdc++6-arm64-cross lintian man-db
 )
 
 # How every Go program is built; always with the toolchain that was found.

@@ -13,13 +13,17 @@ import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 import { createOpened } from '../components/support/opened.ts';
 
-const test = suite('scripts/ci/release-pack, release-sign and release-publish', { timeoutMs: 120_000 });
+const test = suite('scripts/ci/release-pack, release-sign and release-publish', { timeoutMs: 900_000 });
 
 const { privateKey, publicKey } = makeKeyPair(undefined);
 const GH = '#!/bin/sh\nprintf "%s\\n" "$*" >"$HOME/gh"\n';
 const manifest = await readFile(join(import.meta.dirname, '../../package.json'), 'utf8');
 const { version } = JSON.parse(manifest) as { readonly version: string };
-const FILES = ['-linux-amd64.tar.gz', '-linux-arm64.tar.gz', '.tgz'].map((end) => `curlew-${version}${end}`);
+const ENDS = ['-image.tar', '-linux-amd64.tar.gz', '-linux-arm64.tar.gz', '.aarch64.rpm', '.tgz', '.x86_64.rpm'];
+const FILES = [
+  ...ENDS.map((end) => `curlew-${version}${end}`),
+  ...['amd64', 'arm64'].map((arch) => `curlew_${version}_${arch}.deb`),
+];
 
 /** A checkout of which only the version counts, with a `gh` that writes down its words. */
 async function checkout(): Promise<Tree> {
@@ -52,14 +56,14 @@ async function packed(): Promise<Tree> {
   return box;
 }
 
-test('is the npm package, the executables for nodes and their checksums, the same every time', async () => {
+test('is the npm package, the executables, the packages of distributions, an image, and their checksums, always the same', async () => {
   await using first = await packed();
   await using second = await checkout();
   await pack(second);
   const sums = await readFile(first.at('release/SHA256SUMS'), 'utf8');
   assert.is(sums, await readFile(second.at('release/SHA256SUMS'), 'utf8'));
   const names = [...sums.matchAll(/^[0-9a-f]{64} {2}(.+)$/gm)].map(([, name]) => name);
-  assert.equal(names, FILES);
+  assert.equal(names.toSorted(), FILES.toSorted());
   const { stdout } = await execa('tar', ['-xOzf', `release/curlew-${version}.tgz`, 'package/package.json'], {
     cwd: first.path,
   });

@@ -1,0 +1,177 @@
+/** The deb, the rpm and the image of curlew, each in a bare system that has nothing else of it, with no network. */
+import { execa } from 'execa';
+import { mkdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { toolVersion } from '../../src/own/version.ts';
+import * as assert from '../support/assert.ts';
+import { CHECKOUT } from '../support/built.ts';
+import { unless } from '../support/needs.ts';
+import { suite } from '../support/suite.ts';
+import { tree, type Tree } from '../support/tree.ts';
+import { createOpened } from './support/opened.ts';
+import { cannotRun, oracle, run, shell } from './support/programs.ts';
+
+const test = suite('components/linux-packages', { timeoutMs: 900_000 });
+const VERSION = toolVersion();
+const reason = cannotRun(oracle('nfpm'), 'dpkg-deb', 'rpm', 'unshare', 'chroot', 'mount', 'man', 'bsdtar');
+const onAmd64 = process.arch === 'x64' ? reason : 'the packages of amd64 run on amd64';
+const checked = unless(onAmd64, test);
+
+const ADDON = `mkdir -p /root/work/addons/hello/1.0.0 && cd /root/work
+printf 'asset motd motd.txt\\n' >addons/hello/1.0.0/Manifest
+printf 'Hello.\\n' >addons/hello/1.0.0/motd.txt
+printf 'function hello() { :; }\\n' >addons/hello/1.0.0/install.sh
+printf '%s\\n' 'apiVersion: cluster.kurl.sh/v1beta1' 'kind: Installer' 'metadata: { name: example }' \\
+  'spec: { hello: { version: 1.0.x } }' >installer.yaml
+`;
+/** Everything that a user does with a package first. */
+const USE = `curlew --version
+${ADDON}
+curlew new other && curlew lint other hello
+curlew build hello --out out
+curlew publish hello --to store --release v1
+curlew bundle installer.yaml --from store -o bundle.tar.gz
+curlew verify bundle.tar.gz
+curlew doctor bundle | grep executables
+curlew help install.md | head -1
+tar -xzf bundle.tar.gz ./bin/curlew 2>/dev/null || tar -xzf bundle.tar.gz bin/curlew
+bin/curlew --version
+`;
+/** What packages may change: everything but users' files, and the records of package managers. */
+const SNAPSHOT = `snapshot() {
+  find / -xdev \\( -path /root -o -path /tmp -o -path /mnt -o -path /proc -o -path /var/lib/dpkg -o -path /var/lib/rpm \\
+    -o -path /var/log \\) -prune -o -printf '%p %y %m\\n' | sort
+}
+`;
+
+const PAGE = await readFile(join(CHECKOUT, 'docs/install.md'), 'utf8');
+
+/** The blocks of a section of docs/install.md, for the version of this checkout: how to install, and how to remove. */
+function typed(section: string): readonly [string, string] {
+  const [, text = ''] = PAGE.split(`## ${section}\n`);
+  const blocks = [...(text.split('\n## ')[0] ?? '').matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block);
+  const [install = '', remove = ''] = blocks.map((block) => block.replaceAll('VERSION', VERSION));
+  assert.ok(install !== '' && remove !== '', section);
+  return [install, remove];
+}
+
+const opened = createOpened();
+let box: Tree;
+
+/**
+ * Runs a line of bash as root of a bare Debian 12, with no network, the packages below /mnt, and `prepare` before it outside of the
+ * system, whose root is its `$1`. What it changes is gone afterwards.
+ */
+async function inBareSystem(line: string, prepare = ''): Promise<string> {
+  await mkdir(box.at('work'), { recursive: true });
+  const steps = [
+    'mount -t tmpfs -o size=1500m tmpfs "$1" && mkdir "$1"/{upper,work,root}',
+    'mount -t overlay -o lowerdir="$2",upperdir="$1/upper",workdir="$1/work" overlay "$1/root"',
+    'mount --bind -o ro "$3" "$1/root/mnt" && mount -t proc proc "$1/root/proc"',
+    `set -- "$1/root" "$3" "$4"\n${prepare}`,
+    'exec env -u TMPDIR HOME=/root chroot "$1" /bin/bash -euo pipefail -c "$3"',
+  ];
+  const words = ['--net', '--mount', '--pid', '--fork', 'bash', '-euc', steps.join('\n'), 'bash'];
+  return run('unshare', [...words, box.at('work'), box.at('minbase'), box.at('made'), line], {
+    env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C', DEBIAN_FRONTEND: 'noninteractive' },
+  });
+}
+
+if (onAmd64 === undefined) {
+  test.before(async () => {
+    box = opened.keep(await tree({ 'made/x': '', 'minbase/x': '' }));
+    await run('tar', ['-C', box.at('minbase'), '-xf', join(CHECKOUT, '.curlew/tools/minbase.tar')]);
+    const pack = ['pack', '--silent', '--ignore-scripts', '--pack-destination', box.path];
+    await execa('npm', pack, { cwd: CHECKOUT, env: { NPM_CONFIG_CACHE: box.at('npm') } });
+    const words = ['scripts/build-linux-packages.ts', box.at(`curlew-${VERSION}.tgz`), box.at('made'), 'amd64'];
+    await execa(process.execPath, ['--import', 'tsx', ...words], { cwd: CHECKOUT });
+    await run('dpkg-deb', ['-R', box.at('made', `curlew_${VERSION}_amd64.deb`), box.at('older')]);
+    await shell(
+      `cd "$1"; sed -i 's/^Version: .*/Version: 0.0.1/' DEBIAN/control; echo old >usr/lib/curlew/old.txt
+       sed -i 's/"version": "[^"]*"/"version": "0.0.1"/' usr/lib/curlew/package.json
+       dpkg-deb --root-owner-group -Znone -b . "$2/older.deb"`,
+      box.at('older'),
+      box.at('made'),
+    );
+  });
+}
+test.after(opened.close);
+
+checked('the deb is all that a bare Debian needs to make a bundle, and removing it leaves nothing', async () => {
+  const [install, remove] = typed('Debian and Ubuntu');
+  const text = await inBareSystem(`${SNAPSHOT}
+snapshot >/tmp/before
+cd /mnt
+{ ${install} } >&2
+dpkg --audit
+${USE}
+{ ${remove} } >&2
+snapshot | diff /tmp/before - && echo nothing left`);
+  assert.match(text, new RegExp(`^${VERSION}\\n`));
+  assert.match(text, /\[PASS\] executables: bundles get the curlew of amd64 nodes; cannot open .*arm64/);
+  assert.match(text, new RegExp(`^# Installing curlew\\n${VERSION}\\nnothing left$`, 'm'));
+});
+
+checked('a newer deb replaces an older one, and an unpacked one runs beside it', async () => {
+  const text = await inBareSystem(`dpkg -i /mnt/older.deb >&2
+dpkg-deb -x /mnt/older.deb /opt/older
+curlew --version
+dpkg -i /mnt/curlew_${VERSION}_amd64.deb >&2
+curlew --version
+ln -s /opt/older/usr/bin/curlew /usr/local/bin/older && older --version
+ls /usr/lib/curlew/old.txt || echo replaced`);
+  assert.is(text, `0.0.1\n${VERSION}\n0.0.1\nreplaced`);
+});
+
+checked('rpm --root installs the rpm, and removing it leaves nothing', async () => {
+  // The bare system is no rpm distribution: its libraries are not in a database of rpm.
+  const [install, remove] = typed('RHEL and relatives').map((block) =>
+    block.replace(/^rpm/m, 'rpm --root "$1" --nodeps').replace(/^curlew --version$/m, 'chroot "$1" curlew --version'),
+  );
+  const text = await inBareSystem(USE, `${rpm} -i "$2/curlew-${VERSION}.x86_64.rpm" >&2`);
+  assert.match(text, new RegExp(`^${VERSION}\\n`));
+  const left = await inBareSystem(
+    `${SNAPSHOT}snapshot | grep -e curlew -e /usr/share/fish -e /usr/share/zsh || echo nothing left`,
+    `cd "$2"; { ${install} ${remove} } >&2`,
+  );
+  assert.is(left, 'nothing left');
+});
+
+checked('both have man pages and completions of bash, zsh and fish', async () => {
+  await run('dpkg-deb', ['-x', box.at('made', `curlew_${VERSION}_amd64.deb`), box.at('deb')]);
+  await mkdir(box.at('rpm'));
+  await run('bsdtar', ['-C', box.at('rpm'), '-xf', box.at('made', `curlew-${VERSION}.x86_64.rpm`)]);
+  for (const [kind, zsh] of [
+    ['deb', 'vendor-completions'],
+    ['rpm', 'site-functions'],
+  ] as const) {
+    const share = box.at(kind, 'usr/share');
+    assert.match(await run('man', ['-M', join(share, 'man'), '-P', 'cat', 'curlew-bundle']), '--from');
+    const line = `PATH="$1/../bin:$PATH"; source "$1/bash-completion/completions/curlew"
+COMP_LINE='curlew bun' COMP_POINT=10 _curlew; echo "\${COMPREPLY[@]}"`;
+    assert.is(await run('bash', ['-c', line, 'bash', share]), 'bundle');
+    await shell('test -s "$1/zsh/$2/_curlew" && test -s "$1/fish/vendor_completions.d/curlew.fish"', share, zsh);
+  }
+  assert.is(await run('rpm', ['-qp', '--scripts', box.at('made', `curlew-${VERSION}.x86_64.rpm`)]), '');
+  assert.is(await shell('ls "$1/DEBIAN"', box.at('older')), 'control\nmd5sums');
+});
+
+unless(onAmd64 ?? cannotRun('lintian'), test)('lintian finds no error and nothing to warn of', async () => {
+  const words = ['--fail-on', 'error,warning', '--allow-root', box.at('made', `curlew_${VERSION}_amd64.deb`)];
+  const { exitCode, stdout } = await execa('lintian', words, { reject: false });
+  assert.is(exitCode, 0, stdout);
+});
+
+unless(onAmd64 ?? cannotRun('skopeo', 'umoci'), test)('the image runs curlew, and holds what it needs', async () => {
+  const archive = box.at('made', `curlew-${VERSION}-image.tar`);
+  await run('skopeo', ['copy', '--quiet', `oci-archive:${archive}`, `oci:${box.at('oci')}:curlew`]);
+  await run('umoci', ['unpack', '--image', `${box.at('oci')}:curlew`, box.at('image')]);
+  const line = `exec chroot "$1" /usr/bin/bash -euo pipefail -c "$2"`;
+  const text = await run('unshare', ['--net', 'bash', '-euc', line, 'bash', box.at('image/rootfs'), USE], {
+    env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/root' },
+  });
+  assert.match(text, new RegExp(`^${VERSION}\\n`));
+  assert.match(text, new RegExp(`^# Installing curlew\\n${VERSION}$`, 'm'));
+});
+
+test.run();
