@@ -27,7 +27,7 @@ interface MadeFile {
 }
 
 /** Nothing but the entries and their order decides its bytes. */
-export function makeTar(entries: readonly MadeEntry[]): Buffer {
+function makeTar(entries: readonly MadeEntry[]): Buffer {
   const parts = entries.flatMap((entry) => {
     if (entry.type !== 'File') return [anyHeader(entry)];
     const { path, mode, data } = entry;
@@ -37,11 +37,11 @@ export function makeTar(entries: readonly MadeEntry[]): Buffer {
   return Buffer.concat([...parts, Buffer.alloc(TAR_END)]);
 }
 
-export function makeBlob(type: string, data: Buffer): MadeBlob {
+function makeBlob(type: string, data: Buffer): MadeBlob {
   return { type, data, digest: digestOf(data) };
 }
 
-export function describe({ type, digest, data }: MadeBlob) {
+function describe({ type, digest, data }: MadeBlob) {
   return { mediaType: type, digest, size: data.byteLength };
 }
 

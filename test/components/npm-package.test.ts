@@ -103,7 +103,7 @@ test('creates, checks, builds and publishes an add-on, and shows the pages that 
 test('a bundle without a place of the executables says what to do', async () => {
   const { exitCode, stderr } = await bundle({});
   assert.is.not(exitCode, 0);
-  assert.match(stderr, /cannot open the executable for amd64 nodes: the npm package does not contain it/);
+  assert.match(stderr, /cannot open the executable for amd64 nodes: this package of curlew does not contain it/);
   assert.match(stderr, `download ${releasedExecutableName(toolVersion(), 'amd64')} of this release`);
   assert.match(stderr, 'CURLEW_EXECUTABLES');
 });

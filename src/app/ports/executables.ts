@@ -61,7 +61,7 @@ export async function executablePlace(arch: Arch, request: WebRequest, context: 
   if (place === undefined || digest === undefined) {
     throw new CurlewError(
       'NOT_FOUND',
-      `cannot open the executable for ${arch} nodes: the npm package does not contain it`,
+      `cannot open the executable for ${arch} nodes: this package of curlew does not contain it`,
       {
         hint: `download ${file} of this release, and set CURLEW_EXECUTABLES to its folder, or to the https address of the folder with it: docs/install.md`,
       },
