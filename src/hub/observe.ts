@@ -58,7 +58,7 @@ export function namespaceOf(cluster: string): string {
   return `${NAMESPACE}${cluster}`;
 }
 
-export function secondsOf(time: string): number {
+function secondsOf(time: string): number {
   return Math.floor(Date.parse(time) / 1000) || 0;
 }
 
