@@ -130,7 +130,7 @@ function adapt(site: Site, page: Page, tokens: readonly Token[]): void {
   }
 }
 
-/** In text, a path names a page; in the site, its title does. */
+/** Text of a link that is only the path of a page; the site shows the title instead. */
 const PATH = /^(?:docs\/)?[\w-]+\.md$/;
 
 function adaptLinks(site: Site, page: Page, tokens: readonly Token[]): void {
