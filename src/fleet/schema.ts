@@ -26,7 +26,7 @@ function oneOf<const Words extends readonly string[]>(words: Words, what: string
 
 const values = aMap;
 
-export const duration = like(/^(?:\d{1,9}[hms]|None)$/, 'a time such as 90s, 10m or 2h');
+const duration = like(/^(?:\d{1,9}[hms]|None)$/, 'a time such as 90s, 10m or 2h');
 const windows = list(
   fields({
     cron: about(

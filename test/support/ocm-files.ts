@@ -1,6 +1,6 @@
 /** Documents of Open Cluster Management, for tests. */
 
-export const NAMESPACE = 'fleet-ops';
+const NAMESPACE = 'fleet-ops';
 const ADDON = 'addon.open-cluster-management.io';
 
 export function placement(name: string, spec: object = {}): object {
