@@ -222,3 +222,12 @@ version_folders() {
   run ./generate.sh --version=1.7.9 --from=1.4.0
   [ "$status" -eq 1 ]
 }
+
+@test "a folder that may be a disk's mount point is emptied, and stays" {
+  prepare
+  mkdir -p etcd/member/snap
+  touch etcd/member/snap/db etcd/.hidden
+  kubernetes_empty etcd
+  [ -d etcd ] && [ -z "$(ls -A etcd)" ]
+  kubernetes_empty absent
+}

@@ -94,13 +94,19 @@ kubernetes_uninstall() {
       logWarn "kubeadm reset did not finish"
   fi
   systemctl disable --now kubelet >/dev/null 2>&1 || true
-  rm -rf /etc/kubernetes /etc/cni/net.d /opt/cni/bin /var/lib/etcd
-  find /var/lib/kubelet -mindepth 1 -xdev -delete 2>/dev/null ||
+  rm -rf /etc/kubernetes /etc/cni/net.d /opt/cni/bin
+  # Either may be the mount point of a disk of its own, which stays.
+  kubernetes_empty /var/lib/etcd || bail "kubernetes: /var/lib/etcd is not empty: another process may write to it"
+  kubernetes_empty /var/lib/kubelet ||
     logWarn "/var/lib/kubelet is not empty: volumes of pods may still be mounted"
   rm -f /etc/systemd/system/kubelet.service /etc/sysctl.d/99-kubernetes.conf /etc/modules-load.d/kubernetes.conf
   rm -f /usr/local/bin/{kubeadm,kubelet,kubectl,crictl} /etc/crictl.yaml
   systemctl daemon-reload
   logSuccess "Kubernetes is removed from this node; rules of iptables stay until the next boot"
+}
+
+kubernetes_empty() {
+  [[ ! -d "$1" ]] || find "$1" -mindepth 1 -xdev -delete 2>/dev/null
 }
 
 # Checks that kubeadm would make only after files have changed.
