@@ -34,7 +34,7 @@ prepare() {
   grep -qx 'kubernetesVersion: v1.34.4' state/new.yaml
   grep -qx '  podSubnet: 10.32.0.0/20' state/new.yaml
   grep -qx '  name: node1' state/new.yaml
-  grep -qx '  advertiseAddress: 10.0.0.1' state/new.yaml
+  grep -qx "  advertiseAddress: '10.0.0.1'" state/new.yaml
   [ "$(stat -c %a state/new.yaml)" = 600 ]
 }
 
@@ -53,7 +53,7 @@ prepare() {
   USE_STANDARD_PORT_RANGE=1 LOAD_BALANCER_ADDRESS=lb API_SERVICE_ADDRESS=lb:6443
   [[ "$(kubernetes_cluster_settings)" == "controlPlaneEndpoint: 'lb:6443'"*'value: 30000-32767' ]]
   NODE_LABELS=a=b,c=d
-  [[ "$(kubernetes_label_settings)" == *"value: 'a=b,c=d'" ]]
+  [[ "$(kubernetes_node_settings)" == *"name: node-ip"*"value: '10.0.0.1'"*"value: 'a=b,c=d'" ]]
 }
 
 @test "what Kubernetes itself needs grows slower than the machine" {
@@ -77,7 +77,7 @@ prepare() {
   printf 'kind: KubeletConfiguration\nmetadata:\n  name: any\nmaxPods: 50\n' >kustomize/kubeadm/init-patches/tuning.yaml
   kubernetes_configure init
   [ "$(grep -A2 path: kustomize/kubeadm/init/kustomization.yaml | grep path: | tr -d '\n')" = \
-    '- path: setting-cluster.yaml- path: setting-kubelet.yaml- path: setting-labels.yaml- path: addon-tuning.yaml- path: operator-KubeletConfiguration.yaml' ]
+    '- path: setting-cluster.yaml- path: setting-kubelet.yaml- path: setting-node.yaml- path: addon-tuning.yaml- path: operator-KubeletConfiguration.yaml' ]
   grep -qx 'maxPods: 70' kustomize/kubeadm/init/operator-KubeletConfiguration.yaml
 }
 
@@ -143,6 +143,108 @@ prepare() {
   run kubernetes_begin
   [ "$status" -eq 0 ]
   grep -q '^kubeadm reset --force' calls
+}
+
+# Only the paths differ: what hooks read of the machine is below the test's folder.
+own_machine() {
+  prepare
+  local file
+  for file in packages/kubernetes/1.34.4 addons/containerd/2.2.6 addons/flannel/0.28.4; do
+    # shellcheck source=/dev/null
+    source <(sed -E "s,(/etc/(kubernetes|containerd|NetworkManager)|/var/lib/etcd),$PWD\\1,g" "$file/install.sh")
+  done
+  mkdir -p etc/kubernetes/curlew etc/kubernetes/manifests etc/containerd var/lib/etcd
+  kubernetes_require_kernel() { :; }
+  systemctl() { :; }
+  kubeadm() { echo "kubeadm $*" >>calls; }
+}
+
+@test "an attempt that was not finished a day ago is not reset while etcd has data" {
+  own_machine
+  touch -d '2 days ago' etc/kubernetes/curlew/attempt
+  mkdir var/lib/etcd/member
+  run kubernetes_begin
+  [[ "$status" -eq 1 && "$output" == *'more than a day ago'* ]]
+  [ ! -e calls ]
+  rmdir var/lib/etcd/member
+  kubernetes_begin
+  grep -q '^kubeadm reset --force' calls
+  # Each attempt counts from its own beginning.
+  mkdir var/lib/etcd/member
+  kubernetes_begin
+}
+
+@test "a control plane that starts after a power cut is waited for, and is complete when kubeadm's last steps are done" {
+  own_machine
+  touch etc/kubernetes/curlew/attempt etc/kubernetes/manifests/kube-apiserver.yaml
+  kubernetes_api_answers() { echo try >>tries && [ "$(wc -l <tries)" -gt 3 ]; }
+  kubectl() { case "$*" in *labels*) cat labels ;; esac; }
+  echo '{"kubernetes.io/os":"linux"}' >labels
+  run kubernetes_has_control_plane
+  [[ "$status" -eq 1 && -e etc/kubernetes/curlew/attempt ]]
+  echo '{"node-role.kubernetes.io/control-plane":""}' >labels
+  kubernetes_has_control_plane
+  [ ! -e etc/kubernetes/curlew/attempt ]
+}
+
+@test "the node of a control plane whose join was cut is deleted, so that it can join again" {
+  own_machine
+  MASTER=1
+  touch etc/kubernetes/curlew/attempt
+  echo secret >etc/kubernetes/admin.conf
+  kubectl() { echo "kubectl $*" >>calls; }
+  kubernetes_begin
+  [[ "$(cut -d ' ' -f 1-2 calls | tr '\n' ' ')" == 'kubeadm reset kubectl --kubeconfig='* ]]
+  grep -q 'delete node node1' calls
+  [ ! -e etc/kubernetes/curlew/admin.conf ]
+}
+
+@test "nothing keeps the token after a node has joined" {
+  own_machine
+  KUBEADM_TOKEN=abcdef.0123456789abcdef KUBEADM_TOKEN_CA_HASH=sha256:0 KUBERNETES_MASTER_ADDR=10.0.0.9:6443
+  kubectl() { if [[ "$1" == kustomize ]]; then cat "$2"/*.yaml; fi; }
+  kubernetes_configure join
+  grep -q "$KUBEADM_TOKEN" etc/kubernetes/curlew/new.yaml
+  [ "$(stat -c %a kustomize/kubeadm/join etc/kubernetes/curlew/new.yaml | tr '\n' ' ')" = '700 600 ' ]
+  kubernetes_end_join
+  run ! grep -rq "$KUBEADM_TOKEN" kustomize etc
+}
+
+@test "the addresses of the cluster are not looked for behind a proxy" {
+  prepare
+  NO_PROXY=example.com KUBERNETES_MASTER_ADDR=10.0.0.9:6443 no_proxy='' http_proxy='' https_proxy='' HTTP_PROXY='' HTTPS_PROXY=''
+  kubernetes_bypass_proxy
+  [ "$NO_PROXY" = example.com ]
+  HTTPS_PROXY=http://proxy:3128
+  kubernetes_bypass_proxy
+  for address in example.com 10.0.0.1 10.0.0.9 10.96.0.0/22 10.32.0.0/20 .svc; do [[ ",$no_proxy," == *",$address,"* ]]; done
+  [ "$NO_PROXY" = "$no_proxy" ]
+}
+
+@test "a configuration of containerd that another package made is kept" {
+  own_machine
+  local src="addons/containerd/2.2.6"
+  echo 'disabled_plugins = ["cri"]' >etc/containerd/config.toml
+  run containerd_configure "$src"
+  [[ "$status" -eq 0 && "$output" == *config.toml.former* ]]
+  [ "$(cat etc/containerd/config.toml.former)" = 'disabled_plugins = ["cri"]' ]
+  run containerd_configure "$src"
+  [ "$output" = '' ]
+  containerd_is_own_config
+  echo '# mine' >etc/containerd/config.toml
+  CONTAINERD_PRESERVE_CONFIG=1
+  containerd_configure "$src"
+  [ "$(cat etc/containerd/config.toml)" = '# mine' ]
+  run ! containerd_is_own_config
+}
+
+@test "NetworkManager leaves the interfaces of pods alone" {
+  own_machine
+  flannel_network_manager
+  [ ! -e etc/NetworkManager ]
+  mkdir -p etc/NetworkManager/conf.d
+  flannel_join
+  grep -qx 'unmanaged-devices+=interface-name:cni0;.*' etc/NetworkManager/conf.d/50-flannel.conf
 }
 
 @test "only images that are present are pinned" {
@@ -230,4 +332,9 @@ version_folders() {
   kubernetes_empty etcd
   [ -d etcd ] && [ -z "$(ls -A etcd)" ]
   kubernetes_empty absent
+  mkdir disk
+  touch disk/db
+  ln -s disk link
+  kubernetes_empty link
+  [ -z "$(ls -A disk)" ]
 }

@@ -38,7 +38,8 @@ containerd_already_applied() {
 # On every node, after a node has left its cluster: images and containers stay below /var/lib/containerd.
 containerd_uninstall() {
   systemctl disable --now containerd >/dev/null 2>&1 || true
-  rm -f /etc/systemd/system/containerd.service /etc/containerd/config.toml /etc/containerd/conf.d/50-settings.toml
+  rm -f /etc/systemd/system/containerd.service /etc/containerd/conf.d/50-settings.toml
+  if containerd_is_own_config; then rm /etc/containerd/config.toml; fi
   rm -f /usr/local/bin/{containerd,containerd-shim-runc-v2,containerd-stress,ctr,runc}
   systemctl daemon-reload
   logSuccess "containerd is removed; its images stay in /var/lib/containerd"
@@ -55,10 +56,19 @@ containerd_configure() {
   containerd_config "$1" >"$made/config.toml"
   printf '%s\n' "${CONTAINERD_TOML_CONFIG-}" >"$made/settings.toml"
   if [[ "${CONTAINERD_PRESERVE_CONFIG-}" != 1 || ! -e /etc/containerd/config.toml ]]; then
+    if [[ -e /etc/containerd/config.toml ]] && ! containerd_is_own_config; then
+      cp -p /etc/containerd/config.toml /etc/containerd/config.toml.former
+      logWarn "/etc/containerd/config.toml is replaced: its former text is in config.toml.former"
+    fi
     containerd_put "$made/config.toml" /etc/containerd/config.toml 0644
   fi
   containerd_put "$made/settings.toml" /etc/containerd/conf.d/50-settings.toml 0644
   rm -rf "$made"
+}
+
+# A file of another package, or one that preserveConfig keeps, belongs to the operator.
+containerd_is_own_config() {
+  head -n 1 /etc/containerd/config.toml 2>/dev/null | grep -q '^# Written by the containerd add-on'
 }
 
 # usage: containerd_config FOLDER; prints the configuration

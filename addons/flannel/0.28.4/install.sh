@@ -11,6 +11,7 @@ flannel_pre_init() {
 }
 
 flannel() {
+  flannel_network_manager
   flannel_render
   kubectl apply -k "$DIR/kustomize/flannel"
   flannel_wait
@@ -19,6 +20,19 @@ flannel() {
 # Fails, so that the add-on is installed again, if some of its pods do not run.
 flannel_already_applied() {
   flannel_runs
+}
+
+# On every other node.
+flannel_join() {
+  flannel_network_manager
+}
+
+# NetworkManager would configure the interfaces of pods.
+flannel_network_manager() {
+  [[ -d /etc/NetworkManager/conf.d ]] || return 0
+  printf '[keyfile]\nunmanaged-devices+=interface-name:cni0;interface-name:flannel*;interface-name:veth*\n' \
+    >/etc/NetworkManager/conf.d/50-flannel.conf
+  maybe systemctl reload NetworkManager
 }
 
 # Once, from a control plane. New pods get no address until another network add-on is installed.
@@ -33,7 +47,7 @@ flannel_uninstall() {
   maybe ip link delete cni0
   maybe ip link delete flannel.1
   rm -rf /run/flannel /var/lib/cni/networks/cbr0 /var/lib/cni/flannel
-  rm -f /etc/cni/net.d/10-flannel.conflist /opt/cni/bin/flannel
+  rm -f /etc/cni/net.d/10-flannel.conflist /opt/cni/bin/flannel /etc/NetworkManager/conf.d/50-flannel.conf
   logSuccess "flannel is removed from this node"
 }
 

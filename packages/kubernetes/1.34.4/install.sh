@@ -6,6 +6,7 @@ KUBERNETES_STATE=/etc/kubernetes/curlew
 
 kubernetes_pre_init() {
   kubernetes_require_host
+  kubernetes_bypass_proxy
   if [[ "${HA_CLUSTER-}" == 1 && -z "${LOAD_BALANCER_ADDRESS-}${EKCO_ENABLE_INTERNAL_LOAD_BALANCER-}" ]]; then
     bail "kubernetes: more than one control plane needs an address of all of them: set kubernetes.loadBalancerAddress"
   fi
@@ -16,6 +17,7 @@ kubernetes() {
   kubernetes_host kubeadm kubectl
   discover_pod_subnet
   discover_service_subnet
+  kubernetes_bypass_proxy
   kubernetes_configure init
   if ! kubernetes_has_control_plane; then
     kubernetes_init
@@ -37,6 +39,7 @@ kubernetes_already_applied() {
 # On every other node.
 kubernetes_join() {
   kubernetes_require_host
+  kubernetes_bypass_proxy
   if kubernetes_has_joined; then
     kubernetes_update_node
     logSuccess "This machine is already a node of the cluster"
@@ -51,14 +54,14 @@ kubernetes_join() {
   kubernetes_configure join
   kubernetes_begin
   kubeadm join --config "$KUBERNETES_STATE/new.yaml"
-  # It contains the token.
-  rm -f "$KUBERNETES_STATE/new.yaml" "$KUBERNETES_STATE/attempt"
+  kubernetes_end_join
   kubernetes_protect_images
   kubernetes_wait_until_ready /etc/kubernetes/kubelet.conf
 }
 
 # On every other node, when a newer bundle is installed.
 kubernetes_upgrade() {
+  kubernetes_bypass_proxy
   kubernetes_has_joined || bail "kubernetes: this machine is not a node of a cluster: run join.sh"
   kubernetes_update_node
 }
@@ -71,7 +74,7 @@ kubernetes_post_init() {
 kubernetes_outro() {
   printf 'kubectl: export KUBECONFIG=/etc/kubernetes/admin.conf\n'
   printf 'To add a node, copy %s and the bundle to it. There, in the unpacked bundle:\n' "$KUBERNETES_STATE/join.yaml"
-  printf '  ./join.sh installer-spec-file=join.yaml\n'
+  printf '  ./join.sh airgap installer-spec-file=join.yaml\n'
 }
 
 # This node leaves a cluster that has other nodes.
@@ -106,7 +109,7 @@ kubernetes_uninstall() {
 }
 
 kubernetes_empty() {
-  [[ ! -d "$1" ]] || find "$1" -mindepth 1 -xdev -delete 2>/dev/null
+  [[ ! -d "$1" ]] || find "$1/" -mindepth 1 -xdev -delete 2>/dev/null
 }
 
 # Checks that kubeadm would make only after files have changed.
@@ -118,9 +121,18 @@ kubernetes_require_host() {
   [[ -n "${PRIVATE_ADDRESS-}" ]] ||
     bail "kubernetes: this machine has no default route, so its address is unknown: set kurl.privateAddress"
   if [[ -n "$(swapon --show --noheadings 2>/dev/null)" && "${KUBERNETES_KUBELET_CONFIGURATION-}" != *failSwapOn:\ false* ]]; then
-    bail "kubernetes: swap is on. Turn it off (swapoff -a, and in /etc/fstab), or set failSwapOn: false in \
-kubernetes.kubeletConfiguration"
+    bail "kubernetes: swap is on. Turn it off (swapoff -a, and in /etc/fstab; for zram, disable the service that makes it), or set \
+failSwapOn: false in kubernetes.kubeletConfiguration"
   fi
+}
+
+# With a proxy in the environment, kubectl and kubeadm would look for the API server behind it; kubeadm gives both variables to the
+# control plane, which reaches services by their addresses.
+kubernetes_bypass_proxy() {
+  local server="${KUBERNETES_MASTER_ADDR-}"
+  [[ -n "${http_proxy-}${https_proxy-}${HTTP_PROXY-}${HTTPS_PROXY-}" ]] || return 0
+  NO_PROXY="$(unique_no_proxy_addresses "${NO_PROXY-},${no_proxy-},$(curlew_no_proxy),${server%:*}")"
+  export NO_PROXY no_proxy="$NO_PROXY"
 }
 
 # What the container runtime and kube-proxy need of the kernel, as a module or built in.
@@ -150,7 +162,6 @@ kubernetes_host() {
 # usage: kubernetes_kernel FOLDER
 kubernetes_kernel() {
   printf 'overlay\nbr_netfilter\n' >/etc/modules-load.d/kubernetes.conf
-  if cmp -s "$1/sysctl.conf" /etc/sysctl.d/99-kubernetes.conf; then return 0; fi
   cp "$1/sysctl.conf" /etc/sysctl.d/99-kubernetes.conf
   maybe sysctl --quiet --load=/etc/sysctl.d/99-kubernetes.conf
 }
@@ -168,7 +179,9 @@ kubernetes_put() {
 kubernetes_configure() {
   local src="$DIR/packages/kubernetes/$KUBERNETES_VERSION" dst="$DIR/kustomize/kubeadm/$1" file
   rm -rf "$dst"
-  mkdir -p "$dst"
+  mkdir -p "${dst%/*}"
+  # Tokens and keys are in it.
+  mkdir -m 0700 "$dst"
   render_yaml_file_2 "$src/kubeadm/$1.yaml" >"$dst/$1.yaml"
   "kubernetes_${1}_settings" "$dst"
   printf 'resources:\n- %s\npatches:\n' "$1.yaml" >"$dst/kustomization.yaml"
@@ -181,7 +194,6 @@ kubernetes_configure() {
   done
   (umask 077 && mkdir -p "$KUBERNETES_STATE" && kubernetes_merged "$dst" >"$KUBERNETES_STATE/new.yaml") ||
     bail "kubernetes: cannot merge kubeadm's configuration: see $dst"
-  chmod -R go= "$dst"
 }
 
 # usage: kubernetes_merged FOLDER; kustomize needs names, and kubeadm warns of them
@@ -189,6 +201,12 @@ kubernetes_merged() {
   local text
   text="$(kubectl kustomize "$1")" || return 1
   sed '/^metadata:$/,/^  name: /d' <<<"$text"
+}
+
+# Both files contain the token.
+kubernetes_end_join() {
+  rm -rf "$KUBERNETES_STATE/new.yaml" "$DIR/kustomize/kubeadm/join"
+  kubernetes_complete
 }
 
 # usage: kubernetes_add_patch FILE FOLDER; the file is in the folder. Its kind selects what it changes, whatever its names are.
@@ -226,7 +244,7 @@ kubernetes_operator() {
 kubernetes_init_settings() {
   kubernetes_cluster_settings | kubernetes_patch "$1/setting-cluster.yaml" ClusterConfiguration
   kubernetes_kubelet_settings | kubernetes_patch "$1/setting-kubelet.yaml" KubeletConfiguration
-  kubernetes_label_settings | kubernetes_patch "$1/setting-labels.yaml" InitConfiguration
+  kubernetes_node_settings | kubernetes_patch "$1/setting-node.yaml" InitConfiguration
   kubernetes_operator "$1" InitConfiguration "${KUBERNETES_INIT_CONFIGURATION-}"
   kubernetes_operator "$1" ClusterConfiguration "${KUBERNETES_CLUSTER_CONFIGURATION-}"
   kubernetes_operator "$1" KubeletConfiguration "${KUBERNETES_KUBELET_CONFIGURATION-}"
@@ -235,9 +253,9 @@ kubernetes_init_settings() {
 
 # usage: kubernetes_join_settings FOLDER
 kubernetes_join_settings() {
-  kubernetes_label_settings | kubernetes_patch "$1/setting-labels.yaml" JoinConfiguration
+  kubernetes_node_settings | kubernetes_patch "$1/setting-node.yaml" JoinConfiguration
   if [[ "${MASTER-}" == 1 ]]; then
-    printf 'controlPlane:\n  certificateKey: %s\n  localAPIEndpoint:\n    advertiseAddress: %s\n' \
+    printf "controlPlane:\n  certificateKey: %s\n  localAPIEndpoint:\n    advertiseAddress: '%s'\n" \
       "$(kubernetes_quoted "${CERT_KEY-}")" "$PRIVATE_ADDRESS" |
       kubernetes_patch "$1/setting-control-plane.yaml" JoinConfiguration
   fi
@@ -251,7 +269,7 @@ kubernetes_cluster_settings() {
     printf 'controlPlaneEndpoint: %s\n' "$(kubernetes_quoted "$API_SERVICE_ADDRESS")"
   fi
   printf 'apiServer:\n  extraArgs:\n  - name: service-node-port-range\n    value: %s\n' "$ports"
-  if [[ -n "${PUBLIC_ADDRESS-}" ]]; then printf '  certSANs:\n  - %s\n' "$PUBLIC_ADDRESS"; fi
+  if [[ -n "${PUBLIC_ADDRESS-}" ]]; then printf "  certSANs:\n  - '%s'\n" "$PUBLIC_ADDRESS"; fi
 }
 
 kubernetes_kubelet_settings() {
@@ -283,11 +301,10 @@ kubernetes_reserved() {
     }'
 }
 
-# The flag labels=a=b,c=d.
-kubernetes_label_settings() {
-  if [[ -n "${NODE_LABELS-}" ]]; then
-    printf 'nodeRegistration:\n  kubeletExtraArgs:\n  - name: node-labels\n    value: %s\n' "$(kubernetes_quoted "$NODE_LABELS")"
-  fi
+# The kubelet would take the address of the default route. The flag labels=a=b,c=d gives labels.
+kubernetes_node_settings() {
+  printf "nodeRegistration:\n  kubeletExtraArgs:\n  - name: node-ip\n    value: '%s'\n" "$PRIVATE_ADDRESS"
+  if [[ -n "${NODE_LABELS-}" ]]; then printf '  - name: node-labels\n    value: %s\n' "$(kubernetes_quoted "$NODE_LABELS")"; fi
 }
 
 # usage: kubernetes_quoted TEXT; a string of YAML
@@ -299,21 +316,53 @@ kubernetes_quoted() {
 kubernetes_has_control_plane() {
   [[ -f /etc/kubernetes/manifests/kube-apiserver.yaml ]] || return 1
   if [[ ! -e "$KUBERNETES_STATE/attempt" ]]; then return 0; fi
-  # The last object that kubeadm init makes.
-  kubernetes_api_answers && kubernetes_resource_exists kube-system daemonset kube-proxy || return 1
-  rm -f "$KUBERNETES_STATE/attempt"
+  # It may be complete and starting: after a power cut, for example.
+  systemctl start kubelet && spinner_until 30 kubernetes_api_answers && kubernetes_is_finished || return 1
+  kubernetes_complete
+}
+
+# True if the last steps of kubeadm init, or of kubeadm join for a control plane, are done.
+kubernetes_is_finished() {
+  local query=(kubectl --kubeconfig=/etc/kubernetes/admin.conf --request-timeout=20s)
+  "${query[@]}" --namespace kube-system get daemonset kube-proxy >/dev/null 2>&1 &&
+    [[ "$("${query[@]}" get node "$(get_local_node_name)" -o jsonpath='{.metadata.labels}')" == *node-role.kubernetes.io/control-plane* ]]
+}
+
+# On the disk at once: an attempt that comes back after a power cut would let a later run reset a cluster that is in use.
+kubernetes_complete() {
+  if [[ -e "$KUBERNETES_STATE/attempt" ]]; then
+    rm "$KUBERNETES_STATE/attempt"
+    sync "$KUBERNETES_STATE"
+  fi
 }
 
 # Before kubeadm changes a machine that is not a node: removes what an attempt of ours has left, and refuses to touch another cluster.
 kubernetes_begin() {
-  if [[ -e "$KUBERNETES_STATE/attempt" ]]; then
+  if [[ -e /var/lib/etcd/member && -n "$(maybe find "$KUBERNETES_STATE/attempt" -mmin +1440)" ]]; then
+    bail "kubernetes: kubeadm did not finish on this machine, but that was more than a day ago, and /var/lib/etcd may contain a cluster \
+in use. If nothing there is needed any more, run curlew reset or kubeadm reset first"
+  elif [[ -e "$KUBERNETES_STATE/attempt" ]]; then
     logWarn "The attempt before this one did not finish: kubeadm reset"
-    kubeadm reset --force --cri-socket "unix://$(kubeadm_get_containerd_sock)"
+    kubernetes_undo_attempt
   elif [[ -e /etc/kubernetes/kubelet.conf || -e /etc/kubernetes/admin.conf ]]; then
     bail "kubernetes: this machine has files of another cluster in /etc/kubernetes. If nothing there is needed any more, run \
 curlew reset or kubeadm reset first"
   fi
+  # A disk of its own has this folder, and kubeadm wants none.
+  maybe rmdir /var/lib/etcd/lost+found
   touch "$KUBERNETES_STATE/attempt"
+}
+
+# The kubelet of a control plane whose join was cut may have registered its node, and kubeadm join refuses a name that is ready.
+kubernetes_undo_attempt() {
+  local admin="$KUBERNETES_STATE/admin.conf"
+  if [[ -f /etc/kubernetes/admin.conf ]]; then (umask 077 && cp /etc/kubernetes/admin.conf "$admin"); fi
+  kubeadm reset --force --cri-socket "unix://$(kubeadm_get_containerd_sock)"
+  if [[ -f "$admin" && "${MASTER-}" == 1 ]]; then
+    kubectl --kubeconfig="$admin" --request-timeout=20s delete node "$(get_local_node_name)" --ignore-not-found ||
+      logWarn "The node of the unfinished attempt is not deleted"
+  fi
+  rm -f "$admin"
 }
 
 kubernetes_init() {
@@ -326,7 +375,7 @@ kubernetes_init() {
     bail "kubeadm init failed"
   }
   mv "$KUBERNETES_STATE/new.yaml" "$KUBERNETES_STATE/init.yaml"
-  rm -f "$KUBERNETES_STATE/attempt"
+  kubernetes_complete
   logSuccess "The control plane runs"
 }
 
@@ -398,7 +447,7 @@ kubernetes_has_joined() {
   [[ -f /etc/kubernetes/kubelet.conf ]] && command -v kubectl >/dev/null || return 1
   if [[ "${MASTER-}" == 1 ]]; then kubernetes_has_control_plane || return 1; fi
   kubectl --kubeconfig=/etc/kubernetes/kubelet.conf --request-timeout=20s get node "$(get_local_node_name)" >/dev/null 2>&1 || return 1
-  rm -f "$KUBERNETES_STATE/attempt" "$KUBERNETES_STATE/new.yaml"
+  kubernetes_end_join
 }
 
 kubernetes_update_node() {
