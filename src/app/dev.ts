@@ -3,7 +3,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { dirname, join, relative, resolve } from 'node:path';
 import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';
-import { formatRef } from '../core/ref.ts';
+import { compareText, formatRef } from '../core/ref.ts';
 import { useCase } from '../core/request.ts';
 import { findAddons, type AddonFolder } from '../manifest/find-addons.ts';
 import { pause } from '../platform/limit/repeat.ts';
@@ -130,7 +130,7 @@ async function fingerprint(paths: readonly string[]): Promise<string> {
       throw new CurlewError('UNSUPPORTED', `cannot watch ${paths.join(', ')}: more than ${MAX_FILES} files`);
     }
     if (found?.isDirectory() !== true) return;
-    for (const name of (await readdir(path).catch(() => [])).toSorted()) await look(join(path, name));
+    for (const name of (await readdir(path).catch(() => [])).toSorted(compareText)) await look(join(path, name));
   };
   for (const path of paths) await look(path);
   return rows.join('\n');

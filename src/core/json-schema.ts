@@ -51,10 +51,8 @@ export function jsonSchema(schema: GenericSchema): JsonSchema {
 
 /** Later keywords replace earlier ones, but what is said about both is said. */
 function joined(before: JsonSchema, step: JsonSchema): JsonSchema {
-  const { description = step['description'] } = before;
-  const isBoth = description !== undefined && step['description'] !== undefined && description !== step['description'];
-  const both = isBoth ? { description: `${String(step['description'])} ${String(description)}` } : {};
-  return { ...before, ...step, ...both };
+  const texts = [step['description'], before['description']].filter((text) => typeof text === 'string');
+  return { ...before, ...step, ...(texts.length > 0 && { description: [...new Set(texts)].join(' ') }) };
 }
 
 function ofStep(step: Step): JsonSchema {

@@ -9,7 +9,7 @@ import { closedWindows } from '../rollout/windows.ts';
 import { driftAt, type DriftOf } from './drift.ts';
 import { channelEntries, type WrittenFleet } from './fleet.ts';
 import { ownerOf, TEMPLATE } from './observe.ts';
-import { objectsOf, type TemplateValues } from './upstream/template-objects.ts';
+import { objectsOf } from './upstream/template-objects.ts';
 import { keep, NEW_ADDON, type AddonState, type FleetState, type Revision } from './state.ts';
 
 /** What is done to an add-on on a cluster. */
@@ -159,8 +159,7 @@ export function deliverable(hash: string, cluster: Cluster, revisions: readonly 
     if (typeof content === 'string' || content.specHash !== hash) continue;
     const triple = parseTriple(cluster.kubernetes);
     const chosen = 'channel' in addon.source && triple ? [...choose(entries, triple, 'native').values()] : entries;
-    const rendered =
-      content.source['type'] === TEMPLATE.type ? objectsOf(content.values as TemplateValues, cluster.name) : undefined;
+    const rendered = content.source['type'] === TEMPLATE.type ? objectsOf(content.values, cluster.name) : undefined;
     if (chosen[0] !== undefined) return { entry: chosen[0], content, revision, rendered };
   }
   return undefined;

@@ -4,7 +4,7 @@ import { exactValue } from '../core/json.ts';
 import { convert, fits, type Read } from '../core/schema.ts';
 import { recordIdentity, releaseIdentity } from '../fleet/fleet.ts';
 import { windowProblem, type Window } from '../rollout/windows.ts';
-import type { Cluster, ClusterAddon, Content, FleetAddon, FleetAddonStatus, Orders } from '../rollout/fleet.ts';
+import type { Cluster, ClusterAddon, FleetAddon, FleetAddonStatus, Orders } from '../rollout/fleet.ts';
 import { HUB_KINDS, type Condition } from './schema.ts';
 
 /** Each cluster has a namespace of its own. */
@@ -236,7 +236,7 @@ export function readClusterAddon(object: Live): HubClusterAddon | undefined {
         source,
         values,
         startedAt: secondsOf(startedAt),
-        ...(knownGood && { knownGood: knownGood as Content }),
+        ...(knownGood && { knownGood }),
       },
       ...(own && { status: { applied: own.applied, state: own.state, since: secondsOf(own.since) } }),
     },

@@ -62,7 +62,7 @@ test('is the npm package, the executables, the packages of distributions, an ima
   await pack(second);
   const sums = await readFile(first.at('release/SHA256SUMS'), 'utf8');
   assert.is(sums, await readFile(second.at('release/SHA256SUMS'), 'utf8'));
-  const names = [...sums.matchAll(/^[0-9a-f]{64} {2}(.+)$/gm)].map(([, name]) => name);
+  const names = [...sums.matchAll(/^[0-9a-f]{64} {2}(.+)$/gm)].map(([, name = '']) => name);
   assert.equal(names.toSorted(), FILES.toSorted());
   const { stdout } = await execa('tar', ['-xOzf', `release/curlew-${version}.tgz`, 'package/package.json'], {
     cwd: first.path,

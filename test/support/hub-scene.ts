@@ -69,7 +69,7 @@ export async function openHubScene(kubeconfig: string): Promise<HubScene> {
       .map((one) => {
         const sign = textAt(one, 'spec.action') === 'Remove' ? '-' : '';
         const name = textAt(one, 'metadata.namespace').slice('fleet-'.length);
-        return `${name}:${sign}${textAt(one, 'spec.version')}@${String(at(one, 'spec.revision'))}`;
+        return `${name}:${sign}${textAt(one, 'spec.version')}@${Number(at(one, 'spec.revision'))}`;
       })
       .join(' ');
   const done = async (reply: Promise<{ readonly status: number; readonly body: JsonObject }>): Promise<void> => {

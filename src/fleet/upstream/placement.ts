@@ -70,7 +70,9 @@ type Decision = Read<typeof PLACEMENT_DECISION>;
 export function claimsOf({ status = {} }: Read<typeof MANAGED_CLUSTER>): Labels {
   const { clusterClaims } = status as { readonly clusterClaims?: unknown };
   return Object.fromEntries(
-    itemsOf(clusterClaims).map(({ name, value }) => [String(name ?? ''), String(value ?? '')] as const),
+    itemsOf(clusterClaims).flatMap(({ name, value }) =>
+      typeof name === 'string' && typeof value === 'string' ? [[name, value] as const] : [],
+    ),
   );
 }
 
