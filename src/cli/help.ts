@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { CurlewError, ERRORS, isErrorCode } from '../core/errors.ts';
 import type { Field } from '../core/field.ts';
+import { nearest } from '../core/nearest.ts';
 import { parametersOf } from '../core/request.ts';
 import { ownPages } from '../own/scripts.ts';
 import { GLOBAL_OPTIONS, type Command } from './command.ts';
@@ -132,7 +133,12 @@ export async function helpAbout(topic: readonly string[]): Promise<string> {
   const code = codeHelp(name);
   if (code !== undefined) return code;
   const page = COMMANDS.has(name) ? undefined : pages().find((one) => one === name || `${one}.md` === name);
-  return page === undefined ? commandHelp(await commandOf(name)) : pageText(page).trimEnd();
+  if (page !== undefined) return pageText(page).trimEnd();
+  const near = nearest(name, [...COMMANDS.keys(), ...pages()]);
+  if (!COMMANDS.has(name) && near !== undefined && pages().includes(near)) {
+    throw new CurlewError('USAGE', `unknown command or page "${name}"`, { hint: `did you mean curlew help ${near}?` });
+  }
+  return commandHelp(await commandOf(name));
 }
 
 /** What may follow `curlew help` and the words after it. */

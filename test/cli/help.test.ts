@@ -76,6 +76,7 @@ test('help about what does not exist is refused, as is help about two commands',
   for (const [topic, message] of [
     [['biuld'], /unknown command "biuld"/],
     [['../README'], /unknown command "..\/README"/],
+    [['trails'], /unknown command or page "trails"/],
     [['build', 'lint'], /unexpected argument "lint"/],
   ] as const) {
     await assert.rejectsWith(helpAbout(topic), 'USAGE', message);
