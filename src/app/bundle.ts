@@ -7,6 +7,7 @@ import { summarize, type BundlePlan, type PlanSummary } from '../bundle/plan.ts'
 import { CurlewError } from '../core/errors.ts';
 import { readLimited } from '../platform/files/read-limited.ts';
 import type { NotCurrent } from '../store/release/signed-release.ts';
+import { refuseArchive } from './archives/file-kind.ts';
 import { checkContents } from './archives/verify-whole.ts';
 import { openPlan } from './bundling/open-plan.ts';
 import { bundleTarget, type ByteSink, type Written } from './bundling/target.ts';
@@ -24,6 +25,7 @@ export interface BundleResult extends PlanSummary, Written {
 
 /** Writes a bundle of unchanged byte ranges of published packages to a file, a store, or `sink` instead of `output`. */
 export const bundle = useCase(BUNDLE, async (request, context: Context, sink?: ByteSink): Promise<BundleResult> => {
+  if (request.spec !== undefined) await refuseArchive(resolve(context.cwd, request.spec), request.spec);
   const write = await bundleTarget(request, context, sink);
   await using open = await openPlan(request, context);
   const plan = await planSince(open.plan, request.since, context);

@@ -45,6 +45,11 @@ for (const [title, words, message] of [
     ['bundle', 'b.tar.gz', '--from', '.', '-o', 'x'],
     /b\.tar\.gz is a package or bundle, not/,
   ],
+  [
+    'a bundle instead of a spec, before anything else',
+    ['bundle', 'b.tar.gz'],
+    /b\.tar\.gz is a package or bundle, not/,
+  ],
   ['a spec instead of a bundle', ['inspect', 'installer.yaml'], /installer\.yaml is an installer spec, not a package/],
   [
     'an address without its scheme',

@@ -17,7 +17,7 @@ export async function refuseArchive(path: string, shown: string): Promise<void> 
 export async function refuseInstaller(path: string, shown: string): Promise<void> {
   if (!/^kind: *["']?Installer\b/m.test((await headOf(path)).toString('latin1'))) return;
   throw new CurlewError('PACKAGE_INVALID', `${shown} is an installer spec, not a package or bundle`, {
-    hint: `curlew installer validate ${shown} checks it; curlew bundle ${shown} makes a bundle of it`,
+    hint: `curlew installer validate ${shown} checks it; curlew bundle ${shown} --from STORE -o FILE makes a bundle of it`,
   });
 }
 

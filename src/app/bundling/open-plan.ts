@@ -19,7 +19,6 @@ import { parseInstaller, type ParsedInstaller } from '../../spec/parse.ts';
 import { fileOf, listPackages } from '../../store/release/make-catalog.ts';
 import type { NotCurrent, ReleaseTrust } from '../../store/release/signed-release.ts';
 import type { Store } from '../../store/store.ts';
-import { refuseArchive } from '../archives/file-kind.ts';
 import type { Context } from '../../core/context.ts';
 import { extrasOf, idleSystems, kurlScriptsOf, systemsOf, withoutAddons, type ReadSpec } from './choice.ts';
 import { extraImages, openImages } from './images.ts';
@@ -222,7 +221,6 @@ async function readSpec(
 ): Promise<
   ReadSpec | (Omit<ReadSpec, 'document'> & { readonly document: undefined } & Pick<ParsedInstaller, 'diagnostics'>)
 > {
-  await refuseArchive(resolve(cwd, path), path);
   const bytes = await readLimited(resolve(cwd, path), INSTALLER_LIMIT);
   const { installer, document, readable, diagnostics } = parseInstaller(path, bytes.toString('utf8'));
   if (readable === undefined)
