@@ -1,12 +1,16 @@
 /** Rules about the functions of an install.sh. Pure. */
 import { hookFunction, HOOK_NAMES, HOOKS, type Hook } from './hooks.ts';
 import { eachRepeated } from './directive.ts';
+import type { Place } from '../core/diagnostic.ts';
 import { editDistance } from '../core/nearest.ts';
 import { finding, quoted, type Find } from './rules.ts';
 import type { ShellFunction } from '../formats/bash/shell.ts';
 
 /** Shorter names have too many neighbors one letter away. */
 const SHORTEST_COMPARED = 4;
+
+/** Longer texts are not versions. */
+const MAX_VERSION = 128;
 
 interface Named {
   readonly name: string;
@@ -38,6 +42,7 @@ export function checkHooks(
     const hint = `all add-ons share one shell: rename it to "${name.replaceAll('-', '_')}_${one.name.slice(0, 80)}"`;
     find(finding('hook/prefix', one.place, message, hint));
   }
+  checkFolder({ name, version }, file, text, find);
   const hooks = new Set(HOOK_NAMES.map((hook) => hookFunction(name, hook)));
   eachRepeated(
     functions,
@@ -46,6 +51,24 @@ export function checkHooks(
       find(finding('hook/duplicate', one.place, `line ${first.place.line} already defines ${quoted(one.name)}`));
     },
   );
+}
+
+/** A copy of a version whose paths still name that version would install its files again. */
+function checkFolder({ name, version }: Named, file: string, text: string, find: Find): void {
+  const folder = `/addons/${name}/`;
+  let other: { readonly version: string; readonly place: Place } | undefined;
+  for (const [index, line] of text.split('\n').entries()) {
+    if (/^[ \t]*#/.test(line)) continue;
+    for (let at = line.indexOf(folder); at !== -1; at = line.indexOf(folder, at + 1)) {
+      const from = at + folder.length;
+      const written = /^[\w.+-]*/.exec(line.slice(from, from + MAX_VERSION))?.[0] ?? '';
+      if (!/^v?\d/.test(written) || written === version) return;
+      other ??= { version: written, place: { file, line: index + 1, column: from + 1, length: written.length } };
+    }
+  }
+  if (other === undefined) return;
+  const message = `install.sh of ${version} reads the folder of version ${other.version}, and not its own`;
+  find(finding('hook/other-version', other.place, message, `write ${version} in every path and message`));
 }
 
 function checkInstall(

@@ -163,6 +163,11 @@ export const RULES = {
     about:
       'A function such as `insert_resources` names a file that the add-on does not have and the script does not make.',
   },
+  'hook/other-version': {
+    severity: 'warning',
+    about:
+      'install.sh reads the folder of another version of the add-on and never its own, as in a copy of that version.',
+  },
   'hook/duplicate': { severity: 'warning', about: 'A hook is defined twice; the last definition applies.' },
   'yaml/syntax': { severity: 'error', about: 'A YAML file does not parse.' },
   'yaml/template': {

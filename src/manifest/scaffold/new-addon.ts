@@ -61,7 +61,9 @@ export async function makeAddon(given: NewAddon, { samples, ...options }: NewOpt
   const { name, root, from } = given;
   namesOf(name, given.version ?? FIRST_VERSION);
   const folder = join(root, 'addons', name);
-  const hint = `create the next version with curlew generate ${name}, or choose another name`;
+  const hint =
+    `create the next version with curlew generate ${name} if it has a template, or else copy the folder of a version ` +
+    `and change the version in its files, or choose another name`;
   await assertFolder(root);
   await assertNothingAt(folder, hint);
   chooseHooks(given.hooks, { settings: false });
