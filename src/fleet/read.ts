@@ -9,7 +9,15 @@ import { readChannel } from '../channel/read.ts';
 import type { Diagnostic } from '../core/diagnostic.ts';
 import { nearest } from '../core/nearest.ts';
 import { convert } from '../core/schema.ts';
-import { isJsonObject, readYaml, splitYaml, type Path, type YamlPart } from '../formats/yaml/yaml.ts';
+import {
+  isJsonObject,
+  readYaml,
+  splitYaml,
+  type Json,
+  type Path,
+  type YamlPart,
+  type YamlText,
+} from '../formats/yaml/yaml.ts';
 import type { Labels } from '../rollout/groups.ts';
 import { checkFleet } from './check.ts';
 import type { FleetFile, WrittenAddon, WrittenCluster, WrittenFleet } from './fleet.ts';
@@ -33,14 +41,21 @@ const CAPI = /^[\s{"']*apiVersion["']?\s*:\s*["']?(?:addons\.|controlplane\.|inf
 const CAPI_SECRET = /^(?:type|[\s{]*"type")\s*:\s*["']?cluster\.x-k8s\.io\/secret\b/m;
 const OCM = /^(?:apiVersion|[\s{]*"apiVersion"):[ \t]*["']?(?:addon|cluster)\.open-cluster-management\.io\//m;
 const CHANNEL = /^kind:[ \t]*["']?Channel\b/m;
+/** What kubectl prints for several objects. */
+const LIST = /^(?:kind|[\s{]*"kind"):[ \t]*["']?List\b/m;
+const IN_LIST = /\b(?:fleet\.curlew\.dev|cluster\.x-k8s\.io|open-cluster-management\.io)\//;
+const LIST_LIMIT = 16 << 20;
+/** Items may be as deep as other documents. */
+const LIST_DEPTH = 34;
 
 /** Reads all files of a fleet, and checks what fits together only across them. */
 export function readFleet(files: readonly FleetFile[]): ReadFleet {
   const fleet = emptyFleet();
-  const findings: { readonly diagnostics: readonly Diagnostic[] }[] = [];
+  const findings: Found[] = [];
   for (const file of files) {
     for (const { text, line } of splitYaml(file.text)) {
-      if (OCM.test(text)) findings.push(readOcmDocument(file, { text, line }, fleet.ocm));
+      if (LIST.test(text) && IN_LIST.test(text)) findings.push(...readList(file, { text, line }, fleet));
+      else if (OCM.test(text)) findings.push(readOcmDocument(file, { text, line }, fleet));
       else if (OWN.test(text) || CAPI.test(text) || CAPI_SECRET.test(text))
         findings.push(readDocument(file, { text, line }, fleet));
     }
@@ -69,21 +84,53 @@ function emptyFleet() {
   return { ...lists, channels: new Map<string, Channel>(), capi: new CapiObjects() };
 }
 
-function readDocument(
-  file: FleetFile,
-  { text, line }: YamlPart,
-  { clusters, addons, channels, capi }: ReturnType<typeof emptyFleet>,
-): { readonly diagnostics: readonly Diagnostic[] } {
+interface Found {
+  readonly diagnostics: readonly Diagnostic[];
+}
+type Fleet = ReturnType<typeof emptyFleet>;
+
+/** Each item as if it were a document. */
+function readList(file: FleetFile, { text, line }: YamlPart, fleet: Fleet): readonly Found[] {
+  const kubernetes = ([, , ...path]: Path): boolean => isValues(path) || isManifest(path);
+  const limits = { limit: LIST_LIMIT, deepest: LIST_DEPTH };
+  const list = readYaml(file.path, text, { firstLine: line, kubernetes, ...limits });
+  const { value } = list;
+  if (!isJsonObject(value)) return [list];
+  const { kind, items } = value;
+  if (kind !== 'List' || !Array.isArray(items)) return [readDocument(file, { text, line }, fleet)];
+  return items.map((item: Json, at) => {
+    const placeOf: YamlText['placeOf'] = (path) => list.placeOf(['items', at, ...path]);
+    const found = new Findings({ placeOf, diagnostics: at === 0 ? list.diagnostics : [] }, false, 'fleet');
+    if (isJsonObject(item) && item['kind'] === 'Channel' && item['apiVersion'] === CHANNEL_API_VERSION) {
+      found.error('kind', ['kind'], 'a Channel cannot be read from a List', 'write it as a document of its own');
+      return found;
+    }
+    return readValue(file, item, found, fleet);
+  });
+}
+
+function readDocument(file: FleetFile, { text, line }: YamlPart, fleet: Fleet): Found {
   // Larger than others, and with other rules for values.
-  if (CHANNEL.test(text)) return readOwnChannel(file, { text, line }, channels);
+  if (CHANNEL.test(text)) return readOwnChannel(file, { text, line }, fleet.channels);
   const yaml = readYaml(file.path, text, { firstLine: line, kubernetes: isValues });
   const found = new Findings(yaml, false, 'fleet');
   const { value } = yaml;
   if (value === undefined) return found;
-  const { apiVersion, kind } = isJsonObject(value) ? value : {};
-  if (kind === 'Channel') return readOwnChannel(file, { text, line }, channels);
+  if (isJsonObject(value) && value['kind'] === 'Channel') return readOwnChannel(file, { text, line }, fleet.channels);
+  return readValue(file, value, found, fleet);
+}
+
+function readValue(file: FleetFile, value: Json, found: Findings, fleet: Fleet): Found {
+  const { clusters, addons, capi } = fleet;
+  const { apiVersion, kind, type } = isJsonObject(value) ? value : {};
   if (kind === 'Secret' && apiVersion === 'v1' && isJsonObject(value)) {
-    capi.addSecret(value, found);
+    if (type === 'cluster.x-k8s.io/secret') capi.addSecret(value, found);
+    return found;
+  }
+  if (typeof apiVersion === 'string' && OCM.test(`apiVersion: ${apiVersion}`)) {
+    const name = typeof kind === 'string' ? kind : 'document';
+    if (OCM_KINDS.includes(name)) fleet.ocm.push({ file, kind: name, value, found });
+    else leaveAlone(name, found);
     return found;
   }
   if (typeof apiVersion === 'string' && CAPI.test(`apiVersion: ${apiVersion}`)) {
@@ -140,20 +187,26 @@ function become(
 }
 
 /** Charts of add-ons have such documents as templates, which are no YAML. */
-function readOcmDocument(file: FleetFile, { text, line }: YamlPart, documents: OcmDocument[]): Findings {
-  const isManifest = ([spec, agent]: Path): boolean => spec === 'spec' && agent === 'agentSpec';
+function readOcmDocument(file: FleetFile, { text, line }: YamlPart, fleet: Fleet): Found {
   const yaml = readYaml(file.path, text, { firstLine: line, kubernetes: isManifest });
   const { value } = yaml;
   const kind = /^(?:kind|[\s{]*"kind"):[ \t]*["']?(\w+)/m.exec(text)?.[1] ?? 'document';
   if (OCM_KINDS.includes(kind) && (value !== undefined || !text.includes('{{'))) {
     const found = new Findings(yaml, false, 'fleet');
-    if (value !== undefined) documents.push({ file, kind, value, found });
+    if (value !== undefined) fleet.ocm.push({ file, kind, value, found });
     return found;
   }
-  const found = new Findings({ ...yaml, diagnostics: [] }, false, 'fleet');
+  return leaveAlone(kind, new Findings({ ...yaml, diagnostics: [] }, false, 'fleet'));
+}
+
+function leaveAlone(kind: string, found: Findings): Findings {
   const hint = 'describe the add-on as a FleetAddon, and the cluster as a Cluster';
   found.add('warning', 'kind', ['kind'], `this ${kind} of Open Cluster Management is left alone`, hint);
   return found;
+}
+
+function isManifest([spec, agent]: Path): boolean {
+  return spec === 'spec' && agent === 'agentSpec';
 }
 
 function readCapiCluster(file: FleetFile, value: unknown, clusters: WrittenCluster[], found: Findings): void {
@@ -170,11 +223,7 @@ function named(name: string, labels: Labels): Labels {
   return { ...labels, [NAME_LABEL]: name };
 }
 
-function readOwnChannel(
-  { path, folder }: FleetFile,
-  { text, line }: YamlPart,
-  channels: Map<string, Channel>,
-): { readonly diagnostics: readonly Diagnostic[] } {
+function readOwnChannel({ path, folder }: FleetFile, { text, line }: YamlPart, channels: Map<string, Channel>): Found {
   // Its lines are those of the file.
   const { channel, diagnostics } = readChannel(path, '\n'.repeat(line - 1) + text);
   if (channel?.name === undefined) return { diagnostics };

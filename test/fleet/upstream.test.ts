@@ -1,6 +1,7 @@
 import { readFleet, type ReadFleet } from '../../src/fleet/read.ts';
 import * as assert from '../support/assert.ts';
 import { addon, cluster, documents } from '../support/fleet-files.ts';
+import { placement } from '../support/ocm-files.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('fleet/upstream');
@@ -159,6 +160,37 @@ test('an annotation selects the rules of the program that a document is from', (
   assert.equal(found(capi('paris'), annotated('helm')), [
     'error fleet/compat: curlew.dev/compat must be one of caaph, ocm, native',
   ]);
+});
+
+test('items of a List are read like documents, with their places', () => {
+  const unknown = proxy('bad', { chart: 'x' });
+  const items = [cluster('lyon'), addon('web'), capi('paris'), proxy('net'), placement('all'), unknown];
+  const text = JSON.stringify(
+    { apiVersion: 'v1', kind: 'List', metadata: { resourceVersion: '' }, items },
+    undefined,
+    2,
+  );
+  const { addons, clusters, diagnostics } = readFleet([
+    { path: 'fleet/all.yaml', folder: 'fleet', text: `# a\n${text}` },
+  ]);
+  assert.equal(
+    [clusters, addons].flat().map(({ name }) => name),
+    ['lyon', 'paris', 'web', 'net'],
+  );
+  const line = `# a\n${text}`.split('\n').findIndex((one) => one.includes('"chart": "x"')) + 1;
+  assert.equal(
+    diagnostics.map(({ place, message }) => `${place.line}:${place.column}: ${message}`),
+    [`${line}:9: spec.chart: unknown field`],
+  );
+});
+
+test('of a List, what is not of a fleet is left alone, and a Channel is refused', () => {
+  const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'paris-kubeconfig' }, type: 'Opaque', data: {} };
+  const channel = { apiVersion: 'fleet.curlew.dev/v1alpha1', kind: 'Channel', metadata: { name: 'stable' } };
+  const list = (...items: readonly object[]): object => ({ apiVersion: 'v1', kind: 'List', items });
+  assert.equal(found(list(capi('paris'), secret, capi('md', {}, 'MachineDeployment'))), []);
+  assert.equal(found(list({ apiVersion: 'v1', kind: 'ConfigMap', nested: { a: 1 } })), []);
+  assert.equal(found(list(cluster('lyon'), channel)), ['error fleet/kind: a Channel cannot be read from a List']);
 });
 
 test('other kinds of Cluster API are left alone, and templates of helm for Open Cluster Management are named', () => {
