@@ -77,7 +77,7 @@ export function readCluster({ metadata, spec, status = {} }: Live): Cluster | un
   const read = convert(HUB_KINDS.Cluster.spec, spec);
   if ('problems' in read || windowsProblem(read.value.windows) !== undefined)
     return { name, labels, available: false, paused: true, kubernetes: '' };
-  const { kubernetes, access: _access, ...others } = read.value;
+  const { kubernetes, ...others } = read.value;
   const { facts = {}, conditions = [] } = fits(HUB_KINDS.Cluster.status, status) ? status : {};
   const available = conditions.find(({ type }) => type === 'Available');
   const { server, agentVersion } = facts;
@@ -111,7 +111,7 @@ export function readAddon(object: Live): HubAddon {
     ('problems' in read ? read.problems[0].message : undefined) ??
     windowsProblem(given?.rollout?.windows) ??
     (found === undefined ? 'it has no source' : wrong);
-  const { source: _source, drift: _drift, ...others } = given ?? { clusterSelector: {} };
+  const { source: _source, ...others } = given ?? { clusterSelector: {} };
   return {
     at: versionOf(object),
     problem,

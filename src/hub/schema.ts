@@ -62,7 +62,8 @@ const source = rules(
   ['has(self.manifest) == has(self.hash)', 'a manifest needs its hash, and nothing else has one here'],
 );
 
-const { rollout, clusterSelector, ...others } = ADDON_FIELDS;
+// What another owner has installed, or others have changed, is seen only in the cluster: no agent reports or obeys it yet.
+const { rollout, clusterSelector, adopt: _adopt, drift: _drift, ...others } = ADDON_FIELDS;
 const SELECTS = [
   '(has(self.matchLabels) && size(self.matchLabels) > 0) || (has(self.matchExpressions) && size(self.matchExpressions) > 0)',
   'an empty selector would select every cluster, also those that come later',
@@ -110,14 +111,6 @@ const addonStatus = fields({
   conditions,
 });
 
-const clusterSpec = fields({
-  ...CLUSTER_FIELDS,
-  access: v.exactOptional(
-    fields({
-      kubeconfigSecret: about('Secret of this namespace with a kubeconfig under the key value: for push.', aText),
-    }),
-  ),
-});
 const clusterStatus = fields({
   facts: v.exactOptional(
     fields({
@@ -181,7 +174,7 @@ export const HUB_KINDS = {
     scope: 'Namespaced',
     about: 'A cluster of a fleet, in the namespace fleet-NAME.',
     name: clusterName,
-    spec: clusterSpec,
+    spec: fields(CLUSTER_FIELDS),
     status: clusterStatus,
     columns: [
       ['Version', 'string', '.status.facts.version'],
