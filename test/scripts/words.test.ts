@@ -45,15 +45,13 @@ const WORDS: readonly (readonly [words: string, instead: string])[] = [
   ['fulfils?', 'fulfill'],
   ['recognis(?:e|es|ed)', 'recognize'],
 ];
-const RULES = WORDS.map(
-  ([words, instead]) =>
-    [
-      new RegExp(String.raw`(?<![\w-])(?:${words.replaceAll(' ', String.raw`[\s#*]+`)})(?![\w-])`, 'gi'),
-      instead,
-    ] as const,
+/** All words at once; the name of the group that matches is the rule's place in the list. */
+const RULES = new RegExp(
+  String.raw`(?<![\w-])(?:${WORDS.map(([words], at) => `(?<w${at}>${words.replaceAll(' ', String.raw`[\s#*]+`)})`).join('|')})(?![\w-])`,
+  'gi',
 );
 
-const blank = (text: string): string => text.replaceAll(/[^\n]/g, ' ');
+const blank = (text: string): string => text.replaceAll(/[^\n]+/g, (line) => ' '.repeat(line.length));
 /** Code spans, targets of links, and HTML comments. */
 const withoutCode = (text: string): string => text.replaceAll(/`[^`\n]+`|\]\([^)\n]*\)|<!--[^]*?-->/g, blank);
 
@@ -83,24 +81,27 @@ const ofShell: Prose = (text) =>
 const ofTypeScript: Prose = (text) => {
   const { program, comments } = parseSync('a.ts', text);
   const literals: (readonly [number, number])[] = [];
-  JSON.stringify(program, (key, node: unknown) => {
-    if (key === 'source') return undefined;
-    const {
-      type,
-      value,
-      start = 0,
-      end = 0,
-    } = (node ?? {}) as { type?: string; value?: unknown; start?: number; end?: number };
-    if (type === 'TemplateElement' || (type === 'Literal' && typeof value === 'string')) literals.push([start, end]);
-    return typeof node === 'bigint' ? '' : node;
-  });
+  collectLiterals({ program }, literals);
   const noted = comments.map(({ start, end }) => [start, end] as const);
-  const plain = noted.reduce(
-    (all, [start, end]) => all.slice(0, start) + withoutCode(all.slice(start, end)) + all.slice(end),
-    text,
-  );
-  return only(plain, [...literals, ...noted]);
+  let [at, plain] = [0, ''];
+  for (const [start, end] of noted) {
+    plain += text.slice(at, start) + withoutCode(text.slice(start, end));
+    at = end;
+  }
+  return only(plain + text.slice(at), [...literals, ...noted]);
 };
+
+/** The spans of strings and of texts in templates below a node of the syntax tree. */
+function collectLiterals(node: Record<string, unknown>, spans: (readonly [number, number])[]): void {
+  const { type, value } = node;
+  if (type === 'TemplateElement' || (type === 'Literal' && typeof value === 'string'))
+    spans.push([Number(node['start']), Number(node['end'])]);
+  for (const key in node) {
+    const { [key]: below } = node;
+    if (typeof below === 'object' && below !== null && key !== 'source')
+      collectLiterals(below as Record<string, unknown>, spans);
+  }
+}
 
 /** Markdown; of a change log the section Unreleased, since releases keep their text. */
 const ofMarkdown: Prose = (text) => {
@@ -117,9 +118,12 @@ function proseOf(path: string, text: string): Prose | undefined {
 
 /** A comment has a subject: `Digest of the file`, not `Of the file`. */
 const BARE = /^(?:Of|Those|These|In|As|One that)\b/;
+/** The same words where a comment may begin: a text without them needs no parser. */
+const MAYBE_BARE = new RegExp(String.raw`\/[/*][*\s]*${BARE.source.slice(1)}`);
 
 /** One line for each comment in TypeScript that begins without a subject. */
 function bareComments(path: string, text: string): readonly string[] {
+  if (!MAYBE_BARE.test(text)) return [];
   let last = -1;
   return parseSync('a.ts', text).comments.flatMap(({ type, value, start, end }) => {
     const isContinued = type === 'Line' && last !== -1 && /^\n[ \t]*$/.test(text.slice(last, start));
@@ -133,12 +137,10 @@ function bareComments(path: string, text: string): readonly string[] {
 /** One line for each word that is not used: place, word, what to write. */
 function findings(path: string, text: string): readonly string[] {
   const prose = proseOf(path, text)?.(text) ?? '';
-  return RULES.flatMap(([pattern, instead]) =>
-    [...prose.matchAll(pattern)].map(
-      ({ index, 0: word }) =>
-        `${path}:${text.slice(0, index).split('\n').length}: "${word.replace(/\s[\s#*]*/, ' ')}": write ${instead}`,
-    ),
-  );
+  return [...prose.matchAll(RULES)].map(({ index, 0: word, groups = {} }) => {
+    const instead = WORDS.find((_, at) => groups[`w${at}`] !== undefined)?.[1];
+    return `${path}:${text.slice(0, index).split('\n').length}: "${word.replace(/\s[\s#*]*/, ' ')}": write ${instead}`;
+  });
 }
 
 async function check(root: string, paths: readonly string[], find = findings): Promise<readonly string[]> {
