@@ -1,6 +1,7 @@
 /** Checks the files of a fleet, without any cluster. */
 import type { Context } from '../core/context.ts';
 import { useCase } from '../core/request.ts';
+import { differencesIn } from '../fleet/reported.ts';
 import { openFleet, type OpenedFleet } from './fleets/files.ts';
 import { FLEET_CHECK } from './requests/fleet.ts';
 
@@ -9,8 +10,10 @@ export interface CheckedFleet extends Pick<OpenedFleet, 'diagnostics' | 'errors'
   readonly addons: number;
 }
 
-/** Returns all findings. `NOT_FOUND` if there is no fleet. */
+/** Returns all findings, and how rules differ from those of the program that a document is from. `NOT_FOUND` if there is no fleet. */
 export const checkFleet = useCase(FLEET_CHECK, async (request, context: Context): Promise<CheckedFleet> => {
-  const { clusters, addons, diagnostics, errors, warnings } = await openFleet(request, context, { isWhole: true });
+  const { clusters, addons, errors, warnings, ...fleet } = await openFleet(request, context, { isWhole: true });
+  const differences = differencesIn(addons).map((one) => ({ ...one, source: undefined }));
+  const diagnostics = [...fleet.diagnostics, ...differences];
   return { clusters: clusters.length, addons: addons.length, diagnostics, errors, warnings };
 });

@@ -2,7 +2,11 @@
 import type { Findings } from '../channel/findings.ts';
 import { isObject } from '../core/json.ts';
 import type { Problem } from '../core/schema.ts';
+import type { Diagnostic } from '../core/diagnostic.ts';
 import type { Rules } from '../rollout/limits.ts';
+import type { WrittenAddon } from './fleet.ts';
+import { UNLIKE_CAAPH } from './upstream/helm-chart-proxy.ts';
+import { UNLIKE_OCM } from './upstream/rollout-strategy.ts';
 
 export function reported(problems: readonly Problem[], found: Findings): Findings {
   for (const { path, message, hint, issue } of problems) {
@@ -25,4 +29,27 @@ export function compatOf(document: unknown, found: Findings): Rules | undefined 
   if (value !== undefined && rules === undefined)
     found.error('compat', path, `${COMPAT} must be one of ${RULES.join(', ')}`);
   return rules;
+}
+
+const UNLIKE = {
+  FleetAddon: ['native', []],
+  HelmChartProxy: ['caaph', UNLIKE_CAAPH],
+  ClusterManagementAddOn: ['ocm', UNLIKE_OCM],
+} as const;
+
+/**
+ * How the rules of curlew differ from those of the program that documents are from: each difference once, at the first document of
+ * its kind without the annotation that selects the rules.
+ */
+export function differencesIn(addons: readonly WrittenAddon[]): readonly Diagnostic[] {
+  const unsaid = addons.filter(({ compat }) => compat === undefined);
+  const first = [...new Map(unsaid.toReversed().map((one) => [one.kind, one])).values()].toReversed();
+  return first.flatMap(({ kind, found }) => {
+    const [rules, all] = UNLIKE[kind];
+    const place = found.placeOf(['kind']);
+    const hint = `${COMPAT}: ${rules} selects the rules of that program, ${COMPAT}: native those of curlew without this message`;
+    return all.map((message, at): Diagnostic => {
+      return { code: 'fleet/rules', severity: 'info', message, place, hint: at === all.length - 1 ? hint : undefined };
+    });
+  });
 }

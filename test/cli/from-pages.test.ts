@@ -1,6 +1,7 @@
 /** The folders in the pages for users of other programs. */
 import { readFile } from 'node:fs/promises';
 import { readFleet } from '../../src/fleet/read.ts';
+import { differencesIn } from '../../src/fleet/reported.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 
@@ -15,6 +16,8 @@ for (const [name, addon] of [
     const [, text = ''] = /^```yaml\n(.*?)^```$/ms.exec(page) ?? [];
     const { addons, clusters, diagnostics } = readFleet([{ path: 'fleet.yaml', folder: '.', text }]);
     assert.equal(diagnostics, []);
+    const rows = page.split(/^\| question \|.*$/m)[1]?.match(/^\| [^-].*$/gm) ?? [];
+    assert.is(differencesIn(addons).length, rows.length);
     assert.equal([addons.map((one) => one.name), clusters.map((one) => one.name)], [[addon], ['paris']]);
   });
 }

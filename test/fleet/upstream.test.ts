@@ -1,7 +1,8 @@
 import { readFleet, type ReadFleet } from '../../src/fleet/read.ts';
+import { differencesIn } from '../../src/fleet/reported.ts';
 import * as assert from '../support/assert.ts';
 import { addon, cluster, documents } from '../support/fleet-files.ts';
-import { placement } from '../support/ocm-files.ts';
+import { addOnTemplate, managementAddOn, placement } from '../support/ocm-files.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('fleet/upstream');
@@ -191,6 +192,27 @@ test('of a List, what is not of a fleet is left alone, and a Channel is refused'
   assert.equal(found(list(capi('paris'), secret, capi('md', {}, 'MachineDeployment'))), []);
   assert.equal(found(list({ apiVersion: 'v1', kind: 'ConfigMap', nested: { a: 1 } })), []);
   assert.equal(found(list(cluster('lyon'), channel)), ['error fleet/kind: a Channel cannot be read from a List']);
+});
+
+test('each difference of rules is reported once, unless an annotation selects the rules', () => {
+  const annotated = (one: object, value: string): object => ({
+    ...one,
+    metadata: { ...(one as { readonly metadata: object }).metadata, annotations: { 'curlew.dev/compat': value } },
+  });
+  const OCM = [cluster('paris'), addOnTemplate('web-1', []), placement('all'), managementAddOn({ all: {} })];
+  const { addons } = read(addon('net2'), annotated(proxy('dns'), 'caaph'), proxy('net'), proxy('ui'), ...OCM);
+  const all = differencesIn(addons);
+  assert.is(all.length, new Set(all.map(({ message }) => message)).size);
+  assert.equal(new Set(all.map(({ code, severity }) => `${severity} ${code}`)), new Set(['info fleet/rules']));
+  assert.equal(new Set(all.map(({ place }) => place.line)).size, 2);
+  const chosen = read(
+    cluster('paris'),
+    annotated(proxy('net'), 'native'),
+    addOnTemplate('web-1', []),
+    placement('all'),
+    managementAddOn({ all: {} }, {}, { 'curlew.dev/compat': 'ocm' }),
+  );
+  assert.equal([chosen.addons.length, differencesIn(chosen.addons)], [2, []]);
 });
 
 test('other kinds of Cluster API are left alone, and templates of helm for Open Cluster Management are named', () => {

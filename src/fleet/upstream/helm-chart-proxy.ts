@@ -69,6 +69,14 @@ const ALWAYS: Readonly<Record<string, unknown>> = {
   'options.install.includeCRDs': true,
 };
 
+/** What the provider does otherwise. */
+export const UNLIKE_CAAPH = [
+  'a template that fails for a cluster holds only that one; the provider holds those after it, too',
+  'a change of only options upgrades the releases; the provider does nothing',
+  'a release of the same name that exists already belongs to another owner, and its cluster waits; the provider takes it over',
+  'a change of the chart or the repository upgrades the release; the provider installs it again',
+] as const;
+
 /** The rest of a FleetAddon and its chart; each field that has no effect is a warning with its place. */
 export function fromHelmChartProxy({ metadata, spec }: Read<typeof HELM_CHART_PROXY>, found: Findings) {
   const { name, namespace = 'default' } = metadata;
