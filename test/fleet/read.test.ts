@@ -45,8 +45,11 @@ test('clusters, add-ons and channels are read, and other documents are left alon
 
 test('a manifest that has a label of this group, or a document of it inside, is left alone', () => {
   const labels = { 'fleet.curlew.dev/addon': 'web' };
-  const list = { apiVersion: 'v1', kind: 'List', items: [{ ...PARIS, kind: 'Other' }] };
-  assert.equal(found(PARIS, { apiVersion: 'v1', kind: 'ConfigMap', metadata: { labels } }, list), []);
+  const template = { apiVersion: 'v1', kind: 'Template', items: [{ ...PARIS, kind: 'Other' }] };
+  assert.equal(found(PARIS, { apiVersion: 'v1', kind: 'ConfigMap', metadata: { labels } }, template), []);
+  assert.equal(found({ ...template, kind: 'List' }), [
+    'error fleet/kind: fleet.curlew.dev/v1alpha1 has no such kind in a folder',
+  ]);
 });
 
 test('a channel among other documents has its own lines, and is there once', () => {
