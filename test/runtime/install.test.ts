@@ -9,6 +9,7 @@ import { nodeStatus } from '../../src/runtime/history/status.ts';
 import { appears } from '../support/appears.ts';
 import * as assert from '../support/assert.ts';
 import { never } from '../support/context.ts';
+import { curlewOk } from '../support/curlew.ts';
 import { bundleOf } from '../support/node-bundles.ts';
 import { packagesOf, run, trace, tracer, type Given } from '../support/node-install.ts';
 import { suite } from '../support/suite.ts';
@@ -241,6 +242,21 @@ test('what interrupted runs left is cleared away', async () => {
     (await readdir(box.at('node'))).filter((name) => name.startsWith('.')),
     [],
   );
+});
+
+test('a package without hooks has only files and images, and status says so', async () => {
+  await using box = await tree();
+  const images = { name: 'images', version: '1.0.0', files: { Manifest: '' } };
+  const [source, ...none] = await packagesOf(bundleOf([images]));
+  assert.ok(source !== undefined && none.length === 0);
+  await run(box, await packagesOf(bundleOf([tracer('aaa')])), { offered: [{ source, role: 'machine' }] });
+  const { extracted } = await nodeStatus(box.at('node'), { signal: never });
+  assert.equal(
+    extracted.map(({ name, hasInstallScript }) => [name, hasInstallScript]),
+    [['images', false]],
+  );
+  const shown = await curlewOk(['status', '--install-dir', 'node'], { cwd: box.path });
+  assert.match(shown, 'images 1.0.0 has no hooks: its files and images are in place');
 });
 
 test('files that somebody removed are extracted again', async () => {

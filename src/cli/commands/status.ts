@@ -56,7 +56,11 @@ function renderStatus({ directory, addons, extracted, lastRun, busy, hook, probl
     rows.length === 0
       ? [`Nothing is installed in ${visible(directory)}.`]
       : columns([['add-on', 'version', 'package', 'settings', 'last run, UTC', ''], ...rows]);
-  const others = extracted.map(({ name, version }) => `${name} ${version} is extracted, but was not installed`);
+  const others = extracted.map(({ name, version, hasInstallScript }) =>
+    hasInstallScript
+      ? `${name} ${version} is extracted, but was not installed`
+      : `${name} ${version} has no hooks: its files and images are in place`,
+  );
   return [
     ...table,
     ...addons.flatMap(moreLines),

@@ -1,6 +1,9 @@
 /** The installed add-ons of a node, and the result of its last run. */
+import { access } from 'node:fs/promises';
+import { join } from 'node:path';
 import { asError } from '../../core/errors.ts';
 import type { Digest } from '../../core/digest.ts';
+import { INSTALL_SH, nodePath } from '../../core/layout.ts';
 import { addonRef, compareText } from '../../core/ref.ts';
 import { readHistory, readRun, type RunHistory } from './history.ts';
 import { isPlaced } from '../node/placed-package.ts';
@@ -26,12 +29,17 @@ export interface AddonStatus {
   readonly omitted?: readonly string[] | undefined;
 }
 
+export interface ExtractedStatus extends Pick<ExtractedRecord, 'tree' | 'name' | 'version' | 'digest'> {
+  /** Without one, files and images are all that the package has. */
+  readonly hasInstallScript: boolean;
+}
+
 export interface NodeStatus {
   readonly directory: string;
   /** By name. */
   readonly addons: readonly AddonStatus[];
-  /** Packages that are extracted but not installed. */
-  readonly extracted: readonly Pick<ExtractedRecord, 'tree' | 'name' | 'version' | 'digest'>[];
+  /** Packages that are extracted but not installed; all that have no `install.sh` are among them. */
+  readonly extracted: readonly ExtractedStatus[];
   readonly lastRun: Omit<RunHistory, 'actions' | 'plan'> | undefined;
   /** Process ID of the run in progress. */
   readonly busy: number | undefined;
@@ -58,12 +66,26 @@ export async function nodeStatus(directory: string, { signal }: { readonly signa
   return {
     directory,
     addons: await addonsOf(directory, records, signal),
-    extracted: records.extracted.filter(({ name }) => !Object.hasOwn(records.applied, name)),
+    extracted: await extractedOf(directory, records),
     lastRun: last === undefined ? undefined : (summary as NodeStatus['lastRun']),
     busy,
     ...(begun?.function === undefined ? {} : { hook: { addon: begun.addon, function: begun.function } }),
     problems,
   };
+}
+
+async function extractedOf(directory: string, { applied, extracted }: Records): Promise<readonly ExtractedStatus[]> {
+  const others = extracted.filter(({ name }) => !Object.hasOwn(applied, name));
+  return Promise.all(
+    others.map(async (one) => {
+      const script = join(directory, nodePath.addon(addonRef(one.name, one.version, one.tree)), INSTALL_SH);
+      const hasInstallScript = await access(script).then(
+        () => true,
+        () => false,
+      );
+      return { ...one, hasInstallScript };
+    }),
+  );
 }
 
 async function addonsOf(

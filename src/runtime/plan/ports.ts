@@ -41,8 +41,10 @@ const KNOWN: Readonly<Record<string, readonly (readonly [port: number, what: str
   ],
 };
 
+/** None for an add-on that leaves: its programs end. */
 export function portsNeeded({ addons }: Pick<RunPlan, 'addons'>): readonly PortNeed[] {
-  return addons.flatMap(({ ref: { name } }) => {
+  return addons.flatMap(({ ref: { name }, mode }) => {
+    if (mode === 'remove' || mode === 'leave') return [];
     const known = Object.hasOwn(KNOWN, name) ? (KNOWN[name] ?? []) : [];
     return known.map(([port, what]) => ({ addon: name, protocol: 'tcp' as const, port, what }));
   });

@@ -24,6 +24,12 @@ test('kubernetes needs its known ports, an add-on of any other name none', () =>
   assert.equal(ports, [2379, 2380, 2381, 6443, 10_248, 10_250, 10_257, 10_259]);
 });
 
+test('an add-on that is removed needs no port: its own programs still have them', () => {
+  const { addons } = plan('kubernetes');
+  for (const mode of ['remove', 'leave'] as const)
+    assert.equal(portsNeeded({ addons: addons.map((one) => ({ ...one, mode })) }), []);
+});
+
 const inUse = [{ protocol: 'tcp' as const, port: 6443, process: 'nginx' }];
 
 test('a port that somebody has is a conflict, and the program is named', () => {
