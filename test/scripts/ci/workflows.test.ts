@@ -49,7 +49,7 @@ test('release.yml: packs after all tests and the check of Node, signs what was p
   });
   assert.equal(order, [
     [undefined, 'test'],
-    ['test', 'node-published', 'release-pack'],
+    ['test', 'node-published', 'release-pack', 'release-site'],
     ['pack', 'release-sign', 'release-publish'],
   ]);
 });
