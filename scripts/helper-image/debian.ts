@@ -12,8 +12,6 @@ import PINS from './debian.json' with { type: 'json' };
 /** Addresses of Debian archives, separated by blanks: for other systems, and for what this machine's mirrors have dropped. */
 const MIRRORS = 'DEBIAN_MIRRORS';
 
-const DEBIAN = 'https://deb.debian.org/debian';
-
 const TRIPLETS: Readonly<Record<Arch, string>> = { amd64: 'x86_64-linux-gnu', arm64: 'aarch64-linux-gnu' };
 
 /** What is taken of each package: programs, each under its name in the image, and libraries that they are linked with. */
@@ -65,16 +63,23 @@ export const SYSTEM: readonly MadeEntry[] = [
   { type: 'Directory', path: 'tmp/', mode: 0o1777 },
 ];
 
-/** All that an image has of Debian's packages, with their terms, for one architecture. `folder` keeps what was fetched. */
+/**
+ * All that an image has of Debian's packages, with their terms, for one architecture. `folder` keeps every package that is pinned: a
+ * machine of another system, whose mirrors have none of them, makes its images from what a container of Debian has fetched.
+ */
 export async function debianEntries(arch: Arch, folder: string, packages: Taken): Promise<readonly MadeEntry[]> {
   const pins: Readonly<Record<string, readonly string[]>> = PINS.arches[arch];
   const mirrors = await mirrorsHere();
+  const files = new Map<string, string>();
+  for (const [name, [path = '', sha256 = '']] of Object.entries(pins)) {
+    files.set(name, await fetched(mirrors, path, sha256, folder));
+  }
   const entries: MadeEntry[] = [];
   for (const [name, what] of Object.entries(packages)) {
-    const [path, sha256] = pins[name] ?? [];
-    if (path === undefined || sha256 === undefined) throw new Error(`debian.json: ${name} is not pinned for ${arch}`);
-    const taken = await takeFrom(await fetched(mirrors, path, sha256, folder), namesIn(name, what, arch));
-    if (taken.length === 0) throw new Error(`${path}: the files that are taken of ${name} are not in it`);
+    const file = files.get(name);
+    if (file === undefined) throw new Error(`debian.json: ${name} is not pinned for ${arch}`);
+    const taken = await takeFrom(file, namesIn(name, what, arch));
+    if (taken.length === 0) throw new Error(`${file}: the files that are taken of ${name} are not in it`);
     entries.push(...taken);
   }
   return entries;
@@ -116,17 +121,13 @@ async function takeFrom(deb: string, nameOf: (path: string) => string | undefine
   return entries;
 }
 
-/**
- * Mirrors in the variable, otherwise those of this machine's apt and, for machines of other systems, Debian's; the digests make
- * any of them as good as another.
- */
+/** Mirrors in the variable, otherwise those of this machine's apt; the digests make any of them as good as another. */
 async function mirrorsHere(): Promise<readonly string[]> {
   const given = (process.env[MIRRORS] ?? '').split(/\s+/).filter((address) => address !== '');
   if (given.length > 0) return given;
   const words = ['indextargets', '--format', '$(REPO_URI)', 'Created-By: Packages'];
   const { stdout } = await execa('apt-get', words, { reject: false });
-  const own = (stdout ?? '').split('\n').filter((address) => address !== '');
-  return [...new Set([...own, DEBIAN, `https://snapshot.debian.org/archive/debian/${PINS.snapshot}`])];
+  return [...new Set((stdout ?? '').split('\n').filter((address) => address !== ''))];
 }
 
 async function fetched(mirrors: readonly string[], path: string, sha256: string, folder: string): Promise<string> {
