@@ -11,9 +11,9 @@ import { collectionPath, withQuery, type Resource } from './resources.ts';
 
 /** How long one request watches: at random, so that not all of them end together. A server sends a bookmark every minute. */
 const WATCH_S = [300, 600] as const;
-/** A connection that is silent for so long may be dead. */
+/** A connection without a byte for this time may be dead. */
 const IDLE_MS = 150_000;
-/** After a connection that lasted so long, the next one is not late. */
+/** A connection that lasted this time ends the back-off. */
 const STABLE_MS = 60_000;
 
 export interface WatchOptions<T> {
