@@ -48,7 +48,7 @@ export async function openScene(): Promise<Scene> {
   const never = new AbortController().signal;
   const context = { signal: never, report: noReport, env: { PATH: process.env['PATH'] }, cwd: box.path };
   const own = { kubeconfig: box.at('conf'), helm: helm.program };
-  const request: ChannelApplyRequest = { ...own, channels: ['channel.yaml'], timeout: 5000 };
+  const request: ChannelApplyRequest = { ...own, channels: ['channel.yaml'], timeout: 60_000 };
   return {
     box,
     api,
