@@ -144,7 +144,7 @@ export function revisionsOf(
   );
 }
 
-interface Deliverable {
+export interface Deliverable {
   readonly entry: Entry;
   readonly content: Content;
   readonly revision: string;

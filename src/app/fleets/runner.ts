@@ -1,0 +1,161 @@
+/** What jobs do to the add-ons of a fleet on one cluster, wherever the fleet is kept. */
+import { resolve } from 'node:path';
+import type { Entry, Source } from '../../channel/channel.ts';
+import { chartValues } from '../../channel/chart-values.ts';
+import { kindChange, type LiveState } from '../../channel/pass.ts';
+import { recordKey, type AddonRecord } from '../../channel/record.ts';
+import type { Context } from '../../core/context.ts';
+import { digestOf, hexOf } from '../../core/digest.ts';
+import { CurlewError } from '../../core/errors.ts';
+import type { Addon, Task } from '../../deliver/addon.ts';
+import type { ChannelCluster } from '../../deliver/cluster.ts';
+import { deliver } from '../../deliver/deliver.ts';
+import { Delivery } from '../../deliver/delivery.ts';
+import { annotate, forgetRecord } from '../../deliver/records.ts';
+import { remove } from '../../deliver/remove.ts';
+import { ownerOf } from '../../fleet/observe.ts';
+import type { Deliverable, Done, Job } from '../../fleet/pass.ts';
+import { mergeValues } from '../../rollout/content.ts';
+import type { Values } from '../../rollout/fleet.ts';
+import { webTrust } from '../ports/network.ts';
+import type { WebRequest } from '../requests/connection.ts';
+import type { FleetApplyRequest } from '../requests/fleet.ts';
+
+type Rendered = NonNullable<Deliverable['rendered']>;
+
+interface RunnerParts {
+  readonly request: Pick<FleetApplyRequest, 'helm' | 'wait' | keyof WebRequest>;
+  readonly context: Context;
+  /** What a job delivers; undefined if that is not known. */
+  readonly found: (job: Job) => Deliverable | undefined;
+  /** The file that an entry delivers. */
+  readonly read: (entry: Entry) => Promise<Uint8Array>;
+  /** How objects differ from their records, by the key of the record. */
+  readonly live: ReadonlyMap<string, LiveState> | undefined;
+}
+
+/** The jobs on one cluster, which this process holds. */
+export class Runner {
+  readonly #cluster: ChannelCluster;
+  readonly #parts: RunnerParts;
+  readonly #delivery: Delivery;
+  /** What is delivered, or why it cannot be. */
+  readonly #tasks = new Map<Job, { readonly task: Task; readonly revision: string } | string>();
+
+  constructor(jobs: readonly Job[], cluster: ChannelCluster, parts: RunnerParts) {
+    this.#cluster = cluster;
+    this.#parts = parts;
+    const { request, context } = parts;
+    for (const job of jobs)
+      if (job.hash !== '' && (job.act !== 'remove' || this.#hasHooks(job))) this.#tasks.set(job, this.#taskOf(job));
+    const found = [...this.#tasks].flatMap(([job, one]) => (typeof one === 'string' ? [] : [{ job, task: one.task }]));
+    this.#delivery = new Delivery({
+      cluster,
+      request: {
+        helm: request.helm,
+        timeout: request.wait,
+        takeOver: found.flatMap(({ job, task }) => (job.takesOver ? [task.addon.name] : [])),
+      },
+      context,
+      trust: async () => webTrust(request, context),
+      tasks: found.map(({ task }) => task),
+    });
+  }
+
+  async run(job: Job): Promise<Done> {
+    const { report } = this.#parts.context;
+    const { cluster, addon, act } = job;
+    const id = `fleet ${cluster} ${addon}`;
+    report({ type: 'step-started', id, title: `${cluster}: ${act} ${addon}` });
+    const done = await this.#act(job, { report: (text) => report({ type: 'step-log', id, text }) });
+    if (done.result === 'done') report({ type: 'step-done', id, outcome: act === 'remove' ? 'gone' : 'recorded' });
+    else report({ type: 'step-failed', id, error: new CurlewError('CLUSTER_FAILED', done.reason) });
+    return done;
+  }
+
+  async #act(job: Job, how: Parameters<typeof deliver>[2]): Promise<Done> {
+    try {
+      const found = this.#tasks.get(job);
+      if (found === undefined) return { ...job, ...(await this.#remove(job)) };
+      if (typeof found === 'string') return { ...job, result: 'failed', reason: found };
+      const { errors } = await deliver(this.#delivery, found.task, how);
+      const [reason = ''] = errors[0]?.message.split('\n') ?? [];
+      if (job.act === 'remove')
+        return { ...job, ...(errors.length > 0 ? { result: 'failed', reason } : await this.#remove(job)) };
+      return { ...job, result: errors.length > 0 ? 'failed' : 'done', reason, revision: found.revision };
+    } catch (error) {
+      this.#cluster.signal.throwIfAborted();
+      if (!(error instanceof CurlewError)) throw error;
+      return { ...job, result: 'failed', reason: error.message.split('\n')[0] ?? '' };
+    }
+  }
+
+  async #remove({ addon, act }: Job): Promise<Pick<Done, 'result' | 'reason'>> {
+    const record = ownRecord([...this.#cluster.facts.records.values()], addon);
+    if (record === undefined) return { result: 'done', reason: '' };
+    const named = { namespace: record.namespace, name: record.addon };
+    if (act === 'forget') {
+      await annotate(this.#cluster, { ...named, compat: 'native' }, undefined);
+      await forgetRecord(this.#cluster, named);
+      return { result: 'done', reason: '' };
+    }
+    const { isDone, errors } = await remove(this.#delivery, named, { isReal: true });
+    return { result: isDone ? 'done' : 'failed', reason: errors[0]?.message ?? '' };
+  }
+
+  /** A template can have objects that must run before its others are removed: they join these. */
+  #hasHooks(job: Job): boolean {
+    return (this.#parts.found(job)?.rendered?.hooks.length ?? 0) > 0;
+  }
+
+  #taskOf(job: Job): { readonly task: Task; readonly revision: string } | string {
+    const { addon: name, hash, act } = job;
+    const { read, context } = this.#parts;
+    const found = this.#parts.found(job);
+    if (found === undefined) return `cannot ${act} ${name}: its earlier content is not kept; write it into the files`;
+    const { entry, content, revision, rendered } = found;
+    const { records, annotations } = this.#cluster.facts;
+    const key = recordKey(entry.namespace, entry.name);
+    const record = records.get(key);
+    const kinds = kindChange(entry, record);
+    if (kinds !== undefined) return `cannot ${act} ${name}: ${kinds}`;
+    try {
+      const addon: Addon = {
+        ...entry,
+        id: hash,
+        owner: ownerOf(name),
+        origin: resolve(context.cwd, entry.place.file),
+        compat: 'native',
+        ...(rendered && { hash: '' }),
+        read: async () => (rendered ? manifestOf(rendered, job) : read(entry)),
+        hashOf: (bytes) => hexOf(digestOf(bytes)),
+        ...(entry.source?.type === 'chart' && { values: this.#valuesOf(entry.source, entry, content.values) }),
+      };
+      const live = this.#parts.live?.get(key);
+      const look = act === 'restore' && live ? live : { missing: [], changed: [] };
+      const restoring = look.missing.length > 0 ? 'restore' : 'revert';
+      const action = record === undefined ? 'install' : act === 'restore' ? restoring : 'update';
+      return { task: { addon, action, installed: annotations.get(key), record, look }, revision };
+    } catch (error) {
+      if (error instanceof CurlewError) return error.message;
+      throw error;
+    }
+  }
+
+  /** Texts are rendered once: those of a channel's chart here, those of the fleet by its own template. */
+  #valuesOf({ chart }: Extract<Source, { readonly type: 'chart' }>, entry: Entry, own: Values): Values {
+    const { server, kubernetes: version, facts } = this.#cluster;
+    const base = chartValues(chart, entry, { server, version, kubernetes: facts.kubernetes });
+    return Object.keys(own).length === 0 ? base : mergeValues([base, own]);
+  }
+}
+
+/** The objects of templates, as a manifest; before a removal, with its hooks. */
+function manifestOf({ objects, hooks }: Rendered, { act }: Job): Uint8Array {
+  const items = act === 'remove' ? [...objects, ...hooks] : objects;
+  return Buffer.from(JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
+}
+
+export function ownRecord(records: readonly AddonRecord[], addon: string): AddonRecord | undefined {
+  return records.find(({ owner }) => owner === ownerOf(addon));
+}
