@@ -135,7 +135,7 @@ async function showTime(name: string): Promise<void> {
   const seconds = performance.now() / 1000;
   if (seconds < NOTED_S) return;
   const paint = paintFor(process.stderr, process.env);
-  await show(process.stderr, `${paint.done('✓')} ${name} in ${formatSeconds(seconds)}`);
+  await show(process.stderr, `${paint.mark('done')}${name} in ${formatSeconds(seconds)}`);
 }
 
 /** Undefined without a terminal. */

@@ -32,7 +32,7 @@ export function specCommand(
       if (args.options.dryRun) return planInstall({ kind, out, force, ...request }, context);
       return outlivingTerminal(async () => install({ kind, ...request }, context));
     },
-    render: (result) => renderNodeResult(result),
+    render: (result, _, paint) => renderNodeResult(result, paint),
     exitCode: nodeExitCode,
   });
 }

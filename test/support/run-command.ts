@@ -20,9 +20,9 @@ export async function runCommand(
   { ask }: Pick<CommandContext, 'ask'> = {},
 ): Promise<Outcome> {
   const said: string[] = [];
-  const line = createPlainLines(Date.now);
+  const { take } = createPlainLines(Date.now, '');
   const report: CommandContext['report'] = (event) => {
-    const text = line(event);
+    const text = take(event);
     if (text !== undefined) said.push(text);
   };
   const context = { cwd, env: cleanEnvironment({ cwd, env }), report, ask, signal: never, ...ownProcess() };

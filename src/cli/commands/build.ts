@@ -19,11 +19,11 @@ export const command = commandFor(BUILD, {
     const { build, planBuild } = await import('../../app/build.ts');
     return dryRun ? planBuild(request, context) : build(request, context);
   },
-  render: (result) => {
+  render: (result, _, paint) => {
     if ('format' in result) return printableJson(result, 2);
     const lines = result.packages.map(({ name, version, size, outcome, because }) => {
       const why = outcome === 'built' ? ` (${because})` : '';
-      return `${name} ${version}: ${outcome}, ${formatBytes(size)}${why}`;
+      return `${paint.mark(outcome === 'built' ? 'done' : 'same')}${name} ${version}: ${outcome}, ${formatBytes(size)}${why}`;
     });
     const [first] = result.packages;
     return first === undefined ? 'no add-ons found' : [...lines, `packages are in ${dirname(first.path)}`].join('\n');

@@ -3,6 +3,7 @@ import { PUBLISH } from '../../app/requests/build.ts';
 import type { PublishPlan } from '../../app/publish.ts';
 import type { PublishResult } from '../../store/release/publish.ts';
 import { commandFor } from '../command.ts';
+import type { Paint } from '../render/paint.ts';
 import { formatBytes } from '../render/units.ts';
 
 const OUTCOMES = {
@@ -28,7 +29,7 @@ export const command = commandFor(PUBLISH, {
     const { planPublish, publish } = await import('../../app/publish.ts');
     return dryRun ? planPublish(request, context) : publish(request, context);
   },
-  render: (result) => ('plan' in result ? planText(result) : resultText(result)),
+  render: (result, _, paint) => ('plan' in result ? planText(result) : resultText(result, paint)),
 });
 
 function channelText(channels: readonly string[]): string {
@@ -48,20 +49,15 @@ function planText({ store, release, plan, channels, bytesUp, bytesCopied }: Publ
   ].join('\n');
 }
 
-function resultText({
-  store,
-  release,
-  previous,
-  packages,
-  channels,
-  bytesUp,
-  bytesCopied,
-  bytesPresent,
-}: PublishResult): string {
+function resultText(
+  { store, release, previous, packages, channels, bytesUp, bytesCopied, bytesPresent }: PublishResult,
+  paint: Paint,
+): string {
   const lines = packages.map(({ name, version, size, outcome, sent }) => {
     const rest = outcome === 'uploaded' && sent < size ? `${formatBytes(sent)} of ` : '';
     const why = rest === '' ? '' : ' (the rest was uploaded by an interrupted run)';
-    return `${name} ${version}: ${OUTCOMES[outcome]}, ${rest}${formatBytes(size)}${why}`;
+    const mark = paint.mark(outcome === 'uploaded' ? 'done' : 'same');
+    return `${mark}${name} ${version}: ${OUTCOMES[outcome]}, ${rest}${formatBytes(size)}${why}`;
   });
   const before = previous === undefined || previous === release ? '' : ` (before: ${previous})`;
   const present = bytesPresent === 0 ? '' : `, ${formatBytes(bytesPresent)} already present`;

@@ -4,7 +4,7 @@ import type { NothingToReset, ResetResult } from '../../app/reset.ts';
 import type { DryRun } from '../../runtime/run/dry-run.ts';
 import { confirm } from '../ask-line.ts';
 import { commandFor } from '../command.ts';
-import { failedLines, leftLines, messageLines, nodeExitCode, renderNodeResult } from '../render/run-result.ts';
+import { failedLines, leftLines, markOf, messageLines, nodeExitCode, renderNodeResult } from '../render/run-result.ts';
 import { outlivingTerminal } from '../signals.ts';
 
 const DETAILS = `Removes all add-ons in reverse order, with the settings of their installation, then the files that runs created in the install folder. On the last control plane, and on a machine that installed add-ons in a cluster that it is not part of, ADDON_pre_remove removes their resources in the cluster. On other nodes the cluster keeps them, and ADDON_leave prepares the removal of this node. ADDON_uninstall removes their changes on this node. Without these hooks, an add-on's changes to the machine and the cluster remain.
@@ -24,10 +24,10 @@ export const command = commandFor(RESET, {
     if (!request.yes) await confirm(`Remove everything on this node that was installed in ${directory}?`, context);
     return outlivingTerminal(async () => reset(request, context));
   },
-  render: (result) => {
-    if (!('removed' in result)) return renderNodeResult(result);
+  render: (result, _, paint) => {
+    if (!('removed' in result)) return renderNodeResult(result, paint);
     const addons = 'addons' in result ? result.addons : [];
-    const rows = addons.map(({ name, version }) => `${name}  ${version}  removed`);
+    const rows = addons.map((addon) => `${paint.mark(markOf(addon))}${addon.name}  ${addon.version}  removed`);
     const { directory, removed } = result;
     const files =
       removed.length === 0

@@ -25,6 +25,6 @@ export const command = commandFor(UNINSTALL, {
     }
     return outlivingTerminal(async () => uninstall(request, context));
   },
-  render: (result) => renderNodeResult(result),
+  render: (result, _, paint) => renderNodeResult(result, paint),
   exitCode: nodeExitCode,
 });

@@ -7,13 +7,26 @@ export interface Paint {
   readonly info: (text: string) => string;
   readonly hint: (text: string) => string;
   readonly strong: (text: string) => string;
-  readonly done: (text: string) => string;
+  /** The beginning of a line about one thing of a result: empty unless the output is a terminal. */
+  readonly mark: (kind: Mark) => string;
 }
+
+/** What a line is about was done, has stayed as it was, or needs attention. */
+export type Mark = 'done' | 'same' | 'left';
+
+const MARKS: Readonly<Record<Mark, string>> = { done: '✓ ', same: '· ', left: '! ' };
 
 const plain = (text: string): string => text;
 
 /** Returns texts unchanged. */
-export const NO_PAINT: Paint = { error: plain, warning: plain, info: plain, hint: plain, strong: plain, done: plain };
+export const NO_PAINT: Paint = {
+  error: plain,
+  warning: plain,
+  info: plain,
+  hint: plain,
+  strong: plain,
+  mark: () => '',
+};
 
 /** Select Graphic Rendition of ECMA-48, with the sequence that resets it. */
 function colored(on: number, off: number): (text: string) => string {
@@ -27,8 +40,9 @@ const COLORS: Paint = {
   info: bold,
   hint: colored(36, 39),
   strong: bold,
-  done: colored(32, 39),
+  mark: (kind) => (kind === 'same' ? MARKS[kind] : colored(kind === 'done' ? 32 : 33, 39)(MARKS[kind])),
 };
+const MARKED: Paint = { ...NO_PAINT, mark: (kind) => MARKS[kind] };
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -37,10 +51,10 @@ export function isTerminal(stream: { readonly isTTY?: boolean | undefined }, env
   return stream.isTTY === true && env['TERM'] !== 'dumb';
 }
 
-/** Colors for a stream; a non-empty NO_COLOR (no-color.org) and TERM=dumb disable them. */
+/** Colors and marks for a stream; a non-empty NO_COLOR (no-color.org) disables the colors, TERM=dumb both. */
 export function paintFor(stream: { readonly isTTY?: boolean | undefined }, env: Environment): Paint {
-  const isDisabled = (env['NO_COLOR'] ?? '') !== '';
-  return isTerminal(stream, env) && !isDisabled ? COLORS : NO_PAINT;
+  if (!isTerminal(stream, env)) return NO_PAINT;
+  return (env['NO_COLOR'] ?? '') === '' ? COLORS : MARKED;
 }
 
 /** Colors the output of `renderDiagnostic`. */

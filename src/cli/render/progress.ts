@@ -1,6 +1,9 @@
 /** Selects the progress display: animated on a terminal, plain lines elsewhere, none with --quiet. */
-import { createPlainLines } from './plain.ts';
+import { createPlainLines, QUIET_MS } from './plain.ts';
 import type { Progress } from './terminal.ts';
+
+/** Looks in the longest time without a line: it is over at most a tenth later. */
+const LOOKS = 10;
 
 export interface ProgressOptions {
   readonly stream: NodeJS.WriteStream;
@@ -19,13 +22,14 @@ export async function createProgress({ stream, animated, quiet, title }: Progres
     const { createTerminalProgress } = await import('./terminal.ts');
     return createTerminalProgress(stream, title);
   }
-  const lines = createPlainLines(Date.now);
+  const lines = createPlainLines(Date.now, title);
+  const write = (text: string | undefined): void => {
+    if (text !== undefined) stream.write(`${text}\n`);
+  };
+  const timer = setInterval(() => write(lines.waiting()), QUIET_MS / LOOKS).unref();
   return {
-    report: (event) => {
-      const text = lines(event);
-      if (text !== undefined) stream.write(`${text}\n`);
-    },
+    report: (event) => write(lines.take(event)),
     around,
-    stop: async () => undefined,
+    stop: async () => clearInterval(timer),
   };
 }

@@ -4,12 +4,13 @@ import { ERROR_CODES } from '../../core/errors.ts';
 import type { NodeResult } from '../../app/install.ts';
 import { countsText } from '../../runtime/preflight/report.ts';
 import { renderDryRun } from './run-plan.ts';
+import type { Mark, Paint } from './paint.ts';
 import type { RunResult } from '../../runtime/run/run-result.ts';
 
 const STAYS = 'stays installed (not in the spec)';
 
-export function renderNodeResult(result: NodeResult): string {
-  return 'plan' in result ? renderDryRun(result, result.stays) : runTable(result, result.stays);
+export function renderNodeResult(result: NodeResult, paint: Paint): string {
+  return 'plan' in result ? renderDryRun(result, result.stays) : runTable(result, paint, result.stays);
 }
 
 /** Exit status: of a dry run, whether the run would stop before its first change; of a run, whether a hook failed. */
@@ -20,16 +21,19 @@ export function nodeExitCode(result: NodeResult): number {
 
 function runTable(
   { addons, images, messages, checks, failed = [], run, seconds }: RunResult,
+  paint: Paint,
   stays: NodeResult['stays'] = [],
 ): string {
   const width = (texts: readonly string[]): number => Math.max(0, ...texts.map(({ length }) => length));
   const all = [
-    ...addons.map((addon) => ({ ...addon, result: `${addon.outcome} (${addon.because})` })),
-    ...stays.map((addon) => ({ ...addon, result: STAYS })),
+    ...addons.map((addon) => ({ ...addon, mark: markOf(addon), result: resultText(addon) })),
+    ...stays.map((addon) => ({ ...addon, mark: 'same' as const, result: STAYS })),
   ];
   const name = width(all.map((addon) => addon.name));
   const version = width(all.map((addon) => addon.version));
-  const rows = all.map((addon) => `${addon.name.padEnd(name)}  ${addon.version.padEnd(version)}  ${addon.result}`);
+  const rows = all.map(
+    (addon) => `${paint.mark(addon.mark)}${addon.name.padEnd(name)}  ${addon.version.padEnd(version)}  ${addon.result}`,
+  );
   const checked = checks === undefined ? [] : [`host preflights: ${countsText(checks)}`];
   const isRemoval = addons.every(({ outcome }) => outcome === 'removed');
   const skipped = images.skipped === undefined ? [] : [`images not loaded: ${images.skipped}`];
@@ -40,6 +44,17 @@ function runTable(
   ];
   const end = [last.join('; '), ...leftLines(addons), ...failedLines(failed), ...messageLines(messages)];
   return [...rows, ...checked, ...(isRemoval ? [] : skipped), ...end].join('\n');
+}
+
+type Row = RunResult['addons'][number];
+
+export function markOf({ outcome, leaves }: Pick<Row, 'outcome' | 'leaves'>): Mark {
+  if (leaves !== undefined) return 'left';
+  return outcome === 'already applied' ? 'same' : 'done';
+}
+
+function resultText({ outcome, because, seconds }: Row): string {
+  return `${outcome} (${because})${seconds === undefined ? '' : `, ${seconds.toFixed(1)} s`}`;
 }
 
 /** Lines about what removed add-ons have left behind. */

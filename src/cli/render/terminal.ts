@@ -191,7 +191,7 @@ function display(stream: NodeJS.WriteStream, text: () => string): () => Promise<
  */
 export function createTerminalProgress(stream: NodeJS.WriteStream, title: string): Progress {
   const model = createProgressModel(Date.now);
-  const plainLine = createPlainLines(Date.now);
+  const plainLine = createPlainLines(Date.now, title);
   const notes: string[] = [];
   const started = Date.now();
   const headline = (): string => model.headline() ?? `${title}  ${formatSeconds((Date.now() - started) / 1000)}`;
@@ -226,7 +226,7 @@ export function createTerminalProgress(stream: NodeJS.WriteStream, title: string
   return {
     report: (event) => {
       clearTimeout(first);
-      const line = plainLine(event);
+      const line = plainLine.take(event);
       const isNote = event.type === 'note' || event.type === 'step-failed';
       if (line !== undefined && isNote) {
         notes.push(fitted(line, widthFor(stream) ?? line.length));

@@ -162,7 +162,7 @@ async function loadImages(actions: readonly PlannedAction[], run: Run): Promise<
 
 /** Runs one hook and records its start and end in the journal. Returns the message for the operator: the output of an outro. */
 async function runHookAction(action: HookAction, addon: PlannedAddon, run: Run): Promise<string> {
-  const { shell, journal, report, last, directory } = run;
+  const { shell, journal, report, last, directory, spent } = run;
   const attempt = (last?.attempts.get(action.id) ?? 0) + 1;
   if (action.hook === 'install' || action.hook === 'join') {
     await emptyFolder(directory, nodePath.kustomize(action.addon));
@@ -173,12 +173,13 @@ async function runHookAction(action: HookAction, addon: PlannedAddon, run: Run):
   const limitMs = action.limit === undefined ? undefined : action.limit * 1000;
   const { addon: name, function: called, words } = action;
   const request = { addon: name, function: called, args: words, own, attempt, returnsOutput, limitMs };
+  const began = performance.now();
   const outcome = await reportStep(
     report,
     { id: action.id, title: title(action, addon) },
     async () => runHook(shell, request, run),
     () => 'done',
-  );
+  ).finally(() => spent.set(name, (spent.get(name) ?? 0) + (performance.now() - began) / 1000));
   reportLeftOvers(report, action, outcome);
   await journal.append({ type: 'done', action: action.id, outcome: 'done', carried: outcome.carried });
   await adoptCarried(shell);

@@ -16,6 +16,8 @@ export interface RunResult {
     readonly version: string;
     readonly outcome: 'installed' | 'already applied' | 'joined' | 'upgraded' | 'removed';
     readonly because: string;
+    /** Time of its hooks in this run; absent if none ran. */
+    readonly seconds?: number | undefined;
     /** What its removal has left behind; absent if it has a hook for that, or was not removed. */
     readonly leaves?: string | undefined;
   }[];

@@ -35,6 +35,8 @@ export interface Run extends RunView, RunOptions {
   /** Add-ons whose check failed, and why. */
   readonly refuted: Map<string, string>;
   readonly loaded: string[];
+  /** Seconds of the hooks of each add-on. */
+  readonly spent: Map<string, number>;
   readonly messages: { readonly addon: string; readonly text: string }[];
   readonly failed: FailedRemoval[];
   /** Names of images that were removed; undefined if that was not requested. */
@@ -88,6 +90,7 @@ export async function beginRun(view: RunView, options: RunOptions): Promise<Run>
     functions: new Set(),
     refuted: new Map(),
     loaded: [],
+    spent: new Map(),
     messages: [],
     failed: [],
     removedImages: undefined,
@@ -103,14 +106,21 @@ function outcomeOf(mode: PlannedAddon['mode'], kind: RunKind): Outcome {
 }
 
 export async function resultOf(run: Run): Promise<RunResult> {
-  const { plan, request, refuted, functions, loaded, removedImages, failed, messages } = run;
+  const { plan, request, refuted, spent, functions, loaded, removedImages, failed, messages } = run;
   const addons = plan.addons.map(({ ref, mode, because, hasInstallScript }): RunResult['addons'][number] => {
     const again = refuted.get(ref.name);
     const outcome = again === undefined ? outcomeOf(mode, plan.kind) : 'installed';
     const left = (): string | undefined => leftByRemoval(ref.name, (called) => functions.has(called));
     const leaves = outcome === 'removed' && hasInstallScript ? left() : undefined;
-    const row = { name: ref.name, version: ref.version, outcome, because: again ?? because };
-    return leaves === undefined ? row : { ...row, leaves };
+    const seconds = spent.get(ref.name);
+    return {
+      name: ref.name,
+      version: ref.version,
+      outcome,
+      because: again ?? because,
+      ...(seconds === undefined ? {} : { seconds }),
+      ...(leaves === undefined ? {} : { leaves }),
+    };
   });
   const removed = removedImages === undefined ? {} : { removed: removedImages };
   return {

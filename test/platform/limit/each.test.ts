@@ -8,9 +8,9 @@ import { suite } from '../../support/suite.ts';
 const test = suite('work over many items');
 
 test('only what failed is reported as failed, not what was stopped because of it', async ({ signal }) => {
-  const line = createPlainLines(() => 0);
+  const { take } = createPlainLines(() => 0, '');
   const said: string[] = [];
-  const report = (event: ProgressEvent): void => void said.push(line(event) ?? '');
+  const report = (event: ProgressEvent): void => void said.push(take(event) ?? '');
   const waiting = async (own: AbortSignal): Promise<never> =>
     new Promise((_, reject) => own.addEventListener('abort', () => reject(own.reason as Error), { once: true }));
   const work = async (id: string, { signal: own }: { readonly signal: AbortSignal }): Promise<void> => {
