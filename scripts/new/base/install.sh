@@ -35,7 +35,7 @@ sample-addon_already_applied() {
 # [if join]
 # On every other node: its images are already loaded.
 sample-addon_join() {
-  logSuccess "sample-addon __version__: images are on this node"
+  logSuccess "sample-addon: images are on this node"
 }
 
 # [end]
@@ -89,7 +89,7 @@ sample-addon_leave() {
 # [if uninstall]
 # On every node: removes files that hooks put on this machine. They put only files there that curlew itself removes.
 sample-addon_uninstall() {
-  logSuccess "sample-addon __version__ leaves nothing on this node"
+  logSuccess "sample-addon leaves nothing on this node"
 }
 
 # [end]
@@ -125,7 +125,7 @@ sample-addon_wait() {
     kubectl --namespace sample-namespace get pods 1>&2 || true
     bail "sample-addon: not everything runs after 5 minutes"
   fi
-  logSuccess "sample-addon __version__ runs"
+  logSuccess "sample-addon runs"
 }
 
 # Whether everything that was applied exists and every workload is rolled out.
