@@ -25,7 +25,12 @@ step() {
   printf '%-44s ' "$title"
   from=$(($(wc -l <"$STEPS_LOG") + 1))
   printf '== %s: %s\n' "$title" "$*" >>"$STEPS_LOG"
+  if [[ -t 1 ]]; then
+    steps_clock &
+    STEPS_CLOCK=$!
+  fi
   run_child "$@" >>"$STEPS_LOG" 2>&1 </dev/null || status=$?
+  steps_clock_stop
   if ((status == 0)); then
     printf 'ok %5d s\n' $((SECONDS - start))
     return 0
@@ -37,6 +42,20 @@ step() {
 }
 
 STEPS_CHILD=
+STEPS_CLOCK=
+
+# Shows on a terminal for how long a step has run, and goes back: its result is at least as wide.
+steps_clock() {
+  local start=$SECONDS
+  while sleep 1; do printf '.. %5d s\e[10D' $((SECONDS - start)); done
+}
+
+steps_clock_stop() {
+  if [[ -z "$STEPS_CLOCK" ]]; then return 0; fi
+  kill "$STEPS_CLOCK" 2>/dev/null || true
+  wait "$STEPS_CLOCK" 2>/dev/null || true
+  STEPS_CLOCK=
+}
 
 # Runs a command so that a signal to this script reaches it immediately, and always waits for its end.
 run_child() {
@@ -50,6 +69,7 @@ run_child() {
 
 steps_stopped() {
   trap '' INT TERM HUP
+  steps_clock_stop
   if [[ -n "$STEPS_CHILD" ]]; then
     kill -TERM "$STEPS_CHILD" 2>/dev/null || true
     wait "$STEPS_CHILD" 2>/dev/null || true
