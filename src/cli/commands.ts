@@ -57,6 +57,7 @@ import { SERVE } from '../app/requests/serve.ts';
 import { CurlewError } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
 import type { Request } from '../core/request.ts';
+import { ownPages } from '../own/scripts.ts';
 import type { Command } from './command.ts';
 import { walkWords } from './walk-words.ts';
 
@@ -270,6 +271,7 @@ export async function commandOf(name: string): Promise<Command> {
         );
   const list = second === undefined ? 'curlew help commands' : `curlew ${word} --help`;
   const whole = second === undefined ? near : `${word} ${near}`;
-  const hint = near === undefined ? `${list} lists the commands` : `did you mean curlew ${whole}?`;
+  const pages = second === undefined && ownPages() !== undefined ? ', curlew help pages the pages' : '';
+  const hint = near === undefined ? `${list} lists the commands${pages}` : `did you mean curlew ${whole}?`;
   throw new CurlewError('USAGE', `unknown command "${name}"`, { hint });
 }

@@ -51,7 +51,9 @@ export async function runPlugin(plugin: ExecPlugin, { env, cluster, signal }: Pl
   });
   if (error === undefined) return credentialOf(stdout, apiVersion, bad);
   const { problem, reason } = error;
-  if (problem === 'missing') throw bad('the program does not exist', visibleEnd(installHint ?? '') || undefined);
+  if (problem === 'missing') {
+    throw bad('the program does not exist', visibleEnd(installHint ?? '') || 'install it, or add its folder to PATH');
+  }
   if (problem !== 'status' && problem !== 'signal') throw bad(reason);
   const how = problem === 'status' ? `failed with ${reason}` : reason;
   throw bad([how, visibleEnd(stderr)].filter((text) => text !== '').join(': '));

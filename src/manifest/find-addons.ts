@@ -73,8 +73,18 @@ function matches({ name, version }: AddonFolder, pattern: string): boolean {
 
 function noMatch(pattern: string, here: readonly AddonFolder[]): CurlewError {
   const near = nearest(pattern, new Set(here.flatMap(({ name, version }) => [name, formatRef({ name, version })])));
-  const hint = near === undefined ? 'specify a name, name/version, name-version or a path' : `did you mean "${near}"?`;
+  const hint = near === undefined ? `specify ${FORMS}; ${namesText(here)}` : `did you mean "${near}"?`;
   return new CurlewError('NOT_FOUND', `no add-on matches ${JSON.stringify(pattern.slice(0, 200))}`, { hint });
+}
+
+const FORMS = 'a name, name/version, name-version or a path';
+const MAX_NAMES = 8;
+
+function namesText(here: readonly AddonFolder[]): string {
+  const names = [...new Set(here.map(({ name }) => name))];
+  if (names.length === 0) return `this folder has no ${ADDON_TREES.join(' or ')}`;
+  const more = names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : '';
+  return `here are ${names.slice(0, MAX_NAMES).join(', ')}${more}`;
 }
 
 /** Sorts, and removes folders with invalid names. */

@@ -1,6 +1,6 @@
 /** What is said to mistakes of a first hour: what the given thing is, and what to write instead. */
 import { commandOf, COMMANDS } from '../../src/cli/commands.ts';
-import { overview } from '../../src/cli/help.ts';
+import { helpAbout, overview } from '../../src/cli/help.ts';
 import { calledAs } from '../../src/cli/suggested.ts';
 import { CurlewError } from '../../src/core/errors.ts';
 import * as assert from '../support/assert.ts';
@@ -27,6 +27,12 @@ for (const [typed, expected] of [
     assert.is(error.hint, `did you mean curlew ${expected}?`);
   });
 }
+
+test('a word that is nothing here is answered with the lists of commands and pages', async () => {
+  const error = await helpAbout(['qqqqqq']).catch((thrown: unknown) => thrown);
+  assert.ok(error instanceof CurlewError);
+  assert.is(error.hint, 'curlew help commands lists the commands, curlew help pages the pages');
+});
 
 const HEAD = 'apiVersion: cluster.kurl.sh/v1beta1\nkind: Installer\nmetadata: {name: site}\nspec:\n';
 

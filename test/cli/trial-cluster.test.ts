@@ -165,7 +165,7 @@ for (const [title, conf, words, message] of [
       {},
     ),
     KUBECONFIG,
-    /credential plug-in "no-such": the program does not exist/,
+    /credential plug-in "no-such": the program does not exist[^]*hint: install it, or add its folder to PATH/,
   ],
   ['a context without a kubeconfig', undefined, ['--context', 'prod'], /--context requires --kubeconfig/],
 ] as const) {

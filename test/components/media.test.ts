@@ -6,6 +6,7 @@ import { joinParts } from '../../src/bundle/parts/join-parts.ts';
 import { writeParts, type Whole } from '../../src/bundle/parts/split-write.ts';
 import { memorySource } from '../../src/formats/archive/read.ts';
 import { partsPath } from '../../src/core/parts.ts';
+import { formatBytes } from '../../src/core/units.ts';
 import * as assert from '../support/assert.ts';
 import { noReport } from '../support/context.ts';
 import { archiveOf, noise } from '../support/packages.ts';
@@ -65,7 +66,7 @@ if (process.getuid?.() !== 0) {
     assert.ok((await readFile(box.at('joined'))).equals(whole.bytes));
   });
 
-  test('what lacks room is told in bytes before anything is written', async ({ signal }) => {
+  test('a lack of room is named before anything is written', async ({ signal }) => {
     await using box = await tree();
     const whole = wholeOf(8 * MIB);
     await using mounted = await media(box, [4, 5]);
@@ -73,7 +74,10 @@ if (process.getuid?.() !== 0) {
     const options = { folders, limit: undefined, force: false, verify: false, report: noReport, signal };
     const error = await assert.rejectsWith(writeParts(whole, options), 'NO_SPACE');
     const lacking = whole.index.size - (2 + 3) * MIB;
-    assert.match(error.message, `it needs ${whole.index.size} bytes, ${lacking} more than available`);
+    assert.match(
+      error.message,
+      `it needs ${formatBytes(whole.index.size)}, ${formatBytes(lacking)} more than available`,
+    );
     for (const folder of folders) assert.equal(await readdir(folder), []);
   });
 
@@ -131,7 +135,7 @@ if (process.getuid?.() !== 0) {
       ...common,
       folders: [box.at('parts')],
     });
-    await assert.rejectsWith(joining, 'NO_SPACE', new RegExp(`${whole.index.size} bytes are needed`));
+    await assert.rejectsWith(joining, 'NO_SPACE', new RegExp(`${formatBytes(whole.index.size)} are needed`));
     assert.equal(await readdir(folder), []);
   });
 }

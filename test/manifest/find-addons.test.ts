@@ -55,6 +55,11 @@ test('what names nothing is an error that knows the nearest name', async ({ sign
   await using box = await tree(FILES);
   const error = await assert.rejectsWith(findAddons(box.path, ['ekoc'], { signal }), 'NOT_FOUND', /"ekoc"/);
   assert.match(error.hint ?? '', /did you mean "ekco"/);
+  const far = await assert.rejectsWith(findAddons(box.path, ['nope'], { signal }), 'NOT_FOUND', /"nope"/);
+  assert.match(far.hint ?? '', /a path; here are .*\bekco\b/);
+  await using empty = await tree({});
+  const none = await assert.rejectsWith(findAddons(empty.path, ['nope'], { signal }), 'NOT_FOUND', /"nope"/);
+  assert.match(none.hint ?? '', /this folder has no addons or packages$/);
 });
 
 test('a folder without any add-on is an error', async ({ signal }) => {

@@ -1,6 +1,7 @@
 /** Assigns parts of a file to media. Pure. */
 import { MAX_PARTS, partsPath } from '../../core/parts.ts';
 import { CurlewError } from '../../core/errors.ts';
+import { formatBytes } from '../../core/units.ts';
 
 /** A target folder for parts. */
 export interface Medium {
@@ -68,10 +69,10 @@ function tooMany(name: string, size: number): CurlewError {
 }
 
 function shortage(name: string, size: number, media: readonly Medium[], shortfall: number): CurlewError {
-  const free = media.map(({ folder, free: bytes }) => `${bytes} free in ${folder}`).join(', ');
+  const free = media.map(({ folder, free: bytes }) => `${formatBytes(bytes)} free in ${folder}`).join(', ');
   return new CurlewError(
     'NO_SPACE',
-    `cannot split ${name}: it needs ${size} bytes, ${shortfall} more than available: ${free}`,
+    `cannot split ${name}: it needs ${formatBytes(size)}, ${formatBytes(shortfall)} more than available: ${free}`,
     {
       hint: 'free some space, or add more folders, and run the same command again',
     },

@@ -1,6 +1,7 @@
 /** Checks free disk space before the first byte is written. */
 import { statfs } from 'node:fs/promises';
 import { CurlewError } from '../../core/errors.ts';
+import { formatBytes } from '../../core/units.ts';
 
 const HINT = 'free some space or use another folder, then run the same command again';
 
@@ -8,5 +9,6 @@ const HINT = 'free some space or use another folder, then run the same command a
 export async function requireSpace(folder: string, size: number, doing: string, hint = HINT): Promise<void> {
   const { bavail, bsize } = await statfs(folder);
   if (bavail * bsize >= size) return;
-  throw new CurlewError('NO_SPACE', `cannot ${doing}: ${size} bytes are needed, ${bavail * bsize} are free`, { hint });
+  const free = formatBytes(bavail * bsize);
+  throw new CurlewError('NO_SPACE', `cannot ${doing}: ${formatBytes(size)} are needed, ${free} are free`, { hint });
 }

@@ -6,6 +6,7 @@ import { openParts } from '../../../src/bundle/parts/parts-source.ts';
 import { digestOf } from '../../../src/core/digest.ts';
 import { CurlewError } from '../../../src/core/errors.ts';
 import { formatHead, parseHead } from '../../../src/core/parts.ts';
+import { formatBytes } from '../../../src/core/units.ts';
 import * as assert from '../../support/assert.ts';
 import { noise } from '../../support/packages.ts';
 import { BESIDE, join, joining, LIMIT, NAMES, split, WHOLE, wholeOf } from '../../support/parts.ts';
@@ -212,7 +213,11 @@ test('whether there is room is asked before any part is looked at', async ({ sig
   const part = { name: 'b.tar.gz.part-001', size, digest: digestOf('1') };
   const head = formatHead({ format: 1, name: 'b.tar.gz', size, tocDigest: digestOf('toc'), parts: [part] });
   await using box = await tree({ 'b.tar.gz.parts.json': head });
-  await assert.rejectsWith(join(box, signal), 'NO_SPACE', new RegExp(`write .*joined: ${size} bytes are needed`));
+  await assert.rejectsWith(
+    join(box, signal),
+    'NO_SPACE',
+    new RegExp(`write .*joined: ${formatBytes(size)} are needed`),
+  );
   assert.equal(await readdir(box.path), ['b.tar.gz.parts.json']);
 });
 

@@ -1,4 +1,5 @@
 import { planParts, type Medium } from '../../../src/bundle/parts/split-plan.ts';
+import { formatBytes } from '../../../src/core/units.ts';
 import * as assert from '../../support/assert.ts';
 import { suite } from '../../support/suite.ts';
 
@@ -61,18 +62,18 @@ test('no part is small only because a medium is full', () => {
 test('every file takes whole blocks', () => {
   const small = medium('/a', 3 * 65_536, { block: 65_536 });
   assert.equal(placed(3000, [small], 1000).length, 3);
-  assert.throwsWith(() => placed(4000, [small], 1000), 'NO_SPACE', /needs 4000 bytes, 1000 more than available/);
+  assert.throwsWith(() => placed(4000, [small], 1000), 'NO_SPACE', /needs 4 kB, 1 kB more than available: /);
 });
 
 test('folders of one file system share its room', () => {
   const media = [medium('/a', 3 * MIB, { device: '8:1' }), medium('/b', 3 * MIB, { device: '8:1' })];
-  assert.throwsWith(() => placed(4 * MIB, media), 'NO_SPACE', /1048576 more than available/);
+  assert.throwsWith(() => placed(4 * MIB, media), 'NO_SPACE', /1\.05 MB more than available/);
 });
 
-test('a shortage is told in bytes, medium by medium', () => {
+test('a shortage is named, medium by medium', () => {
   const error = assert.throwsWith(() => placed(9 * MIB, [medium('/a', MIB), medium('/b', 2 * MIB)]), 'NO_SPACE');
-  assert.match(error.message, `needs ${9 * MIB} bytes, ${6 * MIB} more than available`);
-  assert.match(error.message, `${MIB + ASIDE} free in /a, ${2 * MIB + ASIDE} free in /b`);
+  assert.match(error.message, `needs ${formatBytes(9 * MIB)}, ${formatBytes(6 * MIB)} more than available`);
+  assert.match(error.message, `${formatBytes(MIB + ASIDE)} free in /a, ${formatBytes(2 * MIB + ASIDE)} free in /b`);
 });
 
 test('more parts than numbers are refused, with a size that would do', () => {
