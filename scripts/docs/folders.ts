@@ -52,7 +52,7 @@ const ROWS: readonly (readonly [name: string, holds: string, imports?: string])[
   ],
   [
     'hub',
-    'the hub of a fleet: its kinds, what its objects say, and what a step writes to them; no I/O',
+    'the hub of a fleet: its kinds, what its objects say, what a step writes to them, and who its agents are; no I/O',
     'core channel rollout fleet/upstream fleet',
   ],
   ['spec', 'installer specs', 'core formats/yaml'],
@@ -99,6 +99,11 @@ const ROWS: readonly (readonly [name: string, holds: string, imports?: string])[
     'kube',
     'requests to the API server that a kubeconfig names',
     'core platform/limit platform/files platform/process platform/http formats/yaml',
+  ],
+  [
+    'agent',
+    'the agent of a cluster: its folder, and its certificate',
+    'core platform/files formats/signing fleet/upstream hub kube',
   ],
   [
     'deliver',

@@ -28,22 +28,26 @@ export interface ApiClient {
 export function apiClient(kubeconfig: string): ApiClient {
   const conf = JSON.parse(kubeconfig) as {
     readonly clusters: readonly [{ readonly cluster: { readonly server: string } & Record<string, string> }];
-    readonly users: readonly [{ readonly user: { readonly token: string } }];
+    readonly users: readonly [{ readonly user: Readonly<Partial<Record<string, string>>> }];
   };
   const { server, 'certificate-authority-data': authority = '' } = conf.clusters[0].cluster;
+  const { token, 'client-certificate-data': certificate, 'client-key-data': key = '' } = conf.users[0].user;
   const ca = Buffer.from(authority, 'base64');
+  const own = certificate && { cert: Buffer.from(certificate, 'base64'), key: Buffer.from(key, 'base64') };
+  const bearer = token === undefined ? {} : { authorization: `Bearer ${token}` };
   const open = async (
     method: string,
     path: string,
     { body, type = 'application/json', accept = 'application/json' }: Sent = {},
   ): Promise<IncomingMessage> => {
-    const headers = { authorization: `Bearer ${conf.users[0].user.token}`, 'content-type': type, accept };
+    const headers = { ...bearer, 'content-type': type, accept };
     const sent = body === undefined ? undefined : JSON.stringify(body);
     const length = sent === undefined ? {} : { 'content-length': Buffer.byteLength(sent) };
     const request = httpsRequest(new URL(path, server), {
       method,
       headers: { ...headers, ...length },
       ca,
+      ...own,
       agent: false,
     });
     request.end(sent);

@@ -1,6 +1,19 @@
 /** A certificate authority that signs itself. Pure, but for the random key and serial number. */
 import { createHash, generateKeyPairSync, randomBytes, sign } from 'node:crypto';
 import { secret, type Secret } from '../../core/secret.ts';
+import {
+  BIT_STRING,
+  COMMON_NAME,
+  der,
+  ECDSA_SHA256,
+  INTEGER,
+  namePart,
+  OCTET_STRING,
+  oid,
+  pem,
+  SEQUENCE,
+  time,
+} from './der.ts';
 
 export interface Authority {
   /** A certificate in PEM. */
@@ -9,36 +22,8 @@ export interface Authority {
   readonly key: Secret;
 }
 
-const [INTEGER, BIT_STRING, OCTET_STRING, OID, UTF8, SEQUENCE, SET] = [0x02, 0x03, 0x04, 0x06, 0x0c, 0x30, 0x31];
 const TRUE = Buffer.from([0x01, 0x01, 0xff]);
-
-/** ITU-T X.690, 10.1: the definite form with the fewest octets. */
-function der(tag: number, ...content: readonly Uint8Array[]): Buffer {
-  const body = Buffer.concat(content);
-  if (body.length < 0x80) return Buffer.concat([Buffer.from([tag, body.length]), body]);
-  const length = Buffer.from(body.length.toString(16).padStart(body.length > 0xff ? 4 : 2, '0'), 'hex');
-  return Buffer.concat([Buffer.from([tag, 0x80 | length.length]), length, body]);
-}
-
-function oid(hex: string): Buffer {
-  return der(OID, Buffer.from(hex, 'hex'));
-}
-
-/** RFC 5280, 4.1.2.5: two digits of the year until 2049. */
-function time(date: Date): Buffer {
-  const digits = date.toISOString().replaceAll(/[-:T]|\.\d+/g, '');
-  const isLong = date.getUTCFullYear() >= 2050;
-  return der(isLong ? 0x18 : 0x17, Buffer.from(isLong ? digits : digits.slice(2)));
-}
-
-const ECDSA_SHA256 = der(SEQUENCE, oid('2a8648ce3d040302'));
-const [COMMON_NAME, KEY_ID, KEY_USAGE, ALTERNATIVE_NAME, CONSTRAINTS] = [
-  '550403',
-  '551d0e',
-  '551d0f',
-  '551d11',
-  '551d13',
-];
+const [KEY_ID, KEY_USAGE, ALTERNATIVE_NAME, CONSTRAINTS] = ['551d0e', '551d0f', '551d11', '551d13'];
 
 function extension(id: string, value: Uint8Array, isCritical = false): Buffer {
   return der(SEQUENCE, oid(id), ...(isCritical ? [TRUE] : []), der(OCTET_STRING, value));
@@ -54,7 +39,7 @@ export function makeAuthority(
   const serial = randomBytes(16);
   // Positive, and without leading zeros.
   serial[0] = 0x40 | ((serial[0] ?? 0) & 0x3f);
-  const title = der(SEQUENCE, der(SET, der(SEQUENCE, oid(COMMON_NAME), der(UTF8, Buffer.from(name)))));
+  const title = der(SEQUENCE, namePart(COMMON_NAME, name));
   const hour = 3_600_000;
   const validity = der(SEQUENCE, time(new Date(now - hour)), time(new Date(now + days * 24 * hour)));
   const extensions = der(
@@ -79,9 +64,8 @@ export function makeAuthority(
   );
   const signature = sign('sha256', body, privateKey);
   const certificate = der(SEQUENCE, body, ECDSA_SHA256, der(BIT_STRING, Buffer.from([0]), signature));
-  const lines = certificate.toString('base64').match(/.{1,64}/g) ?? [];
   return {
-    certificate: `-----BEGIN CERTIFICATE-----\n${lines.join('\n')}\n-----END CERTIFICATE-----\n`,
+    certificate: pem('CERTIFICATE', certificate),
     key: secret(privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()),
   };
 }

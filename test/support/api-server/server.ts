@@ -6,10 +6,11 @@ import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import type { TLSSocket } from 'node:tls';
 import { text } from 'node:stream/consumers';
 import { kubeconfigText } from '../kube-server.ts';
 import { makeCertificate, type TestCertificate } from '../tls.ts';
-import type { JsonObject } from './fields.ts';
+import { isMap, type JsonObject } from './fields.ts';
 import { apiVersionOf, BUILT_IN, customKinds, DEFINITIONS, discoveryOf, type ServedKind } from './kinds.ts';
 import {
   fieldSelector,
@@ -37,13 +38,26 @@ export interface MemoryApiOptions {
   readonly version?: string;
   readonly certificate?: TestCertificate;
   /** Gets each request before it is answered: `PATCH /api/v1/…`. What it throws, such as a {@link StatusError}, is the answer. */
-  readonly before?: (request: string) => void;
+  readonly before?: (request: string, user: User) => void;
+  /** Who sends a request, by its token or else by its client certificate; default: an administrator. */
+  readonly user?: (credential: { readonly token: string; readonly certificate: User | undefined }) => User | undefined;
 }
+
+export interface User {
+  readonly username: string;
+  readonly groups: readonly string[];
+}
+
+const ADMIN: User = { username: 'admin', groups: ['system:masters', 'system:authenticated'] };
 
 export async function startMemoryApiServer(options: MemoryApiOptions = {}): Promise<MemoryApiServer> {
   const { key, cert, ca } = options.certificate ?? (await makeCertificate());
   const api = new Api(options);
-  const server = createServer({ key, cert }, (request, response) => void api.handle(request, response));
+  const clients = { requestCert: true, rejectUnauthorized: false };
+  const server = createServer(
+    { key, cert, ...(options.user && clients) },
+    (request, response) => void api.handle(request, response),
+  );
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -83,12 +97,13 @@ class Api {
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     this.requests.push(`${request.method} ${request.url}`);
     try {
-      this.#options.before?.(`${request.method} ${request.url}`);
+      const user = this.#user(request);
+      this.#options.before?.(`${request.method} ${request.url}`, user);
       const url = new URL(request.url ?? '/', 'https://server');
       const body = await text(request);
       const found = this.#fixed(url.pathname);
       if (found !== undefined) send(response, 200, found);
-      else this.#respond(request, response, { url, body });
+      else this.#respond(request, response, { url, body, user });
     } catch (error) {
       const failure =
         error instanceof StatusError
@@ -96,6 +111,17 @@ class Api {
           : new StatusError(500, 'InternalError', error instanceof Error ? error.message : '');
       if (!response.headersSent) send(response, failure.code, failure.body);
     }
+  }
+
+  #user({ headers, socket }: IncomingMessage): User {
+    const { user } = this.#options;
+    if (user === undefined) return ADMIN;
+    const token = /^Bearer (.*)$/.exec(headers.authorization ?? '')?.[1] ?? '';
+    const { CN, O } = (socket as TLSSocket).getPeerCertificate().subject ?? {};
+    const groups = [O ?? [], 'system:authenticated'].flat();
+    const found = user({ token, certificate: CN === undefined ? undefined : { username: [CN].flat().join(), groups } });
+    if (found === undefined) throw new StatusError(401, 'Unauthorized', 'Unauthorized');
+    return found;
   }
 
   #kinds(): readonly ServedKind[] {
@@ -129,7 +155,7 @@ class Api {
   #respond(
     { method, headers }: IncomingMessage,
     response: ServerResponse,
-    { url, body }: { readonly url: URL; readonly body: string },
+    { url, body, user }: { readonly url: URL; readonly body: string; readonly user: User },
   ): void {
     const target = this.#target(url.pathname);
     const query = url.searchParams;
@@ -144,7 +170,8 @@ class Api {
     if (method === 'GET' && query.get('watch') === 'true')
       return this.#watch(target, query, { response, onlyMetadata });
     if (method === 'GET') return send(response, 200, this.#list(target, query, onlyMetadata));
-    if (method === 'POST') return send(response, 201, this.#writes.create(target, document, options));
+    if (method === 'POST')
+      return send(response, 201, this.#writes.create(target, signedBy(target, document, user), options));
     if (method === 'PUT') return send(response, 200, this.#writes.replace(target, document, options));
     if (method === 'DELETE') return send(response, 200, this.#writes.delete(target, document, options));
     const isNew = this.store.get(target.kind, target.namespace, target.name) === undefined;
@@ -226,6 +253,13 @@ function seenAs(
   if (was && is) return 'MODIFIED';
   if (was) return 'DELETED';
   return is ? 'ADDED' : undefined;
+}
+
+/** The server says itself who has asked for a certificate. */
+function signedBy({ kind }: Target, document: JsonObject, { username, groups }: User): JsonObject {
+  if (kind.kind !== 'CertificateSigningRequest') return document;
+  const spec = isMap(document['spec']) ? document['spec'] : {};
+  return { ...document, spec: { ...spec, username, groups } };
 }
 
 function writeOptions(query: URLSearchParams, agent: string): WriteOptions {
