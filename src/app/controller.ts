@@ -15,6 +15,7 @@ import type { Resource } from '../kube/resources.ts';
 import { Watch } from '../kube/watch.ts';
 import { Backoff } from '../platform/limit/backoff.ts';
 import { pause } from '../platform/limit/repeat.ts';
+import { Wake } from '../platform/limit/wake.ts';
 import { Memo } from '../rollout/content.ts';
 import { passHub, resourceOf, type Hub } from './hub/pass.ts';
 import { serveReadiness } from './ports/readiness.ts';
@@ -97,13 +98,8 @@ async function lead(direct: KubeApi, { lease, uid, say, onPass }: Leading): Prom
   const over = new AbortController();
   const signal = AbortSignal.any([lease.signal, over.signal]);
   const api = pacedApi(direct, PER_SECOND);
-  let wake = (): void => undefined;
-  let isChanged = true;
-  const onChange = (): void => {
-    isChanged = true;
-    wake();
-  };
-  const watching = { onChange };
+  const changes = new Wake();
+  const watching = { onChange: () => changes.set() };
   const hub: Hub = {
     uid,
     signal,
@@ -121,7 +117,7 @@ async function lead(direct: KubeApi, { lease, uid, say, onPass }: Leading): Prom
   const failures = new Backoff();
   try {
     for (;;) {
-      isChanged = false;
+      changes.clear();
       const { problem, nextMs } = await passHub(hub, Math.floor(Date.now() / 1000)).catch((error: unknown) => {
         signal.throwIfAborted();
         if (!(error instanceof CurlewError)) throw error;
@@ -131,37 +127,10 @@ async function lead(direct: KubeApi, { lease, uid, say, onPass }: Leading): Prom
       else say('warning', problem);
       onPass(problem === undefined);
       await pause(GATHER_MS, { signal });
-      await waitFor(Math.min(nextMs, RESYNC_MS), { signal, isOver: () => isChanged, onWake: (call) => (wake = call) });
+      await changes.wait(Math.min(nextMs, RESYNC_MS), { signal });
     }
   } finally {
     over.abort();
     await Promise.all(watches);
   }
-}
-
-/** Waits for the time, or until something has changed. */
-async function waitFor(
-  ms: number,
-  {
-    signal,
-    isOver,
-    onWake,
-  }: {
-    readonly signal: AbortSignal;
-    readonly isOver: () => boolean;
-    readonly onWake: (call: () => void) => void;
-  },
-): Promise<void> {
-  await new Promise<void>((resolve) => {
-    const end = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', end);
-      resolve();
-    };
-    const timer = setTimeout(end, ms);
-    onWake(end);
-    signal.addEventListener('abort', end);
-    if (isOver() || signal.aborted) end();
-  });
-  signal.throwIfAborted();
 }
