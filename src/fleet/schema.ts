@@ -107,7 +107,8 @@ const cluster = document(
 );
 
 const { repoURL, oci, name, releaseName, namespace } = CHART_FIELDS;
-export const chart = fields({ repoURL, oci, name, version: aText, releaseName, namespace });
+export const CHART = { repoURL, oci, name, version: aText, releaseName, namespace };
+const chart = fields(CHART);
 const source = fields({
   manifest: text,
   chart: v.exactOptional(chart),

@@ -14,7 +14,7 @@ export const FINALIZER = 'fleet.curlew.dev/removal';
 const ORDER = 'fleet.curlew.dev/';
 
 /** An object from an API server. */
-interface Live {
+export interface Live {
   readonly metadata: {
     readonly name: string;
     readonly namespace?: string | undefined;
@@ -66,7 +66,7 @@ export function timeOf(seconds: number): string {
   return new Date(seconds * 1000).toISOString().replace('.000Z', 'Z');
 }
 
-function versionOf({ metadata: { name, namespace, uid, resourceVersion } }: Live): Version {
+export function versionOf({ metadata: { name, namespace, uid, resourceVersion } }: Live): Version {
   return { name, namespace, uid, resourceVersion };
 }
 
@@ -140,7 +140,7 @@ function sourceOf(
   const byName = { namespace: 'kube-system', addon: name };
   if (chart !== undefined) {
     const { namespace = 'kube-system', releaseName = name, version } = chart;
-    const content = { chart: { ...chart, namespace, releaseName } };
+    const content = { chart: { ...chart, namespace, releaseName }, ...(hash !== undefined && { hash }) };
     return { namespace, identity: releaseIdentity({ namespace, name: releaseName }), source: { content, version } };
   }
   const identity = recordIdentity(byName);

@@ -1,7 +1,7 @@
 /** The kinds of a hub: their fields, the rules between fields, and how kubectl shows them. Pure. */
 import * as v from 'valibot';
 import { byKey, type Read } from '../core/schema.ts';
-import { ADDON_FIELDS, chart, CLUSTER_FIELDS, removal, version } from '../fleet/schema.ts';
+import { ADDON_FIELDS, CHART, CLUSTER_FIELDS, removal, version } from '../fleet/schema.ts';
 import { about, addonName, aMap, aText, clusterName, fields, like, list } from '../fleet/upstream/kinds.ts';
 
 /** A rule of the Common Expression Language that the API server checks, and what it says otherwise. */
@@ -40,17 +40,19 @@ const conditions = v.exactOptional(
 export type Condition = Read<typeof condition>;
 
 const digest = like(/^sha256:[0-9a-f]{64}$/, 'a digest: sha256: and 64 hex digits in lower case');
-const source = rules(
+const address = like(/^https:\/\/[^\s/@]+\/\S+$/, 'an https address, without a login');
+export const source = rules(
   fields({
-    manifest: v.exactOptional(
-      about('Address of a manifest.', like(/^https:\/\/[^\s/@]+\/\S+$/, 'an https address, without a login')),
-    ),
-    hash: v.exactOptional(about('Digest of the manifest.', digest)),
+    manifest: v.exactOptional(about('Address of a manifest.', address)),
+    hash: v.exactOptional(about('Digest of the manifest, or of the archive of the chart.', digest)),
     chart: v.exactOptional(
       rules(
-        chart,
-        ['has(self.repoURL) != has(self.oci)', 'write repoURL and name, or oci'],
-        ['has(self.oci) || has(self.name)', 'a chart of a repository needs name'],
+        fields({ ...CHART, package: v.exactOptional(about('Address of its archive.', address)) }),
+        [
+          '[has(self.repoURL), has(self.oci), has(self.package)].filter(given, given).size() == 1',
+          'write repoURL and name, or oci, or package',
+        ],
+        ['!has(self.repoURL) || has(self.name)', 'a chart of a repository needs name'],
       ),
     ),
     package: v.exactOptional(fields({ name: addonName, version: aText, hash: digest })),
@@ -59,7 +61,9 @@ const source = rules(
     '[has(self.manifest), has(self.chart), has(self.package)].filter(given, given).size() == 1',
     'write exactly one of manifest, chart and package',
   ],
-  ['has(self.manifest) == has(self.hash)', 'a manifest needs its hash, and nothing else has one here'],
+  ['!has(self.manifest) || has(self.hash)', 'a manifest needs its hash'],
+  ['!has(self.hash) || !has(self.package)', 'the hash of a package is in package'],
+  ['!has(self.chart) || !has(self.chart.package) || has(self.hash)', 'the archive of a chart needs its hash'],
 );
 
 // What another owner has installed, or others have changed, is seen only in the cluster: no agent reports or obeys it yet.
