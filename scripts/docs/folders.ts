@@ -216,6 +216,11 @@ const ROWS: readonly (readonly [name: string, holds: string, imports?: string])[
     'a pass of the controller of a hub: what a step of its fleet writes, into its objects',
     'core platform/limit channel rollout hub kube',
   ],
+  [
+    'app/agent',
+    'the loop of an agent: deliveries to its own cluster, and what it reports to its hub',
+    'core own platform/limit platform/files formats/signing channel rollout fleet hub kube deliver app/requests app/ports app/fleets app/hub',
+  ],
   ['app', 'use cases, one per file: a request that could be JSON and its result'],
   ['cli', 'options, commands and rendering; only `cli` prints, exits or reads the process'],
 ];

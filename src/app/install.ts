@@ -1,6 +1,7 @@
 /** Runs of an installer spec: `install`, `join` and `upgrade`, and their dry runs. */
 import { resolve } from 'node:path';
 import { CurlewError } from '../core/errors.ts';
+import { formatRef } from '../core/ref.ts';
 import { refuseExisting } from '../platform/files/name-file.ts';
 import { writeText } from '../platform/files/write-whole.ts';
 import { requirePrograms } from '../runtime/host/host-facts.ts';
@@ -144,6 +145,7 @@ async function runRequest(
   const from = { source, flags, recorded: request.installerText };
   const { installer, text, variables: extra } = await specOf(request, context, from);
   const packages = await source.choose(installer);
+  if (request.digest !== undefined) requireDigest(packages, request.digest);
   requireValidSettings(installer, packages, context);
   if (request.keepData === true && request.prune !== true) throw usage('--keep-data requires --prune');
   const pruned = request.prune === true ? await pruneOf(packages, request, context) : undefined;
@@ -168,6 +170,16 @@ async function runRequest(
     cluster: clusterOf(request, context, { installer, versions, schemas, release: source.release }),
     place: await place(),
   };
+}
+
+/** Before anything of a package runs. */
+function requireDigest(packages: readonly SourcePackage[], digest: string): void {
+  for (const { ref, addon } of packages) {
+    if (addon.digest === digest) continue;
+    throw new CurlewError('DIGEST_MISMATCH', `cannot install ${formatRef(ref)}: it is ${addon.digest}, not ${digest}`, {
+      hint: 'correct the hash in the FleetAddon, or publish the package that it names',
+    });
+  }
 }
 
 async function pruneOf(

@@ -28,6 +28,7 @@ import {
   FLEET_ROLLBACK,
   FLEET_STATUS,
 } from '../app/requests/fleet.ts';
+import { AGENT_RUN } from '../app/requests/agent.ts';
 import { CONTROLLER, HUB_MANIFESTS } from '../app/requests/hub.ts';
 import {
   INSTALLER_ENV,
@@ -144,6 +145,8 @@ const HUB_COMMANDS = [
   row(CONTROLLER, async () => (await import('./commands/hub.ts')).controller),
 ];
 
+const AGENT_COMMANDS = [row(AGENT_RUN, async () => (await import('./commands/agent.ts')).run)];
+
 const NODE_COMMANDS = [
   row(INSTALL, async () => (await import('./commands/install.ts')).command),
   row(JOIN, async () => (await import('./commands/join.ts')).command),
@@ -179,6 +182,7 @@ export const COMMANDS: ReadonlyMap<string, Row> = new Map([
   ...grouped('Clusters', CLUSTER_COMMANDS),
   ...grouped('Clusters', FLEET_COMMANDS),
   ...grouped('Clusters', HUB_COMMANDS),
+  ...grouped('Clusters', AGENT_COMMANDS),
   ...grouped('Help', OWN_COMMANDS),
 ]);
 

@@ -204,7 +204,8 @@ async function kubeconfigOf({ kubeconfig }: ClusterRequest, { env, cwd }: Contex
 
 const versionSchema = v.object({ gitVersion: v.string() });
 
-async function readVersion(call: Call): Promise<string> {
+/** The version of Kubernetes, such as `v1.31.2`. */
+export async function readVersion(call: Call): Promise<string> {
   const answer = await call('read the version of the cluster', { verb: 'get', path: apiPath`/version` });
   if (answer.outcome === 'done' && v.is(versionSchema, answer.value)) return answer.value.gitVersion;
   throw new CurlewError('CLUSTER_FAILED', 'cannot read the version of the cluster: the response has none', {

@@ -32,6 +32,8 @@ export interface Done extends Job {
   readonly reason: string;
   /** Revision of the content that was delivered. */
   readonly revision?: string;
+  /** Objects that a removal has left. */
+  readonly orphans?: readonly string[];
 }
 
 type Key = Pick<Job, 'cluster' | 'addon'>;

@@ -40,7 +40,7 @@ export function statusObject(status: FleetAddonStatus, { addon, conditions, prob
   };
 }
 
-function textOf(text: string): string {
+export function textOf(text: string): string {
   return text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT - 1)}…` : text;
 }
 

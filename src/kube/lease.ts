@@ -7,7 +7,12 @@ import type { Call } from './call.ts';
 import { objectPath, collectionPath, type Resource } from './resources.ts';
 import { pause } from '../platform/limit/repeat.ts';
 
-const LEASES: Resource = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', plural: 'leases', namespaced: true };
+export const LEASES: Resource = {
+  apiVersion: 'coordination.k8s.io/v1',
+  kind: 'Lease',
+  plural: 'leases',
+  namespaced: true,
+};
 const DURATION_MS = 15_000;
 const RENEW_MS = DURATION_MS / 3;
 /** The next holder waits for the whole duration; what is sent before it takes the lease must have arrived by then. */

@@ -18,6 +18,10 @@ const STABLE_MS = 60_000;
 
 export interface WatchOptions<T> {
   readonly resource: Resource;
+  /** Default: all namespaces. */
+  readonly namespace?: string;
+  /** How long one request watches, in seconds. With it, each is followed by a list, in case that a change was lost. */
+  readonly listEvery?: readonly [least: number, most: number];
   /** What is kept of an object: whole ones may be large. */
   readonly look: (object: LiveObject) => T;
   /** Called after each list, change and failure. */
@@ -92,7 +96,7 @@ export class Watch<T> {
         const last = await this.#follow(version, signal);
         // A server that ends each watch at once would be asked without end.
         hasFailed = last === version;
-        version = last;
+        version = this.#options.listEvery === undefined ? last : undefined;
       } catch (error) {
         signal.throwIfAborted();
         version = undefined;
@@ -106,12 +110,12 @@ export class Watch<T> {
   }
 
   async #list(signal: AbortSignal): Promise<string> {
-    const { resource, look, onChange } = this.#options;
+    const { resource, namespace, look, onChange } = this.#options;
     const keep = (object: LiveObject): readonly [string, Kept<T>] => {
       const { uid, resourceVersion: version } = object.metadata;
       return [keyOf(object.metadata), { uid, version, value: look(object) }];
     };
-    const listed = await listVersion(openCalls(this.#api, { patienceMs: 0, signal }), resource, {}, keep);
+    const listed = await listVersion(openCalls(this.#api, { patienceMs: 0, signal }), resource, { namespace }, keep);
     if (listed === undefined) {
       throw new CurlewError('CLUSTER_FAILED', `cannot ${this.#doing}: the server does not have this kind`, {
         hint: 'curlew hub manifests | kubectl apply -f - creates it',
@@ -125,9 +129,8 @@ export class Watch<T> {
 
   /** Returns the last version that was seen. */
   async #follow(from: string, signal: AbortSignal): Promise<string> {
-    const { resource, idleMs = IDLE_MS, onChange } = this.#options;
-    const [least, most] = WATCH_S;
-    const path = withQuery(collectionPath(resource), {
+    const { resource, namespace, idleMs = IDLE_MS, onChange, listEvery: [least, most] = WATCH_S } = this.#options;
+    const path = withQuery(collectionPath(resource, namespace), {
       watch: 'true',
       resourceVersion: from,
       allowWatchBookmarks: 'true',

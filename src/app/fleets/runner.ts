@@ -14,6 +14,7 @@ import { Delivery } from '../../deliver/delivery.ts';
 import { annotate, forgetRecord } from '../../deliver/records.ts';
 import { remove } from '../../deliver/remove.ts';
 import { ownerOf } from '../../fleet/observe.ts';
+import { titleOf } from '../../kube/objects.ts';
 import type { Deliverable, Done, Job } from '../../fleet/pass.ts';
 import { mergeValues } from '../../rollout/content.ts';
 import type { Values } from '../../rollout/fleet.ts';
@@ -90,17 +91,19 @@ export class Runner {
     }
   }
 
-  async #remove({ addon, act }: Job): Promise<Pick<Done, 'result' | 'reason'>> {
+  async #remove({ addon, act }: Job): Promise<Pick<Done, 'result' | 'reason' | 'orphans'>> {
     const record = ownRecord([...this.#cluster.facts.records.values()], addon);
     if (record === undefined) return { result: 'done', reason: '' };
     const named = { namespace: record.namespace, name: record.addon };
     if (act === 'forget') {
       await annotate(this.#cluster, { ...named, compat: 'native' }, undefined);
       await forgetRecord(this.#cluster, named);
-      return { result: 'done', reason: '' };
+      const left = (record.objects ?? []).flatMap((kind) => kind.objects.map((object) => titleOf(kind, object)));
+      return { result: 'done', reason: '', orphans: left };
     }
-    const { isDone, errors } = await remove(this.#delivery, named, { isReal: true });
-    return { result: isDone ? 'done' : 'failed', reason: errors[0]?.message ?? '' };
+    const { isDone, errors, orphans } = await remove(this.#delivery, named, { isReal: true });
+    const left = orphans.map(({ object }) => object);
+    return { result: isDone ? 'done' : 'failed', reason: errors[0]?.message ?? '', orphans: left };
   }
 
   /** A template can have objects that must run before its others are removed: they join these. */

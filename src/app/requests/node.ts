@@ -132,6 +132,7 @@ export const RUN = {
     }),
     ...SPEC_RUN,
     ...PLAN,
+    digest: text('DIGEST', 'the digest of the only package that the spec may lead to', decided),
     installerText: text('TEXT', 'the installer spec that a resumed run has saved, instead of installer', {
       once: true,
     }),

@@ -1,0 +1,289 @@
+/** The loop of an agent: what its hub has for this cluster, or has had as long as the hub is away, is brought onto it and reported. */
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Context } from '../../core/context.ts';
+import { asError, CurlewError } from '../../core/errors.ts';
+import {
+  afterJob,
+  clusterStatus,
+  decide,
+  NO_RECORD,
+  readAgentRecord,
+  readOrder,
+  statusOf,
+  type AgentDone,
+  type AgentJob,
+  type AgentRecord,
+  type ClusterSeen,
+  type Decided,
+  type Order,
+} from '../../hub/agent.ts';
+import { contentOf, type HubPackage } from '../../hub/content.ts';
+import { namespaceOf } from '../../hub/observe.ts';
+import type { KubeApi } from '../../kube/api.ts';
+import { Watch } from '../../kube/watch.ts';
+import type { TrustedKey } from '../../formats/signing/keys.ts';
+import { claim } from '../../platform/files/claim.ts';
+import { makeFolder } from '../../platform/files/make-folder.ts';
+import { readOwnFile, writeStateFile } from '../../platform/files/state-file.ts';
+import { Backoff } from '../../platform/limit/backoff.ts';
+import { pause } from '../../platform/limit/repeat.ts';
+import { Wake } from '../../platform/limit/wake.ts';
+import type { Values } from '../../rollout/fleet.ts';
+import { resourceOf } from '../hub/pass.ts';
+import type { AgentRunRequest } from '../requests/agent.ts';
+import { deliverHere, sweepFiles } from './deliver.ts';
+import { AgentHub } from './hub.ts';
+import { ClusterLook } from './look.ts';
+
+/** All times of agents are at random, so that those of a fleet do not come together. */
+const DELAY_MS = 60_000;
+const MINUTE_MS = 60_000;
+const RENEW_MS = 300_000;
+/** A watch is followed by a list, in case that a change was lost: 10 minutes ± 30 %. */
+const LIST_S = [420, 780] as const;
+const MAX_BYTES = 64 << 20;
+
+/** How packages come onto this node and leave it. They throw `CurlewError`. */
+export interface Packages {
+  readonly install: (content: HubPackage, values: Values, options: { readonly isBack: boolean }) => Promise<void>;
+  readonly remove: (name: string, options: { readonly keepGoing: boolean }) => Promise<void>;
+}
+
+export interface AgentParts {
+  readonly request: AgentRunRequest;
+  readonly context: Context;
+  readonly cluster: string;
+  /** Identifier of the one hub that is obeyed. */
+  readonly hub: string;
+  readonly keys: readonly TrustedKey[];
+  readonly allowUnsigned: boolean;
+  /** The folder of the agent. */
+  readonly folder: string;
+  readonly hubApi: KubeApi;
+  /** That of its own cluster. */
+  readonly api: KubeApi;
+  /** Name of the Lease in the namespace of the cluster. */
+  readonly lease: string;
+  readonly packages: Packages;
+  /** Renews the certificate if that is due. */
+  readonly renew: () => Promise<unknown>;
+}
+
+/** Until the signal aborts, whose reason it throws. `BUSY` while another agent has this folder. */
+export async function runLoop(parts: AgentParts): Promise<never> {
+  const { folder, context } = parts;
+  const file = join(folder, 'record.json');
+  await makeFolder(folder);
+  await using _claim = await claim(file);
+  const over = new AbortController();
+  const signal = AbortSignal.any([context.signal, over.signal]);
+  const loop = new Loop(parts, signal);
+  const inBackground = loop.background().map(async (one) => one.catch((error: unknown) => over.abort(error)));
+  try {
+    return await loop.run(file);
+  } finally {
+    over.abort();
+    await Promise.all(inBackground);
+  }
+}
+
+class Loop {
+  readonly #parts: AgentParts;
+  readonly #signal: AbortSignal;
+  readonly #changes = new Wake();
+  readonly #watch: Watch<Order>;
+  readonly #hub: AgentHub;
+  readonly #look: ClusterLook;
+  readonly #backoff = new Backoff();
+  #record: AgentRecord = NO_RECORD;
+  #text = '';
+  #seen: Omit<ClusterSeen, 'ahead'> | undefined;
+  /** The status of the cluster as the hub has it; undefined until it is read. */
+  #stored: { readonly status: unknown } | undefined;
+  #said = '';
+
+  constructor(parts: AgentParts, signal: AbortSignal) {
+    const { cluster, lease, hubApi, api } = parts;
+    this.#parts = parts;
+    this.#signal = signal;
+    this.#hub = new AgentHub(hubApi, { cluster, lease, signal });
+    this.#look = new ClusterLook(api);
+    this.#watch = new Watch(hubApi, {
+      resource: resourceOf('ClusterAddon'),
+      namespace: namespaceOf(cluster),
+      listEvery: LIST_S,
+      look: readOrder,
+      onChange: () => this.#changes.set(),
+    });
+  }
+
+  background(): readonly Promise<unknown>[] {
+    const { request, renew } = this.#parts;
+    const signal = this.#signal;
+    const late = delay(Math.random() * (request.delay ?? DELAY_MS), undefined, { signal });
+    const afterDelay = async (work: () => Promise<unknown>): Promise<unknown> => {
+      await late.catch(() => undefined);
+      signal.throwIfAborted();
+      return work();
+    };
+    const holder = `${hostname()}/${process.pid}`;
+    return [
+      afterDelay(async () => this.#watch.run(signal)),
+      afterDelay(async () => this.#each(MINUTE_MS, async () => this.#hub.beat(holder))),
+      afterDelay(async () => this.#each(RENEW_MS, renew)),
+      this.#each(MINUTE_MS, async () => this.#lookNow()),
+    ].map(async (one) =>
+      one.catch((error: unknown) => {
+        if (!signal.aborted) throw error;
+      }),
+    );
+  }
+
+  /** Again and again, at an interval ± 25 %; a failure is reported. */
+  async #each(ms: number, work: () => Promise<unknown>): Promise<never> {
+    for (;;) {
+      await this.#try(work);
+      await pause(ms * (0.75 + Math.random() / 2), { signal: this.#signal });
+    }
+  }
+
+  async #try(work: () => Promise<unknown>): Promise<boolean> {
+    try {
+      await work();
+      return true;
+    } catch (error) {
+      this.#signal.throwIfAborted();
+      if (!(error instanceof CurlewError)) throw error;
+      this.#say('warning', error.message);
+      return false;
+    }
+  }
+
+  #say(level: 'info' | 'warning', text: string): void {
+    if (text !== this.#said) this.#parts.context.report({ type: 'note', level, text });
+    this.#said = text;
+  }
+
+  async #lookNow(): Promise<void> {
+    const here = Object.entries(this.#record.addons).filter(
+      ([, { state, spec }]) => state === 'Succeeded' && spec.action === 'Install',
+    );
+    this.#seen = await this.#look.look(new Set(here.map(([name]) => name)), { now: seconds(), signal: this.#signal });
+    this.#changes.set();
+  }
+
+  async run(file: string): Promise<never> {
+    const { request, hub, folder } = this.#parts;
+    const signal = this.#signal;
+    const bad = (what: string): CurlewError =>
+      new CurlewError('FILE_UNUSABLE', `cannot read ${file}: ${what}`, {
+        hint: 'use the version of curlew that wrote it, or delete it: the agent then obeys what the hub has',
+      });
+    this.#text = (await readOwnFile(file, MAX_BYTES)) ?? '';
+    if (this.#text !== '') this.#record = readAgentRecord(this.#text, bad);
+    let acceptOlder = request.acceptOlder === true;
+    for (;;) {
+      this.#changes.clear();
+      const problem = this.#watch.problem;
+      const orders = problem === undefined ? new Map(this.#watch.values().map((one) => [one.at.name, one])) : undefined;
+      const decided = decide(orders, this.#record, { now: seconds(), hub, acceptOlder });
+      await this.#keep(file, decided.record);
+      if (orders !== undefined) acceptOlder = false;
+      const waitMs = orders === undefined ? Infinity : await this.#report(orders, decided);
+      const [job] = decided.jobs;
+      if (job !== undefined) {
+        const done = await this.#do(job);
+        await this.#keep(file, afterJob(this.#record, job, done, seconds()));
+        continue;
+      }
+      await sweepFiles(join(folder, 'files'), this.#record);
+      await this.#changes.wait(Math.min(decided.recheckAfter * 1000, waitMs, MINUTE_MS), { signal });
+    }
+  }
+
+  async #keep(file: string, record: AgentRecord): Promise<void> {
+    this.#record = record;
+    const text = `${JSON.stringify(record)}\n`;
+    if (text !== this.#text) await writeStateFile(file, text);
+    this.#text = text;
+  }
+
+  /** Returns the milliseconds after which what could not be written is tried again. */
+  async #report(orders: ReadonlyMap<string, Order>, decided: Decided): Promise<number> {
+    const now = seconds();
+    const write = async (key: string, work: () => Promise<unknown>): Promise<void> => {
+      if (!this.#backoff.mayBegin(key)) return;
+      if (await this.#try(work)) this.#backoff.succeeded(key);
+      else this.#backoff.failed(key);
+    };
+    for (const [name, order] of orders) {
+      const [refusal, health] = [decided.refused.get(name), this.#look.health.get(name)];
+      const status = statusOf(order, decided.record.addons[name], { refusal, health, now });
+      if (status === undefined) continue;
+      await write(name, async () => {
+        const written = await this.#hub.writeStatus(order.at, status);
+        if (written !== undefined) this.#watch.put(written);
+      });
+    }
+    const seen = this.#seen;
+    if (seen !== undefined) await write('', async () => this.#reportCluster(seen, decided, now));
+    return this.#backoff.keep(new Set(['', ...orders.keys()]));
+  }
+
+  async #reportCluster(seen: Omit<ClusterSeen, 'ahead'>, decided: Decided, now: number): Promise<void> {
+    this.#stored ??= { status: await this.#hub.clusterStatus() };
+    const ahead = Math.round((this.#parts.hubApi.now().getTime() - Date.now()) / 1000);
+    const status = clusterStatus({ ...seen, ahead }, decided, this.#stored.status, now);
+    await this.#hub.writeClusterStatus(status);
+    this.#stored = { status };
+  }
+
+  async #do(job: AgentJob): Promise<AgentDone> {
+    const { context: given, packages, request, folder, keys, allowUnsigned } = this.#parts;
+    const { addon, spec, act } = job;
+    const content = contentOf(addon, spec);
+    const context = { ...given, signal: this.#signal };
+    this.#say('info', `${act} ${addon} ${spec.version ?? ''}, revision ${spec.revision}`);
+    const tools = { request, context, files: join(folder, 'files'), keys, allowUnsigned };
+    if (content === undefined)
+      return { result: 'failed', reason: 'Unreadable', message: 'this version of curlew cannot read its source' };
+    const done =
+      'entry' in content
+        ? await deliverHere(job, content.entry, tools)
+        : await this.#package(job, content.package, packages);
+    if (done.result !== 'done') this.#say('warning', `${act} ${addon}: ${done.message}`);
+    return done;
+  }
+
+  async #package(
+    { addon, spec, act, keepGoing }: AgentJob,
+    content: HubPackage,
+    packages: Packages,
+  ): Promise<AgentDone> {
+    try {
+      const isBack = this.#record.addons[addon]?.good.includes(spec.specHash) === true;
+      if (act === 'install') await packages.install(content, spec.values, { isBack });
+      else if (act === 'remove') await packages.remove(content.name, { keepGoing });
+      return { result: 'done', reason: '', message: '' };
+    } catch (error) {
+      this.#signal.throwIfAborted();
+      if (!(error instanceof CurlewError)) throw error;
+      const [message = ''] = asError(error).message.split('\n');
+      const isLater = error.code === 'BUSY' || error.code === 'FETCH_FAILED';
+      return { result: isLater ? 'later' : 'failed', reason: isLater ? 'Waiting' : reasonOf(error, act), message };
+    }
+  }
+}
+
+function reasonOf({ code }: CurlewError, act: AgentJob['act']): string {
+  if (code === 'SIGNATURE_INVALID') return 'Unsigned';
+  if (code === 'DIGEST_MISMATCH') return 'OtherDigest';
+  if (code === 'HOOK_FAILED') return 'HookFailed';
+  return act === 'install' ? 'DeliveryFailed' : 'RemovalFailed';
+}
+
+function seconds(): number {
+  return Math.floor(Date.now() / 1000);
+}

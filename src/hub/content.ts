@@ -1,0 +1,58 @@
+/** The content of a ClusterAddon as the entry of a channel has it, by which it is delivered. Pure. */
+import type { Entry, Source } from '../channel/channel.ts';
+import { convert } from '../core/schema.ts';
+import type { Content } from '../rollout/fleet.ts';
+import { source as SOURCE } from './schema.ts';
+
+/** What a hub names by the digest of a package, which is installed by a node. */
+export interface HubPackage {
+  readonly name: string;
+  readonly version: string;
+  readonly hash: string;
+}
+
+/** Undefined for what this version cannot read. */
+export function contentOf(
+  name: string,
+  { source: given, version }: Pick<Content, 'source' | 'version'>,
+): { readonly entry: Entry } | { readonly package: HubPackage } | undefined {
+  const read = convert(SOURCE, given);
+  if ('problems' in read) return undefined;
+  const { manifest, hash = '', chart, package: packed } = read.value;
+  if (packed !== undefined) return { package: packed };
+  const { namespace = 'kube-system', releaseName = name } = chart ?? {};
+  const source: Source | undefined = chart
+    ? { type: 'chart', chart: { ...NO_CHART, ...chart, namespace, releaseName } }
+    : manifest === undefined
+      ? undefined
+      : { type: 'manifest', manifest, location: manifest };
+  const location = manifest ?? chart?.package ?? '';
+  const entry: Entry = {
+    name,
+    namespace,
+    version: version ?? chart?.version,
+    id: '',
+    hash: hash.replace('sha256:', ''),
+    kubernetesVersion: '',
+    range: undefined,
+    source,
+    requires: [],
+    needsRollingUpdate: undefined,
+    needsPKI: false,
+    prune: undefined,
+    drift: 'Warn',
+    selector: {},
+    place: { file: location, line: 1, column: 1, length: 1 },
+  };
+  return source && { entry };
+}
+
+const NO_CHART = {
+  repoURL: undefined,
+  oci: undefined,
+  package: undefined,
+  name: undefined,
+  values: {},
+  wait: false,
+  atomic: false,
+} as const;

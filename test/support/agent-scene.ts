@@ -1,0 +1,226 @@
+/** A hub and the cluster of an agent, as API servers of the tests, and a web server with contents and their signatures. */
+import { setMaxListeners } from 'node:events';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { runLoop, type Packages } from '../../src/app/agent/loop.ts';
+import type { AgentRunRequest } from '../../src/app/requests/agent.ts';
+import type { Context } from '../../src/core/context.ts';
+import { CurlewError } from '../../src/core/errors.ts';
+import { digestOf } from '../../src/core/digest.ts';
+import { makeKeyPair, publicPart, readPrivateKey } from '../../src/formats/signing/keys.ts';
+import { hubManifests } from '../../src/hub/manifests.ts';
+import { openApi, type KubeApi } from '../../src/kube/api.ts';
+import { apiClient, textAt, type ApiClient } from './api-client.ts';
+import type { JsonObject } from './api-server/fields.ts';
+import { startMemoryApiServer, type MemoryApiServer } from './api-server/server.ts';
+import { startHelm, type HelmStandIn } from './helm-stand-in.ts';
+import { hubCluster, hubClusterAddon } from './hub-objects.ts';
+import { eventually } from './hub-scene.ts';
+import { signBare } from './signing.ts';
+import { makeCertificate } from './tls.ts';
+import { tree, type Tree } from './tree.ts';
+import { startServer, type WebServer } from './web-server.ts';
+
+const HUB = '0b9b6ae2-5a35-4e9a-9d4b-8e5f7a1c2d3e';
+const ROOT = '/apis/fleet.curlew.dev/v1alpha1/namespaces/fleet-oslo';
+const certificate = await makeCertificate();
+const key = readPrivateKey(makeKeyPair(undefined).privateKey, 'pinned', undefined);
+const stranger = readPrivateKey(makeKeyPair(undefined).privateKey, 'other', undefined);
+
+export interface RunningAgent {
+  readonly notes: readonly string[];
+  /** Ends it, as a signal does. */
+  readonly stop: () => Promise<void>;
+}
+
+export interface AgentScene extends AsyncDisposable {
+  readonly box: Tree;
+  readonly hub: ApiClient;
+  readonly here: ApiClient;
+  readonly helm: HelmStandIn;
+  /** Requests to the hub so far. */
+  readonly requests: readonly string[];
+  /** Before each request to the hub, and to the cluster of the agent: what it throws is the answer. */
+  readonly before: (hook: ((request: string) => void) | undefined, hereToo?: (request: string) => void) => void;
+  readonly start: (
+    options?: Partial<AgentRunRequest> & { readonly allowUnsigned?: boolean; readonly packages?: Packages },
+  ) => Promise<RunningAgent>;
+  /** A manifest of a ConfigMap with this version, or of other objects, at an address, signed by the pinned key; its source. */
+  readonly manifest: (
+    version: string,
+    options?: { readonly by?: 'stranger' | 'none'; readonly objects?: readonly object[] },
+  ) => object;
+  /** Lets nothing be read from the web server any more. */
+  readonly cutFiles: () => void;
+  /** The hub writes a ClusterAddon of this cluster, or changes its spec. */
+  readonly order: (spec: object, name?: string) => Promise<void>;
+  readonly drop: (name?: string) => Promise<void>;
+  readonly status: (name?: string) => Promise<JsonObject>;
+  /** Waits until an add-on is reported so: `2 Succeeded`, or `2 Failed Unsigned`. */
+  readonly becomes: (expected: string, name?: string) => Promise<void>;
+  readonly cluster: () => Promise<JsonObject>;
+  /** The version of the ConfigMap in the cluster; `-` if it is not there. */
+  readonly version: () => Promise<string>;
+}
+
+const NO_PACKAGES: Packages = {
+  install: async () => Promise.reject(new CurlewError('UNSUPPORTED', 'no packages in this test')),
+  remove: async () => Promise.resolve(),
+};
+
+export async function openAgentScene(): Promise<AgentScene> {
+  const box = await tree();
+  let before: ((request: string) => void) | undefined;
+  let beforeHere: ((request: string) => void) | undefined;
+  const servers: MemoryApiServer[] = [];
+  const start = async (name: string, hook: (request: string) => void): Promise<MemoryApiServer> => {
+    const server = await startMemoryApiServer({ certificate, before: hook });
+    await writeFile(box.at(`${name}.conf`), server.kubeconfig);
+    servers.push(server);
+    return server;
+  };
+  const hubServer = await start('hub', (request) => before?.(request));
+  const hereServer = await start('here', (request) => beforeHere?.(request));
+  const [hub, here] = [apiClient(hubServer.kubeconfig), apiClient(hereServer.kubeconfig)];
+  const helm = await startHelm(here, box);
+  const files = new Map<string, string>();
+  let isCut = false;
+  const web: WebServer = await startServer(
+    ({ path }) => {
+      const body = isCut ? undefined : files.get(path);
+      return body === undefined ? { status: isCut ? 503 : 404 } : { status: 200, body };
+    },
+    { tls: certificate },
+  );
+  await writeFile(box.at('ca.pem'), certificate.ca);
+  for (const object of hubManifests()) {
+    const { kind } = object as { readonly kind: string };
+    if (kind === 'CustomResourceDefinition')
+      await hub.create('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', object);
+  }
+  await hub.create('/api/v1/namespaces', { metadata: { name: 'fleet-oslo' } });
+  await hub.create(`${ROOT}/clusters`, hubCluster('oslo'));
+  await hub.create('/apis/coordination.k8s.io/v1/namespaces/fleet-oslo/leases', {
+    metadata: { name: 'curlew-agent' },
+    spec: {},
+  });
+  const open = async (name: string): Promise<KubeApi> => {
+    const api = await openApi({ env: { KUBECONFIG: box.at(`${name}.conf`) } });
+    if (api === undefined) throw new Error('no kubeconfig');
+    return api;
+  };
+  const running = new Set<RunningAgent>();
+  const status = async (name = 'web'): Promise<JsonObject> => {
+    const { body } = await hub.get(`${ROOT}/clusteraddons/${name}`);
+    return (body['status'] ?? {}) as JsonObject;
+  };
+  return {
+    box,
+    hub,
+    here,
+    helm,
+    status,
+    requests: hubServer.requests,
+    before: (hook, hereToo) => ([before, beforeHere] = [hook, hereToo]),
+    start: async ({ allowUnsigned = false, packages = NO_PACKAGES, ...request } = {}) => {
+      const controller = new AbortController();
+      setMaxListeners(0, controller.signal);
+      const notes: string[] = [];
+      const context: Context = {
+        signal: controller.signal,
+        report: (event) => void (event.type === 'note' && notes.push(event.text)),
+        env: { PATH: process.env['PATH'] },
+        cwd: box.path,
+      };
+      const ended = runLoop({
+        request: {
+          kubeconfig: box.at('here.conf'),
+          delay: 0,
+          wait: 5000,
+          caFile: box.at('ca.pem'),
+          helm: helm.program,
+          ...request,
+        },
+        context,
+        cluster: 'oslo',
+        hub: HUB,
+        keys: [publicPart(key, 'pinned')],
+        allowUnsigned,
+        folder: join(box.path, 'agent'),
+        hubApi: await open('hub'),
+        api: await open('here'),
+        lease: 'curlew-agent',
+        packages,
+        renew: async () => Promise.resolve(),
+      }).then(
+        () => undefined,
+        (error: unknown) => {
+          if (!controller.signal.aborted) notes.push(`ended: ${String(error)}`);
+        },
+      );
+      const one: RunningAgent = {
+        notes,
+        stop: async () => {
+          controller.abort(new Error('stopped'));
+          running.delete(one);
+          await ended;
+        },
+      };
+      running.add(one);
+      return one;
+    },
+    manifest: (version, { by, objects } = {}) => {
+      const page = {
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: { name: 'page', namespace: 'default' },
+        data: { version },
+      };
+      const text = (objects ?? [page]).map((one) => JSON.stringify(one)).join('\n---\n');
+      const path = `/${version}.yaml`;
+      files.set(path, text);
+      if (by !== 'none')
+        files.set(`${path}.sigstore.json`, signBare(Buffer.from(text), by === 'stranger' ? stranger : key));
+      return { manifest: `${web.url}${path}`, hash: digestOf(text) };
+    },
+    cutFiles: () => (isCut = true),
+    order: async (spec, name = 'web') => {
+      const { status: found } = await hub.get(`${ROOT}/clusteraddons/${name}`);
+      const identity = `addon:kube-system/${name}`;
+      const object = hubClusterAddon(name, 'oslo', { hub: HUB, identity, ...spec }) as { readonly spec: object };
+      const { body, status: code } =
+        found === 404
+          ? await hub.create(`${ROOT}/clusteraddons`, object)
+          : await hub.jsonPatch(`${ROOT}/clusteraddons/${name}`, [
+              { op: 'replace', path: '/spec', value: object.spec },
+            ]);
+      if (code >= 300) throw new Error(textAt(body, 'message'));
+    },
+    drop: async (name = 'web') => void (await hub.remove(`${ROOT}/clusteraddons/${name}`)),
+    becomes: async (expected, name) => {
+      let last = '';
+      const look = async (): Promise<boolean> => {
+        const { applied, state, reason } = (await status(name)) as unknown as {
+          applied?: { revision: number };
+          state?: string;
+          reason?: string;
+        };
+        last = [applied?.revision, state, reason].filter((one) => one !== undefined).join(' ');
+        return last === expected;
+      };
+      await eventually(look).catch((error: unknown) => {
+        throw new Error(`it is ${last}`, { cause: error });
+      });
+    },
+    cluster: async () => ((await hub.get(`${ROOT}/clusters/oslo`)).body['status'] ?? {}) as JsonObject,
+    version: async () =>
+      textAt((await here.get('/api/v1/namespaces/default/configmaps/page')).body, 'data.version') || '-',
+    [Symbol.asyncDispose]: async () => {
+      for (const one of running) await one.stop();
+      await helm[Symbol.asyncDispose]();
+      await web[Symbol.asyncDispose]();
+      for (const server of servers) await server[Symbol.asyncDispose]();
+      await box[Symbol.asyncDispose]();
+    },
+  };
+}
