@@ -75,13 +75,15 @@ async function openSite(
 ): Promise<Site & AsyncDisposable> {
   const { report, signal } = context;
   const redirect = plainAddress(request.redirect, '--redirect');
-  const functions = (await readLimited(join(ownScripts(), 'serve/start.sh'), SCRIPT_LIMIT)).toString('utf8');
+  const script = async (name: string): Promise<string> =>
+    (await readLimited(join(ownScripts(), 'serve', name), SCRIPT_LIMIT)).toString('utf8');
   const verify = await verifierOf(request, context, store);
   const executables = openExecutables({ open: executableOpener(request, context), signal });
   const site = createSite(store, {
     installers,
     executable: executables.of,
-    functions,
+    functions: await script('start.sh'),
+    page: { style: await script('page.css'), behavior: await script('page.js') },
     redirect,
     allowInvalidSettings: request.allowInvalidSettings === true,
     tool: toolVersion(),

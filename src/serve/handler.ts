@@ -145,7 +145,8 @@ async function answerOf(request: IncomingMessage, { routed, signal }: Job, optio
   const base = options.publicUrl ?? baseOf(request);
   if (base === undefined) return textAnswer(400, 'the Host header is not valid\n');
   const { route, target } = routed;
-  const siteRequest = { route, query: target.query, base, signal };
+  const html = /\btext\/html\b/.test(request.headers.accept ?? '');
+  const siteRequest = { route, query: target.query, base, html, signal };
   const isUpload = route.kind === 'installers' || route.kind === 'validate';
   const allowed = isUpload ? ['POST'] : ['GET', 'HEAD'];
   if (!allowed.includes(request.method ?? '')) {

@@ -7,6 +7,7 @@ import type { Catalog } from '../core/catalog.ts';
 import type { Diagnostic } from '../core/diagnostic.ts';
 import type { Digest } from '../core/digest.ts';
 import { asError, CurlewError, type ErrorCode } from '../core/errors.ts';
+import type { AddonJson } from '../core/package.ts';
 import type { Arch } from '../core/ref.ts';
 import type { Installer } from '../spec/installer.ts';
 import type { ByteRange, Store, StoredObject } from '../store/store.ts';
@@ -62,12 +63,27 @@ export interface TocJob {
   readonly object: StoredObject;
 }
 
-export type PlanJob = BundleJob | PackagesJob | SettingsJob | BlobsJob | TocJob;
+/** Describes one package. */
+export interface DescribeJob {
+  readonly kind: 'describe';
+  readonly resolved: ResolvedPackage;
+}
+
+export type PlanJob = BundleJob | PackagesJob | SettingsJob | BlobsJob | TocJob | DescribeJob;
 
 /** The blobs, and the object when its index was read. */
 export interface FoundBlobs {
   readonly object: StoredObject;
   readonly blobs: BlobTable;
+}
+
+/** What is in a package. */
+export interface Description {
+  readonly addon: AddonJson;
+  /** The first files, without blobs of images; paths are relative to the package's prefix. */
+  readonly files: readonly { readonly path: string; readonly size: number }[];
+  /** Number of all files, without blobs of images. */
+  readonly count: number;
 }
 
 /** The result of each kind of job. */
@@ -77,6 +93,7 @@ export interface PlanResults {
   readonly settings: readonly Diagnostic[];
   readonly blobs: FoundBlobs;
   readonly toc: Digest;
+  readonly describe: Description;
 }
 
 export type PlanResult = PlanResults[PlanJob['kind']];

@@ -5,11 +5,12 @@
 import { parentPort, type MessagePort } from 'node:worker_threads';
 import { memorySource, readTocText } from '../formats/archive/read.ts';
 import { planSplice, type Segment, type SplicePlan } from '../formats/archive/splice.ts';
-import { checkSettings, openIndex, openPackages, type OpenOptions } from '../bundle/open-packages.ts';
+import { checkSettings, openIndex, openPackages, readAddon, type OpenOptions } from '../bundle/open-packages.ts';
 import { planFrom } from '../bundle/plan-from.ts';
 import { checkPackage } from '../bundle/plan.ts';
 import { digestOf, type Digest } from '../core/digest.ts';
 import { asError } from '../core/errors.ts';
+import { prefixOf } from '../core/layout.ts';
 import { storeSource, type SourceStore } from '../store/source.ts';
 import { blobTable } from './blob-table.ts';
 import {
@@ -17,6 +18,8 @@ import {
   errorParts,
   type BlobsJob,
   type BundleJob,
+  type DescribeJob,
+  type Description,
   type FoundBlobs,
   type FromPlanner,
   type Layout,
@@ -125,6 +128,28 @@ async function digestToc({ object }: TocJob, store: SourceStore, options: OpenOp
   return digestOf(await readTocText(storeSource(store, object), options));
 }
 
+/** Most files of a package in its description. */
+const MAX_FILES = 1000;
+/** Larger schemas are not checked either. */
+const MAX_SCHEMA = 128 * 1024;
+
+async function describePackage(
+  { resolved }: DescribeJob,
+  store: SourceStore,
+  options: OpenOptions,
+): Promise<Description> {
+  const [opened] = await openPackages(store, [resolved], options);
+  if (opened === undefined) throw new Error('one package was opened');
+  checkPackage(resolved, opened.index);
+  const { settings, ...addon } = await readAddon(opened, options);
+  const prefix = prefixOf(resolved);
+  const files = opened.index.entries
+    .map(({ path, size }) => ({ path: path.slice(prefix.length), size }))
+    .filter(({ path }) => !path.startsWith('images/'));
+  const kept = JSON.stringify(settings ?? null).length > MAX_SCHEMA ? undefined : settings;
+  return { addon: { ...addon, settings: kept }, files: files.slice(0, MAX_FILES), count: files.length };
+}
+
 function layoutOf({ segments, size, index }: SplicePlan, sources: Layout['sources']): Layout {
   return { size, tocDigest: index.tocDigest, segments: mergeBytes(segments), sources };
 }
@@ -163,6 +188,8 @@ async function perform(job: PlanJob, store: SourceStore, options: OpenOptions): 
       return findBlobs(job, store, options);
     case 'toc':
       return digestToc(job, store, options);
+    case 'describe':
+      return describePackage(job, store, options);
   }
 }
 

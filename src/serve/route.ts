@@ -5,21 +5,26 @@ import { type Arch, ARCHES, isAddonName } from '../core/ref.ts';
 
 export type Route =
   | { readonly kind: 'overview' | 'health' | 'metrics' | 'current-release' }
+  /** Parts of the page for browsers, which is at `/`. */
+  | { readonly kind: 'contents' | 'changes' | 'style' | 'behavior' }
   /** An object of the store. */
   | { readonly kind: 'object'; readonly key: string }
   /** A package of the current release. */
   | { readonly kind: 'latest'; readonly file: string }
-  | (BundleRoute & { readonly kind: 'bundle' })
+  | (Omit<BundleRoute, 'id'> & { readonly kind: 'bundle'; readonly id: SpecId })
   /** `names` as requested: `flannel-0.28.7`, or `flannel`. */
   | (BundleRoute & { readonly kind: 'packages'; readonly names: readonly string[] })
   | { readonly kind: 'installers' | 'validate' }
-  | { readonly kind: 'installer'; readonly id: string; readonly resolve: boolean }
-  | { readonly kind: 'script'; readonly id: string; readonly release: string | undefined; readonly script: string }
+  | { readonly kind: 'installer'; readonly id: SpecId; readonly resolve: boolean }
+  | { readonly kind: 'script'; readonly id: SpecId; readonly release: string | undefined; readonly script: string }
   /** The curlew for nodes. */
   | { readonly kind: 'tool'; readonly arch: Arch }
   | { readonly kind: 'registry-base' }
   | { readonly kind: 'registry-list' }
   | { readonly kind: 'tags' | 'manifest' | 'blob'; readonly name: string; readonly reference: string };
+
+/** Undefined for the spec that the query of the address is. */
+type SpecId = string | undefined;
 
 interface BundleRoute {
   readonly id: string;
@@ -58,11 +63,32 @@ function routeOf(target: Target): Route | undefined {
   if (first === 'tool') return toolRoute(rest);
   if (first === 'healthz' && rest.length === 0) return { kind: 'health' };
   if (first === 'metrics' && rest.length === 0) return { kind: 'metrics' };
+  if (rest.length === 0 && first.includes('.')) return pageRoute(first, target.query);
   if (first === 'version') {
     const [release, ...segments] = rest;
     return release !== undefined && isRelease(release) ? scriptRoute(segments, release) : undefined;
   }
   return scriptRoute([first, ...rest], undefined);
+}
+
+/** Addresses of the page, and of what is chosen there. No id of a spec has a dot. */
+function pageRoute(file: string, query: URLSearchParams): Route | undefined {
+  if (file === 'addon.html') return { kind: 'contents' };
+  if (file === 'changes.html') return { kind: 'changes' };
+  if (file === 'page.css') return { kind: 'style' };
+  if (file === 'page.js') return { kind: 'behavior' };
+  if (file === 'installer.yaml') return { kind: 'installer', id: undefined, resolve: query.has('_resolve') };
+  const { release, arch } = chosenPlace(query);
+  if (release !== undefined && !isRelease(release)) return undefined;
+  if (file === 'bundle.tar.gz') return { kind: 'bundle', id: undefined, release, arch };
+  return BUNDLE_SCRIPTS.includes(file) ? { kind: 'script', id: undefined, release, script: file } : undefined;
+}
+
+/** The release of a choice, undefined for the current one, and its architecture. */
+export function chosenPlace(query: URLSearchParams): { readonly release: string | undefined; readonly arch: Arch } {
+  const release = query.get('_release') ?? '';
+  const arch = ARCHES.find((one) => one === query.get('_arch')) ?? 'amd64';
+  return { release: release === '' ? undefined : release, arch };
 }
 
 function distRoute(segments: readonly string[]): Route | undefined {

@@ -12,6 +12,8 @@ import { type BundlesOptions, createBundles, type Executable, type CachedPlans }
 import { type Catalogs, type CatalogsOptions, createCatalogs } from './catalogs.ts';
 import { type Answer, type Content, dataContent, jsonAnswer, textAnswer } from './content.ts';
 import { createImages } from './images.ts';
+import { parseChoice, specOfChoice } from './page/choice.ts';
+import { createPages } from './pages.ts';
 import { type Installers, type KnownSpec, readSpecText } from './installers.ts';
 import { sourceContent, storedContent } from './objects.ts';
 import { createPlanner, type Planner, type PlannerOptions } from './planner.ts';
@@ -29,6 +31,8 @@ export interface SiteOptions extends CatalogsOptions, Pick<BundlesOptions, 'plan
   readonly executable: Executable;
   /** Text of scripts/serve/start.sh. */
   readonly functions: string;
+  /** Texts of scripts/serve/page.css and page.js. */
+  readonly page: { readonly style: string; readonly behavior: string };
   /** Also accept specs with settings that the packages reject. */
   readonly allowInvalidSettings?: boolean | undefined;
   /** Address of a web server with the store's objects, to which requests for packages are redirected. */
@@ -45,6 +49,8 @@ export interface SiteRequest {
   readonly query: URLSearchParams;
   /** Address of this server as the client sees it, without a trailing slash. */
   readonly base: string;
+  /** The client is a browser, or another reader of HTML. */
+  readonly html: boolean;
   readonly signal: AbortSignal;
 }
 
@@ -85,12 +91,23 @@ export function createSite(store: Store, options: SiteOptions): Site {
     const found = await (verified === undefined ? storedContent(store, key, { signal }) : verified(key, { signal }));
     return found === undefined ? unknown(`${key} does not exist`) : { kind: 'content', content: found };
   };
+  const pages = createPages(store, { ...options, catalogs, bundles, planner, signed: verify !== undefined });
+  const specOf = async ({ query, signal }: SiteRequest, id: string | undefined) =>
+    id === undefined ? specOfChoice(parseChoice(query)) : { id, spec: await installers.read(id, { signal }) };
   const get = async (request: SiteRequest): Promise<Answer> => {
     const { route, query, base, signal } = request;
     const root = rootOf(base);
     switch (route.kind) {
       case 'overview':
-        return textAnswer(200, overview(tool));
+        if (!request.html) return textAnswer(200, overview(tool), { Vary: 'Accept' });
+        return pages({ kind: route.kind, query, base, root, signal });
+      case 'contents':
+      case 'changes':
+        return pages({ kind: route.kind, query, base, root, signal });
+      case 'style':
+        return textContent(options.page.style, 'text/css; charset=utf-8');
+      case 'behavior':
+        return textContent(options.page.behavior, 'text/javascript; charset=utf-8');
       case 'current-release':
         return releaseAnswer(await catalogs.current());
       case 'object':
@@ -102,24 +119,33 @@ export function createSite(store: Store, options: SiteOptions): Site {
         return found(redirect === undefined ? `${root}/dist/${key}` : `${redirect}/${key}`);
       }
       case 'bundle': {
-        const spec = await installers.read(route.id, { signal });
-        return named(await bundles.whole({ spec, ...route, signal }), `${route.id}.tar.gz`);
+        const { id, spec } = await specOf(request, route.id);
+        return named(await bundles.whole({ spec, ...route, signal }), `${id}.tar.gz`);
       }
       case 'packages': {
         const spec = await installers.read(route.id, { signal });
         return named(await bundles.packages({ spec, ...route, signal }, route.names), `${route.id}-packages.tar.gz`);
       }
       case 'installer': {
-        const spec = await installers.read(route.id, { signal });
+        const { spec } = await specOf(request, route.id);
         const text = route.resolve ? await resolvedText(spec, catalogs) : spec.text;
         return yamlAnswer(text);
       }
       case 'script': {
-        const spec = await installers.read(route.id, { signal });
+        const { id, spec } = await specOf(request, route.id);
         const { catalog } = await catalogs.of(route.release);
         const sums = { amd64: await sumOf('amd64', executable), arm64: await sumOf('arm64', executable) };
         const release = catalog.release;
-        const inputs = { ...route, functions, base, release, spec: spec.text, sums, signed: verify !== undefined };
+        const inputs = {
+          script: route.script,
+          id,
+          functions,
+          base,
+          release,
+          spec: spec.text,
+          sums,
+          signed: verify !== undefined,
+        };
         return textContent(formatScript(inputs), 'text/x-shellscript; charset=utf-8');
       }
       case 'tool': {

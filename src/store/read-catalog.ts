@@ -99,7 +99,7 @@ export async function missingRelease(
 }
 
 /** Releases with a catalog, newest first. */
-async function listReleases(store: Store, signal: AbortSignal): Promise<readonly string[]> {
+export async function listReleases(store: Store, signal: AbortSignal): Promise<readonly string[]> {
   const found: { readonly release: string; readonly time: number }[] = [];
   let left = SCAN_LIMIT;
   for await (const { key, modified } of store.list('', { signal })) {

@@ -27,7 +27,7 @@ interface ServedOptions {
   readonly listen?: Partial<Omit<ListenOptions, 'limits'>>;
 }
 
-const START = join(import.meta.dirname, '../../scripts/serve/start.sh');
+const SCRIPTS = join(import.meta.dirname, '../../scripts/serve');
 
 /** Serves the store; specs lie below `installers/` in it. Nothing is believed for longer than a request. */
 export async function serveStore(store: Store, { site, limits, listen }: ServedOptions = {}): Promise<Served> {
@@ -36,7 +36,11 @@ export async function serveStore(store: Store, { site, limits, listen }: ServedO
   const made = createSite(store, {
     installers: createInstallers(store, 'installers/'),
     executable: async () => ({ source: memorySource('the tool', TOOL.bytes), index: TOOL.plan.index }),
-    functions: await readFile(START, 'utf8'),
+    functions: await readFile(join(SCRIPTS, 'start.sh'), 'utf8'),
+    page: {
+      style: await readFile(join(SCRIPTS, 'page.css'), 'utf8'),
+      behavior: await readFile(join(SCRIPTS, 'page.js'), 'utf8'),
+    },
     redirect: undefined,
     withExternal: async (catalog) => withStoredExternal(store, catalog, { signal: own.signal }),
     verify: undefined,
