@@ -213,8 +213,8 @@ const ROWS: readonly (readonly [name: string, holds: string, imports?: string])[
   ],
   [
     'app/hub',
-    'a pass of the controller of a hub: what a step of its fleet writes, into its objects',
-    'core platform/limit channel rollout hub kube',
+    'a pass of the controller of a hub: what a step of its fleet writes, into its objects; deliveries to its clusters',
+    'core platform/limit channel rollout fleet hub kube deliver app/requests app/ports app/fleets',
   ],
   [
     'app/agent',

@@ -18,8 +18,9 @@ import { pause } from '../platform/limit/repeat.ts';
 import { Wake } from '../platform/limit/wake.ts';
 import { Memo } from '../rollout/content.ts';
 import { passHub, resourceOf, type Hub } from './hub/pass.ts';
+import { Pushes } from './hub/push.ts';
 import { serveReadiness } from './ports/readiness.ts';
-import { CONTROLLER } from './requests/hub.ts';
+import { CONTROLLER, type ControllerRequest } from './requests/hub.ts';
 
 const PER_SECOND = 50;
 const PATIENCE_MS = 30_000;
@@ -51,7 +52,7 @@ export const runController = useCase(CONTROLLER, async ({ ready, ...request }, c
         signal,
       });
       say('info', 'leading the hub');
-      await lead(api, { lease, uid, say, onPass: (succeeded) => (isReady = succeeded) });
+      await lead(api, { lease, uid, say, request, context, onPass: (succeeded) => (isReady = succeeded) });
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof CurlewError)) throw error;
@@ -90,11 +91,13 @@ interface Leading {
   readonly lease: HeldLease;
   readonly uid: string;
   readonly say: Say;
+  readonly request: ControllerRequest;
+  readonly context: Context;
   readonly onPass: (hasSucceeded: boolean) => void;
 }
 
 /** Until the lease is lost, or the signal of the controller aborts. */
-async function lead(direct: KubeApi, { lease, uid, say, onPass }: Leading): Promise<never> {
+async function lead(direct: KubeApi, { lease, uid, say, request, context, onPass }: Leading): Promise<never> {
   const over = new AbortController();
   const signal = AbortSignal.any([lease.signal, over.signal]);
   const api = pacedApi(direct, PER_SECOND);
@@ -114,6 +117,7 @@ async function lead(direct: KubeApi, { lease, uid, say, onPass }: Leading): Prom
   const watches = [hub.clusters, hub.addons, hub.clusterAddons].map(async (one) =>
     one.run(signal).catch(() => undefined),
   );
+  const pushes = new Pushes(hub, { request, context, onEnd: () => changes.set() });
   const failures = new Backoff();
   try {
     for (;;) {
@@ -127,10 +131,11 @@ async function lead(direct: KubeApi, { lease, uid, say, onPass }: Leading): Prom
       else say('warning', problem);
       onPass(problem === undefined);
       await pause(GATHER_MS, { signal });
-      await changes.wait(Math.min(nextMs, RESYNC_MS), { signal });
+      const turnMs = problem === undefined ? pushes.start() : Infinity;
+      await changes.wait(Math.min(nextMs, turnMs, RESYNC_MS), { signal });
     }
   } finally {
     over.abort();
-    await Promise.all(watches);
+    await Promise.all([...watches, pushes.ended()]);
   }
 }

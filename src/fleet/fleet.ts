@@ -53,20 +53,21 @@ export interface WrittenFleet {
   readonly channels: ReadonlyMap<string, Channel>;
 }
 
+/** What a cluster has answered. */
+export interface Answer {
+  readonly server: string;
+  /** `v1.31.2` */
+  readonly kubernetes: string;
+  /** How many seconds its clock is ahead of that of this machine. */
+  readonly ahead?: number;
+  readonly facts: Omit<ClusterFacts, 'kubernetes'>;
+  /** How objects differ from their records, by the key of the record. */
+  readonly live?: ReadonlyMap<string, LiveState>;
+  readonly warnings: readonly string[];
+}
+
 /** What a cluster has answered, or why it has not. */
-export type Look =
-  | {
-      readonly server: string;
-      /** `v1.31.2` */
-      readonly kubernetes: string;
-      /** How many seconds its clock is ahead of that of this machine. */
-      readonly ahead?: number;
-      readonly facts: Omit<ClusterFacts, 'kubernetes'>;
-      /** How objects differ from their records, by the key of the record. */
-      readonly live?: ReadonlyMap<string, LiveState>;
-      readonly warnings: readonly string[];
-    }
-  | { readonly problem: string };
+export type Look = Answer | { readonly problem: string };
 
 /** The add-ons of a channel that one of the fleet may become, by the Kubernetes of a cluster; none unless a channel has it. */
 export function channelEntries({ name, fields }: WrittenAddon, { channels }: WrittenFleet): readonly Entry[] {

@@ -9,6 +9,7 @@ import {
   identityOf,
   recordIdentity,
   releaseIdentity,
+  type Answer,
   type Look,
   type WrittenAddon,
   type WrittenCluster,
@@ -146,7 +147,13 @@ function clusterOf(
     const before = seen && { kubernetes: seen.kubernetes, server: seen.server, facts: { version: seen.kubernetes } };
     return { name, labels, ...spec, available: false, kubernetes: kubernetes?.version ?? '', ...before };
   }
-  const { annotations, records, installer } = look.facts;
+  const installed = installedIn(look.facts);
+  const facts = { version: look.kubernetes };
+  return { name, labels, ...spec, available: true, kubernetes: look.kubernetes, server: look.server, facts, installed };
+}
+
+/** Who has installed what in a cluster, by identity. */
+export function installedIn({ annotations, records, installer }: Answer['facts']): NonNullable<Cluster['installed']> {
   const installed: Record<string, { readonly owner: string }> = {};
   for (const addon of installer)
     installed[recordIdentity({ namespace: 'kube-system', addon })] = { owner: 'installer' };
@@ -159,8 +166,7 @@ function clusterOf(
     installed[recordIdentity(record)] = { owner };
     if (release !== undefined) installed[releaseIdentity(release)] = { owner };
   }
-  const facts = { version: look.kubernetes };
-  return { name, labels, ...spec, available: true, kubernetes: look.kubernetes, server: look.server, facts, installed };
+  return installed;
 }
 
 function addonOf(addon: WrittenAddon, fleet: WrittenFleet, hashOf: (entry: Entry) => string): FleetAddon {

@@ -1,6 +1,7 @@
 /** What a hub needs before its controller: definitions of its kinds, rights, and a Deployment for who wants one. Pure. */
 import { CHANNEL_API_VERSION } from '../channel/channel.ts';
 import { jsonSchema, type JsonSchema } from '../core/json-schema.ts';
+import { namespaceOf } from './observe.ts';
 import { HUB_KINDS, type HubKind } from './schema.ts';
 
 const [GROUP = '', VERSION = ''] = CHANNEL_API_VERSION.split('/');
@@ -14,11 +15,23 @@ const MAX_LENGTH = 1024;
 
 export type Manifest = Readonly<Record<string, unknown>>;
 
+interface HubOptions {
+  readonly image?: string | undefined;
+  /** Names of clusters that the controller delivers to. */
+  readonly push?: readonly string[] | undefined;
+}
+
 /** Objects in the order in which they can be created. */
-export function hubManifests({ image }: { readonly image?: string | undefined } = {}): readonly Manifest[] {
+export function hubManifests({ image, push = [] }: HubOptions = {}): readonly Manifest[] {
   const kinds = Object.keys(HUB_KINDS) as HubKind[];
   const rights = [NAMESPACE_OBJECT, ACCOUNT, CLUSTER_ROLE, CLUSTER_BINDING, ROLE, BINDING];
-  return [...kinds.map(definitionOf), ...rights, ...(image === undefined ? [] : [CONFIG, deployment(image)])];
+  const pushed = push.length === 0 ? [] : [PUSH_ROLE, ...push.flatMap(pushRights)];
+  return [
+    ...kinds.map(definitionOf),
+    ...rights,
+    ...pushed,
+    ...(image === undefined ? [] : [CONFIG, deployment(image)]),
+  ];
 }
 
 export function definitionName(kind: HubKind): string {
@@ -98,11 +111,15 @@ function may(apiGroup: string, resources: readonly string[], verbs: readonly str
 }
 
 function binding(kind: 'Role' | 'ClusterRole', metadata: object): Manifest {
-  const roleRef = { apiGroup: RBAC, kind, name: NAME };
+  return bindingTo({ kind, name: NAME }, `${kind}Binding`, metadata);
+}
+
+function bindingTo(role: object, kind: string, metadata: object): Manifest {
+  const roleRef = { apiGroup: RBAC, ...role };
   const subjects = [{ kind: 'ServiceAccount', ...OWN }];
   return {
     apiVersion: `${RBAC}/v1`,
-    kind: `${kind}Binding`,
+    kind,
     metadata: { ...metadata, labels: LABELS },
     roleRef,
     subjects,
@@ -137,6 +154,23 @@ const ROLE = {
   rules: [may('coordination.k8s.io', ['leases'], ['create', 'get', 'update'])],
 };
 const BINDING = binding('Role', OWN);
+
+const PUSH = `${NAME}-push`;
+/** Only in the namespaces of clusters that it delivers to: what an agent may there, and Secrets by their names. */
+const PUSH_ROLE = {
+  apiVersion: `${RBAC}/v1`,
+  kind: 'ClusterRole',
+  metadata: { name: PUSH, labels: LABELS },
+  rules: [may('', ['secrets'], ['get']), may(GROUP, ['clusters/status', 'clusteraddons/status'], ['patch'])],
+};
+
+function pushRights(cluster: string): readonly Manifest[] {
+  const namespace = namespaceOf(cluster);
+  return [
+    { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } },
+    bindingTo({ kind: 'ClusterRole', name: PUSH }, 'RoleBinding', { name: PUSH, namespace }),
+  ];
+}
 
 const TOKENS = '/var/run/secrets/kubernetes.io/serviceaccount';
 const CONFIG = {

@@ -42,14 +42,26 @@ export interface HubAddon {
   readonly addon: FleetAddon;
   /** Why nothing is done for it; it is then only removed. */
   readonly problem: string | undefined;
+  readonly drift: Read<typeof HUB_KINDS.FleetAddon.spec>['drift'];
   readonly finalizers: readonly string[];
   readonly conditions: readonly Condition[];
   /** The stored status. */
   readonly status: unknown;
 }
 
+export interface HubCluster {
+  readonly at: Version;
+  readonly cluster: Cluster;
+  /** The Secret with its kubeconfig, if the controller delivers its add-ons. */
+  readonly secret: string | undefined;
+  /** The stored status. */
+  readonly status: unknown;
+}
+
 export interface HubClusterAddon {
   readonly at: Version;
+  /** The stored status. */
+  readonly status: unknown;
   /** Undefined for an object that this version cannot read. */
   readonly record: ClusterAddon | undefined;
 }
@@ -71,17 +83,21 @@ export function versionOf({ metadata: { name, namespace, uid, resourceVersion } 
 }
 
 /** Undefined in another namespace than its own. One that cannot be read is there, and gets nothing. */
-export function readCluster({ metadata, spec, status = {} }: Live): Cluster | undefined {
+export function readCluster(object: Live): HubCluster | undefined {
+  const { metadata, spec, status = {} } = object;
   const { name, labels } = metadata;
   if (metadata.namespace !== namespaceOf(name)) return undefined;
   const read = convert(HUB_KINDS.Cluster.spec, spec);
-  if ('problems' in read || windowsProblem(read.value.windows) !== undefined)
-    return { name, labels, available: false, paused: true, kubernetes: '' };
-  const { kubernetes, ...others } = read.value;
+  const at = versionOf(object);
+  if ('problems' in read || windowsProblem(read.value.windows) !== undefined) {
+    const cluster = { name, labels, available: false, paused: true, kubernetes: '' };
+    return { at, cluster, secret: undefined, status };
+  }
+  const { kubernetes, access, ...others } = read.value;
   const { facts = {}, conditions = [] } = fits(HUB_KINDS.Cluster.status, status) ? status : {};
   const available = conditions.find(({ type }) => type === 'Available');
   const { server, agentVersion } = facts;
-  return {
+  const cluster: Cluster = {
     name,
     labels,
     ...others,
@@ -92,6 +108,7 @@ export function readCluster({ metadata, spec, status = {} }: Live): Cluster | un
     ...(server !== undefined && { server }),
     ...(agentVersion !== undefined && { agentVersion }),
   };
+  return { at, cluster, secret: access?.kubeconfigSecret, status };
 }
 
 function windowsProblem(windows: readonly Window[] = []): string | undefined {
@@ -111,10 +128,11 @@ export function readAddon(object: Live): HubAddon {
     ('problems' in read ? read.problems[0].message : undefined) ??
     windowsProblem(given?.rollout?.windows) ??
     (found === undefined ? 'it has no source' : wrong);
-  const { source: _source, ...others } = given ?? { clusterSelector: {} };
+  const { source: _source, drift, ...others } = given ?? { clusterSelector: {}, drift: undefined };
   return {
     at: versionOf(object),
     problem,
+    drift,
     finalizers,
     conditions: own?.conditions ?? [],
     status,
@@ -222,11 +240,12 @@ export function readClusterAddon(object: Live): HubClusterAddon | undefined {
   if (!namespace.startsWith(NAMESPACE)) return undefined;
   const at = versionOf(object);
   const read = convert(HUB_KINDS.ClusterAddon.spec, spec);
-  if ('problems' in read) return { at, record: undefined };
+  if ('problems' in read) return { at, status, record: undefined };
   const { hub: _hub, config, startedAt, source, values, knownGood, ...others } = read.value;
   const own = fits(HUB_KINDS.ClusterAddon.status, status) ? status : undefined;
   return {
     at,
+    status,
     record: {
       cluster: namespace.slice(NAMESPACE.length),
       addon: name,

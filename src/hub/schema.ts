@@ -66,8 +66,7 @@ export const source = rules(
   ['!has(self.chart) || !has(self.chart.package) || has(self.hash)', 'the archive of a chart needs its hash'],
 );
 
-// What another owner has installed, or others have changed, is seen only in the cluster: no agent reports or obeys it yet.
-const { rollout, clusterSelector, adopt: _adopt, drift: _drift, ...others } = ADDON_FIELDS;
+const { rollout, clusterSelector, ...others } = ADDON_FIELDS;
 const SELECTS = [
   '(has(self.matchLabels) && size(self.matchLabels) > 0) || (has(self.matchExpressions) && size(self.matchExpressions) > 0)',
   'an empty selector would select every cluster, also those that come later',
@@ -115,6 +114,20 @@ const addonStatus = fields({
   conditions,
 });
 
+const clusterSpec = fields({
+  ...CLUSTER_FIELDS,
+  access: v.exactOptional(
+    about(
+      'How the controller reaches it, to deliver add-ons itself; without it, an agent does.',
+      fields({
+        kubeconfigSecret: about(
+          'Secret next to this Cluster, such as NAME-kubeconfig of Cluster API; its key value has a kubeconfig.',
+          like(/^[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$/, 'the name of a Secret'),
+        ),
+      }),
+    ),
+  ),
+});
 const clusterStatus = fields({
   facts: v.exactOptional(
     fields({
@@ -178,7 +191,7 @@ export const HUB_KINDS = {
     scope: 'Namespaced',
     about: 'A cluster of a fleet, in the namespace fleet-NAME.',
     name: clusterName,
-    spec: fields(CLUSTER_FIELDS),
+    spec: clusterSpec,
     status: clusterStatus,
     columns: [
       ['Version', 'string', '.status.facts.version'],

@@ -149,6 +149,17 @@ export function currentContext(
   return { name, namespace: text(context, 'namespace') ?? 'default', ...clusterOf(cluster), user, written };
 }
 
+/** `CLUSTER_FAILED` unless a kubeconfig names a cluster, and nothing of the machine that it comes from; `path` is for messages. */
+export function requireEmbedded(path: string, content: string): void {
+  const hint = 'put all into it: kubectl config view --minify --flatten --raw, with a token or a certificate';
+  const context = currentContext([{ ...parseKubeconfig(path, content), path }]);
+  if (context === undefined) throw bad(path, 'it has no current context', hint);
+  const { exec, token, certificate, key } = context.user ?? {};
+  if (exec !== undefined) throw bad(path, `it starts the program ${quoted(exec.command)}`, hint);
+  const file = [context.authority, token, certificate, key].find((one) => one !== undefined && 'path' in one);
+  if (file !== undefined && 'path' in file) throw bad(path, `it reads the file ${quoted(file.path)}`, hint);
+}
+
 /** An error about the choice of a context; the hint names those that there are. */
 export function badContext(
   files: readonly (Pick<Kubeconfig, 'contexts'> & { readonly path: string })[],

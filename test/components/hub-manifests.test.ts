@@ -18,7 +18,9 @@ const HASH = `sha256:${'0'.repeat(64)}`;
 
 const GOOD: readonly (readonly [string, object])[] = [
   ['a cluster', hubCluster('paris', { env: 'prod' }, { paused: true, windows: [WINDOW] })],
+  ['a cluster with its kubeconfig', hubCluster('rome', {}, { access: { kubeconfigSecret: 'rome-kubeconfig' } })],
   ['a chart', hubAddon('web')],
+  ['what is adopted', hubAddon('own', { adopt: true, drift: 'Revert' })],
   ['a manifest', hubAddon('net', { source: { manifest: 'https://example.com/net.yaml', hash: HASH } })],
   ['a package', hubAddon('node', { source: { package: { name: 'node', version: '1.0.0', hash: HASH } } })],
   [
@@ -77,9 +79,7 @@ const BAD: readonly (readonly [string, object, RegExp])[] = [
   ['a size that is none', hubAddon('x', { rollout: { maxConcurrency: 'all' } }), /maxConcurrency/],
   ['a time that is none', hubAddon('x', { rollout: { minSuccessTime: '5 min' } }), /minSuccessTime/],
   ['a name that is too long', hubAddon('x'.repeat(54)), /metadata.name/],
-  ['a kubeconfig', hubCluster('rome', {}, { access: { kubeconfigSecret: 'rome' } }), /unknown field "spec.access"/],
-  ['drift', hubAddon('x', { drift: 'Revert' }), /unknown field "spec.drift"/],
-  ['adopt', hubAddon('x', { adopt: true }), /unknown field "spec.adopt"/],
+  ['a kubeconfig', hubCluster('rome', {}, { access: { kubeconfig: 'rome' } }), /spec.access/],
   ['an unknown field', hubAddon('x', { rollouts: {} }), /unknown field "spec.rollouts"/],
   ['an action that is none', hubClusterAddon('x', 'paris', { action: 'Purge' }), /action/],
   [

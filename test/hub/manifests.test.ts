@@ -73,6 +73,18 @@ test('the controller may read clusters, and neither change them nor read Secrets
   assert.ok(!role.rules.some(({ resources, verbs }) => [...resources, ...verbs].includes('*')));
 });
 
+test('Secrets are readable only in the namespaces of the clusters that the controller delivers to', async () => {
+  const named = (objects: readonly Manifest[], kind: string): readonly unknown[] =>
+    objects.flatMap((one) => (one['kind'] === kind ? [one['metadata']] : []));
+  const objects = await printHubManifests({ push: ['oslo'] });
+  const labels = (named(hubManifests(), 'ServiceAccount')[0] as { readonly labels: object }).labels;
+  assert.equal(named(objects, 'RoleBinding').slice(1), [
+    { name: 'curlew-controller-push', namespace: 'fleet-oslo', labels },
+  ]);
+  assert.is(named(objects, 'ClusterRoleBinding').length, 1);
+  await assert.rejectsWith(printHubManifests({ push: ['Oslo'] }), 'USAGE', /no name of a cluster/);
+});
+
 test('there is a Deployment only with an image', async () => {
   const kindsOf = (objects: readonly Manifest[]): readonly unknown[] => objects.map(({ kind }) => kind);
   assert.not(kindsOf(await printHubManifests({})).includes('Deployment'));

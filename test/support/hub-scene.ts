@@ -1,6 +1,7 @@
 /** A hub on any API server, its controllers in this process, and agents that say what a test wants. */
 import { setMaxListeners } from 'node:events';
 import { runController } from '../../src/app/controller.ts';
+import type { ControllerRequest } from '../../src/app/requests/hub.ts';
 import type { Context } from '../../src/core/context.ts';
 import { hubManifests } from '../../src/hub/manifests.ts';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -20,7 +21,7 @@ export interface RunningController {
 
 export interface HubScene extends AsyncDisposable {
   readonly client: ApiClient;
-  readonly start: (options?: { readonly ready?: number }) => RunningController;
+  readonly start: (options?: Partial<ControllerRequest>) => RunningController;
   /** A cluster with these labels besides `env: prod`, which answers. */
   readonly cluster: (name: string, labels?: object, spec?: object) => Promise<void>;
   readonly addon: (name: string, spec?: object) => Promise<void>;
@@ -80,7 +81,7 @@ export async function openHubScene(kubeconfig: string): Promise<HubScene> {
     client,
     status,
     contents,
-    start: ({ ready } = {}) => {
+    start: (options = {}) => {
       const controller = new AbortController();
       setMaxListeners(0, controller.signal);
       const notes: string[] = [];
@@ -90,7 +91,7 @@ export async function openHubScene(kubeconfig: string): Promise<HubScene> {
         env: {},
         cwd: box.path,
       };
-      const ended = runController({ kubeconfig: 'conf', ready }, context).then(
+      const ended = runController({ kubeconfig: 'conf', ...options }, context).then(
         () => undefined,
         (error: unknown) => {
           if (!controller.signal.aborted) notes.push(`ended: ${String(error)}`);

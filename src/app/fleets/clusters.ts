@@ -20,13 +20,15 @@ export const AT_ONCE = 20;
 const TIMEOUT_MS = 20_000;
 const MAX_BYTES = 64 << 20;
 
+type Accessible = Pick<WrittenCluster, 'name' | 'kubeconfig' | 'secret'>;
+
 /** Asks each cluster, by default for at most 20 seconds. One that does not answer holds no other. */
 export async function lookAtClusters(
-  clusters: readonly WrittenCluster[],
+  clusters: readonly Accessible[],
   { timeout: timeoutMs = TIMEOUT_MS, allowExec }: Pick<FleetPlanRequest, 'timeout' | 'allowExec'>,
   context: Context,
 ): Promise<ReadonlyMap<string, Look>> {
-  const look = async (cluster: WrittenCluster): Promise<readonly [string, Look]> => {
+  const look = async (cluster: Accessible): Promise<readonly [string, Look]> => {
     const { name } = cluster;
     const late = AbortSignal.timeout(timeoutMs);
     let slow = '';
@@ -52,7 +54,10 @@ export async function lookAtClusters(
 }
 
 /** The path of its kubeconfig. One from a Secret is in a private file until this is disposed of. */
-export function accessTo({ kubeconfig, secret }: WrittenCluster): Disposable & { readonly kubeconfig: string } {
+export function accessTo({
+  kubeconfig,
+  secret,
+}: Omit<Accessible, 'name'>): Disposable & { readonly kubeconfig: string } {
   if (secret === undefined) return { kubeconfig, [Symbol.dispose]: () => undefined };
   const folder = makeTemporary('kubeconfig');
   const path = join(folder, 'kubeconfig');

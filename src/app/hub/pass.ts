@@ -3,7 +3,14 @@ import { canonicalJson } from '../../core/digest.ts';
 import { asError, CurlewError } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
 import { definitionName } from '../../hub/manifests.ts';
-import { FINALIZER, namespaceOf, type HubAddon, type HubClusterAddon, type Version } from '../../hub/observe.ts';
+import {
+  FINALIZER,
+  namespaceOf,
+  type HubAddon,
+  type HubCluster,
+  type HubClusterAddon,
+  type Version,
+} from '../../hub/observe.ts';
 import { HUB_KINDS, type HubKind } from '../../hub/schema.ts';
 import { happened, NO_STATUS, specObject, statusObject, type Happened } from '../../hub/write.ts';
 import { CHANNEL_API_VERSION } from '../../channel/channel.ts';
@@ -14,7 +21,7 @@ import type { Watch } from '../../kube/watch.ts';
 import type { Backoff } from '../../platform/limit/backoff.ts';
 import { eachLimited } from '../../platform/limit/each.ts';
 import type { Memo } from '../../rollout/content.ts';
-import type { Cluster, FleetAddonStatus, Observed, Writes } from '../../rollout/fleet.ts';
+import type { FleetAddonStatus, Observed, Writes } from '../../rollout/fleet.ts';
 import { step } from '../../rollout/step.ts';
 
 const AT_ONCE = 8;
@@ -31,14 +38,15 @@ export function resourceOf(kind: HubKind): Resource {
   return { apiVersion: CHANNEL_API_VERSION, kind, plural, namespaced: scope === 'Namespaced' };
 }
 
-const [ADDONS, CLUSTER_ADDONS] = [resourceOf('FleetAddon'), resourceOf('ClusterAddon')];
+const ADDONS = resourceOf('FleetAddon');
+export const CLUSTER_ADDONS = resourceOf('ClusterAddon');
 
 export interface Hub {
   /** Identifier of the hub: of its namespace kube-system. */
   readonly uid: string;
   readonly call: Call;
   readonly signal: AbortSignal;
-  readonly clusters: Watch<Cluster | undefined>;
+  readonly clusters: Watch<HubCluster | undefined>;
   readonly addons: Watch<HubAddon>;
   readonly clusterAddons: Watch<HubClusterAddon | undefined>;
   /** For writes that were refused, by object. */
@@ -73,7 +81,7 @@ export async function passHub(hub: Hub, now: number): Promise<Passed> {
   }
   const observed: Observed = {
     complete: true,
-    clusters: hub.clusters.values().filter((one) => one !== undefined),
+    clusters: hub.clusters.values().flatMap((one) => one?.cluster ?? []),
     // What cannot be read stays as it is; what is deleted goes, whatever it says.
     addons: [...all.values()].flatMap(({ addon, problem: wrong }) =>
       wrong === undefined || addon.deleting === true ? [addon] : [],
@@ -262,7 +270,7 @@ class Pass {
 }
 
 /** Only if it is the object, and the version of it, by which was decided. */
-async function patchAt(
+export async function patchAt(
   call: Call,
   resource: Resource,
   {

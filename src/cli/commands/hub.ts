@@ -4,9 +4,10 @@ import { commandFor } from '../command.ts';
 
 export const manifests = commandFor(HUB_MANIFESTS, {
   details:
-    'Prints the definitions of the kinds Cluster, FleetAddon and ClusterAddon, a namespace, and an account with the rights of the controller. With --image, also a Deployment of two replicas, of which one leads. The documents are JSON, which is YAML. Contacts no cluster.',
+    'Prints the definitions of the kinds Cluster, FleetAddon and ClusterAddon, a namespace, and an account with the rights of the controller. With --push, also what the controller may in the namespace of a cluster that it delivers to. With --image, also a Deployment of two replicas, of which one leads. The documents are JSON, which is YAML. Contacts no cluster.',
   examples: [
     'curlew hub manifests | kubectl apply -f -',
+    'curlew hub manifests --push oslo --push paris',
     'curlew hub manifests --image registry.example.com/curlew:1.2.0',
   ],
   run: async ({ request }) => (await import('../../app/hub-manifests.ts')).printHubManifests(request),
@@ -16,7 +17,7 @@ export const manifests = commandFor(HUB_MANIFESTS, {
 
 export const controller = commandFor(CONTROLLER, {
   details:
-    'Watches the Clusters, FleetAddons and ClusterAddons of a hub, and writes what each cluster is to have, as the rollout of each add-on allows. Runs until it is stopped, anywhere that reaches the API server of the hub. Of several controllers one leads; another one takes over when it ends. It keeps all it knows in the hub.',
+    'Watches the Clusters, FleetAddons and ClusterAddons of a hub, and writes what each cluster is to have, as the rollout of each add-on allows. Runs until it is stopped, anywhere that reaches the API server of the hub. Of several controllers one leads; another one takes over when it ends. It delivers to clusters whose kubeconfig is in a Secret of the hub. It keeps all it knows in the hub.',
   examples: ['curlew controller --kubeconfig hub.conf', 'curlew controller --ready 8080'],
   run: async ({ request }, context) => (await import('../../app/controller.ts')).runController(request, context),
   render: () => '',

@@ -54,8 +54,8 @@ function keyOf(kind: unknown, metadata: unknown): string {
   return `${String(kind)} ${String(namespace)}/${String(name)}`;
 }
 
-/** Undefined for what is not Base64. */
-function decoded(text: string): string | undefined {
+/** A field of a Secret; undefined for what is not Base64. */
+export function decoded(text: string): string | undefined {
   const bare = text.replaceAll(/\s/g, '');
   const bytes = Buffer.from(bare, 'base64');
   return bytes.length > 0 && bytes.toString('base64') === bare ? bytes.toString('utf8') : undefined;

@@ -3,7 +3,7 @@ import * as v from 'valibot';
 import { isObject } from '../../core/json.ts';
 import { byKey, closed } from '../../core/schema.ts';
 
-const CLUSTER_NAME = /^[a-z0-9](?:[a-z0-9-]{0,55}[a-z0-9])?$/;
+export const CLUSTER_NAME = /^[a-z0-9](?:[a-z0-9-]{0,55}[a-z0-9])?$/;
 /** Also that of a Helm release. */
 const ADDON_NAME = /^[a-z0-9](?:[a-z0-9-]{0,51}[a-z0-9])?$/;
 const LABEL_KEY = /^(?:[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?\/)?[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;

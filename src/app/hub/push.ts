@@ -1,0 +1,256 @@
+/** Deliveries to the clusters whose kubeconfig a hub has: each in its own time, up to 20 at once. */
+import { asError, CurlewError } from '../../core/errors.ts';
+import type { Context } from '../../core/context.ts';
+import { holdCluster, openChannelCluster } from '../../deliver/cluster.ts';
+import type { Answer, Look } from '../../fleet/fleet.ts';
+import type { Job } from '../../fleet/pass.ts';
+import type { HubAddon, HubCluster, HubClusterAddon } from '../../hub/observe.ts';
+import {
+  addonStatus,
+  clusterStatus,
+  deliverableOf,
+  kubeconfigIn,
+  leftBy,
+  needOf,
+  type Report,
+} from '../../hub/push.ts';
+import { requireEmbedded } from '../../kube/kubeconfig.ts';
+import { getObject } from '../../kube/objects.ts';
+import type { Resource } from '../../kube/resources.ts';
+import { Backoff } from '../../platform/limit/backoff.ts';
+import { createSemaphore } from '../../platform/limit/semaphore.ts';
+import type { ClusterAddon, Values } from '../../rollout/fleet.ts';
+import { accessTo, AT_ONCE, lookAtClusters } from '../fleets/clusters.ts';
+import { Runner } from '../fleets/runner.ts';
+import { openChannels } from '../ports/channel-files.ts';
+import type { ControllerRequest } from '../requests/hub.ts';
+import { CLUSTER_ADDONS, patchAt, resourceOf, type Hub } from './pass.ts';
+
+const CLUSTERS = resourceOf('Cluster');
+const SECRETS: Resource = { apiVersion: 'v1', kind: 'Secret', plural: 'secrets', namespaced: true };
+/** A cluster without news is asked again after this time, ± 25 %; one that fails at the latest then. */
+const EVERY_MS = 60_000;
+
+interface Parts {
+  readonly request: ControllerRequest;
+  readonly context: Context;
+  /** Called when a turn has ended. */
+  readonly onEnd: () => void;
+}
+
+/** When a cluster has its next turn. */
+interface Next {
+  /** By `performance.now()`. */
+  readonly at: number;
+  /** What the last turn was about: other orders are followed at once; undefined after a failure. */
+  readonly about: string | undefined;
+}
+
+/** A ClusterAddon on a cluster that is delivered to, with its add-on. */
+interface Own {
+  readonly found: HubClusterAddon;
+  readonly record: ClusterAddon;
+  readonly addon: HubAddon | undefined;
+}
+
+/** A cluster that does not answer, or takes its time, holds no other. */
+export class Pushes {
+  readonly #hub: Hub;
+  readonly #parts: Parts;
+  readonly #turns = new Map<string, Promise<void>>();
+  readonly #next = new Map<string, Next>();
+  /** When each answered last, in seconds since 1970. */
+  readonly #seen = new Map<string, number>();
+  readonly #slots = createSemaphore(AT_ONCE);
+  readonly #backoff = new Backoff();
+  #failure: unknown;
+
+  constructor(hub: Hub, parts: Parts) {
+    this.#hub = hub;
+    this.#parts = parts;
+  }
+
+  /** Begins the turns that are due. Returns the milliseconds until the next one is. */
+  start(): number {
+    if (this.#failure !== undefined) throw asError(this.#failure);
+    const pushed = this.#hub.clusters.values().filter((one) => one?.secret !== undefined);
+    const own = pushed.length === 0 ? new Map<string, Own[]>() : this.#own();
+    const now = performance.now();
+    let least = Infinity;
+    for (const one of pushed) {
+      if (one === undefined) continue;
+      const { name } = one.cluster;
+      if (this.#turns.has(name)) continue;
+      const { at, about } = this.#next.get(name) ?? { at: now };
+      const present = aboutOf(one, own.get(name) ?? []);
+      if (at > now && (about === undefined || about === present)) least = Math.min(least, at - now);
+      else this.#turns.set(name, this.#run(one, present));
+    }
+    return least;
+  }
+
+  /** Waits until no turn is under way; the signal of the hub ends them. */
+  async ended(): Promise<void> {
+    await Promise.all(this.#turns.values());
+  }
+
+  #own(): Map<string, Own[]> {
+    const { addons, clusterAddons } = this.#hub;
+    const byName = new Map(addons.values().map((one) => [one.addon.name, one]));
+    const own = new Map<string, Own[]>();
+    for (const found of clusterAddons.values()) {
+      if (found?.record === undefined) continue;
+      const { record } = found;
+      const all = own.get(record.cluster) ?? [];
+      own.set(record.cluster, all);
+      all.push({ found, record, addon: byName.get(record.addon) });
+    }
+    return own;
+  }
+
+  /** Never rejects. */
+  async #run(one: HubCluster, about: string): Promise<void> {
+    const { signal } = this.#hub;
+    const { name } = one.cluster;
+    let next: Next;
+    try {
+      await this.#slots.run(async () => this.#turn(one), { signal });
+      this.#backoff.succeeded(name);
+      next = { at: performance.now() + EVERY_MS * (0.75 + Math.random() / 2), about };
+    } catch (error) {
+      if (!signal.aborted && !(error instanceof CurlewError)) this.#failure = error;
+      if (!signal.aborted) this.#hub.report(`${name}: ${asError(error).message}`);
+      next = { at: performance.now() + Math.min(this.#backoff.failed(name), EVERY_MS), about: undefined };
+    }
+    this.#next.set(name, next);
+    this.#turns.delete(name);
+    this.#parts.onEnd();
+  }
+
+  /** Asks a cluster, and brings onto it what it is to have. */
+  async #turn(one: HubCluster): Promise<void> {
+    const { name, paused } = one.cluster;
+    const { signal } = this.#hub;
+    const context = { ...this.#parts.context, signal };
+    const secret = await this.#kubeconfig(one);
+    const access = { name, kubeconfig: '', secret: secret.text };
+    const looks = secret.problem === undefined ? await lookAtClusters([access], {}, context) : undefined;
+    const look: Look = looks?.get(name) ?? { problem: secret.problem ?? '' };
+    const now = seconds();
+    const status = clusterStatus(one, look, { now, seen: this.#seen.get(name) });
+    if (status !== undefined) await this.#write(CLUSTERS, one, status);
+    if ('problem' in look) throw new CurlewError('CLUSTER_FAILED', look.problem);
+    this.#seen.set(name, now);
+    if (paused === true) return;
+    const jobs = new Map<Job, Own>();
+    for (const own of this.#own().get(name) ?? []) {
+      const need = needOf(own.record, look, own.addon);
+      if (need === undefined) continue;
+      if ('act' in need) jobs.set(need, own);
+      else await this.#report(own, need);
+    }
+    if (jobs.size > 0) await this.#deliver(jobs, access, look);
+  }
+
+  /** Its text, or why there is none. */
+  async #kubeconfig({ secret = '', at: { namespace } }: HubCluster) {
+    const title = `Secret ${namespace}/${secret}`;
+    try {
+      const found = await getObject(this.#hub.call, SECRETS, { namespace, name: secret });
+      if (found === undefined) return { text: '', problem: `there is no ${title}` };
+      const text = kubeconfigIn(found, title);
+      requireEmbedded(title, text);
+      return { text, problem: undefined };
+    } catch (error) {
+      this.#hub.signal.throwIfAborted();
+      if (!(error instanceof CurlewError)) throw error;
+      return { text: '', problem: error.message };
+    }
+  }
+
+  async #deliver(
+    jobs: ReadonlyMap<Job, Own>,
+    access: Parameters<typeof accessTo>[0] & { readonly name: string },
+    look: Answer,
+  ): Promise<void> {
+    const { request } = this.#parts;
+    const context = { ...this.#parts.context, signal: this.#hub.signal };
+    using file = accessTo(access);
+    const opened = await openChannelCluster({ kubeconfig: file.kubeconfig, isForeign: true }, context);
+    await using lease = await holdCluster(opened, { doing: `apply the fleet of a hub to ${access.name}`, context });
+    await using files = await openChannels({ ...request, channels: [] }, context);
+    const contents = new Map([...jobs].map(([job, { record, addon }]) => [job, deliverableOf(record, addon?.drift)]));
+    const found = (job: Job) => {
+      const content = contents.get(job);
+      return typeof content === 'object' ? content : undefined;
+    };
+    const from = { kind: 'Channel', name: undefined, compat: 'native', entries: [] } as const;
+    const runner = new Runner([...jobs.keys()], lease.cluster, {
+      request,
+      context,
+      found,
+      live: look.live,
+      read: async (entry) => files.readManifest({ ...from, location: entry.place.file }, entry, context),
+    });
+    // What goes makes place for what comes.
+    const inOrder = [...jobs].toSorted(([a], [b]) => Number(b.act === 'remove') - Number(a.act === 'remove'));
+    for (const [job, own] of inOrder) {
+      if (!this.#isPresent(own)) continue;
+      const why = job.hash === '' ? undefined : contents.get(job);
+      if (typeof why === 'string') {
+        await this.#report(own, { state: 'Failed', reason: 'Content', message: why });
+        continue;
+      }
+      if (job.act !== 'restore') await this.#report(own, { state: job.act === 'remove' ? 'Removing' : 'Progressing' });
+      const { result, reason } = await runner.run(job);
+      const left = result === 'done' ? leftBy(job, own.record, look) : undefined;
+      if (left !== undefined) await runner.run({ ...job, addon: left, act: 'forget', hash: '' });
+      const word = job.act === 'remove' ? 'Removal' : 'Delivery';
+      await this.#report(
+        own,
+        result === 'done' ? { state: 'Succeeded' } : { state: 'Failed', reason: word, message: reason },
+      );
+    }
+  }
+
+  /** Is it still to be as it was when its job was decided? */
+  #isPresent({ record: { cluster, addon, spec } }: Own): boolean {
+    return this.#find(cluster, addon)?.record?.spec.revision === spec.revision;
+  }
+
+  #find(cluster: string, addon: string): HubClusterAddon | undefined {
+    return this.#hub.clusterAddons
+      .values()
+      .find((one) => one?.record?.cluster === cluster && one.record.addon === addon);
+  }
+
+  async #report({ record: { cluster, addon, spec } }: Own, report: Report): Promise<void> {
+    const found = this.#find(cluster, addon);
+    // What has happened is about the spec that was followed.
+    const status = found?.record && addonStatus({ ...found, record: { ...found.record, spec } }, report, seconds());
+    if (found !== undefined && status !== undefined) await this.#write(CLUSTER_ADDONS, found, status);
+  }
+
+  async #write(resource: Resource, { at }: HubCluster | HubClusterAddon, value: Values): Promise<void> {
+    const { call, clusters, clusterAddons } = this.#hub;
+    const changed = await patchAt(call, resource, {
+      at,
+      changes: [{ op: 'add', path: '/status', value }],
+      subresource: 'status',
+    });
+    (resource === CLUSTERS ? clusters : clusterAddons).put(changed);
+  }
+}
+
+function seconds(): number {
+  return Math.floor(Date.now() / 1000);
+}
+
+/** What is ordered on a cluster. */
+function aboutOf({ secret, cluster }: HubCluster, own: readonly Own[]): string {
+  const orders = own.map(({ record: { addon: name, spec }, addon }) => {
+    const { adopt, orders: given } = addon?.addon ?? {};
+    return [name, spec.revision, spec.specHash, spec.action, adopt, addon?.drift, given?.retry];
+  });
+  return JSON.stringify([secret, cluster.paused, orders]);
+}

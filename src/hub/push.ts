@@ -1,0 +1,144 @@
+/** What the controller does itself on clusters whose kubeconfig the hub has, and what it reports of them. Pure. */
+import { recordKey } from '../channel/record.ts';
+import { canonicalJson } from '../core/digest.ts';
+import { CurlewError } from '../core/errors.ts';
+import { isObject } from '../core/json.ts';
+import { fits } from '../core/schema.ts';
+import type { Answer, Look } from '../fleet/fleet.ts';
+import { installedIn, ownerOf, recordsOf } from '../fleet/observe.ts';
+import type { Deliverable, Job } from '../fleet/pass.ts';
+import { decoded } from '../fleet/upstream/capi-objects.ts';
+import type { ClusterAddon, Values } from '../rollout/fleet.ts';
+import { isFailure, type State } from '../rollout/strategy.ts';
+import { contentOf } from './content.ts';
+import { timeOf, type HubAddon, type HubCluster, type HubClusterAddon } from './observe.ts';
+import { HUB_KINDS, type Condition } from './schema.ts';
+import { textOf } from './write.ts';
+
+/** How an add-on is on a cluster. */
+export interface Report {
+  readonly state: State;
+  readonly reason?: string;
+  readonly message?: string;
+}
+
+/** Text of the kubeconfig in a Secret. `title` is for messages. */
+export function kubeconfigIn({ data }: Values, title: string): string {
+  const { value, kubeconfig = value } = isObject(data) ? data : {};
+  const text = typeof kubeconfig === 'string' ? decoded(kubeconfig) : undefined;
+  if (text !== undefined) return text;
+  throw new CurlewError('CLUSTER_FAILED', `${title} has no kubeconfig in data.value`);
+}
+
+/** What is delivered, or why it cannot be. */
+export function deliverableOf({ addon, spec }: ClusterAddon, drift: HubAddon['drift']): Deliverable | string {
+  const found = contentOf(addon, spec);
+  if (found === undefined) return 'this version of curlew cannot read its content';
+  if ('package' in found) return 'a package is installed on nodes, which only an agent can do';
+  // What names it is no file.
+  const place = { ...found.entry.place, file: `/fleetaddons/${addon}` };
+  const entry = { ...found.entry, place, ...(drift && { drift }) };
+  return { entry, content: spec, revision: String(spec.revision), rendered: undefined };
+}
+
+/** What an add-on needs on a cluster that has answered, or how it is there; undefined if what is reported of it still counts. */
+export function needOf(
+  { cluster, addon, spec, status }: ClusterAddon,
+  look: Answer,
+  from: Pick<HubAddon, 'addon' | 'drift'> | undefined,
+): Job | Report | undefined {
+  const { adopt, orders, mode } = from?.addon ?? {};
+  const isAbout = status?.applied.revision === spec.revision && status.applied.hash === spec.specHash;
+  const isRetried = status !== undefined && status.since < (orders?.retry ?? 0);
+  const isOver = isAbout && !isRetried && isFailure(status.state);
+  const job = { cluster, addon, hash: spec.specHash, takesOver: false, isNew: true };
+  if (spec.action === 'Remove') {
+    return isOver || (isAbout && status.state === 'Succeeded') ? undefined : { ...job, act: 'remove', hash: '' };
+  }
+  const owner = installedIn(look.facts)[spec.identity]?.owner;
+  const isFleets = owner === undefined || owner.startsWith(ownerOf(''));
+  if (!isFleets && adopt !== true) {
+    const message = `it belongs to ${owner}: adopt of its FleetAddon takes it over`;
+    return { state: 'Skipped', reason: 'OtherOwner', message };
+  }
+  if (isOver) return undefined;
+  const record = recordsOf(look).find((one) => one.owner === ownerOf(addon));
+  const isThere = record?.state === 'Succeeded' && record.applied?.id === spec.specHash;
+  const isSettled = isAbout && status.state === 'Succeeded';
+  if (isSettled && record !== undefined && mode === 'InstallOnce') return { state: 'Succeeded' };
+  if (!isSettled || !isThere) {
+    const takesOver = owner === undefined ? adopt === true : owner !== ownerOf(addon);
+    return { ...job, act: record === undefined ? 'install' : 'update', takesOver };
+  }
+  const { missing = [], changed = [] } = look.live?.get(recordKey(record.namespace, record.addon)) ?? {};
+  if (missing.length > 0 || (changed.length > 0 && from?.drift === 'Revert')) return { ...job, act: 'restore' };
+  if (changed.length === 0 || from?.drift === 'Keep') return { state: 'Succeeded' };
+  return { state: 'Succeeded', reason: 'Drift', message: `changed by others: ${changed.join(', ')}` };
+}
+
+/** The add-on of the fleet that leaves what this job takes over: its record goes without its objects. */
+export function leftBy({ addon, takesOver }: Job, { spec }: ClusterAddon, look: Answer): string | undefined {
+  const owner = installedIn(look.facts)[spec.identity]?.owner;
+  return takesOver && owner?.startsWith(ownerOf('')) === true && owner !== ownerOf(addon)
+    ? owner.slice(ownerOf('').length)
+    : undefined;
+}
+
+/** The status of a ClusterAddon at `now`; undefined if it is as it was. */
+export function addonStatus(
+  { record, status: stored }: HubClusterAddon,
+  report: Report,
+  now: number,
+): Values | undefined {
+  if (record === undefined) return undefined;
+  const { spec, status } = record;
+  const applied = { revision: spec.revision, hash: spec.specHash };
+  const isSame = status?.state === report.state && canonicalJson(status.applied) === canonicalJson(applied);
+  const { message } = report;
+  const since = timeOf(isSame ? status.since : now);
+  const next = { applied, ...report, ...(message !== undefined && { message: textOf(message) }), since };
+  return canonicalJson(next) === canonicalJson(stored ?? {}) ? undefined : next;
+}
+
+/** Clocks that differ by less are the same to people. */
+const SAME_CLOCK_S = 60;
+
+/** The status of a Cluster at `now`; undefined if only the time of its last answer has changed. */
+export function clusterStatus(
+  { status: stored }: HubCluster,
+  look: Look,
+  { now, seen }: { readonly now: number; readonly seen: number | undefined },
+): Values | undefined {
+  const before = fits(HUB_KINDS.Cluster.status, stored) ? stored : {};
+  const isThere = !('problem' in look);
+  const ahead = isThere ? (look.ahead ?? 0) : 0;
+  const isSynced = Math.abs(ahead) < SAME_CLOCK_S;
+  const conditions = [
+    {
+      type: 'Available',
+      is: isThere,
+      reason: isThere ? 'Answers' : 'Unreachable',
+      message: isThere ? '' : look.problem,
+    },
+    ...(isThere
+      ? [{ type: 'ClockSynced', is: isSynced, reason: isSynced ? 'AsTheHub' : 'Differs', message: clockText(ahead) }]
+      : []),
+  ].map(({ type, is, reason, message }): Condition => {
+    const status = is ? 'True' : 'False';
+    const same = before.conditions?.find((one) => one.type === type && one.status === status);
+    const lastTransitionTime = same?.lastTransitionTime ?? timeOf(now);
+    return { type, status, reason, ...(message && { message: textOf(message) }), lastTransitionTime };
+  });
+  const facts = isThere ? { ...before.facts, version: look.kubernetes, server: look.server } : before.facts;
+  const { lastSeen: last, ...old } = before;
+  const next = { ...(facts && { facts }), conditions };
+  if (canonicalJson(next) === canonicalJson(old)) return undefined;
+  const lastSeen = isThere ? timeOf(now) : seen === undefined ? last : timeOf(seen);
+  return { ...next, ...(lastSeen !== undefined && { lastSeen }) };
+}
+
+function clockText(ahead: number): string {
+  return Math.abs(ahead) < SAME_CLOCK_S
+    ? ''
+    : `its clock is ${Math.abs(ahead)} s ${ahead > 0 ? 'ahead of' : 'behind'} that of the controller`;
+}

@@ -1,0 +1,241 @@
+/** A controller that delivers to clusters itself, with kubeconfigs from the hub: hub and clusters are API servers in this process. */
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { digestOf } from '../../src/core/digest.ts';
+import { apiClient, at, textAt, type ApiClient } from '../support/api-client.ts';
+import type { JsonObject } from '../support/api-server/fields.ts';
+import { startMemoryApiServer, type MemoryApiServer } from '../support/api-server/server.ts';
+import * as assert from '../support/assert.ts';
+import { hubCluster } from '../support/hub-objects.ts';
+import { eventually, openHubScene, type HubScene, type RunningController } from '../support/hub-scene.ts';
+import { freePort } from '../support/ports.ts';
+import { suite } from '../support/suite.ts';
+import { makeCertificate } from '../support/tls.ts';
+import { tree } from '../support/tree.ts';
+import { startServer } from '../support/web-server.ts';
+
+const test = suite('app/controller-push', { timeoutMs: 240_000 });
+const certificate = await makeCertificate();
+const ROOT = '/apis/fleet.curlew.dev/v1alpha1';
+const MAP = '/api/v1/namespaces/default/configmaps/page';
+const RECORDS = '/api/v1/namespaces/kube-system/configmaps/curlew-addons';
+
+function page(version: string): string {
+  const metadata = { name: 'page', namespace: 'default' };
+  return JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { version } });
+}
+
+interface PushScene extends AsyncDisposable {
+  readonly hub: HubScene;
+  readonly clusters: Readonly<Record<string, MemoryApiServer & { readonly client: ApiClient }>>;
+  readonly start: () => RunningController;
+  readonly secret: (cluster: string, kubeconfig: string, key?: string) => Promise<void>;
+  /** A source with this version of the page. */
+  readonly source: (version: string) => object;
+  readonly hubRequests: readonly string[];
+  /** What the hub says about the add-on `web` on a cluster: `Succeeded`, or `Failed REASON: message`. */
+  readonly state: (cluster: string) => Promise<string>;
+  readonly available: (cluster: string) => Promise<string>;
+  readonly page: (cluster: string) => Promise<string>;
+}
+
+/** A hub with these clusters, whose kubeconfigs it has if `hasSecrets`. */
+async function openScene(names: readonly string[], { hasSecrets = true } = {}): Promise<PushScene> {
+  const box = await tree({ 'ca.pem': certificate.ca });
+  const web = await startServer(
+    ({ path }) => {
+      const version = /page-(.*)\.yaml/.exec(path)?.[1];
+      return version === undefined ? { status: 404 } : { status: 200, body: page(version) };
+    },
+    { tls: certificate },
+  );
+  const own = await startMemoryApiServer({ certificate });
+  const hub = await openHubScene(own.kubeconfig);
+  const clusters: Record<string, MemoryApiServer & { readonly client: ApiClient }> = {};
+  const secret = async (cluster: string, kubeconfig: string, key = 'value'): Promise<void> => {
+    const path = `/api/v1/namespaces/fleet-${cluster}/secrets`;
+    const name = `${cluster}-kubeconfig`;
+    const value = { metadata: { name }, data: { [key]: Buffer.from(kubeconfig).toString('base64') } };
+    await hub.client.remove(`${path}/${name}`);
+    assert.is((await hub.client.create(path, { apiVersion: 'v1', kind: 'Secret', ...value })).status, 201);
+  };
+  for (const name of names) {
+    const server = await startMemoryApiServer({ certificate });
+    clusters[name] = { ...server, client: apiClient(server.kubeconfig) };
+    await hub.client.create('/api/v1/namespaces', { metadata: { name: `fleet-${name}` } });
+    const spec = { access: { kubeconfigSecret: `${name}-kubeconfig` } };
+    await hub.client.create(`${ROOT}/namespaces/fleet-${name}/clusters`, hubCluster(name, { env: 'prod' }, spec));
+    if (hasSecrets) await secret(name, server.kubeconfig);
+  }
+  const status = async (path: string): Promise<JsonObject> =>
+    (at((await hub.client.get(`${ROOT}/namespaces/${path}`)).body, 'status') ?? {}) as JsonObject;
+  return {
+    hub,
+    clusters,
+    secret,
+    hubRequests: own.requests,
+    start: () => hub.start({ caFile: box.at('ca.pem') }),
+    source: (version) => ({
+      manifest: `${web.url.replace('127.0.0.1', 'localhost')}/page-${version}.yaml`,
+      hash: digestOf(page(version)),
+    }),
+    state: async (cluster) => {
+      const found = await status(`fleet-${cluster}/clusteraddons/web`);
+      const [state, reason, message] = ['state', 'reason', 'message'].map((key) => textAt(found, key));
+      return `${state} ${reason}: ${message}`.replace(/ : $/, '');
+    },
+    available: async (cluster) => {
+      const { conditions = [] } = await status(`fleet-${cluster}/clusters/${cluster}`);
+      const found = (conditions as readonly JsonObject[]).find((one) => one['type'] === 'Available');
+      return `${textAt(found, 'status')} ${textAt(found, 'message')}`.trim();
+    },
+    page: async (cluster) => textAt((await clusters[cluster]?.client.get(MAP))?.body, 'data.version'),
+    [Symbol.asyncDispose]: async () => {
+      await hub[Symbol.asyncDispose]();
+      for (const one of [...Object.values(clusters), own, web, box]) await one[Symbol.asyncDispose]();
+    },
+  };
+}
+
+test('the controller brings an add-on onto clusters, changes it, and removes it, and reports as an agent does', async () => {
+  await using scene = await openScene(['oslo', 'paris']);
+  const { hub } = scene;
+  await hub.addon('web', { source: scene.source('1'), rollout: { type: 'Progressive', maxConcurrency: 1 } });
+  scene.start();
+  await hub.condition('web', 'Available', 'True AllSucceeded');
+  assert.equal([await scene.page('oslo'), await scene.page('paris')], ['1', '1']);
+  assert.is(await scene.available('oslo'), 'True');
+  const { body } = await hub.client.get(`${ROOT}/namespaces/fleet-oslo/clusters/oslo`);
+  assert.is(textAt(body, 'status.facts.version'), 'v1.34.4');
+  await hub.change('web', { spec: { source: scene.source('2') } });
+  await eventually(async () => (await scene.page('paris')) === '2');
+  await hub.condition('web', 'Available', 'True AllSucceeded');
+  const before = scene.hubRequests.filter((one) => /^(?:PATCH|POST|PUT|DELETE)/.test(one) && !one.includes('leases'));
+  await hub.client.remove(`${ROOT}/fleetaddons/web`);
+  await hub.order('web', 'approve', { removals: 2 });
+  await eventually(async () => (await hub.client.get(`${ROOT}/fleetaddons/web`)).status === 404);
+  assert.equal([await scene.page('oslo'), await scene.page('paris')], ['', '']);
+  // Two contents on two clusters: each has its spec, that it is under way and that it is there; and two clusters, the add-on and its events.
+  assert.ok(before.length <= 2 * 2 * 3 + 2 + 2 * 8 + 12, String(before.length));
+});
+
+test('a cluster that does not answer, and one whose kubeconfig is missing or broken, hold no other', async () => {
+  await using scene = await openScene(['oslo', 'paris', 'rome'], { hasSecrets: false });
+  const { hub } = scene;
+  // It accepts connections, and never says anything.
+  const silent = createServer().listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  const { port } = silent.address() as { readonly port: number };
+  const conf = scene.clusters['oslo']?.kubeconfig ?? '';
+  await scene.secret('oslo', conf.replaceAll(/https:\/\/[^"]+/g, `https://127.0.0.1:${port}`));
+  await scene.secret('rome', scene.clusters['rome']?.kubeconfig ?? '', 'kubeconfig');
+  await hub.addon('web', { source: scene.source('1') });
+  scene.start();
+  await eventually(async () => (await scene.state('rome')) === 'Succeeded');
+  assert.is(await scene.available('paris'), 'False there is no Secret fleet-paris/paris-kubeconfig');
+  await scene.secret('paris', 'server: [');
+  await eventually(async () =>
+    (await scene.available('paris')).startsWith('False kubeconfig Secret fleet-paris/paris-kubeconfig: line'),
+  );
+  await scene.secret('paris', scene.clusters['paris']?.kubeconfig ?? '');
+  await eventually(async () => (await scene.state('paris')) === 'Succeeded');
+  await eventually(async () => (await scene.available('oslo')).startsWith('False no answer within 20 s'));
+  silent.close();
+});
+
+test('a kubeconfig that starts a program or reads a file is refused, and nothing of it is done', async () => {
+  await using scene = await openScene(['oslo']);
+  const conf = JSON.parse(scene.clusters['oslo']?.kubeconfig ?? '{}') as JsonObject;
+  const refused: readonly (readonly [object, RegExp])[] = [
+    [
+      { exec: { apiVersion: 'client.authentication.k8s.io/v1', command: '/bin/touch', args: ['made'] } },
+      /^False kubeconfig Secret fleet-oslo\/oslo-kubeconfig: it starts the program "\/bin\/touch"$/,
+    ],
+    [{ tokenFile: '/etc/hostname' }, /it reads the file "\/etc\/hostname"$/],
+    [{ 'client-certificate': '/etc/a.crt', 'client-key': '/etc/a.key' }, /it reads the file "\/etc\/a.crt"$/],
+  ];
+  scene.start();
+  for (const [user, expected] of refused) {
+    const before = scene.clusters['oslo']?.requests.length;
+    await scene.secret('oslo', JSON.stringify({ ...conf, users: [{ name: 'admin', user }] }));
+    await eventually(async () => expected.test(await scene.available('oslo')));
+    assert.is(scene.clusters['oslo']?.requests.length, before);
+  }
+});
+
+test('a rotated kubeconfig is read again, and a cluster that is back gets what it missed', async () => {
+  await using scene = await openScene(['oslo']);
+  const { hub } = scene;
+  const good = scene.clusters['oslo']?.kubeconfig ?? '';
+  await hub.addon('web', { source: scene.source('1') });
+  scene.start();
+  await eventually(async () => (await scene.state('oslo')) === 'Succeeded');
+  await scene.secret('oslo', good.replaceAll(/https:\/\/[^"]+/g, `https://127.0.0.1:${await freePort()}`));
+  await hub.change('web', { spec: { source: scene.source('2') } });
+  await eventually(async () => (await scene.available('oslo')).startsWith('False'));
+  await scene.secret('oslo', good);
+  await eventually(async () => (await scene.page('oslo')) === '2');
+  await eventually(async () => (await scene.available('oslo')) === 'True');
+});
+
+test('what others have changed is reported, kept or reverted, and what they have deleted returns', async () => {
+  await using scene = await openScene(['oslo']);
+  const { hub, clusters } = scene;
+  const client = clusters['oslo']?.client;
+  await hub.addon('web', { source: scene.source('1'), drift: 'Keep' });
+  scene.start();
+  await eventually(async () => (await scene.state('oslo')) === 'Succeeded');
+  await client?.merge(MAP, { data: { version: 'mine' } });
+  await hub.change('web', { spec: { drift: 'Warn' } });
+  await eventually(async () => /^Succeeded Drift: changed by others: .*page/.test(await scene.state('oslo')));
+  assert.is(await scene.page('oslo'), 'mine');
+  await hub.change('web', { spec: { drift: 'Revert' } });
+  await eventually(async () => (await scene.page('oslo')) === '1');
+  await eventually(async () => (await scene.state('oslo')) === 'Succeeded');
+  await client?.remove(MAP);
+  await hub.change('web', { spec: { drift: 'Keep' } });
+  await eventually(async () => (await scene.page('oslo')) === '1');
+});
+
+test('what belongs to another owner is left alone until adopt is set', async () => {
+  await using scene = await openScene(['oslo']);
+  const { hub, clusters } = scene;
+  const client = clusters['oslo']?.client;
+  const record = {
+    addon: 'web',
+    namespace: 'kube-system',
+    owner: 'channel:stable',
+    state: 'Succeeded',
+    since: '2026-01-02T03:04:05Z',
+    reason: '',
+    history: [],
+  };
+  const data = { 'kube-system.web': JSON.stringify(record) };
+  const metadata = { name: 'curlew-addons', namespace: 'kube-system' };
+  await client?.create('/api/v1/namespaces/kube-system/configmaps', { metadata, data });
+  assert.is((await client?.get(RECORDS))?.status, 200);
+  await hub.addon('web', { source: scene.source('1') });
+  scene.start();
+  const expected = 'Skipped OtherOwner: it belongs to channel:stable: adopt of its FleetAddon takes it over';
+  await eventually(async () => (await scene.state('oslo')) === expected);
+  assert.is(await scene.page('oslo'), '');
+  await hub.change('web', { spec: { adopt: true } });
+  await eventually(async () => (await scene.state('oslo')) === 'Succeeded');
+  assert.is(await scene.page('oslo'), '1');
+});
+
+test('a manifest with another digest, or that a cluster refuses, fails there with its reason', async () => {
+  await using scene = await openScene(['oslo']);
+  const { hub } = scene;
+  await hub.addon('web', { source: { ...scene.source('1'), hash: digestOf('another') } });
+  scene.start();
+  await eventually(async () => /^Failed Delivery: .*its hash is/.test(await scene.state('oslo')));
+  await hub.condition('web', 'Degraded', 'True ClustersFailed');
+  assert.is(await scene.page('oslo'), '');
+  await hub.change('web', {
+    spec: { source: { package: { name: 'a', version: '1.0.0', hash: digestOf('a') }, manifest: null, hash: null } },
+  });
+  await eventually(async () => (await scene.state('oslo')).includes('a package is installed on nodes'));
+});
+
+test.run();
