@@ -212,6 +212,11 @@ const ROWS: readonly (readonly [name: string, holds: string, imports?: string])[
     'core platform/limit platform/files channel rollout fleet spec kube deliver app/requests app/ports',
   ],
   [
+    'app/machines',
+    'nodes of the cluster of this machine: what is seen of them, drains, and removal',
+    'core platform/limit kube machine',
+  ],
+  [
     'app/hub',
     'a pass of the controller of a hub: what a step of its fleet writes, into its objects; deliveries to its clusters',
     'core platform/limit channel rollout fleet hub kube deliver app/requests app/ports app/fleets',

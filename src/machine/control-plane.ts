@@ -5,6 +5,7 @@ import { pickControlPlane } from './pick.ts';
 import { chainOf, hold, joinChain, NOTHING, removalChain, upgradeChain, type Turn, type World } from './world.ts';
 
 const ZONE = 'topology.kubernetes.io/zone';
+const NOT_WANTED = 'the file does not have it';
 
 /** `to` is undefined where no control plane runs yet. What was drained for `next` is left as it is. */
 export function controlPlaneTurn(world: World, to: string | undefined, next?: string): Turn {
@@ -24,10 +25,11 @@ function* turns(world: World, to: string, next: string | undefined): Iterable<Tu
   const { controlPlanes } = world.lists;
   const running = new Set(controlPlanes.map(({ name }) => name));
   for (const { name } of members) {
-    if (name !== '' && !running.has(name) && !wanted.has(name)) yield orphan(world, name);
+    if (name !== '' && !running.has(name) && !wanted.has(name)) yield removeOrphan(world, name);
   }
   const leaving = controlPlanes.filter((one) => !wanted.has(one.name) || one.leaving === true);
-  for (const one of leaving) if (one.leaving === true || !isHealthy(world, one)) yield remove(world, one);
+  for (const one of leaving)
+    if (one.leaving === true || !isHealthy(world, one)) yield removeControlPlane(world, one, NOT_WANTED);
   const staying = controlPlanes.filter((one) => !leaving.includes(one));
   const begun = staying.find((one) => {
     return (
@@ -44,7 +46,7 @@ function* turns(world: World, to: string, next: string | undefined): Iterable<Tu
   if (joining.length > 0) return;
   const [first] = leaving;
   if (first !== undefined) {
-    yield remove(world, first);
+    yield removeControlPlane(world, first, NOT_WANTED);
     return;
   }
   const outdated = pickControlPlane(
@@ -73,13 +75,15 @@ function hasBegun({ members = [], machines, desired }: World, name: string): boo
   return members.some((one) => one.name === name) || machines.get(name)?.cluster === desired.name;
 }
 
-function orphan({ members = [] }: World, name: string): Turn {
+/** A member of etcd whose machine is no longer a Node. */
+export function removeOrphan({ members = [] }: World, name: string): Turn {
   const { safe } = quorumAfter(members, { remove: name });
   if (!safe) return hold(name, 'etcd has a member of a machine that is gone, and would lose its quorum without it');
   return chainOf([{ host: name, phase: 'remove-member', reason: 'its machine is gone' }]);
 }
 
-function remove(world: World, machine: SeenMachine): Turn {
+/** Only where another one is healthy, and etcd keeps its quorum. */
+export function removeControlPlane(world: World, machine: SeenMachine, reason: string): Turn {
   const { name } = machine;
   const { members = [] } = world;
   const { controlPlanes } = world.lists;
@@ -94,7 +98,7 @@ function remove(world: World, machine: SeenMachine): Turn {
         `etcd would lose its quorum without it: ${quorum} of ${voting} members must be healthy, and none a learner`,
       );
   }
-  return chainOf(removalChain(world, machine, 'the file does not have it'));
+  return chainOf(removalChain(world, machine, reason));
 }
 
 function join(world: World, name: string, to: string): Turn {

@@ -1,6 +1,19 @@
 /** Requests about a node: runs of an installer spec, removals, and what is installed. */
 import * as v from 'valibot';
-import { choice, choiceOf, duration, flag, numberOf, one, path, paths, places, text, texts } from '../../core/field.ts';
+import {
+  choice,
+  choiceOf,
+  duration,
+  flag,
+  numberOf,
+  one,
+  outputFile,
+  path,
+  paths,
+  places,
+  text,
+  texts,
+} from '../../core/field.ts';
 import { INSTALL_DIRECTORY } from '../../core/layout.ts';
 import { request, type RequestOf } from '../../core/request.ts';
 import { RUNTIME_NAMES } from '../../runtime/images/image-runtime.ts';
@@ -199,6 +212,17 @@ export type UninstallRequest = RequestOf<typeof UNINSTALL.fields>;
 
 export const RESET = request('reset', 'Remove everything that was installed', REMOVAL, REMOVE_NOTHING);
 export type ResetRequest = RequestOf<typeof RESET.fields>;
+
+export const JOIN_TOKEN = request('join-token', 'Write a file with which one machine joins the cluster', {
+  controlPlane: flag('the machine becomes another control plane'),
+  out: outputFile('FILE', 'the file (default: /etc/kubernetes/curlew/join.yaml)', { short: 'o' }),
+});
+
+export const NODE_REMOVE = request('node remove', 'Remove another node from the cluster', {
+  node: text('NODE', 'name of the node', { operand: true, required: 'specify one node' }),
+  drainTimeout: duration('TIME', 'how long its pods may take to end (default: 5m)'),
+  yes: flag('remove it; without this, show what would be done', { short: 'y' }),
+});
 
 const TRUTH = choiceOf(['true', 'false']);
 const truth = one({ ...TRUTH, schema: v.boolean(), read: (word, option) => TRUTH.read(word, option) === 'true' });

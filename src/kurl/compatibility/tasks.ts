@@ -14,7 +14,7 @@ const NOTES: Readonly<Record<string, string>> = {
   'kotsadm-accept-tls-uploads': MANUAL,
   'print-registry-login': MANUAL,
   'join-token':
-    'absent: `kubeadm token create --print-join-command` on a primary; its values go into the settings of `join.sh`',
+    'differs: writes a file for one machine, valid for one hour, and prints no token; `--control-plane` instead of `ha`',
   'set-kubeconfig-server': MANUAL,
   'taint-primaries': MANUAL,
   'migrate-pvcs': MOVED,

@@ -170,6 +170,10 @@ class Api {
     if (method === 'GET' && query.get('watch') === 'true')
       return this.#watch(target, query, { response, onlyMetadata });
     if (method === 'GET') return send(response, 200, this.#list(target, query, onlyMetadata));
+    if (method === 'POST' && target.subresource === 'eviction') {
+      this.#writes.delete({ ...target, subresource: '' }, document['deleteOptions'] as JsonObject, options);
+      return send(response, 201, { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success' });
+    }
     if (method === 'POST')
       return send(response, 201, this.#writes.create(target, signedBy(target, document, user), options));
     if (method === 'PUT') return send(response, 200, this.#writes.replace(target, document, options));

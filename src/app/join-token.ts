@@ -1,0 +1,142 @@
+/** Makes a token with which one machine joins the cluster, in a file for its `join`. */
+import { createHash, randomInt, X509Certificate } from 'node:crypto';
+import { resolve } from 'node:path';
+import type { Context } from '../core/context.ts';
+import { CurlewError } from '../core/errors.ts';
+import { useCase } from '../core/request.ts';
+import type { Call } from '../kube/call.ts';
+import { createObject, getObject } from '../kube/objects.ts';
+import { parseKubeconfig } from '../kube/kubeconfig.ts';
+import type { Resource } from '../kube/resources.ts';
+import { readStateFile, writeStateFile } from '../platform/files/state-file.ts';
+import { openNodeApi } from './machines/nodes.ts';
+import { JOIN_TOKEN } from './requests/node.ts';
+
+export interface JoinFile {
+  /** Readable by its owner only. */
+  readonly file: string;
+  /** ISO 8601. */
+  readonly expires: string;
+}
+
+const SECRETS: Resource = { apiVersion: 'v1', kind: 'Secret', plural: 'secrets', namespaced: true };
+const CONFIG_MAPS: Resource = { apiVersion: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true };
+const RBAC = { apiVersion: 'rbac.authorization.k8s.io/v1', namespaced: true } as const;
+const ROLES: Resource = { ...RBAC, kind: 'Role', plural: 'roles' };
+const BINDINGS: Resource = { ...RBAC, kind: 'RoleBinding', plural: 'rolebindings' };
+
+const namespace = 'kube-system';
+const HOUR_MS = 60 * 60_000;
+/** The hook of the kubernetes package writes it with the upload of the certificates. */
+const CERTIFICATE_KEY = '/etc/kubernetes/curlew/certificate-key';
+
+/** `CLUSTER_FAILED` if the cluster is not one of kubeadm, or has no certificates for another control plane. */
+export const joinToken = useCase(JOIN_TOKEN, async (request, context: Context): Promise<JoinFile> => {
+  const file = resolve(context.cwd, request.out ?? '/etc/kubernetes/curlew/join.yaml');
+  const { api, call } = await openNodeApi(context);
+  const { address, hash } = await clusterInfo(call);
+  const key = request.controlPlane === true ? await certificateKey(call) : undefined;
+  const [id, secret] = [randomText(6), randomText(16)];
+  const settings = {
+    masterAddress: address,
+    kubeadmToken: `${id}.${secret}`,
+    kubeadmTokenCAHash: hash,
+    ...(key === undefined ? {} : { controlPlane: true, certKey: key }),
+  };
+  const lines = Object.entries(settings).map(([name, value]) => `    ${name}: ${JSON.stringify(value)}\n`);
+  // A file that cannot be written leaves no token, and a token that cannot be made a file that is worth nothing.
+  await writeStateFile(file, `${HEAD}${lines.join('')}`);
+  const expires = new Date(api.now().getTime() + HOUR_MS).toISOString();
+  await createToken(call, { id, secret, expires });
+  return { file, expires };
+});
+
+const HEAD = `apiVersion: cluster.kurl.sh/v1beta1
+kind: Installer
+metadata:
+  name: join
+spec:
+  kubernetes:
+`;
+
+const LETTERS = 'abcdefghijklmnopqrstuvwxyz0123456789';
+
+function randomText(length: number): string {
+  return Array.from({ length }, () => LETTERS[randomInt(LETTERS.length)]).join('');
+}
+
+/** What kubeadm publishes for machines that join: where the API server is, and a digest of the key that signs its certificate. */
+async function clusterInfo(call: Call): Promise<{ readonly address: string; readonly hash: string }> {
+  const found = await getObject(call, CONFIG_MAPS, { namespace: 'kube-public', name: 'cluster-info' });
+  const text = (found?.['data'] as Readonly<Record<string, unknown>> | undefined)?.['kubeconfig'];
+  const [cluster] = typeof text === 'string' ? parseKubeconfig('cluster-info', text).clusters.values() : [];
+  const { server, 'certificate-authority-data': authority } = cluster?.fields ?? {};
+  const url = typeof server === 'string' && URL.canParse(server) ? new URL(server) : undefined;
+  try {
+    if (url === undefined || typeof authority !== 'string') throw new Error('it names no API server');
+    const { publicKey } = new X509Certificate(Buffer.from(authority, 'base64'));
+    const digest = createHash('sha256').update(publicKey.export({ type: 'spki', format: 'der' }));
+    return { address: `${url.hostname}:${url.port === '' ? 443 : url.port}`, hash: `sha256:${digest.digest('hex')}` };
+  } catch (cause) {
+    const what = 'cannot make a token: the ConfigMap kube-public/cluster-info is not as kubeadm writes it';
+    throw new CurlewError('CLUSTER_FAILED', what, {
+      hint: 'kubeadm init phase bootstrap-token writes it again',
+      cause,
+    });
+  }
+}
+
+/** The key of the certificates that the last run of `install` has uploaded. */
+async function certificateKey(call: Call): Promise<string> {
+  const key = (await readStateFile(CERTIFICATE_KEY, 1024))?.trim() ?? '';
+  const uploaded = await getObject(call, SECRETS, { namespace, name: 'kubeadm-certs' }, { onlyMetadata: true });
+  if (/^[0-9a-f]{64}$/.test(key) && uploaded !== undefined) return key;
+  throw new CurlewError(
+    'CLUSTER_FAILED',
+    'cannot make a token: the cluster has no certificates for another control plane',
+    {
+      hint: 'with kubernetes.loadBalancerAddress, ./install.sh on the first node uploads them for 2 hours',
+    },
+  );
+}
+
+/**
+ * A bootstrap token (kubernetes.io/docs/reference/access-authn-authz/bootstrap-tokens), with the right to delete itself, which `join` does.
+ * The collector of garbage deletes the right with the token.
+ */
+async function createToken(
+  call: Call,
+  { id, secret, expires }: { readonly id: string; readonly secret: string; readonly expires: string },
+): Promise<void> {
+  const name = `bootstrap-token-${id}`;
+  const stringData = {
+    description: 'curlew join-token: for one machine',
+    'token-id': id,
+    'token-secret': secret,
+    expiration: expires,
+    'usage-bootstrap-authentication': 'true',
+    'usage-bootstrap-signing': 'true',
+    'auth-extra-groups': 'system:bootstrappers:kubeadm:default-node-token',
+  };
+  const value = {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name, namespace },
+    type: 'bootstrap.kubernetes.io/token',
+    stringData,
+  };
+  const made = await createObject(call, SECRETS, { namespace, name, value });
+  if (made === undefined) throw new CurlewError('CLUSTER_FAILED', `cannot make a token: the Secret ${name} exists`);
+  const ownerReferences = [{ apiVersion: 'v1', kind: 'Secret', name, uid: made.metadata.uid }];
+  const metadata = { name, namespace, ownerReferences };
+  const rules = [{ apiGroups: [''], resources: ['secrets'], resourceNames: [name], verbs: ['delete'] }];
+  const { apiVersion } = RBAC;
+  await createObject(call, ROLES, { namespace, name, value: { apiVersion, kind: 'Role', metadata, rules } });
+  const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name };
+  const subjects = [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: `system:bootstrap:${id}` }];
+  await createObject(call, BINDINGS, {
+    namespace,
+    name,
+    value: { apiVersion, kind: 'RoleBinding', metadata, roleRef, subjects },
+  });
+}

@@ -1,0 +1,102 @@
+/** Takes a node out of its cluster: no new pods, its pods elsewhere, its member of etcd, its Node. */
+import type { Context } from '../../core/context.ts';
+import { CurlewError } from '../../core/errors.ts';
+import type { Etcd } from '../../kube/etcd.ts';
+import { deleteObject } from '../../kube/objects.ts';
+import type { Phase, SeenCluster, SeenMachine } from '../../machine/cluster.ts';
+import { planRemoval } from '../../machine/removal.ts';
+import { drainNode, leftToDrain } from './drain.ts';
+import { markLeaving, NODES, seenNodes, type NodeApi } from './nodes.ts';
+
+export interface NodeRemoval {
+  readonly node: string;
+  /** The steps that were done, or without `yes` would be; none if neither a Node nor a member of etcd has this name. */
+  readonly steps: readonly { readonly phase: Phase; readonly reason: string }[];
+  /** Nothing is left to do. */
+  readonly isDone: boolean;
+  /** Names of the other nodes. */
+  readonly others: readonly string[];
+  readonly notes: readonly string[];
+}
+
+interface RemovalOptions {
+  readonly yes: boolean;
+  /** Time limit of the drain, in milliseconds. */
+  readonly limitMs: number;
+}
+
+const TEXTS: Partial<Record<Phase, string>> = {
+  mark: 'no new pods',
+  drain: 'evicting its pods',
+  'remove-member': 'removing its member of etcd',
+  'delete-node': 'deleting its Node',
+};
+
+/** Looks before each step, so that it continues whatever an attempt before it has left. */
+export async function removeFrom(
+  cluster: NodeApi & { readonly etcd: Etcd | undefined },
+  node: string,
+  { yes, limitMs }: RemovalOptions,
+  { report, signal }: Pick<Context, 'report' | 'signal'>,
+): Promise<NodeRemoval> {
+  const { api, call, etcd } = cluster;
+  const perform = async (phase: Phase, ids: readonly string[]): Promise<void> => {
+    if (phase === 'mark') await markLeaving(call, node, api.now());
+    if (phase === 'drain') await drainNode(cluster, node, { limitMs, report, signal });
+    if (phase === 'remove-member') for (const id of ids) await etcd?.remove(id);
+    if (phase === 'delete-node') await deleteObject(call, NODES, { name: node });
+  };
+  const done: NodeRemoval['steps'][number][] = [];
+  let first: SeenMachine | undefined;
+  for (;;) {
+    const members = await etcd?.members();
+    const seen = await look(cluster, node);
+    first ??= seen.machines.find(({ name }) => name === node);
+    const { chains, held } = planRemoval({ ...seen, members }, node);
+    if (held[0] !== undefined) {
+      const hint =
+        'curlew reset removes the last control plane; repair or remove the others that are not healthy first';
+      throw new CurlewError('CLUSTER_FAILED', `cannot remove ${node}: ${held[0].reason}`, { hint });
+    }
+    // A step may leave something behind, such as a pod that tolerates everything: the next one does not wait for it.
+    const left = (chains[0] ?? []).filter(({ phase }) => done.every((one) => one.phase !== phase));
+    const steps = [...done, ...left.map(({ phase, reason }) => ({ phase, reason }))];
+    const [next] = left;
+    if (next === undefined || !yes) {
+      const others = seen.machines.filter(({ name }) => name !== node);
+      return {
+        node,
+        steps,
+        isDone: next === undefined,
+        others: others.map(({ name }) => name),
+        notes: notesOf(first, others),
+      };
+    }
+    report({ type: 'note', level: 'info', text: `${node}: ${TEXTS[next.phase] ?? next.phase}` });
+    await perform(
+      next.phase,
+      (members ?? []).flatMap(({ id, name }) => (name === node ? [id] : [])),
+    );
+    done.push({ phase: next.phase, reason: next.reason });
+  }
+}
+
+async function look(cluster: NodeApi, node: string): Promise<SeenCluster> {
+  const nodes = await seenNodes(cluster.call);
+  const isKnown = nodes.some(({ name, answers }) => name === node && answers);
+  const left = isKnown ? await leftToDrain(cluster, node) : undefined;
+  const drained = left !== undefined && left.toEvict.length === 0 && left.waiting.length === 0;
+  return { complete: true, machines: nodes.map((one) => (one.name === node ? { ...one, drained } : one)) };
+}
+
+function notesOf(machine: SeenMachine | undefined, others: readonly SeenMachine[]): readonly string[] {
+  if (machine === undefined) return [];
+  const { name, answers, role } = machine;
+  const control = others.filter((one) => one.role === 'control-plane').length;
+  return [
+    ...(answers ? [] : [`${name} does not answer, so its pods are not waited for: make sure that it is off`]),
+    ...(role === 'control-plane' && control % 2 === 0
+      ? [`the other ${control} control planes survive no more failures than ${control - 1}: add one`]
+      : []),
+  ];
+}

@@ -1,0 +1,27 @@
+/** Takes a node out of its cluster, from one of its control planes. */
+import { hostname } from 'node:os';
+import type { Context } from '../core/context.ts';
+import { CurlewError } from '../core/errors.ts';
+import { useCase } from '../core/request.ts';
+import { openEtcd } from '../kube/etcd.ts';
+import { openNodeApi } from './machines/nodes.ts';
+import { removeFrom, type NodeRemoval } from './machines/removal.ts';
+import { NODE_REMOVE } from './requests/node.ts';
+
+const DRAIN_MS = 5 * 60_000;
+
+/**
+ * Continues what an attempt before it has begun. `USAGE` for the machine that it runs on, `CLUSTER_FAILED` where the cluster would lose its
+ * last control plane or etcd its quorum, and if the node is not drained in time.
+ */
+export const removeNode = useCase(NODE_REMOVE, async (request, context: Context): Promise<NodeRemoval> => {
+  const { node, yes = false, drainTimeout: limitMs = DRAIN_MS } = request;
+  if (node === hostname().toLowerCase()) {
+    throw new CurlewError('USAGE', `cannot remove ${node}: it is this machine`, {
+      hint: 'run it on another control plane; curlew reset removes the last one',
+    });
+  }
+  const cluster = await openNodeApi(context);
+  using etcd = await openEtcd({ signal: context.signal });
+  return await removeFrom({ ...cluster, etcd }, node, { yes, limitMs }, context);
+});

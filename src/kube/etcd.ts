@@ -1,0 +1,134 @@
+/** The etcd of a control plane that kubeadm has made, by its JSON interface: its members, their health, and their removal. */
+import { join } from 'node:path';
+import { createSecureContext } from 'node:tls';
+import * as v from 'valibot';
+import { CurlewError } from '../core/errors.ts';
+import { jsonIn } from '../core/json.ts';
+import { checked } from '../core/schema.ts';
+import { readFound } from '../platform/files/state-file.ts';
+import { openConnections } from '../platform/http/connections.ts';
+import { mapLimited } from '../platform/limit/each.ts';
+import { exchange } from './exchange.ts';
+
+export interface Member {
+  readonly id: string;
+  /** That of its Node; empty while it starts for the first time. */
+  readonly name: string;
+  readonly learner: boolean;
+  /** It answers, and raises no alarm. */
+  readonly healthy: boolean;
+}
+
+export interface Etcd extends Disposable {
+  /** `CLUSTER_FAILED` without a quorum. */
+  readonly members: () => Promise<readonly Member[]>;
+  /** `CLUSTER_FAILED` if etcd refuses it, as where the others would have no quorum. */
+  readonly remove: (id: string) => Promise<void>;
+}
+
+interface EtcdOptions {
+  readonly signal: AbortSignal;
+  /** Folder with the certificates; default: that of kubeadm. */
+  readonly folder?: string;
+  /** Address of the member on this machine. */
+  readonly server?: string;
+}
+
+const REQUEST_MS = 10_000;
+const PEM_LIMIT = 1 << 20;
+const AT_ONCE = 4;
+
+/** api/etcdserverpb/rpc.proto of etcd, as grpc-gateway writes it: 64-bit numbers are texts, and empty fields are left out. */
+const membersSchema = v.object({
+  members: v.optional(
+    v.array(
+      v.object({
+        ID: v.pipe(v.string(), v.regex(/^\d{1,20}$/)),
+        name: v.optional(v.string(), ''),
+        isLearner: v.optional(v.boolean(), false),
+        clientURLs: v.optional(v.array(v.pipe(v.string(), v.url())), []),
+      }),
+    ),
+    [],
+  ),
+});
+const healthSchema = v.object({ health: v.literal('true') });
+
+/** Undefined if kubeadm has made no member of etcd on this machine. */
+export async function openEtcd({
+  signal,
+  folder = '/etc/kubernetes/pki/etcd',
+  server = 'https://127.0.0.1:2379',
+}: EtcdOptions): Promise<Etcd | undefined> {
+  const names = ['ca.crt', 'healthcheck-client.crt', 'healthcheck-client.key'];
+  const [ca, cert, key] = await Promise.all(names.map(async (name) => readFound(join(folder, name), PEM_LIMIT)));
+  if (ca === undefined || cert === undefined || key === undefined) return undefined;
+  const secureContext = createSecureContext({ ca, cert, key });
+  const connections = openConnections({ proxyOf: () => undefined, connectMs: REQUEST_MS, secureContext });
+  const ask = async (to: string, method: 'GET' | 'POST', path: string, body?: object): Promise<unknown> => {
+    const session = {
+      server: new URL(to),
+      connections,
+      namespace: '',
+      headers: {},
+      secrets: [],
+      certificateEndsAt: undefined,
+    };
+    const request = {
+      method,
+      path,
+      accept: 'application/json',
+      contentType: 'application/json',
+      body: body && JSON.stringify(body),
+    };
+    const both = AbortSignal.any([signal, AbortSignal.timeout(REQUEST_MS)]);
+    const { status, body: answer } = await exchange(session, request, { signal: both });
+    const text = answer.toString('utf8');
+    if (status === 200) return jsonIn(text);
+    throw new Error(`it returned ${status} (${text.slice(0, 200).trim()})`);
+  };
+  const asked = async (doing: string, path: string, body: object): Promise<unknown> => {
+    try {
+      return await ask(server, 'POST', path, body);
+    } catch (error) {
+      signal.throwIfAborted();
+      const why = error instanceof Error ? error.message : String(error);
+      throw new CurlewError('CLUSTER_FAILED', `cannot ${doing}: etcd on this machine: ${why}`, {
+        hint: 'crictl ps --all --name etcd shows its container; then run the same command again',
+        cause: error,
+      });
+    }
+  };
+  const isHealthy = async (url: string | undefined): Promise<boolean> => {
+    if (url === undefined) return false;
+    try {
+      return v.is(healthSchema, await ask(url, 'GET', '/health'));
+    } catch {
+      signal.throwIfAborted();
+      return false;
+    }
+  };
+  return {
+    members: async () => {
+      const doing = 'list the members of etcd';
+      const answer = await asked(doing, '/v3/cluster/member/list', {});
+      const { members } = v.parse(
+        membersSchema,
+        checked(membersSchema, answer, (what) => {
+          return new CurlewError('CLUSTER_FAILED', `cannot ${doing}: the response has ${what}`);
+        }),
+      );
+      const one = async ({
+        ID: id,
+        name,
+        isLearner: learner,
+        clientURLs,
+      }: (typeof members)[number]): Promise<Member> => {
+        return { id, name, learner, healthy: await isHealthy(clientURLs[0]) };
+      };
+      return mapLimited(members, one, { width: AT_ONCE, signal });
+    },
+    remove: async (id) => void (await asked('remove a member of etcd', '/v3/cluster/member/remove', { ID: id })),
+    [Symbol.dispose]: () => connections[Symbol.dispose](),
+  };
+}

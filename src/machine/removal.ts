@@ -1,0 +1,19 @@
+/** How a running cluster loses one machine that a person names. Pure. */
+import type { SeenCluster } from './cluster.ts';
+import { chainOf, hold, NOTHING, removalChain, World, type Turn } from './world.ts';
+import { removeControlPlane, removeOrphan } from './control-plane.ts';
+
+const REASON = 'requested';
+
+/** What is left to do, in its order. Nothing where neither a Node nor a member of etcd has the name. */
+export function planRemoval(seen: SeenCluster, name: string): Turn {
+  const world = new World({ name: '', version: '', machines: [] }, seen, {});
+  const machine = world.machines.get(name);
+  if (machine === undefined) {
+    const isMember = world.members?.some((one) => one.name === name) === true;
+    return isMember ? removeOrphan(world, name) : NOTHING;
+  }
+  if (machine.role !== 'control-plane') return chainOf(removalChain(world, machine, REASON));
+  if (world.members === undefined) return hold(name, 'the members of etcd could not be listed');
+  return removeControlPlane(world, machine, REASON);
+}

@@ -1,0 +1,95 @@
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { joinToken } from '../../src/app/join-token.ts';
+import { apiClient, at } from '../support/api-client.ts';
+import { startMemoryApiServer, type MemoryApiServer } from '../support/api-server/server.ts';
+import * as assert from '../support/assert.ts';
+import { never } from '../support/context.ts';
+import { suite } from '../support/suite.ts';
+import { makeCertificate } from '../support/tls.ts';
+import { tree, type Tree } from '../support/tree.ts';
+
+const test = suite('app/join-token');
+const certificate = await makeCertificate();
+const SECRETS = '/api/v1/namespaces/kube-system/secrets';
+
+async function publish({ kubeconfig }: MemoryApiServer, server: string): Promise<void> {
+  const authority = Buffer.from(certificate.ca).toString('base64');
+  const cluster = { server, 'certificate-authority-data': authority };
+  const conf = JSON.stringify({ apiVersion: 'v1', kind: 'Config', clusters: [{ cluster, name: '' }], contexts: null });
+  const metadata = { name: 'cluster-info', namespace: 'kube-public' };
+  const data = { kubeconfig: conf };
+  const path = '/api/v1/namespaces/kube-public/configmaps';
+  await apiClient(kubeconfig).create(path, { apiVersion: 'v1', kind: 'ConfigMap', metadata, data });
+}
+
+async function make(box: Tree, server: MemoryApiServer, request: Parameters<typeof joinToken>[0] = {}) {
+  await writeFile(box.at('conf'), server.kubeconfig);
+  const context = { signal: never, report: () => undefined, env: { KUBECONFIG: box.at('conf') }, cwd: box.path };
+  return joinToken({ out: 'join.yaml', ...request }, context);
+}
+
+test('the file is for its owner only, and has what a machine needs to join; the token ends in an hour', async () => {
+  await using box = await tree();
+  await using server = await startMemoryApiServer({ certificate });
+  await publish(server, 'https://10.0.0.9:6443');
+  const { file, expires } = await make(box, server);
+  assert.equal([file, (await stat(file)).mode & 0o777], [box.at('join.yaml'), 0o600]);
+  const text = await readFile(file, 'utf8');
+  assert.match(text, /masterAddress: "10\.0\.0\.9:6443"/);
+  assert.match(text, /kubeadmTokenCAHash: "sha256:[0-9a-f]{64}"\n$/);
+  const [, id = '', secret] = /kubeadmToken: "([a-z0-9]{6})\.([a-z0-9]{16})"/.exec(text) ?? [];
+  const { body } = await apiClient(server.kubeconfig).get(`${SECRETS}/bootstrap-token-${id}`);
+  const data = at(body, 'data') as Readonly<Record<string, string>>;
+  const decoded = (name: string): string => Buffer.from(data[name] ?? '', 'base64').toString();
+  assert.equal([decoded('token-secret'), decoded('expiration')], [secret, expires]);
+  const aheadMs = Date.parse(expires) - Date.now();
+  assert.ok(aheadMs > 50 * 60_000 && aheadMs <= 60 * 60_000);
+});
+
+test('the token may delete itself and nothing else, and its right goes with it', async () => {
+  await using box = await tree();
+  await using server = await startMemoryApiServer({ certificate });
+  await publish(server, 'https://10.0.0.9');
+  const { file } = await make(box, server);
+  const text = await readFile(file, 'utf8');
+  assert.match(text, /masterAddress: "10\.0\.0\.9:443"/);
+  const name = `bootstrap-token-${/kubeadmToken: "([a-z0-9]{6})/.exec(text)?.[1]}`;
+  const api = apiClient(server.kubeconfig);
+  const rbac = '/apis/rbac.authorization.k8s.io/v1/namespaces/kube-system';
+  const uid = at((await api.get(`${SECRETS}/${name}`)).body, 'metadata.uid');
+  const role = (await api.get(`${rbac}/roles/${name}`)).body;
+  const rule = { apiGroups: [''], resources: ['secrets'], resourceNames: [name], verbs: ['delete'] };
+  assert.equal(at(role, 'rules'), [rule]);
+  const binding = (await api.get(`${rbac}/rolebindings/${name}`)).body;
+  assert.equal(at(binding, 'subjects.0.name'), `system:bootstrap:${name.slice(-6)}`);
+  for (const object of [role, binding]) assert.equal(at(object, 'metadata.ownerReferences.0.uid'), uid);
+});
+
+test('without certificates there is no token for a control plane, and nothing is written', async () => {
+  await using box = await tree();
+  await using server = await startMemoryApiServer({ certificate });
+  await publish(server, 'https://10.0.0.9:6443');
+  const made = make(box, server, { controlPlane: true });
+  await assert.rejectsWith(made, 'CLUSTER_FAILED', /no certificates for another control plane/);
+  assert.equal(
+    server.requests.filter((request) => request.startsWith('POST') && request.includes('secrets')),
+    [],
+  );
+  assert.equal((await readdir(box.path)).includes('join.yaml'), false);
+});
+
+test('a cluster that kubeadm has not made, and a folder that does not exist, leave no token', async () => {
+  await using box = await tree();
+  await using server = await startMemoryApiServer({ certificate });
+  await assert.rejectsWith(
+    make(box, server),
+    'CLUSTER_FAILED',
+    /kube-public\/cluster-info is not as kubeadm writes it/,
+  );
+  await publish(server, 'https://10.0.0.9:6443');
+  await assert.rejectsWith(make(box, server, { out: 'none/join.yaml' }), 'FILE_UNUSABLE', /none\/join\.yaml/);
+  const { body } = await apiClient(server.kubeconfig).get(SECRETS);
+  assert.equal(body['items'], []);
+});
+
+test.run();

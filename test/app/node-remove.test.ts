@@ -1,0 +1,220 @@
+import { writeFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { openNodeApi } from '../../src/app/machines/nodes.ts';
+import { removeFrom, type NodeRemoval } from '../../src/app/machines/removal.ts';
+import type { ProgressEvent } from '../../src/core/events.ts';
+import { removeNode } from '../../src/app/node-remove.ts';
+import type { Etcd, Member } from '../../src/kube/etcd.ts';
+import { apiClient, at, type ApiClient } from '../support/api-client.ts';
+import { startMemoryApiServer } from '../support/api-server/server.ts';
+import { StatusError } from '../support/api-server/store.ts';
+import * as assert from '../support/assert.ts';
+import { never } from '../support/context.ts';
+import { suite } from '../support/suite.ts';
+import { makeCertificate } from '../support/tls.ts';
+import { tree } from '../support/tree.ts';
+
+const test = suite('app/node-remove');
+const certificate = await makeCertificate();
+
+interface Scene extends AsyncDisposable {
+  readonly api: ApiClient;
+  /** Requests that change something. */
+  readonly writes: () => readonly string[];
+  readonly notes: readonly string[];
+  /** Before each request; what it throws is the answer. */
+  readonly before: (hook: (request: string) => void) => void;
+  readonly members: Map<string, Member>;
+  readonly remove: (node: string, options?: Partial<Parameters<typeof removeFrom>[2]>) => Promise<NodeRemoval>;
+}
+
+interface NodeOptions {
+  readonly ready?: string;
+  readonly control?: boolean;
+}
+
+/** Nodes by name, and etcd with a healthy member on each control plane. */
+async function scene(nodes: Readonly<Record<string, NodeOptions>>): Promise<Scene> {
+  const box = await tree();
+  let before: ((request: string) => void) | undefined;
+  const server = await startMemoryApiServer({ certificate, before: (request) => before?.(request) });
+  const api = apiClient(server.kubeconfig);
+  const members = new Map<string, Member>();
+  for (const [name, { ready = 'True', control = false }] of Object.entries(nodes)) {
+    const labels = control ? { 'node-role.kubernetes.io/control-plane': '' } : {};
+    await api.create('/api/v1/nodes', { apiVersion: 'v1', kind: 'Node', metadata: { name, labels } });
+    const conditions = [{ type: 'Ready', status: ready }];
+    const status = { conditions, nodeInfo: { kubeletVersion: 'v1.34.4' } };
+    await api.merge(`/api/v1/nodes/${name}/status`, { status });
+    if (control) members.set(name, { id: String(members.size + 1), name, learner: false, healthy: ready === 'True' });
+  }
+  const etcd: Etcd = {
+    members: async () => [...members.values()],
+    remove: async (id) => {
+      for (const [name, member] of members) if (member.id === id) members.delete(name);
+    },
+    [Symbol.dispose]: () => undefined,
+  };
+  await writeFile(box.at('conf'), server.kubeconfig);
+  const first = server.requests.length;
+  const notes: string[] = [];
+  const context = {
+    signal: never,
+    report: (event: ProgressEvent) => void (event.type === 'note' && notes.push(event.text)),
+    env: { KUBECONFIG: box.at('conf') },
+    cwd: box.path,
+  };
+  return {
+    api,
+    notes,
+    members,
+    writes: () =>
+      server.requests.slice(first).filter((request) => !request.startsWith('GET ') && request !== `POST ${PODS}`),
+    before: (hook) => void (before = hook),
+    remove: async (node, options = {}) => {
+      const cluster = await openNodeApi(context);
+      return removeFrom({ ...cluster, etcd }, node, { yes: true, limitMs: 20_000, ...options }, context);
+    },
+    [Symbol.asyncDispose]: async () => {
+      await server[Symbol.asyncDispose]();
+      await box[Symbol.asyncDispose]();
+    },
+  };
+}
+
+const PODS = '/api/v1/namespaces/default/pods';
+const THREE = { one: { control: true }, two: { control: true }, three: { control: true } };
+
+async function run(api: ApiClient, name: string, nodeName: string, metadata: object = {}): Promise<void> {
+  const containers = [{ name: 'main', image: 'web:1' }];
+  const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace: 'default', ...metadata } };
+  await api.create(PODS, { ...pod, spec: { nodeName, containers } });
+}
+
+function phases({ steps }: NodeRemoval): readonly string[] {
+  return steps.map(({ phase }) => phase);
+}
+
+test('a control plane leaves in four steps, each of which is shown first and changes nothing then', async () => {
+  await using cluster = await scene(THREE);
+  await run(cluster.api, 'web', 'three');
+  const shown = await cluster.remove('three', { yes: false });
+  const all = ['mark', 'drain', 'remove-member', 'delete-node'];
+  assert.equal([phases(shown), shown.isDone, cluster.writes()], [all, false, []]);
+  const done = await cluster.remove('three');
+  assert.equal([phases(done), done.isDone, done.others], [all, true, ['one', 'two']]);
+  assert.equal(done.notes, ['the other 2 control planes survive no more failures than 1: add one']);
+  assert.equal([...cluster.members.keys()], ['one', 'two']);
+  const writes = cluster.writes().map((request) => request.replace(/\?.*/, ''));
+  assert.equal(writes, ['PATCH /api/v1/nodes/three', `POST ${PODS}/web/eviction`, 'DELETE /api/v1/nodes/three']);
+});
+
+test('a node that is gone is nothing to do, and a member of etcd that it has left is removed', async () => {
+  await using cluster = await scene(THREE);
+  const nothing = await cluster.remove('tree', { yes: false });
+  assert.equal([nothing.steps, nothing.isDone], [[], true]);
+  await cluster.api.remove('/api/v1/nodes/three');
+  assert.equal(phases(await cluster.remove('three')), ['remove-member']);
+  assert.equal([...cluster.members.keys()], ['one', 'two']);
+});
+
+test('pods of DaemonSets and of the kubelet itself stay, and an orphan goes', async () => {
+  await using cluster = await scene({ one: { control: true }, two: {} });
+  const { api } = cluster;
+  const owned = (name: string) => ({
+    ownerReferences: [{ apiVersion: 'apps/v1', kind: 'DaemonSet', name, uid: 'u', controller: true }],
+  });
+  const template = { metadata: { labels: { app: 'a' } }, spec: { containers: [{ name: 'main', image: 'a:1' }] } };
+  const spec = { selector: { matchLabels: { app: 'a' } }, template };
+  const agent = { apiVersion: 'apps/v1', kind: 'DaemonSet', metadata: { name: 'agent', namespace: 'default' }, spec };
+  await api.create('/apis/apps/v1/namespaces/default/daemonsets', agent);
+  await run(api, 'agent-1', 'two', owned('agent'));
+  await run(api, 'orphan', 'two', owned('gone'));
+  await run(api, 'static', 'two', { annotations: { 'kubernetes.io/config.mirror': 'x' } });
+  await run(api, 'elsewhere', 'one');
+  await cluster.remove('two');
+  const left = ((await api.get(PODS)).body['items'] as readonly object[]).map((pod) =>
+    at(pod as never, 'metadata.name'),
+  );
+  assert.equal(left, ['agent-1', 'elsewhere', 'static']);
+});
+
+test('a budget that never allows stops the drain with the reason of each pod, and the node stays cordoned and marked', async () => {
+  await using cluster = await scene({ one: { control: true }, two: {} });
+  await run(cluster.api, 'web', 'two');
+  const text = "Cannot evict pod as it would violate the pod's disruption budget.";
+  cluster.before((request) => {
+    if (request.includes('/eviction')) throw new StatusError(429, 'TooManyRequests', text);
+  });
+  const removal = cluster.remove('two', { limitMs: 1 });
+  await assert.rejectsWith(removal, 'CLUSTER_FAILED', /cannot drain two .*default\/web: .*disruption budget/);
+  const { body } = await cluster.api.get('/api/v1/nodes/two');
+  assert.equal(at(body, 'spec.unschedulable'), true);
+  assert.ok(JSON.stringify(at(body, 'metadata.annotations')).includes('curlew.dev/leaving'));
+  assert.ok(cluster.notes.some((note) => note.includes('disruption budget')));
+  cluster.before(() => undefined);
+  assert.equal(phases(await cluster.remove('two')), ['drain', 'delete-node']);
+});
+
+test('a node that does not answer is not drained, whatever its budgets are', async () => {
+  await using cluster = await scene({ one: { control: true }, two: { ready: 'Unknown' } });
+  await run(cluster.api, 'web', 'two');
+  const { notes, ...removal } = await cluster.remove('two');
+  assert.equal(phases({ ...removal, notes }), ['mark', 'delete-node']);
+  assert.equal(notes, ['two does not answer, so its pods are not waited for: make sure that it is off']);
+});
+
+test('a drain ends when the node stops answering in the middle of it', async () => {
+  await using cluster = await scene({ one: { control: true }, two: {} });
+  await run(cluster.api, 'web', 'two', { finalizers: ['example.com/held'] });
+  let lost: Promise<unknown> | undefined;
+  cluster.before((request) => {
+    if (!request.includes('/eviction')) return;
+    const conditions = [{ type: 'Ready', status: 'Unknown' }];
+    lost ??= cluster.api.merge('/api/v1/nodes/two/status', { status: { conditions } });
+  });
+  assert.equal(phases(await cluster.remove('two')), ['mark', 'drain', 'delete-node']);
+  await lost;
+});
+
+test('the last healthy control plane stays, and one without which etcd has no quorum', async () => {
+  await using last = await scene({ one: { control: true }, two: {} });
+  await assert.rejectsWith(
+    last.remove('one'),
+    'CLUSTER_FAILED',
+    /cannot remove one: no other control plane is healthy/,
+  );
+  await using cluster = await scene({ ...THREE, two: { control: true, ready: 'Unknown' } });
+  await assert.rejectsWith(cluster.remove('three'), 'CLUSTER_FAILED', /etcd would lose its quorum without it: 2 of 2/);
+  assert.equal(phases(await cluster.remove('two')), ['mark', 'remove-member', 'delete-node']);
+  await using learning = await scene(THREE);
+  learning.members.set('one', { id: '1', name: 'one', learner: true, healthy: true });
+  await assert.rejectsWith(learning.remove('three'), 'CLUSTER_FAILED', /none a learner/);
+  assert.equal([...last.writes(), ...learning.writes()], []);
+});
+
+test('a removal that was cut before any of its requests goes on where that was', async () => {
+  const changes = ['PATCH /api/v1/nodes/three', 'POST', 'DELETE /api/v1/nodes/three'];
+  for (const change of changes) {
+    await using cluster = await scene(THREE);
+    await run(cluster.api, 'web', 'three');
+    cluster.before((request) => {
+      if (request.startsWith(change)) throw new StatusError(403, 'Forbidden', 'cut');
+    });
+    await cluster.remove('three', { limitMs: 1 }).catch(() => undefined);
+    cluster.before(() => undefined);
+    assert.ok((await cluster.remove('three')).isDone, change);
+    assert.equal((await cluster.remove('three', { yes: false })).steps, []);
+    assert.equal([...cluster.members.keys()], ['one', 'two']);
+  }
+});
+
+test('the machine itself, and a machine without a cluster, are refused', async () => {
+  await using box = await tree();
+  const context = { signal: never, report: () => undefined, env: { KUBECONFIG: box.at('none') }, cwd: box.path };
+  const own = hostname().toLowerCase();
+  await assert.rejectsWith(removeNode({ node: own }, context), 'USAGE', /it is this machine/);
+  await assert.rejectsWith(removeNode({ node: `${own}-2` }, context), 'CLUSTER_FAILED', /cannot find the cluster/);
+});
+
+test.run();
