@@ -42,6 +42,24 @@ test('check reads the YAML files below a folder, and says what is missing, with 
   );
 });
 
+test('plan and apply say how the rules of a document from another program differ, as check does', async () => {
+  await using server = await startMemoryApiServer();
+  await using box = await tree({ 'paris.conf': server.kubeconfig });
+  const proxy = {
+    apiVersion: 'addons.cluster.x-k8s.io/v1alpha1',
+    kind: 'HelmChartProxy',
+    metadata: { name: 'web' },
+    spec: { clusterSelector: {}, repoURL: 'https://charts.example.com', chartName: 'web', version: '1.2.3' },
+  };
+  await writeFile(box.at('fleet.yaml'), documents(cluster('paris'), proxy));
+  for (const command of [['plan'], ['apply', '--dry-run']]) {
+    const { stdout } = await runCommand(['fleet', ...command, 'fleet.yaml'], box.path);
+    assert.match(stdout, /^info: fleet.yaml:\d+: /m);
+  }
+  await writeFile(box.at('fleet.yaml'), documents(cluster('paris')));
+  assert.not((await runCommand(['fleet', 'plan', 'fleet.yaml'], box.path)).stdout.includes('info:'));
+});
+
 test('a command of fleet that does not exist is answered with one that is spelled alike, or where they are', async () => {
   await using box = await tree();
   const hintOf = async (word: string) =>

@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import { CurlewError } from '../../core/errors.ts';
 import type { Context } from '../../core/context.ts';
+import type { Diagnostic } from '../../core/diagnostic.ts';
 import { nearest } from '../../core/nearest.ts';
 import { counted } from '../../core/counted.ts';
 import type { Entry } from '../../channel/channel.ts';
@@ -9,6 +10,7 @@ import { driftIn } from '../../fleet/drift.ts';
 import type { Look } from '../../fleet/fleet.ts';
 import { observedOf, recordedReason } from '../../fleet/observe.ts';
 import { planFleet, type PlannedFleet } from '../../fleet/plan.ts';
+import { differencesIn } from '../../fleet/reported.ts';
 import { ordersFor, withLooks, type FleetOrders, type FleetState } from '../../fleet/state.ts';
 import type { Observed } from '../../rollout/fleet.ts';
 import type { FleetPlanRequest } from '../requests/fleet.ts';
@@ -26,6 +28,8 @@ export interface FleetPlan extends PlannedFleet {
     readonly problem?: string;
   }[];
   readonly warnings: readonly string[];
+  /** How rules differ from those of the program that a document is from. */
+  readonly differences: readonly string[];
   /** When, in seconds since 1970. */
   readonly at: number;
 }
@@ -126,7 +130,8 @@ export function planOf({ fleet, looks, observed, now, state, isStateLost }: Obse
     recordedReason(looks.get(cluster), addon, state.addons[addon]?.failures[cluster]?.reason);
   const drift = driftIn(fleet, looks);
   const planned = planFleet(observed, now, reasonOf, drift.driftOf);
-  const warnings = fleet.diagnostics.map(({ place, message }) => `${place.file}:${place.line}: ${message}`);
+  const lineOf = ({ place, message }: Diagnostic): string => `${place.file}:${place.line}: ${message}`;
+  const warnings = fleet.diagnostics.map(lineOf);
   if (isStateLost) warnings.push(LOST);
   warnings.push(...drift.warnings);
   const clusters = [...looks].map(([name, look]) => {
@@ -135,5 +140,5 @@ export function planOf({ fleet, looks, observed, now, state, isStateLost }: Obse
     warnings.push(...look.warnings.map((text) => `${name}: ${text}`));
     return { name, server, kubernetes };
   });
-  return { ...planned, clusters, warnings, at: now };
+  return { ...planned, clusters, warnings, differences: differencesIn(fleet.addons).map(lineOf), at: now };
 }

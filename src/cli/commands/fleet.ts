@@ -170,6 +170,7 @@ function planLines(result: FleetPlan, isAll: boolean): readonly string[] {
   return [
     ...(rows.length === 0 ? [] : columns([['CLUSTER', 'ADD-ON', 'STATE', 'NOW', 'WHY'], ...rows])),
     ...noteLines(result),
+    ...result.differences.map((text) => `info: ${text}`),
     `${counted(clusters.length, 'cluster')}: ${sums.join(', ')}`,
   ];
 }
