@@ -20,6 +20,7 @@ import { benchImages, benchLayer } from './images.ts';
 import { benchImagesLoad } from './images-load.ts';
 import { benchFleet } from './fleet.ts';
 import { benchFlood } from './flood.ts';
+import { benchHub } from './hub.ts';
 import { blobsOf, fillRegistry, setFolder } from './image-set.ts';
 import { benchLibrary } from './library.ts';
 import { benchNode } from './node.ts';
@@ -147,7 +148,7 @@ if (wants('channel')) {
   found.push(benchChannel({ rounds, say }));
   found.push(await benchChannelCluster(home, { rounds, say }));
 }
-if (wants('fleet')) found.push(benchFleet({ rounds, say }));
+if (wants('fleet')) found.push(benchFleet({ rounds, say }), await benchHub({ work, say }));
 if (wants('serve')) found.push(await benchServe(home, { rounds, say }));
 if (wants('flood')) found.push(await benchFlood(home, { say }));
 await rm(work, { recursive: true, force: true });

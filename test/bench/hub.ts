@@ -1,0 +1,140 @@
+/** A controller as a process over a real API server: how long it takes, what it writes and how much memory it needs. */
+import { readFile } from 'node:fs/promises';
+import { setTimeout as wait } from 'node:timers/promises';
+import { join } from 'node:path';
+import { hubManifests } from '../../src/hub/manifests.ts';
+import { mapLimited } from '../../src/platform/limit/each.ts';
+import { startApiServer } from '../components/support/api-server.ts';
+import { apiClient, at, textAt } from '../support/api-client.ts';
+import type { JsonObject } from '../support/api-server/fields.ts';
+import { startCurlew } from '../support/curlew.ts';
+import { hubAddon, hubChart, hubCluster } from '../support/hub-objects.ts';
+import type { Section } from './report.ts';
+
+const ROOT = '/apis/fleet.curlew.dev/v1alpha1';
+const AT_ONCE = 8;
+const THEN = '2026-01-02T03:04:05Z';
+const never = new AbortController().signal;
+
+interface Size {
+  readonly clusters: number;
+  readonly addons: number;
+}
+
+export interface HubFigures {
+  /** Seconds from the start of the controller until each ClusterAddon is there. */
+  readonly firstPass: number;
+  /** Objects that change while nothing is to do, after the controller was started again. */
+  readonly idleWrites: number;
+  /** ClusterAddons that change with the version of one add-on. */
+  readonly changed: number;
+  /** The most that either process had, in MB. */
+  readonly megabytes: number;
+}
+
+/** `folder` is for the server; an idle controller is watched for `idleMs`. */
+export async function measureHub(
+  folder: string,
+  { clusters, addons, idleMs }: Size & { readonly idleMs: number },
+): Promise<HubFigures> {
+  await using server = await startApiServer(folder);
+  const documents = hubManifests().map((one) => JSON.stringify(one));
+  await server.kubectl(['apply', '-f', '-'], documents.join('\n---\n'));
+  await server.kubectl(['wait', '--for=condition=Established', 'crd', '--all', '--timeout=60s']);
+  const client = apiClient(await readFile(server.kubeconfig, 'utf8'));
+  const each = async <T>(items: readonly T[], work: (item: T) => Promise<unknown>): Promise<void> => {
+    await mapLimited(items, work, { width: AT_ONCE, signal: never });
+  };
+  const list = async (kind: string): Promise<readonly JsonObject[]> =>
+    ((await client.get(`${ROOT}/${kind}`)).body['items'] ?? []) as readonly JsonObject[];
+  const versions = async (kinds: readonly string[]): Promise<ReadonlyMap<string, string>> => {
+    const all = (await Promise.all(kinds.map(list))).flat();
+    return new Map(all.map((one) => [textAt(one, 'metadata.uid'), textAt(one, 'metadata.resourceVersion')]));
+  };
+  const differing = async (before: ReadonlyMap<string, string>, kinds: readonly string[]): Promise<number> =>
+    [...(await versions(kinds))].filter(([uid, version]) => before.get(uid) !== version).length;
+  await each([...Array(clusters).keys()], async (index) => {
+    const name = `c${index}`;
+    await client.create('/api/v1/namespaces', { metadata: { name: `fleet-${name}` } });
+    await client.create(`${ROOT}/namespaces/fleet-${name}/clusters`, hubCluster(name, { env: 'prod' }));
+    const conditions = [{ type: 'Available', status: 'True', reason: 'Answers', lastTransitionTime: THEN }];
+    const status = { facts: { version: 'v1.34.1' }, conditions };
+    await client.merge(`${ROOT}/namespaces/fleet-${name}/clusters/${name}/status`, { status });
+  });
+  const sourceOf = (index: number, version: string) => ({
+    chart: { ...hubChart(version).chart, releaseName: `a${index}` },
+  });
+  await each([...Array(addons).keys()], async (index) =>
+    client.create(`${ROOT}/fleetaddons`, hubAddon(`a${index}`, { source: sourceOf(index, '1.0.0') })),
+  );
+  let megabytes = 0;
+  const run = async <T>(body: () => Promise<T>): Promise<T> => {
+    const controller = startCurlew(['controller', '--kubeconfig', server.kubeconfig], { cwd: folder });
+    try {
+      return await body();
+    } finally {
+      const status = await readFile(`/proc/${controller.pid ?? 0}/status`, 'utf8');
+      megabytes = Math.max(megabytes, Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? Infinity) / 1000);
+      controller.kill('SIGTERM');
+      await controller;
+    }
+  };
+  const total = clusters * addons;
+  const began = performance.now();
+  const firstPass = await run(async () => {
+    while ((await list('clusteraddons')).length < total) await wait(1000);
+    const seconds = (performance.now() - began) / 1000;
+    await each(await list('clusteraddons'), async (one) => {
+      const [namespace, name] = [textAt(one, 'metadata.namespace'), textAt(one, 'metadata.name')];
+      const applied = { revision: at(one, 'spec.revision'), hash: at(one, 'spec.specHash') };
+      const status = { applied, state: 'Succeeded', since: THEN };
+      await client.merge(`${ROOT}/namespaces/${namespace}/clusteraddons/${name}/status`, { status });
+    });
+    await server.kubectl(['wait', '--for=condition=Available', 'fleetaddon', '--all', '--timeout=120s']);
+    return seconds;
+  });
+  const all = ['clusters', 'fleetaddons', 'clusteraddons'];
+  const settled = await versions(all);
+  const [idleWrites, changed] = await run(async () => {
+    await wait(idleMs);
+    const idle = await differing(settled, all);
+    const before = await versions(['clusteraddons']);
+    await client.merge(`${ROOT}/fleetaddons/a0`, { spec: { source: sourceOf(0, '1.1.0') } });
+    while ((await differing(before, ['clusteraddons'])) < clusters) await wait(1000);
+    await wait(idleMs);
+    return [idle, await differing(before, ['clusteraddons'])] as const;
+  });
+  return { firstPass, idleWrites, changed, megabytes };
+}
+
+export async function benchHub({
+  work,
+  say,
+}: {
+  readonly work: string;
+  readonly say: (text: string) => void;
+}): Promise<Section> {
+  const size = { clusters: 200, addons: 20 };
+  const { firstPass, idleWrites, changed, megabytes } = await measureHub(join(work, 'hub'), {
+    ...size,
+    idleMs: 20_000,
+  });
+  say(`hub, first pass: ${firstPass.toFixed(0)} s`);
+  const figures = [
+    { name: 'first pass', wanted: '≤ 120 s', measured: `${firstPass.toFixed(0)} s`, met: firstPass <= 120 },
+    { name: 'writes of an idle controller', wanted: '0', measured: String(idleWrites), met: idleWrites === 0 },
+    { name: 'objects that one changed add-on writes', wanted: '200', measured: String(changed), met: changed === 200 },
+    {
+      name: 'memory of the controller',
+      wanted: '≤ 200 MB',
+      measured: `${megabytes.toFixed(0)} MB`,
+      met: megabytes <= 200,
+    },
+  ];
+  return {
+    title: 'Hubs',
+    about: `A controller and an API server with ${size.clusters} clusters × ${size.addons} add-ons, at 50 requests a second.`,
+    table: [['what', 'measured'], ...figures.map(({ name, measured }) => [name, measured])],
+    targets: figures,
+  };
+}
