@@ -53,7 +53,7 @@ const ROWS: readonly (readonly [name: string, holds: string, imports?: string])[
   [
     'hub',
     'the hub of a fleet: its kinds, what its objects say, what a step writes to them, and who its agents are; no I/O',
-    'core channel rollout fleet/upstream fleet',
+    'core formats/signing channel rollout fleet/upstream fleet',
   ],
   ['spec', 'installer specs', 'core formats/yaml'],
   [
@@ -218,8 +218,9 @@ const ROWS: readonly (readonly [name: string, holds: string, imports?: string])[
   ],
   [
     'app/hub',
-    'a pass of the controller of a hub: what a step of its fleet writes, into its objects; deliveries to its clusters',
-    'core platform/limit channel rollout fleet hub kube deliver app/requests app/ports app/fleets',
+    'a pass of the controller of a hub: what a step of its fleet writes, into its objects; deliveries to its clusters; tokens, requests and rights of agents',
+    `core platform/limit platform/files formats/signing channel rollout fleet/upstream fleet hub kube deliver app/requests
+      app/ports app/fleets`,
   ],
   [
     'app/agent',

@@ -59,7 +59,10 @@ export async function askForCertificate(folder: AgentFolder, asking: Asking): Pr
   const key = createPrivateKey(pending.key.reveal());
   const fingerprint = fingerprintOf(createPublicKey(key));
   if (pending.name === undefined) {
-    const value = requestObject(cluster, makeRequest({ commonName: user, organization: ORGANIZATION }, key));
+    const value = requestObject(
+      requestPrefix(cluster),
+      makeRequest({ commonName: user, organization: ORGANIZATION }, key),
+    );
     const created = await createObject(call, REQUESTS, { name: requestPrefix(cluster), value });
     if (created === undefined) throw failed('the hub does not serve certificates.k8s.io/v1');
     const { name } = created.metadata;

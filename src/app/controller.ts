@@ -6,19 +6,20 @@ import { useCase } from '../core/request.ts';
 import { openClusterApi } from '../deliver/cluster.ts';
 import { readAddon, readCluster, readClusterAddon } from '../hub/observe.ts';
 import { CONTROLLER_LEASE } from '../hub/manifests.ts';
+import { readAgentRequest, REQUESTS } from '../hub/requests.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { openCalls } from '../kube/call.ts';
 import { holdLease, type HeldLease } from '../kube/lease.ts';
-import { getObject } from '../kube/objects.ts';
 import { pacedApi } from '../kube/paced.ts';
-import type { Resource } from '../kube/resources.ts';
 import { Watch } from '../kube/watch.ts';
 import { Backoff } from '../platform/limit/backoff.ts';
 import { pause } from '../platform/limit/repeat.ts';
 import { Wake } from '../platform/limit/wake.ts';
 import { Memo } from '../rollout/content.ts';
+import { identifyHub } from './hub/identify.ts';
 import { passHub, resourceOf, type Hub } from './hub/pass.ts';
 import { Pushes } from './hub/push.ts';
+import { passRequests } from './hub/renewals.ts';
 import { serveReadiness } from './ports/readiness.ts';
 import { CONTROLLER, type ControllerRequest } from './requests/hub.ts';
 
@@ -30,7 +31,6 @@ const GATHER_MS = 100;
 const RESYNC_MS = 36_000_000;
 /** A controller that does not lead asks again. */
 const CANDIDATE_MS = 5000;
-const NAMESPACES: Resource = { apiVersion: 'v1', kind: 'Namespace', plural: 'namespaces', namespaced: false };
 
 /**
  * Until the signal aborts, whose reason it throws. Of several controllers one leads, by a Lease; the others wait for it. A hub without
@@ -42,7 +42,8 @@ export const runController = useCase(CONTROLLER, async ({ ready, ...request }, c
   let isReady = false;
   await using _server = await serveReadiness(ready, () => isReady, 'the last pass has not succeeded');
   const { api } = await openClusterApi(request, context);
-  const uid = await identify(api, signal);
+  const call = openCalls(api, { patienceMs: PATIENCE_MS, signal });
+  const uid = await identifyHub(call, 'lead the hub');
   for (;;) {
     try {
       await using lease = await holdLease(openCalls(api, { patienceMs: PATIENCE_MS, signal }), {
@@ -75,18 +76,6 @@ function saying({ report }: Context): Say {
   };
 }
 
-/** The identifier of the hub. `CLUSTER_FAILED` if it is not prepared. */
-async function identify(api: KubeApi, signal: AbortSignal): Promise<string> {
-  const call = openCalls(api, { patienceMs: PATIENCE_MS, signal });
-  const { namespace: name } = CONTROLLER_LEASE;
-  if ((await getObject(call, NAMESPACES, { name })) === undefined) {
-    throw new CurlewError('CLUSTER_FAILED', `cannot lead the hub: it has no namespace ${name}`, {
-      hint: 'curlew hub manifests | kubectl apply -f - creates it, with all else that a hub needs',
-    });
-  }
-  return (await getObject(call, NAMESPACES, { name: 'kube-system' }))?.metadata.uid ?? '';
-}
-
 interface Leading {
   readonly lease: HeldLease;
   readonly uid: string;
@@ -114,7 +103,10 @@ async function lead(direct: KubeApi, { lease, uid, say, request, context, onPass
     memo: new Memo(),
     report: (text) => say('info', text),
   };
-  const watches = [hub.clusters, hub.addons, hub.clusterAddons].map(async (one) =>
+  const { call } = hub;
+  const requests = new Watch(api, { ...watching, resource: REQUESTS, look: readAgentRequest });
+  const renewing = { call, signal, requests, backoff: new Backoff(), report: hub.report };
+  const watches = [hub.clusters, hub.addons, hub.clusterAddons, requests].map(async (one) =>
     one.run(signal).catch(() => undefined),
   );
   const pushes = new Pushes(hub, { request, context, onEnd: () => changes.set() });
@@ -122,17 +114,20 @@ async function lead(direct: KubeApi, { lease, uid, say, request, context, onPass
   try {
     for (;;) {
       changes.clear();
-      const { problem, nextMs } = await passHub(hub, Math.floor(Date.now() / 1000)).catch((error: unknown) => {
+      const passed = await passHub(hub, Math.floor(Date.now() / 1000)).catch((error: unknown) => {
         signal.throwIfAborted();
         if (!(error instanceof CurlewError)) throw error;
         return { problem: asError(error).message, nextMs: failures.failed() };
       });
-      if (problem === undefined) failures.succeeded();
-      else say('warning', problem);
+      const renewals = await passRequests(renewing);
+      const problem = passed.problem ?? renewals.problem;
+      const nextMs = Math.min(passed.nextMs, renewals.nextMs, RESYNC_MS);
+      if (passed.problem === undefined) failures.succeeded();
+      if (problem !== undefined) say('warning', problem);
       onPass(problem === undefined);
       await pause(GATHER_MS, { signal });
-      const turnMs = problem === undefined ? pushes.start() : Infinity;
-      await changes.wait(Math.min(nextMs, turnMs, RESYNC_MS), { signal });
+      const turnMs = passed.problem === undefined ? pushes.start() : Infinity;
+      await changes.wait(Math.min(nextMs, turnMs), { signal });
     }
   } finally {
     over.abort();

@@ -31,6 +31,13 @@ import {
 import { AGENT_RUN } from '../app/requests/agent.ts';
 import { CONTROLLER, HUB_MANIFESTS } from '../app/requests/hub.ts';
 import {
+  AGENT_REGISTER,
+  AGENT_UNREGISTER,
+  FLEET_ACCEPT,
+  FLEET_DETACH,
+  HUB_TOKEN,
+} from '../app/requests/registration.ts';
+import {
   INSTALLER_ENV,
   INSTALLER_ID,
   INSTALLER_MERGE,
@@ -144,6 +151,11 @@ const FLEET_COMMANDS = [
 
 const HUB_COMMANDS = [
   row(HUB_MANIFESTS, async () => (await import('./commands/hub.ts')).manifests),
+  row(HUB_TOKEN, async () => (await import('./commands/hub.ts')).token),
+  row(FLEET_ACCEPT, async () => (await import('./commands/registration.ts')).accept),
+  row(FLEET_DETACH, async () => (await import('./commands/registration.ts')).detach),
+  row(AGENT_REGISTER, async () => (await import('./commands/registration.ts')).register),
+  row(AGENT_UNREGISTER, async () => (await import('./commands/registration.ts')).unregister),
   row(CONTROLLER, async () => (await import('./commands/hub.ts')).controller),
 ];
 

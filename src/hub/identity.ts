@@ -21,3 +21,8 @@ export function clusterOfUser(user: string): string | undefined {
 export function agentLease(cluster: string): { readonly namespace: string; readonly name: string } {
   return { namespace: namespaceOf(cluster), name: AGENT };
 }
+
+/** Marks the tokens of a cluster. */
+export function clusterLabel(cluster: string): Readonly<Record<string, string>> {
+  return { 'fleet.curlew.dev/cluster': cluster };
+}

@@ -1,7 +1,8 @@
 /** Kubeconfigs of a hub that contain all they need: that of an agent, and that of a token for a new one. Pure. */
 import * as v from 'valibot';
 import { CurlewError } from '../core/errors.ts';
-import { readJson, type Bad, type Read } from '../core/schema.ts';
+import { exactValue } from '../core/json.ts';
+import { fits, readJson, type Bad, type Read } from '../core/schema.ts';
 import { secret, type Secret } from '../core/secret.ts';
 import { clusterName } from '../fleet/upstream/kinds.ts';
 
@@ -51,13 +52,39 @@ export function parseKubeconfig(json: string, bad: Bad): HubKubeconfig {
   return { hub: clusters[0].cluster, user: users[0].user, binding: extensions?.[0].extension };
 }
 
+const insecure = v.object({
+  clusters: v.tuple([v.object({ cluster: v.object({ 'insecure-skip-tls-verify': v.literal(true) }) })]),
+});
+
+/** Where the hub of an embedded kubeconfig is. `CLUSTER_FAILED` if its certificate is not checked, or it is no https address. */
+export function hubAddress(json: string): HubAddress {
+  const bad: Bad = (what) =>
+    new CurlewError(
+      'CLUSTER_FAILED',
+      `cannot make a token: the kubeconfig of the hub does not say who it is: ${what}`,
+      {
+        hint: 'use a kubeconfig with an https address and certificate-authority-data',
+      },
+    );
+  if (fits(insecure, exactValue(json))) throw bad('insecure-skip-tls-verify is set');
+  const { server, 'certificate-authority-data': ca, 'tls-server-name': name } = parseKubeconfig(json, bad).hub;
+  return {
+    server,
+    ...(ca !== undefined && { 'certificate-authority-data': ca }),
+    ...(name !== undefined && { 'tls-server-name': name }),
+  };
+}
+
 /** The content of the file of a token. `FILE_UNUSABLE` for any other. */
-export function readToken(json: string, path: string): Required<HubKubeconfig> {
+export function readToken(
+  json: string,
+  path: string,
+): Pick<HubKubeconfig, 'hub'> & { readonly binding: Read<typeof binding> } {
   const bad: Bad = (what) =>
     new CurlewError('FILE_UNUSABLE', `cannot read the token in ${path}: ${what}`, {
       hint: 'use the file that curlew hub token has written',
     });
   const { binding: bound, ...others } = parseKubeconfig(json, bad);
   if (bound === undefined || others.user.token === undefined) throw bad('it has no token');
-  return { ...others, binding: bound };
+  return { hub: others.hub, binding: bound };
 }

@@ -1,10 +1,12 @@
 /** What a hub needs before its controller: definitions of its kinds, rights, and a Deployment for who wants one. Pure. */
 import { CHANNEL_API_VERSION } from '../channel/channel.ts';
 import { jsonSchema, type JsonSchema } from '../core/json-schema.ts';
+import { AGENT } from './identity.ts';
 import { namespaceOf } from './observe.ts';
+import { REQUESTS, SIGNER, TOKENS as TOKEN_GROUP } from './requests.ts';
 import { HUB_KINDS, type HubKind } from './schema.ts';
 
-const [GROUP = '', VERSION = ''] = CHANNEL_API_VERSION.split('/');
+export const [GROUP = '', VERSION = ''] = CHANNEL_API_VERSION.split('/');
 const NAMESPACE = 'curlew-system';
 const NAME = 'curlew-controller';
 /** By which one of several controllers leads. */
@@ -24,7 +26,16 @@ interface HubOptions {
 /** Objects in the order in which they can be created. */
 export function hubManifests({ image, push = [] }: HubOptions = {}): readonly Manifest[] {
   const kinds = Object.keys(HUB_KINDS) as HubKind[];
-  const rights = [NAMESPACE_OBJECT, ACCOUNT, CLUSTER_ROLE, CLUSTER_BINDING, ROLE, BINDING];
+  const rights = [
+    NAMESPACE_OBJECT,
+    ACCOUNT,
+    CLUSTER_ROLE,
+    CLUSTER_BINDING,
+    ROLE,
+    BINDING,
+    REGISTRATION_ROLE,
+    REGISTRATION_BINDING,
+  ];
   const pushed = push.length === 0 ? [] : [PUSH_ROLE, ...push.flatMap(pushRights)];
   return [
     ...kinds.map(definitionOf),
@@ -103,10 +114,17 @@ function structural(schema: JsonSchema): JsonSchema {
 const LABELS = { 'app.kubernetes.io/name': 'curlew', 'app.kubernetes.io/component': 'controller' };
 const NAMESPACE_OBJECT = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE, labels: LABELS } };
 const OWN = { name: NAME, namespace: NAMESPACE };
-const RBAC = 'rbac.authorization.k8s.io';
+export const RBAC = 'rbac.authorization.k8s.io';
+export const CONTROLLER_ACCOUNT = { kind: 'ServiceAccount', ...OWN };
 const ACCOUNT = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { ...OWN, labels: LABELS } };
 
-function may(apiGroup: string, resources: readonly string[], verbs: readonly string[], names?: readonly string[]) {
+/** A rule of a Role. */
+export function may(
+  apiGroup: string,
+  resources: readonly string[],
+  verbs: readonly string[],
+  names?: readonly string[],
+) {
   return { apiGroups: [apiGroup], resources, ...(names && { resourceNames: names }), verbs };
 }
 
@@ -116,7 +134,7 @@ function binding(kind: 'Role' | 'ClusterRole', metadata: object): Manifest {
 
 function bindingTo(role: object, kind: string, metadata: object): Manifest {
   const roleRef = { apiGroup: RBAC, ...role };
-  const subjects = [{ kind: 'ServiceAccount', ...OWN }];
+  const subjects = [CONTROLLER_ACCOUNT];
   return {
     apiVersion: `${RBAC}/v1`,
     kind,
@@ -126,6 +144,7 @@ function bindingTo(role: object, kind: string, metadata: object): Manifest {
   };
 }
 
+const CERTIFICATES = 'certificates.k8s.io';
 const CLUSTER_ROLE = {
   apiVersion: `${RBAC}/v1`,
   kind: 'ClusterRole',
@@ -144,6 +163,11 @@ const CLUSTER_ROLE = {
     ),
     may('', ['namespaces'], ['get'], ['kube-system', NAMESPACE]),
     may('', ['events'], ['create']),
+    // Renewals: who has been accepted, and the approval of their requests.
+    may(RBAC, ['rolebindings'], ['get'], [AGENT]),
+    may(CERTIFICATES, [REQUESTS.plural], ['get', 'list', 'watch']),
+    may(CERTIFICATES, [`${REQUESTS.plural}/approval`], ['patch']),
+    may(CERTIFICATES, ['signers'], ['approve'], [SIGNER]),
   ],
 };
 const CLUSTER_BINDING = binding('ClusterRole', { name: NAME });
@@ -171,6 +195,22 @@ function pushRights(cluster: string): readonly Manifest[] {
     bindingTo({ kind: 'ClusterRole', name: PUSH }, 'RoleBinding', { name: PUSH, namespace }),
   ];
 }
+
+/** What a token for an agent may do, and each agent: make requests, which someone approves or not. */
+export const REGISTRATION = 'curlew-registration';
+const REGISTRATION_ROLE = {
+  apiVersion: `${RBAC}/v1`,
+  kind: 'ClusterRole',
+  metadata: { name: REGISTRATION, labels: LABELS },
+  rules: [may(CERTIFICATES, [REQUESTS.plural], ['create'])],
+};
+const REGISTRATION_BINDING = {
+  apiVersion: `${RBAC}/v1`,
+  kind: 'ClusterRoleBinding',
+  metadata: { name: REGISTRATION, labels: LABELS },
+  roleRef: { apiGroup: RBAC, kind: 'ClusterRole', name: REGISTRATION },
+  subjects: [{ apiGroup: RBAC, kind: 'Group', name: TOKEN_GROUP }],
+};
 
 const TOKENS = '/var/run/secrets/kubernetes.io/serviceaccount';
 const CONFIG = {

@@ -18,7 +18,9 @@ export interface Named {
 const texts = v.optional(v.record(v.string(), v.string()), {});
 const metadataSchema = v.object({
   name: v.optional(v.string(), ''),
+  generateName: v.optional(v.string()),
   namespace: v.optional(v.string()),
+  creationTimestamp: v.optional(v.nullable(v.string())),
   uid: v.optional(v.string(), ''),
   resourceVersion: v.optional(v.string(), ''),
   generation: v.optional(v.number()),
@@ -257,7 +259,7 @@ export async function mergeObject(
 export interface PatchOptions {
   readonly operations: readonly object[];
   readonly dryRun?: boolean;
-  readonly subresource?: 'status' | undefined;
+  readonly subresource?: 'status' | 'approval' | undefined;
 }
 
 /** Creates an object. Undefined if it exists, or its namespace or kind does not. */

@@ -10,7 +10,7 @@ import type { TLSSocket } from 'node:tls';
 import { text } from 'node:stream/consumers';
 import { kubeconfigText } from '../kube-server.ts';
 import { makeCertificate, type TestCertificate } from '../tls.ts';
-import { isMap, type JsonObject } from './fields.ts';
+import { isMap, textOf, type JsonObject } from './fields.ts';
 import { apiVersionOf, BUILT_IN, customKinds, DEFINITIONS, discoveryOf, type ServedKind } from './kinds.ts';
 import {
   fieldSelector,
@@ -39,8 +39,10 @@ export interface MemoryApiOptions {
   readonly certificate?: TestCertificate;
   /** Gets each request before it is answered: `PATCH /api/v1/…`. What it throws, such as a {@link StatusError}, is the answer. */
   readonly before?: (request: string, user: User) => void;
-  /** Who sends a request, by its token or else by its client certificate; default: an administrator. */
-  readonly user?: (credential: { readonly token: string; readonly certificate: User | undefined }) => User | undefined;
+  /** Knows users by bootstrap tokens and client certificates, of any signer; default: all are administrators. */
+  readonly users?: boolean;
+  /** How far its clock is ahead. */
+  readonly aheadMs?: number;
 }
 
 export interface User {
@@ -55,7 +57,7 @@ export async function startMemoryApiServer(options: MemoryApiOptions = {}): Prom
   const api = new Api(options);
   const clients = { requestCert: true, rejectUnauthorized: false };
   const server = createServer(
-    { key, cert, ...(options.user && clients) },
+    { key, cert, ...(options.users === true && clients) },
     (request, response) => void api.handle(request, response),
   );
   server.listen(0, '127.0.0.1');
@@ -96,6 +98,7 @@ class Api {
 
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     this.requests.push(`${request.method} ${request.url}`);
+    response.setHeader('date', new Date(Date.now() + (this.#options.aheadMs ?? 0)).toUTCString());
     try {
       const user = this.#user(request);
       this.#options.before?.(`${request.method} ${request.url}`, user);
@@ -114,14 +117,26 @@ class Api {
   }
 
   #user({ headers, socket }: IncomingMessage): User {
-    const { user } = this.#options;
-    if (user === undefined) return ADMIN;
-    const token = /^Bearer (.*)$/.exec(headers.authorization ?? '')?.[1] ?? '';
-    const { CN, O } = (socket as TLSSocket).getPeerCertificate().subject ?? {};
-    const groups = [O ?? [], 'system:authenticated'].flat();
-    const found = user({ token, certificate: CN === undefined ? undefined : { username: [CN].flat().join(), groups } });
+    if (this.#options.users !== true) return ADMIN;
+    const token = /^Bearer (.*)$/.exec(headers.authorization ?? '')?.[1];
+    if (token === 'test-token') return ADMIN;
+    const found = token === undefined ? certified(socket as TLSSocket) : this.#bootstrapped(token);
     if (found === undefined) throw new StatusError(401, 'Unauthorized', 'Unauthorized');
     return found;
+  }
+
+  #bootstrapped(token: string): User | undefined {
+    const [id = '', secret] = token.split('.');
+    const found = this.store.get(this.#kind('', 'v1', 'secrets'), 'kube-system', `bootstrap-token-${id}`)?.value[
+      'data'
+    ];
+    const field = (name: string): string => Buffer.from(isMap(found) ? textOf(found[name]) : '', 'base64').toString();
+    const isValid = field('token-secret') === secret && Date.parse(field('expiration')) > Date.now();
+    if (!isValid || field('usage-bootstrap-authentication') !== 'true') return undefined;
+    const extra = field('auth-extra-groups')
+      .split(',')
+      .filter((group) => group !== '');
+    return { username: `system:bootstrap:${id}`, groups: [...extra, 'system:bootstrappers', 'system:authenticated'] };
   }
 
   #kinds(): readonly ServedKind[] {
@@ -257,6 +272,12 @@ function seenAs(
   if (was && is) return 'MODIFIED';
   if (was) return 'DELETED';
   return is ? 'ADDED' : undefined;
+}
+
+function certified(socket: TLSSocket): User | undefined {
+  const { CN, O } = socket.getPeerCertificate().subject ?? {};
+  if (CN === undefined) return undefined;
+  return { username: [CN].flat().join(), groups: [O ?? [], 'system:authenticated'].flat() };
 }
 
 /** The server says itself who has asked for a certificate. */

@@ -1,0 +1,63 @@
+/** Takes all rights at a hub from the agent of a cluster. */
+import type { Context } from '../core/context.ts';
+import { CurlewError } from '../core/errors.ts';
+import { useCase, type RequestOf } from '../core/request.ts';
+import { openClusterApi } from '../deliver/cluster.ts';
+import { agentRights, resourceOfRight } from '../hub/rights.ts';
+import { decision, REQUESTS } from '../hub/requests.ts';
+import { openCalls } from '../kube/call.ts';
+import { deleteObject, patchObject } from '../kube/objects.ts';
+import { readAccepted, requestsOf, requireClusterName } from './hub/accepted.ts';
+import { deleteToken, tokensOf } from './hub/token.ts';
+import { FLEET_DETACH } from './requests/registration.ts';
+
+const PATIENCE_MS = 30_000;
+
+export interface Detachment {
+  readonly cluster: string;
+  /** The user whose certificate has rights; undefined if none has. */
+  readonly user: string | undefined;
+  /** Its tokens, which are deleted, and its requests, which are denied. */
+  readonly tokens: readonly string[];
+  readonly requests: readonly string[];
+  readonly detached: boolean;
+}
+
+/** What would be taken. `NOT_FOUND` if the cluster has nothing. */
+export const planDetachment = useCase(FLEET_DETACH, async (request, context: Context): Promise<Detachment> => {
+  return detach(request, context, false);
+});
+
+/** Certificates are valid until they expire, but of nobody: the next agent of the name is another user. */
+export const detachCluster = useCase(FLEET_DETACH, async (request, context: Context): Promise<Detachment> => {
+  return detach(request, context, true);
+});
+
+async function detach(
+  request: RequestOf<typeof FLEET_DETACH.fields>,
+  context: Context,
+  isFor: boolean,
+): Promise<Detachment> {
+  const { cluster } = request;
+  requireClusterName(cluster);
+  const { api } = await openClusterApi(request, context);
+  const call = openCalls(api, { patienceMs: PATIENCE_MS, signal: context.signal });
+  const user = await readAccepted(call, cluster);
+  const tokens = await tokensOf(call, cluster);
+  const pending = (await requestsOf(call, cluster)).filter(({ isPending }) => isPending);
+  const found = { cluster, user, tokens, requests: pending.map(({ name }) => name), detached: isFor };
+  if (user === undefined && tokens.length + pending.length === 0) {
+    throw new CurlewError('NOT_FOUND', `cannot detach ${cluster}: no agent of it was accepted or asks to be`, {
+      hint: 'kubectl get clusters.fleet.curlew.dev -A lists the clusters',
+    });
+  }
+  if (!isFor) return found;
+  for (const right of agentRights({ cluster, user: '', by: '', request: '' }))
+    await deleteObject(call, resourceOfRight(right), right.metadata);
+  for (const name of tokens) await deleteToken(call, name);
+  for (const one of pending) {
+    const operations = decision(one, 'Denied', `${cluster} was detached`);
+    await patchObject(call, REQUESTS, one, { operations, subresource: 'approval' });
+  }
+  return found;
+}

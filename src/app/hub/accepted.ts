@@ -1,0 +1,43 @@
+/** Who has been accepted at a hub, and who asks to be. */
+import * as v from 'valibot';
+import { CurlewError } from '../../core/errors.ts';
+import { convert, fits } from '../../core/schema.ts';
+import { clusterName } from '../../fleet/upstream/kinds.ts';
+import { AGENT } from '../../hub/identity.ts';
+import { RBAC } from '../../hub/manifests.ts';
+import { namespaceOf } from '../../hub/observe.ts';
+import { readAgentRequest, REQUESTS, type AgentRequest } from '../../hub/requests.ts';
+import type { Call } from '../../kube/call.ts';
+import { getObject, mapObjects } from '../../kube/objects.ts';
+import type { Resource } from '../../kube/resources.ts';
+
+const BINDINGS: Resource = {
+  apiVersion: `${RBAC}/v1`,
+  kind: 'RoleBinding',
+  plural: 'rolebindings',
+  namespaced: true,
+};
+const binding = v.object({ subjects: v.tuple([v.object({ kind: v.literal('User'), name: v.string() })]) });
+
+/** The user that is the agent of a cluster; undefined if none is. */
+export async function readAccepted(call: Call, cluster: string): Promise<string | undefined> {
+  const found = convert(binding, await getObject(call, BINDINGS, { namespace: namespaceOf(cluster), name: AGENT }));
+  return 'problems' in found ? undefined : found.value.subjects[0].name;
+}
+
+/** All requests of a cluster, the newest first. */
+export async function requestsOf(call: Call, cluster: string): Promise<readonly AgentRequest[]> {
+  const found = (await mapObjects(call, REQUESTS, {}, readAgentRequest)) ?? [];
+  return found
+    .flatMap((one) => (one?.cluster === cluster ? [one] : []))
+    .toSorted((a, b) => (a.createdAt > b.createdAt ? -1 : 1));
+}
+
+export function requireClusterName(name: string): void {
+  const isName: boolean = fits(clusterName, name);
+  if (isName) return;
+  const shown = JSON.stringify(name.slice(0, 80));
+  throw new CurlewError('USAGE', `${shown} is not the name of a cluster`, {
+    hint: 'write at most 57 lower-case letters, digits and "-"',
+  });
+}
