@@ -5,17 +5,19 @@ import type { Context } from '../core/context.ts';
 import { useCase } from '../core/request.ts';
 import { openClusterApi } from '../deliver/cluster.ts';
 import { readAddon, readCluster, readClusterAddon } from '../hub/observe.ts';
+import { AGENT } from '../hub/identity.ts';
 import { CONTROLLER_LEASE } from '../hub/manifests.ts';
 import { readAgentRequest, REQUESTS } from '../hub/requests.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { openCalls } from '../kube/call.ts';
-import { holdLease, type HeldLease } from '../kube/lease.ts';
+import { holdLease, LEASES, type HeldLease } from '../kube/lease.ts';
 import { pacedApi } from '../kube/paced.ts';
 import { Watch } from '../kube/watch.ts';
 import { Backoff } from '../platform/limit/backoff.ts';
 import { pause } from '../platform/limit/repeat.ts';
 import { Wake } from '../platform/limit/wake.ts';
 import { Memo } from '../rollout/content.ts';
+import { Heartbeats } from './hub/heartbeats.ts';
 import { identifyHub } from './hub/identify.ts';
 import { passHub, resourceOf, type Hub } from './hub/pass.ts';
 import { Pushes } from './hub/push.ts';
@@ -92,6 +94,13 @@ async function lead(direct: KubeApi, { lease, uid, say, request, context, onPass
   const api = pacedApi(direct, PER_SECOND);
   const changes = new Wake();
   const watching = { onChange: () => changes.set() };
+  const heartbeats = new Heartbeats(() => changes.set());
+  const leases = new Watch(api, {
+    resource: LEASES,
+    fieldSelector: `metadata.name=${AGENT}`,
+    look: (lease) => heartbeats.see(lease),
+    onChange: () => undefined,
+  });
   const hub: Hub = {
     uid,
     signal,
@@ -99,6 +108,7 @@ async function lead(direct: KubeApi, { lease, uid, say, request, context, onPass
     clusters: new Watch(api, { ...watching, resource: resourceOf('Cluster'), look: readCluster }),
     addons: new Watch(api, { ...watching, resource: resourceOf('FleetAddon'), look: readAddon }),
     clusterAddons: new Watch(api, { ...watching, resource: resourceOf('ClusterAddon'), look: readClusterAddon }),
+    heartbeats,
     backoff: new Backoff(),
     memo: new Memo(),
     report: (text) => say('info', text),
@@ -106,7 +116,7 @@ async function lead(direct: KubeApi, { lease, uid, say, request, context, onPass
   const { call } = hub;
   const requests = new Watch(api, { ...watching, resource: REQUESTS, look: readAgentRequest });
   const renewing = { call, signal, requests, backoff: new Backoff(), report: hub.report };
-  const watches = [hub.clusters, hub.addons, hub.clusterAddons, requests].map(async (one) =>
+  const watches = [hub.clusters, hub.addons, hub.clusterAddons, requests, leases].map(async (one) =>
     one.run(signal).catch(() => undefined),
   );
   const pushes = new Pushes(hub, { request, context, onEnd: () => changes.set() });
@@ -127,7 +137,7 @@ async function lead(direct: KubeApi, { lease, uid, say, request, context, onPass
       onPass(problem === undefined);
       await pause(GATHER_MS, { signal });
       const turnMs = passed.problem === undefined ? pushes.start() : Infinity;
-      await changes.wait(Math.min(nextMs, turnMs), { signal });
+      await changes.wait(Math.min(nextMs, turnMs, heartbeats.nextMs), { signal });
     }
   } finally {
     over.abort();

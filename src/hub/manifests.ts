@@ -161,6 +161,8 @@ const CLUSTER_ROLE = {
       ['get'],
       (Object.keys(HUB_KINDS) as HubKind[]).map(definitionName),
     ),
+    // Agents renew them.
+    may('coordination.k8s.io', ['leases'], ['list', 'watch'], [AGENT]),
     may('', ['namespaces'], ['get'], ['kube-system', NAMESPACE]),
     may('', ['events'], ['create']),
     // Renewals: who has been accepted, and the approval of their requests.

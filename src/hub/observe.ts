@@ -70,6 +70,11 @@ export function namespaceOf(cluster: string): string {
   return `${NAMESPACE}${cluster}`;
 }
 
+/** The cluster whose namespace this is. */
+export function clusterOf(namespace = ''): string | undefined {
+  return namespace.startsWith(NAMESPACE) ? namespace.slice(NAMESPACE.length) : undefined;
+}
+
 function secondsOf(time: string): number {
   return Math.floor(Date.parse(time) / 1000) || 0;
 }
@@ -236,8 +241,9 @@ function valueOf(text: string): unknown {
 /** Undefined outside of the namespaces of clusters. */
 export function readClusterAddon(object: Live): HubClusterAddon | undefined {
   const { metadata, spec, status } = object;
-  const { namespace = '', name } = metadata;
-  if (!namespace.startsWith(NAMESPACE)) return undefined;
+  const { namespace, name } = metadata;
+  const cluster = clusterOf(namespace);
+  if (cluster === undefined) return undefined;
   const at = versionOf(object);
   const read = convert(HUB_KINDS.ClusterAddon.spec, spec);
   if ('problems' in read) return { at, status, record: undefined };
@@ -247,7 +253,7 @@ export function readClusterAddon(object: Live): HubClusterAddon | undefined {
     at,
     status,
     record: {
-      cluster: namespace.slice(NAMESPACE.length),
+      cluster,
       addon: name,
       ...(config && { config }),
       spec: {

@@ -20,6 +20,7 @@ export interface WatchOptions<T> {
   readonly resource: Resource;
   /** Default: all namespaces. */
   readonly namespace?: string;
+  readonly fieldSelector?: string;
   /** How long one request watches, in seconds. With it, each is followed by a list, in case that a change was lost. */
   readonly listEvery?: readonly [least: number, most: number];
   /** What is kept of an object: whole ones may be large. */
@@ -110,12 +111,17 @@ export class Watch<T> {
   }
 
   async #list(signal: AbortSignal): Promise<string> {
-    const { resource, namespace, look, onChange } = this.#options;
+    const { resource, namespace, fieldSelector, look, onChange } = this.#options;
     const keep = (object: LiveObject): readonly [string, Kept<T>] => {
       const { uid, resourceVersion: version } = object.metadata;
       return [keyOf(object.metadata), { uid, version, value: look(object) }];
     };
-    const listed = await listVersion(openCalls(this.#api, { patienceMs: 0, signal }), resource, { namespace }, keep);
+    const listed = await listVersion(
+      openCalls(this.#api, { patienceMs: 0, signal }),
+      resource,
+      { namespace, fieldSelector },
+      keep,
+    );
     if (listed === undefined) {
       throw new CurlewError('CLUSTER_FAILED', `cannot ${this.#doing}: the server does not have this kind`, {
         hint: 'curlew hub manifests | kubectl apply -f - creates it',
@@ -129,9 +135,17 @@ export class Watch<T> {
 
   /** Returns the last version that was seen. */
   async #follow(from: string, signal: AbortSignal): Promise<string> {
-    const { resource, namespace, idleMs = IDLE_MS, onChange, listEvery: [least, most] = WATCH_S } = this.#options;
+    const {
+      resource,
+      namespace,
+      fieldSelector,
+      idleMs = IDLE_MS,
+      onChange,
+      listEvery: [least, most] = WATCH_S,
+    } = this.#options;
     const path = withQuery(collectionPath(resource, namespace), {
       watch: 'true',
+      fieldSelector,
       resourceVersion: from,
       allowWatchBookmarks: 'true',
       timeoutSeconds: Math.round(least + (most - least) * Math.random()),

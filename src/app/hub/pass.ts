@@ -21,8 +21,9 @@ import type { Watch } from '../../kube/watch.ts';
 import type { Backoff } from '../../platform/limit/backoff.ts';
 import { eachLimited } from '../../platform/limit/each.ts';
 import type { Memo } from '../../rollout/content.ts';
-import type { FleetAddonStatus, Observed, Writes } from '../../rollout/fleet.ts';
+import type { Cluster, FleetAddonStatus, Observed, Writes } from '../../rollout/fleet.ts';
 import { step } from '../../rollout/step.ts';
+import type { Heartbeats } from './heartbeats.ts';
 
 const AT_ONCE = 8;
 const EVENTS: Resource = { apiVersion: 'v1', kind: 'Event', plural: 'events', namespaced: true };
@@ -49,6 +50,7 @@ export interface Hub {
   readonly clusters: Watch<HubCluster | undefined>;
   readonly addons: Watch<HubAddon>;
   readonly clusterAddons: Watch<HubClusterAddon | undefined>;
+  readonly heartbeats: Heartbeats;
   /** For writes that were refused, by object. */
   readonly backoff: Backoff;
   readonly memo: Memo;
@@ -81,7 +83,7 @@ export async function passHub(hub: Hub, now: number): Promise<Passed> {
   }
   const observed: Observed = {
     complete: true,
-    clusters: hub.clusters.values().flatMap((one) => one?.cluster ?? []),
+    clusters: hub.clusters.values().flatMap((one) => (one === undefined ? [] : present(one.cluster, hub, now))),
     // What cannot be read stays as it is; what is deleted goes, whatever it says.
     addons: [...all.values()].flatMap(({ addon, problem: wrong }) =>
       wrong === undefined || addon.deleting === true ? [addon] : [],
@@ -95,6 +97,12 @@ export async function passHub(hub: Hub, now: number): Promise<Passed> {
   }
   const done = new Pass(hub, { now, all, records, writes });
   return { problem: await done.run(), nextMs: Math.min(done.nextMs, (writes.recheckAfter ?? Infinity) * 1000) };
+}
+
+/** A cluster whose agent is silent does not answer, whatever it has said last. */
+function present(cluster: Cluster, { heartbeats }: Hub, now: number): Cluster {
+  const silence = heartbeats.silence(cluster.name);
+  return silence === undefined || !cluster.available ? cluster : { ...cluster, available: false, since: now - silence };
 }
 
 function keyOf({ cluster, addon }: { readonly cluster: string; readonly addon: string }): string {

@@ -1,0 +1,47 @@
+/** Which agents are silent: a Lease that does not change any more says so, whatever clocks say. */
+import { clusterOf } from '../../hub/observe.ts';
+import type { LiveObject } from '../../kube/objects.ts';
+
+/** Five times the interval at which an agent renews its Lease. */
+const GRACE_MS = 300_000;
+
+interface Beat {
+  readonly version: string;
+  /** Milliseconds by {@link performance.now}. */
+  readonly at: number;
+}
+
+export class Heartbeats {
+  readonly #beats = new Map<string, Beat>();
+  readonly #onReturn: () => void;
+  readonly #now: () => number;
+
+  /** `onReturn`: called when an agent that was silent is back. `now`: a clock in milliseconds. */
+  constructor(onReturn: () => void, now: () => number = () => performance.now()) {
+    this.#onReturn = onReturn;
+    this.#now = now;
+  }
+
+  /** Takes a Lease as a watch brings it. One that no agent has renewed yet says nothing. */
+  see({ metadata: { namespace, resourceVersion: version }, spec }: LiveObject): void {
+    const cluster = clusterOf(namespace);
+    const isHeld = typeof spec === 'object' && spec !== null && 'holderIdentity' in spec && spec.holderIdentity !== '';
+    if (cluster === undefined || !isHeld || this.#beats.get(cluster)?.version === version) return;
+    const wasSilent = this.silence(cluster) !== undefined;
+    this.#beats.set(cluster, { version, at: this.#now() });
+    if (wasSilent) this.#onReturn();
+  }
+
+  /** For how many seconds an agent has counted as silent; undefined for one that is not, or that never came. */
+  silence(cluster: string): number | undefined {
+    const beat = this.#beats.get(cluster);
+    const silentMs = beat === undefined ? -1 : this.#now() - beat.at - GRACE_MS;
+    return silentMs < 0 ? undefined : Math.floor(silentMs / 1000);
+  }
+
+  /** Milliseconds until the next agent may count as silent. */
+  get nextMs(): number {
+    const left = [...this.#beats.values()].map(({ at }) => at + GRACE_MS - this.#now()).filter((ms) => ms > 0);
+    return Math.min(Infinity, ...left);
+  }
+}
