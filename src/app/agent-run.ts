@@ -11,9 +11,7 @@ import { openApi } from '../kube/api.ts';
 import { makeFolder } from '../platform/files/make-folder.ts';
 import { writeStateFile } from '../platform/files/state-file.ts';
 import { runLoop, type Packages } from './agent/loop.ts';
-import { install } from './install.ts';
 import { AGENT_RUN, type AgentRunRequest } from './requests/agent.ts';
-import { uninstall } from './uninstall.ts';
 
 /**
  * Until the signal aborts, whose reason it throws. `NOT_FOUND` for a site that is not registered, `BUSY` while another agent of this
@@ -67,6 +65,8 @@ function packagesOf(request: AgentRunRequest, context: Context, keys: readonly s
     install: async ({ name, version, hash }, settings, { isBack }) => {
       const spec = { [name]: { ...settings, version } };
       const head = { apiVersion: 'cluster.kurl.sh/v1beta1', kind: 'Installer', metadata: { name: 'fleet' } };
+      // An agent stays, and most have no package: what installs one takes a third of its memory.
+      const { install } = await import('./install.ts');
       await install(
         {
           ...web,
@@ -83,6 +83,7 @@ function packagesOf(request: AgentRunRequest, context: Context, keys: readonly s
       );
     },
     remove: async (name, { keepGoing }) => {
+      const { uninstall } = await import('./uninstall.ts');
       try {
         await uninstall({ ...trial, addons: [name], keepGoing, yes: true }, context);
       } catch (error) {

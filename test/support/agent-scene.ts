@@ -34,6 +34,8 @@ export interface RunningAgent {
 }
 
 export interface AgentScene extends AsyncDisposable {
+  /** Identifier of the hub. */
+  readonly id: string;
   readonly box: Tree;
   readonly hub: ApiClient;
   readonly here: ApiClient;
@@ -115,6 +117,7 @@ export async function openAgentScene(): Promise<AgentScene> {
     return (body['status'] ?? {}) as JsonObject;
   };
   return {
+    id: HUB,
     box,
     hub,
     here,
