@@ -35,6 +35,7 @@ crane      default go          github.com/google/go-containerregistry/cmd/crane@
 actionlint all     go          github.com/rhysd/actionlint/cmd/actionlint@v1.7.12 bin/actionlint
 npm-checks all     npm         test/oracles/npm-checks npm-checks
 site       default npm         scripts/site/packages site
+axe        all     npm         test/oracles/axe axe
 zizmor     all     pip         test/oracles/zizmor-requirements.txt bin/zizmor --no-deps --require-hashes
 fio        all     apt         - fio
 bullseye   all     debootstrap - bullseye.tar
@@ -324,6 +325,12 @@ tools_make_by_npm() {
   cp "$2/package.json" "$2/package-lock.json" "$1/$3"
   # npm takes a prefix behind a symbolic link for another project.
   (cd -P "$1/$3" && npm ci --ignore-scripts --no-audit --no-fund)
+}
+
+# Checks of pages, and the browser that runs them.
+tools_make_axe() {
+  tools_apt chromium
+  tools_make_by_npm "$@"
 }
 
 # An S3 server in memory. Its program finds the modules relative to itself, so the folder can be moved.

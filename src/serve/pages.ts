@@ -101,7 +101,8 @@ export function createPages(store: Store, options: PagesOptions): Pages {
       if (value !== '' && value !== '1') canonical.append(name, value);
     }
     // Forms send all their fields: the address has only those that say something.
-    if (canonical.toString() !== query.toString()) return moved(`${root}/?${canonical.toString()}`);
+    if (canonical.toString() !== query.toString())
+      return moved(`${root}/?${canonical.toString().replaceAll('%3A', ':')}`);
     const page = { catalog: seen.catalog, choice, query, base, root: `${root}/`, signed };
     const outcome = choice.versions.size === 0 ? undefined : await outcomeOf(choice, seen, signal);
     const fields = outcome === undefined ? new Map() : await fieldsOf(outcome, signal);
