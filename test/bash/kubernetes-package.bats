@@ -210,6 +210,101 @@ own_machine() {
   run ! grep -rq "$KUBEADM_TOKEN" kustomize etc
 }
 
+@test "a token that the cluster does not have is refused before the machine changes, and so is a cluster that does not answer" {
+  prepare
+  KUBERNETES_MASTER_ADDR=10.0.0.9:6443 KUBEADM_TOKEN=abcdef.0123456789abcdef
+  sleep() { :; }
+  kubectl() { echo '{"data":{"jws-kubeconfig-abcdef":"x","kubeconfig":"y"}}'; }
+  kubernetes_require_token
+  KUBEADM_TOKEN=aaaaaa.0123456789abcdef
+  run kubernetes_require_token
+  [[ "$status" -eq 1 && "$output" == *'does not have the token aaaaaa: it has expired, or another machine has used it'* ]]
+  [[ "$output" != *0123456789abcdef* ]]
+  kubectl() { return 1; }
+  run kubernetes_require_token
+  [[ "$status" -eq 1 && "$output" == *'10.0.0.9:6443 does not answer'* ]]
+}
+
+@test "a token is spent by itself, from a file that only root can read" {
+  own_machine
+  KUBEADM_TOKEN=abcdef.0123456789abcdef KUBERNETES_MASTER_ADDR=10.0.0.9:6443
+  kubectl() {
+    echo "$*" >>calls
+    stat -c %a "${1#*=}" >mode
+    cp "${1#*=}" given
+  }
+  kubernetes_spend_token
+  [[ "$(cat calls)" == *'delete secret bootstrap-token-abcdef'* && "$(cat calls)" != *0123456789abcdef* ]]
+  [ "$(cat mode)" = 600 ]
+  grep -q "token: 'abcdef.0123456789abcdef'" given
+  [ ! -e etc/kubernetes/curlew/token.conf ]
+}
+
+@test "labels that a kubelet may not set are refused, and taints are its own" {
+  prepare
+  swapon() { :; }
+  NODE_LABELS=disk=ssd,node.kubernetes.io/pool=a,topology.kubernetes.io/zone=b,example.com/kubernetes.io=c
+  kubernetes_pre_init
+  for NODE_LABELS in a=b,node-role.kubernetes.io/worker= kubernetes.io/team=x sub.k8s.io/x=y; do
+    run kubernetes_pre_init
+    [[ "$status" -eq 1 && "$output" == *'may not give itself the label'* ]]
+  done
+  KUBERNETES_NODE_TAINTS=gpu=yes:NoSchedule
+  [[ "$(kubernetes_node_settings)" == *"name: register-with-taints"*"value: 'gpu=yes:NoSchedule'" ]]
+}
+
+@test "certificates for other control planes are uploaded again only when they are gone, with a key that no argument has" {
+  own_machine
+  printf 'apiVersion: kubeadm.k8s.io/v1beta4\nkind: InitConfiguration\nnodeRegistration: {}\n' >etc/kubernetes/curlew/init.yaml
+  kubectl() { if [[ -e uploaded ]]; then echo secret/kubeadm-certs; fi; }
+  kubeadm() {
+    echo "kubeadm $*" >>calls
+    cp "${!#}" given
+    touch uploaded
+  }
+  kubernetes_upload_certificates
+  [ ! -e calls ]
+  LOAD_BALANCER_ADDRESS=lb
+  kubernetes_upload_certificates
+  kubernetes_upload_certificates
+  [ "$(wc -l <calls)" -eq 1 ]
+  key="$(cat etc/kubernetes/curlew/certificate-key)"
+  [[ "$key" =~ ^[0-9a-f]{64}$ && "$(cat calls)" != *"$key"* ]]
+  [ "$(sed -n 2,3p given)" = "$(lines 'kind: InitConfiguration' "certificateKey: $key")" ]
+  [ "$(stat -c %a etc/kubernetes/curlew/certificate-key)" = 600 ]
+  [ "$(ls etc/kubernetes/curlew)" = "$(lines certificate-key init.yaml)" ]
+}
+
+@test "an upgrade lifts its own cordon after a cut, and no other" {
+  prepare
+  kubectl() {
+    echo "$*" >>calls
+    case "$*" in *curlew*) cat mark ;; esac
+  }
+  echo '' >mark
+  kubernetes_uncordon
+  run ! grep -q '^uncordon' calls
+  echo upgrade >mark
+  kubernetes_uncordon
+  grep -q '^uncordon node1' calls
+  grep -q '^annotate node node1 curlew.dev/cordon-' calls
+}
+
+@test "the plugins and configurations of other programs stay when Kubernetes is removed" {
+  own_machine
+  # shellcheck source=/dev/null
+  source <(sed -E "s,/(opt/cni|etc/cni),$PWD/\\1,g" packages/kubernetes/1.34.4/install.sh)
+  mkdir -p opt/cni/bin etc/cni/net.d plugins DIR/packages/kubernetes/1.34.4/assets
+  touch plugins/bridge plugins/loopback opt/cni/bin/{bridge,loopback,other} etc/cni/net.d/87-podman.conflist
+  tar -czf DIR/packages/kubernetes/1.34.4/assets/cni-plugins.tgz -C plugins .
+  DIR="$PWD/DIR"
+  kubernetes_remove_plugins
+  [ "$(find opt/cni etc/cni -type f | sort | tr '\n' ' ')" = 'etc/cni/net.d/87-podman.conflist opt/cni/bin/other ' ]
+  rm opt/cni/bin/other etc/cni/net.d/*
+  kubernetes_remove_plugins
+  [[ ! -e opt/cni/bin && ! -e etc/cni/net.d ]]
+}
+
 @test "the addresses of the cluster are not looked for behind a proxy" {
   prepare
   NO_PROXY=example.com KUBERNETES_MASTER_ADDR=10.0.0.9:6443 no_proxy='' http_proxy='' https_proxy='' HTTP_PROXY='' HTTPS_PROXY=''

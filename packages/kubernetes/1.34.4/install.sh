@@ -3,6 +3,8 @@
 # restarts the kubelet only if its program, its unit or its configuration has changed.
 
 KUBERNETES_STATE=/etc/kubernetes/curlew
+# The annotation of a node that an upgrade has cordoned.
+KUBERNETES_CORDON=curlew.dev/cordon
 
 kubernetes_pre_init() {
   kubernetes_require_host
@@ -28,6 +30,7 @@ kubernetes() {
   fi
   kubernetes_protect_images
   try_5m kubernetes_api_answers
+  kubernetes_uncordon
 }
 
 # Fails, so that the package is installed again, if the control plane or the kubelet does not run.
@@ -46,11 +49,15 @@ kubernetes_join() {
     return 0
   fi
   [[ -n "${KUBERNETES_MASTER_ADDR-}" ]] ||
-    bail "kubernetes: masterAddress is not set: join with the file that the first node has written, $KUBERNETES_STATE/join.yaml"
+    bail "kubernetes: masterAddress is not set: join with a file that curlew join-token has written on a control plane"
   [[ -n "${KUBEADM_TOKEN-}" && -n "${KUBEADM_TOKEN_CA_HASH-}" ]] ||
-    bail "kubernetes: kubeadmToken or kubeadmTokenCAHash is not set: both are in $KUBERNETES_STATE/join.yaml of the first node"
+    bail "kubernetes: kubeadmToken or kubeadmTokenCAHash is not set: both are in the file of curlew join-token"
+  if [[ "${MASTER-}" == 1 && -z "${CERT_KEY-}" ]]; then
+    bail "kubernetes: certKey is not set: it is in the file of curlew join-token --control-plane"
+  fi
   logStep "Joining the cluster at $KUBERNETES_MASTER_ADDR"
   kubernetes_host kubeadm kubectl kubelet
+  kubernetes_require_token
   kubernetes_configure join
   kubernetes_begin
   kubeadm join --config "$KUBERNETES_STATE/new.yaml"
@@ -68,13 +75,12 @@ kubernetes_upgrade() {
 
 kubernetes_post_init() {
   kubernetes_wait_until_ready /etc/kubernetes/admin.conf
-  kubernetes_write_join_file
+  kubernetes_upload_certificates
 }
 
 kubernetes_outro() {
   printf 'kubectl: export KUBECONFIG=/etc/kubernetes/admin.conf\n'
-  printf 'To add a node, copy %s and the bundle to it. There, in the unpacked bundle:\n' "$KUBERNETES_STATE/join.yaml"
-  printf '  ./join.sh airgap installer-spec-file=join.yaml\n'
+  printf 'To add a node: ./tasks.sh join-token\n'
 }
 
 # This node leaves a cluster that has other nodes.
@@ -82,11 +88,12 @@ kubernetes_leave() {
   local node
   node="$(get_local_node_name)"
   if [[ ! -f /etc/kubernetes/admin.conf ]]; then
-    logWarn "On a control plane, remove this node from the cluster: kubectl drain $node --ignore-daemonsets \
---delete-emptydir-data && kubectl delete node $node"
+    logWarn "On a control plane, remove this node from the cluster: ./tasks.sh node remove $node --yes"
     return 0
   fi
   export KUBECONFIG=/etc/kubernetes/admin.conf
+  # Without a Node, curlew node remove was here before.
+  [[ -n "$(kubectl --request-timeout=20s get node "$node" --ignore-not-found --output=name)" ]] || return 0
   kubectl drain "$node" --ignore-daemonsets --delete-emptydir-data --timeout=120s || logWarn "$node is not drained"
   kubectl delete node "$node" --ignore-not-found --timeout=60s || logWarn "$node stays in the cluster's list of nodes"
 }
@@ -97,7 +104,8 @@ kubernetes_uninstall() {
       logWarn "kubeadm reset did not finish"
   fi
   systemctl disable --now kubelet >/dev/null 2>&1 || true
-  rm -rf /etc/kubernetes /etc/cni/net.d /opt/cni/bin
+  rm -rf /etc/kubernetes
+  kubernetes_remove_plugins
   # Either may be the mount point of a disk of its own, which stays.
   kubernetes_empty /var/lib/etcd || bail "kubernetes: /var/lib/etcd is not empty: another process may write to it"
   kubernetes_empty /var/lib/kubelet ||
@@ -106,6 +114,16 @@ kubernetes_uninstall() {
   rm -f /usr/local/bin/{kubeadm,kubelet,kubectl,crictl} /etc/crictl.yaml
   systemctl daemon-reload
   logSuccess "Kubernetes is removed from this node; rules of iptables stay until the next boot"
+}
+
+# CNI plugins and configurations of other programs stay.
+kubernetes_remove_plugins() {
+  local name
+  while IFS= read -r name; do
+    if [[ "$name" != */ ]]; then rm -f "/opt/cni/bin/$name"; fi
+  done < <(maybe tar -tzf "$DIR/packages/kubernetes/$KUBERNETES_VERSION/assets/cni-plugins.tgz")
+  maybe rmdir /opt/cni/bin
+  maybe rmdir /etc/cni/net.d
 }
 
 kubernetes_empty() {
@@ -124,6 +142,42 @@ kubernetes_require_host() {
     bail "kubernetes: swap is on. Turn it off (swapoff -a, and in /etc/fstab; for zram, disable the service that makes it), or set \
 failSwapOn: false in kubernetes.kubeletConfiguration"
   fi
+  kubernetes_require_labels
+}
+
+# The kubelet does not start with a label of Kubernetes' own that it may not set itself.
+kubernetes_require_labels() {
+  local label key prefix
+  for label in ${NODE_LABELS//,/ }; do
+    key="${label%%=*}" prefix="${label%%/*}"
+    case "$key" in
+      kubelet.kubernetes.io/* | *.kubelet.kubernetes.io/* | node.kubernetes.io/* | *.node.kubernetes.io/*) continue ;;
+      topology.kubernetes.io/region | topology.kubernetes.io/zone | kubernetes.io/hostname | kubernetes.io/arch | kubernetes.io/os) continue ;;
+    esac
+    if [[ "$prefix" =~ (^|\.)(kubernetes|k8s)\.io$ ]]; then
+      bail "kubernetes: a node may not give itself the label $key: add it afterwards, with kubectl label node"
+    fi
+  done
+}
+
+# kubeadm would look for the signature of a token that the cluster does not have until its time is over.
+kubernetes_require_token() {
+  local id="${KUBEADM_TOKEN%%.*}"
+  if spinner_until 5 kubernetes_is_signed "$id"; then return 0; fi
+  kubernetes_is_signed "" ||
+    bail "kubernetes: the API server at $KUBERNETES_MASTER_ADDR does not answer: check the address, the load balancer and firewalls"
+  bail "kubernetes: the cluster does not have the token $id: it has expired, or another machine has used it. Make another one \
+on a control plane: ./tasks.sh join-token"
+}
+
+# usage: kubernetes_is_signed ID; whether what the cluster publishes for joining nodes is signed by this token, or without ID whether
+# it is there. kubeadm verifies it.
+kubernetes_is_signed() {
+  local found
+  # Discovery is not open to everyone, but this path is. Without a name kubectl would ask for one; the server ignores it.
+  found="$(kubectl --kubeconfig=/dev/null --username=anonymous --password=none --server="https://$KUBERNETES_MASTER_ADDR" \
+    --insecure-skip-tls-verify --request-timeout=5s get --raw /api/v1/namespaces/kube-public/configmaps/cluster-info </dev/null 2>/dev/null)" &&
+    [[ "$found" == *"\"${1:+jws-}kubeconfig${1:+-$1}\""* ]]
 }
 
 # With a proxy in the environment, kubectl and kubeadm would look for the API server behind it; kubeadm gives both variables to the
@@ -205,8 +259,27 @@ kubernetes_merged() {
 
 # Both files contain the token.
 kubernetes_end_join() {
+  kubernetes_spend_token
   rm -rf "$KUBERNETES_STATE/new.yaml" "$DIR/kustomize/kubeadm/join"
   kubernetes_complete
+}
+
+# A token is for one machine: that of join-token may delete itself, and others stay until they expire.
+kubernetes_spend_token() {
+  local file="$KUBERNETES_STATE/token.conf"
+  [[ -n "${KUBEADM_TOKEN-}" ]] || return 0
+  (umask 077 && kubernetes_token_config >"$file")
+  kubectl --kubeconfig="$file" --request-timeout=20s --namespace kube-system delete secret "bootstrap-token-${KUBEADM_TOKEN%%.*}" \
+    --wait=false >/dev/null 2>&1 || true
+  rm -f "$file"
+}
+
+# Not as an argument, which every user of the machine could read.
+kubernetes_token_config() {
+  printf 'apiVersion: v1\nkind: Config\ncurrent-context: join\ncontexts:\n- name: join\n  context: {cluster: join, user: join}\n'
+  printf 'clusters:\n- name: join\n  cluster:\n    server: %s\n    certificate-authority: /etc/kubernetes/pki/ca.crt\n' \
+    "$(kubernetes_quoted "https://$KUBERNETES_MASTER_ADDR")"
+  printf 'users:\n- name: join\n  user:\n    token: %s\n' "$(kubernetes_quoted "$KUBEADM_TOKEN")"
 }
 
 # usage: kubernetes_add_patch FILE FOLDER; the file is in the folder. Its kind selects what it changes, whatever its names are.
@@ -245,6 +318,10 @@ kubernetes_init_settings() {
   kubernetes_cluster_settings | kubernetes_patch "$1/setting-cluster.yaml" ClusterConfiguration
   kubernetes_kubelet_settings | kubernetes_patch "$1/setting-kubelet.yaml" KubeletConfiguration
   kubernetes_node_settings | kubernetes_patch "$1/setting-node.yaml" InitConfiguration
+  if [[ -n "${BOOTSTRAP_TOKEN-}" ]]; then
+    printf 'bootstrapTokens:\n- token: %s\n  ttl: %s\n' "$(kubernetes_quoted "$BOOTSTRAP_TOKEN")" "${BOOTSTRAP_TOKEN_TTL:-24h0m0s}" |
+      kubernetes_patch "$1/setting-token.yaml" InitConfiguration
+  fi
   kubernetes_operator "$1" InitConfiguration "${KUBERNETES_INIT_CONFIGURATION-}"
   kubernetes_operator "$1" ClusterConfiguration "${KUBERNETES_CLUSTER_CONFIGURATION-}"
   kubernetes_operator "$1" KubeletConfiguration "${KUBERNETES_KUBELET_CONFIGURATION-}"
@@ -305,6 +382,9 @@ kubernetes_reserved() {
 kubernetes_node_settings() {
   printf "nodeRegistration:\n  kubeletExtraArgs:\n  - name: node-ip\n    value: '%s'\n" "$PRIVATE_ADDRESS"
   if [[ -n "${NODE_LABELS-}" ]]; then printf '  - name: node-labels\n    value: %s\n' "$(kubernetes_quoted "$NODE_LABELS")"; fi
+  if [[ -n "${KUBERNETES_NODE_TAINTS-}" ]]; then
+    printf '  - name: register-with-taints\n    value: %s\n' "$(kubernetes_quoted "$KUBERNETES_NODE_TAINTS")"
+  fi
 }
 
 # usage: kubernetes_quoted TEXT; a string of YAML
@@ -434,20 +514,41 @@ kubernetes_upgrade_first() {
   # kubeadm's test of the cluster's health has 15 seconds, which a busy machine can exceed.
   cmd_retry 3 kubeadm upgrade apply "v$KUBERNETES_VERSION" --yes \
     ${KUBERNETES_UPGRADE_IGNORE_PREFLIGHT_ERRORS:+--ignore-preflight-errors="$KUBERNETES_UPGRADE_IGNORE_PREFLIGHT_ERRORS"}
+  # An unfinished attempt has a mark already, and a cordon without one is the operator's.
+  if [[ "$(kubectl get node "$node" -o jsonpath='{.spec.unschedulable}')" != true ]]; then
+    kubectl annotate node "$node" --overwrite "$KUBERNETES_CORDON=upgrade"
+  fi
   kubectl drain "$node" --ignore-daemonsets --delete-emptydir-data --timeout=120s || logWarn "$node is not drained"
   kubernetes_host kubelet
   kubernetes_restart_kubelet 1
-  kubectl uncordon "$node"
   mv "$KUBERNETES_STATE/new.yaml" "$KUBERNETES_STATE/init.yaml"
   logSuccess "The control plane is $KUBERNETES_VERSION"
+}
+
+# Lifts only the cordon of an upgrade.
+kubernetes_uncordon() {
+  local node
+  node="$(get_local_node_name)"
+  [[ "$(kubectl get node "$node" -o jsonpath="{.metadata.annotations.${KUBERNETES_CORDON//./\\.}}")" == upgrade ]] || return 0
+  kubectl uncordon "$node"
+  kubectl annotate node "$node" "$KUBERNETES_CORDON-"
 }
 
 # True on a worker that the cluster knows, and on a control plane that is complete.
 kubernetes_has_joined() {
   [[ -f /etc/kubernetes/kubelet.conf ]] && command -v kubectl >/dev/null || return 1
   if [[ "${MASTER-}" == 1 ]]; then kubernetes_has_control_plane || return 1; fi
-  kubectl --kubeconfig=/etc/kubernetes/kubelet.conf --request-timeout=20s get node "$(get_local_node_name)" >/dev/null 2>&1 || return 1
+  # The kubelet of a join that was cut may be about to register its node, which kubeadm join would then refuse.
+  if [[ -e "$KUBERNETES_STATE/attempt" ]]; then
+    maybe systemctl start kubelet
+    spinner_until 15 kubernetes_knows_node || return 1
+  fi
+  kubernetes_knows_node || return 1
   kubernetes_end_join
+}
+
+kubernetes_knows_node() {
+  kubectl --kubeconfig=/etc/kubernetes/kubelet.conf --request-timeout=5s get node "$(get_local_node_name)" >/dev/null 2>&1
 }
 
 kubernetes_update_node() {
@@ -503,32 +604,18 @@ kubernetes_packed_images() {
   maybe grep -hoE '"reference":"[^"]+"' "$DIR"/{addons,packages}/*/*/addon.json | cut -d '"' -f 4
 }
 
-# A file with which other nodes join. It is written again when its token has expired.
-kubernetes_write_join_file() {
-  local file="$KUBERNETES_STATE/join.yaml" token hash
-  token="$(sed -n "s/^ *kubeadmToken: *'\(.*\)'$/\1/p" "$file" 2>/dev/null || true)"
-  if [[ -n "$token" && "$(maybe kubeadm token list)" == *"$token"* ]]; then return 0; fi
-  token="${BOOTSTRAP_TOKEN-}"
-  if [[ -z "$token" ]]; then token="$(kubeadm token generate)"; fi
+# For further control planes, encrypted by a key that only root can read. kubeadm deletes them after two hours.
+kubernetes_upload_certificates() {
+  local key="$KUBERNETES_STATE/certificate-key" file="$KUBERNETES_STATE/upload.yaml"
+  [[ -n "${LOAD_BALANCER_ADDRESS-}" ]] || return 0
+  if [[ -s "$key" && -n "$(kubectl --namespace kube-system get secret kubeadm-certs --ignore-not-found --output=name)" ]]; then return 0; fi
   # Not as an argument, which every user of the machine could read.
-  (umask 077 && printf 'apiVersion: kubeadm.k8s.io/v1beta4\nkind: InitConfiguration\nbootstrapTokens:\n- token: %s\n  ttl: %s\n' \
-    "$token" "${BOOTSTRAP_TOKEN_TTL:-24h0m0s}" >"$file.token")
-  kubeadm token create --config "$file.token" >/dev/null
-  rm -f "$file.token"
-  hash="$(openssl x509 -pubkey -noout -in "$(kubeadm_get_server_ca)" | openssl pkey -pubin -outform der | sha256sum | cut -d ' ' -f 1)"
-  (umask 077 && kubernetes_join_file "$token" "sha256:$hash" >"$file.new")
-  mv -f "$file.new" "$file"
-}
-
-# usage: kubernetes_join_file TOKEN HASH
-kubernetes_join_file() {
-  printf 'apiVersion: cluster.kurl.sh/v1beta1\nkind: Installer\nmetadata:\n  name: join\nspec:\n  kubernetes:\n'
-  printf "    masterAddress: '%s'\n    kubeadmToken: '%s'\n    kubeadmTokenCAHash: '%s'\n" \
-    "$(kubernetes_api_address)" "$1" "$2"
-}
-
-# Prints HOST:PORT of the API server, as all nodes of the cluster reach it.
-kubernetes_api_address() {
-  kubectl --namespace kube-public get configmap cluster-info -o jsonpath='{.data.kubeconfig}' |
-    sed -n 's,^ *server: https://,,p'
+  (
+    umask 077
+    openssl rand -hex 32 >"$key"
+    printf 'certificateKey: %s\n' "$(cat "$key")" >"$key.line"
+    sed "/^kind: InitConfiguration\$/r $key.line" "$KUBERNETES_STATE/init.yaml" >"$file"
+  )
+  kubeadm init phase upload-certs --upload-certs --skip-certificate-key-print --config "$file"
+  rm -f "$file" "$key.line"
 }

@@ -1,0 +1,106 @@
+# shellcheck shell=bash
+# What scenarios of the grid do with nodes. A step returns after its first failure by itself: `set -e` has no effect there.
+
+# usage: unpack NODE
+unpack() {
+  on "$1" 60 sh -c 'rm -rf /root/bundle && mkdir /root/bundle && tar -xzf /media/bundle.tar.gz -C /root/bundle'
+}
+
+# A container has the clock of the machine and no service for it, and the folder of images is small on purpose.
+IGNORE=(--ignore 'NTP Status' --ignore 'Ephemeral Disk Usage /var/lib/containerd')
+
+# usage: install_on NODE [FLAG…]
+install_on() {
+  on "$1" 600 /root/bundle/install.sh "${IGNORE[@]}" airgap installer-spec-file=/media/node-settings.yaml "${@:2}"
+}
+
+# usage: join_file NODE [OPTION…]; a new file for the node, with the settings of containers
+join_file() {
+  on one 60 /root/bundle/tasks.sh join-token -o /root/join.yaml "${@:2}" &&
+    (umask 077 && on one 20 cat /root/join.yaml >"$GRID/join.yaml") &&
+    [[ "$(on one 20 stat -c %a /root/join.yaml)" == 600 ]] &&
+    grid_docker 20 cp "$GRID/join.yaml" "$1:/root/join.yaml" &&
+    grid_docker 20 cp "$PWD/test/grid/join-settings.yaml" "$1:/root/join-settings.yaml" &&
+    rm "$GRID/join.yaml" &&
+    on "$1" 60 sh -c 'cd /root/bundle && umask 077 && ./tasks.sh installer merge /root/join-settings.yaml /root/join.yaml >/root/merged.yaml'
+}
+
+# usage: join_on NODE [WORD…]; with the file of join_file
+join_on() {
+  on "$1" 600 /root/bundle/join.sh "${IGNORE[@]}" airgap installer-spec-file=/root/merged.yaml "${@:2}"
+}
+
+# usage: processes NODE; what a run that has nothing to do must not restart
+processes() {
+  on "$1" 20 systemctl show --property MainPID containerd kubelet
+  on "$1" 20 crictl ps --quiet | sort
+}
+
+nothing_restarts() {
+  local before after
+  before="$(processes one)"
+  install_on one || return 1
+  after="$(processes one)"
+  [[ "$before" == "$after" ]] || {
+    diff <(echo "$before") <(echo "$after")
+    return 1
+  }
+}
+
+# usage: node_ready NODE
+node_ready() {
+  [[ "$(kubectl_on one get node "$1" -o jsonpath='{.status.conditions[?(@.type=="Ready")].status}')" == True ]]
+}
+
+control_plane_works() {
+  [[ "$(kubectl_on one get --raw /readyz)" == ok ]] && node_ready one &&
+    kubectl_on one --namespace kube-system rollout status deployment/coredns --timeout=50s
+}
+
+# usage: web_pod NODE; its name and its address
+web_pod() {
+  kubectl_on one get pods --selector=app=web --field-selector="spec.nodeName=$1" \
+    -o jsonpath='{range .items[?(@.status.phase=="Running")]}{.metadata.name} {.status.podIP}{end}'
+}
+
+# usage: fetch_from NODE URL
+fetch_from() {
+  local pod
+  read -r pod _ < <(web_pod "$1")
+  kubectl_on one exec "$pod" -- /bin/web get "$2"
+}
+
+# The name of a service goes through CoreDNS, its address through kube-proxy.
+services_work() {
+  grid_until 30 fetch_from "$1" http://web.default.svc.cluster.local/
+}
+
+pods_talk() {
+  local address name pair
+  grid_until 60 node_web_ready two || return 1
+  for pair in 'one two' 'two one'; do
+    read -r name address < <(web_pod "${pair#* }")
+    [[ "$(fetch_from "${pair% *}" "http://$address/")" == "$name" ]] || return 1
+  done
+  services_work one && services_work two || return 1
+  # kube-proxy stays Ready when it cannot write its rules.
+  ! kubectl_on one --namespace kube-system logs --selector=k8s-app=kube-proxy --tail=500 | grep -E 'Sync failed|Failed to execute'
+}
+
+node_web_ready() {
+  [[ -n "$(web_pod "$1")" ]] && fetch_from "$1" http://127.0.0.1/
+}
+
+# usage: images_pinned NODE; what the kubelet's collector sees over CRI
+images_pinned() {
+  local loose
+  loose="$(on "$1" 20 crictl images --output json | node -e '
+    const { images } = JSON.parse(require("fs").readFileSync(0, "utf8"));
+    const loose = images.filter(({ pinned }) => pinned !== true).map((one) => (one.repo_tags ?? [one.id]).join(" "));
+    console.log(images.length === 0 ? "no image at all" : loose.join("\n"));
+  ')" || return 1
+  [[ -z "$loose" ]] || {
+    printf 'not pinned on %s: %s\n' "$1" "$loose"
+    return 1
+  }
+}

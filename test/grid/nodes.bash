@@ -1,0 +1,142 @@
+# shellcheck shell=bash
+# Nodes come and go: a second control plane joins and is removed, is reset and joins again as a worker, and dies. Sourced by scripts/grid.
+
+# What other control planes reach all of them by. It stays with node one.
+GRID_BALANCER="$GRID_NETWORK.100"
+
+balancer_address() {
+  on one 20 ip address add "$GRID_BALANCER/24" dev eth0
+}
+
+# usage: refused TEXT NODE [WORD…]; the join fails with this text, and the machine is not changed by kubeadm
+refused() {
+  local text
+  if text="$(join_on "${@:2}" 2>&1)"; then return 1; fi
+  [[ "$text" == *"$1"* ]] || {
+    printf '%s\n' "$text"
+    return 1
+  }
+  on "$2" 20 test ! -e /etc/kubernetes/kubelet.conf
+}
+
+bad_joins() {
+  join_file two --control-plane || return 1
+  refused 'it has expired, or another machine has used it' two kubeadm-token=aaaaaa.0123456789abcdef &&
+    refused 'A connection to the Kubernetes API' two "kubernetes-master-address=$GRID_NETWORK.99:6443" &&
+    refused 'may not give itself the label' two labels=node-role.kubernetes.io/worker=true
+}
+
+join_control_plane() {
+  join_on two && node_ready two &&
+    [[ "$(kubectl_on two get --raw /readyz)" == ok ]] &&
+    [[ -n "$(kubectl_on one get node two --selector=node-role.kubernetes.io/control-plane --output=name)" ]]
+}
+
+# The token of join_file has deleted itself, and with it its right to do so.
+token_is_spent() {
+  grid_until 60 no_own_token
+}
+
+no_own_token() {
+  local left
+  left="$(kubectl_on one --namespace kube-system get roles,rolebindings --output=name)" || return 1
+  [[ "$left" != */bootstrap-token-* ]]
+}
+
+# usage: budget NUMBER; pods of the workload that must stay
+budget() {
+  kubectl_on one delete poddisruptionbudget web --ignore-not-found &&
+    kubectl_on one create poddisruptionbudget web --selector=app=web "--min-available=$1"
+}
+
+# usage: remove_node [OPTION…]
+remove_node() {
+  on one 400 /root/bundle/tasks.sh node remove two "$@"
+}
+
+# A preview changes nothing and says so by its status.
+removal_is_shown() {
+  local text status=0
+  text="$(remove_node)" || status=$?
+  printf '%s\n' "$text"
+  [[ "$status" == 2 && "$text" == *remove-member* && -z "$(kubectl_on one get node two -o jsonpath='{.spec.unschedulable}')" ]]
+}
+
+budget_is_respected() {
+  local text
+  budget 2 || return 1
+  if text="$(remove_node --drain-timeout 10s --yes 2>&1)"; then return 1; fi
+  printf '%s\n' "$text"
+  [[ "$text" == *'cannot drain two in 10 s'*'disruption budget'* ]] && node_ready two
+}
+
+# usage: killed_at TEXT COMMAND…; kill -9 of the command on node one, with all its processes, when it prints this
+killed_at() {
+  # shellcheck disable=SC2016
+  on one 200 bash -c '
+    text="$1"; shift
+    setsid "$@" >/run/killed.log 2>&1 &
+    until grep -q "$text" /run/killed.log; do kill -0 $! || exit 1; sleep 0.02; done
+    kill -9 -- -$! && ! wait $!' killed "$@"
+}
+
+removal_goes_on() {
+  killed_at 'evicting its pods' /root/bundle/tasks.sh node remove two --yes || return 1
+  [[ "$(kubectl_on one get node two -o jsonpath='{.spec.unschedulable}')" == true ]] || return 1
+  budget 1 || return 1
+  killed_at 'removing its member of etcd' /root/bundle/tasks.sh node remove two --yes || return 1
+  grid_until 60 remove_node --yes &&
+    [[ -z "$(kubectl_on one get node two --ignore-not-found --output=name)" ]] &&
+    [[ "$(remove_node)" == *'two is not in the cluster'* ]]
+}
+
+reset_node() {
+  on two 400 /root/bundle/tasks.sh reset --yes &&
+    on two 20 sh -c 'test ! -e /etc/kubernetes && test ! -e /var/lib/etcd/member && ! ip link show cni0' &&
+    control_plane_works && unpack two
+}
+
+# The kubelet has its own certificate, and its node may be ready already.
+join_goes_on() {
+  join_file two || return 1
+  # shellcheck disable=SC2016
+  on two 300 bash -c '
+    setsid /root/bundle/join.sh "$@" >/run/killed.log 2>&1 &
+    until test -e /etc/kubernetes/kubelet.conf; do kill -0 $! || exit 1; sleep 0.02; done
+    kill -9 -- -$! && ! wait $!' killed "${IGNORE[@]}" airgap installer-spec-file=/root/merged.yaml "${WORKER[@]}" || return 1
+  join_on two "${WORKER[@]}" &&
+    [[ "$(kubectl_on one get node two -o jsonpath='{.metadata.labels.disk} {.spec.taints[?(@.key=="gpu")].effect}')" == 'ssd NoSchedule' ]] &&
+    node_ready two && token_is_spent
+}
+WORKER=(labels=disk=ssd --set kubernetes.nodeTaints=gpu=yes:NoSchedule)
+
+# No budget holds the pods of a node that does not answer, and they are not waited for.
+dead_node_is_removed() {
+  kubectl_on one taint node two gpu- && kubectl_on one rollout restart deployment/web || return 1
+  budget 2 || return 1
+  grid_docker 30 pause two || return 1
+  grid_until 120 node_is_lost two && remove_node --drain-timeout 5s --yes &&
+    [[ -z "$(kubectl_on one get node two --ignore-not-found --output=name)" ]]
+}
+
+# usage: node_is_lost NODE
+node_is_lost() {
+  [[ "$(kubectl_on one get node "$1" -o jsonpath='{.status.conditions[?(@.type=="Ready")].status}')" == Unknown ]]
+}
+
+step 'node one boots' grid_start_node one 1
+step 'unpack the bundle' unpack one
+step 'address of the balancer' balancer_address
+step 'install' install_on one "load-balancer-address=$GRID_BALANCER:6443"
+step 'node two boots' grid_start_node two 2
+step 'unpack the bundle' unpack two
+step 'joins that are refused' bad_joins
+step 'join a control plane' join_control_plane
+step 'its token is spent' token_is_spent
+step 'pods talk across nodes' pods_talk
+step 'a removal is shown' removal_is_shown
+step 'a budget is respected' budget_is_respected
+step 'a removal goes on after kill -9' removal_goes_on
+step 'reset' reset_node
+step 'a join goes on after kill -9' join_goes_on
+step 'a dead node is removed' dead_node_is_removed
