@@ -27,7 +27,10 @@ import {
 
 const ROOT = join(import.meta.dirname, '..');
 const RECIPE = join(import.meta.dirname, 'linux-packages');
-const MAINTAINER = 'curlew developers <curlew@invalid.invalid>';
+/** The author in package.json, as `NAME <MAIL>`. */
+const { author: MAINTAINER } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as {
+  readonly author: string;
+};
 const OWN = 'usr/lib/curlew';
 const RPM_ARCHES: Readonly<Record<Arch, string>> = { amd64: 'x86_64', arm64: 'aarch64' };
 /** Programs of busybox that the launcher, and scripts of add-on repositories, use. */
@@ -110,24 +113,19 @@ async function image(tree: string, version: string, arch: Arch): Promise<MadeIma
   ]);
 }
 
-/** Runs nfpm in a folder with what its recipe names. */
+/** Runs nfpm in a folder with what its recipe names, once for each form: most of the time it compresses. */
 async function packages(work: string, to: string, version: string, arch: Arch, epoch: number): Promise<void> {
-  for (const [packager, name] of [
+  const forms = [
     ['deb', `curlew_${version}_${arch}.deb`],
     ['rpm', `curlew-${version}.${RPM_ARCHES[arch]}.rpm`],
-  ] as const) {
-    const words = [
-      'package',
-      '--config',
-      join(RECIPE, 'nfpm.yaml'),
-      '--packager',
-      packager,
-      '--target',
-      join(to, name),
-    ];
-    const env = { ARCH: arch, VERSION: version, MAINTAINER, SOURCE_DATE_EPOCH: String(epoch) };
-    await execa(join(ROOT, '.curlew/tools/bin/nfpm'), words, { cwd: work, env });
-  }
+  ] as const;
+  const env = { ARCH: arch, VERSION: version, MAINTAINER, SOURCE_DATE_EPOCH: String(epoch) };
+  await Promise.all(
+    forms.map(async ([packager, name]) => {
+      const words = ['--config', join(RECIPE, 'nfpm.yaml'), '--packager', packager, '--target', join(to, name)];
+      await execa(join(ROOT, '.curlew/tools/bin/nfpm'), ['package', ...words], { cwd: work, env });
+    }),
+  );
 }
 
 async function sourceDate(): Promise<number> {
@@ -159,8 +157,11 @@ async function main(): Promise<void> {
       await copyFile(join(ROOT, 'scripts/completion/curlew.zsh'), join(work, '_curlew'));
       await writeFile(join(work, 'changelog.gz'), gzip(changelog(version, epoch)));
       await settle(work, epoch);
-      await packages(work, to, version, arch, epoch);
-      images.set(arch, await image(join(work, 'tree'), version, arch));
+      const made = await Promise.all([
+        image(join(work, 'tree'), version, arch),
+        packages(work, to, version, arch, epoch),
+      ]);
+      images.set(arch, made[0]);
     } finally {
       await rm(work, { recursive: true, force: true });
     }

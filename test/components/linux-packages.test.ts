@@ -1,7 +1,9 @@
-/** The deb and the rpm of curlew, each in a bare system that has nothing else of it, with no network. */
+/** The deb, the rpm and the image of curlew, each in a bare system that has nothing else of it, with no network. */
 import { execa } from 'execa';
-import { mkdir, readFile } from 'node:fs/promises';
+import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { packedExecutableName } from '../../src/core/layout.ts';
 import { toolVersion } from '../../src/own/version.ts';
 import * as assert from '../support/assert.ts';
 import { CHECKOUT } from '../support/built.ts';
@@ -13,7 +15,8 @@ import { cannotRun, oracle, run, shell } from './support/programs.ts';
 
 const test = suite('components/linux-packages', { timeoutMs: 900_000 });
 const VERSION = toolVersion();
-const reason = cannotRun(oracle('nfpm'), 'dpkg-deb', 'rpm', 'unshare', 'chroot', 'mount', 'man', 'bsdtar');
+const programs = ['dpkg-deb', 'rpm', 'unshare', 'chroot', 'mount', 'man', 'bsdtar', 'lintian', 'skopeo', 'umoci'];
+const reason = cannotRun(oracle('nfpm'), ...programs);
 const onAmd64 = process.arch === 'x64' ? reason : 'the packages of amd64 run on amd64';
 const checked = unless(onAmd64, test);
 
@@ -24,16 +27,18 @@ printf 'function hello() { :; }\\n' >addons/hello/1.0.0/install.sh
 printf '%s\\n' 'apiVersion: cluster.kurl.sh/v1beta1' 'kind: Installer' 'metadata: { name: example }' \\
   'spec: { hello: { version: 1.0.x } }' >installer.yaml
 `;
-/** Everything that a user does with a package first. */
+/** What a user does with a package first. */
 const USE = `curlew --version
 ${ADDON}
-curlew new other && curlew lint other hello
 curlew build hello --out out
 curlew publish hello --to store --release v1
 curlew bundle installer.yaml --from store -o bundle.tar.gz
 curlew verify bundle.tar.gz
 curlew doctor bundle | grep executables
 curlew help install.md | head -1
+`;
+/** What a machine has besides: shellcheck is no part of an image. */
+const MORE = `curlew new other && curlew lint other hello
 tar -xzf bundle.tar.gz ./bin/curlew 2>/dev/null || tar -xzf bundle.tar.gz bin/curlew
 bin/curlew --version
 `;
@@ -104,7 +109,7 @@ snapshot >/tmp/before
 cd /mnt
 { ${install} } >&2
 dpkg --audit
-${USE}
+${USE}${MORE}
 { ${remove} } >&2
 snapshot | diff /tmp/before - && echo nothing left`);
   assert.match(text, new RegExp(`^${VERSION}\\n`));
@@ -133,6 +138,52 @@ checked('rpm --root installs the rpm, and removing it leaves nothing', async () 
     `cd "$2"; { ${install} ${remove} } >&2`,
   );
   assert.is(left, 'nothing left');
+});
+
+checked(
+  'the image publishes and bundles, in a container without a network, by what its configuration says',
+  async () => {
+    const [archive, layout] = [box.at('made', `curlew-${VERSION}-image.tar`), `${box.at('oci')}:curlew`];
+    await run('skopeo', ['--insecure-policy', 'copy', '-q', `oci-archive:${archive}`, `oci:${layout}`]);
+    await run('umoci', ['unpack', '--image', layout, box.at('container')]);
+    const { process: started } = JSON.parse(await readFile(box.at('container/config.json'), 'utf8')) as {
+      readonly process: { readonly args: readonly string[]; readonly env: readonly string[]; readonly cwd: string };
+    };
+    assert.equal([started.args, started.cwd], [['/usr/bin/curlew'], '/work']);
+    const inside = [
+      '--net',
+      '--mount',
+      '--pid',
+      '--fork',
+      'env',
+      '-i',
+      ...started.env,
+      'chroot',
+      box.at('container/rootfs'),
+    ];
+    const [own = ''] = started.args;
+    assert.is(await run('/usr/bin/unshare', [...inside, own, '--version']), VERSION);
+    const text = await run('/usr/bin/unshare', [...inside, '/usr/bin/bash', '-euo', 'pipefail', '-c', USE]);
+    assert.match(text, /\[PASS\] executables: bundles get the curlew of amd64 nodes; cannot open .*arm64/);
+    assert.match(text, /^# Installing curlew$/m);
+  },
+);
+
+checked('lintian has nothing to say about the deb', async () => {
+  // It reads every byte of a binary several times; a night checks the deb with the large ones in it.
+  const lean = box.at('older');
+  await rm(join(lean, 'usr/lib/curlew/old.txt'));
+  await copyFile('/bin/true', join(lean, 'usr/lib/curlew/bin/node'));
+  await writeFile(join(lean, 'usr/lib/curlew/dist/node', packedExecutableName('amd64')), gzipSync(''));
+  await shell(
+    `cd "$1"; sed -i "s/^Version: .*/Version: $3/" DEBIAN/control
+     find usr -type f -print0 | sort -z | xargs -0 md5sum >DEBIAN/md5sums
+     dpkg-deb --root-owner-group -Znone -b . "$2"`,
+    lean,
+    box.at('lean.deb'),
+    VERSION,
+  );
+  assert.is(await run('lintian', [box.at('lean.deb')]), '');
 });
 
 checked('both have man pages and completions of bash, zsh and fish', async () => {
