@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import * as assert from '../support/assert.ts';
 import { makeKeyPair } from '../../src/formats/signing/keys.ts';
 import { oracle } from '../components/support/programs.ts';
-import { built, CHECKOUT } from '../support/built.ts';
+import { built, BUILT_MAIN, CHECKOUT } from '../support/built.ts';
 import { unless } from '../support/needs.ts';
 import { ci } from '../support/ci.ts';
 import { suite } from '../support/suite.ts';
@@ -19,7 +19,10 @@ const { privateKey, publicKey } = makeKeyPair(undefined);
 const GH = '#!/bin/sh\nprintf "%s\\n" "$*" >"$HOME/gh"\n';
 const manifest = await readFile(join(import.meta.dirname, '../../package.json'), 'utf8');
 const { version } = JSON.parse(manifest) as { readonly version: string };
-const ENDS = ['-image.tar', '-linux-amd64.tar.gz', '-linux-arm64.tar.gz', '.aarch64.rpm', '.tgz', '.x86_64.rpm'];
+const ENDS = [
+  ...['-image.tar', '-linux-amd64.tar.gz', '-linux-arm64.tar.gz', '-utils.tar.gz'],
+  ...['.aarch64.rpm', '.tgz', '.x86_64.rpm'],
+];
 const FILES = [
   ...ENDS.map((end) => `curlew-${version}${end}`),
   ...['amd64', 'arm64'].map((arch) => `curlew_${version}_${arch}.deb`),
@@ -68,6 +71,11 @@ test('is the npm package, the executables, the packages of distributions, an ima
     cwd: first.path,
   });
   assert.is((JSON.parse(stdout) as { readonly version: string }).version, version);
+  await execa('tar', ['-xzf', `release/curlew-${version}-utils.tar.gz`], { cwd: first.path });
+  const { stdout: described } = await execa(process.execPath, [BUILT_MAIN, 'lint', 'packages/curlew-utils', '--json'], {
+    cwd: first.path,
+  });
+  assert.match(described, '"errors": 0');
 });
 
 test('is published under the tag of its version', async () => {
