@@ -25,6 +25,7 @@ interface Markdown {
   };
 }
 interface Config {
+  readonly addTransform: (name: string, transform: (html: string) => string) => void;
   readonly addTemplate: (path: string, text: string, data: Data) => void;
   readonly amendLibrary: (name: string, change: (markdown: Markdown) => void) => void;
   readonly setUseGitIgnore: (use: boolean) => void;
@@ -104,6 +105,7 @@ function configOf(site: Site): (config: Config) => void {
         if (page !== undefined) adapt(site, page, tokens);
       });
     });
+    config.addTransform('keyboard', forKeyboard);
     for (const page of site.pages.values()) {
       const at = order.indexOf(page);
       const around = at === -1 ? {} : { before: order[at - 1], after: order[at + 1] };
@@ -114,6 +116,11 @@ function configOf(site: Site): (config: Config) => void {
       config.addTemplate(source, text, { ...engine, ...data, ...around });
     }
   };
+}
+
+/** Text and tables that are wider than a screen scroll by keys, too. An empty cell is no header. */
+function forKeyboard(html: string): string {
+  return html.replaceAll(/<(pre|table)>/g, '<$1 tabindex="0">').replaceAll(/<th([^>]*)><\/th>/g, '<td$1></td>');
 }
 
 /** Gives each heading its anchor, and each link its place in the site; what the site does not have is no link. */

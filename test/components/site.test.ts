@@ -46,6 +46,14 @@ test('a link whose text is the path of a page has its title', async () => {
   );
 });
 
+test('wide text and tables scroll by keys, and no header of a table is empty', async () => {
+  for (const name of ['cli', 'benchmarks', 'signing']) {
+    const page = await readFile(box.at(`site/docs/${name}.html`), 'utf8');
+    assert.not.match(page, /<(?:pre|table)>|<th[^>]*><\/th>/);
+    assert.match(page, '<pre tabindex="0"><code');
+  }
+});
+
 test('text in braces stays as it is in the source', async () => {
   assert.match(await readFile(box.at('site/docs/preflights.html'), 'utf8'), '<code>{{kurl</code>');
 });
