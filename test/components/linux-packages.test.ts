@@ -150,20 +150,15 @@ checked(
       readonly process: { readonly args: readonly string[]; readonly env: readonly string[]; readonly cwd: string };
     };
     assert.equal([started.args, started.cwd], [['/usr/bin/curlew'], '/work']);
-    const inside = [
-      '--net',
-      '--mount',
-      '--pid',
-      '--fork',
-      'env',
-      '-i',
-      ...started.env,
-      'chroot',
-      box.at('container/rootfs'),
-    ];
-    const [own = ''] = started.args;
-    assert.is(await run('/usr/bin/unshare', [...inside, own, '--version']), VERSION);
-    const text = await run('/usr/bin/unshare', [...inside, '/usr/bin/bash', '-euo', 'pipefail', '-c', USE]);
+    const root = box.at('container/rootfs');
+    const contained = async (...words: readonly string[]): Promise<string> => {
+      const steps =
+        'mkdir -p "$1"/{dev,proc}; mount --rbind /dev "$1/dev"; mount -t proc proc "$1/proc"; shift; exec env -i "$@"';
+      const first = ['--net', '--mount', '--pid', '--fork', 'bash', '-euc', steps, 'bash', root];
+      return run('/usr/bin/unshare', [...first, ...started.env, '/usr/sbin/chroot', root, ...words]);
+    };
+    assert.is(await contained(...started.args, '--version'), VERSION);
+    const text = await contained('/usr/bin/bash', '-euo', 'pipefail', '-c', USE);
     assert.match(text, /\[PASS\] executables: bundles get the curlew of amd64 nodes; cannot open .*arm64/);
     assert.match(text, /^# Installing curlew$/m);
   },
@@ -178,7 +173,7 @@ checked('lintian has nothing to say about the deb', async () => {
   await shell(
     `cd "$1"; sed -i "s/^Version: .*/Version: $3/" DEBIAN/control
      find usr -type f -print0 | sort -z | xargs -0 md5sum >DEBIAN/md5sums
-     dpkg-deb --root-owner-group -Znone -b . "$2"`,
+     dpkg-deb --root-owner-group -Zgzip -z1 -b . "$2"`,
     lean,
     box.at('lean.deb'),
     VERSION,

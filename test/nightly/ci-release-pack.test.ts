@@ -5,7 +5,7 @@ import { cp, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as assert from '../support/assert.ts';
 import { makeKeyPair } from '../../src/formats/signing/keys.ts';
-import { oracle } from '../components/support/programs.ts';
+import { cannotRun, oracle } from '../components/support/programs.ts';
 import { built, BUILT_MAIN, CHECKOUT } from '../support/built.ts';
 import { unless } from '../support/needs.ts';
 import { ci } from '../support/ci.ts';
@@ -76,6 +76,13 @@ test('is the npm package, the executables, the packages of distributions, an ima
     cwd: first.path,
   });
   assert.match(described, '"errors": 0');
+});
+
+unless(cannotRun('lintian'), test)('lintian has nothing to say about the debs', async () => {
+  for (const arch of ['amd64', 'arm64']) {
+    const { stdout } = await execa('lintian', [made.at('release', `curlew_${version}_${arch}.deb`)], { reject: false });
+    assert.is(stdout, '', arch);
+  }
 });
 
 test('is published under the tag of its version', async () => {
