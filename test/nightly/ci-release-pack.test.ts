@@ -19,10 +19,9 @@ const { privateKey, publicKey } = makeKeyPair(undefined);
 const GH = '#!/bin/sh\nprintf "%s\\n" "$*" >"$HOME/gh"\n';
 const manifest = await readFile(join(import.meta.dirname, '../../package.json'), 'utf8');
 const { version } = JSON.parse(manifest) as { readonly version: string };
-const ENDS = [
-  ...['-image.tar', '-linux-amd64.tar.gz', '-linux-arm64.tar.gz', '-utils.tar.gz'],
-  ...['.aarch64.rpm', '.tgz', '.x86_64.rpm'],
-];
+const ENDS = '-image.tar -linux-amd64.tar.gz -linux-arm64.tar.gz -utils.tar.gz .aarch64.rpm .tgz .x86_64.rpm'.split(
+  ' ',
+);
 const FILES = [
   ...ENDS.map((end) => `curlew-${version}${end}`),
   ...['amd64', 'arm64'].map((arch) => `curlew_${version}_${arch}.deb`),
