@@ -159,6 +159,22 @@ if (reason === undefined) {
     ].map(({ status }) => status);
     assert.equal(statuses, [403, 403, 403, 403, 403]);
   });
+
+  test('the steps of docs/hub.md remove a hub, and no cluster is told to remove anything', async () => {
+    const page = await readFile('docs/hub.md', 'utf8');
+    const [, release = ''] = /`kubectl (patch fleetaddon NAME [^`]+)`/.exec(page) ?? [];
+    assert.match(page, '`curlew hub manifests | kubectl delete -f -`');
+    const [, pid] = /\/(\d+)_/.exec(await leader()) ?? [];
+    process.kill(Number(pid), 'SIGTERM');
+    assert.is(await hub.contents('web'), all('1.3.0@2'));
+    await server.kubectl(release.replace('NAME', 'web').replaceAll("'", '').split(' '));
+    assert.is(await hub.contents('web'), all('1.3.0@2'));
+    const documents = hubManifests().map((one) => JSON.stringify(one));
+    // The test before has deleted one of the definitions; no controller of this server empties namespaces.
+    await server.kubectl(['delete', '-f', '-', '--ignore-not-found', '--wait=false'], documents.join('\n---\n'));
+    const left = ['crd,clusterroles,clusterrolebindings', '-o', 'name'];
+    await eventually(async () => !/curlew/.test(await server.kubectl(['get', ...left])));
+  });
 } else test.skip('the controller of a hub on an API server', reason);
 
 test.run();
