@@ -258,8 +258,8 @@ const OTHER_NAMES: Readonly<Record<string, readonly string[]>> = {
   reset: ['destroy', 'purge', 'teardown', 'down'],
   'join-token': ['token', 'invite'],
   'node remove': ['drain', 'evict', 'leave'],
-  status: ['ps', 'installed', 'history'],
-  logs: ['log', 'journal'],
+  status: ['ps', 'installed'],
+  logs: ['log', 'journal', 'history', 'runs'],
   'load-images': ['load'],
   doctor: ['diagnose', 'troubleshoot', 'support-bundle', 'env'],
 };

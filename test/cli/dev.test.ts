@@ -56,6 +56,15 @@ inSandbox('dev takes a spec, and a folder for the trial', async () => {
   assert.is(await marks(box, 'mine'), 'blue\n');
 });
 
+inSandbox('dev of a version that fails names no rollback, which it would undo at the next change', async () => {
+  await using box = await boxWith(MARK);
+  assert.is((await runCommand(['dev', 'web'], box.path)).exitCode, 0);
+  await writeFile(box.at(FOLDER, 'install.sh'), script('false'));
+  const { stderr } = await runCommand(['dev', 'web'], box.path);
+  assert.match(stderr, /web: web failed with status 1[^]*fix the cause/);
+  assert.not.match(stderr, /rollback/);
+});
+
 test('dev of what does not exist, of no add-on, and with a mistake', async () => {
   await using box = await boxWith('true');
   assert.is((await runCommand(['dev', 'wbe'], box.path)).exitCode, 14);

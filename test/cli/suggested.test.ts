@@ -24,6 +24,11 @@ for (const [words, text, expected] of [
     "curlew rollback --install-dir '/a b' --root r --unconfined aaa goes back; or curlew status --install-dir '/a b' --root r.",
   ],
   [['ha', 'kurl-install-directory=/opt'], 'curlew logs', 'curlew logs --install-dir /opt/kurl'],
+  [
+    ['--root', '/t', '--kubeconfig', 'my.conf', '--context', 'lab'],
+    'curlew rollback aaa restores 1.0.0; curlew status shows it',
+    'curlew rollback --root /t --kubeconfig my.conf --context lab aaa restores 1.0.0; curlew status --root /t shows it',
+  ],
   [['--bundle', 'b'], 'curlew status shows it', 'curlew status shows it'],
   [
     ['--from', 's3://b/p', '--s3-region', 'r', '--config', 'c'],

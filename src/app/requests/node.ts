@@ -24,11 +24,11 @@ import { DOWNGRADE, SIGNED } from './trust.ts';
 const decided = { plan: 'decided' } as const;
 const source = { plan: 'source' } as const;
 const kept = { plan: 'kept' } as const;
-const folder = { located: true, plan: 'decided' } as const;
+const located = { located: true, plan: 'decided' } as const;
 
 export const FOLDER = {
-  installDir: path('DIR', `install folder (default: ${INSTALL_DIRECTORY})`, folder),
-  root: path('DIR', 'the folder of a trial with --root', folder),
+  installDir: path('DIR', `install folder (default: ${INSTALL_DIRECTORY})`, located),
+  root: path('DIR', 'the folder of a trial with --root', located),
 };
 export type FolderRequest = RequestOf<typeof FOLDER>;
 
@@ -39,24 +39,24 @@ export const FLAG_WORDS = {
 export type FlagRequest = FolderRequest & RequestOf<typeof FLAG_WORDS>;
 
 const UNCONFINED = {
-  unconfined: flag('with --root, or as a user other than root: NO sandbox, hooks change this machine itself', folder),
+  unconfined: flag('with --root, or as a user other than root: NO sandbox, hooks change this machine itself', located),
 };
 
 /** What hooks of a trial may reach. */
 export const REACH = {
-  network: text('host', 'with --root: allow hooks to use the network of this machine (default: none)', decided),
+  network: text('host', 'with --root: allow hooks to use the network of this machine (default: none)', located),
   env: texts(
     'NAME',
     'with --root: pass this variable to hooks; if it names files, like KUBECONFIG, hooks can read them',
     decided,
   ),
-  kubeconfig: path('FILE', 'with --root: let hooks change this cluster, over the network of this machine', decided),
-  context: text('NAME', 'with --kubeconfig: the context in it (default: its current one)', decided),
+  kubeconfig: path('FILE', 'with --root: let hooks change this cluster, over the network of this machine', located),
+  context: text('NAME', 'with --kubeconfig: the context in it (default: its current one)', located),
 };
 
 const TARGET = {
   installDir: FOLDER.installDir,
-  root: path('DIR', 'a trial: hooks run in a sandbox, and their writes go to DIR', folder),
+  root: path('DIR', 'a trial: hooks run in a sandbox, and their writes go to DIR', located),
   ...REACH,
   ...UNCONFINED,
 };
@@ -237,8 +237,8 @@ export const PREFLIGHT = request('preflight', "Check whether this machine meets 
   release: SOURCE.release,
   installer: SOURCE.installer,
   ...SETTINGS,
-  installDir: path('DIR', `install folder with the rest of a delta (default: ${INSTALL_DIRECTORY})`, folder),
-  root: path('DIR', 'for trials, as with install: the install folder is in DIR; no built-in checks', folder),
+  installDir: path('DIR', `install folder with the rest of a delta (default: ${INSTALL_DIRECTORY})`, located),
+  root: path('DIR', 'for trials, as with install: the install folder is in DIR; no built-in checks', located),
   isJoin: flag('the machine joins a cluster'),
   isUpgrade: flag('the machine is already part of the cluster'),
   isPrimary: truth('true|false', 'whether the machine becomes a primary (default: true)'),

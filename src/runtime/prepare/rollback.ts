@@ -44,7 +44,8 @@ export async function rollbackRequest(
   const previous = done ?? rollbackTarget(name, record);
   if (previous === undefined) {
     if (record.finished) {
-      throw refused(name, 'its state before the last change was not kept', 'install the version that you want');
+      const hint = 'set the version that you want in the spec, then curlew install --allow-downgrade';
+      throw refused(name, 'its state before the last change was not kept', hint);
     }
     const hint = `curlew resume continues that run; curlew uninstall ${name} removes what that run installed`;
     throw refused(name, 'it was not installed before the unfinished run', hint);

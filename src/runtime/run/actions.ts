@@ -124,7 +124,11 @@ async function afterFailure(error: unknown, addon: PlannedAddon, action: HookAct
 }
 
 /** The version that an add-on can be rolled back to after its hook failed. */
-async function rollbackVersion(name: string, { directory, changes, signal }: Run): Promise<string | undefined> {
+async function rollbackVersion(
+  name: string,
+  { directory, changes, request, signal }: Run,
+): Promise<string | undefined> {
+  if (request.keepsPrevious === false) return undefined;
   const { applied, extracted } = changes.now;
   const back = recordOf(applied, name)?.previous;
   if (back === undefined || signal.aborted) return undefined;
