@@ -38,7 +38,7 @@ curlew doctor bundle | grep executables
 curlew help install.md | head -1
 `;
 /** What a machine has besides: shellcheck is no part of an image. */
-const MORE = `curlew new other && curlew lint other hello
+const MORE = `{ curlew new other && curlew lint other hello; } >&2
 tar -xzf bundle.tar.gz ./bin/curlew 2>/dev/null || tar -xzf bundle.tar.gz bin/curlew
 bin/curlew --version
 `;
