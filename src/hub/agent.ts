@@ -8,7 +8,7 @@ import type { Values } from '../rollout/fleet.ts';
 import { isFailure } from '../rollout/strategy.ts';
 import { timeOf, versionOf, type Live, type Version } from './observe.ts';
 import { HUB_KINDS, type Condition } from './schema.ts';
-import { textOf } from './write.ts';
+import { conditionsAt, textOf } from './write.ts';
 
 const { spec: SPEC, status: STATUS } = HUB_KINDS.ClusterAddon;
 type AgentSpec = Read<typeof SPEC>;
@@ -328,7 +328,7 @@ export function clusterStatus(
   const said = (trouble === 'AddonsFailed' ? troubled : detached).slice(0, MAX_NAMES).join(', ');
   const isThere = seen.facts !== undefined;
   const isSynced = seen.ahead === 0;
-  const conditions = [
+  const present = [
     { type: 'Available', is: isThere, reason: isThere ? 'Answers' : 'Unreachable', message: seen.problem },
     { type: 'Degraded', is: trouble !== undefined, reason: trouble ?? 'AsExpected', message: said },
     {
@@ -337,12 +337,8 @@ export function clusterStatus(
       reason: isSynced ? 'AsTheHub' : 'Differs',
       message: isSynced ? '' : `the clock of the hub is ${seen.ahead} s ahead`,
     },
-  ].map(({ type, is, reason, message }): Condition => {
-    const status = is ? 'True' : 'False';
-    const same = old.conditions?.find((one) => one.type === type && one.status === status);
-    const lastTransitionTime = same?.lastTransitionTime ?? timeOf(now);
-    return { type, status, reason, ...(message && { message: textOf(message) }), lastTransitionTime };
-  });
+  ].map(({ is, ...one }) => ({ ...one, status: is ? ('True' as const) : ('False' as const) }));
+  const conditions = conditionsAt(present, old.conditions, now);
   const facts = seen.facts ?? old.facts;
   return { ...(facts && { facts }), lastSeen: timeOf(now), conditions };
 }

@@ -12,8 +12,8 @@ import type { ClusterAddon, Values } from '../rollout/fleet.ts';
 import { isFailure, type State } from '../rollout/strategy.ts';
 import { contentOf } from './content.ts';
 import { timeOf, type HubAddon, type HubCluster, type HubClusterAddon } from './observe.ts';
-import { HUB_KINDS, type Condition } from './schema.ts';
-import { textOf } from './write.ts';
+import { HUB_KINDS } from './schema.ts';
+import { conditionsAt, textOf } from './write.ts';
 
 /** How an add-on is on a cluster. */
 export interface Report {
@@ -96,7 +96,11 @@ export function addonStatus(
   const isSame = status?.state === report.state && canonicalJson(status.applied) === canonicalJson(applied);
   const { message } = report;
   const since = timeOf(isSame ? status.since : now);
-  const next = { applied, ...report, ...(message !== undefined && { message: textOf(message) }), since };
+  const old = fits(HUB_KINDS.ClusterAddon.status, stored) ? stored.conditions : undefined;
+  const isAvailable = report.state === 'Succeeded' && spec.action === 'Install';
+  const available = { status: isAvailable ? 'True' : 'False', reason: report.reason ?? report.state } as const;
+  const conditions = conditionsAt([{ type: 'Available', ...available }], old, now);
+  const next = { applied, ...report, ...(message !== undefined && { message: textOf(message) }), since, conditions };
   return canonicalJson(next) === canonicalJson(stored ?? {}) ? undefined : next;
 }
 
@@ -113,22 +117,19 @@ export function clusterStatus(
   const isThere = !('problem' in look);
   const ahead = isThere ? (look.ahead ?? 0) : 0;
   const isSynced = Math.abs(ahead) < SAME_CLOCK_S;
-  const conditions = [
-    {
-      type: 'Available',
-      is: isThere,
-      reason: isThere ? 'Answers' : 'Unreachable',
-      message: isThere ? '' : look.problem,
-    },
-    ...(isThere
-      ? [{ type: 'ClockSynced', is: isSynced, reason: isSynced ? 'AsTheHub' : 'Differs', message: clockText(ahead) }]
-      : []),
-  ].map(({ type, is, reason, message }): Condition => {
-    const status = is ? 'True' : 'False';
-    const same = before.conditions?.find((one) => one.type === type && one.status === status);
-    const lastTransitionTime = same?.lastTransitionTime ?? timeOf(now);
-    return { type, status, reason, ...(message && { message: textOf(message) }), lastTransitionTime };
-  });
+  const clock = {
+    type: 'ClockSynced',
+    is: isSynced,
+    reason: isSynced ? 'AsTheHub' : 'Differs',
+    message: clockText(ahead),
+  };
+  const present = [
+    isThere
+      ? { type: 'Available', is: true, reason: 'Answers', message: '' }
+      : { type: 'Available', is: false, reason: 'Unreachable', message: look.problem },
+    ...(isThere ? [clock] : []),
+  ].map(({ is, ...one }) => ({ ...one, status: is ? ('True' as const) : ('False' as const) }));
+  const conditions = conditionsAt(present, before.conditions, now);
   const facts = isThere ? { ...before.facts, version: look.kubernetes, server: look.server } : before.facts;
   const { lastSeen: last, ...old } = before;
   const next = { ...(facts && { facts }), conditions };

@@ -32,12 +32,23 @@ export function statusObject(status: FleetAddonStatus, { addon, conditions, prob
     ...(removals && { removals: { at: timeOf(removals.at), begun: removals.begun } }),
     ...(stopped !== undefined && { stopped: textOf(stopped) }),
     waiting: waiting.map((one) => ({ ...one, message: textOf(one.message), since: timeOf(one.since) })),
-    conditions: conditionsOf(status, problem).map((one): Condition => {
-      const before = conditions.find(({ type }) => type === one.type);
-      const began = before?.status === one.status ? before.lastTransitionTime : timeOf(now);
-      return { ...one, message: textOf(one.message), lastTransitionTime: began, observedGeneration: addon.generation };
+    conditions: conditionsAt(conditionsOf(status, problem), conditions, now).map((one): Condition => {
+      return { ...one, observedGeneration: addon.generation };
     }),
   };
+}
+
+/** Conditions at `now`; one whose status is as `before` keeps the time at which it began. */
+export function conditionsAt(
+  present: readonly Omit<Condition, 'lastTransitionTime'>[],
+  before: readonly Condition[] = [],
+  now: number,
+): readonly Condition[] {
+  return present.map(({ message, ...one }) => {
+    const same = before.find(({ type, status }) => type === one.type && status === one.status);
+    const lastTransitionTime = same?.lastTransitionTime ?? timeOf(now);
+    return { ...one, ...(message !== undefined && { message: textOf(message) }), lastTransitionTime };
+  });
 }
 
 export function textOf(text: string): string {

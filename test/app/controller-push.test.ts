@@ -107,6 +107,9 @@ test('the controller brings an add-on onto clusters, changes it, and removes it,
   assert.is(await scene.available('oslo'), 'True');
   const { body } = await hub.client.get(`${ROOT}/namespaces/fleet-oslo/clusters/oslo`);
   assert.is(textAt(body, 'status.facts.version'), 'v1.34.4');
+  const own = await hub.client.get(`${ROOT}/namespaces/fleet-oslo/clusteraddons/web`);
+  assert.equal(at(own.body, 'status.conditions.0.type'), 'Available');
+  assert.equal(at(own.body, 'status.conditions.0.status'), 'True');
   await hub.change('web', { spec: { source: scene.source('2') } });
   await eventually(async () => (await scene.page('paris')) === '2');
   await hub.condition('web', 'Available', 'True AllSucceeded');
