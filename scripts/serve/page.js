@@ -15,6 +15,13 @@ for (const block of document.querySelectorAll('.copy pre')) {
   block.after(button);
 }
 
+// An empty field is no choice: the address stays short.
+document.querySelector('form')?.addEventListener('formdata', ({ formData }) => {
+  const empty = new Set();
+  for (const [name, value] of formData) if (value === '') empty.add(name);
+  for (const name of empty) formData.delete(name);
+});
+
 const result = document.querySelector('#result');
 document.querySelector('form')?.addEventListener('change', (event) => {
   if (result === null || result.dataset.stale !== undefined || event.target.name === '_find') return;

@@ -195,6 +195,21 @@ test('secrets have no field, and an address with one is refused without repeatin
   assert.not.match(JSON.stringify(at.server.log), 'hunter2');
 });
 
+test('an address decides neither where a package comes from nor what runs as root', async ({ signal }) => {
+  await using at = await scene(signal);
+  for (const query of [
+    'flannel:s3Override:text=https://example.com/other.tar.gz',
+    'flannel:version:text=0.25.0',
+    'iptablesConfig:iptablesCmds:list=-F',
+  ]) {
+    for (const path of ['/', '/bundle.tar.gz', '/installer.yaml', '/install.sh']) {
+      const { answer, text } = await browse(at.server, `${path}?flannel=0.26.1&${query}`);
+      assert.is(answer.status, 400, `${path} ${query}`);
+      assert.match(text, 'only an installer spec can have this setting');
+    }
+  }
+});
+
 test('hostile text of a package is text on every page', async ({ signal }) => {
   await using at = await scene(signal);
   const search = encodeURIComponent(HOSTILE);
@@ -217,7 +232,7 @@ test('what is no choice is refused with a page that says it', async ({ signal })
   const many = Array.from({ length: 101 }, (_, at) => `a${at}=1`).join('&');
   for (const [query, status, says] of [
     [many, 400, 'more than 100 add-ons'],
-    [`a=1&${Array.from({ length: 501 }, (_, at) => `a:s${at}=1`).join('&')}`, 400, 'more than 500 settings'],
+    [`a=1&${Array.from({ length: 201 }, (_, at) => `a:s${at}=1`).join('&')}`, 400, 'more than 200 settings'],
     ['..=1', 400, 'not the name of an add-on'],
     ['a=%3E1', 400, 'is not a version'],
     ['_release=r9', 404, 'does not exist'],

@@ -7,7 +7,7 @@ import { installerId } from '../../spec/id.ts';
 import { folderName } from '../../spec/installer.ts';
 import { installerYaml } from '../../spec/merge.ts';
 import { isSecretName } from '../../spec/secret-settings.ts';
-import { SECTION_NAMES } from '../../spec/settings.ts';
+import { SECTION_NAMES, SETTINGS } from '../../spec/settings.ts';
 import { isRequestable } from '../../spec/version.ts';
 import { type KnownSpec, readSpecText } from '../installers.ts';
 import { chosenPlace } from '../route.ts';
@@ -33,12 +33,22 @@ export type SettingValue = Plain | readonly string[];
 
 /** Limits of one choice: larger specs are files of the store. */
 const MAX_ADDONS = 100;
-const MAX_SETTINGS = 500;
+const MAX_SETTINGS = 200;
 const SETTING = /^([A-Za-z0-9._-]{1,100}):([A-Za-z][\w.-]{0,99})(?::(text|list))?$/;
 
-/** True for a name of a setting that can be part of a query. */
-export function isSettingName(text: string): boolean {
-  return SETTING.test(`x:${text}`) && !isSecretName(text);
+/** Fields that every add-on has in a spec; none is a setting of its own. */
+export const COMMON: readonly string[] = ['version', 's3Override'];
+
+/** What an address must not decide: where a package comes from, and what runs as root. */
+function isReserved(specName: string, name: string): boolean {
+  if (COMMON.includes(name)) return true;
+  const kind = SETTINGS.find((one) => one.specName === specName && one.field === name)?.kind;
+  return kind === 'commands' || kind === 'document';
+}
+
+/** True for a setting of a key of the spec that can be part of a query. */
+export function isChoosable(specName: string, name: string): boolean {
+  return SETTING.test(`x:${name}`) && !isSecretName(name) && !isReserved(specName, name);
 }
 
 /** The key of an add-on in a spec: `certManager` for `cert-manager`. */
@@ -56,6 +66,7 @@ export function parseChoice(query: URLSearchParams): Choice {
     const [, specName, name, kind] = SETTING.exec(key) ?? [];
     if (specName !== undefined && name !== undefined) {
       if (isSecretName(name)) throw refused(`${key}: a secret must not be part of an address`);
+      if (isReserved(specName, name)) throw refused(`${key}: only an installer spec can have this setting`);
       const fields = settings.get(specName) ?? new Map<string, SettingValue>();
       settings.set(specName, fields);
       if (value === '') continue;

@@ -1,7 +1,7 @@
 /** Form fields for the settings of an add-on, made from their schema. Pure. */
 import { fieldsOf as objectFields, isObject } from '../../core/json.ts';
 import { SETTINGS, type SettingKind } from '../../spec/settings.ts';
-import { isSettingName, type Plain, type SettingValue } from './choice.ts';
+import { COMMON, isChoosable, type Plain, type SettingValue } from './choice.ts';
 import { html, type Html } from './html.ts';
 
 /** One setting with a form field. */
@@ -25,7 +25,6 @@ export interface Fields {
 const MAX_FIELDS = 100;
 const MAX_ABOUT = 400;
 const MAX_OPTIONS = 100;
-const COMMON = ['version', 's3Override'];
 const KINDS: Readonly<Record<SettingKind, unknown>> = {
   switch: { type: 'boolean' },
   text: { type: 'string' },
@@ -43,10 +42,10 @@ export function settingFields(specName: string, schema: unknown): Fields {
   const rows = [...Object.entries(own), ...known.map(({ field, kind }) => [field, KINDS[kind]] as const)]
     .filter(([name]) => !COMMON.includes(name))
     .slice(0, MAX_FIELDS);
-  const made = rows.map(([name, part]) => ({
-    name,
-    field: fieldOf(name, part, Array.isArray(required) && required.includes(name)),
-  }));
+  const made = rows.map(([name, part]) => {
+    const isRequired = Array.isArray(required) && required.includes(name);
+    return { name, field: isChoosable(specName, name) ? fieldOf(name, part, isRequired) : undefined };
+  });
   return {
     fields: made.flatMap(({ field }) => field ?? []),
     others: made.flatMap(({ name, field }) => (field === undefined ? [name.slice(0, 100)] : [])),
@@ -54,7 +53,7 @@ export function settingFields(specName: string, schema: unknown): Fields {
 }
 
 function fieldOf(name: string, part: unknown, required: boolean): Field | undefined {
-  if (!isObject(part) || !isSettingName(name)) return undefined;
+  if (!isObject(part)) return undefined;
   if (part['format'] === 'password' || part['writeOnly'] === true) return undefined;
   const control = controlOf(part);
   if (control === undefined) return undefined;
