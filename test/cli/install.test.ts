@@ -34,7 +34,7 @@ test('a bundle is installed with its settings; a second run says that it is alre
   await using box = await boxWith([tracer('aaa', SETTINGS)], spec);
   const first = await install(box, '--bundle', 'b.tar.gz');
   assert.is(first.exitCode, 0, first.stderr);
-  assert.match(first.stdout, /^aaa {2}1\.0\.0 {2}installed \(it was not installed\)\nimages not loaded: /);
+  assert.match(first.stdout, /^aaa {2}1\.0\.0 {2}installed \(it was not installed\), [\d.]+ s\nimages not loaded: /);
   assert.match(first.stderr, 'aaa 1.0.0: install: done');
   const second = await install(box, '--bundle', 'b.tar.gz', '--json', '--quiet');
   assert.is(second.stderr, '');

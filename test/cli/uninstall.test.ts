@@ -60,7 +60,7 @@ test('one add-on goes, with its settings, files and records; the others stay', a
   await using box = await node([addon('web'), addon('db')], '--set', 'db.greeting=hello');
   const { exitCode, stdout, stderr } = await on(box, 'uninstall', 'db', '--yes');
   assert.is(exitCode, 0, stderr);
-  assert.match(stdout, /^db {2}1\.0\.0 {2}removed \(requested\)\nrun \S+, [\d.]+ s$/);
+  assert.match(stdout, /^db {2}1\.0\.0 {2}removed \(requested\), [\d.]+ s\nrun \S+, [\d.]+ s$/);
   assert.equal(await trace(box), ['db out ', 'db off hello']);
   assert.equal(await installed(box), ['web']);
   assert.equal(await readdir(box.at(NODE, 'addons')), ['web']);
