@@ -159,6 +159,16 @@ own_machine() {
   kubeadm() { echo "kubeadm $*" >>calls; }
 }
 
+# usage: strict FUNCTION; as hooks are run: a command that fails ends them, which bats' run would not let it
+strict() {
+  {
+    declare -p DIR HOSTNAME "${!KUBERNETES_@}" "${!LOAD_@}" 2>/dev/null || true
+    declare -f
+    echo '"$@"'
+  } >strict.sh
+  bash -e strict.sh "$@"
+}
+
 @test "an attempt that was not finished a day ago is not reset while etcd has data" {
   own_machine
   touch -d '2 days ago' etc/kubernetes/curlew/attempt
@@ -245,7 +255,9 @@ own_machine() {
   swapon() { :; }
   NODE_LABELS=disk=ssd,node.kubernetes.io/pool=a,topology.kubernetes.io/zone=b,example.com/kubernetes.io=c
   kubernetes_pre_init
-  for NODE_LABELS in a=b,node-role.kubernetes.io/worker= kubernetes.io/team=x sub.k8s.io/x=y; do
+  NODE_LABELS=failure-domain.beta.kubernetes.io/zone=a,beta.kubernetes.io/instance-type=b,beta.kubernetes.io/arch=amd64
+  kubernetes_pre_init
+  for NODE_LABELS in beta.kubernetes.io/fluentd=x a=b,node-role.kubernetes.io/worker= kubernetes.io/team=x sub.k8s.io/x=y; do
     run kubernetes_pre_init
     [[ "$status" -eq 1 && "$output" == *'may not give itself the label'* ]]
   done
@@ -273,6 +285,76 @@ own_machine() {
   [ "$(sed -n 2,3p given)" = "$(lines 'kind: InitConfiguration' "certificateKey: $key")" ]
   [ "$(stat -c %a etc/kubernetes/curlew/certificate-key)" = 600 ]
   [ "$(ls etc/kubernetes/curlew)" = "$(lines certificate-key init.yaml)" ]
+}
+
+@test "a key of certificates that were not uploaded is not kept, and one that ends within the hour of a token is renewed" {
+  own_machine
+  LOAD_BALANCER_ADDRESS=lb
+  printf 'kind: InitConfiguration\n' >etc/kubernetes/curlew/init.yaml
+  echo old >etc/kubernetes/curlew/certificate-key
+  touch -d '61 minutes ago' etc/kubernetes/curlew/certificate-key
+  kubectl() { echo secret/kubeadm-certs; }
+  kubeadm() { return 1; }
+  run strict kubernetes_upload_certificates
+  [[ "$status" -eq 1 && ! -e etc/kubernetes/curlew/certificate-key ]]
+  kubeadm() { cp "${!#}" given; }
+  kubernetes_upload_certificates
+  [ "certificateKey: $(cat etc/kubernetes/curlew/certificate-key)" = "$(tail -n 1 given)" ]
+  kubectl() { return 1; }
+  run strict kubernetes_upload_certificates
+  [ "$status" -eq 1 ]
+}
+
+@test "a control plane that the cluster still has is not reset, nor is it taken out of the cluster" {
+  own_machine
+  kubectl() {
+    echo "$*" >>calls
+    cat planes
+  }
+  lines node/node10 node/node1 node/two >planes
+  # A worker.
+  run kubernetes_leave
+  [[ "$status" -eq 0 && "$output" == *'remove it on a control plane: ./tasks.sh node remove node1 --yes'* && ! -e calls ]]
+  touch etc/kubernetes/admin.conf
+  run kubernetes_leave
+  [[ "$status" -eq 1 && "$output" == *'on another control plane, run ./tasks.sh node remove node1 --yes first'* ]]
+  [[ "$(grep -c . calls)" -eq 1 && "$(cat calls)" == *'get nodes'* ]]
+  # The last one, and one that was removed.
+  echo node/node1 >planes
+  kubernetes_leave
+  lines node/node10 node/two >planes
+  kubernetes_leave
+  kubectl() { return 1; }
+  run kubernetes_leave
+  [[ "$status" -eq 0 && "$output" == *'The API server does not answer'* ]]
+}
+
+@test "a node of another cluster does not join, and nothing of it changes" {
+  own_machine
+  kubernetes_require_host() { :; }
+  kubernetes_has_joined() { touch asked; }
+  kubernetes_update_node() { :; }
+  mkdir etc/kubernetes/pki
+  openssl req -x509 -newkey rsa:2048 -nodes -keyout key -out etc/kubernetes/pki/ca.crt -subj /CN=kubernetes -days 2 2>/dev/null
+  KUBERNETES_MASTER_ADDR=10.0.0.9:6443 KUBEADM_TOKEN=abcdef.0123456789abcdef KUBEADM_TOKEN_CA_HASH=sha256:0
+  run kubernetes_join
+  [[ "$status" -eq 1 && "$output" == *'a node of another cluster'* && ! -e asked ]]
+  # What an unfinished join has left of a cluster is no reason.
+  touch etc/kubernetes/curlew/attempt
+  kubernetes_host() { exit 3; }
+  run kubernetes_join
+  [[ "$status" -eq 3 && ! -e asked ]]
+  rm etc/kubernetes/curlew/attempt
+  KUBEADM_TOKEN_CA_HASH="sha256:$(openssl rsa -in key -pubout -outform DER 2>/dev/null | sha256sum | cut -d ' ' -f 1)"
+  kubernetes_join
+  [ -e asked ]
+}
+
+@test "an API server that does not answer is no answer" {
+  prepare
+  kubectl() { return 1; }
+  run strict kubernetes_uncordon
+  [ "$status" -eq 1 ]
 }
 
 @test "an upgrade lifts its own cordon after a cut, and no other" {

@@ -164,7 +164,7 @@ test('status names the hook that runs, and the end of a reset the Node that the 
   const { stdout } = await runTraced(['status', '--root', box.at('root')], box);
   await writeFile(box.at(NODE, 'go'), '');
   assert.match(stdout, /^A run is in progress: process \d+, in kubernetes_leave of kubernetes\.$/m);
-  assert.match((await running).stdout, `on a control plane: kubectl delete node ${hostname().toLowerCase()}`);
+  assert.match((await running).stdout, `on a control plane: curlew node remove ${hostname().toLowerCase()}`);
 });
 
 test('after a hook that failed, resume goes on with it', async () => {

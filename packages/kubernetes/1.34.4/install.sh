@@ -43,7 +43,12 @@ kubernetes_already_applied() {
 kubernetes_join() {
   kubernetes_require_host
   kubernetes_bypass_proxy
-  if kubernetes_has_joined; then
+  if kubernetes_is_of_another_cluster; then
+    # What an unfinished join has left is removed below.
+    [[ -e "$KUBERNETES_STATE/attempt" ]] ||
+      bail "kubernetes: this machine is a node of another cluster than that of kubeadmTokenCAHash. Remove it there with \
+curlew node remove, and run curlew reset first"
+  elif kubernetes_has_joined; then
     kubernetes_update_node
     logSuccess "This machine is already a node of the cluster"
     return 0
@@ -83,19 +88,25 @@ kubernetes_outro() {
   printf 'To add a node: ./tasks.sh join-token\n'
 }
 
-# This node leaves a cluster that has other nodes.
+# This node leaves a cluster that has other control planes.
 kubernetes_leave() {
-  local node
-  node="$(get_local_node_name)"
+  local node command planes
+  node="$(get_local_node_name)" command="./tasks.sh node remove $(get_local_node_name) --yes"
   if [[ ! -f /etc/kubernetes/admin.conf ]]; then
-    logWarn "On a control plane, remove this node from the cluster: ./tasks.sh node remove $node --yes"
+    logWarn "If the cluster still has this node, remove it on a control plane: $command"
     return 0
   fi
-  export KUBECONFIG=/etc/kubernetes/admin.conf
-  # Without a Node, curlew node remove was here before.
-  [[ -n "$(kubectl --request-timeout=20s get node "$node" --ignore-not-found --output=name)" ]] || return 0
-  kubectl drain "$node" --ignore-daemonsets --delete-emptydir-data --timeout=120s || logWarn "$node is not drained"
-  kubectl delete node "$node" --ignore-not-found --timeout=60s || logWarn "$node stays in the cluster's list of nodes"
+  # After curlew node remove this machine's API server may have no etcd. Then kubeadm reset has nothing to remove there.
+  if ! planes="$(kubectl --kubeconfig=/etc/kubernetes/admin.conf --request-timeout=20s get nodes \
+    --selector=node-role.kubernetes.io/control-plane --output=name)"; then
+    logWarn "The API server does not answer. If the cluster still has this node, remove it on another control plane: $command"
+    return 0
+  fi
+  # Only that command sees whether etcd keeps its quorum. Without the Node, kubeadm reset would leave the member behind.
+  if [[ $'\n'"$planes"$'\n' == *$'\n'"node/$node"$'\n'* && "$planes" != "node/$node" ]]; then
+    bail "kubernetes: this control plane is still part of the cluster, and so is its member of etcd: on another control plane, run \
+$command first"
+  fi
 }
 
 kubernetes_uninstall() {
@@ -151,6 +162,8 @@ kubernetes_require_labels() {
   for label in ${NODE_LABELS//,/ }; do
     key="${label%%=*}" prefix="${label%%/*}"
     case "$key" in
+      failure-domain.beta.kubernetes.io/zone | failure-domain.beta.kubernetes.io/region) continue ;;
+      beta.kubernetes.io/instance-type | beta.kubernetes.io/os | beta.kubernetes.io/arch) continue ;;
       kubelet.kubernetes.io/* | *.kubelet.kubernetes.io/* | node.kubernetes.io/* | *.node.kubernetes.io/*) continue ;;
       topology.kubernetes.io/region | topology.kubernetes.io/zone | kubernetes.io/hostname | kubernetes.io/arch | kubernetes.io/os) continue ;;
     esac
@@ -505,7 +518,7 @@ kubernetes_restart_kubelet() {
 }
 
 kubernetes_upgrade_first() {
-  local from to node
+  local from to node cordoned
   from="$(kubernetes_version_minor "$CURRENT_KUBERNETES_VERSION")" to="$(kubernetes_version_minor "$KUBERNETES_VERSION")"
   ((to == from || to == from + 1)) ||
     bail "kubernetes: cannot go from $CURRENT_KUBERNETES_VERSION to $KUBERNETES_VERSION: one minor version at a time, and not down"
@@ -515,7 +528,8 @@ kubernetes_upgrade_first() {
   cmd_retry 3 kubeadm upgrade apply "v$KUBERNETES_VERSION" --yes \
     ${KUBERNETES_UPGRADE_IGNORE_PREFLIGHT_ERRORS:+--ignore-preflight-errors="$KUBERNETES_UPGRADE_IGNORE_PREFLIGHT_ERRORS"}
   # An unfinished attempt has a mark already, and a cordon without one is the operator's.
-  if [[ "$(kubectl get node "$node" -o jsonpath='{.spec.unschedulable}')" != true ]]; then
+  cordoned="$(kubectl get node "$node" -o jsonpath='{.spec.unschedulable}')"
+  if [[ "$cordoned" != true ]]; then
     kubectl annotate node "$node" --overwrite "$KUBERNETES_CORDON=upgrade"
   fi
   kubectl drain "$node" --ignore-daemonsets --delete-emptydir-data --timeout=120s || logWarn "$node is not drained"
@@ -527,11 +541,20 @@ kubernetes_upgrade_first() {
 
 # Lifts only the cordon of an upgrade.
 kubernetes_uncordon() {
-  local node
+  local node mark
   node="$(get_local_node_name)"
-  [[ "$(kubectl get node "$node" -o jsonpath="{.metadata.annotations.${KUBERNETES_CORDON//./\\.}}")" == upgrade ]] || return 0
+  mark="$(kubectl get node "$node" -o jsonpath="{.metadata.annotations.${KUBERNETES_CORDON//./\\.}}")"
+  [[ "$mark" == upgrade ]] || return 0
   kubectl uncordon "$node"
   kubectl annotate node "$node" "$KUBERNETES_CORDON-"
+}
+
+# True if kubeadmTokenCAHash is not the digest of the key that signs the certificates of this machine's cluster.
+kubernetes_is_of_another_cluster() {
+  local digest authority=/etc/kubernetes/pki/ca.crt
+  [[ -f "$authority" && -n "${KUBEADM_TOKEN_CA_HASH-}" ]] && command -v openssl >/dev/null || return 1
+  digest="$(openssl x509 -in "$authority" -noout -pubkey | openssl pkey -pubin -outform DER | openssl dgst -sha256 -r)"
+  [[ "sha256:${digest%% *}" != "$KUBEADM_TOKEN_CA_HASH" ]]
 }
 
 # True on a worker that the cluster knows, and on a control plane that is complete.
@@ -604,18 +627,24 @@ kubernetes_packed_images() {
   maybe grep -hoE '"reference":"[^"]+"' "$DIR"/{addons,packages}/*/*/addon.json | cut -d '"' -f 4
 }
 
-# For further control planes, encrypted by a key that only root can read. kubeadm deletes them after two hours.
+# For further control planes, encrypted by a key that only root can read. The cluster deletes them after two hours, and a token of
+# join-token is valid for one. A key exists only while what is uploaded is encrypted by it, also after a power cut.
 kubernetes_upload_certificates() {
-  local key="$KUBERNETES_STATE/certificate-key" file="$KUBERNETES_STATE/upload.yaml"
+  local key="$KUBERNETES_STATE/certificate-key" file="$KUBERNETES_STATE/upload.yaml" found
   [[ -n "${LOAD_BALANCER_ADDRESS-}" ]] || return 0
-  if [[ -s "$key" && -n "$(kubectl --namespace kube-system get secret kubeadm-certs --ignore-not-found --output=name)" ]]; then return 0; fi
+  if [[ -s "$key" && -z "$(find "$key" -mmin +60)" ]]; then
+    found="$(kubectl --namespace kube-system get secret kubeadm-certs --ignore-not-found --output=name)"
+    if [[ -n "$found" ]]; then return 0; fi
+  fi
+  rm -f "$key"
   # Not as an argument, which every user of the machine could read.
   (
     umask 077
-    openssl rand -hex 32 >"$key"
-    printf 'certificateKey: %s\n' "$(cat "$key")" >"$key.line"
+    openssl rand -hex 32 >"$key.new"
+    printf 'certificateKey: %s\n' "$(cat "$key.new")" >"$key.line"
     sed "/^kind: InitConfiguration\$/r $key.line" "$KUBERNETES_STATE/init.yaml" >"$file"
   )
   kubeadm init phase upload-certs --upload-certs --skip-certificate-key-print --config "$file"
+  mv "$key.new" "$key"
   rm -f "$file" "$key.line"
 }

@@ -63,7 +63,7 @@ export async function removeFiles({ plan, request, last, records, changes, direc
   await changes.forgetPackages(names);
   if (!removed.some(({ ref, mode }) => ref.name === KUBERNETES && mode === 'leave')) return;
   // This node may have no right to remove its own Node.
-  const command = `kubectl delete node ${hostname().toLowerCase()}`;
-  const text = `The cluster keeps the Node of this machine. Delete it on a control plane: ${command}`;
+  const command = `curlew node remove ${hostname().toLowerCase()} --yes`;
+  const text = `If the cluster still has the Node of this machine, remove it on a control plane: ${command}`;
   messages.push({ addon: KUBERNETES, text });
 }
