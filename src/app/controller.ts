@@ -95,11 +95,16 @@ async function lead(direct: KubeApi, { lease, uid, say, request, context, onPass
   const changes = new Wake();
   const watching = { onChange: () => changes.set() };
   const heartbeats = new Heartbeats(() => changes.set());
-  const leases = new Watch(api, {
+  let unseen: string | undefined = '';
+  const leases: Hub['leases'] = new Watch(api, {
     resource: LEASES,
     fieldSelector: `metadata.name=${AGENT}`,
     look: (lease) => heartbeats.see(lease),
-    onChange: () => undefined,
+    // A Lease that is renewed is no reason for a pass.
+    onChange: () => {
+      if (leases.problem !== unseen) changes.set();
+      unseen = leases.problem;
+    },
   });
   const hub: Hub = {
     uid,
@@ -108,6 +113,7 @@ async function lead(direct: KubeApi, { lease, uid, say, request, context, onPass
     clusters: new Watch(api, { ...watching, resource: resourceOf('Cluster'), look: readCluster }),
     addons: new Watch(api, { ...watching, resource: resourceOf('FleetAddon'), look: readAddon }),
     clusterAddons: new Watch(api, { ...watching, resource: resourceOf('ClusterAddon'), look: readClusterAddon }),
+    leases,
     heartbeats,
     backoff: new Backoff(),
     memo: new Memo(),

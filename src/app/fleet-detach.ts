@@ -3,9 +3,11 @@ import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';
 import { useCase, type RequestOf } from '../core/request.ts';
 import { openClusterApi } from '../deliver/cluster.ts';
+import { agentLease } from '../hub/identity.ts';
 import { agentRights, resourceOfRight } from '../hub/rights.ts';
 import { decision, REQUESTS } from '../hub/requests.ts';
 import { openCalls } from '../kube/call.ts';
+import { LEASES } from '../kube/lease.ts';
 import { deleteObject, patchObject } from '../kube/objects.ts';
 import { readAccepted, requestsOf, requireClusterName } from './hub/accepted.ts';
 import { deleteToken, tokensOf } from './hub/token.ts';
@@ -54,6 +56,8 @@ async function detach(
   if (!isFor) return found;
   for (const right of agentRights({ cluster, user: '', by: '', request: '' }))
     await deleteObject(call, resourceOfRight(right), right.metadata);
+  // An agent without rights is not silent, but gone.
+  await deleteObject(call, LEASES, agentLease(cluster));
   for (const name of tokens) await deleteToken(call, name);
   for (const one of pending) {
     const operations = decision(one, 'Denied', `${cluster} was detached`);

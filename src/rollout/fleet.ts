@@ -158,6 +158,8 @@ export interface Observed {
   readonly clusters: readonly Cluster[];
   readonly addons: readonly FleetAddon[];
   readonly clusterAddons: readonly ClusterAddon[];
+  /** Since when clusters can report: nothing was late before. */
+  readonly heardSince?: number;
   /** Version of curlew here; agents may be one minor older or newer. */
   readonly version?: string;
 }

@@ -34,12 +34,14 @@ export class Fleet {
   readonly detached: ClusterAddon[] = [];
   readonly version: string;
   readonly now: number;
+  readonly heardSince: number;
   readonly #byIdentity = new Map<string, Run[]>();
   readonly #windows = new Map<string, string | undefined>();
 
-  constructor({ clusters, addons, clusterAddons, version = '' }: Observed, now: number, memo: Memo) {
+  constructor({ clusters, addons, clusterAddons, version = '', heardSince = 0 }: Observed, now: number, memo: Memo) {
     this.version = version;
     this.now = now;
+    this.heardSince = heardSince;
     this.clusters = byName(clusters);
     const named = byName(addons);
     this.runs = new Map([...named].map(([name, addon]) => [name, runOf(this, addon, { addons: named, memo })]));
@@ -262,8 +264,9 @@ function settledOf(run: Run, cluster: Cluster, record: ClusterAddon | undefined)
   const isFrozen = isInstall && !cluster.available;
   const now = isFrozen ? (cluster.since ?? fleet.now) : fleet.now;
   const back = isFrozen ? 0 : (cluster.since ?? 0);
-  const since = Math.max(spec.startedAt, counts ? Math.min(status.since, fleet.now) : 0, back);
   const isFinal = counts && (status.state === 'Succeeded' || status.state === 'Skipped' || isFailure(status.state));
+  const heard = isFinal ? 0 : fleet.heardSince;
+  const since = Math.max(spec.startedAt, counts ? Math.min(status.since, fleet.now) : 0, back, heard);
   const state = isFinal ? status.state : isInstall ? 'Progressing' : 'Removing';
   const age = now - since;
   const settled = isInstall ? settle(state, age, times, rules) : settle(state, age, removalTimes, 'native');

@@ -146,6 +146,17 @@ test('a cluster that does not answer, and one whose kubeconfig is missing or bro
   silent.close();
 });
 
+test('a cluster whose agent renews its Lease is left to it', async () => {
+  await using scene = await openScene(['oslo']);
+  const { hub } = scene;
+  const metadata = { name: 'curlew-agent', namespace: 'fleet-oslo' };
+  const leases = '/apis/coordination.k8s.io/v1/namespaces/fleet-oslo/leases';
+  await hub.client.create(leases, { metadata, spec: { holderIdentity: 'oslo/1' } });
+  const controller = scene.start();
+  await eventually(() => controller.notes.some((one) => one.includes('cannot deliver to oslo: an agent renews its')));
+  assert.equal([await scene.available('oslo'), scene.clusters['oslo']?.requests.length], ['', 0]);
+});
+
 test('a kubeconfig that starts a program or reads a file is refused, and nothing of it is done', async () => {
   await using scene = await openScene(['oslo']);
   const conf = JSON.parse(scene.clusters['oslo']?.kubeconfig ?? '{}') as JsonObject;

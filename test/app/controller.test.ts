@@ -48,6 +48,41 @@ test('a list that fails writes nothing, and the endpoint says that the controlle
   await eventually(async () => (await answer()) === 200);
 });
 
+test('a controller that was away longer than the deadline does not call late what could not be reported', async () => {
+  await using server = await open();
+  await using hub = await openHubScene(server.kubeconfig);
+  await hub.cluster('oslo');
+  const rollout = { type: 'Progressive', progressDeadline: '30m', onFailure: 'Rollback' };
+  await hub.addon('web', { rollout });
+  const first = hub.start();
+  await hub.becomes('web', 'oslo:1.2.3@1');
+  await first.stop();
+  const path = '/apis/fleet.curlew.dev/v1alpha1/namespaces/fleet-oslo/clusteraddons/web';
+  const startedAt = new Date(Date.now() - 2_400_000).toISOString().replace(/\.\d+Z/, 'Z');
+  await hub.client.merge(path, { spec: { startedAt } });
+  hub.start();
+  await hub.addon('next');
+  await hub.becomes('next', 'oslo:1.2.3@1');
+  await hub.condition('web', 'Degraded', 'False AsExpected');
+  await hub.condition('web', 'Progressing', 'True RollingOut');
+});
+
+test('Leases that cannot be watched are a problem that the controller names, until they can be', async () => {
+  let isBroken = true;
+  await using server = await open((request) => {
+    if (isBroken && request.startsWith('GET') && request.includes('coordination.k8s.io/v1/leases?')) {
+      throw new StatusError(403, 'Forbidden', 'leases are forbidden');
+    }
+  });
+  await using hub = await openHubScene(server.kubeconfig);
+  await hub.cluster('oslo');
+  await hub.addon('web');
+  const controller = hub.start();
+  await eventually(() => controller.notes.some((one) => one.includes('cannot list leases')));
+  isBroken = false;
+  await hub.becomes('web', 'oslo:1.2.3@1');
+});
+
 test('an API server that is overloaded is asked again, and each cluster gets its add-on once', async () => {
   let refusals = 0;
   await using server = await open((request) => {

@@ -32,6 +32,30 @@ test('an agent whose Lease has not changed for five minutes is silent, until it 
   assert.is(returns, 1);
 });
 
+test('while the hub is not heard no agent becomes silent, and one that was silent before stays so', () => {
+  let now = 0;
+  const beats = new Heartbeats(
+    () => undefined,
+    () => now,
+  );
+  beats.see(lease('fleet-oslo', '1'));
+  beats.hears(true);
+  now = 290_000;
+  beats.see(lease('fleet-paris', '2'));
+  now = 310_000;
+  assert.is(beats.heardFor, 310);
+  beats.hears(false);
+  now = 3_000_000;
+  beats.hears(false);
+  beats.see(lease('fleet-paris', '2'));
+  beats.hears(true);
+  assert.equal([beats.silence('oslo'), beats.silence('paris'), beats.heardFor], [2700, undefined, 0]);
+  assert.equal([beats.isThere('oslo'), beats.isThere('paris'), beats.isThere('rome')], [false, true, false]);
+  now = 3_310_000;
+  beats.hears(true);
+  assert.equal([beats.silence('paris'), beats.heardFor], [10, 310]);
+});
+
 test('a Lease that no agent has renewed, or of another namespace, says nothing', () => {
   let now = 0;
   const beats = new Heartbeats(

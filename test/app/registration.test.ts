@@ -229,6 +229,8 @@ test('a detached cluster has no rights, tokens or requests, and can register aga
   assert.ok(refusal);
   assert.is(await subjectOf(scene), '');
   assert.equal(await scene.tokens(), []);
+  const lease = '/apis/coordination.k8s.io/v1/namespaces/fleet-paris/leases/curlew-agent';
+  assert.is((await scene.client.get(lease)).status, 404);
   const { body } = await scene.client.get(`${RBAC}/clusterrolebindings`);
   const names = (body['items'] as readonly never[]).map((one) => textAt(one, 'metadata.name'));
   assert.equal(

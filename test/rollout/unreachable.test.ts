@@ -112,6 +112,19 @@ test('an update that makes each cluster unreachable reaches only as many as are 
   assert.is(world.why('s2'), 'Stopped: the rest: 1 failed, and 0 may');
 });
 
+test('what could not be reported is not late, and what was reported before counts', () => {
+  const world = fleet({ type: 'Progressive', maxConcurrency: 2, progressDeadline: '30m', onFailure: 'Rollback' });
+  assert.equal(world.begin(), ['s1', 's2']);
+  world.report('Succeeded', 's1');
+  world.now += 2400;
+  world.heardSince = world.now;
+  assert.equal(world.begin(), ['s3']);
+  assert.equal(world.status('net')?.counts, { Succeeded: 1, Progressing: 2, ToApply: 3 });
+  world.now += 1800;
+  assert.equal(world.begin(), []);
+  assert.is(world.why('s4'), 'Stopped: it has gone back to what was known as good');
+});
+
 test('a failure counts although its cluster ceases to answer later', () => {
   const world = fleet({ type: 'Progressive', maxConcurrency: 1 });
   assert.equal(world.begin(), ['s1']);

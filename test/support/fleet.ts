@@ -26,6 +26,7 @@ export class TestFleet {
   records: ClusterAddon[] = [];
   version = '1.0.0';
   complete = true;
+  heardSince = 0;
   memo = new Memo();
 
   constructor(clusters: readonly Cluster[], ...addons: readonly FleetAddon[]) {
@@ -34,8 +35,8 @@ export class TestFleet {
   }
 
   observed(): Observed {
-    const { clusters, addons, records: clusterAddons, version, complete } = this;
-    return { complete, clusters, addons, clusterAddons, version };
+    const { clusters, addons, records: clusterAddons, version, complete, heardSince } = this;
+    return { complete, clusters, addons, clusterAddons, version, heardSince };
   }
 
   /** What a step would write. */

@@ -50,6 +50,8 @@ export interface Hub {
   readonly clusters: Watch<HubCluster | undefined>;
   readonly addons: Watch<HubAddon>;
   readonly clusterAddons: Watch<HubClusterAddon | undefined>;
+  /** The Leases of agents, which `heartbeats` gets. */
+  readonly leases: Watch<void>;
   readonly heartbeats: Heartbeats;
   /** For writes that were refused, by object. */
   readonly backoff: Backoff;
@@ -72,9 +74,10 @@ interface Job {
 
 /** What has changed meanwhile is left to the next pass. `now` in seconds since 1970. */
 export async function passHub(hub: Hub, now: number): Promise<Passed> {
-  const problem = [hub.clusters, hub.addons, hub.clusterAddons]
+  const problem = [hub.clusters, hub.addons, hub.clusterAddons, hub.leases]
     .map((one) => one.problem)
     .find((one) => one !== undefined);
+  hub.heartbeats.hears(problem === undefined);
   if (problem !== undefined) return { problem, nextMs: Infinity };
   const all = new Map(hub.addons.values().map((one) => [one.addon.name, one]));
   const records = new Map<string, HubClusterAddon>();
@@ -83,7 +86,8 @@ export async function passHub(hub: Hub, now: number): Promise<Passed> {
   }
   const observed: Observed = {
     complete: true,
-    clusters: hub.clusters.values().flatMap((one) => (one === undefined ? [] : present(one.cluster, hub, now))),
+    heardSince: now - hub.heartbeats.heardFor,
+    clusters: hub.clusters.values().flatMap((one) => (one === undefined ? [] : present(one, hub, now))),
     // What cannot be read stays as it is; what is deleted goes, whatever it says.
     addons: [...all.values()].flatMap(({ addon, problem: wrong }) =>
       wrong === undefined || addon.deleting === true ? [addon] : [],
@@ -99,9 +103,9 @@ export async function passHub(hub: Hub, now: number): Promise<Passed> {
   return { problem: await done.run(), nextMs: Math.min(done.nextMs, (writes.recheckAfter ?? Infinity) * 1000) };
 }
 
-/** A cluster whose agent is silent does not answer, whatever it has said last. */
-function present(cluster: Cluster, { heartbeats }: Hub, now: number): Cluster {
-  const silence = heartbeats.silence(cluster.name);
+/** A cluster whose agent is silent does not answer, whatever it has said last; one that is delivered to needs none. */
+function present({ cluster, secret }: HubCluster, { heartbeats }: Hub, now: number): Cluster {
+  const silence = secret === undefined ? heartbeats.silence(cluster.name) : undefined;
   return silence === undefined || !cluster.available ? cluster : { ...cluster, available: false, since: now - silence };
 }
 

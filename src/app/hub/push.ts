@@ -132,6 +132,12 @@ export class Pushes {
     const { name, paused } = one.cluster;
     const { signal } = this.#hub;
     const context = { ...this.#parts.context, signal };
+    if (this.#hub.heartbeats.isThere(name)) {
+      throw new CurlewError(
+        'BUSY',
+        `cannot deliver to ${name}: an agent renews its Lease; curlew fleet detach ${name}`,
+      );
+    }
     const secret = await this.#kubeconfig(one);
     const access = { name, kubeconfig: '', secret: secret.text };
     const looks = secret.problem === undefined ? await lookAtClusters([access], {}, context) : undefined;
