@@ -1,14 +1,14 @@
 /** Makes a token with which one machine joins the cluster, in a file for its `join`. */
-import { createHash, randomInt, X509Certificate } from 'node:crypto';
+import { randomInt } from 'node:crypto';
 import { resolve } from 'node:path';
 import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';
 import { useCase } from '../core/request.ts';
 import type { Call } from '../kube/call.ts';
 import { createObject, getObject } from '../kube/objects.ts';
-import { parseKubeconfig } from '../kube/kubeconfig.ts';
 import type { Resource } from '../kube/resources.ts';
 import { readStateFile, writeStateFile } from '../platform/files/state-file.ts';
+import { clusterInfo, requireOwnCluster } from './machines/cluster-info.ts';
 import { openNodeApi } from './machines/nodes.ts';
 import { JOIN_TOKEN } from './requests/node.ts';
 
@@ -20,7 +20,6 @@ export interface JoinFile {
 }
 
 const SECRETS: Resource = { apiVersion: 'v1', kind: 'Secret', plural: 'secrets', namespaced: true };
-const CONFIG_MAPS: Resource = { apiVersion: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true };
 const RBAC = { apiVersion: 'rbac.authorization.k8s.io/v1', namespaced: true } as const;
 const ROLES: Resource = { ...RBAC, kind: 'Role', plural: 'roles' };
 const BINDINGS: Resource = { ...RBAC, kind: 'RoleBinding', plural: 'rolebindings' };
@@ -34,7 +33,9 @@ const CERTIFICATE_KEY = '/etc/kubernetes/curlew/certificate-key';
 export const joinToken = useCase(JOIN_TOKEN, async (request, context: Context): Promise<JoinFile> => {
   const file = resolve(context.cwd, request.out ?? '/etc/kubernetes/curlew/join.yaml');
   const { api, call } = await openNodeApi(context);
-  const { address, hash } = await clusterInfo(call);
+  const { address, hash } = await clusterInfo(call, 'make a token');
+  // The key is a file of this machine.
+  if (request.controlPlane === true) await requireOwnCluster(hash, 'make a token');
   const key = request.controlPlane === true ? await certificateKey(call) : undefined;
   const [id, secret] = [randomText(6), randomText(16)];
   const settings = {
@@ -63,27 +64,6 @@ const LETTERS = 'abcdefghijklmnopqrstuvwxyz0123456789';
 
 function randomText(length: number): string {
   return Array.from({ length }, () => LETTERS[randomInt(LETTERS.length)]).join('');
-}
-
-/** What kubeadm publishes for machines that join: where the API server is, and a digest of the key that signs its certificate. */
-async function clusterInfo(call: Call): Promise<{ readonly address: string; readonly hash: string }> {
-  const found = await getObject(call, CONFIG_MAPS, { namespace: 'kube-public', name: 'cluster-info' });
-  const text = (found?.['data'] as Readonly<Record<string, unknown>> | undefined)?.['kubeconfig'];
-  const [cluster] = typeof text === 'string' ? parseKubeconfig('cluster-info', text).clusters.values() : [];
-  const { server, 'certificate-authority-data': authority } = cluster?.fields ?? {};
-  const url = typeof server === 'string' && URL.canParse(server) ? new URL(server) : undefined;
-  try {
-    if (url === undefined || typeof authority !== 'string') throw new Error('it names no API server');
-    const { publicKey } = new X509Certificate(Buffer.from(authority, 'base64'));
-    const digest = createHash('sha256').update(publicKey.export({ type: 'spki', format: 'der' }));
-    return { address: `${url.hostname}:${url.port === '' ? 443 : url.port}`, hash: `sha256:${digest.digest('hex')}` };
-  } catch (cause) {
-    const what = 'cannot make a token: the ConfigMap kube-public/cluster-info is not as kubeadm writes it';
-    throw new CurlewError('CLUSTER_FAILED', what, {
-      hint: 'kubeadm init phase bootstrap-token writes it again',
-      cause,
-    });
-  }
 }
 
 /** The key of the certificates that the last run of `install` has uploaded. */

@@ -1,10 +1,11 @@
 /** Takes a node out of its cluster, from one of its control planes. */
-import { hostname } from 'node:os';
+import { hostname, networkInterfaces } from 'node:os';
 import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';
 import { useCase } from '../core/request.ts';
 import { openEtcd } from '../kube/etcd.ts';
-import { openNodeApi } from './machines/nodes.ts';
+import { clusterInfo, requireOwnCluster } from './machines/cluster-info.ts';
+import { addressesOf, openNodeApi } from './machines/nodes.ts';
 import { removeFrom, type NodeRemoval } from './machines/removal.ts';
 import { NODE_REMOVE } from './requests/node.ts';
 
@@ -16,12 +17,21 @@ const DRAIN_MS = 5 * 60_000;
  */
 export const removeNode = useCase(NODE_REMOVE, async (request, context: Context): Promise<NodeRemoval> => {
   const { node, yes = false, drainTimeout: limitMs = DRAIN_MS } = request;
-  if (node === hostname().toLowerCase()) {
-    throw new CurlewError('USAGE', `cannot remove ${node}: it is this machine`, {
-      hint: 'run it on another control plane; curlew reset removes the last one',
-    });
-  }
+  if (node === hostname().toLowerCase()) throw isOwn(node);
   const cluster = await openNodeApi(context);
+  // A node may have another name than its machine.
+  const own = new Set(Object.values(networkInterfaces()).flatMap((all = []) => all.map(({ address }) => address)));
+  if ((await addressesOf(cluster.call, node)).some((address) => own.has(address))) throw isOwn(node);
   using etcd = await openEtcd({ signal: context.signal });
+  const doing = `remove ${node}`;
+  if (etcd !== undefined && context.env['KUBECONFIG'] !== undefined) {
+    await requireOwnCluster((await clusterInfo(cluster.call, doing)).hash, doing);
+  }
   return await removeFrom({ ...cluster, etcd }, node, { yes, limitMs }, context);
 });
+
+function isOwn(node: string): CurlewError {
+  return new CurlewError('USAGE', `cannot remove ${node}: it is this machine`, {
+    hint: 'run it on another control plane; curlew reset removes the last one',
+  });
+}

@@ -9,11 +9,9 @@ const REASON = 'requested';
 export function planRemoval(seen: SeenCluster, name: string): Turn {
   const world = new World({ name: '', version: '', machines: [] }, seen, {});
   const machine = world.machines.get(name);
-  if (machine === undefined) {
-    const isMember = world.members?.some((one) => one.name === name) === true;
-    return isMember ? removeOrphan(world, name) : NOTHING;
-  }
-  if (machine.role !== 'control-plane') return chainOf(removalChain(world, machine, REASON));
+  const isMember = world.members?.some((one) => one.name === name) === true;
+  if (machine?.role === 'worker' && !isMember) return chainOf(removalChain(world, machine, REASON));
   if (world.members === undefined) return hold(name, 'the members of etcd could not be listed');
+  if (machine === undefined) return isMember ? removeOrphan(world, name) : NOTHING;
   return removeControlPlane(world, machine, REASON);
 }

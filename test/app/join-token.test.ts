@@ -1,5 +1,6 @@
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { joinToken } from '../../src/app/join-token.ts';
+import { requireOwnCluster } from '../../src/app/machines/cluster-info.ts';
 import { apiClient, at } from '../support/api-client.ts';
 import { startMemoryApiServer, type MemoryApiServer } from '../support/api-server/server.ts';
 import * as assert from '../support/assert.ts';
@@ -76,6 +77,19 @@ test('without certificates there is no token for a control plane, and nothing is
     [],
   );
   assert.equal((await readdir(box.path)).includes('join.yaml'), false);
+});
+
+test('files of this machine are not used for another cluster', async () => {
+  await using box = await tree();
+  await using server = await startMemoryApiServer({ certificate });
+  await publish(server, 'https://10.0.0.9:6443');
+  const [, hash = ''] = /CAHash: "(.*)"/.exec(await readFile((await make(box, server)).file, 'utf8')) ?? [];
+  await requireOwnCluster(hash, 'remove two', box.at('none'));
+  await writeFile(box.at('ca.crt'), certificate.ca);
+  await requireOwnCluster(hash, 'remove two', box.at('ca.crt'));
+  await writeFile(box.at('ca.crt'), (await makeCertificate()).ca);
+  const other = requireOwnCluster(hash, 'remove two', box.at('ca.crt'));
+  await assert.rejectsWith(other, 'CLUSTER_FAILED', /cannot remove two: KUBECONFIG leads to another cluster/);
 });
 
 test('a cluster that kubeadm has not made, and a folder that does not exist, leave no token', async () => {

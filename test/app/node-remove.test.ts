@@ -25,7 +25,10 @@ interface Scene extends AsyncDisposable {
   /** Before each request; what it throws is the answer. */
   readonly before: (hook: (request: string) => void) => void;
   readonly members: Map<string, Member>;
-  readonly remove: (node: string, options?: Partial<Parameters<typeof removeFrom>[2]>) => Promise<NodeRemoval>;
+  readonly remove: (
+    node: string,
+    options?: Partial<Parameters<typeof removeFrom>[2]> & { readonly hasEtcd?: boolean },
+  ) => Promise<NodeRemoval>;
 }
 
 interface NodeOptions {
@@ -71,9 +74,10 @@ async function scene(nodes: Readonly<Record<string, NodeOptions>>): Promise<Scen
     writes: () =>
       server.requests.slice(first).filter((request) => !request.startsWith('GET ') && request !== `POST ${PODS}`),
     before: (hook) => void (before = hook),
-    remove: async (node, options = {}) => {
+    remove: async (node, { hasEtcd = true, ...options } = {}) => {
+      const found = hasEtcd ? etcd : undefined;
       const cluster = await openNodeApi(context);
-      return removeFrom({ ...cluster, etcd }, node, { yes: true, limitMs: 20_000, ...options }, context);
+      return removeFrom({ ...cluster, etcd: found }, node, { yes: true, limitMs: 20_000, ...options }, context);
     },
     [Symbol.asyncDispose]: async () => {
       await server[Symbol.asyncDispose]();
@@ -207,6 +211,44 @@ test('a removal that was cut before any of its requests goes on where that was',
     assert.equal((await cluster.remove('three', { yes: false })).steps, []);
     assert.equal([...cluster.members.keys()], ['one', 'two']);
   }
+});
+
+test('without a list of members a worker leaves, and what may have left one behind is not taken as gone', async () => {
+  await using cluster = await scene({ ...THREE, four: {} });
+  assert.ok((await cluster.remove('four', { hasEtcd: false })).isDone);
+  await cluster.api.remove('/api/v1/nodes/three');
+  for (const node of ['three', 'two']) {
+    const removal = cluster.remove(node, { hasEtcd: false });
+    await assert.rejectsWith(removal, 'CLUSTER_FAILED', /the members of etcd could not be listed/);
+  }
+});
+
+test('a node whose name a member of etcd has leaves like a control plane, whatever its labels are', async () => {
+  await using cluster = await scene(THREE);
+  const labels = { 'node-role.kubernetes.io/control-plane': null };
+  for (const name of ['two', 'three']) await cluster.api.merge(`/api/v1/nodes/${name}`, { metadata: { labels } });
+  cluster.members.set('one', { id: '1', name: 'one', learner: false, healthy: false });
+  await assert.rejectsWith(cluster.remove('three'), 'CLUSTER_FAILED', /no other control plane is healthy/);
+});
+
+test('a node that was opened again is closed before its pods go', async () => {
+  await using cluster = await scene({ one: { control: true }, two: {} });
+  const metadata = { annotations: { 'curlew.dev/leaving': '2026-01-01T00:00:00Z' } };
+  await cluster.api.merge('/api/v1/nodes/two', { metadata });
+  await run(cluster.api, 'web', 'two');
+  assert.equal(phases(await cluster.remove('two')), ['mark', 'drain', 'delete-node']);
+});
+
+test('a node with an address of this machine is the machine itself, whatever its name is', async () => {
+  await using box = await tree();
+  await using server = await startMemoryApiServer({ certificate });
+  const api = apiClient(server.kubeconfig);
+  await api.create('/api/v1/nodes', { apiVersion: 'v1', kind: 'Node', metadata: { name: 'other' } });
+  const addresses = [{ type: 'InternalIP', address: '127.0.0.1' }];
+  await api.merge('/api/v1/nodes/other/status', { status: { addresses } });
+  await writeFile(box.at('conf'), server.kubeconfig);
+  const context = { signal: never, report: () => undefined, env: { KUBECONFIG: box.at('conf') }, cwd: box.path };
+  await assert.rejectsWith(removeNode({ node: 'other', yes: true }, context), 'USAGE', /it is this machine/);
 });
 
 test('the machine itself, and a machine without a cluster, are refused', async () => {

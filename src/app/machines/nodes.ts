@@ -4,7 +4,7 @@ import type { Context } from '../../core/context.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { openApi, type KubeApi } from '../../kube/api.ts';
 import { openCalls, type Call } from '../../kube/call.ts';
-import { listObjects, mergeObject, type LiveObject } from '../../kube/objects.ts';
+import { getObject, listObjects, mergeObject, type LiveObject } from '../../kube/objects.ts';
 import type { Resource } from '../../kube/resources.ts';
 import type { SeenMachine } from '../../machine/cluster.ts';
 
@@ -36,6 +36,7 @@ const nodeSchema = v.object({
   status: v.optional(
     v.object({
       conditions: v.optional(v.array(v.object({ type: v.string(), status: v.string() })), []),
+      addresses: v.optional(v.array(v.object({ type: v.string(), address: v.string() })), []),
       nodeInfo: v.optional(v.object({ kubeletVersion: v.optional(v.string(), '') }), {}),
     }),
     {},
@@ -45,6 +46,13 @@ const nodeSchema = v.object({
 /** The Nodes of the cluster. One whose kubelet has stopped reporting does not answer. */
 export async function seenNodes(call: Call): Promise<readonly SeenMachine[]> {
   return ((await listObjects(call, NODES)) ?? []).map(seenNode);
+}
+
+/** Where a Node is reached within the cluster; none if it does not exist. */
+export async function addressesOf(call: Call, name: string): Promise<readonly string[]> {
+  const node = await getObject(call, NODES, { name });
+  const { status } = v.parse(nodeSchema, node ?? {});
+  return (status.addresses ?? []).flatMap(({ type, address }) => (type === 'InternalIP' ? [address] : []));
 }
 
 export function seenNode(node: LiveObject): SeenMachine {
@@ -63,7 +71,8 @@ export function seenNode(node: LiveObject): SeenMachine {
     kubelet: version,
     ...(isControlPlane && { apiServer: version }),
     cordon: spec.unschedulable ? (isLeaving ? 'curlew' : 'other') : undefined,
-    leaving: isLeaving,
+    // Opened again by a person, it takes new pods: the mark counts no more.
+    leaving: isLeaving && spec.unschedulable,
   };
 }
 

@@ -5,6 +5,7 @@ import type { Etcd } from '../../kube/etcd.ts';
 import { deleteObject } from '../../kube/objects.ts';
 import type { Phase, SeenCluster, SeenMachine } from '../../machine/cluster.ts';
 import { planRemoval } from '../../machine/removal.ts';
+import { NOTHING } from '../../machine/world.ts';
 import { drainNode, leftToDrain } from './drain.ts';
 import { markLeaving, NODES, seenNodes, type NodeApi } from './nodes.ts';
 
@@ -52,10 +53,13 @@ export async function removeFrom(
     const members = await etcd?.members();
     const seen = await look(cluster, node);
     first ??= seen.machines.find(({ name }) => name === node);
-    const { chains, held } = planRemoval({ ...seen, members }, node);
+    const isGone = done.some(({ phase }) => phase === 'delete-node');
+    const { chains, held } = isGone ? NOTHING : planRemoval({ ...seen, members }, node);
     if (held[0] !== undefined) {
       const hint =
-        'curlew reset removes the last control plane; repair or remove the others that are not healthy first';
+        members === undefined
+          ? 'run it on a control plane, where kubeadm has made a member of etcd'
+          : 'curlew reset removes the last control plane; repair or remove the others that are not healthy first';
       throw new CurlewError('CLUSTER_FAILED', `cannot remove ${node}: ${held[0].reason}`, { hint });
     }
     // A step may leave something behind, such as a pod that tolerates everything: the next one does not wait for it.

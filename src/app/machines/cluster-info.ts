@@ -1,0 +1,57 @@
+/** What kubeadm publishes of a cluster, and whether this machine is part of it. */
+import { createHash, X509Certificate } from 'node:crypto';
+import { CurlewError } from '../../core/errors.ts';
+import type { Call } from '../../kube/call.ts';
+import { parseKubeconfig } from '../../kube/kubeconfig.ts';
+import { getObject } from '../../kube/objects.ts';
+import type { Resource } from '../../kube/resources.ts';
+import { readFound } from '../../platform/files/state-file.ts';
+
+const CONFIG_MAPS: Resource = { apiVersion: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true };
+const PEM_LIMIT = 1 << 20;
+
+/**
+ * What kubeadm publishes for machines that join: where the API server is, and a digest of the key that signs its certificate.
+ * `CLUSTER_FAILED` if that is missing.
+ */
+export async function clusterInfo(
+  call: Call,
+  doing: string,
+): Promise<{ readonly address: string; readonly hash: string }> {
+  const found = await getObject(call, CONFIG_MAPS, { namespace: 'kube-public', name: 'cluster-info' });
+  const text = (found?.['data'] as Readonly<Record<string, unknown>> | undefined)?.['kubeconfig'];
+  const [cluster] = typeof text === 'string' ? parseKubeconfig('cluster-info', text).clusters.values() : [];
+  const { server, 'certificate-authority-data': authority } = cluster?.fields ?? {};
+  const url = typeof server === 'string' && URL.canParse(server) ? new URL(server) : undefined;
+  try {
+    if (url === undefined || typeof authority !== 'string') throw new Error('it names no API server');
+    const hash = digestOf(Buffer.from(authority, 'base64'));
+    return { address: `${url.hostname}:${url.port === '' ? 443 : url.port}`, hash };
+  } catch (cause) {
+    const what = `cannot ${doing}: the ConfigMap kube-public/cluster-info is not as kubeadm writes it`;
+    throw new CurlewError('CLUSTER_FAILED', what, {
+      hint: 'kubeadm init phase bootstrap-token writes it again',
+      cause,
+    });
+  }
+}
+
+/** `CLUSTER_FAILED` if this machine is part of another cluster than the one with this digest, so that its files are of no use. */
+export async function requireOwnCluster(
+  hash: string,
+  doing: string,
+  file = '/etc/kubernetes/pki/ca.crt',
+): Promise<void> {
+  const authority = await readFound(file, PEM_LIMIT);
+  if (authority === undefined || digestOf(authority) === hash) return;
+  const what = `cannot ${doing}: KUBECONFIG leads to another cluster than that of this machine`;
+  throw new CurlewError('CLUSTER_FAILED', what, {
+    hint: 'run it on a control plane of the other cluster, or without KUBECONFIG',
+  });
+}
+
+function digestOf(certificate: Buffer): string {
+  const { publicKey } = new X509Certificate(certificate);
+  const digest = createHash('sha256').update(publicKey.export({ type: 'spki', format: 'der' }));
+  return `sha256:${digest.digest('hex')}`;
+}
