@@ -214,7 +214,7 @@ const ROWS: readonly (readonly [name: string, holds: string, imports?: string])[
   [
     'app/machines',
     'nodes of the cluster of this machine: what is seen of them, drains, and removal',
-    'core platform/limit kube machine',
+    'core platform/files platform/limit kube machine',
   ],
   [
     'app/hub',
