@@ -34,16 +34,20 @@ interface PushScene extends AsyncDisposable {
   readonly source: (version: string) => object;
   readonly hubRequests: readonly string[];
   /** What the hub says about the add-on `web` on a cluster: `Succeeded`, or `Failed REASON: message`. */
-  readonly state: (cluster: string) => Promise<string>;
+  readonly state: (cluster: string, addon?: string) => Promise<string>;
   readonly available: (cluster: string) => Promise<string>;
   readonly page: (cluster: string) => Promise<string>;
 }
 
-/** A hub with these clusters, whose kubeconfigs it has if `hasSecrets`. */
-async function openScene(names: readonly string[], { hasSecrets = true } = {}): Promise<PushScene> {
+/** A hub with these clusters, whose kubeconfigs it has if `hasSecrets`. The server of pages works while `isUp`. */
+async function openScene(
+  names: readonly string[],
+  { hasSecrets = true, isUp = (): boolean => true } = {},
+): Promise<PushScene> {
   const box = await tree({ 'ca.pem': certificate.ca });
   const web = await startServer(
     ({ path }) => {
+      if (!isUp()) return { status: 503 };
       const version = /page-(.*)\.yaml/.exec(path)?.[1];
       return version === undefined ? { status: 404 } : { status: 200, body: page(version) };
     },
@@ -79,8 +83,8 @@ async function openScene(names: readonly string[], { hasSecrets = true } = {}): 
       manifest: `${web.url.replace('127.0.0.1', 'localhost')}/page-${version}.yaml`,
       hash: digestOf(page(version)),
     }),
-    state: async (cluster) => {
-      const found = await status(`fleet-${cluster}/clusteraddons/web`);
+    state: async (cluster, addon = 'web') => {
+      const found = await status(`fleet-${cluster}/clusteraddons/${addon}`);
       const [state, reason, message] = ['state', 'reason', 'message'].map((key) => textAt(found, key));
       return `${state} ${reason}: ${message}`.replace(/ : $/, '');
     },
@@ -144,6 +148,38 @@ test('a cluster that does not answer, and one whose kubeconfig is missing or bro
   await eventually(async () => (await scene.state('paris')) === 'Succeeded');
   await eventually(async () => (await scene.available('oslo')).startsWith('False no answer within 20 s'));
   silent.close();
+});
+
+test('a server of manifests that is away is waited for, and nothing has failed', async () => {
+  let isUp = false;
+  await using scene = await openScene(['oslo'], { isUp: () => isUp });
+  const { hub } = scene;
+  const rollout = { type: 'Progressive', onFailure: 'Rollback' };
+  await hub.addon('web', { source: scene.source('1'), rollout });
+  scene.start();
+  await eventually(async () => /^Progressing Waiting: .*503/.test(await scene.state('oslo')));
+  isUp = true;
+  await eventually(async () => (await scene.state('oslo')) === 'Succeeded');
+  await hub.condition('web', 'Available', 'True AllSucceeded');
+});
+
+test('a cluster that is paused in the middle of its turn gets nothing more', async () => {
+  let isAsked = false;
+  await using scene = await openScene(['oslo'], {
+    isUp: () => {
+      isAsked = true;
+      return false;
+    },
+  });
+  const { hub } = scene;
+  for (const name of ['a', 'b']) await hub.addon(name, { source: scene.source(name) });
+  const controller = scene.start();
+  await eventually(() => isAsked);
+  await hub.client.merge(`${ROOT}/namespaces/fleet-oslo/clusters/oslo`, { spec: { paused: true } });
+  await eventually(() => controller.notes.some((one) => /^oslo: .*503/.test(one)));
+  const states = [await scene.state('oslo', 'a'), await scene.state('oslo', 'b')];
+  assert.is(states.filter((one) => one === '').length, 1);
+  assert.match(states.join(''), /^Progressing Waiting: .*503/);
 });
 
 test('a cluster whose agent renews its Lease is left to it', async () => {

@@ -37,6 +37,8 @@ interface RunnerParts {
 
 /** The jobs on one cluster, which this process holds. */
 export class Runner {
+  /** What ended jobs, if the cluster has not said that their add-on failed. */
+  readonly errors = new Map<Job, CurlewError>();
   readonly #cluster: ChannelCluster;
   readonly #parts: RunnerParts;
   readonly #delivery: Delivery;
@@ -87,6 +89,7 @@ export class Runner {
     } catch (error) {
       this.#cluster.signal.throwIfAborted();
       if (!(error instanceof CurlewError)) throw error;
+      this.errors.set(job, error);
       return { ...job, result: 'failed', reason: error.message.split('\n')[0] ?? '' };
     }
   }

@@ -109,7 +109,7 @@ function present({ cluster, secret }: HubCluster, { heartbeats }: Hub, now: numb
   return silence === undefined || !cluster.available ? cluster : { ...cluster, available: false, since: now - silence };
 }
 
-function keyOf({ cluster, addon }: { readonly cluster: string; readonly addon: string }): string {
+export function keyOf({ cluster, addon }: { readonly cluster: string; readonly addon: string }): string {
   return `${cluster}/${addon}`;
 }
 

@@ -24,7 +24,7 @@ import { accessTo, AT_ONCE, lookAtClusters } from '../fleets/clusters.ts';
 import { Runner } from '../fleets/runner.ts';
 import { openChannels } from '../ports/channel-files.ts';
 import type { ControllerRequest } from '../requests/hub.ts';
-import { CLUSTER_ADDONS, patchAt, resourceOf, type Hub } from './pass.ts';
+import { CLUSTER_ADDONS, keyOf, patchAt, resourceOf, type Hub } from './pass.ts';
 
 const CLUSTERS = resourceOf('Cluster');
 const SECRETS: Resource = { apiVersion: 'v1', kind: 'Secret', plural: 'secrets', namespaced: true };
@@ -37,6 +37,11 @@ interface Parts {
   /** Called when a turn has ended. */
   readonly onEnd: () => void;
 }
+
+/** Tries to deliver one revision: after the last one that was ended by an error, it has failed. */
+const MAX_TRIES = 3;
+/** What ends on its own is no try. */
+const PASSING: ReadonlySet<string> = new Set(['FETCH_FAILED', 'BUSY']);
 
 /** When a cluster has its next turn. */
 interface Next {
@@ -61,6 +66,10 @@ export class Pushes {
   readonly #next = new Map<string, Next>();
   /** When each answered last, in seconds since 1970. */
   readonly #seen = new Map<string, number>();
+  /** Tries that an error has ended, by add-on on a cluster. */
+  readonly #tries = new Map<string, { readonly revision: number; readonly count: number }>();
+  /** Looks are short; deliveries may wait for health. */
+  readonly #looks = createSemaphore(AT_ONCE);
   readonly #slots = createSemaphore(AT_ONCE);
   readonly #backoff = new Backoff();
   #failure: unknown;
@@ -84,7 +93,7 @@ export class Pushes {
       const { at, about } = this.#next.get(name) ?? { at: now };
       const present = aboutOf(one, own.get(name) ?? []);
       if (at > now && (about === undefined || about === present)) least = Math.min(least, at - now);
-      else this.#turns.set(name, this.#run(one, present));
+      else this.#turns.set(name, this.#run(name, present));
     }
     return least;
   }
@@ -109,12 +118,11 @@ export class Pushes {
   }
 
   /** Never rejects. */
-  async #run(one: HubCluster, about: string): Promise<void> {
+  async #run(name: string, about: string): Promise<void> {
     const { signal } = this.#hub;
-    const { name } = one.cluster;
     let next: Next;
     try {
-      await this.#slots.run(async () => this.#turn(one), { signal });
+      await this.#turn(name);
       this.#backoff.succeeded(name);
       next = { at: performance.now() + EVERY_MS * (0.75 + Math.random() / 2), about };
     } catch (error) {
@@ -128,10 +136,26 @@ export class Pushes {
   }
 
   /** Asks a cluster, and brings onto it what it is to have. */
-  async #turn(one: HubCluster): Promise<void> {
-    const { name, paused } = one.cluster;
+  async #turn(name: string): Promise<void> {
     const { signal } = this.#hub;
-    const context = { ...this.#parts.context, signal };
+    const looked = await this.#looks.run(async () => this.#look(name), { signal });
+    if (looked === undefined) return;
+    const { access, look } = looked;
+    const jobs = new Map<Job, Own>();
+    for (const own of this.#own().get(name) ?? []) {
+      const need = needOf(own.record, look, own.addon);
+      if (need === undefined) continue;
+      if ('act' in need) jobs.set(need, own);
+      else await this.#report(own, need);
+    }
+    if (jobs.size > 0) await this.#slots.run(async () => this.#deliver(jobs, access, look), { signal });
+  }
+
+  /** Asks a cluster; undefined if nothing is to be brought onto it. */
+  async #look(name: string) {
+    const one = this.#cluster(name);
+    if (one === undefined) return undefined;
+    const context = { ...this.#parts.context, signal: this.#hub.signal };
     if (this.#hub.heartbeats.isThere(name)) {
       throw new CurlewError(
         'BUSY',
@@ -143,19 +167,18 @@ export class Pushes {
     const looks = secret.problem === undefined ? await lookAtClusters([access], {}, context) : undefined;
     const look: Look = looks?.get(name) ?? { problem: secret.problem ?? '' };
     const now = seconds();
-    const status = clusterStatus(one, look, { now, seen: this.#seen.get(name) });
-    if (status !== undefined) await this.#write(CLUSTERS, one, status);
+    // It may have changed meanwhile.
+    const found = this.#cluster(name);
+    const status = found && clusterStatus(found, look, { now, seen: this.#seen.get(name) });
+    if (found !== undefined && status !== undefined) await this.#write(CLUSTERS, found, status);
     if ('problem' in look) throw new CurlewError('CLUSTER_FAILED', look.problem);
     this.#seen.set(name, now);
-    if (paused === true) return;
-    const jobs = new Map<Job, Own>();
-    for (const own of this.#own().get(name) ?? []) {
-      const need = needOf(own.record, look, own.addon);
-      if (need === undefined) continue;
-      if ('act' in need) jobs.set(need, own);
-      else await this.#report(own, need);
-    }
-    if (jobs.size > 0) await this.#deliver(jobs, access, look);
+    return found === undefined || found.cluster.paused === true ? undefined : { access, look };
+  }
+
+  /** The Cluster now, if it is still delivered to. */
+  #cluster(name: string): HubCluster | undefined {
+    return this.#hub.clusters.values().find((one) => one?.cluster.name === name && one.secret !== undefined);
   }
 
   /** Its text, or why there is none. */
@@ -200,6 +223,7 @@ export class Pushes {
     });
     // What goes makes place for what comes.
     const inOrder = [...jobs].toSorted(([a], [b]) => Number(b.act === 'remove') - Number(a.act === 'remove'));
+    let later: CurlewError | undefined;
     for (const [job, own] of inOrder) {
       if (!this.#isPresent(own)) continue;
       const why = job.hash === '' ? undefined : contents.get(job);
@@ -207,21 +231,40 @@ export class Pushes {
         await this.#report(own, { state: 'Failed', reason: 'Content', message: why });
         continue;
       }
-      if (job.act !== 'restore') await this.#report(own, { state: job.act === 'remove' ? 'Removing' : 'Progressing' });
+      const under = job.act === 'remove' ? 'Removing' : 'Progressing';
+      const before = this.#triesOf(own);
+      if (job.act !== 'restore' && before === undefined) await this.#report(own, { state: under });
       const { result, reason } = await runner.run(job);
       const left = result === 'done' ? leftBy(job, own.record, look) : undefined;
       if (left !== undefined) await runner.run({ ...job, addon: left, act: 'forget', hash: '' });
       const word = job.act === 'remove' ? 'Removal' : 'Delivery';
+      const error = runner.errors.get(job);
+      const count = (before ?? 0) + Number(!PASSING.has(error?.code ?? ''));
+      if (error !== undefined && count < MAX_TRIES) {
+        this.#tries.set(keyOf(own.record), { revision: own.record.spec.revision, count });
+        later ??= error;
+        if (job.act !== 'restore') await this.#report(own, { state: under, reason: 'Waiting', message: reason });
+        continue;
+      }
+      this.#tries.delete(keyOf(own.record));
       await this.#report(
         own,
         result === 'done' ? { state: 'Succeeded' } : { state: 'Failed', reason: word, message: reason },
       );
     }
+    // The next turn comes soon.
+    if (later !== undefined) throw later;
+  }
+
+  #triesOf({ record }: Own): number | undefined {
+    const tries = this.#tries.get(keyOf(record));
+    return tries?.revision === record.spec.revision ? tries.count : undefined;
   }
 
   /** Is it still to be as it was when its job was decided? */
   #isPresent({ record: { cluster, addon, spec } }: Own): boolean {
-    return this.#find(cluster, addon)?.record?.spec.revision === spec.revision;
+    const { cluster: { paused } = { paused: true } } = this.#cluster(cluster) ?? {};
+    return paused !== true && this.#find(cluster, addon)?.record?.spec.revision === spec.revision;
   }
 
   #find(cluster: string, addon: string): HubClusterAddon | undefined {
