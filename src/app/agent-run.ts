@@ -62,6 +62,14 @@ function packagesOf(request: AgentRunRequest, context: Context, keys: readonly s
   } = request;
   const trial = root === undefined ? {} : { root, kubeconfig, context: kubeContext };
   return {
+    has: async (name) => {
+      const [{ placesOf }, { readRecords }] = await Promise.all([
+        import('./node/target.ts'),
+        import('../runtime/node/records.ts'),
+      ]);
+      const { applied } = await readRecords(placesOf(trial, context).directory);
+      return Object.hasOwn(applied, name);
+    },
     install: async ({ name, version, hash }, settings, { isBack }) => {
       const spec = { [name]: { ...settings, version } };
       const head = { apiVersion: 'cluster.kurl.sh/v1beta1', kind: 'Installer', metadata: { name: 'fleet' } };

@@ -174,6 +174,10 @@ async function runRequest(
 
 /** Before anything of a package runs. */
 function requireDigest(packages: readonly SourcePackage[], digest: string): void {
+  if (packages.length !== 1) {
+    const what = `cannot install the package ${digest}: the spec leads to ${packages.length} packages`;
+    throw new CurlewError('DIGEST_MISMATCH', what, { hint: 'name one package in the FleetAddon' });
+  }
   for (const { ref, addon } of packages) {
     if (addon.digest === digest) continue;
     throw new CurlewError('DIGEST_MISMATCH', `cannot install ${formatRef(ref)}: it is ${addon.digest}, not ${digest}`, {

@@ -1,29 +1,26 @@
-/** What the agent of a cluster does about the ClusterAddons of its hub, and what it reports of them. Pure. */
+/** What the agent of a cluster does about the ClusterAddons of its hub. Pure. */
 import * as v from 'valibot';
 import { compareVersions } from '../core/ref.ts';
-import { canonicalJson } from '../core/digest.ts';
 import { byKey, convert, fits, readJson, type Bad, type Read } from '../core/schema.ts';
 import { parseTimeout } from '../rollout/limits.ts';
-import type { Values } from '../rollout/fleet.ts';
-import { isFailure } from '../rollout/strategy.ts';
-import { timeOf, versionOf, type Live, type Version } from './observe.ts';
-import { HUB_KINDS, type Condition } from './schema.ts';
-import { conditionsAt, textOf } from './write.ts';
+import { specHash } from '../rollout/spec-hash.ts';
+import { versionOf, type Live, type Version } from './observe.ts';
+import { HUB_KINDS, source as SOURCE } from './schema.ts';
 
-const { spec: SPEC, status: STATUS } = HUB_KINDS.ClusterAddon;
+const { name: NAME, spec: SPEC } = HUB_KINDS.ClusterAddon;
 type AgentSpec = Read<typeof SPEC>;
 
 /** A failure is tried again after one minute, and after five; then only another revision helps. */
 const MAX_TRIES = 3;
 const RETRY_S = [60, 300] as const;
-/** What could not begin, such as while another command has the cluster. */
-const LATER_S = 15;
+/** What could not begin, such as while another command has the cluster, waits half as long as it has waited, within these. */
+const LATER_S = [15, 300] as const;
+/** All waits are ± 20 %. One that is longer is due: the clock was set back. */
+const LONGEST_S = 360;
 /** Contents that were healthy: the present one, and the one before it. */
 const MAX_GOOD = 2;
-/** A list in a status is no longer. */
-const MAX_NAMES = 100;
-/** What was healthy, and is not any more for this time, has failed: five times the interval of a lease. */
-export const GRACE_S = 300;
+/** Add-ons that were removed and are remembered. */
+const MAX_REMOVED = 1000;
 
 const kept = v.object({
   /** The last one that was obeyed: what is acted on while the hub is away. */
@@ -41,10 +38,24 @@ const kept = v.object({
   good: v.array(v.string()),
   /** Objects that a removal has left. */
   orphans: v.array(v.string()),
+  /** The version that was healthy last. */
+  healthy: v.exactOptional(v.string()),
+  /** The package that it has brought onto this node. */
+  package: v.exactOptional(v.string()),
+  /** The add-on of the fleet that has left its objects to this one. */
+  takesOver: v.exactOptional(v.string()),
 });
-type Kept = Read<typeof kept>;
+export type Kept = Read<typeof kept>;
 
-const agentRecord = v.object({ format: v.literal(1), addons: byKey(kept) });
+/** What was healthy here before it was removed. */
+const removed = v.object({ hub: v.exactOptional(v.string()), version: v.string() });
+
+const agentRecord = v.object({
+  format: v.literal(1),
+  addons: byKey(kept),
+  /** By the package, or else the add-on; the last ones. */
+  removed: v.exactOptional(byKey(removed)),
+});
 /** What an agent keeps on its disk. */
 export type AgentRecord = Read<typeof agentRecord>;
 export const NO_RECORD: AgentRecord = { format: 1, addons: {} };
@@ -64,8 +75,21 @@ export interface Order {
 }
 
 export function readOrder(object: Live): Order {
+  const at = versionOf(object);
   const read = convert(SPEC, object['spec']);
-  return { at: versionOf(object), spec: 'problems' in read ? undefined : read.value, status: object['status'] };
+  const spec = !('problems' in read) && fits(NAME, at.name) && isBound(read.value) ? read.value : undefined;
+  return { at, spec, status: object['status'] };
+}
+
+/** True if hash and version are those of what would be installed: what is allowed depends on them. */
+function isBound({ source, values, version, specHash: hash }: AgentSpec): boolean {
+  if (specHash({ source, values }) !== hash || !fits(SOURCE, source)) return false;
+  const { package: packed, chart } = source;
+  return (packed ?? chart ?? { version }).version === version;
+}
+
+function packageOf({ source }: AgentSpec): string | undefined {
+  return fits(SOURCE, source) ? source.package?.name : undefined;
 }
 
 export interface AgentJob {
@@ -73,8 +97,8 @@ export interface AgentJob {
   readonly spec: AgentSpec;
   /** `forget`: only its record goes, and its objects stay. */
   readonly act: 'install' | 'remove' | 'forget';
-  /** It has what another add-on of the fleet has left to it. */
-  readonly takesOver: boolean;
+  /** The add-on of the fleet that has left its objects to this one. */
+  readonly takesOver: string | undefined;
   /** A removal continues after what fails. */
   readonly keepGoing: boolean;
 }
@@ -98,68 +122,113 @@ export interface Decided {
   readonly recheckAfter: number;
 }
 
-interface Refusal {
+export interface Refusal {
   readonly reason: 'AnotherHub' | 'Unreadable' | 'OlderRevision' | 'ChangedRevision' | 'Downgrade';
   readonly message: string;
   /** It has failed: the revision itself is good. */
   readonly isFailure: boolean;
 }
 
+/** What is kept of an add-on. */
+export function keptOf({ addons }: AgentRecord, name: string): Kept | undefined {
+  // hasOwn: `constructor` is a valid name of an add-on.
+  return Object.hasOwn(addons, name) ? addons[name] : undefined;
+}
+
 /** `orders`: all of the hub, by name; undefined while they are not known, when the last ones are acted on. */
 export function decide(orders: ReadonlyMap<string, Order> | undefined, before: AgentRecord, known: Known): Decided {
   const { now } = known;
-  const addons: Record<string, Kept> = { ...before.addons };
+  const addons = new Map(Object.entries(before.addons).map(([name, own]) => [name, onClock(own, now)] as const));
   const refused = new Map<string, Refusal>();
-  const jobs: AgentJob[] = [];
-  const detached: string[] = [];
   for (const [name, { spec }] of orders ?? []) {
-    const own = addons[name];
-    const refusal = spec === undefined ? UNREADABLE : refusalOf(spec, own, known);
+    const own = addons.get(name);
+    const past = spec && before.removed?.[pastKey(name, packageOf(spec))];
+    const refusal = spec === undefined ? UNREADABLE : refusalOf(spec, own, { ...known, past });
     if (refusal !== undefined) refused.set(name, refusal);
-    else if (spec !== undefined && (own === undefined || isOther(spec, own.spec))) addons[name] = begun(spec, own, now);
+    else if (spec !== undefined && (own === undefined || isOther(spec, own.spec)))
+      addons.set(name, begun(spec, own, now));
   }
   const heirs = new Map<string, string>();
-  for (const [name, { spec }] of Object.entries(addons)) {
+  for (const [name, { spec }] of addons) {
     if (orders?.has(name) === true && spec.action === 'Install') heirs.set(spec.identity, name);
   }
+  const [forgets, jobs, detached]: [AgentJob[], AgentJob[], string[]] = [[], [], []];
   let recheckAfter = Infinity;
-  const left = new Set<string>();
-  for (const [addon, own] of Object.entries(addons)) {
-    const job = { addon, spec: own.spec, takesOver: false, keepGoing: false };
+  for (const [addon, own] of addons) {
     const isGone = orders !== undefined && !orders.has(addon);
     const isRemoved = own.spec.action === 'Remove';
-    if (isGone && isRemoved && own.state === 'Succeeded') delete addons[addon];
-    else if (isGone && (isRemoved || heirs.has(own.spec.identity))) {
-      // The hub has given it up, or to another of its add-ons.
-      jobs.unshift({ ...job, act: 'forget' });
-      left.add(own.spec.identity);
-    } else if (isGone) detached.push(addon);
-    else if (!isPending(own)) continue;
-    else if (own.next > now) recheckAfter = Math.min(recheckAfter, own.next - now);
-    else {
-      const act = !isRemoved ? 'install' : isGivenUp(own, now) && !blocks(own) ? 'forget' : 'remove';
-      const keepGoing = act === 'remove' && own.spec.remove?.onFailure === 'Skip' && own.tries > 0;
-      jobs.push({ ...job, act, takesOver: left.has(own.spec.identity), keepGoing });
+    const heir = isGone ? heirs.get(own.spec.identity) : undefined;
+    // The hub has given it up, or to another of its add-ons.
+    const isLeft = isGone && (isRemoved || heir !== undefined);
+    if (isGone && isRemoved && own.state === 'Succeeded') {
+      addons.delete(addon);
+      continue;
     }
+    if (isGone && !isLeft) detached.push(addon);
+    if (isGone ? !isLeft : !isPending(own)) continue;
+    const next = heir === undefined ? undefined : addons.get(heir);
+    if (heir !== undefined && next !== undefined && isPending(next)) addons.set(heir, { ...next, takesOver: addon });
+    if (own.next > now) {
+      recheckAfter = Math.min(recheckAfter, own.next - now);
+      continue;
+    }
+    const job = { addon, spec: own.spec, takesOver: undefined, keepGoing: false };
+    if (isLeft) forgets.push({ ...job, act: 'forget' });
+    else if (!isRemoved) jobs.push({ ...job, act: 'install', takesOver: own.takesOver });
+    else if (isGivenUp(own, now) && !blocks(own)) jobs.push({ ...job, act: 'forget' });
+    else jobs.push({ ...job, act: 'remove', keepGoing: own.spec.remove?.onFailure === 'Skip' && own.tries > 0 });
   }
-  const taken = jobs.map((job) => ({ ...job, takesOver: job.act === 'install' && left.has(job.spec.identity) }));
-  return { record: { ...before, addons }, jobs: taken, refused, detached: detached.toSorted(), recheckAfter };
+  const record = { ...before, addons: Object.fromEntries(addons) };
+  return { record, jobs: [...forgets, ...jobs], refused, detached: detached.toSorted(), recheckAfter };
+}
+
+/** After the clock was set back, nothing waits for the time that it was. */
+function onClock(own: Kept, now: number): Kept {
+  return { ...own, since: Math.min(own.since, now), next: own.next - now > LONGEST_S ? now : own.next };
+}
+
+function pastKey(addon: string, packageName: string | undefined): string {
+  return packageName === undefined ? addon : `package/${packageName}`;
+}
+
+/** A removal is no way to an older version. */
+function remembered(
+  record: AgentRecord,
+  addon: string,
+  { spec: { hub }, healthy, package: brought }: Kept,
+): AgentRecord {
+  if (healthy === undefined) return record;
+  const key = pastKey(addon, brought);
+  const others = Object.entries(record.removed ?? {}).filter(([one]) => one !== key);
+  const all = [...others, [key, { ...(hub !== undefined && { hub }), version: healthy }] as const];
+  return { ...record, removed: Object.fromEntries(all.slice(-MAX_REMOVED)) };
 }
 
 const UNREADABLE: Refusal = {
   reason: 'Unreadable',
-  message: 'this version of curlew cannot read it: update the agent',
+  message:
+    'this version of curlew cannot read it, or its hash or version is not that of its source: update agent and controller',
   isFailure: false,
 };
 
-function refusalOf(spec: AgentSpec, own: Kept | undefined, { hub, acceptOlder }: Known): Refusal | undefined {
+function refusalOf(
+  spec: AgentSpec,
+  own: Kept | undefined,
+  { hub, acceptOlder, past }: Known & { readonly past: Read<typeof removed> | undefined },
+): Refusal | undefined {
   const refuse = (reason: Refusal['reason'], message: string): Refusal => {
     return { reason, message, isFailure: reason === 'Downgrade' };
   };
   if (spec.hub !== hub) return refuse('AnotherHub', 'another hub has written it');
-  if (own === undefined) return undefined;
-  const { revision } = own.spec;
   const hint = 'curlew agent run --accept-older accepts it';
+  const before = past?.hub === hub ? past.version : undefined;
+  if (own === undefined) {
+    if (acceptOlder || spec.action === 'Remove' || !isLower(spec.version, before)) return undefined;
+    return refuse('Downgrade', `${before} was here before it was removed, and ${spec.version} is older; ${hint}`);
+  }
+  // The first order of a hub that has taken the place of another one.
+  if (own.spec.hub !== hub) return undefined;
+  const { revision } = own.spec;
   if (spec.revision === revision) {
     const isSame = spec.specHash === own.spec.specHash && spec.action === own.spec.action;
     return isSame ? undefined : refuse('ChangedRevision', `it is another revision ${revision} than was obeyed`);
@@ -168,10 +237,14 @@ function refusalOf(spec: AgentSpec, own: Kept | undefined, { hub, acceptOlder }:
   if (spec.revision < revision) {
     return refuse('OlderRevision', `revision ${revision} was obeyed, and ${spec.revision} is older; ${hint}`);
   }
-  const [was, next] = [own.spec.version, spec.version];
-  if (spec.action === 'Remove' || was === undefined || next === undefined) return undefined;
-  if (compareVersions(next, was) >= 0 || spec.specHash === goalOf(own)) return undefined;
-  return refuse('Downgrade', `${was} is here, and ${next} is not what was healthy before it; ${hint}`);
+  const all = own.spec.action === 'Remove' ? [own.healthy, before] : [own.spec.version];
+  const was = all.find((one) => isLower(spec.version, one));
+  if (spec.action === 'Remove' || was === undefined || spec.specHash === goalOf(own)) return undefined;
+  return refuse('Downgrade', `${was} is here, and ${spec.version} is not what was healthy before it; ${hint}`);
+}
+
+function isLower(version: string | undefined, than: string | undefined): boolean {
+  return version !== undefined && than !== undefined && compareVersions(version, than) < 0;
 }
 
 /** The content that may be gone back to, whatever its version. */
@@ -180,15 +253,20 @@ function goalOf({ good, spec }: Kept): string | undefined {
 }
 
 function isOther(spec: AgentSpec, before: AgentSpec): boolean {
-  return spec.revision !== before.revision;
+  return spec.revision !== before.revision || spec.hub !== before.hub;
 }
 
 function begun(spec: AgentSpec, own: Kept | undefined, now: number): Kept {
   const state = spec.action === 'Remove' ? 'Removing' : 'Progressing';
-  return { ...NEW, spec, state, since: now, good: own?.good ?? [] };
+  return { ...NEW, ...(own && lasting(own)), spec, state, since: now };
 }
 
-const NEW = { reason: '', message: '', tries: 0, next: 0, orphans: [] } as const;
+/** What one revision leaves to the next. */
+function lasting({ good, healthy, package: brought }: Kept): Pick<Kept, 'good' | 'healthy' | 'package'> {
+  return { good, ...(healthy !== undefined && { healthy }), ...(brought !== undefined && { package: brought }) };
+}
+
+const NEW = { reason: '', message: '', tries: 0, next: 0, good: [], orphans: [] };
 
 function isPending({ state, tries }: Kept): boolean {
   return state === 'Progressing' || state === 'Removing' || (state === 'Failed' && tries < MAX_TRIES);
@@ -199,146 +277,88 @@ function blocks({ spec: { remove } }: Kept): boolean {
 }
 
 function isGivenUp(own: Kept, now: number): boolean {
-  return own.tries >= MAX_TRIES || isLate(own, now);
+  return own.tries >= MAX_TRIES || (own.tries > 0 && isLate(own, now));
 }
 
 function isLate({ spec: { remove }, since }: Kept, now: number): boolean {
   return now - since >= parseTimeout(remove?.timeout ?? '30m');
 }
 
-/** What came of a job. `later`: nothing has begun. */
+/** What came of a job. `later`: nothing has begun. `bad`: the content is at fault, which is not known of what has `failed`. */
 export interface AgentDone {
-  readonly result: 'done' | 'failed' | 'later';
+  readonly result: 'done' | 'failed' | 'bad' | 'later';
   readonly reason: string;
   readonly message: string;
   readonly orphans?: readonly string[] | undefined;
 }
 
-/** The record after a job; unchanged for one about a revision that is no longer obeyed. */
+/** The record of the package that an add-on is about to bring. */
+export function withPackage(record: AgentRecord, addon: string, name: string): AgentRecord {
+  const own = keptOf(record, addon);
+  return own === undefined ? record : { ...record, addons: { ...record.addons, [addon]: { ...own, package: name } } };
+}
+
+/** The record after a job; unchanged for one about a revision that is no longer obeyed. `random`: from 0 to 1, for waits. */
 export function afterJob(
   record: AgentRecord,
   { addon, spec, act }: AgentJob,
   done: AgentDone,
-  now: number,
+  { now, random }: { readonly now: number; readonly random: number },
 ): AgentRecord {
   const { [addon]: own, ...others } = record.addons;
   if (own === undefined || isOther(spec, own.spec)) return record;
   const isRemoved = spec.action === 'Remove';
+  const past = done.result === 'done' && act !== 'install' ? remembered(record, addon, own) : record;
   // The hub no longer has the add-on: nothing is left of it.
   if (act === 'forget' && done.result === 'done' && !(isRemoved && own.state === 'Removing')) {
-    return { ...record, addons: others };
+    return { ...past, addons: others };
   }
-  return { ...record, addons: { ...others, [addon]: after(own, { act, ...done }, now) } };
+  const wait = (s: number): number => now + Math.round(s * (0.8 + 0.4 * random));
+  return { ...past, addons: { ...others, [addon]: after(own, { act, ...done }, { now, wait }) } };
 }
 
 function after(
   own: Kept,
   { act, result, reason, message, orphans = [] }: AgentDone & Pick<AgentJob, 'act'>,
-  now: number,
+  { now, wait }: { readonly now: number; readonly wait: (seconds: number) => number },
 ): Kept {
   const { spec, tries, state, since } = own;
-  if (result === 'later') return { ...own, reason, message, next: now + LATER_S };
+  const [least, most] = LATER_S;
+  if (result === 'later')
+    return { ...own, reason, message, next: wait(Math.max(least, Math.min(most, (now - since) / 2))) };
   if (result === 'done') {
-    const { specHash } = spec;
+    const { specHash: hash, version } = spec;
     const isGood = spec.action === 'Install';
-    const good = isGood ? [specHash, ...own.good.filter((one) => one !== specHash)].slice(0, MAX_GOOD) : own.good;
     const why = act === 'forget' ? { reason: 'Orphaned', message: own.message } : { reason: '', message: '' };
-    return { ...NEW, spec, good, state: 'Succeeded', since: now, ...why, orphans: [...orphans] };
+    const present = {
+      ...NEW,
+      ...lasting(own),
+      spec,
+      state: 'Succeeded' as const,
+      since: now,
+      ...why,
+      orphans: [...orphans],
+    };
+    if (!isGood) {
+      const { package: _gone, ...others } = present;
+      return others;
+    }
+    const good = [hash, ...own.good.filter((one) => one !== hash)].slice(0, MAX_GOOD);
+    return { ...present, good, ...(version !== undefined && { healthy: version }) };
   }
   const failed = {
     ...own,
     reason,
     message,
     tries: tries + 1,
-    next: now + (RETRY_S[tries] ?? 0),
+    next: wait(RETRY_S[tries] ?? RETRY_S[1]),
     orphans: [...orphans],
   };
-  if (spec.action === 'Install') return { ...failed, state: 'Failed', since: state === 'Failed' ? since : now };
+  if (spec.action === 'Install') {
+    if (result === 'failed' && failed.tries < MAX_TRIES) return failed;
+    return { ...failed, state: 'Failed', since: state === 'Failed' ? since : now };
+  }
   if (!isGivenUp(failed, now)) return failed;
-  if (!blocks(own)) return { ...failed, next: now };
+  if (!blocks(own)) return act === 'forget' ? failed : { ...failed, next: now };
   return { ...failed, state: isLate(own, now) ? 'TimedOut' : 'Failed', tries: MAX_TRIES, since: now };
-}
-
-/** How an add-on is now, in the cluster. */
-export interface Health {
-  readonly is: 'True' | 'False' | 'Unknown';
-  readonly why: string;
-  readonly since: number;
-}
-
-/** The status that an order is to have; undefined if it has it. */
-export function statusOf(
-  { spec, status: stored }: Order,
-  own: Kept | undefined,
-  {
-    refusal,
-    health,
-    now,
-  }: { readonly refusal: Refusal | undefined; readonly health: Health | undefined; readonly now: number },
-): Values | undefined {
-  const before = fits(STATUS, stored) ? stored : undefined;
-  const isHere = own?.state === 'Succeeded' && own.spec.action === 'Install';
-  const illness = isHere && health?.is === 'False' && now - health.since >= GRACE_S ? health : undefined;
-  const hasFailed = refusal?.isFailure === true || illness !== undefined;
-  const about = refusal?.isFailure === true ? spec : own?.spec;
-  const reason = refusal?.reason ?? (illness ? 'Unhealthy' : own?.reason);
-  const message = refusal?.message ?? illness?.why ?? own?.message;
-  const present = {
-    applied: { revision: about?.revision ?? 0, hash: about?.specHash ?? '' },
-    state: hasFailed ? 'Failed' : (own?.state ?? 'ToApply'),
-    ...(reason && { reason }),
-    ...(message && { message: textOf(message) }),
-    ...(isHere && health && { health: health.is }),
-    ...(own && own.orphans.length > 0 && { orphans: own.orphans.slice(0, MAX_NAMES).map(textOf) }),
-  };
-  const isSame = before?.state === present.state && before.reason === reason;
-  const given = isSame ? before.since : timeOf(now);
-  const since = illness ? timeOf(illness.since + GRACE_S) : refusal || !own ? given : timeOf(own.since);
-  const isAvailable = isHere && refusal === undefined && illness === undefined;
-  const condition: Condition = {
-    type: 'Available',
-    status: isAvailable ? 'True' : 'False',
-    reason: reason || present.state,
-    lastTransitionTime: since,
-  };
-  const next = { ...present, since, conditions: [condition] };
-  return canonicalJson(next) === canonicalJson(stored ?? {}) ? undefined : next;
-}
-
-/** What an agent finds out about its cluster. */
-export interface ClusterSeen {
-  /** Undefined if its API server does not answer, for the reason. */
-  readonly facts: Read<typeof HUB_KINDS.Cluster.status>['facts'];
-  readonly problem: string;
-  /** How many seconds the clock of the hub is ahead. */
-  readonly ahead: number;
-}
-
-/** The status of the cluster at `now`, with the times of those conditions that are as `before`. */
-export function clusterStatus(
-  seen: ClusterSeen,
-  { record, refused, detached }: Decided,
-  before: unknown,
-  now: number,
-): Values {
-  const old = fits(HUB_KINDS.Cluster.status, before) ? before : {};
-  const failed = Object.entries(record.addons).flatMap(([name, { state }]) => (isFailure(state) ? [name] : []));
-  const troubled = [...new Set([...failed, ...refused.keys()])].toSorted();
-  const trouble = troubled.length > 0 ? 'AddonsFailed' : detached.length > 0 ? 'AddonsDetached' : undefined;
-  const said = (trouble === 'AddonsFailed' ? troubled : detached).slice(0, MAX_NAMES).join(', ');
-  const isThere = seen.facts !== undefined;
-  const isSynced = seen.ahead === 0;
-  const present = [
-    { type: 'Available', is: isThere, reason: isThere ? 'Answers' : 'Unreachable', message: seen.problem },
-    { type: 'Degraded', is: trouble !== undefined, reason: trouble ?? 'AsExpected', message: said },
-    {
-      type: 'ClockSynced',
-      is: isSynced,
-      reason: isSynced ? 'AsTheHub' : 'Differs',
-      message: isSynced ? '' : `the clock of the hub is ${seen.ahead} s ahead`,
-    },
-  ].map(({ is, ...one }) => ({ ...one, status: is ? ('True' as const) : ('False' as const) }));
-  const conditions = conditionsAt(present, old.conditions, now);
-  const facts = seen.facts ?? old.facts;
-  return { ...(facts && { facts }), lastSeen: timeOf(now), conditions };
 }

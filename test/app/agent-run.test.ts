@@ -1,4 +1,7 @@
 /** An agent between its hub and its cluster, which are API servers in this process. */
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Packages } from '../../src/app/agent/loop.ts';
 import { openAgentScene } from '../support/agent-scene.ts';
 import { textAt } from '../support/api-client.ts';
 import { StatusError } from '../support/api-server/store.ts';
@@ -10,14 +13,14 @@ const test = suite('app/agent-run', { timeoutMs: 120_000 });
 
 test('a signed manifest is delivered, updated, and removed, as the hub orders', async () => {
   await using scene = await openAgentScene();
-  await scene.order({ source: scene.manifest('1'), specHash: 'a1' });
+  await scene.order({ source: scene.manifest('1') });
   await scene.start();
   await scene.becomes('1 Succeeded');
   assert.is(await scene.version(), '1');
-  await scene.order({ source: scene.manifest('2'), specHash: 'a2', revision: 2 });
+  await scene.order({ source: scene.manifest('2'), revision: 2 });
   await scene.becomes('2 Succeeded');
   assert.is(await scene.version(), '2');
-  await scene.order({ source: scene.manifest('2'), specHash: 'a2', revision: 3, action: 'Remove' });
+  await scene.order({ source: scene.manifest('2'), revision: 3, action: 'Remove' });
   await scene.becomes('3 Succeeded');
   assert.is(await scene.version(), '-');
 });
@@ -32,10 +35,10 @@ test('the cluster is reported with its facts, and its Lease is renewed', async (
 
 test('what is unsigned, signed by a stranger, or not what its digest says is refused', async () => {
   await using scene = await openAgentScene();
-  await scene.order({ source: scene.manifest('1', { by: 'none' }), specHash: 'a1' });
-  await scene.order({ source: scene.manifest('2', { by: 'stranger' }), specHash: 'a2' }, 'two');
-  await scene.order({ source: { ...scene.manifest('3'), hash: `sha256:${'0'.repeat(64)}` }, specHash: 'a3' }, 'three');
-  await scene.order({ specHash: 'a4' }, 'chart');
+  await scene.order({ source: scene.manifest('1', { by: 'none' }) });
+  await scene.order({ source: scene.manifest('2', { by: 'stranger' }) }, 'two');
+  await scene.order({ source: { ...scene.manifest('3'), hash: `sha256:${'0'.repeat(64)}` } }, 'three');
+  await scene.order({}, 'chart');
   await scene.start();
   await scene.becomes('1 Failed Unsigned');
   await scene.becomes('1 Failed Unsigned', 'two');
@@ -46,7 +49,7 @@ test('what is unsigned, signed by a stranger, or not what its digest says is ref
 
 test('unsigned content is accepted by an agent that was joined so', async () => {
   await using scene = await openAgentScene();
-  await scene.order({ source: scene.manifest('1', { by: 'none' }), specHash: 'a1' });
+  await scene.order({ source: scene.manifest('1', { by: 'none' }) });
   await scene.start({ allowUnsigned: true });
   await scene.becomes('1 Succeeded');
 });
@@ -64,7 +67,7 @@ test('an add-on that a channel has is left alone', async () => {
   };
   const data = { 'kube-system.web': JSON.stringify(record) };
   await scene.here.create('/api/v1/namespaces/kube-system/configmaps', { metadata: { name: 'curlew-addons' }, data });
-  await scene.order({ source: scene.manifest('1'), specHash: 'a1' });
+  await scene.order({ source: scene.manifest('1') });
   await scene.start();
   await scene.becomes('1 Failed OtherOwner');
   assert.is(await scene.version(), '-');
@@ -72,7 +75,7 @@ test('an add-on that a channel has is left alone', async () => {
 
 test('while the hub is away, what was obeyed is continued from the copies on disk, and reported later', async () => {
   await using scene = await openAgentScene();
-  await scene.order({ source: scene.manifest('1'), specHash: 'a1' });
+  await scene.order({ source: scene.manifest('1') });
   // The cluster cannot be changed: the file is verified and kept, and nothing begins.
   let isLocked = true;
   const lock = (request: string): void => {
@@ -95,11 +98,11 @@ test('while the hub is away, what was obeyed is continued from the copies on dis
 
 test('a restored hub is not obeyed, until an agent is told to', async () => {
   await using scene = await openAgentScene();
-  await scene.order({ source: scene.manifest('2'), specHash: 'a2', revision: 2 });
+  await scene.order({ source: scene.manifest('2'), revision: 2 });
   const first = await scene.start();
   await scene.becomes('2 Succeeded');
   await scene.drop();
-  await scene.order({ source: scene.manifest('1'), specHash: 'a1', revision: 1 });
+  await scene.order({ source: scene.manifest('1'), revision: 1 });
   await scene.becomes('2 Succeeded OlderRevision');
   assert.is(await scene.version(), '2');
   await first.stop();
@@ -110,7 +113,7 @@ test('a restored hub is not obeyed, until an agent is told to', async () => {
 
 test('a ClusterAddon that vanishes leaves the add-on, which is reported as detached', async () => {
   await using scene = await openAgentScene();
-  await scene.order({ source: scene.manifest('1'), specHash: 'a1' });
+  await scene.order({ source: scene.manifest('1') });
   await scene.start();
   await scene.becomes('1 Succeeded');
   await scene.drop();
@@ -127,7 +130,7 @@ test('a ClusterAddon that vanishes leaves the add-on, which is reported as detac
 
 test('an idle agent sends at most two requests a minute, besides those with which it begins', async () => {
   await using scene = await openAgentScene();
-  await scene.order({ source: scene.manifest('1'), specHash: 'a1' });
+  await scene.order({ source: scene.manifest('1') });
   await scene.start();
   await scene.becomes('1 Succeeded');
   await eventually(async () => textAt(await scene.cluster(), 'facts.version') !== '');
@@ -136,6 +139,86 @@ test('an idle agent sends at most two requests a minute, besides those with whic
   );
   // One list and watch, the Lease twice, the Cluster, and two or three statuses: nothing is repeated.
   assert.ok(agents.length <= 16, agents.join('\n'));
+});
+
+test('a record that cannot be written stops nothing but what is new, and is reported when it can', async () => {
+  await using scene = await openAgentScene();
+  const { notes } = await scene.start();
+  await eventually(async () => textAt(await scene.cluster(), 'facts.version') !== '');
+  const record = scene.box.at('agent/record.json');
+  await rm(record, { force: true });
+  await mkdir(join(record, 'in-the-way'), { recursive: true });
+  await scene.order({ source: scene.manifest('1') });
+  await eventually(async () => Promise.resolve(notes.some((note) => note.includes('record.json'))));
+  await scene.becomes('1 Progressing');
+  assert.is(await scene.version(), '-');
+  await rm(record, { recursive: true });
+  await scene.becomes('1 Succeeded');
+});
+
+/** Packages on a node, and what was done with them. */
+function nodeWith(...names: readonly string[]): { readonly packages: Packages; readonly done: string[] } {
+  const there = new Set(names);
+  const done: string[] = [];
+  const packages: Packages = {
+    has: async (name) => Promise.resolve(there.has(name)),
+    install: async ({ name }) => {
+      there.add(name);
+      done.push(`install ${name}`);
+      return Promise.resolve();
+    },
+    remove: async (name) => {
+      there.delete(name);
+      done.push(`remove ${name}`);
+      return Promise.resolve();
+    },
+  };
+  return { packages, done };
+}
+
+function packageNamed(name: string): object {
+  return { source: { package: { name, version: '1.0.0', hash: `sha256:${'0'.repeat(64)}` } } };
+}
+
+test('a package that the fleet has not brought is neither changed nor removed', async () => {
+  await using scene = await openAgentScene();
+  const { packages, done } = nodeWith('weave');
+  await scene.order(packageNamed('weave'));
+  await scene.order({ ...packageNamed('weave'), action: 'Remove' }, 'net');
+  await scene.start({ packages });
+  await scene.becomes('1 Failed OtherOwner');
+  await scene.becomes('1 Succeeded', 'net');
+  await scene.order({ ...packageNamed('weave'), revision: 2, action: 'Remove' });
+  await scene.becomes('2 Succeeded');
+  assert.equal(done, []);
+});
+
+test('an add-on keeps its package until it is removed', async () => {
+  await using scene = await openAgentScene();
+  const { packages, done } = nodeWith();
+  await scene.order(packageNamed('page'));
+  await scene.start({ packages });
+  await scene.becomes('1 Succeeded');
+  await scene.order({ ...packageNamed('site'), revision: 2 });
+  await scene.becomes('2 Failed OtherPackage');
+  await scene.order({ ...packageNamed('site'), revision: 3, action: 'Remove' });
+  await scene.becomes('3 Succeeded');
+  assert.equal(done, ['install page', 'remove page']);
+});
+
+test('an agent with other pinned keys asks for the signature again', async () => {
+  await using scene = await openAgentScene();
+  const source = scene.manifest('1');
+  await scene.order({ source });
+  const first = await scene.start();
+  await scene.becomes('1 Succeeded');
+  await first.stop();
+  const [kept = ''] = (await readdir(scene.box.at('agent/files'))).filter((name) => name.endsWith('.json'));
+  const file = scene.box.at('agent/files', kept);
+  await writeFile(file, (await readFile(file, 'utf8')).replace(/"signature":"[^"]*/, '"signature":"AAAA'));
+  await scene.order({ source, revision: 2 });
+  await scene.start();
+  await scene.becomes('2 Succeeded');
 });
 
 test.run();

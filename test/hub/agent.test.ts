@@ -1,19 +1,18 @@
 /** What an agent does about its orders: each case is a record, what the hub has, and what follows. */
-import { compareText } from '../../src/core/ref.ts';
 import {
   afterJob,
-  clusterStatus,
   decide,
+  keptOf,
   NO_RECORD,
   readOrder,
-  statusOf,
   type AgentDone,
   type AgentRecord,
   type Decided,
   type Order,
 } from '../../src/hub/agent.ts';
+import { clusterStatus, statusOf } from '../../src/hub/agent-status.ts';
 import * as assert from '../support/assert.ts';
-import { hubClusterAddon } from '../support/hub-objects.ts';
+import { hubChart, hubClusterAddon } from '../support/hub-objects.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('hub/agent');
@@ -21,8 +20,18 @@ const HUB = 'hub-1';
 const DONE: AgentDone = { result: 'done', reason: '', message: '' };
 const FAILED: AgentDone = { result: 'failed', reason: 'DeliveryFailed', message: 'no' };
 
+/** Short names of contents, by their hash. */
+const labels = new Map<string, string>();
+
+/** `content`: a short name of what it has; `version`: that of its chart. */
 function order(spec: object = {}, name = 'web', status?: object): Order {
-  const { metadata, ...object } = hubClusterAddon(name, 'oslo', { hub: HUB, ...spec }) as { readonly metadata: object };
+  const { content = 'a1', version = '1.2.3', ...others } = spec as { content?: string; version?: string };
+  const own = { hub: HUB, source: hubChart(version), values: { content }, ...others };
+  const { metadata, ...object } = hubClusterAddon(name, 'oslo', own) as {
+    readonly metadata: object;
+    readonly spec: { readonly specHash: string };
+  };
+  labels.set(object.spec.specHash, content);
   const more = { uid: 'u', resourceVersion: '1', labels: {}, annotations: {}, finalizers: [] };
   return readOrder({ metadata: { name, ...metadata, ...more }, ...object, ...(status && { status }) });
 }
@@ -31,38 +40,49 @@ function all(...orders: readonly Order[]): ReadonlyMap<string, Order> {
   return new Map(orders.map((one) => [one.at.name, one]));
 }
 
-/** Does all jobs with these results. */
+/** Does one job after the other with this result, and decides again after each, as the loop does. */
 function pass(
   orders: ReadonlyMap<string, Order> | undefined,
   record: AgentRecord,
   {
     now = 1000,
     acceptOlder = false,
+    hub = HUB,
+    most = 9,
     done = DONE,
-  }: { readonly now?: number; readonly acceptOlder?: boolean; readonly done?: AgentDone } = {},
+  }: {
+    readonly now?: number;
+    readonly acceptOlder?: boolean;
+    readonly hub?: string;
+    readonly most?: number;
+    readonly done?: AgentDone;
+  } = {},
 ): AgentRecord & { readonly decided: Decided; readonly said: string } {
-  const decided = decide(orders, record, { now, hub: HUB, acceptOlder });
-  const after = decided.jobs.reduce((known, job) => afterJob(known, job, done, now), decided.record);
-  const jobs = decided.jobs.map(({ addon, act, spec, takesOver, keepGoing }) => {
-    return [act, addon, spec.specHash, takesOver ? 'over' : '', keepGoing ? 'on' : '']
-      .filter((one) => one !== '')
-      .join(' ');
-  });
+  const jobs: string[] = [];
+  let decided = decide(orders, record, { now, hub, acceptOlder });
+  for (let [job] = decided.jobs; job !== undefined && jobs.length < most; [job] = decided.jobs) {
+    const { addon, act, spec: of, takesOver, keepGoing } = job;
+    const parts = [act, addon, labels.get(of.specHash) ?? '?', takesOver && `from ${takesOver}`, keepGoing && 'on'];
+    jobs.push(parts.filter(Boolean).join(' '));
+    const after = afterJob(decided.record, job, done, { now, random: 0.5 });
+    decided = decide(orders, after, { now, hub, acceptOlder: false });
+  }
   const refused = [...decided.refused].map(([name, { reason }]) => `${name} ${reason}`);
   const detached = decided.detached.map((name) => `${name} detached`);
-  return { ...after, decided, said: [...jobs, ...refused, ...detached].toSorted(compareText).join(', ') };
+  const said = [...jobs, ...refused, ...detached].join(', ');
+  return { ...decided.record, decided, said };
 }
 
 /** How an add-on is reported. */
 function shown(one: Order, { decided, ...record }: ReturnType<typeof pass>, now = 1000): string {
-  const [name] = [one.at.name];
-  const status = statusOf(one, record.addons[name], { refusal: decided.refused.get(name), health: undefined, now });
+  const { name } = one.at;
+  const status = statusOf(one, keptOf(record, name), { refusal: decided.refused.get(name), health: undefined, now });
   const {
     applied,
     state,
     reason = '-',
   } = status as { applied: { revision: number; hash: string }; state: string; reason?: string };
-  return `${applied.revision} ${applied.hash || '-'} ${state} ${reason}`;
+  return `${applied.revision} ${labels.get(applied.hash) ?? '-'} ${state} ${reason}`;
 }
 
 test('an add-on is installed once, and what is done is not done again', () => {
@@ -90,8 +110,8 @@ const NEXT: readonly (readonly [was: string, next: string, expected: string])[] 
   ['3 a1 1.2.3', '4 a0 1.2.3-rc.1', 'web Downgrade'],
 ];
 const spec = (text: string): object => {
-  const [revision = '', specHash, version] = text.split(' ');
-  return { revision: Number(revision), specHash, version };
+  const [revision = '', content, version] = text.split(' ');
+  return { revision: Number(revision), content, version };
 };
 for (const [was, next, expected] of NEXT) {
   test(`after revision ${was}, revision ${next} leads to: ${expected || 'nothing'}`, () => {
@@ -123,7 +143,7 @@ test('a cluster goes back to what its own record knows as healthy before, and to
 test('one hub is obeyed', () => {
   assert.is(pass(all(order({ hub: 'hub-2' })), NO_RECORD).said, 'web AnotherHub');
   const before = pass(all(order()), NO_RECORD);
-  const other = order({ hub: 'hub-2', revision: 9, specHash: 'b2' });
+  const other = order({ hub: 'hub-2', revision: 9, content: 'b2' });
   const after = pass(all(other), before);
   assert.is(after.said, 'web AnotherHub');
   assert.is(shown(other, after), '1 a1 Succeeded AnotherHub');
@@ -145,23 +165,35 @@ test('a refused revision says what is there, a lower version that it has failed'
   assert.is(shown(lower, pass(all(lower), before)), '4 a0 Failed Downgrade');
 });
 
-test('a failure is reported at once, tried again twice, and then left until the next revision', () => {
+test('a failure is tried again twice before it counts, and then left until the next revision', () => {
   const orders = all(order());
   let record: ReturnType<typeof pass> = pass(orders, NO_RECORD, { done: FAILED });
-  assert.is(shown(order(), record), '1 a1 Failed DeliveryFailed');
+  assert.is(shown(order(), record), '1 a1 Progressing DeliveryFailed');
   assert.is(pass(orders, record, { now: 1059 }).said, '');
   record = pass(orders, record, { now: 1060, done: FAILED });
   assert.is(record.said, 'install web a1');
+  assert.is(shown(order(), record), '1 a1 Progressing DeliveryFailed');
   record = pass(orders, record, { now: 1360, done: FAILED });
   assert.is(record.said, 'install web a1');
+  assert.is(shown(order(), record), '1 a1 Failed DeliveryFailed');
   assert.is(pass(orders, record, { now: 1e9 }).said, '');
   assert.is(pass(all(order({ revision: 2 })), record, { now: 1361 }).said, 'install web a1');
+});
+
+test('content that is bad has failed at once, and is tried again', () => {
+  const orders = all(order());
+  const record = pass(orders, NO_RECORD, { done: { ...FAILED, result: 'bad' } });
+  assert.is(shown(order(), record), '1 a1 Failed DeliveryFailed');
+  const again = pass(orders, record, { now: 1060, done: FAILED });
+  assert.is(again.said, 'install web a1');
+  assert.is(shown(order(), again), '1 a1 Failed DeliveryFailed');
 });
 
 test('what could not begin is tried again without end, and has not failed', () => {
   const later = { result: 'later', reason: 'Waiting', message: 'busy' } as const;
   let record: ReturnType<typeof pass> = pass(all(order()), NO_RECORD, { done: later });
-  for (const now of [1015, 1030, 1045, 1060]) {
+  for (const now of [1015, 1030, 1045, 1068, 1102]) {
+    assert.is(pass(all(order()), record, { now: now - 1, done: later }).said, '');
     assert.is(shown(order(), record, now), '1 a1 Progressing Waiting');
     record = pass(all(order()), record, { now, done: later });
     assert.is(record.said, 'install web a1');
@@ -173,7 +205,7 @@ test('a ClusterAddon that vanishes leaves the add-on, and one that returns is co
   const gone = pass(all(), before);
   assert.is(gone.said, 'web detached');
   assert.is(pass(undefined, before).said, '');
-  assert.is(pass(all(order({ revision: 2, specHash: 'b2' })), gone).said, 'install web b2');
+  assert.is(pass(all(order({ revision: 2, content: 'b2' })), gone).said, 'install web b2');
 });
 
 test('a removal is reported, and forgotten with its ClusterAddon', () => {
@@ -201,7 +233,7 @@ for (const [onFailure, times, acts, end] of REMOVALS) {
     let record: ReturnType<typeof pass> = pass(all(order()), NO_RECORD);
     const said: string[] = [];
     for (const now of times) {
-      record = pass(all(remove), record, { now, done: { ...FAILED, reason: 'RemovalFailed' } });
+      record = pass(all(remove), record, { now, most: 1, done: { ...FAILED, reason: 'RemovalFailed' } });
       said.push(record.said.replace(' web a1', ''));
     }
     assert.is(said.join('; '), acts);
@@ -225,8 +257,8 @@ test('a removal ends at its deadline, by its policy', () => {
 
 test('a release that moves to another add-on of the fleet is handed over, and never removed', () => {
   const before = pass(all(order()), NO_RECORD);
-  const next = pass(all(order({ specHash: 'b2' }, 'portal')), before);
-  assert.is(next.said, 'forget web a1, install portal b2 over');
+  const next = pass(all(order({ content: 'b2' }, 'portal')), before);
+  assert.is(next.said, 'forget web a1, install portal b2 from web');
   assert.equal(Object.keys(next.addons), ['portal']);
 });
 
@@ -274,6 +306,87 @@ test('the status of a cluster has its facts, and the times at which its conditio
     'Available False Unreachable 00:33:20, Degraded True AddonsDetached 00:33:20, ClockSynced False Differs 00:33:20',
   );
   assert.equal(later['facts'], facts);
+});
+
+const own = (record: AgentRecord, name: string) => keptOf(record, name);
+
+test('what cannot be forgotten waits, and holds no other', () => {
+  const before = pass(all(order()), NO_RECORD);
+  const orders = all(order({ content: 'b2' }, 'portal'));
+  const later = { result: 'later', reason: 'Waiting', message: 'busy' } as const;
+  const first = pass(orders, before, { done: later });
+  assert.is(first.said, 'forget web a1, install portal b2 from web');
+  assert.is(pass(orders, first, { now: 1001 }).said, '');
+  assert.is(pass(orders, first, { now: 1015 }).said, 'forget web a1, install portal b2 from web');
+});
+
+test('an order whose hash or version is not that of its source cannot be read', () => {
+  const other = (more: object): string => pass(all(order(more)), NO_RECORD).said;
+  assert.is(other({ specHash: 'a1' }), 'web Unreadable');
+  const page = { package: { name: 'page', version: '0.9.0', hash: `sha256:${'0'.repeat(64)}` } };
+  const [chart, packed] = [order({ source: hubChart('0.9.0') }), order({ source: page })];
+  for (const { spec: read } of [chart, packed]) assert.is(read?.version, '0.9.0');
+  for (const source of [hubChart('0.9.0'), page]) {
+    const { spec: read } = order({ source });
+    const at = { name: 'web', namespace: 'fleet-oslo', uid: 'u', resourceVersion: '1' };
+    const metadata = { ...at, labels: {}, annotations: {}, finalizers: [] };
+    assert.is(readOrder({ metadata, spec: { ...read, version: '9.9.9' } }).spec, undefined);
+  }
+});
+
+test('a removal is no way to an older version than was healthy', () => {
+  const remove = order({ revision: 2, action: 'Remove' });
+  const gone = pass(all(), pass(all(remove), pass(all(order()), NO_RECORD)));
+  const older = order({ content: 'a0', version: '1.2.2' });
+  const refused = pass(all(older), gone);
+  assert.is(refused.said, 'web Downgrade');
+  assert.is(shown(older, refused), '1 a0 Failed Downgrade');
+  assert.is(pass(all(older), gone, { acceptOlder: true }).said, 'install web a0');
+  assert.is(pass(all(order({ version: '1.3.0' })), gone).said, 'install web a1');
+  // Nor is one that names an older version itself.
+  const lie = order({ content: 'a0', version: '1.2.2', revision: 2, action: 'Remove' });
+  const removing = pass(all(lie), pass(all(order()), NO_RECORD));
+  assert.is(pass(all(order({ content: 'a0', version: '1.2.2', revision: 3 })), removing).said, 'web Downgrade');
+  assert.is(pass(all(older), pass(all(), removing)).said, 'web Downgrade');
+  // What never was healthy is no reason.
+  const failed = pass(all(order()), NO_RECORD, { done: FAILED });
+  assert.is(pass(all(older), pass(all(), pass(all(remove), failed))).said, 'install web a0');
+});
+
+test('the first order of another hub is obeyed, whatever the hub before has ordered', () => {
+  const before = pass(all(order(spec('3 a1 1.2.3'))), NO_RECORD);
+  for (const text of ['1 a0 1.2.2', '3 b2 1.2.2']) {
+    const next = order({ ...spec(text), hub: 'hub-2' });
+    const after = pass(all(next), before, { hub: 'hub-2' });
+    assert.is(after.said, `install web ${text.split(' ')[1]}`);
+    const lower = order({ ...spec('4 a9 1.2.1'), hub: 'hub-2' });
+    assert.is(pass(all(lower), after, { hub: 'hub-2' }).said, 'web Downgrade');
+  }
+});
+
+test('an add-on can have the name of what every object has', () => {
+  const one = order({}, 'constructor');
+  const record = pass(all(one), NO_RECORD);
+  assert.is(record.said, 'install constructor a1');
+  assert.is(own(NO_RECORD, 'constructor'), undefined);
+  assert.is(order({}, '__proto__').spec, undefined);
+});
+
+test('nothing waits for the time that it was before the clock was set back', () => {
+  const orders = all(order());
+  const failed = pass(orders, NO_RECORD, { now: 1e9, done: FAILED });
+  assert.is(pass(orders, failed, { now: 1000 }).said, 'install web a1');
+  const remove = all(order({ revision: 2, action: 'Remove', remove: { onFailure: 'Orphan' } }));
+  const removing = pass(remove, pass(orders, NO_RECORD), { now: 1e9, done: FAILED });
+  const back = pass(remove, removing, { now: 1000, done: FAILED });
+  assert.is(back.said, 'remove web a1');
+  assert.is(own(back, 'web')?.since, 1000);
+});
+
+test('a clock that was set forward ends no removal before its first try', () => {
+  const remove = all(order({ revision: 2, action: 'Remove', remove: { onFailure: 'Orphan' } }));
+  const begun = decide(remove, pass(all(order()), NO_RECORD), { now: 1000, hub: HUB, acceptOlder: false }).record;
+  assert.is(pass(remove, begun, { now: 1e9 }).said, 'remove web a1');
 });
 
 test.run();

@@ -66,6 +66,7 @@ export interface AgentScene extends AsyncDisposable {
 }
 
 const NO_PACKAGES: Packages = {
+  has: async () => Promise.resolve(false),
   install: async () => Promise.reject(new CurlewError('UNSUPPORTED', 'no packages in this test')),
   remove: async () => Promise.resolve(),
 };

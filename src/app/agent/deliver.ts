@@ -5,7 +5,7 @@ import { fileOf, type Entry } from '../../channel/channel.ts';
 import { recordKey } from '../../channel/record.ts';
 import type { Context } from '../../core/context.ts';
 import { digestOf, hexOf } from '../../core/digest.ts';
-import { CurlewError, redact } from '../../core/errors.ts';
+import { CurlewError, fileError, redact } from '../../core/errors.ts';
 import { holdCluster, openChannelCluster, type ChannelCluster } from '../../deliver/cluster.ts';
 import { ownerOf } from '../../fleet/observe.ts';
 import type { Job } from '../../fleet/pass.ts';
@@ -48,9 +48,10 @@ export async function deliverHere(job: AgentJob, entry: Entry, tools: Tools): Pr
     await using held = await holdCluster(cluster, { doing: `${act} ${addon}`, context });
     begun = true;
     const owner = otherOwner(addon, entry, held.cluster);
-    if (owner !== undefined && !job.takesOver) {
+    const takesOver = job.takesOver !== undefined;
+    if (owner !== undefined && !(takesOver && owner === ownerOf(job.takesOver))) {
       if (act !== 'install') return { result: 'done', reason: '', message: '' };
-      return { result: 'failed', reason: 'OtherOwner', message: `${addon} belongs to ${owner}` };
+      return { result: 'bad', reason: 'OtherOwner', message: `${addon} belongs to ${owner}` };
     }
     const { specHash, version } = spec;
     const revision = {
@@ -64,7 +65,7 @@ export async function deliverHere(job: AgentJob, entry: Entry, tools: Tools): Pr
       addon,
       act,
       hash: act === 'install' ? specHash : '',
-      takesOver: job.takesOver,
+      takesOver,
       isNew: false,
     };
     const runner = new Runner([one], held.cluster, {
@@ -74,15 +75,18 @@ export async function deliverHere(job: AgentJob, entry: Entry, tools: Tools): Pr
       read: async () => Promise.resolve(content ?? new Uint8Array()),
       live: undefined,
     });
-    const { result, reason: message, orphans } = await runner.run(one);
+    const { result, reason: message, orphans, isRecorded } = await runner.run(one);
     const reason = result === 'done' ? '' : act === 'install' ? 'DeliveryFailed' : 'RemovalFailed';
-    return { result, reason, message, orphans };
+    return { result: result === 'failed' && isRecorded === true ? 'bad' : result, reason, message, orphans };
   } catch (error) {
     context.signal.throwIfAborted();
     if (!(error instanceof CurlewError)) throw error;
     const [message = ''] = error.message.split('\n');
-    const refusal = REFUSALS.get(error.code) ?? (begun ? 'DeliveryFailed' : undefined);
-    return { result: refusal === undefined ? 'later' : 'failed', reason: refusal ?? 'Waiting', message };
+    const refusal = REFUSALS.get(error.code);
+    if (refusal !== undefined) return { result: 'bad', reason: refusal, message };
+    return begun
+      ? { result: 'failed', reason: 'DeliveryFailed', message }
+      : { result: 'later', reason: 'Waiting', message };
   }
 }
 
@@ -117,15 +121,32 @@ async function verified(entry: Entry, tools: Tools): Promise<Uint8Array | undefi
   if (!allowUnsigned) {
     const place = signaturePath(location);
     const name = redact(location);
-    signature = (await readFound(signaturePath(file), MAX_BYTES)) ?? (await opened.reader(from)(place, context));
-    const none = `cannot verify ${name}: there is no signature ${redact(place)}`;
-    if (signature === undefined) throw new CurlewError('SIGNATURE_INVALID', none);
-    verifyText({ name, text: content, signature: Buffer.from(signature).toString(), from: redact(place) }, keys);
+    const verify = (text: Uint8Array): void =>
+      void verifyText({ name, text: content, signature: Buffer.from(text).toString(), from: redact(place) }, keys);
+    const known = await readFound(signaturePath(file), MAX_BYTES);
+    if (known !== undefined && isAccepted(() => verify(known))) signature = known;
+    else {
+      // The pinned keys may be others than when it was kept.
+      signature = await opened.reader(from)(place, context);
+      const none = `cannot verify ${name}: there is no signature ${redact(place)}`;
+      if (signature === undefined) throw new CurlewError('SIGNATURE_INVALID', none);
+      verify(signature);
+    }
   }
   await makeFolder(files);
   if (content !== before) await writeStateFile(file, content);
   if (signature !== undefined) await writeStateFile(signaturePath(file), signature);
   return content;
+}
+
+function isAccepted(verify: () => void): boolean {
+  try {
+    verify();
+    return true;
+  } catch (error) {
+    if (error instanceof CurlewError && error.code === 'SIGNATURE_INVALID') return false;
+    throw error;
+  }
 }
 
 /** Deletes the kept files that no add-on has. */
@@ -137,6 +158,10 @@ export async function sweepFiles(files: string, { addons }: AgentRecord): Promis
     }),
   );
   for (const name of await readdir(files).catch((): readonly string[] => [])) {
-    if (!kept.has(name.slice(0, 64))) await rm(join(files, name), { force: true });
+    const path = join(files, name);
+    if (!kept.has(name.slice(0, 64)))
+      await rm(path, { force: true }).catch((error: unknown) => {
+        throw fileError(`delete ${path}`, error);
+      });
   }
 }

@@ -4,7 +4,7 @@ import { readRecords, type AddonRecord } from '../../channel/record.ts';
 import { asError, CurlewError } from '../../core/errors.ts';
 import { CHANNEL_RECORDS } from '../../core/layout.ts';
 import { ownerOf } from '../../fleet/observe.ts';
-import { GRACE_S, type ClusterSeen, type Health } from '../../hub/agent.ts';
+import { GRACE_S, type ClusterSeen, type Health } from '../../hub/agent-status.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { openCalls, type Call } from '../../kube/call.ts';
 import { configMapClient } from '../../kube/config-map.ts';

@@ -4,21 +4,22 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Context } from '../../core/context.ts';
 import { asError, CurlewError } from '../../core/errors.ts';
+import { exactJson } from '../../core/json.ts';
 import {
   afterJob,
-  clusterStatus,
   decide,
+  keptOf,
   NO_RECORD,
   readAgentRecord,
   readOrder,
-  statusOf,
+  withPackage,
   type AgentDone,
   type AgentJob,
   type AgentRecord,
-  type ClusterSeen,
   type Decided,
   type Order,
 } from '../../hub/agent.ts';
+import { clusterStatus, statusOf, type ClusterSeen } from '../../hub/agent-status.ts';
 import { contentOf, type HubPackage } from '../../hub/content.ts';
 import { namespaceOf } from '../../hub/observe.ts';
 import type { KubeApi } from '../../kube/api.ts';
@@ -44,9 +45,15 @@ const RENEW_MS = 300_000;
 /** A watch is followed by a list, in case that a change was lost: 10 minutes ± 30 %. */
 const LIST_S = [420, 780] as const;
 const MAX_BYTES = 64 << 20;
+/** The package that runs this program: a site has it from its operator, and newer versions of it from the fleet. */
+const OWN_PACKAGE = 'curlew-agent';
+/** Its back-off is that of the record; no add-on has this name. */
+const RECORD = 'record.json';
 
 /** How packages come onto this node and leave it. They throw `CurlewError`. */
 export interface Packages {
+  /** True if it is on this node, also in part. */
+  readonly has: (name: string) => Promise<boolean>;
   readonly install: (content: HubPackage, values: Values, options: { readonly isBack: boolean }) => Promise<void>;
   readonly remove: (name: string, options: { readonly keepGoing: boolean }) => Promise<void>;
 }
@@ -74,7 +81,7 @@ export interface AgentParts {
 /** Until the signal aborts, whose reason it throws. `BUSY` while another agent has this folder. */
 export async function runLoop(parts: AgentParts): Promise<never> {
   const { folder, context } = parts;
-  const file = join(folder, 'record.json');
+  const file = join(folder, RECORD);
   await makeFolder(folder);
   await using _claim = await claim(file);
   const over = new AbortController();
@@ -189,47 +196,57 @@ class Loop {
       const problem = this.#watch.problem;
       const orders = problem === undefined ? new Map(this.#watch.values().map((one) => [one.at.name, one])) : undefined;
       const decided = decide(orders, this.#record, { now: seconds(), hub, acceptOlder });
-      await this.#keep(file, decided.record);
-      if (orders !== undefined) acceptOlder = false;
-      const waitMs = orders === undefined ? Infinity : await this.#report(orders, decided);
+      // Without a record nothing begins: a restart would not know of it.
+      const isKept = await this.#keep(decided.record);
+      if (orders !== undefined) {
+        acceptOlder = false;
+        await this.#report(orders, decided);
+      }
       const [job] = decided.jobs;
-      if (job !== undefined) {
+      if (job !== undefined && isKept) {
         const done = await this.#do(job);
-        await this.#keep(file, afterJob(this.#record, job, done, seconds()));
+        await this.#keep(afterJob(this.#record, job, done, { now: seconds(), random: Math.random() }));
         continue;
       }
-      await sweepFiles(join(folder, 'files'), this.#record);
+      await this.#try(async () => sweepFiles(join(folder, 'files'), this.#record));
+      const waitMs = this.#backoff.keep(new Set(['', RECORD, ...(orders?.keys() ?? [])]));
       await this.#changes.wait(Math.min(decided.recheckAfter * 1000, waitMs, MINUTE_MS), { signal });
     }
   }
 
-  async #keep(file: string, record: AgentRecord): Promise<void> {
+  /** Returns true if the record is on disk, too. */
+  async #keep(record: AgentRecord): Promise<boolean> {
     this.#record = record;
-    const text = `${JSON.stringify(record)}\n`;
-    if (text !== this.#text) await writeStateFile(file, text);
-    this.#text = text;
+    const text = `${exactJson(record)}\n`;
+    if (text !== this.#text) {
+      await this.#write(RECORD, async () => {
+        await writeStateFile(join(this.#parts.folder, RECORD), text);
+        this.#text = text;
+      });
+    }
+    return text === this.#text;
   }
 
-  /** Returns the milliseconds after which what could not be written is tried again. */
-  async #report(orders: ReadonlyMap<string, Order>, decided: Decided): Promise<number> {
+  /** What could not be written is tried again after a while. */
+  async #write(key: string, work: () => Promise<unknown>): Promise<void> {
+    if (!this.#backoff.mayBegin(key)) return;
+    if (await this.#try(work)) this.#backoff.succeeded(key);
+    else this.#backoff.failed(key);
+  }
+
+  async #report(orders: ReadonlyMap<string, Order>, decided: Decided): Promise<void> {
     const now = seconds();
-    const write = async (key: string, work: () => Promise<unknown>): Promise<void> => {
-      if (!this.#backoff.mayBegin(key)) return;
-      if (await this.#try(work)) this.#backoff.succeeded(key);
-      else this.#backoff.failed(key);
-    };
     for (const [name, order] of orders) {
       const [refusal, health] = [decided.refused.get(name), this.#look.health.get(name)];
-      const status = statusOf(order, decided.record.addons[name], { refusal, health, now });
+      const status = statusOf(order, keptOf(decided.record, name), { refusal, health, now });
       if (status === undefined) continue;
-      await write(name, async () => {
+      await this.#write(name, async () => {
         const written = await this.#hub.writeStatus(order.at, status);
         if (written !== undefined) this.#watch.put(written);
       });
     }
     const seen = this.#seen;
-    if (seen !== undefined) await write('', async () => this.#reportCluster(seen, decided, now));
-    return this.#backoff.keep(new Set(['', ...orders.keys()]));
+    if (seen !== undefined) await this.#write('', async () => this.#reportCluster(seen, decided, now));
   }
 
   async #reportCluster(seen: Omit<ClusterSeen, 'ahead'>, decided: Decided, now: number): Promise<void> {
@@ -248,7 +265,7 @@ class Loop {
     this.#say('info', `${act} ${addon} ${spec.version ?? ''}, revision ${spec.revision}`);
     const tools = { request, context, files: join(folder, 'files'), keys, allowUnsigned };
     if (content === undefined)
-      return { result: 'failed', reason: 'Unreadable', message: 'this version of curlew cannot read its source' };
+      return { result: 'bad', reason: 'Unreadable', message: 'this version of curlew cannot read its source' };
     const done =
       'entry' in content
         ? await deliverHere(job, content.entry, tools)
@@ -262,27 +279,42 @@ class Loop {
     content: HubPackage,
     packages: Packages,
   ): Promise<AgentDone> {
+    const { name } = content;
+    const own = keptOf(this.#record, addon);
+    const brought = own?.package;
     try {
-      const isBack = this.#record.addons[addon]?.good.includes(spec.specHash) === true;
-      if (act === 'install') await packages.install(content, spec.values, { isBack });
-      else if (act === 'remove') await packages.remove(content.name, { keepGoing });
+      if (act === 'install') {
+        if (brought !== name) {
+          const other = brought !== undefined && (await packages.has(brought)) ? brought : undefined;
+          if (other !== undefined)
+            return { result: 'bad', reason: 'OtherPackage', message: `remove it first: its package is ${other}` };
+          if (name !== OWN_PACKAGE && (await packages.has(name)))
+            return { result: 'bad', reason: 'OtherOwner', message: `the fleet has not brought the package ${name}` };
+          if (!(await this.#keep(withPackage(this.#record, addon, name))))
+            return { result: 'later', reason: 'Waiting', message: 'its record cannot be written' };
+        }
+        await packages.install(content, spec.values, { isBack: own?.good.includes(spec.specHash) === true });
+      } else if (act === 'remove' && brought !== undefined) await packages.remove(brought, { keepGoing });
       return { result: 'done', reason: '', message: '' };
     } catch (error) {
       this.#signal.throwIfAborted();
       if (!(error instanceof CurlewError)) throw error;
       const [message = ''] = asError(error).message.split('\n');
       const isLater = error.code === 'BUSY' || error.code === 'FETCH_FAILED';
-      return { result: isLater ? 'later' : 'failed', reason: isLater ? 'Waiting' : reasonOf(error, act), message };
+      if (isLater) return { result: 'later', reason: 'Waiting', message };
+      const bad = BAD.get(error.code);
+      if (bad !== undefined) return { result: 'bad', reason: bad, message };
+      return { result: 'failed', reason: act === 'install' ? 'DeliveryFailed' : 'RemovalFailed', message };
     }
   }
 }
 
-function reasonOf({ code }: CurlewError, act: AgentJob['act']): string {
-  if (code === 'SIGNATURE_INVALID') return 'Unsigned';
-  if (code === 'DIGEST_MISMATCH') return 'OtherDigest';
-  if (code === 'HOOK_FAILED') return 'HookFailed';
-  return act === 'install' ? 'DeliveryFailed' : 'RemovalFailed';
-}
+/** What is at fault with a package. */
+const BAD: ReadonlyMap<CurlewError['code'], string> = new Map([
+  ['SIGNATURE_INVALID', 'Unsigned'],
+  ['DIGEST_MISMATCH', 'OtherDigest'],
+  ['HOOK_FAILED', 'HookFailed'],
+]);
 
 function seconds(): number {
   return Math.floor(Date.now() / 1000);
