@@ -30,8 +30,6 @@ export interface Done extends Job {
   readonly result: 'done' | 'failed' | 'later';
   /** Why it was not done. */
   readonly reason: string;
-  /** What has failed is the content itself, as its record says; unset while that is not known. */
-  readonly isRecorded?: boolean;
   /** Revision of the content that was delivered. */
   readonly revision?: string;
   /** Objects that a removal has left. */

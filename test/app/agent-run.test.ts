@@ -54,6 +54,14 @@ test('unsigned content is accepted by an agent that was joined so', async () => 
   await scene.becomes('1 Succeeded');
 });
 
+test('a kind that the cluster does not have is a failure at once', async () => {
+  await using scene = await openAgentScene();
+  const missing = { apiVersion: 'example.com/v1', kind: 'Missing', metadata: { name: 'page', namespace: 'default' } };
+  await scene.order({ source: scene.manifest('1', { objects: [missing] }) });
+  await scene.start();
+  await scene.becomes('1 Failed DeliveryFailed');
+});
+
 test('an add-on that a channel has is left alone', async () => {
   await using scene = await openAgentScene();
   const record = {

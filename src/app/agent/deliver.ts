@@ -28,6 +28,16 @@ const REFUSALS: ReadonlyMap<CurlewError['code'], string> = new Map([
   ['NOT_FOUND', 'NotFound'],
 ]);
 
+/** What may be gone at the next try, such as a server that is away. */
+const MAY_PASS: ReadonlySet<CurlewError['code']> = new Set([
+  'FETCH_FAILED',
+  'AUTH_FAILED',
+  'BUSY',
+  'NO_SPACE',
+  'CLUSTER_FAILED',
+  'PROGRAM_FAILED',
+]);
+
 interface Tools {
   readonly request: AgentRunRequest;
   readonly context: Context;
@@ -75,9 +85,11 @@ export async function deliverHere(job: AgentJob, entry: Entry, tools: Tools): Pr
       read: async () => Promise.resolve(content ?? new Uint8Array()),
       live: undefined,
     });
-    const { result, reason: message, orphans, isRecorded } = await runner.run(one);
+    const { result, reason: message, orphans } = await runner.run(one);
+    const thrown = runner.errors.get(one);
+    const isBad = thrown === undefined || !MAY_PASS.has(thrown.code);
     const reason = result === 'done' ? '' : act === 'install' ? 'DeliveryFailed' : 'RemovalFailed';
-    return { result: result === 'failed' && isRecorded === true ? 'bad' : result, reason, message, orphans };
+    return { result: result === 'failed' && isBad ? 'bad' : result, reason, message, orphans };
   } catch (error) {
     context.signal.throwIfAborted();
     if (!(error instanceof CurlewError)) throw error;

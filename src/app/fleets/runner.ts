@@ -85,14 +85,7 @@ export class Runner {
       const [reason = ''] = errors[0]?.message.split('\n') ?? [];
       if (job.act === 'remove')
         return { ...job, ...(errors.length > 0 ? { result: 'failed', reason } : await this.#remove(job)) };
-      const hasFailed = errors.length > 0;
-      return {
-        ...job,
-        result: hasFailed ? 'failed' : 'done',
-        reason,
-        revision: found.revision,
-        ...(hasFailed && { isRecorded: true }),
-      };
+      return { ...job, result: errors.length > 0 ? 'failed' : 'done', reason, revision: found.revision };
     } catch (error) {
       this.#cluster.signal.throwIfAborted();
       if (!(error instanceof CurlewError)) throw error;
