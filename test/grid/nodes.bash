@@ -29,7 +29,7 @@ bad_joins() {
 join_control_plane() {
   join_on two && node_ready two &&
     [[ "$(kubectl_on two get --raw /readyz)" == ok ]] &&
-    [[ -n "$(kubectl_on one get node two --selector=node-role.kubernetes.io/control-plane --output=name)" ]]
+    [[ "$(kubectl_on one get nodes --selector=node-role.kubernetes.io/control-plane --output=name)" == *node/two* ]]
 }
 
 # The token of join_file has deleted itself, and with it its right to do so.
