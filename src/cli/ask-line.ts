@@ -2,6 +2,7 @@
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import { CurlewError } from '../core/errors.ts';
+import type { CommandContext } from './command.ts';
 
 interface AskOptions {
   /** Do not echo the input. */
@@ -55,12 +56,15 @@ export async function askLine(query: string, { secret = false, signal }: AskOpti
 }
 
 /** Asks a yes-or-no question. `USAGE` without a terminal, `CANCELLED` for any answer except yes. */
-export async function confirm(question: string, { signal }: { readonly signal: AbortSignal }): Promise<void> {
+export async function confirm(
+  question: string,
+  { signal, around = async (work) => work() }: Pick<CommandContext, 'signal' | 'around'>,
+): Promise<void> {
   if (!canAsk()) {
     throw new CurlewError('USAGE', 'cannot ask for confirmation: standard input is not a terminal', {
       hint: 'add --yes',
     });
   }
-  const answer = await askLine(`${question} [y/N] `, { signal });
+  const answer = await around(async () => askLine(`${question} [y/N] `, { signal }));
   if (!/^y(?:es)?$/i.test(answer?.trim() ?? '')) throw new CurlewError('CANCELLED', 'nothing has changed');
 }

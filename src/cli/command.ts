@@ -3,8 +3,12 @@ import type { Context } from '../core/context.ts';
 import { flag } from '../core/field.ts';
 import type { Request, ValuesOf } from '../core/request.ts';
 import type { Paint } from './render/paint.ts';
+import type { Progress } from './render/terminal.ts';
 
-export type CommandContext = Context;
+export interface CommandContext extends Context {
+  /** Clears the progress display while `work` uses the terminal; absent without a display. */
+  readonly around?: Progress['around'];
+}
 
 /** Options of every command. */
 export const GLOBAL_OPTIONS = {

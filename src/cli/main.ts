@@ -102,6 +102,7 @@ async function run(argv: readonly string[], signal: AbortSignal): Promise<number
       signal,
       report,
       ask,
+      around,
       print: printLine,
       env: ENVIRONMENT,
       cwd: process.cwd(),

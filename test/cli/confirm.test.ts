@@ -35,7 +35,8 @@ async function answered(box: Tree, answer: string): Promise<Answered> {
     text += chunk.toString('utf8');
     if (isAsked || !text.includes('[y/N]')) return;
     isAsked = true;
-    child.stdin.write(answer);
+    // Longer than until a command without a result shows what it does: nothing may be drawn over the question.
+    setTimeout(() => child.stdin.write(answer), 800);
   });
   const { exitCode } = await child;
   const plain = text.replaceAll(/\u001b\[[0-9;?]*[A-Za-z]|\r/g, '');

@@ -214,7 +214,7 @@ export function createTerminalProgress(stream: NodeJS.WriteStream, title: string
       if (!model.isIdle()) begin();
     });
   };
-  const first = setTimeout(begin, FIRST_MS).unref();
+  let first = setTimeout(begin, FIRST_MS).unref();
   let idle: NodeJS.Timeout | undefined;
   const hide = async (): Promise<void> => {
     isHidden = true;
@@ -244,7 +244,8 @@ export function createTerminalProgress(stream: NodeJS.WriteStream, title: string
         return await work();
       } finally {
         isHidden = false;
-        shown ??= display(stream, text);
+        if (model.isIdle()) first = setTimeout(begin, FIRST_MS).unref();
+        else begin();
       }
     },
     stop: hide,
