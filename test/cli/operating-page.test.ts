@@ -41,7 +41,7 @@ for (const line of [...typed, ...inText]) {
 }
 
 test('every command of a node but install itself by name is on the page', () => {
-  const named = new Set([...typed, ...inText].map((line) => wordsOf(line)?.[0]));
+  const named = new Set([...typed, ...inText].map((line) => splitName(wordsOf(line) ?? []).name));
   for (const [name, { group }] of COMMANDS) if (group === 'On a node') assert.ok(named.has(name), name);
 });
 
