@@ -60,7 +60,7 @@ export class AgentHub {
     });
   }
 
-  /** The stored status of the cluster; undefined if there is no such Cluster. */
+  /** The stored status of the cluster; undefined if the Cluster does not exist. */
   async clusterStatus(): Promise<unknown> {
     return (await getObject(this.call, CLUSTERS, this.#cluster))?.['status'];
   }
