@@ -11,7 +11,7 @@ import { conditionsAt, textOf } from './write.ts';
 const { status: STATUS } = HUB_KINDS.ClusterAddon;
 /** A list in a status is no longer. */
 const MAX_NAMES = 100;
-/** What was healthy, and is not any more for this time, has failed: five times the interval of a lease. */
+/** What was healthy has failed, and an agent is silent, after this time: five times the interval at which Leases are renewed. */
 export const GRACE_S = 300;
 
 /** How an add-on is now, in the cluster. */

@@ -2,8 +2,8 @@
 import { canonicalJson } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { fieldsOf } from '../../core/json.ts';
-import type { Version } from '../../hub/observe.ts';
-import { namespaceOf } from '../../hub/observe.ts';
+import { GRACE_S } from '../../hub/agent-status.ts';
+import { namespaceOf, type Version } from '../../hub/observe.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { openCalls, type Call } from '../../kube/call.ts';
 import { LEASES } from '../../kube/lease.ts';
@@ -42,7 +42,7 @@ export class AgentHub {
     if (this.#held === undefined)
       throw new CurlewError('CLUSTER_FAILED', `cannot renew the Lease of the agent: it does not exist`);
     const renewTime = new Date().toISOString().replace('Z', '000Z');
-    const spec = { ...fieldsOf(this.#held['spec']), holderIdentity: holder, leaseDurationSeconds: 300, renewTime };
+    const spec = { ...fieldsOf(this.#held['spec']), holderIdentity: holder, leaseDurationSeconds: GRACE_S, renewTime };
     const document = JSON.stringify({ ...this.#held, spec });
     this.#held = undefined;
     const answer = await this.call('renew the Lease of the agent', {

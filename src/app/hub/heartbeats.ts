@@ -1,9 +1,9 @@
 /** Which agents are silent: a Lease that does not change any more says so, whatever clocks say, while the hub itself is heard. */
+import { GRACE_S } from '../../hub/agent-status.ts';
 import { clusterOf } from '../../hub/observe.ts';
 import type { LiveObject } from '../../kube/objects.ts';
 
-/** Five times the interval at which an agent renews its Lease. */
-const GRACE_MS = 300_000;
+const GRACE_MS = GRACE_S * 1000;
 
 interface Beat {
   readonly version: string;
