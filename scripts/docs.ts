@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { INSTALLER_SCHEMA } from '../src/spec/schema.ts';
-import { RUN } from '../src/app/requests/node.ts';
+import { RUN } from '../src/requests/node.ts';
 import { planSchema } from '../src/runtime/run/plan-schema.ts';
 import { CHANNEL_SCHEMA } from './docs/channel-schema.ts';
 import { CLUSTER_SCHEMA, FLEET_ADDON_SCHEMA } from './docs/fleet-schemas.ts';

@@ -115,15 +115,9 @@ export type {
   SignFilesRequest,
   SignReleaseRequest,
   VerifyRequest,
-} from './app/requests/archive.ts';
-export type { BuildAddonsRequest, ChangedRequest, OutdatedRequest, PublishRequest } from './app/requests/build.ts';
-export type {
-  ApplyRequest,
-  BundleRequest,
-  InventoryRequest,
-  JoinRequest,
-  SplitRequest,
-} from './app/requests/bundle.ts';
+} from './requests/archive.ts';
+export type { BuildAddonsRequest, ChangedRequest, OutdatedRequest, PublishRequest } from './requests/build.ts';
+export type { ApplyRequest, BundleRequest, InventoryRequest, JoinRequest, SplitRequest } from './requests/bundle.ts';
 export type {
   ChannelApplyRequest,
   ChannelRemoveRequest,
@@ -132,14 +126,14 @@ export type {
   ChannelsRequest,
   ExplainChannelsRequest,
   PlanChannelsRequest,
-} from './app/requests/channel.ts';
-export type { FleetPlanRequest, FleetRequest } from './app/requests/fleet.ts';
+} from './requests/channel.ts';
+export type { FleetPlanRequest, FleetRequest } from './requests/fleet.ts';
 export type {
   EnvironmentRequest,
   InstallerRequest,
   InstallerSourceRequest,
   MergeRequest,
-} from './app/requests/installer.ts';
+} from './requests/installer.ts';
 export type {
   FolderRequest,
   InstallRequest,
@@ -152,13 +146,13 @@ export type {
   RollbackRequest,
   UninstallRequest,
   WhyRequest,
-} from './app/requests/node.ts';
+} from './requests/node.ts';
 export type {
   ImportExternalRequest,
   PromoteRequest,
   PruneRequest,
   ReindexRequest,
   VersionsRequest,
-} from './app/requests/release.ts';
-export type { GenerateRequest, ImportRequest, LintRequest, NewAddonRequest } from './app/requests/repository.ts';
-export type { ServeRequest } from './app/requests/serve.ts';
+} from './requests/release.ts';
+export type { GenerateRequest, ImportRequest, LintRequest, NewAddonRequest } from './requests/repository.ts';
+export type { ServeRequest } from './requests/serve.ts';

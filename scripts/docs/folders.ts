@@ -170,46 +170,50 @@ const ROWS: readonly (readonly [name: string, holds: string, imports?: string])[
     'core platform/files formats/bash spec manifest runtime/preflight',
   ],
   [
-    'app/requests',
+    'requests',
     'the request of each command: a table of fields is its type, its options and its check',
     'core manifest runtime/images runtime/prepare',
   ],
   [
-    'app/ports',
+    'open',
     'what use cases open: stores, networks, configuration, keys, channels',
-    `core own platform/limit platform/files platform/http formats/archive formats/signing channel registry store
-      transfer build store/release bundle app/requests`,
+    `core own platform/limit platform/files platform/http formats/signing channel registry store transfer
+      store/release bundle requests`,
   ],
   [
-    'app/archives',
+    'archives',
     'packages and bundles as files: opened anywhere, verified, described, written in parts',
     `core platform/files formats/archive spec manifest store build/sbom store/release bundle runtime/node
-      runtime/images app/requests app/ports`,
+      runtime/images requests open`,
   ],
   [
-    'app/sources',
+    'sources',
     'where a command on a node gets its packages and its spec',
     `core platform/limit platform/files formats/yaml formats/archive formats/signing spec store store/release
-      bundle runtime/plan runtime/node app/requests app/ports app/archives`,
+      bundle runtime/plan runtime/node requests open archives`,
   ],
   [
-    'app/node',
+    'node',
     'runs on a node: target, spec, cluster, saved requests',
     `core own platform/files spec kube runtime/plan runtime/node runtime/hooks runtime/cluster runtime/prepare
-      runtime/history runtime/run app/requests app/sources`,
+      runtime/history runtime/run requests sources`,
   ],
-  ['app/building', 'the plan of a build', 'core manifest build app/requests'],
   [
-    'app/bundling',
-    'the plan of a bundle, and its target',
-    `core own platform/files formats/yaml formats/archive spec store build store/release bundle app/requests
-      app/ports app/archives app/sources app/building`,
+    'building',
+    'a build: its plan, and its clients, threads and folders',
+    'core own platform/limit formats/archive manifest registry build requests open',
   ],
-  ['app/channels', 'a pass over the channels of a cluster', 'core channel deliver app/requests app/ports'],
+  [
+    'bundling',
+    'the plan of a bundle, and its target',
+    `core own platform/files formats/yaml formats/archive spec store build store/release bundle requests open
+      archives sources building`,
+  ],
+  ['deliver/channel', 'a pass over the channels of a cluster', 'core channel deliver requests open'],
   [
     'app/fleets',
     'the files of a fleet, what its clusters record, the state between passes, and the deliveries of a pass',
-    'core platform/limit platform/files channel rollout fleet spec kube deliver app/requests app/ports',
+    'core platform/limit platform/files channel rollout fleet spec kube deliver requests open',
   ],
   [
     'app/machines',
@@ -219,13 +223,13 @@ const ROWS: readonly (readonly [name: string, holds: string, imports?: string])[
   [
     'app/hub',
     'a pass of the controller of a hub: what a step of its fleet writes, into its objects; deliveries to its clusters; tokens, requests and rights of agents',
-    `core platform/limit platform/files formats/signing channel rollout fleet/upstream fleet hub kube deliver app/requests
-      app/ports app/fleets`,
+    `core platform/limit platform/files formats/signing channel rollout fleet/upstream fleet hub kube deliver requests
+      open app/fleets`,
   ],
   [
     'app/agent',
     'the loop of an agent: deliveries to its own cluster, and what it reports to its hub',
-    'core own platform/limit platform/files formats/signing channel rollout fleet hub kube deliver app/requests app/ports app/fleets app/hub',
+    'core own platform/limit platform/files formats/signing channel rollout fleet hub kube deliver requests open app/fleets app/hub',
   ],
   ['app', 'use cases, one per file: a request that could be JSON and its result'],
   ['cli', 'options, commands and rendering; only `cli` prints, exits or reads the process'],

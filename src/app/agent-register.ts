@@ -16,7 +16,7 @@ import { readLimited } from '../platform/files/read-limited.ts';
 import { readOwnFile } from '../platform/files/state-file.ts';
 import { pause } from '../platform/limit/repeat.ts';
 import { resourceOf } from './hub/pass.ts';
-import { AGENT_REGISTER } from './requests/registration.ts';
+import { AGENT_REGISTER } from '../requests/registration.ts';
 
 const LIMIT = 1 << 20;
 const PATIENCE_MS = 60_000;

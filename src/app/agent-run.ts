@@ -11,7 +11,7 @@ import { openApi } from '../kube/api.ts';
 import { makeFolder } from '../platform/files/make-folder.ts';
 import { writeStateFile } from '../platform/files/state-file.ts';
 import { runLoop, type Packages } from './agent/loop.ts';
-import { AGENT_RUN, type AgentRunRequest } from './requests/agent.ts';
+import { AGENT_RUN, type AgentRunRequest } from '../requests/agent.ts';
 
 /**
  * Until the signal aborts, whose reason it throws. `NOT_FOUND` for a site that is not registered, `BUSY` while another agent of this
@@ -64,7 +64,7 @@ function packagesOf(request: AgentRunRequest, context: Context, keys: readonly s
   return {
     has: async (name) => {
       const [{ placesOf }, { readRecords }] = await Promise.all([
-        import('./node/target.ts'),
+        import('../node/target.ts'),
         import('../runtime/node/records.ts'),
       ]);
       const { applied } = await readRecords(placesOf(trial, context).directory);

@@ -4,7 +4,7 @@ import { AgentFolder } from '../agent/folder.ts';
 import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';
 import { useCase, type RequestOf } from '../core/request.ts';
-import { AGENT_UNREGISTER } from './requests/registration.ts';
+import { AGENT_UNREGISTER } from '../requests/registration.ts';
 
 export interface Unregistration {
   readonly cluster: string;

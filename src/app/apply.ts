@@ -6,11 +6,11 @@ import { readDelta } from '../bundle/delta/delta-read.ts';
 import type { Digest } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
 import { refuseExisting } from '../platform/files/name-file.ts';
-import { openArchive } from './archives/open-archive.ts';
+import { openArchive } from '../archives/open-archive.ts';
 import type { Context } from '../core/context.ts';
-import { checkedIndex } from './sources/install-source.ts';
-import { trustOf } from './ports/trust.ts';
-import { APPLY } from './requests/bundle.ts';
+import { checkedIndex } from '../sources/install-source.ts';
+import { trustOf } from '../open/trust.ts';
+import { APPLY } from '../requests/bundle.ts';
 import { useCase } from '../core/request.ts';
 
 export interface Applied {

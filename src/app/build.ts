@@ -6,9 +6,9 @@ import { parseBuildPlan, type BuildPlan } from '../build/plan.ts';
 import type { Digest } from '../core/digest.ts';
 import { CurlewError, fileError } from '../core/errors.ts';
 import type { Context } from '../core/context.ts';
-import { lockMode, planPackages, requireBuildable } from './building/plan-packages.ts';
-import { openBuildPorts } from './ports/build-ports.ts';
-import { BUILD } from './requests/build.ts';
+import { lockMode, planPackages, requireBuildable } from '../building/plan-packages.ts';
+import { openBuildPorts } from '../building/build-ports.ts';
+import { BUILD } from '../requests/build.ts';
 import { useCase } from '../core/request.ts';
 
 /** Add-ons at once. */

@@ -7,13 +7,13 @@ import { summarize, type BundlePlan, type PlanSummary } from '../bundle/plan.ts'
 import { CurlewError } from '../core/errors.ts';
 import { readLimited } from '../platform/files/read-limited.ts';
 import type { NotCurrent } from '../store/release/signed-release.ts';
-import { refuseArchive } from './archives/file-kind.ts';
-import { checkContents } from './archives/verify-whole.ts';
-import { openPlan } from './bundling/open-plan.ts';
-import { bundleTarget, type ByteSink, type Written } from './bundling/target.ts';
+import { refuseArchive } from '../archives/file-kind.ts';
+import { checkContents } from '../archives/verify-whole.ts';
+import { openPlan } from '../bundling/open-plan.ts';
+import { bundleTarget, type ByteSink, type Written } from '../bundling/target.ts';
 import type { Context } from '../core/context.ts';
 import { toolVersion } from '../own/version.ts';
-import { BUNDLE } from './requests/bundle.ts';
+import { BUNDLE } from '../requests/bundle.ts';
 import { useCase } from '../core/request.ts';
 
 export interface BundleResult extends PlanSummary, Written {

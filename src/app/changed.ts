@@ -2,11 +2,11 @@
 import { readRelease } from '../store/release/previous.ts';
 import { checkedRelease } from '../store/release/release-name.ts';
 import type { Context } from '../core/context.ts';
-import { planAddons } from './building/plan-packages.ts';
-import { openBuildPorts } from './ports/build-ports.ts';
-import { openStoreFor } from './ports/stores.ts';
+import { planAddons } from '../building/plan-packages.ts';
+import { openBuildPorts } from '../building/build-ports.ts';
+import { openStoreFor } from '../open/stores.ts';
 import { compareWithRelease, type Change } from './recorded.ts';
-import { CHANGED } from './requests/build.ts';
+import { CHANGED } from '../requests/build.ts';
 import { useCase } from '../core/request.ts';
 
 /** Add-ons compared at once: most of the time is spent waiting for responses. */

@@ -1,13 +1,13 @@
 /** Keeps the add-ons of a cluster at what channels say: one pass, or what it would do. */
 import type { Context } from '../core/context.ts';
 import { holdCluster, openChannelCluster } from '../deliver/cluster.ts';
-import { openPass } from './channels/pass.ts';
-import type { ChannelPass } from './channels/result.ts';
-import { openChannels } from './ports/channel-files.ts';
-import { PASS } from './requests/channel.ts';
+import { openPass } from '../deliver/channel/pass.ts';
+import type { ChannelPass } from '../deliver/channel/result.ts';
+import { openChannels } from '../open/channel-files.ts';
+import { PASS } from '../requests/channel.ts';
 import { useCase } from '../core/request.ts';
 
-export type { AddonResult, ChannelPass } from './channels/result.ts';
+export type { AddonResult, ChannelPass } from '../deliver/channel/result.ts';
 export type { ChangedObject, Trouble } from '../deliver/outcome.ts';
 
 /** What a pass would do, by server-side dry runs; changes nothing. */

@@ -7,8 +7,8 @@ import type { ErrorCode } from '../core/errors.ts';
 import { shownLine } from '../spec/secret-settings.ts';
 import type { Context } from '../core/context.ts';
 import type { SourcedDiagnostic } from './installer.ts';
-import { openChannels, type OpenedChannel } from './ports/channel-files.ts';
-import { CHANNEL_CHECK } from './requests/channel.ts';
+import { openChannels, type OpenedChannel } from '../open/channel-files.ts';
+import { CHANNEL_CHECK } from '../requests/channel.ts';
 import { useCase } from '../core/request.ts';
 
 /** Findings with the text of their line: to know whether it is secret, the lines above it are read, too. */

@@ -6,8 +6,8 @@ import { CurlewError, type ErrorCode } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
 import { openChannelCluster } from '../deliver/cluster.ts';
 import type { Context } from '../core/context.ts';
-import { openChannels, type OpenedChannel } from './ports/channel-files.ts';
-import { CHANNEL_EXPLAIN } from './requests/channel.ts';
+import { openChannels, type OpenedChannel } from '../open/channel-files.ts';
+import { CHANNEL_EXPLAIN } from '../requests/channel.ts';
 import { useCase } from '../core/request.ts';
 
 /** One alternative of the add-on. */

@@ -9,8 +9,8 @@ import { CurlewError } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
 import { openChannelCluster } from '../deliver/cluster.ts';
 import type { Context } from '../core/context.ts';
-import { openChannels } from './ports/channel-files.ts';
-import { CHANNEL_PLAN } from './requests/channel.ts';
+import { openChannels } from '../open/channel-files.ts';
+import { CHANNEL_PLAN } from '../requests/channel.ts';
 import { useCase } from '../core/request.ts';
 
 /** The add-on whose entries are versions of Kubernetes itself. */

@@ -5,7 +5,7 @@ import { nearest } from '../core/nearest.ts';
 import { holdCluster, openChannelCluster } from '../deliver/cluster.ts';
 import { remove, type Removal } from '../deliver/remove.ts';
 import { useCase } from '../core/request.ts';
-import { REMOVAL, type ChannelRemoveRequest } from './requests/channel.ts';
+import { REMOVAL, type ChannelRemoveRequest } from '../requests/channel.ts';
 
 export interface ChannelRemoval extends Removal {
   readonly addon: string;

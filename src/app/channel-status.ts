@@ -8,7 +8,7 @@ import { currentHealth } from '../deliver/health.ts';
 import { diagnose } from '../deliver/diagnose.ts';
 import { AT_ONCE, openChannelCluster, type ChannelCluster } from '../deliver/cluster.ts';
 import type { Context } from '../core/context.ts';
-import { CHANNEL_STATUS } from './requests/channel.ts';
+import { CHANNEL_STATUS } from '../requests/channel.ts';
 import { useCase } from '../core/request.ts';
 
 export interface AddonStatus {

@@ -4,8 +4,8 @@ import { asError } from '../core/errors.ts';
 import { applyChannels, type ChannelPass } from './channel-apply.ts';
 import type { Context } from '../core/context.ts';
 import { pause } from '../platform/limit/repeat.ts';
-import { serveReadiness } from './ports/readiness.ts';
-import { PASSES } from './requests/channel.ts';
+import { serveReadiness } from '../open/readiness.ts';
+import { PASSES } from '../requests/channel.ts';
 import { useCase } from '../core/request.ts';
 
 /** After a failed pass, and before the first success. */

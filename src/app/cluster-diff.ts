@@ -7,7 +7,7 @@ import { readFleet } from '../fleet/read.ts';
 import type { ClusterFields } from '../fleet/schema.ts';
 import { clusterDiff, type ClusterDifference } from '../machine/difference.ts';
 import { readLimited } from '../platform/files/read-limited.ts';
-import { CLUSTER_DIFF } from './requests/cluster.ts';
+import { CLUSTER_DIFF } from '../requests/cluster.ts';
 
 export interface ClusterDiff {
   /** Names of the clusters. */

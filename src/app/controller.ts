@@ -22,8 +22,8 @@ import { identifyHub } from './hub/identify.ts';
 import { passHub, resourceOf, type Hub } from './hub/pass.ts';
 import { Pushes } from './hub/push.ts';
 import { passRequests } from './hub/renewals.ts';
-import { serveReadiness } from './ports/readiness.ts';
-import { CONTROLLER, type ControllerRequest } from './requests/hub.ts';
+import { serveReadiness } from '../open/readiness.ts';
+import { CONTROLLER, type ControllerRequest } from '../requests/hub.ts';
 
 const PER_SECOND = 50;
 const PATIENCE_MS = 30_000;

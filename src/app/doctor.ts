@@ -13,11 +13,11 @@ import { readDockerConfig } from '../registry/credentials.ts';
 import { findImageRuntime } from '../runtime/images/find-runtime.ts';
 import { currentRelease } from '../store/read-catalog.ts';
 import { isWebAddress } from '../store/web.ts';
-import { readConfig, xdgFolder } from './ports/config.ts';
-import { executableOpener, executablePlace, ownExecutable } from './ports/executables.ts';
-import { lazyHttp } from './ports/network.ts';
-import { openStoreFor } from './ports/stores.ts';
-import { DOCTOR } from './requests/own.ts';
+import { readConfig, xdgFolder } from '../open/config.ts';
+import { executableOpener, executablePlace, ownExecutable } from '../open/executables.ts';
+import { lazyHttp } from '../open/network.ts';
+import { openStoreFor } from '../open/stores.ts';
+import { DOCTOR } from '../requests/own.ts';
 
 type DoctorRequest = RequestOf<typeof DOCTOR.fields>;
 type Asked = NonNullable<DoctorRequest['commands']>[number];

@@ -16,7 +16,7 @@ import { readAccepted, requestsOf, requireClusterName } from './hub/accepted.ts'
 import { identifyHub, NAMESPACES } from './hub/identify.ts';
 import { resourceOf } from './hub/pass.ts';
 import { endToken, isIssued } from './hub/token.ts';
-import { FLEET_ACCEPT } from './requests/registration.ts';
+import { FLEET_ACCEPT } from '../requests/registration.ts';
 
 const PATIENCE_MS = 30_000;
 const SIGN_MS = 30_000;

@@ -6,7 +6,7 @@ import type { Done } from '../fleet/pass.ts';
 import { pause } from '../platform/limit/repeat.ts';
 import { makePass } from './fleets/deliver.ts';
 import { observeFleet, planOf, readWhole, type FleetPlan } from './fleets/observed.ts';
-import { FLEET_PASS, FLEET_PASSES } from './requests/fleet.ts';
+import { FLEET_PASS, FLEET_PASSES } from '../requests/fleet.ts';
 
 export interface FleetPass extends FleetPlan {
   /** What this pass has done. The rest says how the fleet is after it. */

@@ -11,7 +11,7 @@ import { LEASES } from '../kube/lease.ts';
 import { deleteObject, patchObject } from '../kube/objects.ts';
 import { readAccepted, requestsOf, requireClusterName } from './hub/accepted.ts';
 import { deleteToken, tokensOf } from './hub/token.ts';
-import { FLEET_DETACH } from './requests/registration.ts';
+import { FLEET_DETACH } from '../requests/registration.ts';
 
 const PATIENCE_MS = 30_000;
 

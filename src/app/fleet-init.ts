@@ -7,7 +7,7 @@ import { useCase } from '../core/request.ts';
 import { ownScripts } from '../own/scripts.ts';
 import { makeFolder } from '../platform/files/make-folder.ts';
 import { writeNew } from '../platform/files/write-new.ts';
-import { FLEET_INIT } from './requests/fleet.ts';
+import { FLEET_INIT } from '../requests/fleet.ts';
 
 /** Overwrites nothing: `FILE_EXISTS` if a file exists; then nothing is created. Returns the paths of the files. */
 export const initFleet = useCase(FLEET_INIT, async ({ folder }, { cwd }: Context): Promise<readonly string[]> => {

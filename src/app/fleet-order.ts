@@ -16,7 +16,7 @@ import {
   FLEET_RETRY,
   FLEET_ROLLBACK,
   type FleetOrderRequest,
-} from './requests/fleet.ts';
+} from '../requests/fleet.ts';
 
 export interface FleetOrder extends Order {
   readonly addon: string;

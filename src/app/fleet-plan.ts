@@ -2,7 +2,7 @@
 import type { Context } from '../core/context.ts';
 import { useCase } from '../core/request.ts';
 import { observeFleet, planOf, readWhole, type FleetPlan } from './fleets/observed.ts';
-import { FLEET_PLAN } from './requests/fleet.ts';
+import { FLEET_PLAN } from '../requests/fleet.ts';
 
 export type { PlannedTarget } from '../fleet/plan.ts';
 export type { FleetPlan } from './fleets/observed.ts';

@@ -6,7 +6,7 @@ import type { Observed } from '../rollout/fleet.ts';
 import type { FleetPass } from './fleet-apply.ts';
 import { makePass } from './fleets/deliver.ts';
 import { observeFleet, planOf, readWhole, type FleetPlan } from './fleets/observed.ts';
-import { FLEET_REMOVE, type FleetRemoveRequest } from './requests/fleet.ts';
+import { FLEET_REMOVE, type FleetRemoveRequest } from '../requests/fleet.ts';
 
 /** What {@link removeFromFleet} would do; changes nothing. */
 export const planFleetRemoval = useCase(FLEET_REMOVE, async (request, context: Context): Promise<FleetPlan> => {

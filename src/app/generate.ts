@@ -6,7 +6,7 @@ import type { LintReport } from '../manifest/lint.ts';
 import { findTemplates, generateAddon, type Generated } from '../manifest/scaffold/generate.ts';
 import type { Context } from '../core/context.ts';
 import { lintCreated } from './lint.ts';
-import { GENERATE_ONE, LIST_TEMPLATES } from './requests/repository.ts';
+import { GENERATE_ONE, LIST_TEMPLATES } from '../requests/repository.ts';
 import { useCase } from '../core/request.ts';
 
 export interface GeneratedAddon extends Generated {

@@ -3,7 +3,7 @@ import { CurlewError } from '../core/errors.ts';
 import { useCase } from '../core/request.ts';
 import { CLUSTER_NAME } from '../fleet/upstream/kinds.ts';
 import { hubManifests, type Manifest } from '../hub/manifests.ts';
-import { HUB_MANIFESTS } from './requests/hub.ts';
+import { HUB_MANIFESTS } from '../requests/hub.ts';
 
 /** Objects for kubectl. `USAGE` for an image that no reference can be. */
 export const printHubManifests = useCase(HUB_MANIFESTS, async ({ image, push = [] }): Promise<readonly Manifest[]> => {

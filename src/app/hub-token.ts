@@ -10,7 +10,7 @@ import { requireFolder } from '../platform/files/name-file.ts';
 import { writeNew } from '../platform/files/write-new.ts';
 import { readAccepted, requireClusterName } from './hub/accepted.ts';
 import { makeToken } from './hub/token.ts';
-import { HUB_TOKEN, REJOIN } from './requests/registration.ts';
+import { HUB_TOKEN, REJOIN } from '../requests/registration.ts';
 
 const PATIENCE_MS = 30_000;
 

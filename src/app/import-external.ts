@@ -7,9 +7,9 @@ import { readLimited } from '../platform/files/read-limited.ts';
 import { externalFile, parseOffers, type OfferedVersion } from '../store/release/external.ts';
 import { importExternal as importOffers, type ImportResult } from '../store/release/import-external.ts';
 import type { Context } from '../core/context.ts';
-import { openBuildPorts } from './ports/build-ports.ts';
-import { findStoreFor, openStoreFor } from './ports/stores.ts';
-import { IMPORT_EXTERNAL } from './requests/release.ts';
+import { openBuildPorts } from '../building/build-ports.ts';
+import { findStoreFor, openStoreFor } from '../open/stores.ts';
+import { IMPORT_EXTERNAL } from '../requests/release.ts';
 import { useCase } from '../core/request.ts';
 
 const JOBS = 4;

@@ -4,7 +4,7 @@ import { checkRepository, type Migration } from '../kurl/migrate.ts';
 import { newFiles, writeNewFiles, type WrittenFile } from '../kurl/write-files.ts';
 import type { Context } from '../core/context.ts';
 import { ownScripts } from '../own/scripts.ts';
-import { IMPORT_REPOSITORY } from './requests/repository.ts';
+import { IMPORT_REPOSITORY } from '../requests/repository.ts';
 import { useCase } from '../core/request.ts';
 
 export interface Imported extends Migration {

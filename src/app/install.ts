@@ -24,17 +24,17 @@ import type { Installer } from '../spec/installer.ts';
 import { hookVariables } from '../spec/variables.ts';
 import type { NotCurrent } from '../store/release/signed-release.ts';
 import type { Context } from '../core/context.ts';
-import { commandOf } from './node/saved-command.ts';
-import { clusterOf } from './node/cluster.ts';
-import { savedOptions, withSavedOptions } from './node/saved-options.ts';
-import { findTrialCluster } from './node/trial-cluster.ts';
-import { flagsOf, requireValidSettings, specOf } from './node/spec.ts';
-import { hookEnv, hookLimitOf, placeOf, placesOf, targetOf, usage, whySkipImages } from './node/target.ts';
+import { commandOf } from '../node/saved-command.ts';
+import { clusterOf } from '../node/cluster.ts';
+import { savedOptions, withSavedOptions } from '../node/saved-options.ts';
+import { findTrialCluster } from '../node/trial-cluster.ts';
+import { flagsOf, requireValidSettings, specOf } from '../node/spec.ts';
+import { hookEnv, hookLimitOf, placeOf, placesOf, targetOf, usage, whySkipImages } from '../node/target.ts';
 import { ownScripts } from '../own/scripts.ts';
-import type { InstallSource } from './sources/install-source.ts';
-import { openSource } from './sources/run-source.ts';
+import type { InstallSource } from '../sources/install-source.ts';
+import { openSource } from '../sources/run-source.ts';
 import { toolVersion } from '../own/version.ts';
-import { PLANNED_RUN, RUN, type InstallRequest } from './requests/node.ts';
+import { PLANNED_RUN, RUN, type InstallRequest } from '../requests/node.ts';
 import { useCase } from '../core/request.ts';
 
 /** The result of a run or a dry run. */

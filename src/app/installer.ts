@@ -16,11 +16,11 @@ import { shellVariables } from '../spec/variables.ts';
 import { channelOf, channelReason, resolveVersion } from '../spec/version.ts';
 import type { JsonObject } from '../formats/yaml/yaml.ts';
 import { readGivenFile } from '../platform/files/state-file.ts';
-import { requireValidSettings, settingsFindings } from './node/spec.ts';
+import { requireValidSettings, settingsFindings } from '../node/spec.ts';
 import type { Context } from '../core/context.ts';
-import type { InstallSource } from './sources/install-source.ts';
-import { noteWarnings, openSource } from './sources/run-source.ts';
-import type { SourceRequest } from './requests/node.ts';
+import type { InstallSource } from '../sources/install-source.ts';
+import { noteWarnings, openSource } from '../sources/run-source.ts';
+import type { SourceRequest } from '../requests/node.ts';
 import {
   INSTALLER_MERGE,
   INSTALLER_ENV,
@@ -29,7 +29,7 @@ import {
   INSTALLER_VALIDATE,
   type InstallerRequest,
   type InstallerSourceRequest,
-} from './requests/installer.ts';
+} from '../requests/installer.ts';
 import { useCase } from '../core/request.ts';
 
 /** A finding, with the text of its line. */

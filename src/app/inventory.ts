@@ -9,7 +9,7 @@ import { hashFile } from '../platform/files/hash-file.ts';
 import { writeText } from '../platform/files/write-whole.ts';
 import type { Context } from '../core/context.ts';
 import { toolVersion } from '../own/version.ts';
-import { INVENTORY } from './requests/bundle.ts';
+import { INVENTORY } from '../requests/bundle.ts';
 import { useCase } from '../core/request.ts';
 
 interface CreatedInventory {

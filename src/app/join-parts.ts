@@ -3,12 +3,12 @@ import { dirname, join, resolve } from 'node:path';
 import { checkParts, joinedBytes, joinParts, type JoinOptions } from '../bundle/parts/join-parts.ts';
 import { CurlewError, redact } from '../core/errors.ts';
 import { isHeadPath } from '../core/parts.ts';
-import { isAddress } from './archives/open-anywhere.ts';
-import { verifyWhole, requireSignedFile } from './archives/verify-whole.ts';
+import { isAddress } from '../archives/open-anywhere.ts';
+import { verifyWhole, requireSignedFile } from '../archives/verify-whole.ts';
 import type { Context } from '../core/context.ts';
-import { checkedIndex } from './sources/install-source.ts';
-import { trustOf, type Trust } from './ports/trust.ts';
-import { CHECK_PARTS, JOIN_TO_FILE, type BundlePartsRequest } from './requests/bundle.ts';
+import { checkedIndex } from '../sources/install-source.ts';
+import { trustOf, type Trust } from '../open/trust.ts';
+import { CHECK_PARTS, JOIN_TO_FILE, type BundlePartsRequest } from '../requests/bundle.ts';
 import { requireValid, useCase } from '../core/request.ts';
 
 interface CheckedPart {

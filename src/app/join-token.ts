@@ -10,7 +10,7 @@ import type { Resource } from '../kube/resources.ts';
 import { readStateFile, writeStateFile } from '../platform/files/state-file.ts';
 import { clusterInfo, requireOwnCluster } from './machines/cluster-info.ts';
 import { openNodeApi } from './machines/nodes.ts';
-import { JOIN_TOKEN } from './requests/node.ts';
+import { JOIN_TOKEN } from '../requests/node.ts';
 
 export interface JoinFile {
   /** Readable by its owner only. */

@@ -6,8 +6,8 @@ import { makeKeyPair } from '../formats/signing/keys.ts';
 import { requireFolder } from '../platform/files/name-file.ts';
 import { writeNew } from '../platform/files/write-new.ts';
 import type { Context } from '../core/context.ts';
-import { passphraseOf } from './ports/trust.ts';
-import { KEYGEN } from './requests/archive.ts';
+import { passphraseOf } from '../open/trust.ts';
+import { KEYGEN } from '../requests/archive.ts';
 import { useCase } from '../core/request.ts';
 
 /** Encrypts the private key if `CURLEW_KEY_PASSPHRASE` is set. `FILE_EXISTS` if either file exists; then none is created. */

@@ -3,7 +3,7 @@ import { findAddons, type FoundAddons } from '../manifest/find-addons.ts';
 import { lintAddons, type LintOptions, type LintReport } from '../manifest/lint.ts';
 import { fixFiles, type FixedLine } from '../manifest/lint/fix-files.ts';
 import type { Context } from '../core/context.ts';
-import { LINT } from './requests/repository.ts';
+import { LINT } from '../requests/repository.ts';
 import { useCase } from '../core/request.ts';
 
 /** A fix can reveal another finding, such as a duplicate line. */

@@ -13,15 +13,15 @@ import { loadPackages } from '../runtime/images/load-packages.ts';
 import { planNeeds } from '../runtime/images/plan.ts';
 import { archivePackages } from '../runtime/node/source.ts';
 import { folderPackages } from '../runtime/node/source-folder.ts';
-import { openArchive } from './archives/open-archive.ts';
-import { openBundle } from './archives/open-bundle.ts';
+import { openArchive } from '../archives/open-archive.ts';
+import { openBundle } from '../archives/open-bundle.ts';
 import type { Context } from '../core/context.ts';
-import { folderOf } from './node/install-folder.ts';
-import { flagsOf } from './node/spec.ts';
-import { usage } from './node/target.ts';
-import { checkedIndex } from './sources/install-source.ts';
-import { trustOf, type Trust } from './ports/trust.ts';
-import { LOAD_IMAGES, type LoadImagesRequest } from './requests/node.ts';
+import { folderOf } from '../node/install-folder.ts';
+import { flagsOf } from '../node/spec.ts';
+import { usage } from '../node/target.ts';
+import { checkedIndex } from '../sources/install-source.ts';
+import { trustOf, type Trust } from '../open/trust.ts';
+import { LOAD_IMAGES, type LoadImagesRequest } from '../requests/node.ts';
 import { useCase } from '../core/request.ts';
 
 interface LoadedPackage {

@@ -2,8 +2,8 @@
 import { CurlewError } from '../core/errors.ts';
 import { listRunLogs, readHookLogs, type HookLog, type RunSummary } from '../runtime/history/hook-logs.ts';
 import type { Context } from '../core/context.ts';
-import { folderOf } from './node/install-folder.ts';
-import { LINES, LOGS } from './requests/node.ts';
+import { folderOf } from '../node/install-folder.ts';
+import { LINES, LOGS } from '../requests/node.ts';
 import { useCase } from '../core/request.ts';
 
 export interface Logs {

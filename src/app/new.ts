@@ -7,7 +7,7 @@ import { makeAddon, type MadeAddon } from '../manifest/scaffold/new-addon.ts';
 import type { Context } from '../core/context.ts';
 import { lintCreated } from './lint.ts';
 import { ownScripts } from '../own/scripts.ts';
-import { NEW } from './requests/repository.ts';
+import { NEW } from '../requests/repository.ts';
 import { useCase } from '../core/request.ts';
 
 export interface NewAddon extends MadeAddon {

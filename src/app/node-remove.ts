@@ -7,7 +7,7 @@ import { openEtcd } from '../kube/etcd.ts';
 import { clusterInfo, requireOwnCluster } from './machines/cluster-info.ts';
 import { addressesOf, openNodeApi } from './machines/nodes.ts';
 import { removeFrom, type NodeRemoval } from './machines/removal.ts';
-import { NODE_REMOVE } from './requests/node.ts';
+import { NODE_REMOVE } from '../requests/node.ts';
 
 const DRAIN_MS = 5 * 60_000;
 

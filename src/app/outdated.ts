@@ -1,9 +1,9 @@
 /** Compares the lock with what floating tags, packages and assets resolve to now. */
 import { findOutdated, type OutdatedAddon } from '../build/outdated.ts';
 import type { Context } from '../core/context.ts';
-import { planAddons } from './building/plan-packages.ts';
-import { openBuildPorts } from './ports/build-ports.ts';
-import { OUTDATED } from './requests/build.ts';
+import { planAddons } from '../building/plan-packages.ts';
+import { openBuildPorts } from '../building/build-ports.ts';
+import { OUTDATED } from '../requests/build.ts';
 import { useCase } from '../core/request.ts';
 
 /** Add-ons at once. */

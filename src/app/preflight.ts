@@ -18,13 +18,13 @@ import type { Situation } from '../runtime/preflight/situation.ts';
 import type { GivenFlags } from '../spec/flags.ts';
 import { hookVariables } from '../spec/variables.ts';
 import type { Context } from '../core/context.ts';
-import { clusterFinder } from './node/cluster.ts';
-import { flagsOf, requireValidSettings, specOf } from './node/spec.ts';
-import { placesOf, usage } from './node/target.ts';
+import { clusterFinder } from '../node/cluster.ts';
+import { flagsOf, requireValidSettings, specOf } from '../node/spec.ts';
+import { placesOf, usage } from '../node/target.ts';
 import { ownScripts } from '../own/scripts.ts';
-import { noteWarnings, openSource } from './sources/run-source.ts';
+import { noteWarnings, openSource } from '../sources/run-source.ts';
 import { toolVersion } from '../own/version.ts';
-import { PREFLIGHT, type PreflightRequest } from './requests/node.ts';
+import { PREFLIGHT, type PreflightRequest } from '../requests/node.ts';
 import { useCase } from '../core/request.ts';
 
 export interface PreflightReport {

@@ -3,9 +3,9 @@ import { CurlewError } from '../core/errors.ts';
 import { promote as promoteRelease, sourceRelease, type PromoteResult } from '../store/release/promote.ts';
 import { checkedRelease } from '../store/release/release-name.ts';
 import type { Context } from '../core/context.ts';
-import { noteUnsigned, signerOf, trustOfStore } from './ports/release-trust.ts';
-import { openStoreFor } from './ports/stores.ts';
-import { PROMOTE } from './requests/release.ts';
+import { noteUnsigned, signerOf, trustOfStore } from '../open/release-trust.ts';
+import { openStoreFor } from '../open/stores.ts';
+import { PROMOTE } from '../requests/release.ts';
 import { useCase } from '../core/request.ts';
 
 /** Packages copied at once. */

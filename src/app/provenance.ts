@@ -11,12 +11,12 @@ import { readPrivateKey } from '../formats/signing/keys.ts';
 import { type Statement, formatStatement, signStatement } from '../formats/signing/statement.ts';
 import { writeStateFile } from '../platform/files/state-file.ts';
 import { writeText } from '../platform/files/write-whole.ts';
-import { describeArchive } from './archives/describe-archive.ts';
-import { documentPath, openAnywhere, requireUnwritten } from './archives/open-anywhere.ts';
-import { verifyWhole } from './archives/verify-whole.ts';
+import { describeArchive } from '../archives/describe-archive.ts';
+import { documentPath, openAnywhere, requireUnwritten } from '../archives/open-anywhere.ts';
+import { verifyWhole } from '../archives/verify-whole.ts';
 import type { Context } from '../core/context.ts';
-import { passphraseOf, readKeyText } from './ports/trust.ts';
-import { type BuilderRequest, PROVENANCE, type ProvenanceRequest } from './requests/archive.ts';
+import { passphraseOf, readKeyText } from '../open/trust.ts';
+import { type BuilderRequest, PROVENANCE, type ProvenanceRequest } from '../requests/archive.ts';
 import { useCase } from '../core/request.ts';
 import { isCommit } from '../store/release/inputs.ts';
 

@@ -2,8 +2,8 @@
 import { CurlewError } from '../core/errors.ts';
 import { prune as pruneStore, type PruneResult } from '../store/release/prune.ts';
 import type { Context } from '../core/context.ts';
-import { openStoreFor } from './ports/stores.ts';
-import { PRUNE } from './requests/release.ts';
+import { openStoreFor } from '../open/stores.ts';
+import { PRUNE } from '../requests/release.ts';
 import { useCase } from '../core/request.ts';
 
 /** Objects at once. */

@@ -13,12 +13,12 @@ import { refuseOlder } from '../store/release/refuse-older.ts';
 import { checkedRelease } from '../store/release/release-name.ts';
 import { parseOrderFile, type VersionOrders } from '../store/release/version-order.ts';
 import type { Context } from '../core/context.ts';
-import { lockMode, planPackages } from './building/plan-packages.ts';
-import { openBuildPorts } from './ports/build-ports.ts';
-import { noteUnsigned, signerOf } from './ports/release-trust.ts';
-import { findStoreFor, openStoreFor } from './ports/stores.ts';
+import { lockMode, planPackages } from '../building/plan-packages.ts';
+import { openBuildPorts } from '../building/build-ports.ts';
+import { noteUnsigned, signerOf } from '../open/release-trust.ts';
+import { findStoreFor, openStoreFor } from '../open/stores.ts';
 import { compareWithRelease, type Change, type ComparedAddon } from './recorded.ts';
-import { PUBLISH, type PublishRequest } from './requests/build.ts';
+import { PUBLISH, type PublishRequest } from '../requests/build.ts';
 import { useCase } from '../core/request.ts';
 
 /** Packages uploaded at once. */

@@ -8,10 +8,10 @@ import type { Pulled } from '../transfer/from-place.ts';
 import { createPace, planPull, pull, type PullOptions, type PullPlan } from '../transfer/pull.ts';
 import type { FetchPlace } from '../store/places.ts';
 import type { Context } from '../core/context.ts';
-import { objectOpener } from './ports/stores.ts';
-import { lazyHttp } from './ports/network.ts';
-import { signaturePath, trustOf } from './ports/trust.ts';
-import { PULL, type PullRequest } from './requests/archive.ts';
+import { objectOpener } from '../open/stores.ts';
+import { lazyHttp } from '../open/network.ts';
+import { signaturePath, trustOf } from '../open/trust.ts';
+import { PULL, type PullRequest } from '../requests/archive.ts';
 import { useCase } from '../core/request.ts';
 
 export interface PulledFile extends Pulled {

@@ -2,8 +2,8 @@
 import { reindex as reindexStore, type ReindexResult } from '../store/release/reindex.ts';
 import { checkedRelease } from '../store/release/release-name.ts';
 import type { Context } from '../core/context.ts';
-import { openStoreFor } from './ports/stores.ts';
-import { REINDEX } from './requests/release.ts';
+import { openStoreFor } from '../open/stores.ts';
+import { REINDEX } from '../requests/release.ts';
 import { useCase } from '../core/request.ts';
 
 /** Packages at once. */

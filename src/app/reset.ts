@@ -5,10 +5,10 @@ import type { DryRun } from '../runtime/run/dry-run.ts';
 import { resetRequest } from '../runtime/prepare/removal.ts';
 import type { RunResult } from '../runtime/run/run-result.ts';
 import type { Context } from '../core/context.ts';
-import { commandOf } from './node/saved-command.ts';
-import { planInstalled, removalOptions, runInstalled, type InstalledRun } from './node/installed-run.ts';
-import { placesOf } from './node/target.ts';
-import { RESET, type ResetRequest } from './requests/node.ts';
+import { commandOf } from '../node/saved-command.ts';
+import { planInstalled, removalOptions, runInstalled, type InstalledRun } from '../node/installed-run.ts';
+import { placesOf } from '../node/target.ts';
+import { RESET, type ResetRequest } from '../requests/node.ts';
 import { useCase } from '../core/request.ts';
 
 export interface ResetResult extends RunResult {

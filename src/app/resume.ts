@@ -5,9 +5,9 @@ import { unfinishedRequest } from '../runtime/prepare/last-run.ts';
 import { readFlags } from '../spec/flags.ts';
 import type { Context } from '../core/context.ts';
 import { install, planInstall, type NodeResult } from './install.ts';
-import { folderOf } from './node/install-folder.ts';
-import { commandName, parseCommand, type SavedCommand } from './node/saved-command.ts';
-import { placesOf } from './node/target.ts';
+import { folderOf } from '../node/install-folder.ts';
+import { commandName, parseCommand, type SavedCommand } from '../node/saved-command.ts';
+import { placesOf } from '../node/target.ts';
 import { planReset, reset } from './reset.ts';
 import { planRollback, rollback } from './rollback.ts';
 import { planUninstall, uninstall } from './uninstall.ts';
@@ -20,7 +20,7 @@ import {
   type InstallRequest,
   type KeptRequest,
   type ResumeRequest,
-} from './requests/node.ts';
+} from '../requests/node.ts';
 import { useCase } from '../core/request.ts';
 
 export type ResumeResult = { readonly resumed: string; readonly result: NodeResult } | { readonly resumed: undefined };

@@ -4,9 +4,9 @@ import { rollbackRequest } from '../runtime/prepare/rollback.ts';
 import type { DryRun } from '../runtime/run/dry-run.ts';
 import type { RunResult } from '../runtime/run/run-result.ts';
 import type { Context } from '../core/context.ts';
-import { commandOf, parseCommand } from './node/saved-command.ts';
-import { planInstalled, runInstalled, type InstalledRun } from './node/installed-run.ts';
-import { ROLLBACK, type RollbackRequest } from './requests/node.ts';
+import { commandOf, parseCommand } from '../node/saved-command.ts';
+import { planInstalled, runInstalled, type InstalledRun } from '../node/installed-run.ts';
+import { ROLLBACK, type RollbackRequest } from '../requests/node.ts';
 import { useCase } from '../core/request.ts';
 
 function installedRun(request: RollbackRequest, { cwd, report, signal }: Context): InstalledRun {

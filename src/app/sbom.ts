@@ -4,12 +4,12 @@ import { formatSbom, type Sbom } from '../build/sbom/cyclonedx.ts';
 import { readIndex } from '../formats/archive/read.ts';
 import { writeStateFile } from '../platform/files/state-file.ts';
 import { writeText } from '../platform/files/write-whole.ts';
-import { describeArchive } from './archives/describe-archive.ts';
-import { documentPath, openAnywhere, requireUnwritten } from './archives/open-anywhere.ts';
+import { describeArchive } from '../archives/describe-archive.ts';
+import { documentPath, openAnywhere, requireUnwritten } from '../archives/open-anywhere.ts';
 import type { Context } from '../core/context.ts';
-import { folderOf } from './node/install-folder.ts';
+import { folderOf } from '../node/install-folder.ts';
 import { toolVersion } from '../own/version.ts';
-import { SBOMS_BESIDE, WRITE_SBOM, MAKE_SBOM, type ReadRequest } from './requests/archive.ts';
+import { SBOMS_BESIDE, WRITE_SBOM, MAKE_SBOM, type ReadRequest } from '../requests/archive.ts';
 import { useCase } from '../core/request.ts';
 
 export interface WrittenSbom {

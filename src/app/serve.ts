@@ -17,13 +17,13 @@ import type { Store } from '../store/store.ts';
 import { isWebAddress } from '../store/web.ts';
 import type { Context } from '../core/context.ts';
 import { ownScripts } from '../own/scripts.ts';
-import { executableOpener } from './ports/executables.ts';
-import { openHttp } from './ports/network.ts';
-import { trustOfStore } from './ports/release-trust.ts';
-import { openStoreFor } from './ports/stores.ts';
+import { executableOpener } from '../open/executables.ts';
+import { openHttp } from '../open/network.ts';
+import { trustOfStore } from '../open/release-trust.ts';
+import { openStoreFor } from '../open/stores.ts';
 import { toolVersion } from '../own/version.ts';
-import type { KeyRequest } from './requests/trust.ts';
-import { SERVE, type ServeRequest } from './requests/serve.ts';
+import type { KeyRequest } from '../requests/trust.ts';
+import { SERVE, type ServeRequest } from '../requests/serve.ts';
 import { useCase } from '../core/request.ts';
 
 /** How long cached data of the store is considered fresh. */

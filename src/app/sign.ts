@@ -17,13 +17,13 @@ import { writeStateFile } from '../platform/files/state-file.ts';
 import { parseInstaller } from '../spec/parse.ts';
 import { checkedRelease } from '../store/release/release-name.ts';
 import { signStore, type SignedStore } from '../store/release/sign-release.ts';
-import { documentPath, openAnywhere, requireUnwritten } from './archives/open-anywhere.ts';
-import { verifyWhole } from './archives/verify-whole.ts';
+import { documentPath, openAnywhere, requireUnwritten } from '../archives/open-anywhere.ts';
+import { verifyWhole } from '../archives/verify-whole.ts';
 import type { Context } from '../core/context.ts';
-import { signerOf } from './ports/release-trust.ts';
-import { openStoreFor } from './ports/stores.ts';
-import { passphraseOf, readKeyText, signaturePath, wholePath } from './ports/trust.ts';
-import { SIGN_FILES, SIGN_RELEASE, type SignFilesRequest } from './requests/archive.ts';
+import { signerOf } from '../open/release-trust.ts';
+import { openStoreFor } from '../open/stores.ts';
+import { passphraseOf, readKeyText, signaturePath, wholePath } from '../open/trust.ts';
+import { SIGN_FILES, SIGN_RELEASE, type SignFilesRequest } from '../requests/archive.ts';
 import { useCase } from '../core/request.ts';
 
 export interface SignedArchive {

@@ -8,12 +8,12 @@ import { isNamedAfter, type Part } from '../core/parts.ts';
 import { readIndex } from '../formats/archive/read.ts';
 import { SIGNATURE_LIMIT } from '../formats/signing/signature.ts';
 import { readFound } from '../platform/files/state-file.ts';
-import { isAddress } from './archives/open-anywhere.ts';
-import { openArchive } from './archives/open-archive.ts';
+import { isAddress } from '../archives/open-anywhere.ts';
+import { openArchive } from '../archives/open-archive.ts';
 import type { Context } from '../core/context.ts';
-import { partsPlace, writePartsTo } from './archives/write-parts.ts';
-import { signaturePath, wholePath } from './ports/trust.ts';
-import { SPLIT } from './requests/bundle.ts';
+import { partsPlace, writePartsTo } from '../archives/write-parts.ts';
+import { signaturePath, wholePath } from '../open/trust.ts';
+import { SPLIT } from '../requests/bundle.ts';
 import { useCase } from '../core/request.ts';
 
 type SplitPart = Omit<Part, 'digest'> & {

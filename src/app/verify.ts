@@ -8,13 +8,13 @@ import type { Digest } from '../core/digest.ts';
 import { isHeadPath } from '../core/parts.ts';
 import { secondsOf } from '../formats/signing/claim.ts';
 import { verifyPlaced, type VerifiedNode } from '../runtime/history/verify-placed.ts';
-import { openArchive } from './archives/open-archive.ts';
-import { verifyWhole, requireSignedFile } from './archives/verify-whole.ts';
+import { openArchive } from '../archives/open-archive.ts';
+import { verifyWhole, requireSignedFile } from '../archives/verify-whole.ts';
 import type { Context } from '../core/context.ts';
-import { folderOf } from './node/install-folder.ts';
-import { checkedIndex } from './sources/install-source.ts';
-import { trustOf, type Signed } from './ports/trust.ts';
-import { VERIFY_FILES, VERIFY_INSTALLED } from './requests/archive.ts';
+import { folderOf } from '../node/install-folder.ts';
+import { checkedIndex } from '../sources/install-source.ts';
+import { trustOf, type Signed } from '../open/trust.ts';
+import { VERIFY_FILES, VERIFY_INSTALLED } from '../requests/archive.ts';
 import { useCase } from '../core/request.ts';
 
 export interface Verified {

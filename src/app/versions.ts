@@ -7,9 +7,9 @@ import { offeredCatalog } from '../store/release/offered.ts';
 import { checkedRelease } from '../store/release/release-name.ts';
 import { isWebAddress } from '../store/web.ts';
 import type { Context } from '../core/context.ts';
-import { lazyHttp } from './ports/network.ts';
-import { openStoreFor } from './ports/stores.ts';
-import { VERSIONS } from './requests/release.ts';
+import { lazyHttp } from '../open/network.ts';
+import { openStoreFor } from '../open/stores.ts';
+import { VERSIONS } from '../requests/release.ts';
 import { useCase } from '../core/request.ts';
 
 interface AddonVersions {

@@ -1,9 +1,9 @@
 /** Explains the last result of an add-on. */
 import { whyAddon, type AddonHistory } from '../runtime/history/why.ts';
 import type { Context } from '../core/context.ts';
-import { folderOf } from './node/install-folder.ts';
-import { clusterFinder } from './node/cluster.ts';
-import { WHY } from './requests/node.ts';
+import { folderOf } from '../node/install-folder.ts';
+import { clusterFinder } from '../node/cluster.ts';
+import { WHY } from '../requests/node.ts';
 import { useCase } from '../core/request.ts';
 
 /** `NOT_FOUND` if neither the records of this node or of its cluster nor a kept run have the add-on. */

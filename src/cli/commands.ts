@@ -2,10 +2,10 @@
  * The table of commands: the request of each, and its module, which is loaded on demand, so that `--help` loads none. A name of
  * two words, such as `installer validate`, belongs to the family of its first word.
  */
-import { INSPECT, KEYGEN, PROVENANCE, PULL, SBOM, SIGN, VERIFY } from '../app/requests/archive.ts';
-import { BUILD, CHANGED, OUTDATED, PUBLISH } from '../app/requests/build.ts';
-import { DEV } from '../app/requests/dev.ts';
-import { APPLY, BUNDLE, INVENTORY, JOIN_PARTS, SPLIT } from '../app/requests/bundle.ts';
+import { INSPECT, KEYGEN, PROVENANCE, PULL, SBOM, SIGN, VERIFY } from '../requests/archive.ts';
+import { BUILD, CHANGED, OUTDATED, PUBLISH } from '../requests/build.ts';
+import { DEV } from '../requests/dev.ts';
+import { APPLY, BUNDLE, INVENTORY, JOIN_PARTS, SPLIT } from '../requests/bundle.ts';
 import {
   CHANNEL_APPLY,
   CHANNEL_CHECK,
@@ -13,8 +13,8 @@ import {
   CHANNEL_PLAN,
   CHANNEL_REMOVE,
   CHANNEL_STATUS,
-} from '../app/requests/channel.ts';
-import { CLUSTER_DIFF } from '../app/requests/cluster.ts';
+} from '../requests/channel.ts';
+import { CLUSTER_DIFF } from '../requests/cluster.ts';
 import {
   FLEET_APPLY,
   FLEET_APPROVE,
@@ -27,23 +27,17 @@ import {
   FLEET_RETRY,
   FLEET_ROLLBACK,
   FLEET_STATUS,
-} from '../app/requests/fleet.ts';
-import { AGENT_RUN } from '../app/requests/agent.ts';
-import { CONTROLLER, HUB_MANIFESTS } from '../app/requests/hub.ts';
-import {
-  AGENT_REGISTER,
-  AGENT_UNREGISTER,
-  FLEET_ACCEPT,
-  FLEET_DETACH,
-  HUB_TOKEN,
-} from '../app/requests/registration.ts';
+} from '../requests/fleet.ts';
+import { AGENT_RUN } from '../requests/agent.ts';
+import { CONTROLLER, HUB_MANIFESTS } from '../requests/hub.ts';
+import { AGENT_REGISTER, AGENT_UNREGISTER, FLEET_ACCEPT, FLEET_DETACH, HUB_TOKEN } from '../requests/registration.ts';
 import {
   INSTALLER_ENV,
   INSTALLER_ID,
   INSTALLER_MERGE,
   INSTALLER_RESOLVE,
   INSTALLER_VALIDATE,
-} from '../app/requests/installer.ts';
+} from '../requests/installer.ts';
 import {
   INSTALL,
   JOIN,
@@ -59,11 +53,11 @@ import {
   UNINSTALL,
   UPGRADE,
   WHY,
-} from '../app/requests/node.ts';
-import { COMPLETION, DOCTOR, HELP, VERSION } from '../app/requests/own.ts';
-import { IMPORT_EXTERNAL, PROMOTE, PRUNE, REINDEX, VERSIONS } from '../app/requests/release.ts';
-import { GENERATE, IMPORT, LINT, NEW } from '../app/requests/repository.ts';
-import { SERVE } from '../app/requests/serve.ts';
+} from '../requests/node.ts';
+import { COMPLETION, DOCTOR, HELP, VERSION } from '../requests/own.ts';
+import { IMPORT_EXTERNAL, PROMOTE, PRUNE, REINDEX, VERSIONS } from '../requests/release.ts';
+import { GENERATE, IMPORT, LINT, NEW } from '../requests/repository.ts';
+import { SERVE } from '../requests/serve.ts';
 import { CurlewError } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
 import type { Request } from '../core/request.ts';

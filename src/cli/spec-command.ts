@@ -1,6 +1,6 @@
 /** The common part of `install`, `join` and `upgrade`. */
 import type { NodeResult } from '../app/install.ts';
-import type { INSTALL, InstallRequest } from '../app/requests/node.ts';
+import type { INSTALL, InstallRequest } from '../requests/node.ts';
 import { CurlewError } from '../core/errors.ts';
 import { FLAGS } from '../spec/flags.ts';
 import { commandFor, type Arguments, type Command } from './command.ts';

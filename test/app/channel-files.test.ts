@@ -1,7 +1,7 @@
 /** Channels and their manifests, read from every kind of place. */
 import { createHash } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
-import { openChannels, type ChannelFiles } from '../../src/app/ports/channel-files.ts';
+import { openChannels, type ChannelFiles } from '../../src/open/channel-files.ts';
 import type { Channel, Entry } from '../../src/channel/channel.ts';
 import * as assert from '../support/assert.ts';
 import { never, noReport } from '../support/context.ts';
@@ -9,7 +9,7 @@ import { cleanEnvironment } from '../support/curlew.ts';
 import { suite } from '../support/suite.ts';
 import { tree, writeTree, type Tree } from '../support/tree.ts';
 import { serveFiles, startServer, type Reply } from '../support/web-server.ts';
-import type { ChannelsRequest } from '../../src/app/requests/channel.ts';
+import type { ChannelsRequest } from '../../src/requests/channel.ts';
 
 const test = suite('app/channel-files', { timeoutMs: 30_000 });
 

@@ -1,5 +1,5 @@
-import { RESET, ROLLBACK, RUN, UNINSTALL, type InstallRequest } from '../../src/app/requests/node.ts';
-import { commandOf, parseCommand } from '../../src/app/node/saved-command.ts';
+import { RESET, ROLLBACK, RUN, UNINSTALL, type InstallRequest } from '../../src/requests/node.ts';
+import { commandOf, parseCommand } from '../../src/node/saved-command.ts';
 import { command } from '../../src/cli/commands/install.ts';
 import { readArguments } from '../../src/cli/read-arguments.ts';
 import * as assert from '../support/assert.ts';

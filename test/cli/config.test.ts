@@ -1,5 +1,5 @@
 import * as assert from '../support/assert.ts';
-import { readConfig, type Config } from '../../src/app/ports/config.ts';
+import { readConfig, type Config } from '../../src/open/config.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
 

@@ -13,7 +13,7 @@ import { specText } from '../support/preflight.ts';
 import { runCommand } from '../support/run-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
-import type { InstallRequest } from '../../src/app/requests/node.ts';
+import type { InstallRequest } from '../../src/requests/node.ts';
 
 const test = suite('cli/host-checks', { timeoutMs: 60_000 });
 

@@ -1,4 +1,4 @@
-import { openNetwork } from '../../src/app/ports/network.ts';
+import { openNetwork } from '../../src/open/network.ts';
 import * as assert from '../support/assert.ts';
 import { addon } from '../support/builds.ts';
 import { noReport } from '../support/context.ts';
@@ -11,7 +11,7 @@ import { startRegistry } from '../support/registry-server.ts';
 import { suite } from '../support/suite.ts';
 import { makeCertificate } from '../support/tls.ts';
 import { tree } from '../support/tree.ts';
-import type { NetworkRequest } from '../../src/app/requests/connection.ts';
+import type { NetworkRequest } from '../../src/requests/connection.ts';
 
 const test = suite('cli/network');
 const IMAGES = { 'app:1': makeImage([makeLayer({ a: 'a' })]) };

@@ -99,26 +99,16 @@ test('the help of a command loads tables of requests, but no use case, and of np
   );
   const packages = new Set(others.map(({ name }) => name));
   assert.ok(loaded.has('cli/command.ts') && loaded.has('core/errors.ts'));
+  const names = FOLDERS.map(({ name }) => name);
+  const users = names.slice(names.indexOf('requests') + 1).filter((name) => name !== 'cli');
   assert.equal(
-    [...loaded].filter((file) => file.startsWith('app/') && !file.startsWith('app/requests/')),
+    [...loaded].filter((file) => users.includes(folderOf(file))),
     [],
   );
   assert.equal([...packages].toSorted(), ['canonicalize', 'valibot']);
 });
 
-test('the tables of requests load neither use cases nor I/O', () => {
-  const loaded = loadedWith(files.filter((file) => file.startsWith('app/requests/')));
-  const found = imports.filter(
-    ({ file, isLoaded, name, to }) =>
-      loaded.has(file) && isLoaded && (IO.includes(name) || (to?.startsWith('app') === true && to !== 'app/requests')),
-  );
-  assert.equal(
-    found.map((one) => `${one.file} ${one.name}`),
-    [],
-  );
-});
-
-for (const name of ['core', 'runtime/plan']) {
+for (const name of ['core', 'runtime/plan', 'requests']) {
   test(`${name} does no I/O, nor do its imports`, () => {
     const loaded = loadedWith(files.filter((file) => folderOf(file) === name));
     const found = imports.filter((one) => loaded.has(one.file) && one.isLoaded && IO.includes(one.name));

@@ -10,7 +10,7 @@ import { noReport } from './context.ts';
 import { startHelm, type HelmStandIn } from './helm-stand-in.ts';
 import { makeCertificate } from './tls.ts';
 import { tree, type Tree } from './tree.ts';
-import type { ChannelApplyRequest, ChannelRemoveRequest } from '../../src/app/requests/channel.ts';
+import type { ChannelApplyRequest, ChannelRemoveRequest } from '../../src/requests/channel.ts';
 
 export interface Scene extends AsyncDisposable {
   readonly box: Tree;

@@ -3,7 +3,7 @@ import { setMaxListeners } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { applyFleet, type FleetPass } from '../../src/app/fleet-apply.ts';
 import { planFleets, type FleetPlan } from '../../src/app/fleet-plan.ts';
-import type { FleetApplyRequest } from '../../src/app/requests/fleet.ts';
+import type { FleetApplyRequest } from '../../src/requests/fleet.ts';
 import type { Context } from '../../src/core/context.ts';
 import { apiClient, textAt, type ApiClient } from './api-client.ts';
 import { startMemoryApiServer, type MemoryApiServer } from './api-server/server.ts';

@@ -1,7 +1,7 @@
 /** A hub on any API server, its controllers in this process, and agents that say what a test wants. */
 import { setMaxListeners } from 'node:events';
 import { runController } from '../../src/app/controller.ts';
-import type { ControllerRequest } from '../../src/app/requests/hub.ts';
+import type { ControllerRequest } from '../../src/requests/hub.ts';
 import type { Context } from '../../src/core/context.ts';
 import { hubManifests } from '../../src/hub/manifests.ts';
 import { setTimeout as wait } from 'node:timers/promises';

@@ -16,9 +16,9 @@ import { contentOf } from '../../hub/content.ts';
 import { makeFolder } from '../../platform/files/make-folder.ts';
 import { readFound, writeStateFile } from '../../platform/files/state-file.ts';
 import { Runner } from '../fleets/runner.ts';
-import { openChannels } from '../ports/channel-files.ts';
-import { signaturePath } from '../ports/trust.ts';
-import type { AgentRunRequest } from '../requests/agent.ts';
+import { openChannels } from '../../open/channel-files.ts';
+import { signaturePath } from '../../open/trust.ts';
+import type { AgentRunRequest } from '../../requests/agent.ts';
 
 const MAX_BYTES = 64 << 20;
 

@@ -33,7 +33,7 @@ import { pause } from '../../platform/limit/repeat.ts';
 import { Wake } from '../../platform/limit/wake.ts';
 import type { Values } from '../../rollout/fleet.ts';
 import { resourceOf } from '../hub/pass.ts';
-import type { AgentRunRequest } from '../requests/agent.ts';
+import type { AgentRunRequest } from '../../requests/agent.ts';
 import { deliverHere, sweepFiles } from './deliver.ts';
 import { AgentHub } from './hub.ts';
 import { ClusterLook } from './look.ts';

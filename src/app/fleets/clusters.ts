@@ -13,7 +13,7 @@ import { settledRecords } from '../../fleet/observe.ts';
 import { readLimited } from '../../platform/files/read-limited.ts';
 import { makeTemporary } from '../../platform/files/temporary.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
-import type { FleetPlanRequest } from '../requests/fleet.ts';
+import type { FleetPlanRequest } from '../../requests/fleet.ts';
 
 /** Clusters that are contacted at the same time. */
 export const AT_ONCE = 20;

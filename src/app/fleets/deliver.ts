@@ -20,8 +20,8 @@ import {
 } from '../../fleet/pass.ts';
 import { withLooks, type FleetState, type Revision } from '../../fleet/state.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
-import { openChannels } from '../ports/channel-files.ts';
-import type { FleetApplyRequest } from '../requests/fleet.ts';
+import { openChannels } from '../../open/channel-files.ts';
+import type { FleetApplyRequest } from '../../requests/fleet.ts';
 import { accessTo, AT_ONCE, lookAtClusters } from './clusters.ts';
 import { observeAgain, type ObservedFleet } from './observed.ts';
 import { ownRecord, Runner } from './runner.ts';

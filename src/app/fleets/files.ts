@@ -13,7 +13,7 @@ import { readLimited } from '../../platform/files/read-limited.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
 import { compareNames } from '../../rollout/groups.ts';
 import { shownLine } from '../../spec/secret-settings.ts';
-import type { FleetRequest } from '../requests/fleet.ts';
+import type { FleetRequest } from '../../requests/fleet.ts';
 
 /** Also of manifests in the same folder, which are only looked at. */
 const MAX_BYTES = 64 << 20;

@@ -13,7 +13,7 @@ import { planFleet, type PlannedFleet } from '../../fleet/plan.ts';
 import { differencesIn } from '../../fleet/reported.ts';
 import { ordersFor, withLooks, type FleetOrders, type FleetState } from '../../fleet/state.ts';
 import type { Observed } from '../../rollout/fleet.ts';
-import type { FleetPlanRequest } from '../requests/fleet.ts';
+import type { FleetPlanRequest } from '../../requests/fleet.ts';
 import { hashContents, lookAtClusters } from './clusters.ts';
 import { openFleet, type OpenedFleet } from './files.ts';
 import { StateFolder } from './state.ts';

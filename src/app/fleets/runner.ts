@@ -18,9 +18,9 @@ import { titleOf } from '../../kube/objects.ts';
 import type { Deliverable, Done, Job } from '../../fleet/pass.ts';
 import { mergeValues } from '../../rollout/content.ts';
 import type { Values } from '../../rollout/fleet.ts';
-import { webTrust } from '../ports/network.ts';
-import type { WebRequest } from '../requests/connection.ts';
-import type { FleetApplyRequest } from '../requests/fleet.ts';
+import { webTrust } from '../../open/network.ts';
+import type { WebRequest } from '../../requests/connection.ts';
+import type { FleetApplyRequest } from '../../requests/fleet.ts';
 
 type Rendered = NonNullable<Deliverable['rendered']>;
 

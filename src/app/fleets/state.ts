@@ -20,7 +20,7 @@ import {
 import { claim } from '../../platform/files/claim.ts';
 import { makeFolder } from '../../platform/files/make-folder.ts';
 import { readFound, readOwnFile, writeStateFile } from '../../platform/files/state-file.ts';
-import type { ChannelFiles } from '../ports/channel-files.ts';
+import type { ChannelFiles } from '../../open/channel-files.ts';
 
 const MAX_BYTES = 64 << 20;
 const DOING = 'keep the state of the fleet';

@@ -22,8 +22,8 @@ import { createSemaphore } from '../../platform/limit/semaphore.ts';
 import type { ClusterAddon, Values } from '../../rollout/fleet.ts';
 import { accessTo, AT_ONCE, lookAtClusters } from '../fleets/clusters.ts';
 import { Runner } from '../fleets/runner.ts';
-import { openChannels } from '../ports/channel-files.ts';
-import type { ControllerRequest } from '../requests/hub.ts';
+import { openChannels } from '../../open/channel-files.ts';
+import type { ControllerRequest } from '../../requests/hub.ts';
 import { CLUSTER_ADDONS, keyOf, patchAt, resourceOf, type Hub } from './pass.ts';
 
 const CLUSTERS = resourceOf('Cluster');

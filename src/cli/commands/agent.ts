@@ -1,5 +1,5 @@
 /** `curlew agent …`: the agent of a cluster. */
-import { AGENT_RUN } from '../../app/requests/agent.ts';
+import { AGENT_RUN } from '../../requests/agent.ts';
 import { commandFor } from '../command.ts';
 
 export const run = commandFor(AGENT_RUN, {

@@ -1,5 +1,5 @@
 /** `curlew apply`: recreates a bundle from a delta. */
-import { APPLY } from '../../app/requests/bundle.ts';
+import { APPLY } from '../../requests/bundle.ts';
 import { commandFor } from '../command.ts';
 import { formatBytes } from '../render/units.ts';
 

@@ -1,5 +1,5 @@
 /** `curlew build`: builds packages from add-on folders. */
-import { BUILD } from '../../app/requests/build.ts';
+import { BUILD } from '../../requests/build.ts';
 import { dirname } from 'node:path';
 import { printableJson } from '../../core/json.ts';
 import { commandFor } from '../command.ts';

@@ -1,5 +1,5 @@
 /** `curlew bundle`: writes all packages of an installer spec to one file. */
-import { BUNDLE } from '../../app/requests/bundle.ts';
+import { BUNDLE } from '../../requests/bundle.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { commandFor } from '../command.ts';
 import { outputOf, STANDARD_OUTPUT } from '../output.ts';

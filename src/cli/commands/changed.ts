@@ -1,5 +1,5 @@
 /** `curlew changed`: lists the add-ons that need a build, for the matrix of a CI job. */
-import { CHANGED } from '../../app/requests/build.ts';
+import { CHANGED } from '../../requests/build.ts';
 import { printableJson } from '../../core/json.ts';
 import { commandFor } from '../command.ts';
 

@@ -1,7 +1,7 @@
 /** `curlew channel apply|status|remove`: the add-ons of a cluster. */
-import { CHANNEL_REMOVE } from '../../app/requests/channel.ts';
-import { CHANNEL_STATUS } from '../../app/requests/channel.ts';
-import { CHANNEL_APPLY } from '../../app/requests/channel.ts';
+import { CHANNEL_REMOVE } from '../../requests/channel.ts';
+import { CHANNEL_STATUS } from '../../requests/channel.ts';
+import { CHANNEL_APPLY } from '../../requests/channel.ts';
 import type { AddonResult, ChangedObject, ChannelPass, Trouble } from '../../app/channel-apply.ts';
 import type { ChannelRemoval } from '../../app/channel-remove.ts';
 import type { AddonStatus } from '../../app/channel-status.ts';

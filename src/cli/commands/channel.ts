@@ -1,7 +1,7 @@
 /** `curlew channel …`: which versions of add-ons fit which Kubernetes. */
-import { CHANNEL_PLAN } from '../../app/requests/channel.ts';
-import { CHANNEL_CHECK } from '../../app/requests/channel.ts';
-import { CHANNEL_EXPLAIN } from '../../app/requests/channel.ts';
+import { CHANNEL_PLAN } from '../../requests/channel.ts';
+import { CHANNEL_CHECK } from '../../requests/channel.ts';
+import { CHANNEL_EXPLAIN } from '../../requests/channel.ts';
 import type { ExplainedAddon, ExplainedChannel, ExplainedEntry } from '../../app/channel-explain.ts';
 import type { ChannelPlan, PlannedGap, PlannedStep } from '../../app/channel-plan.ts';
 import { entryTitle } from '../../channel/channel.ts';

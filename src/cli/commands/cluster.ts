@@ -1,5 +1,5 @@
 /** `curlew cluster …`: a cluster and its machines, from a file. */
-import { CLUSTER_DIFF } from '../../app/requests/cluster.ts';
+import { CLUSTER_DIFF } from '../../requests/cluster.ts';
 import { counted } from '../../core/counted.ts';
 import { visible } from '../../core/diagnostic.ts';
 import { exactJson } from '../../core/json.ts';

@@ -1,5 +1,5 @@
 /** `curlew completion`: prints the completion script of a shell. */
-import { COMPLETION } from '../../app/requests/own.ts';
+import { COMPLETION } from '../../requests/own.ts';
 import { commandFor } from '../command.ts';
 
 export const command = commandFor(COMPLETION, {

@@ -1,5 +1,5 @@
 /** `curlew dev`: builds add-ons and installs them in a trial. */
-import { DEV } from '../../app/requests/dev.ts';
+import { DEV } from '../../requests/dev.ts';
 import { commandFor } from '../command.ts';
 import { nodeExitCode, renderNodeResult } from '../render/run-result.ts';
 

@@ -1,5 +1,5 @@
 /** `curlew doctor`: checks what works on this machine. */
-import { DOCTOR } from '../../app/requests/own.ts';
+import { DOCTOR } from '../../requests/own.ts';
 import { visible } from '../../core/diagnostic.ts';
 import { ERROR_CODES } from '../../core/errors.ts';
 import { TAGS } from '../../runtime/preflight/report.ts';

@@ -1,6 +1,6 @@
 /** `curlew fleet approve|pause|resume|retry|rollback`: what people order about an add-on of a fleet. */
 import type { FleetOrder } from '../../app/fleet-order.ts';
-import { FLEET_APPROVE, FLEET_PAUSE, FLEET_RESUME, FLEET_RETRY, FLEET_ROLLBACK } from '../../app/requests/fleet.ts';
+import { FLEET_APPROVE, FLEET_PAUSE, FLEET_RESUME, FLEET_RETRY, FLEET_ROLLBACK } from '../../requests/fleet.ts';
 import { counted } from '../../core/counted.ts';
 import { visible } from '../../core/diagnostic.ts';
 import { commandFor } from '../command.ts';

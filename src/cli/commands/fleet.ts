@@ -1,14 +1,7 @@
 /** `curlew fleet …`: clusters and the add-ons that they run, from files. */
 import type { FleetPass } from '../../app/fleet-apply.ts';
 import type { FleetPlan, PlannedTarget } from '../../app/fleet-plan.ts';
-import {
-  FLEET_APPLY,
-  FLEET_CHECK,
-  FLEET_INIT,
-  FLEET_PLAN,
-  FLEET_REMOVE,
-  FLEET_STATUS,
-} from '../../app/requests/fleet.ts';
+import { FLEET_APPLY, FLEET_CHECK, FLEET_INIT, FLEET_PLAN, FLEET_REMOVE, FLEET_STATUS } from '../../requests/fleet.ts';
 import { counted } from '../../core/counted.ts';
 import { renderDiagnostic, visible } from '../../core/diagnostic.ts';
 import { CurlewError, ERROR_CODES } from '../../core/errors.ts';

@@ -1,5 +1,5 @@
 /** `curlew generate`: generates the next version of an add-on from its template. */
-import { GENERATE } from '../../app/requests/repository.ts';
+import { GENERATE } from '../../requests/repository.ts';
 import { CurlewError, ERROR_CODES } from '../../core/errors.ts';
 import type { GeneratedAddon } from '../../app/generate.ts';
 import { commandFor } from '../command.ts';

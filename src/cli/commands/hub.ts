@@ -1,7 +1,7 @@
 /** `curlew hub …` and `curlew controller`: the cluster that keeps the objects of a fleet. */
-import { CONTROLLER, HUB_MANIFESTS } from '../../app/requests/hub.ts';
+import { CONTROLLER, HUB_MANIFESTS } from '../../requests/hub.ts';
 import type { MadeToken } from '../../app/hub-token.ts';
-import { HUB_TOKEN } from '../../app/requests/registration.ts';
+import { HUB_TOKEN } from '../../requests/registration.ts';
 import { visible } from '../../core/diagnostic.ts';
 import { commandFor } from '../command.ts';
 

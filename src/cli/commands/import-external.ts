@@ -1,5 +1,5 @@
 /** `curlew import-external`: imports add-ons of other publishers to a store, for kURL's readers. */
-import { IMPORT_EXTERNAL } from '../../app/requests/release.ts';
+import { IMPORT_EXTERNAL } from '../../requests/release.ts';
 import { counted } from '../../core/counted.ts';
 import { commandFor } from '../command.ts';
 

@@ -1,5 +1,5 @@
 /** `curlew import`: checks a repository that was made for another tool. */
-import { IMPORT } from '../../app/requests/repository.ts';
+import { IMPORT } from '../../requests/repository.ts';
 import { counted } from '../../core/counted.ts';
 import { CurlewError, ERROR_CODES } from '../../core/errors.ts';
 import type { Migration } from '../../kurl/migrate.ts';

@@ -1,5 +1,5 @@
 /** `curlew inspect`: describes a package or bundle, from its first entry and its table of contents. */
-import { INSPECT } from '../../app/requests/archive.ts';
+import { INSPECT } from '../../requests/archive.ts';
 import type { InspectedPackage } from '../../app/inspect.ts';
 import { visible } from '../../core/diagnostic.ts';
 import type { PlacedEntry } from '../../formats/archive/entry.ts';

@@ -1,5 +1,5 @@
 /** `curlew install`: installs the packages of an installer spec on this machine and runs their hooks. */
-import { INSTALL } from '../../app/requests/node.ts';
+import { INSTALL } from '../../requests/node.ts';
 import { specCommand } from '../spec-command.ts';
 
 const DETAILS = `One of --bundle, --dir and --from is required. A bundle contains an installer spec; --installer FILE replaces it. --from requires --installer.

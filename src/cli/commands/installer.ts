@@ -5,7 +5,7 @@ import {
   INSTALLER_MERGE,
   INSTALLER_RESOLVE,
   INSTALLER_VALIDATE,
-} from '../../app/requests/installer.ts';
+} from '../../requests/installer.ts';
 import type { Validated } from '../../app/installer.ts';
 import { counted } from '../../core/counted.ts';
 import { renderDiagnostic } from '../../core/diagnostic.ts';

@@ -1,5 +1,5 @@
 /** `curlew join-parts`: joins the parts of a bundle, or only checks them. */
-import { JOIN_PARTS } from '../../app/requests/bundle.ts';
+import { JOIN_PARTS } from '../../requests/bundle.ts';
 import type { CheckedParts, JoinedParts } from '../../app/join-parts.ts';
 import { counted } from '../../core/counted.ts';
 import { CurlewError, ERROR_CODES } from '../../core/errors.ts';

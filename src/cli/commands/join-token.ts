@@ -1,6 +1,6 @@
 /** `curlew join-token`: a file with which one machine joins the cluster. */
 import { basename } from 'node:path';
-import { JOIN_TOKEN } from '../../app/requests/node.ts';
+import { JOIN_TOKEN } from '../../requests/node.ts';
 import { visible } from '../../core/diagnostic.ts';
 import { commandFor } from '../command.ts';
 

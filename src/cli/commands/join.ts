@@ -1,5 +1,5 @@
 /** `curlew join`: join this machine to the cluster of a spec. */
-import { JOIN } from '../../app/requests/node.ts';
+import { JOIN } from '../../requests/node.ts';
 import { specCommand } from '../spec-command.ts';
 
 const DETAILS = `The machine becomes an additional node of a cluster that \`curlew install\` has created: curlew installs the container runtime, runs the join hooks of all add-ons, then joins kubernetes. Settings such as kubernetes.masterAddress, kubernetes.kubeadmToken and kubernetes.kubeadmTokenCAHash specify the cluster. Put them in a private file for --installer, so that other users of this machine cannot see them.

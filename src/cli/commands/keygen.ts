@@ -1,5 +1,5 @@
 /** `curlew keygen`: creates a key pair for signing bundles. */
-import { KEYGEN } from '../../app/requests/archive.ts';
+import { KEYGEN } from '../../requests/archive.ts';
 import { commandFor } from '../command.ts';
 
 export const command = commandFor(KEYGEN, {

@@ -1,5 +1,5 @@
 /** `curlew lint`: checks add-on folders, and prints all findings and a summary. */
-import { LINT } from '../../app/requests/repository.ts';
+import { LINT } from '../../requests/repository.ts';
 import { counted } from '../../core/counted.ts';
 import { renderAnnotation, renderDiagnostic, visible } from '../../core/diagnostic.ts';
 import { ERROR_CODES } from '../../core/errors.ts';

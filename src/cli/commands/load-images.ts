@@ -1,5 +1,5 @@
 /** `curlew load-images`: loads images of packages into this machine's container runtime, without installing anything. */
-import { LOAD_IMAGES } from '../../app/requests/node.ts';
+import { LOAD_IMAGES } from '../../requests/node.ts';
 import type { LoadResult } from '../../app/load-images.ts';
 import { commandFor } from '../command.ts';
 import { columns } from '../render/columns.ts';

@@ -1,5 +1,5 @@
 /** `curlew logs`: shows the output of hooks. */
-import { LOGS } from '../../app/requests/node.ts';
+import { LOGS } from '../../requests/node.ts';
 import { visible } from '../../core/diagnostic.ts';
 import { redact } from '../../core/errors.ts';
 import type { HookLog, RunSummary } from '../../runtime/history/hook-logs.ts';

@@ -1,5 +1,5 @@
 /** `curlew new`: creates an add-on. */
-import { GENERATE, NEW } from '../../app/requests/repository.ts';
+import { GENERATE, NEW } from '../../requests/repository.ts';
 import { commandFor } from '../command.ts';
 import { renderLint } from '../render/lint.ts';
 import { suggesting } from '../suggested.ts';

@@ -1,5 +1,5 @@
 /** `curlew node remove`: another node leaves the cluster. */
-import { NODE_REMOVE } from '../../app/requests/node.ts';
+import { NODE_REMOVE } from '../../requests/node.ts';
 import { visible } from '../../core/diagnostic.ts';
 import { commandFor } from '../command.ts';
 

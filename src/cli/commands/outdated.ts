@@ -1,5 +1,5 @@
 /** `curlew outdated`: compares what tags, packages and assets currently resolve to with the lock. */
-import { OUTDATED } from '../../app/requests/build.ts';
+import { OUTDATED } from '../../requests/build.ts';
 import type { OutdatedAddon } from '../../build/outdated.ts';
 import { commandFor } from '../command.ts';
 

@@ -1,5 +1,5 @@
 /** `curlew help` and `curlew version`. */
-import { HELP, VERSION } from '../../app/requests/own.ts';
+import { HELP, VERSION } from '../../requests/own.ts';
 import { toolVersion } from '../../own/version.ts';
 import { commandFor } from '../command.ts';
 

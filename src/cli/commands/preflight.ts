@@ -1,5 +1,5 @@
 /** `curlew preflight`: runs the host preflights of a spec and its add-ons. */
-import { PREFLIGHT } from '../../app/requests/node.ts';
+import { PREFLIGHT } from '../../requests/node.ts';
 import type { PreflightReport } from '../../app/preflight.ts';
 import { countsText, resultLines, TAGS } from '../../runtime/preflight/report.ts';
 import { FLAGS } from '../../spec/flags.ts';

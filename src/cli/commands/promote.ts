@@ -1,5 +1,5 @@
 /** `curlew promote`: copies a release to another store, server-side where possible. */
-import { PROMOTE } from '../../app/requests/release.ts';
+import { PROMOTE } from '../../requests/release.ts';
 import { commandFor } from '../command.ts';
 import { formatBytes } from '../render/units.ts';
 

@@ -1,5 +1,5 @@
 /** `curlew provenance`: writes provenance statements of packages and bundles, optionally signed. */
-import { PROVENANCE } from '../../app/requests/archive.ts';
+import { PROVENANCE } from '../../requests/archive.ts';
 import { commandFor } from '../command.ts';
 
 export const command = commandFor(PROVENANCE, {

@@ -1,5 +1,5 @@
 /** `curlew prune`: removes old releases from a store. */
-import { PRUNE } from '../../app/requests/release.ts';
+import { PRUNE } from '../../requests/release.ts';
 import { counted } from '../../core/counted.ts';
 import type { PruneResult } from '../../store/release/prune.ts';
 import { canAsk, confirm } from '../ask-line.ts';

@@ -1,5 +1,5 @@
 /** `curlew publish`: builds what has changed and publishes a release. */
-import { PUBLISH } from '../../app/requests/build.ts';
+import { PUBLISH } from '../../requests/build.ts';
 import type { PublishPlan } from '../../app/publish.ts';
 import type { PublishResult } from '../../store/release/publish.ts';
 import { commandFor } from '../command.ts';

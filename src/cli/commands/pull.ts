@@ -1,5 +1,5 @@
 /** `curlew pull`: downloads a bundle or package, resumes, and verifies it. */
-import { PULL } from '../../app/requests/archive.ts';
+import { PULL } from '../../requests/archive.ts';
 import type { PlannedFile, PulledFile } from '../../app/pull.ts';
 import { commandFor } from '../command.ts';
 import { formatBytes } from '../render/units.ts';

@@ -1,7 +1,7 @@
 /** `curlew fleet accept|detach` at the hub, and `curlew agent register|unregister` on a site. */
 import type { Acceptance } from '../../app/fleet-accept.ts';
 import type { MadeToken } from '../../app/hub-token.ts';
-import { AGENT_REGISTER, AGENT_UNREGISTER, FLEET_ACCEPT, FLEET_DETACH } from '../../app/requests/registration.ts';
+import { AGENT_REGISTER, AGENT_UNREGISTER, FLEET_ACCEPT, FLEET_DETACH } from '../../requests/registration.ts';
 import { visible } from '../../core/diagnostic.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { commandFor } from '../command.ts';

@@ -1,5 +1,5 @@
 /** `curlew reindex`: rebuilds a damaged catalog from the packages of a release. */
-import { REINDEX } from '../../app/requests/release.ts';
+import { REINDEX } from '../../requests/release.ts';
 import { commandFor } from '../command.ts';
 
 const WAS = {

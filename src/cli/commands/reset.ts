@@ -1,5 +1,5 @@
 /** `curlew reset`: removes everything that runs have installed on this node. */
-import { RESET } from '../../app/requests/node.ts';
+import { RESET } from '../../requests/node.ts';
 import type { NothingToReset, ResetResult } from '../../app/reset.ts';
 import type { DryRun } from '../../runtime/run/dry-run.ts';
 import { confirm } from '../ask-line.ts';
@@ -19,7 +19,7 @@ export const command = commandFor(RESET, {
     const nothing = await nothingToReset(request, context);
     if (nothing !== undefined) return nothing;
     if (dryRun) return planReset(request, context);
-    const { placesOf } = await import('../../app/node/target.ts');
+    const { placesOf } = await import('../../node/target.ts');
     const { directory } = placesOf(request, context);
     if (!request.yes) await confirm(`Remove everything on this node that was installed in ${directory}?`, context);
     return outlivingTerminal(async () => reset(request, context));

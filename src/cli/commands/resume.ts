@@ -1,5 +1,5 @@
 /** `curlew resume`: resumes the last run with its original request. */
-import { RESUME } from '../../app/requests/node.ts';
+import { RESUME } from '../../requests/node.ts';
 import { commandFor } from '../command.ts';
 import { nodeExitCode, renderNodeResult } from '../render/run-result.ts';
 import { outlivingTerminal } from '../signals.ts';

@@ -1,5 +1,5 @@
 /** `curlew rollback`: restores an add-on to the state before its last change. */
-import { ROLLBACK } from '../../app/requests/node.ts';
+import { ROLLBACK } from '../../requests/node.ts';
 import type { NodeResult } from '../../app/install.ts';
 import { commandFor } from '../command.ts';
 import { nodeExitCode, renderNodeResult } from '../render/run-result.ts';

@@ -1,5 +1,5 @@
 /** `curlew sbom`: writes the components of a package or bundle, for vulnerability scanners. */
-import { SBOM } from '../../app/requests/archive.ts';
+import { SBOM } from '../../requests/archive.ts';
 import type { WrittenSbom } from '../../app/sbom.ts';
 import { counted } from '../../core/counted.ts';
 import { CurlewError } from '../../core/errors.ts';

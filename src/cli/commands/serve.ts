@@ -1,5 +1,5 @@
 /** `curlew serve`: serves a store over HTTP: packages, bundles, online installs, images. */
-import { SERVE } from '../../app/requests/serve.ts';
+import { SERVE } from '../../requests/serve.ts';
 import { counted } from '../../core/counted.ts';
 import { commandFor } from '../command.ts';
 import { formatBytes } from '../render/units.ts';

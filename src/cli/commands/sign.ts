@@ -1,5 +1,5 @@
 /** `curlew sign`: signs packages and bundles, or a release of a store. */
-import { SIGN } from '../../app/requests/archive.ts';
+import { SIGN } from '../../requests/archive.ts';
 import type { SignedArchive } from '../../app/sign.ts';
 import { CurlewError } from '../../core/errors.ts';
 import type { SignedStore } from '../../store/release/sign-release.ts';

@@ -1,5 +1,5 @@
 /** `curlew split`: splits a bundle into parts that fit on media. */
-import { SPLIT } from '../../app/requests/bundle.ts';
+import { SPLIT } from '../../requests/bundle.ts';
 import { counted } from '../../core/counted.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { commandFor } from '../command.ts';

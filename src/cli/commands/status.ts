@@ -1,5 +1,5 @@
 /** `curlew status`: shows installed add-ons and the result of the last run. */
-import { STATUS } from '../../app/requests/node.ts';
+import { STATUS } from '../../requests/node.ts';
 import { ERROR_CODES } from '../../core/errors.ts';
 import { visible } from '../../core/diagnostic.ts';
 import type { NodeStatus } from '../../runtime/history/status.ts';

@@ -1,5 +1,5 @@
 /** `curlew uninstall`: removes add-ons from this node and from the cluster. */
-import { UNINSTALL } from '../../app/requests/node.ts';
+import { UNINSTALL } from '../../requests/node.ts';
 import type { NodeResult } from '../../app/install.ts';
 import { confirm } from '../ask-line.ts';
 import { commandFor } from '../command.ts';

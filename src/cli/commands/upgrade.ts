@@ -1,5 +1,5 @@
 /** `curlew upgrade`: upgrades this node to the versions in a spec. */
-import { UPGRADE } from '../../app/requests/node.ts';
+import { UPGRADE } from '../../requests/node.ts';
 import { specCommand } from '../spec-command.ts';
 
 const DETAILS = `On the node from which add-ons were installed, which must be upgraded first, this is \`curlew install\` with the new bundle. On every other node, curlew installs the container runtime, runs the join hooks of all add-ons, then upgrades kubernetes on this node.

@@ -1,5 +1,5 @@
 /** `curlew verify`: verifies packages and bundles against their tables of contents, or installed files. */
-import { VERIFY } from '../../app/requests/archive.ts';
+import { VERIFY } from '../../requests/archive.ts';
 import type { SignedAs, Verified } from '../../app/verify.ts';
 import { counted } from '../../core/counted.ts';
 import { visible } from '../../core/diagnostic.ts';

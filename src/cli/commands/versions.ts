@@ -1,5 +1,5 @@
 /** `curlew versions`: lists the add-on versions of a release, and resolves versions such as 1.2.x. */
-import { VERSIONS } from '../../app/requests/release.ts';
+import { VERSIONS } from '../../requests/release.ts';
 import { visible } from '../../core/diagnostic.ts';
 import { commandFor } from '../command.ts';
 

@@ -1,5 +1,5 @@
 /** `curlew why`: explains the state of an add-on. */
-import { WHY } from '../../app/requests/node.ts';
+import { WHY } from '../../requests/node.ts';
 import { visible } from '../../core/diagnostic.ts';
 import { redact } from '../../core/errors.ts';
 import type { AddonHistory } from '../../runtime/history/why.ts';

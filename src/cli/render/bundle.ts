@@ -3,7 +3,7 @@ import type { BundledSystems } from '../../core/bundle.ts';
 import type { PlanSummary } from '../../bundle/plan.ts';
 import { visible } from '../../core/diagnostic.ts';
 import type { PackageDifference, PlanDifference } from '../../bundle/compare.ts';
-import type { Written } from '../../app/bundling/target.ts';
+import type { Written } from '../../bundling/target.ts';
 import { deltaLines } from './delta.ts';
 import { formatBytes } from './units.ts';
 

@@ -12,7 +12,7 @@ import { makeCertificate } from '../../support/tls.ts';
 import { never, noReport } from '../../support/context.ts';
 import { tree, type Tree } from '../../support/tree.ts';
 import type { ApiServer } from './api-server.ts';
-import type { ChannelApplyRequest } from '../../../src/app/requests/channel.ts';
+import type { ChannelApplyRequest } from '../../../src/requests/channel.ts';
 
 export interface ChannelScene extends AsyncDisposable {
   readonly box: Tree;

@@ -4,7 +4,7 @@ import type { OsId } from '../../../src/core/os.ts';
 import { dryRun } from '../../../src/runtime/run/dry-run.ts';
 import { plainPlace } from '../../../src/runtime/node/node-place.ts';
 import { basisOf, formatPlan, readPlan, requireSamePlan, whatChanged } from '../../../src/runtime/run/plan-file.ts';
-import { RUN } from '../../../src/app/requests/node.ts';
+import { RUN } from '../../../src/requests/node.ts';
 import { planSchema } from '../../../src/runtime/run/plan-schema.ts';
 import { viewRun } from '../../../src/runtime/prepare/prepare.ts';
 import * as assert from '../../support/assert.ts';

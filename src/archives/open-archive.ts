@@ -1,0 +1,21 @@
+/** Opens a package or a bundle by its path: one file, or parts by their head file. */
+import { dirname, join } from 'node:path';
+import type { RangeSource } from '../formats/archive/entry.ts';
+import { openFileSource } from '../formats/archive/read.ts';
+import { openParts } from '../bundle/parts/parts-source.ts';
+import { isHeadPath } from '../core/parts.ts';
+
+export interface OpenArchive extends RangeSource, AsyncDisposable {
+  /** Path of the whole file, even if only its parts exist; signatures are next to it. */
+  readonly whole: string;
+  /** Files that are read: that file, or its parts and their head file. */
+  readonly files: readonly string[];
+}
+
+/** The parts of a head file must be in its folder; they are read in place. */
+export async function openArchive(path: string, { signal }: { readonly signal: AbortSignal }): Promise<OpenArchive> {
+  if (!isHeadPath(path)) return { ...(await openFileSource(path)), whole: path, files: [path] };
+  const folder = dirname(path);
+  const parts = await openParts(path, { folders: [folder], signal });
+  return { ...parts, whole: join(folder, parts.head.name), files: [path, ...parts.paths] };
+}

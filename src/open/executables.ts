@@ -1,0 +1,128 @@
+/**
+ * The executables for nodes. A checkout has them in its build. The npm package has only their digests: they are many
+ * times as large as everything else in it, and machines that only build and publish do not need them.
+ */
+import { basename, dirname, join, resolve } from 'node:path';
+import { executableDigest, openExecutable, openExecutableFile, type OpenExecutable } from '../bundle/root-files.ts';
+import type { Context } from '../core/context.ts';
+import { hexOf, type Digest } from '../core/digest.ts';
+import { CurlewError, redact } from '../core/errors.ts';
+import { packedExecutableName, releasedExecutableName } from '../core/layout.ts';
+import type { Arch } from '../core/ref.ts';
+import { toolVersion } from '../own/version.ts';
+import { hashFile } from '../platform/files/hash-file.ts';
+import { makeFolder } from '../platform/files/make-folder.ts';
+import { isWebAddress } from '../store/web.ts';
+import { pathsBeside } from '../transfer/partial-file.ts';
+import { fetchUrl } from '../transfer/from-url.ts';
+import { readConfig, xdgFolder } from './config.ts';
+import { lazyHttp } from './network.ts';
+import type { WebRequest } from '../requests/connection.ts';
+
+/** Most bytes of a packed executable, which has about 50 MB. */
+const LIMIT = 256 << 20;
+
+/** Where an executable that the package does not contain comes from. */
+export interface ExecutablePlace {
+  /** The file in the configured folder, or in the cache if it is fetched from `url`. */
+  readonly path: string;
+  readonly url: string | undefined;
+  readonly digest: Digest;
+}
+
+/**
+ * Opens the executable of this build, else the one of the configured place, which is fetched once if that is an address. Its
+ * digest must be the one in the package, otherwise `DIGEST_MISMATCH`. `NOT_FOUND` without a place, or a file in it.
+ */
+export function executableOpener(request: WebRequest, context: Context): typeof openExecutable {
+  return async (arch, { signal }) => {
+    const own = await ownExecutable(arch, signal);
+    return own ?? openFrom(await executablePlace(arch, request, context), arch, request, context);
+  };
+}
+
+/** The executable of this build; undefined if it has only the digest of one. */
+export async function ownExecutable(arch: Arch, signal: AbortSignal): Promise<OpenExecutable | undefined> {
+  return openExecutable(arch, { signal }).catch(async (error: unknown) => {
+    if (error instanceof CurlewError && error.code === 'NOT_FOUND' && (await executableDigest(arch)) !== undefined)
+      return undefined;
+    throw error;
+  });
+}
+
+/** The place by the variable or the configuration. `NOT_FOUND` if neither names one. */
+export async function executablePlace(arch: Arch, request: WebRequest, context: Context): Promise<ExecutablePlace> {
+  const { env, cwd } = context;
+  const digest = await executableDigest(arch);
+  const file = releasedExecutableName(toolVersion(), arch);
+  const given = env['CURLEW_EXECUTABLES'];
+  const place =
+    given === undefined || given === '' ? (await readConfig(request.config, { env, cwd })).executables : given;
+  if (place === undefined || digest === undefined) {
+    throw new CurlewError(
+      'NOT_FOUND',
+      `cannot open the executable for ${arch} nodes: this package of curlew does not contain it`,
+      {
+        hint: `download ${file} of this release, and set CURLEW_EXECUTABLES to its folder, or to the https address of the folder with it: docs/install.md`,
+      },
+    );
+  }
+  if (!isWebAddress(place)) return { path: resolve(cwd, place, file), url: undefined, digest };
+  const folder = join(xdgFolder(env, 'XDG_CACHE_HOME', '.cache'), 'curlew', 'executables', hexOf(digest));
+  const url = `${place.replace(/\/+$/, '')}/${file}`;
+  return { path: join(folder, packedExecutableName(arch)), url, digest };
+}
+
+async function openFrom(
+  { path, url, digest }: ExecutablePlace,
+  arch: Arch,
+  request: WebRequest,
+  context: Context,
+): Promise<OpenExecutable> {
+  const { signal } = context;
+  if (url === undefined) requireDigest(path, await digestOfGiven(path, signal), digest);
+  if (url === undefined || (await isKept(path, digest, signal))) return openExecutableFile(path, { signal });
+  const web = lazyHttp(request, context);
+  try {
+    context.report({
+      type: 'note',
+      level: 'info',
+      text: `fetching the curlew for ${arch} nodes once, from ${redact(url)}`,
+    });
+    await makeFolder(dirname(path));
+    const doing = `fetch the executable for ${arch} nodes`;
+    const check = (found: Digest): void => requireDigest(redact(url), found, digest);
+    const wanted = { doing, url, paths: pathsBeside(path), digest, check, limit: LIMIT, force: true };
+    await fetchUrl(await web.get(), wanted, { onBytes: () => undefined, onSize: () => undefined, signal });
+    return await openExecutableFile(path, { signal });
+  } finally {
+    await web.close();
+  }
+}
+
+async function digestOfGiven(path: string, signal: AbortSignal): Promise<Digest> {
+  try {
+    return (await hashFile(path, { signal })).digest;
+  } catch (error) {
+    if (!(error instanceof CurlewError) || error.code !== 'NOT_FOUND') throw error;
+    const hint = `set CURLEW_EXECUTABLES, or executables in the configuration, to the folder that has ${basename(path)}`;
+    throw new CurlewError(error.code, error.message, { hint, cause: error });
+  }
+}
+
+/** True for a file of an earlier run with this digest; another one is fetched again. */
+async function isKept(path: string, digest: Digest, signal: AbortSignal): Promise<boolean> {
+  try {
+    return (await hashFile(path, { signal })).digest === digest;
+  } catch (error) {
+    if (error instanceof CurlewError && error.code === 'NOT_FOUND') return false;
+    throw error;
+  }
+}
+
+function requireDigest(from: string, found: Digest, wanted: Digest): void {
+  if (found === wanted) return;
+  throw new CurlewError('DIGEST_MISMATCH', `${from}: has the sha256 ${found}, not ${wanted}`, {
+    hint: `use the file of the release of curlew ${toolVersion()}, the version of this package`,
+  });
+}

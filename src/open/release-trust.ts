@@ -1,0 +1,108 @@
+/** Signed releases: trusted keys, versions that were seen before, and the signing key. */
+import { join, resolve } from 'node:path';
+import type { Catalog } from '../core/catalog.ts';
+import { CurlewError } from '../core/errors.ts';
+import { storeKey } from '../core/layout.ts';
+import type { Signer } from '../store/release/sign-release.ts';
+import { readSigned, type NotCurrent, type ReleaseTrust, type SignedOptions } from '../store/release/signed-release.ts';
+import { offeredCatalog } from '../store/release/offered.ts';
+import type { Store } from '../store/store.ts';
+import { publicPart, readPrivateKey } from '../formats/signing/keys.ts';
+import type { Context } from '../core/context.ts';
+import { xdgFolder } from './config.ts';
+import { SEEN_RELEASES, seenVersions } from './seen.ts';
+import { passphraseOf, readKeyText, trustOf, type Trust } from './trust.ts';
+import type { TrustRequest, SignerRequest } from '../requests/trust.ts';
+
+const LIFETIME = 90 * 24 * 60 * 60 * 1000;
+
+/** The signer of a release; undefined if it is not signed. Trusted keys may have signed earlier releases. */
+export async function signerOf(
+  { sign: path, expires, ...trusted }: SignerRequest,
+  context: Context,
+  addresses: readonly string[],
+): Promise<Signer | undefined> {
+  if (path === undefined) {
+    if (expires === undefined) return undefined;
+    throw new CurlewError('USAGE', '--expires requires --sign', { hint: '--sign FILE names the private key' });
+  }
+  const key = readPrivateKey(await readKeyText(resolve(context.cwd, path)), path, passphraseOf(context.env));
+  const others = await trustOf(trusted, context);
+  const keys = [publicPart(key, path), ...(others?.keys ?? [])];
+  return {
+    key,
+    lifetime: expires ?? LIFETIME,
+    trust: releaseTrust({ keys }, context, { addresses, file: undefined, remember: true }),
+  };
+}
+
+/** Warns about an unsigned release in a signed store: readers that require signatures do not see it. */
+export async function noteUnsigned(
+  store: Store,
+  { release, signer }: { readonly release: string; readonly signer: Signer | undefined },
+  { report, signal }: Pick<Context, 'report' | 'signal'>,
+): Promise<void> {
+  if (signer !== undefined || (await store.head(storeKey.versionSignature, { signal })) === undefined) return;
+  const text = `${store.address}: ${release} is not signed as the current release: readers that require signatures use the one before; curlew sign --store ${store.address} --release ${release} --key FILE signs it`;
+  report({ type: 'note', level: 'warning', text });
+}
+
+/**
+ * Verifies releases of a store; undefined if no signatures are required. `allowOlder`: a named release may be older than one that
+ * was seen.
+ */
+export async function trustOfStore(
+  request: TrustRequest,
+  context: Context,
+  { address, allowOlder }: { readonly address: string; readonly allowOlder: boolean },
+): Promise<ReleaseTrust | undefined> {
+  const trust = await trustOf(request, context);
+  if (trust === undefined) return undefined;
+  return { ...releaseTrust(trust, context, { addresses: [address], file: undefined, remember: true }), allowOlder };
+}
+
+/** Verifies releases that are read from these addresses. */
+export function releaseTrust(
+  { keys }: Pick<Trust, 'keys'>,
+  { env }: Pick<Context, 'env'>,
+  {
+    addresses,
+    file,
+    remember,
+  }: {
+    /** Equivalent stores: none may be older than the newest state of any of them. */
+    readonly addresses: readonly string[];
+    /** File of seen versions; undefined for the user's own. */
+    readonly file: string | undefined;
+    /** False for read-only commands. */
+    readonly remember: boolean;
+  },
+): ReleaseTrust {
+  const own = join(xdgFolder(env, 'XDG_STATE_HOME', '.local/state'), 'curlew', SEEN_RELEASES);
+  return { keys, now: new Date(), seen: seenVersions(file ?? own, addresses, remember) };
+}
+
+/** Records and reports that a named release is not the current one. */
+export function notingCurrent({ report }: Pick<Context, 'report'>): {
+  readonly onNotCurrent: (found: NotCurrent) => void;
+  /** For a result; empty if it is the current one. */
+  readonly result: () => { readonly notCurrent?: NotCurrent };
+} {
+  let notCurrent: NotCurrent | undefined;
+  return {
+    onNotCurrent: (found) => {
+      notCurrent = found;
+      report({ type: 'note', level: 'warning', text: found.text });
+    },
+    result: () => (notCurrent === undefined ? {} : { notCurrent }),
+  };
+}
+
+/** The catalog of a release, verified if signatures are required. Without signatures it includes external add-ons. */
+export async function catalogOf(
+  store: Store,
+  { release, trust, onNotCurrent, signal }: Omit<SignedOptions, 'trust'> & { readonly trust: ReleaseTrust | undefined },
+): Promise<Catalog> {
+  if (trust === undefined) return offeredCatalog(store, { release, signal });
+  return (await readSigned(store, { release, trust, onNotCurrent, signal })).parsed;
+}

@@ -1,0 +1,92 @@
+/** Requests about fleets. */
+import { count, duration, flag, path, paths, text, texts } from '../core/field.ts';
+import { request, type RequestOf } from '../core/request.ts';
+import { DRY_RUN, HELM, WATCH, YES } from './channel.ts';
+import { ADDRESS } from './connection.ts';
+
+const FILES = {
+  files: paths('FILES', 'files and folders with the clusters and add-ons of a fleet', {
+    operand: true,
+    required: 'specify the files or the folder of a fleet',
+  }),
+};
+export type FleetRequest = RequestOf<typeof FILES>;
+
+export const FLEET_CHECK = request('fleet check', 'Check the files of a fleet', FILES);
+
+const STATE = {
+  state: path('DIR', 'where passes keep their state (default: .curlew/fleet in the folder of the first FILE)'),
+};
+const LOOK = {
+  ...FILES,
+  ...STATE,
+  timeout: duration('TIME', 'limit of the wait for the answer of a cluster (default: 20s)'),
+  allowExec: flag('let kubeconfigs of the folder start programs for credentials (exec), and send tokens from files'),
+};
+
+const PLAN = {
+  ...LOOK,
+  takeOver: texts('NAME', 'also apply this add-on where it belongs to an installer, a channel or another program'),
+};
+export const FLEET_PLAN = request('fleet plan', 'Show what would change in a fleet now, and what waits', PLAN, {
+  all: flag('also show what is as it is to be'),
+});
+export type FleetPlanRequest = RequestOf<typeof FLEET_PLAN.fields>;
+
+export const FLEET_STATUS = request('fleet status', 'Show how far the add-ons of a fleet are', LOOK, {
+  why: flag('show for each cluster that waits what holds it, and since when'),
+});
+
+const DELIVER = {
+  wait: duration('TIME', 'limit of the wait until an add-on is healthy, or gone, on a cluster (default: 5m)'),
+  ...HELM,
+  ...ADDRESS,
+};
+const APPLY = { ...PLAN, ...DELIVER };
+export const FLEET_APPLY = request('fleet apply', 'Bring the add-ons of a fleet onto its clusters', APPLY, {
+  yes: YES,
+  dryRun: DRY_RUN,
+  watch: WATCH,
+});
+/** One pass, and passes one after another, for callers of the library. */
+export const FLEET_PASS = { name: 'fleet apply', fields: APPLY };
+export type FleetApplyRequest = RequestOf<typeof FLEET_PASS.fields>;
+export const FLEET_PASSES = {
+  name: 'fleet apply',
+  fields: { ...APPLY, every: { ...WATCH, required: 'specify a time' } },
+};
+
+const ORDER = {
+  addon: text('NAME', 'name of the add-on', {
+    operand: true,
+    required: 'specify an add-on and the files of its fleet',
+  }),
+  ...FILES,
+  ...STATE,
+};
+export type FleetOrderRequest = RequestOf<typeof ORDER>;
+
+export const FLEET_APPROVE = request('fleet approve', 'Let an add-on continue where it waits for a person', {
+  ...ORDER,
+  group: texts('GROUP', 'clusters of this group may get it; can be repeated'),
+  removals: count('N', 'up to N clusters may lose it at once'),
+});
+export const FLEET_PAUSE = request('fleet pause', 'Let nothing of an add-on begin any more', ORDER);
+export const FLEET_RESUME = request('fleet resume', 'Let a paused add-on continue', ORDER);
+export const FLEET_RETRY = request('fleet retry', 'Try again where an add-on has failed', ORDER);
+export const FLEET_ROLLBACK = request('fleet rollback', 'Bring an add-on back to what was healthy before', ORDER);
+
+export const FLEET_REMOVE = request(
+  'fleet remove',
+  'Remove an add-on that no file has from all clusters',
+  { ...ORDER, timeout: LOOK.timeout, ...DELIVER },
+  { yes: flag('remove it', { short: 'y' }), dryRun: DRY_RUN },
+);
+export type FleetRemoveRequest = RequestOf<typeof FLEET_REMOVE.fields>;
+
+export const FLEET_INIT = request('fleet init', 'Create the folder of a fleet, as an example', {
+  folder: path('DIR', 'the folder, in which none of the files may exist', {
+    operand: true,
+    required: 'specify a folder',
+  }),
+});

@@ -1,0 +1,301 @@
+/** Requests about a node: runs of an installer spec, removals, and what is installed. */
+import * as v from 'valibot';
+import {
+  choice,
+  choiceOf,
+  duration,
+  flag,
+  numberOf,
+  one,
+  outputFile,
+  path,
+  paths,
+  places,
+  text,
+  texts,
+} from '../core/field.ts';
+import { INSTALL_DIRECTORY } from '../core/layout.ts';
+import { request, type RequestOf } from '../core/request.ts';
+import { RUNTIME_NAMES } from '../runtime/images/image-runtime.ts';
+import { CHECK_MODES } from '../runtime/prepare/request.ts';
+import { CONFIG, STORE, WEB, type ADDRESS } from './connection.ts';
+import { DOWNGRADE, SIGNED } from './trust.ts';
+
+const decided = { plan: 'decided' } as const;
+const source = { plan: 'source' } as const;
+const kept = { plan: 'kept' } as const;
+const located = { located: true, plan: 'decided' } as const;
+
+export const FOLDER = {
+  installDir: path('DIR', `install folder (default: ${INSTALL_DIRECTORY})`, located),
+  root: path('DIR', 'the folder of a trial with --root', located),
+};
+export type FolderRequest = RequestOf<typeof FOLDER>;
+
+/** Flags of kURL's scripts, which override the spec. */
+export const FLAG_WORDS = {
+  flags: texts('FLAG', "flags of kURL's scripts, such as ha or labels=a=b", { operand: true }),
+};
+export type FlagRequest = FolderRequest & RequestOf<typeof FLAG_WORDS>;
+
+const UNCONFINED = {
+  unconfined: flag('with --root, or as a user other than root: NO sandbox, hooks change this machine itself', located),
+};
+
+/** What hooks of a trial may reach. */
+export const REACH = {
+  network: text('host', 'with --root: allow hooks to use the network of this machine (default: none)', located),
+  env: texts(
+    'NAME',
+    'with --root: pass this variable to hooks; if it names files, like KUBECONFIG, hooks can read them',
+    decided,
+  ),
+  kubeconfig: path('FILE', 'with --root: let hooks change this cluster, over the network of this machine', located),
+  context: text('NAME', 'with --kubeconfig: the context in it (default: its current one)', located),
+};
+
+const TARGET = {
+  installDir: FOLDER.installDir,
+  root: path('DIR', 'a trial: hooks run in a sandbox, and their writes go to DIR', located),
+  ...REACH,
+  ...UNCONFINED,
+};
+export type TargetRequest = RequestOf<typeof TARGET>;
+
+const HOOK_TIMEOUT = {
+  hookTimeout: text('TIME', 'time limit of a hook: 90s, 30m, 2h (default: none)', decided),
+};
+
+export const HOOKS = { ...HOOK_TIMEOUT, yes: flag('answer yes to questions of hooks', { short: 'y', ...kept }) };
+export type HookRequest = RequestOf<typeof HOOKS>;
+
+const IMAGES = { skipImages: flag('do not load images', decided) };
+
+/** Runs that are mostly determined by the state of the node. */
+export type KeptRequest = RequestOf<typeof TARGET & typeof HOOKS & typeof IMAGES>;
+
+export const SOURCE = {
+  bundle: path('FILE', 'install packages of a bundle', source),
+  dir: path('DIR', 'install packages of an unpacked bundle; moves its files', source),
+  from: places(
+    'STORE|URL|DIR',
+    'fetch packages from a store, a web server with a store (repeat for mirrors), or a folder of builds',
+    source,
+  ),
+  release: text('R', 'with --from: the release (default: the current one)', { ...kept, offers: 'release' }),
+  installer: path('FILE', 'installer spec: add-ons and their settings', kept),
+};
+export type SourceRequest = RequestOf<typeof SOURCE & typeof SIGNED & typeof DOWNGRADE & typeof ADDRESS>;
+
+/** Not saved with a plan: settings may be secret. */
+export const SETTINGS = { set: texts('NAME.FIELD=VALUE', 'override a setting of the spec') };
+export type SpecRequest = RequestOf<Pick<typeof SOURCE, 'installer'> & typeof SETTINGS>;
+
+const IGNORE = { ignore: texts('TITLE', 'ignore a host preflight with this title; can be repeated', decided) };
+
+/** Everything about a run of a spec but its plan; saved with the run. */
+const SPEC_RUN = {
+  ...FLAG_WORDS,
+  ...SOURCE,
+  ...SETTINGS,
+  ...TARGET,
+  reapply: flag('also install add-ons that are already applied', decided),
+  allowDowngrade: flag(
+    'allow an older version of an installed add-on, or a signed bundle older than one seen before',
+    decided,
+  ),
+  dropPrevious: flag('do not keep previous packages: curlew rollback cannot undo this run', decided),
+  prune: flag('remove add-ons that are no longer in the spec, like curlew uninstall', decided),
+  keepData: flag('with --prune: ask their hooks to keep data (CURLEW_KEEP_DATA=1)', decided),
+  adopt: flag('adopt a cluster that kURL created; deletes nothing of kURL', decided),
+  ...IMAGES,
+  preflights: choice(
+    CHECK_MODES,
+    'which results of host preflights stop the run (default: enforce; with --root: ignore)',
+    decided,
+  ),
+  ...IGNORE,
+  ...HOOKS,
+  ...SIGNED,
+  ...STORE,
+  ...WEB,
+};
+
+const planning = { group: 'Plan options', once: true } as const;
+const PLAN = { plan: path('FILE', 'run a saved plan; fails if it is outdated', planning) };
+const SAVE_PLAN = {
+  out: path('FILE', 'with --dry-run: save the plan', planning),
+  force: flag('with --out: replace an existing file', planning),
+};
+const RUN_NOTHING = { dryRun: flag('show what a run would do, and change nothing', { once: true }) };
+const PLAN_ONLY = { dryRun: { ...RUN_NOTHING.dryRun, ...planning } };
+const SPEC_COMMAND = { ...SPEC_RUN, ...PLAN, ...SAVE_PLAN };
+
+export const INSTALL = request('install', 'Install the add-ons of a spec on this machine', SPEC_COMMAND, PLAN_ONLY);
+export const JOIN = request('join', 'Join this machine to the cluster of a spec', SPEC_COMMAND, PLAN_ONLY);
+export const UPGRADE = request('upgrade', 'Upgrade this node to the versions in a spec', SPEC_COMMAND, PLAN_ONLY);
+
+/** The request of a run for callers of the library: the command that it is like is a field. */
+export const RUN = {
+  name: 'install',
+  fields: {
+    kind: choice(['install', 'join', 'upgrade'], 'the command that the run is like', {
+      required: 'specify the kind',
+      once: true,
+    }),
+    ...SPEC_RUN,
+    ...PLAN,
+    digest: text('DIGEST', 'the digest of the only package that the spec may lead to', decided),
+    installerText: text('TEXT', 'the installer spec that a resumed run has saved, instead of installer', {
+      once: true,
+    }),
+  },
+};
+export type InstallRequest = RequestOf<typeof RUN.fields>;
+
+export const PLANNED_RUN = { name: 'plan', fields: { ...RUN.fields, ...SAVE_PLAN } };
+export type PlanRequest = RequestOf<typeof PLANNED_RUN.fields>;
+
+/** Options for hooks override those of the saved request. */
+export const RESUME = request('resume', 'Resume the last run if it did not finish', {
+  ...FOLDER,
+  ...UNCONFINED,
+  ...HOOKS,
+  ...RUN_NOTHING,
+});
+export type ResumeRequest = RequestOf<typeof RESUME.fields>;
+
+export const ROLLBACK = request(
+  'rollback',
+  'Install the previous version of an add-on',
+  {
+    addon: text('ADDON', 'name of the add-on', {
+      operand: true,
+      offers: 'installed',
+      required: 'specify one add-on',
+      hint: 'curlew status shows installed add-ons and unfinished changes',
+    }),
+    ...TARGET,
+    ...IMAGES,
+    ...HOOKS,
+  },
+  RUN_NOTHING,
+);
+export type RollbackRequest = RequestOf<typeof ROLLBACK.fields>;
+
+const REMOVAL = {
+  ...TARGET,
+  ...HOOK_TIMEOUT,
+  yes: flag('do not ask, and answer yes to questions of hooks', { short: 'y' }),
+  keepData: flag('ask hooks to keep data (CURLEW_KEEP_DATA=1)'),
+  keepGoing: flag('continue after a failed hook or a missing package; the result lists them'),
+};
+export type RemovalRequest = RequestOf<typeof REMOVAL>;
+const REMOVE_NOTHING = { dryRun: flag('show what would be removed, and change nothing') };
+
+export const UNINSTALL = request(
+  'uninstall',
+  'Remove add-ons from this node and from the cluster',
+  {
+    addons: texts('ADDON', 'names of add-ons', {
+      operand: true,
+      offers: 'installed',
+      required: 'specify at least one add-on',
+      hint: 'curlew status shows installed add-ons; curlew reset removes everything',
+    }),
+    ...REMOVAL,
+    pruneImages: flag('also remove images that no other add-on of this node uses'),
+  },
+  REMOVE_NOTHING,
+);
+export type UninstallRequest = RequestOf<typeof UNINSTALL.fields>;
+
+export const RESET = request('reset', 'Remove everything that was installed', REMOVAL, REMOVE_NOTHING);
+export type ResetRequest = RequestOf<typeof RESET.fields>;
+
+export const JOIN_TOKEN = request('join-token', 'Write a file with which one machine joins the cluster', {
+  controlPlane: flag('the machine becomes another control plane'),
+  out: outputFile('FILE', 'the file (default: /etc/kubernetes/curlew/join.yaml)', { short: 'o' }),
+});
+
+export const NODE_REMOVE = request('node remove', 'Remove another node from the cluster', {
+  node: text('NODE', 'name of the node', { operand: true, required: 'specify one node' }),
+  drainTimeout: duration('TIME', 'how long its pods may take to end (default: 5m)'),
+  yes: flag('remove it; without this, show what would be done', { short: 'y' }),
+});
+
+const TRUTH = choiceOf(['true', 'false']);
+const truth = one({ ...TRUTH, schema: v.boolean(), read: (word, option) => TRUTH.read(word, option) === 'true' });
+
+/** Without a source and a spec, only `specs` are evaluated. */
+export const PREFLIGHT = request('preflight', "Check whether this machine meets a spec's requirements", {
+  specs: paths('SPEC', 'HostPreflights of Troubleshoot', { operand: true }),
+  ...FLAG_WORDS,
+  bundle: { ...SOURCE.bundle, help: 'use a bundle' },
+  dir: { ...SOURCE.dir, help: 'use an unpacked bundle' },
+  from: { ...SOURCE.from, value: 'STORE|FACTS', help: 'use a store, or evaluate a file of facts' },
+  release: SOURCE.release,
+  installer: SOURCE.installer,
+  ...SETTINGS,
+  installDir: path('DIR', `install folder with the rest of a delta (default: ${INSTALL_DIRECTORY})`, located),
+  root: path('DIR', 'for trials, as with install: the install folder is in DIR; no built-in checks', located),
+  isJoin: flag('the machine joins a cluster'),
+  isUpgrade: flag('the machine is already part of the cluster'),
+  isPrimary: truth('true|false', 'whether the machine becomes a primary (default: true)'),
+  primaryHost: texts('HOST', 'another primary of the cluster'),
+  secondaryHost: texts('HOST', 'another node that is not a primary'),
+  excludeBuiltin: flag('omit the built-in checks'),
+  ...IGNORE,
+  ignoreWarnings: flag('exit with status 2 instead of 3 for warnings'),
+  timeout: duration('TIME', "time limit of a check: 10s, 2m (default: the check's own)"),
+  save: path('FILE', 'also save the results as text'),
+  saveFacts: path('FILE', 'save the collected facts, for --from'),
+  ...SIGNED,
+  ...DOWNGRADE,
+  ...STORE,
+  ...WEB,
+});
+export type PreflightRequest = RequestOf<typeof PREFLIGHT.fields>;
+
+export const STATUS = request('status', 'Show what is installed on this node', FOLDER);
+
+export const WHY = request('why', 'Show why an add-on was installed, skipped or failed', {
+  addon: text('ADDON', 'name of the add-on', {
+    operand: true,
+    offers: 'installed',
+    required: 'specify an add-on',
+    hint: 'curlew status lists installed add-ons',
+  }),
+  ...FOLDER,
+});
+export type WhyRequest = RequestOf<typeof WHY.fields>;
+
+/** Number of last lines of a log by default. */
+export const LINES = 200;
+const lines = one(numberOf(1, 100_000, 'not a number from 1 to 100000'));
+
+export const LOGS = request('logs', 'Show what the hooks of a run printed', {
+  addon: text('ADDON', 'the add-on whose logs are shown (default: the runs are listed)', {
+    operand: true,
+    offers: 'installed',
+  }),
+  hook: text('HOOK', 'a hook such as install, or the name of a function (default: all)', { operand: true }),
+  run: text('ID', 'show this run'),
+  lines: lines('N', `the last N lines of each log, within its last 64 KiB (default: ${LINES})`),
+  ...FOLDER,
+});
+export type LogsRequest = RequestOf<typeof LOGS.fields>;
+
+/** Without `bundle` and `dir`, the packages in the install folder are used. */
+export const LOAD_IMAGES = request('load-images', 'Load the images of packages, without installing anything', {
+  ...FLAG_WORDS,
+  bundle: path('FILE', 'load the images of a bundle or package'),
+  dir: path('DIR', 'load the images of an unpacked bundle'),
+  ...FOLDER,
+  runtime: choice(RUNTIME_NAMES, 'containerd or docker (default: the first that responds)', { value: 'NAME' }),
+  dryRun: flag('show missing images, and load nothing'),
+  ...SIGNED,
+  ...DOWNGRADE,
+  ...CONFIG,
+});
+export type LoadImagesRequest = RequestOf<typeof LOAD_IMAGES.fields>;

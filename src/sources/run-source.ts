@@ -1,0 +1,106 @@
+/** Opens the packages and the installer spec for a command on a node. */
+import { arch } from 'node:os';
+import { join, resolve } from 'node:path';
+import { INSTALLER_LIMIT } from '../core/bundle.ts';
+import { CurlewError } from '../core/errors.ts';
+import type { Report } from '../core/events.ts';
+import { INSTALLER_YAML } from '../core/layout.ts';
+import type { Arch } from '../core/ref.ts';
+import type { Installer } from '../spec/installer.ts';
+import { parseInstaller, parseMerged, type SpecText } from '../spec/parse.ts';
+import type { JsonObject } from '../formats/yaml/yaml.ts';
+import { readGivenFile } from '../platform/files/state-file.ts';
+import type { Context } from '../core/context.ts';
+import { buildsIn, buildsSource } from './builds-source.ts';
+import { bundleSource, unpackedSource, type InstallSource } from './install-source.ts';
+import { releaseTrust } from '../open/release-trust.ts';
+import { SEEN_RELEASES } from '../open/seen.ts';
+import { trustOf } from '../open/trust.ts';
+import { storeSource } from './store-source.ts';
+import type { SourceRequest } from '../requests/node.ts';
+
+/**
+ * Opens the packages that a request names; `directory` is the install folder. `remember`: record the version of a signed store on
+ * this node; false for read-only commands.
+ */
+export async function openSource(
+  request: SourceRequest & { readonly installerText?: string | undefined },
+  context: Context,
+  { directory, remember }: { readonly directory: string; readonly remember: boolean },
+): Promise<InstallSource> {
+  const { cwd, report, signal } = context;
+  const { bundle, dir, from: places = [] } = request;
+  const given = [bundle, dir, places[0]].filter((one) => one !== undefined);
+  const release = request.release;
+  if (given.length === 0) throw new CurlewError('USAGE', 'one of --bundle, --dir and --from is required');
+  if (given.length > 1) throw new CurlewError('USAGE', 'only one of --bundle, --dir and --from can be used');
+  if (release !== undefined && places.length === 0) throw new CurlewError('USAGE', '--release requires --from');
+  const ownArch = hostArch();
+  const trust = await trustOf(request, context, { role: 'bundle', directory });
+  const common = { cwd, arch: ownArch, trust, report, signal };
+  if (bundle !== undefined) return bundleSource(bundle, { ...common, directory });
+  if (dir !== undefined) return unpackedSource(dir, { ...common, directory });
+  if (request.signature !== undefined)
+    throw new CurlewError('USAGE', '--signature is for bundles: a store contains its own');
+  if (request.signedAs !== undefined)
+    throw new CurlewError('USAGE', '--signed-as is for bundles: a store contains its own');
+  const [first = ''] = places;
+  const builds = release === undefined && places.length === 1 ? await buildsIn(first, cwd) : undefined;
+  if (builds !== undefined) {
+    const hasSpec = (request.installer ?? request.installerText) !== undefined;
+    return buildsSource(builds, { ...common, from: first, hasSpec });
+  }
+  const seen = { addresses: places, file: join(directory, SEEN_RELEASES), remember };
+  const allowOlder = request.allowDowngrade === true;
+  const held = trust === undefined ? undefined : { ...releaseTrust(trust, context, seen), allowOlder };
+  return storeSource({ places, release, arch: ownArch, directory, trust: held }, request, context);
+}
+
+/** The architecture of packages for this machine. */
+export function hostArch(): Arch {
+  if (arch() === 'x64') return 'amd64';
+  if (arch() === 'arm64') return 'arm64';
+  throw new CurlewError('UNSUPPORTED', `cannot install: this machine is ${arch()}; packages are for amd64 and arm64`);
+}
+
+/** The text of the spec that the request names, or of the one in the source. */
+export async function installerText(
+  request: Pick<SourceRequest, 'installer'>,
+  { cwd }: Context,
+  source: Pick<InstallSource, 'installerText'>,
+): Promise<string> {
+  const given = request.installer;
+  const text = given === undefined ? source.installerText : await readGivenFile(resolve(cwd, given), INSTALLER_LIMIT);
+  if (text !== undefined) return text;
+  if (given !== undefined) throw new CurlewError('NOT_FOUND', `cannot read ${given}: no such file`);
+  throw new CurlewError('USAGE', 'the source contains no installer spec: specify one with --installer FILE');
+}
+
+/** Parses and merges a base and an overlay, at least one of which is given. Throws `SPEC_INVALID`; reports warnings. */
+export function readSpec(
+  request: Pick<SourceRequest, 'installer'>,
+  { report }: Pick<Context, 'report'>,
+  base: string | undefined,
+  overlay: SpecText | undefined,
+): { readonly installer: Installer; readonly document: JsonObject } {
+  const below = { file: request.installer ?? INSTALLER_YAML, text: base ?? '' };
+  const whole = base === undefined && overlay !== undefined ? overlay : below;
+  const merged = base !== undefined && overlay !== undefined;
+  const { installer, document, diagnostics } = merged
+    ? parseMerged(below, overlay)
+    : parseInstaller(whole.file, whole.text);
+  if (installer === undefined || document === undefined) {
+    const file = merged ? `${below.file} and ${overlay.file}` : whole.file;
+    throw new CurlewError('SPEC_INVALID', `cannot read ${file}: not a valid installer spec`, { diagnostics });
+  }
+  noteWarnings(report, diagnostics);
+  return { installer, document };
+}
+
+export function noteWarnings(report: Report, diagnostics: CurlewError['diagnostics']): void {
+  for (const { severity, place, message, hint } of diagnostics) {
+    if (severity === 'info') continue;
+    const text = `${place.file}:${place.line}:${place.column}: ${message}${hint === undefined ? '' : ` (${hint})`}`;
+    report({ type: 'note', level: 'warning', text });
+  }
+}
