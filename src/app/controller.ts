@@ -21,7 +21,7 @@ import { Heartbeats } from './hub/heartbeats.ts';
 import { identifyHub } from './hub/identify.ts';
 import { passHub, resourceOf, type Hub } from './hub/pass.ts';
 import { Pushes } from './hub/push.ts';
-import { passRequests } from './hub/renewals.ts';
+import { decideRequests, type Say } from './hub/renewals.ts';
 import { serveReadiness } from '../open/readiness.ts';
 import { CONTROLLER, type ControllerRequest } from '../requests/hub.ts';
 
@@ -66,8 +66,6 @@ export const runController = useCase(CONTROLLER, async ({ ready, ...request }, c
     await pause(CANDIDATE_MS * (0.5 + Math.random()), { signal });
   }
 });
-
-type Say = (level: 'info' | 'warning', text: string) => void;
 
 /** The same again says nothing new. */
 function saying({ report }: Context): Say {
@@ -120,8 +118,13 @@ async function lead(direct: KubeApi, { lease, uid, say, request, context, onPass
     report: (text) => say('info', text),
   };
   const { call } = hub;
-  const requests = new Watch(api, { ...watching, resource: REQUESTS, look: readAgentRequest });
-  const renewing = { call, signal, requests, backoff: new Backoff(), report: hub.report };
+  const asked = new Wake();
+  const requests = new Watch(api, { onChange: () => asked.set(), resource: REQUESTS, look: readAgentRequest });
+  const answers = saying(context);
+  // Apart from the passes: whoever may ask for certificates cannot hold them up.
+  const answering = decideRequests({ call, signal, requests, backoff: new Backoff(), say: answers }, asked).catch(
+    (error: unknown) => over.abort(error),
+  );
   const watches = [hub.clusters, hub.addons, hub.clusterAddons, requests, leases].map(async (one) =>
     one.run(signal).catch(() => undefined),
   );
@@ -135,18 +138,17 @@ async function lead(direct: KubeApi, { lease, uid, say, request, context, onPass
         if (!(error instanceof CurlewError)) throw error;
         return { problem: asError(error).message, nextMs: failures.failed() };
       });
-      const renewals = await passRequests(renewing);
-      const problem = passed.problem ?? renewals.problem;
-      const nextMs = Math.min(passed.nextMs, renewals.nextMs, RESYNC_MS);
-      if (passed.problem === undefined) failures.succeeded();
-      if (problem !== undefined) say('warning', problem);
+      const { problem } = passed;
+      const nextMs = Math.min(passed.nextMs, RESYNC_MS);
+      if (problem === undefined) failures.succeeded();
+      else say('warning', problem);
       onPass(problem === undefined);
       await pause(GATHER_MS, { signal });
-      const turnMs = passed.problem === undefined ? pushes.start() : Infinity;
+      const turnMs = problem === undefined ? pushes.start() : Infinity;
       await changes.wait(Math.min(nextMs, turnMs, heartbeats.nextMs), { signal });
     }
   } finally {
     over.abort();
-    await Promise.all([...watches, pushes.ended()]);
+    await Promise.all([...watches, answering, pushes.ended()]);
   }
 }
