@@ -1,5 +1,5 @@
 /** An agent between its hub and its cluster, which are API servers in this process. */
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Packages } from '../../src/app/agent/loop.ts';
 import { openAgentScene } from '../support/agent-scene.ts';
@@ -212,6 +212,50 @@ test('an add-on keeps its package until it is removed', async () => {
   await scene.order({ ...packageNamed('site'), revision: 3, action: 'Remove' });
   await scene.becomes('3 Succeeded');
   assert.equal(done, ['install page', 'remove page']);
+});
+
+test('an agent whose own package is updated ends by itself before its next job, which the new one does', async () => {
+  await using scene = await openAgentScene();
+  const program = scene.box.at('curlew');
+  await writeFile(program, 'old');
+  const { packages, done } = nodeWith();
+  const install: Packages['install'] = async (content, ...others) => {
+    await packages.install(content, ...others);
+    if (content.name !== 'curlew-agent') return;
+    await writeFile(`${program}.new`, 'new');
+    await rename(`${program}.new`, program);
+  };
+  await scene.order(packageNamed('curlew-agent'), 'agent');
+  await scene.order(packageNamed('page'), 'page');
+  const first = await scene.start({ packages: { ...packages, install }, program });
+  await first.ended;
+  assert.match(first.notes.at(-1) ?? '', /ends: its program was replaced$/);
+  assert.equal(done, ['install curlew-agent']);
+  assert.is(textAt(await scene.status('agent'), 'state'), 'Succeeded');
+  await scene.start({ packages, program });
+  await scene.becomes('1 Succeeded', 'page');
+});
+
+test('an agent that is removed reports it before it ends', async () => {
+  await using scene = await openAgentScene();
+  const program = scene.box.at('curlew');
+  await writeFile(program, 'old');
+  const { packages } = nodeWith();
+  const remove: Packages['remove'] = async () => rm(program);
+  await scene.order(packageNamed('curlew-agent'), 'agent');
+  const first = await scene.start({ packages: { ...packages, remove }, program });
+  await scene.becomes('1 Succeeded', 'agent');
+  await scene.order({ ...packageNamed('curlew-agent'), revision: 2, action: 'Remove' }, 'agent');
+  await first.ended;
+  await scene.becomes('2 Succeeded', 'agent');
+});
+
+test('an agent says once that it has begun, and nothing while it is idle', async () => {
+  await using scene = await openAgentScene();
+  const { notes } = await scene.start();
+  await eventually(async () => textAt(await scene.cluster(), 'facts.version') !== '');
+  assert.equal(notes.slice(0, 1), ['the agent of oslo has begun']);
+  assert.is(new Set(notes).size, notes.length);
 });
 
 test('an agent with other pinned keys asks for the signature again', async () => {

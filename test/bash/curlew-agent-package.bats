@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The service of the agent: written from settings, and restarted only after the hook, which may be its own.
+# The service of the agent: written from settings, and left to end by itself if it runs the hook.
 # shellcheck disable=SC2034,SC2317
 load setup
 
@@ -10,11 +10,12 @@ prepare() {
   # shellcheck source=/dev/null
   source "$BATS_TEST_DIRNAME/../../packages/curlew-agent/1.0.0/install.sh"
   CURLEW_AGENT_PROGRAM="$PWD/curlew-agent" CURLEW_AGENT_UNIT="$PWD/curlew-agent.service"
+  CURLEW_AGENT_CGROUP="$PWD/cgroup"
+  echo 0::/user.slice/session-1.scope >cgroup
   systemctl() {
     echo "systemctl $*" >>calls
     [[ "$1" != is-active ]] || [[ -e active ]]
   }
-  systemd-run() { echo "systemd-run $*" >>calls; }
 }
 
 @test "the agent is installed with its settings, and started" {
@@ -26,18 +27,28 @@ prepare() {
   grep -qx 'systemctl start --no-block curlew-agent' calls
 }
 
-@test "an agent that updates itself is restarted after the hook has ended" {
+@test "an operator's update restarts the service" {
   prepare
   touch active
   curlew-agent
-  grep -q '^systemd-run .*restart curlew-agent$' calls
-  run ! grep -q '^systemctl \(re\)\?start' calls
+  grep -qx 'systemctl restart curlew-agent' calls
 }
 
-@test "its removal leaves no file" {
+@test "an agent that updates or removes itself is neither stopped nor started by its hook" {
+  prepare
+  touch active
+  echo 0::/system.slice/curlew-agent.service >cgroup
+  curlew-agent
+  curlew-agent_uninstall
+  run ! grep -q '^systemctl \(re\)\?st' calls
+  [ ! -e curlew-agent ]
+}
+
+@test "an operator's removal stops the service, and leaves no file" {
   prepare
   curlew-agent
   curlew-agent_uninstall
+  grep -qx 'systemctl stop curlew-agent' calls
   [ ! -e curlew-agent ]
   [ ! -e curlew-agent.service ]
 }

@@ -29,6 +29,8 @@ const stranger = readPrivateKey(makeKeyPair(undefined).privateKey, 'other', unde
 
 export interface RunningAgent {
   readonly notes: readonly string[];
+  /** Settles when it has ended. */
+  readonly ended: Promise<void>;
   /** Ends it, as a signal does. */
   readonly stop: () => Promise<void>;
 }
@@ -45,7 +47,12 @@ export interface AgentScene extends AsyncDisposable {
   /** Before each request to the hub, and to the cluster of the agent: what it throws is the answer. */
   readonly before: (hook: ((request: string) => void) | undefined, hereToo?: (request: string) => void) => void;
   readonly start: (
-    options?: Partial<AgentRunRequest> & { readonly allowUnsigned?: boolean; readonly packages?: Packages },
+    options?: Partial<AgentRunRequest> & {
+      readonly allowUnsigned?: boolean;
+      readonly packages?: Packages;
+      /** Path of its executable. */
+      readonly program?: string;
+    },
   ) => Promise<RunningAgent>;
   /** A manifest of a ConfigMap with this version, or of other objects, at an address, signed by the pinned key; its source. */
   readonly manifest: (
@@ -126,7 +133,7 @@ export async function openAgentScene(): Promise<AgentScene> {
     status,
     requests: hubServer.requests,
     before: (hook, hereToo) => ([before, beforeHere] = [hook, hereToo]),
-    start: async ({ allowUnsigned = false, packages = NO_PACKAGES, ...request } = {}) => {
+    start: async ({ allowUnsigned = false, packages = NO_PACKAGES, program, ...request } = {}) => {
       const controller = new AbortController();
       setMaxListeners(0, controller.signal);
       const notes: string[] = [];
@@ -135,6 +142,9 @@ export async function openAgentScene(): Promise<AgentScene> {
         report: (event) => void (event.type === 'note' && notes.push(event.text)),
         env: { PATH: process.env['PATH'] },
         cwd: box.path,
+        ...(program !== undefined && {
+          program: () => ({ command: [program], files: [program], executable: program }),
+        }),
       };
       const ended = runLoop({
         request: {
@@ -164,6 +174,7 @@ export async function openAgentScene(): Promise<AgentScene> {
       );
       const one: RunningAgent = {
         notes,
+        ended,
         stop: async () => {
           controller.abort(new Error('stopped'));
           running.delete(one);

@@ -1,8 +1,9 @@
 # shellcheck shell=bash
-# The agent as a service. It may be the one that runs this: the service is restarted after the hook has ended.
+# The agent as a service, which may be the one that runs this.
 
 CURLEW_AGENT_PROGRAM=/usr/local/bin/curlew-agent
 CURLEW_AGENT_UNIT=/etc/systemd/system/curlew-agent.service
+CURLEW_AGENT_CGROUP=/proc/self/cgroup
 
 curlew-agent() {
   local source="$DIR/packages/curlew-agent/$CURLEW_AGENT_VERSION/assets/curlew"
@@ -25,13 +26,20 @@ curlew-agent_uninstall() {
   systemctl disable curlew-agent 2>/dev/null || true
   rm -f "$CURLEW_AGENT_UNIT" "$CURLEW_AGENT_PROGRAM"
   systemctl daemon-reload
-  # Its own removal: what it has to report comes first.
-  systemctl stop --no-block curlew-agent 2>/dev/null || true
+  curlew_agent_runs_this || systemctl stop curlew-agent 2>/dev/null || true
+}
+
+# The agent that runs this hook ends by itself between two jobs when its program is another one or gone: what it has to report comes
+# first, and no other hook is killed.
+curlew_agent_runs_this() {
+  grep -q '/curlew-agent\.service' "$CURLEW_AGENT_CGROUP"
 }
 
 curlew_agent_restart() {
-  if systemctl is-active --quiet curlew-agent; then
-    systemd-run --quiet --on-active=30 systemctl restart curlew-agent
+  if curlew_agent_runs_this; then
+    return
+  elif systemctl is-active --quiet curlew-agent; then
+    systemctl restart curlew-agent
   else
     systemctl start --no-block curlew-agent
   fi

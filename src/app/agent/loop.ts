@@ -1,4 +1,5 @@
 /** The loop of an agent: what its hub has for this cluster, or has had as long as the hub is away, is brought onto it and reported. */
+import { stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -78,8 +79,11 @@ export interface AgentParts {
   readonly renew: () => Promise<unknown>;
 }
 
-/** Until the signal aborts, whose reason it throws. `BUSY` while another agent has this folder. */
-export async function runLoop(parts: AgentParts): Promise<never> {
+/**
+ * Until the signal aborts, whose reason it throws, or between two jobs after its program was replaced or, once that is reported,
+ * removed: its service starts the new one. `BUSY` while another agent has this folder.
+ */
+export async function runLoop(parts: AgentParts): Promise<void> {
   const { folder, context } = parts;
   const file = join(folder, RECORD);
   await makeFolder(folder);
@@ -89,7 +93,7 @@ export async function runLoop(parts: AgentParts): Promise<never> {
   const loop = new Loop(parts, signal);
   const inBackground = loop.background().map(async (one) => one.catch((error: unknown) => over.abort(error)));
   try {
-    return await loop.run(file);
+    await loop.run(file);
   } finally {
     over.abort();
     await Promise.all(inBackground);
@@ -181,9 +185,13 @@ class Loop {
     this.#changes.set();
   }
 
-  async run(file: string): Promise<never> {
-    const { request, hub, folder } = this.#parts;
+  async run(file: string): Promise<void> {
+    const { request, hub, folder, cluster, context } = this.#parts;
     const signal = this.#signal;
+    const program = context.program?.().executable;
+    const begunAs = await identityOf(program);
+    // Without a line, a log would get one for its silence again and again.
+    this.#say('info', `the agent of ${cluster} has begun`);
     const bad = (what: string): CurlewError =>
       new CurlewError('FILE_UNUSABLE', `cannot read ${file}: ${what}`, {
         hint: 'use the version of curlew that wrote it, or delete it: the agent then obeys what the hub has',
@@ -202,6 +210,14 @@ class Loop {
         acceptOlder = false;
         await this.#report(orders, decided);
       }
+      const waitMs = this.#backoff.keep(new Set(['', RECORD, ...(orders?.keys() ?? [])]));
+      const isAs = await identityOf(program);
+      if (isAs !== begunAs && (isAs !== GONE || (orders !== undefined && waitMs === Infinity))) {
+        return this.#say(
+          'info',
+          `the agent of ${cluster} ends: its program was ${isAs === GONE ? 'removed' : 'replaced'}`,
+        );
+      }
       const [job] = decided.jobs;
       if (job !== undefined && isKept) {
         const done = await this.#do(job);
@@ -209,7 +225,6 @@ class Loop {
         continue;
       }
       await this.#try(async () => sweepFiles(join(folder, 'files'), this.#record));
-      const waitMs = this.#backoff.keep(new Set(['', RECORD, ...(orders?.keys() ?? [])]));
       await this.#changes.wait(Math.min(decided.recheckAfter * 1000, waitMs, MINUTE_MS), { signal });
     }
   }
@@ -315,6 +330,17 @@ const BAD: ReadonlyMap<CurlewError['code'], string> = new Map([
   ['DIGEST_MISMATCH', 'OtherDigest'],
   ['HOOK_FAILED', 'HookFailed'],
 ]);
+
+const GONE = '';
+
+/** Another file at its path is another one: the inode of a program that runs is not given to others. */
+async function identityOf(program: string | undefined): Promise<string> {
+  if (program === undefined) return GONE;
+  return stat(program).then(
+    ({ dev, ino }) => `${dev}:${ino}`,
+    () => GONE,
+  );
+}
 
 function seconds(): number {
   return Math.floor(Date.now() / 1000);

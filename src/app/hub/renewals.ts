@@ -8,7 +8,7 @@ import type { Watch } from '../../kube/watch.ts';
 import type { Backoff } from '../../platform/limit/backoff.ts';
 import { eachLimited } from '../../platform/limit/each.ts';
 import { pause } from '../../platform/limit/repeat.ts';
-import { Wake } from '../../platform/limit/wake.ts';
+import type { Wake } from '../../platform/limit/wake.ts';
 import { readAccepted } from './accepted.ts';
 
 const AT_ONCE = 4;
