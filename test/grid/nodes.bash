@@ -43,10 +43,24 @@ no_own_token() {
   [[ "$left" != */bootstrap-token-* ]]
 }
 
+# A workload that a drain moves, with a pod on each node.
+spread_pods() {
+  grid_docker 20 cp "$PWD/test/grid/moved.yaml" one:/root/moved.yaml &&
+    kubectl_on one apply -f /root/moved.yaml &&
+    kubectl_on one rollout restart deployment/moved &&
+    kubectl_on one rollout status deployment/moved --timeout=50s &&
+    grid_until 30 pod_moved_to two
+}
+
+# usage: pod_moved_to NODE
+pod_moved_to() {
+  [[ -n "$(kubectl_on one get pods --selector=app=moved --field-selector="spec.nodeName=$1" --output=name)" ]]
+}
+
 # usage: budget NUMBER; pods of the workload that must stay
 budget() {
-  kubectl_on one delete poddisruptionbudget web --ignore-not-found &&
-    kubectl_on one create poddisruptionbudget web --selector=app=web "--min-available=$1"
+  kubectl_on one delete poddisruptionbudget moved --ignore-not-found &&
+    kubectl_on one create poddisruptionbudget moved --selector=app=moved "--min-available=$1"
 }
 
 # usage: remove_node [OPTION…]
@@ -64,8 +78,11 @@ removal_is_shown() {
 
 budget_is_respected() {
   local text
-  budget 2 || return 1
-  if text="$(remove_node --drain-timeout 10s --yes 2>&1)"; then return 1; fi
+  spread_pods && budget 2 || return 1
+  if text="$(remove_node --drain-timeout 10s --yes 2>&1)"; then
+    printf '%s\n' "$text"
+    return 1
+  fi
   printf '%s\n' "$text"
   [[ "$text" == *'cannot drain two in 10 s'*'disruption budget'* ]] && node_ready two
 }
@@ -112,8 +129,7 @@ WORKER=(labels=disk=ssd --set kubernetes.nodeTaints=gpu=yes:NoSchedule)
 
 # No budget holds the pods of a node that does not answer, and they are not waited for.
 dead_node_is_removed() {
-  kubectl_on one taint node two gpu- && kubectl_on one rollout restart deployment/web || return 1
-  budget 2 || return 1
+  spread_pods && budget 2 || return 1
   grid_docker 30 pause two || return 1
   grid_until 120 node_is_lost two && remove_node --drain-timeout 5s --yes &&
     [[ -z "$(kubectl_on one get node two --ignore-not-found --output=name)" ]]
