@@ -1,4 +1,7 @@
 /** Runs of an installer spec: `install`, `join` and `upgrade`, and their dry runs. */
+import { constants } from 'node:fs';
+import { access } from 'node:fs/promises';
+import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import { CurlewError } from '../core/errors.ts';
 import { formatRef } from '../core/ref.ts';
@@ -13,6 +16,7 @@ import { dryRun, type DryRun } from '../runtime/run/dry-run.ts';
 import { execute } from '../runtime/run/execute.ts';
 import { readable } from '../runtime/history/history.ts';
 import { formatPlan, readPlan, requireSamePlan, type SavedPlan } from '../runtime/run/plan-file.ts';
+import { KUBERNETES } from '../runtime/plan/hooks.ts';
 import { kindOnNode, stayingAddons, type StayingAddon } from '../runtime/plan/plan.ts';
 import { prepare, viewRun } from '../runtime/prepare/prepare.ts';
 import { pruneRequest } from '../runtime/prepare/removal.ts';
@@ -24,6 +28,9 @@ import type { Installer } from '../spec/installer.ts';
 import { hookVariables } from '../spec/variables.ts';
 import type { NotCurrent } from '../store/release/signed-release.ts';
 import type { Context } from '../core/context.ts';
+import { openEtcd } from '../kube/etcd.ts';
+import { openApiOf } from './machines/nodes.ts';
+import { planNodeUpgrade, type NodeUpgrade } from './machines/upgrade.ts';
 import { commandOf } from '../node/saved-command.ts';
 import { clusterOf } from '../node/cluster.ts';
 import { savedOptions, withSavedOptions } from '../node/saved-options.ts';
@@ -43,6 +50,10 @@ export type NodeResult = (RunResult | DryRun) & {
   readonly stays?: readonly StayingAddon[] | undefined;
   /** Set if the named release is not the current one of the store. */
   readonly notCurrent?: NotCurrent | undefined;
+  /** What a dry run shows of an upgrade of Kubernetes or its container runtime on this node; absent without one. */
+  readonly upgrade?: Pick<NodeUpgrade, 'node' | 'steps'> | undefined;
+  /** What is next after such an upgrade. */
+  readonly next?: string | undefined;
 };
 
 interface Resolved {
@@ -80,8 +91,10 @@ export const install = useCase(RUN, async (given, context: Context): Promise<Nod
   await source.remember?.();
   await using _kubeconfig = await cluster?.writeIn(target.directory);
   const { report, ask, signal } = context;
-  const result = await execute(prepared, { report, ask, signal });
-  return { ...result, ...staysOf(prepared), ...notCurrentOf(source) };
+  const upgrade = await upgradeOf(prepared, request, context);
+  const result = await execute(prepared, { report, ask, signal, beforeHooks: upgrade?.begin });
+  const next = await upgrade?.finish();
+  return { ...result, ...staysOf(prepared), ...notCurrentOf(source), ...(next === undefined ? {} : { next }) };
 });
 
 /** Plans {@link install}. Changes nothing: no lock, no folder, no hook. */
@@ -100,11 +113,49 @@ export const planInstall = useCase(PLANNED_RUN, async (given, context: Context):
   const view = await readable(directory, async () => viewRun(run, context));
   for (const text of view.view.notes) report({ type: 'note', level: 'warning', text });
   if (saved !== undefined) requireSamePlan(saved, view, toolVersion());
+  const upgrade = await upgradeOf(view, request, context);
   const words = savedOptions(RUN.fields, request, context);
   const result = await dryRun(view, { words, tool: toolVersion(), out, report, signal });
   if (out !== undefined) await writeText(out, formatPlan(result), { force, mode: 0o600 });
-  return { ...result, ...staysOf(view), ...notCurrentOf(source) };
+  const steps = upgrade === undefined ? {} : { upgrade: { node: upgrade.node, steps: upgrade.steps } };
+  return { ...result, ...staysOf(view), ...notCurrentOf(source), ...steps };
 });
+
+const DRAIN_MS = 5 * 60_000;
+/** kubeadm's; on other nodes than control planes the kubelet's, which may cordon its own node and evict its pods. */
+const KUBECONFIGS = ['/etc/kubernetes/admin.conf', '/etc/kubernetes/kubelet.conf'] as const;
+
+/** Undefined where the run does not upgrade a node; what may stop it is reported. */
+async function upgradeOf(
+  { plan, request: { place } }: RunView,
+  { root, drainTimeout: limitMs = DRAIN_MS }: InstallRequest,
+  context: Context,
+): Promise<NodeUpgrade | undefined> {
+  const changed = plan.addons.filter(({ mode, hasInstallScript }) => mode !== 'already applied' && hasInstallScript);
+  const versionOf = (name: string): string | undefined => changed.find(({ ref }) => ref.name === name)?.ref.version;
+  const [kubernetes, containerd] = [versionOf(KUBERNETES), versionOf('containerd')];
+  if (root !== undefined || (kubernetes ?? containerd) === undefined) return undefined;
+  for (const kubeconfig of KUBECONFIGS) {
+    // Plans need no rights, and then see no cluster.
+    const isThere = await access(kubeconfig, constants.R_OK).then(
+      () => true,
+      () => false,
+    );
+    const cluster = isThere ? await openApiOf(kubeconfig, context) : undefined;
+    if (cluster === undefined) continue;
+    const { signal, report } = context;
+    const about = { node: hostname().toLowerCase(), kubernetes, containerd, limitMs, directory: place.directory };
+    const rights = { leads: plan.kind === 'install', isAdmin: kubeconfig === KUBECONFIGS[0] };
+    const upgrade = await planNodeUpgrade(
+      { ...cluster, openEtcd: async () => openEtcd({ signal }) },
+      { ...about, ...rights },
+      context,
+    );
+    for (const text of upgrade?.notes ?? []) report({ type: 'note', level: 'warning', text });
+    return upgrade;
+  }
+  return undefined;
+}
 
 function notCurrentOf({ notCurrent }: InstallSource): Pick<NodeResult, 'notCurrent'> {
   return notCurrent === undefined ? {} : { notCurrent };

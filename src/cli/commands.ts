@@ -39,6 +39,7 @@ import {
   INSTALLER_VALIDATE,
 } from '../requests/installer.ts';
 import {
+  ETCD_SNAPSHOT,
   INSTALL,
   JOIN,
   JOIN_TOKEN,
@@ -166,6 +167,7 @@ const NODE_COMMANDS = [
   row(UNINSTALL, async () => (await import('./commands/uninstall.ts')).command),
   row(RESET, async () => (await import('./commands/reset.ts')).command),
   row(NODE_REMOVE, async () => (await import('./commands/node-remove.ts')).command),
+  row(ETCD_SNAPSHOT, async () => (await import('./commands/etcd.ts')).snapshot),
   row(STATUS, async () => (await import('./commands/status.ts')).command),
   row(WHY, async () => (await import('./commands/why.ts')).command),
   row(LOGS, async () => (await import('./commands/logs.ts')).command),

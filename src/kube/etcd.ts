@@ -1,4 +1,4 @@
-/** The etcd of a control plane that kubeadm has made, by its JSON interface: its members, their health, and their removal. */
+/** The etcd of a control plane that kubeadm has made, by its JSON interface: its members, their health and removal, and its data. */
 import { join } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import * as v from 'valibot';
@@ -8,7 +8,7 @@ import { checked } from '../core/schema.ts';
 import { readFound } from '../platform/files/state-file.ts';
 import { openConnections } from '../platform/http/connections.ts';
 import { mapLimited } from '../platform/limit/each.ts';
-import { exchange } from './exchange.ts';
+import { exchange, streamLines } from './exchange.ts';
 
 export interface Member {
   readonly id: string;
@@ -24,6 +24,8 @@ export interface Etcd extends Disposable {
   readonly members: () => Promise<readonly Member[]>;
   /** `CLUSTER_FAILED` if etcd refuses it, as where the others would have no quorum. */
   readonly remove: (id: string) => Promise<void>;
+  /** Passes on all data of the member on this machine, as `etcdctl snapshot save` writes it. `CLUSTER_FAILED` if the stream ends early. */
+  readonly save: (write: (bytes: Buffer) => void) => Promise<void>;
 }
 
 interface EtcdOptions {
@@ -35,6 +37,8 @@ interface EtcdOptions {
 }
 
 const REQUEST_MS = 10_000;
+/** A snapshot has up to 8 GiB. */
+const SAVE_MS = 30 * 60_000;
 const PEM_LIMIT = 1 << 20;
 const AT_ONCE = 4;
 
@@ -52,6 +56,9 @@ const membersSchema = v.object({
     [],
   ),
 });
+const blobSchema = v.object({
+  result: v.object({ remaining_bytes: v.optional(v.string(), '0'), blob: v.optional(v.string(), '') }),
+});
 const healthSchema = v.object({ health: v.literal('true') });
 
 /** Undefined if kubeadm has made no member of etcd on this machine. */
@@ -65,33 +72,34 @@ export async function openEtcd({
   if (ca === undefined || cert === undefined || key === undefined) return undefined;
   const secureContext = createSecureContext({ ca, cert, key });
   const connections = openConnections({ proxyOf: () => undefined, connectMs: REQUEST_MS, secureContext });
+  const sessionOf = (to: string) => ({
+    server: new URL(to),
+    connections,
+    namespace: '',
+    headers: {},
+    secrets: [],
+    certificateEndsAt: undefined,
+  });
+  const requestOf = (method: 'GET' | 'POST', path: string, body?: object) => ({
+    method,
+    path,
+    accept: 'application/json',
+    contentType: 'application/json',
+    body: body && JSON.stringify(body),
+  });
   const ask = async (to: string, method: 'GET' | 'POST', path: string, body?: object): Promise<unknown> => {
-    const session = {
-      server: new URL(to),
-      connections,
-      namespace: '',
-      headers: {},
-      secrets: [],
-      certificateEndsAt: undefined,
-    };
-    const request = {
-      method,
-      path,
-      accept: 'application/json',
-      contentType: 'application/json',
-      body: body && JSON.stringify(body),
-    };
     const both = AbortSignal.any([signal, AbortSignal.timeout(REQUEST_MS)]);
-    const { status, body: answer } = await exchange(session, request, { signal: both });
+    const { status, body: answer } = await exchange(sessionOf(to), requestOf(method, path, body), { signal: both });
     const text = answer.toString('utf8');
     if (status === 200) return jsonIn(text);
     throw new Error(`it returned ${status} (${text.slice(0, 200).trim()})`);
   };
-  const asked = async (doing: string, path: string, body: object): Promise<unknown> => {
+  const attempt = async <Found>(doing: string, perform: () => Promise<Found>): Promise<Found> => {
     try {
-      return await ask(server, 'POST', path, body);
+      return await perform();
     } catch (error) {
       signal.throwIfAborted();
+      if (error instanceof CurlewError) throw error;
       const why = error instanceof Error ? error.message : String(error);
       throw new CurlewError('CLUSTER_FAILED', `cannot ${doing}: etcd on this machine: ${why}`, {
         hint: 'crictl ps --all --name etcd shows its container; then run the same command again',
@@ -99,6 +107,8 @@ export async function openEtcd({
       });
     }
   };
+  const asked = async (doing: string, path: string, body: object): Promise<unknown> =>
+    attempt(doing, async () => ask(server, 'POST', path, body));
   const isHealthy = async (url: string | undefined): Promise<boolean> => {
     if (url === undefined) return false;
     try {
@@ -129,6 +139,32 @@ export async function openEtcd({
       return mapLimited(members, one, { width: AT_ONCE, signal });
     },
     remove: async (id) => void (await asked('remove a member of etcd', '/v3/cluster/member/remove', { ID: id })),
+    save: async (write) => {
+      // An error of the disk is not one of etcd.
+      let unwritten: unknown;
+      await attempt('save etcd', async () => {
+        let remaining = '';
+        const onLine = (line: string): void => {
+          const { result } = v.parse(blobSchema, jsonIn(line));
+          remaining = result.remaining_bytes;
+          try {
+            write(Buffer.from(result.blob, 'base64'));
+          } catch (error) {
+            unwritten = error;
+            throw error;
+          }
+        };
+        const { status, body } = await streamLines(
+          sessionOf(server),
+          requestOf('POST', '/v3/maintenance/snapshot', {}),
+          { signal: AbortSignal.any([signal, AbortSignal.timeout(SAVE_MS)]), onData: () => undefined, onLine },
+        );
+        if (status !== 200) throw new Error(`it returned ${status} (${body.toString('utf8').slice(0, 200).trim()})`);
+        if (remaining !== '0') throw new Error('it ended early');
+      }).catch((error: unknown) => {
+        throw unwritten ?? error;
+      });
+    },
     [Symbol.dispose]: () => connections[Symbol.dispose](),
   };
 }

@@ -99,6 +99,7 @@ const SPEC_RUN = {
   ...SOURCE,
   ...SETTINGS,
   ...TARGET,
+  drainTimeout: duration('TIME', 'how long pods may take to end before Kubernetes is upgraded (default: 5m)', decided),
   reapply: flag('also install add-ons that are already applied', decided),
   allowDowngrade: flag(
     'allow an older version of an installed add-on, or a signed bundle older than one seen before',
@@ -222,6 +223,11 @@ export const NODE_REMOVE = request('node remove', 'Remove another node from the 
   node: text('NODE', 'name of the node', { operand: true, required: 'specify one node' }),
   drainTimeout: duration('TIME', 'how long its pods may take to end (default: 5m)'),
   yes: flag('remove it; without this, show what would be done', { short: 'y' }),
+});
+
+export const ETCD_SNAPSHOT = request('etcd snapshot', 'Save the data of etcd', {
+  file: path('FILE', 'the file (default: one below the install folder, which keeps the last three)', { operand: true }),
+  installDir: FOLDER.installDir,
 });
 
 const TRUTH = choiceOf(['true', 'false']);

@@ -350,26 +350,23 @@ strict() {
   [ -e asked ]
 }
 
-@test "an API server that does not answer is no answer" {
+@test "an upgrade takes the settings of its run along, and restarts the kubelet last" {
   prepare
-  kubectl() { return 1; }
-  run strict kubernetes_uncordon
-  [ "$status" -eq 1 ]
-}
-
-@test "an upgrade lifts its own cordon after a cut, and no other" {
-  prepare
-  kubectl() {
-    echo "$*" >>calls
-    case "$*" in *curlew*) cat mark ;; esac
-  }
-  echo '' >mark
-  kubernetes_uncordon
-  run ! grep -q '^uncordon' calls
-  echo upgrade >mark
-  kubernetes_uncordon
-  grep -q '^uncordon node1' calls
-  grep -q '^annotate node node1 curlew.dev/cordon-' calls
+  KUBERNETES_STATE="$PWD/state" CURRENT_KUBERNETES_VERSION=1.33.13 KUBERNETES_VERSION=1.34.4
+  mkdir -p state
+  echo old >state/init.yaml
+  echo new >state/new.yaml
+  kubeadm() { echo "kubeadm $*" >>calls; }
+  kubernetes_host() { KUBERNETES_CHANGED=1; }
+  kubernetes_api_answers() { :; }
+  kubernetes_fetch_kubelet_configuration() { echo kubelet >>calls; }
+  kubernetes_upgrade_first
+  [[ "$(head -n 1 calls)" == 'kubeadm upgrade apply v1.34.4 --yes' && "$(tail -n 1 calls)" == kubelet ]]
+  grep -q '^kubeadm init phase control-plane all' calls
+  [[ "$(cat state/init.yaml)" == new ]]
+  KUBERNETES_VERSION=1.35.1
+  run kubernetes_upgrade_first
+  [[ "$status" -eq 1 && "$output" == *'one minor version at a time'* ]]
 }
 
 @test "the plugins and configurations of other programs stay when Kubernetes is removed" {

@@ -3,12 +3,11 @@
 # restarts the kubelet only if its program, its unit or its configuration has changed.
 
 KUBERNETES_STATE=/etc/kubernetes/curlew
-# The annotation of a node that an upgrade has cordoned.
-KUBERNETES_CORDON=curlew.dev/cordon
 
 kubernetes_pre_init() {
   kubernetes_require_host
   kubernetes_bypass_proxy
+  if command -v ctr >/dev/null; then kubernetes_protect_images; fi
   if [[ "${HA_CLUSTER-}" == 1 && -z "${LOAD_BALANCER_ADDRESS-}${EKCO_ENABLE_INTERNAL_LOAD_BALANCER-}" ]]; then
     bail "kubernetes: more than one control plane needs an address of all of them: set kubernetes.loadBalancerAddress"
   fi
@@ -23,14 +22,13 @@ kubernetes() {
   kubernetes_configure init
   if ! kubernetes_has_control_plane; then
     kubernetes_init
-  elif [[ "$CURRENT_KUBERNETES_VERSION" == "$KUBERNETES_VERSION" ]]; then
+  elif [[ "$CURRENT_KUBERNETES_VERSION" == "$KUBERNETES_VERSION" && ! -e "$KUBERNETES_STATE/upgrade" ]]; then
     kubernetes_reconfigure
   else
     kubernetes_upgrade_first
   fi
   kubernetes_protect_images
   try_5m kubernetes_api_answers
-  kubernetes_uncordon
 }
 
 # Fails, so that the package is installed again, if the control plane or the kubelet does not run.
@@ -517,36 +515,22 @@ kubernetes_restart_kubelet() {
   fi
 }
 
+# curlew has drained the node, and uncordons it when it is ready.
 kubernetes_upgrade_first() {
-  local from to node cordoned
+  local from to
   from="$(kubernetes_version_minor "$CURRENT_KUBERNETES_VERSION")" to="$(kubernetes_version_minor "$KUBERNETES_VERSION")"
   ((to == from || to == from + 1)) ||
     bail "kubernetes: cannot go from $CURRENT_KUBERNETES_VERSION to $KUBERNETES_VERSION: one minor version at a time, and not down"
   logStep "Upgrading the control plane from $CURRENT_KUBERNETES_VERSION to $KUBERNETES_VERSION"
-  node="$(get_local_node_name)"
+  # Cut in the middle of kubeadm, the API server may have the new version already, and etcd or add-ons the old one.
+  touch "$KUBERNETES_STATE/upgrade"
   # kubeadm's test of the cluster's health has 15 seconds, which a busy machine can exceed.
   cmd_retry 3 kubeadm upgrade apply "v$KUBERNETES_VERSION" --yes \
     ${KUBERNETES_UPGRADE_IGNORE_PREFLIGHT_ERRORS:+--ignore-preflight-errors="$KUBERNETES_UPGRADE_IGNORE_PREFLIGHT_ERRORS"}
-  # An unfinished attempt has a mark already, and a cordon without one is the operator's.
-  cordoned="$(kubectl get node "$node" -o jsonpath='{.spec.unschedulable}')"
-  if [[ "$cordoned" != true ]]; then
-    kubectl annotate node "$node" --overwrite "$KUBERNETES_CORDON=upgrade"
-  fi
-  kubectl drain "$node" --ignore-daemonsets --delete-emptydir-data --timeout=120s || logWarn "$node is not drained"
-  kubernetes_host kubelet
-  kubernetes_restart_kubelet 1
-  mv "$KUBERNETES_STATE/new.yaml" "$KUBERNETES_STATE/init.yaml"
+  rm "$KUBERNETES_STATE/upgrade"
+  # With the settings of this run, and the kubelet last.
+  kubernetes_reconfigure
   logSuccess "The control plane is $KUBERNETES_VERSION"
-}
-
-# Lifts only the cordon of an upgrade.
-kubernetes_uncordon() {
-  local node mark
-  node="$(get_local_node_name)"
-  mark="$(kubectl get node "$node" -o jsonpath="{.metadata.annotations.${KUBERNETES_CORDON//./\\.}}")"
-  [[ "$mark" == upgrade ]] || return 0
-  kubectl uncordon "$node"
-  kubectl annotate node "$node" "$KUBERNETES_CORDON-"
 }
 
 # True if kubeadmTokenCAHash is not the digest of the key that signs the certificates of this machine's cluster.

@@ -2,11 +2,12 @@
 import * as v from 'valibot';
 import type { Report } from '../../core/events.ts';
 import { CurlewError } from '../../core/errors.ts';
+import { Refused } from '../../kube/call.ts';
 import { getObject, listObjects, mapObjects, type LiveObject, type Named } from '../../kube/objects.ts';
 import type { ApiPath } from '../../kube/path.ts';
 import { objectPath, type Resource } from '../../kube/resources.ts';
 import { drainPlan, type DrainedPod } from '../../machine/drain.ts';
-import { eachLimited } from '../../platform/limit/each.ts';
+import { eachLimited, mapLimited } from '../../platform/limit/each.ts';
 import { repeatUntil } from '../../platform/limit/repeat.ts';
 import { NODES, seenNode, type NodeApi } from './nodes.ts';
 
@@ -31,8 +32,7 @@ const podSchema = v.object({ status: v.optional(v.object({ phase: v.optional(v.s
 
 /** What a drain would still do. Two requests. */
 export async function leftToDrain({ call }: Pick<NodeApi, 'call'>, node: string): Promise<Left> {
-  const sets = await listObjects(call, DAEMON_SETS, { onlyMetadata: true });
-  const known = new Set((sets ?? []).map(({ metadata: { namespace, name } }) => `${namespace}/${name}`));
+  const known = await daemonSets(call);
   const pods =
     (await mapObjects(call, PODS, { fieldSelector: `spec.nodeName=${node}` }, (pod) => podOf(pod, known))) ?? [];
   const { evictNow, waiting } = drainPlan(pods);
@@ -40,14 +40,25 @@ export async function leftToDrain({ call }: Pick<NodeApi, 'call'>, node: string)
   return { toEvict: pods.filter(({ name }) => chosen.has(name)), waiting };
 }
 
-function podOf(object: LiveObject, daemonSets: ReadonlySet<string>): PodOnNode {
+/** Undefined for a kubelet, which may not list them. */
+async function daemonSets(call: NodeApi['call']): Promise<ReadonlySet<string> | undefined> {
+  try {
+    const sets = await listObjects(call, DAEMON_SETS, { onlyMetadata: true });
+    return new Set((sets ?? []).map(({ metadata: { namespace, name } }) => `${namespace}/${name}`));
+  } catch (error) {
+    if (error instanceof Refused && error.isForbidden) return undefined;
+    throw error;
+  }
+}
+
+function podOf(object: LiveObject, known: ReadonlySet<string> | undefined): PodOnNode {
   const { namespace, name, uid, labels, annotations, ownerReferences, deletionTimestamp } = object.metadata;
   const owner = ownerReferences.find(({ kind }) => kind === 'DaemonSet') ?? ownerReferences[0];
   const drainLabel = labels['cluster.x-k8s.io/drain'];
   return {
     name: `${namespace}/${name}`,
     pod: { namespace, name, uid },
-    ...(owner && { owner: owner.kind, orphan: !daemonSets.has(`${namespace}/${owner.name}`) }),
+    ...(owner && { owner: owner.kind, orphan: known?.has(`${namespace}/${owner.name}`) === false }),
     phase: v.parse(podSchema, object).status.phase ?? '',
     mirror: Object.hasOwn(annotations, 'kubernetes.io/config.mirror'),
     deleting: (deletionTimestamp ?? undefined) !== undefined,
@@ -56,13 +67,30 @@ function podOf(object: LiveObject, daemonSets: ReadonlySet<string>): PodOnNode {
 }
 
 /** Why the API server refuses it for now; undefined if the pod ends, or is gone. */
-async function evict({ api }: NodeApi, { pod }: PodOnNode, signal: AbortSignal): Promise<string | undefined> {
+async function evict(
+  { api }: NodeApi,
+  { pod }: PodOnNode,
+  { signal, isTrial = false }: { readonly signal: AbortSignal; readonly isTrial?: boolean },
+): Promise<string | undefined> {
   const { uid, ...metadata } = pod;
   const value = { apiVersion: 'policy/v1', kind: 'Eviction', metadata, deleteOptions: { preconditions: { uid } } };
-  const path = `${objectPath(PODS, pod)}/eviction` as ApiPath;
+  const path = `${objectPath(PODS, pod)}/eviction${isTrial ? '?dryRun=All' : ''}` as ApiPath;
   const answer = await api.ask({ verb: 'create', path, document: JSON.stringify(value) }, { signal });
   if (answer.kind === 'answer' || answer.problem === 'not found' || answer.problem === 'conflict') return undefined;
   return answer.message;
+}
+
+/** Which evictions of a drain the API server would refuse now, and why. Changes nothing. */
+export async function refusedEvictions(
+  cluster: NodeApi,
+  { toEvict }: Left,
+  { signal }: { readonly signal: AbortSignal },
+): Promise<readonly string[]> {
+  const one = async (pod: PodOnNode): Promise<readonly string[]> => {
+    const why = await evict(cluster, pod, { signal, isTrial: true });
+    return why === undefined ? [] : [`${pod.name}: ${why}`];
+  };
+  return (await mapLimited(toEvict, one, { width: AT_ONCE, signal })).flat();
 }
 
 interface DrainOptions {
@@ -88,7 +116,7 @@ export async function drainNode(
     await eachLimited(
       toEvict,
       async (pod, { signal: both }) => {
-        const why = await evict(cluster, pod, both);
+        const why = await evict(cluster, pod, { signal: both });
         if (why !== undefined) refused.push(`${pod.name}: ${why}`);
       },
       { width: AT_ONCE, signal },

@@ -11,6 +11,8 @@ import type { SeenMachine } from '../../machine/cluster.ts';
 export const NODES: Resource = { apiVersion: 'v1', kind: 'Node', plural: 'nodes', namespaced: false };
 /** The mark of a node that is being removed, with the time of its first attempt. */
 const LEAVING = 'curlew.dev/leaving';
+/** The mark of a node that an upgrade has cordoned, with the version that it goes to: only this cordon is lifted afterwards. */
+const CORDON = 'curlew.dev/cordon';
 const CONTROL_PLANE = 'node-role.kubernetes.io/control-plane';
 const PATIENCE_MS = 60_000;
 
@@ -20,13 +22,23 @@ export interface NodeApi {
 }
 
 /** `CLUSTER_FAILED` where no kubeconfig leads to a cluster: that of KUBECONFIG, or else kubeadm's. */
-export async function openNodeApi({ env, signal, report }: Context): Promise<NodeApi> {
-  const api = await openApi({ env });
+export async function openNodeApi(context: Context): Promise<NodeApi> {
+  const api = await openApi({ env: context.env });
   if (api === undefined) {
     throw new CurlewError('CLUSTER_FAILED', 'cannot find the cluster: this machine has no /etc/kubernetes/admin.conf', {
       hint: 'run it on a control plane, or set KUBECONFIG to the kubeconfig of an administrator',
     });
   }
+  return withCalls(api, context);
+}
+
+/** With the rights of a kubeconfig of this machine, such as the kubelet's, which may change its own node. */
+export async function openApiOf(kubeconfig: string, context: Context): Promise<NodeApi | undefined> {
+  const api = await openApi({ env: { ...context.env, KUBECONFIG: kubeconfig } });
+  return api && withCalls(api, context);
+}
+
+function withCalls(api: KubeApi, { signal, report }: Context): NodeApi {
   const onSlow = (text: string): void => report({ type: 'note', level: 'info', text });
   return { api, call: openCalls(api, { patienceMs: PATIENCE_MS, signal, onSlow }) };
 }
@@ -37,7 +49,10 @@ const nodeSchema = v.object({
     v.object({
       conditions: v.optional(v.array(v.object({ type: v.string(), status: v.string() })), []),
       addresses: v.optional(v.array(v.object({ type: v.string(), address: v.string() })), []),
-      nodeInfo: v.optional(v.object({ kubeletVersion: v.optional(v.string(), '') }), {}),
+      nodeInfo: v.optional(
+        v.object({ kubeletVersion: v.optional(v.string(), ''), containerRuntimeVersion: v.optional(v.string(), '') }),
+        {},
+      ),
     }),
     {},
   ),
@@ -62,6 +77,7 @@ export function seenNode(node: LiveObject): SeenMachine {
   const ready = status.conditions?.find(({ type }) => type === 'Ready')?.status;
   const isControlPlane = Object.hasOwn(labels, CONTROL_PLANE);
   const isLeaving = Object.hasOwn(annotations, LEAVING);
+  const cordonFor = spec.unschedulable ? annotations[CORDON] : undefined;
   return {
     name,
     answers: ready !== undefined && ready !== 'Unknown',
@@ -70,14 +86,36 @@ export function seenNode(node: LiveObject): SeenMachine {
     role: isControlPlane ? 'control-plane' : 'worker',
     kubelet: version,
     ...(isControlPlane && { apiServer: version }),
-    cordon: spec.unschedulable ? (isLeaving ? 'curlew' : 'other') : undefined,
+    cordon: spec.unschedulable ? (isLeaving || cordonFor !== undefined ? 'curlew' : 'other') : undefined,
+    ...(cordonFor !== undefined && { cordonFor }),
     // Opened again by a person, it takes new pods: the mark counts no more.
     leaving: isLeaving && spec.unschedulable,
   };
+}
+
+/** Such as `containerd://2.2.6`; empty before the kubelet has reported it. */
+export function runtimeOf(node: LiveObject): string {
+  return v.parse(nodeSchema, node).status.nodeInfo?.containerRuntimeVersion ?? '';
 }
 
 /** No new pods, and everyone sees why: in one write, so that a cordon without its reason is never ours. */
 export async function markLeaving(call: Call, name: string, now: Date): Promise<void> {
   const annotations = { [LEAVING]: now.toISOString() };
   await mergeObject(call, NODES, { name }, { metadata: { annotations }, spec: { unschedulable: true } });
+}
+
+/** The same for an upgrade to a version. A kubelet may change its own Node, too. */
+export async function markUpgrading(call: Call, name: string, version: string): Promise<void> {
+  const metadata = { annotations: { [CORDON]: version } };
+  await mergeObject(call, NODES, { name }, { metadata, spec: { unschedulable: true } });
+}
+
+/** Lifts the cordon of {@link markUpgrading}. */
+export async function unmarkUpgrading(call: Call, name: string): Promise<void> {
+  await mergeObject(
+    call,
+    NODES,
+    { name },
+    { metadata: { annotations: { [CORDON]: null } }, spec: { unschedulable: false } },
+  );
 }

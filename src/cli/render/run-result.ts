@@ -1,5 +1,6 @@
 /** Renders the result of a run. */
 import { counted } from '../../core/counted.ts';
+import { visible } from '../../core/diagnostic.ts';
 import { ERROR_CODES } from '../../core/errors.ts';
 import type { NodeResult } from '../../app/install.ts';
 import { countsText } from '../../runtime/preflight/report.ts';
@@ -10,7 +11,12 @@ import type { RunResult } from '../../runtime/run/run-result.ts';
 const STAYS = 'stays installed (not in the spec)';
 
 export function renderNodeResult(result: NodeResult, paint: Paint): string {
-  return 'plan' in result ? renderDryRun(result, result.stays) : runTable(result, paint, result.stays);
+  const { upgrade, next } = result;
+  const steps =
+    upgrade === undefined ? [] : [`Upgrade of ${upgrade.node}:`, ...upgrade.steps.map((step) => `  ${step}`)];
+  const lines = next === undefined ? steps : [...steps, next];
+  const shown = 'plan' in result ? renderDryRun(result, result.stays) : runTable(result, paint, result.stays);
+  return [shown, ...(lines.length === 0 ? [] : ['', ...lines.map(visible)])].join('\n');
 }
 
 /** Exit status: of a dry run, whether the run would stop before its first change; of a run, whether a hook failed. */

@@ -42,6 +42,17 @@ function continuesHooks({ plan, done, last }: Run): boolean {
   return [...done, ...(last?.attempts.keys() ?? [])].some((id) => parseActionId(id)?.kind === 'hook');
 }
 
+/** Images are loaded before a node stops taking pods. Those that are lost meanwhile are loaded again in their turn. */
+export async function prepareHooks(run: Run): Promise<void> {
+  const { plan, request, signal, beforeHooks } = run;
+  if (beforeHooks === undefined) return;
+  const images = plan.actions.filter(({ kind }) => kind === 'images');
+  const runtime = await findImageRuntime({ env: request.env, order: runtimeOrder(plan.addons), signal });
+  // Cut in the middle of its own upgrade, the runtime comes back with its hook.
+  if (images.length > 0 && runtime !== undefined) await loadImages(images, run);
+  await beforeHooks();
+}
+
 /** The add-ons of the run count as unfinished, on the node and in the cluster. */
 export async function enterCluster({ plan, request, changes, cluster, done }: Run): Promise<void> {
   await changes.hooksBegin(plan.addons, request.keepsPrevious !== false);

@@ -4,7 +4,7 @@ import { requireHost } from '../host/host-plan.ts';
 import { requireOwnSystem } from '../host/own-system.ts';
 import { CLOSED } from '../journal/journal.ts';
 import type { RunView } from '../prepare/request.ts';
-import { enterCluster, leaveCluster, performActions, sourceScripts } from './actions.ts';
+import { enterCluster, leaveCluster, performActions, prepareHooks, sourceScripts } from './actions.ts';
 import { beginJournal, createFolder, endLastRun, endRun, requireFit, warnOfRollbacks } from './begin.ts';
 import { dropFormer, dropOlder } from './former-packages.ts';
 import { extractPackages, fetchPackages } from './packages.ts';
@@ -25,6 +25,7 @@ const PHASES: readonly ((run: Run) => Promise<void>)[] = [
   fetchPackages,
   extractPackages,
   sourceScripts,
+  prepareHooks,
   enterCluster,
   performActions,
   leaveCluster,

@@ -41,4 +41,6 @@ export interface RunOptions {
   /** Answers the questions of hooks; absent if there is no terminal. */
   readonly ask?: Ask | undefined;
   readonly signal: AbortSignal;
+  /** Called once all packages and images are on the node, before the first hook. */
+  readonly beforeHooks?: (() => Promise<void>) | undefined;
 }

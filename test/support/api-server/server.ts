@@ -39,6 +39,8 @@ export interface MemoryApiOptions {
   readonly certificate?: TestCertificate;
   /** Gets each request before it is answered: `PATCH /api/v1/…`. What it throws, such as a {@link StatusError}, is the answer. */
   readonly before?: (request: string, user: User) => void;
+  /** What the server says of itself at `/metrics`. */
+  readonly metrics?: string;
   /** Knows users by bootstrap tokens and client certificates, of any signer; default: all are administrators. */
   readonly users?: boolean;
   /** How far its clock is ahead. */
@@ -105,7 +107,8 @@ class Api {
       const url = new URL(request.url ?? '/', 'https://server');
       const body = await text(request);
       const found = this.#fixed(url.pathname);
-      if (found !== undefined) send(response, 200, found);
+      if (url.pathname === '/metrics') response.end(this.#options.metrics);
+      else if (found !== undefined) send(response, 200, found);
       else this.#respond(request, response, { url, body, user });
     } catch (error) {
       const failure =

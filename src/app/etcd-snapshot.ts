@@ -1,0 +1,28 @@
+/** Saves the data of the etcd of this control plane. */
+import { dirname, resolve } from 'node:path';
+import type { Context } from '../core/context.ts';
+import { CurlewError } from '../core/errors.ts';
+import { useCase } from '../core/request.ts';
+import { openEtcd } from '../kube/etcd.ts';
+import { refuseExisting } from '../platform/files/name-file.ts';
+import { keepSnapshot, saveSnapshot } from './machines/snapshots.ts';
+import { folderOf } from '../node/install-folder.ts';
+import { ETCD_SNAPSHOT } from '../requests/node.ts';
+
+/** `CLUSTER_FAILED` where no member of etcd is. */
+export const etcdSnapshot = useCase(
+  ETCD_SNAPSHOT,
+  async (request, context: Context): Promise<{ readonly file: string }> => {
+    using etcd = await openEtcd({ signal: context.signal });
+    if (etcd === undefined) {
+      throw new CurlewError('CLUSTER_FAILED', 'cannot save etcd: kubeadm has made no member of it on this machine', {
+        hint: 'run it as root on a control plane',
+      });
+    }
+    if (request.file === undefined) return { file: await keepSnapshot(etcd, folderOf(request, context), new Date()) };
+    const file = resolve(context.cwd, request.file);
+    await refuseExisting(file, false);
+    await saveSnapshot(etcd, dirname(file), file);
+    return { file };
+  },
+);

@@ -1,0 +1,179 @@
+/** What an upgrade of Kubernetes or of the container runtime does on a node around the hooks of its run. */
+import type { Context } from '../../core/context.ts';
+import { CurlewError } from '../../core/errors.ts';
+import { counted } from '../../core/counted.ts';
+import type { Etcd } from '../../kube/etcd.ts';
+import { getObject } from '../../kube/objects.ts';
+import { apiPath } from '../../kube/path.ts';
+import type { Resource } from '../../kube/resources.ts';
+import { nextNodes, whyNotUpgrade, type NodeVersions } from '../../machine/node-upgrade.ts';
+import { isVersion, versionOf } from '../../machine/versions.ts';
+import { repeatUntil } from '../../platform/limit/repeat.ts';
+import { drainNode, leftToDrain, refusedEvictions } from './drain.ts';
+import { markUpgrading, NODES, runtimeOf, seenNode, seenNodes, unmarkUpgrading, type NodeApi } from './nodes.ts';
+import { keepSnapshot } from './snapshots.ts';
+
+export interface UpgradedNode {
+  readonly node: string;
+  /** The versions of the bundle, without `v`; undefined for what the run does not install. */
+  readonly kubernetes: string | undefined;
+  readonly containerd: string | undefined;
+  /** This run upgrades the control plane of the cluster itself. */
+  readonly leads: boolean;
+  /** The rights are those of an administrator, not of the kubelet. */
+  readonly isAdmin: boolean;
+  /** The install folder. */
+  readonly directory: string;
+  /** Time limit of the drain, in milliseconds. */
+  readonly limitMs: number;
+}
+
+export interface NodeUpgrade {
+  readonly node: string;
+  /** What is done, in its order. */
+  readonly steps: readonly string[];
+  /** What may stop it: budgets that allow no eviction for now, and APIs in use that the version no longer has. */
+  readonly notes: readonly string[];
+  /** Once all images are on the node, before the first hook. `CLUSTER_FAILED` if the node is not drained in time. */
+  readonly begin: () => Promise<void>;
+  /** After the last hook: lifts the cordon of `begin` once the node is well. Returns what is next. */
+  readonly finish: () => Promise<string>;
+}
+
+const CONFIG_MAPS: Resource = { apiVersion: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true };
+const READY_MS = 5 * 60_000;
+const METRICS_IDLE_MS = 15_000;
+const MAX_NAMED = 20;
+
+/**
+ * Looks only. Undefined where nothing changes that pods would notice. `CLUSTER_FAILED` for a version that the node must not have next.
+ */
+export async function planNodeUpgrade(
+  cluster: NodeApi & { readonly openEtcd: () => Promise<Etcd | undefined> },
+  request: UpgradedNode,
+  context: Pick<Context, 'report' | 'signal'>,
+): Promise<NodeUpgrade | undefined> {
+  const { call } = cluster;
+  const { node, leads, isAdmin } = request;
+  const { report, signal } = context;
+  const live = await getObject(call, NODES, { name: node });
+  if (live === undefined) return undefined;
+  const { kubelet = '', cordon, cordonFor } = seenNode(live);
+  const wanted = request.kubernetes === undefined ? undefined : `v${request.kubernetes}`;
+  const versions = wanted === undefined ? undefined : await versionsOf(wanted);
+  const runtime = runtimeOf(live);
+  const isOther = request.containerd !== undefined && !isRuntime(runtime, request.containerd);
+  const isBehind = versions !== undefined && (kubelet !== wanted || (leads && versions.cluster !== wanted));
+  if (!isBehind && !isOther && cordonFor === undefined) return undefined;
+  const others = versions?.others ?? [];
+  // Evicted from the only node, pods would wait for it.
+  const moves = !isAdmin || others.some((one) => one.ready === true && one.cordon === undefined);
+  const left = moves ? await leftToDrain(cluster, node) : undefined;
+  const saves = leads && versions !== undefined && versions.cluster !== wanted;
+  return {
+    node,
+    steps: [
+      ...(saves ? ['save etcd'] : []),
+      cordon === 'other' ? `${node} is cordoned already, and stays so` : `cordon ${node}`,
+      left === undefined
+        ? `no drain: no other node takes pods, so those of ${node} stay, and may restart`
+        : `drain it: ${counted(left.toEvict.length, 'pod')}`,
+      ...(isOther ? [`${runtime} -> ${request.containerd ?? ''}`] : []),
+      ...(isBehind ? [`Kubernetes ${kubelet} -> ${wanted ?? ''}`] : []),
+      cordon === 'other' ? 'wait until it is ready' : 'wait until it is ready, and uncordon it',
+    ],
+    notes: [
+      ...(left === undefined
+        ? []
+        : (await refusedEvictions(cluster, left, { signal })).map((text) => `not yet: ${text}`)),
+      ...(isBehind && isAdmin ? await removedApis(cluster, versions.wanted, signal) : []),
+    ],
+    begin: async () => {
+      if (saves) {
+        using etcd = await cluster.openEtcd();
+        const file = etcd && (await keepSnapshot(etcd, request.directory, new Date()));
+        const text = file === undefined ? 'etcd is not saved: it is not on this machine' : `etcd is saved: ${file}`;
+        report({ type: 'note', level: 'info', text });
+      }
+      if (cordon === undefined) await markUpgrading(call, node, wanted ?? kubelet);
+      if (left === undefined) return;
+      const text = `${node}: no new pods, and evicting those that it has; kubectl uncordon ${node} ends this, if you do not continue`;
+      report({ type: 'note', level: 'info', text });
+      await drainNode(cluster, node, { limitMs: request.limitMs, report, signal });
+    },
+    finish: async () => {
+      const isWell = async (): Promise<boolean> => {
+        const found = await getObject(call, NODES, { name: node });
+        if (found === undefined) return false;
+        const now = seenNode(found);
+        return now.ready === true && (wanted === undefined || now.kubelet === wanted);
+      };
+      if (!(await repeatUntil(isWell, (well) => well, { firstMs: 500, mostMs: 4000, limitMs: READY_MS, signal }))) {
+        throw new CurlewError('CLUSTER_FAILED', `${node} is not ready with ${wanted ?? kubelet}, and stays cordoned`, {
+          hint: 'journalctl -u kubelet shows why; then run the same command again',
+        });
+      }
+      const now = await getObject(call, NODES, { name: node });
+      if (now !== undefined && seenNode(now).cordonFor !== undefined) await unmarkUpgrading(call, node);
+      return nextText(versions, isAdmin);
+    },
+  };
+
+  async function versionsOf(to: string): Promise<NodeVersions | undefined> {
+    // Builds of one's own may have other versions: then no rule is known.
+    if (!isVersion(to) || !isVersion(kubelet)) return undefined;
+    const all = isAdmin ? await seenNodes(call) : [];
+    const others = all.filter(({ name }) => name !== node);
+    const found = { kubelet, cluster: await clusterVersion(cluster), wanted: to, leads, others };
+    const why = whyNotUpgrade(found);
+    if (why === undefined) return found;
+    throw new CurlewError('CLUSTER_FAILED', `cannot upgrade ${node}: ${why}`, {
+      hint: 'use a bundle with another version of kubernetes, or upgrade the other node first',
+    });
+  }
+}
+
+/** containerd adds its distribution's revision to the version. */
+function isRuntime(found: string, version: string): boolean {
+  const [, current = ''] = /^containerd:\/\/v?(\d+\.\d+\.\d+)/.exec(found) ?? [];
+  return current === version || !/^\d+\.\d+\.\d+$/.test(version);
+}
+
+/** What kubeadm has brought the cluster to. Its kubelets may read it, too. */
+async function clusterVersion({ call }: NodeApi): Promise<string> {
+  const found = await getObject(call, CONFIG_MAPS, { namespace: 'kube-system', name: 'kubeadm-config' });
+  const text = (found?.['data'] as Readonly<Record<string, unknown>> | undefined)?.['ClusterConfiguration'];
+  const [, version = ''] = /^kubernetesVersion: ["']?([^\s"']+)/m.exec(typeof text === 'string' ? text : '') ?? [];
+  if (isVersion(version)) return version;
+  throw new CurlewError('CLUSTER_FAILED', 'cannot upgrade: the ConfigMap kube-system/kubeadm-config has no version', {
+    hint: 'kubeadm init phase upload-config kubeadm writes it again',
+  });
+}
+
+/**
+ * Deprecated APIs that clients have asked for since the API server started, and that the version no longer has
+ * (kubernetes.io/docs/reference/using-api/deprecation-guide).
+ */
+async function removedApis({ api }: NodeApi, wanted: string, signal: AbortSignal): Promise<readonly string[]> {
+  const { minor } = versionOf(wanted);
+  const found: string[] = [];
+  const onLine = (line: string): void => {
+    if (!line.startsWith('apiserver_requested_deprecated_apis{') || line.endsWith(' 0')) return;
+    const labels = new Map([...line.matchAll(/(\w+)="([^"]*)"/g)].map(([, name = '', value = '']) => [name, value]));
+    const [, removed] = /^1\.(\d+)$/.exec(labels.get('removed_release') ?? '') ?? [];
+    if (removed === undefined || Number(removed) > minor || found.length === MAX_NAMED) return;
+    const group = [labels.get('group'), labels.get('version')].filter((part) => part !== '').join('/');
+    found.push(`${group} ${labels.get('resource')} is in use, and Kubernetes 1.${removed} no longer has it`);
+  };
+  const problem = await api.follow(apiPath`/metrics`, { signal, idleMs: METRICS_IDLE_MS, onLine });
+  return problem === undefined ? found : [`APIs in use are unknown: ${problem.message}`];
+}
+
+function nextText(versions: NodeVersions | undefined, isAdmin: boolean): string {
+  if (versions === undefined) return 'next: ./upgrade.sh of the bundle on the other nodes';
+  if (!isAdmin)
+    return 'next: ./upgrade.sh on the next worker; kubectl get nodes on a control plane shows which are left';
+  const names = nextNodes(versions);
+  if (names.length === 0) return `all nodes have ${versions.wanted}`;
+  return `next: ./upgrade.sh of the bundle on ${names.length > 1 ? `one after the other of ${names.join(', ')}` : names.join('')}`;
+}

@@ -1,0 +1,45 @@
+/** How one node goes to the Kubernetes of a bundle. Pure. */
+import type { SeenMachine } from './cluster.ts';
+import { upgradeOrder } from './order.ts';
+import { byVersion } from './refusals.ts';
+import { mayMove, skewsOf, versionOf } from './versions.ts';
+
+export interface NodeVersions {
+  readonly kubelet: string;
+  /** That of the cluster, as its first control plane has brought it to. */
+  readonly cluster: string;
+  readonly wanted: string;
+  /** The run brings the cluster itself to the version, on its first control plane. */
+  readonly leads: boolean;
+  /** The other nodes; none where they cannot be listed. */
+  readonly others: readonly SeenMachine[];
+}
+
+/** Why it may not; undefined if it may, or already is there. */
+export function whyNotUpgrade({ kubelet, cluster, wanted, leads, others }: NodeVersions): string | undefined {
+  const highest = byVersion(kubelet, cluster) > 0 ? kubelet : cluster;
+  if (byVersion(wanted, highest) < 0) return `the cluster has ${highest}, and kubeadm cannot return to ${wanted}`;
+  if (!leads && byVersion(wanted, cluster) > 0) {
+    return `the cluster has ${cluster}: its first control plane goes to ${wanted} before other nodes do`;
+  }
+  if (!mayMove(cluster, wanted, 'native')) {
+    const { major, minor } = versionOf(cluster);
+    return `${wanted} skips a minor version: ${cluster} goes to ${major}.${minor + 1} first`;
+  }
+  const { minor } = versionOf(cluster);
+  for (const { name, role, kubelet: other = cluster } of leads ? others : []) {
+    if (byVersion(wanted, cluster) > 0 && role === 'control-plane' && versionOf(other).minor !== minor) {
+      return `the control plane ${name} has ${other}: upgrade it to ${cluster} first`;
+    }
+    if (skewsOf(wanted, other, { kubeadm: false }).length > 0) {
+      return `the kubelet ${other} of ${name} does not work with the API server ${wanted}: upgrade it to ${cluster} first`;
+    }
+  }
+  return undefined;
+}
+
+/** The nodes that are left, in their turns: each control plane alone, then the workers. */
+export function nextNodes({ wanted, others }: Pick<NodeVersions, 'wanted' | 'others'>): readonly string[] {
+  const known = others.map(({ name, role = 'worker', kubelet = '' }) => ({ name, role, version: kubelet }));
+  return (upgradeOrder(known, wanted)[0] ?? []).map(({ name }) => name);
+}
