@@ -41,6 +41,7 @@ fio        all     apt         - fio
 bullseye   all     debootstrap - bullseye.tar
 go         -       pip         test/oracles/go-requirements.txt go --no-deps --require-hashes
 grid-kubernetes - go           test/oracles/kubernetes-node grid/kubeadm,grid/kubelet,grid/kube-controller-manager,grid/kube-scheduler,grid/kube-proxy,grid/cri,grid/programs -gcflags=all=-l
+grid-kubernetes-older - go     test/oracles/kubernetes-node-older older/kubeadm,older/kubelet,older/kube-controller-manager,older/kube-scheduler,older/kube-proxy -gcflags=all=-l
 grid-etcd  -       go          test/oracles/etcd grid/etcd -gcflags=all=-l
 grid-coredns -     go          test/oracles/coredns grid/coredns -gcflags=all=-l
 grid-flannel -     go          github.com/flannel-io/flannel@v0.28.4 grid/flanneld -gcflags=all=-l
@@ -405,6 +406,16 @@ tools_make_grid-kubernetes() {
   tools_run_go build -C "$2" "${@:4}" -o "$1/grid/" \
     -ldflags "-s $set.gitVersion=$version $set.gitMajor=1 $set.gitMinor=$(cut -d. -f2 <<<"$version")" \
     ./cri ./programs k8s.io/kubernetes/cmd/{kubeadm,kubelet,kube-controller-manager,kube-scheduler,kube-proxy}
+}
+
+# The same of the minor before, from which nodes are upgraded.
+tools_make_grid-kubernetes-older() {
+  local version set=-X=k8s.io/component-base/version
+  version="$(tools_version grid-kubernetes-older)"
+  mkdir "$1/older"
+  tools_run_go build -C "$2" "${@:4}" -o "$1/older/" \
+    -ldflags "-s $set.gitVersion=$version $set.gitMajor=1 $set.gitMinor=$(cut -d. -f2 <<<"$version")" \
+    k8s.io/kubernetes/cmd/{kubeadm,kubelet,kube-controller-manager,kube-scheduler,kube-proxy}
 }
 
 # As a dependency: etcd's own go.mod has replacements.
