@@ -217,7 +217,7 @@ const ROWS: readonly (readonly [name: string, holds: string, imports?: string])[
   ],
   [
     'app/machines',
-    'nodes of the cluster of this machine: what is seen of them, drains, and removal',
+    'nodes of the cluster of this machine: what is seen of them, drains, upgrades, snapshots of etcd, and removal',
     'core platform/files platform/limit kube machine',
   ],
   [
