@@ -100,6 +100,7 @@ const ROWS: readonly (readonly [name: string, holds: string, imports?: string])[
     'requests to the API server that a kubeconfig names',
     'core platform/limit platform/files platform/process platform/http formats/yaml',
   ],
+  ['ssh', "programs on other machines, by OpenSSH's own client", 'core platform/process platform/files'],
   [
     'agent',
     'the agent of a cluster: its folder, and its certificate',

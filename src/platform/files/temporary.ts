@@ -5,13 +5,13 @@ import { join } from 'node:path';
 import { isOwnerRunning, ownerText, parseOwner } from './owner.ts';
 
 const NAME =
-  /^\.?curlew-(generate|helm|kubeconfig|preflight|scripts)-(?:([0-9a-f]{12}-\d{1,10}-\d{1,20})-)?[0-9A-Za-z]{6}$/;
+  /^\.?curlew-(generate|helm|kubeconfig|preflight|scripts|ssh)-(?:([0-9a-f]{12}-\d{1,10}-\d{1,20})-)?[0-9A-Za-z]{6}$/;
 /** Minimum age of a folder whose process is not visible here, as in another container. */
 const MIN_AGE_MS = 86_400_000;
 
 /** Creates a private folder, after a sweep of `parent`. The caller removes it. */
 export function makeTemporary(
-  kind: 'generate' | 'helm' | 'kubeconfig' | 'preflight' | 'scripts',
+  kind: 'generate' | 'helm' | 'kubeconfig' | 'preflight' | 'scripts' | 'ssh',
   { parent = tmpdir(), hidden = false }: { readonly parent?: string; readonly hidden?: boolean } = {},
 ): string {
   sweepTemporary(parent);
