@@ -1,12 +1,10 @@
 /** What differs between two clusters that are described in files. */
-import { dirname, resolve } from 'node:path';
 import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';
 import { useCase } from '../core/request.ts';
-import { readFleet } from '../fleet/read.ts';
 import type { ClusterFields } from '../fleet/schema.ts';
 import { clusterDiff, type ClusterDifference } from '../machine/difference.ts';
-import { readLimited } from '../platform/files/read-limited.ts';
+import { readCluster } from './machines/cluster-file.ts';
 import { CLUSTER_DIFF } from '../requests/cluster.ts';
 
 export interface ClusterDiff {
@@ -16,7 +14,6 @@ export interface ClusterDiff {
   readonly differences: readonly ClusterDifference[];
 }
 
-const MAX_BYTES = 16 << 20;
 /** Where each cluster is, and how it is reached. */
 const IDENTITY = [
   'access',
@@ -29,26 +26,15 @@ export const diffClusters = useCase(CLUSTER_DIFF, async ({ files }, context: Con
   if (a === undefined || b === undefined || other !== undefined) {
     throw new CurlewError('USAGE', `cannot compare ${files.length} files: a difference is between two`);
   }
-  const [first, second] = await Promise.all([readCluster(a, context), readCluster(b, context)]);
+  const [first, second] = await Promise.all([
+    readCluster([a], 'compare', context),
+    readCluster([b], 'compare', context),
+  ]);
   const names = new Set(machinesOf(first).map(({ name }) => name));
   const isNamed = machinesOf(second).some(({ name }) => names.has(name));
   const differences = clusterDiff(comparable(first, isNamed), comparable(second, isNamed), IDENTITY);
   return { a: first.metadata.name, b: second.metadata.name, differences };
 });
-
-async function readCluster(path: string, { cwd, signal }: Context): Promise<ClusterFields> {
-  const content = await readLimited(resolve(cwd, path), MAX_BYTES, { signal });
-  const { clusters, diagnostics } = readFleet([{ path, folder: dirname(path), text: content.toString('utf8') }]);
-  if (diagnostics.some(({ severity }) => severity === 'error')) {
-    throw new CurlewError('SPEC_INVALID', `cannot compare ${path}: it has errors`, { diagnostics });
-  }
-  const [cluster, other] = clusters;
-  if (cluster !== undefined && other === undefined) return cluster.fields;
-  const found = cluster === undefined ? 'it has no cluster' : `it has ${clusters.length} clusters`;
-  throw new CurlewError('USAGE', `cannot compare ${path}: ${found}`, {
-    hint: 'name a file with one document of kind: Cluster',
-  });
-}
 
 type Machines = NonNullable<ClusterFields['spec']['machines']>;
 

@@ -14,7 +14,7 @@ import {
   CHANNEL_REMOVE,
   CHANNEL_STATUS,
 } from '../requests/channel.ts';
-import { CLUSTER_DIFF } from '../requests/cluster.ts';
+import { CLUSTER_DIFF, CLUSTER_NODES, CLUSTER_PLAN } from '../requests/cluster.ts';
 import {
   FLEET_APPLY,
   FLEET_APPROVE,
@@ -128,7 +128,11 @@ const CHANNEL_COMMANDS = [
   row(CHANNEL_PLAN, async () => (await import('./commands/channel.ts')).plan),
 ];
 
-const CLUSTER_COMMANDS = [row(CLUSTER_DIFF, async () => (await import('./commands/cluster.ts')).diff)];
+const CLUSTER_COMMANDS = [
+  row(CLUSTER_DIFF, async () => (await import('./commands/cluster.ts')).diff),
+  row(CLUSTER_PLAN, async () => (await import('./commands/cluster.ts')).plan),
+  row(CLUSTER_NODES, async () => (await import('./commands/cluster.ts')).nodes),
+];
 
 const FLEET_COMMANDS = [
   row(FLEET_INIT, async () => (await import('./commands/fleet.ts')).init),

@@ -102,6 +102,9 @@ const cluster = document(
   fields({
     ...CLUSTER_FIELDS,
     access: fields({ kubeconfig: about('Path of a kubeconfig, from the folder of this file.', aText) }),
+    installer: v.exactOptional(
+      about('Settings of add-ons, by name, over those of the installer spec of the bundle.', aMap),
+    ),
     machines: v.exactOptional(list(machine)),
   }),
 );

@@ -1,5 +1,5 @@
 /** Requests about clusters that are described in files. */
-import { paths } from '../core/field.ts';
+import { flag, path, paths } from '../core/field.ts';
 import { request } from '../core/request.ts';
 
 export const CLUSTER_DIFF = request('cluster diff', 'Show what differs between two clusters in files', {
@@ -8,3 +8,20 @@ export const CLUSTER_DIFF = request('cluster diff', 'Show what differs between t
     required: 'specify the files of two clusters',
   }),
 });
+
+const FILES = {
+  files: paths('FILES', 'file or folder with one Cluster and its machines', {
+    operand: true,
+    required: 'specify the file of a cluster',
+  }),
+};
+const BUNDLE = path('FILE', 'the bundle that hosts get');
+
+export const CLUSTER_PLAN = request('cluster plan', 'Show what would change on the machines of a cluster', {
+  ...FILES,
+  bundle: BUNDLE,
+  out: path('FILE', 'save the plan, for curlew cluster apply --plan'),
+  force: flag('with --out: replace an existing file'),
+});
+
+export const CLUSTER_NODES = request('cluster nodes', 'Show nodes and members of etcd, on a control plane', {});

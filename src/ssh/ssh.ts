@@ -60,7 +60,7 @@ export interface RemoteRun extends Limits {
   readonly signal: AbortSignal;
 }
 
-/** Connections to hosts, one for each; what runs there when it is disposed of may go on. */
+/** Connections to hosts, one for each; what still runs there when it is disposed of is not ended. */
 export interface Ssh extends AsyncDisposable {
   /** Runs a script as root, and returns what it prints. Throws `SshError`. */
   readonly run: (host: SshHost, what: RemoteRun) => Promise<string>;
@@ -172,7 +172,7 @@ function argumentsFor({ user, port, hostKey, via }: SshHost, socket: string): re
 }
 
 /** A word for sh. */
-export function quotedWord(text: string): string {
+function quotedWord(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
 

@@ -26,6 +26,7 @@ const UNLIMITED = [
   'channel plan',
   'channel status',
   'cluster diff',
+  'cluster plan',
   'dev',
   'doctor',
   'fleet apply',

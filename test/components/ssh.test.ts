@@ -20,9 +20,9 @@ interface Scene extends AsyncDisposable {
   readonly run: (script: string, more?: Partial<RemoteRun>, host?: Partial<SshHost>) => Promise<string>;
 }
 
-async function scene(lines?: Parameters<typeof startSshd>[1]): Promise<Scene> {
+async function scene(options?: Parameters<typeof startSshd>[1]): Promise<Scene> {
   const box = await tree();
-  const server = await startSshd(box.at('sshd'), lines);
+  const server = await startSshd(box.at('sshd'), options);
   const ssh = openSsh({ PATH: process.env['PATH'], HOME: box.path }, { config: server.config });
   return {
     box,
@@ -84,7 +84,7 @@ tests('a host is known by the fingerprint or the key of any of its kinds, and by
   const changed = await failure(at.run('echo never', {}, { hostKey: other }));
   assert.is(changed.problem, 'host-key');
   assert.match(changed.message, `127.0.0.1:${at.server.host.port} has another host key than ${other}`);
-  assert.match(changed.hint, 'ssh-keyscan');
+  assert.match(changed.hint ?? '', 'ssh-keyscan');
   for (const hostKey of ['', 'SHA256:x" %n; touch /nowhere', 'yes']) {
     assert.is((await failure(at.run('true', {}, { hostKey }))).problem, 'invalid');
   }
@@ -141,10 +141,9 @@ const isRoot = process.getuid?.() === 0;
 unless(isRoot ? missing(SSHD, 'ssh', 'ssh-keygen', 'useradd') : 'needs root', test)(
   'a user who may not use sudo without a password is named as that',
   async () => {
-    await using at = await scene((file) => [
-      `AuthorizedKeysCommand /bin/cat ${file}`,
-      'AuthorizedKeysCommandUser root',
-    ]);
+    await using at = await scene({
+      lines: (file) => [`AuthorizedKeysCommand /bin/cat ${file}`, 'AuthorizedKeysCommandUser root'],
+    });
     const user = `curlew-ssh-${process.pid}`;
     execFileSync('useradd', ['--no-create-home', '--shell', '/bin/sh', '--password', '*', user]);
     try {

@@ -35,11 +35,25 @@ async function key(path: string, type: string): Promise<{ readonly line: string;
   return { line: `${kind} ${body}`, fingerprint };
 }
 
-/** `lines` are further lines of sshd_config, from the path of the keys that it accepts. */
-export async function startSshd(
-  folder: string,
-  lines: (authorized: string) => readonly string[] = () => [],
-): Promise<Sshd> {
+interface SshdOptions {
+  /** Further lines of sshd_config, from the path of the keys that it accepts. */
+  readonly lines?: (authorized: string) => readonly string[];
+  /**
+   * A host of its own with this name: the files of this machine, whose changes stay in memory, and a hostname and machine id of its own.
+   * Needs root.
+   */
+  readonly hostname?: string;
+}
+
+/** What {@link SshdOptions.hostname} does; /tmp, /proc, /dev and /run are those of this machine. */
+const OWN_FILES = `set -e
+mount -t tmpfs none "$1" && mkdir "$1/u" "$1/w" "$1/m"
+mount -t overlay -o "lowerdir=/,upperdir=$1/u,workdir=$1/w" overlay "$1/m"
+for folder in proc dev sys tmp run; do mount --rbind "/$folder" "$1/m/$folder"; done
+hostname "$2" && echo "$2-id" >"$1/m/etc/machine-id"
+shift 2; exec chroot "$0" "$@"`;
+
+export async function startSshd(folder: string, { lines = () => [], hostname }: SshdOptions = {}): Promise<Sshd> {
   await mkdir(folder, { recursive: true });
   // sshd wants its folder for privilege separation, also where no service has made it.
   if (userInfo().uid === 0) await mkdir('/run/sshd', { recursive: true, mode: 0o755 });
@@ -64,7 +78,13 @@ export async function startSshd(
   ];
   await writeFile(at('sshd_config'), `${settings.join('\n')}\n`);
   await writeFile(at('config'), `IdentityFile "${at('client')}"\nIdentitiesOnly yes\n`);
-  const server: ChildProcess = spawn(SSHD, ['-D', '-e', '-f', at('sshd_config')], {
+  const command = [SSHD, '-D', '-e', '-f', at('sshd_config')];
+  if (hostname !== undefined) {
+    await mkdir(at('root'));
+    command.unshift('unshare', '-m', '-u', 'sh', '-c', OWN_FILES, at('root/m'), at('root'), hostname);
+  }
+  const [program = '', ...args] = command;
+  const server: ChildProcess = spawn(program, args, {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let text = '';
@@ -87,7 +107,13 @@ export async function startSshd(
     for (const pid of sessions()) process.kill(pid, 'SIGKILL');
   };
   return {
-    host: { name: 'n1', address: '127.0.0.1', user: userInfo().username, port, hostKey: keys.ed25519.fingerprint },
+    host: {
+      name: hostname ?? 'n1',
+      address: '127.0.0.1',
+      user: userInfo().username,
+      port,
+      hostKey: keys.ed25519.fingerprint,
+    },
     config: at('config'),
     keys,
     cut,

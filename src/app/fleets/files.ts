@@ -105,7 +105,8 @@ export async function openFleet(
   return { ...fleet, folder, diagnostics, errors: count('error'), warnings: count('warning') };
 }
 
-async function listFiles(given: string, { cwd, signal }: Context): Promise<readonly Omit<FleetFile, 'text'>[]> {
+/** YAML files of a folder, or the file itself. `NOT_FOUND` if nothing is there. */
+export async function listFiles(given: string, { cwd, signal }: Context): Promise<readonly Omit<FleetFile, 'text'>[]> {
   const top = normalize(given);
   try {
     if (!(await stat(resolve(cwd, top))).isDirectory()) return [{ path: top, folder: dirname(top) }];

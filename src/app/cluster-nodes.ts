@@ -1,0 +1,22 @@
+/** What a control plane sees of its cluster: its Nodes and members of etcd. */
+import type { Context } from '../core/context.ts';
+import { useCase } from '../core/request.ts';
+import { openEtcd } from '../kube/etcd.ts';
+import type { SeenMachine } from '../machine/cluster.ts';
+import type { EtcdMember } from '../machine/etcd.ts';
+import { openNodeApi, seenNodes } from './machines/nodes.ts';
+import { CLUSTER_NODES } from '../requests/cluster.ts';
+
+export interface ClusterNodes {
+  readonly machines: readonly SeenMachine[];
+  /** Missing where this machine has no member of etcd. */
+  readonly members?: readonly EtcdMember[];
+}
+
+/** `CLUSTER_FAILED` if the API server or etcd does not answer. */
+export const clusterNodes = useCase(CLUSTER_NODES, async (_, context: Context): Promise<ClusterNodes> => {
+  const { call } = await openNodeApi(context);
+  using etcd = await openEtcd({ signal: context.signal });
+  const [machines, members] = await Promise.all([seenNodes(call), etcd?.members()]);
+  return { machines, ...(members !== undefined && { members }) };
+});

@@ -1,0 +1,85 @@
+/** The one cluster of files, and the hosts of its machines. */
+import { dirname, resolve } from 'node:path';
+import type { Context } from '../../core/context.ts';
+import { CurlewError } from '../../core/errors.ts';
+import { readFleet } from '../../fleet/read.ts';
+import type { ClusterFields } from '../../fleet/schema.ts';
+import type { DesiredCluster, DesiredMachine } from '../../machine/cluster.ts';
+import { readLimited } from '../../platform/files/read-limited.ts';
+import { mapLimited } from '../../platform/limit/each.ts';
+import type { SshHost } from '../../ssh/ssh.ts';
+import { listFiles } from '../fleets/files.ts';
+
+const MAX_BYTES = 16 << 20;
+const AT_ONCE = 8;
+
+export type Machine = NonNullable<ClusterFields['spec']['machines']>[number];
+
+export interface WrittenHost extends DesiredMachine {
+  readonly machine: Machine;
+  readonly ssh: SshHost;
+}
+
+export interface WrittenCluster extends DesiredCluster {
+  readonly machines: readonly WrittenHost[];
+  /** Absolute path of the kubeconfig that the file names. */
+  readonly kubeconfig: string;
+  /** Settings of the add-ons by name, over those of the bundle. */
+  readonly installer: Readonly<Record<string, unknown>>;
+}
+
+/** `SPEC_INVALID` for mistakes in a file, `USAGE` if the files have no cluster, or several. Begins errors with `cannot DOING`. */
+export async function readCluster(given: readonly string[], doing: string, context: Context): Promise<ClusterFields> {
+  return (await findCluster(given, doing, context)).fields;
+}
+
+async function findCluster(given: readonly string[], doing: string, context: Context) {
+  const { cwd, signal } = context;
+  const found = (await Promise.all(given.map(async (one) => listFiles(one, context)))).flat();
+  const read = async ({ path }: { readonly path: string }) => {
+    const content = await readLimited(resolve(cwd, path), MAX_BYTES, { signal });
+    return { path, folder: dirname(path), text: content.toString('utf8') };
+  };
+  const texts = await mapLimited(found, read, { width: AT_ONCE, signal });
+  const { clusters, diagnostics } = readFleet(texts);
+  const name = given.join(' ');
+  if (diagnostics.some(({ severity }) => severity === 'error')) {
+    throw new CurlewError('SPEC_INVALID', `cannot ${doing} ${name}: it has errors`, { diagnostics });
+  }
+  const [cluster, other] = clusters;
+  if (cluster !== undefined && other === undefined) return cluster;
+  const what = cluster === undefined ? 'it has no cluster' : `it has ${clusters.length} clusters`;
+  throw new CurlewError('USAGE', `cannot ${doing} ${name}: ${what}`, {
+    hint: 'name a file with one document of kind: Cluster',
+  });
+}
+
+/** The same with what an SSH connection to each machine needs. `SPEC_INVALID` if a machine does not have it. */
+export async function readHosts(given: readonly string[], doing: string, context: Context): Promise<WrittenCluster> {
+  const { fields, kubeconfig } = await findCluster(given, doing, context);
+  const { metadata, spec } = fields;
+  const { kubernetes, paused, machines = [], installer = {} } = spec;
+  const wrong = (what: string, hint: string): CurlewError =>
+    new CurlewError('SPEC_INVALID', `cannot ${doing} ${metadata.name}: ${what}`, { hint });
+  if (kubernetes === undefined) throw wrong('it has no version of Kubernetes', 'add spec.kubernetes.version');
+  if (machines.length === 0) throw wrong('it has no machines', 'list them in spec.machines');
+  const hosts = machines.map((machine): WrittenHost => {
+    const { name, role, address, kubeletVersion, ssh } = machine;
+    if (address === undefined) throw wrong(`the machine ${name} has no address`, 'add it: address: 10.0.0.1');
+    if (ssh === undefined) {
+      throw wrong(
+        `the machine ${name} has no host key`,
+        `ssh-keyscan ${address} | ssh-keygen -lf -, compared with its console, gives ssh: { hostKey: 'SHA256:…' }`,
+      );
+    }
+    return { name, role, address, kubeletVersion, machine, ssh: { name, address, ...ssh } };
+  });
+  return {
+    name: metadata.name,
+    version: kubernetes.version.replace(/^v?/, 'v'),
+    paused,
+    machines: hosts,
+    kubeconfig: resolve(context.cwd, kubeconfig),
+    installer,
+  };
+}

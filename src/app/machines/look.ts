@@ -1,0 +1,172 @@
+/** A cluster of a file as it is now: what each host says over SSH, and what a control plane sees of its Nodes. */
+import { createHash } from 'node:crypto';
+import type { Context } from '../../core/context.ts';
+import { CurlewError } from '../../core/errors.ts';
+import { fieldsOf, jsonIn } from '../../core/json.ts';
+import { parseKubeconfig } from '../../kube/kubeconfig.ts';
+import type { Held, SeenCluster, SeenMachine } from '../../machine/cluster.ts';
+import type { EtcdMember } from '../../machine/etcd.ts';
+import { authorityOf, clusterOf, FACTS_SCRIPT, readFacts, type HostFacts } from '../../machine/facts.ts';
+import { readStateFile } from '../../platform/files/state-file.ts';
+import { mapLimited } from '../../platform/limit/each.ts';
+import { SshError, type Ssh } from '../../ssh/ssh.ts';
+import type { WrittenCluster, WrittenHost } from './cluster-file.ts';
+
+/** On a host: curlew's own files there, which only root can read. */
+export const REMOTE = '/var/lib/curlew-remote';
+const AT_ONCE = 16;
+const LIMIT_MS = 60_000;
+const FACTS_LIMIT = 64 << 10;
+const NODES_LIMIT = 32 << 20;
+const KUBECONFIG_LIMIT = 1 << 20;
+
+/** The bundle that hosts get. */
+export interface BundleFacts {
+  /** Digest of its table of contents. */
+  readonly digest: string;
+  /** What `uname -m` prints. */
+  readonly arch: string;
+  /** Version of the package kubernetes: `v1.34.4`. */
+  readonly kubernetes: string;
+}
+
+export interface HostLook {
+  readonly host: WrittenHost;
+  readonly facts?: HostFacts;
+  readonly problem?: SshError;
+}
+
+export interface ClusterLook {
+  readonly hosts: readonly HostLook[];
+  readonly seen: SeenCluster;
+  /** What hosts are not as the file needs them. */
+  readonly refused: readonly Held[];
+  /** A control plane that answers for the cluster; undefined while none runs. */
+  readonly speaker: WrittenHost | undefined;
+  /** A control plane that must get the bundle before it can be asked. */
+  readonly silent: WrittenHost | undefined;
+}
+
+export async function lookAt(
+  cluster: WrittenCluster,
+  { ssh, bundle }: { readonly ssh: Ssh; readonly bundle: BundleFacts | undefined },
+  context: Context,
+): Promise<ClusterLook> {
+  const { signal } = context;
+  const hosts = await mapLimited(cluster.machines, async (host, at) => lookAtHost(ssh, host, at.signal), {
+    width: AT_ONCE,
+    signal,
+  });
+  const known = hosts.flatMap(({ facts }) => facts ?? []);
+  const own = {
+    name: cluster.name,
+    authority: authorityOf(known, cluster.name) ?? (await authorityIn(cluster.kubeconfig)),
+  };
+  const speakers = hosts.filter(({ facts }) => {
+    return facts?.isControlPlane === true && clusterOf(facts, own) === cluster.name;
+  });
+  const able = speakers.filter(({ facts }) => facts?.bundle !== undefined);
+  let nodes: Nodes | undefined;
+  let speaker: WrittenHost | undefined;
+  const failures: Held[] = [];
+  for (const { host } of able) {
+    try {
+      nodes = await nodesOf(ssh, host, signal);
+      speaker = host;
+      break;
+    } catch (error) {
+      if (!(error instanceof CurlewError) || signal.aborted) throw error;
+      failures.push({ host: host.name, reason: error.message });
+    }
+  }
+  const byName = new Map((nodes?.machines ?? []).map((one) => [one.name, one]));
+  const machines = hosts.map(({ host: { name }, facts }): SeenMachine => {
+    const node = byName.get(name);
+    byName.delete(name);
+    const belongs = facts && clusterOf(facts, own);
+    return {
+      ...(node ?? { name, joined: false }),
+      answers: facts !== undefined,
+      hostId: facts?.machineId,
+      cluster: belongs,
+      images: facts?.bundle !== undefined && facts.bundle === bundle?.digest ? [bundle.kubernetes] : [],
+    };
+  });
+  const isAlone = speakers.length === 0 && hosts.every(({ facts }) => facts?.isControlPlane !== true);
+  return {
+    hosts,
+    seen: {
+      complete:
+        nodes !== undefined || (isAlone && hosts.some(({ facts }) => facts !== undefined)) || failures.length === 0,
+      machines: [...machines, ...byName.values()],
+      members: nodes === undefined ? undefined : nodes.members,
+    },
+    refused: [...hosts.flatMap((one) => refusedHost(one, bundle)), ...(nodes === undefined ? failures : [])],
+    speaker,
+    silent: able.length === 0 ? speakers[0]?.host : undefined,
+  };
+}
+
+async function lookAtHost(ssh: Ssh, host: WrittenHost, signal: AbortSignal): Promise<HostLook> {
+  try {
+    const limits = { limitMs: LIMIT_MS, outputLimit: FACTS_LIMIT, signal };
+    const facts = readFacts(await ssh.run(host.ssh, { script: FACTS_SCRIPT, operands: [REMOTE], ...limits }));
+    if (facts !== undefined) return { host, facts };
+    return { host, problem: new SshError(host.ssh, 'status', 'it does not say what it is', 'connect to it: ssh') };
+  } catch (error) {
+    if (!(error instanceof SshError) || signal.aborted) throw error;
+    return { host, problem: error };
+  }
+}
+
+interface Nodes {
+  readonly machines: readonly SeenMachine[];
+  readonly members?: readonly EtcdMember[];
+}
+
+/** What `curlew cluster nodes` says on a control plane: the other end of the same program. */
+async function nodesOf(ssh: Ssh, host: WrittenHost, signal: AbortSignal): Promise<Nodes> {
+  const script = 'cd "$1/bundle" && exec ./tasks.sh cluster nodes --json';
+  const limits = { limitMs: LIMIT_MS, outputLimit: NODES_LIMIT, signal };
+  const { machines, members } = fieldsOf(jsonIn(await ssh.run(host.ssh, { script, operands: [REMOTE], ...limits })));
+  if (Array.isArray(machines)) return { machines, ...(Array.isArray(members) && { members }) };
+  throw new SshError(
+    host.ssh,
+    'status',
+    'it does not list the nodes of the cluster',
+    'send it this bundle: cluster apply',
+  );
+}
+
+/** sha256 of the authority that a kubeconfig names, as hosts say it; undefined without the file. */
+async function authorityIn(path: string): Promise<string | undefined> {
+  const text = await readStateFile(path, KUBECONFIG_LIMIT);
+  if (text === undefined) return undefined;
+  const [cluster] = parseKubeconfig(path, text).clusters.values();
+  const data = cluster?.fields['certificate-authority-data'];
+  if (typeof data !== 'string') return undefined;
+  return createHash('sha256').update(Buffer.from(data, 'base64')).digest('hex');
+}
+
+function refusedHost(
+  { host: { name, role }, facts, problem }: HostLook,
+  bundle: BundleFacts | undefined,
+): readonly Held[] {
+  const refuse = (reason: string): readonly Held[] => [{ host: name, reason }];
+  // A host that is only away is no mistake.
+  if (problem !== undefined)
+    return ['unreachable', 'cut', 'late'].includes(problem.problem) ? [] : refuse(`${problem.reason}: ${problem.hint}`);
+  if (facts === undefined) return [];
+  if (facts.hostname !== name)
+    return refuse(
+      `its hostname is ${facts.hostname}, so its Node would have that name: hostnamectl set-hostname ${name}`,
+    );
+  if (bundle !== undefined && facts.arch !== bundle.arch)
+    return refuse(`it is ${facts.arch}, and the bundle is for ${bundle.arch}: add a bundle for it`);
+  if (!facts.isPart && facts.memoryMiB < LEAST_MIB[role])
+    return refuse(`it has ${facts.memoryMiB} MiB of memory, and a ${role} needs ${LEAST_MIB[role]}`);
+  return [];
+}
+
+/** kubeadm's own check of a control plane; a kubelet and containerd take about half a GiB. */
+const LEAST_MIB = { 'control-plane': 1700, worker: 700 } as const;

@@ -1,0 +1,97 @@
+/** What a host says of itself, and to which cluster it belongs. Pure. */
+
+export interface HostFacts {
+  /** Lower case, as Kubernetes names its Node. */
+  readonly hostname: string;
+  /** Unique for each host. */
+  readonly machineId: string;
+  /** `debian 12` */
+  readonly os: string;
+  /** What `uname -m` prints. */
+  readonly arch: string;
+  readonly memoryMiB: number;
+  /** Free space where packages and images are. */
+  readonly diskMiB: number;
+  /** `v1.34.4`; undefined where no kubelet is installed. */
+  readonly kubelet: string | undefined;
+  /** kubeadm has begun to make it part of a cluster. */
+  readonly isPart: boolean;
+  /** It can administer its cluster: it is a control plane of it. */
+  readonly isControlPlane: boolean;
+  /** sha256 of the certificate of its cluster's authority. */
+  readonly authority: string | undefined;
+  /** The cluster for which curlew prepares it, by its own record. */
+  readonly cluster: string | undefined;
+  /** Digest of the bundle that is unpacked on it. */
+  readonly bundle: string | undefined;
+  /** What curlew runs on it now. */
+  readonly running: string | undefined;
+}
+
+/** For sh; `$1` is the folder of records. Prints one fact per line. */
+export const FACTS_SCRIPT = `p() { printf '%s=%s\\n' "$1" "$2"; }
+p hostname "$(uname -n)"
+p machineId "$(cat /etc/machine-id 2>/dev/null)"
+p os "$(. /etc/os-release 2>/dev/null; printf '%s %s' "$ID" "$VERSION_ID")"
+p arch "$(uname -m)"
+p memory "$(awk '/^MemTotal:/ { print $2 }' /proc/meminfo)"
+p disk "$(df -Pk /var/lib | awk 'NR == 2 { print $4 }')"
+p kubelet "$(kubelet --version 2>/dev/null | awk '{ print $2 }')"
+for file in /etc/kubernetes/kubelet.conf /etc/kubernetes/admin.conf /etc/kubernetes/manifests/kube-apiserver.yaml; do
+  if [ -e "$file" ]; then p part "$file"; fi
+done
+if [ -e /etc/kubernetes/admin.conf ]; then p control yes; fi
+if [ -e /etc/kubernetes/pki/ca.crt ]; then p authority "$(sha256sum </etc/kubernetes/pki/ca.crt | cut -c 1-64)"; fi
+p cluster "$(cat "$1/cluster" 2>/dev/null)"
+p bundle "$(cat "$1/bundle/.digest" 2>/dev/null)"
+if [ -e "$1/run.lock" ] && ! flock -n "$1/run.lock" true; then p running "$(cat "$1/name")"; fi
+`;
+
+const MAX_LENGTH = 256;
+
+/** Undefined for a text that the script has not printed whole. What a host says is shown only after it was cut to one short line. */
+export function readFacts(text: string): HostFacts | undefined {
+  const found = new Map<string, string>();
+  for (const line of text.split('\n')) {
+    const [, name, value = ''] = /^([A-Za-z]+)=(.*)$/.exec(line) ?? [];
+    if (name !== undefined && value !== '') found.set(name, value.trim().slice(0, MAX_LENGTH));
+  }
+  const mebibytes = (name: string): number => Math.floor(Number(found.get(name) ?? 0) / 1024) || 0;
+  const [hostname, machineId, arch] = [found.get('hostname'), found.get('machineId'), found.get('arch')];
+  if (hostname === undefined || machineId === undefined || arch === undefined) return undefined;
+  return {
+    hostname: hostname.toLowerCase(),
+    machineId,
+    os: found.get('os') ?? '',
+    arch,
+    memoryMiB: mebibytes('memory'),
+    diskMiB: mebibytes('disk'),
+    kubelet: found.get('kubelet'),
+    isPart: found.has('part'),
+    isControlPlane: found.has('control'),
+    authority: found.get('authority'),
+    cluster: found.get('cluster'),
+    bundle: found.get('bundle'),
+    running: found.get('running'),
+  };
+}
+
+/**
+ * The cluster to which a host belongs: undefined for none; `name`, where it has the authority of that cluster, or was only about to get
+ * one. A host that a person has reset has a record, and is no part of anything.
+ */
+export function clusterOf(
+  { isPart, authority, cluster }: HostFacts,
+  own: { readonly name: string; readonly authority: string | undefined },
+): string | undefined {
+  if (!isPart && authority === undefined) return undefined;
+  if (authority !== undefined && authority === own.authority) return own.name;
+  if (authority === undefined) return cluster ?? 'that an unfinished kubeadm has begun';
+  return cluster === undefined || cluster === own.name ? `with the authority ${authority.slice(0, 12)}` : cluster;
+}
+
+/** The authority of a cluster: that of its first control plane by the records of the hosts. */
+export function authorityOf(hosts: readonly HostFacts[], name: string): string | undefined {
+  const ours = hosts.filter(({ cluster, authority }) => cluster === name && authority !== undefined);
+  return (ours.find(({ isControlPlane }) => isControlPlane) ?? ours[0])?.authority;
+}
