@@ -1,12 +1,12 @@
 /** What the agent of a cluster reports to its hub. Pure. */
 import { canonicalJson } from '../core/digest.ts';
-import { fits, type Read } from '../core/schema.ts';
+import { fits } from '../core/schema.ts';
 import type { Values } from '../rollout/fleet.ts';
 import { isFailure } from '../rollout/strategy.ts';
 import type { Decided, Kept, Order, Refusal } from './agent.ts';
 import { timeOf } from './observe.ts';
 import { HUB_KINDS, type Condition } from './schema.ts';
-import { conditionsAt, textOf } from './write.ts';
+import { textOf } from './write.ts';
 
 const { status: STATUS } = HUB_KINDS.ClusterAddon;
 /** A list in a status is no longer. */
@@ -60,40 +60,20 @@ export function statusOf(
   return canonicalJson(next) === canonicalJson(stored ?? {}) ? undefined : next;
 }
 
-/** What an agent finds out about its cluster. */
-export interface ClusterSeen {
-  /** Undefined if its API server does not answer, for the reason. */
-  readonly facts: Read<typeof HUB_KINDS.Cluster.status>['facts'];
-  readonly problem: string;
-  /** How many seconds the clock of the hub is ahead. */
-  readonly ahead: number;
-}
-
-/** The status of the cluster at `now`, with the times of those conditions that are as `before`. */
-export function clusterStatus(
-  seen: ClusterSeen,
+/** What is wrong on a cluster, and what to do; `rival`: another agent that renews the same Lease. */
+export function degradedOf(
   { record, refused, detached }: Decided,
-  before: unknown,
-  now: number,
-): Values {
-  const old = fits(HUB_KINDS.Cluster.status, before) ? before : {};
+  rival: string | undefined,
+): Omit<Condition, 'lastTransitionTime'> {
   const failed = Object.entries(record.addons).flatMap(([name, { state }]) => (isFailure(state) ? [name] : []));
   const troubled = [...new Set([...failed, ...refused.keys()])].toSorted();
-  const trouble = troubled.length > 0 ? 'AddonsFailed' : detached.length > 0 ? 'AddonsDetached' : undefined;
-  const said = (trouble === 'AddonsFailed' ? troubled : detached).slice(0, MAX_NAMES).join(', ');
-  const isThere = seen.facts !== undefined;
-  const isSynced = seen.ahead === 0;
-  const present = [
-    { type: 'Available', is: isThere, reason: isThere ? 'Answers' : 'Unreachable', message: seen.problem },
-    { type: 'Degraded', is: trouble !== undefined, reason: trouble ?? 'AsExpected', message: said },
-    {
-      type: 'ClockSynced',
-      is: isSynced,
-      reason: isSynced ? 'AsTheHub' : 'Differs',
-      message: isSynced ? '' : `the clock of the hub is about ${Math.round(seen.ahead / 60)} min ahead`,
-    },
-  ].map(({ is, ...one }) => ({ ...one, status: is ? ('True' as const) : ('False' as const) }));
-  const conditions = conditionsAt(present, old.conditions, now);
-  const facts = seen.facts ?? old.facts;
-  return { ...(facts && { facts }), lastSeen: timeOf(now), conditions };
+  const names = (all: readonly string[]): string => all.slice(0, MAX_NAMES).join(', ');
+  const [reason, message]: readonly [string, string] =
+    rival !== undefined
+      ? ['TwoAgents', `${rival} is an agent of this cluster, too: stop one of them, or register it under another name`]
+      : troubled.length > 0
+        ? ['AddonsFailed', names(troubled)]
+        : ['AddonsDetached', names(detached)];
+  if (message === '') return { type: 'Degraded', status: 'False', reason: 'AsExpected', message };
+  return { type: 'Degraded', status: 'True', reason, message };
 }

@@ -10,6 +10,7 @@ import type { Deliverable, Job } from '../fleet/pass.ts';
 import { decoded } from '../fleet/upstream/capi-objects.ts';
 import type { ClusterAddon, Values } from '../rollout/fleet.ts';
 import { isFailure, type State } from '../rollout/strategy.ts';
+import { clusterStatus } from './cluster-status.ts';
 import { contentOf } from './content.ts';
 import { timeOf, type HubAddon, type HubCluster, type HubClusterAddon } from './observe.ts';
 import { HUB_KINDS } from './schema.ts';
@@ -104,42 +105,19 @@ export function addonStatus(
   return canonicalJson(next) === canonicalJson(stored ?? {}) ? undefined : next;
 }
 
-/** Clocks that differ by less are the same to people. */
-const SAME_CLOCK_S = 60;
-
 /** The status of a Cluster at `now`; undefined if only the time of its last answer has changed. */
-export function clusterStatus(
+export function pushedStatus(
   { status: stored }: HubCluster,
   look: Look,
   { now, seen }: { readonly now: number; readonly seen: number | undefined },
 ): Values | undefined {
-  const before = fits(HUB_KINDS.Cluster.status, stored) ? stored : {};
-  const isThere = !('problem' in look);
-  const ahead = isThere ? (look.ahead ?? 0) : 0;
-  const isSynced = Math.abs(ahead) < SAME_CLOCK_S;
-  const clock = {
-    type: 'ClockSynced',
-    is: isSynced,
-    reason: isSynced ? 'AsTheHub' : 'Differs',
-    message: clockText(ahead),
-  };
-  const present = [
-    isThere
-      ? { type: 'Available', is: true, reason: 'Answers', message: '' }
-      : { type: 'Available', is: false, reason: 'Unreachable', message: look.problem },
-    ...(isThere ? [clock] : []),
-  ].map(({ is, ...one }) => ({ ...one, status: is ? ('True' as const) : ('False' as const) }));
-  const conditions = conditionsAt(present, before.conditions, now);
-  const facts = isThere ? { ...before.facts, version: look.kubernetes, server: look.server } : before.facts;
-  const { lastSeen: last, ...old } = before;
-  const next = { ...(facts && { facts }), conditions };
+  const found =
+    'problem' in look
+      ? { facts: undefined, problem: look.problem, ahead: undefined }
+      : { facts: { version: look.kubernetes, server: look.server }, problem: '', ahead: look.ahead ?? 0 };
+  const next = clusterStatus(found, [], stored, now);
+  const { lastSeen: last, ...old } = fits(HUB_KINDS.Cluster.status, stored) ? stored : {};
   if (canonicalJson(next) === canonicalJson(old)) return undefined;
-  const lastSeen = isThere ? timeOf(now) : seen === undefined ? last : timeOf(seen);
+  const lastSeen = found.facts ? timeOf(now) : seen === undefined ? last : timeOf(seen);
   return { ...next, ...(lastSeen !== undefined && { lastSeen }) };
-}
-
-function clockText(ahead: number): string {
-  return Math.abs(ahead) < SAME_CLOCK_S
-    ? ''
-    : `its clock is ${Math.abs(ahead)} s ${ahead > 0 ? 'ahead of' : 'behind'} that of the controller`;
 }

@@ -1,7 +1,9 @@
 /** An agent between its hub and its cluster, which are API servers in this process. */
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { AgentHub } from '../../src/app/agent/hub.ts';
 import type { Packages } from '../../src/app/agent/loop.ts';
+import { openApi } from '../../src/kube/api.ts';
 import { openAgentScene } from '../support/agent-scene.ts';
 import { textAt } from '../support/api-client.ts';
 import { StatusError } from '../support/api-server/store.ts';
@@ -256,6 +258,25 @@ test('an agent says once that it has begun, and nothing while it is idle', async
   await eventually(async () => textAt(await scene.cluster(), 'facts.version') !== '');
   assert.equal(notes.slice(0, 1), ['the agent of oslo has begun']);
   assert.is(new Set(notes).size, notes.length);
+});
+
+test('of two agents with one Lease each sees the other, and one that has taken over from another sees none', async () => {
+  await using scene = await openAgentScene();
+  const agent = async (): Promise<AgentHub> => {
+    const api = await openApi({ env: { KUBECONFIG: scene.box.at('hub.conf') } });
+    if (api === undefined) throw new Error('no kubeconfig');
+    return new AgentHub(api, { cluster: 'oslo', lease: 'curlew-agent', signal: new AbortController().signal });
+  };
+  const [old, one, two] = [await agent(), await agent(), await agent()];
+  await old.beat('old');
+  for (let times = 0; times < 3; times += 1) await one.beat('one');
+  assert.is(one.rival, undefined);
+  // A conflict, and then what the other has written.
+  for (let times = 0; times < 4; times += 1) {
+    await two.beat('two');
+    await one.beat('one');
+  }
+  assert.equal([one.rival, two.rival], ['two', 'one']);
 });
 
 test('an agent with other pinned keys asks for the signature again', async () => {

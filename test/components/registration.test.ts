@@ -2,9 +2,9 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { renewIfDue, readCertificate } from '../../src/agent/certificate.ts';
 import { AgentFolder } from '../../src/agent/folder.ts';
-import { acceptCluster } from '../../src/app/fleet-accept.ts';
+import { acceptCluster, planAcceptance } from '../../src/app/fleet-accept.ts';
 import { detachCluster } from '../../src/app/fleet-detach.ts';
-import { makeHubToken } from '../../src/app/hub-token.ts';
+import { makeHubToken, makeRejoinToken } from '../../src/app/hub-token.ts';
 import { registerAgent } from '../../src/app/agent-register.ts';
 import type { Context } from '../../src/core/context.ts';
 import { makeAuthority } from '../../src/formats/signing/authority.ts';
@@ -38,6 +38,7 @@ if (reason === undefined) {
   let admin: ApiClient;
   let context: Context;
   let kubeconfig: string;
+  let signer: AsyncDisposable | undefined;
   const folderOf = (name: string): AgentFolder => new AgentFolder(box.at(name));
 
   test.before(async () => {
@@ -54,27 +55,30 @@ if (reason === undefined) {
     await server.kubectl(['apply', '-f', '-'], manifests.join('\n---\n'));
     await server.kubectl(['wait', '--for=condition=Established', 'crd', '--all', '--timeout=60s']);
   });
-  test.after(opened.close);
+  test.after(async () => {
+    await signer?.[Symbol.asyncDispose]();
+    await opened.close();
+  });
+
+  /** The signer of certificates, which live for 30 days by default. */
+  const startManager = async (...options: readonly string[]): Promise<AsyncDisposable> => {
+    const port = String(await freePort());
+    const controllers = 'certificatesigningrequest-signing-controller';
+    const args = [
+      ['--kubeconfig', kubeconfig, '--controllers', controllers, '--leader-elect=false', ...options],
+      ['--bind-address', '127.0.0.1', '--secure-port', port, '--cert-dir', box.path],
+      ['--cluster-signing-cert-file', box.at('clients.crt'), '--cluster-signing-key-file', box.at('clients.key')],
+    ].flat();
+    const log = box.at(`manager-${port}.log`);
+    const ready = async (): Promise<boolean> => (await readFile(log, 'utf8')).includes('Caches are synced');
+    return startDaemon({ command: manager, args, logFile: log, ready });
+  };
 
   test('a hub without kube-controller-manager is named before a token is made', async () => {
     const error = await assert.rejectsWith(makeHubToken({ cluster: 'paris', kubeconfig }, context), 'CLUSTER_FAILED');
     assert.match(error.message, /has signed no client certificate/);
     assert.is(await server.kubectl(['get', 'secrets', '-n', 'kube-system', '-o', 'name']), '');
-    const port = String(await freePort());
-    const args = [
-      [
-        '--kubeconfig',
-        kubeconfig,
-        '--controllers',
-        'certificatesigningrequest-signing-controller',
-        '--leader-elect=false',
-      ],
-      ['--bind-address', '127.0.0.1', '--secure-port', port, '--cert-dir', box.path],
-      ['--cluster-signing-cert-file', box.at('clients.crt'), '--cluster-signing-key-file', box.at('clients.key')],
-    ].flat();
-    const log = box.at('manager.log');
-    const ready = async (): Promise<boolean> => (await readFile(log, 'utf8')).includes('Caches are synced');
-    opened.keep(await startDaemon({ command: manager, args, logFile: log, ready }));
+    signer = await startManager();
   });
 
   test('a cluster registers, and its agent may do what it must, and nothing else', async () => {
@@ -191,6 +195,42 @@ if (reason === undefined) {
     });
     assert.is(status, 403, textAt(body, 'message'));
     assert.match(await server.kubectl(['get', 'clusters.fleet.curlew.dev', '-A']), /fleet-rome +rome/);
+  });
+  test('a site whose certificate has expired has no access, and gets in again by a token for that', async () => {
+    const register = async (tokenFile: string): Promise<void> => {
+      const site = registerAgent({ tokenFile, root: 'bergen', allowUnsigned: true }, context);
+      site.catch(() => undefined);
+      await eventually(async () => {
+        const plan = planAcceptance({ cluster: 'bergen', kubeconfig }, context);
+        return plan.then(
+          ({ accepted }) => !accepted,
+          () => false,
+        );
+      });
+      await acceptCluster({ cluster: 'bergen', kubeconfig }, context);
+      await site;
+    };
+    await signer?.[Symbol.asyncDispose]();
+    signer = await startManager('--cluster-signing-duration=25s');
+    await register((await makeHubToken({ cluster: 'bergen', kubeconfig, out: 'bergen.token' }, context)).file);
+    const folder = folderOf('bergen');
+    const { user, endsAt = Infinity } = (await readCertificate(folder)) ?? {};
+    const status = async (): Promise<number> => {
+      const agent = apiClient(await readFile(folder.kubeconfig, 'utf8'));
+      return (await agent.get(`${FLEET}/namespaces/fleet-bergen/clusters/bergen`)).status;
+    };
+    await eventually(async () => Date.now() > endsAt && (await status()) === 401);
+    const api = await openApi({ env: { KUBECONFIG: folder.kubeconfig } });
+    if (api === undefined) throw new Error('there is no API');
+    const error = await assert.rejectsWith(renewIfDue(folder, { api, signal: never }), 'CLUSTER_FAILED');
+    assert.match(error.hint ?? '', /--rejoin/);
+    await assert.rejectsWith(makeHubToken({ cluster: 'bergen', kubeconfig }, context), 'CLUSTER_FAILED');
+    await signer[Symbol.asyncDispose]();
+    signer = await startManager();
+    const token = { cluster: 'bergen', kubeconfig, out: 'again.token' };
+    await register((await makeRejoinToken(token, context)).file);
+    assert.is(await status(), 200);
+    assert.is.not((await readCertificate(folder))?.user, user);
   });
 } else test.skip('identity of agents at an API server with a signer', reason);
 

@@ -10,7 +10,8 @@ import {
   type Decided,
   type Order,
 } from '../../src/hub/agent.ts';
-import { clusterStatus, statusOf } from '../../src/hub/agent-status.ts';
+import { degradedOf, statusOf } from '../../src/hub/agent-status.ts';
+import { clusterStatus } from '../../src/hub/cluster-status.ts';
 import * as assert from '../support/assert.ts';
 import { hubChart, hubClusterAddon } from '../support/hub-objects.ts';
 import { suite } from '../support/suite.ts';
@@ -288,7 +289,7 @@ test('a status that is stored is not written again', () => {
 test('the status of a cluster has its facts, and the times at which its conditions changed', () => {
   const { decided } = pass(all(order()), NO_RECORD);
   const facts = { version: 'v1.34.1', nodes: 3 };
-  const status = clusterStatus({ facts, problem: '', ahead: 0 }, decided, undefined, 1000);
+  const status = clusterStatus({ facts, problem: '', ahead: 0 }, [degradedOf(decided, undefined)], undefined, 1000);
   const conditions = (value: unknown): string =>
     (
       value as { conditions: readonly { type: string; status: string; reason: string; lastTransitionTime: string }[] }
@@ -300,7 +301,8 @@ test('the status of a cluster has its facts, and the times at which its conditio
     'Available True Answers 00:16:40, Degraded False AsExpected 00:16:40, ClockSynced True AsTheHub 00:16:40',
   );
   const gone = pass(all(), decided.record);
-  const later = clusterStatus({ facts: undefined, problem: 'no route', ahead: 3600 }, gone.decided, status, 2000);
+  const away = { facts: undefined, problem: 'no route', ahead: 3600 };
+  const later = clusterStatus(away, [degradedOf(gone.decided, undefined)], status, 2000);
   assert.is(
     conditions(later),
     'Available False Unreachable 00:33:20, Degraded True AddonsDetached 00:33:20, ClockSynced False Differs 00:33:20',

@@ -15,7 +15,7 @@ import type { AgentDone, AgentJob, AgentRecord } from '../../hub/agent.ts';
 import { contentOf } from '../../hub/content.ts';
 import { makeFolder } from '../../platform/files/make-folder.ts';
 import { readFound, writeStateFile } from '../../platform/files/state-file.ts';
-import { Runner } from '../fleets/runner.ts';
+import { failureOf, Runner } from '../fleets/runner.ts';
 import { openChannels } from '../../open/channel-files.ts';
 import { signaturePath } from '../../open/trust.ts';
 import type { AgentRunRequest } from '../../requests/agent.ts';
@@ -26,16 +26,6 @@ const REFUSALS: ReadonlyMap<CurlewError['code'], string> = new Map([
   ['SIGNATURE_INVALID', 'Unsigned'],
   ['DIGEST_MISMATCH', 'OtherDigest'],
   ['NOT_FOUND', 'NotFound'],
-]);
-
-/** What may be gone at the next try, such as a server that is away. */
-const MAY_PASS: ReadonlySet<CurlewError['code']> = new Set([
-  'FETCH_FAILED',
-  'AUTH_FAILED',
-  'BUSY',
-  'NO_SPACE',
-  'CLUSTER_FAILED',
-  'PROGRAM_FAILED',
 ]);
 
 interface Tools {
@@ -86,10 +76,10 @@ export async function deliverHere(job: AgentJob, entry: Entry, tools: Tools): Pr
       live: undefined,
     });
     const { result, reason: message, orphans } = await runner.run(one);
-    const thrown = runner.errors.get(one);
-    const isBad = thrown === undefined || !MAY_PASS.has(thrown.code);
-    const reason = result === 'done' ? '' : act === 'install' ? 'DeliveryFailed' : 'RemovalFailed';
-    return { result: result === 'failed' && isBad ? 'bad' : result, reason, message, orphans };
+    if (result === 'done') return { result, reason: '', message, orphans };
+    const failure = failureOf(runner.errors.get(one));
+    const reason = failure === 'later' ? 'Waiting' : act === 'install' ? 'DeliveryFailed' : 'RemovalFailed';
+    return { result: failure, reason, message, orphans };
   } catch (error) {
     context.signal.throwIfAborted();
     if (!(error instanceof CurlewError)) throw error;

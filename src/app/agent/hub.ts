@@ -21,6 +21,8 @@ export class AgentHub {
   readonly #cluster: { readonly namespace: string; readonly name: string };
   readonly #lease: { readonly namespace: string; readonly name: string };
   #held: LiveObject | undefined;
+  #hasHeld = false;
+  #rival: { readonly holder: string; readonly at: number } | undefined;
   #status: { readonly text: string; readonly at: number } | undefined;
 
   constructor(
@@ -36,11 +38,20 @@ export class AgentHub {
     this.#lease = { namespace: namespaceOf(name), name: lease };
   }
 
+  /** Who else has renewed the Lease in the last five minutes, after this agent had it. */
+  get rival(): string | undefined {
+    const { holder, at = 0 } = this.#rival ?? {};
+    return performance.now() - at < GRACE_S * 1000 ? holder : undefined;
+  }
+
   /** One request, unless another process has written the Lease. */
   async beat(holder: string): Promise<void> {
     this.#held ??= await getObject(this.call, LEASES, this.#lease);
     if (this.#held === undefined)
       throw new CurlewError('CLUSTER_FAILED', `cannot renew the Lease of the agent: it does not exist`);
+    const { holderIdentity: other } = fieldsOf(this.#held['spec']);
+    if (this.#hasHeld && typeof other === 'string' && other !== '' && other !== holder)
+      this.#rival = { holder: other, at: performance.now() };
     const renewTime = new Date().toISOString().replace('Z', '000Z');
     const spec = { ...fieldsOf(this.#held['spec']), holderIdentity: holder, leaseDurationSeconds: GRACE_S, renewTime };
     const document = JSON.stringify({ ...this.#held, spec });
@@ -50,7 +61,9 @@ export class AgentHub {
       path: objectPath(LEASES, this.#lease),
       document,
     });
-    if (answer.outcome === 'done') this.#held = answer.value as LiveObject;
+    if (answer.outcome !== 'done') return;
+    this.#held = answer.value as LiveObject;
+    this.#hasHeld = true;
   }
 
   async writeStatus(at: Version, value: Values): Promise<LiveObject | undefined> {

@@ -1,4 +1,5 @@
 /** The loop of an agent: what its hub has for this cluster, or has had as long as the hub is away, is brought onto it and reported. */
+import { randomBytes } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
@@ -20,9 +21,10 @@ import {
   type Decided,
   type Order,
 } from '../../hub/agent.ts';
-import { clusterStatus, statusOf, type ClusterSeen } from '../../hub/agent-status.ts';
+import { degradedOf, statusOf } from '../../hub/agent-status.ts';
+import { clusterStatus, type ClusterSeen } from '../../hub/cluster-status.ts';
 import { contentOf, type HubPackage } from '../../hub/content.ts';
-import { namespaceOf } from '../../hub/observe.ts';
+import { namespaceOf, timeOf } from '../../hub/observe.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { Watch } from '../../kube/watch.ts';
 import type { TrustedKey } from '../../formats/signing/keys.ts';
@@ -33,6 +35,7 @@ import { Backoff } from '../../platform/limit/backoff.ts';
 import { pause } from '../../platform/limit/repeat.ts';
 import { Wake } from '../../platform/limit/wake.ts';
 import type { Values } from '../../rollout/fleet.ts';
+import { failureOf } from '../fleets/runner.ts';
 import { resourceOf } from '../hub/pass.ts';
 import type { AgentRunRequest } from '../../requests/agent.ts';
 import { deliverHere, sweepFiles } from './deliver.ts';
@@ -139,7 +142,8 @@ class Loop {
       signal.throwIfAborted();
       return work();
     };
-    const holder = `${hostname()}/${process.pid}`;
+    // Machines that are copies have one name, and may have the same process.
+    const holder = `${hostname()}/${process.pid}_${randomBytes(6).toString('hex')}`;
     return [
       afterDelay(async () => this.#watch.run(signal)),
       afterDelay(async () => this.#each(MINUTE_MS, async () => this.#hub.beat(holder))),
@@ -266,8 +270,10 @@ class Loop {
 
   async #reportCluster(seen: Omit<ClusterSeen, 'ahead'>, decided: Decided, now: number): Promise<void> {
     this.#stored ??= { status: await this.#hub.clusterStatus() };
-    const ahead = Math.round((this.#parts.hubApi.now().getTime() - Date.now()) / 1000);
-    const status = clusterStatus({ ...seen, ahead }, decided, this.#stored.status, now);
+    const ahead = Math.round((Date.now() - this.#parts.hubApi.now().getTime()) / 1000);
+    const degraded = degradedOf(decided, this.#hub.rival);
+    const present = clusterStatus({ ...seen, ahead }, [degraded], this.#stored.status, now);
+    const status = { ...present, lastSeen: timeOf(now) };
     await this.#hub.writeClusterStatus(status);
     this.#stored = { status };
   }
@@ -315,8 +321,7 @@ class Loop {
       this.#signal.throwIfAborted();
       if (!(error instanceof CurlewError)) throw error;
       const [message = ''] = asError(error).message.split('\n');
-      const isLater = error.code === 'BUSY' || error.code === 'FETCH_FAILED';
-      if (isLater) return { result: 'later', reason: 'Waiting', message };
+      if (failureOf(error) === 'later') return { result: 'later', reason: 'Waiting', message };
       const bad = BAD.get(error.code);
       if (bad !== undefined) return { result: 'bad', reason: bad, message };
       return { result: 'failed', reason: act === 'install' ? 'DeliveryFailed' : 'RemovalFailed', message };

@@ -35,6 +35,24 @@ interface RunnerParts {
   readonly live: ReadonlyMap<string, LiveState> | undefined;
 }
 
+/** What may be gone at the next try, such as a disk that is full. */
+const MAY_PASS: ReadonlySet<CurlewError['code']> = new Set([
+  'AUTH_FAILED',
+  'NO_SPACE',
+  'CLUSTER_FAILED',
+  'PROGRAM_FAILED',
+]);
+
+/**
+ * What a failed job says of what it was to deliver. `later`: nothing, since what is away or busy comes back, and it was no try. `failed`:
+ * another try may help. `bad`: it is at fault; so it is without an error, when the cluster has refused it.
+ */
+export function failureOf(error: CurlewError | undefined): 'later' | 'failed' | 'bad' {
+  if (error === undefined) return 'bad';
+  if (error.code === 'FETCH_FAILED' || error.code === 'BUSY') return 'later';
+  return MAY_PASS.has(error.code) ? 'failed' : 'bad';
+}
+
 /** The jobs on one cluster, which this process holds. */
 export class Runner {
   /** What ended jobs, if the cluster has not said that their add-on failed. */

@@ -5,15 +5,7 @@ import { holdCluster, openChannelCluster } from '../../deliver/cluster.ts';
 import type { Answer, Look } from '../../fleet/fleet.ts';
 import type { Job } from '../../fleet/pass.ts';
 import type { HubAddon, HubCluster, HubClusterAddon } from '../../hub/observe.ts';
-import {
-  addonStatus,
-  clusterStatus,
-  deliverableOf,
-  kubeconfigIn,
-  leftBy,
-  needOf,
-  type Report,
-} from '../../hub/push.ts';
+import { addonStatus, deliverableOf, kubeconfigIn, leftBy, needOf, pushedStatus, type Report } from '../../hub/push.ts';
 import { requireEmbedded } from '../../kube/kubeconfig.ts';
 import { getObject } from '../../kube/objects.ts';
 import type { Resource } from '../../kube/resources.ts';
@@ -21,7 +13,7 @@ import { Backoff } from '../../platform/limit/backoff.ts';
 import { createSemaphore } from '../../platform/limit/semaphore.ts';
 import type { ClusterAddon, Values } from '../../rollout/fleet.ts';
 import { accessTo, AT_ONCE, lookAtClusters } from '../fleets/clusters.ts';
-import { Runner } from '../fleets/runner.ts';
+import { failureOf, Runner } from '../fleets/runner.ts';
 import { openChannels } from '../../open/channel-files.ts';
 import type { ControllerRequest } from '../../requests/hub.ts';
 import { CLUSTER_ADDONS, keyOf, patchAt, resourceOf, type Hub } from './pass.ts';
@@ -40,8 +32,6 @@ interface Parts {
 
 /** Tries to deliver one revision: after the last one that was ended by an error, it has failed. */
 const MAX_TRIES = 3;
-/** What ends on its own is no try. */
-const PASSING: ReadonlySet<string> = new Set(['FETCH_FAILED', 'BUSY']);
 
 /** When a cluster has its next turn. */
 interface Next {
@@ -169,7 +159,7 @@ export class Pushes {
     const now = seconds();
     // It may have changed meanwhile.
     const found = this.#cluster(name);
-    const status = found && clusterStatus(found, look, { now, seen: this.#seen.get(name) });
+    const status = found && pushedStatus(found, look, { now, seen: this.#seen.get(name) });
     if (found !== undefined && status !== undefined) await this.#write(CLUSTERS, found, status);
     if ('problem' in look) throw new CurlewError('CLUSTER_FAILED', look.problem);
     this.#seen.set(name, now);
@@ -239,8 +229,9 @@ export class Pushes {
       if (left !== undefined) await runner.run({ ...job, addon: left, act: 'forget', hash: '' });
       const word = job.act === 'remove' ? 'Removal' : 'Delivery';
       const error = runner.errors.get(job);
-      const count = (before ?? 0) + Number(!PASSING.has(error?.code ?? ''));
-      if (error !== undefined && count < MAX_TRIES) {
+      const failure = failureOf(error);
+      const count = (before ?? 0) + Number(failure !== 'later');
+      if (error !== undefined && failure !== 'bad' && count < MAX_TRIES) {
         this.#tries.set(keyOf(own.record), { revision: own.record.spec.revision, count });
         later ??= error;
         if (job.act !== 'restore') await this.#report(own, { state: under, reason: 'Waiting', message: reason });
