@@ -218,8 +218,8 @@ const ROWS: readonly (readonly [name: string, holds: string, imports?: string])[
   ],
   [
     'app/machines',
-    'machines of a cluster: those of a file over SSH; nodes of the cluster of this machine: drains, upgrades, snapshots of etcd, and removal',
-    'core platform/files platform/limit fleet kube ssh machine app/fleets',
+    'machines of a cluster: those of a file over SSH; nodes of the cluster of this machine: drains, upgrades, snapshots of etcd, removal, and health',
+    'core platform/files platform/limit channel fleet kube deliver ssh machine app/fleets',
   ],
   [
     'app/hub',

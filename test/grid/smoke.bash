@@ -16,6 +16,16 @@ pods_allowed() {
   [[ "$(kubectl_on one get node "$1" -o jsonpath='{.status.allocatable.pods}')" == "$2" ]]
 }
 
+cluster_is_shown() {
+  local text wanted
+  text="$(on one 60 /root/bundle/tasks.sh status)" || return 1
+  printf '%s\n' "$text"
+  for wanted in 'control plane  ready' 'the kubelet removes images from' 'expires in 364 days'; do
+    [[ "$text" == *"$wanted"* ]] || return 1
+  done
+  [[ "$text" =~ two\ .*worker\ +ready && "$text" != *Problem* ]]
+}
+
 # A node that was reset is clean enough to join again.
 reset_and_join() {
   on one 300 /root/bundle/tasks.sh node remove two --yes &&
@@ -38,6 +48,7 @@ step 'a file for node two' join_file two
 step 'join' join_on two
 step 'both nodes are ready' node_ready two
 step 'pods talk across nodes' pods_talk
+step 'its state is shown' cluster_is_shown
 step 'images are pinned, one' images_pinned one
 step 'images are pinned, two' images_pinned two
 step 'a changed setting' setting_changes

@@ -1,13 +1,16 @@
-/** `curlew status`: shows installed add-ons and the result of the last run. */
+/** `curlew status`: shows installed add-ons, the result of the last run, and the state of the cluster. */
 import { STATUS } from '../../requests/node.ts';
 import { ERROR_CODES } from '../../core/errors.ts';
 import { visible } from '../../core/diagnostic.ts';
-import type { NodeStatus } from '../../runtime/history/status.ts';
+import type { ClusterHealth } from '../../app/machines/health.ts';
+import type { Status } from '../../app/status.ts';
 import { commandFor } from '../command.ts';
 import { columns } from '../render/columns.ts';
 import { runLine } from '../render/run-line.ts';
 
-const DETAILS = `The exit status is 0 even if nothing is installed. If the last run of an add-on did not finish, the next run installs it again; \`curlew why\` shows details.`;
+const DETAILS = `The exit status is 0 even if nothing is installed. If the last run of an add-on did not finish, the next run installs it again; \`curlew why\` shows details.
+
+On a node of Kubernetes it also shows what expires or fills up; on a control plane, nodes, pods and add-ons that are not healthy too. An API server that does not answer is a line of the result.`;
 
 export const command = commandFor(STATUS, {
   details: DETAILS,
@@ -21,14 +24,7 @@ export const command = commandFor(STATUS, {
 const SHORT_DIGEST = 'sha256:'.length + 7;
 
 /** Lines about omitted host packages, and about the version that `curlew rollback` restores. */
-function moreLines({
-  name,
-  version,
-  omitted,
-  back,
-  finished,
-  inPlace,
-}: NodeStatus['addons'][number]): readonly string[] {
+function moreLines({ name, version, omitted, back, finished, inPlace }: Status['addons'][number]): readonly string[] {
   if (!finished || inPlace === false) return [];
   const same = back === version ? ' as it was before its last change' : '';
   return [
@@ -37,13 +33,13 @@ function moreLines({
   ].map(visible);
 }
 
-function stateOf({ finished, inPlace }: NodeStatus['addons'][number]): string {
+function stateOf({ finished, inPlace }: Status['addons'][number]): string {
   if (!finished) return 'not finished';
   if (inPlace === undefined) return 'files not verified';
   return inPlace ? '' : 'files changed';
 }
 
-function renderStatus({ directory, addons, extracted, lastRun, busy, hook, problems }: NodeStatus): string {
+function renderStatus({ directory, addons, extracted, lastRun, busy, hook, cluster, problems }: Status): string {
   const rows = addons.map((addon) => [
     addon.name,
     addon.version,
@@ -71,6 +67,48 @@ function renderStatus({ directory, addons, extracted, lastRun, busy, hook, probl
           `A run is in progress: process ${busy}${hook === undefined ? '' : `, in ${hook.function} of ${hook.addon}`}.`,
         ]),
     ...(lastRun === undefined ? [] : [`Last run: ${runLine(lastRun)}`]),
+    ...(cluster === undefined ? [] : clusterLines(cluster)),
     ...problems.map((problem) => `Problem: ${visible(problem)}`),
   ].join('\n');
+}
+
+const DAY_MS = 24 * 3_600_000;
+const ROLES = { 'control-plane': 'control plane', worker: 'worker' } as const;
+
+function clusterLines({
+  nodes,
+  addons,
+  pods,
+  morePods,
+  certificates,
+  images,
+  problems,
+}: ClusterHealth): readonly string[] {
+  const rows = nodes.map(({ name, version, role, cordoned, reason }) => [
+    name,
+    version,
+    ROLES[role],
+    [reason === '' ? 'ready' : `not ready: ${reason}`, ...(cordoned ? ['takes no new pods'] : [])].join(', '),
+  ]);
+  const [first] = certificates;
+  return [
+    '',
+    ...(rows.length === 0 ? [] : columns([['node', 'Kubernetes', 'role', ''], ...rows])),
+    ...addons.map(({ name, reason }) => `Add-on ${name}: ${reason}`),
+    ...pods.map(({ name, reason }) => `Pod ${name}: ${reason}`),
+    ...(morePods === 0 ? [] : [`${morePods} more pods are not ready.`]),
+    ...(first === undefined ? [] : [expiryLine(first, certificates.length)]),
+    ...(images === undefined
+      ? []
+      : [
+          `Images: the disk of ${images.folder} is ${images.used} % full; the kubelet removes images from ${images.limit} % on.`,
+        ]),
+    ...problems.map((problem) => `Problem: ${problem}`),
+  ].map(visible);
+}
+
+function expiryLine({ name, expires }: ClusterHealth['certificates'][number], count: number): string {
+  const days = Math.floor((Date.parse(expires) - Date.now()) / DAY_MS);
+  const when = days < 0 ? `expired on ${expires.slice(0, 10)}` : `expires in ${days} days, on ${expires.slice(0, 10)}`;
+  return `Certificates: ${name}, the first of ${count}, ${when}.`;
 }

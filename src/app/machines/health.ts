@@ -1,0 +1,185 @@
+/** What a node of kubeadm's says about its cluster: nodes, add-ons and pods with their reasons, certificates, and the disk of images. */
+import { X509Certificate } from 'node:crypto';
+import { readdir, statfs } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { healthOf } from '../../channel/health.ts';
+import { readRecords } from '../../channel/record.ts';
+import type { Context } from '../../core/context.ts';
+import { asError, errnoOf } from '../../core/errors.ts';
+import { CHANNEL_RECORDS } from '../../core/layout.ts';
+import { diagnose } from '../../deliver/diagnose.ts';
+import { openApi, type KubeApi } from '../../kube/api.ts';
+import { openCalls } from '../../kube/call.ts';
+import { configMapClient } from '../../kube/config-map.ts';
+import { listObjects, mapObjects } from '../../kube/objects.ts';
+import type { Resource } from '../../kube/resources.ts';
+import type { SeenMachine } from '../../machine/cluster.ts';
+import { readFound } from '../../platform/files/state-file.ts';
+import { NODES, seenNode } from './nodes.ts';
+
+export interface NodeHealth {
+  readonly name: string;
+  readonly role: NonNullable<SeenMachine['role']>;
+  /** That of its kubelet. */
+  readonly version: string;
+  readonly cordoned: boolean;
+  /** Why it is not ready; empty if it is. */
+  readonly reason: string;
+}
+
+export interface Unhealthy {
+  /** `namespace/name`. */
+  readonly name: string;
+  readonly reason: string;
+}
+
+export interface ClusterHealth {
+  /** Empty if the API server was not asked: only control planes have the credentials for it. */
+  readonly nodes: readonly NodeHealth[];
+  /** Add-ons of channels and fleets that are not installed as they should be. */
+  readonly addons: readonly Unhealthy[];
+  /** Pods that are not ready, at most {@link MAX_PODS}; `morePods` is the number of the others. */
+  readonly pods: readonly Unhealthy[];
+  readonly morePods: number;
+  /** Certificates of this node, that which expires first at the beginning. `expires` is in ISO 8601. */
+  readonly certificates: readonly { readonly name: string; readonly expires: string }[];
+  /** How full the disk of images is, in percent of its bytes, and from which percentage on the kubelet removes images. */
+  readonly images: { readonly folder: string; readonly used: number; readonly limit: number } | undefined;
+  /** What could not be found out, and why. */
+  readonly problems: readonly string[];
+}
+
+export interface HealthFolders {
+  readonly kubernetes: string;
+  readonly kubelet: string;
+  readonly images: string;
+}
+
+const FOLDERS: HealthFolders = {
+  kubernetes: '/etc/kubernetes',
+  kubelet: '/var/lib/kubelet',
+  images: '/var/lib/containerd',
+};
+const PODS: Resource = { apiVersion: 'v1', kind: 'Pod', plural: 'pods', namespaced: true };
+const MAX_PODS = 10;
+const FILE_LIMIT = 1 << 20;
+/** A person waits for the answer, and an API server that is down is one. */
+const PATIENCE_MS = 5000;
+/** imageGCHighThresholdPercent, defaults.go of the kubelet's configuration. */
+const COLLECTS_AT = 85;
+
+/** Undefined if kubeadm has not made this machine a node. Whatever cannot be found out is a problem, never an error. */
+export async function clusterHealth(
+  { env, signal }: Pick<Context, 'env' | 'signal'>,
+  folders: HealthFolders = FOLDERS,
+): Promise<ClusterHealth | undefined> {
+  const problems: string[] = [];
+  const attempt = async <T>(what: Promise<T>, otherwise: T): Promise<T> => {
+    try {
+      return await what;
+    } catch (error) {
+      signal.throwIfAborted();
+      problems.push(asError(error).message);
+      return otherwise;
+    }
+  };
+  const { kubernetes } = folders;
+  const kubelet = await attempt(readFound(join(kubernetes, 'kubelet.conf'), FILE_LIMIT), Buffer.alloc(0));
+  if (kubelet === undefined) return undefined;
+  const certificates = await attempt(certificatesOf(folders), []);
+  const images = await attempt(imagesDisk(folders), undefined);
+  // The operator's own KUBECONFIG may lead to another cluster.
+  const own = { ...env, KUBECONFIG: join(kubernetes, 'admin.conf') };
+  const api = await attempt(openApi({ env: own, deadlineMs: PATIENCE_MS }), undefined);
+  const live = api && (await attempt(askCluster(api, signal), undefined));
+  return { nodes: [], addons: [], pods: [], morePods: 0, ...live, certificates, images, problems };
+}
+
+async function askCluster(
+  api: KubeApi,
+  signal: AbortSignal,
+): Promise<Pick<ClusterHealth, 'nodes' | 'addons' | 'pods' | 'morePods'>> {
+  const options = { patienceMs: PATIENCE_MS, signal };
+  const call = openCalls(api, options);
+  const nodes = (await mapObjects(call, NODES, {}, nodeHealth)) ?? [];
+  const records = readRecords((await configMapClient(api, options).read(CHANNEL_RECORDS))?.data ?? {}).records;
+  const addons = [...records.values()].filter(({ state }) => state !== 'Succeeded');
+  const all = (await listObjects(call, PODS)) ?? [];
+  const waiting = all.flatMap((pod) => {
+    const { state, reason } = healthOf({ ...pod, kind: PODS.kind });
+    return state === 'healthy' ? [] : [{ pod, reason }];
+  });
+  const pods: Unhealthy[] = [];
+  for (const { pod, reason } of waiting.slice(0, MAX_PODS)) {
+    const [line = ''] = await diagnose({ call }, PODS, pod);
+    const { namespace = '', name } = pod.metadata;
+    pods.push({ name: `${namespace}/${name}`, reason: line === '' ? reason : `${reason}; ${line}` });
+  }
+  return {
+    nodes,
+    addons: addons.map(({ namespace, addon, state, reason }) => ({
+      name: `${namespace}/${addon}`,
+      reason: `${state}: ${reason}`,
+    })),
+    pods,
+    morePods: waiting.length - pods.length,
+  };
+}
+
+function nodeHealth(node: Parameters<typeof seenNode>[0]): NodeHealth {
+  const { name, role = 'worker', kubelet = '', cordon, ready } = seenNode(node);
+  const reason = healthOf({ ...node, kind: NODES.kind }).reason;
+  return {
+    name,
+    role,
+    version: kubelet.replace(/^v/, ''),
+    cordoned: cordon !== undefined,
+    reason: ready ? '' : reason || 'is not ready',
+  };
+}
+
+/** Authorities are not among them: kubeadm does not renew them. */
+async function certificatesOf({ kubernetes, kubelet }: HealthFolders): Promise<ClusterHealth['certificates']> {
+  const folders = ['pki', 'pki/etcd'].map((name) => join(kubernetes, name));
+  const found = await Promise.all(folders.map(async (folder) => filesOf(folder)));
+  const paths = [...found.flat(), join(kubelet, 'pki/kubelet-client-current.pem')];
+  const all = await Promise.all(
+    paths.map(async (path) => {
+      const text = await readFound(path, FILE_LIMIT);
+      const certificate = text && certificateIn(text);
+      if (certificate === undefined || certificate.ca) return [];
+      return [{ name: basename(path).replace(/\..*/, ''), expires: new Date(certificate.validTo).toISOString() }];
+    }),
+  );
+  return all.flat().toSorted((a, b) => a.expires.localeCompare(b.expires));
+}
+
+function certificateIn(text: Buffer): X509Certificate | undefined {
+  try {
+    return new X509Certificate(text);
+  } catch {
+    // Another program writes it at this moment, or it is no certificate.
+    return undefined;
+  }
+}
+
+async function filesOf(folder: string): Promise<readonly string[]> {
+  try {
+    return (await readdir(folder)).filter((name) => name.endsWith('.crt')).map((name) => join(folder, name));
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return [];
+    throw error;
+  }
+}
+
+async function imagesDisk({ images: folder, kubelet }: HealthFolders): Promise<ClusterHealth['images']> {
+  const text = (await readFound(join(kubelet, 'config.yaml'), FILE_LIMIT))?.toString() ?? '';
+  const limit = Number(/^imageGCHighThresholdPercent: *(\d+) *$/m.exec(text)?.[1] ?? COLLECTS_AT);
+  try {
+    const { blocks, bavail } = await statfs(folder);
+    return { folder, used: Math.round(100 * (1 - bavail / blocks)), limit };
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}

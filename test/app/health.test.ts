@@ -1,0 +1,152 @@
+/** What a node says of its cluster: tested with an API server in this process, and folders as kubeadm makes them. */
+import { mkdir, writeFile } from 'node:fs/promises';
+import { clusterHealth, type ClusterHealth } from '../../src/app/machines/health.ts';
+import { encodeRecords } from '../../src/channel/record.ts';
+import { apiClient, type ApiClient } from '../support/api-client.ts';
+import { startMemoryApiServer } from '../support/api-server/server.ts';
+import * as assert from '../support/assert.ts';
+import { never } from '../support/context.ts';
+import { suite } from '../support/suite.ts';
+import { makeCertificate } from '../support/tls.ts';
+import { tree, type Tree } from '../support/tree.ts';
+
+const test = suite('app/health');
+const certificate = await makeCertificate();
+
+interface Scene extends AsyncDisposable {
+  readonly box: Tree;
+  readonly api: ApiClient;
+  readonly stop: () => Promise<void>;
+  readonly health: () => Promise<ClusterHealth | undefined>;
+}
+
+/** A control plane: its folders, and an API server. */
+async function scene(): Promise<Scene> {
+  const box = await tree();
+  const server = await startMemoryApiServer({ certificate });
+  const folders = { kubernetes: box.at('kubernetes'), kubelet: box.at('kubelet'), images: box.at('containerd') };
+  for (const name of ['kubernetes/pki/etcd', 'kubelet/pki', 'containerd'])
+    await mkdir(box.at(name), { recursive: true });
+  await writeFile(box.at('kubernetes/kubelet.conf'), '');
+  await writeFile(box.at('kubernetes/admin.conf'), server.kubeconfig);
+  const context = { env: { KUBECONFIG: '/does/not/exist' }, signal: never };
+  return {
+    box,
+    api: apiClient(server.kubeconfig),
+    stop: async () => server[Symbol.asyncDispose](),
+    health: async () => clusterHealth(context, folders),
+    [Symbol.asyncDispose]: async () => {
+      await server[Symbol.asyncDispose]();
+      await box[Symbol.asyncDispose]();
+    },
+  };
+}
+
+async function found(one: Scene): Promise<ClusterHealth> {
+  const health = await one.health();
+  assert.ok(health);
+  return health;
+}
+
+async function addNode(api: ApiClient, name: string, ready: string, spec: object = {}): Promise<void> {
+  const labels = name === 'one' ? { 'node-role.kubernetes.io/control-plane': '' } : {};
+  await api.create('/api/v1/nodes', { apiVersion: 'v1', kind: 'Node', metadata: { name, labels }, spec });
+  const conditions = [{ type: 'Ready', status: ready, reason: 'KubeletNotReady', message: 'no network' }];
+  await api.merge(`/api/v1/nodes/${name}/status`, { status: { conditions, nodeInfo: { kubeletVersion: 'v1.34.4' } } });
+}
+
+test('a machine that kubeadm has not made a node says nothing about a cluster', async () => {
+  await using box = await tree();
+  const folders = { kubernetes: box.at('kubernetes'), kubelet: box.at('kubelet'), images: box.at('containerd') };
+  assert.is(await clusterHealth({ env: {}, signal: never }, folders), undefined);
+});
+
+test('nodes, pods and add-ons that are not healthy have their reasons, and others are not listed', async () => {
+  await using one = await scene();
+  await addNode(one.api, 'one', 'True');
+  await addNode(one.api, 'two', 'False', { unschedulable: true });
+  const pods = '/api/v1/namespaces/kube-system/pods';
+  for (const [name, ready] of [
+    ['web', 'True'],
+    ['dns', 'False'],
+  ]) {
+    const spec = { containers: [{ name: 'main', image: 'main:1' }] };
+    await one.api.create(pods, { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace: 'kube-system' }, spec });
+    const waiting = { reason: 'ImagePullBackOff', message: 'no such image' };
+    const containerStatuses = ready === 'True' ? [] : [{ name: 'main', ready: false, state: { waiting } }];
+    const conditions = [{ type: 'Ready', status: ready, message: 'containers with unready status' }];
+    await one.api.merge(`${pods}/${name}/status`, { status: { phase: 'Running', conditions, containerStatuses } });
+  }
+  const record = { namespace: 'kube-system', owner: 'shop', since: '2026-01-01T00:00:00.000Z', history: [] };
+  const records = encodeRecords([
+    { ...record, addon: 'good', state: 'Succeeded', reason: '' },
+    { ...record, addon: 'bad', state: 'Failed', reason: 'its Deployment does not start' },
+  ]);
+  await one.api.create('/api/v1/namespaces/kube-system/configmaps', {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: 'curlew-addons', namespace: 'kube-system' },
+    data: records,
+  });
+  const health = await found(one);
+  assert.equal(health.problems, []);
+  assert.equal(
+    health.nodes.map(({ name, role, version, cordoned, reason }) => [name, role, version, cordoned, reason !== '']),
+    [
+      ['one', 'control-plane', '1.34.4', false, false],
+      ['two', 'worker', '1.34.4', true, true],
+    ],
+  );
+  assert.match(health.nodes[1]?.reason ?? '', 'no network');
+  assert.equal(
+    health.pods.map(({ name }) => name),
+    ['kube-system/dns'],
+  );
+  assert.match(health.pods[0]?.reason ?? '', 'ImagePullBackOff');
+  assert.equal(health.addons, [{ name: 'kube-system/bad', reason: 'Failed: its Deployment does not start' }]);
+});
+
+test('a hundred pods that are not ready are counted, and some of them shown', async () => {
+  await using one = await scene();
+  for (let index = 0; index < 25; index += 1) {
+    const metadata = { name: `pod-${index}`, namespace: 'default' };
+    await one.api.create('/api/v1/namespaces/default/pods', { apiVersion: 'v1', kind: 'Pod', metadata, spec: {} });
+  }
+  const { pods, morePods } = await found(one);
+  assert.equal([pods.length, morePods], [10, 15]);
+});
+
+test('the certificate that expires first is at the beginning, and authorities are left out', async () => {
+  await using one = await scene();
+  const later = await makeCertificate(['localhost'], { notAfterDate: new Date('2040-01-01T00:00:00Z') });
+  const soon = await makeCertificate(['localhost'], { notAfterDate: new Date('2030-01-01T00:00:00Z') });
+  await writeFile(one.box.at('kubernetes/pki/apiserver.crt'), later.cert);
+  await writeFile(one.box.at('kubernetes/pki/ca.crt'), later.ca);
+  await writeFile(one.box.at('kubernetes/pki/etcd/server.crt'), 'half written');
+  await writeFile(one.box.at('kubelet/pki/kubelet-client-current.pem'), soon.cert);
+  assert.equal((await found(one)).certificates, [
+    { name: 'kubelet-client-current', expires: '2030-01-01T00:00:00.000Z' },
+    { name: 'apiserver', expires: '2040-01-01T00:00:00.000Z' },
+  ]);
+});
+
+test("the disk of images is compared with the kubelet's own limit", async () => {
+  await using one = await scene();
+  assert.is((await found(one)).images?.limit, 85);
+  await writeFile(one.box.at('kubelet/config.yaml'), 'kind: KubeletConfiguration\nimageGCHighThresholdPercent: 70\n');
+  const { images } = await found(one);
+  assert.is(images?.limit, 70);
+  assert.ok(images !== undefined && images.used >= 0 && images.used <= 100);
+});
+
+test('an API server that does not answer is a problem, and the rest is shown', async () => {
+  await using one = await scene();
+  await one.stop();
+  const { nodes, problems, images } = await found(one);
+  assert.equal(nodes, []);
+  assert.is(problems.length, 1);
+  assert.match(problems[0] ?? '', 'cannot list nodes');
+  assert.ok(images);
+});
+
+test.run();
