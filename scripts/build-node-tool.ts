@@ -7,8 +7,9 @@ import { execa } from 'execa';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { digestOf, hexOf } from '../src/core/digest.ts';
-import { EXECUTABLE_SUMS, executableFileName, packedExecutableName } from '../src/core/layout.ts';
+import { EXECUTABLE_SUMS, executableFileName, executableIndexName, packedExecutableName } from '../src/core/layout.ts';
 import { ARCHES, type Arch } from '../src/core/ref.ts';
+import { openFileSource, readIndex } from '../src/formats/archive/read.ts';
 import { nodeToolCode } from './node-tool/code.ts';
 import { writeExecutable } from './node-tool/executable.ts';
 import { pinnedNode } from './node-tool/node-packages.ts';
@@ -62,12 +63,16 @@ async function main(): Promise<void> {
   const [code] = await Promise.all([nodeToolCode(ROOT, version), ...ARCHES.map(prepare)]);
   const blob = await blobOf(own, code);
   for (const arch of ARCHES) {
+    const packed = join(ROOT, 'dist/node', packedExecutableName(arch));
     await writeExecutable(await pinnedNode(NODES, arch, { signal }), blob, {
       plain: join(ROOT, 'dist/node', executableFileName(arch)),
-      packed: join(ROOT, 'dist/node', packedExecutableName(arch)),
+      packed,
     });
+    await using source = await openFileSource(packed);
+    const index = await readIndex(source, { signal });
+    await writeFile(join(ROOT, 'dist/node', executableIndexName(arch)), `${JSON.stringify(index)}\n`);
   }
-  // The npm package has the digests instead of the executables.
+  // The npm package has the digests and the indexes instead of the executables.
   const sums = ARCHES.map(async (arch) => {
     const name = packedExecutableName(arch);
     return `${hexOf(digestOf(await readFile(join(ROOT, 'dist/node', name))))}  ${name}\n`;

@@ -105,6 +105,7 @@ export {
   unsupported as readRootFiles,
   unsupported as openExecutable,
   unsupported as openExecutableFile,
+  unsupported as openExecutableIndex,
   unsupported as executableDigest,
 };`;
 

@@ -5,7 +5,7 @@ import { connectDocker } from '../build/containers/docker.ts';
 import { asError, CurlewError, redact } from '../core/errors.ts';
 import type { Context } from '../core/context.ts';
 import { INSTALL_DIRECTORY } from '../core/layout.ts';
-import { ARCHES, type Arch } from '../core/ref.ts';
+import { ARCHES } from '../core/ref.ts';
 import { useCase, type RequestOf } from '../core/request.ts';
 import { formatBytes } from '../core/units.ts';
 import { openChannelCluster } from '../deliver/cluster.ts';
@@ -14,7 +14,7 @@ import { findImageRuntime } from '../runtime/images/find-runtime.ts';
 import { currentRelease } from '../store/read-catalog.ts';
 import { isWebAddress } from '../store/web.ts';
 import { readConfig, xdgFolder } from '../open/config.ts';
-import { executableOpener, executablePlace, ownExecutable } from '../open/executables.ts';
+import { findExecutable } from '../open/executables.ts';
 import { lazyHttp } from '../open/network.ts';
 import { openStoreFor } from '../open/stores.ts';
 import { DOCTOR } from '../requests/own.ts';
@@ -67,7 +67,8 @@ const CHECKS: readonly Check[] = [
       const missing: CurlewError[] = [];
       for (const arch of ARCHES) {
         try {
-          found.push(`${arch} nodes${await executableFrom(arch, request, context)}`);
+          const from = await findExecutable(arch, request, context);
+          found.push(`${arch} nodes${from === undefined ? '' : ` from ${from}`}`);
         } catch (error) {
           if (!(error instanceof CurlewError && error.code === 'NOT_FOUND')) throw error;
           missing.push(error);
@@ -195,18 +196,6 @@ async function findingOf(check: Check, request: DoctorRequest, context: Context)
       hint: redact(`${use}: ${more ?? how}`),
     };
   }
-}
-
-/** Where the executable for an architecture comes from, if not from this build. `NOT_FOUND` if no place has it. */
-async function executableFrom(arch: Arch, request: DoctorRequest, context: Context): Promise<string> {
-  const own = await ownExecutable(arch, context.signal);
-  await own?.[Symbol.asyncDispose]();
-  if (own !== undefined) return '';
-  const { url, path } = await executablePlace(arch, request, context);
-  // A check fetches nothing.
-  if (url !== undefined) return ` from ${redact(url)}`;
-  await (await executableOpener(request, context)(arch, context))[Symbol.asyncDispose]();
-  return ` from ${path}`;
 }
 
 /** Also ends a wait for what does not observe its signal, such as a disk that does not respond. */

@@ -6,7 +6,7 @@ import type { ArchiveIndex, RangeSource } from '../formats/archive/entry.ts';
 import { openFileSource, readIndex } from '../formats/archive/read.ts';
 import { CurlewError, fileError } from '../core/errors.ts';
 import { parseDigest, type Digest } from '../core/digest.ts';
-import { BUNDLE_SCRIPTS, EXECUTABLE_SUMS, packedExecutableName } from '../core/layout.ts';
+import { BUNDLE_SCRIPTS, EXECUTABLE_SUMS, executableIndexName, packedExecutableName } from '../core/layout.ts';
 import type { Arch } from '../core/ref.ts';
 import { readStateFile } from '../platform/files/state-file.ts';
 import type { RootFile } from './other-systems.ts';
@@ -17,6 +17,7 @@ const PROJECT = new URL('../../', import.meta.url);
 const SCRIPT = 'scripts/bundle/start.sh';
 const EXECUTABLES = 'dist/node/';
 const SUMS_LIMIT = 4096;
+const INDEX_LIMIT = 1 << 20;
 
 /** The executable of this build: an archive from which bundles copy ranges. */
 export interface OpenExecutable extends AsyncDisposable {
@@ -65,6 +66,23 @@ export async function openExecutableFile(
     await close();
     throw error;
   }
+}
+
+/**
+ * The index of the executable that this package has only the digest of: enough for a plan. To read a byte of it is `NOT_FOUND`, as is
+ * a package without the index.
+ */
+export async function openExecutableIndex(arch: Arch): Promise<OpenExecutable> {
+  const path = own(`${EXECUTABLES}${executableIndexName(arch)}`);
+  const absent = new CurlewError('NOT_FOUND', `cannot plan for ${arch} nodes: this package does not have ${path}`);
+  const text = await readStateFile(path, INDEX_LIMIT);
+  if (text === undefined) throw absent;
+  // The build wrote it, as it wrote this code.
+  const index = JSON.parse(text) as ArchiveIndex;
+  const read = (): never => {
+    throw absent;
+  };
+  return { source: { name: path, size: index.size, read }, index, [Symbol.asyncDispose]: async () => undefined };
 }
 
 /** The digest of this build's packed executable, which also the npm package has; undefined if there was none. */

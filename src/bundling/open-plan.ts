@@ -13,6 +13,7 @@ import { INSTALLER_LIMIT } from '../core/bundle.ts';
 import { withFurther, type Diagnostic } from '../core/diagnostic.ts';
 import { CurlewError } from '../core/errors.ts';
 import { storeKey } from '../core/layout.ts';
+import type { Arch } from '../core/ref.ts';
 import { readLimited } from '../platform/files/read-limited.ts';
 import { readGivenFile } from '../platform/files/state-file.ts';
 import { parseInstaller, type ParsedInstaller } from '../spec/parse.ts';
@@ -22,7 +23,7 @@ import type { Store } from '../store/store.ts';
 import type { Context } from '../core/context.ts';
 import { extrasOf, idleSystems, kurlScriptsOf, systemsOf, withoutAddons, type ReadSpec } from './choice.ts';
 import { extraImages, openImages } from './images.ts';
-import { executableOpener } from '../open/executables.ts';
+import { executableOpener, findExecutable } from '../open/executables.ts';
 import { catalogOf, notingCurrent, trustOfStore } from '../open/release-trust.ts';
 import { noteWarnings } from '../sources/run-source.ts';
 import { openStoreFor } from '../open/stores.ts';
@@ -49,6 +50,7 @@ export async function openPlan(request: BundlePlanRequest, context: Context): Pr
     os: systemsOf(request),
     kurlScripts: kurlScriptsOf(request, context),
   };
+  if (choice.kurlScripts === undefined) await requireExecutable(choice.arch, request, context);
   const read = await readSpec(spec, context);
   const without = request.without ?? [];
   if (read.document === undefined) {
@@ -82,6 +84,17 @@ export async function openPlan(request: BundlePlanRequest, context: Context): Pr
   } catch (error) {
     await close();
     throw error;
+  }
+}
+
+/** Before anything is read or fetched; a dry run only says what the bundle will need. */
+async function requireExecutable(arch: Arch, request: BundlePlanRequest, context: Context): Promise<void> {
+  try {
+    await findExecutable(arch, request, context);
+  } catch (error) {
+    if (request.dryRun !== true || !(error instanceof CurlewError) || error.code !== 'NOT_FOUND') throw error;
+    const text = `only a dry run is possible here: ${error.message}; ${error.hint ?? ''}`;
+    context.report({ type: 'note', level: 'warning', text });
   }
 }
 
@@ -161,6 +174,8 @@ async function openSaved(path: string, request: BundlePlanRequest, context: Cont
   const saved = await readBundlePlan(path, context);
   const from = request.from;
   if (from !== undefined) {
+    const { arch, layout } = saved.plan.bundle;
+    if (layout !== 'kurl') await requireExecutable(arch, request, context);
     const store = await openStoreFor(from, request, context, { create: false });
     // Older releases are allowed: the release was chosen when the plan was saved.
     const trust = await trustOfStore(request, context, { address: store.address, allowOlder: true });

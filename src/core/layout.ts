@@ -100,6 +100,11 @@ export function releasedExecutableName(version: string, arch: Arch): string {
   return `curlew-${version}-linux-${arch}.tar.gz`;
 }
 
+/** File name of the index of that archive as JSON, which a package without the executable has instead. */
+export function executableIndexName(arch: Arch): string {
+  return `index-linux-${arch}.json`;
+}
+
 /** The sha256 of the packed executables of a build, in sha256sum format. */
 export const EXECUTABLE_SUMS = 'SHA256SUMS';
 

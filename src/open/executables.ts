@@ -3,7 +3,13 @@
  * times as large as everything else in it, and machines that only build and publish do not need them.
  */
 import { basename, dirname, join, resolve } from 'node:path';
-import { executableDigest, openExecutable, openExecutableFile, type OpenExecutable } from '../bundle/root-files.ts';
+import {
+  executableDigest,
+  openExecutable,
+  openExecutableFile,
+  openExecutableIndex,
+  type OpenExecutable,
+} from '../bundle/root-files.ts';
 import type { Context } from '../core/context.ts';
 import { hexOf, type Digest } from '../core/digest.ts';
 import { CurlewError, redact } from '../core/errors.ts';
@@ -23,26 +29,45 @@ import type { WebRequest } from '../requests/connection.ts';
 const LIMIT = 256 << 20;
 
 /** Where an executable that the package does not contain comes from. */
-export interface ExecutablePlace {
+interface ExecutablePlace {
   /** The file in the configured folder, or in the cache if it is fetched from `url`. */
   readonly path: string;
   readonly url: string | undefined;
   readonly digest: Digest;
 }
 
+type ExecutableRequest = WebRequest & { readonly dryRun?: boolean | undefined };
+
 /**
  * Opens the executable of this build, else the one of the configured place, which is fetched once if that is an address. Its
- * digest must be the one in the package, otherwise `DIGEST_MISMATCH`. `NOT_FOUND` without a place, or a file in it.
+ * digest must be the one in the package, otherwise `DIGEST_MISMATCH`. `NOT_FOUND` without a place, or a file in it. A dry run
+ * needs neither: it gets an executable whose bytes cannot be read.
  */
-export function executableOpener(request: WebRequest, context: Context): typeof openExecutable {
+export function executableOpener(request: ExecutableRequest, context: Context): typeof openExecutable {
   return async (arch, { signal }) => {
     const own = await ownExecutable(arch, signal);
-    return own ?? openFrom(await executablePlace(arch, request, context), arch, request, context);
+    if (own !== undefined) return own;
+    if (request.dryRun === true) return openExecutableIndex(arch);
+    return openFrom(await executablePlace(arch, request, context), arch, request, context);
   };
 }
 
+/**
+ * Path or address that the executable for an architecture comes from; undefined if it is in this build. Fails as
+ * {@link executableOpener} does, but fetches nothing.
+ */
+export async function findExecutable(arch: Arch, request: WebRequest, context: Context): Promise<string | undefined> {
+  const own = await ownExecutable(arch, context.signal);
+  await own?.[Symbol.asyncDispose]();
+  if (own !== undefined) return undefined;
+  const { url, path, digest } = await executablePlace(arch, request, context);
+  if (url !== undefined) return redact(url);
+  requireDigest(path, await digestOfGiven(path, context.signal), digest);
+  return path;
+}
+
 /** The executable of this build; undefined if it has only the digest of one. */
-export async function ownExecutable(arch: Arch, signal: AbortSignal): Promise<OpenExecutable | undefined> {
+async function ownExecutable(arch: Arch, signal: AbortSignal): Promise<OpenExecutable | undefined> {
   return openExecutable(arch, { signal }).catch(async (error: unknown) => {
     if (error instanceof CurlewError && error.code === 'NOT_FOUND' && (await executableDigest(arch)) !== undefined)
       return undefined;
@@ -51,7 +76,7 @@ export async function ownExecutable(arch: Arch, signal: AbortSignal): Promise<Op
 }
 
 /** The place by the variable or the configuration. `NOT_FOUND` if neither names one. */
-export async function executablePlace(arch: Arch, request: WebRequest, context: Context): Promise<ExecutablePlace> {
+async function executablePlace(arch: Arch, request: WebRequest, context: Context): Promise<ExecutablePlace> {
   const { env, cwd } = context;
   const digest = await executableDigest(arch);
   const file = releasedExecutableName(toolVersion(), arch);
@@ -61,9 +86,9 @@ export async function executablePlace(arch: Arch, request: WebRequest, context: 
   if (place === undefined || digest === undefined) {
     throw new CurlewError(
       'NOT_FOUND',
-      `cannot open the executable for ${arch} nodes: this package of curlew does not contain it`,
+      `no executable for ${arch} nodes, which bundles contain: it is not in this package of curlew`,
       {
-        hint: `download ${file} of this release, and set CURLEW_EXECUTABLES to its folder, or to the https address of the folder with it: docs/install.md`,
+        hint: `download ${file} of this release, and set CURLEW_EXECUTABLES=FOLDER, or {"executables": "FOLDER"} in ~/.config/curlew/config.json; an https address is a folder too: curlew help install.md`,
       },
     );
   }

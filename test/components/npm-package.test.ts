@@ -2,7 +2,12 @@
 import { execa } from 'execa';
 import { copyFile, mkdir, readdir, readFile, stat, symlink, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { EXECUTABLE_SUMS, packedExecutableName, releasedExecutableName } from '../../src/core/layout.ts';
+import {
+  EXECUTABLE_SUMS,
+  executableIndexName,
+  packedExecutableName,
+  releasedExecutableName,
+} from '../../src/core/layout.ts';
 import { ARCHES } from '../../src/core/ref.ts';
 import { toolVersion } from '../../src/own/version.ts';
 import * as assert from '../support/assert.ts';
@@ -77,9 +82,10 @@ test('is at most 12 MB to send and 40 MB on disk, without any other package or a
   assert.not.match(manifest, /"(?:pre|post)?install"|"prepare"|"dependencies"/);
 });
 
-test('has the licenses of the packages inside, and the digests of the executables instead of them', async () => {
+test('has the licenses of the packages inside, and the digests and indexes of the executables instead of them', async () => {
   assert.match(await readFile(box.at('node_modules/curlew/dist/cli/licenses.txt'), 'utf8'), /^valibot \S+: MIT$/m);
-  assert.equal(await readdir(box.at('node_modules/curlew/dist/node')), [EXECUTABLE_SUMS]);
+  const names = await readdir(box.at('node_modules/curlew/dist/node'));
+  assert.equal(names.toSorted(), [EXECUTABLE_SUMS, ...ARCHES.map(executableIndexName)].toSorted());
 });
 
 test('creates, checks, builds and publishes an add-on, and shows the pages that messages name', async () => {
@@ -100,12 +106,37 @@ test('creates, checks, builds and publishes an add-on, and shows the pages that 
   await writeFile(box.at('installer.yaml'), SPEC);
 });
 
-test('a bundle without a place of the executables says what to do', async () => {
-  const { exitCode, stderr } = await bundle({});
-  assert.is.not(exitCode, 0);
-  assert.match(stderr, /cannot open the executable for amd64 nodes: this package of curlew does not contain it/);
+test('a bundle without a place of the executables says what to do before it reads anything', async () => {
+  const program = box.at('node_modules/.bin/curlew');
+  const words = ['bundle', 'nothing.yaml', '--from', 'nowhere', '-o', 'bundle.tar.gz'];
+  const { exitCode, stderr } = await run(program, words);
+  assert.is(exitCode, 14);
+  assert.match(stderr, /no executable for amd64 nodes, which bundles contain: it is not in this package of curlew/);
   assert.match(stderr, `download ${releasedExecutableName(toolVersion(), 'amd64')} of this release`);
-  assert.match(stderr, 'CURLEW_EXECUTABLES');
+  assert.match(stderr, /CURLEW_EXECUTABLES=FOLDER, or {"executables": "FOLDER"} in ~\/.config\/curlew\/config.json/);
+});
+
+test('a dry run needs no executable, says that the bundle does, and plans the bundle that the executable makes', async () => {
+  const program = box.at('node_modules/.bin/curlew');
+  const words = ['bundle', 'installer.yaml', '--from', 'store', '--dry-run', '--out', 'plan.json'];
+  const { exitCode, stderr } = await run(program, words);
+  assert.is(exitCode, 0, stderr);
+  assert.match(stderr, 'only a dry run is possible here: no executable for amd64 nodes');
+  const refused = await run(program, ['bundle', '--from-plan', 'plan.json', '--from', 'store', '-o', 'planned.tar.gz']);
+  assert.is(refused.exitCode, 14);
+  assert.match(refused.stderr, /no executable for amd64 nodes/);
+  await mkdir(box.at('place'));
+  const name = releasedExecutableName(toolVersion(), 'amd64');
+  await copyFile(built(packedExecutableName('amd64')), box.at('place', name));
+  const env = { CURLEW_EXECUTABLES: 'place' };
+  const made = await run(
+    program,
+    ['bundle', '--from-plan', 'plan.json', '--from', 'store', '-o', 'planned.tar.gz'],
+    env,
+  );
+  assert.is(made.exitCode, 0, made.stderr);
+  assert.is((await bundle(env)).exitCode, 0);
+  assert.ok((await readFile(box.at('planned.tar.gz'))).equals(await readFile(box.at('bundle.tar.gz'))));
 });
 
 test('a bundle takes the executable from a folder, or from a web server once, and no other file', async () => {
@@ -165,6 +196,39 @@ console.log(typeof report, typeof conformance, none.length);
   const compiled = await run(process.execPath, [join(CHECKOUT, 'node_modules/typescript/bin/tsc'), '-p', '.']);
   assert.is(compiled.stdout, '');
   assert.is((await run(process.execPath, ['a.js'])).stdout, 'object object 0');
+});
+
+test('a newer package replaces an older one, each runs from its own folder, and uninstalling leaves nothing', async () => {
+  await using other = await tree({ 'work/x': '', 'home/x': '' });
+  await execa('tar', ['-xzf', archive, '-C', other.at('work')]);
+  const manifest = other.at('work/package/package.json');
+  await writeFile(manifest, (await readFile(manifest, 'utf8')).replace(/"version": "[^"]*"/, '"version": "0.0.1"'));
+  await writeFile(other.at('work/package/dist/old.txt'), '');
+  const npm = async (...words: readonly string[]): Promise<void> => {
+    const { exitCode, stderr } = await run('npm', [...words, '--no-audit', '--no-fund', '--ignore-scripts']);
+    assert.is(exitCode, 0, stderr);
+  };
+  const packed = await run('npm', [
+    'pack',
+    '--silent',
+    '--ignore-scripts',
+    '--pack-destination',
+    other.path,
+    other.at('work/package'),
+  ]);
+  assert.is(packed.exitCode, 0, packed.stderr);
+  const older = other.at('curlew-0.0.1.tgz');
+  const version = async (prefix: string): Promise<string> => (await run(other.at(prefix, 'bin/curlew'), ['-v'])).stdout;
+  for (const prefix of ['one', 'two']) await npm('install', '--global', '--prefix', other.at(prefix), older);
+  await npm('install', '--global', '--prefix', other.at('two'), archive);
+  assert.equal([await version('one'), await version('two')], ['0.0.1', toolVersion()]);
+  assert.ok(!(await readdir(other.at('two/lib/node_modules/curlew/dist'))).includes('old.txt'));
+  await npm('uninstall', '--global', '--prefix', other.at('two'), 'curlew');
+  assert.equal(
+    (await readdir(other.at('two'), { recursive: true, withFileTypes: true })).filter((one) => !one.isDirectory()),
+    [],
+  );
+  assert.is(await version('one'), '0.0.1');
 });
 
 unless(cannotRun(join(CHECKS, 'attw')), test)('publint and attw find no mistake', async () => {
