@@ -9,8 +9,11 @@ import { openApi, type ApiAnswer } from '../kube/api.ts';
 import { apiPath, type ApiPath } from '../kube/path.ts';
 import { writeStateFile } from '../platform/files/state-file.ts';
 import { clusterText, type TrialCluster } from '../runtime/node/node-place.ts';
+import { readable } from '../runtime/history/history.ts';
+import { readRecords } from '../runtime/node/records.ts';
 import { isClusterUid } from '../runtime/plan/records.ts';
 import type { TargetRequest } from '../requests/node.ts';
+import { placesOf } from './target.ts';
 
 export interface FoundCluster {
   readonly facts: TrialCluster;
@@ -19,15 +22,23 @@ export interface FoundCluster {
 }
 
 /**
- * Undefined without --kubeconfig. Starts its credential plug-in, since hooks have neither the plug-in nor its files, and asks the
+ * Undefined without --kubeconfig, with a warning if the trial used a cluster before. Starts its credential plug-in, since hooks have neither the plug-in nor its files, and asks the
  * API server. `CLUSTER_FAILED` if the kubeconfig is unusable or the server does not answer, `NOT_FOUND` if there is no file.
  */
 export async function findTrialCluster(
-  request: Pick<TargetRequest, 'kubeconfig' | 'context'>,
+  request: TargetRequest,
   { env, cwd, report, signal }: Context,
   { isPlan = false }: { readonly isPlan?: boolean } = {},
 ): Promise<FoundCluster | undefined> {
-  if (request.kubeconfig === undefined) return undefined;
+  if (request.kubeconfig === undefined) {
+    const { root, directory } = placesOf(request, { cwd });
+    if (root === undefined) return undefined;
+    const { cluster } = await readable(directory, async () => readRecords(directory));
+    const text =
+      'earlier runs of this trial used a cluster, and this one does not: --kubeconfig FILE lets its hooks change one';
+    if (cluster !== undefined) report({ type: 'note', level: 'warning', text });
+    return undefined;
+  }
   const path = resolve(cwd, request.kubeconfig);
   const api = await openApi({ env: { ...env, KUBECONFIG: path }, kubeContext: request.context });
   if (api === undefined) {

@@ -119,6 +119,20 @@ inSandbox('a trial keeps to the cluster of its add-ons', async () => {
   assert.is((await trial(box, ...KUBECONFIG)).exitCode, 0);
 });
 
+inSandbox('a run without a kubeconfig in a trial that used a cluster says so before its hooks', async () => {
+  await using server = await startCluster();
+  await using box = await boxFor('echo hook >&2', server.kubeconfig());
+  const words = /earlier runs of this trial used a cluster, and this one does not: --kubeconfig FILE/;
+  assert.not.match((await trial(box)).stderr, words);
+  assert.is((await trial(box, ...KUBECONFIG, '--reapply')).exitCode, 0);
+  const { exitCode, stderr } = await trial(box, '--reapply');
+  assert.is(exitCode, 0, stderr);
+  assert.match(stderr, words);
+  assert.ok(stderr.search(words) < stderr.indexOf('aaa'), stderr);
+  assert.match((await trial(box, '--dry-run')).stderr, words);
+  assert.match((await runCommand(['uninstall', 'aaa', '--yes', '--root', 'root'], box.path)).stderr, words);
+});
+
 inSandbox('a hook that asks for a cluster without one fails with the option that gives one', async () => {
   await using box = await boxFor(
     'kubectl() { echo "The connection to the server localhost:8080 was refused" >&2; return 1; }\nkubectl get nodes',
