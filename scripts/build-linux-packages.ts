@@ -2,7 +2,8 @@
  * Makes the deb, the rpm and the container image of curlew from its npm package: the same files, the pinned Node to run them, and
  * the executable for nodes of the same architecture. Same inputs and SOURCE_DATE_EPOCH, same bytes.
  * usage: tsx scripts/build-linux-packages.ts NPM-PACKAGE FOLDER [ARCH…]   (default: all architectures)
- * environment: SOURCE_DATE_EPOCH, the time of all files in seconds (default: the time of the commit)
+ * environment: CURLEW_MAINTAINER, who answers for the packages, as `NAME <MAIL>`, which both forms show;
+ *   SOURCE_DATE_EPOCH, the time of all files in seconds (default: the time of the commit)
  */
 import { execa } from 'execa';
 import { chmod, copyFile, mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
@@ -27,10 +28,6 @@ import {
 
 const ROOT = join(import.meta.dirname, '..');
 const RECIPE = join(import.meta.dirname, 'linux-packages');
-/** The author in package.json, as `NAME <MAIL>`. */
-const { author: MAINTAINER } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as {
-  readonly author: string;
-};
 const OWN = 'usr/lib/curlew';
 const RPM_ARCHES: Readonly<Record<Arch, string>> = { amd64: 'x86_64', arm64: 'aarch64' };
 /** Programs of busybox that the launcher, and scripts of add-on repositories, use. */
@@ -42,6 +39,13 @@ const APPLETS = `
   .split(/\s+/);
 
 const signal = new AbortController().signal;
+
+/** Debian requires an address that mail reaches, which only the one who releases can name. */
+function maintainer(): string {
+  const given = process.env['CURLEW_MAINTAINER'] ?? '';
+  if (/^[^<>\p{Cc}]*[^<>\p{Cc} ] <[^<>@\s]+@[^<>@\s]+>$/u.test(given) && !given.endsWith('.invalid>')) return given;
+  throw new Error('set CURLEW_MAINTAINER to the name and the mail address of who releases, as: NAME <MAIL>');
+}
 
 /** What both packages and the image have, below `tree`. */
 async function writeTree(tree: string, npmPackage: string, arch: Arch): Promise<void> {
@@ -119,7 +123,7 @@ async function packages(work: string, to: string, version: string, arch: Arch, e
     ['deb', `curlew_${version}_${arch}.deb`],
     ['rpm', `curlew-${version}.${RPM_ARCHES[arch]}.rpm`],
   ] as const;
-  const env = { ARCH: arch, VERSION: version, MAINTAINER, SOURCE_DATE_EPOCH: String(epoch) };
+  const env = { ARCH: arch, VERSION: version, MAINTAINER: maintainer(), SOURCE_DATE_EPOCH: String(epoch) };
   await Promise.all(
     forms.map(async ([packager, name]) => {
       const words = ['--config', join(RECIPE, 'nfpm.yaml'), '--packager', packager, '--target', join(to, name)];
@@ -138,12 +142,13 @@ async function sourceDate(): Promise<number> {
 /** Debian's form of a list of changes. */
 function changelog(version: string, epoch: number): string {
   const date = new Date(epoch * 1000).toUTCString().replace('GMT', '+0000');
-  return `curlew (${version}) stable; urgency=medium\n\n  * See CHANGELOG.md of curlew.\n\n -- ${MAINTAINER}  ${date}\n`;
+  return `curlew (${version}) stable; urgency=medium\n\n  * See CHANGELOG.md of curlew.\n\n -- ${maintainer()}  ${date}\n`;
 }
 
 async function main(): Promise<void> {
   const [npmPackage, folder, ...words] = process.argv.slice(2);
   if (npmPackage === undefined || folder === undefined) throw new Error('build-linux-packages.ts NPM-PACKAGE FOLDER');
+  maintainer();
   const version = toolVersion();
   const epoch = await sourceDate();
   const to = resolve(folder);

@@ -15,6 +15,7 @@ import { cannotRun, oracle, run, shell } from './support/programs.ts';
 
 const test = suite('components/linux-packages', { timeoutMs: 900_000 });
 const VERSION = toolVersion();
+const MAINTAINER = 'Ann Example <ann@example.com>';
 const programs = ['dpkg-deb', 'rpm', 'unshare', 'chroot', 'mount', 'man', 'bsdtar', 'lintian', 'skopeo', 'umoci'];
 const reason = cannotRun(oracle('nfpm'), ...programs);
 const onAmd64 = process.arch === 'x64' ? reason : 'the packages of amd64 run on amd64';
@@ -89,7 +90,12 @@ if (onAmd64 === undefined) {
     const pack = ['pack', '--silent', '--ignore-scripts', '--pack-destination', box.path];
     await execa('npm', pack, { cwd: CHECKOUT, env: { NPM_CONFIG_CACHE: box.at('npm') } });
     const words = ['scripts/build-linux-packages.ts', box.at(`curlew-${VERSION}.tgz`), box.at('made'), 'amd64'];
-    await execa(process.execPath, ['--import', 'tsx', ...words], { cwd: CHECKOUT });
+    const make = [process.execPath, ['--import', 'tsx', ...words]] as const;
+    for (const CURLEW_MAINTAINER of ['', 'curlew', 'curlew <curlew@example.invalid>', 'a\nb <a@b.example>']) {
+      const refused = await execa(...make, { cwd: CHECKOUT, env: { CURLEW_MAINTAINER }, reject: false });
+      assert.match(refused.stderr, /^set CURLEW_MAINTAINER to the name and the mail address of who releases/);
+    }
+    await execa(...make, { cwd: CHECKOUT, env: { CURLEW_MAINTAINER: MAINTAINER } });
     await run('dpkg-deb', ['-R', box.at('made', `curlew_${VERSION}_amd64.deb`), box.at('older')]);
     await shell(
       `cd "$1"; sed -i 's/^Version: .*/Version: 0.0.1/' DEBIAN/control; echo old >usr/lib/curlew/old.txt
@@ -113,7 +119,7 @@ ${USE}${MORE}
 { ${remove} } >&2
 snapshot | diff /tmp/before - && echo nothing left`);
   assert.match(text, new RegExp(`^${VERSION}\\n`));
-  assert.match(text, /\[PASS\] executables: bundles get the curlew of amd64 nodes; cannot open .*arm64/);
+  assert.match(text, /\[PASS\] executables: bundles get the curlew of amd64 nodes; no executable for arm64 nodes/);
   assert.match(text, new RegExp(`^# Installing curlew\\n${VERSION}\\nnothing left$`, 'm'));
 });
 
@@ -159,7 +165,7 @@ checked(
     };
     assert.is(await contained(...started.args, '--version'), VERSION);
     const text = await contained('/usr/bin/bash', '-euo', 'pipefail', '-c', USE);
-    assert.match(text, /\[PASS\] executables: bundles get the curlew of amd64 nodes; cannot open .*arm64/);
+    assert.match(text, /\[PASS\] executables: bundles get the curlew of amd64 nodes; no executable for arm64 nodes/);
     assert.match(text, /^# Installing curlew$/m);
   },
 );

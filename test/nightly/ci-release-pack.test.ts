@@ -27,6 +27,8 @@ const FILES = [
   ...['amd64', 'arm64'].map((arch) => `curlew_${version}_${arch}.deb`),
 ];
 
+const MAINTAINER = { CURLEW_MAINTAINER: 'Ann Example <ann@example.com>' };
+
 /** A checkout of which only the version counts, with a `gh` that writes down its words. */
 async function checkout(): Promise<Tree> {
   return tree({ 'package.json': manifest, 'bin/gh': GH, 'docs/release.pub': publicKey });
@@ -38,7 +40,7 @@ async function sign(box: Tree): Promise<void> {
 }
 
 async function pack(box: Tree): Promise<void> {
-  const { exitCode, stderr } = await ci(box, ['release-pack', box.at('release')], {}, CHECKOUT);
+  const { exitCode, stderr } = await ci(box, ['release-pack', box.at('release')], MAINTAINER, CHECKOUT);
   assert.is(exitCode, 0, stderr);
 }
 
@@ -75,6 +77,13 @@ test('is the npm package, the executables, the packages of distributions, an ima
     cwd: first.path,
   });
   assert.match(described, '"errors": 0');
+});
+
+test('without the one who answers for it, a release is not packed', async () => {
+  await using box = await checkout();
+  const { exitCode, stderr } = await ci(box, ['release-pack', box.at('release')], {}, CHECKOUT);
+  assert.is(exitCode, 1);
+  assert.match(stderr, 'set CURLEW_MAINTAINER to the name and the mail address of who releases');
 });
 
 unless(cannotRun('lintian'), test)('lintian has nothing to say about the debs', async () => {
