@@ -1,4 +1,4 @@
-import { mkdir } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import { NO_PAINT } from '../../src/cli/render/paint.ts';
 import { limitsOf, plainAddress, tlsOf, tokenOf } from '../../src/app/serve.ts';
 import { command } from '../../src/cli/commands/serve.ts';
@@ -10,7 +10,7 @@ import * as assert from '../support/assert.ts';
 import { publishTestPackages } from '../support/bundles.ts';
 import { noReport } from '../support/context.ts';
 import { startCurlew } from '../support/curlew.ts';
-import { madePackage, publishAs } from '../support/releases.ts';
+import { madePackage, publishAs, publishFiveThousand } from '../support/releases.ts';
 import { DAY, memory } from '../support/signing.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
@@ -130,6 +130,35 @@ test('it says where it listens, logs each request on its own, and ends when it i
   const [line = '', last] = printed;
   const { path, status } = JSON.parse(line) as { readonly path: string; readonly status: number };
   assert.equal([path, status, last], ['/dist/VERSION', 200, '1 request, 2 B']);
+});
+
+test('the pages of five thousand versions need a limited amount of memory', async ({ signal }) => {
+  await using box = await tree();
+  await publishFiveThousand(box, signal);
+  const given = ['serve', '--store', box.at('store'), '--listen', '127.0.0.1:0'];
+  const running = startCurlew(given, { cwd: box.path });
+  const [, url = ''] = await new Promise<RegExpExecArray>((resolve) => {
+    let text = '';
+    running.stderr.on('data', (data: Buffer) => {
+      text += data.toString('utf8');
+      const found = /serving \S+ on (http:\S+)/.exec(text);
+      if (found !== null) resolve(found);
+    });
+  });
+  const paths = ['/', '/?_page=26', '/?many=1.2499', '/addon.html?_name=many&_page=25', '/?_find=other-24'];
+  for (let round = 0; round < 20; round += 1) {
+    const answers = await Promise.all(
+      paths.map(async (path) => fetch(url + path, { headers: { accept: 'text/html' }, signal })),
+    );
+    for (const answer of answers) {
+      assert.is(answer.status, 200, answer.url);
+      await answer.arrayBuffer();
+    }
+  }
+  const [, kilobytes = ''] = /^VmHWM:\s+(\d+) kB$/m.exec(await readFile(`/proc/${running.pid}/status`, 'utf8')) ?? [];
+  running.kill('SIGTERM');
+  assert.is((await running).exitCode, 0);
+  assert.ok(Number(kilobytes) > 0 && Number(kilobytes) <= 250_000, `${kilobytes} kB`);
 });
 
 test('a log as JSON writes control characters of what a client says of itself as escapes', async ({ signal }) => {

@@ -1,7 +1,9 @@
 /** The page of `curlew serve` in a browser: by keyboard alone, with and without scripts, for everyone. */
-import { readFile, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { stat } from 'node:fs/promises';
+import { createServer, request as httpRequest } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { parseInstaller } from '../../src/spec/parse.ts';
+import { createFolderStore } from '../../src/store/folder.ts';
 import { until } from '../support/appears.ts';
 import * as assert from '../support/assert.ts';
 import { publishTestPackages } from '../support/bundles.ts';
@@ -12,11 +14,9 @@ import { madePackage, publishAs } from '../support/releases.ts';
 import { serveStore, type Served } from '../support/served.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
-import { startBrowser, type Browser } from './support/browser.ts';
-import { ROOT } from './support/programs.ts';
+import { AXE, axeViolations, startBrowser, type Browser } from './support/browser.ts';
 
 const test = suite('the page of serve', { timeoutMs: 180_000 });
-const AXE = join(ROOT, '.curlew/tools/axe/node_modules/axe-core/axe.min.js');
 const inBrowser = unless(missing('chromium', AXE), test);
 const SETTINGS = {
   type: 'object',
@@ -129,7 +129,6 @@ for (const [how, off] of [
 inBrowser('axe finds nothing, and nothing is cut off, at two widths, in light and dark', async ({ signal }) => {
   await using at = await scene(signal);
   const { server, browser } = at;
-  const axe = await readFile(AXE, 'utf8');
   for (const path of [
     '/',
     '/?flannel=0.26.1&flannel:mode:text=direct&certManager=latest',
@@ -152,14 +151,82 @@ inBrowser('axe finds nothing, and nothing is cut off, at two widths, in light an
       await browser.send('Emulation.setEmulatedMedia', { features: [{ name: 'prefers-color-scheme', value: scheme }] });
       await browser.open(server.url + path);
       await browser.evaluate(`for (const one of document.querySelectorAll('details')) one.open = true`);
-      await browser.evaluate(`${axe}; undefined`);
-      const found = await browser.evaluate(
-        `axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ' ' + nodes.map(({ html }) => html).join().slice(0, 500)))`,
-      );
-      assert.equal(found, [], `${path} ${width} ${scheme}`);
+      assert.equal(await axeViolations(browser), [], `${path} ${width} ${scheme}`);
       assert.ok(Number(await browser.evaluate('document.documentElement.scrollWidth')) <= width, `${path} ${width}`);
     }
   }
+});
+
+inBrowser('below a prefix of a proxy, every link stays there, and the bundle comes from there', async ({ signal }) => {
+  await using at = await scene(signal);
+  const { box, server, browser } = at;
+  const asked: string[] = [];
+  let behind = server;
+  const proxy = createServer((incoming, answer) => {
+    const { url = '', method, headers } = incoming;
+    asked.push(url);
+    if (!url.startsWith('/site/curlew/')) {
+      answer.writeHead(404).end();
+      return;
+    }
+    const path = url.slice('/site/curlew'.length);
+    const forwarded = httpRequest({ host: '127.0.0.1', port: behind.port, path, method, headers }, (reply) => {
+      answer.writeHead(reply.statusCode ?? 502, reply.headers);
+      reply.pipe(answer);
+    });
+    incoming.pipe(forwarded);
+  });
+  await new Promise<void>((resolve) => {
+    proxy.listen(0, '127.0.0.1', resolve);
+  });
+  const host = `127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+  const publicUrl = `http://${host}/site/curlew`;
+  await using public_ = await serveStore(createFolderStore(box.at('store')), { listen: { publicUrl } });
+  behind = public_;
+  try {
+    await browser.open(`${publicUrl}/?_release=r1`);
+    await tabTo(browser, '[name=_add][value=cert-manager]');
+    await browser.press('Space');
+    await update(browser, 'certManager');
+    assert.ok(String(await browser.evaluate('location.href')).startsWith(`${publicUrl}/?`));
+    assert.match(await textOf(browser, '#installer'), `${publicUrl}/`);
+    const links = await browser.evaluate(
+      `[...document.querySelectorAll('a[href], form')].map((one) => one.href ?? one.action)`,
+    );
+    for (const link of links as readonly string[]) assert.ok(link.startsWith(`${publicUrl}/`), link);
+    const bundle = String(await browser.evaluate(`document.querySelector('a.main').href`));
+    await curlewOk(['pull', bundle, '-o', box.at('b.tar.gz'), '--allow-http', host], { cwd: box.path });
+    await browser.open(`${publicUrl}/changes.html`);
+    assert.match(await textOf(browser, 'main'), '0.27.0');
+    // A browser asks for the icon of a host.
+    assert.equal(
+      asked.filter((one) => !one.startsWith('/site/curlew/') && one !== '/favicon.ico'),
+      [],
+    );
+  } finally {
+    proxy.closeAllConnections();
+    proxy.close();
+  }
+});
+
+inBrowser('printed, the page is the whole spec in black on white, without what can be pressed', async ({ signal }) => {
+  await using at = await scene(signal);
+  const { server, browser } = at;
+  await browser.send('Emulation.setEmulatedMedia', {
+    media: 'print',
+    features: [{ name: 'prefers-color-scheme', value: 'dark' }],
+  });
+  await browser.open(`${server.url}/?flannel=0.26.1&flannel:mode:text=direct`);
+  const shown = await browser.evaluate(
+    `[...document.querySelectorAll('button, header, #add-ons')].filter((one) => one.checkVisibility()).length`,
+  );
+  assert.is(shown, 0);
+  const spec = `document.querySelector('.copy pre')`;
+  assert.is(await browser.evaluate(`${spec}.checkVisibility() && ${spec}.scrollHeight <= ${spec}.clientHeight`), true);
+  assert.equal(
+    await browser.evaluate(`['color', 'backgroundColor'].map((one) => getComputedStyle(document.body)[one])`),
+    ['rgb(27, 31, 36)', 'rgb(255, 255, 255)'],
+  );
 });
 
 test.run();

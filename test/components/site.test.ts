@@ -8,8 +8,9 @@ import * as assert from '../support/assert.ts';
 import { missing, unless } from '../support/needs.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
+import { AXE, axeViolations, startBrowser } from './support/browser.ts';
 
-const test = suite('components/site', { timeoutMs: 300_000 });
+const test = suite('components/site', { timeoutMs: 600_000 });
 const CHECKOUT = join(import.meta.dirname, '../..');
 let box: Tree;
 
@@ -77,6 +78,20 @@ unless(missing('chromium'), test)('a browser searches the pages where they are, 
   const { stdout } = await execa('chromium', [...flags, `file://${box.at('site/docs/cli.html')}?q=rollback`]);
   assert.match(stdout, /\d+ found: rollback/);
   assert.match(stdout, '<a href="../docs/removing.html#');
+});
+
+unless(missing('chromium', AXE), test)('axe finds nothing on any page, in light and dark', async () => {
+  await using browser = await startBrowser(box.at('browser-axe'));
+  const { groups } = await readSite(CHECKOUT);
+  const addresses = groups.flatMap(({ pages }) => pages.map(({ url }) => url));
+  assert.ok(addresses.length > 30);
+  for (const address of addresses) {
+    await browser.open(`file://${box.at('site', address)}`);
+    for (const scheme of ['light', 'dark']) {
+      await browser.send('Emulation.setEmulatedMedia', { features: [{ name: 'prefers-color-scheme', value: scheme }] });
+      assert.equal(await axeViolations(browser), [], `${address} ${scheme}`);
+    }
+  }
 });
 
 test.run();

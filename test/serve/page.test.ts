@@ -1,17 +1,13 @@
 /** The page of a server, as a browser without scripts sees it. */
-import { writeFile } from 'node:fs/promises';
-import { formatCatalog } from '../../src/core/catalog.ts';
 import { digestOf } from '../../src/core/digest.ts';
-import { storeKey } from '../../src/core/layout.ts';
 import { memorySource, readIndex } from '../../src/formats/archive/read.ts';
 import { verifyArchive } from '../../src/formats/archive/verify.ts';
 import { parseInstaller } from '../../src/spec/parse.ts';
-import { readCatalog } from '../../src/store/read-catalog.ts';
 import type { Store } from '../../src/store/store.ts';
 import * as assert from '../support/assert.ts';
 import { publishTestPackages, type TestPackage } from '../support/bundles.ts';
 import { noise, writePackage } from '../support/packages.ts';
-import { publishAs } from '../support/releases.ts';
+import { publishAs, publishFiveThousand } from '../support/releases.ts';
 import { keepSpec, serveStore, type Served } from '../support/served.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
@@ -249,14 +245,7 @@ test('what is no choice is refused with a page that says it', async ({ signal })
 
 test('a release with five thousand versions has short pages', async ({ signal }) => {
   await using box = await tree();
-  const store = await publishTestPackages(box, [{ name: 'many', version: '1.2499', files: [] }], signal);
-  const catalog = await readCatalog(store, { release: undefined, signal });
-  const [version] = catalog.addons[0]?.versions ?? [];
-  if (version === undefined) throw new Error('nothing was published');
-  const versions = Array.from({ length: 2500 }, (_, at) => ({ ...version, version: `1.${2499 - at}` }));
-  const others = Array.from({ length: 2500 }, (_, at) => ({ name: `other-${at}`, versions: [version] }));
-  const addons = [{ name: 'many', versions }, ...others];
-  await writeFile(box.at('store', storeKey.catalog('r1')), formatCatalog({ ...catalog, addons }));
+  const store = await publishFiveThousand(box, signal);
   await using server = await serveStore(store);
   const pages = [];
   for (const [path, parts, count] of [

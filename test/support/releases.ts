@@ -1,12 +1,14 @@
 /** Releases of small packages in folder stores, and what a reader of a store sees. */
-import { findPackage } from '../../src/core/catalog.ts';
+import { writeFile } from 'node:fs/promises';
+import { findPackage, formatCatalog } from '../../src/core/catalog.ts';
 import { digestOf } from '../../src/core/digest.ts';
-import { packageFileName } from '../../src/core/layout.ts';
+import { packageFileName, storeKey } from '../../src/core/layout.ts';
 import { publishPackages, type PublishOptions, type PublishResult } from '../../src/store/release/publish.ts';
 import type { PackageFileToPublish } from '../../src/store/release/upload.ts';
 import { currentRelease, readCatalog } from '../../src/store/read-catalog.ts';
 import type { Store } from '../../src/store/store.ts';
 import * as assert from './assert.ts';
+import { publishTestPackages } from './bundles.ts';
 import { collect } from './bytes.ts';
 import { noReport } from './context.ts';
 import { noise, writePackage } from './packages.ts';
@@ -52,4 +54,17 @@ export async function readableRelease(store: Store, signal: AbortSignal): Promis
     }
   }
   return current.release;
+}
+
+/** A release `r1` with 2,500 versions of `many`, and 2,500 further add-ons, which all have the same package. */
+export async function publishFiveThousand(box: Tree, signal: AbortSignal): Promise<Store> {
+  const store = await publishTestPackages(box, [{ name: 'many', version: '1.2499', files: [] }], signal);
+  const catalog = await readCatalog(store, { release: undefined, signal });
+  const [version] = catalog.addons[0]?.versions ?? [];
+  if (version === undefined) throw new Error('nothing was published');
+  const versions = Array.from({ length: 2500 }, (_, at) => ({ ...version, version: `1.${2499 - at}` }));
+  const others = Array.from({ length: 2500 }, (_, at) => ({ name: `other-${at}`, versions: [version] }));
+  const addons = [{ name: 'many', versions }, ...others];
+  await writeFile(box.at('store', storeKey.catalog('r1')), formatCatalog({ ...catalog, addons }));
+  return store;
 }

@@ -1,8 +1,14 @@
 /** Debian's Chromium without a window, driven over the pipe of its DevTools protocol. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { until } from '../../support/appears.ts';
+import { ROOT } from './programs.ts';
+
+/** The script of axe, which `scripts/tools axe` installs. */
+export const AXE: string = join(ROOT, '.curlew/tools/axe/node_modules/axe-core/axe.min.js');
 
 export interface Browser extends AsyncDisposable {
   /** Goes to an address; resolves when the page has loaded. */
@@ -89,4 +95,12 @@ export async function startBrowser(folder: string): Promise<Browser> {
       await ended;
     },
   };
+}
+
+/** What axe finds on the open page: the rule, and the start of the elements. */
+export async function axeViolations({ evaluate }: Browser): Promise<unknown> {
+  await evaluate(`${await readFile(AXE, 'utf8')}; undefined`);
+  return evaluate(
+    `axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ' ' + nodes.map(({ html }) => html).join().slice(0, 500)))`,
+  );
 }
