@@ -1,10 +1,12 @@
 /** Lists the versions of add-ons in a release, and resolves versions such as 1.2.x. */
 import type { Catalog } from '../core/catalog.ts';
 import { CurlewError } from '../core/errors.ts';
+import { storeKey } from '../core/layout.ts';
 import { nearest } from '../core/nearest.ts';
 import { resolveVersion, type ResolvedVersion } from '../spec/version.ts';
 import { offeredCatalog } from '../store/release/offered.ts';
 import { checkedRelease } from '../store/release/release-name.ts';
+import type { Store } from '../store/store.ts';
 import { isWebAddress } from '../store/web.ts';
 import type { Context } from '../core/context.ts';
 import { lazyHttp } from '../open/network.ts';
@@ -15,7 +17,12 @@ import { useCase } from '../core/request.ts';
 interface AddonVersions {
   readonly name: string;
   /** Latest first. */
-  readonly versions: readonly { readonly version: string; readonly arches: readonly string[] }[];
+  readonly versions: readonly {
+    readonly version: string;
+    readonly arches: readonly string[];
+    /** Bytes of its packages, in the order of `arches`. */
+    readonly sizes: readonly number[];
+  }[];
   /** For `name@version`. */
   readonly resolved?: ResolvedVersion;
 }
@@ -23,6 +30,8 @@ interface AddonVersions {
 export interface Versions {
   readonly store: string;
   readonly release: string;
+  /** When the release was written to this store, in ISO 8601; absent if the store does not say. */
+  readonly published?: string;
   readonly addons: readonly AddonVersions[];
 }
 
@@ -35,15 +44,36 @@ export const versions = useCase(VERSIONS, async (request, context: Context): Pro
     const http = isWebAddress(from) ? await web.get() : undefined;
     const store = await openStoreFor(from, request, context, { create: false, http });
     const catalog = await offeredCatalog(store, { release: named, signal: context.signal });
-    return { store: store.address, release: catalog.release, addons: chosenOf(catalog, requested) };
+    const { release } = catalog;
+    const addons = chosenOf(catalog, requested);
+    return { store: store.address, release, ...(await publishedOf(store, release, context)), addons };
   } finally {
     await web.close();
   }
 });
 
+/** Web servers list nothing, and some credentials do not allow it. */
+async function publishedOf(
+  store: Store,
+  release: string,
+  { signal }: Pick<Context, 'signal'>,
+): Promise<Pick<Versions, 'published'>> {
+  try {
+    for await (const { modified } of store.list(storeKey.catalog(release), { signal }))
+      return modified === undefined ? {} : { published: modified.toISOString() };
+  } catch {
+    signal.throwIfAborted();
+  }
+  return {};
+}
+
 function chosenOf({ release, addons }: Catalog, requested: readonly string[]): readonly AddonVersions[] {
   const all = addons.map(({ name, versions: offered }): AddonVersions => {
-    return { name, versions: offered.map((one) => ({ version: one.version, arches: Object.keys(one.packages) })) };
+    const found = offered.map(({ version, packages }) => {
+      const sizes = Object.values(packages).map(({ size }) => size);
+      return { version, arches: Object.keys(packages), sizes };
+    });
+    return { name, versions: found };
   });
   return requested.length === 0 ? all : requested.map((text) => oneOf(all, text, release));
 }

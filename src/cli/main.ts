@@ -54,7 +54,9 @@ async function run(argv: readonly string[], signal: AbortSignal): Promise<number
   if (argv[0] === '__complete') {
     const { complete, completionLines } = await import('./complete.ts');
     await print(process.stdout, `${completionLines(await complete(argv.slice(1), process.cwd()))}\n`);
-    // A disk that does not respond would keep the process.
+    // To exit is to wait for what is being read, and a disk may not respond.
+    const isReading = process.getActiveResourcesInfo().some((resource) => resource.startsWith('FSReq'));
+    if (isReading) process.kill(process.pid, 'SIGKILL');
     process.exit(0);
   }
   const { name: first, args: rest } = splitName(argv);

@@ -6,6 +6,7 @@ import { complete } from '../../src/cli/complete.ts';
 import { parametersOf } from '../../src/core/request.ts';
 import * as assert from '../support/assert.ts';
 import { MAIN } from '../support/compiled.ts';
+import { curlew } from '../support/curlew.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Files, type Tree } from '../support/tree.ts';
 
@@ -82,6 +83,15 @@ test('an option is offered once, unless it can be repeated', async () => {
 test('a folder without add-ons offers none', async () => {
   await using box = await tree();
   assert.equal(await values(box, 'build', ''), []);
+});
+
+test('a store that does not answer offers nothing, and completion ends', async () => {
+  await using box = await tree({ 'dead/x': '' });
+  // Who opens it for reading waits for a writer.
+  await execa('mkfifo', [box.at('dead/VERSION')]);
+  const words = ['__complete', 'versions', '--from', 'dead', ''];
+  const { stdout, stderr } = await curlew(words, { cwd: box.path });
+  assert.equal([stdout, stderr], ['none', '']);
 });
 
 /** A folder with `curlew` in `bin`, and the environment that finds it. */

@@ -61,9 +61,14 @@ for (const [what, status, words] of [
 test('versions are listed in order, and a word is answered with the version that it means', async ({ signal }) => {
   await using box = await staged(signal);
   const all = await curlew(['versions', '--from', 'staging'], { cwd: box.path });
-  assert.is(all.stdout, `ekco: 0.28.14\nrook: 1.0.4-14.2.21 1.0.4\nrelease s1 of ${box.at('staging')}`);
+  const [head = '', time = ''] = all.stdout.split(', published ');
+  assert.is(head, `ekco: 0.28.14\nrook: 1.0.4-14.2.21 1.0.4\nrelease s1 of ${box.at('staging')}`);
+  assert.match(time, /^\d{4}-\d\d-\d\d \d\d:\d\d UTC$/);
   const some = await curlew(['versions', 'rook@1.0.x', 'rook@1.0.4', 'ekco', '--from', 'staging'], { cwd: box.path });
-  assert.is(some.stdout, 'rook 1.0.4-14.2.21 (greatest patch of 1.0)\nrook 1.0.4 (exact)\nekco: 0.28.14');
+  assert.match(
+    some.stdout,
+    /^rook 1.0.4-14.2.21 \(greatest patch of 1.0\)\nrook 1.0.4 \(exact\)\nekco 0.28.14 {2}amd64 \d+(?:\.\d)? kB$/,
+  );
   const near = await curlew(['versions', 'rok', '--from', 'staging'], { cwd: box.path });
   assert.is(near.exitCode, 14);
   assert.match(near.stderr, 'did you mean rook?');

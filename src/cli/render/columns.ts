@@ -45,8 +45,8 @@ function fittedLine(line: string, width: number): readonly string[] {
   return [...lines, current];
 }
 
-/** Wider columns have the last one below them. */
-const MAX_LEFT = 60;
+/** A last column that would be narrower is below the others. */
+const MIN_LAST = 20;
 
 /** Rows of a table, each column as wide as its widest cell. */
 export function columns(rows: readonly (readonly string[])[]): readonly string[] {
@@ -74,11 +74,11 @@ export function wrap(text: string, columns: number): readonly string[] {
   return line === '' ? lines : [...lines, line];
 }
 
-/** Rows of a table, whose last cell is wrapped in its column, or below the others if these are wide. */
+/** Rows of a table, whose last cell is wrapped in its column, or below the others if these leave too little room. */
 export function wrapped(rows: readonly (readonly string[])[]): readonly string[] {
   const left = columns(rows.map((row) => row.slice(0, -1)));
   const width = Math.max(...left.map((line) => line.length)) + 2;
-  const isColumn = width <= MAX_LEFT;
+  const isColumn = screen.columns - width >= MIN_LAST;
   const indent = isColumn ? width : 6;
   return rows.flatMap((row, at) => {
     const lines = wrap(row.at(-1) ?? '', screen.columns - indent).map((line) => ' '.repeat(indent) + line);

@@ -1,6 +1,6 @@
 /** Lines on a terminal: as wide as it is, and no word broken at its edge. */
 import { execa } from 'execa';
-import { fitted, widthFor } from '../../../src/cli/render/columns.ts';
+import { fitted, screen, widthFor, wrapped } from '../../../src/cli/render/columns.ts';
 import * as assert from '../../support/assert.ts';
 import { MAIN } from '../../support/compiled.ts';
 import { missing, unless } from '../../support/needs.ts';
@@ -23,6 +23,28 @@ test('colors have no width', () => {
   const red = '\u001b[31mfail\u001b[39m';
   assert.is(fitted(`${red} ${red} ${red}`, 14), `${red} ${red} ${red}`);
   assert.is(fitted(`${red} ${red} ${red}`, 13), `${red} ${red}\n  ${red}`);
+});
+
+test('the last column is below the others where they leave it too little room, and next to them elsewhere', () => {
+  const rows = [
+    ['CLUSTER', 'ADD-ON', 'REASON', 'WHY'],
+    ['main', 'hello', 'ToApply', 'nothing: install begins with the next pass'],
+  ];
+  const before = screen.columns;
+  try {
+    screen.columns = 40;
+    assert.equal(wrapped(rows), [
+      'CLUSTER  ADD-ON  REASON',
+      'main     hello   ToApply',
+      '      nothing: install begins with the',
+      '      next pass',
+    ]);
+    screen.columns = 160;
+    const long = rows.map(([cluster = '', ...rest]) => [cluster.padEnd(70, 'x'), ...rest]);
+    assert.match(wrapped(long)[1] ?? '', /ToApply {2}nothing: install begins with the next pass$/);
+  } finally {
+    screen.columns = before;
+  }
 });
 
 for (const [columns, width] of [
