@@ -228,6 +228,7 @@ export const HUB_KINDS = {
     columns: [
       ['Version', 'string', '.spec.version'],
       ['Revision', 'integer', '.spec.revision'],
+      ['Applied', 'integer', '.status.applied.revision'],
       ['Action', 'string', '.spec.action'],
       ['State', 'string', '.status.state'],
       ['Reason', 'string', '.status.reason'],

@@ -134,7 +134,7 @@ if (reason === undefined) {
     const at = ['clusteraddons', 'web', '-n', 'fleet-paris'];
     await server.kubectl(['patch', ...at, '--subresource=status', '--type=merge', '-p', JSON.stringify({ status })]);
     const [head = '', first = ''] = (await server.kubectl(['get', 'clusteraddons', '-A'])).split('\n');
-    assert.match(head, /^NAMESPACE +NAME +VERSION +REVISION +ACTION +STATE +REASON +SINCE +AGE$/);
+    assert.match(head, /^NAMESPACE +NAME +VERSION +REVISION +APPLIED +ACTION +STATE +REASON +SINCE +AGE$/);
     assert.match(first, /^fleet-paris +web +1\.2\.3 +3 +Install +Failed +HelmFailed +\S+ +\S+$/);
     await server.kubectl(['wait', '--for=condition=Available', ...at, '--timeout=10s']);
     assert.match(await server.kubectl(['get', 'fleet', '-A']), /fleetaddon.fleet.curlew.dev\/web/);
