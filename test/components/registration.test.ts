@@ -7,7 +7,6 @@ import { detachCluster } from '../../src/app/fleet-detach.ts';
 import { makeHubToken, makeRejoinToken } from '../../src/app/hub-token.ts';
 import { registerAgent } from '../../src/app/agent-register.ts';
 import type { Context } from '../../src/core/context.ts';
-import { makeAuthority } from '../../src/formats/signing/authority.ts';
 import { hubManifests } from '../../src/hub/manifests.ts';
 import { openApi } from '../../src/kube/api.ts';
 import { apiClient, textAt, type ApiClient } from '../support/api-client.ts';
@@ -16,17 +15,15 @@ import { never } from '../support/context.ts';
 import { startCurlew } from '../support/curlew.ts';
 import { eventually } from '../support/hub-scene.ts';
 import { hubCluster, hubClusterAddon } from '../support/hub-objects.ts';
-import { freePort } from '../support/ports.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 import { API_SERVER_PROGRAMS, startApiServer, type ApiServer } from './support/api-server.ts';
-import { startDaemon } from './support/daemon.ts';
+import { makeClientAuthority, MANAGER, type ClientAuthority } from './support/client-authority.ts';
 import { createOpened } from './support/opened.ts';
-import { cannotRun, oracle } from './support/programs.ts';
+import { cannotRun } from './support/programs.ts';
 
 const test = suite('components/registration', { timeoutMs: 240_000 });
-const manager = oracle('../grid/kube-controller-manager');
-const reason = cannotRun(...API_SERVER_PROGRAMS, manager);
+const reason = cannotRun(...API_SERVER_PROGRAMS, MANAGER);
 const opened = createOpened();
 const FLEET = '/apis/fleet.curlew.dev/v1alpha1';
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
@@ -35,6 +32,7 @@ const REQUESTS = '/apis/certificates.k8s.io/v1/certificatesigningrequests';
 if (reason === undefined) {
   let box: Tree;
   let server: ApiServer;
+  let authority: ClientAuthority;
   let admin: ApiClient;
   let context: Context;
   let kubeconfig: string;
@@ -43,11 +41,8 @@ if (reason === undefined) {
 
   test.before(async () => {
     box = opened.keep(await tree());
-    const { certificate, key } = makeAuthority('clients', { days: 1 });
-    await writeFile(box.at('clients.crt'), certificate);
-    await writeFile(box.at('clients.key'), key.reveal(), { mode: 0o600 });
-    const options = ['--client-ca-file', box.at('clients.crt'), '--enable-bootstrap-token-auth'];
-    server = opened.keep(await startApiServer(box.at('server'), options));
+    authority = await makeClientAuthority(box.path);
+    server = opened.keep(await startApiServer(box.at('server'), authority.options));
     ({ kubeconfig } = server);
     context = { signal: never, report: () => undefined, env: {}, cwd: box.path };
     admin = apiClient(await readFile(kubeconfig, 'utf8'));
@@ -60,25 +55,11 @@ if (reason === undefined) {
     await opened.close();
   });
 
-  /** The signer of certificates, which live for 30 days by default. */
-  const startManager = async (...options: readonly string[]): Promise<AsyncDisposable> => {
-    const port = String(await freePort());
-    const controllers = 'certificatesigningrequest-signing-controller';
-    const args = [
-      ['--kubeconfig', kubeconfig, '--controllers', controllers, '--leader-elect=false', ...options],
-      ['--bind-address', '127.0.0.1', '--secure-port', port, '--cert-dir', box.path],
-      ['--cluster-signing-cert-file', box.at('clients.crt'), '--cluster-signing-key-file', box.at('clients.key')],
-    ].flat();
-    const log = box.at(`manager-${port}.log`);
-    const ready = async (): Promise<boolean> => (await readFile(log, 'utf8')).includes('Caches are synced');
-    return startDaemon({ command: manager, args, logFile: log, ready });
-  };
-
   test('a hub without kube-controller-manager is named before a token is made', async () => {
     const error = await assert.rejectsWith(makeHubToken({ cluster: 'paris', kubeconfig }, context), 'CLUSTER_FAILED');
     assert.match(error.message, /has signed no client certificate/);
     assert.is(await server.kubectl(['get', 'secrets', '-n', 'kube-system', '-o', 'name']), '');
-    signer = await startManager();
+    signer = await authority.startSigner(kubeconfig);
   });
 
   test('a cluster registers, and its agent may do what it must, and nothing else', async () => {
@@ -211,7 +192,7 @@ if (reason === undefined) {
       await site;
     };
     await signer?.[Symbol.asyncDispose]();
-    signer = await startManager('--cluster-signing-duration=25s');
+    signer = await authority.startSigner(kubeconfig, '--cluster-signing-duration=25s');
     await register((await makeHubToken({ cluster: 'bergen', kubeconfig, out: 'bergen.token' }, context)).file);
     const folder = folderOf('bergen');
     const { user, endsAt = Infinity } = (await readCertificate(folder)) ?? {};
@@ -226,7 +207,7 @@ if (reason === undefined) {
     assert.match(error.hint ?? '', /--rejoin/);
     await assert.rejectsWith(makeHubToken({ cluster: 'bergen', kubeconfig }, context), 'CLUSTER_FAILED');
     await signer[Symbol.asyncDispose]();
-    signer = await startManager();
+    signer = await authority.startSigner(kubeconfig);
     const token = { cluster: 'bergen', kubeconfig, out: 'again.token' };
     await register((await makeRejoinToken(token, context)).file);
     assert.is(await status(), 200);

@@ -1,11 +1,13 @@
 /** Ports on loopback for servers that cannot choose their own, while other tests start servers at the same time. */
 import { randomInt } from 'node:crypto';
-import { existsSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 
 const PORTS = { first: 20_000, end: 32_000 } as const;
+/** The files by which this process has claimed ports. */
+const claimed: string[] = [];
 
 /**
  * A free port on loopback that no other caller, in this or another process, gets while this process lives. It is below the
@@ -14,9 +16,17 @@ const PORTS = { first: 20_000, end: 32_000 } as const;
 export async function freePort(): Promise<number> {
   const claims = join('/tmp', `curlew-test-ports-${process.getuid?.() ?? 0}`);
   await mkdir(claims, { recursive: true });
+  if (claimed.length === 0) {
+    process.once('exit', () => {
+      for (const path of claimed) rmSync(path, { force: true });
+    });
+  }
   for (;;) {
     const port = randomInt(PORTS.first, PORTS.end);
-    if ((await isClaimed(join(claims, String(port)))) && (await isFree(port))) return port;
+    const claim = join(claims, String(port));
+    if (!(await isClaimed(claim))) continue;
+    claimed.push(claim);
+    if (await isFree(port)) return port;
   }
 }
 
