@@ -111,19 +111,13 @@ prepare() {
   [[ "$output" == *'kubeadmTokenCAHash is not set'* ]]
 }
 
-@test "swap, an old version, and several control planes without an address are refused before anything changes" {
+@test "an old version, and several control planes without an address are refused before anything changes" {
   prepare
-  swapon() { :; }
   kubernetes_pre_init
   HA_CLUSTER=1
   run kubernetes_pre_init
   [[ "$status" -eq 1 && "$output" == *loadBalancerAddress* ]]
   HA_CLUSTER=''
-  swapon() { echo '/swapfile file 2G'; }
-  run kubernetes_pre_init
-  [[ "$status" -eq 1 && "$output" == *'swap is on'* ]]
-  KUBERNETES_KUBELET_CONFIGURATION='failSwapOn: false'
-  kubernetes_pre_init
   PRIVATE_ADDRESS=''
   run kubernetes_pre_init
   [[ "$status" -eq 1 && "$output" == *privateAddress* ]]
@@ -252,7 +246,6 @@ strict() {
 
 @test "labels that a kubelet may not set are refused, and taints are its own" {
   prepare
-  swapon() { :; }
   NODE_LABELS=disk=ssd,node.kubernetes.io/pool=a,topology.kubernetes.io/zone=b,example.com/kubernetes.io=c
   kubernetes_pre_init
   NODE_LABELS=failure-domain.beta.kubernetes.io/zone=a,beta.kubernetes.io/instance-type=b,beta.kubernetes.io/arch=amd64

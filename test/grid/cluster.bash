@@ -3,7 +3,7 @@
 
 # usage: unpack NODE
 unpack() {
-  on "$1" 60 sh -c 'rm -rf /root/bundle && mkdir /root/bundle && tar -xzf /media/bundle.tar.gz -C /root/bundle'
+  on "$1" 240 sh -c 'rm -rf /root/bundle && mkdir /root/bundle && tar -xzf /media/bundle.tar.gz -C /root/bundle'
 }
 
 # A container has the clock of the machine and no service for it, and the folder of images is small on purpose.

@@ -147,10 +147,6 @@ kubernetes_require_host() {
   ((minor >= 31)) || bail "kubernetes: this package needs Kubernetes 1.31 or newer, and kubernetes.version is $KUBERNETES_VERSION"
   [[ -n "${PRIVATE_ADDRESS-}" ]] ||
     bail "kubernetes: this machine has no default route, so its address is unknown: set kurl.privateAddress"
-  if [[ -n "$(swapon --show --noheadings 2>/dev/null)" && "${KUBERNETES_KUBELET_CONFIGURATION-}" != *failSwapOn:\ false* ]]; then
-    bail "kubernetes: swap is on. Turn it off (swapoff -a, and in /etc/fstab; for zram, disable the service that makes it), or set \
-failSwapOn: false in kubernetes.kubeletConfiguration"
-  fi
   kubernetes_require_labels
 }
 

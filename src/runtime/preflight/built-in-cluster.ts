@@ -32,6 +32,8 @@ function healthy(url: string, verdict: 'warn' | 'fail'): readonly Row[] {
   ];
 }
 
+const AHEAD = 'The clock of this machine differs from that of';
+
 export function clusterChecks(situation: Situation): readonly Check[] {
   const { isPrimary, isJoin, isUpgrade } = situation;
   const hasKubernetes = versionOf(situation, 'kubernetes') !== '';
@@ -71,6 +73,18 @@ export function clusterChecks(situation: Situation): readonly Check[] {
       outcomes: [
         ...reachable(`the Kubernetes API at ${master}`, 'fail'),
         ['pass', 'connected', `The Kubernetes API at ${master} can be reached`],
+      ],
+    },
+    {
+      kind: 'http',
+      name: 'Clock of the Kubernetes API',
+      settings: { get: { url: `https://${master}/healthz`, insecureSkipVerify: true, timeout: '10s' } },
+      excluded: !hasKubernetes || master === '' || !isJoin || internal,
+      outcomes: [
+        ['warn', 'error', `The clock of ${master} is unknown: no response`],
+        ['fail', 'clockSkew > 300', `${AHEAD} ${master} by more than 5 minutes: no certificate may be valid here`],
+        ['warn', 'clockSkew > 60', `${AHEAD} ${master} by more than a minute`],
+        ['pass', '', `The clock of this machine agrees with that of ${master}`],
       ],
     },
     health('Kubernetes API Health', 'https://localhost:6443/healthz', !isPrimary || !isUpgrade, 'warn'),

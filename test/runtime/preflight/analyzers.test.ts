@@ -127,6 +127,11 @@ test('answers of web servers are judged by their status', () => {
     ['(statusCode == 200', /parenthesis is not closed/],
     ['statusCode @ 2', /unexpected/],
   ]);
+  table('http', { statusCode: 200 }, [['clockSkew > 60', false]]);
+  table('http', { statusCode: 200, clockSkew: 90 }, [
+    ['clockSkew > 60', true],
+    ['clockSkew > 300', false],
+  ]);
   table('http', { error: 'refused' }, [
     ['error', true],
     ['statusCode == 200', false],

@@ -81,6 +81,8 @@ test('a node that joins has to reach the others', () => {
   assert.equal(address(situation(KUBERNETES, { ...others, isUpgrade: true })), []);
   const master = '  kubernetes: {version: 1.29.1, masterAddress: "10.0.0.9:6443"}\n';
   assert.equal(address(situation(master, { isJoin: true })), ['10.0.0.9:6443']);
+  assert.equal(made(situation(master, { isJoin: true }), 'http'), ['Clock of the Kubernetes API']);
+  assert.equal(made(situation(master, { isJoin: false }), 'http'), []);
   const internal = `${master}  ekco: {version: 0.28.0, enableInternalLoadBalancer: true}\n`;
   assert.equal(address(situation(internal, { isJoin: true })), []);
 });

@@ -104,6 +104,19 @@ test('of the answer of a web server only its status is kept, redirects followed'
   assert.equal(await ask({ get: socks }), { error: 'unsupported protocol socks5:' });
 });
 
+test('a clock that differs from that of the server is a number of seconds, and a small one is none', async ({
+  signal,
+}) => {
+  const asked = async (ahead: number): Promise<number | undefined> => {
+    const date = new Date(Date.now() + ahead).toUTCString();
+    await using server = await startServer(() => ({ status: 200, headers: { date } }));
+    const facts = (await collect('http', { get: { url: server.url } }, { signal })) as { clockSkew?: number };
+    return facts.clockSkew;
+  };
+  for (const ahead of [3_600_000, -3_600_000]) assert.ok(Math.abs(((await asked(ahead)) ?? 0) - 3600) < 60);
+  assert.is(await asked(1000), undefined);
+});
+
 test('a server that is not there, is silent, or cannot be trusted is an error', async ({ signal }) => {
   const ask = async (get: Readonly<Record<string, Json>>): Promise<string> => {
     const facts = (await collect('http', { get }, { signal })) as HttpFacts;

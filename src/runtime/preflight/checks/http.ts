@@ -1,4 +1,4 @@
-/** The status of a web server's response. */
+/** The status of a web server's response, and how far its clock is from this machine's. */
 import * as v from 'valibot';
 import { asError, redact } from '../../../core/errors.ts';
 import type { Read } from '../../../core/schema.ts';
@@ -15,13 +15,20 @@ import { CollectProblem, type Host } from '../host.ts';
 import { firstOutcome } from '../outcome.ts';
 import type { Settings } from '../settings.ts';
 
-/** A status, or the error. */
-const schema = v.union([v.object({ statusCode: v.pipe(v.number(), v.integer()) }), v.object({ error: v.string() })]);
+/** A status, with the seconds between both clocks if they differ; or the error. */
+const statusCode = v.pipe(v.number(), v.integer());
+const schema = v.union([
+  v.object({ statusCode, clockSkew: v.number() }),
+  v.object({ statusCode }),
+  v.object({ error: v.string() }),
+]);
 export type HttpFacts = Read<typeof schema>;
 
 const METHODS = ['get', 'post', 'put'] as const;
 const MAX_REDIRECTS = 10;
 const CA_LIMIT = 16 << 20;
+/** The date of a response is rounded, and older than the response. */
+const CLOCK_ERROR_S = 5;
 
 export const http: Check<HttpFacts> = {
   kind: 'http',
@@ -38,7 +45,9 @@ export const http: Check<HttpFacts> = {
     const limit = limitOf(request, DEFAULT_LIMIT_MS);
     const signal = AbortSignal.any([host.signal, AbortSignal.timeout(limit)]);
     try {
-      return { statusCode: await finalStatus(method.toUpperCase(), request, { ...host, signal }) };
+      const { status, headers } = await finalHead(method.toUpperCase(), request, { ...host, signal });
+      const ahead = Math.round((Date.parse(headers['date'] ?? '') - Date.now()) / 1000);
+      return { statusCode: status, ...(Math.abs(ahead) > CLOCK_ERROR_S && { clockSkew: Math.abs(ahead) }) };
     } catch (error) {
       host.signal.throwIfAborted();
       if (error instanceof CollectProblem) throw error;
@@ -51,8 +60,8 @@ export const http: Check<HttpFacts> = {
   analyze: firstOutcome(holds),
 };
 
-/** The status after all redirects. Headers of the spec are sent only to its own host. */
-async function finalStatus(method: string, request: Settings, host: Host): Promise<number> {
+/** The response after all redirects. Headers of the spec are sent only to its own host. */
+async function finalHead(method: string, request: Settings, host: Host): Promise<ResponseHead> {
   const address = request.text('url') ?? '';
   if (!URL.canParse(address)) throw new Error(`not an address: ${address}`);
   const start = new URL(address);
@@ -60,10 +69,11 @@ async function finalStatus(method: string, request: Settings, host: Host): Promi
   for (let hops = 0; hops <= MAX_REDIRECTS; hops += 1) {
     const headers = url.host === start.host ? (request.textMap('headers') ?? {}) : {};
     const body = verb === 'GET' ? undefined : request.text('body');
-    const { status, headers: answered } = await exchange({ url, verb, headers, body }, request, host);
-    const { location } = answered;
+    const head = await exchange({ url, verb, headers, body }, request, host);
+    const { status } = head;
+    const { location } = head.headers;
     const isRedirect = [301, 302, 303, 307, 308].includes(status) && location !== undefined;
-    if (!isRedirect || !URL.canParse(location, url.href)) return status;
+    if (!isRedirect || !URL.canParse(location, url.href)) return head;
     url = new URL(location, url.href);
     if (status < 307) verb = 'GET';
   }
@@ -109,9 +119,9 @@ async function authorities(request: Settings, env: Host['env']): Promise<readonl
   return loadRoots(undefined, env);
 }
 
-/** `error`, `statusCode == 200`, `statusCode >= 200 && statusCode < 300`. */
+/** `error`, `statusCode == 200`, `statusCode >= 200 && statusCode < 300`, and curlew's own `clockSkew > 60`. */
 function holds(when: string, facts: HttpFacts): boolean {
   if (when === 'error') return 'error' in facts;
   const condition = readCondition(when);
-  return 'statusCode' in facts && condition({ statusCode: facts.statusCode });
+  return 'statusCode' in facts && condition({ clockSkew: 0, ...facts });
 }
