@@ -196,7 +196,7 @@ const ROWS: readonly (readonly [name: string, holds: string, imports?: string])[
   [
     'node',
     'runs on a node: target, spec, cluster, saved requests',
-    `core own platform/files spec kube runtime/plan runtime/node runtime/hooks runtime/cluster runtime/prepare
+    `core own platform/files platform/process spec kube runtime/plan runtime/node runtime/hooks runtime/cluster runtime/prepare
       runtime/history runtime/run requests sources`,
   ],
   [

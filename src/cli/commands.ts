@@ -39,6 +39,8 @@ import {
   INSTALLER_VALIDATE,
 } from '../requests/installer.ts';
 import {
+  CERTIFICATES_RENEW,
+  ETCD_RESTORE,
   ETCD_SNAPSHOT,
   INSTALL,
   JOIN,
@@ -172,6 +174,8 @@ const NODE_COMMANDS = [
   row(RESET, async () => (await import('./commands/reset.ts')).command),
   row(NODE_REMOVE, async () => (await import('./commands/node-remove.ts')).command),
   row(ETCD_SNAPSHOT, async () => (await import('./commands/etcd.ts')).snapshot),
+  row(ETCD_RESTORE, async () => (await import('./commands/etcd.ts')).restore),
+  row(CERTIFICATES_RENEW, async () => (await import('./commands/certificates-renew.ts')).command),
   row(STATUS, async () => (await import('./commands/status.ts')).command),
   row(WHY, async () => (await import('./commands/why.ts')).command),
   row(LOGS, async () => (await import('./commands/logs.ts')).command),

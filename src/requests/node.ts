@@ -230,6 +230,19 @@ export const ETCD_SNAPSHOT = request('etcd snapshot', 'Save the data of etcd', {
   installDir: FOLDER.installDir,
 });
 
+export const ETCD_RESTORE = request('etcd restore', 'Replace the data of etcd by a snapshot', {
+  file: path('FILE', 'the snapshot', { operand: true, required: 'specify the snapshot' }),
+  confirm: text('NODE', 'the name of this machine, for a cluster that still runs'),
+  installDir: FOLDER.installDir,
+});
+
+export const CERTIFICATES_RENEW = request(
+  'certificates renew',
+  'Renew the certificates of this control plane',
+  { installDir: FOLDER.installDir },
+  { dryRun: flag('show how long they are valid, and change nothing') },
+);
+
 const TRUTH = choiceOf(['true', 'false']);
 const truth = one({ ...TRUTH, schema: v.boolean(), read: (word, option) => TRUTH.read(word, option) === 'true' });
 

@@ -505,3 +505,49 @@ version_folders() {
   kubernetes_empty link
   [ -z "$(ls -A disk)" ]
 }
+
+# A control plane in this folder, whose static pods run as long as their files are there.
+static_pods() {
+  prepare
+  KUBERNETES_MANIFESTS="$PWD/manifests" KUBERNETES_ETCD="$PWD/etcd"
+  mkdir -p manifests state etcd/member
+  echo old >etcd/member/data
+  printf '  - --name=node1\n  - --initial-advertise-peer-urls=https://10.0.0.1:2380\n  image: etcd:1\n' >manifests/etcd.yaml
+  touch manifests/kube-{apiserver,controller-manager,scheduler}.yaml
+  kubernetes_is_running() { [[ -e "manifests/$1.yaml" ]]; }
+  kubernetes_api_answers() { echo api >>calls; }
+  kubernetes_in_image() {
+    echo "$*" >>calls
+    mkdir -p etcd/restored/member
+    echo new >etcd/restored/member/data
+  }
+}
+
+@test "certificates are renewed before each component restarts, also those that a cut has left stopped" {
+  static_pods
+  mkdir state/manifests
+  mv manifests/etcd.yaml state/manifests/
+  kubeadm() { echo "kubeadm $*" >>calls; }
+  kubernetes_stop_pods() { echo "stop $*" >>calls; }
+  kubernetes_renew_certificates
+  [[ "$(tr '\n' ';' <calls)" == 'kubeadm certs renew all;stop etcd;stop kube-apiserver;stop kube-controller-manager;stop kube-scheduler;api;' ]]
+  [ -e manifests/etcd.yaml ]
+}
+
+@test "a snapshot replaces what etcd has, which stays, also after a cut" {
+  static_pods
+  kubernetes_restore_etcd /media/shop.db
+  grep -q '^etcd:1 usr/local/bin/etcdutl snapshot restore /media/shop.db .*--initial-cluster node1=https://10.0.0.1:2380' calls
+  [[ "$(cat etcd/member/data)" == new && "$(cat etcd/member.before-restore/data)" == old && -e manifests/kube-apiserver.yaml ]]
+  # Cut before the control plane has started again.
+  kubernetes_stop_pods etcd kube-apiserver
+  kubernetes_restore_etcd /media/shop.db
+  [[ "$(cat etcd/member/data)" == new && "$(cat etcd/member.before-restore/data)" == old && -e manifests/etcd.yaml ]]
+}
+
+@test "without the program that reads snapshots the control plane goes on" {
+  static_pods
+  kubernetes_in_image() { bail 'etcd:1 has no etcdutl'; }
+  run strict kubernetes_restore_etcd /media/shop.db
+  [[ "$status" -eq 1 && "$(cat etcd/member/data)" == old && -e manifests/etcd.yaml ]]
+}

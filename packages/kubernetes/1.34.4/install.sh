@@ -3,6 +3,8 @@
 # restarts the kubelet only if its program, its unit or its configuration has changed.
 
 KUBERNETES_STATE=/etc/kubernetes/curlew
+KUBERNETES_MANIFESTS=/etc/kubernetes/manifests
+KUBERNETES_ETCD=/var/lib/etcd
 
 kubernetes_pre_init() {
   kubernetes_require_host
@@ -627,4 +629,96 @@ kubernetes_upload_certificates() {
   kubeadm init phase upload-certs --upload-certs --skip-certificate-key-print --config "$file"
   mv "$key.new" "$key"
   rm -f "$file" "$key.line"
+}
+
+# For curlew certificates renew: all that kubeadm has made, and then those who read them only when they start, one after the other.
+kubernetes_renew_certificates() {
+  local name
+  kubernetes_bypass_proxy
+  kubernetes_start_pods
+  kubeadm certs renew all
+  for name in etcd kube-apiserver kube-controller-manager kube-scheduler; do
+    [[ -e "$KUBERNETES_MANIFESTS/$name.yaml" ]] || continue
+    logStep "Restarting $name"
+    kubernetes_stop_pods "$name"
+    kubernetes_start_pods
+    spinner_until 120 kubernetes_is_running "$name" || bail "kubernetes: $name does not start: see journalctl -u kubelet"
+  done
+  try_5m kubernetes_api_answers
+}
+
+# usage: kubernetes_restore_etcd FILE; for curlew etcd restore, on the only control plane. What etcd had stays in member.before-restore.
+kubernetes_restore_etcd() {
+  local manifest="$KUBERNETES_MANIFESTS/etcd.yaml" was="$KUBERNETES_ETCD/member.before-restore" name url
+  local stopped="$KUBERNETES_STATE/manifests/etcd.yaml" restored="$KUBERNETES_ETCD/restored"
+  if [[ -e "$stopped" ]]; then manifest="$stopped"; fi
+  [[ -e "$manifest" ]] || bail "kubernetes: kubeadm has made no etcd on this machine"
+  name="$(kubernetes_etcd_flag "$manifest" name)" url="$(kubernetes_etcd_flag "$manifest" initial-advertise-peer-urls)"
+  rm -rf "$restored"
+  logStep "Reading $1"
+  # Caches of clients must not take older revisions for newer ones.
+  kubernetes_in_image "$(awk '$1 == "image:" { print $2; exit }' "$manifest")" usr/local/bin/etcdutl snapshot restore "$1" \
+    --data-dir "$restored" --name "$name" --initial-cluster "$name=$url" --initial-advertise-peer-urls "$url" \
+    --bump-revision 1000000000 --mark-compacted
+  logStep "Stopping the control plane"
+  # Cut before, what is there now is not what etcd had.
+  if [[ ! -e "$stopped" ]]; then rm -rf "$was"; fi
+  kubernetes_stop_pods kube-scheduler kube-controller-manager kube-apiserver etcd
+  if [[ -e "$was" ]]; then rm -rf "$KUBERNETES_ETCD/member"; else maybe mv "$KUBERNETES_ETCD/member" "$was"; fi
+  mv "$restored/member" "$KUBERNETES_ETCD/member"
+  rm -rf "$restored"
+  kubernetes_start_pods
+  try_5m kubernetes_api_answers
+  logSuccess "etcd has the data of $1"
+}
+
+# usage: kubernetes_etcd_flag MANIFEST NAME
+kubernetes_etcd_flag() {
+  sed -n "s/^ *- --$2=//p" "$1"
+}
+
+# usage: kubernetes_in_image IMAGE PROGRAM WORD…; runs a static program of an image that the machine has
+kubernetes_in_image() (
+  box="$KUBERNETES_STATE/image"
+  kubernetes_unmount "$box"
+  mkdir -p "$box"
+  trap 'kubernetes_unmount "$box"' EXIT
+  curlew_ctr images mount "$1" "$box" >/dev/null || bail "kubernetes: $1 is missing: run ./tasks.sh load-images"
+  [[ -x "$box/$2" ]] || bail "kubernetes: $1 has no ${2##*/}"
+  "$box/$2" "${@:3}"
+)
+
+# usage: kubernetes_unmount FOLDER; also after a cut
+kubernetes_unmount() {
+  curlew_ctr images unmount --rm "$1" >/dev/null 2>&1 || true
+  maybe rmdir "$1"
+}
+
+# usage: kubernetes_stop_pods NAME…; static pods end when the kubelet no longer finds their files
+kubernetes_stop_pods() {
+  local name
+  mkdir -p "$KUBERNETES_STATE/manifests"
+  for name in "$@"; do
+    if [[ -e "$KUBERNETES_MANIFESTS/$name.yaml" ]]; then mv "$KUBERNETES_MANIFESTS/$name.yaml" "$KUBERNETES_STATE/manifests/"; fi
+  done
+  for name in "$@"; do
+    spinner_until 120 kubernetes_is_stopped "$name" || bail "kubernetes: $name does not end: does the kubelet run?"
+  done
+}
+
+# Also those that a cut has left stopped.
+kubernetes_start_pods() {
+  local file
+  for file in "$KUBERNETES_STATE"/manifests/*.yaml; do
+    if [[ -e "$file" ]]; then mv "$file" "$KUBERNETES_MANIFESTS/"; fi
+  done
+}
+
+# usage: kubernetes_is_running COMPONENT
+kubernetes_is_running() {
+  pgrep -f "^$1 " >/dev/null
+}
+
+kubernetes_is_stopped() {
+  ! kubernetes_is_running "$1"
 }

@@ -1,5 +1,5 @@
 /** `curlew etcd …`: the data of a cluster, on its control plane. */
-import { ETCD_SNAPSHOT } from '../../requests/node.ts';
+import { ETCD_RESTORE, ETCD_SNAPSHOT } from '../../requests/node.ts';
 import { visible } from '../../core/diagnostic.ts';
 import { commandFor } from '../command.ts';
 
@@ -9,4 +9,12 @@ export const snapshot = commandFor(ETCD_SNAPSHOT, {
   examples: ['curlew etcd snapshot', 'curlew etcd snapshot /media/backup/shop.db'],
   run: async ({ request }, context) => (await import('../../app/etcd-snapshot.ts')).etcdSnapshot(request, context),
   render: ({ file }) => visible(`${file} has the data of this cluster: copy it to another machine`),
+});
+
+export const restore = commandFor(ETCD_RESTORE, {
+  details:
+    'Runs on the only control plane of a cluster that curlew has made. The control plane stops, etcd gets the data of the snapshot, and the control plane starts again; what has changed since the snapshot is lost. A cluster that still runs must be confirmed by the name of this machine. The data before stays in /var/lib/etcd/member.before-restore. The same command continues after any interruption.',
+  examples: ['curlew etcd restore /media/backup/shop.db', 'curlew etcd restore shop.db --confirm node1'],
+  run: async ({ request }, context) => (await import('../../app/etcd-restore.ts')).etcdRestore(request, context),
+  render: ({ file }) => visible(`etcd has the data of ${file}; kubectl get nodes,pods -A shows what runs`),
 });

@@ -1,0 +1,19 @@
+/** `curlew certificates renew`: the certificates of a control plane. */
+import { CERTIFICATES_RENEW } from '../../requests/node.ts';
+import { visible } from '../../core/diagnostic.ts';
+import { commandFor } from '../command.ts';
+
+const days = (count: number): string => (count < 0 ? `expired ${-count} days ago` : `${count} days`);
+
+export const command = commandFor(CERTIFICATES_RENEW, {
+  details:
+    'Runs on each control plane. kubeadm renews its certificates for a year, also expired ones; then etcd, the API server, the controller manager and the scheduler restart one after the other. An upgrade of Kubernetes renews them, too. The certificates that sign the others stay, and the kubelet renews its own.',
+  examples: ['curlew certificates renew --dry-run', 'curlew certificates renew'],
+  run: async ({ request, options }, context) =>
+    (await import('../../app/certificates-renew.ts')).renewCertificates(request, context, options),
+  render: ({ certificates }) =>
+    certificates
+      .map(({ name, before, after }) => `${name}: ${days(before)}${after === undefined ? '' : ` -> ${days(after)}`}`)
+      .map(visible)
+      .join('\n'),
+});

@@ -1,0 +1,68 @@
+/** Certificates and snapshots of a control plane: what is refused, and what is said of them. */
+import { X509Certificate } from 'node:crypto';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { daysOf, renewCertificates } from '../../src/app/certificates-renew.ts';
+import { etcdRestore, requireConfirmed } from '../../src/app/etcd-restore.ts';
+import { CurlewError } from '../../src/core/errors.ts';
+import * as assert from '../support/assert.ts';
+import { never } from '../support/context.ts';
+import { suite } from '../support/suite.ts';
+import { makeCertificate } from '../support/tls.ts';
+import { tree } from '../support/tree.ts';
+
+const test = suite('app/control-plane-data');
+const { cert, ca } = await makeCertificate();
+
+function messageOf(members: readonly string[], confirm?: string): string {
+  try {
+    requireConfirmed(members, confirm);
+    return '';
+  } catch (error) {
+    return error instanceof CurlewError ? error.message : String(error);
+  }
+}
+
+test('certificates are shown with the days that are left, in files and in kubeconfigs, but not authorities', async () => {
+  await using box = await tree({
+    'admin.conf': `users:\n- user:\n    client-certificate-data: ${btoa(cert)}\n`,
+  });
+  await mkdir(box.at('pki'));
+  await writeFile(box.at('pki/apiserver.crt'), cert);
+  await writeFile(box.at('pki/ca.crt'), ca);
+  await writeFile(box.at('kubelet.conf'), 'users: []\n');
+  const ends = Date.parse(new X509Certificate(cert).validTo);
+  const day = 24 * 60 * 60_000;
+  const found = await daysOf(box.path, new Date(ends - 3.5 * day));
+  assert.equal(
+    [...found].filter(([name]) => name !== 'pki/ca.crt'),
+    [
+      ['pki/apiserver.crt', 3],
+      ['admin.conf', 3],
+    ],
+  );
+  assert.equal((await daysOf(box.path, new Date(ends + day))).get('admin.conf'), -1);
+  assert.equal((await daysOf(box.at('missing'), new Date())).size, 0);
+});
+
+test('a running cluster is restored only with its own name, and not with other members', () => {
+  const own = hostname().toLowerCase();
+  assert.match(messageOf([own]), /the cluster runs, and would lose its changes/);
+  assert.match(messageOf([own], `${own}x`), /this machine is/);
+  assert.match(messageOf([own, 'two', 'three'], own), /it has 3 members that agree/);
+  assert.equal([messageOf([own], own), messageOf([])], ['', '']);
+});
+
+test('a file that is no snapshot is refused before anything else', async () => {
+  await using box = await tree({ 'shop.db': 'not a database' });
+  const context = { signal: never, report: () => undefined, env: {}, cwd: box.path };
+  await assert.rejectsWith(
+    etcdRestore({ file: 'shop.db' }, context),
+    'CLUSTER_FAILED',
+    /is not a whole snapshot of etcd/,
+  );
+  await assert.rejectsWith(etcdRestore({ file: 'missing.db' }, context), 'FILE_UNUSABLE');
+  await assert.rejectsWith(renewCertificates({}, context), 'CLUSTER_FAILED', /has none of an API server/);
+});
+
+test.run();
