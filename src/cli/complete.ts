@@ -15,6 +15,8 @@ export interface Completion {
   readonly candidates: readonly Candidate[];
   /** What else the word may be, which shells know themselves. */
   readonly paths: 'files' | 'folders' | 'none';
+  /** Names are missing: a disk did not respond in time, and a read of it may never end. */
+  readonly isLate?: true;
 }
 
 /** Milliseconds for names on disks, which may not respond. */
@@ -73,11 +75,12 @@ async function valuesOf(field: Field, before: string, typed: string, where: Wher
   const { values, names, offers, value } = field;
   const paths = names === undefined ? 'none' : /^(?:DIR|FOLDER|STORE$|STORE\|URL)/.test(value) ? 'folders' : 'files';
   const found = values ?? (offers === undefined ? [] : await withinLimit(namesOf(offers, typed, where)));
-  return matching(
+  const completion = matching(
     `${before}${typed}`,
-    found.map((one) => ({ value: `${before}${one}`, help: '' })),
+    (found ?? []).map((one) => ({ value: `${before}${one}`, help: '' })),
     paths,
   );
+  return found === undefined ? { ...completion, isLate: true } : completion;
 }
 
 async function namesOf(offers: NonNullable<Field['offers']>, typed: string, where: Where): Promise<readonly string[]> {
@@ -86,11 +89,12 @@ async function namesOf(offers: NonNullable<Field['offers']>, typed: string, wher
   return offeredNames(offers, typed, where);
 }
 
-async function withinLimit(names: Promise<readonly string[]>): Promise<readonly string[]> {
-  const late = async (): Promise<readonly string[]> => {
+/** Undefined if the names are late. */
+async function withinLimit(names: Promise<readonly string[]>): Promise<readonly string[] | undefined> {
+  const late = async (): Promise<undefined> => {
     // Waits in two halves: on a busy machine the first may pass before the process gets to its disk.
     await setTimeout(LIMIT / 2);
-    return setTimeout(LIMIT / 2, []);
+    return setTimeout(LIMIT / 2, undefined);
   };
   return Promise.race([names, late()]);
 }

@@ -53,10 +53,10 @@ async function run(argv: readonly string[], signal: AbortSignal): Promise<number
   }
   if (argv[0] === '__complete') {
     const { complete, completionLines } = await import('./complete.ts');
-    await print(process.stdout, `${completionLines(await complete(argv.slice(1), process.cwd()))}\n`);
-    // To exit is to wait for what is being read, and a disk may not respond.
-    const isReading = process.getActiveResourcesInfo().some((resource) => resource.startsWith('FSReq'));
-    if (isReading) process.kill(process.pid, 'SIGKILL');
+    const completion = await complete(argv.slice(1), process.cwd());
+    await print(process.stdout, `${completionLines(completion)}\n`);
+    // To exit is to wait for what is being read, and a disk may not respond. Shells ignore the status.
+    if (completion.isLate === true) process.kill(process.pid, 'SIGKILL');
     process.exit(0);
   }
   const { name: first, args: rest } = splitName(argv);

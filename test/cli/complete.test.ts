@@ -92,6 +92,8 @@ test('a store that does not answer offers nothing, and completion ends', async (
   const words = ['__complete', 'versions', '--from', 'dead', ''];
   const { stdout, stderr } = await curlew(words, { cwd: box.path });
   assert.equal([stdout, stderr], ['none', '']);
+  // Without a name to read, the process ends by itself.
+  assert.is((await curlew(['__complete', 'versi'], { cwd: box.path })).exitCode, 0);
 });
 
 /** A folder with `curlew` in `bin`, and the environment that finds it. */
