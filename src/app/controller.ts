@@ -21,6 +21,7 @@ import { Heartbeats } from './hub/heartbeats.ts';
 import { identifyHub } from './hub/identify.ts';
 import { passHub, resourceOf, type Hub } from './hub/pass.ts';
 import { Pushes } from './hub/push.ts';
+import { Upstream } from './hub/upstream.ts';
 import { decideRequests, type Say } from './hub/renewals.ts';
 import { serveReadiness } from '../open/readiness.ts';
 import { CONTROLLER, type ControllerRequest } from '../requests/hub.ts';
@@ -104,9 +105,13 @@ async function lead(direct: KubeApi, { lease, uid, say, request, context, onPass
       unseen = leases.problem;
     },
   });
+  const { reconcile = [] } = request;
+  const upstream =
+    reconcile.length === 0 ? undefined : await Upstream.open(api, reconcile.flat(), { signal, ...watching });
   const hub: Hub = {
     uid,
     signal,
+    upstream,
     call: openCalls(api, { patienceMs: 0, signal, guard: lease.guard }),
     clusters: new Watch(api, { ...watching, resource: resourceOf('Cluster'), look: readCluster }),
     addons: new Watch(api, { ...watching, resource: resourceOf('FleetAddon'), look: readAddon }),
@@ -125,8 +130,8 @@ async function lead(direct: KubeApi, { lease, uid, say, request, context, onPass
   const answering = decideRequests({ call, signal, requests, backoff: new Backoff(), say: answers }, asked).catch(
     (error: unknown) => over.abort(error),
   );
-  const watches = [hub.clusters, hub.addons, hub.clusterAddons, requests, leases].map(async (one) =>
-    one.run(signal).catch(() => undefined),
+  const watches = [hub.clusters, hub.addons, hub.clusterAddons, requests, leases, upstream].map(async (one) =>
+    one?.run(signal).catch(() => undefined),
   );
   const pushes = new Pushes(hub, { request, context, onEnd: () => changes.set() });
   const failures = new Backoff();

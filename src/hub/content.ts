@@ -51,6 +51,7 @@ const NO_CHART = {
   repoURL: undefined,
   oci: undefined,
   package: undefined,
+  version: undefined,
   name: undefined,
   values: {},
   wait: false,

@@ -5,6 +5,7 @@ import { AGENT } from './identity.ts';
 import { namespaceOf } from './observe.ts';
 import { REQUESTS, SIGNER, TOKENS as TOKEN_GROUP } from './requests.ts';
 import { HUB_KINDS, type HubKind } from './schema.ts';
+import { UPSTREAM, type Upstreams } from './taken.ts';
 
 export const [GROUP = '', VERSION = ''] = CHANNEL_API_VERSION.split('/');
 const NAMESPACE = 'curlew-system';
@@ -21,10 +22,12 @@ interface HubOptions {
   readonly image?: string | undefined;
   /** Names of clusters that the controller delivers to. */
   readonly push?: readonly string[] | undefined;
+  /** Kinds of other programs that the controller takes. */
+  readonly reconcile?: readonly Upstreams[] | undefined;
 }
 
 /** Objects in the order in which they can be created. */
-export function hubManifests({ image, push = [] }: HubOptions = {}): readonly Manifest[] {
+export function hubManifests({ image, push = [], reconcile = [] }: HubOptions = {}): readonly Manifest[] {
   const kinds = Object.keys(HUB_KINDS) as HubKind[];
   const rights = [
     NAMESPACE_OBJECT,
@@ -41,7 +44,8 @@ export function hubManifests({ image, push = [] }: HubOptions = {}): readonly Ma
     ...kinds.map(definitionOf),
     ...rights,
     ...pushed,
-    ...(image === undefined ? [] : [CONFIG, deployment(image)]),
+    ...(reconcile.length === 0 ? [] : [upstreamRole(reconcile), UPSTREAM_BINDING]),
+    ...(image === undefined ? [] : [CONFIG, deployment(image, reconcile)]),
   ];
 }
 
@@ -198,6 +202,41 @@ function pushRights(cluster: string): readonly Manifest[] {
   ];
 }
 
+const UPSTREAM_NAME = `${NAME}-upstream`;
+const UPSTREAM_BINDING = bindingTo({ kind: 'ClusterRole', name: UPSTREAM_NAME }, 'ClusterRoleBinding', {
+  name: UPSTREAM_NAME,
+});
+
+/** To take objects of other programs: to read them, to write their status, and to make objects of the fleet from them. */
+function upstreamRole(names: readonly Upstreams[]): Manifest {
+  const kinds = names.flatMap((name) => [...UPSTREAM[name]]);
+  const definitions = kinds.map(({ plural, group }) => `${plural}.${group}`);
+  return {
+    apiVersion: `${RBAC}/v1`,
+    kind: 'ClusterRole',
+    metadata: { name: UPSTREAM_NAME, labels: LABELS },
+    rules: [
+      ...kinds.flatMap(({ plural, group, isTaken }) => [
+        may(group, [plural], ['get', 'list', 'watch', ...(isTaken ? ['patch'] : [])]),
+        ...(isTaken ? [may(group, [`${plural}/status`], ['patch'])] : []),
+      ]),
+      may('apiextensions.k8s.io', ['customresourcedefinitions'], ['get'], definitions),
+      may(GROUP, ['fleetaddons'], ['create', 'delete']),
+      ...(names.includes('helmchartproxies') ? CAPI_RULES : []),
+    ],
+  };
+}
+
+/** Its clusters become those of the fleet, with the Secrets that it keeps next to them; templates may see what they refer to. */
+const CAPI_RULES = [
+  may(GROUP, ['clusters'], ['create', 'patch', 'delete']),
+  may(GROUP, ['clusters/status', 'clusteraddons/status'], ['patch']),
+  may('', ['namespaces'], ['create']),
+  may('', ['secrets'], ['get']),
+  may('controlplane.cluster.x-k8s.io', ['*'], ['get']),
+  may('infrastructure.cluster.x-k8s.io', ['*'], ['get']),
+];
+
 /** What a token for an agent may do, and each agent: make requests, which someone approves or not. */
 export const REGISTRATION = 'curlew-registration';
 const REGISTRATION_ROLE = {
@@ -236,11 +275,16 @@ const CONFIG = {
   },
 };
 
-function deployment(image: string): Manifest {
+function deployment(image: string, reconcile: readonly Upstreams[]): Manifest {
   const container = {
     name: 'controller',
     image,
-    args: ['controller', '--kubeconfig', '/etc/curlew/kubeconfig'],
+    args: [
+      'controller',
+      '--kubeconfig',
+      '/etc/curlew/kubeconfig',
+      ...(reconcile.length === 0 ? [] : ['--reconcile', reconcile.join()]),
+    ],
     securityContext: {
       allowPrivilegeEscalation: false,
       readOnlyRootFilesystem: true,

@@ -2,9 +2,12 @@
 import * as v from 'valibot';
 import { exactValue } from '../core/json.ts';
 import { convert, fits, type Read } from '../core/schema.ts';
+import { Findings } from '../channel/findings.ts';
 import { recordIdentity, releaseIdentity } from '../fleet/fleet.ts';
+import { compatOf } from '../fleet/reported.ts';
+import { specHash } from '../rollout/spec-hash.ts';
 import { windowProblem, type Window } from '../rollout/windows.ts';
-import type { Cluster, ClusterAddon, FleetAddon, FleetAddonStatus, Orders } from '../rollout/fleet.ts';
+import type { Cluster, ClusterAddon, FleetAddon, FleetAddonStatus, Orders, Values } from '../rollout/fleet.ts';
 import { HUB_KINDS, type Condition } from './schema.ts';
 
 /** Each cluster has a namespace of its own. */
@@ -12,6 +15,10 @@ const NAMESPACE = 'fleet-';
 export const FINALIZER = 'fleet.curlew.dev/removal';
 /** Annotations by which people say how an add-on continues. */
 const ORDER = 'fleet.curlew.dev/';
+/** Annotations of what the controller makes from objects of other programs: from which one, whose rules, and whether it is paused. */
+export const FROM = 'fleet.curlew.dev/from';
+export const PAUSED = 'fleet.curlew.dev/paused';
+export const COMPAT = 'curlew.dev/compat';
 
 /** An object from an API server. */
 export interface Live {
@@ -37,8 +44,22 @@ export interface Version {
   readonly resourceVersion: string;
 }
 
+/** What the controller writes into an object that it makes from one of another program. */
+export interface Made {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+  readonly spec: Values;
+}
+
+/** From which object of another program this one was made, such as `HelmChartProxy default/calico`, and the hash of what was made. */
+export interface Origin {
+  readonly from: string;
+  readonly hash: string;
+}
+
 export interface HubAddon {
   readonly at: Version;
+  readonly origin: Origin | undefined;
   readonly addon: FleetAddon;
   /** Why nothing is done for it; it is then only removed. */
   readonly problem: string | undefined;
@@ -52,8 +73,9 @@ export interface HubAddon {
 export interface HubCluster {
   readonly at: Version;
   readonly cluster: Cluster;
+  readonly origin: Origin | undefined;
   /** The Secret with its kubeconfig, if the controller delivers its add-ons. */
-  readonly secret: string | undefined;
+  readonly secret: { readonly namespace: string; readonly name: string } | undefined;
   /** The stored status. */
   readonly status: unknown;
 }
@@ -87,6 +109,22 @@ export function versionOf({ metadata: { name, namespace, uid, resourceVersion } 
   return { name, namespace, uid, resourceVersion };
 }
 
+export function hashOfMade({ labels, annotations, spec }: Made): string {
+  const marks = [FROM, PAUSED, COMPAT].map((key) => annotations[key] ?? '');
+  return specHash({ labels, marks, made: spec });
+}
+
+function originOf({ metadata: { labels, annotations }, spec }: Live): Origin | undefined {
+  const { [FROM]: from } = annotations;
+  return from === undefined ? undefined : { from, hash: hashOfMade({ labels, annotations, spec: spec as Values }) };
+}
+
+/** For what is wrong with an object. */
+export function findingsOf(title: string): Findings {
+  const place = { file: title, line: 1, column: 1, length: 1 };
+  return new Findings({ placeOf: () => place, diagnostics: [] }, false, 'fleet');
+}
+
 /** Undefined in another namespace than its own. One that cannot be read is there, and gets nothing. */
 export function readCluster(object: Live): HubCluster | undefined {
   const { metadata, spec, status = {} } = object;
@@ -94,9 +132,10 @@ export function readCluster(object: Live): HubCluster | undefined {
   if (metadata.namespace !== namespaceOf(name)) return undefined;
   const read = convert(HUB_KINDS.Cluster.spec, spec);
   const at = versionOf(object);
+  const origin = originOf(object);
   if ('problems' in read || windowsProblem(read.value.windows) !== undefined) {
     const cluster = { name, labels, available: false, paused: true, kubernetes: '' };
-    return { at, cluster, secret: undefined, status };
+    return { at, cluster, origin, secret: undefined, status };
   }
   const { kubernetes, access, ...others } = read.value;
   const { facts = {}, conditions = [] } = fits(HUB_KINDS.Cluster.status, status) ? status : {};
@@ -113,7 +152,8 @@ export function readCluster(object: Live): HubCluster | undefined {
     ...(server !== undefined && { server }),
     ...(agentVersion !== undefined && { agentVersion }),
   };
-  return { at, cluster, secret: access?.kubeconfigSecret, status };
+  const secret = access && { namespace: namespaceOf(name), name: access.kubeconfigSecret };
+  return { at, cluster, origin, secret, status };
 }
 
 function windowsProblem(windows: readonly Window[] = []): string | undefined {
@@ -127,15 +167,18 @@ export function readAddon(object: Live): HubAddon {
   const own = fits(HUB_KINDS.FleetAddon.status, status) ? status : undefined;
   const stored = own && readStatus(own);
   const { orders, paused, problem: wrong } = readOrders(annotations, generation, stored?.since ?? 0);
+  const doubts = findingsOf(name);
+  const compat = compatOf(object, doubts);
   const given = 'problems' in read ? undefined : read.value;
   const found = given && sourceOf(given.source, name);
   const problem =
     ('problems' in read ? read.problems[0].message : undefined) ??
     windowsProblem(given?.rollout?.windows) ??
-    (found === undefined ? 'it has no source' : wrong);
+    (found === undefined ? 'it has no source' : (wrong ?? doubts.diagnostics[0]?.message));
   const { source: _source, drift, ...others } = given ?? { clusterSelector: {}, drift: undefined };
   return {
     at: versionOf(object),
+    origin: originOf(object),
     problem,
     drift,
     finalizers,
@@ -145,6 +188,9 @@ export function readAddon(object: Live): HubAddon {
       name,
       generation,
       ...(found ?? { identity: name, source: { content: {} } }),
+      ...(compat !== undefined && { compat }),
+      // A release of the same name is taken over there without a question.
+      ...(compat === 'caaph' && { adopt: true }),
       ...others,
       ...(paused && { paused }),
       ...(typeof deletionTimestamp === 'string' && { deleting: true }),
@@ -164,7 +210,7 @@ function sourceOf(
   if (chart !== undefined) {
     const { namespace = 'kube-system', releaseName = name, version } = chart;
     const content = { chart: { ...chart, namespace, releaseName }, ...(hash !== undefined && { hash }) };
-    return { namespace, identity: releaseIdentity({ namespace, name: releaseName }), source: { content, version } };
+    return { namespace, identity: releaseIdentity({ namespace, name: releaseName }), source: { content, ...(version !== undefined && { version }) } };
   }
   const identity = recordIdentity(byName);
   const { namespace } = byName;
@@ -199,8 +245,8 @@ function readOrders(
   generation: number,
   since: number,
 ): { readonly orders: Orders | undefined; readonly paused: boolean; readonly problem?: string } {
-  const pause = annotations[`${ORDER}pause`];
-  const paused = pause !== undefined && pause !== 'false';
+  const { [`${ORDER}pause`]: pause = 'false', [PAUSED]: held } = annotations;
+  const paused = pause !== 'false' || held === 'true';
   const found: Partial<Record<'approve' | 'retry' | 'rollback', Read<typeof order>>> = {};
   for (const verb of ['approve', 'retry', 'rollback'] as const) {
     const text = annotations[`${ORDER}${verb}`];

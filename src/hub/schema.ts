@@ -34,7 +34,7 @@ const condition = fields({
   lastTransitionTime: time,
   observedGeneration: v.exactOptional(count),
 });
-const conditions = v.exactOptional(
+export const conditions = v.exactOptional(
   v.pipe(list(condition), v.metadata({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] })),
 );
 export type Condition = Read<typeof condition>;
@@ -47,7 +47,13 @@ export const source = rules(
     hash: v.exactOptional(about('Digest of the manifest, or of the archive of the chart.', digest)),
     chart: v.exactOptional(
       rules(
-        fields({ ...CHART, package: v.exactOptional(about('Address of its archive.', address)) }),
+        fields({
+          ...CHART,
+          version: v.exactOptional(about('Without it, a cluster keeps the newest one of its first day.', aText)),
+          package: v.exactOptional(about('Address of its archive.', address)),
+          wait: v.exactOptional(about('If true, helm waits until it is ready.', v.boolean('true or false'))),
+          atomic: v.exactOptional(about('If true, helm takes back what fails.', v.boolean('true or false'))),
+        }),
         [
           '[has(self.repoURL), has(self.oci), has(self.package)].filter(given, given).size() == 1',
           'write repoURL and name, or oci, or package',

@@ -1,20 +1,31 @@
 /** Requests about hubs: clusters whose API server has the kinds of a fleet. */
-import { count, text, texts } from '../core/field.ts';
+import * as v from 'valibot';
+import { choiceOf, count, many, text, texts } from '../core/field.ts';
 import { request, type RequestOf } from '../core/request.ts';
 import { CLUSTER, HELM } from './channel.ts';
+import { UPSTREAMS, type Upstreams } from '../hub/taken.ts';
 import { WEB } from './connection.ts';
+
+const KINDS = choiceOf(UPSTREAMS);
+/** Several in one text, with commas. */
+const kindLists = many<readonly Upstreams[]>({
+  schema: v.array(KINDS.schema),
+  read: (text, option) => text.split(',').map((one) => KINDS.read(one.trim(), option)),
+});
 
 export const HUB_MANIFESTS = request('hub manifests', 'Print the kinds of a hub, and the rights of its controller', {
   push: texts(
     'CLUSTER',
     'also print the right to deliver to this cluster, with the Secrets in its namespace; can be repeated',
   ),
+  reconcile: kindLists('KINDS', 'also print the rights to take these kinds of other programs, as the controller does'),
   image: text('REF', 'also print a Deployment of the controller with this image'),
 });
 
 export const CONTROLLER = request('controller', 'Run the controller of a hub', {
   ...CLUSTER,
   ready: count('PORT', 'GET /ready on this port of 127.0.0.1 is 200 if the controller works, otherwise 503'),
+  reconcile: kindLists('KINDS', `take objects of other programs: ${UPSTREAMS.join(', ')}; with commas, or repeated`),
   ...HELM,
   ...WEB,
 });

@@ -1,6 +1,6 @@
 /** One pass of the controller: what a step of the fleet writes, into the objects of the hub. */
 import { canonicalJson } from '../../core/digest.ts';
-import { asError, CurlewError } from '../../core/errors.ts';
+import { CurlewError } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
 import { definitionName } from '../../hub/manifests.ts';
 import {
@@ -19,13 +19,13 @@ import { createObject, deleteObject, getObject, patchObject, type LiveObject } f
 import type { Resource } from '../../kube/resources.ts';
 import type { Watch } from '../../kube/watch.ts';
 import type { Backoff } from '../../platform/limit/backoff.ts';
-import { eachLimited } from '../../platform/limit/each.ts';
 import type { Memo } from '../../rollout/content.ts';
 import type { Cluster, FleetAddonStatus, Observed, Writes } from '../../rollout/fleet.ts';
 import { step } from '../../rollout/step.ts';
 import type { Heartbeats } from './heartbeats.ts';
+import { eachJob, type Job } from './jobs.ts';
+import type { Upstream } from './upstream.ts';
 
-const AT_ONCE = 8;
 const EVENTS: Resource = { apiVersion: 'v1', kind: 'Event', plural: 'events', namespaced: true };
 const DEFINITIONS: Resource = {
   apiVersion: 'apiextensions.k8s.io/v1',
@@ -53,6 +53,8 @@ export interface Hub {
   /** The Leases of agents, which `heartbeats` gets. */
   readonly leases: Watch<void>;
   readonly heartbeats: Heartbeats;
+  /** Objects of other programs that the controller takes; undefined if it takes none. */
+  readonly upstream: Upstream | undefined;
   /** For writes that were refused, by object. */
   readonly backoff: Backoff;
   readonly memo: Memo;
@@ -66,19 +68,20 @@ export interface Passed {
   readonly nextMs: number;
 }
 
-/** A write of one add-on: alone in failing, and in waiting after that. */
-interface Job {
-  readonly key: string;
-  readonly run: () => Promise<void>;
+/** All that are there, with what Cluster API knows of its own. */
+export function clustersOf({ clusters, upstream }: Pick<Hub, 'clusters' | 'upstream'>): readonly HubCluster[] {
+  const all = clusters.values().flatMap((one) => one ?? []);
+  return upstream === undefined ? all : all.flatMap((one) => upstream.joined(one) ?? []);
 }
 
 /** What has changed meanwhile is left to the next pass. `now` in seconds since 1970. */
 export async function passHub(hub: Hub, now: number): Promise<Passed> {
-  const problem = [hub.clusters, hub.addons, hub.clusterAddons, hub.leases]
-    .map((one) => one.problem)
+  const problem = [hub.clusters, hub.addons, hub.clusterAddons, hub.leases, hub.upstream]
+    .map((one) => one?.problem)
     .find((one) => one !== undefined);
   hub.heartbeats.hears(problem === undefined);
   if (problem !== undefined) return { problem, nextMs: Infinity };
+  const taken = await hub.upstream?.pass(hub, now);
   const all = new Map(hub.addons.values().map((one) => [one.addon.name, one]));
   const records = new Map<string, HubClusterAddon>();
   for (const one of hub.clusterAddons.values()) {
@@ -87,7 +90,7 @@ export async function passHub(hub: Hub, now: number): Promise<Passed> {
   const observed: Observed = {
     complete: true,
     heardSince: now - hub.heartbeats.heardFor,
-    clusters: hub.clusters.values().flatMap((one) => (one === undefined ? [] : present(one, hub, now))),
+    clusters: clustersOf(hub).map((one) => present(one, hub, now)),
     // What cannot be read stays as it is; what is deleted goes, whatever it says.
     addons: [...all.values()].flatMap(({ addon, problem: wrong }) =>
       wrong === undefined || addon.deleting === true ? [addon] : [],
@@ -100,7 +103,11 @@ export async function passHub(hub: Hub, now: number): Promise<Passed> {
     if (doubt !== undefined) return { problem: doubt, nextMs: Infinity };
   }
   const done = new Pass(hub, { now, all, records, writes });
-  return { problem: await done.run(), nextMs: Math.min(done.nextMs, (writes.recheckAfter ?? Infinity) * 1000) };
+  const problemOfWrites = await done.run();
+  return {
+    problem: problemOfWrites ?? taken?.problem,
+    nextMs: Math.min(done.nextMs, taken?.nextMs ?? Infinity, (writes.recheckAfter ?? Infinity) * 1000),
+  };
 }
 
 /** A cluster whose agent is silent does not answer, whatever it has said last; one that is delivered to needs none. */
@@ -118,9 +125,9 @@ function takesAway({ put, drop, released }: Writes): boolean {
 }
 
 /** With the definition of a kind, the API server deletes all its objects. The add-ons themselves must stay. */
-async function goneKind({ call }: Hub): Promise<string | undefined> {
-  for (const kind of Object.keys(HUB_KINDS) as HubKind[]) {
-    const name = definitionName(kind);
+async function goneKind({ call, upstream }: Hub): Promise<string | undefined> {
+  const own = (Object.keys(HUB_KINDS) as HubKind[]).map(definitionName);
+  for (const name of [...own, ...(upstream?.definitions ?? [])]) {
     const found = await getObject(call, DEFINITIONS, { name });
     const isHere = found !== undefined && typeof found.metadata.deletionTimestamp !== 'string';
     if (!isHere) return `nothing is removed from clusters: the CustomResourceDefinition ${name} is deleted`;
@@ -168,21 +175,9 @@ class Pass {
   }
 
   async #each(jobs: readonly Job[]): Promise<void> {
-    const { signal, backoff } = this.#hub;
-    const work = async ({ key, run }: Job): Promise<void> => {
-      try {
-        if (!backoff.mayBegin(key)) return void this.#held.add(key);
-        await run();
-        backoff.succeeded(key);
-      } catch (error) {
-        signal.throwIfAborted();
-        if (!(error instanceof CurlewError)) throw error;
-        this.#held.add(key);
-        this.#problem ??= asError(error).message;
-        backoff.failed(key);
-      }
-    };
-    await eachLimited(jobs, work, { width: AT_ONCE, signal });
+    const { held, problem } = await eachJob(jobs, this.#hub);
+    for (const key of held) this.#held.add(key);
+    this.#problem ??= problem;
   }
 
   /** Finalizer and status of an add-on, if they are to change. */

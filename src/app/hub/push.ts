@@ -16,7 +16,7 @@ import { accessTo, AT_ONCE, lookAtClusters } from '../fleets/clusters.ts';
 import { failureOf, Runner } from '../fleets/runner.ts';
 import { openChannels } from '../../open/channel-files.ts';
 import type { ControllerRequest } from '../../requests/hub.ts';
-import { CLUSTER_ADDONS, keyOf, patchAt, resourceOf, type Hub } from './pass.ts';
+import { CLUSTER_ADDONS, clustersOf, keyOf, patchAt, resourceOf, type Hub } from './pass.ts';
 
 const CLUSTERS = resourceOf('Cluster');
 const SECRETS: Resource = { apiVersion: 'v1', kind: 'Secret', plural: 'secrets', namespaced: true };
@@ -72,12 +72,11 @@ export class Pushes {
   /** Begins the turns that are due. Returns the milliseconds until the next one is. */
   start(): number {
     if (this.#failure !== undefined) throw asError(this.#failure);
-    const pushed = this.#hub.clusters.values().filter((one) => one?.secret !== undefined);
+    const pushed = clustersOf(this.#hub).filter(({ secret }) => secret !== undefined);
     const own = pushed.length === 0 ? new Map<string, Own[]>() : this.#own();
     const now = performance.now();
     let least = Infinity;
     for (const one of pushed) {
-      if (one === undefined) continue;
       const { name } = one.cluster;
       if (this.#turns.has(name)) continue;
       const { at, about } = this.#next.get(name) ?? { at: now };
@@ -144,7 +143,7 @@ export class Pushes {
   /** Asks a cluster; undefined if nothing is to be brought onto it. */
   async #look(name: string) {
     const one = this.#cluster(name);
-    if (one === undefined) return undefined;
+    if (one?.secret === undefined) return undefined;
     const context = { ...this.#parts.context, signal: this.#hub.signal };
     if (this.#hub.heartbeats.isThere(name)) {
       throw new CurlewError(
@@ -152,7 +151,7 @@ export class Pushes {
         `cannot deliver to ${name}: an agent renews its Lease; curlew fleet detach ${name}`,
       );
     }
-    const secret = await this.#kubeconfig(one);
+    const secret = await this.#kubeconfig(one.secret);
     const access = { name, kubeconfig: '', secret: secret.text };
     const looks = secret.problem === undefined ? await lookAtClusters([access], {}, context) : undefined;
     const look: Look = looks?.get(name) ?? { problem: secret.problem ?? '' };
@@ -168,14 +167,14 @@ export class Pushes {
 
   /** The Cluster now, if it is still delivered to. */
   #cluster(name: string): HubCluster | undefined {
-    return this.#hub.clusters.values().find((one) => one?.cluster.name === name && one.secret !== undefined);
+    return clustersOf(this.#hub).find((one) => one.cluster.name === name && one.secret !== undefined);
   }
 
   /** Its text, or why there is none. */
-  async #kubeconfig({ secret = '', at: { namespace } }: HubCluster) {
-    const title = `Secret ${namespace}/${secret}`;
+  async #kubeconfig({ namespace, name }: NonNullable<HubCluster['secret']>) {
+    const title = `Secret ${namespace}/${name}`;
     try {
-      const found = await getObject(this.#hub.call, SECRETS, { namespace, name: secret });
+      const found = await getObject(this.#hub.call, SECRETS, { namespace, name });
       if (found === undefined) return { text: '', problem: `there is no ${title}` };
       const text = kubeconfigIn(found, title);
       requireEmbedded(title, text);

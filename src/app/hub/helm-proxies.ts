@@ -1,0 +1,134 @@
+/** HelmChartProxies in a hub, with the clusters of Cluster API next to them: they become FleetAddons and Clusters. */
+import { joinCapi, readCapiCluster, type CapiCluster } from '../../hub/capi.ts';
+import { proxyStatus, readProxy, type HubProxy } from '../../hub/helm-proxies.ts';
+import { hashOfMade, namespaceOf, type HubAddon, type HubCluster } from '../../hub/observe.ts';
+import type { KubeApi } from '../../kube/api.ts';
+import { createObject, deleteObject, getObject, type LiveObject } from '../../kube/objects.ts';
+import { groupOf, type Resource } from '../../kube/resources.ts';
+import { Watch } from '../../kube/watch.ts';
+import { Backoff } from '../../platform/limit/backoff.ts';
+import type { Values } from '../../rollout/fleet.ts';
+import { eachJob, type Job } from './jobs.ts';
+import { holdTaken, letGo, makeAddon, sourceOf, typed, writeMade, writeStatus, type Source } from './making.ts';
+import { clustersOf, resourceOf, type Hub, type Passed } from './pass.ts';
+
+const CLUSTERS = resourceOf('Cluster');
+const NAMESPACES: Resource = { apiVersion: 'v1', kind: 'Namespace', plural: 'namespaces', namespaced: false };
+/** Finalizer of the provider, which no longer runs when a controller takes its objects. */
+const PROVIDER = 'helmchartproxy.addons.cluster.x-k8s.io';
+
+interface Parts {
+  readonly api: KubeApi;
+  readonly onChange: () => void;
+  readonly served: readonly Resource[];
+}
+
+export class HelmProxies {
+  readonly #clusters: Watch<CapiCluster>;
+  readonly #proxies: Source<HubProxy>;
+  readonly #served: readonly Resource[];
+  readonly #backoff = new Backoff();
+  readonly #noted = new Set<string>();
+  /** What templates see besides a Cluster, and the version of the Cluster by which that was read. */
+  readonly #roots = new Map<string, { readonly version: string; readonly roots: Values }>();
+
+  constructor(find: (kind: string, group: string) => Resource, { api, onChange, served }: Parts) {
+    const clusters = find('Cluster', 'cluster.x-k8s.io');
+    const resource = find('HelmChartProxy', 'addons.cluster.x-k8s.io');
+    this.#served = served;
+    const look = typed(clusters, readCapiCluster);
+    this.#clusters = new Watch(api, { resource: clusters, look, onChange });
+    this.#proxies = sourceOf(api, resource, { read: readProxy, onChange });
+  }
+
+  get problem(): string | undefined {
+    return this.#clusters.problem ?? this.#proxies.watch.problem;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    await Promise.all([this.#clusters.run(signal), this.#proxies.watch.run(signal)]);
+  }
+
+  /** A Cluster with what Cluster API has of it; undefined if it has gone there. */
+  joined(own: HubCluster): HubCluster | undefined {
+    if (own.origin === undefined) return own;
+    const capi = this.#clusters.values().find(({ from }) => from === own.origin?.from);
+    return capi && joinCapi(own, capi, this.#roots.get(capi.from)?.roots ?? {});
+  }
+
+  async pass(hub: Hub, now: number): Promise<Passed> {
+    const [capi, proxies] = [this.#clusters.values(), this.#proxies.watch.values()];
+    const needsRoots = proxies.some((one) => one.needsRoots);
+    const gone = hub.clusters.values().filter((one) => one !== undefined && this.joined(one) === undefined);
+    const limits = { signal: hub.signal, backoff: this.#backoff };
+    const clusters = [
+      ...capi.map((one): Job => ({ key: one.from, run: async () => this.#takeCluster(hub, one, needsRoots) })),
+      ...gone.flatMap((one): Job[] =>
+        one === undefined ? [] : [{ key: `-${one.cluster.name}`, run: async () => dropCluster(hub, one) }],
+      ),
+    ];
+    const first = await eachJob(clusters, limits);
+    const addons = proxies.map((one): Job => ({ key: one.from, run: async () => this.#takeProxy(hub, one, now) }));
+    const second = await eachJob(addons, limits);
+    const nextMs = this.#backoff.keep(new Set([...clusters, ...addons].map(({ key }) => key)));
+    return { problem: first.problem ?? second.problem, nextMs };
+  }
+
+  async #takeCluster(hub: Hub, one: CapiCluster, needsRoots: boolean): Promise<void> {
+    const { from, made, name } = one;
+    if (typeof made === 'string') return this.#note(hub, `${from} is left alone: ${made}`);
+    if (needsRoots) await this.#readRoots(hub, one);
+    const found = hub.clusters.values().find((other) => other?.cluster.name === name);
+    if (found !== undefined && found.origin?.from !== from) {
+      return this.#note(hub, `${from} is left alone: Cluster ${name} of the fleet is not made from it`);
+    }
+    if (found?.origin?.hash === hashOfMade(made)) return;
+    const namespace = namespaceOf(name);
+    if (found === undefined) {
+      const value = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } };
+      await createObject(hub.call, NAMESPACES, { name: namespace, value });
+    }
+    hub.clusters.put(await writeMade(hub, CLUSTERS, { namespace, name, made, at: found?.at }));
+  }
+
+  async #readRoots({ call }: Hub, { from, resourceVersion: version, references }: CapiCluster): Promise<void> {
+    if (this.#roots.get(from)?.version === version) return;
+    const roots: Record<string, LiveObject> = {};
+    for (const { root, kind, group, ...named } of references) {
+      const resource = this.#served.find((one) => one.kind === kind && groupOf(one) === group);
+      const found = resource && (await getObject(call, resource, named));
+      if (found !== undefined) roots[root] = found;
+    }
+    this.#roots.set(from, { version, roots });
+  }
+
+  async #takeProxy(hub: Hub, proxy: HubProxy, now: number): Promise<void> {
+    const { made, notes, from } = proxy;
+    for (const text of notes) this.#note(hub, `${from}: ${text}`);
+    const find = (): readonly HubAddon[] => hub.addons.values().filter(({ origin }) => origin?.from === from);
+    if (proxy.isDeleting) await letGo(hub, this.#proxies, { one: proxy, addons: find(), leave: [PROVIDER] });
+    const own = proxy.isDeleting ? proxy : await holdTaken(hub, this.#proxies, proxy);
+    const isInvalid = typeof made === 'string';
+    const problem = isInvalid ? made : proxy.isDeleting ? undefined : await makeAddon(hub, made.name, made, find()[0]);
+    const [addon] = find();
+    if (proxy.isDeleting && addon === undefined) return;
+    await writeStatus(hub, this.#proxies, own, proxyStatus(own, addon, { clusters: clustersOf(hub), problem, now }));
+  }
+
+  /** Once. */
+  #note({ report }: Hub, text: string): void {
+    if (!this.#noted.has(text)) report(text);
+    this.#noted.add(text);
+  }
+}
+
+/** When nothing is on it any more. */
+async function dropCluster(
+  { call, clusters, clusterAddons, report }: Hub,
+  { at, cluster, origin }: HubCluster,
+): Promise<void> {
+  if (clusterAddons.values().some((one) => one?.record?.cluster === cluster.name)) return;
+  await deleteObject(call, CLUSTERS, at);
+  clusters.drop(at);
+  report(`${cluster.name} leaves the hub: ${origin?.from ?? ''} is gone`);
+}

@@ -1,0 +1,43 @@
+/** Objects of other programs that a controller takes, as far as they are alike. Pure. */
+import { fits } from '../core/schema.ts';
+import * as v from 'valibot';
+import { versionOf, type Live, type Version } from './observe.ts';
+import { conditions, type Condition } from './schema.ts';
+
+/** By the name of a resource, as `--reconcile` has it: all kinds that are read for it. A finalizer and a status are written if it is taken. */
+export const UPSTREAM = {
+  helmchartproxies: [
+    { kind: 'HelmChartProxy', plural: 'helmchartproxies', group: 'addons.cluster.x-k8s.io', isTaken: true },
+    { kind: 'Cluster', plural: 'clusters', group: 'cluster.x-k8s.io', isTaken: false },
+  ],
+} as const;
+export type Upstreams = keyof typeof UPSTREAM;
+export const UPSTREAMS = Object.keys(UPSTREAM) as readonly Upstreams[];
+
+export interface Taken {
+  readonly at: Version;
+  /** Kind, namespace and name, as an annotation has them. */
+  readonly from: string;
+  readonly generation: number;
+  readonly isDeleting: boolean;
+  readonly finalizers: readonly string[];
+  readonly conditions: readonly Condition[];
+  /** The stored status. */
+  readonly status: unknown;
+}
+
+const statusSchema = v.looseObject({ conditions });
+
+export function readTaken(kind: string, object: Live): Taken {
+  const { metadata, status } = object;
+  const { namespace, name, generation = 1, deletionTimestamp, finalizers } = metadata;
+  return {
+    at: versionOf(object),
+    from: `${kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`,
+    generation,
+    isDeleting: typeof deletionTimestamp === 'string',
+    finalizers,
+    conditions: fits(statusSchema, status) ? (status.conditions ?? []) : [],
+    status,
+  };
+}

@@ -1,0 +1,48 @@
+/** Definitions of kinds of other programs, whose objects may have any fields. */
+import type { ApiClient } from './api-client.ts';
+import { eventually } from './hub-scene.ts';
+
+interface OtherKind {
+  readonly group: string;
+  readonly version: string;
+  readonly plural: string;
+  readonly kind: string;
+  readonly scope?: 'Cluster';
+}
+
+export const CAPI_KINDS: readonly OtherKind[] = [
+  { group: 'addons.cluster.x-k8s.io', version: 'v1alpha1', plural: 'helmchartproxies', kind: 'HelmChartProxy' },
+  { group: 'cluster.x-k8s.io', version: 'v1beta1', plural: 'clusters', kind: 'Cluster' },
+  {
+    group: 'controlplane.cluster.x-k8s.io',
+    version: 'v1beta1',
+    plural: 'kubeadmcontrolplanes',
+    kind: 'KubeadmControlPlane',
+  },
+];
+
+export function definitionsOf(kinds: readonly OtherKind[]): readonly object[] {
+  const any = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
+  const openAPIV3Schema = { type: 'object', properties: { spec: any, status: any } };
+  return kinds.map(({ group, version, plural, kind, scope = 'Namespaced' }) => ({
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `${plural}.${group}` },
+    spec: {
+      group,
+      scope,
+      names: { kind, plural, singular: kind.toLowerCase(), listKind: `${kind}List` },
+      versions: [
+        { name: version, served: true, storage: true, schema: { openAPIV3Schema }, subresources: { status: {} } },
+      ],
+    },
+  }));
+}
+
+/** Until each is served. */
+export async function createDefinitions(client: ApiClient, kinds: readonly OtherKind[]): Promise<void> {
+  for (const one of definitionsOf(kinds))
+    await client.create('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', one);
+  for (const { group, version, plural } of kinds)
+    await eventually(async () => (await client.get(`/apis/${group}/${version}/${plural}`)).status === 200);
+}
