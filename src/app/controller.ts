@@ -106,8 +106,9 @@ async function lead(direct: KubeApi, { lease, uid, say, request, context, onPass
     },
   });
   const { reconcile = [] } = request;
+  const report = (text: string): void => say('info', text);
   const upstream =
-    reconcile.length === 0 ? undefined : await Upstream.open(api, reconcile.flat(), { signal, ...watching });
+    reconcile.length === 0 ? undefined : await Upstream.open(api, reconcile.flat(), { signal, report, ...watching });
   const hub: Hub = {
     uid,
     signal,
@@ -120,7 +121,7 @@ async function lead(direct: KubeApi, { lease, uid, say, request, context, onPass
     heartbeats,
     backoff: new Backoff(),
     memo: new Memo(),
-    report: (text) => say('info', text),
+    report,
   };
   const { call } = hub;
   const asked = new Wake();

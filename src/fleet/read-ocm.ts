@@ -2,7 +2,8 @@
 import type { GenericSchema } from 'valibot';
 import type { Findings } from '../channel/findings.ts';
 import { convert, type Read } from '../core/schema.ts';
-import type { FleetFile, WrittenCluster } from './fleet.ts';
+import type { FleetFile } from './fleet.ts';
+import type { Labels } from '../rollout/groups.ts';
 import { compatOf, reported } from './reported.ts';
 import { ADDON_DEPLOYMENT_CONFIG, ADDON_TEMPLATE, noteConfig, noteTemplate } from './upstream/addon-template.ts';
 import {
@@ -43,7 +44,10 @@ export const OCM_KINDS = [
 type Document<Schema extends GenericSchema> = Pick<OcmDocument, 'file' | 'found'> & { readonly value: Read<Schema> };
 
 /** The clusters with the labels of their ManagedClusters, and the fields of add-ons, each of which is the entry `named`. */
-export function readOcm(documents: readonly OcmDocument[], clusters: readonly WrittenCluster[]) {
+export function readOcm<Cluster extends { readonly name: string; readonly labels: Labels }>(
+  documents: readonly OcmDocument[],
+  clusters: readonly Cluster[],
+) {
   const read = <Schema extends GenericSchema>(wanted: string, schema: Schema): readonly Document<Schema>[] =>
     documents.flatMap(({ kind, value, ...one }) => {
       if (kind !== wanted) return [];

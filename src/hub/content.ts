@@ -18,17 +18,18 @@ export function contentOf(
 ): { readonly entry: Entry } | { readonly package: HubPackage } | undefined {
   const read = convert(SOURCE, given);
   if ('problems' in read) return undefined;
-  const { manifest, hash = '', chart, package: packed } = read.value;
+  const { manifest, hash = '', chart, package: packed, template } = read.value;
   if (packed !== undefined) return { package: packed };
   const { namespace = 'kube-system', releaseName = name } = chart ?? {};
+  const file = manifest ?? template;
   const source: Source | undefined = chart
     ? { type: 'chart', chart: { ...NO_CHART, ...chart, namespace, releaseName } }
-    : manifest === undefined
+    : file === undefined
       ? undefined
-      : { type: 'manifest', manifest, location: manifest };
-  const location = manifest ?? chart?.package ?? '';
+      : { type: 'manifest', manifest: file, location: file };
+  const location = file ?? chart?.package ?? '';
   const entry: Entry = {
-    name,
+    name: template ?? name,
     namespace,
     version: version ?? chart?.version,
     id: '',

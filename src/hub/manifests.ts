@@ -223,6 +223,7 @@ function upstreamRole(names: readonly Upstreams[]): Manifest {
       may('apiextensions.k8s.io', ['customresourcedefinitions'], ['get'], definitions),
       may(GROUP, ['fleetaddons'], ['create', 'delete']),
       ...(names.includes('helmchartproxies') ? CAPI_RULES : []),
+      ...(names.includes('clustermanagementaddons') ? OCM_RULES : []),
     ],
   };
 }
@@ -236,6 +237,9 @@ const CAPI_RULES = [
   may('controlplane.cluster.x-k8s.io', ['*'], ['get']),
   may('infrastructure.cluster.x-k8s.io', ['*'], ['get']),
 ];
+
+/** On each cluster that a placement selects, as the manager of add-ons does. */
+const OCM_RULES = [may('addon.open-cluster-management.io', ['managedclusteraddons'], ['create', 'delete'])];
 
 /** What a token for an agent may do, and each agent: make requests, which someone approves or not. */
 export const REGISTRATION = 'curlew-registration';

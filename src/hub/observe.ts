@@ -203,20 +203,25 @@ export function readAddon(object: Live): HubAddon {
 type Source = Read<typeof HUB_KINDS.FleetAddon.spec>['source'];
 
 function sourceOf(
-  { chart, package: packed, manifest, hash }: Source,
+  { chart, package: packed, manifest, hash, template }: Source,
   name: string,
 ): Pick<FleetAddon, 'identity' | 'namespace' | 'source'> | undefined {
-  const byName = { namespace: 'kube-system', addon: name };
+  const byName = { namespace: 'kube-system', addon: template ?? name };
   if (chart !== undefined) {
     const { namespace = 'kube-system', releaseName = name, version } = chart;
     const content = { chart: { ...chart, namespace, releaseName }, ...(hash !== undefined && { hash }) };
-    return { namespace, identity: releaseIdentity({ namespace, name: releaseName }), source: { content, ...(version !== undefined && { version }) } };
+    return {
+      namespace,
+      identity: releaseIdentity({ namespace, name: releaseName }),
+      source: { content, ...(version !== undefined && { version }) },
+    };
   }
   const identity = recordIdentity(byName);
   const { namespace } = byName;
   if (packed !== undefined) {
     return { namespace, identity, source: { content: { package: packed }, version: packed.version } };
   }
+  if (template !== undefined) return { namespace, identity, source: { content: { template } } };
   if (manifest === undefined || hash === undefined) return undefined;
   return { namespace, identity, source: { content: { manifest, hash } } };
 }

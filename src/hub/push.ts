@@ -8,6 +8,7 @@ import type { Answer, Look } from '../fleet/fleet.ts';
 import { installedIn, ownerOf, recordsOf } from '../fleet/observe.ts';
 import type { Deliverable, Job } from '../fleet/pass.ts';
 import { decoded } from '../fleet/upstream/capi-objects.ts';
+import { objectsOf } from '../fleet/upstream/template-objects.ts';
 import type { ClusterAddon, Values } from '../rollout/fleet.ts';
 import { isFailure, type State } from '../rollout/strategy.ts';
 import { clusterStatus } from './cluster-status.ts';
@@ -32,14 +33,15 @@ export function kubeconfigIn({ data }: Values, title: string): string {
 }
 
 /** What is delivered, or why it cannot be. */
-export function deliverableOf({ addon, spec }: ClusterAddon, drift: HubAddon['drift']): Deliverable | string {
+export function deliverableOf({ cluster, addon, spec }: ClusterAddon, drift: HubAddon['drift']): Deliverable | string {
   const found = contentOf(addon, spec);
   if (found === undefined) return 'this version of curlew cannot read its content';
   if ('package' in found) return 'a package is installed on nodes, which only an agent can do';
   // What names it is no file.
   const place = { ...found.entry.place, file: `/fleetaddons/${addon}` };
   const entry = { ...found.entry, place, ...(drift && { drift }) };
-  return { entry, content: spec, revision: String(spec.revision), rendered: undefined };
+  const rendered = 'template' in spec.source ? objectsOf(spec.values, cluster) : undefined;
+  return { entry, content: spec, revision: String(spec.revision), rendered };
 }
 
 /** What an add-on needs on a cluster that has answered, or how it is there; undefined if what is reported of it still counts. */

@@ -62,10 +62,16 @@ export const source = rules(
       ),
     ),
     package: v.exactOptional(fields({ name: addonName, version: aText, hash: digest })),
+    template: v.exactOptional(
+      about(
+        'Add-on of Open Cluster Management, whose objects are made from the templates among its values.',
+        addonName,
+      ),
+    ),
   }),
   [
-    '[has(self.manifest), has(self.chart), has(self.package)].filter(given, given).size() == 1',
-    'write exactly one of manifest, chart and package',
+    '[has(self.manifest), has(self.chart), has(self.package), has(self.template)].filter(given, given).size() == 1',
+    'write exactly one of manifest, chart, package and template',
   ],
   ['!has(self.manifest) || has(self.hash)', 'a manifest needs its hash'],
   ['!has(self.hash) || !has(self.package)', 'the hash of a package is in package'],

@@ -4,15 +4,25 @@ import * as v from 'valibot';
 import { versionOf, type Live, type Version } from './observe.ts';
 import { conditions, type Condition } from './schema.ts';
 
+const ADDON = 'addon.open-cluster-management.io';
+const CLUSTER = 'cluster.open-cluster-management.io';
 /** By the name of a resource, as `--reconcile` has it: all kinds that are read for it. A finalizer and a status are written if it is taken. */
 export const UPSTREAM = {
   helmchartproxies: [
     { kind: 'HelmChartProxy', plural: 'helmchartproxies', group: 'addons.cluster.x-k8s.io', isTaken: true },
     { kind: 'Cluster', plural: 'clusters', group: 'cluster.x-k8s.io', isTaken: false },
   ],
+  clustermanagementaddons: [
+    { kind: 'ClusterManagementAddOn', plural: 'clustermanagementaddons', group: ADDON, isTaken: true },
+    { kind: 'ManagedClusterAddOn', plural: 'managedclusteraddons', group: ADDON, isTaken: true },
+    { kind: 'AddOnTemplate', plural: 'addontemplates', group: ADDON, isTaken: false },
+    { kind: 'AddOnDeploymentConfig', plural: 'addondeploymentconfigs', group: ADDON, isTaken: false },
+    { kind: 'ManagedCluster', plural: 'managedclusters', group: CLUSTER, isTaken: false },
+    { kind: 'Placement', plural: 'placements', group: CLUSTER, isTaken: false },
+    { kind: 'PlacementDecision', plural: 'placementdecisions', group: CLUSTER, isTaken: false },
+  ],
 } as const;
 export type Upstreams = keyof typeof UPSTREAM;
-export const UPSTREAMS = Object.keys(UPSTREAM) as readonly Upstreams[];
 
 export interface Taken {
   readonly at: Version;
@@ -28,6 +38,11 @@ export interface Taken {
 
 const statusSchema = v.looseObject({ conditions });
 
+/** Those of a status. */
+export function conditionsIn(status: unknown): readonly Condition[] {
+  return fits(statusSchema, status) ? (status.conditions ?? []) : [];
+}
+
 export function readTaken(kind: string, object: Live): Taken {
   const { metadata, status } = object;
   const { namespace, name, generation = 1, deletionTimestamp, finalizers } = metadata;
@@ -37,7 +52,7 @@ export function readTaken(kind: string, object: Live): Taken {
     generation,
     isDeleting: typeof deletionTimestamp === 'string',
     finalizers,
-    conditions: fits(statusSchema, status) ? (status.conditions ?? []) : [],
+    conditions: conditionsIn(status),
     status,
   };
 }

@@ -3,12 +3,12 @@ import * as v from 'valibot';
 import { choiceOf, count, many, text, texts } from '../core/field.ts';
 import { request, type RequestOf } from '../core/request.ts';
 import { CLUSTER, HELM } from './channel.ts';
-import { UPSTREAMS, type Upstreams } from '../hub/taken.ts';
 import { WEB } from './connection.ts';
 
-const KINDS = choiceOf(UPSTREAMS);
+const UPSTREAM = ['helmchartproxies', 'clustermanagementaddons'] as const;
+const KINDS = choiceOf(UPSTREAM);
 /** Several in one text, with commas. */
-const kindLists = many<readonly Upstreams[]>({
+const kindLists = many<readonly (typeof UPSTREAM)[number][]>({
   schema: v.array(KINDS.schema),
   read: (text, option) => text.split(',').map((one) => KINDS.read(one.trim(), option)),
 });
@@ -25,7 +25,7 @@ export const HUB_MANIFESTS = request('hub manifests', 'Print the kinds of a hub,
 export const CONTROLLER = request('controller', 'Run the controller of a hub', {
   ...CLUSTER,
   ready: count('PORT', 'GET /ready on this port of 127.0.0.1 is 200 if the controller works, otherwise 503'),
-  reconcile: kindLists('KINDS', `take objects of other programs: ${UPSTREAMS.join(', ')}; with commas, or repeated`),
+  reconcile: kindLists('KINDS', `take objects of other programs: ${UPSTREAM.join(', ')}; with commas, or repeated`),
   ...HELM,
   ...WEB,
 });

@@ -46,3 +46,20 @@ export async function createDefinitions(client: ApiClient, kinds: readonly Other
   for (const { group, version, plural } of kinds)
     await eventually(async () => (await client.get(`/apis/${group}/${version}/${plural}`)).status === 200);
 }
+
+const OCM = 'open-cluster-management.io';
+export const OCM_KINDS: readonly OtherKind[] = [
+  {
+    group: `addon.${OCM}`,
+    version: 'v1alpha1',
+    plural: 'clustermanagementaddons',
+    kind: 'ClusterManagementAddOn',
+    scope: 'Cluster',
+  },
+  { group: `addon.${OCM}`, version: 'v1alpha1', plural: 'managedclusteraddons', kind: 'ManagedClusterAddOn' },
+  { group: `addon.${OCM}`, version: 'v1alpha1', plural: 'addontemplates', kind: 'AddOnTemplate', scope: 'Cluster' },
+  { group: `addon.${OCM}`, version: 'v1alpha1', plural: 'addondeploymentconfigs', kind: 'AddOnDeploymentConfig' },
+  { group: `cluster.${OCM}`, version: 'v1', plural: 'managedclusters', kind: 'ManagedCluster', scope: 'Cluster' },
+  { group: `cluster.${OCM}`, version: 'v1beta1', plural: 'placements', kind: 'Placement' },
+  { group: `cluster.${OCM}`, version: 'v1beta1', plural: 'placementdecisions', kind: 'PlacementDecision' },
+];

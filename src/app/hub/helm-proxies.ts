@@ -2,14 +2,23 @@
 import { joinCapi, readCapiCluster, type CapiCluster } from '../../hub/capi.ts';
 import { proxyStatus, readProxy, type HubProxy } from '../../hub/helm-proxies.ts';
 import { hashOfMade, namespaceOf, type HubAddon, type HubCluster } from '../../hub/observe.ts';
-import type { KubeApi } from '../../kube/api.ts';
 import { createObject, deleteObject, getObject, type LiveObject } from '../../kube/objects.ts';
 import { groupOf, type Resource } from '../../kube/resources.ts';
 import { Watch } from '../../kube/watch.ts';
 import { Backoff } from '../../platform/limit/backoff.ts';
 import type { Values } from '../../rollout/fleet.ts';
 import { eachJob, type Job } from './jobs.ts';
-import { holdTaken, letGo, makeAddon, sourceOf, typed, writeMade, writeStatus, type Source } from './making.ts';
+import {
+  holdTaken,
+  letGo,
+  makeAddon,
+  sourceOf,
+  typed,
+  writeMade,
+  writeStatus,
+  type Source,
+  type UpstreamParts,
+} from './making.ts';
 import { clustersOf, resourceOf, type Hub, type Passed } from './pass.ts';
 
 const CLUSTERS = resourceOf('Cluster');
@@ -17,22 +26,17 @@ const NAMESPACES: Resource = { apiVersion: 'v1', kind: 'Namespace', plural: 'nam
 /** Finalizer of the provider, which no longer runs when a controller takes its objects. */
 const PROVIDER = 'helmchartproxy.addons.cluster.x-k8s.io';
 
-interface Parts {
-  readonly api: KubeApi;
-  readonly onChange: () => void;
-  readonly served: readonly Resource[];
-}
-
 export class HelmProxies {
   readonly #clusters: Watch<CapiCluster>;
   readonly #proxies: Source<HubProxy>;
   readonly #served: readonly Resource[];
   readonly #backoff = new Backoff();
-  readonly #noted = new Set<string>();
+  readonly #note: UpstreamParts['note'];
   /** What templates see besides a Cluster, and the version of the Cluster by which that was read. */
   readonly #roots = new Map<string, { readonly version: string; readonly roots: Values }>();
 
-  constructor(find: (kind: string, group: string) => Resource, { api, onChange, served }: Parts) {
+  constructor({ api, find, served, onChange, note }: UpstreamParts) {
+    this.#note = note;
     const clusters = find('Cluster', 'cluster.x-k8s.io');
     const resource = find('HelmChartProxy', 'addons.cluster.x-k8s.io');
     this.#served = served;
@@ -76,11 +80,11 @@ export class HelmProxies {
 
   async #takeCluster(hub: Hub, one: CapiCluster, needsRoots: boolean): Promise<void> {
     const { from, made, name } = one;
-    if (typeof made === 'string') return this.#note(hub, `${from} is left alone: ${made}`);
+    if (typeof made === 'string') return this.#note(`${from} is left alone: ${made}`);
     if (needsRoots) await this.#readRoots(hub, one);
     const found = hub.clusters.values().find((other) => other?.cluster.name === name);
     if (found !== undefined && found.origin?.from !== from) {
-      return this.#note(hub, `${from} is left alone: Cluster ${name} of the fleet is not made from it`);
+      return this.#note(`${from} is left alone: Cluster ${name} of the fleet is not made from it`);
     }
     if (found?.origin?.hash === hashOfMade(made)) return;
     const namespace = namespaceOf(name);
@@ -104,7 +108,7 @@ export class HelmProxies {
 
   async #takeProxy(hub: Hub, proxy: HubProxy, now: number): Promise<void> {
     const { made, notes, from } = proxy;
-    for (const text of notes) this.#note(hub, `${from}: ${text}`);
+    for (const text of notes) this.#note(`${from}: ${text}`);
     const find = (): readonly HubAddon[] => hub.addons.values().filter(({ origin }) => origin?.from === from);
     if (proxy.isDeleting) await letGo(hub, this.#proxies, { one: proxy, addons: find(), leave: [PROVIDER] });
     const own = proxy.isDeleting ? proxy : await holdTaken(hub, this.#proxies, proxy);
@@ -113,12 +117,6 @@ export class HelmProxies {
     const [addon] = find();
     if (proxy.isDeleting && addon === undefined) return;
     await writeStatus(hub, this.#proxies, own, proxyStatus(own, addon, { clusters: clustersOf(hub), problem, now }));
-  }
-
-  /** Once. */
-  #note({ report }: Hub, text: string): void {
-    if (!this.#noted.has(text)) report(text);
-    this.#noted.add(text);
   }
 }
 

@@ -12,6 +12,17 @@ import { patchAt, resourceOf, type Hub } from './pass.ts';
 
 const ADDONS = resourceOf('FleetAddon');
 
+/** What the takers of other programs' objects are made with. */
+export interface UpstreamParts {
+  readonly api: KubeApi;
+  /** Throws `CLUSTER_FAILED` for a kind that the server does not have. */
+  readonly find: (kind: string, group: string) => Resource;
+  readonly served: readonly Resource[];
+  readonly onChange: () => void;
+  /** Says a text once. */
+  readonly note: (text: string) => void;
+}
+
 /** Where an object is, and what it is to have. */
 interface Making {
   readonly namespace?: string;
@@ -65,9 +76,10 @@ export interface Source<T extends Taken> {
   readonly read: (object: LiveObject) => T;
 }
 
-/** Items of a list may be without their kind. */
+/** Items of a list may be without their kind, and those of a watch have fields of an error. */
 export function typed<T>({ apiVersion, kind }: Resource, read: (object: LiveObject) => T): (object: LiveObject) => T {
-  return (object) => read({ ...object, apiVersion, kind });
+  return ({ metadata, spec, status }) =>
+    read({ apiVersion, kind, metadata, spec, ...(status !== undefined && { status }) });
 }
 
 export function sourceOf<T extends Taken>(

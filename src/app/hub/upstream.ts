@@ -5,17 +5,20 @@ import { UPSTREAM, type Upstreams } from '../../hub/taken.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { discover, groupOf, type Resource } from '../../kube/resources.ts';
 import { HelmProxies } from './helm-proxies.ts';
+import { OcmAddons } from './ocm.ts';
 import type { Hub, Passed } from './pass.ts';
 
 interface UpstreamOptions {
   readonly signal: AbortSignal;
   readonly onChange: () => void;
+  readonly report: (text: string) => void;
 }
 
 export class Upstream {
   /** Names of the definitions of all kinds that it reads. */
   readonly definitions: readonly string[];
   readonly #proxies: HelmProxies | undefined;
+  readonly #addons: OcmAddons | undefined;
 
   /** `CLUSTER_FAILED` if the server does not have a kind. */
   static async open(api: KubeApi, names: readonly Upstreams[], options: UpstreamOptions): Promise<Upstream> {
@@ -27,7 +30,7 @@ export class Upstream {
     api: KubeApi,
     names: readonly Upstreams[],
     served: readonly Resource[],
-    { onChange }: UpstreamOptions,
+    { onChange, report }: UpstreamOptions,
   ) {
     const kinds = names.flatMap((name) => [...UPSTREAM[name]]);
     this.definitions = kinds.map(({ plural, group }) => `${plural}.${group}`);
@@ -39,26 +42,37 @@ export class Upstream {
         hint,
       });
     };
-    const parts = { api, onChange, served };
-    if (names.includes('helmchartproxies')) this.#proxies = new HelmProxies(find, parts);
+    const said = new Set<string>();
+    const note = (text: string): void => {
+      if (!said.has(text)) report(text);
+      said.add(text);
+    };
+    const parts = { api, find, served, onChange, note };
+    if (names.includes('helmchartproxies')) this.#proxies = new HelmProxies(parts);
+    if (names.includes('clustermanagementaddons')) this.#addons = new OcmAddons(parts);
   }
 
   /** Why its objects may not be all, or be old. */
   get problem(): string | undefined {
-    return this.#proxies?.problem;
+    return this.#proxies?.problem ?? this.#addons?.problem;
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    await this.#proxies?.run(signal);
+    await Promise.all([this.#proxies?.run(signal), this.#addons?.run(signal)]);
   }
 
   /** A Cluster with what is known of it elsewhere; undefined if it has gone there. */
   joined(own: HubCluster): HubCluster | undefined {
-    return this.#proxies === undefined ? own : this.#proxies.joined(own);
+    const found = this.#proxies === undefined ? own : this.#proxies.joined(own);
+    return found && this.#addons !== undefined ? this.#addons.joined(found) : found;
   }
 
   /** Writes what the objects are to become, and how far that is; `now` in seconds since 1970. */
   async pass(hub: Hub, now: number): Promise<Passed> {
-    return (await this.#proxies?.pass(hub, now)) ?? { problem: undefined, nextMs: Infinity };
+    const first = await this.#proxies?.pass(hub, now);
+    const clusters = hub.clusters.values().flatMap((one) => one ?? []);
+    const second = await this.#addons?.pass(hub, clusters, now);
+    const nextMs = Math.min(first?.nextMs ?? Infinity, second?.nextMs ?? Infinity);
+    return { problem: first?.problem ?? second?.problem, nextMs };
   }
 }

@@ -1,0 +1,174 @@
+/** Add-ons of Open Cluster Management in a hub: they become FleetAddons. */
+import { FROM, type HubAddon, type HubCluster } from '../../hub/observe.ts';
+import {
+  addonStatus,
+  fleetOf,
+  isPlaced,
+  onClusterStatus,
+  reachOf,
+  readOcmObject,
+  type OcmFleet,
+  type OcmObject,
+} from '../../hub/ocm.ts';
+import { UPSTREAM } from '../../hub/taken.ts';
+import { createObject, deleteObject } from '../../kube/objects.ts';
+import { Backoff } from '../../platform/limit/backoff.ts';
+import { Contents } from '../../rollout/content.ts';
+import type { ClusterAddon } from '../../rollout/fleet.ts';
+import { eachJob, type Job } from './jobs.ts';
+import { holdTaken, letGo, makeAddon, sourceOf, writeStatus, type Source, type UpstreamParts } from './making.ts';
+import { resourceOf, type Hub, type Passed } from './pass.ts';
+
+const ADDONS = resourceOf('FleetAddon');
+/** What all add-ons depend on: while one cannot be read, they stay as they are. */
+const SHARED: ReadonlySet<string> = new Set(['ManagedCluster', 'Placement', 'PlacementDecision']);
+
+export class OcmAddons {
+  readonly #sources: ReadonlyMap<string, Source<OcmObject>>;
+  readonly #backoff = new Backoff();
+  readonly #note: UpstreamParts['note'];
+  #last: { readonly key: string; readonly fleet: OcmFleet } | undefined;
+
+  constructor({ api, find, onChange, note }: UpstreamParts) {
+    this.#note = note;
+    const kinds = UPSTREAM.clustermanagementaddons.map(({ kind, group }) => find(kind, group));
+    this.#sources = new Map(kinds.map((one) => [one.kind, sourceOf(api, one, { read: readOcmObject, onChange })]));
+  }
+
+  get problem(): string | undefined {
+    return [...this.#sources.values()].find(({ watch }) => watch.problem !== undefined)?.watch.problem;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    await Promise.all([...this.#sources.values()].map(async ({ watch }) => watch.run(signal)));
+  }
+
+  /** With the labels of its ManagedCluster, and one by which its name can be selected. */
+  joined(own: HubCluster): HubCluster {
+    const labels = this.#last?.fleet.labels.get(own.cluster.name);
+    return labels === undefined ? own : { ...own, cluster: { ...own.cluster, labels } };
+  }
+
+  async pass(hub: Hub, clusters: readonly HubCluster[], now: number): Promise<Passed> {
+    const objects = [...this.#sources.values()].flatMap(({ watch }) => watch.values());
+    const key = JSON.stringify([
+      objects.map(({ from, at }) => [from, at.resourceVersion]),
+      clusters.map(({ cluster }) => [cluster.name, cluster.labels]),
+    ]);
+    const same = this.#last?.key === key ? this.#last.fleet : undefined;
+    const fleet =
+      same ??
+      fleetOf(
+        objects,
+        clusters.map(({ cluster }) => cluster),
+      );
+    this.#last = { key, fleet };
+    for (const text of fleet.notes) this.#note(text);
+    const around = { hub, objects, fleet, now };
+    const addons = objects.filter(({ kind }) => kind === 'ClusterManagementAddOn');
+    const jobs = addons.map((one): Job => ({ key: one.from, run: async () => this.#take(one, around) }));
+    const { problem } = await eachJob(jobs, { signal: hub.signal, backoff: this.#backoff });
+    return { problem, nextMs: this.#backoff.keep(new Set(jobs.map((job) => job.key))) };
+  }
+
+  #source(kind: string): Source<OcmObject> {
+    const found = this.#sources.get(kind);
+    if (found === undefined) throw new TypeError(`${kind} is not watched`);
+    return found;
+  }
+
+  async #take(one: OcmObject, around: Around): Promise<void> {
+    const { hub, fleet, objects, now } = around;
+    const source = this.#source('ClusterManagementAddOn');
+    const own = (): readonly HubAddon[] => hub.addons.values().filter(({ origin }) => origin?.from === one.from);
+    if (one.isDeleting) return letGo(hub, source, { one, addons: own(), leave: [] });
+    const wanted = fleet.addons.get(one.from) ?? [];
+    const onClusters = objects.filter(({ kind, at }) => kind === 'ManagedClusterAddOn' && at.name === one.at.name);
+    const concerned = [one, ...onClusters, ...objects.filter(({ kind }) => SHARED.has(kind))];
+    const problem = concerned.find(({ from }) => fleet.problems.has(from));
+    // One without templates is a program of its own.
+    if (problem !== undefined || wanted.length === 0) return;
+    const held = await holdTaken(hub, source, one);
+    for (const made of wanted) {
+      const why = await makeAddon(
+        hub,
+        made.name,
+        made,
+        own().find(({ addon }) => addon.name === made.name),
+      );
+      if (why !== undefined) this.#note(`${one.from}: ${why}`);
+    }
+    const names = wanted.map(({ name }) => name);
+    for (const { addon, at } of own()) {
+      if (!names.includes(addon.name) && addon.deleting !== true) await deleteObject(hub.call, ADDONS, at);
+    }
+    const addons = names.map((name) => own().find(({ addon }) => addon.name === name));
+    await this.#onClusters(one, { ...around, addons, onClusters });
+    await writeStatus(hub, source, held, addonStatus(held, { addons, objects, now }));
+  }
+
+  /** Statuses of its ManagedClusterAddOns, which are created where a placement has selected a cluster. */
+  async #onClusters(
+    one: OcmObject,
+    {
+      hub,
+      objects,
+      now,
+      addons,
+      onClusters,
+    }: Around & { readonly addons: readonly (HubAddon | undefined)[]; readonly onClusters: readonly OcmObject[] },
+  ): Promise<void> {
+    const source = this.#source('ManagedClusterAddOn');
+    const { name, uid } = one.at;
+    const { apiVersion, kind } = source.resource;
+    const clusters = new Map(
+      hub.clusters.values().flatMap((found) => (found ? [[found.cluster.name, this.joined(found)]] : [])),
+    );
+    const present = new Map(onClusters.map((found) => [found.at.namespace ?? '', found]));
+    const there = new Set<string>();
+    for (const [at, found] of addons.entries()) {
+      if (found === undefined) continue;
+      const contents = new Contents(found.addon, hub.memo);
+      for (const { record } of hub.clusterAddons.values().flatMap((each) => each ?? [])) {
+        if (record?.addon !== found.addon.name) continue;
+        const { cluster: namespace } = record;
+        const cluster = clusters.get(namespace);
+        there.add(namespace);
+        let own = present.get(namespace);
+        if (own === undefined && isPlaced(one) && record.spec.action === 'Install') {
+          const owner = {
+            apiVersion: this.#source('ClusterManagementAddOn').resource.apiVersion,
+            kind: one.kind,
+            name,
+            uid,
+          };
+          const metadata = { namespace, name, annotations: { [FROM]: one.from }, ownerReferences: [owner] };
+          const created = await createObject(hub.call, source.resource, {
+            namespace,
+            name,
+            value: { apiVersion, kind, metadata, spec: {} },
+          });
+          // A cluster that is not one of Open Cluster Management has no namespace there.
+          if (created === undefined) continue;
+          source.watch.put(created);
+          own = source.read(created);
+        }
+        if (own === undefined || cluster === undefined) continue;
+        const reach = reachOf(record, contents.contentOf(cluster.cluster, record));
+        await writeStatus(hub, source, own, onClusterStatus(own, { addon: one, at, reach, objects, now }));
+      }
+    }
+    for (const own of onClusters) {
+      const isOurs = own.value.metadata.annotations[FROM] === one.from;
+      if (isOurs && !there.has(own.at.namespace ?? '') && !own.isDeleting)
+        await deleteObject(hub.call, source.resource, own.at);
+    }
+  }
+}
+
+interface Around {
+  readonly hub: Hub;
+  readonly objects: readonly OcmObject[];
+  readonly fleet: OcmFleet;
+  readonly now: number;
+}

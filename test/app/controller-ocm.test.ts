@@ -1,0 +1,182 @@
+/** Add-ons of Open Cluster Management in a hub: hub and clusters are API servers in this process. */
+import { apiClient, at, textAt, type ApiClient } from '../support/api-client.ts';
+import { isMap, type JsonObject } from '../support/api-server/fields.ts';
+import { startMemoryApiServer, type MemoryApiServer } from '../support/api-server/server.ts';
+import * as assert from '../support/assert.ts';
+import { hubCluster } from '../support/hub-objects.ts';
+import { eventually, openHubScene, type HubScene } from '../support/hub-scene.ts';
+import { configOf, managedCluster, placement, templateOf } from '../support/ocm-files.ts';
+import { suite } from '../support/suite.ts';
+import { makeCertificate } from '../support/tls.ts';
+import { createDefinitions, OCM_KINDS } from '../support/upstream-kinds.ts';
+
+const test = suite('app/controller-ocm', { timeoutMs: 100_000 });
+const certificate = await makeCertificate();
+const FLEET = '/apis/fleet.curlew.dev/v1alpha1';
+const ADDON = '/apis/addon.open-cluster-management.io/v1alpha1';
+const CLUSTER = '/apis/cluster.open-cluster-management.io';
+const MAP = '/api/v1/namespaces/default/configmaps/page';
+
+interface Scene extends AsyncDisposable {
+  readonly hub: HubScene;
+  readonly clusters: Readonly<Record<string, MemoryApiServer & { readonly client: ApiClient }>>;
+  readonly create: (path: string, object: object) => Promise<void>;
+  /** Status and reason of the condition Progressing of the add-on on a cluster. */
+  readonly progress: (cluster: string) => Promise<string>;
+  /** What a cluster has: the text of the add-on. */
+  readonly text: (cluster: string) => Promise<string>;
+}
+
+/** A hub with two clusters, of which `oslo` is a canary, and the template `page-1`. */
+async function openScene(): Promise<Scene> {
+  const own = await startMemoryApiServer({ certificate });
+  const hub = await openHubScene(own.kubeconfig);
+  await createDefinitions(hub.client, OCM_KINDS);
+  const clusters: Record<string, MemoryApiServer & { readonly client: ApiClient }> = {};
+  const create = async (path: string, object: object): Promise<void> => {
+    const { status, body } = await hub.client.create(path, object);
+    assert.is(status, 201, textAt(body, 'message'));
+  };
+  for (const name of ['oslo', 'paris']) {
+    const server = await startMemoryApiServer({ certificate });
+    clusters[name] = { ...server, client: apiClient(server.kubeconfig) };
+    for (const namespace of [`fleet-${name}`, name])
+      await create('/api/v1/namespaces', { metadata: { name: namespace } });
+    const data = { value: Buffer.from(server.kubeconfig).toString('base64') };
+    const metadata = { name: `${name}-kubeconfig` };
+    await create(`/api/v1/namespaces/fleet-${name}/secrets`, { apiVersion: 'v1', kind: 'Secret', metadata, data });
+    const spec = { access: { kubeconfigSecret: `${name}-kubeconfig` } };
+    await create(`${FLEET}/namespaces/fleet-${name}/clusters`, hubCluster(name, {}, spec));
+    await create(
+      `${CLUSTER}/v1/managedclusters`,
+      managedCluster(name, { env: 'prod', ...(name === 'oslo' && { canary: 'yes' }) }),
+    );
+  }
+  const manifests = [
+    {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'page', namespace: 'default' },
+      data: { text: '{{TEXT}} {{CLUSTER_NAME}}' },
+    },
+  ];
+  await create(`${ADDON}/addontemplates`, {
+    apiVersion: 'addon.open-cluster-management.io/v1alpha1',
+    kind: 'AddOnTemplate',
+    metadata: { name: 'page-1' },
+    spec: { addonName: 'page', agentSpec: { workload: { manifests } } },
+  });
+  await create(`${ADDON}/namespaces/fleet-ops/addondeploymentconfigs`, {
+    apiVersion: 'addon.open-cluster-management.io/v1alpha1',
+    kind: 'AddOnDeploymentConfig',
+    metadata: { name: 'page', namespace: 'fleet-ops' },
+    spec: { agentInstallNamespace: '', customizedVariables: [{ name: 'TEXT', value: 'one' }] },
+  });
+  return {
+    hub,
+    clusters,
+    create,
+    progress: async (cluster) => {
+      const { body } = await hub.client.get(`${ADDON}/namespaces/${cluster}/managedclusteraddons/page`);
+      const all = at(body, 'status.conditions');
+      const found = (Array.isArray(all) ? all.filter(isMap) : []).find((one) => one['type'] === 'Progressing');
+      return `${textAt(found, 'status')} ${textAt(found, 'reason')}`;
+    },
+    text: async (cluster) => textAt((await clusters[cluster]?.client.get(MAP))?.body, 'data.text'),
+    [Symbol.asyncDispose]: async () => {
+      await hub[Symbol.asyncDispose]();
+      for (const one of [...Object.values(clusters), own]) await one[Symbol.asyncDispose]();
+    },
+  };
+}
+
+function addon(installStrategy: object): object {
+  const defaultConfigs = [templateOf('page-1'), configOf('page')];
+  return {
+    apiVersion: 'addon.open-cluster-management.io/v1alpha1',
+    kind: 'ClusterManagementAddOn',
+    metadata: { name: 'page' },
+    spec: { defaultConfigs, installStrategy },
+  };
+}
+
+function first(found: unknown): JsonObject {
+  const [one] = Array.isArray(found) ? found.filter(isMap) : [];
+  return one ?? {};
+}
+
+test('an add-on of templates goes to the canary first, says how far it is in its own kinds, and leaves when it is deleted', async () => {
+  await using scene = await openScene();
+  const { hub } = scene;
+  const predicates = [{ requiredClusterSelector: { labelSelector: { matchLabels: { env: 'prod' } } } }];
+  const decisionGroups = [
+    { groupName: 'canary', groupClusterSelector: { labelSelector: { matchLabels: { canary: 'yes' } } } },
+  ];
+  await scene.create(
+    `${CLUSTER}/v1beta1/namespaces/fleet-ops/placements`,
+    placement('prod', { predicates, decisionStrategy: { groupStrategy: { decisionGroups } } }),
+  );
+  const progressive = { mandatoryDecisionGroups: [{ groupName: 'canary' }] };
+  const rolloutStrategy = { type: 'Progressive', progressive };
+  await scene.create(
+    `${ADDON}/clustermanagementaddons`,
+    addon({ type: 'Placements', placements: [{ name: 'prod', namespace: 'fleet-ops', rolloutStrategy }] }),
+  );
+  const controller = hub.start({ reconcile: [['clustermanagementaddons']] });
+  setTimeout(() => { void (async () => { console.error(controller.notes, JSON.stringify((await hub.client.get(FLEET + '/fleetaddons')).body), JSON.stringify(at((await hub.client.get(FLEET + '/clusteraddons')).body, 'items.0.status')), JSON.stringify((await hub.client.get(ADDON + '/managedclusteraddons')).body)); })().catch(() => {}); }, 50000);
+  await eventually(async () => (await scene.progress('paris')) === 'False Completed');
+  assert.equal([await scene.text('oslo'), await scene.text('paris')], ['one oslo', 'one paris']);
+  const { body } = await hub.client.get(`${ADDON}/namespaces/oslo/managedclusteraddons/page`);
+  const references = at(body, 'status.configReferences') as readonly JsonObject[];
+  assert.equal(
+    references.map((one) => [textAt(one, 'resource'), textAt(one, 'name')]),
+    [
+      ['addontemplates', 'page-1'],
+      ['addondeploymentconfigs', 'page'],
+    ],
+  );
+  for (const one of references)
+    assert.is(textAt(one, 'lastAppliedConfig.specHash'), textAt(one, 'desiredConfig.specHash'));
+  const hash = textAt(references[1], 'desiredConfig.specHash');
+  const progression = async (): Promise<JsonObject> =>
+    first(at((await hub.client.get(`${ADDON}/clustermanagementaddons/page`)).body, 'status.installProgressions'));
+  await eventually(async () => textAt(await progression(), 'conditions.0.reason') === 'Completed');
+  assert.is(textAt(await progression(), 'configReferences.1.lastKnownGoodConfig.specHash'), hash);
+
+  const change = { spec: { customizedVariables: [{ name: 'TEXT', value: 'two' }] } };
+  await hub.client.merge(`${ADDON}/namespaces/fleet-ops/addondeploymentconfigs/page`, change);
+  await eventually(async () => (await scene.text('paris')) === 'two paris');
+  await eventually(async () => (await scene.progress('paris')) === 'False Completed');
+
+  await hub.client.remove(`${ADDON}/clustermanagementaddons/page`);
+  await hub.order('page', 'approve', { removals: 2 });
+  await eventually(async () => (await hub.client.get(`${ADDON}/clustermanagementaddons/page`)).status === 404);
+  assert.equal([await scene.text('oslo'), await scene.text('paris')], ['', '']);
+  await controller.stop();
+});
+
+test('people install an add-on by a ManagedClusterAddOn, whose own configuration counts, and a program of its own is left alone', async () => {
+  await using scene = await openScene();
+  const { hub } = scene;
+  await scene.create(`${ADDON}/namespaces/fleet-ops/addondeploymentconfigs`, {
+    metadata: { name: 'own', namespace: 'fleet-ops' },
+    spec: { agentInstallNamespace: '', customizedVariables: [{ name: 'TEXT', value: 'own' }] },
+  });
+  await scene.create(`${ADDON}/clustermanagementaddons`, addon({ type: 'Manual' }));
+  await scene.create(`${ADDON}/clustermanagementaddons`, { metadata: { name: 'program' }, spec: {} });
+  await scene.create(`${ADDON}/namespaces/oslo/managedclusteraddons`, {
+    metadata: { name: 'page', namespace: 'oslo' },
+    spec: { configs: [configOf('own')] },
+  });
+  const controller = hub.start({ reconcile: [['clustermanagementaddons']] });
+  setTimeout(() => { void (async () => { console.error(controller.notes, JSON.stringify((await hub.client.get(FLEET + '/fleetaddons')).body), JSON.stringify(at((await hub.client.get(FLEET + '/clusteraddons')).body, 'items.0.status')), JSON.stringify((await hub.client.get(ADDON + '/managedclusteraddons')).body)); })().catch(() => {}); }, 50000);
+  await eventually(async () => (await scene.progress('oslo')) === 'False Completed');
+  assert.equal([await scene.text('oslo'), await scene.text('paris')], ['own oslo', '']);
+  const { body } = await hub.client.get(`${ADDON}/clustermanagementaddons/program`);
+  assert.equal([at(body, 'metadata.finalizers'), at(body, 'status')], [undefined, undefined]);
+  await hub.client.remove(`${ADDON}/namespaces/oslo/managedclusteraddons/page`);
+  await eventually(async () => (await scene.text('oslo')) === '');
+  await controller.stop();
+});
+
+test.run();

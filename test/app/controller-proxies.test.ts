@@ -1,0 +1,154 @@
+/** HelmChartProxies in a hub, with the clusters of Cluster API: hub and clusters are API servers in this process, and helm a stand-in. */
+import { chmod, writeFile } from 'node:fs/promises';
+import { apiClient, at, textAt, type ApiClient } from '../support/api-client.ts';
+import { isMap, type JsonObject } from '../support/api-server/fields.ts';
+import { startMemoryApiServer, type MemoryApiServer } from '../support/api-server/server.ts';
+import * as assert from '../support/assert.ts';
+import { startHelm, type HelmStandIn } from '../support/helm-stand-in.ts';
+import { eventually, openHubScene, type HubScene, type RunningController } from '../support/hub-scene.ts';
+import { suite } from '../support/suite.ts';
+import { makeCertificate } from '../support/tls.ts';
+import { tree } from '../support/tree.ts';
+import { CAPI_KINDS, createDefinitions } from '../support/upstream-kinds.ts';
+
+const test = suite('app/controller-proxies', { timeoutMs: 240_000 });
+const certificate = await makeCertificate();
+const FLEET = '/apis/fleet.curlew.dev/v1alpha1';
+const PROXIES = '/apis/addons.cluster.x-k8s.io/v1alpha1/namespaces/default/helmchartproxies';
+const CLUSTERS = '/apis/cluster.x-k8s.io/v1beta1/namespaces/default/clusters';
+const SECRETS = '/api/v1/namespaces/default/secrets';
+
+interface Scene extends AsyncDisposable {
+  readonly hub: HubScene;
+  readonly own: MemoryApiServer;
+  readonly helm: HelmStandIn;
+  readonly cluster: ApiClient;
+  readonly start: () => RunningController;
+  readonly proxy: (spec?: object, metadata?: object) => Promise<void>;
+  /** `True UpToDate` and so on, in the order of the status. */
+  readonly conditions: (name?: string) => Promise<string>;
+}
+
+/** A hub with the cluster `oslo` of Cluster API, which has labels and a control plane. */
+async function openScene(): Promise<Scene> {
+  const box = await tree();
+  const own = await startMemoryApiServer({ certificate });
+  const server = await startMemoryApiServer({ certificate });
+  const hub = await openHubScene(own.kubeconfig);
+  const cluster = apiClient(server.kubeconfig);
+  const helm = await startHelm(cluster, box);
+  await createDefinitions(hub.client, CAPI_KINDS);
+  // The chart of a repository is a file here.
+  await writeFile(
+    box.at('page'),
+    JSON.stringify([{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'page' }, data: { version: '1' } }]),
+  );
+  const program = `#!/bin/bash
+if [ "$1" = pull ]; then
+  while [ "$1" != --destination ]; do shift; done
+  exec cp '${box.at('page')}' "$2/page-1.0.0.tgz"
+fi
+exec '${helm.program}' "$@"
+`;
+  await writeFile(box.at('helm-of-repository'), program);
+  await chmod(box.at('helm-of-repository'), 0o755);
+  await hub.client.create(CLUSTERS, {
+    apiVersion: 'cluster.x-k8s.io/v1beta1',
+    kind: 'Cluster',
+    metadata: { name: 'oslo', namespace: 'default', labels: { cni: 'page' } },
+    spec: {
+      clusterNetwork: { pods: { cidrBlocks: ['10.1.0.0/16'] } },
+      controlPlaneRef: {
+        apiVersion: 'controlplane.cluster.x-k8s.io/v1beta1',
+        kind: 'KubeadmControlPlane',
+        name: 'oslo-control-plane',
+      },
+    },
+  });
+  await hub.client.create('/apis/controlplane.cluster.x-k8s.io/v1beta1/namespaces/default/kubeadmcontrolplanes', {
+    apiVersion: 'controlplane.cluster.x-k8s.io/v1beta1',
+    kind: 'KubeadmControlPlane',
+    metadata: { name: 'oslo-control-plane', namespace: 'default' },
+    spec: { replicas: 3 },
+  });
+  const value = Buffer.from(server.kubeconfig).toString('base64');
+  await hub.client.create(SECRETS, {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    type: 'cluster.x-k8s.io/secret',
+    metadata: { name: 'oslo-kubeconfig', namespace: 'default' },
+    data: { value },
+  });
+  return {
+    hub,
+    own,
+    helm,
+    cluster,
+    start: () => hub.start({ helm: box.at('helm-of-repository'), reconcile: [['helmchartproxies']] }),
+    proxy: async (spec = {}, metadata = {}) => {
+      const selected = { clusterSelector: { matchLabels: { cni: 'page' } } };
+      const chart = { repoURL: 'https://charts.example.com', chartName: 'page', version: '1.0.0' };
+      const { status, body } = await hub.client.create(PROXIES, {
+        apiVersion: 'addons.cluster.x-k8s.io/v1alpha1',
+        kind: 'HelmChartProxy',
+        metadata: { name: 'page', namespace: 'default', ...metadata },
+        spec: { ...selected, ...chart, ...spec },
+      });
+      assert.is(status, 201, textAt(body, 'message'));
+    },
+    conditions: async (name = 'page') => {
+      const found = at((await hub.client.get(`${PROXIES}/${name}`)).body, 'status.conditions');
+      const all = Array.isArray(found) ? found.filter(isMap) : [];
+      return all.map((one) => `${textAt(one, 'type')} ${textAt(one, 'status')} ${textAt(one, 'reason')}`).join(', ');
+    },
+    [Symbol.asyncDispose]: async () => {
+      await hub[Symbol.asyncDispose]();
+      for (const one of [helm, server, own, box]) await one[Symbol.asyncDispose]();
+    },
+  };
+}
+
+const READY = 'Ready True Ready, HelmReleaseProxiesReady True Ready, HelmReleaseProxySpecsUpToDate True UpToDate';
+
+test('a HelmChartProxy reaches the clusters of its namespace, gets its status, and leaves them when it is deleted', async () => {
+  await using scene = await openScene();
+  const { hub, cluster, helm } = scene;
+  const valuesTemplate =
+    'replicas: {{ .ControlPlane.spec.replicas }}\ncidr: {{ index .Cluster.spec.clusterNetwork.pods.cidrBlocks 0 }}\n';
+  await scene.proxy({ valuesTemplate });
+  const controller = scene.start();
+  await eventually(async () => (await scene.conditions()) === READY);
+  const { body } = await hub.client.get(`${PROXIES}/page`);
+  assert.equal(at(body, 'status.matchingClusters'), [
+    { apiVersion: 'cluster.x-k8s.io/v1beta1', kind: 'Cluster', name: 'oslo', namespace: 'default' },
+  ]);
+  assert.is(at(body, 'status.observedGeneration'), 1);
+  assert.is((await cluster.get('/api/v1/namespaces/default/configmaps/page')).status, 200);
+  const values = at((await hub.client.get(`${FLEET}/namespaces/fleet-oslo/clusteraddons/page`)).body, 'spec.values');
+  assert.equal(values, { replicas: 3, cidr: '10.1.0.0/16' });
+  assert.is(await scene.hub.contents('page'), 'oslo:1.0.0@1');
+
+  await hub.client.merge(`${PROXIES}/page`, { spec: { version: '1.0.1' } });
+  await eventually(async () => at((await hub.client.get(`${PROXIES}/page`)).body, 'status.observedGeneration') === 2);
+  await hub.becomes('page', 'oslo:1.0.1@2');
+  await eventually(async () => (await scene.conditions()) === READY);
+  const writes = scene.own.requests.filter((one) => /^(?:PATCH|POST|PUT)/.test(one) && !one.includes('leases')).length;
+  await hub.client.merge(`${CLUSTERS}/oslo`, { metadata: { annotations: { note: 'nothing else' } } });
+  await scene.proxy({ clusterSelector: { matchLabels: { cni: 'none' } } }, { name: 'other' });
+  await eventually(async () => (await scene.conditions('other')) === READY);
+  const more = scene.own.requests.filter((one) => /^(?:PATCH|POST|PUT)/.test(one) && !one.includes('leases')).length;
+  // The change and the proxy of this test; its finalizer, FleetAddon, both statuses, some of them twice, and an event.
+  assert.ok(more - writes <= 10, String(more - writes));
+
+  await hub.client.remove(`${PROXIES}/page`);
+  await eventually(async () => (await hub.client.get(`${PROXIES}/page`)).status === 404);
+  assert.is((await hub.client.get(`${FLEET}/fleetaddons/page`)).status, 404);
+  assert.is((await cluster.get('/api/v1/namespaces/default/configmaps/page')).status, 404);
+  assert.equal(
+    helm.commands.filter((one) => one.startsWith('uninstall')),
+    ['uninstall page'],
+  );
+  await controller.stop();
+});
+
+test.run();
