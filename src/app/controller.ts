@@ -1,4 +1,5 @@
 /** The controller of a hub: watches its objects, and writes what a step of the fleet decides. */
+import { setMaxListeners } from 'node:events';
 import { hostname } from 'node:os';
 import { asError, CurlewError } from '../core/errors.ts';
 import type { Context } from '../core/context.ts';
@@ -90,6 +91,8 @@ interface Leading {
 async function lead(direct: KubeApi, { lease, uid, say, request, context, onPass }: Leading): Promise<never> {
   const over = new AbortController();
   const signal = AbortSignal.any([lease.signal, over.signal]);
+  // Each watch listens.
+  setMaxListeners(0, signal);
   const api = pacedApi(direct, PER_SECOND);
   const changes = new Wake();
   const watching = { onChange: () => changes.set() };

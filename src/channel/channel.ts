@@ -68,6 +68,16 @@ export interface Chart {
   readonly atomic: boolean;
 }
 
+/** What a download needs beyond what this machine has: texts of files. */
+export interface ChartAccess {
+  /** Logins, as docker keeps them. */
+  readonly logins?: string | undefined;
+  /** Certificate authorities in PEM, instead of those of the machine. */
+  readonly authorities?: string | undefined;
+  /** Whoever answers is trusted. */
+  readonly trustsAll?: boolean | undefined;
+}
+
 export type Source =
   /** `location` is absolute, or a path if the channel's own location is one. */
   | { readonly type: 'manifest'; readonly manifest: string; readonly location: string }

@@ -1,5 +1,5 @@
 /** What is delivered to a cluster, and what is to be done about it. A channel is one producer of add-ons. */
-import type { Compat, Entry } from '../channel/channel.ts';
+import type { ChartAccess, Compat, Entry } from '../channel/channel.ts';
 import type { AddonAction, LiveState } from '../channel/pass.ts';
 import type { AddonRecord, Annotated } from '../channel/record.ts';
 
@@ -38,6 +38,8 @@ export interface Addon extends Pick<
   readonly hashOf: (content: Uint8Array) => string;
   /** What helm gets for a chart; undefined: the values of the chart itself, whose texts are templates. */
   readonly values?: Readonly<Record<string, unknown>>;
+  /** What its chart needs to be downloaded. */
+  readonly access?: ChartAccess;
 }
 
 /** An add-on, and how the cluster is now. */

@@ -1,7 +1,7 @@
 /** The `helm` program, with a private folder for its files and its configuration. */
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import type { Chart } from '../channel/channel.ts';
+import type { Chart, ChartAccess } from '../channel/channel.ts';
 import { isRemote } from '../channel/location.ts';
 import { CurlewError, redact } from '../core/errors.ts';
 import type { Secret } from '../core/secret.ts';
@@ -33,7 +33,7 @@ export interface Helm extends AsyncDisposable {
   /** Writes a file that only this user can read, and returns its path. */
   readonly file: (name: string, data: Uint8Array | string) => Promise<string>;
   /** Downloads a chart from its repository or registry, and returns the path of the archive. */
-  readonly pull: (chart: Chart, options: WebTrust & { readonly channel: string }) => Promise<string>;
+  readonly pull: (chart: Chart, options: WebTrust & ChartAccess & { readonly channel: string }) => Promise<string>;
 }
 
 /** What a download trusts in addition to the system. */
@@ -86,12 +86,22 @@ export async function openHelm(
       hint: 'install helm 3 or 4, or name it with --helm FILE',
     });
   };
-  const pull: Helm['pull'] = async (chart, { channel, caFile, allowHttp }) => {
+  const file: Helm['file'] = async (name, data) => {
+    await writeFile(join(folder, name), data, { mode: 0o600 });
+    return join(folder, name);
+  };
+  const pull: Helm['pull'] = async (chart, { channel, caFile, allowHttp, ...access }) => {
     const target = join(folder, 'chart');
     await mkdir(target);
     const place = chartPlace(chart, { channel, allowHttp });
     const version = chart.version === undefined ? [] : ['--version', chart.version];
-    const trusted = caFile === undefined ? [] : ['--ca-file', caFile];
+    const { logins, authorities, trustsAll } = access;
+    const authority = authorities === undefined ? caFile : await file('authorities.pem', authorities);
+    const trusted = [
+      ...(authority === undefined ? [] : ['--ca-file', authority]),
+      ...(logins === undefined ? [] : ['--registry-config', await file('logins.json', logins)]),
+      ...(trustsAll === true ? ['--insecure-skip-tls-verify'] : []),
+    ];
     await run(['pull', ...place, ...version, ...trusted, '--destination', target], {
       doing: `download the chart ${redact(place[0] ?? '')}`,
     });
@@ -101,10 +111,6 @@ export async function openHelm(
   };
   try {
     const major = await majorOf(run, program);
-    const file: Helm['file'] = async (name, data) => {
-      await writeFile(join(folder, name), data, { mode: 0o600 });
-      return join(folder, name);
-    };
     return { major, run, file, pull, [Symbol.asyncDispose]: close };
   } catch (error) {
     await close();

@@ -122,7 +122,7 @@ export async function prepareRelease(
   try {
     const file =
       chart.package === undefined
-        ? await helm.pull(chart, { channel: addon.origin, ...(await trust()) })
+        ? await helm.pull(chart, { channel: addon.origin, ...(await trust()), ...addon.access })
         : await helm.file('chart.tgz', await addon.read());
     if (chart.package === undefined && addon.hash !== '') await requireHash(file, addon);
     const { name, namespace } = releaseOf(addon);

@@ -1,6 +1,6 @@
 /** One pass over a fleet: what is done now on which cluster, and what is kept of it. Pure. */
 import { choose } from '../channel/choose.ts';
-import type { Entry } from '../channel/channel.ts';
+import type { ChartAccess, Entry } from '../channel/channel.ts';
 import { parseTriple } from '../channel/range.ts';
 import { Contents, Memo, revisionOf } from '../rollout/content.ts';
 import type { Cluster, Content, Observed, Waiting, Writes } from '../rollout/fleet.ts';
@@ -152,6 +152,8 @@ export interface Deliverable {
   readonly revision: string;
   /** Undefined for what is not made from templates. */
   readonly rendered: ReturnType<typeof objectsOf> | undefined;
+  /** What its chart needs to be downloaded. */
+  readonly access?: ChartAccess;
 }
 
 /** What is delivered to a cluster under a hash, from the first of these revisions that has it. */

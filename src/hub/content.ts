@@ -20,10 +20,10 @@ export function contentOf(
   if ('problems' in read) return undefined;
   const { manifest, hash = '', chart, package: packed, template } = read.value;
   if (packed !== undefined) return { package: packed };
-  const { namespace = 'kube-system', releaseName = name } = chart ?? {};
+  const { namespace = 'kube-system', releaseName = name, credentials: _, tlsConfig: _tls, ...plain } = chart ?? {};
   const file = manifest ?? template;
   const source: Source | undefined = chart
-    ? { type: 'chart', chart: { ...NO_CHART, ...chart, namespace, releaseName } }
+    ? { type: 'chart', chart: { ...NO_CHART, ...plain, namespace, releaseName } }
     : file === undefined
       ? undefined
       : { type: 'manifest', manifest: file, location: file };

@@ -30,7 +30,7 @@ export function readProxy(object: Live): HubProxy {
   const found = findingsOf(taken.from);
   const read = convert(HELM_CHART_PROXY, object);
   if ('problems' in read) return { ...taken, made: read.problems[0].message, ...NONE };
-  const { entry, spec } = fromHelmChartProxy(read.value, found);
+  const { entry, spec } = fromHelmChartProxy(read.value, found, { hasSecrets: true });
   const compat = compatOf(object, found) ?? 'native';
   const wrong = found.diagnostics.find(({ severity }) => severity === 'error');
   const title = namespace === 'default' ? name : `${namespace}-${name}`;
@@ -39,6 +39,8 @@ export function readProxy(object: Live): HubProxy {
   const { wait, atomic, ...chart } = entry.chart;
   const { matchLabels, ...selector } = spec.clusterSelector;
   const { version } = entry;
+  const { credentials, tlsConfig } = read.value.spec;
+  const { caSecret } = tlsConfig ?? {};
   const paused = String('cluster.x-k8s.io/paused' in annotations);
   const made = {
     name: title,
@@ -52,6 +54,10 @@ export function readProxy(object: Live): HubProxy {
           ...(version !== undefined && { version }),
           ...(wait && { wait }),
           ...(atomic && { atomic }),
+          ...(credentials && { credentials: { ...credentials, secret: { namespace, ...credentials.secret } } }),
+          ...(tlsConfig && {
+            tlsConfig: { ...tlsConfig, ...(caSecret && { caSecret: { namespace, ...caSecret } }) },
+          }),
         },
       },
       clusterSelector: { ...selector, matchLabels: { ...matchLabels, [NAMESPACE_LABEL]: namespace } },

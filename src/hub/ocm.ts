@@ -135,7 +135,11 @@ export function isPlaced(addon: OcmObject): boolean {
   return layersOf(addon).placements.length > 0;
 }
 
-type Stored = Readonly<Record<string, unknown>>;
+interface Stored {
+  readonly lastAppliedConfig?: unknown;
+  readonly lastKnownGoodConfig?: unknown;
+  readonly [field: string]: unknown;
+}
 
 function storedIn(status: unknown, list: string): readonly Stored[] {
   const found = isObject(status) ? status[list] : undefined;
@@ -237,7 +241,7 @@ export function addonStatus(
     const configReferences = configsOf([...base, layer], objects).map((one) => {
       const last = storedIn(stored, 'configReferences').find(({ resource }) => resource === one.type.resource) ?? {};
       const done = hashed(one);
-      const { lastAppliedConfig = undefined, lastKnownGoodConfig = undefined } = isDone
+      const { lastAppliedConfig, lastKnownGoodConfig }: Stored = isDone
         ? { lastAppliedConfig: done, lastKnownGoodConfig: done }
         : last;
       return {

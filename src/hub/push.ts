@@ -9,12 +9,12 @@ import { installedIn, ownerOf, recordsOf } from '../fleet/observe.ts';
 import type { Deliverable, Job } from '../fleet/pass.ts';
 import { decoded } from '../fleet/upstream/capi-objects.ts';
 import { objectsOf } from '../fleet/upstream/template-objects.ts';
-import type { ClusterAddon, Values } from '../rollout/fleet.ts';
+import type { ClusterAddon, ClusterAddonSpec, Values } from '../rollout/fleet.ts';
 import { isFailure, type State } from '../rollout/strategy.ts';
 import { clusterStatus } from './cluster-status.ts';
 import { contentOf } from './content.ts';
 import { timeOf, type HubAddon, type HubCluster, type HubClusterAddon } from './observe.ts';
-import { HUB_KINDS } from './schema.ts';
+import { HUB_KINDS, source as SOURCE } from './schema.ts';
 import { conditionsAt, textOf } from './write.ts';
 
 /** How an add-on is on a cluster. */
@@ -25,11 +25,32 @@ export interface Report {
 }
 
 /** Text of the kubeconfig in a Secret. `title` is for messages. */
-export function kubeconfigIn({ data }: Values, title: string): string {
-  const { value, kubeconfig = value } = isObject(data) ? data : {};
-  const text = typeof kubeconfig === 'string' ? decoded(kubeconfig) : undefined;
+export function kubeconfigIn(secret: Values, title: string): string {
+  const { kubeconfig } = isObject(secret['data']) ? secret['data'] : {};
+  return textIn(secret, kubeconfig === undefined ? 'value' : 'kubeconfig', title);
+}
+
+/** A text of a Secret. */
+export function textIn({ data }: Values, key: string, title: string): string {
+  const value = isObject(data) ? data[key] : undefined;
+  const text = typeof value === 'string' ? decoded(value) : undefined;
   if (text !== undefined) return text;
-  throw new CurlewError('CLUSTER_FAILED', `${title} has no kubeconfig in data.value`);
+  throw new CurlewError('CLUSTER_FAILED', `${title} has no text in data.${key}`);
+}
+
+/** Where a hub has what a chart needs to be downloaded; undefined if it needs nothing. */
+export function accessIn({ source }: ClusterAddonSpec) {
+  const { chart } = fits(SOURCE, source) ? source : {};
+  const { credentials, tlsConfig } = chart ?? {};
+  if (credentials === undefined && tlsConfig === undefined) return undefined;
+  const { key = 'config.json', secret } = credentials ?? {};
+  const { caSecret, insecureSkipTLSVerify: trustsAll } = tlsConfig ?? {};
+  const named = (one: { readonly namespace?: string; readonly name: string }) => ({ namespace: 'default', ...one });
+  return {
+    logins: secret && { ...named(secret), key },
+    authorities: caSecret && { ...named(caSecret), key: 'ca.crt' },
+    trustsAll,
+  };
 }
 
 /** What is delivered, or why it cannot be. */

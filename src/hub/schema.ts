@@ -2,6 +2,7 @@
 import * as v from 'valibot';
 import { byKey, type Read } from '../core/schema.ts';
 import { ADDON_FIELDS, CHART, CLUSTER_FIELDS, removal, version } from '../fleet/schema.ts';
+import { CREDENTIALS, TLS_CONFIG } from '../fleet/upstream/helm-chart-proxy.ts';
 import { about, addonName, aMap, aText, clusterName, fields, like, list } from '../fleet/upstream/kinds.ts';
 
 /** A rule of the Common Expression Language that the API server checks, and what it says otherwise. */
@@ -53,6 +54,8 @@ export const source = rules(
           package: v.exactOptional(about('Address of its archive.', address)),
           wait: v.exactOptional(about('If true, helm waits until it is ready.', v.boolean('true or false'))),
           atomic: v.exactOptional(about('If true, helm takes back what fails.', v.boolean('true or false'))),
+          credentials: v.exactOptional(about('Secret with logins for a download by the controller.', CREDENTIALS)),
+          tlsConfig: v.exactOptional(about('Authorities for a download by the controller.', TLS_CONFIG)),
         }),
         [
           '[has(self.repoURL), has(self.oci), has(self.package)].filter(given, given).size() == 1',

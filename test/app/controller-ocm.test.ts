@@ -10,7 +10,7 @@ import { suite } from '../support/suite.ts';
 import { makeCertificate } from '../support/tls.ts';
 import { createDefinitions, OCM_KINDS } from '../support/upstream-kinds.ts';
 
-const test = suite('app/controller-ocm', { timeoutMs: 100_000 });
+const test = suite('app/controller-ocm', { timeoutMs: 240_000 });
 const certificate = await makeCertificate();
 const FLEET = '/apis/fleet.curlew.dev/v1alpha1';
 const ADDON = '/apis/addon.open-cluster-management.io/v1alpha1';
@@ -37,6 +37,7 @@ async function openScene(): Promise<Scene> {
     const { status, body } = await hub.client.create(path, object);
     assert.is(status, 201, textAt(body, 'message'));
   };
+  await create('/api/v1/namespaces', { metadata: { name: 'fleet-ops' } });
   for (const name of ['oslo', 'paris']) {
     const server = await startMemoryApiServer({ certificate });
     clusters[name] = { ...server, client: apiClient(server.kubeconfig) };
@@ -123,7 +124,6 @@ test('an add-on of templates goes to the canary first, says how far it is in its
     addon({ type: 'Placements', placements: [{ name: 'prod', namespace: 'fleet-ops', rolloutStrategy }] }),
   );
   const controller = hub.start({ reconcile: [['clustermanagementaddons']] });
-  setTimeout(() => { void (async () => { console.error(controller.notes, JSON.stringify((await hub.client.get(FLEET + '/fleetaddons')).body), JSON.stringify(at((await hub.client.get(FLEET + '/clusteraddons')).body, 'items.0.status')), JSON.stringify((await hub.client.get(ADDON + '/managedclusteraddons')).body)); })().catch(() => {}); }, 50000);
   await eventually(async () => (await scene.progress('paris')) === 'False Completed');
   assert.equal([await scene.text('oslo'), await scene.text('paris')], ['one oslo', 'one paris']);
   const { body } = await hub.client.get(`${ADDON}/namespaces/oslo/managedclusteraddons/page`);
@@ -169,7 +169,6 @@ test('people install an add-on by a ManagedClusterAddOn, whose own configuration
     spec: { configs: [configOf('own')] },
   });
   const controller = hub.start({ reconcile: [['clustermanagementaddons']] });
-  setTimeout(() => { void (async () => { console.error(controller.notes, JSON.stringify((await hub.client.get(FLEET + '/fleetaddons')).body), JSON.stringify(at((await hub.client.get(FLEET + '/clusteraddons')).body, 'items.0.status')), JSON.stringify((await hub.client.get(ADDON + '/managedclusteraddons')).body)); })().catch(() => {}); }, 50000);
   await eventually(async () => (await scene.progress('oslo')) === 'False Completed');
   assert.equal([await scene.text('oslo'), await scene.text('paris')], ['own oslo', '']);
   const { body } = await hub.client.get(`${ADDON}/clustermanagementaddons/program`);

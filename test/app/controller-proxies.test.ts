@@ -1,7 +1,7 @@
 /** HelmChartProxies in a hub, with the clusters of Cluster API: hub and clusters are API servers in this process, and helm a stand-in. */
-import { chmod, writeFile } from 'node:fs/promises';
+import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { apiClient, at, textAt, type ApiClient } from '../support/api-client.ts';
-import { isMap, type JsonObject } from '../support/api-server/fields.ts';
+import { isMap } from '../support/api-server/fields.ts';
 import { startMemoryApiServer, type MemoryApiServer } from '../support/api-server/server.ts';
 import * as assert from '../support/assert.ts';
 import { startHelm, type HelmStandIn } from '../support/helm-stand-in.ts';
@@ -23,6 +23,8 @@ interface Scene extends AsyncDisposable {
   readonly own: MemoryApiServer;
   readonly helm: HelmStandIn;
   readonly cluster: ApiClient;
+  /** A file with what downloads were given. */
+  readonly access: string;
   readonly start: () => RunningController;
   readonly proxy: (spec?: object, metadata?: object) => Promise<void>;
   /** `True UpToDate` and so on, in the order of the status. */
@@ -45,7 +47,10 @@ async function openScene(): Promise<Scene> {
   );
   const program = `#!/bin/bash
 if [ "$1" = pull ]; then
-  while [ "$1" != --destination ]; do shift; done
+  while [ "$1" != --destination ]; do
+    case "$1" in --registry-config | --ca-file) cat "$2" >>'${box.at('access')}' ;; --insecure*) echo "$1" >>'${box.at('access')}' ;; esac
+    shift
+  done
   exec cp '${box.at('page')}' "$2/page-1.0.0.tgz"
 fi
 exec '${helm.program}' "$@"
@@ -84,6 +89,7 @@ exec '${helm.program}' "$@"
     own,
     helm,
     cluster,
+    access: box.at('access'),
     start: () => hub.start({ helm: box.at('helm-of-repository'), reconcile: [['helmchartproxies']] }),
     proxy: async (spec = {}, metadata = {}) => {
       const selected = { clusterSelector: { matchLabels: { cni: 'page' } } };
@@ -115,9 +121,19 @@ test('a HelmChartProxy reaches the clusters of its namespace, gets its status, a
   const { hub, cluster, helm } = scene;
   const valuesTemplate =
     'replicas: {{ .ControlPlane.spec.replicas }}\ncidr: {{ index .Cluster.spec.clusterNetwork.pods.cidrBlocks 0 }}\n';
-  await scene.proxy({ valuesTemplate });
+  const data = {
+    'config.json': Buffer.from('logins ').toString('base64'),
+    'ca.crt': Buffer.from('authorities ').toString('base64'),
+  };
+  const tlsConfig = { caSecret: { name: 'repository' }, insecureSkipTLSVerify: true };
+  await scene.proxy({ valuesTemplate, credentials: { secret: { name: 'repository' } }, tlsConfig });
   const controller = scene.start();
+  const state = async (): Promise<string> =>
+    textAt((await hub.client.get(`${FLEET}/namespaces/fleet-oslo/clusteraddons/page`)).body, 'status.message');
+  await eventually(async () => (await state()) === 'there is no Secret default/repository');
+  await hub.client.create(SECRETS, { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'repository' }, data });
   await eventually(async () => (await scene.conditions()) === READY);
+  assert.is(await readFile(scene.access, 'utf8'), 'authorities logins --insecure-skip-tls-verify\n');
   const { body } = await hub.client.get(`${PROXIES}/page`);
   assert.equal(at(body, 'status.matchingClusters'), [
     { apiVersion: 'cluster.x-k8s.io/v1beta1', kind: 'Cluster', name: 'oslo', namespace: 'default' },

@@ -62,6 +62,10 @@ test('an API server takes the kinds and their objects, and nothing else has thei
   assert.is((await client.create(`${root}/fleetaddons`, hubAddon('x', { source: 'x' }))).status, 422);
 });
 
+interface Named {
+  readonly name: string;
+}
+
 test('the controller may read clusters, and neither change them nor read Secrets', () => {
   const role = hubManifests().find(({ kind }) => kind === 'ClusterRole') as unknown as {
     readonly rules: readonly { readonly resources: readonly string[]; readonly verbs: readonly string[] }[];
@@ -83,6 +87,18 @@ test('Secrets are readable only in the namespaces of the clusters that the contr
   ]);
   assert.equal(named(objects, 'ClusterRoleBinding'), named(hubManifests(), 'ClusterRoleBinding'));
   await assert.rejectsWith(printHubManifests({ push: ['Oslo'] }), 'USAGE', /no name of a cluster/);
+});
+
+test('the rights to take objects of other programs are printed only for those that are asked for', async () => {
+  const role = (objects: readonly Manifest[]): string =>
+    JSON.stringify(objects.find(({ metadata }) => (metadata as Named).name === 'curlew-controller-upstream') ?? {});
+  assert.is(role(await printHubManifests({})), '{}');
+  const proxies = role(await printHubManifests({ reconcile: [['helmchartproxies']] }));
+  assert.match(proxies, /"helmchartproxies\/status".*"secrets"/);
+  assert.not(proxies.includes('open-cluster-management'));
+  const image = 'registry.example.com/curlew';
+  const both = await printHubManifests({ reconcile: [['clustermanagementaddons', 'helmchartproxies']], image });
+  assert.match(JSON.stringify(both.at(-1)), /"--reconcile","clustermanagementaddons,helmchartproxies"/);
 });
 
 test('there is a Deployment only with an image', async () => {

@@ -137,7 +137,7 @@ export class Runner {
     const { read, context } = this.#parts;
     const found = this.#parts.found(job);
     if (found === undefined) return `cannot ${act} ${name}: its earlier content is not kept; write it into the files`;
-    const { entry, content, revision, rendered } = found;
+    const { entry, content, revision, rendered, access } = found;
     const { records, annotations } = this.#cluster.facts;
     const key = recordKey(entry.namespace, entry.name);
     const record = records.get(key);
@@ -151,6 +151,7 @@ export class Runner {
         origin: resolve(context.cwd, entry.place.file),
         compat: 'native',
         ...(rendered && { hash: '' }),
+        ...(access && { access }),
         read: async () => (rendered ? manifestOf(rendered, job) : read(entry)),
         hashOf: (bytes) => hexOf(digestOf(bytes)),
         ...(entry.source?.type === 'chart' && { values: this.#valuesOf(entry.source, entry, content.values) }),

@@ -14,7 +14,6 @@ import { UPSTREAM } from '../../hub/taken.ts';
 import { createObject, deleteObject } from '../../kube/objects.ts';
 import { Backoff } from '../../platform/limit/backoff.ts';
 import { Contents } from '../../rollout/content.ts';
-import type { ClusterAddon } from '../../rollout/fleet.ts';
 import { eachJob, type Job } from './jobs.ts';
 import { holdTaken, letGo, makeAddon, sourceOf, writeStatus, type Source, type UpstreamParts } from './making.ts';
 import { resourceOf, type Hub, type Passed } from './pass.ts';

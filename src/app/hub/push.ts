@@ -3,9 +3,19 @@ import { asError, CurlewError } from '../../core/errors.ts';
 import type { Context } from '../../core/context.ts';
 import { holdCluster, openChannelCluster } from '../../deliver/cluster.ts';
 import type { Answer, Look } from '../../fleet/fleet.ts';
-import type { Job } from '../../fleet/pass.ts';
+import type { Deliverable, Job } from '../../fleet/pass.ts';
 import type { HubAddon, HubCluster, HubClusterAddon } from '../../hub/observe.ts';
-import { addonStatus, deliverableOf, kubeconfigIn, leftBy, needOf, pushedStatus, type Report } from '../../hub/push.ts';
+import {
+  accessIn,
+  addonStatus,
+  pushedStatus,
+  deliverableOf,
+  kubeconfigIn,
+  leftBy,
+  needOf,
+  textIn,
+  type Report,
+} from '../../hub/push.ts';
 import { requireEmbedded } from '../../kube/kubeconfig.ts';
 import { getObject } from '../../kube/objects.ts';
 import type { Resource } from '../../kube/resources.ts';
@@ -171,18 +181,43 @@ export class Pushes {
   }
 
   /** Its text, or why there is none. */
-  async #kubeconfig({ namespace, name }: NonNullable<HubCluster['secret']>) {
-    const title = `Secret ${namespace}/${name}`;
+  async #kubeconfig(secret: NonNullable<HubCluster['secret']>) {
     try {
-      const found = await getObject(this.#hub.call, SECRETS, { namespace, name });
-      if (found === undefined) return { text: '', problem: `there is no ${title}` };
-      const text = kubeconfigIn(found, title);
-      requireEmbedded(title, text);
+      const text = await this.#secret(secret, kubeconfigIn);
+      requireEmbedded(`Secret ${secret.namespace}/${secret.name}`, text);
       return { text, problem: undefined };
     } catch (error) {
       this.#hub.signal.throwIfAborted();
       if (!(error instanceof CurlewError)) throw error;
       return { text: '', problem: error.message };
+    }
+  }
+
+  async #secret(
+    { namespace, name }: NonNullable<HubCluster['secret']>,
+    read: (secret: Values, title: string) => string,
+  ): Promise<string> {
+    const title = `Secret ${namespace}/${name}`;
+    const found = await getObject(this.#hub.call, SECRETS, { namespace, name });
+    if (found === undefined) throw new CurlewError('CLUSTER_FAILED', `there is no ${title}`);
+    return read(found, title);
+  }
+
+  /** With what its chart needs to be downloaded. A text says why it cannot be delivered, an error why not now. */
+  async #deliverable({ record, addon }: Own): Promise<Deliverable | CurlewError | string> {
+    const content = deliverableOf(record, addon?.drift);
+    const places = accessIn(record.spec);
+    if (typeof content === 'string' || places === undefined) return content;
+    const { logins, authorities, trustsAll } = places;
+    const textOf = async (place: typeof logins): Promise<string | undefined> =>
+      place && this.#secret(place, (secret, title) => textIn(secret, place.key, title));
+    try {
+      const access = { logins: await textOf(logins), authorities: await textOf(authorities), trustsAll };
+      return { ...content, access };
+    } catch (error) {
+      this.#hub.signal.throwIfAborted();
+      if (error instanceof CurlewError) return error;
+      throw error;
     }
   }
 
@@ -197,10 +232,11 @@ export class Pushes {
     const opened = await openChannelCluster({ kubeconfig: file.kubeconfig, isForeign: true }, context);
     await using lease = await holdCluster(opened, { doing: `apply the fleet of a hub to ${access.name}`, context });
     await using files = await openChannels({ ...request, channels: [] }, context);
-    const contents = new Map([...jobs].map(([job, { record, addon }]) => [job, deliverableOf(record, addon?.drift)]));
+    const contents = new Map<Job, Deliverable | CurlewError | string>();
+    for (const [job, own] of jobs) contents.set(job, await this.#deliverable(own));
     const found = (job: Job) => {
       const content = contents.get(job);
-      return typeof content === 'object' ? content : undefined;
+      return typeof content === 'object' && !(content instanceof CurlewError) ? content : undefined;
     };
     const from = { kind: 'Channel', name: undefined, compat: 'native', entries: [] } as const;
     const runner = new Runner([...jobs.keys()], lease.cluster, {
@@ -221,6 +257,11 @@ export class Pushes {
         continue;
       }
       const under = job.act === 'remove' ? 'Removing' : 'Progressing';
+      if (why instanceof CurlewError) {
+        later ??= why;
+        await this.#report(own, { state: under, reason: 'Waiting', message: why.message });
+        continue;
+      }
       const before = this.#triesOf(own);
       if (job.act !== 'restore' && before === undefined) await this.#report(own, { state: under });
       const { result, reason } = await runner.run(job);

@@ -10,6 +10,13 @@ import { isChartUrl } from './releases.ts';
 
 const text = v.exactOptional(aText);
 const map = v.exactOptional(aMap);
+const secret = fields({ name: aText, namespace: text });
+/** Secrets by which charts are downloaded: a login, and authorities. */
+export const CREDENTIALS = fields({ key: text, secret });
+export const TLS_CONFIG = fields({
+  caSecret: v.exactOptional(secret),
+  insecureSkipTLSVerify: v.exactOptional(v.boolean('true or false')),
+});
 const metadata = v.pipe(aMap, v.looseObject({ name: addonName, namespace: text }));
 
 export const HELM_CHART_PROXY = fields({
@@ -30,8 +37,8 @@ export const HELM_CHART_PROXY = fields({
     reconcileStrategy: v.exactOptional(v.picklist(['', 'Continuous', 'InstallOnce'], 'Continuous or InstallOnce')),
     rolloutStepSize: v.exactOptional(size),
     ...v.entriesFromList(['options', 'rollout'], map),
-    credentials: v.exactOptional(fields({ key: text, secret: fields({ name: aText, namespace: text }) })),
-    tlsConfig: map,
+    credentials: v.exactOptional(CREDENTIALS),
+    tlsConfig: v.exactOptional(TLS_CONFIG),
   }),
   status: map,
 });
@@ -77,14 +84,22 @@ export const UNLIKE_CAAPH = [
   'a change of the chart or the repository upgrades the release; the provider installs it again',
 ] as const;
 
-/** The rest of a FleetAddon and its chart; each field that has no effect is a warning with its place. */
-export function fromHelmChartProxy({ metadata, spec }: Read<typeof HELM_CHART_PROXY>, found: Findings) {
+/**
+ * The rest of a FleetAddon and its chart; each field that has no effect is a warning with its place. Without the Secrets of a hub,
+ * logins and authorities have none.
+ */
+export function fromHelmChartProxy(
+  { metadata, spec }: Read<typeof HELM_CHART_PROXY>,
+  found: Findings,
+  { hasSecrets = false } = {},
+) {
   const { name, namespace = 'default' } = metadata;
   const { chartName, repoURL, version, valuesTemplate, reconcileStrategy, rolloutStepSize } = spec;
   const { wait, atomic, ...options } = spec.options ?? {};
   noteIgnored(options, ['spec', 'options'], found);
-  for (const field of ['tlsConfig', 'rollout'] as const) if (spec[field]) noteIgnored(true, ['spec', field], found);
-  if (spec.credentials !== undefined) {
+  if (spec.rollout !== undefined) noteIgnored(true, ['spec', 'rollout'], found);
+  if (spec.tlsConfig !== undefined && !hasSecrets) noteIgnored(true, ['spec', 'tlsConfig'], found);
+  if (spec.credentials !== undefined && !hasSecrets) {
     const { key = 'config.json', secret } = spec.credentials;
     const message = `credentials has no effect: ${key} of Secret ${secret.namespace ?? namespace}/${secret.name} is on a management cluster`;
     found.add('warning', 'ignored', ['spec', 'credentials'], message, 'log in on this machine: helm registry login');
