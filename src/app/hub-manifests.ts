@@ -6,17 +6,20 @@ import { hubManifests, type Manifest } from '../hub/manifests.ts';
 import { HUB_MANIFESTS } from '../requests/hub.ts';
 
 /** Objects for kubectl. `USAGE` for an image that no reference can be. */
-export const printHubManifests = useCase(HUB_MANIFESTS, async ({ image, push = [], reconcile = [] }): Promise<readonly Manifest[]> => {
-  if (image !== undefined && !/^[\w.:/@-]{1,512}$/.test(image)) {
-    const shown = JSON.stringify(image.slice(0, 80));
-    const hint = 'write a reference such as registry.example.com/curlew:1.2.0';
-    throw new CurlewError('USAGE', `cannot write the Deployment: ${shown} is not a reference of an image`, { hint });
-  }
-  const wrong = push.find((name) => !CLUSTER_NAME.test(name));
-  if (wrong !== undefined) {
-    const shown = JSON.stringify(wrong.slice(0, 80));
-    const hint = 'write the name of a Cluster: at most 57 lower-case letters, digits and "-"';
-    throw new CurlewError('USAGE', `cannot write the rights on ${shown}: it is no name of a cluster`, { hint });
-  }
-  return Promise.resolve(hubManifests({ image, push, reconcile: reconcile.flat() }));
-});
+export const printHubManifests = useCase(
+  HUB_MANIFESTS,
+  async ({ image, push = [], reconcile = [] }): Promise<readonly Manifest[]> => {
+    if (image !== undefined && !/^[\w.:/@-]{1,512}$/.test(image)) {
+      const shown = JSON.stringify(image.slice(0, 80));
+      const hint = 'write a reference such as registry.example.com/curlew:1.2.0';
+      throw new CurlewError('USAGE', `cannot write the Deployment: ${shown} is not a reference of an image`, { hint });
+    }
+    const wrong = push.find((name) => !CLUSTER_NAME.test(name));
+    if (wrong !== undefined) {
+      const shown = JSON.stringify(wrong.slice(0, 80));
+      const hint = 'write the name of a Cluster: at most 57 lower-case letters, digits and "-"';
+      throw new CurlewError('USAGE', `cannot write the rights on ${shown}: it is no name of a cluster`, { hint });
+    }
+    return Promise.resolve(hubManifests({ image, push, reconcile: reconcile.flat() }));
+  },
+);
