@@ -314,7 +314,14 @@ export function readClusterAddon(object: Live): HubClusterAddon | undefined {
         startedAt: secondsOf(startedAt),
         ...(knownGood && { knownGood }),
       },
-      ...(own && { status: { applied: own.applied, state: own.state, since: secondsOf(own.since) } }),
+      ...(own && {
+        status: {
+          applied: own.applied,
+          state: own.state,
+          since: secondsOf(own.since),
+          ...(own.message !== undefined && { message: own.message }),
+        },
+      }),
     },
   };
 }

@@ -138,6 +138,8 @@ export interface ClusterAddon extends Key {
     readonly applied: { readonly revision: number; readonly hash: string };
     readonly state: State;
     readonly since: number;
+    /** Why, for people. */
+    readonly message?: string;
   };
 }
 

@@ -8,11 +8,14 @@ import { holdOf } from './gates.ts';
 import { compareNames, groupsOf, type Group } from './groups.ts';
 import { sizeOf } from './limits.ts';
 import { ocmBatch } from './ocm-batch.ts';
-import type { State } from './strategy.ts';
+import { isFailure, type State } from './strategy.ts';
 import { begins, Fleet, isRemoval, targetOf, type Run, type Target } from './target.ts';
 
 const MAX_NAMES = 100;
 const MAX_WAITING = 20;
+/** A message of a cluster, within why an add-on has gone back. */
+const MAX_WHY = 512;
+const GONE_BACK = 'it has gone back to what was known as good';
 
 /** What a step has found out about one add-on. */
 export interface AddonPlan {
@@ -89,7 +92,7 @@ function planOf(run: Run): AddonPlan {
   run.brake = brakeOf(run, targets, held.length);
   const lost = run.brake === undefined ? held.splice(0) : [];
   const sizes = { rules: strategy.groups ?? [], size: strategy.groupSize };
-  const stoppedBefore = run.rolledBack ? 'it has gone back to what was known as good' : undefined;
+  const stoppedBefore = run.rolledBack ? (run.wentBack ?? GONE_BACK) : undefined;
   const { reached, stopped } =
     run.rules === 'ocm'
       ? advanceAsOcm(targets, run, sizes)
@@ -103,6 +106,9 @@ function planOf(run: Run): AddonPlan {
     return { run, targets, dropped, lost, held, stopped, reached };
   }
   run.rolledBack = true;
+  const { cluster, record } = targets.find(({ state }) => isFailure(state)) ?? {};
+  const why = [GONE_BACK, stopped, cluster?.name, record?.status?.message?.slice(0, MAX_WHY)];
+  run.wentBack = why.filter((one) => one !== undefined).join(': ');
   return planOf(run);
 }
 

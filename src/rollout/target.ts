@@ -130,6 +130,8 @@ function runOf(
     /** How many removals have begun under the present approval. */
     removed: begun.removals?.at === (isMeant ? orders.at : undefined) ? (begun.removals?.begun ?? 0) : 0,
     rolledBack: begun.rolledBack || (isMeant && orders.rollback === true),
+    /** Why it has gone back, if no person has ordered it. */
+    wentBack: begun.rolledBack ? begun.stopped : undefined,
     /** Why no removal may begin. */
     brake: undefined as string | undefined,
   };

@@ -199,7 +199,9 @@ test('what fails goes back to what was known as good, and nothing begins until t
   world.report('Succeeded', 'w1', 'w2');
   world.now += 3600;
   assert.equal(world.begin(), []);
-  assert.is(world.why('w1'), 'Stopped: it has gone back to what was known as good');
+  const why =
+    'Stopped: it has gone back to what was known as good: group canary: 1 failed, and 0 may: w1: no such kind';
+  assert.is(world.why('w1'), why);
   world.release('net', '2.0.1');
   assert.equal(world.begin(), ['w1', 'w2']);
 });

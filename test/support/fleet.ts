@@ -71,7 +71,8 @@ export class TestFleet {
     this.records = this.records.map((record) => {
       const { revision, specHash: hash } = record.spec;
       if (!clusters.includes(record.cluster)) return record;
-      return { ...record, status: { applied: { revision, hash }, state, since: this.now } };
+      const message = state === 'Failed' ? { message: 'no such kind' } : {};
+      return { ...record, status: { applied: { revision, hash }, state, since: this.now, ...message } };
     });
   }
 
