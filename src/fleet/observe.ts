@@ -79,7 +79,7 @@ export function observedOf(
       return [
         ...recorded.map((one) => withOwn(one, state.addons[one.addon], isGone)),
         ...others.flatMap(({ name, identity }) => {
-          const spec = { ...NOTHING, specHash: '', identity, startedAt: 0 };
+          const spec = { ...UNRECORDED, specHash: '', identity, startedAt: 0 };
           return attempted({ cluster, addon: name, spec }, state.addons[name], isGone) ?? [];
         }),
       ];
@@ -97,7 +97,7 @@ export function recordedReason(look: Look | undefined, addon: string, failure = 
   return recordsOf(look).find(({ owner }) => owner === ownerOf(addon))?.reason || failure;
 }
 
-const NOTHING = { source: {}, values: {}, revision: 1, action: 'Install' } as const;
+const UNRECORDED = { source: {}, values: {}, revision: 1, action: 'Install' } as const;
 const NOT_SEEN: Pick<Seen, 'records' | 'ahead'> = { records: [] };
 
 /**
@@ -127,7 +127,7 @@ function attempted(
   const { hash, since } = found;
   const { version, specHash } = spec;
   const isOther = before?.state === 'Succeeded' && specHash !== hash;
-  const knownGood = isOther ? { ...NOTHING, ...versionOf({ version }), specHash } : spec.knownGood;
+  const knownGood = isOther ? { ...UNRECORDED, ...versionOf({ version }), specHash } : spec.knownGood;
   return {
     cluster,
     addon,
@@ -234,7 +234,7 @@ function recordedAddon(
     cluster,
     addon,
     spec: {
-      ...NOTHING,
+      ...UNRECORDED,
       ...versionOf(desired),
       specHash,
       identity,

@@ -28,30 +28,30 @@ export const pause = commandFor(FLEET_PAUSE, {
     'Also a pass that is under way begins nothing more of it on clusters that it has not come to yet. Works although the files have mistakes.',
   examples: ['curlew fleet pause dashboard fleet/'],
   run: async ({ request }, context) => (await import('../../app/fleet-order.ts')).pauseAddon(request, context),
-  render: said('paused; curlew fleet resume lets it continue'),
+  render: report('paused; curlew fleet resume lets it continue'),
 });
 
 export const resume = commandFor(FLEET_RESUME, {
   details: NEXT,
   examples: ['curlew fleet resume dashboard fleet/'],
   run: async ({ request }, context) => (await import('../../app/fleet-order.ts')).resumeAddon(request, context),
-  render: said('no longer paused'),
+  render: report('no longer paused'),
 });
 
 export const retry = commandFor(FLEET_RETRY, {
   details: `What has failed is otherwise tried again only when the add-on changes. ${NEXT}`,
   examples: ['curlew fleet retry dashboard fleet/'],
   run: async ({ request }, context) => (await import('../../app/fleet-order.ts')).retryAddon(request, context),
-  render: said('the next pass tries again where it has failed'),
+  render: report('the next pass tries again where it has failed'),
 });
 
 export const rollback = commandFor(FLEET_ROLLBACK, {
   details: `Each cluster gets what was healthy on it before, also if its file has been changed since. The rollout then stops until the add-on changes. ${NEXT}`,
   examples: ['curlew fleet rollback dashboard fleet/'],
   run: async ({ request }, context) => (await import('../../app/fleet-order.ts')).rollBackAddon(request, context),
-  render: said('the next pass brings it back to what was healthy before'),
+  render: report('the next pass brings it back to what was healthy before'),
 });
 
-function said(what: string): (order: FleetOrder) => string {
+function report(what: string): (order: FleetOrder) => string {
   return ({ addon }) => visible(`${addon}: ${what}`);
 }

@@ -20,7 +20,7 @@ export interface Subject {
 
 /** Bytes of a P-256 key with its algorithm (RFC 5480). */
 const KEY_BYTES = 91;
-const MOST_BYTES = 4096;
+const MAX_BYTES = 4096;
 
 /** What is signed: no attributes, so no other names and no extensions. */
 function bodyOf({ commonName, organization }: Subject, spki: Uint8Array): Buffer {
@@ -54,7 +54,7 @@ function textOf(bytes: Buffer, id: string): string {
 export function readRequest(text: string): { readonly subject: Subject; readonly key: KeyObject } | undefined {
   const [, inner = ''] =
     /^-----BEGIN CERTIFICATE REQUEST-----\n([A-Za-z0-9+/=\n]+)\n-----END CERTIFICATE REQUEST-----\n$/.exec(
-      text.slice(0, MOST_BYTES),
+      text.slice(0, MAX_BYTES),
     ) ?? [];
   const bytes = Buffer.from(inner, 'base64');
   const subject = { commonName: textOf(bytes, COMMON_NAME), organization: textOf(bytes, ORGANIZATION) };

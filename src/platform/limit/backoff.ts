@@ -1,7 +1,7 @@
 /** When what has failed may be tried again. */
 
 const FIRST_MS = 1000;
-const MOST_MS = 300_000;
+const MAX_MS = 300_000;
 /** Others that fail for the same reason do not come back at the same time. */
 const JITTER = 0.2;
 
@@ -20,7 +20,7 @@ export class Backoff {
   /** Returns the milliseconds after which it may be tried again. */
   failed(key = ''): number {
     const before = this.#failed.get(key)?.waitMs;
-    const waitMs = before === undefined ? FIRST_MS : Math.min(before * 2, MOST_MS);
+    const waitMs = before === undefined ? FIRST_MS : Math.min(before * 2, MAX_MS);
     const ms = waitMs * (1 - JITTER + 2 * JITTER * this.#random());
     this.#failed.set(key, { waitMs, until: this.#now() + ms });
     return ms;

@@ -106,10 +106,10 @@ const NO_CLUSTER =
 /** What a hook in a sandbox that asked for a cluster needs; undefined if it did not ask for one. */
 function clusterHint({ trial, notes }: FailedHook, lines: readonly string[]): string | undefined {
   if (trial === undefined) return undefined;
-  const said = lines.join('\n');
-  const missing = /\b(kubectl|helm): command not found/.exec(said)?.[1];
+  const output = lines.join('\n');
+  const missing = /\b(kubectl|helm): command not found/.exec(output)?.[1];
   const install = missing === undefined ? '' : `this machine has no ${missing} in PATH: install it`;
-  const asked = CLUSTER_PROGRAM.test(notes.place?.command ?? '') || NO_CLUSTER.test(said) || missing !== undefined;
+  const asked = CLUSTER_PROGRAM.test(notes.place?.command ?? '') || NO_CLUSTER.test(output) || missing !== undefined;
   if (trial === 'with cluster' || !asked) return install || undefined;
   const reach = 'hooks of a trial reach a cluster only with --kubeconfig FILE, and then they change it';
   return install === '' ? reach : `${install}; ${reach}`;
