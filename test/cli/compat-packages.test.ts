@@ -3,14 +3,15 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { openFileSource, readIndex } from '../../src/formats/archive/read.ts';
 import { ADDON_JSON } from '../../src/core/layout.ts';
 import * as assert from '../support/assert.ts';
-import { boxOf, done, refused, registryOfImages } from '../support/compat.ts';
+import { done, eachOlder, FIRST, refused, registryOfImages } from '../support/compat.ts';
 import { never } from '../support/context.ts';
 import { suite } from '../support/suite.ts';
 import { writeTree, type Tree } from '../support/tree.ts';
 
 const test = suite('cli: packages of an older version');
+const older = eachOlder(test);
 
-/** What a signature of the older version says less than one of today: docs/signing.md. */
+/** What a signature of the first version says less than one of today: docs/signing.md. */
 const BARE = 'its signature covers no name, version or time';
 
 async function areSame(box: Tree, one: string, other: string): Promise<void> {
@@ -25,7 +26,7 @@ async function contentsOf(path: string): Promise<readonly string[]> {
   return own.map(({ path: file, mode, digest, packedDigest }) => [file, mode, digest, packedDigest].join(' '));
 }
 
-test('packages, bundles, parts and deltas that it made are verified', async () => {
+older('packages, bundles, parts and deltas that it made are verified', async (boxOf) => {
   await using box = await boxOf('packages', 'bundles');
   const packages = 'out/web-1.0.0.tar.gz out/web-1.1.0.tar.gz out/tools-1.0.0.tar.gz archives/web-1.0.0.tar.gz';
   const files = `${packages} old.tar.gz new.tar.gz ubuntu.tar.gz delta.tar.gz parts/old.tar.gz.parts.json`;
@@ -33,20 +34,21 @@ test('packages, bundles, parts and deltas that it made are verified', async () =
   for (const file of files.split(' ')) assert.match(stdout, `${file}: ok, `);
 });
 
-test('what it signed is verified, with a warning, and refused where a name is asked for', async () => {
+older('what it signed is verified, with a warning if it names nothing', async (boxOf, made) => {
   await using box = await boxOf('packages', 'bundles');
   for (const file of ['out/web-1.0.0.tar.gz', 'old.tar.gz', 'delta.tar.gz', 'parts/old.tar.gz.parts.json']) {
     const { stdout, stderr } = await done(box, `verify ${file} --key release.pub`);
     assert.match(stdout, /^signed with \S+release\.pub$/m);
-    assert.match(stderr, BARE);
+    assert.is(stderr.includes(BARE), made === FIRST, stderr);
   }
   await refused(box, 30, 'there is no signature', 'verify out/web-1.1.0.tar.gz --key release.pub');
   const install = 'install --bundle old.tar.gz --key release.pub --root root --unconfined --dry-run';
-  assert.match((await done(box, install)).stderr, BARE);
-  await refused(box, 30, /./, `${install} --signed-as compat`);
+  const { stderr } = await done(box, install);
+  assert.is(stderr.replaceAll(/\s+/g, ' ').includes(BARE), made === FIRST, stderr);
+  await refused(box, 30, /./, `${install} --signed-as other`);
 });
 
-test('what is in them is shown', async () => {
+older('what is in them is shown', async (boxOf) => {
   await using box = await boxOf('packages', 'bundles');
   const { stdout } = await done(box, 'inspect old.tar.gz');
   assert.match(stdout, /^hooks {4}web_pre_init web web_already_applied web_post_init web_outro web_uninstall$/m);
@@ -56,7 +58,7 @@ test('what is in them is shown', async () => {
   assert.match(sbom, 'pkg:deb/ubuntu/zebra-early@1.0');
 });
 
-test('the bundle of a delta that it made comes out bit for bit, and so does one of parts', async () => {
+older('the bundle of a delta that it made comes out bit for bit, and so does one of parts', async (boxOf) => {
   await using box = await boxOf('bundles');
   await done(box, 'apply delta.tar.gz --base old.tar.gz -o whole.tar.gz --key release.pub');
   await areSame(box, 'whole.tar.gz', 'new.tar.gz');
@@ -64,7 +66,7 @@ test('the bundle of a delta that it made comes out bit for bit, and so does one 
   await areSame(box, 'joined.tar.gz', 'old.tar.gz');
 });
 
-test('packages of its release are bundled, whole and for an inventory that it made', async () => {
+older('packages of its release are bundled, whole and for an inventory that it made', async (boxOf) => {
   await using box = await boxOf('store', 'bundles');
   await done(box, 'bundle new.yaml --from store --key release.pub --verify -o mine.tar.gz');
   await done(box, 'bundle new.yaml --from store --since inventory.json -o since.tar.gz');
@@ -75,19 +77,22 @@ test('packages of its release are bundled, whole and for an inventory that it ma
   assert.equal(ofPackages(await contentsOf(box.at('mine.tar.gz'))), ofPackages(await contentsOf(box.at('new.tar.gz'))));
 });
 
-test('a plan of a bundle that it saved is shown and compared, and not carried out with another tool', async () => {
-  await using box = await boxOf('store');
-  const shown = (await done(box, 'bundle --from-plan bundle-plan.json --dry-run')).stdout;
-  assert.match(shown, /^copy \d+ bytes of v1\.1\.0\/web-1\.1\.0\.tar\.gz from 0$/m);
-  const compared = (await done(box, 'bundle new.yaml --from store --dry-run --against bundle-plan.json')).stdout;
-  assert.match(compared, /^ {2}bin\/curlew: different bytes$/m);
-  assert.not.match(compared, /^ {2}addons\//m);
-  // The scripts and the tool of a bundle are those of the curlew that writes it: docs/bundle-plans.md.
-  const carry = 'bundle --from-plan bundle-plan.json --from store -o b.tar.gz';
-  await refused(box, 32, 'this curlew has a different', carry);
-});
+older(
+  'a plan of a bundle that it saved is shown and compared, and not carried out with another tool',
+  async (boxOf) => {
+    await using box = await boxOf('store');
+    const shown = (await done(box, 'bundle --from-plan bundle-plan.json --dry-run')).stdout;
+    assert.match(shown, /^copy \d+ bytes of v1\.1\.0\/web-1\.1\.0\.tar\.gz from 0$/m);
+    const compared = (await done(box, 'bundle new.yaml --from store --dry-run --against bundle-plan.json')).stdout;
+    assert.match(compared, /^ {2}bin\/curlew: different bytes$/m);
+    assert.not.match(compared, /^ {2}addons\//m);
+    // The scripts and the tool of a bundle are those of the curlew that writes it: docs/bundle-plans.md.
+    const carry = 'bundle --from-plan bundle-plan.json --from store -o b.tar.gz';
+    await refused(box, 32, 'this curlew has a different', carry);
+  },
+);
 
-test('its locks are kept, and its packages are what is built by them', async () => {
+older('its locks are kept, and its packages are what is built by them', async (boxOf) => {
   await using box = await boxOf('packages');
   await using registry = await registryOfImages();
   const network = `--registry-mirror images.example=${registry.host}`;
@@ -105,14 +110,14 @@ test('its locks are kept, and its packages are what is built by them', async () 
   await refused(box, 23, 'notes.txt', `build web --locked --out built ${network}`);
 });
 
-test('a plan of a build that it printed is carried out', async () => {
+older('a plan of a build that it printed is carried out', async (boxOf) => {
   await using box = await boxOf('packages');
   await using registry = await registryOfImages();
   await done(box, `build --from-plan build-plan.json --out planned --registry-mirror images.example=${registry.host}`);
   assert.equal(await contentsOf(box.at('planned/web-1.0.0.tar.gz')), await contentsOf(box.at('out/web-1.0.0.tar.gz')));
 });
 
-test('a release is published to its store, of which only what has changed is built', async () => {
+older('a release is published to its store, of which only what has changed is built', async (boxOf) => {
   await using box = await boxOf('store');
   await using registry = await registryOfImages();
   const network = `--registry-mirror images.example=${registry.host}`;
@@ -134,7 +139,7 @@ test('a release is published to its store, of which only what has changed is bui
   await done(box, 'bundle new.yaml --from store --key release.pub -o d.tar.gz');
 });
 
-test('a release that it signed is promoted, and its rebuilt catalog is the same', async () => {
+older('a release that it signed is promoted, and its rebuilt catalog is the same', async (boxOf) => {
   await using box = await boxOf('store');
   const index = await readFile(box.at('store/v1.1.0/index.json'), 'utf8');
   assert.match((await done(box, 'promote --from store@v1.1.0 --to dist --key release.pub')).stdout, 'is signed with');

@@ -3,15 +3,16 @@ import { execa } from 'execa';
 import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { readRecords } from '../../src/runtime/node/records.ts';
 import * as assert from '../support/assert.ts';
-import { begunIn, boxOf, done, NODE, whole } from '../support/compat.ts';
+import { begunIn, done, eachOlder, NODE, whole } from '../support/compat.ts';
 import { trace } from '../support/node-install.ts';
 import { suite } from '../support/suite.ts';
 
 // not fast: hundreds of hooks
 const test = suite('cli: runs of an older version', { timeoutMs: 240_000 });
+const older = eachOlder(test);
 
 for (const words of ['resume', 'install --bundle new.tar.gz'] as const) {
-  test(`a run that failed in it is resumed by ${words} at the first hook that is not done`, async () => {
+  older(`a run that failed in it is resumed by ${words} at the first hook that is not done`, async (boxOf) => {
     await using box = await boxOf('failed', 'bundles');
     await rm(box.at('failed', NODE, 'fail-web-1.1.0'));
     await done(box, `${words} --root failed --unconfined`);
@@ -25,7 +26,7 @@ for (const words of ['resume', 'install --bundle new.tar.gz'] as const) {
   });
 }
 
-test('a run that was killed in it starts over when the machine was restarted since', async () => {
+older('a run that was killed in it starts over when the machine was restarted since', async (boxOf) => {
   await using box = await boxOf('killed', 'bundles');
   await rm(box.at('killed', NODE, 'stall-web'));
   const [run = ''] = await readdir(box.at('killed', NODE, 'runs'));
@@ -40,7 +41,7 @@ test('a run that was killed in it starts over when the machine was restarted sin
 });
 
 for (const words of ['resume', 'reset --yes'] as const) {
-  test(`a reset that failed in it is continued by ${words}`, async () => {
+  older(`a reset that failed in it is continued by ${words}`, async (boxOf) => {
     await using box = await boxOf('reset');
     await rm(box.at('reset', NODE, 'stay-tools'));
     await done(box, `${words} --root reset --unconfined`);
@@ -49,7 +50,7 @@ for (const words of ['resume', 'reset --yes'] as const) {
   });
 }
 
-test('what was changed in its packages is extracted again', async () => {
+older('what was changed in its packages is extracted again', async (boxOf) => {
   await using box = await boxOf('finished', 'bundles');
   await writeFile(box.at('finished', NODE, 'addons/web/1.0.0/install.sh'), 'web() { echo evil >>"$TRACE"; }\n');
   await done(box, 'install --bundle old.tar.gz --root finished --unconfined --reapply');
@@ -60,7 +61,7 @@ for (const [bundle, title] of [
   ['new.tar.gz', 'a bundle'],
   ['delta.tar.gz', 'a delta, which takes the rest from what it installed,'],
 ] as const) {
-  test(`its node is upgraded by ${title}, and rolled back to its package`, async () => {
+  older(`its node is upgraded by ${title}, and rolled back to its package`, async (boxOf) => {
     await using box = await boxOf('finished', 'bundles');
     await done(box, `install --bundle ${bundle} --root finished --unconfined`);
     assert.equal(await trace(box), whole('1.1.0', 'welcome'));
@@ -71,7 +72,7 @@ for (const [bundle, title] of [
   });
 }
 
-test('its add-ons are uninstalled with the settings that it noted', async () => {
+older('its add-ons are uninstalled with the settings that it noted', async (boxOf) => {
   await using box = await boxOf('finished');
   await done(box, 'uninstall web --root finished --unconfined --yes');
   assert.equal(await trace(box), ['web uninstall hello 1']);
@@ -80,7 +81,7 @@ test('its add-ons are uninstalled with the settings that it noted', async () => 
   assert.is(await stat(box.at('finished', NODE)).catch(() => 'absent'), 'absent');
 });
 
-test('its bundles are installed: whole, in parts, unpacked, without the packages of other systems', async () => {
+older('its bundles are installed: whole, in parts, unpacked, without the packages of other systems', async (boxOf) => {
   await using box = await boxOf('bundles');
   await mkdir(box.at('unpacked'));
   await execa('tar', ['-xzf', box.at('old.tar.gz'), '-C', box.at('unpacked')]);
@@ -97,7 +98,7 @@ test('its bundles are installed: whole, in parts, unpacked, without the packages
   }
 });
 
-test('a delta is made for what it installed', async () => {
+older('a delta is made for what it installed', async (boxOf) => {
   await using box = await boxOf('finished', 'store');
   await done(box, `inventory ${box.at('finished', NODE)} -o node.json`);
   await done(box, 'bundle new.yaml --from store --since node.json -o for-node.tar.gz');

@@ -1,7 +1,7 @@
 /** A node and a cluster that an older version has installed add-ons in: test/fixtures/compat. */
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import * as assert from '../support/assert.ts';
-import { boxOf, CLUSTER_MARK, NODE } from '../support/compat.ts';
+import { CLUSTER_MARK, eachOlder, NODE, type Box } from '../support/compat.ts';
 import { trace } from '../support/node-install.ts';
 import { runTraced } from '../support/run-command.ts';
 import { suite } from '../support/suite.ts';
@@ -12,13 +12,14 @@ import { createOpened } from './support/opened.ts';
 import { cannotRun } from './support/programs.ts';
 
 const test = suite('components/compat-cluster', { timeoutMs: 240_000 });
+const older = eachOlder(test);
 const reason = cannotRun(...API_SERVER_PROGRAMS);
 const opened = createOpened();
 const SECRET = 'kept-apart';
 let server: ApiServer;
 
 /** The node, and its ConfigMaps in this cluster, as if both had been made there. */
-async function clusterBox(): Promise<Tree> {
+async function clusterBox(boxOf: Box): Promise<Tree> {
   await clear(server);
   const box = await boxOf('cluster', 'bundles');
   const uid = await server.kubectl(['get', 'namespace', 'kube-system', '-o', 'jsonpath={.metadata.uid}']);
@@ -47,8 +48,8 @@ if (reason === undefined) {
   });
   test.after(opened.close);
 
-  test('the records that it left in a cluster count, on its node and on one without records', async () => {
-    await using box = await clusterBox();
+  older('the records that it left in a cluster count, on its node and on one without records', async (boxOf) => {
+    await using box = await clusterBox(boxOf);
     assert.not.match(await done(box, 'why web'), /^cluster/m);
     assert.match(await done(box, SAME), /^web +1\.0\.0 +already applied/m);
     await rm(box.at('cluster'), { recursive: true });
@@ -56,8 +57,8 @@ if (reason === undefined) {
     assert.ok(!(await trace(box)).some((line) => line.startsWith('web install')));
   });
 
-  test('a secret that it left in ConfigMaps is taken out of them, and the former state is kept', async () => {
-    await using box = await clusterBox();
+  older('a secret that it left in ConfigMaps is taken out of them, and the former state is kept', async (boxOf) => {
+    await using box = await clusterBox(boxOf);
     assert.match(decoded((await dataOf(server, 'kurl-current-config'))['addons-web']), SECRET);
     assert.match(await done(box, NEWER), /^web +1\.1\.0 +installed \(version 1\.0\.0 was installed\)/m);
     for (const name of ['kurl-current-config', 'kurl-last-config']) {
@@ -72,8 +73,8 @@ if (reason === undefined) {
     assert.is((JSON.parse(records['addon.web'] ?? '') as { readonly version: string }).version, '1.0.0');
   });
 
-  test('what it noted in a cluster is removed with its add-ons', async () => {
-    await using box = await clusterBox();
+  older('what it noted in a cluster is removed with its add-ons', async (boxOf) => {
+    await using box = await clusterBox(boxOf);
     await done(box, 'uninstall web --yes');
     assert.equal(await trace(box), ['web uninstall hello 1']);
     assert.equal(Object.keys(await dataOf(server, 'curlew-records')).toSorted(), ['addon.tools', 'cluster', 'format']);

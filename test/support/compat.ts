@@ -11,7 +11,25 @@ import { startRegistry, type RegistryServer } from './registry-server.ts';
 import { runTraced } from './run-command.ts';
 import { tree, type Tree } from './tree.ts';
 
-const MADE = join(import.meta.dirname, '../fixtures/compat/0.1.0-2026-11-22');
+const KEPT = join(import.meta.dirname, '../fixtures/compat');
+
+/** It did not note which files it placed, and its signatures cover no name, version or time. */
+export const FIRST = '0.1.0-2026-11-22';
+
+/** Folders of {@link KEPT}: the version that made each, and the date of its commit. */
+const MADE = [FIRST, '0.1.0-2026-11-23'] as const;
+
+/** A folder with the plain files of a version, and with what these archives hold. */
+export type Box = (...archives: readonly string[]) => Promise<Tree>;
+
+/** Adds a test for each of the older versions, with the {@link boxOf} of its folder, and its name. */
+export function eachOlder(add: (name: string, run: () => Promise<void>) => void) {
+  return (name: string, run: (box: Box, made: (typeof MADE)[number]) => Promise<void>): void => {
+    for (const made of MADE) {
+      add(`${made}: ${name}`, async () => run(async (...archives) => boxOf(made, archives), made));
+    }
+  };
+}
 
 /** Stands in kept files for the folder in which the older curlew ran. */
 export const BOX_MARK = '/@box@';
@@ -45,10 +63,10 @@ spec:
 }
 
 /** A folder with the plain files, and what these archives hold, as if all of it had been made in this folder, on this machine. */
-export async function boxOf(...archives: readonly string[]): Promise<Tree> {
+async function boxOf(made: string, archives: readonly string[]): Promise<Tree> {
   const box = await tree();
-  await cp(MADE, box.path, { recursive: true, filter: (path) => !path.endsWith('.tar.gz') });
-  for (const one of archives) await execa('tar', ['-xzf', join(MADE, `${one}.tar.gz`), '-C', box.path]);
+  await cp(join(KEPT, made), box.path, { recursive: true, filter: (path) => !path.endsWith('.tar.gz') });
+  for (const one of archives) await execa('tar', ['-xzf', join(KEPT, made, `${one}.tar.gz`), '-C', box.path]);
   for (const entry of await readdir(box.path, { recursive: true, withFileTypes: true })) {
     if (entry.isFile()) await settle(box, join(entry.parentPath, entry.name));
   }
