@@ -21,7 +21,7 @@ export const CLUSTER_PLAN = request('cluster plan', 'Show what would change on t
   ...FILES,
   bundle: BUNDLE,
   out: path('FILE', 'save the plan, for curlew cluster apply --plan'),
-  force: flag('with --out: replace an existing file'),
+  force: flag('replace the file of --out'),
 });
 
 export const CLUSTER_NODES = request('cluster nodes', 'Show nodes and members of etcd, on a control plane', {});
