@@ -46,13 +46,37 @@ grid_iptables() {
   done
 }
 
+# usage: grid_program NAME; its path. While GRID_OLDER is set, Kubernetes is the minor before.
+grid_program() {
+  local folder
+  for folder in ${GRID_OLDER:+older} grid bin; do
+    if [[ -e "$TOOLS/$folder/$1" ]]; then
+      printf '%s\n' "$TOOLS/$folder/$1"
+      return 0
+    fi
+  done
+  return 1
+}
+
+# usage: grid_kubernetes FOLDER; FOLDER/kubernetes with the package, or that of the minor before
+grid_kubernetes() {
+  local version
+  rm -rf "$1/kubernetes"
+  cp -r packages/kubernetes "$1/" || return 1
+  [[ -n "${GRID_OLDER-}" ]] || return 0
+  version="$(tools_version grid-kubernetes-older)"
+  "$1/kubernetes/template/generate.sh" "--version=${version#v}" --from="$TOOLS/older/kubeadm" || return 1
+  find "$1/kubernetes" -mindepth 1 -maxdepth 1 -name '1.*' ! -name "${version#v}" -exec rm -r {} +
+}
+
 # usage: grid_images FOLDER; ID.tar for every image of the add-ons, below FOLDER/repository/images
 grid_images() {
   local box="$1/image-roots" out="$1/repository/images" node="$1/node-root" made="$TOOLS/grid" id image
   mkdir -p "$box" "$out" "$node"
   tar -C "$node" -xf "$made/node.tar"
-  grid_place "$box/kube-apiserver" usr/local/bin "$TOOLS/bin/kube-apiserver"
-  for id in kube-controller-manager kube-scheduler kube-proxy; do grid_place "$box/$id" usr/local/bin "$made/$id"; done
+  for id in kube-apiserver kube-controller-manager kube-scheduler kube-proxy; do
+    grid_place "$box/$id" usr/local/bin "$(grid_program "$id")"
+  done
   grid_iptables "$box/kube-proxy" "$node"
   grid_place "$box/etcd" usr/local/bin "$made/etcd"
   grid_place "$box/coredns" . "$made/coredns"
@@ -73,7 +97,7 @@ grid_images() {
       pause) grid_image "$box/$id" "$image" "$out/$id.tar" '["/pause"]' ;;
       *) grid_image "$box/$id" "$image" "$out/$id.tar" ;;
     esac
-  done < <(grep -h '^image ' packages/kubernetes/*/Manifest addons/flannel/*/Manifest)
+  done < <(grep -h '^image ' "$1"/kubernetes/*/Manifest addons/flannel/*/Manifest)
   grid_image "$box/web" registry.example/grid/web:1 "$out/web.tar"
   rm -rf "$box" "$node"
 }
@@ -83,9 +107,9 @@ grid_repository() {
   local to="$1/repository" assets="$1/repository/assets" made="$TOOLS/grid" manifest
   mkdir -p "$to/addons" "$to/packages" "$assets" "$1/containerd/bin"
   cp -r addons/containerd addons/flannel "$to/addons/"
-  cp -r packages/kubernetes "$to/packages/"
+  cp -r "$1/kubernetes" "$to/packages/"
   cp -r test/grid/addons/. "$to/addons/"
-  cp -lL "$made"/{kubeadm,kubelet} "$TOOLS/bin/kubectl" "$assets/"
+  cp -L "$(grid_program kubeadm)" "$(grid_program kubelet)" "$TOOLS/bin/kubectl" "$assets/"
   cp -L /usr/sbin/runc "$assets/runc"
   cp -L "$made"/{containerd,containerd-shim-runc-v2,ctr} "$1/containerd/bin/"
   tar -C "$1/containerd" -czf "$assets/containerd.tar.gz" bin

@@ -1,9 +1,9 @@
 # shellcheck shell=bash
 # What scenarios of the grid do with nodes. A step returns after its first failure by itself: `set -e` has no effect there.
 
-# usage: unpack NODE
+# usage: unpack NODE [NAME]; the bundle, or another one
 unpack() {
-  on "$1" 240 sh -c 'rm -rf /root/bundle && mkdir /root/bundle && tar -xzf /media/bundle.tar.gz -C /root/bundle'
+  on "$1" 240 sh -c "rm -rf /root/bundle && mkdir /root/bundle && tar -xzf /media/${2:-bundle}.tar.gz -C /root/bundle"
 }
 
 # A container has the clock of the machine and no service for it, and the folder of images is small on purpose.
@@ -103,4 +103,14 @@ images_pinned() {
     printf 'not pinned on %s: %s\n' "$1" "$loose"
     return 1
   }
+}
+
+# usage: killed_at NODE TEXT COMMAND…; kill -9 of the command on the node, with all its processes, when it prints this
+killed_at() {
+  # shellcheck disable=SC2016
+  on "$1" 300 bash -c '
+    text="$1"; shift
+    setsid "$@" >/run/killed.log 2>&1 &
+    until grep -q "$text" /run/killed.log; do kill -0 $! || exit 1; sleep 0.02; done
+    kill -9 -- -$! && ! wait $!' killed "${@:2}"
 }

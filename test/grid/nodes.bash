@@ -87,21 +87,11 @@ budget_is_respected() {
   [[ "$text" == *'cannot drain two in 10 s'*'disruption budget'* ]] && node_ready two
 }
 
-# usage: killed_at TEXT COMMAND…; kill -9 of the command on node one, with all its processes, when it prints this
-killed_at() {
-  # shellcheck disable=SC2016
-  on one 200 bash -c '
-    text="$1"; shift
-    setsid "$@" >/run/killed.log 2>&1 &
-    until grep -q "$text" /run/killed.log; do kill -0 $! || exit 1; sleep 0.02; done
-    kill -9 -- -$! && ! wait $!' killed "$@"
-}
-
 removal_goes_on() {
-  killed_at 'evicting its pods' /root/bundle/tasks.sh node remove two --yes || return 1
+  killed_at one 'evicting its pods' /root/bundle/tasks.sh node remove two --yes || return 1
   [[ "$(kubectl_on one get node two -o jsonpath='{.spec.unschedulable}')" == true ]] || return 1
   budget 1 || return 1
-  killed_at 'removing its member of etcd' /root/bundle/tasks.sh node remove two --yes || return 1
+  killed_at one 'removing its member of etcd' /root/bundle/tasks.sh node remove two --yes || return 1
   grid_until 60 remove_node --yes &&
     [[ -z "$(kubectl_on one get node two --ignore-not-found --output=name)" ]] &&
     [[ "$(remove_node)" == *'two is not in the cluster'* ]]

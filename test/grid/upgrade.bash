@@ -1,0 +1,124 @@
+# shellcheck shell=bash
+# One minor version up on two nodes, under a workload that always answers, with kill -9 on the way. Sourced by scripts/grid.
+
+RANDOM="${GRID_SEED:-1}"
+# What a run prints before two of its steps, and seconds of kubeadm's upgrade after which another one is killed.
+KILLS=('etcd is saved' 'no new pods, and evicting')
+FIRST_KILL="${KILLS[RANDOM % 2]}" SECOND_KILL=$((RANDOM % 20))
+
+# usage: versions_are VERSION-OF-ONE VERSION-OF-TWO; and both nodes take pods
+versions_are() {
+  local found
+  found="$(kubectl_on one get nodes -o jsonpath='{range .items[*]}{.metadata.name} {.status.nodeInfo.kubeletVersion} {.spec.unschedulable}{"\n"}{end}')"
+  printf '%s\n' "$found"
+  [[ "$found" == "one $1 "$'\n'"two $2 " ]]
+}
+
+# A pod ends only after kube-proxy knows that it does.
+served_pods() {
+  local patch='{"spec":{"template":{"spec":{"terminationGracePeriodSeconds":30,"containers":[{"name":"web","lifecycle":{"preStop":{"sleep":{"seconds":10}}}}]}}}}'
+  grid_docker 20 cp "$PWD/test/grid/moved.yaml" one:/root/moved.yaml &&
+    kubectl_on one apply -f /root/moved.yaml &&
+    kubectl_on one patch deployment moved --patch "$patch" &&
+    kubectl_on one rollout status deployment/moved --timeout=55s &&
+    kubectl_on one expose deployment moved --port=80 &&
+    kubectl_on one create poddisruptionbudget moved --selector=app=moved --min-available=1
+}
+
+# From the network of node two, until the file /run/probe is gone; each answer and each failure is a line.
+start_probe() {
+  local address
+  address="$(kubectl_on one get service moved -o jsonpath='{.spec.clusterIP}')"
+  on two 20 sh -c "touch /run/probe; curl --silent --fail --max-time 5 http://$address/" &&
+    grid_docker 20 exec --detach two sh -c "while test -e /run/probe; do
+      date +%T; curl --silent --show-error --fail --max-time 5 http://$address/ || echo FAILED; echo; sleep 0.2; done >/var/log/probe 2>&1"
+}
+
+probe_never_failed() {
+  local log="$GRID/logs/two/probe"
+  on two 20 rm /run/probe
+  grep -c moved- "$log"
+  if grep -B 2 FAILED "$log"; then return 1; fi
+  (($(grep -c moved- "$log") > 50))
+}
+
+# usage: upgrade_on NODE [WORD…]
+upgrade_on() {
+  local settings=/media/node-settings.yaml
+  if [[ "$1" == two ]]; then settings=/root/join-settings.yaml; fi
+  on "$1" 900 /root/bundle/upgrade.sh "${IGNORE[@]}" airgap "installer-spec-file=$settings" "${@:2}"
+}
+
+worker_waits() {
+  local text
+  if text="$(upgrade_on two 2>&1)"; then return 1; fi
+  printf '%s\n' "$text"
+  [[ "$text" == *"the cluster has $OLD: its first control plane goes to $NEW before other nodes do"* ]] && versions_are "$OLD" "$OLD"
+}
+
+upgrade_is_shown() {
+  local text
+  text="$(upgrade_on one --dry-run)" || return 1
+  printf '%s\n' "$text"
+  [[ "$text" == *'save etcd'*'drain it: '*"Kubernetes $OLD -> $NEW"*'uncordon it'* ]] && versions_are "$OLD" "$OLD"
+}
+
+# usage: killed_upgrade NODE TEXT
+killed_upgrade() {
+  local settings=/media/node-settings.yaml
+  if [[ "$1" == two ]]; then settings=/root/join-settings.yaml; fi
+  killed_at "$1" "$2" /root/bundle/upgrade.sh "${IGNORE[@]}" airgap "installer-spec-file=$settings"
+}
+
+killed_in_kubeadm() {
+  # shellcheck disable=SC2016
+  on one 600 bash -c '
+    setsid /root/bundle/upgrade.sh "${@:2}" >/run/killed.log 2>&1 &
+    until test -e /etc/kubernetes/curlew/upgrade; do kill -0 $! || exit 1; sleep 0.02; done
+    sleep "$1"
+    kill -9 -- -$! && ! wait $!' killed "$SECOND_KILL" "${IGNORE[@]}" airgap installer-spec-file=/media/node-settings.yaml
+}
+
+first_goes_up() {
+  local text
+  killed_upgrade one "$FIRST_KILL" && killed_in_kubeadm || return 1
+  text="$(upgrade_on one)" || {
+    printf '%s\n' "$text"
+    return 1
+  }
+  printf '%s\n' "$text"
+  [[ "$text" == *'next: ./upgrade.sh of the bundle on two'* ]] && versions_are "$NEW" "$OLD" && control_plane_works
+}
+
+snapshot_is_kept() {
+  [[ "$(on one 20 sh -c 'stat -c %a /var/lib/curlew/etcd/*.db | sort -u')" == 600 ]] &&
+    on one 60 /root/bundle/tasks.sh etcd snapshot && on one 60 /root/bundle/tasks.sh etcd snapshot &&
+    on one 60 /root/bundle/tasks.sh etcd snapshot &&
+    [[ "$(on one 20 sh -c 'ls /var/lib/curlew/etcd/*.db | wc -l')" == 3 ]]
+}
+
+worker_goes_up() {
+  killed_upgrade two 'no new pods, and evicting' && upgrade_on two && versions_are "$NEW" "$NEW"
+}
+
+OLD="$(tools_version grid-kubernetes-older)" NEW="$(tools_version grid-kubernetes)"
+step 'node one boots' grid_start_node one 1
+step 'unpack the bundle before it' unpack one older
+step 'install' install_on one
+step 'node two boots' grid_start_node two 2
+step 'unpack the bundle before it' unpack two older
+step 'a file for node two' join_file two
+step 'join' join_on two
+step 'a workload of two pods' served_pods
+step 'a probe of it' start_probe
+step 'unpack the bundle on one' unpack one
+step 'unpack the bundle on two' unpack two
+step 'a worker waits for its control plane' worker_waits
+step 'an upgrade is shown' upgrade_is_shown
+note "kill -9 at: $FIRST_KILL; $SECOND_KILL s of kubeadm"
+step 'the first node goes up' first_goes_up
+step 'etcd is saved' snapshot_is_kept
+step 'the second node goes up' worker_goes_up
+step 'the probe never failed' probe_never_failed
+step 'pods talk across nodes' pods_talk
+step 'second run restarts nothing' nothing_restarts
