@@ -1,5 +1,5 @@
 /** Requests about clusters that are described in files. */
-import { flag, path, paths } from '../core/field.ts';
+import { flag, path, paths, texts } from '../core/field.ts';
 import { request } from '../core/request.ts';
 
 export const CLUSTER_DIFF = request('cluster diff', 'Show what differs between two clusters in files', {
@@ -23,5 +23,17 @@ export const CLUSTER_PLAN = request('cluster plan', 'Show what would change on t
   out: path('FILE', 'save the plan, for curlew cluster apply --plan'),
   force: flag('replace the file of --out'),
 });
+
+export const CLUSTER_APPLY = request(
+  'cluster apply',
+  'Bring the machines of a cluster to what its file says',
+  {
+    ...FILES,
+    bundle: path('FILE', 'the bundle that hosts get', { required: 'add --bundle FILE' }),
+    plan: path('FILE', 'apply a saved plan; fails if it is outdated'),
+    ignore: texts('TITLE', 'ignore a host preflight with this title; can be repeated'),
+  },
+  { yes: flag('apply the changes; without this, show them', { short: 'y' }) },
+);
 
 export const CLUSTER_NODES = request('cluster nodes', 'Show nodes and members of etcd, on a control plane', {});

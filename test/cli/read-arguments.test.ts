@@ -25,6 +25,7 @@ const UNLIMITED = [
   'channel explain',
   'channel plan',
   'channel status',
+  'cluster apply',
   'cluster diff',
   'cluster plan',
   'dev',

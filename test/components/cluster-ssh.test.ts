@@ -1,80 +1,22 @@
-/** `curlew cluster plan` over SSH: real servers on hosts with files of their own; what kubeadm would do there is written by hand. */
-import { writeFile } from 'node:fs/promises';
-import { clusterPlan, type PlannedCluster } from '../../src/app/cluster-plan.ts';
+/** `curlew cluster plan` and `cluster apply` over SSH: real servers on hosts with files of their own; what kubeadm would do there is written by hand. */
+import { writeFileSync } from 'node:fs';
+import { readFile, rm, stat, writeFile } from 'node:fs/promises';
+import type { AppliedCluster } from '../../src/app/cluster-apply.ts';
+import type { Report } from '../../src/core/events.ts';
+import type { PlannedCluster } from '../../src/app/cluster-plan.ts';
 import { REMOTE } from '../../src/app/machines/look.ts';
-import { openSsh, type Ssh, type SshHost } from '../../src/ssh/ssh.ts';
+import { inspect } from '../../src/app/inspect.ts';
+import { appears } from '../support/appears.ts';
 import * as assert from '../support/assert.ts';
 import { never, noReport } from '../support/context.ts';
-import { cluster, documents } from '../support/fleet-files.ts';
 import { missing, unless } from '../support/needs.ts';
-import { SSHD, startSshd, type Sshd } from '../support/sshd.ts';
+import { hostScene } from '../support/ssh-hosts.ts';
+import { SSHD } from '../support/sshd.ts';
 import { suite } from '../support/suite.ts';
-import { tree } from '../support/tree.ts';
 
 const test = suite('components/cluster-ssh', { timeoutMs: 120_000 });
 const isRoot = process.getuid?.() === 0;
 const tests = unless(isRoot ? missing(SSHD, 'ssh', 'ssh-keygen', 'unshare', 'flock') : 'needs root', test);
-
-interface Scene extends AsyncDisposable {
-  readonly host: (name: string) => SshHost;
-  /** Runs a script as root on a host. */
-  readonly on: (name: string, script: string) => Promise<string>;
-  /** Writes the file of the cluster: machines by name with what differs from a host that is as it should be. */
-  readonly write: (machines: Readonly<Record<string, object>>, spec?: object) => Promise<void>;
-  readonly plan: () => Promise<PlannedCluster>;
-}
-
-async function scene(...names: readonly string[]): Promise<Scene> {
-  const box = await tree();
-  const hosts = new Map<string, Sshd>();
-  const clients = new Map<string, Ssh>();
-  for (const name of names) {
-    const server = await startSshd(box.at(name), { hostname: name });
-    hosts.set(name, server);
-    clients.set(name, openSsh({ PATH: process.env['PATH'], HOME: box.path }, { config: server.config }));
-  }
-  // The user's own configuration: a key for each port.
-  const keys = [...hosts.keys()].map((name) => `IdentityFile "${box.at(name, 'client')}"`);
-  await writeFile(box.at('config'), `${keys.join('\n')}\nIdentitiesOnly yes\n`);
-  await writeFile(box.at('ssh'), `#!/bin/sh\nexec /usr/bin/ssh -F '${box.at('config')}' "$@"\n`, { mode: 0o755 });
-  const server = (name: string): Sshd => {
-    const found = hosts.get(name);
-    if (found === undefined) throw new Error(`no host ${name}`);
-    return found;
-  };
-  const context = {
-    signal: never,
-    report: noReport,
-    env: { PATH: `${box.path}:${process.env['PATH']}`, HOME: box.path },
-    cwd: box.path,
-  };
-  return {
-    host: (name) => server(name).host,
-    on: async (name, script) => {
-      const run = clients.get(name)?.run(server(name).host, { script, limitMs: 20_000, signal: never });
-      return (await run) ?? '';
-    },
-    write: async (machines, spec = {}) => {
-      const list = Object.entries(machines).map(([name, more]) => {
-        const { address, user, port, hostKey } = hosts.get(name)?.host ?? {
-          address: '127.0.0.9',
-          hostKey: `SHA256:${'A'.repeat(43)}`,
-        };
-        return { name, role: 'worker', address, ssh: { user, port, hostKey }, ...more };
-      });
-      await writeFile(
-        box.at('paris.yaml'),
-        documents(cluster('paris', {}, { kubernetes: { version: 'v1.34.4' }, machines: list, ...spec })),
-      );
-    },
-    plan: async () => clusterPlan({ files: ['paris.yaml'] }, context),
-    [Symbol.asyncDispose]: async () => {
-      for (const one of clients.values()) await one[Symbol.asyncDispose]();
-      for (const one of hosts.values()) await one[Symbol.asyncDispose]();
-      await box[Symbol.asyncDispose]();
-    },
-  };
-}
 
 const P1 = { p1: { role: 'control-plane' } };
 
@@ -83,7 +25,7 @@ function reasons({ refused }: PlannedCluster): string {
 }
 
 tests('a plan of bare hosts is the first control plane, then the workers, and says what a host is', async () => {
-  await using at = await scene('p1', 'p2');
+  await using at = await hostScene('p1', 'p2');
   // Hosts share the address of this machine.
   await at.write({ ...P1, p2: { address: 'localhost' } });
   const { steps, held, refused, hosts } = await at.plan();
@@ -102,7 +44,7 @@ tests('a plan of bare hosts is the first control plane, then the workers, and sa
 });
 
 tests('a host that is down holds what needs it, and one with another key, name or cluster is refused', async () => {
-  await using at = await scene('p1', 'p2', 'p3');
+  await using at = await hostScene('p1', 'p2', 'p3');
   await at.write({ ...P1, p4: {} });
   const down = await at.plan();
   assert.equal(down.refused, []);
@@ -125,7 +67,7 @@ tests('a host that is down holds what needs it, and one with another key, name o
 tests(
   'nodes are those that a control plane lists, and a cluster that is as its file says has nothing to do',
   async () => {
-    await using at = await scene('p1');
+    await using at = await hostScene('p1');
     await at.write(P1);
     const node = {
       name: 'p1',
@@ -162,12 +104,130 @@ tests(
 );
 
 tests('a second control plane needs an address of all, and three of them one host each', async () => {
-  await using at = await scene('p1');
+  await using at = await hostScene('p1');
   const control = { role: 'control-plane' };
   await at.write({ p1: control, p2: control, p3: control });
   const text = reasons(await at.plan());
   assert.match(text, ': 3 control planes need an address that reaches all of them: add spec.installer.kubernetes');
   assert.match(text, 'p3: p2 has the same address 127.0.0.9');
+});
+
+function done({ done: steps }: AppliedCluster): readonly string[] {
+  return steps.map(({ host, phase }) => `${host} ${phase}`);
+}
+
+tests('bare hosts become a cluster by one command, and a second one changes nothing', async () => {
+  await using at = await hostScene('p1', 'p2');
+  await at.write(
+    {
+      ...P1,
+      p2: {
+        address: 'localhost',
+        labels: { disk: 'ssd' },
+        taints: [{ key: 'gpu', value: 'yes', effect: 'NoSchedule' }],
+      },
+    },
+    { installer: { kubernetes: { maxPodsPerNode: 50 }, containerd: { x: 1 } } },
+  );
+  const applied = await at.apply();
+  assert.equal(applied.failed, []);
+  assert.equal(done(applied), ['p1 images', 'p1 init', 'p2 images', 'p2 join']);
+  assert.equal(applied.steps, []);
+  assert.equal(await at.calls(), [
+    'install.sh p1 airgap installer-spec-file=../input',
+    'join.sh p2 airgap installer-spec-file=../input labels=disk=ssd',
+  ]);
+  assert.match(await readFile(`${at.api}/input-p1`, 'utf8'), '"maxPodsPerNode":50');
+  const joined = JSON.parse(await readFile(`${at.api}/input-p2`, 'utf8')).spec;
+  assert.is(joined.kubernetes.nodeTaints, 'gpu=yes:NoSchedule');
+  assert.is(joined.containerd.x, 1);
+  assert.is(await readFile(at.at('paris.conf'), 'utf8'), 'secret-conf\n');
+  assert.is((await stat(at.at('paris.conf'))).mode & 0o777, 0o600);
+  // No token, no settings and no lock is left on a host.
+  for (const name of ['p1', 'p2']) {
+    assert.is(await at.on(name, `cd ${REMOTE} && stat -c %a . && ls`), '700\nbundle\ncluster\n' + LEFT[name]);
+  }
+  const again = await at.apply();
+  assert.equal([again.done, again.steps, again.held, again.refused], [[], [], [], []]);
+  assert.is((await at.calls()).length, 2);
+});
+
+const LEFT: Readonly<Record<string, string>> = {
+  p1: 'lock.guard\nlog\nname\npid\nrun.lock\nstatus\n',
+  p2: 'log\nname\npid\nrun.lock\nstatus\n',
+};
+
+tests('a run continues when the connection is cut, and when its operator is gone another one follows it', async () => {
+  await using at = await hostScene('p1');
+  await at.write(P1);
+  await writeFile(`${at.api}/hold-p1`, '');
+  const operator = new AbortController();
+  const first = at.apply({ signal: operator.signal });
+  await appears(`${at.api}/began-p1`);
+  at.cut('p1');
+  operator.abort(new Error('gone'));
+  assert.match(String(await first.catch((error: unknown) => error)), 'gone');
+  const plan = await at.plan({ bundle: 'b.tar.gz' });
+  assert.equal(
+    plan.steps.map(({ phase }) => phase),
+    ['init'],
+  );
+  const started = at.at('started');
+  const report: Report = (event) => {
+    if (event.type === 'step-started') writeFileSync(started, '');
+  };
+  const second = at.apply({ report });
+  await appears(started);
+  await rm(`${at.api}/hold-p1`);
+  assert.equal(done(await second), ['p1 init']);
+  assert.is((await at.calls()).length, 1);
+});
+
+tests(
+  'a script that fails ends the command with its last line, and the same command begins with it again',
+  async () => {
+    await using at = await hostScene('p1');
+    await at.write(P1);
+    await writeFile(`${at.api}/fail-p1`, '');
+    const failed = await at.apply();
+    assert.equal(failed.failed, [{ host: 'p1', phase: 'init', reason: 'it failed with status 3: no such luck' }]);
+    await rm(`${at.api}/fail-p1`);
+    assert.equal(done(await at.apply()), ['p1 init']);
+  },
+);
+
+tests('an operator who is there keeps others out, and one who is gone does not', async () => {
+  await using at = await hostScene('p1');
+  await at.write(P1);
+  const lock = (until: string): Promise<string> =>
+    at.on('p1', `mkdir -p ${REMOTE} && echo "$(($(date +%s) + ${until})) eve@laptop-1" >${REMOTE}/lock`);
+  await lock('60');
+  await assert.rejectsWith(at.apply(), 'BUSY', /cannot apply paris: eve@laptop-1 is doing it now, by its lock on p1/);
+  await lock('-1');
+  assert.equal(done(await at.apply()), ['p1 images', 'p1 init']);
+});
+
+tests('a bundle that has arrived in part is completed, and one that was damaged is sent again', async () => {
+  await using at = await hostScene('p1');
+  await at.write(P1);
+  const { digest } = await inspect({ path: 'b.tar.gz' }, { signal: never, report: noReport, env: {}, cwd: at.at() });
+  const partial = `${REMOTE}/${digest.slice(7)}.partial`;
+  const size = (await stat(at.at('b.tar.gz'))).size;
+  await at.on('p1', `mkdir -p ${REMOTE} && head -c ${size} /dev/zero >${partial}`);
+  const damaged = await at.apply();
+  assert.match(damaged.failed[0]?.reason ?? '', 'the bundle was damaged on its way');
+  await at.on('p1', `head -c 100 ${at.at('b.tar.gz')} >${partial}`);
+  assert.equal(done(await at.apply()), ['p1 images', 'p1 init']);
+});
+
+tests('a saved plan is applied only while nothing has changed', async () => {
+  await using at = await hostScene('p1');
+  await at.write(P1);
+  await at.plan({ bundle: 'b.tar.gz', out: 'paris.plan' });
+  await at.write(P1, { installer: { kubernetes: { maxPodsPerNode: 9 } } });
+  await assert.rejectsWith(at.apply({ plan: 'paris.plan' }), 'PLAN_CHANGED', /have changed since/);
+  await at.write(P1);
+  assert.equal(done(await at.apply({ plan: 'paris.plan' })), ['p1 images', 'p1 init']);
 });
 
 test.run();

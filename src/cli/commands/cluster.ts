@@ -1,8 +1,10 @@
 /** `curlew cluster …`: a cluster and its machines, from a file. */
+import type { AppliedCluster } from '../../app/cluster-apply.ts';
 import type { PlannedCluster } from '../../app/cluster-plan.ts';
-import { CLUSTER_DIFF, CLUSTER_NODES, CLUSTER_PLAN } from '../../requests/cluster.ts';
+import { CLUSTER_APPLY, CLUSTER_DIFF, CLUSTER_NODES, CLUSTER_PLAN } from '../../requests/cluster.ts';
 import { counted } from '../../core/counted.ts';
 import { visible } from '../../core/diagnostic.ts';
+import { ERROR_CODES } from '../../core/errors.ts';
 import { exactJson } from '../../core/json.ts';
 import { commandFor } from '../command.ts';
 import { columns } from '../render/columns.ts';
@@ -33,6 +35,37 @@ export const plan = commandFor(CLUSTER_PLAN, {
   run: async ({ request }, context) => (await import('../../app/cluster-plan.ts')).clusterPlan(request, context),
   render: (result) => planLines(result).map(visible).join('\n'),
   exitCode: (result) => (isSettled(result) ? 0 : DIFFERS),
+});
+
+export const apply = commandFor(CLUSTER_APPLY, {
+  details:
+    'Shows what would be done, as curlew cluster plan. With --yes, does it over SSH: sends each machine the bundle, as far as it is not there, creates the first control plane, and joins the other machines by tokens for one use. Looks before each step, so the same command continues after any interruption, also from the machine of another operator. A run on a machine does not end with the connection, and is followed again.\n\nExits with status 0 if the cluster is as its file says, 2 if something is to do or waits, and 33 if something has failed or, with --yes, is refused.',
+  examples: [
+    'curlew cluster apply paris.yaml --bundle bundle.tar.gz',
+    'curlew cluster apply paris.yaml --bundle bundle.tar.gz --yes',
+    'curlew cluster apply paris.yaml --bundle bundle.tar.gz --plan paris.plan --yes',
+  ],
+  run: async ({ request, options }, context): Promise<PlannedCluster & Partial<AppliedCluster>> => {
+    if (options.yes) return (await import('../../app/cluster-apply.ts')).applyCluster(request, context);
+    const { files, bundle } = request;
+    return (await import('../../app/cluster-plan.ts')).clusterPlan({ files, bundle }, context);
+  },
+  render: (result, { options }) => {
+    const { done = [], failed = [] } = result;
+    const lines = [
+      ...done.map(({ host, phase }) => `done: ${host} ${phase}`),
+      ...planLines(result),
+      ...failed.map(({ host, phase, reason }) => `failed: ${host} ${phase}: ${reason}`),
+      ...(options.yes || isSettled(result) ? [] : ['add --yes to do it']),
+      ...(options.yes && done.length === 0 && isSettled(result) ? ['nothing was changed'] : []),
+    ];
+    return lines.map(visible).join('\n');
+  },
+  exitCode: (result) => {
+    const isWrong = result.failed !== undefined && result.failed.length + result.refused.length > 0;
+    if (isWrong) return ERROR_CODES.CLUSTER_FAILED;
+    return isSettled(result) ? 0 : DIFFERS;
+  },
 });
 
 export const nodes = commandFor(CLUSTER_NODES, {

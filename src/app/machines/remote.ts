@@ -1,0 +1,190 @@
+/** What curlew does on a host over SSH: its lock, the bundle, and runs that do not end with the connection. */
+import { createReadStream } from 'node:fs';
+import { CurlewError } from '../../core/errors.ts';
+import { hexOf, type Digest } from '../../core/digest.ts';
+import { pause } from '../../platform/limit/repeat.ts';
+import { SshError, type Ssh, type SshHost } from '../../ssh/ssh.ts';
+import { REMOTE } from './look.ts';
+
+const SHORT_MS = 60_000;
+const SEND_MS = 2 * 60 * 60_000;
+const RUN_MS = 2 * 60 * 60_000;
+/** A lock that is not renewed for so long is that of an operator who is gone. */
+const LOCK_S = 60;
+const RENEW_MS = 20_000;
+const TRIES = 6;
+const AGAIN_MS = 2000;
+
+export interface Remote {
+  readonly ssh: Ssh;
+  readonly signal: AbortSignal;
+}
+
+/** The file of a bundle, and its digest. */
+export interface BundleFile {
+  readonly path: string;
+  /** Digest of its table of contents. */
+  readonly digest: string;
+  readonly size: number;
+  /** sha256 of all of it. */
+  readonly whole: Digest;
+}
+
+const FOLDER = 'umask 077; mkdir -p "$1" && cd "$1" || exit 70\n';
+const LOCK = `${FOLDER}exec 9>lock.guard && flock 9 || exit 70
+now=$(date +%s); owner=; until=0
+if [ -s lock ]; then read -r until owner <lock; fi
+if [ "$owner" != "$2" ] && [ "$now" -lt "$until" ]; then echo "$owner"; exit 0; fi
+if [ "$3" = 0 ]; then rm -f lock; else echo "$((now + $3)) $2" >lock; fi`;
+
+/**
+ * Locks hosts one after the other, and renews the locks. `BUSY` if another operator has one; a lock that its operator no longer renews is
+ * taken over after a minute. The signal aborts when a lock is lost.
+ */
+export async function lockHosts(
+  { ssh, signal }: Remote,
+  hosts: readonly SshHost[],
+  { owner, doing }: { readonly owner: string; readonly doing: string },
+): Promise<AsyncDisposable & { readonly signal: AbortSignal }> {
+  const lost = new AbortController();
+  const lock = async (host: SshHost, seconds: number, at: AbortSignal): Promise<void> => {
+    const operands = [REMOTE, owner, String(seconds)];
+    const other = (await ssh.run(host, { script: LOCK, operands, limitMs: SHORT_MS, signal: at })).trim();
+    if (other === '') return;
+    throw new CurlewError('BUSY', `cannot ${doing}: ${other} is doing it now, by its lock on ${host.name}`, {
+      hint: `wait until it ends; if it is gone, its lock ends ${LOCK_S} seconds after its last sign`,
+    });
+  };
+  const held: SshHost[] = [];
+  const stopped = new AbortController();
+  const free = async (): Promise<void> => {
+    stopped.abort();
+    const { signal: own } = new AbortController();
+    await Promise.all(held.map(async (host) => lock(host, 0, own).catch(() => undefined)));
+  };
+  try {
+    for (const host of hosts) {
+      await lock(host, LOCK_S, signal);
+      held.push(host);
+    }
+  } catch (error) {
+    await free();
+    throw error;
+  }
+  const renewing = (async (): Promise<void> => {
+    while (!stopped.signal.aborted) {
+      await pause(RENEW_MS, stopped).catch(() => undefined);
+      if (stopped.signal.aborted) return;
+      for (const host of held) {
+        // A host that does not answer for a while is one that others cannot lock either.
+        await lock(host, LOCK_S, signal).catch((error: unknown) => {
+          if (error instanceof CurlewError && error.code === 'BUSY') lost.abort(error);
+        });
+      }
+    }
+  })();
+  return {
+    signal: AbortSignal.any([signal, lost.signal]),
+    [Symbol.asyncDispose]: async () => {
+      stopped.abort();
+      await renewing;
+      await free();
+    },
+  };
+}
+
+const SENT = `${FOLDER}for file in *.partial; do if [ "$file" != "$2.partial" ]; then rm -f "$file"; fi; done
+if [ -e "$2.partial" ]; then wc -c <"$2.partial"; else echo 0; fi`;
+const APPEND = `cd "$1" && cat >>"$2.partial"`;
+const UNPACK = `cd "$1" || exit 70
+if [ "$(sha256sum <"$2.partial" | cut -c 1-64)" != "$3" ]; then rm -f "$2.partial"; echo 'the bundle was damaged on its way' >&2; exit 65; fi
+rm -rf bundle.new && mkdir bundle.new && tar -xzf "$2.partial" -C bundle.new --no-same-owner && echo "sha256:$2" >bundle.new/.digest &&
+flock -n -E 75 run.lock sh -c 'rm -rf bundle && mv bundle.new bundle' && rm -f "$2.partial"`;
+
+/** Sends what a host does not have yet of the file, and unpacks it there. `sent`: called with the bytes that are there. */
+export async function sendBundle(
+  remote: Remote,
+  host: SshHost,
+  { file, sent }: { readonly file: BundleFile; readonly sent: (bytes: number) => void },
+): Promise<void> {
+  const { ssh, signal } = remote;
+  const id = hexOf(file.digest as Digest);
+  const at = { operands: [REMOTE, id], limitMs: SHORT_MS, signal };
+  await again(remote, async () => {
+    let there = Number(await ssh.run(host, { ...at, script: SENT })) || 0;
+    sent(there);
+    if (there >= file.size) return;
+    const read = createReadStream(file.path, { start: there });
+    const counted = async function* counted(): AsyncGenerator<Uint8Array, void, undefined> {
+      for await (const chunk of read as AsyncIterable<Uint8Array>) {
+        yield chunk;
+        sent((there += chunk.byteLength));
+      }
+    };
+    await ssh.run(host, { ...at, script: APPEND, input: counted(), limitMs: SEND_MS });
+  });
+  await ssh.run(host, { ...at, script: UNPACK, operands: [REMOTE, id, hexOf(file.whole)], limitMs: SEND_MS });
+}
+
+/** Repeats what a cut connection has ended. */
+async function again(remote: Pick<Remote, 'signal'>, work: () => Promise<void>): Promise<void> {
+  for (let times = 1; ; times += 1) {
+    try {
+      return await work();
+    } catch (error) {
+      const isAway = error instanceof SshError && (error.problem === 'cut' || error.problem === 'unreachable');
+      if (!isAway || times === TRIES) throw error;
+    }
+    await pause(AGAIN_MS * times, remote);
+  }
+}
+
+/** `$2`: the name of the run; `$3`: start or follow; then the cluster to record, and the command. */
+const RUN = `${FOLDER}name=$2; how=$3; cluster=$4; shift 4
+busy() { [ -e run.lock ] && ! flock -n run.lock true; }
+if ! busy && [ "$how" = start ]; then
+  cat >input
+  if [ -n "$cluster" ]; then echo "$cluster" >cluster; fi
+  rm -f status pid; : >log; printf %s "$name" >name
+  setsid flock -n -o run.lock sh -c 'cd bundle && "$@" >../log 2>&1; echo $? >../status.new; cd .. ; rm -f input; mv status.new status' run "$@" </dev/null >/dev/null 2>&1 &
+  echo $! >pid
+fi
+if [ "$(cat name)" != "$name" ]; then echo "$(cat name) runs there: wait until it ends" >&2; exit 75; fi
+for try in 1 2 3 4 5 6 7 8 9; do if [ -s pid ]; then break; fi; sleep 0.1; done
+tail -n +1 -f --pid="$(cat pid)" log
+exit "$(cat status 2>/dev/null || echo 70)"`;
+
+export interface RemoteCommand {
+  /** For people, and for whoever continues it: the same command always has the same name. */
+  readonly name: string;
+  /** The cluster that the host records from now on. */
+  readonly cluster?: string;
+  /** Runs in the unpacked bundle. */
+  readonly command: readonly string[];
+  /** Becomes the file `../input` of the command, and is removed after it. */
+  readonly input?: string;
+  readonly line: (text: string) => void;
+}
+
+/** Runs a command to its end, also if the connection is cut meanwhile, or if another operator has begun it. Throws `SshError`. */
+export async function runCommand(
+  remote: Remote,
+  host: SshHost,
+  { name, cluster = '', command, input = '', line }: RemoteCommand,
+): Promise<void> {
+  const { ssh, signal } = remote;
+  let how = 'start';
+  let shown = 0;
+  await again(remote, async () => {
+    let at = 0;
+    const operands = [REMOTE, name, how, cluster, ...command];
+    how = 'follow';
+    const fresh = (text: string): void => {
+      at += 1;
+      if (at <= shown) return;
+      shown = at;
+      line(text);
+    };
+    await ssh.run(host, { script: RUN, operands, input, line: fresh, limitMs: RUN_MS, signal });
+  });
+}

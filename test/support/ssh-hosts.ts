@@ -1,0 +1,139 @@
+/** Hosts of a cluster for tests: real SSH servers with files of their own, and a bundle whose scripts do what kubeadm would, in files. */
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { applyCluster, type AppliedCluster } from '../../src/app/cluster-apply.ts';
+import { clusterPlan, type PlannedCluster } from '../../src/app/cluster-plan.ts';
+import type { Report } from '../../src/core/events.ts';
+import { formatAddonJson } from '../../src/core/package.ts';
+import { openSsh, type Ssh, type SshHost } from '../../src/ssh/ssh.ts';
+import { never, noReport } from './context.ts';
+import { cluster, documents } from './fleet-files.ts';
+import { archiveOf, packageOf } from './packages.ts';
+import { startSshd, type Sshd } from './sshd.ts';
+import { tree } from './tree.ts';
+
+export interface HostScene extends AsyncDisposable {
+  readonly host: (name: string) => SshHost;
+  /** Runs a script as root on a host. */
+  readonly on: (name: string, script: string) => Promise<string>;
+  /** Writes the file of the cluster: machines by name with what differs from a host that is as it should be. */
+  readonly write: (machines: Readonly<Record<string, object>>, spec?: object) => Promise<void>;
+  readonly plan: (options?: { readonly bundle?: string; readonly out?: string }) => Promise<PlannedCluster>;
+  readonly apply: (options?: {
+    readonly plan?: string;
+    readonly signal?: AbortSignal;
+    readonly report?: Report;
+  }) => Promise<AppliedCluster>;
+  /** Ends all connections to a host. */
+  readonly cut: (name: string) => void;
+  /** Folder with what the scripts of the bundle do: `node-NAME`, `calls` and more. */
+  readonly api: string;
+  readonly calls: () => Promise<readonly string[]>;
+  readonly at: (...path: readonly string[]) => string;
+}
+
+/** `api` is the folder of the nodes of the cluster, which all hosts share; a file `hold-NAME` in it stops the script that makes the node. */
+function bundle(api: string): Buffer {
+  const node = (role: string): string => `#!/bin/sh
+set -e
+name=$(hostname)
+echo "$(basename "$0") $name $*" >>${api}/calls
+touch ${api}/began-$name
+while [ -e ${api}/hold-$name ]; do sleep 0.05; done
+if [ -e ${api}/fail-$name ]; then echo 'no such luck' >&2; exit 3; fi
+mkdir -p /etc/kubernetes/pki /etc/kubernetes/manifests
+echo 'authority of the cluster' >/etc/kubernetes/pki/ca.crt
+touch /etc/kubernetes/kubelet.conf
+role=${role}
+if [ $role = join ]; then
+  grep -q "$(cat ${api}/token)" ../input || { echo 'wrong token' >&2; exit 4; }
+  rm ${api}/token
+  role=worker
+else echo secret-conf >/etc/kubernetes/admin.conf; fi
+cp ../input ${api}/input-$name
+printf '{"name":"%s","joined":true,"answers":true,"ready":true,"role":"%s","kubelet":"v1.34.4"' $name $role >${api}/node-$name.part
+if [ $role = control-plane ]; then printf ',"apiServer":"v1.34.4"' >>${api}/node-$name.part; fi
+printf '}' >>${api}/node-$name.part
+mv ${api}/node-$name.part ${api}/node-$name
+`;
+  const tasks = `#!/bin/sh
+case "$1 $2" in
+  'cluster nodes')
+    printf '{"machines":['; first=
+    for file in ${api}/node-*; do printf '%s' "$first"; cat "$file"; first=,; done
+    printf '],"members":[{"name":"p1","healthy":true}]}';;
+  'join-token -o')
+    echo "abcdef.$(date +%N)" >${api}/token
+    printf 'spec:\\n  kubernetes:\\n    kubeadmToken: "%s"\\n' "$(cat ${api}/token)" >"$3";;
+  'node remove') echo "node remove $3" >>${api}/calls; rm ${api}/node-$3;;
+esac
+`;
+  const { addon } = packageOf('kubernetes', '1.34.4', []);
+  const script = (path: string, data: string) => ({ path, data, mode: 0o755 as const });
+  return archiveOf([
+    script('install.sh', node('control-plane')),
+    script('join.sh', node('join')),
+    script('tasks.sh', tasks),
+    { path: 'addons/kubernetes/1.34.4/addon.json', data: formatAddonJson(addon) },
+  ]).bytes;
+}
+
+export async function hostScene(...names: readonly string[]): Promise<HostScene> {
+  const box = await tree();
+  const api = box.at('api');
+  await mkdir(api);
+  await writeFile(box.at('b.tar.gz'), bundle(api));
+  const hosts = new Map<string, Sshd>();
+  const clients = new Map<string, Ssh>();
+  for (const name of names) {
+    const server = await startSshd(box.at(name), { hostname: name });
+    hosts.set(name, server);
+    clients.set(name, openSsh({ PATH: process.env['PATH'], HOME: box.path }, { config: server.config }));
+  }
+  // The user's own configuration: a key for each port.
+  const keys = [...hosts.keys()].map((name) => `IdentityFile "${box.at(name, 'client')}"`);
+  await writeFile(box.at('config'), `${keys.join('\n')}\nIdentitiesOnly yes\n`);
+  await writeFile(box.at('ssh'), `#!/bin/sh\nexec /usr/bin/ssh -F '${box.at('config')}' "$@"\n`, { mode: 0o755 });
+  const server = (name: string): Sshd => {
+    const found = hosts.get(name);
+    if (found === undefined) throw new Error(`no host ${name}`);
+    return found;
+  };
+  const context = {
+    signal: never,
+    report: noReport,
+    env: { PATH: `${box.path}:${process.env['PATH']}`, HOME: box.path },
+    cwd: box.path,
+  };
+  return {
+    host: (name) => server(name).host,
+    on: async (name, script) => {
+      const run = clients.get(name)?.run(server(name).host, { script, limitMs: 20_000, signal: never });
+      return (await run) ?? '';
+    },
+    write: async (machines, spec = {}) => {
+      const list = Object.entries(machines).map(([name, more]) => {
+        const { address, user, port, hostKey } = hosts.get(name)?.host ?? {
+          address: '127.0.0.9',
+          hostKey: `SHA256:${'A'.repeat(43)}`,
+        };
+        return { name, role: 'worker', address, ssh: { user, port, hostKey }, ...more };
+      });
+      await writeFile(
+        box.at('paris.yaml'),
+        documents(cluster('paris', {}, { kubernetes: { version: 'v1.34.4' }, machines: list, ...spec })),
+      );
+    },
+    plan: async (options = {}) => clusterPlan({ files: ['paris.yaml'], ...options }, context),
+    apply: async ({ plan, signal = never, report = noReport } = {}) =>
+      applyCluster({ files: ['paris.yaml'], bundle: 'b.tar.gz', plan }, { ...context, signal, report }),
+    cut: (name) => server(name).cut(),
+    api,
+    calls: async () => (await readFile(`${api}/calls`, 'utf8').catch(() => '')).trim().split('\n'),
+    at: box.at,
+    [Symbol.asyncDispose]: async () => {
+      for (const one of clients.values()) await one[Symbol.asyncDispose]();
+      for (const one of hosts.values()) await one[Symbol.asyncDispose]();
+      await box[Symbol.asyncDispose]();
+    },
+  };
+}
