@@ -156,7 +156,7 @@ const CLUSTER_ROLE = {
   rules: [
     may(GROUP, ['clusters', 'fleetaddons', 'clusteraddons'], ['get', 'list', 'watch']),
     // Finalizers, and the content of clusters.
-    may(GROUP, ['fleetaddons', 'clusteraddons'], ['patch']),
+    may(GROUP, ['clusters', 'fleetaddons', 'clusteraddons'], ['patch']),
     may(GROUP, ['clusteraddons'], ['create', 'delete']),
     may(GROUP, ['fleetaddons/status'], ['patch']),
     may(
@@ -167,7 +167,8 @@ const CLUSTER_ROLE = {
     ),
     // Agents renew them.
     may('coordination.k8s.io', ['leases'], ['list', 'watch'], [AGENT]),
-    may('', ['namespaces'], ['get'], ['kube-system', NAMESPACE]),
+    // Which hub it is, and whether a Cluster goes with its namespace.
+    may('', ['namespaces'], ['get']),
     may('', ['events'], ['create']),
     // Renewals: who has been accepted, and the approval of their requests.
     may(RBAC, ['rolebindings'], ['get'], [AGENT]),

@@ -74,6 +74,7 @@ export interface HubCluster {
   readonly at: Version;
   readonly cluster: Cluster;
   readonly origin: Origin | undefined;
+  readonly finalizers: readonly string[];
   /** The Secret with its kubeconfig, if the controller delivers its add-ons. */
   readonly secret: { readonly namespace: string; readonly name: string } | undefined;
   /** The stored status. */
@@ -128,14 +129,15 @@ export function findingsOf(title: string): Findings {
 /** Undefined in another namespace than its own. One that cannot be read is there, and gets nothing. */
 export function readCluster(object: Live): HubCluster | undefined {
   const { metadata, spec, status = {} } = object;
-  const { name, labels } = metadata;
+  const { name, labels, finalizers, deletionTimestamp } = metadata;
   if (metadata.namespace !== namespaceOf(name)) return undefined;
   const read = convert(HUB_KINDS.Cluster.spec, spec);
   const at = versionOf(object);
   const origin = originOf(object);
+  const deletion = typeof deletionTimestamp === 'string' ? { deleting: secondsOf(deletionTimestamp) } : {};
   if ('problems' in read || windowsProblem(read.value.windows) !== undefined) {
-    const cluster = { name, labels, available: false, paused: true, kubernetes: '' };
-    return { at, cluster, origin, secret: undefined, status };
+    const cluster = { name, labels, available: false, paused: true, kubernetes: '', ...deletion };
+    return { at, cluster, origin, finalizers, secret: undefined, status };
   }
   const { kubernetes, access, ...others } = read.value;
   const { facts = {}, conditions = [] } = fits(HUB_KINDS.Cluster.status, status) ? status : {};
@@ -145,6 +147,7 @@ export function readCluster(object: Live): HubCluster | undefined {
     name,
     labels,
     ...others,
+    ...deletion,
     available: available?.status === 'True',
     ...(available && { since: secondsOf(available.lastTransitionTime) }),
     kubernetes: facts.version ?? kubernetes?.version ?? '',
@@ -153,7 +156,7 @@ export function readCluster(object: Live): HubCluster | undefined {
     ...(agentVersion !== undefined && { agentVersion }),
   };
   const secret = access && { namespace: namespaceOf(name), name: access.kubeconfigSecret };
-  return { at, cluster, origin, secret, status };
+  return { at, cluster, origin, finalizers, secret, status };
 }
 
 function windowsProblem(windows: readonly Window[] = []): string | undefined {

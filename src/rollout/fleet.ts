@@ -26,6 +26,8 @@ export interface Cluster {
   /** Other objects that templates see, such as `.ControlPlane`. */
   readonly roots?: Values;
   readonly agentVersion?: string;
+  /** When it was deleted: it goes when its add-ons are gone. */
+  readonly deleting?: number;
   /** What its own records say is installed, by {@link FleetAddon.identity}. The owner of this engine is `fleet:NAME`. */
   readonly installed?: Readonly<Record<string, { readonly owner: string; readonly revision?: number }>>;
 }
@@ -178,6 +180,8 @@ export interface Writes {
   readonly status: { readonly addon: string; readonly status: FleetAddonStatus }[];
   /** Add-ons that are deleted and have left every cluster. */
   readonly released: string[];
+  /** Clusters that are deleted and have no add-on of the fleet any more. */
+  readonly left: string[];
   /** Not written: records whose add-on has vanished, and which stay as they are. */
   readonly detached: Key[];
   /** Seconds after which time alone changes something. */

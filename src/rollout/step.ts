@@ -43,7 +43,7 @@ export function step(
   memo: Memo = new Memo(),
   seen: (plan: AddonPlan) => void = () => undefined,
 ): Writes {
-  const writes: Writes = { put: [], drop: [], status: [], released: [], detached: [] };
+  const writes: Writes = { put: [], drop: [], status: [], released: [], left: [], detached: [] };
   const { complete, clusters, clusterAddons } = observed;
   if (!complete || (clusters.length === 0 && clusterAddons.length > 0)) return writes;
   const fleet = new Fleet(observed, now, memo);
@@ -54,6 +54,10 @@ export function step(
     seen(plan);
   }
   for (const { cluster, addon } of fleet.detached) writes.detached.push({ cluster, addon });
+  for (const { name, deleting } of clusters) {
+    const has = deleting === undefined || [...fleet.runs.values()].some(({ records }) => records.has(name));
+    if (!has) writes.left.push(name);
+  }
   return { ...writes, ...(recheckAfter < Infinity && { recheckAfter }) };
 }
 
@@ -65,7 +69,7 @@ function write(plan: AddonPlan, writes: Writes): number {
   let least = status.reasons['Window'] === undefined ? Infinity : 60 - (run.fleet.now % 60);
   for (const target of targets) {
     if (begins(target)) writes.put.push({ cluster: target.cluster.name, addon: name, spec: specOf(target) });
-    if (!target.wants) least = Math.min(least, target.recheckAfter);
+    if (!target.wants || target.cluster.deleting !== undefined) least = Math.min(least, target.recheckAfter);
   }
   for (const { cluster, drop: reason } of dropped) {
     if (reason !== undefined) writes.drop.push({ cluster: cluster.name, addon: name, reason });

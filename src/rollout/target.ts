@@ -82,8 +82,8 @@ function byName<T extends { readonly name: string }>(items: readonly T[]): Reado
   return new Map(sorted.map((item) => [item.name, item]));
 }
 
-function isSelected({ deleting, clusterSelector }: FleetAddon, { labels }: Cluster): boolean {
-  return deleting !== true && selects(clusterSelector, labels);
+function isSelected(addon: FleetAddon, { labels, deleting }: Cluster): boolean {
+  return addon.deleting !== true && deleting === undefined && selects(addon.clusterSelector, labels);
 }
 
 /** What is the same for all clusters of an add-on. Orders that are not for what is rolled out now are left out. */
@@ -239,7 +239,10 @@ export function targetOf(run: Run, cluster: Cluster): Target | undefined {
     drop: spec && !selected ? dropReason(run, cluster, spec, own.state) : undefined,
     state: isSilent && !isFailed ? 'Unreachable' : wants ? 'ToApply' : own.state,
     holds: own.holds && (!isSilent || own.isLost),
-    recheckAfter: !isSilent || own.isLost || spec?.action === 'Remove' ? own.recheckAfter : Infinity,
+    recheckAfter: Math.min(
+      !isSilent || own.isLost || spec?.action === 'Remove' ? own.recheckAfter : Infinity,
+      timeToLeave(run, cluster) || Infinity,
+    ),
     hold: undefined,
   };
 }
@@ -281,11 +284,18 @@ function settledOf(run: Run, cluster: Cluster, record: ClusterAddon | undefined)
 
 function dropReason(run: Run, cluster: Cluster, spec: ClusterAddonSpec, state: State): DropReason | undefined {
   const { addon, fleet } = run;
-  if (addon.deleting === true && addon.mode === 'InstallOnce') return 'Orphaned';
+  if ((addon.deleting === true || cluster.deleting !== undefined) && addon.mode === 'InstallOnce') return 'Orphaned';
+  if (timeToLeave(run, cluster) === 0) return 'ClusterGone';
   const isTaken = fleet.rivals(addon, cluster).some(({ wants, record }) => wants && record !== undefined);
   if (spec.action === 'Install') return isTaken ? 'HandedOver' : undefined;
   if (state === 'Succeeded') return 'Removed';
   return isFailure(state) && (addon.remove?.onFailure ?? 'Block') !== 'Block' ? 'Orphaned' : undefined;
+}
+
+/** Seconds until a deleted cluster that does not answer counts as gone: a removal there can neither begin nor end. */
+function timeToLeave({ fleet, removalTimes }: Run, { deleting, available, since = 0 }: Cluster): number {
+  if (deleting === undefined || available) return Infinity;
+  return Math.max(0, Math.max(deleting, since, fleet.heardSince) + removalTimes.deadline - fleet.now);
 }
 
 /** What is recorded of an add-on on one cluster, compared with what is wanted. */

@@ -53,8 +53,8 @@ export function hubBehavior(
     await hub.cluster('later');
     await hub.becomes('web', 'later:1.2.3@1 oslo:1.2.3@1 paris:1.2.3@1 rome:1.2.3@1');
     // Four of the test: a namespace, a cluster, its status and a label; and what the new cluster needs: the add-on's status before it has
-    // said that it answers, its content, and the status then.
-    if (before !== undefined) assert.ok((server.writes?.() ?? 0) - before <= 4 + 3);
+    // said that it answers, its finalizer, its content, and the status then.
+    if (before !== undefined) assert.ok((server.writes?.() ?? 0) - before <= 4 + 4);
   });
 
   test('a state counts only for the revision that was applied', async () => {
@@ -112,8 +112,8 @@ export function hubBehavior(
     await hub.addon('other', { clusterSelector: { matchLabels: { env: 'test' } } });
     await hub.becomes('other', 'elsewhere:1.2.3@1');
     assert.is(await hub.contents('web'), 'oslo:1.2.3@1');
-    // What the test has written, and the three writes of the other add-on: finalizer, status, content; two events.
-    if (before !== undefined) assert.ok((server.writes?.() ?? 0) - before <= 4 + 5);
+    // What the test has written, and the writes of the other add-on: two finalizers, status, content; two events.
+    if (before !== undefined) assert.ok((server.writes?.() ?? 0) - before <= 4 + 6);
     await hub.change('web', { metadata: { annotations: { 'fleet.curlew.dev/pause': null } } });
     await hub.becomes('web', 'oslo:1.2.3@1 paris:1.2.3@1 rome:1.2.3@1');
   });
@@ -150,6 +150,36 @@ export function hubBehavior(
     await hub.report('web', 'Failed', 'oslo');
     await eventually(async () => (await hub.client.get(`${ADDONS}/web`)).status === 404);
     assert.is(await hub.contents('web'), '');
+  });
+
+  test('a deleted cluster goes after its add-ons, and with its namespace they stay on it', async () => {
+    await using server = await open();
+    await using hub = await openHubScene(server.kubeconfig);
+    const clusterAt = (name: string): string =>
+      `/apis/fleet.curlew.dev/v1alpha1/namespaces/fleet-${name}/clusters/${name}`;
+    const status = async (name: string): Promise<number> => (await hub.client.get(clusterAt(name))).status;
+    for (const name of ['oslo', 'paris', 'rome']) await hub.cluster(name);
+    await hub.addon('web', { rollout: { maxRemovals: 3 } });
+    hub.start();
+    await hub.becomes('web', 'oslo:1.2.3@1 paris:1.2.3@1 rome:1.2.3@1');
+    await hub.report('web', 'Succeeded', 'oslo', 'paris', 'rome');
+    await hub.condition('web', 'Available', 'True AllSucceeded');
+    // A namespace ends as slowly as what is in it.
+    await hub.client.merge('/api/v1/namespaces/fleet-rome', { metadata: { finalizers: ['example.com/slow'] } });
+    await hub.client.remove('/api/v1/namespaces/fleet-rome');
+    await hub.client.remove(clusterAt('rome'));
+    await hub.client.remove(clusterAt('oslo'));
+    await hub.becomes('web', 'oslo:-1.2.3@2 paris:1.2.3@1 rome:1.2.3@1');
+    assert.equal([await status('oslo'), await status('rome')], [200, 200]);
+    await hub.report('web', 'Succeeded', 'oslo');
+    await eventually(async () => (await status('oslo')) === 404);
+    assert.is(await hub.contents('web'), 'paris:1.2.3@1 rome:1.2.3@1');
+    await hub.client.remove('/apis/fleet.curlew.dev/v1alpha1/namespaces/fleet-rome/clusteraddons/web');
+    await eventually(async () => (await status('rome')) === 404);
+    // Under another name it is another cluster.
+    await hub.cluster('bergen');
+    await hub.becomes('web', 'bergen:1.2.3@1 paris:1.2.3@1');
+    await hub.client.merge('/api/v1/namespaces/fleet-rome', { metadata: { finalizers: null } });
   });
 
   test('finalizers of others stay', async () => {

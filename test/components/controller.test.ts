@@ -152,7 +152,7 @@ if (reason === undefined) {
     const root = '/apis/fleet.curlew.dev/v1alpha1';
     const statuses = [
       await client.get('/api/v1/namespaces/fleet-c1/secrets'),
-      await client.merge(`${root}/namespaces/fleet-c1/clusters/c1`, { metadata: { labels: { a: 'b' } } }),
+      await client.merge(`${root}/namespaces/fleet-c1/clusters/c1/status`, { status: {} }),
       await client.merge(`${root}/namespaces/fleet-c1/clusteraddons/web/status`, { status: {} }),
       await client.create('/api/v1/namespaces', { metadata: { name: 'mine' } }),
       await client.get('/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/curlew-addons'),
@@ -168,6 +168,12 @@ if (reason === undefined) {
     process.kill(Number(pid), 'SIGTERM');
     assert.is(await hub.contents('web'), all('1.3.0@2'));
     await server.kubectl(release.replace('NAME', 'web').replaceAll("'", '').split(' '));
+    const [, releaseCluster = ''] = /`kubectl (patch clusters\S+ NAME [^`]+)`/.exec(page) ?? [];
+    const clusters = await server.kubectl(['get', 'clusters.fleet.curlew.dev', '-A', '-o', 'name']);
+    for (const line of clusters.trim().split('\n')) {
+      const [, name = ''] = line.split('/');
+      await server.kubectl(releaseCluster.replaceAll('NAME', name).replaceAll("'", '').split(' '));
+    }
     assert.is(await hub.contents('web'), all('1.3.0@2'));
     const documents = hubManifests().map((one) => JSON.stringify(one));
     // The test before has deleted one of the definitions; no controller of this server empties namespaces.

@@ -2,9 +2,9 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { renewIfDue, readCertificate } from '../../src/agent/certificate.ts';
 import { AgentFolder } from '../../src/agent/folder.ts';
-import { acceptCluster, planAcceptance } from '../../src/app/fleet-accept.ts';
+import { acceptCluster } from '../../src/app/fleet-accept.ts';
 import { detachCluster } from '../../src/app/fleet-detach.ts';
-import { makeHubToken, makeRejoinToken } from '../../src/app/hub-token.ts';
+import { makeHubToken } from '../../src/app/hub-token.ts';
 import { registerAgent } from '../../src/app/agent-register.ts';
 import type { Context } from '../../src/core/context.ts';
 import { hubManifests } from '../../src/hub/manifests.ts';
@@ -176,42 +176,6 @@ if (reason === undefined) {
     });
     assert.is(status, 403, textAt(body, 'message'));
     assert.match(await server.kubectl(['get', 'clusters.fleet.curlew.dev', '-A']), /fleet-rome +rome/);
-  });
-  test('a site whose certificate has expired has no access, and gets in again by a token for that', async () => {
-    const register = async (tokenFile: string): Promise<void> => {
-      const site = registerAgent({ tokenFile, root: 'bergen', allowUnsigned: true }, context);
-      site.catch(() => undefined);
-      await eventually(async () => {
-        const plan = planAcceptance({ cluster: 'bergen', kubeconfig }, context);
-        return plan.then(
-          ({ accepted }) => !accepted,
-          () => false,
-        );
-      });
-      await acceptCluster({ cluster: 'bergen', kubeconfig }, context);
-      await site;
-    };
-    await signer?.[Symbol.asyncDispose]();
-    signer = await authority.startSigner(kubeconfig, '--cluster-signing-duration=25s');
-    await register((await makeHubToken({ cluster: 'bergen', kubeconfig, out: 'bergen.token' }, context)).file);
-    const folder = folderOf('bergen');
-    const { user, endsAt = Infinity } = (await readCertificate(folder)) ?? {};
-    const status = async (): Promise<number> => {
-      const agent = apiClient(await readFile(folder.kubeconfig, 'utf8'));
-      return (await agent.get(`${FLEET}/namespaces/fleet-bergen/clusters/bergen`)).status;
-    };
-    await eventually(async () => Date.now() > endsAt && (await status()) === 401);
-    const api = await openApi({ env: { KUBECONFIG: folder.kubeconfig } });
-    if (api === undefined) throw new Error('there is no API');
-    const error = await assert.rejectsWith(renewIfDue(folder, { api, signal: never }), 'CLUSTER_FAILED');
-    assert.match(error.hint ?? '', /--rejoin/);
-    await assert.rejectsWith(makeHubToken({ cluster: 'bergen', kubeconfig }, context), 'CLUSTER_FAILED');
-    await signer[Symbol.asyncDispose]();
-    signer = await authority.startSigner(kubeconfig);
-    const token = { cluster: 'bergen', kubeconfig, out: 'again.token' };
-    await register((await makeRejoinToken(token, context)).file);
-    assert.is(await status(), 200);
-    assert.is.not((await readCertificate(folder))?.user, user);
   });
 } else test.skip('identity of agents at an API server with a signer', reason);
 

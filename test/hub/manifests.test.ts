@@ -66,13 +66,14 @@ interface Named {
   readonly name: string;
 }
 
-test('the controller may read clusters, and neither change them nor read Secrets', () => {
+test('the controller may read clusters and hold deleted ones, and neither write their status nor read Secrets', () => {
   const role = hubManifests().find(({ kind }) => kind === 'ClusterRole') as unknown as {
     readonly rules: readonly { readonly resources: readonly string[]; readonly verbs: readonly string[] }[];
   };
   const verbsOf = (resource: string): readonly string[] =>
     role.rules.filter(({ resources }) => resources.includes(resource)).flatMap(({ verbs }) => verbs);
-  assert.equal(verbsOf('clusters'), ['get', 'list', 'watch']);
+  assert.equal(verbsOf('clusters'), ['get', 'list', 'watch', 'patch']);
+  assert.equal(verbsOf('clusters/status'), []);
   assert.equal(verbsOf('secrets'), []);
   assert.ok(!role.rules.some(({ resources, verbs }) => [...resources, ...verbs].includes('*')));
 });

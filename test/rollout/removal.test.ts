@@ -61,7 +61,7 @@ test('a list that failed, is partial or is empty deletes nothing', () => {
   const { clusters } = world;
   world.complete = false;
   world.clusters = [];
-  assert.equal(world.preview(), { put: [], drop: [], status: [], released: [], detached: [] });
+  assert.equal(world.preview(), { put: [], drop: [], status: [], released: [], left: [], detached: [] });
   world.complete = true;
   assert.equal(world.preview().drop, []);
   world.clusters = clusters;
@@ -78,6 +78,41 @@ test('records of clusters that are gone are dropped, but not many at once', () =
   world.now += 10;
   world.order('net', { removals: 10 });
   assert.is(world.step().drop.length, 10);
+});
+
+test('a deleted cluster has left when the removals of its add-ons are over, and gets no other', () => {
+  const world = installed();
+  world.addons.push(addon('late', { clusterSelector: SHOP }));
+  world.changeCluster('c3', { deleting: world.now });
+  assert.ok(!world.begin('late').includes('c3'));
+  assert.is(world.spec('c3', 'net')?.action, 'Remove');
+  assert.equal(world.step().left, []);
+  world.report('Failed', 'c3');
+  assert.equal(world.step().drop, []);
+  world.change('net', { remove: { onFailure: 'Orphan' } });
+  assert.equal(world.step().drop, [{ cluster: 'c3', addon: 'net', reason: 'Orphaned' }]);
+  assert.equal(world.step().left, ['c3']);
+});
+
+test('a deleted cluster that does not answer is gone after the time of a removal, also one that blocks', () => {
+  const world = installed({ remove: { timeout: '10m' } });
+  world.changeCluster('c3', { deleting: world.now, available: false, since: world.now - 5000 });
+  assert.equal(world.begin(), []);
+  assert.is(world.preview().recheckAfter, 600);
+  world.now += 599;
+  assert.equal(world.step().drop, []);
+  world.now += 1;
+  assert.equal(world.step().drop, [{ cluster: 'c3', addon: 'net', reason: 'ClusterGone' }]);
+  assert.equal(world.step().left, ['c3']);
+});
+
+test('what installs once stays on a deleted cluster, and a vanished add-on does not hold it', () => {
+  const world = installed({ mode: 'InstallOnce' });
+  world.changeCluster('c3', { deleting: world.now });
+  assert.equal(world.step().drop, [{ cluster: 'c3', addon: 'net', reason: 'Orphaned' }]);
+  world.changeCluster('c4', { deleting: world.now });
+  world.addons = [addon('other')];
+  assert.equal(world.step().left, ['c3', 'c4']);
 });
 
 test('a deleted add-on leaves its clusters behind the brake, and is released when all are done (HS10)', () => {

@@ -23,6 +23,7 @@ import type { Memo } from '../../rollout/content.ts';
 import type { Cluster, FleetAddonStatus, Observed, Writes } from '../../rollout/fleet.ts';
 import { step } from '../../rollout/step.ts';
 import type { Heartbeats } from './heartbeats.ts';
+import { NAMESPACES } from './identify.ts';
 import { eachJob, type Job } from './jobs.ts';
 import type { Upstream } from './upstream.ts';
 
@@ -40,6 +41,7 @@ export function resourceOf(kind: HubKind): Resource {
 }
 
 const ADDONS = resourceOf('FleetAddon');
+const CLUSTERS = resourceOf('Cluster');
 export const CLUSTER_ADDONS = resourceOf('ClusterAddon');
 
 export interface Hub {
@@ -97,10 +99,15 @@ export async function passHub(hub: Hub, now: number): Promise<Passed> {
     ),
     clusterAddons: [...records.values()].flatMap(({ record }) => record ?? []),
   };
-  const writes = step(observed, now, hub.memo);
+  let writes = step(observed, now, hub.memo);
   if (takesAway(writes)) {
     const doubt = await goneKind(hub);
     if (doubt !== undefined) return { problem: doubt, nextMs: Infinity };
+    for (const { name } of observed.clusters.filter(({ deleting }) => deleting !== undefined)) {
+      const others = writes.put.filter(({ cluster }) => cluster !== name);
+      if (others.length < writes.put.length && (await goesWithNamespace(hub, name)))
+        writes = { ...writes, put: others };
+    }
   }
   const done = new Pass(hub, { now, all, records, writes });
   const problemOfWrites = await done.run();
@@ -135,6 +142,16 @@ async function goneKind({ call, upstream }: Hub): Promise<string | undefined> {
   return undefined;
 }
 
+function clusterKey(name: string): string {
+  return `Cluster ${name}`;
+}
+
+/** With a namespace, the API server deletes all in it. The add-ons themselves must stay. */
+async function goesWithNamespace({ call }: Hub, cluster: string): Promise<boolean> {
+  const found = await getObject(call, NAMESPACES, { name: namespaceOf(cluster) });
+  return typeof found?.metadata.deletionTimestamp === 'string';
+}
+
 interface PassParts {
   readonly now: number;
   readonly all: ReadonlyMap<string, HubAddon>;
@@ -160,7 +177,10 @@ class Pass {
     const { all, writes } = this.#parts;
     const jobs = [...all.values()].map((one): Job => ({ key: one.addon.name, run: async () => this.#writeAddon(one) }));
     await this.#each(jobs);
-    const isFree = ({ addon }: { readonly addon: string }): boolean => !this.#held.has(addon);
+    const bound = this.#clusters();
+    await this.#each(bound);
+    const isFree = ({ addon, cluster = '' }: { readonly addon: string; readonly cluster?: string }): boolean =>
+      !this.#held.has(addon) && !this.#held.has(clusterKey(cluster));
     const puts = writes.put.filter(isFree).map((one): Job => ({ key: keyOf(one), run: async () => this.#put(one) }));
     const drops = writes.drop.filter(isFree).map((one): Job => ({ key: keyOf(one), run: async () => this.#drop(one) }));
     await this.#each([...puts, ...drops]);
@@ -169,9 +189,34 @@ class Pass {
     const isLeft = (name: string): boolean => drops.some(({ key }) => key.endsWith(`/${name}`) && this.#held.has(key));
     const gone = [...all.values()].filter((one) => isGone(one) && !isLeft(one.addon.name));
     await this.#each(gone.map((one): Job => ({ key: one.addon.name, run: async () => this.#release(one) })));
-    const keys = [...jobs, ...puts, ...drops].map(({ key }) => key);
+    const keys = [...jobs, ...bound, ...puts, ...drops].map(({ key }) => key);
     this.nextMs = this.#hub.backoff.keep(new Set(keys));
     return this.#problem;
+  }
+
+  /** A cluster that has add-ons, or is about to, goes only after them. */
+  #clusters(): readonly Job[] {
+    const { records, writes } = this.#parts;
+    const has = new Set([...records.values()].map(({ record }) => record?.cluster));
+    for (const { cluster } of writes.put) has.add(cluster);
+    return this.#hub.clusters.values().flatMap((one): readonly Job[] => {
+      if (one === undefined) return [];
+      const { cluster, finalizers } = one;
+      const isBound = finalizers.includes(FINALIZER);
+      const binds = !isBound && cluster.deleting === undefined && has.has(cluster.name);
+      const value = binds ? [...finalizers, FINALIZER] : finalizers.filter((name) => name !== FINALIZER);
+      if (!binds && !(isBound && writes.left.includes(cluster.name))) return [];
+      return [{ key: clusterKey(cluster.name), run: async () => this.#bind(one, value) }];
+    });
+  }
+
+  async #bind({ at }: HubCluster, value: readonly string[]): Promise<void> {
+    const { call, clusters } = this.#hub;
+    const changes = [{ op: 'add', path: '/metadata/finalizers', value }];
+    const changed = await patchAt(call, CLUSTERS, { at, changes });
+    // Without its last finalizer, it is gone.
+    if (typeof changed.metadata['deletionTimestamp'] === 'string' && value.length === 0) clusters.drop(at);
+    else clusters.put(changed);
   }
 
   async #each(jobs: readonly Job[]): Promise<void> {
