@@ -174,7 +174,7 @@ tests('a run continues when the connection is cut, and when its operator is gone
   );
   const started = at.at('started');
   const report: Report = (event) => {
-    if (event.type === 'step-started') writeFileSync(started, '');
+    if (event.type === 'step-log') writeFileSync(started, event.text);
   };
   const second = at.apply({ report });
   await appears(started);

@@ -38,6 +38,7 @@ set -e
 name=$(hostname)
 echo "$(basename "$0") $name $*" >>${api}/calls
 touch ${api}/began-$name
+echo 'it has begun'
 while [ -e ${api}/hold-$name ]; do sleep 0.05; done
 if [ -e ${api}/fail-$name ]; then echo 'no such luck' >&2; exit 3; fi
 mkdir -p /etc/kubernetes/pki /etc/kubernetes/manifests
