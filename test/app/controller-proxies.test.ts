@@ -131,6 +131,8 @@ test('a HelmChartProxy reaches the clusters of its namespace, gets its status, a
   const state = async (): Promise<string> =>
     textAt((await hub.client.get(`${FLEET}/namespaces/fleet-oslo/clusteraddons/page`)).body, 'status.message');
   await eventually(async () => (await state()) === 'there is no Secret default/repository');
+  // Before its cluster was there, nothing was to be done.
+  await eventually(async () => (await scene.conditions()).startsWith('Ready False'));
   await hub.client.create(SECRETS, { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'repository' }, data });
   await eventually(async () => (await scene.conditions()) === READY);
   assert.is(await readFile(scene.access, 'utf8'), 'authorities logins --insecure-skip-tls-verify\n');
