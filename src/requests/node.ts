@@ -232,7 +232,7 @@ export const ETCD_SNAPSHOT = request('etcd snapshot', 'Save the data of etcd', {
 
 export const ETCD_RESTORE = request('etcd restore', 'Replace the data of etcd by a snapshot', {
   file: path('FILE', 'the snapshot', { operand: true, required: 'specify the snapshot' }),
-  confirm: text('NODE', 'the name of this machine, for a cluster that still runs'),
+  confirm: text('NODE', 'the name of this machine: no other control plane runs'),
   installDir: FOLDER.installDir,
 });
 

@@ -509,10 +509,11 @@ version_folders() {
 # A control plane in this folder, whose static pods run as long as their files are there.
 static_pods() {
   prepare
-  KUBERNETES_MANIFESTS="$PWD/manifests" KUBERNETES_ETCD="$PWD/etcd"
+  KUBERNETES_MANIFESTS="$PWD/manifests"
   mkdir -p manifests state etcd/member
   echo old >etcd/member/data
-  printf '  - --name=node1\n  - --initial-advertise-peer-urls=https://10.0.0.1:2380\n  image: etcd:1\n' >manifests/etcd.yaml
+  printf '  - --name=node1\n  - --initial-advertise-peer-urls=https://10.0.0.1:2380\n  - --data-dir=%s\n  image: etcd:1\n' "$PWD/etcd" \
+    >manifests/etcd.yaml
   touch manifests/kube-{apiserver,controller-manager,scheduler}.yaml
   kubernetes_is_running() { [[ -e "manifests/$1.yaml" ]]; }
   kubernetes_api_answers() { echo api >>calls; }
@@ -534,20 +535,74 @@ static_pods() {
   [ -e manifests/etcd.yaml ]
 }
 
-@test "a snapshot replaces what etcd has, which stays, also after a cut" {
+@test "a snapshot replaces what etcd has, which stays, however often it is repeated" {
   static_pods
+  # Each run at its own time.
+  date() { echo run >>runs && wc -l <runs | tr -d ' '; }
   kubernetes_restore_etcd /media/shop.db
   grep -q '^etcd:1 usr/local/bin/etcdutl snapshot restore /media/shop.db .*--initial-cluster node1=https://10.0.0.1:2380' calls
-  [[ "$(cat etcd/member/data)" == new && "$(cat etcd/member.before-restore/data)" == old && -e manifests/kube-apiserver.yaml ]]
+  [[ "$(cat etcd/member/data)" == new && "$(cat etcd/member.before-restore-1/data)" == old && -e manifests/kube-apiserver.yaml ]]
+  # The API server did not answer in time, or clients have changed data since.
+  echo changed >etcd/member/data
+  kubernetes_restore_etcd /media/shop.db
+  [[ "$(cat etcd/member/data)" == new && "$(cat etcd/member.before-restore-1/data)" == old ]]
+  [[ "$(cat etcd/member.before-restore-2/data)" == changed && ! -e etcd/restored ]]
   # Cut before the control plane has started again.
   kubernetes_stop_pods etcd kube-apiserver
   kubernetes_restore_etcd /media/shop.db
-  [[ "$(cat etcd/member/data)" == new && "$(cat etcd/member.before-restore/data)" == old && -e manifests/etcd.yaml ]]
+  [[ "$(cat etcd/member/data)" == new && "$(cat etcd/member.before-restore-1/data)" == old && -e manifests/etcd.yaml ]]
+}
+
+@test "data of etcd that cannot be moved stays, and the control plane starts again" {
+  static_pods
+  mv() { if [[ "$2" == */etcd/member ]]; then return 1; else command mv "$@"; fi; }
+  run strict kubernetes_restore_etcd /media/shop.db
+  [[ "$status" -eq 1 && "$output" == *'cannot replace '*'/etcd/member'* ]]
+  [[ "$(cat etcd/member/data)" == old && -e manifests/etcd.yaml && -e manifests/kube-apiserver.yaml && ! -e etcd/restored ]]
+}
+
+@test "etcd is restored where its manifest has its data, and not beside a log of its own" {
+  static_pods
+  mkdir -p disk/member
+  echo disk >disk/member/data
+  sed -i "s,--data-dir=.*,--data-dir=$PWD/disk," manifests/etcd.yaml
+  kubernetes_in_image() { mkdir -p disk/restored/member && echo new >disk/restored/member/data; }
+  kubernetes_restore_etcd /media/shop.db
+  [[ "$(cat disk/member/data)" == new && "$(cat disk/member.before-restore-*/data)" == disk && "$(cat etcd/member/data)" == old ]]
+  echo "  - --wal-dir=$PWD/wal" >>manifests/etcd.yaml
+  run strict kubernetes_restore_etcd /media/shop.db
+  [[ "$status" -eq 1 && "$output" == *--wal-dir* && -e manifests/etcd.yaml ]]
+}
+
+@test "the API server of admin.conf is not looked for behind a proxy" {
+  own_machine
+  PRIVATE_ADDRESS='' no_proxy='' NO_PROXY='' HTTPS_PROXY=http://proxy:3128
+  printf 'clusters:\n- cluster:\n    server: https://10.9.9.9:6443\n' >etc/kubernetes/admin.conf
+  kubernetes_bypass_proxy
+  [[ ",$NO_PROXY," == *,10.9.9.9,* ]]
+}
+
+@test "a component that a cut has left stopped starts again, but never in the place of a newer file" {
+  static_pods
+  kubernetes_stop_pods kube-apiserver kube-scheduler
+  echo newer >manifests/kube-scheduler.yaml
+  kubernetes_start_pods
+  [[ -e manifests/kube-apiserver.yaml && "$(cat manifests/kube-scheduler.yaml)" == newer && -z "$(ls state/manifests)" ]]
+}
+
+@test "etcd does not start without its data after a restore that was cut" {
+  static_pods
+  kubernetes_stop_pods etcd
+  mv etcd/member etcd/member.before-restore-1
+  run strict kubernetes_start_pods
+  [[ "$status" -eq 1 && "$output" == *'run it again first'* && ! -e manifests/etcd.yaml ]]
+  kubernetes_restore_etcd /media/shop.db
+  [[ "$(cat etcd/member/data)" == new && "$(cat etcd/member.before-restore-1/data)" == old && -e manifests/etcd.yaml ]]
 }
 
 @test "without the program that reads snapshots the control plane goes on" {
   static_pods
-  kubernetes_in_image() { bail 'etcd:1 has no etcdutl'; }
+  kubernetes_in_image() (mkdir -p etcd/restored && bail 'etcd:1 has no etcdutl')
   run strict kubernetes_restore_etcd /media/shop.db
-  [[ "$status" -eq 1 && "$(cat etcd/member/data)" == old && -e manifests/etcd.yaml ]]
+  [[ "$status" -eq 1 && "$(cat etcd/member/data)" == old && -e manifests/etcd.yaml && ! -e etcd/restored ]]
 }

@@ -4,7 +4,6 @@
 
 KUBERNETES_STATE=/etc/kubernetes/curlew
 KUBERNETES_MANIFESTS=/etc/kubernetes/manifests
-KUBERNETES_ETCD=/var/lib/etcd
 
 kubernetes_pre_init() {
   kubernetes_require_host
@@ -190,11 +189,12 @@ kubernetes_is_signed() {
 }
 
 # With a proxy in the environment, kubectl and kubeadm would look for the API server behind it; kubeadm gives both variables to the
-# control plane, which reaches services by their addresses.
+# control plane, which reaches services by their addresses. Outside of a run, only admin.conf has the address of the API server.
 kubernetes_bypass_proxy() {
-  local server="${KUBERNETES_MASTER_ADDR-}"
+  local server="${KUBERNETES_MASTER_ADDR-}" own
   [[ -n "${http_proxy-}${https_proxy-}${HTTP_PROXY-}${HTTPS_PROXY-}" ]] || return 0
-  NO_PROXY="$(unique_no_proxy_addresses "${NO_PROXY-},${no_proxy-},$(curlew_no_proxy),${server%:*}")"
+  own="$(maybe sed -n 's,^ *server: https://,,p' /etc/kubernetes/admin.conf)"
+  NO_PROXY="$(unique_no_proxy_addresses "${NO_PROXY-},${no_proxy-},$(curlew_no_proxy),${server%:*},${own%:*}")"
   export NO_PROXY no_proxy="$NO_PROXY"
 }
 
@@ -647,29 +647,49 @@ kubernetes_renew_certificates() {
   try_5m kubernetes_api_answers
 }
 
-# usage: kubernetes_restore_etcd FILE; for curlew etcd restore, on the only control plane. What etcd had stays in member.before-restore.
+# usage: kubernetes_restore_etcd FILE; for curlew etcd restore, on the only control plane. What etcd had stays next to it: each run keeps
+# its own copy, also one that is repeated, because nothing here shows whether clients have changed data meanwhile.
 kubernetes_restore_etcd() {
-  local manifest="$KUBERNETES_MANIFESTS/etcd.yaml" was="$KUBERNETES_ETCD/member.before-restore" name url
-  local stopped="$KUBERNETES_STATE/manifests/etcd.yaml" restored="$KUBERNETES_ETCD/restored"
-  if [[ -e "$stopped" ]]; then manifest="$stopped"; fi
+  local manifest="$KUBERNETES_MANIFESTS/etcd.yaml" image name url folder restored was
+  kubernetes_bypass_proxy
+  if [[ ! -e "$manifest" ]]; then manifest="$KUBERNETES_STATE/manifests/etcd.yaml"; fi
   [[ -e "$manifest" ]] || bail "kubernetes: kubeadm has made no etcd on this machine"
+  image="$(awk '$1 == "image:" { print $2; exit }' "$manifest")"
   name="$(kubernetes_etcd_flag "$manifest" name)" url="$(kubernetes_etcd_flag "$manifest" initial-advertise-peer-urls)"
+  folder="$(kubernetes_etcd_flag "$manifest" data-dir)"
+  [[ -d "$folder" ]] || bail "kubernetes: --data-dir in $manifest is not a folder: '$folder'"
+  [[ -z "$(kubernetes_etcd_flag "$manifest" wal-dir)" ]] ||
+    bail "kubernetes: etcd has a --wal-dir in $manifest, which curlew cannot restore: use etcdutl snapshot restore"
+  restored="$folder/restored" was="$folder/member.before-restore-$(date +%s)"
   rm -rf "$restored"
   logStep "Reading $1"
   # Caches of clients must not take older revisions for newer ones.
-  kubernetes_in_image "$(awk '$1 == "image:" { print $2; exit }' "$manifest")" usr/local/bin/etcdutl snapshot restore "$1" \
+  kubernetes_in_image "$image" usr/local/bin/etcdutl snapshot restore "$1" \
     --data-dir "$restored" --name "$name" --initial-cluster "$name=$url" --initial-advertise-peer-urls "$url" \
-    --bump-revision 1000000000 --mark-compacted
-  logStep "Stopping the control plane"
-  # Cut before, what is there now is not what etcd had.
-  if [[ ! -e "$stopped" ]]; then rm -rf "$was"; fi
+    --bump-revision 1000000000 --mark-compacted || {
+    rm -rf "$restored"
+    bail "kubernetes: cannot read $1 with etcdutl: nothing is changed"
+  }
+  logStep "Stopping the control plane. If this is cut, run the same command again: it starts it"
   kubernetes_stop_pods kube-scheduler kube-controller-manager kube-apiserver etcd
-  if [[ -e "$was" ]]; then rm -rf "$KUBERNETES_ETCD/member"; else maybe mv "$KUBERNETES_ETCD/member" "$was"; fi
-  mv "$restored/member" "$KUBERNETES_ETCD/member"
+  if ! kubernetes_replace "$restored/member" "$folder/member" "$was"; then
+    kubernetes_start_pods
+    rm -rf "$restored"
+    bail "kubernetes: cannot replace $folder/member, so etcd keeps its data: is it the mount point of a disk, or read-only?"
+  fi
   rm -rf "$restored"
   kubernetes_start_pods
+  if [[ -e "$was" ]]; then logWarn "What etcd had is in $was: remove it once you no longer need it"; fi
   try_5m kubernetes_api_answers
   logSuccess "etcd has the data of $1"
+}
+
+# usage: kubernetes_replace NEW FOLDER KEPT; what the folder had is in KEPT. Where it fails, the folder is as it was.
+kubernetes_replace() {
+  if [[ -e "$2" ]] && ! mv -T "$2" "$3"; then return 1; fi
+  if mv -T "$1" "$2"; then return 0; fi
+  maybe mv -T "$3" "$2"
+  return 1
 }
 
 # usage: kubernetes_etcd_flag MANIFEST NAME
@@ -702,15 +722,29 @@ kubernetes_stop_pods() {
     if [[ -e "$KUBERNETES_MANIFESTS/$name.yaml" ]]; then mv "$KUBERNETES_MANIFESTS/$name.yaml" "$KUBERNETES_STATE/manifests/"; fi
   done
   for name in "$@"; do
-    spinner_until 120 kubernetes_is_stopped "$name" || bail "kubernetes: $name does not end: does the kubelet run?"
+    spinner_until 120 kubernetes_is_stopped "$name" || {
+      kubernetes_start_pods
+      bail "kubernetes: $name does not end: does the kubelet run?"
+    }
   done
 }
 
-# Also those that a cut has left stopped.
+# Also those that a cut has left stopped, unless a newer file has replaced them. Without its data, etcd would begin an empty cluster, and
+# the kubelet would end all pods.
 kubernetes_start_pods() {
-  local file
-  for file in "$KUBERNETES_STATE"/manifests/*.yaml; do
-    if [[ -e "$file" ]]; then mv "$file" "$KUBERNETES_MANIFESTS/"; fi
+  local stopped="$KUBERNETES_STATE/manifests" file folder
+  if [[ -e "$stopped/etcd.yaml" ]]; then
+    folder="$(kubernetes_etcd_flag "$stopped/etcd.yaml" data-dir)"
+    if [[ ! -e "$folder/member" ]] && compgen -G "$folder/member.before-restore-*" >/dev/null; then
+      bail "kubernetes: curlew etcd restore was cut while it replaced the data of etcd: run it again first"
+    fi
+  fi
+  for file in "$stopped"/*.yaml; do
+    if [[ -e "$KUBERNETES_MANIFESTS/${file##*/}" ]]; then
+      rm -f "$file"
+    elif [[ -e "$file" ]]; then
+      mv "$file" "$KUBERNETES_MANIFESTS/"
+    fi
   done
 }
 

@@ -13,8 +13,8 @@ export const snapshot = commandFor(ETCD_SNAPSHOT, {
 
 export const restore = commandFor(ETCD_RESTORE, {
   details:
-    'Runs on the only control plane of a cluster that curlew has made. The control plane stops, etcd gets the data of the snapshot, and the control plane starts again; what has changed since the snapshot is lost. A cluster that still runs must be confirmed by the name of this machine. The data before stays in /var/lib/etcd/member.before-restore. The same command continues after any interruption.',
-  examples: ['curlew etcd restore /media/backup/shop.db', 'curlew etcd restore shop.db --confirm node1'],
+    'Runs on the only control plane of a cluster that curlew has made. The control plane stops, etcd gets the data of the snapshot, and the control plane starts again; what has changed since the snapshot is lost. The name of this machine confirms that no other control plane runs, and none comes back before it is reset. The data before stays in the folder of etcd, as member.before-restore- and a time. The same command continues after any interruption.',
+  examples: ['curlew etcd restore /media/backup/shop.db --confirm node1'],
   run: async ({ request }, context) => (await import('../../app/etcd-restore.ts')).etcdRestore(request, context),
   render: ({ file }) => visible(`etcd has the data of ${file}; kubectl get nodes,pods -A shows what runs`),
 });
