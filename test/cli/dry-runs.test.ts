@@ -50,6 +50,7 @@ const CHANGES: Readonly<Record<string, readonly [args: readonly string[], status
   uninstall: [['aaa', ...ON_NODE]],
   reset: [ON_NODE],
   'load-images': [['--dir', 'images']],
+  'certificates renew': [[]],
 };
 
 /** An engine without images, which refuses to load one. */

@@ -12,6 +12,7 @@ export const command = commandFor(CERTIFICATES_RENEW, {
   run: async ({ request, options }, context) =>
     (await import('../../app/certificates-renew.ts')).renewCertificates(request, context, options),
   render: ({ certificates }) =>
+    (certificates.length === 0 ? 'this machine has no certificates of kubeadm\n' : '') +
     certificates
       .map(({ name, before, after }) => `${name}: ${days(before)}${after === undefined ? '' : ` -> ${days(after)}`}`)
       .map(visible)
