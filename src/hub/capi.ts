@@ -31,7 +31,7 @@ export interface CapiCluster {
   readonly references: readonly RootReference[];
 }
 
-/** One that is being deleted is left alone: nothing begins on it. */
+/** A Cluster that is being deleted is left alone: nothing begins on it. */
 export function readCapiCluster(object: Live): CapiCluster {
   const { apiVersion, kind, spec, status, metadata } = object;
   const { name, namespace = '', labels, annotations, deletionTimestamp, resourceVersion } = metadata;

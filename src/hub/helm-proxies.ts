@@ -23,7 +23,7 @@ export interface HubProxy extends Taken {
 
 const NONE = { notes: [], needsRoots: false };
 
-/** In the namespace `default`, the FleetAddon has its name; in others, `NAMESPACE-NAME`. */
+/** The FleetAddon has its name in the namespace `default`, and `NAMESPACE-NAME` in others. */
 export function readProxy(object: Live): HubProxy {
   const taken = readTaken('HelmChartProxy', object);
   const { namespace = 'default', name, annotations } = object.metadata;

@@ -38,7 +38,7 @@ export interface Taken {
 
 const statusSchema = v.looseObject({ conditions });
 
-/** Those of a status. */
+/** The conditions of a status. */
 export function conditionsIn(status: unknown): readonly Condition[] {
   return fits(statusSchema, status) ? (status.conditions ?? []) : [];
 }

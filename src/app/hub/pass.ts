@@ -25,7 +25,6 @@ import { step } from '../../rollout/step.ts';
 import type { Heartbeats } from './heartbeats.ts';
 import { NAMESPACES } from './identify.ts';
 import { eachJob, type Job } from './jobs.ts';
-import type { Upstream } from './upstream.ts';
 
 const EVENTS: Resource = { apiVersion: 'v1', kind: 'Event', plural: 'events', namespaced: true };
 const DEFINITIONS: Resource = {
@@ -44,6 +43,17 @@ const ADDONS = resourceOf('FleetAddon');
 const CLUSTERS = resourceOf('Cluster');
 export const CLUSTER_ADDONS = resourceOf('ClusterAddon');
 
+/** Objects of other programs that the controller takes. */
+interface UpstreamPass {
+  /** Names of their definitions. */
+  readonly definitions: readonly string[];
+  /** Why they may not be all, or be old. */
+  readonly problem: string | undefined;
+  /** A Cluster with what they say of it; undefined if it has gone there. */
+  readonly joined: (own: HubCluster) => HubCluster | undefined;
+  readonly pass: (hub: Hub, now: number) => Promise<Passed>;
+}
+
 export interface Hub {
   /** Identifier of the hub: of its namespace kube-system. */
   readonly uid: string;
@@ -56,7 +66,7 @@ export interface Hub {
   readonly leases: Watch<void>;
   readonly heartbeats: Heartbeats;
   /** Objects of other programs that the controller takes; undefined if it takes none. */
-  readonly upstream: Upstream | undefined;
+  readonly upstream: UpstreamPass | undefined;
   /** For writes that were refused, by object. */
   readonly backoff: Backoff;
   readonly memo: Memo;
