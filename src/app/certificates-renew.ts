@@ -1,29 +1,28 @@
 /** Renews the certificates that kubeadm has made on this control plane. */
-import { X509Certificate } from 'node:crypto';
-import { readdir } from 'node:fs/promises';
-import { join } from 'node:path';
+import { hostname } from 'node:os';
 import type { Context } from '../core/context.ts';
-import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
+import { CurlewError } from '../core/errors.ts';
 import { useCase } from '../core/request.ts';
+import { openEtcd } from '../kube/etcd.ts';
+import { mayRestart, type EtcdMember } from '../machine/etcd.ts';
 import { folderOf } from '../node/install-folder.ts';
 import { kubernetesTask } from '../node/kubernetes-task.ts';
-import { readFound } from '../platform/files/state-file.ts';
 import { CERTIFICATES_RENEW } from '../requests/node.ts';
+import { certificatesIn } from './machines/certificates.ts';
 
 export interface CertificateDays {
   /** Path below /etc/kubernetes. */
   readonly name: string;
-  /** Days that are left, rounded down; negative if it has expired. */
-  readonly before: number;
-  /** Absent in a preview. */
+  /** Days that are left, rounded down; negative if it has expired, and absent if the file is damaged. */
+  readonly before: number | undefined;
+  /** The same afterwards; absent in a preview. */
   readonly after?: number | undefined;
 }
 
 const FOLDER = '/etc/kubernetes';
-const FILE_LIMIT = 1 << 20;
 const DAY_MS = 24 * 60 * 60_000;
 
-/** `CLUSTER_FAILED` on a machine that is no control plane. */
+/** `CLUSTER_FAILED` on a machine that is no control plane, and where etcd would lose its quorum. */
 export const renewCertificates = useCase(
   CERTIFICATES_RENEW,
   async (
@@ -37,35 +36,42 @@ export const renewCertificates = useCase(
         hint: 'run it as root on a control plane; the kubelet of a worker renews its own certificate',
       });
     }
-    if (!dryRun) await kubernetesTask(folderOf(request, context), ['kubernetes_renew_certificates'], context);
+    if (!dryRun) {
+      using etcd = await openEtcd({ signal: context.signal });
+      // With expired certificates it does not answer, and without its quorum it has none to lose.
+      const members = await etcd?.members().catch((error: unknown) => {
+        context.signal.throwIfAborted();
+        if (error instanceof CurlewError) return [];
+        throw error;
+      });
+      requireRestart(members ?? [], hostname().toLowerCase());
+      await kubernetesTask(folderOf(request, context), ['kubernetes_renew_certificates'], context);
+    }
     const after = dryRun ? new Map<string, number>() : await daysOf(FOLDER, new Date());
     return { certificates: [...before].map(([name, left]) => ({ name, before: left, after: after.get(name) })) };
   },
 );
 
-/** Days that are left of each certificate that kubeadm renews, by its path below the folder; those that sign others are not. */
-export async function daysOf(folder: string, now: Date): Promise<ReadonlyMap<string, number>> {
-  const found = new Map<string, number>();
-  for (const below of ['pki', 'pki/etcd', '.']) {
-    for (const name of await namesIn(join(folder, below))) {
-      const path = join(below, name);
-      const text = (await readFound(join(folder, path), FILE_LIMIT))?.toString('utf8') ?? '';
-      const [, data] = /^ *client-certificate-data: ([\w+/=]+)$/m.exec(text) ?? [];
-      const pem = data === undefined ? text : Buffer.from(data, 'base64').toString('utf8');
-      if (!pem.includes('-----BEGIN CERTIFICATE-----')) continue;
-      const { validTo, ca } = new X509Certificate(pem);
-      if (!ca) found.set(path, Math.floor((Date.parse(validTo) - now.getTime()) / DAY_MS));
-    }
-  }
-  return found;
+/** Days that are left of each certificate that kubeadm renews, by its path below the folder; undefined for a damaged one. */
+export async function daysOf(folder: string, now: Date): Promise<ReadonlyMap<string, number | undefined>> {
+  const all = await certificatesIn(folder);
+  return new Map(
+    all.map(({ name, expires }) => {
+      return [name, expires === undefined ? undefined : Math.floor((expires - now.getTime()) / DAY_MS)];
+    }),
+  );
 }
 
-async function namesIn(folder: string): Promise<readonly string[]> {
-  try {
-    const names = await readdir(folder);
-    return names.filter((name) => name.endsWith('.crt') || name.endsWith('.conf')).toSorted();
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return [];
-    throw fileError(`list ${folder}`, error);
-  }
+/** `CLUSTER_FAILED` if the others would not keep the quorum of etcd while this one restarts, and one of them is not healthy. */
+export function requireRestart(members: readonly EtcdMember[], own: string): void {
+  const broken = members.filter(({ name, healthy, learner }) => name !== own && (healthy !== true || learner === true));
+  if (broken.length === 0 || mayRestart(members, own)) return;
+  const names = broken.map(({ name }) => (name === '' ? 'one that has just joined' : name)).join(', ');
+  throw new CurlewError(
+    'CLUSTER_FAILED',
+    `cannot restart etcd: it would lose its quorum, since ${names} is not healthy`,
+    {
+      hint: 'wait until it is, or remove its node (curlew node remove); then run the same command again',
+    },
+  );
 }

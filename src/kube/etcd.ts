@@ -24,6 +24,8 @@ export interface Etcd extends Disposable {
   readonly members: () => Promise<readonly Member[]>;
   /** `CLUSTER_FAILED` if etcd refuses it, as where the others would have no quorum. */
   readonly remove: (id: string) => Promise<void>;
+  /** What the data of the member on this machine occupies, in bytes. `CLUSTER_FAILED` if it does not say so. */
+  readonly size: () => Promise<number>;
   /** Passes on all data of the member on this machine, as `etcdctl snapshot save` writes it. `CLUSTER_FAILED` if the stream ends early. */
   readonly save: (write: (bytes: Buffer) => void) => Promise<void>;
 }
@@ -59,6 +61,7 @@ const membersSchema = v.object({
 const blobSchema = v.object({
   result: v.object({ remaining_bytes: v.optional(v.string(), '0'), blob: v.optional(v.string(), '') }),
 });
+const statusSchema = v.object({ dbSize: v.pipe(v.string(), v.regex(/^\d{1,15}$/)) });
 const healthSchema = v.object({ health: v.literal('true') });
 
 /** Undefined if kubeadm has made no member of etcd on this machine. */
@@ -139,6 +142,17 @@ export async function openEtcd({
       return mapLimited(members, one, { width: AT_ONCE, signal });
     },
     remove: async (id) => void (await asked('remove a member of etcd', '/v3/cluster/member/remove', { ID: id })),
+    size: async () => {
+      const doing = 'read the size of etcd';
+      const answer = await asked(doing, '/v3/maintenance/status', {});
+      const { dbSize } = v.parse(
+        statusSchema,
+        checked(statusSchema, answer, (what) => {
+          return new CurlewError('CLUSTER_FAILED', `cannot ${doing}: the response has ${what}`);
+        }),
+      );
+      return Number(dbSize);
+    },
     save: async (write) => {
       // An error of the disk is not one of etcd.
       let unwritten: unknown;

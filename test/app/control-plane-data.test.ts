@@ -2,9 +2,10 @@
 import { createHash, X509Certificate } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { daysOf, renewCertificates } from '../../src/app/certificates-renew.ts';
+import { daysOf, renewCertificates, requireRestart } from '../../src/app/certificates-renew.ts';
 import { etcdRestore, requireConfirmed } from '../../src/app/etcd-restore.ts';
 import { CurlewError } from '../../src/core/errors.ts';
+import type { EtcdMember } from '../../src/machine/etcd.ts';
 import * as assert from '../support/assert.ts';
 import { never } from '../support/context.ts';
 import { suite } from '../support/suite.ts';
@@ -14,13 +15,17 @@ import { tree } from '../support/tree.ts';
 const test = suite('app/control-plane-data');
 const { cert, ca } = await makeCertificate();
 
-function messageOf(members: readonly string[] | undefined, confirm?: string): string {
+function failureOf(check: () => void): string {
   try {
-    requireConfirmed(members, confirm);
+    check();
     return '';
   } catch (error) {
     return error instanceof CurlewError ? error.message : String(error);
   }
+}
+
+function messageOf(members: readonly string[] | undefined, confirm?: string): string {
+  return failureOf(() => requireConfirmed(members, confirm));
 }
 
 test('certificates are shown with the days that are left, in files and in kubeconfigs, but not authorities', async () => {
@@ -42,7 +47,29 @@ test('certificates are shown with the days that are left, in files and in kubeco
     ],
   );
   assert.equal((await daysOf(box.path, new Date(ends + day))).get('admin.conf'), -1);
+  // Cut by a full disk.
+  await writeFile(box.at('pki/apiserver.crt'), '-----BEGIN CERTIFICATE-----\n');
+  const cut = await daysOf(box.path, new Date());
+  assert.equal([cut.has('pki/apiserver.crt'), cut.get('pki/apiserver.crt')], [true, undefined]);
   assert.equal((await daysOf(box.at('missing'), new Date())).size, 0);
+});
+
+test('etcd is not restarted where another member is not healthy and the rest would be no quorum', () => {
+  const member = (name: string, healthy = true): EtcdMember => ({ name, healthy, learner: false });
+  const check = (...members: readonly EtcdMember[]) => requireRestart(members, 'one');
+  check();
+  check(member('one'));
+  check(member('one'), member('two'));
+  check(member('one', false), member('two'), member('three'));
+  check(member('one'), member('two'), member('three'), member('four'), member('five', false));
+  assert.match(
+    failureOf(() => check(member('one'), member('two'), member('three', false))),
+    /since three is not healthy/,
+  );
+  assert.match(
+    failureOf(() => check(member('one'), member('two'), { name: 'three', healthy: true, learner: true })),
+    /since three/,
+  );
 });
 
 test('a running cluster is restored only with its own name, and not with other members', () => {

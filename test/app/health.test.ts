@@ -124,10 +124,31 @@ test('the certificate that expires first is at the beginning, and authorities ar
   await writeFile(one.box.at('kubernetes/pki/ca.crt'), later.ca);
   await writeFile(one.box.at('kubernetes/pki/etcd/server.crt'), 'half written');
   await writeFile(one.box.at('kubelet/pki/kubelet-client-current.pem'), soon.cert);
-  assert.equal((await found(one)).certificates, [
-    { name: 'kubelet-client-current', expires: '2030-01-01T00:00:00.000Z' },
-    { name: 'apiserver', expires: '2040-01-01T00:00:00.000Z' },
+  const soonest = await makeCertificate(['localhost'], { notAfterDate: new Date('2029-01-01T00:00:00Z') });
+  const user = `users:\n- user:\n    client-certificate-data: ${btoa(soonest.cert)}\n`;
+  await writeFile(one.box.at('kubernetes/scheduler.conf'), user);
+  await writeFile(one.box.at('kubernetes/controller-manager.conf'), user.slice(0, 100));
+  const { certificates, problems } = await found(one);
+  assert.equal(certificates, [
+    { name: 'scheduler.conf', expires: '2029-01-01T00:00:00.000Z' },
+    { name: 'pki/kubelet-client-current.pem', expires: '2030-01-01T00:00:00.000Z' },
+    { name: 'pki/apiserver.crt', expires: '2040-01-01T00:00:00.000Z' },
   ]);
+  assert.equal(problems, [
+    'pki/etcd/server.crt is damaged: it has no certificate that can be read',
+    'controller-manager.conf is damaged: it has no certificate that can be read',
+  ]);
+});
+
+test('components that a cut has left stopped are a problem, with what starts them', async () => {
+  await using one = await scene();
+  await mkdir(one.box.at('kubernetes/curlew/manifests'), { recursive: true });
+  assert.equal((await found(one)).problems, []);
+  await writeFile(one.box.at('kubernetes/curlew/manifests/kube-scheduler.yaml'), '');
+  assert.match(
+    (await found(one)).problems[0] ?? '',
+    'kube-scheduler stopped: run it again, or curlew certificates renew',
+  );
 });
 
 test("the disk of images is compared with the kubelet's own limit", async () => {

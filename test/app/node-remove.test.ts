@@ -56,6 +56,7 @@ async function scene(nodes: Readonly<Record<string, NodeOptions>>): Promise<Scen
     remove: async (id) => {
       for (const [name, member] of members) if (member.id === id) members.delete(name);
     },
+    size: async () => 0,
     save: async () => undefined,
     [Symbol.dispose]: () => undefined,
   };

@@ -22,6 +22,7 @@ const PAGE = Buffer.alloc(4096, 7);
 const ETCD: Etcd = {
   members: async () => [],
   remove: async () => undefined,
+  size: async () => PAGE.length,
   save: async (write) => {
     write(PAGE);
     write(createHash('sha256').update(PAGE).digest());
@@ -221,6 +222,38 @@ test('snapshots are for root alone, and the last three are kept', async () => {
     /is not a whole snapshot of etcd/,
   );
   assert.equal((await readdir(box.at('etcd'))).length, 3);
+});
+
+test('the snapshot that was just taken is never removed, also with a clock that was set back', async () => {
+  await using box = await tree();
+  for (const hour of [1, 2, 3]) await keepSnapshot(ETCD, box.path, new Date(Date.UTC(2026, 1, 1, hour)));
+  const file = await keepSnapshot(ETCD, box.path, new Date(Date.UTC(2001, 1, 1)));
+  await requireWhole(file);
+  assert.equal(await readdir(box.at('etcd')), [
+    'etcd-2001-02-01T00-00-00Z.db',
+    'etcd-2026-02-01T02-00-00Z.db',
+    'etcd-2026-02-01T03-00-00Z.db',
+  ]);
+});
+
+test('the snapshot from before an upgrade is kept, however often the upgrade is tried', async () => {
+  await using box = await tree();
+  const at = (hour: number) => new Date(Date.UTC(2026, 1, 1, hour));
+  const first = await keepSnapshot(ETCD, box.path, at(0), 'v1.34.4');
+  for (const hour of [1, 2, 3, 4, 5]) await keepSnapshot(ETCD, box.path, at(hour), 'v1.34.4');
+  await requireWhole(first);
+  assert.is((await readdir(box.at('etcd'))).length, 4);
+  for (const minor of [35, 36, 37]) await keepSnapshot(ETCD, box.path, at(minor - 29), `v1.${minor}.0`);
+  await assert.rejectsWith(requireWhole(first), 'FILE_UNUSABLE');
+  assert.is((await readdir(box.at('etcd'))).length, 6);
+});
+
+test('a snapshot that does not fit on the disk is not begun', async () => {
+  await using box = await tree();
+  let begun = false;
+  const huge: Etcd = { ...ETCD, size: async () => 2 ** 60, save: async () => void (begun = true) };
+  await assert.rejectsWith(keepSnapshot(huge, box.path, new Date()), 'NO_SPACE', /are needed/);
+  assert.equal([begun, await readdir(box.at('etcd'))], [false, []]);
 });
 
 test.run();

@@ -517,6 +517,7 @@ static_pods() {
   touch manifests/kube-{apiserver,controller-manager,scheduler}.yaml
   kubernetes_is_running() { [[ -e "manifests/$1.yaml" ]]; }
   kubernetes_api_answers() { echo api >>calls; }
+  kubernetes_require_space() { echo "space $*" >>calls; }
   kubernetes_in_image() {
     echo "$*" >>calls
     mkdir -p etcd/restored/member
@@ -588,6 +589,50 @@ static_pods() {
   echo newer >manifests/kube-scheduler.yaml
   kubernetes_start_pods
   [[ -e manifests/kube-apiserver.yaml && "$(cat manifests/kube-scheduler.yaml)" == newer && -z "$(ls state/manifests)" ]]
+}
+
+@test "each run starts first what a cut has left stopped, before it takes the machine for one without a control plane" {
+  own_machine
+  local step
+  kubernetes_api_answers() { [[ -e etc/kubernetes/manifests/kube-apiserver.yaml ]]; }
+  kubernetes_protect_images() { :; }
+  kubernetes_require_host() { :; }
+  kubernetes_host() { :; }
+  kubernetes_configure() { [[ -e etc/kubernetes/manifests/kube-apiserver.yaml ]] && exit 7; }
+  kubernetes_is_of_another_cluster() { kubernetes_configure; }
+  kubernetes_has_joined() { kubernetes_configure; }
+  discover_pod_subnet() { :; }
+  discover_service_subnet() { :; }
+  mkdir etc/kubernetes/curlew/manifests
+  for step in kubernetes kubernetes_join kubernetes_upgrade; do
+    rm -f etc/kubernetes/manifests/*
+    touch etc/kubernetes/curlew/manifests/kube-apiserver.yaml
+    run strict "$step"
+    [[ "$status" -eq 7 && "$output" == *'left the control plane stopped'* ]]
+  done
+  # The API server answers without a scheduler.
+  touch etc/kubernetes/curlew/manifests/kube-scheduler.yaml
+  strict kubernetes_already_applied
+  [ -e etc/kubernetes/manifests/kube-scheduler.yaml ]
+}
+
+@test "a component that does not end starts again with the others" {
+  static_pods
+  kubernetes_is_running() { return 0; }
+  run strict kubernetes_restore_etcd /media/shop.db
+  [[ "$status" -eq 1 && "$output" == *'does not end'* && "$(cat etcd/member/data)" == old ]]
+  [[ -e manifests/etcd.yaml && -e manifests/kube-apiserver.yaml ]]
+}
+
+@test "a snapshot that does not fit next to the data of etcd is not restored" {
+  prepare
+  truncate -s 3G shop.db
+  df() { printf ' Avail\n%s\n' "$left"; }
+  left=4000M
+  kubernetes_require_space etcd shop.db
+  left=3200M
+  run kubernetes_require_space etcd shop.db
+  [[ "$status" -eq 1 && "$output" == *'3328 MiB are needed, 3200 MiB are free'* ]]
 }
 
 @test "etcd does not start without its data after a restore that was cut" {

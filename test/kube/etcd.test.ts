@@ -87,6 +87,13 @@ test('a member is removed by its id, and a refusal has the reason', async () => 
   );
 });
 
+test('the size of the data is that of the member, and an answer without it is refused', async () => {
+  await using server = await serve(() => ({ '/v3/maintenance/status': { dbSize: '8589934592' } }));
+  assert.is(await server.etcd.size(), 2 ** 33);
+  await using other = await serve(() => ({ '/v3/maintenance/status': {} }));
+  await assert.rejectsWith(other.etcd.size(), 'CLUSTER_FAILED', /cannot read the size of etcd: the response has/);
+});
+
 test('an answer that is not that of etcd is refused', async () => {
   await using server = await serve(() => ({ '/v3/cluster/member/list': { members: [{ ID: 7 }] } }));
   await assert.rejectsWith(

@@ -20,6 +20,7 @@ kubernetes() {
   discover_pod_subnet
   discover_service_subnet
   kubernetes_bypass_proxy
+  kubernetes_resume
   kubernetes_configure init
   if ! kubernetes_has_control_plane; then
     kubernetes_init
@@ -35,6 +36,7 @@ kubernetes() {
 # Fails, so that the package is installed again, if the control plane or the kubelet does not run.
 kubernetes_already_applied() {
   kubernetes_protect_images
+  kubernetes_start_pods
   kubernetes_api_answers && systemctl is-active --quiet kubelet
 }
 
@@ -42,6 +44,7 @@ kubernetes_already_applied() {
 kubernetes_join() {
   kubernetes_require_host
   kubernetes_bypass_proxy
+  kubernetes_resume
   if kubernetes_is_of_another_cluster; then
     # What an unfinished join has left is removed below.
     [[ -e "$KUBERNETES_STATE/attempt" ]] ||
@@ -73,6 +76,7 @@ curlew node remove, and run curlew reset first"
 # On every other node, when a newer bundle is installed.
 kubernetes_upgrade() {
   kubernetes_bypass_proxy
+  kubernetes_resume
   kubernetes_has_joined || bail "kubernetes: this machine is not a node of a cluster: run join.sh"
   kubernetes_update_node
 }
@@ -662,6 +666,7 @@ kubernetes_restore_etcd() {
     bail "kubernetes: etcd has a --wal-dir in $manifest, which curlew cannot restore: use etcdutl snapshot restore"
   restored="$folder/restored" was="$folder/member.before-restore-$(date +%s)"
   rm -rf "$restored"
+  kubernetes_require_space "$folder" "$1"
   logStep "Reading $1"
   # Caches of clients must not take older revisions for newer ones.
   kubernetes_in_image "$image" usr/local/bin/etcdutl snapshot restore "$1" \
@@ -682,6 +687,14 @@ kubernetes_restore_etcd() {
   if [[ -e "$was" ]]; then logWarn "What etcd had is in $was: remove it once you no longer need it"; fi
   try_5m kubernetes_api_answers
   logSuccess "etcd has the data of $1"
+}
+
+# usage: kubernetes_require_space FOLDER FILE; for what etcdutl makes of a snapshot: a file of its size, and a log of 64 MB
+kubernetes_require_space() {
+  local needed free
+  needed="$(($(stat -L -c %s "$2") / 1048576 + 256))" free="$(df --output=avail -BM "$1" | tail -n 1 | tr -dc 0-9)"
+  ((free >= needed)) || bail "kubernetes: cannot restore into $1: $needed MiB are needed, $free MiB are free. Copies of earlier \
+restores there, member.before-restore-*, may be removed"
 }
 
 # usage: kubernetes_replace NEW FOLDER KEPT; what the folder had is in KEPT. Where it fails, the folder is as it was.
@@ -746,6 +759,14 @@ kubernetes_start_pods() {
       mv "$file" "$KUBERNETES_MANIFESTS/"
     fi
   done
+}
+
+# Before a run looks at this machine: a command that was cut may have left its control plane stopped.
+kubernetes_resume() {
+  compgen -G "$KUBERNETES_STATE/manifests/*.yaml" >/dev/null || return 0
+  logWarn "A command that was cut has left the control plane stopped: it starts again"
+  kubernetes_start_pods
+  try_5m kubernetes_api_answers
 }
 
 # usage: kubernetes_is_running COMPONENT

@@ -1,7 +1,6 @@
 /** What a node of kubeadm's says about its cluster: nodes, add-ons and pods with their reasons, certificates, and the disk of images. */
-import { X509Certificate } from 'node:crypto';
 import { readdir, statfs } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import { healthOf } from '../../channel/health.ts';
 import { readRecords } from '../../channel/record.ts';
 import type { Context } from '../../core/context.ts';
@@ -15,6 +14,7 @@ import { listObjects, mapObjects } from '../../kube/objects.ts';
 import type { Resource } from '../../kube/resources.ts';
 import type { SeenMachine } from '../../machine/cluster.ts';
 import { readFound } from '../../platform/files/state-file.ts';
+import { certificateOf, certificatesIn, type NodeCertificate } from './certificates.ts';
 import { NODES, seenNode } from './nodes.ts';
 
 export interface NodeHealth {
@@ -86,7 +86,18 @@ export async function clusterHealth(
   const { kubernetes } = folders;
   const kubelet = await attempt(readFound(join(kubernetes, 'kubelet.conf'), FILE_LIMIT), Buffer.alloc(0));
   if (kubelet === undefined) return undefined;
-  const certificates = await attempt(certificatesOf(folders), []);
+  const all = await attempt(certificatesOf(folders), []);
+  const certificates = all.flatMap(({ name, expires }) => {
+    return expires === undefined ? [] : [{ name, expires: new Date(expires).toISOString() }];
+  });
+  const damaged = all.filter(({ expires }) => expires === undefined);
+  problems.push(...damaged.map(({ name }) => `${name} is damaged: it has no certificate that can be read`));
+  const stopped = await attempt(stoppedIn(kubernetes), []);
+  if (stopped.length > 0) {
+    problems.push(
+      `a command that was cut has left ${stopped.join(', ')} stopped: run it again, or curlew certificates renew`,
+    );
+  }
   const images = await attempt(imagesDisk(folders), undefined);
   // The operator's own KUBECONFIG may lead to another cluster.
   const own = { ...env, KUBECONFIG: join(kubernetes, 'admin.conf') };
@@ -138,34 +149,17 @@ function nodeHealth(node: Parameters<typeof seenNode>[0]): NodeHealth {
   };
 }
 
-/** Authorities are not among them: kubeadm does not renew them. */
-async function certificatesOf({ kubernetes, kubelet }: HealthFolders): Promise<ClusterHealth['certificates']> {
-  const folders = ['pki', 'pki/etcd'].map((name) => join(kubernetes, name));
-  const found = await Promise.all(folders.map(async (folder) => filesOf(folder)));
-  const paths = [...found.flat(), join(kubelet, 'pki/kubelet-client-current.pem')];
-  const all = await Promise.all(
-    paths.map(async (path) => {
-      const text = await readFound(path, FILE_LIMIT);
-      const certificate = text && certificateIn(text);
-      if (certificate === undefined || certificate.ca) return [];
-      return [{ name: basename(path).replace(/\..*/, ''), expires: new Date(certificate.validTo).toISOString() }];
-    }),
-  );
-  return all.flat().toSorted((a, b) => a.expires.localeCompare(b.expires));
+async function certificatesOf({ kubernetes, kubelet }: HealthFolders): Promise<readonly NodeCertificate[]> {
+  const own = await certificateOf(kubelet, 'pki/kubelet-client-current.pem');
+  const all = [...(await certificatesIn(kubernetes)), ...(own === undefined ? [] : [own])];
+  return all.toSorted((a, b) => (a.expires ?? 0) - (b.expires ?? 0));
 }
 
-function certificateIn(text: Buffer): X509Certificate | undefined {
+/** Components whose files the kubernetes package has moved away from the kubelet (kubernetes_stop_pods in its install.sh). */
+async function stoppedIn(kubernetes: string): Promise<readonly string[]> {
   try {
-    return new X509Certificate(text);
-  } catch {
-    // Another program writes it at this moment, or it is no certificate.
-    return undefined;
-  }
-}
-
-async function filesOf(folder: string): Promise<readonly string[]> {
-  try {
-    return (await readdir(folder)).filter((name) => name.endsWith('.crt')).map((name) => join(folder, name));
+    const names = await readdir(join(kubernetes, 'curlew/manifests'));
+    return names.map((name) => name.replace(/\.yaml$/, '')).toSorted();
   } catch (error) {
     if (errnoOf(error) === 'ENOENT') return [];
     throw error;

@@ -3,11 +3,14 @@ import { CERTIFICATES_RENEW } from '../../requests/node.ts';
 import { visible } from '../../core/diagnostic.ts';
 import { commandFor } from '../command.ts';
 
-const days = (count: number): string => (count < 0 ? `expired ${-count} days ago` : `${count} days`);
+function days(count: number | undefined): string {
+  if (count === undefined) return 'damaged';
+  return count < 0 ? `expired ${-count} days ago` : `${count} days`;
+}
 
 export const command = commandFor(CERTIFICATES_RENEW, {
   details:
-    'Runs on each control plane. kubeadm renews its certificates for a year, also expired ones; then etcd, the API server, the controller manager and the scheduler restart one after the other. An upgrade of Kubernetes renews them, too. The certificates that sign the others stay, and the kubelet renews its own.',
+    'Runs on each control plane. kubeadm renews its certificates for a year, also expired ones; then etcd, the API server, the controller manager and the scheduler restart one after the other, unless another member of etcd is not healthy and it would lose its quorum. An upgrade of Kubernetes renews them, too. The certificates that sign the others stay, and the kubelet renews its own.',
   examples: ['curlew certificates renew --dry-run', 'curlew certificates renew'],
   run: async ({ request, options }, context) =>
     (await import('../../app/certificates-renew.ts')).renewCertificates(request, context, options),

@@ -1,0 +1,51 @@
+/** The certificates of a node that expire, as kubeadm and the kubelet keep them. */
+import { X509Certificate } from 'node:crypto';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { errnoOf, fileError } from '../../core/errors.ts';
+import { readFound } from '../../platform/files/state-file.ts';
+
+export interface NodeCertificate {
+  /** Path below the folder. */
+  readonly name: string;
+  /** In milliseconds since 1970; undefined if the file is damaged. */
+  readonly expires: number | undefined;
+}
+
+const FILE_LIMIT = 1 << 20;
+/** kubeadm renews the certificates in these; that of kubelet.conf is a file of its own. */
+const CONFIGS = ['admin.conf', 'super-admin.conf', 'controller-manager.conf', 'scheduler.conf'];
+
+/** Of /etc/kubernetes, or of a folder like it; those that sign others are left out: kubeadm does not renew them. */
+export async function certificatesIn(folder: string): Promise<readonly NodeCertificate[]> {
+  const found: NodeCertificate[] = [];
+  for (const name of [...(await namesIn(folder, 'pki')), ...(await namesIn(folder, 'pki/etcd')), ...CONFIGS]) {
+    const one = await certificateOf(folder, name);
+    if (one !== undefined) found.push(one);
+  }
+  return found;
+}
+
+/** Undefined for a file that is missing, that signs others, or that is a kubeconfig with other credentials. */
+export async function certificateOf(folder: string, name: string): Promise<NodeCertificate | undefined> {
+  const text = (await readFound(join(folder, name), FILE_LIMIT))?.toString('utf8');
+  if (text === undefined) return undefined;
+  const [, data] = /^ *client-certificate-data: *(\S+)$/m.exec(text) ?? [];
+  if (name.endsWith('.conf') && data === undefined && /\busers\b/.test(text)) return undefined;
+  try {
+    const { validTo, ca } = new X509Certificate(data === undefined ? text : Buffer.from(data, 'base64'));
+    return ca ? undefined : { name, expires: Date.parse(validTo) };
+  } catch {
+    return { name, expires: undefined };
+  }
+}
+
+async function namesIn(folder: string, below: string): Promise<readonly string[]> {
+  try {
+    const names = (await readdir(join(folder, below))).filter((name) => name.endsWith('.crt'));
+    return names.toSorted().map((name) => join(below, name));
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return [];
+    throw fileError(`list ${join(folder, below)}`, error);
+  }
+}
