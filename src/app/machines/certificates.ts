@@ -8,7 +8,7 @@ import { readFound } from '../../platform/files/state-file.ts';
 export interface NodeCertificate {
   /** Path below the folder. */
   readonly name: string;
-  /** In milliseconds since 1970; undefined if the file is damaged. */
+  /** Milliseconds since 1970; undefined if the file is damaged. */
   readonly expires: number | undefined;
 }
 
@@ -16,7 +16,7 @@ const FILE_LIMIT = 1 << 20;
 /** kubeadm renews the certificates in these; that of kubelet.conf is a file of its own. */
 const CONFIGS = ['admin.conf', 'super-admin.conf', 'controller-manager.conf', 'scheduler.conf'];
 
-/** Of /etc/kubernetes, or of a folder like it; those that sign others are left out: kubeadm does not renew them. */
+/** The folder is /etc/kubernetes, or like it. Certificates that sign others are left out: kubeadm does not renew them. */
 export async function certificatesIn(folder: string): Promise<readonly NodeCertificate[]> {
   const found: NodeCertificate[] = [];
   for (const name of [...(await namesIn(folder, 'pki')), ...(await namesIn(folder, 'pki/etcd')), ...CONFIGS]) {
