@@ -1,6 +1,6 @@
 /** The etcd of a control plane that kubeadm has made, by its JSON interface: its members, their health and removal, and its data. */
 import { join } from 'node:path';
-import { createSecureContext } from 'node:tls';
+import { createSecureContext, type SecureContext } from 'node:tls';
 import * as v from 'valibot';
 import { CurlewError } from '../core/errors.ts';
 import { jsonIn } from '../core/json.ts';
@@ -64,7 +64,7 @@ const blobSchema = v.object({
 const statusSchema = v.object({ dbSize: v.pipe(v.string(), v.regex(/^\d{1,15}$/)) });
 const healthSchema = v.object({ health: v.literal('true') });
 
-/** Undefined if kubeadm has made no member of etcd on this machine. */
+/** Undefined if kubeadm has made no member of etcd on this machine, and `CLUSTER_FAILED` if a certificate for it is damaged. */
 export async function openEtcd({
   signal,
   folder = '/etc/kubernetes/pki/etcd',
@@ -73,7 +73,7 @@ export async function openEtcd({
   const names = ['ca.crt', 'healthcheck-client.crt', 'healthcheck-client.key'];
   const [ca, cert, key] = await Promise.all(names.map(async (name) => readFound(join(folder, name), PEM_LIMIT)));
   if (ca === undefined || cert === undefined || key === undefined) return undefined;
-  const secureContext = createSecureContext({ ca, cert, key });
+  const secureContext = contextOf(folder, { ca, cert, key });
   const connections = openConnections({ proxyOf: () => undefined, connectMs: REQUEST_MS, secureContext });
   const sessionOf = (to: string) => ({
     server: new URL(to),
@@ -181,4 +181,16 @@ export async function openEtcd({
     },
     [Symbol.dispose]: () => connections[Symbol.dispose](),
   };
+}
+
+function contextOf(folder: string, files: Readonly<Record<'ca' | 'cert' | 'key', Buffer>>): SecureContext {
+  try {
+    return createSecureContext(files);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new CurlewError('CLUSTER_FAILED', `cannot use ca.crt and healthcheck-client in ${folder}: ${why}`, {
+      hint: 'remove healthcheck-client.crt and .key, then kubeadm init phase certs etcd-healthcheck-client makes them again',
+      cause: error,
+    });
+  }
 }

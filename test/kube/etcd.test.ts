@@ -108,4 +108,14 @@ test('a machine without the certificates of kubeadm has no etcd', async () => {
   assert.equal(await openEtcd({ signal: never, folder: box.path }), undefined);
 });
 
+test('a damaged certificate of kubeadm is named, with what makes it again', async () => {
+  const cut = { 'ca.crt': ca, 'healthcheck-client.crt': cert.slice(0, 200), 'healthcheck-client.key': key };
+  await using box = await tree(cut);
+  await assert.rejectsWith(
+    openEtcd({ signal: never, folder: box.path }),
+    'CLUSTER_FAILED',
+    /cannot use ca.crt and healthcheck-client in/,
+  );
+});
+
 test.run();
