@@ -31,7 +31,7 @@ export const CLUSTER_APPLY = request(
     ...FILES,
     bundle: path('FILE', 'the bundle that hosts get', { required: 'add --bundle FILE' }),
     plan: path('FILE', 'apply a saved plan; fails if it is outdated'),
-    ignore: texts('TITLE', 'ignore a host preflight with this title; can be repeated'),
+    ignore: texts('TITLE', 'ignore a host preflight with this title on every machine; can be repeated'),
   },
   { yes: flag('apply the changes; without this, show them', { short: 'y' }) },
 );

@@ -43,7 +43,7 @@ const GOOD: readonly (readonly [string, object])[] = [
 ];
 
 const BAD: readonly (readonly [string, object, RegExp])[] = [
-  ['no source', hubAddon('x', { source: {} }), /exactly one of manifest, chart and package/],
+  ['no source', hubAddon('x', { source: {} }), /exactly one of manifest, chart, package and template/],
   [
     'two sources',
     hubAddon('x', { source: { ...hubChart(), manifest: 'https://example.com/x', hash: HASH } }),
@@ -135,7 +135,7 @@ if (reason === undefined) {
     await server.kubectl(['patch', ...at, '--subresource=status', '--type=merge', '-p', JSON.stringify({ status })]);
     const [head = '', first = ''] = (await server.kubectl(['get', 'clusteraddons', '-A'])).split('\n');
     assert.match(head, /^NAMESPACE +NAME +VERSION +REVISION +APPLIED +ACTION +STATE +REASON +SINCE +AGE$/);
-    assert.match(first, /^fleet-paris +web +1\.2\.3 +3 +Install +Failed +HelmFailed +\S+ +\S+$/);
+    assert.match(first, /^fleet-paris +web +1\.2\.3 +3 +3 +Install +Failed +HelmFailed +\S+ +\S+$/);
     await server.kubectl(['wait', '--for=condition=Available', ...at, '--timeout=10s']);
     assert.match(await server.kubectl(['get', 'fleet', '-A']), /fleetaddon.fleet.curlew.dev\/web/);
     assert.match(await server.kubectl(['explain', 'fleetaddon.spec.rollout.maxRemovals']), /Most removals at once/);
