@@ -59,6 +59,7 @@ export const applyCluster = useCase(CLUSTER_APPLY, async (request, context: Cont
   // Another operator may have changed something before the lock was taken.
   look = await lookAt(cluster, { ssh, bundle }, inside);
   plan = planOf(cluster, look, bundle);
+  if (request.plan !== undefined) await requireSame(request.plan, plan, context);
   for (;;) {
     const ready = plan.steps.filter(({ waits }) => waits.length === 0);
     if (ready.length === 0 || failed.length > 0) break;
@@ -189,7 +190,12 @@ async function perform(scene: Scene, step: Step): Promise<void> {
 
 /** A control plane that can say something about another node. */
 function speakerOf({ speaker, hosts }: ClusterLook, about: string): WrittenHost {
-  const other = [speaker, ...hosts.map(({ host, facts }) => (facts?.isControlPlane === true ? host : undefined))];
+  const other = [
+    speaker,
+    ...hosts.map(({ host, facts }) => {
+      return host.role === 'control-plane' && facts?.isControlPlane === true ? host : undefined;
+    }),
+  ];
   const found = other.find((one) => one !== undefined && one.name !== about);
   if (found !== undefined) return found;
   throw new CurlewError('CLUSTER_FAILED', `no other control plane answers for ${about}`);

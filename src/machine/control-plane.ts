@@ -2,7 +2,17 @@
 import type { Action, SeenMachine } from './cluster.ts';
 import { mayRestart, quorumAfter } from './etcd.ts';
 import { pickControlPlane } from './pick.ts';
-import { chainOf, hold, joinChain, NOTHING, removalChain, upgradeChain, type Turn, type World } from './world.ts';
+import {
+  chainOf,
+  hold,
+  joinChain,
+  NOTHING,
+  removalChain,
+  removalLimit,
+  upgradeChain,
+  type Turn,
+  type World,
+} from './world.ts';
 
 const ZONE = 'topology.kubernetes.io/zone';
 const NOT_WANTED = 'the file does not have it';
@@ -28,8 +38,7 @@ function* turns(world: World, to: string, next: string | undefined): Iterable<Tu
     if (name !== '' && !running.has(name) && !wanted.has(name)) yield removeOrphan(world, name);
   }
   const leaving = controlPlanes.filter((one) => !wanted.has(one.name) || one.leaving === true);
-  for (const one of leaving)
-    if (one.leaving === true || !isHealthy(world, one)) yield removeControlPlane(world, one, NOT_WANTED);
+  for (const one of leaving) if (one.leaving === true || !isHealthy(world, one)) yield leave(world, one);
   const staying = controlPlanes.filter((one) => !leaving.includes(one));
   const begun = staying.find((one) => {
     return (
@@ -46,7 +55,7 @@ function* turns(world: World, to: string, next: string | undefined): Iterable<Tu
   if (joining.length > 0) return;
   const [first] = leaving;
   if (first !== undefined) {
-    yield removeControlPlane(world, first, NOT_WANTED);
+    yield leave(world, first);
     return;
   }
   const outdated = pickControlPlane(
@@ -73,6 +82,11 @@ function isHealthy({ members = [] }: World, { name, ready }: SeenMachine): boole
 
 function hasBegun({ members = [], machines, desired }: World, name: string): boolean {
   return members.some((one) => one.name === name) || machines.get(name)?.cluster === desired.name;
+}
+
+function leave(world: World, machine: SeenMachine): Turn {
+  const limit = machine.leaving === true ? undefined : removalLimit(world);
+  return limit === undefined ? removeControlPlane(world, machine, NOT_WANTED) : hold(undefined, limit);
 }
 
 /** A member of etcd whose machine is no longer a Node. */

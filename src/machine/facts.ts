@@ -87,10 +87,11 @@ export function clusterOf(
   if (!isPart && authority === undefined) return undefined;
   if (authority !== undefined && authority === own.authority) return own.name;
   if (authority === undefined) return cluster ?? 'that an unfinished kubeadm has begun';
+  if (own.authority === undefined && cluster === own.name) return own.name;
   return cluster === undefined || cluster === own.name ? `with the authority ${authority.slice(0, 12)}` : cluster;
 }
 
-/** The authority of a cluster: that of its first control plane by the records of the hosts. */
+/** The authority of a cluster: that of its first control plane by the records of the hosts, which are those of control planes. */
 export function authorityOf(hosts: readonly HostFacts[], name: string): string | undefined {
   const ours = hosts.filter(({ cluster, authority }) => cluster === name && authority !== undefined);
   return (ours.find(({ isControlPlane }) => isControlPlane) ?? ours[0])?.authority;

@@ -6,7 +6,7 @@ import type { Strategy } from '../rollout/strategy.ts';
 import type { Held, SeenMachine } from './cluster.ts';
 import { inDeletionOrder, mayRepair } from './pick.ts';
 import { byVersion } from './refusals.ts';
-import { joinChain, removalChain, upgradeChain, type Turn, type World } from './world.ts';
+import { joinChain, removalChain, removalLimit, upgradeChain, type Turn, type World } from './world.ts';
 
 export interface WorkersTurn extends Turn {
   /** Some have not the version that they are to have, so the control plane must not go further ahead. */
@@ -16,7 +16,6 @@ export interface WorkersTurn extends Turn {
 /** One of up to ten at a time, and none may fail. */
 const FEW: Strategy = { type: 'Progressive', maxConcurrency: '10%' };
 const MAX_UNHEALTHY = '40%';
-const MAX_REMOVALS = '10%';
 
 /** `current` is the version of the control plane, which all of it has. */
 export function workersTurn(world: World, current: string): WorkersTurn {
@@ -51,20 +50,13 @@ function versionFor(own: string | undefined, current: string): string {
   return own !== undefined && byVersion(own, current) < 0 ? own : current;
 }
 
-/** All or nothing, and with those under way, so that one removal after the other does not pass the limit. */
+/** All or nothing. */
 function remove(world: World, leaving: readonly SeenMachine[]): Turn {
-  const { policy, machines } = world;
+  const { policy } = world;
   const { workers } = world.lists;
   const marked = leaving.filter((one) => one.leaving === true);
-  const most = Math.max(
-    1,
-    sizeOf(policy.maxRemovals ?? MAX_REMOVALS, machines.size, 1, 'native'),
-    policy.approvedRemovals ?? 0,
-  );
-  const isMuch = leaving.length > most;
-  const held: Held[] = isMuch
-    ? [{ reason: `${leaving.length} workers would be removed, and ${most} may without approval` }]
-    : [];
+  const limit = leaving.length === marked.length ? undefined : removalLimit(world);
+  const held: Held[] = limit === undefined ? [] : [{ reason: limit }];
   const order = inDeletionOrder(
     leaving.map((machine) => {
       const { name, ageDays, ready, leaving: deleting = false } = machine;
@@ -73,7 +65,7 @@ function remove(world: World, leaving: readonly SeenMachine[]): Turn {
     'Oldest',
   );
   const places = Math.max(1, sizeOf((policy.workers ?? FEW).maxConcurrency, workers.length, workers.length, 'native'));
-  const able = isMuch ? marked : order.slice(0, places).map(({ machine }) => machine);
+  const able = limit !== undefined ? marked : order.slice(0, places).map(({ machine }) => machine);
   return { chains: able.map((machine) => removalChain(world, machine, 'the file does not have it')), held };
 }
 

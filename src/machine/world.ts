@@ -1,5 +1,6 @@
 /** A cluster while it is planned: what is seen, with the actions that the plan has so far taken as done. */
 import type { Identity } from '../channel/channel.ts';
+import { sizeOf } from '../rollout/limits.ts';
 import type { Action, DesiredCluster, DesiredMachine, Held, Policy, SeenCluster, SeenMachine } from './cluster.ts';
 import type { EtcdMember } from './etcd.ts';
 import { byVersion } from './refusals.ts';
@@ -9,6 +10,8 @@ export interface Turn {
   readonly chains: readonly (readonly Action[])[];
   readonly held: readonly Held[];
 }
+
+const MAX_REMOVALS = '10%';
 
 export const NOTHING: Turn = { chains: [], held: [] };
 
@@ -24,6 +27,8 @@ interface Lists {
   /** Control planes that run, in the order of the file; those that it does not have are last. */
   readonly controlPlanes: readonly SeenMachine[];
   readonly workers: readonly SeenMachine[];
+  /** Machines that go, or are to go. */
+  readonly leaving: readonly SeenMachine[];
   /** Machines of the file that are not part of the cluster, or only in part. */
   readonly absent: readonly DesiredMachine[];
   /** The highest version of an API server: that of the cluster for kubeadm. Undefined: there is no cluster yet. */
@@ -34,15 +39,17 @@ interface Lists {
 }
 
 /** One loop: a plan asks once for each turn, and each of thousands of workers may have its own. */
-function listsOf({ desired, machines }: World): Lists {
+function listsOf({ desired, machines, wanted }: World): Lists {
   const controlPlanes: SeenMachine[] = [];
   const workers: SeenMachine[] = [];
+  const leaving: SeenMachine[] = [];
   const [servers, kubelets] = [new Set<string>(), new Set<string>()];
   let joined = 0;
   for (const machine of machines.values()) {
     const { role, kubelet, apiServer } = machine;
     if (!machine.joined) continue;
     joined += 1;
+    if (!wanted.has(machine.name) || machine.leaving === true) leaving.push(machine);
     if (role === 'worker') workers.push(machine);
     else if (apiServer !== undefined) controlPlanes.push(machine);
     if (role === 'worker' && kubelet !== undefined) kubelets.add(kubelet);
@@ -51,6 +58,7 @@ function listsOf({ desired, machines }: World): Lists {
   return {
     controlPlanes,
     workers,
+    leaving,
     absent: desired.machines.filter(({ name, role }) => {
       const machine = machines.get(name);
       return machine?.joined !== true || (role === 'control-plane' && machine.apiServer === undefined);
@@ -152,6 +160,14 @@ export function upgradeChain(world: World, machine: SeenMachine, to: string, rea
     actions.push({ host, phase: 'uncordon', reason: done ? 'it has its version' : 'it takes pods again' });
   }
   return actions;
+}
+
+/** Why no further removal may begin. With those under way, so that one removal after the other does not pass the limit. */
+export function removalLimit({ policy, machines, lists }: World): string | undefined {
+  const { maxRemovals = MAX_REMOVALS, approvedRemovals = 0 } = policy;
+  const most = Math.max(1, sizeOf(maxRemovals, machines.size, 1, 'native'), approvedRemovals);
+  const { length } = lists.leaving;
+  return length > most ? `${length} machines would be removed, and ${most} may without approval` : undefined;
 }
 
 /** How a machine leaves: it keeps its mark until it is no longer a Node, so that this can be continued at any point. */

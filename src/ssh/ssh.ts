@@ -74,7 +74,7 @@ const OUTPUT_LIMIT = 4 << 20;
 /** Status of ssh itself, of a refused sudo, and in place of a program's own 255 or 253. */
 const [SSH_FAILED, NO_SUDO, INSTEAD] = [255, 253, 254];
 
-/** ssh asks it for the keys of a host, with each key that the host offers (ssh_config(5), KnownHostsCommand). */
+/** ssh asks it for the keys of a host, with the one key that both have agreed on (ssh_config(5), KnownHostsCommand). */
 const KNOWN_HOSTS = 'case "$0" in *" "*) echo "$2 $0";; "$1") echo "$2 $3 $4";; esac';
 const HOST_KEY = /^(?:SHA256:[A-Za-z0-9+/]{43}|(?:ssh|ecdsa|sk-ssh|sk-ecdsa)-[A-Za-z0-9@.-]+ [A-Za-z0-9+/]+=*)$/;
 
@@ -209,7 +209,7 @@ function failureOf(host: SshHost, { status, stderr, lastLines, error }: ProgramR
       host,
       'host-key',
       `${at} has another host key than ${host.hostKey}`,
-      `if it was installed again: ssh-keyscan ${host.address} | ssh-keygen -lf -, compare with the console of the host, and change hostKey`,
+      `if it was installed again, or the fingerprint is of another type of key: ssh-keyscan -t ed25519${host.port === undefined ? '' : ` -p ${host.port}`} ${host.address} | ssh-keygen -lf -, compare with the console of the host, and change hostKey`,
     );
   if (/Permission denied|Too many authentication|No supported authentication/.test(all))
     return new SshError(host, 'denied', `${at} refuses the user: ${last}`, 'check user and key: ssh -v');

@@ -54,7 +54,7 @@ tests('a host that is down holds what needs it, and one with another key, name o
   await at.write({ ...P1, p2: { address: 'localhost', ssh: { user, port, hostKey } } });
   assert.match(
     reasons(await at.plan()),
-    /p2: localhost:\d+ has another host key than SHA256:A+: if it was installed again/,
+    /p2: localhost:\d+ has another host key than SHA256:A+: if it was installed again, .*: ssh-keyscan -t ed25519 -p \d+ localhost /,
   );
   await at.on('p3', 'hostname p2; mkdir -p /etc/kubernetes/pki; echo other >/etc/kubernetes/pki/ca.crt');
   const { user: owner, port: door, hostKey: own } = at.host('p3');
@@ -228,6 +228,33 @@ tests('a saved plan is applied only while nothing has changed', async () => {
   await assert.rejectsWith(at.apply({ plan: 'paris.plan' }), 'PLAN_CHANGED', /have changed since/);
   await at.write(P1);
   assert.equal(done(await at.apply({ plan: 'paris.plan' })), ['p1 images', 'p1 init']);
+});
+
+tests('a saved plan is not applied if a host goes away before its lock is taken', async () => {
+  await using at = await hostScene('p1', 'p2');
+  await at.write({ ...P1, p2: { address: 'localhost' } });
+  await at.plan({ bundle: 'b.tar.gz', out: 'paris.plan' });
+  const [ssh, locked] = [at.at('ssh'), at.at('locked')];
+  const away = `case "$*" in *lock.guard*) touch '${locked}';; esac
+if [ -e '${locked}' ]; then case "$*" in *localhost*) exit 255;; esac; fi`;
+  await writeFile(ssh, (await readFile(ssh, 'utf8')).replace('\n', `\n${away}\n`));
+  await assert.rejectsWith(at.apply({ plan: 'paris.plan' }), 'PLAN_CHANGED', /have changed since/);
+  assert.equal(await at.calls(), ['']);
+});
+
+tests('a worker with the files of a control plane does not speak for the cluster', async () => {
+  await using at = await hostScene('p1', 'p2');
+  const worker = { p2: { address: 'localhost' } };
+  await at.write({ ...worker, ...P1 });
+  assert.equal((await at.apply()).failed, []);
+  await at.on(
+    'p2',
+    `touch /etc/kubernetes/admin.conf; cd ${REMOTE}/bundle && printf '#!/bin/sh\necho "{\\"machines\\":[]}"\n' >tasks.sh`,
+  );
+  const { steps, held, refused } = await at.plan({ bundle: 'b.tar.gz' });
+  assert.equal({ steps, held, refused }, { steps: [], held: [], refused: [] });
+  await at.on('p2', `echo eve >/etc/kubernetes/pki/ca.crt`);
+  assert.match(reasons(await at.plan()), /^p2: it belongs to the cluster with the authority/);
 });
 
 test.run();

@@ -69,7 +69,7 @@ export async function readHosts(given: readonly string[], doing: string, context
     if (ssh === undefined) {
       throw wrong(
         `the machine ${name} has no host key`,
-        `ssh-keyscan ${address} | ssh-keygen -lf -, compared with its console, gives ssh: { hostKey: 'SHA256:…' }`,
+        `ssh-keyscan -t ed25519 ${address} | ssh-keygen -lf -, compared with its console, gives ssh: { hostKey: 'SHA256:…' }`,
       );
     }
     return { name, role, address, kubeletVersion, machine, ssh: { name, address, ...ssh } };

@@ -57,12 +57,14 @@ export async function lookAt(
     width: AT_ONCE,
     signal,
   });
-  const known = hosts.flatMap(({ facts }) => facts ?? []);
+  // Whoever is root on a worker must not be able to speak for the cluster.
+  const control = hosts.filter(({ host }) => host.role === 'control-plane');
+  const known = control.flatMap(({ facts }) => facts ?? []);
   const own = {
     name: cluster.name,
     authority: authorityOf(known, cluster.name) ?? (await authorityIn(cluster.kubeconfig)),
   };
-  const speakers = hosts.filter(({ facts }) => {
+  const speakers = control.filter(({ facts }) => {
     return facts?.isControlPlane === true && clusterOf(facts, own) === cluster.name;
   });
   const able = speakers.filter(({ facts }) => facts?.bundle !== undefined);
