@@ -69,9 +69,13 @@ export class Watch<T> {
     return [...this.#objects.values()].map(({ value }) => value);
   }
 
-  /** What a write has returned, which the watch may bring only later. */
+  /** What a write has returned, which the watch may bring only later. A deleted object without finalizers is gone. */
   put(object: LiveObject): void {
-    const { uid, resourceVersion: version } = object.metadata;
+    const { uid, resourceVersion: version, finalizers, deletionTimestamp } = object.metadata;
+    if ((deletionTimestamp ?? undefined) !== undefined && finalizers.length === 0) {
+      this.drop(object.metadata);
+      return;
+    }
     const key = keyOf(object.metadata);
     const kept = this.#objects.get(key);
     if (kept !== undefined && kept.uid === uid && isBefore(version, kept.version)) return;

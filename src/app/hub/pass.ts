@@ -223,10 +223,7 @@ class Pass {
   async #bind({ at }: HubCluster, value: readonly string[]): Promise<void> {
     const { call, clusters } = this.#hub;
     const changes = [{ op: 'add', path: '/metadata/finalizers', value }];
-    const changed = await patchAt(call, CLUSTERS, { at, changes });
-    // Without its last finalizer, it is gone.
-    if (typeof changed.metadata['deletionTimestamp'] === 'string' && value.length === 0) clusters.drop(at);
-    else clusters.put(changed);
+    clusters.put(await patchAt(call, CLUSTERS, { at, changes }));
   }
 
   async #each(jobs: readonly Job[]): Promise<void> {
