@@ -56,7 +56,7 @@ export const clusterPlan = useCase(CLUSTER_PLAN, async (request, context: Contex
 
 /** `SPEC_INVALID` for a bundle without Kubernetes. */
 export async function bundleFacts(path: string, context: Context): Promise<BundleFacts> {
-  const { digest, packages } = await inspect({ path }, context);
+  const { digest, size, packages } = await inspect({ path }, context);
   const kubernetes = packages.find(({ name }) => name === 'kubernetes');
   if (kubernetes === undefined) {
     throw new CurlewError('SPEC_INVALID', `cannot use ${path}: it has no package kubernetes`, {
@@ -64,7 +64,7 @@ export async function bundleFacts(path: string, context: Context): Promise<Bundl
     });
   }
   const arch = kubernetes.arch === 'arm64' ? 'aarch64' : 'x86_64';
-  return { digest, arch, kubernetes: `v${kubernetes.version}` };
+  return { digest, size, arch, kubernetes: `v${kubernetes.version}` };
 }
 
 /** Pure. */
@@ -76,7 +76,16 @@ export function planOf(cluster: WrittenCluster, look: ClusterLook, bundle: Bundl
   });
   const desired = { ...own, machines };
   const planned = planCluster(desired, seen);
-  const refused = [...refusals(cluster, bundle), ...look.refused, ...planned.refused];
+  const early = planned.steps.filter(({ phase, to }) => phase === 'join' && to !== cluster.version);
+  const refused = [
+    ...refusals(cluster, bundle),
+    ...look.refused,
+    ...planned.refused,
+    ...early.map(({ host = '', to }) => ({
+      host,
+      reason: `it would join with ${to}, and the bundle has ${cluster.version}: let it join with the bundle of ${to} first, or add it after the upgrade`,
+    })),
+  ];
   const first: readonly Step[] =
     silent === undefined
       ? planned.steps

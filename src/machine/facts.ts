@@ -10,12 +10,14 @@ export interface HostFacts {
   /** What `uname -m` prints. */
   readonly arch: string;
   readonly memoryMiB: number;
-  /** Free space where packages and images are. */
+  /** Free space where packages and images are; what has arrived of a bundle counts as free. */
   readonly diskMiB: number;
   /** `v1.34.4`; undefined where no kubelet is installed. */
   readonly kubelet: string | undefined;
   /** kubeadm has begun to make it part of a cluster. */
   readonly isPart: boolean;
+  /** kubeadm has not ended there, or its end was not seen. */
+  readonly isUnfinished: boolean;
   /** It can administer its cluster: it is a control plane of it. */
   readonly isControlPlane: boolean;
   /** sha256 of the certificate of its cluster's authority. */
@@ -35,16 +37,17 @@ p machineId "$(cat /etc/machine-id 2>/dev/null)"
 p os "$(. /etc/os-release 2>/dev/null; printf '%s %s' "$ID" "$VERSION_ID")"
 p arch "$(uname -m)"
 p memory "$(awk '/^MemTotal:/ { print $2 }' /proc/meminfo)"
-p disk "$(df -Pk /var/lib | awk 'NR == 2 { print $4 }')"
+p disk "$(($(df -Pk /var/lib | awk 'NR == 2 { print $4 }') + $(du -ck "$1"/*.partial 2>/dev/null | awk 'END { print $1 + 0 }')))"
 p kubelet "$(kubelet --version 2>/dev/null | awk '{ print $2 }')"
 for file in /etc/kubernetes/kubelet.conf /etc/kubernetes/admin.conf /etc/kubernetes/manifests/kube-apiserver.yaml; do
   if [ -e "$file" ]; then p part "$file"; fi
 done
+if [ -e /etc/kubernetes/curlew/attempt ]; then p attempt yes; fi
 if [ -e /etc/kubernetes/admin.conf ]; then p control yes; fi
 if [ -e /etc/kubernetes/pki/ca.crt ]; then p authority "$(sha256sum </etc/kubernetes/pki/ca.crt | cut -c 1-64)"; fi
 p cluster "$(cat "$1/cluster" 2>/dev/null)"
 p bundle "$(cat "$1/bundle/.digest" 2>/dev/null)"
-if [ -e "$1/run.lock" ] && ! flock -n "$1/run.lock" true; then p running "$(cat "$1/name")"; fi
+if [ -e "$1/run.lock" ] && ! flock -s -n "$1/run.lock" true; then p running "$(cat "$1/name")"; fi
 `;
 
 const MAX_LENGTH = 256;
@@ -68,6 +71,7 @@ export function readFacts(text: string): HostFacts | undefined {
     diskMiB: mebibytes('disk'),
     kubelet: found.get('kubelet'),
     isPart: found.has('part'),
+    isUnfinished: found.has('attempt'),
     isControlPlane: found.has('control'),
     authority: found.get('authority'),
     cluster: found.get('cluster'),

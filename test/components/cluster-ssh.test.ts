@@ -67,7 +67,7 @@ tests('a host that is down holds what needs it, and one with another key, name o
 tests(
   'nodes are those that a control plane lists, and a cluster that is as its file says has nothing to do',
   async () => {
-    await using at = await hostScene('p1');
+    await using at = await hostScene('p1', 'p2');
     await at.write(P1);
     const node = {
       name: 'p1',
@@ -98,6 +98,8 @@ tests(
     assert.is(hosts[0]?.kubelet, 'v1.34.4');
     await at.write(P1, { kubernetes: { version: 'v1.33.0' } });
     assert.match(reasons(await at.plan()), 'downgrade: the cluster has v1.34.4');
+    await at.write({ ...P1, p2: { address: 'localhost' } }, { kubernetes: { version: 'v1.35.0' } });
+    assert.match(reasons(await at.plan()), 'p2: it would join with v1.34.4, and the bundle has v1.35.0: let it join');
     await at.write(P1, { kubernetes: { version: 'v1.37.0' } });
     assert.not.equal((await at.plan()).refused, []);
   },
@@ -145,7 +147,7 @@ tests('bare hosts become a cluster by one command, and a second one changes noth
   assert.is((await stat(at.at('paris.conf'))).mode & 0o777, 0o600);
   // No token, no settings and no lock is left on a host.
   for (const name of ['p1', 'p2']) {
-    assert.is(await at.on(name, `cd ${REMOTE} && stat -c %a . && ls`), '700\nbundle\ncluster\n' + LEFT[name]);
+    assert.is(await at.on(name, `cd ${REMOTE} && stat -c %a . && ls`), '700\nbundle\ncluster\nid\n' + LEFT[name]);
   }
   const again = await at.apply();
   assert.equal([again.done, again.steps, again.held, again.refused], [[], [], [], []]);
@@ -192,9 +194,34 @@ tests(
     const failed = await at.apply();
     assert.equal(failed.failed, [{ host: 'p1', phase: 'init', reason: 'it failed with status 3: no such luck' }]);
     await rm(`${at.api}/fail-p1`);
+    // The next run does not even begin at once: the end of this one is not taken for its end.
+    const ssh = at.at('ssh');
+    const refuse = `case "$*" in *setsid*) if mkdir '${at.at('refused')}'; then exit 255; fi;; esac`;
+    await writeFile(ssh, (await readFile(ssh, 'utf8')).replace('\n', `\n${refuse}\n`));
+    // kubeadm has written this before it failed.
+    await at.on(
+      'p1',
+      'cd /etc && mkdir -p kubernetes/pki kubernetes/curlew && cd kubernetes && touch admin.conf curlew/attempt && echo authority >pki/ca.crt',
+    );
+    assert.equal(
+      (await at.plan({ bundle: 'b.tar.gz' })).steps.map(({ phase }) => phase),
+      ['init'],
+    );
+    await rm(`${at.api}/calls`);
     assert.equal(done(await at.apply()), ['p1 init']);
+    assert.is((await at.calls()).length, 1);
   },
 );
+
+tests('a host without room for the bundle is refused', async () => {
+  await using at = await hostScene('p1');
+  await at.write(P1);
+  await at.on('p1', 'mount -t tmpfs -o size=8m none /var/lib');
+  assert.match(
+    reasons(await at.plan({ bundle: 'b.tar.gz' })),
+    /^p1: it has [78] MiB free in \/var\/lib, and the bundle needs 1025: make room/,
+  );
+});
 
 tests('an operator who is there keeps others out, and one who is gone does not', async () => {
   await using at = await hostScene('p1');

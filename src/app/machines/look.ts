@@ -24,6 +24,8 @@ const KUBECONFIG_LIMIT = 1 << 20;
 export interface BundleFacts {
   /** Digest of its table of contents. */
   readonly digest: string;
+  /** Bytes of its file. */
+  readonly size: number;
   /** What `uname -m` prints. */
   readonly arch: string;
   /** Version of the package kubernetes: `v1.34.4`. */
@@ -64,8 +66,9 @@ export async function lookAt(
     name: cluster.name,
     authority: authorityOf(known, cluster.name) ?? (await authorityIn(cluster.kubeconfig)),
   };
+  // kubeadm writes admin.conf before the first API server runs: such an init is continued.
   const speakers = control.filter(({ facts }) => {
-    return facts?.isControlPlane === true && clusterOf(facts, own) === cluster.name;
+    return facts?.isControlPlane === true && !facts.isUnfinished && clusterOf(facts, own) === cluster.name;
   });
   const able = speakers.filter(({ facts }) => facts?.bundle !== undefined);
   let nodes: Nodes | undefined;
@@ -165,10 +168,15 @@ function refusedHost(
     );
   if (bundle !== undefined && facts.arch !== bundle.arch)
     return refuse(`it is ${facts.arch}, and the bundle is for ${bundle.arch}: add a bundle for it`);
+  const need = bundle === undefined ? 0 : SPARE_MIB + Math.ceil((TIMES * bundle.size) / MIB);
+  if (facts.bundle !== bundle?.digest && facts.diskMiB < need)
+    return refuse(`it has ${facts.diskMiB} MiB free in /var/lib, and the bundle needs ${need}: make room there`);
   if (!facts.isPart && facts.memoryMiB < LEAST_MIB[role])
     return refuse(`it has ${facts.memoryMiB} MiB of memory, and a ${role} needs ${LEAST_MIB[role]}`);
   return [];
 }
 
+/** The file of a bundle, what is in it, and its images in containerd; etcd needs some of the same disk. */
+const [TIMES, SPARE_MIB, MIB] = [3, 1024, 1 << 20];
 /** kubeadm's own check of a control plane; a kubelet and containerd take about half a GiB. */
 const LEAST_MIB = { 'control-plane': 1700, worker: 700 } as const;

@@ -1,4 +1,5 @@
 /** What curlew does on a host over SSH: its lock, the bundle, and runs that do not end with the connection. */
+import { randomBytes } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { CurlewError } from '../../core/errors.ts';
 import { hexOf, type Digest } from '../../core/digest.ts';
@@ -95,10 +96,12 @@ export async function lockHosts(
 
 const SENT = `${FOLDER}for file in *.partial; do if [ "$file" != "$2.partial" ]; then rm -f "$file"; fi; done
 if [ -e "$2.partial" ]; then wc -c <"$2.partial"; else echo 0; fi`;
-const APPEND = `cd "$1" && cat >>"$2.partial"`;
+const APPEND = `cd "$1" || exit 70
+cat >>"$2.partial" || { rm -f "$2.partial"; exit 70; }`;
 const UNPACK = `cd "$1" || exit 70
 if [ "$(sha256sum <"$2.partial" | cut -c 1-64)" != "$3" ]; then rm -f "$2.partial"; echo 'the bundle was damaged on its way' >&2; exit 65; fi
-rm -rf bundle.new && mkdir bundle.new && tar -xzf "$2.partial" -C bundle.new --no-same-owner && echo "sha256:$2" >bundle.new/.digest &&
+rm -rf bundle.new && mkdir bundle.new && tar -xzf "$2.partial" -C bundle.new --no-same-owner && echo "sha256:$2" >bundle.new/.digest ||
+{ rm -rf bundle.new "$2.partial"; exit 70; }
 flock -n -E 75 run.lock sh -c 'rm -rf bundle && mv bundle.new bundle' && rm -f "$2.partial"`;
 
 /** Sends what a host does not have yet of the file, and unpacks it there. `sent`: called with the bytes that are there. */
@@ -139,20 +142,28 @@ async function again(remote: Pick<Remote, 'signal'>, work: () => Promise<void>):
   }
 }
 
-/** `$2`: the name of the run; `$3`: start or follow; then the cluster to record, and the command. */
-const RUN = `${FOLDER}name=$2; how=$3; cluster=$4; shift 4
-busy() { [ -e run.lock ] && ! flock -n run.lock true; }
-if ! busy && [ "$how" = start ]; then
+/**
+ * `$2`: the name of the run; `$3`: its id; then the cluster to record, and the command. Who follows a run of another operator gives it
+ * the own id, so that only this run is ever taken for it.
+ */
+const RUN = `${FOLDER}name=$2; id=$3; cluster=$4; started=; shift 4
+busy() { [ -e run.lock ] && ! flock -s -n run.lock true; }
+if [ "$(cat id 2>/dev/null)" = "$id" ]; then :
+elif busy; then
+  if [ "$(cat name)" != "$name" ]; then echo "$(cat name) runs there: wait until it ends" >&2; exit 75; fi
+else
   cat >input
   if [ -n "$cluster" ]; then echo "$cluster" >cluster; fi
-  rm -f status pid; : >log; printf %s "$name" >name
-  setsid flock -n -o run.lock sh -c 'cd bundle && "$@" >../log 2>&1; echo $? >../status.new; cd .. ; rm -f input; mv status.new status' run "$@" </dev/null >/dev/null 2>&1 &
+  rm -f status pid; : >log; printf %s "$name" >name; started=yes
+  setsid flock -w 9 -o run.lock sh -c 'cd bundle && "$@" >../log 2>&1; echo $? >../status.new; cd .. ; rm -f input; mv status.new status' run "$@" </dev/null >/dev/null 2>&1 &
   echo $! >pid
 fi
-if [ "$(cat name)" != "$name" ]; then echo "$(cat name) runs there: wait until it ends" >&2; exit 75; fi
+printf %s "$id" >id
 for try in 1 2 3 4 5 6 7 8 9; do if [ -s pid ]; then break; fi; sleep 0.1; done
-tail -n +1 -f --pid="$(cat pid)" log
-exit "$(cat status 2>/dev/null || echo 70)"`;
+if [ -n "$started" ] || busy; then tail -n +1 -f --pid="$(cat pid)" log; else cat log; fi
+if [ -s status ]; then exit "$(cat status)"; fi
+if ! busy; then rm -f input; fi
+echo 'it was cut, as by a restart of the host: run the same command again' >&2; exit 70`;
 
 export interface RemoteCommand {
   /** For people, and for whoever continues it: the same command always has the same name. */
@@ -173,12 +184,11 @@ export async function runCommand(
   { name, cluster = '', command, input = '', line }: RemoteCommand,
 ): Promise<void> {
   const { ssh, signal } = remote;
-  let how = 'start';
+  const id = randomBytes(8).toString('hex');
   let shown = 0;
   await again(remote, async () => {
     let at = 0;
-    const operands = [REMOTE, name, how, cluster, ...command];
-    how = 'follow';
+    const operands = [REMOTE, name, id, cluster, ...command];
     const fresh = (text: string): void => {
       at += 1;
       if (at <= shown) return;
