@@ -9,8 +9,10 @@ import { FROM, type HubCluster, type Live, type Made } from './observe.ts';
 export const NAMESPACE_LABEL = 'fleet.curlew.dev/namespace';
 /** What templates call the object that a field of the Cluster refers to. */
 const ROOTS = { controlPlaneRef: 'ControlPlane', infrastructureRef: 'InfraCluster' } as const;
+/** Groups of Cluster API's providers. Who may write a Cluster may not read objects of others, such as Secrets, by it. */
+const PROVIDERS: readonly string[] = ['controlplane.cluster.x-k8s.io', 'infrastructure.cluster.x-k8s.io'];
 
-/** An object that a Cluster refers to; by `apiGroup` since v1beta2. */
+/** An object of a provider that a Cluster refers to, always next to it; by `apiGroup` since v1beta2. */
 export interface RootReference {
   readonly root: string;
   readonly group: string;
@@ -50,13 +52,13 @@ export function readCapiCluster(object: Live): CapiCluster {
   return { ...base, made };
 }
 
-function referencesIn(spec: unknown, own: string): readonly RootReference[] {
+function referencesIn(spec: unknown, namespace: string): readonly RootReference[] {
   return Object.entries(ROOTS).flatMap(([field, root]) => {
     const reference = isObject(spec) ? spec[field] : undefined;
     if (!isObject(reference)) return [];
-    const { apiVersion, apiGroup, kind, name, namespace = own } = reference;
+    const { apiVersion, apiGroup, kind, name } = reference;
     const group = typeof apiGroup === 'string' ? apiGroup : String(apiVersion).replace(/\/.*/, '');
-    return [{ root, group, kind: String(kind), namespace: String(namespace), name: String(name) }];
+    return PROVIDERS.includes(group) ? [{ root, group, kind: String(kind), namespace, name: String(name) }] : [];
   });
 }
 

@@ -36,11 +36,16 @@ export function readProxy(object: Live): HubProxy {
   const title = namespace === 'default' ? name : `${namespace}-${name}`;
   if (wrong !== undefined) return { ...taken, made: wrong.message, ...NONE };
   if (title.length > MAX_NAME) return { ...taken, made: `${title} is too long for a FleetAddon`, ...NONE };
+  const { credentials, tlsConfig } = read.value.spec;
+  const { caSecret } = tlsConfig ?? {};
+  const foreign = [credentials?.secret, caSecret].find((secret) => (secret?.namespace ?? namespace) !== namespace);
+  if (foreign !== undefined) {
+    const made = `Secret ${foreign.namespace ?? ''}/${foreign.name} is not in its namespace: only those of ${namespace} are used for it`;
+    return { ...taken, made, ...NONE };
+  }
   const { wait, atomic, ...chart } = entry.chart;
   const { matchLabels, ...selector } = spec.clusterSelector;
   const { version } = entry;
-  const { credentials, tlsConfig } = read.value.spec;
-  const { caSecret } = tlsConfig ?? {};
   const paused = String('cluster.x-k8s.io/paused' in annotations);
   const made = {
     name: title,
@@ -102,11 +107,13 @@ function conditionsOf(
   const { Succeeded = 0, Failed = 0, TimedOut = 0 } = counts;
   const total = Object.values(counts).reduce((sum, count) => sum + count, 0);
   const why = problem ?? (first && `${first.cluster}: ${first.message}`) ?? '';
-  const isUpdated = why === '' && status?.observedGeneration === generation && !isDeleting;
+  const isPresent = status !== undefined && status.observedGeneration === generation;
+  const isUpdated = why === '' && isPresent && !isDeleting;
   const doing = isDeleting ? 'HelmReleaseProxyDeletionFailed' : 'HelmReleaseProxySpecsUpdating';
   const parts = first?.reason === 'Content' ? 'ValueParsingFailed' : doing;
   const trouble = problem === undefined ? parts : 'HelmReleaseProxyCreationFailed';
-  const isReady = status !== undefined && Succeeded === total;
+  // The counts of an older generation are about what is being replaced.
+  const isReady = isPresent && Succeeded === total;
   const hasFailed = Failed + TimedOut > 0 || stopped !== undefined;
   const behind = hasFailed ? 'HelmInstallOrUpgradeFailed' : 'HelmReleasePending';
   const done = `${Succeeded} of ${total} clusters have it`;

@@ -1,6 +1,7 @@
 /** Add-ons of Open Cluster Management in a hub: the FleetAddons that the controller makes from them, and the status that they get. Pure. */
 import { readOcm, type OcmDocument } from '../fleet/read-ocm.ts';
 import { mergeConfigs } from '../fleet/upstream/placed.ts';
+import { PLACEMENT_LABEL } from '../fleet/upstream/placement.ts';
 import { isObject } from '../core/json.ts';
 import type { Cluster, ClusterAddon, Content, Values } from '../rollout/fleet.ts';
 import { isFailure } from '../rollout/strategy.ts';
@@ -47,12 +48,35 @@ export function fleetOf(objects: readonly OcmObject[], clusters: readonly Cluste
   const said = documents.flatMap(({ file, found }) => found.diagnostics.map((one) => ({ ...one, from: file.path })));
   // Other clusters may have other ways to their add-ons.
   const wrong = said.filter(({ severity, code }) => severity === 'error' && code !== 'fleet/cluster');
+  const undecided = undecidedIn(objects);
   return {
     addons,
-    problems: new Map(wrong.map(({ from, message }) => [from, message])),
-    notes: said.map(({ from, message }) => `${from}: ${message}`),
+    problems: new Map([...wrong.map(({ from, message }) => [from, message] as const), ...undecided]),
+    notes: [...said.map(({ from, message }) => `${from}: ${message}`), ...[...undecided].map((one) => one.join(': '))],
     labels: new Map(read.clusters.map(({ name, labels }) => [name, { ...labels, [NAME_LABEL]: name }])),
   };
+}
+
+/** Add-ons with a placement that the scheduler of a hub has not decided about yet, and which that is. */
+function undecidedIn(objects: readonly OcmObject[]): ReadonlyMap<string, string> {
+  const of = (wanted: string): readonly OcmObject[] => objects.filter(({ kind }) => kind === wanted);
+  const decided = new Set(
+    of('PlacementDecision').map(
+      ({ at, value }) => `${at.namespace ?? ''}/${value.metadata.labels[PLACEMENT_LABEL] ?? ''}`,
+    ),
+  );
+  // Without any, no scheduler runs, and placements are evaluated here.
+  if (decided.size === 0) return new Map();
+  const waiting = of('Placement')
+    .map(({ at }) => `${at.namespace ?? ''}/${at.name}`)
+    .filter((key) => !decided.has(key));
+  return new Map(
+    of('ClusterManagementAddOn').flatMap((one) => {
+      const keys = layersOf(one).placements.map(({ namespace, name }) => `${String(namespace)}/${String(name)}`);
+      const found = keys.find((key) => waiting.includes(key));
+      return found === undefined ? [] : [[one.from, `Placement ${found} has no PlacementDecision yet`]];
+    }),
+  );
 }
 
 /** How far one cluster is with the present configuration. */
@@ -231,10 +255,12 @@ export function addonStatus(
   const before = storedIn(own.status, 'installProgressions');
   const progressions = placements.map(({ name, namespace, layer }, at): Values => {
     const stored = before.find((one) => one['name'] === name && one['namespace'] === namespace) ?? {};
-    const { counts = {}, stopped } = addons[at]?.addon.status ?? {};
+    const { status: reached, generation } = addons[at]?.addon ?? {};
+    const { counts = {}, stopped } = reached ?? {};
     const { Succeeded = 0, Failed = 0, TimedOut = 0 } = counts;
     const total = Object.values(counts).reduce((sum, count) => sum + count, 0);
-    const isDone = total > 0 && Succeeded === total;
+    // The counts of an older generation are about what is being replaced.
+    const isDone = reached?.observedGeneration === generation && total > 0 && Succeeded === total;
     const hasFailed = Failed + TimedOut > 0 || stopped !== undefined;
     const [status, reason] = PROGRESS[isDone ? 'applied' : hasFailed ? 'failed' : 'under way'];
     const message = stopped ?? `${Succeeded}/${total} completed, ${Failed + TimedOut} failed`;

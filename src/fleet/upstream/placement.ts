@@ -7,7 +7,8 @@ import { selects, type GroupRule, type Labels, type Selector } from '../../rollo
 import { aMap, aText, byName, clusterName, fields, foreign, like, list, selector, size } from './kinds.ts';
 
 const SET = 'cluster.open-cluster-management.io/clusterset';
-const PLACEMENT_LABEL = 'cluster.open-cluster-management.io/placement';
+/** Name of the placement that a decision is about. */
+export const PLACEMENT_LABEL = 'cluster.open-cluster-management.io/placement';
 const GROUP_NAME = 'cluster.open-cluster-management.io/decision-group-name';
 const GROUP_INDEX = 'cluster.open-cluster-management.io/decision-group-index';
 

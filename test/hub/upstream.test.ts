@@ -1,0 +1,116 @@
+/** What a controller makes of objects of other programs. */
+import { readCapiCluster } from '../../src/hub/capi.ts';
+import { proxyStatus, readProxy } from '../../src/hub/helm-proxies.ts';
+import { readAddon, type HubAddon, type Live } from '../../src/hub/observe.ts';
+import { addonStatus, fleetOf, readOcmObject, type OcmObject } from '../../src/hub/ocm.ts';
+import { at, textAt } from '../support/api-client.ts';
+import type { JsonObject } from '../support/api-server/fields.ts';
+import * as assert from '../support/assert.ts';
+import { hubAddon } from '../support/hub-objects.ts';
+import { addOnTemplate, decision, managementAddOn, placement } from '../support/ocm-files.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('hub/upstream');
+
+/** An object as an API server returns it. */
+function live(object: object, generation = 1): Live {
+  const { metadata, ...others } = object as { readonly metadata: { readonly name: string } };
+  const base = { labels: {}, annotations: {}, finalizers: [], uid: 'u', resourceVersion: '1', generation };
+  return { ...others, metadata: { ...base, ...metadata } };
+}
+
+test('a Cluster refers only to objects of the providers of Cluster API, next to it', () => {
+  const read = (controlPlaneRef: object): unknown =>
+    readCapiCluster(
+      live({
+        apiVersion: 'cluster.x-k8s.io/v1beta1',
+        kind: 'Cluster',
+        metadata: { name: 'oslo', namespace: 'a' },
+        spec: { controlPlaneRef },
+      }),
+    ).references;
+  const kind = 'Secret';
+  const name = 'b-kubeconfig';
+  for (const apiVersion of ['v1', '/v1', '', 'apps/v1', 'x.controlplane.cluster.x-k8s.io/v1'])
+    assert.equal(read({ apiVersion, kind, name, namespace: 'b' }), [], apiVersion);
+  assert.equal(read({ apiGroup: '', kind, name }), []);
+  const group = 'controlplane.cluster.x-k8s.io';
+  const expected = [{ root: 'ControlPlane', group, kind: 'KubeadmControlPlane', namespace: 'a', name: 'oslo' }];
+  const own = { kind: 'KubeadmControlPlane', name: 'oslo' };
+  assert.equal(read({ ...own, apiVersion: `${group}/v1beta1`, namespace: 'b' }), expected);
+  assert.equal(read({ ...own, apiGroup: group }), expected);
+});
+
+function proxyOf(spec: object = {}): ReturnType<typeof readProxy> {
+  const chart = { repoURL: 'https://charts.example.com', chartName: 'page', version: '1.0.0' };
+  return readProxy(
+    live({
+      apiVersion: 'addons.cluster.x-k8s.io/v1alpha1',
+      kind: 'HelmChartProxy',
+      metadata: { name: 'page', namespace: 'a' },
+      spec: { clusterSelector: {}, ...chart, ...spec },
+    }),
+  );
+}
+
+test('a HelmChartProxy uses only Secrets of its namespace', () => {
+  const foreign = { name: 'logins', namespace: 'b' };
+  const expected = 'Secret b/logins is not in its namespace: only those of a are used for it';
+  assert.is(proxyOf({ credentials: { secret: foreign } }).made, expected);
+  assert.is(proxyOf({ tlsConfig: { caSecret: foreign } }).made, expected);
+  for (const secret of [{ name: 'logins' }, { name: 'logins', namespace: 'a' }]) {
+    const { made } = proxyOf({ credentials: { secret } });
+    const spec = typeof made === 'string' ? {} : made.spec;
+    assert.equal(at(spec as JsonObject, 'source.chart.credentials.secret'), { name: 'logins', namespace: 'a' });
+  }
+});
+
+/** A FleetAddon in its second generation, all of whose clusters have succeeded with the generation `of`. */
+function succeeded(of: number): HubAddon {
+  const status = {
+    observedGeneration: of,
+    revision: 'r',
+    since: '2026-01-02T03:04:05Z',
+    reached: 0,
+    rolledBack: false,
+    counts: { Succeeded: 2 },
+    reasons: {},
+    batch: [],
+    waiting: [],
+    conditions: [],
+  };
+  return readAddon(live({ ...hubAddon('page'), status }, 2));
+}
+
+test('what has succeeded before a change is not said of the change', () => {
+  const states = (of: number): unknown => {
+    const { conditions } = proxyStatus(proxyOf(), succeeded(of), { clusters: [], now: 0 });
+    return (conditions as readonly JsonObject[]).map((one) => textAt(one, 'status'));
+  };
+  assert.equal(states(1), ['False', 'False', 'False']);
+  assert.equal(states(2), ['True', 'True', 'True']);
+
+  const own = readOcmObject(live(managementAddOn({ all: {} })));
+  const template = readOcmObject(live(addOnTemplate('web-1', [])));
+  const good = (of: number): unknown => {
+    const status = addonStatus(own, { addons: [succeeded(of)], objects: [own, template], now: 0 });
+    return at(status as JsonObject, 'installProgressions.0.configReferences.0.lastKnownGoodConfig.name');
+  };
+  assert.equal([good(1), good(2)], [undefined, 'web-1']);
+});
+
+test('while a scheduler has not decided about a Placement, the add-ons with it stay as they are', () => {
+  const of = (...more: readonly object[]): readonly OcmObject[] =>
+    [managementAddOn({ all: {} }), addOnTemplate('web-1', []), placement('all'), ...more].map((one) =>
+      readOcmObject(live(one)),
+    );
+  const from = 'ClusterManagementAddOn web';
+  const problemWith = (...more: readonly object[]): unknown => fleetOf(of(...more), []).problems.get(from);
+  assert.is(problemWith(), undefined);
+  const other = [placement('other'), decision('other', [], [0, ''])];
+  assert.is(problemWith(...other), 'Placement fleet-ops/all has no PlacementDecision yet');
+  assert.is(problemWith(...other, decision('all', [], [0, ''])), undefined);
+  assert.is(problemWith(placement('other'), decision('all', [], [0, ''])), undefined);
+});
+
+test.run();
