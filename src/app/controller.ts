@@ -142,19 +142,21 @@ async function lead(direct: KubeApi, { lease, uid, say, request, context, onPass
   try {
     for (;;) {
       changes.clear();
-      const passed = await passHub(hub, Math.floor(Date.now() / 1000)).catch((error: unknown) => {
-        signal.throwIfAborted();
-        if (!(error instanceof CurlewError)) throw error;
-        return { problem: asError(error).message, nextMs: failures.failed() };
-      });
-      const { problem } = passed;
-      const nextMs = Math.min(passed.nextMs, RESYNC_MS);
-      if (problem === undefined) failures.succeeded();
-      else say('warning', problem);
-      onPass(problem === undefined);
+      const { problem, nextMs, isDecided } = await passHub(hub, Math.floor(Date.now() / 1000)).then(
+        // One object that is refused is tried again by itself, and holds no other.
+        (passed) => ({ ...passed, isDecided: passed.problem === undefined || passed.nextMs < Infinity }),
+        (error: unknown) => {
+          signal.throwIfAborted();
+          if (!(error instanceof CurlewError)) throw error;
+          return { problem: asError(error).message, nextMs: failures.failed(), isDecided: false };
+        },
+      );
+      if (isDecided) failures.succeeded();
+      if (problem !== undefined) say('warning', problem);
+      onPass(isDecided);
       await pause(GATHER_MS, { signal });
-      const turnMs = problem === undefined ? pushes.start() : Infinity;
-      await changes.wait(Math.min(nextMs, turnMs, heartbeats.nextMs), { signal });
+      const turnMs = isDecided ? pushes.start() : Infinity;
+      await changes.wait(Math.min(nextMs, RESYNC_MS, turnMs, heartbeats.nextMs), { signal });
     }
   } finally {
     over.abort();

@@ -13,6 +13,7 @@ import {
   labels,
   like,
   list,
+  MAX_CLUSTERS,
   selector,
   size,
   wholeNumber,
@@ -166,7 +167,10 @@ export const ADDON_FIELDS = {
   config: v.exactOptional(
     about(
       'Values: the default, then those of each group that selects the cluster.',
-      fields({ default: v.exactOptional(values), groups: v.exactOptional(list(fields({ selector, values }))) }),
+      fields({
+        default: v.exactOptional(values),
+        groups: v.exactOptional(v.pipe(list(fields({ selector, values })), v.metadata({ maxItems: MAX_CLUSTERS }))),
+      }),
     ),
   ),
   dependsOn: v.exactOptional(about('Add-ons that must be ready on a cluster before.', list(aText))),

@@ -11,11 +11,11 @@ export interface HubPackage {
   readonly hash: string;
 }
 
-/** Undefined for what this version cannot read. */
+/** Undefined for what this version cannot read. A template has no file: its objects are made from values, and nothing signs them. */
 export function contentOf(
   name: string,
   { source: given, version }: Pick<Content, 'source' | 'version'>,
-): { readonly entry: Entry } | { readonly package: HubPackage } | undefined {
+): { readonly entry: Entry; readonly isTemplate: boolean } | { readonly package: HubPackage } | undefined {
   const read = convert(SOURCE, given);
   if ('problems' in read) return undefined;
   const { manifest, hash = '', chart, package: packed, template } = read.value;
@@ -28,6 +28,8 @@ export function contentOf(
       ? undefined
       : { type: 'manifest', manifest: file, location: file };
   const location = file ?? chart?.package ?? '';
+  // A file is named by its digest.
+  if ((manifest ?? chart?.package) !== undefined && hash === '') return undefined;
   const entry: Entry = {
     name: template ?? name,
     namespace,
@@ -45,7 +47,7 @@ export function contentOf(
     selector: {},
     place: { file: location, line: 1, column: 1, length: 1 },
   };
-  return source && { entry };
+  return source && { entry, isTemplate: template !== undefined };
 }
 
 const NO_CHART = {

@@ -61,7 +61,7 @@ export function deliverableOf({ cluster, addon, spec }: ClusterAddon, drift: Hub
   // What names it is no file.
   const place = { ...found.entry.place, file: `/fleetaddons/${addon}` };
   const entry = { ...found.entry, place, ...(drift && { drift }) };
-  const rendered = 'template' in spec.source ? objectsOf(spec.values, cluster) : undefined;
+  const rendered = found.isTemplate ? objectsOf(spec.values, cluster) : undefined;
   return { entry, content: spec, revision: String(spec.revision), rendered };
 }
 

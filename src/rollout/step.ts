@@ -209,7 +209,7 @@ export function waitingIn({ run, targets, held }: AddonPlan, most = Infinity): r
   };
   for (const { cluster, hold } of targets) {
     if (waiting.length >= most) break;
-    if (hold) add(cluster.name, hold.reason, hold.message, cluster.available ? undefined : cluster.since);
+    if (hold) add(cluster.name, hold.reason, hold.message, cluster.available ? undefined : fleet.past(cluster.since));
   }
   for (const cluster of held) if (waiting.length < most) add(cluster, 'Removals', brake);
   return waiting;

@@ -26,6 +26,9 @@ interface Rival {
 }
 const NO_RIVALS: readonly Rival[] = [];
 
+/** Seconds by which the clock of a site may be ahead. */
+const MAX_AHEAD = 3600;
+
 /** The objects of a fleet by name, clusters and add-ons in natural order. */
 export class Fleet {
   readonly clusters: ReadonlyMap<string, Cluster>;
@@ -66,6 +69,11 @@ export class Fleet {
       const has = record?.spec.identity === identity && record.spec.action === 'Install';
       return { name: addon.name, wants: isSelected(addon, cluster), record: has ? record : undefined };
     });
+  }
+
+  /** A time by the clock of a site. Ahead, it counts as now; far ahead, it says nothing: what counts as now never becomes older. */
+  past(since: number | undefined): number | undefined {
+    return since === undefined || since > this.now + MAX_AHEAD ? undefined : Math.min(since, this.now);
   }
 
   /** Why nothing may begin now, because of windows: many clusters have the same. */
@@ -265,20 +273,21 @@ function settledOf(run: Run, cluster: Cluster, record: ClusterAddon | undefined)
   const { spec, status } = record;
   const counts = status?.applied.revision === spec.revision && status.applied.hash === spec.specHash;
   const isInstall = spec.action === 'Install';
-  // An agent's clock may be ahead. Offline, a success does not become older, and then lasts from the return; a removal must end.
+  // Offline, a success does not become older, and then lasts from the return; a removal must end.
   const isFrozen = isInstall && !cluster.available;
-  const now = isFrozen ? (cluster.since ?? fleet.now) : fleet.now;
-  const back = isFrozen ? 0 : (cluster.since ?? 0);
+  const turned = fleet.past(cluster.since);
+  const now = isFrozen ? (turned ?? fleet.now) : fleet.now;
+  const back = isFrozen ? 0 : (turned ?? 0);
   const isFinal = counts && (status.state === 'Succeeded' || status.state === 'Skipped' || isFailure(status.state));
   const heard = isFinal ? 0 : fleet.heardSince;
-  const since = Math.max(spec.startedAt, counts ? Math.min(status.since, fleet.now) : 0, back, heard);
+  const since = Math.max(spec.startedAt, counts ? (fleet.past(status.since) ?? 0) : 0, back, heard);
   const state = isFinal ? status.state : isInstall ? 'Progressing' : 'Removing';
   const age = now - since;
   const settled = isInstall ? settle(state, age, times, rules) : settle(state, age, removalTimes, 'native');
   const isLost = rules !== 'ocm' && isFrozen && settled.holds && (cluster.since ?? 0) >= spec.startedAt;
   if (!isLost) return { ...settled, raw: state, age, isLost };
   // It answered before: what began there may be why it does not any more, and the deadline decides.
-  const lostFor = fleet.now - (isFinal ? (cluster.since ?? since) : since);
+  const lostFor = fleet.now - (isFinal ? (turned ?? since) : since);
   return { ...settle('Progressing', lostFor, times, rules), raw: state, age, isLost };
 }
 
@@ -293,9 +302,9 @@ function dropReason(run: Run, cluster: Cluster, spec: ClusterAddonSpec, state: S
 }
 
 /** Seconds until a deleted cluster that does not answer counts as gone: a removal there can neither begin nor end. */
-function timeToLeave({ fleet, removalTimes }: Run, { deleting, available, since = 0 }: Cluster): number {
+function timeToLeave({ fleet, removalTimes }: Run, { deleting, available, since }: Cluster): number {
   if (deleting === undefined || available) return Infinity;
-  return Math.max(0, Math.max(deleting, since, fleet.heardSince) + removalTimes.deadline - fleet.now);
+  return Math.max(0, Math.max(deleting, fleet.past(since) ?? 0, fleet.heardSince) + removalTimes.deadline - fleet.now);
 }
 
 /** What is recorded of an add-on on one cluster, compared with what is wanted. */

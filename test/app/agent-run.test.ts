@@ -49,6 +49,18 @@ test('what is unsigned, signed by a stranger, or not what its digest says is ref
   assert.is(await scene.version(), '-');
 });
 
+test('a template is refused at once, also by an agent that accepts unsigned content, and no file is read for it', async () => {
+  await using scene = await openAgentScene();
+  await scene.order({ source: { template: 'web' } });
+  await scene.order({ source: { manifest: 'https://example.com/page.yaml' } }, 'two');
+  await scene.start({ allowUnsigned: true });
+  await scene.becomes('1 Failed Content');
+  assert.match(textAt(await scene.status(), 'message'), /^an agent installs no template, .*kubeconfig$/);
+  await scene.becomes('1 Failed Unreadable', 'two');
+  await scene.order({ source: { template: 'web' }, revision: 2, action: 'Remove' });
+  await scene.becomes('2 Succeeded');
+});
+
 test('unsigned content is accepted by an agent that was joined so', async () => {
   await using scene = await openAgentScene();
   await scene.order({ source: scene.manifest('1', { by: 'none' }) });

@@ -5,6 +5,7 @@ import { digestOf } from '../../src/core/digest.ts';
 import { apiClient, at, textAt, type ApiClient } from '../support/api-client.ts';
 import type { JsonObject } from '../support/api-server/fields.ts';
 import { startMemoryApiServer, type MemoryApiServer } from '../support/api-server/server.ts';
+import { StatusError } from '../support/api-server/store.ts';
 import * as assert from '../support/assert.ts';
 import { hubCluster } from '../support/hub-objects.ts';
 import { eventually, openHubScene, type HubScene, type RunningController } from '../support/hub-scene.ts';
@@ -42,7 +43,7 @@ interface PushScene extends AsyncDisposable {
 /** A hub with these clusters, whose kubeconfigs it has if `hasSecrets`. The server of pages works while `isUp`. */
 async function openScene(
   names: readonly string[],
-  { hasSecrets = true, isUp = (): boolean => true } = {},
+  { hasSecrets = true, isUp = (): boolean => true, before = (_request: string): void => undefined } = {},
 ): Promise<PushScene> {
   const box = await tree({ 'ca.pem': certificate.ca });
   const web = await startServer(
@@ -53,7 +54,7 @@ async function openScene(
     },
     { tls: certificate },
   );
-  const own = await startMemoryApiServer({ certificate });
+  const own = await startMemoryApiServer({ certificate, before });
   const hub = await openHubScene(own.kubeconfig);
   const clusters: Record<string, MemoryApiServer & { readonly client: ApiClient }> = {};
   const secret = async (cluster: string, kubeconfig: string, key = 'value'): Promise<void> => {
@@ -124,6 +125,24 @@ test('the controller brings an add-on onto clusters, changes it, and removes it,
   assert.equal([await scene.page('oslo'), await scene.page('paris')], ['', '']);
   // Two contents on two clusters: each has its spec, that it is under way and that it is there; and two clusters, the add-on and its events.
   assert.ok(before.length <= 2 * 2 * 3 + 2 + 2 * 8 + 12, String(before.length));
+});
+
+test('an add-on whose status the hub refuses holds deliveries of no other', async () => {
+  const before = (request: string): void => {
+    if (/^PATCH .*\/fleetaddons\/bad/.test(request)) throw new StatusError(422, 'Invalid', 'spec: too many');
+  };
+  await using scene = await openScene(['oslo'], { before });
+  await scene.hub.addon('web', { source: scene.source('1') });
+  const first = scene.start();
+  await scene.hub.condition('web', 'Available', 'True AllSucceeded');
+  await first.stop();
+  // Nothing is left to write but what is refused: no event leads to another pass.
+  await scene.clusters['oslo']?.client.remove(MAP);
+  await scene.hub.addon('bad', { source: scene.source('1') });
+  const next = scene.start();
+  await eventually(async () => (await scene.page('oslo')) === '1');
+  assert.ok(next.notes.some((note) => note.includes('too many')));
+  await next.stop();
 });
 
 test('a cluster that does not answer, and one whose kubeconfig is missing or broken, hold no other', async () => {

@@ -45,6 +45,31 @@ function chosen({ addons, clusters }: ReadFleet): Readonly<Record<string, string
   return Object.fromEntries(addons.map((one) => [one.name, namesOf(one)]));
 }
 
+test('a placement that selects no cluster becomes a selector that a hub takes, and that no cluster has', () => {
+  const none = { predicates: [{ requiredClusterSelector: { labelSelector: { matchLabels: { env: 'none' } } } }] };
+  const fleet = read(placement('none', none), managementAddOn({ none: {} }));
+  const { clusterSelector } = fleet.addons[0]?.fields.spec ?? {};
+  for (const { operator, values } of clusterSelector?.matchExpressions ?? [])
+    assert.is(values !== undefined && values.length > 0, operator === 'In' || operator === 'NotIn');
+  assert.ok(clusterSelector && !selects(clusterSelector, {}));
+  assert.equal(chosen(fleet), { web: '' });
+});
+
+test('two placements that become one add-on, or none that can be named, are an error', () => {
+  const twice = [
+    { namespace: 'fleet-ops', name: 'prod' },
+    ...['a', 'b'].map((namespace) => ({ namespace, name: 'canary' })),
+  ];
+  const placements = twice.map(({ namespace, name }) => ({ ...placement(name, PROD), metadata: { namespace, name } }));
+  const placed = managementAddOn({}, { installStrategy: { type: 'Placements', placements: twice } });
+  assert.ok(
+    found(...placements, placed).includes('error fleet/placement: two placements become the add-on web-canary'),
+  );
+  const long = 'p'.repeat(50);
+  const named = found(placement('prod', PROD), placement(long, PROD), managementAddOn({ prod: {}, [long]: {} }));
+  assert.ok(named.includes(`error fleet/placement: no add-on can be named web-${long}`));
+});
+
 test('predicates of a Placement select by labels and by claims, and one of them is enough', () => {
   const inEurope = { claimSelector: { matchExpressions: [{ key: 'region', operator: 'In', values: ['eu'] }] } };
   const both = { predicates: [...PROD.predicates, { requiredClusterSelector: inEurope }] };

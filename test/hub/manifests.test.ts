@@ -43,6 +43,12 @@ test('each part of a schema has a type and a bound', () => {
   }
 });
 
+test('an add-on may name each cluster of a fleet, and have values for each', () => {
+  const schema = JSON.stringify(definitionOf('FleetAddon'));
+  assert.is(schema.match(/"values":\{"maxItems":5000,/g)?.length, 3);
+  assert.match(schema, /"groups":\{"maxItems":5000,/);
+});
+
 test('an API server takes the kinds and their objects, and nothing else has their names', async () => {
   await using server = await startMemoryApiServer();
   const client = apiClient(server.kubeconfig);

@@ -138,4 +138,38 @@ test('a failure counts although its cluster ceases to answer later', () => {
   assert.is(world.why('s2'), 'Stopped: the rest: 1 failed, and 0 may');
 });
 
+test('a time far ahead of now, by the clock of a site, says nothing: soak, deadline and removal end', () => {
+  const ahead = 1e9;
+  const soaking = fleet({ type: 'Progressive', maxConcurrency: 1, minSuccessTime: '5m' });
+  soaking.changeCluster('s1', { since: soaking.now + ahead });
+  assert.equal(soaking.begin(), ['s1']);
+  soaking.report('Succeeded', 's1');
+  soaking.now += 300;
+  assert.equal(soaking.begin(), ['s2']);
+  const late = fleet({ type: 'Progressive', maxConcurrency: 1, progressDeadline: '30m' });
+  assert.equal(late.begin(), ['s1']);
+  late.changeCluster('s1', { available: false, since: late.now + ahead });
+  assert.equal(late.begin(), []);
+  late.now += 1800;
+  assert.equal(late.begin(), []);
+  assert.is(late.why('s2'), 'Stopped: the rest: 1 failed, and 0 may');
+  const removed = fleet({ type: 'All' }, { remove: { timeout: '10m' } });
+  removed.settle();
+  removed.changeCluster('s1', { deleting: removed.now, available: false, since: removed.now + ahead });
+  assert.equal(removed.step().drop, []);
+  removed.now += 600;
+  assert.equal(removed.step().drop, [{ cluster: 's1', addon: 'net', reason: 'ClusterGone' }]);
+});
+
+test('a time a little ahead counts as now: a soak lasts longer, and is not cut short', () => {
+  const world = fleet({ type: 'Progressive', maxConcurrency: 1, minSuccessTime: '5m' });
+  world.changeCluster('s1', { since: world.now + 660 });
+  assert.equal(world.begin(), ['s1']);
+  world.report('Succeeded', 's1');
+  world.now += 600;
+  assert.equal(world.begin(), []);
+  world.now += 360;
+  assert.equal(world.begin(), ['s2']);
+});
+
 test.run();

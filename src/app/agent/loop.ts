@@ -287,6 +287,11 @@ class Loop {
     const tools = { request, context, files: join(folder, 'files'), keys, allowUnsigned };
     if (content === undefined)
       return { result: 'bad', reason: 'Unreadable', message: 'this version of curlew cannot read its source' };
+    if ('entry' in content && content.isTemplate && act === 'install') {
+      const message =
+        'an agent installs no template, which nothing signs: give the Cluster of this site access to a kubeconfig';
+      return { result: 'bad', reason: 'Content', message };
+    }
     const done =
       'entry' in content
         ? await deliverHere(job, content.entry, tools)

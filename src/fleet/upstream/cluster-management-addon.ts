@@ -110,6 +110,7 @@ function partsOf(
 ): readonly Part[] {
   const { supportedConfigs: supported = [], installStrategy: { type = 'Manual', placements = [] } = {} } = spec;
   if (type === 'Manual') return [{ title: name, names: installed, values: {}, rollout: undefined }];
+  const titles = new Set<string>();
   return placements.map((one, at) => {
     const path = ['spec', 'installStrategy', 'placements', at];
     const key = `${one.namespace ?? 'default'}/${one.name}`;
@@ -118,9 +119,18 @@ function partsOf(
       const hint = 'add its file to the folder, or a PlacementDecision of it';
       found.error('placement', [...path, 'name'], `there is no Placement ${key} among the files`, hint);
     }
+    const title = at === 0 ? name : `${name}-${one.name}`;
+    const wrong = titles.has(title)
+      ? 'two placements become the add-on'
+      : v.is(addonName, title)
+        ? ''
+        : 'no add-on can be named';
+    if (wrong !== '')
+      found.error('placement', [...path, 'name'], `${wrong} ${title}`, 'give the Placement another name');
+    titles.add(title);
     const values = layerOf(locate(one.configs ?? [], [...path, 'configs']), around, { supported, found });
     const rollout = fromRolloutStrategy(one.rolloutStrategy ?? {}, placed, [...path, 'rolloutStrategy'], found);
-    return { title: at === 0 ? name : `${name}-${one.name}`, names: placed.names, values, rollout };
+    return { title, names: placed.names, values, rollout };
   });
 }
 

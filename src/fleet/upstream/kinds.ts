@@ -2,6 +2,7 @@
 import * as v from 'valibot';
 import { isObject } from '../../core/json.ts';
 import { byKey, closed } from '../../core/schema.ts';
+import type { Selector } from '../../rollout/groups.ts';
 
 export const CLUSTER_NAME = /^[a-z0-9](?:[a-z0-9-]{0,55}[a-z0-9])?$/;
 /** Also that of a Helm release. */
@@ -38,6 +39,8 @@ export const labels = v.pipe(
   byKey(labelValue),
   v.check((map) => Object.keys(map).every((key) => LABEL_KEY.test(key)), 'a map whose keys are keys of labels'),
 );
+/** A selector may name each cluster of a fleet. */
+export const MAX_CLUSTERS = 5000;
 const OPERATORS = ['In', 'NotIn', 'Exists', 'DoesNotExist'] as const;
 export const selector = fields({
   matchLabels: v.exactOptional(labels),
@@ -46,7 +49,7 @@ export const selector = fields({
       fields({
         key: labelKey,
         operator: v.picklist(OPERATORS, `one of ${OPERATORS.join(', ')}`),
-        values: v.exactOptional(list(labelValue)),
+        values: v.exactOptional(v.pipe(list(labelValue), v.metadata({ maxItems: MAX_CLUSTERS }))),
       }),
     ),
   ),
@@ -59,8 +62,11 @@ export const size = v.union([wholeNumber, like(/^\d{1,3}%$/, SIZE)], SIZE);
 /** Label of each cluster of a fleet, whose value is its name: what other kinds select in other ways selects names. */
 export const NAME_LABEL = 'fleet.curlew.dev/cluster';
 
-export function byName(names: readonly string[]) {
-  return { matchExpressions: [{ key: NAME_LABEL, operator: 'In' as const, values: names }] };
+/** Selects the clusters with these names, and no cluster if there are none. */
+export function byName(names: readonly string[]): Selector {
+  if (names.length > 0) return { matchExpressions: [{ key: NAME_LABEL, operator: 'In', values: names }] };
+  const none = (['Exists', 'DoesNotExist'] as const).map((operator) => ({ key: NAME_LABEL, operator }));
+  return { matchExpressions: none };
 }
 
 const text = v.exactOptional(aText);
