@@ -20,7 +20,7 @@ export const HUB_TOKEN = request('hub token', 'Make a token by which one cluster
 
 export const FLEET_ACCEPT = request(
   'fleet accept',
-  'Let a cluster that has registered into a hub',
+  'Accept a cluster that has registered with a hub',
   {
     ...NAME,
     fingerprint: text(
@@ -40,7 +40,7 @@ export const REJOIN = { name: 'fleet accept', fields: HUB_TOKEN.fields };
 
 export const FLEET_DETACH = request(
   'fleet detach',
-  'Take all rights at a hub from the agent of a cluster',
+  'Detach a cluster from a hub: its agent loses all rights there',
   { ...NAME, ...CLUSTER },
   { yes: flag('take them', { short: 'y' }) },
 );

@@ -18,6 +18,8 @@ for (const [typed, expected] of [
   ['delete', 'uninstall'],
   ['diff', 'changed'],
   ['deploy', 'install'],
+  ['get', 'status'],
+  ['describe', 'why'],
   ['validate', 'installer validate'],
 ] as const) {
   test(`${typed} of another tool is ${expected} here`, async () => {

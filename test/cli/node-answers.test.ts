@@ -126,6 +126,23 @@ test('why tells hooks that a finished run did not find from those that a failed 
   );
 });
 
+test('a hook that a failed run has passed over is not defined, and one after the failure is not reached', async () => {
+  await using box = await tree();
+  const files = { Manifest: '', 'install.sh': 'ddd() { return 3; }\n' };
+  const packages = await packagesOf(bundleOf([{ name: 'ddd', version: '1.0.0', files }]));
+  await assert.rejectsWith(run(box, packages), 'HOOK_FAILED');
+  const { last } = await told<AddonHistory>(box, 'why', 'ddd');
+  assert.equal(
+    last?.actions.filter(({ kind }) => kind === 'hook').map(({ id, state }) => [id, state]),
+    [
+      ['hook ddd_pre_init', 'not defined'],
+      ['hook ddd', 'failed'],
+      ['hook ddd_post_init', 'not reached'],
+      ['hook ddd_outro', 'not reached'],
+    ],
+  );
+});
+
 test('an add-on that no run had is told with the one that may be meant', async () => {
   await using box = await failedNode();
   const { exitCode, stderr } = await ask(box, 'why', 'aab');

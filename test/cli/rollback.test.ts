@@ -21,6 +21,8 @@ test('a failed upgrade is rolled back to the package and settings of before, of 
     assert.is(failed.exitCode, 20);
     const way = `curlew rollback --root ${box.at('root')} --unconfined aaa restores 1.0.0`;
     assert.match(failed.stderr.replaceAll(/\s+/g, ' '), way);
+    const same = version === '1.0.0' ? ' as it was before its last change' : '';
+    assert.match((await onNode(box, 'status')).stdout, `\naaa can be rolled back to 1.0.0${same}\n`);
     await trace(box);
     const back = await onNode(box, 'rollback', 'aaa', '--unconfined', '--json', '--quiet');
     assert.is(back.exitCode, 0, back.stderr);

@@ -25,11 +25,11 @@ const SHORT_DIGEST = 'sha256:'.length + 7;
 
 /** Lines about omitted host packages, and about the version that `curlew rollback` restores. */
 function moreLines({ name, version, omitted, back, finished, inPlace }: Status['addons'][number]): readonly string[] {
-  if (!finished || inPlace === false) return [];
+  const isWhole = finished && inPlace !== false;
   const same = back === version ? ' as it was before its last change' : '';
   return [
-    ...(omitted === undefined ? [] : [`${name} is installed without ${omitted.join(', ')}`]),
-    ...(back === undefined ? [] : [`${name} can be rolled back to ${back}${same}`]),
+    ...(omitted === undefined || !isWhole ? [] : [`${name} is installed without ${omitted.join(', ')}`]),
+    ...(back === undefined || (finished && !isWhole) ? [] : [`${name} can be rolled back to ${back}${same}`]),
   ].map(visible);
 }
 

@@ -101,9 +101,22 @@ function historyOf(
     ended: end?.at,
     state: end?.outcome ?? open,
     message: end?.message,
-    actions: (plan?.actions ?? []).map((action) => actionOf(action, entries, end?.outcome ?? open)),
+    actions: actionsOf(plan?.actions ?? [], entries, end?.outcome ?? open),
     plan,
   };
+}
+
+/** A hook without an entry before one with an entry was passed over: a run goes through them in order. */
+function actionsOf(
+  planned: readonly PlannedAction[],
+  entries: readonly JournalEntry<RunPlan>[],
+  run: RunState,
+): readonly ActionHistory[] {
+  const actions = planned.map((action) => actionOf(action, entries, run));
+  const reached = actions.findLastIndex(({ state }) => state !== 'not reached');
+  return actions.map((one, at) =>
+    at < reached && one.kind === 'hook' && one.state === 'not reached' ? { ...one, state: 'not defined' } : one,
+  );
 }
 
 function actionOf(action: PlannedAction, entries: readonly JournalEntry<RunPlan>[], run: RunState): ActionHistory {
