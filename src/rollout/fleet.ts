@@ -160,6 +160,8 @@ export interface Observed {
   /** False: a list failed or is partial, so nothing is written. */
   readonly complete: boolean;
   readonly clusters: readonly Cluster[];
+  /** There is no cluster, because all are known to have gone. */
+  readonly emptied?: boolean;
   readonly addons: readonly FleetAddon[];
   readonly clusterAddons: readonly ClusterAddon[];
   /** Since when clusters can report: nothing was late before. */

@@ -34,8 +34,8 @@ export interface AddonPlan {
 
 /**
  * What a fleet needs at `now`, in seconds since 1970. The same state gives the same writes, and no more once they are made. A list
- * that is incomplete, or has no cluster although add-ons are installed, writes nothing. `seen` receives the plan of each add-on, in
- * natural order of their names.
+ * that is incomplete, or has no cluster although add-ons are installed and it is not known that all have gone, writes nothing. `seen`
+ * receives the plan of each add-on, in natural order of their names.
  */
 export function step(
   observed: Observed,
@@ -44,8 +44,8 @@ export function step(
   seen: (plan: AddonPlan) => void = () => undefined,
 ): Writes {
   const writes: Writes = { put: [], drop: [], status: [], released: [], left: [], detached: [] };
-  const { complete, clusters, clusterAddons } = observed;
-  if (!complete || (clusters.length === 0 && clusterAddons.length > 0)) return writes;
+  const { complete, clusters, emptied = false, clusterAddons } = observed;
+  if (!complete || (clusters.length === 0 && !emptied && clusterAddons.length > 0)) return writes;
   const fleet = new Fleet(observed, now, memo);
   let recheckAfter = Infinity;
   for (const run of fleet.runs.values()) {

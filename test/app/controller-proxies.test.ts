@@ -17,6 +17,19 @@ const FLEET = '/apis/fleet.curlew.dev/v1alpha1';
 const PROXIES = '/apis/addons.cluster.x-k8s.io/v1alpha1/namespaces/default/helmchartproxies';
 const CLUSTERS = '/apis/cluster.x-k8s.io/v1beta1/namespaces/default/clusters';
 const SECRETS = '/api/v1/namespaces/default/secrets';
+const OSLO = {
+  apiVersion: 'cluster.x-k8s.io/v1beta1',
+  kind: 'Cluster',
+  metadata: { name: 'oslo', namespace: 'default', labels: { cni: 'page' } },
+  spec: {
+    clusterNetwork: { pods: { cidrBlocks: ['10.1.0.0/16'] } },
+    controlPlaneRef: {
+      apiVersion: 'controlplane.cluster.x-k8s.io/v1beta1',
+      kind: 'KubeadmControlPlane',
+      name: 'oslo-control-plane',
+    },
+  },
+};
 
 interface Scene extends AsyncDisposable {
   readonly hub: HubScene;
@@ -57,19 +70,7 @@ exec '${helm.program}' "$@"
 `;
   await writeFile(box.at('helm-of-repository'), program);
   await chmod(box.at('helm-of-repository'), 0o755);
-  await hub.client.create(CLUSTERS, {
-    apiVersion: 'cluster.x-k8s.io/v1beta1',
-    kind: 'Cluster',
-    metadata: { name: 'oslo', namespace: 'default', labels: { cni: 'page' } },
-    spec: {
-      clusterNetwork: { pods: { cidrBlocks: ['10.1.0.0/16'] } },
-      controlPlaneRef: {
-        apiVersion: 'controlplane.cluster.x-k8s.io/v1beta1',
-        kind: 'KubeadmControlPlane',
-        name: 'oslo-control-plane',
-      },
-    },
-  });
+  await hub.client.create(CLUSTERS, OSLO);
   await hub.client.create('/apis/controlplane.cluster.x-k8s.io/v1beta1/namespaces/default/kubeadmcontrolplanes', {
     apiVersion: 'controlplane.cluster.x-k8s.io/v1beta1',
     kind: 'KubeadmControlPlane',
@@ -166,6 +167,54 @@ test('a HelmChartProxy reaches the clusters of its namespace, gets its status, a
     helm.commands.filter((one) => one.startsWith('uninstall')),
     ['uninstall page'],
   );
+  await controller.stop();
+});
+
+test('the last Cluster that is gone takes its objects along, and one of its name is taken after it', async () => {
+  await using scene = await openScene();
+  const { hub } = scene;
+  await scene.proxy();
+  // Nothing is made from it, and nothing waits for its deletion.
+  await scene.proxy({ chartName: 7 }, { name: 'wrong' });
+  const controller = scene.start();
+  await hub.becomes('page', 'oslo:1.0.0@1');
+  const own = `${FLEET}/namespaces/fleet-oslo/clusters/oslo`;
+  const finalizers = async (path: string): Promise<unknown> =>
+    at((await hub.client.get(path)).body, 'metadata.finalizers');
+  await eventually(async () => (await scene.conditions()) === READY);
+  assert.equal(await finalizers(own), ['fleet.curlew.dev/removal']);
+  await eventually(async () => (await scene.conditions('wrong')).endsWith('HelmReleaseProxyCreationFailed'));
+  assert.is(await finalizers(`${PROXIES}/wrong`), undefined);
+
+  await hub.client.remove(`${CLUSTERS}/oslo`);
+  await eventually(async () => (await hub.client.get(own)).status === 404);
+  assert.is(await hub.contents('page'), '');
+  await hub.client.create(CLUSTERS, OSLO);
+  await eventually(async () => (await hub.contents('page')).startsWith('oslo:1.0.0'));
+  await eventually(async () => (await scene.conditions()) === READY);
+
+  await hub.client.remove(`${CLUSTERS}/oslo`);
+  await hub.client.remove(`${PROXIES}/page`);
+  await eventually(async () => (await hub.client.get(`${PROXIES}/page`)).status === 404);
+  assert.is((await hub.client.get(`${FLEET}/fleetaddons/page`)).status, 404);
+  await controller.stop();
+});
+
+test('HelmChartProxies that are deleted with their definition leave their add-ons as they are', async () => {
+  await using scene = await openScene();
+  const { hub, cluster } = scene;
+  await scene.proxy();
+  const controller = scene.start();
+  await eventually(async () => (await scene.conditions()) === READY);
+  const definition = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/helmchartproxies.addons.cluster.x-k8s.io';
+  // As an API server holds it while it deletes the objects.
+  await hub.client.merge(definition, { metadata: { finalizers: ['customresourcecleanup.apiextensions.k8s.io'] } });
+  await hub.client.remove(definition);
+  await hub.client.remove(`${PROXIES}/page`);
+  await eventually(() => controller.notes.some((one) => one.includes('nothing is removed from clusters')));
+  const { status, body } = await hub.client.get(`${FLEET}/fleetaddons/page`);
+  assert.equal([status, at(body, 'metadata.deletionTimestamp')], [200, undefined]);
+  assert.is((await cluster.get('/api/v1/namespaces/default/configmaps/page')).status, 200);
   await controller.stop();
 });
 

@@ -1,3 +1,4 @@
+import { step } from '../../src/rollout/step.ts';
 import * as assert from '../support/assert.ts';
 import { addon, cluster, ring, ringGroup, TestFleet } from '../support/fleet.ts';
 import { suite } from '../support/suite.ts';
@@ -64,6 +65,8 @@ test('a list that failed, is partial or is empty deletes nothing', () => {
   assert.equal(world.preview(), { put: [], drop: [], status: [], released: [], left: [], detached: [] });
   world.complete = true;
   assert.equal(world.preview().drop, []);
+  // All are known to have gone: then they are no list that failed.
+  assert.is(step({ ...world.observed(), emptied: true }, world.now).drop.length, 20);
   world.clusters = clusters;
   world.addons = [];
   assert.equal(world.preview().put, []);

@@ -1,8 +1,8 @@
 /** HelmChartProxies in a hub, with the clusters of Cluster API next to them: they become FleetAddons and Clusters. */
 import { joinCapi, readCapiCluster, type CapiCluster } from '../../hub/capi.ts';
 import { proxyStatus, readProxy, type HubProxy } from '../../hub/helm-proxies.ts';
-import { hashOfMade, namespaceOf, type HubAddon, type HubCluster } from '../../hub/observe.ts';
-import { createObject, deleteObject, getObject, type LiveObject } from '../../kube/objects.ts';
+import { FINALIZER, hashOfMade, namespaceOf, type HubAddon, type HubCluster } from '../../hub/observe.ts';
+import { createObject, getObject, type LiveObject } from '../../kube/objects.ts';
 import { groupOf, type Resource } from '../../kube/resources.ts';
 import { Watch } from '../../kube/watch.ts';
 import { Backoff } from '../../platform/limit/backoff.ts';
@@ -19,7 +19,7 @@ import {
   type Source,
   type UpstreamParts,
 } from './making.ts';
-import { clustersOf, resourceOf, type Hub, type Passed } from './pass.ts';
+import { clustersOf, deleteTaken, patchAt, resourceOf, type Hub, type Passed } from './pass.ts';
 
 const CLUSTERS = resourceOf('Cluster');
 const NAMESPACES: Resource = { apiVersion: 'v1', kind: 'Namespace', plural: 'namespaces', namespaced: false };
@@ -111,8 +111,8 @@ export class HelmProxies {
     for (const text of notes) this.#note(`${from}: ${text}`);
     const find = (): readonly HubAddon[] => hub.addons.values().filter(({ origin }) => origin?.from === from);
     if (proxy.isDeleting) await letGo(hub, this.#proxies, { one: proxy, addons: find(), leave: [PROVIDER] });
-    const own = proxy.isDeleting ? proxy : await holdTaken(hub, this.#proxies, proxy);
     const isInvalid = typeof made === 'string';
+    const own = proxy.isDeleting || isInvalid ? proxy : await holdTaken(hub, this.#proxies, proxy);
     const problem = isInvalid ? made : proxy.isDeleting ? undefined : await makeAddon(hub, made.name, made, find()[0]);
     const [addon] = find();
     if (proxy.isDeleting && addon === undefined) return;
@@ -120,13 +120,18 @@ export class HelmProxies {
   }
 }
 
-/** When nothing is on it any more. */
-async function dropCluster(
-  { call, clusters, clusterAddons, report }: Hub,
-  { at, cluster, origin }: HubCluster,
-): Promise<void> {
+/** When nothing is on it any more, which its finalizer waits for. Finalizers of others keep it. */
+async function dropCluster(hub: Hub, { at, cluster, origin, finalizers }: HubCluster): Promise<void> {
+  const { call, clusters, clusterAddons, report } = hub;
   if (clusterAddons.values().some((one) => one?.record?.cluster === cluster.name)) return;
-  await deleteObject(call, CLUSTERS, at);
-  clusters.drop(at);
+  const value = finalizers.filter((name) => name !== FINALIZER);
+  const isBound = value.length < finalizers.length;
+  if (cluster.deleting !== undefined && !isBound) return;
+  if (isBound) {
+    const changes = [{ op: 'add', path: '/metadata/finalizers', value }];
+    clusters.put(await patchAt(call, CLUSTERS, { at, changes }));
+  }
+  await deleteTaken(hub, CLUSTERS, at);
+  if (value.length === 0) clusters.drop(at);
   report(`${cluster.name} leaves the hub: ${origin?.from ?? ''} is gone`);
 }

@@ -4,11 +4,11 @@ import { CurlewError } from '../../core/errors.ts';
 import { FINALIZER, hashOfMade, type HubAddon, type Made, type Version } from '../../hub/observe.ts';
 import type { Taken } from '../../hub/taken.ts';
 import type { KubeApi } from '../../kube/api.ts';
-import { createObject, deleteObject, type LiveObject } from '../../kube/objects.ts';
+import { createObject, type LiveObject } from '../../kube/objects.ts';
 import type { Resource } from '../../kube/resources.ts';
 import { Watch } from '../../kube/watch.ts';
 import type { Values } from '../../rollout/fleet.ts';
-import { patchAt, resourceOf, type Hub } from './pass.ts';
+import { deleteTaken, patchAt, resourceOf, type Hub } from './pass.ts';
 
 const ADDONS = resourceOf('FleetAddon');
 
@@ -109,15 +109,15 @@ export async function holdTaken<T extends Taken>(
 
 /** Deletes the add-ons of one that is being deleted, and lets it go after them. `leave` are finalizers of the program that is replaced. */
 export async function letGo<T extends Taken>(
-  { call }: Hub,
+  hub: Hub,
   { resource, watch }: Source<T>,
   { one, addons, leave }: { readonly one: T; readonly addons: readonly HubAddon[]; readonly leave: readonly string[] },
 ): Promise<void> {
-  for (const { addon, at } of addons) if (addon.deleting !== true) await deleteObject(call, ADDONS, at);
+  for (const { addon, at } of addons) if (addon.deleting !== true) await deleteTaken(hub, ADDONS, at);
   const value = one.finalizers.filter((name) => name !== FINALIZER && !leave.includes(name));
   if (addons.length > 0 || value.length === one.finalizers.length) return;
   const changes = [{ op: 'add', path: '/metadata/finalizers', value }];
-  watch.put(await patchAt(call, resource, { at: one.at, changes }));
+  watch.put(await patchAt(hub.call, resource, { at: one.at, changes }));
 }
 
 /** Only a status that has changed. */

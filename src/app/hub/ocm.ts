@@ -11,12 +11,12 @@ import {
   type OcmObject,
 } from '../../hub/ocm.ts';
 import { UPSTREAM } from '../../hub/taken.ts';
-import { createObject, deleteObject } from '../../kube/objects.ts';
+import { createObject } from '../../kube/objects.ts';
 import { Backoff } from '../../platform/limit/backoff.ts';
 import { Contents } from '../../rollout/content.ts';
 import { eachJob, type Job } from './jobs.ts';
 import { holdTaken, letGo, makeAddon, sourceOf, writeStatus, type Source, type UpstreamParts } from './making.ts';
-import { resourceOf, type Hub, type Passed } from './pass.ts';
+import { deleteTaken, resourceOf, type Hub, type Passed } from './pass.ts';
 
 const ADDONS = resourceOf('FleetAddon');
 /** What all add-ons depend on: while one cannot be read, they stay as they are. */
@@ -99,7 +99,7 @@ export class OcmAddons {
     }
     const names = wanted.map(({ name }) => name);
     for (const { addon, at } of own()) {
-      if (!names.includes(addon.name) && addon.deleting !== true) await deleteObject(hub.call, ADDONS, at);
+      if (!names.includes(addon.name) && addon.deleting !== true) await deleteTaken(hub, ADDONS, at);
     }
     const addons = names.map((name) => own().find(({ addon }) => addon.name === name));
     await this.#onClusters(one, { ...around, addons, onClusters });
@@ -160,7 +160,7 @@ export class OcmAddons {
     for (const own of onClusters) {
       const isOurs = own.value.metadata.annotations[FROM] === one.from;
       if (isOurs && !there.has(own.at.namespace ?? '') && !own.isDeleting)
-        await deleteObject(hub.call, source.resource, own.at);
+        await deleteTaken(hub, source.resource, own.at);
     }
   }
 }

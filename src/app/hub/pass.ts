@@ -99,10 +99,13 @@ export async function passHub(hub: Hub, now: number): Promise<Passed> {
   for (const one of hub.clusterAddons.values()) {
     if (one?.record !== undefined) records.set(keyOf(one.record), one);
   }
+  const clusters = clustersOf(hub);
   const observed: Observed = {
     complete: true,
+    // A Cluster whose origin has gone is still there.
+    emptied: hub.clusters.values().some((one) => one !== undefined) && clusters.length === 0,
     heardSince: now - hub.heartbeats.heardFor,
-    clusters: clustersOf(hub).map((one) => present(one, hub, now)),
+    clusters: clusters.map((one) => present(one, hub, now)),
     // What cannot be read stays as it is; what is deleted goes, whatever it says.
     addons: [...all.values()].flatMap(({ addon, problem: wrong }) =>
       wrong === undefined || addon.deleting === true ? [addon] : [],
@@ -150,6 +153,13 @@ async function goneKind({ call, upstream }: Hub): Promise<string | undefined> {
     if (!isHere) return `nothing is removed from clusters: the CustomResourceDefinition ${name} is deleted`;
   }
   return undefined;
+}
+
+/** Deletes what is made from objects of other programs. Throws `CLUSTER_FAILED` if those may have gone only with a definition. */
+export async function deleteTaken(hub: Hub, resource: Resource, at: Version): Promise<void> {
+  const doubt = await goneKind(hub);
+  if (doubt !== undefined) throw new CurlewError('CLUSTER_FAILED', doubt);
+  await deleteObject(hub.call, resource, at);
 }
 
 function clusterKey(name: string): string {
