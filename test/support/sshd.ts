@@ -1,4 +1,5 @@
 /** A real sshd on loopback, as its own process with its own keys, port and folder, for the user of the tests. */
+import { errnoOf } from '../../src/core/errors.ts';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { execFileSync } from 'node:child_process';
 import { createConnection } from 'node:net';
@@ -104,7 +105,14 @@ export async function startSshd(folder: string, { lines = () => [], hostname }: 
     }
   };
   const cut = (): void => {
-    for (const pid of sessions()) process.kill(pid, 'SIGKILL');
+    for (const pid of sessions()) {
+      try {
+        process.kill(pid, 'SIGKILL');
+      } catch (error) {
+        // A session may end by itself meanwhile.
+        if (errnoOf(error) !== 'ESRCH') throw error;
+      }
+    }
   };
   return {
     host: {
