@@ -90,6 +90,6 @@ export async function withShim(
   const { stdout: real } = await execa('bash', ['-c', 'command -v "$1"', 'bash', program], { env });
   const shim = join(folder, program);
   await mkdir(dirname(shim), { recursive: true });
-  await writeFile(shim, `#!/bin/bash\nREAL=${real}\n${text}\nexec "$REAL" "$@"\n`, { mode: 0o755 });
+  await writeFile(shim, `#!/bin/bash\nREAL='${real}'\n${text}\nexec "$REAL" "$@"\n`, { mode: 0o755 });
   return { ...env, PATH: `${folder}:${env['PATH'] ?? ''}` };
 }
