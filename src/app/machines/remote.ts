@@ -10,7 +10,7 @@ import { REMOTE } from './look.ts';
 const SHORT_MS = 60_000;
 const SEND_MS = 2 * 60 * 60_000;
 const RUN_MS = 2 * 60 * 60_000;
-/** A lock that is not renewed for so long is that of an operator who is gone. */
+/** After this time without a renewal, the operator who holds the lock counts as gone. */
 const LOCK_S = 60;
 const RENEW_MS = 20_000;
 const TRIES = 6;
