@@ -207,7 +207,7 @@ test('HelmChartProxies that are deleted with their definition leave their add-on
   const controller = scene.start();
   await eventually(async () => (await scene.conditions()) === READY);
   const definition = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/helmchartproxies.addons.cluster.x-k8s.io';
-  // As an API server holds it while it deletes the objects.
+  // An API server holds it in this way while it deletes the objects.
   await hub.client.merge(definition, { metadata: { finalizers: ['customresourcecleanup.apiextensions.k8s.io'] } });
   await hub.client.remove(definition);
   await hub.client.remove(`${PROXIES}/page`);
