@@ -71,14 +71,14 @@ export const FLEET_APPROVE = request('fleet approve', 'Let an add-on continue wh
   group: texts('GROUP', 'clusters of this group may get it; can be repeated'),
   removals: count('N', 'up to N clusters may lose it at once'),
 });
-export const FLEET_PAUSE = request('fleet pause', 'Stop an add-on where it is: start nothing more of it', ORDER);
+export const FLEET_PAUSE = request('fleet pause', 'Start nothing more of an add-on', ORDER);
 export const FLEET_RESUME = request('fleet resume', 'Let a paused add-on continue', ORDER);
 export const FLEET_RETRY = request('fleet retry', 'Try again where an add-on has failed', ORDER);
 export const FLEET_ROLLBACK = request('fleet rollback', 'Bring an add-on back to what was healthy before', ORDER);
 
 export const FLEET_REMOVE = request(
   'fleet remove',
-  'Remove an add-on from all clusters, once its file is gone',
+  'Remove an add-on whose file is gone from all clusters',
   { ...ORDER, timeout: LOOK.timeout, ...DELIVER },
   { yes: flag('remove it', { short: 'y' }), dryRun: DRY_RUN },
 );

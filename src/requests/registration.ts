@@ -40,7 +40,7 @@ export const REJOIN = { name: 'fleet accept', fields: HUB_TOKEN.fields };
 
 export const FLEET_DETACH = request(
   'fleet detach',
-  'Detach a cluster from a hub: its agent loses all rights there',
+  'Take a cluster out of a hub, with the rights of its agent',
   { ...NAME, ...CLUSTER },
   { yes: flag('take them', { short: 'y' }) },
 );
