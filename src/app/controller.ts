@@ -20,7 +20,7 @@ import { Wake } from '../platform/limit/wake.ts';
 import { Memo } from '../rollout/content.ts';
 import { Heartbeats } from './hub/heartbeats.ts';
 import { identifyHub } from './hub/identify.ts';
-import { passHub, resourceOf, type Hub } from './hub/pass.ts';
+import { passHub, resourceOf, type Hub, type HubPassed } from './hub/pass.ts';
 import { Pushes } from './hub/push.ts';
 import { Upstream } from './hub/upstream.ts';
 import { decideRequests, type Say } from './hub/renewals.ts';
@@ -142,10 +142,8 @@ async function lead(direct: KubeApi, { lease, uid, say, request, context, onPass
   try {
     for (;;) {
       changes.clear();
-      const { problem, nextMs, isDecided } = await passHub(hub, Math.floor(Date.now() / 1000)).then(
-        // One object that is refused is tried again by itself, and holds no other.
-        (passed) => ({ ...passed, isDecided: passed.problem === undefined || passed.nextMs < Infinity }),
-        (error: unknown) => {
+      const { problem, nextMs, isDecided } = await passHub(hub, Math.floor(Date.now() / 1000)).catch(
+        (error: unknown): HubPassed => {
           signal.throwIfAborted();
           if (!(error instanceof CurlewError)) throw error;
           return { problem: asError(error).message, nextMs: failures.failed(), isDecided: false };

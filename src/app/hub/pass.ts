@@ -80,6 +80,11 @@ export interface Passed {
   readonly nextMs: number;
 }
 
+export interface HubPassed extends Passed {
+  /** What is known was whole, so that the fleet was decided about. A write that was refused is tried again, and holds no other. */
+  readonly isDecided: boolean;
+}
+
 /** All that are there, with what Cluster API knows of its own. */
 export function clustersOf({ clusters, upstream }: Pick<Hub, 'clusters' | 'upstream'>): readonly HubCluster[] {
   const all = clusters.values().flatMap((one) => one ?? []);
@@ -87,12 +92,12 @@ export function clustersOf({ clusters, upstream }: Pick<Hub, 'clusters' | 'upstr
 }
 
 /** What has changed meanwhile is left to the next pass. `now` in seconds since 1970. */
-export async function passHub(hub: Hub, now: number): Promise<Passed> {
+export async function passHub(hub: Hub, now: number): Promise<HubPassed> {
   const problem = [hub.clusters, hub.addons, hub.clusterAddons, hub.leases, hub.upstream]
     .map((one) => one?.problem)
     .find((one) => one !== undefined);
   hub.heartbeats.hears(problem === undefined);
-  if (problem !== undefined) return { problem, nextMs: Infinity };
+  if (problem !== undefined) return { problem, nextMs: Infinity, isDecided: false };
   const taken = await hub.upstream?.pass(hub, now);
   const all = new Map(hub.addons.values().map((one) => [one.addon.name, one]));
   const records = new Map<string, HubClusterAddon>();
@@ -115,7 +120,7 @@ export async function passHub(hub: Hub, now: number): Promise<Passed> {
   let writes = step(observed, now, hub.memo);
   if (takesAway(writes)) {
     const doubt = await goneKind(hub);
-    if (doubt !== undefined) return { problem: doubt, nextMs: Infinity };
+    if (doubt !== undefined) return { problem: doubt, nextMs: Infinity, isDecided: false };
     for (const { name } of observed.clusters.filter(({ deleting }) => deleting !== undefined)) {
       const others = writes.put.filter(({ cluster }) => cluster !== name);
       if (others.length < writes.put.length && (await goesWithNamespace(hub, name)))
@@ -126,6 +131,7 @@ export async function passHub(hub: Hub, now: number): Promise<Passed> {
   const problemOfWrites = await done.run();
   return {
     problem: problemOfWrites ?? taken?.problem,
+    isDecided: true,
     nextMs: Math.min(done.nextMs, taken?.nextMs ?? Infinity, (writes.recheckAfter ?? Infinity) * 1000),
   };
 }
