@@ -212,25 +212,25 @@ const ROWS: readonly (readonly [name: string, holds: string, imports?: string])[
   ],
   ['deliver/channel', 'a pass over the channels of a cluster', 'core channel deliver requests open'],
   [
-    'app/fleets',
+    'fleet/run',
     'the files of a fleet, what its clusters record, the state between passes, and the deliveries of a pass',
     'core platform/limit platform/files channel rollout fleet spec kube deliver requests open',
   ],
   [
-    'app/machines',
+    'machine/run',
     'machines of a cluster: those of a file over SSH; nodes of the cluster of this machine: drains, upgrades, snapshots of etcd, removal, and health',
-    'core platform/files platform/limit channel fleet kube deliver ssh machine app/fleets',
+    'core platform/files platform/limit channel fleet kube deliver ssh machine fleet/run',
   ],
   [
-    'app/hub',
+    'hub/run',
     'a pass of the controller of a hub: what a step of its fleet writes, into its objects; deliveries to its clusters; tokens, requests and rights of agents',
     `core platform/limit platform/files formats/signing channel rollout fleet/upstream fleet hub kube deliver requests
-      open app/fleets`,
+      open fleet/run`,
   ],
   [
-    'app/agent',
+    'agent/run',
     'the loop of an agent: deliveries to its own cluster, and what it reports to its hub',
-    'core own platform/limit platform/files formats/signing channel rollout fleet hub kube deliver requests open app/fleets app/hub',
+    'core own platform/limit platform/files formats/signing channel rollout fleet hub kube deliver requests open fleet/run hub/run',
   ],
   ['app', 'use cases, one per file: a request that could be JSON and its result'],
   ['cli', 'options, commands and rendering; only `cli` prints, exits or reads the process'],

@@ -15,7 +15,7 @@ import { apiPath } from '../kube/path.ts';
 import { readLimited } from '../platform/files/read-limited.ts';
 import { readOwnFile } from '../platform/files/state-file.ts';
 import { pause } from '../platform/limit/repeat.ts';
-import { resourceOf } from './hub/pass.ts';
+import { resourceOf } from '../hub/run/pass.ts';
 import { AGENT_REGISTER } from '../requests/registration.ts';
 
 const LIMIT = 1 << 20;

@@ -10,7 +10,7 @@ import { agentLease } from '../hub/identity.ts';
 import { openApi } from '../kube/api.ts';
 import { makeFolder } from '../platform/files/make-folder.ts';
 import { writeStateFile } from '../platform/files/state-file.ts';
-import { runLoop, type Packages } from './agent/loop.ts';
+import { runLoop, type Packages } from '../agent/run/loop.ts';
 import { AGENT_RUN, type AgentRunRequest } from '../requests/agent.ts';
 
 /**

@@ -8,7 +8,7 @@ import { mayRestart, type EtcdMember } from '../machine/etcd.ts';
 import { folderOf } from '../node/install-folder.ts';
 import { kubernetesTask } from '../node/kubernetes-task.ts';
 import { CERTIFICATES_RENEW } from '../requests/node.ts';
-import { certificatesIn } from './machines/certificates.ts';
+import { certificatesIn } from '../machine/run/certificates.ts';
 
 export interface CertificateDays {
   /** Path below /etc/kubernetes. */

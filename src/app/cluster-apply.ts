@@ -15,9 +15,9 @@ import { eachLimited } from '../platform/limit/each.ts';
 import { CLUSTER_APPLY } from '../requests/cluster.ts';
 import { openSsh, SshError } from '../ssh/ssh.ts';
 import { bundleFacts, planOf, type PlannedCluster } from './cluster-plan.ts';
-import { readHosts, type WrittenCluster, type WrittenHost } from './machines/cluster-file.ts';
-import { lookAt, REMOTE, type ClusterLook } from './machines/look.ts';
-import { lockHosts, runCommand, sendBundle, type BundleFile, type Remote } from './machines/remote.ts';
+import { readHosts, type WrittenCluster, type WrittenHost } from '../machine/run/cluster-file.ts';
+import { lookAt, REMOTE, type ClusterLook } from '../machine/run/look.ts';
+import { lockHosts, runCommand, sendBundle, type BundleFile, type Remote } from '../machine/run/remote.ts';
 
 export interface AppliedCluster extends PlannedCluster {
   readonly done: readonly { readonly host: string; readonly phase: Phase }[];

@@ -4,7 +4,7 @@ import { CurlewError } from '../core/errors.ts';
 import { useCase } from '../core/request.ts';
 import type { ClusterFields } from '../fleet/schema.ts';
 import { clusterDiff, type ClusterDifference } from '../machine/difference.ts';
-import { readCluster } from './machines/cluster-file.ts';
+import { readCluster } from '../machine/run/cluster-file.ts';
 import { CLUSTER_DIFF } from '../requests/cluster.ts';
 
 export interface ClusterDiff {

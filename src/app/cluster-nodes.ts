@@ -4,7 +4,7 @@ import { useCase } from '../core/request.ts';
 import { openEtcd } from '../kube/etcd.ts';
 import type { SeenMachine } from '../machine/cluster.ts';
 import type { EtcdMember } from '../machine/etcd.ts';
-import { openNodeApi, seenNodes } from './machines/nodes.ts';
+import { openNodeApi, seenNodes } from '../machine/run/nodes.ts';
 import { CLUSTER_NODES } from '../requests/cluster.ts';
 
 export interface ClusterNodes {

@@ -10,8 +10,8 @@ import { planCluster } from '../machine/plan.ts';
 import { writeText } from '../platform/files/write-whole.ts';
 import { openSsh, type Ssh } from '../ssh/ssh.ts';
 import { inspect } from './inspect.ts';
-import { readHosts, type WrittenCluster } from './machines/cluster-file.ts';
-import { lookAt, type BundleFacts, type ClusterLook } from './machines/look.ts';
+import { readHosts, type WrittenCluster } from '../machine/run/cluster-file.ts';
+import { lookAt, type BundleFacts, type ClusterLook } from '../machine/run/look.ts';
 import { CLUSTER_PLAN } from '../requests/cluster.ts';
 
 export interface PlannedCluster {

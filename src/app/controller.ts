@@ -18,12 +18,12 @@ import { Backoff } from '../platform/limit/backoff.ts';
 import { pause } from '../platform/limit/repeat.ts';
 import { Wake } from '../platform/limit/wake.ts';
 import { Memo } from '../rollout/content.ts';
-import { Heartbeats } from './hub/heartbeats.ts';
-import { identifyHub } from './hub/identify.ts';
-import { passHub, resourceOf, type Hub, type HubPassed } from './hub/pass.ts';
-import { Pushes } from './hub/push.ts';
-import { Upstream } from './hub/upstream.ts';
-import { decideRequests, type Say } from './hub/renewals.ts';
+import { Heartbeats } from '../hub/run/heartbeats.ts';
+import { identifyHub } from '../hub/run/identify.ts';
+import { passHub, resourceOf, type Hub, type HubPassed } from '../hub/run/pass.ts';
+import { Pushes } from '../hub/run/push.ts';
+import { Upstream } from '../hub/run/upstream.ts';
+import { decideRequests, type Say } from '../hub/run/renewals.ts';
 import { serveReadiness } from '../open/readiness.ts';
 import { CONTROLLER, type ControllerRequest } from '../requests/hub.ts';
 

@@ -8,7 +8,7 @@ import { openEtcd } from '../kube/etcd.ts';
 import { folderOf } from '../node/install-folder.ts';
 import { kubernetesTask } from '../node/kubernetes-task.ts';
 import { ETCD_RESTORE } from '../requests/node.ts';
-import { requireWhole } from './machines/snapshots.ts';
+import { requireWhole } from '../machine/run/snapshots.ts';
 
 /** `CLUSTER_FAILED` for a snapshot that is not whole, unless it is confirmed, and for a cluster that has other members. */
 export const etcdRestore = useCase(

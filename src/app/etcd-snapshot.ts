@@ -5,7 +5,7 @@ import { CurlewError } from '../core/errors.ts';
 import { useCase } from '../core/request.ts';
 import { openEtcd } from '../kube/etcd.ts';
 import { refuseExisting } from '../platform/files/name-file.ts';
-import { keepSnapshot, saveSnapshot } from './machines/snapshots.ts';
+import { keepSnapshot, saveSnapshot } from '../machine/run/snapshots.ts';
 import { folderOf } from '../node/install-folder.ts';
 import { ETCD_SNAPSHOT } from '../requests/node.ts';
 

@@ -12,10 +12,10 @@ import { openCalls, type Call } from '../kube/call.ts';
 import { LEASES } from '../kube/lease.ts';
 import { applyObject, createObject, patchObject } from '../kube/objects.ts';
 import type { Resource } from '../kube/resources.ts';
-import { readAccepted, requestsOf, requireClusterName } from './hub/accepted.ts';
-import { identifyHub, NAMESPACES } from './hub/identify.ts';
-import { resourceOf } from './hub/pass.ts';
-import { endToken, isIssued } from './hub/token.ts';
+import { readAccepted, requestsOf, requireClusterName } from '../hub/run/accepted.ts';
+import { identifyHub, NAMESPACES } from '../hub/run/identify.ts';
+import { resourceOf } from '../hub/run/pass.ts';
+import { endToken, isIssued } from '../hub/run/token.ts';
 import { FLEET_ACCEPT } from '../requests/registration.ts';
 
 const PATIENCE_MS = 30_000;

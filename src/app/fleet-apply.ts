@@ -4,8 +4,8 @@ import { asError } from '../core/errors.ts';
 import { useCase } from '../core/request.ts';
 import type { Done } from '../fleet/pass.ts';
 import { pause } from '../platform/limit/repeat.ts';
-import { makePass } from './fleets/deliver.ts';
-import { observeFleet, planOf, readWhole, type FleetPlan } from './fleets/observed.ts';
+import { makePass } from '../fleet/run/deliver.ts';
+import { observeFleet, planOf, readWhole, type FleetPlan } from '../fleet/run/observed.ts';
 import { FLEET_PASS, FLEET_PASSES } from '../requests/fleet.ts';
 
 export interface FleetPass extends FleetPlan {

@@ -2,7 +2,7 @@
 import type { Context } from '../core/context.ts';
 import { useCase } from '../core/request.ts';
 import { differencesIn } from '../fleet/reported.ts';
-import { openFleet, type OpenedFleet } from './fleets/files.ts';
+import { openFleet, type OpenedFleet } from '../fleet/run/files.ts';
 import { FLEET_CHECK } from '../requests/fleet.ts';
 
 export interface CheckedFleet extends Pick<OpenedFleet, 'diagnostics' | 'errors' | 'warnings'> {

@@ -9,8 +9,8 @@ import { decision, REQUESTS } from '../hub/requests.ts';
 import { openCalls } from '../kube/call.ts';
 import { LEASES } from '../kube/lease.ts';
 import { deleteObject, patchObject } from '../kube/objects.ts';
-import { readAccepted, requestsOf, requireClusterName } from './hub/accepted.ts';
-import { deleteToken, tokensOf } from './hub/token.ts';
+import { readAccepted, requestsOf, requireClusterName } from '../hub/run/accepted.ts';
+import { deleteToken, tokensOf } from '../hub/run/token.ts';
 import { FLEET_DETACH } from '../requests/registration.ts';
 
 const PATIENCE_MS = 30_000;

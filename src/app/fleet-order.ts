@@ -6,9 +6,9 @@ import { observedOf } from '../fleet/observe.ts';
 import { revisionsOf } from '../fleet/pass.ts';
 import { NO_ORDERS, type Order, type Revision } from '../fleet/state.ts';
 import type { ClusterAddon } from '../rollout/fleet.ts';
-import { hashContents } from './fleets/clusters.ts';
-import { openFleet } from './fleets/files.ts';
-import { folderOf, readWhole, unknownAddon } from './fleets/observed.ts';
+import { hashContents } from '../fleet/run/clusters.ts';
+import { openFleet } from '../fleet/run/files.ts';
+import { folderOf, readWhole, unknownAddon } from '../fleet/run/observed.ts';
 import {
   FLEET_APPROVE,
   FLEET_PAUSE,

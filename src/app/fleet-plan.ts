@@ -1,11 +1,11 @@
 /** What would happen to a fleet now, and how it is. */
 import type { Context } from '../core/context.ts';
 import { useCase } from '../core/request.ts';
-import { observeFleet, planOf, readWhole, type FleetPlan } from './fleets/observed.ts';
+import { observeFleet, planOf, readWhole, type FleetPlan } from '../fleet/run/observed.ts';
 import { FLEET_PLAN } from '../requests/fleet.ts';
 
 export type { PlannedTarget } from '../fleet/plan.ts';
-export type { FleetPlan } from './fleets/observed.ts';
+export type { FleetPlan } from '../fleet/run/observed.ts';
 
 /** Changes nothing. `SPEC_INVALID` for mistakes in the files; a cluster that does not answer holds no other. */
 export const planFleets = useCase(FLEET_PLAN, async (request, context: Context): Promise<FleetPlan> => {

@@ -4,8 +4,8 @@ import { CurlewError } from '../core/errors.ts';
 import { useCase } from '../core/request.ts';
 import type { Observed } from '../rollout/fleet.ts';
 import type { FleetPass } from './fleet-apply.ts';
-import { makePass } from './fleets/deliver.ts';
-import { observeFleet, planOf, readWhole, type FleetPlan } from './fleets/observed.ts';
+import { makePass } from '../fleet/run/deliver.ts';
+import { observeFleet, planOf, readWhole, type FleetPlan } from '../fleet/run/observed.ts';
 import { FLEET_REMOVE, type FleetRemoveRequest } from '../requests/fleet.ts';
 
 /** What {@link removeFromFleet} would do; changes nothing. */

@@ -8,8 +8,8 @@ import type { TokenKind } from '../hub/requests.ts';
 import { openCalls } from '../kube/call.ts';
 import { requireFolder } from '../platform/files/name-file.ts';
 import { writeNew } from '../platform/files/write-new.ts';
-import { readAccepted, requireClusterName } from './hub/accepted.ts';
-import { makeToken } from './hub/token.ts';
+import { readAccepted, requireClusterName } from '../hub/run/accepted.ts';
+import { makeToken } from '../hub/run/token.ts';
 import { HUB_TOKEN, REJOIN } from '../requests/registration.ts';
 
 const PATIENCE_MS = 30_000;

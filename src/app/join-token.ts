@@ -8,8 +8,8 @@ import type { Call } from '../kube/call.ts';
 import { createObject, getObject } from '../kube/objects.ts';
 import type { Resource } from '../kube/resources.ts';
 import { readStateFile, writeStateFile } from '../platform/files/state-file.ts';
-import { clusterInfo, requireOwnCluster } from './machines/cluster-info.ts';
-import { openNodeApi } from './machines/nodes.ts';
+import { clusterInfo, requireOwnCluster } from '../machine/run/cluster-info.ts';
+import { openNodeApi } from '../machine/run/nodes.ts';
 import { JOIN_TOKEN } from '../requests/node.ts';
 
 export interface JoinFile {

@@ -4,9 +4,9 @@ import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';
 import { useCase } from '../core/request.ts';
 import { openEtcd } from '../kube/etcd.ts';
-import { clusterInfo, requireOwnCluster } from './machines/cluster-info.ts';
-import { addressesOf, openNodeApi } from './machines/nodes.ts';
-import { removeFrom, type NodeRemoval } from './machines/removal.ts';
+import { clusterInfo, requireOwnCluster } from '../machine/run/cluster-info.ts';
+import { addressesOf, openNodeApi } from '../machine/run/nodes.ts';
+import { removeFrom, type NodeRemoval } from '../machine/run/removal.ts';
 import { NODE_REMOVE } from '../requests/node.ts';
 
 const DRAIN_MS = 5 * 60_000;

@@ -1,6 +1,6 @@
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { joinToken } from '../../src/app/join-token.ts';
-import { requireOwnCluster } from '../../src/app/machines/cluster-info.ts';
+import { requireOwnCluster } from '../../src/machine/run/cluster-info.ts';
 import { apiClient, at } from '../support/api-client.ts';
 import { startMemoryApiServer, type MemoryApiServer } from '../support/api-server/server.ts';
 import * as assert from '../support/assert.ts';

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { openNodeApi } from '../../src/app/machines/nodes.ts';
-import { removeFrom, type NodeRemoval } from '../../src/app/machines/removal.ts';
+import { openNodeApi } from '../../src/machine/run/nodes.ts';
+import { removeFrom, type NodeRemoval } from '../../src/machine/run/removal.ts';
 import type { ProgressEvent } from '../../src/core/events.ts';
 import { removeNode } from '../../src/app/node-remove.ts';
 import type { Etcd, Member } from '../../src/kube/etcd.ts';

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { readdir, stat, writeFile } from 'node:fs/promises';
-import { openNodeApi } from '../../src/app/machines/nodes.ts';
-import { keepSnapshot, requireWhole } from '../../src/app/machines/snapshots.ts';
-import { planNodeUpgrade, type NodeUpgrade, type UpgradedNode } from '../../src/app/machines/upgrade.ts';
+import { openNodeApi } from '../../src/machine/run/nodes.ts';
+import { keepSnapshot, requireWhole } from '../../src/machine/run/snapshots.ts';
+import { planNodeUpgrade, type NodeUpgrade, type UpgradedNode } from '../../src/machine/run/upgrade.ts';
 import type { ProgressEvent } from '../../src/core/events.ts';
 import type { Etcd } from '../../src/kube/etcd.ts';
 import { apiClient, at, type ApiClient } from '../support/api-client.ts';

@@ -1,5 +1,5 @@
 /** A controller under a flood of requests for certificates. */
-import { passRequests } from '../../src/app/hub/renewals.ts';
+import { passRequests } from '../../src/hub/run/renewals.ts';
 import type { AgentRequest } from '../../src/hub/requests.ts';
 import type { Call } from '../../src/kube/call.ts';
 import { Backoff } from '../../src/platform/limit/backoff.ts';

@@ -4,7 +4,7 @@ import { readFile, rm, stat, writeFile } from 'node:fs/promises';
 import type { AppliedCluster } from '../../src/app/cluster-apply.ts';
 import type { Report } from '../../src/core/events.ts';
 import type { PlannedCluster } from '../../src/app/cluster-plan.ts';
-import { REMOTE } from '../../src/app/machines/look.ts';
+import { REMOTE } from '../../src/machine/run/look.ts';
 import { inspect } from '../../src/app/inspect.ts';
 import { appears } from '../support/appears.ts';
 import * as assert from '../support/assert.ts';

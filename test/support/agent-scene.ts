@@ -2,7 +2,7 @@
 import { setMaxListeners } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { runLoop, type Packages } from '../../src/app/agent/loop.ts';
+import { runLoop, type Packages } from '../../src/agent/run/loop.ts';
 import type { AgentRunRequest } from '../../src/requests/agent.ts';
 import type { Context } from '../../src/core/context.ts';
 import { CurlewError } from '../../src/core/errors.ts';

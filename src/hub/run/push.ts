@@ -4,7 +4,7 @@ import type { Context } from '../../core/context.ts';
 import { holdCluster, openChannelCluster } from '../../deliver/cluster.ts';
 import type { Answer, Look } from '../../fleet/fleet.ts';
 import type { Deliverable, Job } from '../../fleet/pass.ts';
-import type { HubAddon, HubCluster, HubClusterAddon } from '../../hub/observe.ts';
+import type { HubAddon, HubCluster, HubClusterAddon } from '../observe.ts';
 import {
   accessIn,
   addonStatus,
@@ -15,15 +15,15 @@ import {
   needOf,
   textIn,
   type Report,
-} from '../../hub/push.ts';
+} from '../push.ts';
 import { requireEmbedded } from '../../kube/kubeconfig.ts';
 import { getObject } from '../../kube/objects.ts';
 import type { Resource } from '../../kube/resources.ts';
 import { Backoff } from '../../platform/limit/backoff.ts';
 import { createSemaphore } from '../../platform/limit/semaphore.ts';
 import type { ClusterAddon, Values } from '../../rollout/fleet.ts';
-import { accessTo, AT_ONCE, lookAtClusters } from '../fleets/clusters.ts';
-import { failureOf, Runner } from '../fleets/runner.ts';
+import { accessTo, AT_ONCE, lookAtClusters } from '../../fleet/run/clusters.ts';
+import { failureOf, Runner } from '../../fleet/run/runner.ts';
 import { openChannels } from '../../open/channel-files.ts';
 import type { ControllerRequest } from '../../requests/hub.ts';
 import { CLUSTER_ADDONS, clustersOf, keyOf, patchAt, resourceOf, type Hub } from './pass.ts';

@@ -6,7 +6,7 @@ import { openApi, type KubeApi } from '../../kube/api.ts';
 import { openCalls, type Call } from '../../kube/call.ts';
 import { getObject, listObjects, mergeObject, type LiveObject } from '../../kube/objects.ts';
 import type { Resource } from '../../kube/resources.ts';
-import type { SeenMachine } from '../../machine/cluster.ts';
+import type { SeenMachine } from '../cluster.ts';
 
 export const NODES: Resource = { apiVersion: 'v1', kind: 'Node', plural: 'nodes', namespaced: false };
 /** The mark of a node that is being removed, with the time of its first attempt. */

@@ -1,7 +1,7 @@
 /** What a controller decides about requests for certificates: renewals of accepted agents, and whatever breaks the rules. */
 import { asError, CurlewError } from '../../core/errors.ts';
-import { decision, REQUESTS, type AgentRequest } from '../../hub/requests.ts';
-import { requestRole, resourceOfRight } from '../../hub/rights.ts';
+import { decision, REQUESTS, type AgentRequest } from '../requests.ts';
+import { requestRole, resourceOfRight } from '../rights.ts';
 import type { Call } from '../../kube/call.ts';
 import { mergeObject, patchObject } from '../../kube/objects.ts';
 import type { Watch } from '../../kube/watch.ts';

@@ -2,7 +2,7 @@
 import { canonicalJson } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
-import { definitionName } from '../../hub/manifests.ts';
+import { definitionName } from '../manifests.ts';
 import {
   FINALIZER,
   namespaceOf,
@@ -10,9 +10,9 @@ import {
   type HubCluster,
   type HubClusterAddon,
   type Version,
-} from '../../hub/observe.ts';
-import { HUB_KINDS, type HubKind } from '../../hub/schema.ts';
-import { happened, NO_STATUS, specObject, statusObject, type Happened } from '../../hub/write.ts';
+} from '../observe.ts';
+import { HUB_KINDS, type HubKind } from '../schema.ts';
+import { happened, NO_STATUS, specObject, statusObject, type Happened } from '../write.ts';
 import { CHANNEL_API_VERSION } from '../../channel/channel.ts';
 import type { Call } from '../../kube/call.ts';
 import { createObject, deleteObject, getObject, patchObject, type LiveObject } from '../../kube/objects.ts';

@@ -12,7 +12,7 @@ import { openCalls } from '../../kube/call.ts';
 import { configMapClient } from '../../kube/config-map.ts';
 import { listObjects, mapObjects } from '../../kube/objects.ts';
 import type { Resource } from '../../kube/resources.ts';
-import type { SeenMachine } from '../../machine/cluster.ts';
+import type { SeenMachine } from '../cluster.ts';
 import { readFound } from '../../platform/files/state-file.ts';
 import { certificateOf, certificatesIn, type NodeCertificate } from './certificates.ts';
 import { NODES, seenNode } from './nodes.ts';

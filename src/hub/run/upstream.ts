@@ -1,7 +1,7 @@
 /** Objects of other programs in a hub that the controller takes. */
 import { CurlewError } from '../../core/errors.ts';
-import type { HubCluster } from '../../hub/observe.ts';
-import { UPSTREAM, type Upstreams } from '../../hub/taken.ts';
+import type { HubCluster } from '../observe.ts';
+import { UPSTREAM, type Upstreams } from '../taken.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { discover, groupOf, type Resource } from '../../kube/resources.ts';
 import { HelmProxies } from './helm-proxies.ts';

@@ -6,7 +6,7 @@ import { Refused } from '../../kube/call.ts';
 import { getObject, listObjects, mapObjects, type LiveObject, type Named } from '../../kube/objects.ts';
 import type { ApiPath } from '../../kube/path.ts';
 import { objectPath, type Resource } from '../../kube/resources.ts';
-import { drainPlan, type DrainedPod } from '../../machine/drain.ts';
+import { drainPlan, type DrainedPod } from '../drain.ts';
 import { eachLimited, mapLimited } from '../../platform/limit/each.ts';
 import { repeatUntil } from '../../platform/limit/repeat.ts';
 import { NODES, seenNode, type NodeApi } from './nodes.ts';

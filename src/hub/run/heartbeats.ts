@@ -1,6 +1,6 @@
 /** Which agents are silent: a Lease that does not change any more says so, whatever clocks say, while the hub itself is heard. */
-import { GRACE_S } from '../../hub/agent-status.ts';
-import { clusterOf } from '../../hub/observe.ts';
+import { GRACE_S } from '../agent-status.ts';
+import { clusterOf } from '../observe.ts';
 import type { LiveObject } from '../../kube/objects.ts';
 
 const GRACE_MS = GRACE_S * 1000;

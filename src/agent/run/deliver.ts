@@ -15,7 +15,7 @@ import type { AgentDone, AgentJob, AgentRecord } from '../../hub/agent.ts';
 import { contentOf } from '../../hub/content.ts';
 import { makeFolder } from '../../platform/files/make-folder.ts';
 import { readFound, writeStateFile } from '../../platform/files/state-file.ts';
-import { failureOf, Runner } from '../fleets/runner.ts';
+import { failureOf, Runner } from '../../fleet/run/runner.ts';
 import { openChannels } from '../../open/channel-files.ts';
 import { signaturePath } from '../../open/trust.ts';
 import type { AgentRunRequest } from '../../requests/agent.ts';

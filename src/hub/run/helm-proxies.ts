@@ -1,7 +1,7 @@
 /** HelmChartProxies in a hub, with the clusters of Cluster API next to them: they become FleetAddons and Clusters. */
-import { joinCapi, readCapiCluster, type CapiCluster } from '../../hub/capi.ts';
-import { proxyStatus, readProxy, type HubProxy } from '../../hub/helm-proxies.ts';
-import { FINALIZER, hashOfMade, namespaceOf, type HubAddon, type HubCluster } from '../../hub/observe.ts';
+import { joinCapi, readCapiCluster, type CapiCluster } from '../capi.ts';
+import { proxyStatus, readProxy, type HubProxy } from '../helm-proxies.ts';
+import { FINALIZER, hashOfMade, namespaceOf, type HubAddon, type HubCluster } from '../observe.ts';
 import { createObject, getObject, type LiveObject } from '../../kube/objects.ts';
 import { groupOf, type Resource } from '../../kube/resources.ts';
 import { Watch } from '../../kube/watch.ts';

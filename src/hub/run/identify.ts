@@ -1,6 +1,6 @@
 /** Which hub it is. */
 import { CurlewError } from '../../core/errors.ts';
-import { CONTROLLER_LEASE, REGISTRATION } from '../../hub/manifests.ts';
+import { CONTROLLER_LEASE, REGISTRATION } from '../manifests.ts';
 import type { Call } from '../../kube/call.ts';
 import { getObject } from '../../kube/objects.ts';
 import type { Resource } from '../../kube/resources.ts';

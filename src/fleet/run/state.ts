@@ -16,7 +16,7 @@ import {
   type FleetOrders,
   type FleetState,
   type Order,
-} from '../../fleet/state.ts';
+} from '../state.ts';
 import { claim } from '../../platform/files/claim.ts';
 import { makeFolder } from '../../platform/files/make-folder.ts';
 import { readFound, readOwnFile, writeStateFile } from '../../platform/files/state-file.ts';

@@ -3,9 +3,9 @@ import type { Context } from '../../core/context.ts';
 import { CurlewError } from '../../core/errors.ts';
 import type { Etcd } from '../../kube/etcd.ts';
 import { deleteObject } from '../../kube/objects.ts';
-import type { Phase, SeenCluster, SeenMachine } from '../../machine/cluster.ts';
-import { planRemoval } from '../../machine/removal.ts';
-import { NOTHING } from '../../machine/world.ts';
+import type { Phase, SeenCluster, SeenMachine } from '../cluster.ts';
+import { planRemoval } from '../removal.ts';
+import { NOTHING } from '../world.ts';
 import { drainNode, leftToDrain } from './drain.ts';
 import { markLeaving, NODES, seenNodes, type NodeApi } from './nodes.ts';
 

@@ -1,5 +1,5 @@
 /** Add-ons of Open Cluster Management in a hub: they become FleetAddons. */
-import { FROM, type HubAddon, type HubCluster } from '../../hub/observe.ts';
+import { FROM, type HubAddon, type HubCluster } from '../observe.ts';
 import {
   addonStatus,
   fleetOf,
@@ -9,8 +9,8 @@ import {
   readOcmObject,
   type OcmFleet,
   type OcmObject,
-} from '../../hub/ocm.ts';
-import { UPSTREAM } from '../../hub/taken.ts';
+} from '../ocm.ts';
+import { UPSTREAM } from '../taken.ts';
 import { createObject } from '../../kube/objects.ts';
 import { Backoff } from '../../platform/limit/backoff.ts';
 import { Contents } from '../../rollout/content.ts';

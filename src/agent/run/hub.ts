@@ -10,7 +10,7 @@ import { LEASES } from '../../kube/lease.ts';
 import { getObject, patchObject, type LiveObject } from '../../kube/objects.ts';
 import { objectPath } from '../../kube/resources.ts';
 import type { Values } from '../../rollout/fleet.ts';
-import { resourceOf } from '../hub/pass.ts';
+import { resourceOf } from '../../hub/run/pass.ts';
 
 const [CLUSTERS, CLUSTER_ADDONS] = [resourceOf('Cluster'), resourceOf('ClusterAddon')];
 /** A status of the cluster in which nothing but the time is new is written this often. */

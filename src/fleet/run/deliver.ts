@@ -4,9 +4,9 @@ import type { Context } from '../../core/context.ts';
 import { canonicalJson } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { holdCluster, openChannelCluster } from '../../deliver/cluster.ts';
-import { driftIn } from '../../fleet/drift.ts';
-import type { WrittenCluster } from '../../fleet/fleet.ts';
-import { recordsOf } from '../../fleet/observe.ts';
+import { driftIn } from '../drift.ts';
+import type { WrittenCluster } from '../fleet.ts';
+import { recordsOf } from '../observe.ts';
 import {
   beginPass,
   closedFor,
@@ -17,8 +17,8 @@ import {
   type Deliverable,
   type Done,
   type Job,
-} from '../../fleet/pass.ts';
-import { withLooks, type FleetState, type Revision } from '../../fleet/state.ts';
+} from '../pass.ts';
+import { withLooks, type FleetState, type Revision } from '../state.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
 import { openChannels } from '../../open/channel-files.ts';
 import type { FleetApplyRequest } from '../../requests/fleet.ts';

@@ -4,11 +4,11 @@ import type { Context } from '../../core/context.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { readFleet } from '../../fleet/read.ts';
 import type { ClusterFields } from '../../fleet/schema.ts';
-import type { DesiredCluster, DesiredMachine } from '../../machine/cluster.ts';
+import type { DesiredCluster, DesiredMachine } from '../cluster.ts';
 import { readLimited } from '../../platform/files/read-limited.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
 import type { SshHost } from '../../ssh/ssh.ts';
-import { listFiles } from '../fleets/files.ts';
+import { listFiles } from '../../fleet/run/files.ts';
 
 const MAX_BYTES = 16 << 20;
 const AT_ONCE = 8;

@@ -1,8 +1,8 @@
 /** Objects of a hub that the controller makes from those of other programs. */
 import { canonicalJson } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
-import { FINALIZER, hashOfMade, type HubAddon, type Made, type Version } from '../../hub/observe.ts';
-import type { Taken } from '../../hub/taken.ts';
+import { FINALIZER, hashOfMade, type HubAddon, type Made, type Version } from '../observe.ts';
+import type { Taken } from '../taken.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { createObject, type LiveObject } from '../../kube/objects.ts';
 import type { Resource } from '../../kube/resources.ts';
