@@ -78,7 +78,7 @@ grid_images() {
     grid_place "$box/$id" usr/local/bin "$(grid_program "$id")"
   done
   grid_iptables "$box/kube-proxy" "$node"
-  grid_place "$box/etcd" usr/local/bin "$made/etcd"
+  grid_place "$box/etcd" usr/local/bin "$made/etcd" "$made/etcdutl"
   grid_place "$box/coredns" . "$made/coredns"
   grid_place "$box/pause" . "$made/programs"
   mv "$box/pause/programs" "$box/pause/pause"

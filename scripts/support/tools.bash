@@ -42,7 +42,7 @@ bullseye   all     debootstrap - bullseye.tar
 go         -       pip         test/oracles/go-requirements.txt go --no-deps --require-hashes
 grid-kubernetes all go         test/oracles/kubernetes-node grid/kubeadm,grid/kubelet,grid/kube-controller-manager,grid/kube-scheduler,grid/kube-proxy,grid/cri,grid/programs -gcflags=all=-l
 grid-kubernetes-older - go     test/oracles/kubernetes-node-older older/kubeadm,older/kubelet,older/kube-controller-manager,older/kube-scheduler,older/kube-proxy -gcflags=all=-l
-grid-etcd  -       go          test/oracles/etcd grid/etcd -gcflags=all=-l
+grid-etcd  -       go          test/oracles/etcd grid/etcd,grid/etcdutl -gcflags=all=-l
 grid-coredns -     go          test/oracles/coredns grid/coredns -gcflags=all=-l
 grid-flannel -     go          github.com/flannel-io/flannel@v0.28.4 grid/flanneld -gcflags=all=-l
 grid-containerd -  go          github.com/containerd/containerd/v2/cmd/containerd@v2.2.6,github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2@v2.2.6,github.com/containerd/containerd/v2/cmd/ctr@v2.2.6 grid/containerd,grid/containerd-shim-runc-v2,grid/ctr -tags=no_btrfs,no_devmapper,no_tracing,no_zfs
@@ -297,7 +297,7 @@ tools_make_bullseye() {
 tools_make_grid-node() {
   mkdir "$1/grid"
   tools_make_system "$1/grid/node.tar" '' "systemd,systemd-sysv,dbus,iproute2,iptables,kmod,conntrack,socat,ethtool,ebtables,\
-curl,procps,openssl,ca-certificates,runc"
+curl,procps,openssl,ca-certificates,runc,openssh-server"
 }
 
 # Prints a Python that makes virtual environments: the system's own, which its release determines, if there is one.
@@ -421,7 +421,8 @@ tools_make_grid-kubernetes-older() {
 # As a dependency: etcd's own go.mod has replacements.
 tools_make_grid-etcd() {
   mkdir "$1/grid"
-  tools_run_go build -C "$2" "${@:4}" -o "$1/$3" go.etcd.io/etcd/server/v3
+  tools_run_go build -C "$2" "${@:4}" -o "$1/grid/etcd" go.etcd.io/etcd/server/v3 &&
+    tools_run_go build -C "$2" "${@:4}" -o "$1/grid/etcdutl" go.etcd.io/etcd/etcdutl/v3
 }
 
 # Without two backends: one needs a module that the proxy does not have, the other C.
