@@ -1,7 +1,8 @@
 /**
  * Measures curlew beside other tools in one run, alternating, and prints Markdown.
  * usage: npm run bench -- [--only NAME]… [--rounds N] [--skip-kurl] [--upload-mb N] [--write]
- *   NAME: images, layer, bundle, delta, images-load, start, lint, packages, publish, node, preflight, library, channel, fleet, serve, flood.
+ *   NAME: images, layer, bundle, delta, images-load, start, lint, packages, publish, node, preflight, library, channel, fleet,
+ *   machines, serve, flood.
  *   --write puts the result into docs/benchmarks.md.
  */
 import { execa } from 'execa';
@@ -23,6 +24,7 @@ import { benchFlood } from './flood.ts';
 import { benchHub } from './hub.ts';
 import { blobsOf, fillRegistry, setFolder } from './image-set.ts';
 import { benchLibrary } from './library.ts';
+import { benchMachines } from './machines.ts';
 import { benchNode } from './node.ts';
 import { benchOsPackages } from './os-packages.ts';
 import { benchPreflight } from './preflight.ts';
@@ -48,6 +50,7 @@ const SECTIONS = [
   'library',
   'channel',
   'fleet',
+  'machines',
   'serve',
   'flood',
 ] as const;
@@ -149,6 +152,7 @@ if (wants('channel')) {
   found.push(await benchChannelCluster(home, { rounds, say }));
 }
 if (wants('fleet')) found.push(benchFleet({ rounds, say }), await benchHub({ work, say }));
+if (wants('machines')) found.push(benchMachines({ rounds, say }));
 if (wants('serve')) found.push(await benchServe(home, { rounds, say }));
 if (wants('flood')) found.push(await benchFlood(home, { say }));
 await rm(work, { recursive: true, force: true });
