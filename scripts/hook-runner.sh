@@ -60,10 +60,12 @@ curlew_defined() {
 # usage: curlew_on_error STATUS FUNCTION FILE LINE COMMAND
 curlew_on_error() {
   if [[ -n "${CURLEW_CALLING-}" && "$2" == '' && "$3" == "${BASH_SOURCE[0]}" ]]; then
-    # The hook itself has returned a status: only the place of its definition is known.
-    builtin local name line file
+    # The hook itself has returned a status. Its RETURN trap knows the line; if the hook set another one, the place of
+    # its definition is known.
+    builtin local name line file command="return $1"
     builtin read -r name line file < <(curlew_defined "$CURLEW_FUNCTION")
-    builtin set -- "$1" "$name" "$file" "$line" "return $1"
+    if [[ -n "${CURLEW_RETURNED-}" ]]; then line="${CURLEW_RETURNED%% *}" command="${CURLEW_RETURNED#* }"; fi
+    builtin set -- "$1" "$name" "$file" "$line" "$command"
   fi
   curlew_control error "$BASH_SUBSHELL" "$@"
 }
@@ -185,10 +187,13 @@ fi
 curlew_control stage call "$CURLEW_FUNCTION"
 CURLEW_CALLING=1
 curlew_options "$CURLEW_OWN_SET" "$CURLEW_OWN_SHOPT"
+# Only a traced function runs this trap.
+builtin declare -ft "$CURLEW_FUNCTION"
+builtin trap 'CURLEW_RETURNED="$LINENO $BASH_COMMAND"' RETURN
 "$CURLEW_FUNCTION" ${CURLEW_WORDS[@]+"${CURLEW_WORDS[@]}"}
 
 curlew_options
-builtin trap - ERR
+builtin trap - ERR RETURN
 builtin set +eE
 curlew_snapshot CURLEW_NOW
 CURLEW_ALL=

@@ -74,7 +74,7 @@ const SCRIPTS: readonly (readonly [title: string, script: string, where: string,
   printf '\033[2J\033]0;title\007\033[31mred\033[0m\b\r\n\302\233x\n'
   return 3
 }`,
-    `bad failed with status 3 at \\S*${SCRIPT}:1 in bad: return 3`,
+    `bad failed with status 3 at \\S*${SCRIPT}:3 in bad: return 3`,
     'red',
   ],
   [

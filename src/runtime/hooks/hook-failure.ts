@@ -1,5 +1,6 @@
 /** The error of a failed hook: add-on, hook, place, command, last lines, log. */
 import { stat, statfs } from 'node:fs/promises';
+import { constants } from 'node:os';
 import { basename, dirname } from 'node:path';
 import { CurlewError, type ErrorCode } from '../../core/errors.ts';
 import { ownerOf } from '../../core/layout.ts';
@@ -57,6 +58,8 @@ const LINES = 20;
 const RUNNER = 'hook-runner.sh';
 /** Exit status of a shell that SIGTERM ended. */
 const ENDED = 143;
+/** The exit status for a signal is its number and this. */
+const SIGNALED = 128;
 const LARGE_LOG = 1 << 20;
 /** If less than this is free, output or files of a hook may not have fit. */
 const FULL_BELOW = 64 << 10;
@@ -151,12 +154,15 @@ function reason({ function: hook, notes, exit, limitMs }: FailedHook, lines: rea
     return `called exit before its end${sourcing}${where}: a hook must return`;
   }
   if (notes.absent === true) return `is not defined: no function ${hook} after every install.sh was read`;
-  if (typeof exit === 'string') return `was terminated by ${exit}`;
+  const killer = typeof exit === 'string' ? exit : place === undefined ? signalOf(exit) : undefined;
+  if (killer !== undefined) return `was killed by ${killer} (signal ${constants.signals[killer]})${sourcing}`;
   if (bail !== undefined && place === undefined) {
     return `gave up${sourcing} at ${bail.file}:${bail.line}${inFunction(bail.function)}: ${bail.text}`;
   }
   const syntax = syntaxError(stage?.what, lines);
   if (sourcing !== '' && syntax !== undefined) return `failed: ${syntax}`;
+  const ended = place === undefined ? expansionError(lines) : undefined;
+  if (ended !== undefined) return `failed${sourcing} with status ${exit} at ${ended}`;
   if (place === undefined) return `ended with status ${exit}${sourcing}: it called exit ${exit}`;
   return `failed${sourcing} with status ${exit} ${placeText(place)}`;
 }
@@ -168,6 +174,21 @@ function placeText({ file, line, function: name, command }: FailurePlace): strin
 
 function inFunction(name: string): string {
   return name === '' || name === 'source' || name === 'main' ? '' : ` in ${name}`;
+}
+
+/** The signal that ended a process, from the status that a shell or a sandbox gives for it. */
+function signalOf(status: number): NodeJS.Signals | undefined {
+  const names = Object.keys(constants.signals) as NodeJS.Signals[];
+  return names.find((name) => constants.signals[name] === status - SIGNALED);
+}
+
+/**
+ * `file:line: variable: message` from bash's last line, if `${variable:?message}` or an unset variable ended the shell,
+ * which runs no trap.
+ */
+function expansionError(lines: readonly string[]): string | undefined {
+  const [, file, line, text] = /^(\/.*): line (\d+): (\w+: .*)$/.exec(lines.at(-1) ?? '') ?? [];
+  return file === undefined ? undefined : `${file}:${line}: ${text}`;
 }
 
 /** `file:line: syntax error …` from bash's output about a file that it could not parse. */

@@ -122,9 +122,34 @@ test('a command that fails deep in functions is named with its function, file an
   assert.match(error.hint ?? '', box.at('runs/r1/demo.log'));
 });
 
-test('a hook that returns a status is named with the place of its definition', async () => {
-  await using box = await hooks(['\n\ndemo() {\n  return 3\n}\n']);
-  await assert.rejectsWith(box.run('demo'), 'HOOK_FAILED', /status 3 at .*install\.sh:3 in demo: return 3/);
+test('a hook that returns a status is named with the place of its return', async () => {
+  await using box = await hooks([
+    `demo() {\n  . ./helpers.sh\n  if true; then\n    return 3\n  fi\n  :\n}
+demo_join() {\n  demo ||\n    return\n  :\n}\ndemo_post_init() {\n  :\n  false && true\n}\n`,
+  ]);
+  await writeFile(box.at('helpers.sh'), ':\n:\n');
+  await assert.rejectsWith(box.run('demo'), 'HOOK_FAILED', /status 3 at \S+install\.sh:4 in demo: return 3/);
+  await assert.rejectsWith(box.run('demo_join'), 'HOOK_FAILED', /status 3 at \S+install\.sh:10 in demo_join: return/);
+  await assert.rejectsWith(box.run('demo_post_init'), 'HOOK_FAILED', /status 1 at \S+:13 in demo_post_init: false/);
+});
+
+test('a hook with its own RETURN trap that returns a status is named with the place of its definition', async () => {
+  await using box = await hooks([`\n\ndemo() {\n  trap 'echo bye' RETURN\n  return 3\n}\n`]);
+  await assert.rejectsWith(box.run('demo'), 'HOOK_FAILED', /status 3 at \S+install\.sh:3 in demo: return 3/);
+});
+
+test('a hook that was killed is said to be, with and without a sandbox', async () => {
+  await using box = await hooks(['demo() { kill -9 $$; }']);
+  await assert.rejectsWith(box.run('demo'), 'HOOK_FAILED', /^demo: demo was killed by SIGKILL \(signal 9\)$/m);
+  const failed = { addon: 'demo', function: 'demo', log: box.at('demo.log'), notes: {}, exit: 137 };
+  assert.is((await hookFailure(failed)).message, 'demo: demo was killed by SIGKILL (signal 9)');
+});
+
+test('a variable that ends the shell is named with its message and place', async () => {
+  await using box = await hooks(['demo() {\n  echo one\n  echo "${DEMO_ZONE:?set it to a zone}"\n}']);
+  await assert.rejectsWith(box.run('demo'), 'HOOK_FAILED', /install\.sh:3: DEMO_ZONE: set it to a zone$/m);
+  await using strict = await hooks(['set -u\ndemo() {\n  echo "$NOT_SET"\n}']);
+  await assert.rejectsWith(strict.run('demo'), 'HOOK_FAILED', /at \S+install\.sh:3: NOT_SET: unbound variable$/m);
 });
 
 test('failing conditions, and failures that are handled, do not end a hook', async () => {
