@@ -5,7 +5,7 @@ import type { Context } from '../core/context.ts';
 import { planAddons } from '../building/plan-packages.ts';
 import { openBuildPorts } from '../building/build-ports.ts';
 import { openStoreFor } from '../open/stores.ts';
-import { compareWithRelease, type Change } from './recorded.ts';
+import { compareWithRelease, otherArchitectures, type Change } from './recorded.ts';
 import { CHANGED } from '../requests/build.ts';
 import { useCase } from '../core/request.ts';
 
@@ -41,7 +41,7 @@ export const changed = useCase(CHANGED, async (request, context: Context): Promi
   await using ports = await openBuildPorts(plan.addons, request, context);
   const compared = await compareWithRelease(plan, packages, ports, { jobs: AT_ONCE, lock: undefined, signal });
   const stale = compared.filter(({ because }) => because !== undefined).map(({ change }) => change);
-  const known = new Set(compared.map(({ file }) => file));
+  const known = new Set([...compared.map(({ file }) => file), ...otherArchitectures(compared, packages)]);
   return {
     store: store.address,
     since: release,

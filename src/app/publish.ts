@@ -17,7 +17,7 @@ import { lockMode, planPackages } from '../building/plan-packages.ts';
 import { openBuildPorts } from '../building/build-ports.ts';
 import { noteUnsigned, signerOf } from '../open/release-trust.ts';
 import { findStoreFor, openStoreFor } from '../open/stores.ts';
-import { compareWithRelease, type Change, type ComparedAddon } from './recorded.ts';
+import { compareWithRelease, otherArchitectures, type Change, type ComparedAddon } from './recorded.ts';
 import { PUBLISH, type PublishRequest } from '../requests/build.ts';
 import { useCase } from '../core/request.ts';
 
@@ -95,7 +95,10 @@ export const publish = useCase(PUBLISH, async (request, context: Context): Promi
     now: new Date(),
     carry: (request.addons ?? []).length > 0,
     previous,
-    unchanged: new Set(compared.filter(({ because }) => because === undefined).map(({ file }) => file)),
+    unchanged: new Set([
+      ...compared.filter(({ because }) => because === undefined).map(({ file }) => file),
+      ...otherArchitectures(compared, previous.packages),
+    ]),
     orders,
     channels: channelsOf(request),
     commit,
@@ -141,7 +144,10 @@ export const planPublish = useCase(PUBLISH, async (request, context: Context): P
   const options = { jobs: AT_ONCE, lock: undefined, signal };
   const compared = await compareWithRelease(plan, previous.packages, ports, options);
   const named = new Set(compared.map(({ file }) => file));
-  const carried = addons.length === 0 ? [] : [...previous.packages].filter(([file]) => !named.has(file));
+  const others = new Set(otherArchitectures(compared, previous.packages));
+  const carried = [...previous.packages].filter(
+    ([file]) => !named.has(file) && (addons.length > 0 || others.has(file)),
+  );
   const rows: PlannedPackage[] = [];
   for (const one of compared) rows.push({ ...one.change, size: await sizeOf(one, previous, ports.out) });
   for (const [, { listed, recorded, release }] of carried) {

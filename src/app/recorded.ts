@@ -44,6 +44,17 @@ export async function compareWithRelease(
   });
 }
 
+/** File names of a release's packages of compared add-ons for other architectures: a build for one does not remove them. */
+export function otherArchitectures(
+  compared: readonly ComparedAddon[],
+  packages: Previous['packages'],
+): readonly string[] {
+  const keyOf = ({ tree, name, version }: AddonRef): string => `${tree}/${name}/${version}`;
+  const planned = new Set(compared.map(({ addon }) => keyOf(addon.ref)));
+  const mine = new Set(compared.map(({ file }) => file));
+  return [...packages].flatMap(([file, { listed }]) => (planned.has(keyOf(listed)) && !mine.has(file) ? [file] : []));
+}
+
 type Earlier = Previous['packages'] extends ReadonlyMap<string, infer One> ? One : never;
 
 function changeOf({ name, version }: AddonRef, earlier: Earlier | undefined, because: string | undefined): Change {

@@ -15,7 +15,8 @@ const OUTCOMES = {
 export const command = commandFor(PUBLISH, {
   details:
     'Without names, the release contains exactly the add-ons in ./addons and ./packages. With names, it contains these, and\n' +
-    'all other add-ons of the previous release.\n\n' +
+    'all other add-ons of the previous release. Packages of these versions for another architecture stay: for both, publish\n' +
+    'once for each --arch.\n\n' +
     'Packages that have not changed since the previous release are not built or uploaded, but copied within the store: curlew\n' +
     'compares their files, what their tags and addresses currently resolve to, and the inputs of container builds with the\n' +
     'records of that release. After an interruption, run the same command again to resume.',
@@ -53,11 +54,12 @@ function resultText(
   { store, release, previous, packages, channels, bytesUp, bytesCopied, bytesPresent }: PublishResult,
   paint: Paint,
 ): string {
-  const lines = packages.map(({ name, version, size, outcome, sent }) => {
+  const mixed = new Set(packages.map(({ arch }) => arch)).size > 1;
+  const lines = packages.map(({ name, version, arch, size, outcome, sent }) => {
     const rest = outcome === 'uploaded' && sent < size ? `${formatBytes(sent)} of ` : '';
     const why = rest === '' ? '' : ' (the rest was uploaded by an interrupted run)';
     const mark = paint.mark(outcome === 'uploaded' ? 'done' : 'same');
-    return `${mark}${name} ${version}: ${OUTCOMES[outcome]}, ${rest}${formatBytes(size)}${why}`;
+    return `${mark}${name} ${version}${mixed ? ` (${arch})` : ''}: ${OUTCOMES[outcome]}, ${rest}${formatBytes(size)}${why}`;
   });
   const before = previous === undefined || previous === release ? '' : ` (before: ${previous})`;
   const present = bytesPresent === 0 ? '' : `, ${formatBytes(bytesPresent)} already present`;

@@ -20,6 +20,12 @@ export interface ListedPackage {
   readonly entry: CatalogPackage;
 }
 
+/** A release with its packages. */
+export interface ReleasePackages {
+  readonly release: string;
+  readonly packages: readonly ListedPackage[];
+}
+
 /** Facts about a package's file. */
 export interface ListedFile {
   readonly sha256: Digest;

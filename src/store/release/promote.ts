@@ -3,6 +3,7 @@
  * and unversioned copies. After an interruption the same call completes it.
  */
 import { formatCatalog, type Catalog } from '../../core/catalog.ts';
+import type { Digest } from '../../core/digest.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { reportStep, type Report } from '../../core/events.ts';
@@ -14,6 +15,7 @@ import { SIGNATURE_LIMIT } from '../../formats/signing/signature.ts';
 import { fileOf, listPackages, type ListedPackage } from './make-catalog.ts';
 import { finishRelease, hasContent } from './finish.ts';
 import { noteLowerName, refuseOlder } from './refuse-older.ts';
+import { noteReplaced } from './replaced.ts';
 import { formatRecorded, parseRecorded, readRecorded } from './inputs.ts';
 import { writeUnversionedCopies } from './unversioned-copies.ts';
 import { keysBelow } from './previous.ts';
@@ -56,6 +58,8 @@ interface PromotedPackage {
   readonly digest: string;
   readonly size: number;
   readonly outcome: PromoteOutcome;
+  /** Digest of this version in the target's current release, if that has different content. */
+  readonly replaces?: string;
 }
 
 export interface PromoteResult {
@@ -99,6 +103,8 @@ export async function promote(source: SourceRelease, options: PromoteOptions): P
   await refuseOlder(to, release, { current, makeCurrent: options.makeCurrent, signal });
   noteLowerName(release, { ...options, current });
   await refuseDifferent(to, catalog, signal);
+  const before = current === undefined ? undefined : await packagesOf(to, current, signal);
+  const replaced = noteReplaced(listPackages(catalog), before, report);
   await warnUnlisted(source, report, signal);
   const existing = await keysBelow(to, `${release}/`, signal);
   const packages = await mapLimited(
@@ -112,7 +118,7 @@ export async function promote(source: SourceRelease, options: PromoteOptions): P
         () => promotePackage(listed, { ...place, exists: existing.has(key), signal: context.signal }),
         (done) => done,
       );
-      return promoted(listed, outcome);
+      return promoted(listed, outcome, replaced.get(fileOf(listed)));
     },
     { width: jobs, signal },
   );
@@ -129,18 +135,21 @@ export async function promote(source: SourceRelease, options: PromoteOptions): P
   const inputs = await copyRecorded(source, to, release, signal);
   if (signer === undefined) await copySignature(source, to, release, signal);
   await finishRelease(to, catalog, { current, signer, inputs, signal });
-  const before =
-    current === undefined ? undefined : { release: current.release, packages: () => packagesOf(to, current, signal) };
   return { ...result, latest: await writeUnversionedCopies(to, catalog, { before, jobs, signal }) };
 }
 
 async function packagesOf(store: Store, { release }: CurrentRelease, signal: AbortSignal) {
   const catalog = await findCatalog(store, release, { signal });
-  return catalog === undefined ? [] : listPackages(catalog);
+  return { release, packages: catalog === undefined ? [] : listPackages(catalog) };
 }
 
-function promoted({ name, version, arch, entry }: ListedPackage, outcome: PromoteOutcome): PromotedPackage {
-  return { name, version, arch, digest: entry.digest, size: entry.size, outcome };
+function promoted(
+  { name, version, arch, entry }: ListedPackage,
+  outcome: PromoteOutcome,
+  replaces: Digest | undefined,
+): PromotedPackage {
+  const facts = { name, version, arch, digest: entry.digest, size: entry.size, outcome };
+  return replaces === undefined ? facts : { ...facts, replaces };
 }
 
 function refuseImpossible({ store, catalog }: SourceRelease, release: string, { to, stream }: PromoteOptions): void {

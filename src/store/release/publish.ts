@@ -17,6 +17,7 @@ import { formatRecorded, type RecordedPackage } from './inputs.ts';
 import { writeUnversionedCopies, type KnownObject } from './unversioned-copies.ts';
 import { readPrevious, type Previous } from './previous.ts';
 import { noteLowerName, refuseOlder } from './refuse-older.ts';
+import { noteReplaced } from './replaced.ts';
 import { checkedRelease, releasesToTry } from './release-name.ts';
 import type { Signer } from './sign-release.ts';
 import type { VersionOrders } from './version-order.ts';
@@ -64,6 +65,8 @@ export interface PublishedPackage {
   readonly digest: string;
   readonly size: number;
   readonly outcome: Outcome;
+  /** Digest of this version in the previous release, if that has different content. */
+  readonly replaces?: string;
   /** Bytes sent; less than the size if an interrupted upload was resumed. */
   readonly sent: number;
 }
@@ -112,14 +115,19 @@ export async function publishPackages(
   noteLowerName(release, { ...options, current: previous.current });
   const inputs = await writeRecorded(release, requested, placed, { ...options, fresh });
   await finishRelease(store, catalog, { ...options, inputs, current: previous.current });
+  const before = previousPackages(previous);
+  const replaced = noteReplaced(listPackages(catalog), before, options.report);
   const latest = await writeUnversionedCopies(store, catalog, {
-    before: previousPackages(previous),
+    before,
     objects: objectsOf(placed),
     jobs,
     signal,
   });
-  const packages = placed.map(({ listed: { name, version, arch, entry }, outcome, sent }) => {
-    return { name, version, arch, digest: entry.digest, size: entry.size, outcome, sent };
+  const packages = placed.map(({ listed, outcome, sent }) => {
+    const { name, version, arch, entry } = listed;
+    const replaces = replaced.get(fileOf(listed));
+    const facts = { name, version, arch, digest: entry.digest, size: entry.size, outcome, sent };
+    return replaces === undefined ? facts : { ...facts, replaces };
   });
   const bytes = (of: (one: PublishedPackage) => number): number => packages.reduce((sum, one) => sum + of(one), 0);
   const totals = {
@@ -170,7 +178,7 @@ function noneLeft(): CurlewError {
 
 function previousPackages({ current, packages }: Previous) {
   if (current === undefined) return undefined;
-  return { release: current.release, packages: async () => [...packages.values()].map(({ listed }) => listed) };
+  return { release: current.release, packages: [...packages.values()].map(({ listed }) => listed) };
 }
 
 function objectsOf(placed: readonly Placed[]): ReadonlyMap<string, KnownObject> {

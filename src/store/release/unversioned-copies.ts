@@ -9,7 +9,7 @@ import { eachLimited } from '../../platform/limit/each.ts';
 import { storeKey } from '../../core/layout.ts';
 import { currentRelease, findCatalog } from '../read-catalog.ts';
 import type { Metadata, Store } from '../store.ts';
-import { fileOf, formatAddons, listPackages, type ListedPackage } from './make-catalog.ts';
+import { fileOf, formatAddons, listPackages, type ListedPackage, type ReleasePackages } from './make-catalog.ts';
 import { writeIfDifferent, writeSupportedVersions } from './finish.ts';
 import { packageMetadata } from './upload.ts';
 
@@ -22,7 +22,7 @@ export interface KnownObject {
 
 export interface UnversionedCopiesOptions {
   /** The previously current release; undefined if none existed, or if every copy must be checked. */
-  readonly before: { readonly release: string; readonly packages: () => Promise<readonly ListedPackage[]> } | undefined;
+  readonly before: ReleasePackages | undefined;
   /** By file name; may be incomplete. */
   readonly objects?: ReadonlyMap<string, KnownObject>;
   /** Number of concurrent packages. */
@@ -42,9 +42,7 @@ export async function writeUnversionedCopies(
   const mark = await store.read(storeKey.latestAddons, { limit: CATALOG_LIMIT, signal });
   const trusted =
     before !== undefined && before.release !== release && mark?.object.metadata['release'] === before.release;
-  const settled = new Map(
-    trusted ? (await before.packages()).map((one) => [fileOf(one), one.entry.sha256] as const) : [],
-  );
+  const settled = new Map(trusted ? before.packages.map((one) => [fileOf(one), one.entry.sha256] as const) : []);
   let written = 0;
   await eachLimited(
     packages.filter((listed) => settled.get(fileOf(listed)) !== listed.entry.sha256),
