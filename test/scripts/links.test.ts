@@ -1,6 +1,7 @@
 /** Links and paths in the documentation lead to files and headings, and each decision that is mentioned has a record. */
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { execa } from 'execa';
 import { anchor } from '../../scripts/site/pages.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
@@ -34,21 +35,50 @@ function anchorsOf(page: string): ReadonlySet<string> {
   return new Set([...headings].map(([, title = '']) => anchor(title)));
 }
 
+interface Link {
+  readonly page: string;
+  readonly link: string;
+  /** Path of the file or folder that it leads to. */
+  readonly target: string;
+  readonly heading: string | undefined;
+}
+
+/** The relative links of pages. */
+function linksOf(texts: ReadonlyMap<string, string>): readonly Link[] {
+  return [...texts].flatMap(([page, text]) => {
+    if (!page.endsWith('.md')) return [];
+    const prose = text.replaceAll(/^```.*?^```|`[^`\n]+`/gms, '');
+    const links = prose.matchAll(/\]\((?!\w+:)(([^)#\s]*)(?:#([^)\s]+))?)\)/g);
+    return [...links].map(([, link = '', path = '', heading]): Link => {
+      return { page, link, target: path === '' ? page : join(dirname(page), path), heading };
+    });
+  });
+}
+
 /** One line for each relative link of a page that leads nowhere. */
 async function brokenLinks(root: string, texts: ReadonlyMap<string, string>): Promise<readonly string[]> {
   const broken: string[] = [];
-  for (const [name, text] of texts) {
-    if (!name.endsWith('.md')) continue;
-    const prose = text.replaceAll(/^```.*?^```|`[^`\n]+`/gms, '');
-    for (const [, link = '', path = '', anchor] of prose.matchAll(/\]\((?!\w+:)(([^)#\s]*)(?:#([^)\s]+))?)\)/g)) {
-      const target = path === '' ? name : join(dirname(name), path);
-      const isThere = await stat(join(root, target)).then(Boolean, () => false);
-      const page = texts.get(target);
-      const isHeading = anchor === undefined || (page !== undefined && anchorsOf(page).has(anchor));
-      if (!isThere || !isHeading) broken.push(`${name}: ${link}`);
-    }
+  for (const { page, link, target, heading } of linksOf(texts)) {
+    const isThere = await stat(join(root, target)).then(Boolean, () => false);
+    const text = texts.get(target);
+    const isHeading = heading === undefined || (text !== undefined && anchorsOf(text).has(heading));
+    if (!isThere || !isHeading) broken.push(`${page}: ${link}`);
   }
   return broken;
+}
+
+/** One line for each relative link of a page among these files that leads to none of them, and to no folder of them. */
+function linksOut(files: readonly string[], texts: ReadonlyMap<string, string>): readonly string[] {
+  const there = new Set(files.flatMap((file) => [file, ...parentsOf(file)]));
+  const pages = new Map([...texts].filter(([name]) => there.has(name)));
+  return linksOf(pages).flatMap(({ page, link, target }) =>
+    there.has(target.replace(/\/$/, '')) ? [] : [`${page}: ${link}`],
+  );
+}
+
+function parentsOf(file: string): readonly string[] {
+  const parts = file.split('/');
+  return parts.slice(1).map((_, at) => parts.slice(0, at + 1).join('/'));
 }
 
 /** One line for each path of the source in a page that does not exist; a change log names those of its day. */
@@ -78,6 +108,17 @@ const texts = await textsBelow(ROOT, ROOTS);
 
 test('each link of a page leads to a file, and to a heading if it names one', async () => {
   assert.equal(await brokenLinks(ROOT, texts), []);
+});
+
+test('each link of a page in the npm package leads to something in the package', async () => {
+  await using box = await tree();
+  const env = { NPM_CONFIG_CACHE: box.at('npm'), NPM_CONFIG_OFFLINE: 'true' };
+  const words = ['pack', '--dry-run', '--json', '--ignore-scripts'];
+  const { stdout } = await execa('npm', words, { cwd: ROOT, env });
+  const [packed] = JSON.parse(stdout) as readonly { readonly files: readonly { readonly path: string }[] }[];
+  const files = packed?.files.map(({ path }) => path) ?? [];
+  assert.ok(files.includes('docs/install.md'), stdout);
+  assert.equal(linksOut(files, texts), []);
 });
 
 test('each file and folder of the source that a page names exists', async () => {
@@ -113,6 +154,7 @@ test('broken links, missing headings, files and decisions are named by their pag
   });
   const found = await textsBelow(box.path, ['docs', 'src']);
   assert.equal(await brokenLinks(box.path, found), ['docs/a.md: b.md', 'docs/a.md: #b']);
+  assert.equal(linksOut(['docs/a.md', 'src/y.ts'], found), ['docs/a.md: b.md', 'docs/a.md: ../src/x.ts']);
   assert.equal(await unknownPaths(box.path, found), ['docs/a.md: src/y.ts']);
   assert.equal(unknownDecisions(found), [`src/x.ts: ${MISSING}`]);
 });
