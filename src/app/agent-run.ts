@@ -90,6 +90,10 @@ function packagesOf(request: AgentRunRequest, context: Context, keys: readonly s
         context,
       );
     },
+    health: async (name) => {
+      const { healthByHook } = await import('../node/health-hook.ts');
+      return healthByHook(name, trial, context);
+    },
     remove: async (name, { keepGoing }) => {
       const { uninstall } = await import('./uninstall.ts');
       try {

@@ -33,7 +33,9 @@ export function statusOf(
 ): Values | undefined {
   const before = fits(STATUS, stored) ? stored : undefined;
   const isHere = own?.state === 'Succeeded' && own.spec.action === 'Install';
-  const illness = isHere && health?.is === 'False' && now - health.since >= GRACE_S ? health : undefined;
+  // What was seen before the present content was here says nothing about it.
+  const ill = isHere && health?.is === 'False' ? { ...health, since: Math.max(health.since, own.since) } : undefined;
+  const illness = ill && now - ill.since >= GRACE_S ? ill : undefined;
   const hasFailed = refusal?.isFailure === true || illness !== undefined;
   const about = refusal?.isFailure === true ? spec : own?.spec;
   const reason = refusal?.reason ?? (illness ? 'Unhealthy' : own?.reason);

@@ -9,7 +9,7 @@ interface HookRow {
   readonly about: string;
 }
 
-/** Hooks in the order in which a run calls them. */
+/** Hooks in the order in which a run calls them; the last one is not part of a run. */
 export const HOOKS = {
   pre_init: { suffix: '_pre_init', about: 'before anything is installed, for all add-ons' },
   install: { suffix: '', about: 'installs or upgrades; `kustomize/<name>` is emptied first' },
@@ -29,6 +29,11 @@ export const HOOKS = {
   },
   leave: { suffix: '_leave', about: 'before a node leaves a cluster that keeps the add-on' },
   uninstall: { suffix: '_uninstall', about: "removes this node's part of the add-on, on every node" },
+  health: {
+    suffix: '_health',
+    about:
+      'outside of runs, each minute, by the agent of a fleet that has brought the add-on: fails if it does not work',
+  },
 } as const satisfies Readonly<Record<string, HookRow>>;
 
 export type Hook = keyof typeof HOOKS;

@@ -194,6 +194,7 @@ function nodeWith(...names: readonly string[]): { readonly packages: Packages; r
       done.push(`remove ${name}`);
       return Promise.resolve();
     },
+    health: async () => Promise.resolve(undefined),
   };
   return { packages, done };
 }
@@ -226,6 +227,23 @@ test('an add-on keeps its package until it is removed', async () => {
   await scene.order({ ...packageNamed('site'), revision: 3, action: 'Remove' });
   await scene.becomes('3 Succeeded');
   assert.equal(done, ['install page', 'remove page']);
+});
+
+test('the health of a package is what its hook says', async () => {
+  await using scene = await openAgentScene();
+  const { packages } = nodeWith();
+  const asked: string[] = [];
+  await scene.order(packageNamed('page'));
+  const first = await scene.start({ packages });
+  await scene.becomes('1 Succeeded');
+  await first.stop();
+  const health: Packages['health'] = async (name) => {
+    asked.push(name);
+    return Promise.resolve({ is: 'False', why: 'no replica answers' });
+  };
+  await scene.start({ packages: { ...packages, health } });
+  await eventually(async () => textAt(await scene.status(), 'health') === 'False');
+  assert.equal(asked, ['page']);
 });
 
 test('an agent whose own package is updated ends by itself before its next job, which the new one does', async () => {

@@ -32,11 +32,13 @@ test('the channel of the page chooses the versions that the page and its drawing
 test('the hooks of an install are in the order in which a run calls them, on the page and in the drawing', async () => {
   const [, table = ''] = /^\| hook of an install .*?\n((?:\|.*\n)+)/m.exec(page) ?? [];
   const listed = [...table.matchAll(/^\| `(\w+)`/gm)].map(([, hook = '']) => hook);
-  const order = HOOK_NAMES.filter((hook) => !['join', 'pre_remove', 'leave', 'uninstall'].includes(hook));
+  const order = HOOK_NAMES.filter((hook) => !['join', 'pre_remove', 'leave', 'uninstall', 'health'].includes(hook));
   assert.equal(listed, order);
   const drawn = await readFile('docs/drawings/hooks.dot', 'utf8');
   const shown = [...drawn.matchAll(/class=hook, label="(\w+)/g)].map(([, hook = '']) => hook);
-  assert.equal(new Set(shown), new Set(HOOK_NAMES.filter((hook) => hook !== 'leave')));
+  // No run calls health.
+  assert.equal(new Set(shown), new Set(HOOK_NAMES.filter((hook) => hook !== 'leave' && hook !== 'health')));
+  assert.match(page, /^Outside of runs, .*`health`/m);
 });
 
 test.run();

@@ -1,5 +1,5 @@
 /** Agents as processes below a `--root`: packages of a signed store, killed in hooks, and their memory. */
-import { readFile, writeFile, mkdir } from 'node:fs/promises';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { AgentFolder } from '../../src/agent/folder.ts';
 import { readPublicKey } from '../../src/formats/signing/keys.ts';
 import type { HubKubeconfig } from '../../src/hub/kubeconfig.ts';
@@ -27,6 +27,7 @@ const SCRIPT = `page() {
   echo "$PAGE_VERSION $PAGE_GREETING $CURLEW_ATTEMPT" >>"$DIR/page"
   [ ! -e "$DIR/bad-$PAGE_VERSION" ]
 }
+page_health() { [ ! -e "$DIR/sick" ]; }
 page_uninstall() { [ ! -e "$DIR/stay" ] && rm -f "$DIR/page"; }
 `;
 
@@ -44,6 +45,12 @@ if (reason === undefined) {
     });
     return one;
   };
+  let agent: ReturnType<typeof startCurlew> | undefined;
+  const restart = async (): Promise<void> => {
+    agent?.kill('SIGKILL');
+    await agent;
+    agent = start();
+  };
   const node = (name: string): string => scene.box.at('site/var/lib/curlew', name);
   const order = async (version: string, revision: number, more: object = {}): Promise<void> => {
     const source = { package: { name: 'page', version, hash: hashes.get(version) } };
@@ -57,7 +64,7 @@ if (reason === undefined) {
     const store = createFolderStore(box.at('store'));
     const made = [];
     for (const version of ['1.0.0', '2.0.0']) {
-      const one = await madePackage(box, 'page', version, `${SCRIPT}# ${version}\n`);
+      const one = await madePackage(box, 'page', version, `${SCRIPT}# ${version}\n`, { hooks: ['page_health'] });
       hashes.set(version, one.addon.digest);
       made.push(one);
     }
@@ -77,26 +84,36 @@ if (reason === undefined) {
   test.after(opened.close);
 
   test('an idle agent takes at most 80 MB', async () => {
-    const agent = start();
+    const idle = start();
     await eventually(async () => textAt(await scene.cluster(), 'facts.version') !== '');
-    const status = await readFile(`/proc/${agent.pid}/status`, 'utf8');
+    const status = await readFile(`/proc/${idle.pid}/status`, 'utf8');
     const [, kilobytes] = /^VmRSS:\s+(\d+) kB$/m.exec(status) ?? [];
-    agent.kill('SIGTERM');
-    await agent;
+    idle.kill('SIGTERM');
+    await idle;
     assert.ok(Number(kilobytes) <= 80_000, `${kilobytes} kB`);
   });
 
   test('an agent that is killed in a hook continues there, and the package is installed with its settings', async () => {
     await order('1.0.0', 1);
-    const first = start();
-    await appears(node('ready-1.0.0'), first);
+    await restart();
+    await appears(node('ready-1.0.0'), agent);
     await scene.becomes('1 Progressing', 'page');
-    first.kill('SIGKILL');
-    await first;
+    agent?.kill('SIGKILL');
+    await agent;
     await writeFile(node('go-1.0.0'), '');
-    void start();
+    await restart();
     await scene.becomes('1 Succeeded', 'page');
     assert.match(await readFile(node('page'), 'utf8'), /^1\.0\.0 hello 2$/m);
+  });
+
+  test('the health of a package is what its hook says', async () => {
+    const health = async (): Promise<string> => textAt(await scene.status('page'), 'health');
+    await restart();
+    await eventually(async () => (await health()) === 'True');
+    await writeFile(node('sick'), '');
+    await restart();
+    await eventually(async () => (await health()) === 'False');
+    await rm(node('sick'));
   });
 
   test('a package that is not what the hub names is refused before anything of it runs', async () => {

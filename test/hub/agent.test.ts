@@ -265,8 +265,10 @@ test('a release that moves to another add-on of the fleet is handed over, and ne
 
 test('an add-on that is not healthy for five minutes has failed, until it is healthy again', () => {
   const record = pass(all(order()), NO_RECORD);
-  const status = (is: 'True' | 'False', now: number) =>
-    statusOf(order(), record.addons['web'], { refusal: undefined, health: { is, why: 'gone', since: 2000 }, now });
+  const status = (is: 'True' | 'False', now: number, since = 2000) =>
+    statusOf(order(), record.addons['web'], { refusal: undefined, health: { is, why: 'gone', since }, now });
+  // It is here since 1000: what was seen before is about another content.
+  assert.is(status('False', 1299, 500)?.['state'], 'Succeeded');
   assert.is(status('False', 2299)?.['state'], 'Succeeded');
   const ill = status('False', 2300);
   assert.is(

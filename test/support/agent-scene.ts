@@ -76,6 +76,7 @@ const NO_PACKAGES: Packages = {
   has: async () => Promise.resolve(false),
   install: async () => Promise.reject(new CurlewError('UNSUPPORTED', 'no packages in this test')),
   remove: async () => Promise.resolve(),
+  health: async () => Promise.resolve(undefined),
 };
 
 export async function openAgentScene(): Promise<AgentScene> {

@@ -2,6 +2,7 @@
 import { writeFile } from 'node:fs/promises';
 import { findPackage, formatCatalog } from '../../src/core/catalog.ts';
 import { digestOf } from '../../src/core/digest.ts';
+import type { AddonJson } from '../../src/core/package.ts';
 import { packageFileName, storeKey } from '../../src/core/layout.ts';
 import { publishPackages, type PublishOptions, type PublishResult } from '../../src/store/release/publish.ts';
 import type { PackageFileToPublish } from '../../src/store/release/upload.ts';
@@ -20,13 +21,14 @@ export async function madePackage(
   name: string,
   version: string,
   content: string,
+  extra: Partial<AddonJson> = {},
 ): Promise<PackageFileToPublish> {
   const path = box.at(`${digestOf(content).slice(7, 15)}-${packageFileName({ name, version }, 'amd64')}`);
   const files = [
     { path: 'install.sh', data: content },
     { path: 'assets/blob', data: noise(9000, content.length) },
   ];
-  return { path, addon: await writePackage(path, name, version, files) };
+  return { path, addon: await writePackage(path, name, version, files, extra) };
 }
 
 /** Publishes package files as `release`; the rest of the previous release is carried over. */

@@ -93,6 +93,13 @@ sample-addon_uninstall() {
 }
 
 # [end]
+# [if health]
+# Each minute, by the agent of a fleet: fails if the add-on does not work.
+sample-addon_health() {
+  sample-addon_running || bail "sample-addon: not everything runs"
+}
+
+# [end]
 # Makes kustomize/sample-addon from scratch, so entries of an earlier run are not duplicated.
 sample-addon_render() {
   local src="$DIR/addons/sample-addon/__version__"

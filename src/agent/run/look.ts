@@ -19,7 +19,7 @@ const NODES: Resource = { apiVersion: 'v1', kind: 'Node', plural: 'nodes', names
 /** Whose health says how an add-on is; others do not change by themselves. */
 const WORKLOADS = new Set(['Deployment', 'DaemonSet', 'StatefulSet']);
 
-interface Found {
+export interface Found {
   readonly is: Health['is'];
   readonly why: string;
 }
@@ -27,21 +27,24 @@ interface Found {
 /** Looks again and again, and knows since when what it sees is as it is. */
 export class ClusterLook {
   readonly #api: KubeApi;
+  readonly #ofPackage: (name: string) => Promise<Found | undefined>;
   readonly #health = new Map<string, Health>();
   /** The last version of the Lease of each add-on, and when it came. */
   readonly #leases = new Map<string, { readonly version: string; readonly at: number }>();
 
-  constructor(api: KubeApi) {
+  /** `ofPackage`: what a package on this node says; undefined to leave it as it was. */
+  constructor(api: KubeApi, ofPackage: (name: string) => Promise<Found | undefined>) {
     this.#api = api;
+    this.#ofPackage = ofPackage;
   }
 
   get health(): ReadonlyMap<string, Health> {
     return this.#health;
   }
 
-  /** `addons`: those that are to be healthy. `now` in seconds since 1970. */
+  /** `addons`: those that are to be healthy, and the package that each has brought onto this node. `now` in seconds since 1970. */
   async look(
-    addons: ReadonlySet<string>,
+    addons: ReadonlyMap<string, string | undefined>,
     { now, signal }: { readonly now: number; readonly signal: AbortSignal },
   ): Promise<Omit<ClusterSeen, 'ahead'>> {
     const options = { patienceMs: 0, signal };
@@ -55,9 +58,12 @@ export class ClusterLook {
         addons.size === 0 ? {} : ((await configMapClient(this.#api, options).read(CHANNEL_RECORDS))?.data ?? {});
       const records = [...readRecords(data).records.values()];
       for (const name of this.#health.keys()) if (!addons.has(name)) this.#health.delete(name);
-      for (const name of addons) {
+      for (const [name, packaged] of addons) {
         const record = records.find(({ owner }) => owner === ownerOf(name));
-        const found = record && ((await this.#lease(name, record, { call, now })) ?? (await workloads(record, call)));
+        const found =
+          packaged !== undefined
+            ? await this.#ofPackage(packaged)
+            : record && ((await this.#lease(name, record, { call, now })) ?? (await workloads(record, call)));
         const before = this.#health.get(name);
         if (found !== undefined)
           this.#health.set(name, { ...found, since: before?.is === found.is ? before.since : now });

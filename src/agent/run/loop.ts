@@ -40,7 +40,7 @@ import { resourceOf } from '../../hub/run/pass.ts';
 import type { AgentRunRequest } from '../../requests/agent.ts';
 import { deliverHere, sweepFiles } from './deliver.ts';
 import { AgentHub } from './hub.ts';
-import { ClusterLook } from './look.ts';
+import { ClusterLook, type Found } from './look.ts';
 
 /** All times of agents are at random, so that those of a fleet do not come together. */
 const DELAY_MS = 60_000;
@@ -60,6 +60,8 @@ export interface Packages {
   readonly has: (name: string) => Promise<boolean>;
   readonly install: (content: HubPackage, values: Values, options: { readonly isBack: boolean }) => Promise<void>;
   readonly remove: (name: string, options: { readonly keepGoing: boolean }) => Promise<void>;
+  /** What the hook of a package says; undefined if it has none. */
+  readonly health: (name: string) => Promise<Found | undefined>;
 }
 
 export interface AgentParts {
@@ -91,16 +93,32 @@ export async function runLoop(parts: AgentParts): Promise<void> {
   const file = join(folder, RECORD);
   await makeFolder(folder);
   await using _claim = await claim(file);
+  const record = await readRecord(file);
   const over = new AbortController();
   const signal = AbortSignal.any([context.signal, over.signal]);
-  const loop = new Loop(parts, signal);
+  const loop = new Loop(parts, record, signal);
   const inBackground = loop.background().map(async (one) => one.catch((error: unknown) => over.abort(error)));
   try {
-    await loop.run(file);
+    await loop.run();
   } finally {
     over.abort();
     await Promise.all(inBackground);
   }
+}
+
+interface OnDisk {
+  readonly record: AgentRecord;
+  /** What the file has; empty without one. */
+  readonly text: string;
+}
+
+async function readRecord(file: string): Promise<OnDisk> {
+  const bad = (what: string): CurlewError =>
+    new CurlewError('FILE_UNUSABLE', `cannot read ${file}: ${what}`, {
+      hint: 'use the version of curlew that wrote it, or delete it: the agent then obeys what the hub has',
+    });
+  const text = (await readOwnFile(file, MAX_BYTES)) ?? '';
+  return { record: text === '' ? NO_RECORD : readAgentRecord(text, bad), text };
 }
 
 class Loop {
@@ -111,19 +129,24 @@ class Loop {
   readonly #hub: AgentHub;
   readonly #look: ClusterLook;
   readonly #backoff = new Backoff();
-  #record: AgentRecord = NO_RECORD;
-  #text = '';
+  #record: AgentRecord;
+  #text: string;
   #seen: Omit<ClusterSeen, 'ahead'> | undefined;
   /** The status of the cluster as the hub has it; undefined until it is read. */
   #stored: { readonly status: unknown } | undefined;
   #said = '';
+  /** A hook that says how a package is; a job waits for it, and none begins meanwhile: in a sandbox, two could not write. */
+  #asking: Promise<Found | undefined> | undefined;
+  #isBusy = false;
 
-  constructor(parts: AgentParts, signal: AbortSignal) {
+  constructor(parts: AgentParts, { record, text }: OnDisk, signal: AbortSignal) {
     const { cluster, lease, hubApi, api } = parts;
     this.#parts = parts;
+    this.#record = record;
+    this.#text = text;
     this.#signal = signal;
     this.#hub = new AgentHub(hubApi, { cluster, lease, signal });
-    this.#look = new ClusterLook(api);
+    this.#look = new ClusterLook(api, async (name) => this.#ask(name));
     this.#watch = new Watch(hubApi, {
       resource: resourceOf('ClusterAddon'),
       namespace: namespaceOf(cluster),
@@ -185,23 +208,24 @@ class Loop {
     const here = Object.entries(this.#record.addons).filter(
       ([, { state, spec }]) => state === 'Succeeded' && spec.action === 'Install',
     );
-    this.#seen = await this.#look.look(new Set(here.map(([name]) => name)), { now: seconds(), signal: this.#signal });
+    const addons = new Map(here.map(([name, own]) => [name, own.package] as const));
+    this.#seen = await this.#look.look(addons, { now: seconds(), signal: this.#signal });
     this.#changes.set();
   }
 
-  async run(file: string): Promise<void> {
+  async #ask(name: string): Promise<Found | undefined> {
+    if (this.#isBusy) return undefined;
+    this.#asking = this.#parts.packages.health(name);
+    return this.#asking.finally(() => (this.#asking = undefined));
+  }
+
+  async run(): Promise<void> {
     const { request, hub, folder, cluster, context } = this.#parts;
     const signal = this.#signal;
     const program = context.program?.().executable;
     const begunAs = await identityOf(program);
     // Without a line, a log would get one for its silence again and again.
     this.#say('info', `the agent of ${cluster} has begun`);
-    const bad = (what: string): CurlewError =>
-      new CurlewError('FILE_UNUSABLE', `cannot read ${file}: ${what}`, {
-        hint: 'use the version of curlew that wrote it, or delete it: the agent then obeys what the hub has',
-      });
-    this.#text = (await readOwnFile(file, MAX_BYTES)) ?? '';
-    if (this.#text !== '') this.#record = readAgentRecord(this.#text, bad);
     let acceptOlder = request.acceptOlder === true;
     for (;;) {
       this.#changes.clear();
@@ -308,6 +332,8 @@ class Loop {
     const { name } = content;
     const own = keptOf(this.#record, addon);
     const brought = own?.package;
+    this.#isBusy = true;
+    await this.#asking?.catch(() => undefined);
     try {
       if (act === 'install') {
         if (brought !== name) {
@@ -330,6 +356,8 @@ class Loop {
       const bad = BAD.get(error.code);
       if (bad !== undefined) return { result: 'bad', reason: bad, message };
       return { result: 'failed', reason: act === 'install' ? 'DeliveryFailed' : 'RemovalFailed', message };
+    } finally {
+      this.#isBusy = false;
     }
   }
 }

@@ -33,6 +33,11 @@ export function hookFunction(addon: string, hook: Hook): string {
   return addon === 'containerd' ? 'containerd_install' : addon;
 }
 
+/** The hook that says outside of runs whether an add-on works. */
+export function healthFunction(addon: string): string {
+  return `${addon}_health`;
+}
+
 /** What the removal of an add-on leaves behind because it has no hook for it; undefined if it has one. */
 export function leftByRemoval(addon: string, isDefined: (called: string) => boolean): string | undefined {
   if (isDefined(hookFunction(addon, 'uninstall'))) return undefined;

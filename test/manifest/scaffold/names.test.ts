@@ -34,7 +34,7 @@ for (const [name, version] of [
 test('hooks are those asked for and the one that installs', () => {
   assert.equal([...chooseHooks(['join,post-init'], { settings: false })], ['install', 'join', 'post_init']);
   assert.equal([...chooseHooks(['join', 'outro'], { settings: true })], ['install', 'join', 'outro']);
-  assert.is(chooseHooks(['all'], { settings: false }).size, 9);
+  assert.is(chooseHooks(['all'], { settings: false }).size, 10);
   assert.ok(chooseHooks([], { settings: true }).has('pre_init'));
   assert.not.ok(chooseHooks([], { settings: false }).has('pre_init'));
 });
