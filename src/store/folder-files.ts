@@ -161,8 +161,8 @@ export interface FoundFile {
 export async function findFile(root: string, path: string): Promise<FoundFile | undefined> {
   try {
     const real = await requireInside(root, path);
-    const found = await lstat(real, { bigint: true });
-    return found.isFile() ? { path: real, stat: found } : undefined;
+    const stats = await lstat(real, { bigint: true });
+    return stats.isFile() ? { path: real, stat: stats } : undefined;
   } catch (error) {
     if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return undefined;
     throw error;

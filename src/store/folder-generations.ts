@@ -55,11 +55,14 @@ export async function bringForward(root: string, key: string): Promise<void> {
   for (;;) {
     const newest = await newestGeneration(root, key);
     if (newest === undefined) return;
-    const [expected, found] = [await findFile(root, newest.path), await findFile(root, target)];
+    const [expected, current] = [await findFile(root, newest.path), await findFile(root, target)];
     if (expected === undefined) return;
-    if (found?.stat.ino === expected.stat.ino && found.stat.dev === expected.stat.dev) return;
+    if (current?.stat.ino === expected.stat.ino && current.stat.dev === expected.stat.dev) return;
     // The file is a copy if this user may not link to another user's file.
-    if (found?.stat.size === expected.stat.size && (await readFile(expected.path)).equals(await readFile(found.path)))
+    if (
+      current?.stat.size === expected.stat.size &&
+      (await readFile(expected.path)).equals(await readFile(current.path))
+    )
       return;
     await nameReplacing(root, await partialCopy(root, expected.path, { share: true }), target);
   }

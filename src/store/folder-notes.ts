@@ -55,8 +55,8 @@ export async function readNote(root: string, key: string, stamp: Stamp): Promise
 async function readText(root: string, path: string): Promise<string | undefined> {
   const file = await openInside(root, path);
   try {
-    const found = await file.stat();
-    return found.isFile() && found.size <= NOTE_LIMIT ? await file.readFile('utf8') : undefined;
+    const stats = await file.stat();
+    return stats.isFile() && stats.size <= NOTE_LIMIT ? await file.readFile('utf8') : undefined;
   } finally {
     await file.close();
   }

@@ -138,9 +138,9 @@ function requireEtag(root: string, { key, etag }: StoredObject, expected: string
 async function locate(root: string, key: string): Promise<Located | undefined> {
   const newest = await newestGeneration(root, key);
   if (newest !== undefined) await bringForwardIfPossible(root, key);
-  const found = await findFile(root, newest?.path ?? join(root, key));
-  if (found === undefined) return undefined;
-  const { path, stat } = found;
+  const file = await findFile(root, newest?.path ?? join(root, key));
+  if (file === undefined) return undefined;
+  const { path, stat } = file;
   const note = await readNote(root, key, stat);
   const content =
     note?.digest ?? (stat.size <= HASH_LIMIT ? await contentHash(root, path) : `${stat.size}-${stat.mtimeNs}`);
@@ -156,9 +156,9 @@ async function locate(root: string, key: string): Promise<Located | undefined> {
 }
 
 async function requireObject(root: string, key: string): Promise<StoredObject> {
-  const found = await locate(root, key);
-  if (found === undefined) throw missing(root, key);
-  return found.object;
+  const located = await locate(root, key);
+  if (located === undefined) throw missing(root, key);
+  return located.object;
 }
 
 async function get(
@@ -166,23 +166,23 @@ async function get(
   key: string,
   { range, ifMatch, signal, allocate }: GetOptions,
 ): ReturnType<Store['get']> {
-  const found = await locate(root, key);
-  if (found === undefined) throw missing(root, key);
-  if (ifMatch !== undefined) requireEtag(root, found.object, ifMatch);
-  const { offset, length } = range ?? { offset: 0, length: found.object.size };
-  if (offset < 0 || length < 0 || offset + length > found.object.size) {
+  const located = await locate(root, key);
+  if (located === undefined) throw missing(root, key);
+  if (ifMatch !== undefined) requireEtag(root, located.object, ifMatch);
+  const { offset, length } = range ?? { offset: 0, length: located.object.size };
+  if (offset < 0 || length < 0 || offset + length > located.object.size) {
     throw new CurlewError('STORE_CONFLICT', `${root}: ${key} ends before byte ${offset + length}`);
   }
-  return { ...found.object, body: readRange(root, found, { offset, length }, { signal, allocate }) };
+  return { ...located.object, body: readRange(root, located, { offset, length }, { signal, allocate }) };
 }
 
 async function readWhole(root: string, key: string, limit: number, signal: AbortSignal): ReturnType<Store['read']> {
-  const found = await locate(root, key);
-  if (found === undefined) return undefined;
-  const { object } = found;
+  const located = await locate(root, key);
+  if (located === undefined) return undefined;
+  const { object } = located;
   if (object.size > limit) throw tooLarge(root, key, limit);
   const parts: Uint8Array[] = [];
-  for await (const part of readRange(root, found, { offset: 0, length: object.size }, { signal })) parts.push(part);
+  for await (const part of readRange(root, located, { offset: 0, length: object.size }, { signal })) parts.push(part);
   return { data: Buffer.concat(parts), object };
 }
 
@@ -214,11 +214,11 @@ async function* readRange(
 /** Checks conditions before any bytes are written. {@link commit} decides atomically. */
 async function refuseEarly(root: string, key: string, { ifNoneMatch, ifMatch }: Conditions): Promise<void> {
   if (ifNoneMatch === undefined && ifMatch === undefined) return;
-  const found = await locate(root, key);
-  if (ifNoneMatch !== undefined && found !== undefined) throw taken(root, key);
+  const located = await locate(root, key);
+  if (ifNoneMatch !== undefined && located !== undefined) throw taken(root, key);
   if (ifMatch === undefined) return;
-  if (found === undefined) throw new CurlewError('STORE_CONFLICT', `${root}: ${key} has been deleted`);
-  requireEtag(root, found.object, ifMatch);
+  if (located === undefined) throw new CurlewError('STORE_CONFLICT', `${root}: ${key} has been deleted`);
+  requireEtag(root, located.object, ifMatch);
 }
 
 function taken(root: string, key: string): CurlewError {
@@ -301,10 +301,10 @@ async function* list(root: string, prefix: string, signal: AbortSignal): ReturnT
   };
   await walk(folder);
   for (const key of keys.toSorted(compareText)) {
-    const found = await withFileErrors(`list ${root}`, () => locate(root, key));
-    if (found === undefined) continue;
-    const { size, etag } = found.object;
+    const located = await withFileErrors(`list ${root}`, () => locate(root, key));
+    if (located === undefined) continue;
+    const { size, etag } = located.object;
     // A hard link has the mtime of its source, but linking updates ctime.
-    yield { key, size, etag, modified: found.stat.ctime };
+    yield { key, size, etag, modified: located.stat.ctime };
   }
 }

@@ -19,15 +19,15 @@ export async function currentRelease(
   store: Store,
   { signal }: { readonly signal: AbortSignal },
 ): Promise<CurrentRelease | undefined> {
-  const found = await store.read(storeKey.version, { limit: VERSION_LIMIT, signal });
-  if (found === undefined) return undefined;
-  const release = Buffer.from(found.data).toString().trim();
+  const stored = await store.read(storeKey.version, { limit: VERSION_LIMIT, signal });
+  if (stored === undefined) return undefined;
+  const release = Buffer.from(stored.data).toString().trim();
   if (!isRelease(release)) {
     throw new CurlewError('PACKAGE_INVALID', `${store.address}: VERSION does not contain a release string`, {
       hint: 'write the name of a published release into it; to read a release without it, use --release',
     });
   }
-  return { release, etag: found.object.etag };
+  return { release, etag: stored.object.etag };
 }
 
 /** The catalog of a release, or undefined when the release has none. */
@@ -38,9 +38,9 @@ export async function findCatalog(
 ): Promise<Catalog | undefined> {
   const key = storeKey.catalog(release);
   try {
-    const found = await store.read(key, { limit: CATALOG_LIMIT, signal });
-    if (found === undefined) return undefined;
-    const catalog = parseCatalog(Buffer.from(found.data).toString(), `${store.address}/${key}`);
+    const stored = await store.read(key, { limit: CATALOG_LIMIT, signal });
+    if (stored === undefined) return undefined;
+    const catalog = parseCatalog(Buffer.from(stored.data).toString(), `${store.address}/${key}`);
     if (catalog.release === release) return catalog;
     throw new CurlewError('PACKAGE_INVALID', `${store.address}/${key}: this is the catalog of ${catalog.release}`);
   } catch (error) {
@@ -63,8 +63,8 @@ export async function readCatalog(
       hint: `check the address, or create a release with curlew publish --to ${store.address}`,
     });
   }
-  const found = isRelease(requested) ? await findCatalog(store, requested, { signal }) : undefined;
-  if (found !== undefined) return found;
+  const catalog = isRelease(requested) ? await findCatalog(store, requested, { signal }) : undefined;
+  if (catalog !== undefined) return catalog;
   throw await missingRelease(store, requested, { signal });
 }
 
@@ -100,16 +100,16 @@ export async function missingRelease(
 
 /** Releases with a catalog, newest first. */
 export async function listReleases(store: Store, signal: AbortSignal): Promise<readonly string[]> {
-  const found: { readonly release: string; readonly time: number }[] = [];
+  const releases: { readonly release: string; readonly time: number }[] = [];
   let left = SCAN_LIMIT;
   for await (const { key, modified } of store.list('', { signal })) {
     const [release = ''] = key.split('/', 1);
     if (isRelease(release) && key === storeKey.catalog(release))
-      found.push({ release, time: modified?.getTime() ?? 0 });
+      releases.push({ release, time: modified?.getTime() ?? 0 });
     left -= 1;
     if (left === 0) break;
   }
-  return found
+  return releases
     .toSorted((a, b) => b.time - a.time || compareVersions(b.release, a.release))
     .map(({ release }) => release);
 }

@@ -30,14 +30,14 @@ export interface ResponseChecksums {
 /** The checksum of all bytes of an object; undefined if a response has none, or only checksums of parts. */
 export function wholeChecksum(response: ResponseChecksums): string | undefined {
   if (response.ChecksumType === 'COMPOSITE') return undefined;
-  const found = (
+  const checksum = (
     [
       ['crc32', response.ChecksumCRC32],
       ['crc32c', response.ChecksumCRC32C],
       ['crc64nvme', response.ChecksumCRC64NVME],
     ] as const
   ).find(([, value]) => value !== undefined && !value.includes('-'));
-  return found === undefined ? undefined : `${found[0]}:${found[1]}`;
+  return checksum === undefined ? undefined : `${checksum[0]}:${checksum[1]}`;
 }
 
 /** For a multipart copy: the server computes the same kind of checksum as the source's, and rejects a copy that differs. */

@@ -112,8 +112,8 @@ async function requireSources({ upload: { connection, signal }, parts }: Compose
     ranges.values(),
     async ({ place, key, etag }, context) => {
       const from = connectionOf(connection, place);
-      const found = await headObject(from, key, context.signal);
-      if (found?.etag === etag) return;
+      const object = await headObject(from, key, context.signal);
+      if (object?.etag === etag) return;
       throw new CurlewError('STORE_CONFLICT', `cannot copy ${from.address}/${key}: it has changed`);
     },
     { width: CONCURRENCY, signal },

@@ -36,13 +36,13 @@ export async function headObject(
 ): Promise<StoredObject | undefined> {
   const doing = `stat ${key} in ${connection.address}`;
   try {
-    const found = await connection.call(
+    const response = await connection.call(
       { doing, permission: 's3:GetObject', signal },
       (options) =>
         connection.client.send(new HeadObjectCommand({ ...connection.target(key), ChecksumMode: 'ENABLED' }), options),
       (error) => [400, 301, 403, 404].includes(statusOf(error) ?? 0),
     );
-    return objectOf(key, found);
+    return objectOf(key, response);
   } catch (error) {
     if (error instanceof CurlewError || signal.aborted) throw error;
     // A response to HEAD has no body with the reason; a response to a listing has.
@@ -71,9 +71,9 @@ export async function readSmall(
   // A 404 may also mean that the bucket is missing or, with versitygw, the user.
   const isMissing = (error: unknown): boolean =>
     statusOf(error) === 404 && !['NoSuchBucket', 'XAdminUserNotFound'].includes(nameOf(error));
-  let found: GetObjectCommandOutput;
+  let response: GetObjectCommandOutput;
   try {
-    found = await connection.call(
+    response = await connection.call(
       purpose,
       (options) => connection.client.send(new GetObjectCommand(connection.target(key)), options),
       isMissing,
@@ -82,8 +82,8 @@ export async function readSmall(
     if (error instanceof CurlewError || signal.aborted || !isMissing(error)) throw error;
     return undefined;
   }
-  const object = objectOf(key, found);
-  const body = bodyOf(found, purpose.doing);
+  const object = objectOf(key, response);
+  const body = bodyOf(response, purpose.doing);
   if (object.size > limit) {
     body.destroy();
     throw tooLarge(connection.address, key, limit);
@@ -159,15 +159,15 @@ async function openRange(
 ): Promise<Readable> {
   const Range = `bytes=${offset}-${offset + length - 1}`;
   const input = { ...connection.target(key), Range, IfMatch: quotedEtag(etag) };
-  const found = await connection.call(purpose, (options) =>
+  const response = await connection.call(purpose, (options) =>
     connection.client.send(new GetObjectCommand(input), options),
   );
-  const body = bodyOf(found, purpose.doing);
-  if (plainEtag(found.ETag) !== etag) {
+  const body = bodyOf(response, purpose.doing);
+  if (plainEtag(response.ETag) !== etag) {
     body.destroy();
     throw new CurlewError('STORE_CONFLICT', `${purpose.doing}: it has changed`);
   }
-  if (found.ContentLength !== length) {
+  if (response.ContentLength !== length) {
     body.destroy();
     throw new CurlewError('FETCH_FAILED', `${purpose.doing}: the server did not return the requested range`);
   }

@@ -79,13 +79,13 @@ export async function startUpload(job: UploadJob, partSize: number): Promise<Sta
 async function readNote(job: UploadJob, note: string): Promise<string | undefined> {
   const { connection } = job;
   try {
-    const found = await connection.call(
+    const response = await connection.call(
       { ...purposeOf(job), permission: 's3:GetObject' },
       (options) =>
         connection.client.send(new GetObjectCommand({ ...connection.target(note), Range: 'bytes=0-2047' }), options),
       (error) => [403, 404, 416].includes(statusOf(error) ?? 0),
     );
-    const text = await found.Body?.transformToString();
+    const text = await response.Body?.transformToString();
     return text === undefined || text === '' || text.length >= 2048 ? undefined : text;
   } catch (error) {
     if (error instanceof CurlewError || job.signal.aborted) throw error;

@@ -67,10 +67,10 @@ export function createS3Store(
     head: async (key, { signal }) => look(s3, checkedKey(key, where), signal),
     get: async (key, options) => get(s3, checkedKey(key, where), options),
     read: async (key, options) => {
-      const found = await readSmall(connection, checkedKey(key, where), options);
-      if (found === undefined) s3.known.delete(key);
-      else remember(s3, found.object);
-      return found;
+      const stored = await readSmall(connection, checkedKey(key, where), options);
+      if (stored === undefined) s3.known.delete(key);
+      else remember(s3, stored.object);
+      return stored;
     },
     put: async (key, body, options) => remember(s3, await put(s3, checkedKey(key, where), body, options)),
     copy: async (fromKey, toKey, options) => {
@@ -108,9 +108,9 @@ function remember({ known }: S3, object: StoredObject): StoredObject {
 }
 
 async function look(s3: S3, key: string, signal: AbortSignal): Promise<StoredObject | undefined> {
-  const found = await headObject(s3.connection, key, signal);
-  if (found === undefined) s3.known.delete(key);
-  return found === undefined ? undefined : remember(s3, found);
+  const object = await headObject(s3.connection, key, signal);
+  if (object === undefined) s3.known.delete(key);
+  return object === undefined ? undefined : remember(s3, object);
 }
 
 function missing({ address }: S3Connection, key: string): CurlewError {
@@ -141,13 +141,13 @@ async function get(s3: S3, key: string, { range, ifMatch, signal }: GetOptions):
 /** Checks conditions before any bytes are sent. */
 async function refuseEarly(s3: S3, key: string, { ifNoneMatch, ifMatch }: Conditions, signal: AbortSignal) {
   if (ifNoneMatch === undefined && ifMatch === undefined) return;
-  const found = await look(s3, key, signal);
-  if (ifNoneMatch !== undefined && found !== undefined) throw taken(s3.connection, key);
+  const current = await look(s3, key, signal);
+  if (ifNoneMatch !== undefined && current !== undefined) throw taken(s3.connection, key);
   if (ifMatch === undefined) return;
-  if (found === undefined) {
+  if (current === undefined) {
     throw new CurlewError('STORE_CONFLICT', `${s3.connection.address}: ${key} has been deleted`);
   }
-  if (found.etag !== ifMatch) throw changed(s3.connection, key);
+  if (current.etag !== ifMatch) throw changed(s3.connection, key);
 }
 
 async function put(
@@ -267,14 +267,14 @@ async function copy(
   const { connection } = s3;
   const from = connectionOf(connection, place);
   checkedKey(fromKey, from.address);
-  const given =
+  const described =
     sourceIfMatch === undefined || sourceSize === undefined || metadata === undefined
       ? undefined
       : { key: fromKey, size: sourceSize, etag: sourceIfMatch, metadata };
   const abilities =
-    ifNoneMatch === undefined && given === undefined ? undefined : await probeMultipart(connection, signal);
+    ifNoneMatch === undefined && described === undefined ? undefined : await probeMultipart(connection, signal);
   // A server that supports conditions on the source checks its etag and existence.
-  const known = abilities?.sourceConditions === true ? given : undefined;
+  const known = abilities?.sourceConditions === true ? described : undefined;
   const source = known ?? (await headObject(from, fromKey, signal));
   if (source === undefined) throw missing(from, fromKey);
   if (sourceIfMatch !== undefined && source.etag !== sourceIfMatch) throw changed(from, fromKey);

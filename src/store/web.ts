@@ -116,9 +116,9 @@ async function look(web: Web, key: string, signal: AbortSignal): Promise<StoredO
   known.delete(key);
   if (response.status === 404 || response.status === 410) return undefined;
   const isSilent = response.status === 200 && response.headers['content-length'] === undefined;
-  const found = isSilent || NO_HEAD.has(response.status) ? await lookByGet(web, key, signal) : response;
-  if (found?.status !== 200) throw http.failure(request, response, response.body);
-  const { etag, 'last-modified': modified, 'content-length': length } = found.headers;
+  const answer = isSilent || NO_HEAD.has(response.status) ? await lookByGet(web, key, signal) : response;
+  if (answer?.status !== 200) throw http.failure(request, response, response.body);
+  const { etag, 'last-modified': modified, 'content-length': length } = answer.headers;
   if (length === undefined || !/^\d{1,15}$/.test(length)) throw new NoLength(http, request);
   const object = { key, size: Number(length), etag: etag ?? `${length} ${modified ?? ''}`, metadata: {} };
   if (known.size >= CACHE_SIZE) known.clear();

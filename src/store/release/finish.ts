@@ -88,8 +88,8 @@ export async function writeIfDifferent(store: Store, key: string, content: strin
 
 /** True if the object with this key has this content. */
 export async function hasContent(store: Store, key: string, data: Uint8Array, signal: AbortSignal): Promise<boolean> {
-  const found = await store.read(key, { limit: CATALOG_LIMIT, signal });
-  return found !== undefined && Buffer.compare(found.data, data) === 0;
+  const stored = await store.read(key, { limit: CATALOG_LIMIT, signal });
+  return stored !== undefined && Buffer.compare(stored.data, data) === 0;
 }
 
 /** Makes the release current if `current` still is; a concurrent publisher causes `STORE_CONFLICT`. */

@@ -73,9 +73,9 @@ type TakenPackage = Pick<ImportedVersion, 'outcome' | 'sha256'> & {
 export async function importExternal(offers: readonly OfferedVersion[], options: ImportOptions): Promise<ImportResult> {
   const { store, dryRun, jobs, report, signal } = options;
   const key = storeKey.addonRegistry;
-  const found = await store.read(key, { limit: REGISTRY_LIMIT, signal });
+  const stored = await store.read(key, { limit: REGISTRY_LIMIT, signal });
   const registry: AddonRegistry =
-    found === undefined ? new Map() : parseRegistry(Buffer.from(found.data).toString(), `${store.address}/${key}`);
+    stored === undefined ? new Map() : parseRegistry(Buffer.from(stored.data).toString(), `${store.address}/${key}`);
   const rowOf = ({ name, version }: OfferedVersion): RegistryRow | undefined =>
     registry.get(name)?.find((row) => row.version === version);
   requireUnchanged(offers, rowOf, store);
@@ -95,8 +95,8 @@ export async function importExternal(offers: readonly OfferedVersion[], options:
   if (dryRun) return { store: store.address, dryRun, versions };
   const rows = offers.map((offer, at) => ({ name: offer.name, row: newRow(offer, taken[at], rowOf(offer)) }));
   const data = Buffer.from(formatRegistry(withRows(registry, rows)));
-  if (found === undefined || Buffer.compare(found.data, data) !== 0) {
-    const condition = found === undefined ? ({ ifNoneMatch: '*' } as const) : { ifMatch: found.object.etag };
+  if (stored === undefined || Buffer.compare(stored.data, data) !== 0) {
+    const condition = stored === undefined ? ({ ifNoneMatch: '*' } as const) : { ifMatch: stored.object.etag };
     await store.put(key, data, { ...condition, signal });
   }
   await updateVersionLists(store, { signal });

@@ -66,8 +66,8 @@ export async function readRecorded(
   { signal }: { readonly signal: AbortSignal },
 ): Promise<RecordedPackages> {
   try {
-    const found = await store.read(storeKey.inputs(release), { limit: LIMIT, signal });
-    return found === undefined ? new Map() : parseRecorded(Buffer.from(found.data).toString());
+    const stored = await store.read(storeKey.inputs(release), { limit: LIMIT, signal });
+    return stored === undefined ? new Map() : parseRecorded(Buffer.from(stored.data).toString());
   } catch (error) {
     if (error instanceof CurlewError && error.code === 'PACKAGE_INVALID') return new Map();
     throw error;

@@ -30,8 +30,8 @@ export async function withStoredExternal(store: Store, catalog: Catalog, options
 
 async function findRegistry(store: Store, { signal }: Cancellable): Promise<AddonRegistry | undefined> {
   return tryRegistry(async (key) => {
-    const found = await store.read(key, { limit: REGISTRY_LIMIT, signal });
-    return found && parseRegistry(Buffer.from(found.data).toString(), `${store.address}/${key}`);
+    const stored = await store.read(key, { limit: REGISTRY_LIMIT, signal });
+    return stored && parseRegistry(Buffer.from(stored.data).toString(), `${store.address}/${key}`);
   });
 }
 
@@ -42,7 +42,7 @@ async function findRegistry(store: Store, { signal }: Cancellable): Promise<Addo
  */
 function withExternal(catalog: Catalog, registry: AddonRegistry, from: string): Catalog {
   const { format, release, addons } = catalog;
-  const found = [...registry].flatMap(([name, rows]) => {
+  const external = [...registry].flatMap(([name, rows]) => {
     const own = addons.find((addon) => addon.name === name)?.versions ?? [];
     const versions = rows
       .filter((row) => !row.isPrerelease && isFor(row, release))
@@ -51,15 +51,15 @@ function withExternal(catalog: Catalog, registry: AddonRegistry, from: string): 
       .map(versionOf);
     return versions.length === 0 ? [] : [{ name, versions, own }];
   });
-  if (found.length === 0) return catalog;
+  if (external.length === 0) return catalog;
   // parseCatalog checks every field of the packages that curlew built.
-  const readable = found.flatMap(({ name, versions }) => {
+  const readable = external.flatMap(({ name, versions }) => {
     const known = versions.filter(({ packages }) => Object.keys(packages).length > 0);
     return known.length === 0 ? [] : [{ name, versions: known }];
   });
   parseCatalog(JSON.stringify({ format, release, addons: readable }), `${from}/${storeKey.addonRegistry}`);
-  const others = addons.filter(({ name }) => found.every((one) => one.name !== name));
-  const merged = found.map(({ name, versions, own }) => ({ name, versions: [...versions, ...own] }));
+  const others = addons.filter(({ name }) => external.every((one) => one.name !== name));
+  const merged = external.map(({ name, versions, own }) => ({ name, versions: [...versions, ...own] }));
   return { ...catalog, addons: [...others, ...merged].toSorted((a, b) => compareText(a.name, b.name)) };
 }
 

@@ -84,7 +84,7 @@ export async function keysBelow(
   prefix: string,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, ListedObject>> {
-  const found = new Map<string, ListedObject>();
-  for await (const object of store.list(prefix, { signal })) found.set(object.key, object);
-  return found;
+  const objects = new Map<string, ListedObject>();
+  for await (const object of store.list(prefix, { signal })) objects.set(object.key, object);
+  return objects;
 }

@@ -194,10 +194,10 @@ async function copySignature(
 ): Promise<void> {
   if (release !== catalog.release) return;
   const key = storeKey.catalogSignature(release);
-  const found = await store.read(key, { limit: SIGNATURE_LIMIT, signal });
-  if (found === undefined) return;
+  const signature = await store.read(key, { limit: SIGNATURE_LIMIT, signal });
+  if (signature === undefined) return;
   try {
-    await to.put(key, found.data, { ifNoneMatch: '*', signal });
+    await to.put(key, signature.data, { ifNoneMatch: '*', signal });
   } catch (error) {
     // An existing signature is kept.
     if (!(error instanceof CurlewError) || error.code !== 'STORE_CONFLICT') throw error;

@@ -83,7 +83,7 @@ export function choosePruned(
   const newestFirst = [...releases.values()]
     .flatMap((one) => (one.catalog === undefined ? [] : [{ release: one.release, time: timeOf(one.catalog) }]))
     .toSorted((a, b) => b.time - a.time || compareVersions(b.release, a.release));
-  const kept = new Set(newestFirst.slice(0, keep).map(({ release }) => release));
+  const newest = new Set(newestFirst.slice(0, keep).map(({ release }) => release));
   const because = (one: ReleaseObjects): string | undefined => {
     if (one.release === current || one.release === signed) return undefined;
     if (one.catalog === undefined) {
@@ -93,7 +93,7 @@ export function choosePruned(
       return now.getTime() - youngest > Math.max(olderThan, DAY) ? 'it was never finished' : undefined;
     }
     const time = timeOf(one.catalog);
-    if (kept.has(one.release) || time >= timeOf(own)) return undefined;
+    if (newest.has(one.release) || time >= timeOf(own)) return undefined;
     if (olderThan !== undefined && now.getTime() - time <= olderThan) return undefined;
     return olderThan === undefined ? 'enough newer releases exist' : 'it is old';
   };

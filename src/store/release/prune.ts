@@ -102,8 +102,8 @@ async function requireCurrent(store: Store, signal: AbortSignal): Promise<string
 
 /** The release that is signed as current. Clients that verify signatures use it, even if `VERSION` names another one. */
 async function signedCurrent(store: Store, signal: AbortSignal): Promise<string | undefined> {
-  const found = await store.read(storeKey.versionSignature, { limit: SIGNATURE_LIMIT, signal });
-  const text = found === undefined ? '' : Buffer.from(found.data).toString();
+  const stored = await store.read(storeKey.versionSignature, { limit: SIGNATURE_LIMIT, signal });
+  const text = stored === undefined ? '' : Buffer.from(stored.data).toString();
   return readUnverified(text, storeKey.versionSignature)?.release;
 }
 

@@ -153,12 +153,12 @@ function ordersOf(
   { orders = new Map() }: PublishOptions,
 ): VersionOrders {
   const fresh = new Set(files.map(({ addon }) => addon.name));
-  const kept = new Map<string, string[]>();
+  const defaults = new Map<string, string[]>();
   for (const { listed } of packages.values()) {
     if (fresh.has(listed.name)) continue;
-    kept.set(listed.name, [...(kept.get(listed.name) ?? []), listed.version]);
+    defaults.set(listed.name, [...(defaults.get(listed.name) ?? []), listed.version]);
   }
-  return new Map<string, readonly string[]>([...kept, ...orders]);
+  return new Map<string, readonly string[]>([...defaults, ...orders]);
 }
 
 /** The release string that a publish would use, judged by finished releases only. */
@@ -193,7 +193,7 @@ function gather(
   { packages }: Previous,
   { carry, unchanged }: PublishOptions,
 ): readonly PackageToPlace[] {
-  const given = files.map((file): PackageToPlace => {
+  const built = files.map((file): PackageToPlace => {
     const before = packages.get(fileOf(file.addon));
     const fresh: PackageToPlace = { file, earlier: undefined };
     const same = before !== undefined && identityOf(before.listed) === identityOf(listedOf(fresh));
@@ -201,7 +201,7 @@ function gather(
   });
   const names = new Set(files.map(({ addon }) => fileOf(addon)));
   const taken = [...packages].filter(([name]) => !names.has(name) && (carry || unchanged?.has(name) === true));
-  return [...given, ...taken.map(([, one]): PackageToPlace => ({ file: undefined, earlier: one }))];
+  return [...built, ...taken.map(([, one]): PackageToPlace => ({ file: undefined, earlier: one }))];
 }
 
 interface PlacedRelease {

@@ -53,6 +53,6 @@ export function noteLowerName(
 
 /** The time of an object, from a listing: only listings always have it. */
 async function writtenAt(store: Store, key: string, signal: AbortSignal): Promise<Date | undefined> {
-  for await (const found of store.list(key, { signal })) if (found.key === key) return found.modified;
+  for await (const object of store.list(key, { signal })) if (object.key === key) return object.modified;
   return undefined;
 }

@@ -68,11 +68,11 @@ export async function reindex(store: Store, options: ReindexOptions): Promise<Re
     width: jobs,
     signal,
   });
-  const found = read.flatMap((one) => ('listed' in one ? [one] : []));
-  if (found.length === 0) {
+  const readable = read.flatMap((one) => ('listed' in one ? [one] : []));
+  if (readable.length === 0) {
     throw new CurlewError('NOT_FOUND', `${store.address}: ${release} has no readable package`);
   }
-  const packages = found.map((one) => one.listed);
+  const packages = readable.map((one) => one.listed);
   const { order, orders } = await findOrder(store, release, before.catalog, signal);
   const channels =
     before.catalog === undefined
@@ -87,7 +87,7 @@ export async function reindex(store: Store, options: ReindexOptions): Promise<Re
     was: before.catalog !== undefined && !same ? 'different' : before.was,
     dryRun,
     packages: packages.length,
-    hashed: found.flatMap(({ listed, hashed }) => (hashed ? [fileOf(listed)] : [])),
+    hashed: readable.flatMap(({ listed, hashed }) => (hashed ? [fileOf(listed)] : [])),
     lost: [...read.flatMap((one) => ('lost' in one ? [one.lost] : [])), ...missingPackages(before.catalog, read)],
     order,
   };

@@ -68,8 +68,8 @@ export function verifyRelease<Role extends ReleaseStatement['role']>(
   trusted: readonly TrustedKey[],
 ): Verified<Extract<ReleaseStatement, { role: Role }>> {
   const parse = (statement: Statement): Extract<ReleaseStatement, { role: Role }> | undefined => {
-    const found = parseReleaseStatement(statement);
-    return isOf(found, role) ? found : undefined;
+    const parsed = parseReleaseStatement(statement);
+    return isOf(parsed, role) ? parsed : undefined;
   };
   return verifyStatement(signed, trusted, parse, COPIED);
 }

@@ -171,8 +171,8 @@ async function readText(
   key: string,
   signal: AbortSignal,
 ): Promise<{ readonly text: string; readonly etag: string } | undefined> {
-  const found = await store.read(key, { limit: SIGNATURE_LIMIT, signal });
-  return found === undefined ? undefined : { text: Buffer.from(found.data).toString(), etag: found.object.etag };
+  const stored = await store.read(key, { limit: SIGNATURE_LIMIT, signal });
+  return stored === undefined ? undefined : { text: Buffer.from(stored.data).toString(), etag: stored.object.etag };
 }
 
 const ATTEMPTS = 10;

@@ -75,17 +75,17 @@ export async function readSigned(
   if (release !== undefined) {
     const { statement, signedBy } = await requireNamed(store, release, trust, signal);
     if (trust.allowOlder !== true) await refuseOlder(store, statement, trust);
-    const found = await textsOf(store, statement, signedBy, signal);
+    const texts = await textsOf(store, statement, signedBy, signal);
     await trust.seen.remember(store.address, { release, version: statement.version, isCurrent: false });
     const newer = onNotCurrent && (await compareWithCurrent(store, statement, trust, signal));
     if (newer !== undefined) onNotCurrent?.(newer);
-    return found;
+    return texts;
   }
   const { statement, signedBy } = await requireCurrent(store, trust, signal);
-  const found = await textsOf(store, statement, signedBy, signal);
+  const texts = await textsOf(store, statement, signedBy, signal);
   const { version } = statement;
   await trust.seen.remember(store.address, { release: statement.release, version, isCurrent: true });
-  return found;
+  return texts;
 }
 
 /** Throws `DOWNGRADE` for a release older than the newest read one. One release may have statements with several versions. */
@@ -116,9 +116,9 @@ async function compareWithCurrent(
   const { address } = store;
   const [from, about] = [storeKey.versionSignature, currentOf(store)];
   try {
-    const found = await store.read(from, { limit: SIGNATURE_LIMIT, signal });
-    if (found === undefined) return undefined;
-    const text = Buffer.from(found.data).toString();
+    const stored = await store.read(from, { limit: SIGNATURE_LIMIT, signal });
+    if (stored === undefined) return undefined;
+    const text = Buffer.from(stored.data).toString();
     const { statement } = verifyRelease({ text, from, about }, 'current', keys);
     const { release: current, version, signed } = statement;
     const common = { named: named.release, current, since: secondsOf(signed) };
@@ -201,8 +201,8 @@ function invalid(message: string, hint: string): CurlewError {
 }
 
 async function requireSignature(store: Store, key: string, signArgs: string, signal: AbortSignal): Promise<string> {
-  const found = await store.read(key, { limit: SIGNATURE_LIMIT, signal });
-  if (found !== undefined) return Buffer.from(found.data).toString();
+  const signature = await store.read(key, { limit: SIGNATURE_LIMIT, signal });
+  if (signature !== undefined) return Buffer.from(signature.data).toString();
   throw invalid(
     `${store.address}: the signature ${key} does not exist`,
     `create it with curlew sign ${signArgs} --key FILE`,
@@ -216,20 +216,20 @@ async function textsOf(
   signal: AbortSignal,
 ): Promise<SignedRelease> {
   const key = storeKey.catalog(release);
-  const found = await store.read(key, { limit: CATALOG_LIMIT, signal });
-  if (found === undefined) {
+  const stored = await store.read(key, { limit: CATALOG_LIMIT, signal });
+  if (stored === undefined) {
     throw new CurlewError('NOT_FOUND', `${store.address}: ${key} is signed but does not exist`, {
       hint: 'publish the release again, or sign another release',
     });
   }
-  if (digestOf(found.data) !== catalog) {
+  if (digestOf(stored.data) !== catalog) {
     throw invalid(`verify ${release} of ${store.address}: ${key} is not the signed catalog`, SWAPPED);
   }
-  const parsed = parseCatalog(Buffer.from(found.data).toString(), `${store.address}/${key}`);
+  const parsed = parseCatalog(Buffer.from(stored.data).toString(), `${store.address}/${key}`);
   if (parsed.release !== release) throw invalid(`${store.address}/${key} is the catalog of ${parsed.release}`, SWAPPED);
   requireContents(parsed, `${store.address}/${key}`);
   const verified = await readInputs(store, release, inputs, signal);
-  return { release, catalog: found.data, parsed, inputs: verified, signedBy, version };
+  return { release, catalog: stored.data, parsed, inputs: verified, signedBy, version };
 }
 
 async function readInputs(
@@ -239,8 +239,8 @@ async function readInputs(
   signal: AbortSignal,
 ): Promise<Uint8Array | undefined> {
   if (signed === undefined) return undefined;
-  const found = await store.read(storeKey.inputs(release), { limit: CATALOG_LIMIT, signal });
-  return found !== undefined && digestOf(found.data) === signed ? found.data : undefined;
+  const stored = await store.read(storeKey.inputs(release), { limit: CATALOG_LIMIT, signal });
+  return stored !== undefined && digestOf(stored.data) === signed ? stored.data : undefined;
 }
 
 /** A signed catalog must contain the digest of each package's table of contents: parts are used before all bytes arrive. */
