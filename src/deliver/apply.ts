@@ -55,21 +55,21 @@ export async function previewObjects(
 ): Promise<readonly ObjectPreview[]> {
   const preview = async (object: AddonObject): Promise<ObjectPreview> => {
     let change: ObjectPreview['change'] = 'change';
-    const found = { object, fields: [], conflicts: [], error: undefined, value: object.value, takesFields: false };
+    const initial = { object, fields: [], conflicts: [], error: undefined, value: object.value, takesFields: false };
     try {
       const before = await getObject(call, object.resource, object);
       const former = before === undefined ? [] : (rights.formerOf?.(object, before) ?? []);
       if (before === undefined) change = 'create';
       const { applied, value, takesFields } = await tryDryRun({ call }, { ...object, former }, { before, rights });
       // Its namespace or its kind comes with this add-on.
-      if (applied.outcome === 'not found') return { ...found, change: 'create' };
+      if (applied.outcome === 'not found') return { ...initial, change: 'create' };
       if (applied.outcome === 'conflict')
-        return { ...found, change, conflicts: applied.fields, error: conflictError(object, applied) };
+        return { ...initial, change, conflicts: applied.fields, error: conflictError(object, applied) };
       const fields = fieldChanges(before, applied.object);
       const isSame = before !== undefined && fields.length === 0;
-      return { ...found, former, value, fields, change: isSame ? 'same' : change, takesFields };
+      return { ...initial, former, value, fields, change: isSame ? 'same' : change, takesFields };
     } catch (error) {
-      if (error instanceof Refused || error instanceof OwnedElsewhere) return { ...found, change, error };
+      if (error instanceof Refused || error instanceof OwnedElsewhere) return { ...initial, change, error };
       throw error;
     }
   };
@@ -83,12 +83,12 @@ async function tryDryRun(
   { before, rights }: { readonly before: LiveObject | undefined; readonly rights: ApplyRights },
 ): Promise<TriedApply & { readonly takesFields: boolean }> {
   const { id, force, keep } = rights;
-  const found = tryApply({ call }, object, { id, force, keep, dryRun: true });
+  const attempt = tryApply({ call }, object, { id, force, keep, dryRun: true });
   const how = (object.former ?? []).length > 0 ? 'never' : rights.handOver;
   const entries = before && handedOver(before.metadata.managedFields, managerOf(id), how);
-  if (before === undefined || entries === undefined) return { ...(await found), takesFields: false };
+  if (before === undefined || entries === undefined) return { ...(await attempt), takesFields: false };
   try {
-    const { applied, value } = await found;
+    const { applied, value } = await attempt;
     if (applied.outcome !== 'applied') return { applied, value, takesFields: false };
   } catch (error) {
     // It may be valid without what the other program set: a budget has either a minimum or a maximum.
@@ -130,15 +130,15 @@ async function tryApply(
   let { value } = object;
   let isForced = force;
   for (;;) {
-    const given = { ...object, value };
-    const applied = await applyObject(call, object.resource, given, { ...options, force: isForced });
+    const desired = { ...object, value };
+    const applied = await applyObject(call, object.resource, desired, { ...options, force: isForced });
     if (applied.outcome === 'applied' && !dryRun) await release(call, { object, live: applied.object, former });
     if (applied.outcome !== 'conflict' || applied.fields.length === 0) return { applied, value };
     const fields = applied.fields.filter(({ manager }) => !former.includes(manager));
-    const kept = fields.reduce((left, { field }) => withoutField(left, field) ?? left, value);
-    if (fields.length > 0 && (!keep || kept === value)) return { applied: { ...applied, fields }, value };
+    const remaining = fields.reduce((left, { field }) => withoutField(left, field) ?? left, value);
+    if (fields.length > 0 && (!keep || remaining === value)) return { applied: { ...applied, fields }, value };
     isForced = fields.length === 0;
-    value = kept;
+    value = remaining;
   }
 }
 

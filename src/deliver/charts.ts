@@ -141,8 +141,8 @@ async function settled(
   const live = await mapLimited(
     objects,
     async (object) => {
-      const found = await getObject(cluster.call, object.resource, object);
-      return found === undefined ? [] : [{ resource: object.resource, live: found }];
+      const current = await getObject(cluster.call, object.resource, object);
+      return current === undefined ? [] : [{ resource: object.resource, live: current }];
     },
     { width: AT_ONCE, signal: cluster.signal },
   );
@@ -203,12 +203,12 @@ async function showDrift(delivery: Delivery, { addon, record, look: { changed } 
   const isOther = changed.includes(titleOfRelease(release));
   const objects = isOther && last?.status !== 'deployed' ? [] : await renderRelease(addon, prepared, cluster);
   const chosen = isOther ? objects : objects.filter((object) => changed.includes(titleOfObject(object)));
-  const found = changedObjects(await previewObjects(cluster, chosen, { id: addonId(addon), ...SHOWN }));
-  if (!isOther) return outcomeOf('unchanged', { drift: found });
+  const changes = changedObjects(await previewObjects(cluster, chosen, { id: addonId(addon), ...SHOWN }));
+  if (!isOther) return outcomeOf('unchanged', { drift: changes });
   const [before, after] = [last, record?.release].map((one) => `${one?.revision} ${one?.status}`);
   const other = { field: '.revision', before, after };
   return outcomeOf('unchanged', {
-    drift: [{ object: titleOfRelease(release), change: 'change', fields: [other] }, ...found],
+    drift: [{ object: titleOfRelease(release), change: 'change', fields: [other] }, ...changes],
   });
 }
 

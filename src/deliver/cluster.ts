@@ -115,8 +115,8 @@ async function readCluster(
   const triple = parseTriple(version);
   if (triple === undefined)
     throw new CurlewError('CLUSTER_FAILED', `the version of the cluster cannot be read: ${version}`);
-  const found = namespaces ?? [];
-  const annotations = readAnnotations(found.map(({ metadata }) => metadata));
+  const readable = namespaces ?? [];
+  const annotations = readAnnotations(readable.map(({ metadata }) => metadata));
   const records = readRecords(full?.data ?? {});
   let discovery: Promise<Discovery> | undefined;
   return {
@@ -136,7 +136,7 @@ async function readCluster(
       records: records.records,
       installer: installer.addons,
     },
-    namespaces: new Set(found.map(({ metadata }) => metadata.name)),
+    namespaces: new Set(readable.map(({ metadata }) => metadata.name)),
     warnings: [...annotations.warnings, ...records.warnings, ...installer.warnings],
     discovery: async () => {
       discovery ??= discover(api, options);

@@ -54,7 +54,7 @@ export interface Deliverer<D extends Desired = Desired> {
   /** Applies it, and deletes what it no longer has. */
   readonly deliver: (delivery: Delivery, task: Task, how: { readonly desired: D } & Reporting) => Promise<Delivered>;
   /** Deletes what was found of it, and waits until that is gone. */
-  readonly remove: (tools: RemovalTools, record: Pick<AddonRecord, 'release'>, found: Orphans) => Promise<Pruned>;
+  readonly remove: (tools: RemovalTools, record: Pick<AddonRecord, 'release'>, pruning: Orphans) => Promise<Pruned>;
   /** How what is recorded differs from what is there, by the key of the record. */
   readonly observe: (
     cluster: Pick<ChannelCluster, 'call' | 'signal' | 'warnings'>,

@@ -105,8 +105,8 @@ export async function openHelm(
     await run(['pull', ...place, ...version, ...trusted, '--destination', target], {
       doing: `download the chart ${redact(place[0] ?? '')}`,
     });
-    const found = (await readdir(target)).find((name) => name.endsWith('.tgz'));
-    if (found !== undefined) return join(target, found);
+    const archive = (await readdir(target)).find((name) => name.endsWith('.tgz'));
+    if (archive !== undefined) return join(target, archive);
     throw new CurlewError('PROGRAM_FAILED', `cannot download the chart ${place[0]}: helm has written no archive`);
   };
   try {

@@ -19,7 +19,7 @@ import { timeoutOf } from './request.ts';
 interface DesiredManifest extends Desired {
   readonly objects: readonly AddonObject[];
   readonly previews: readonly ObjectPreview[];
-  readonly found: Orphans;
+  readonly pruning: Orphans;
 }
 
 const NO_ORPHANS: Orphans = { orphans: [], errors: [], unread: [] };
@@ -38,7 +38,7 @@ export const manifests: Deliverer<DesiredManifest> = {
     const chosen = chosenObjects(objects, task);
     delivery.bringNamespaces(objects);
     requireNamespaces(addon, chosen, delivery.namespaces);
-    const found = isPartial(task) ? NO_ORPHANS : await orphansOf(delivery, task, objects);
+    const pruning = isPartial(task) ? NO_ORPHANS : await orphansOf(delivery, task, objects);
     const owners = await delivery.owners();
     const formerOf = (object: AddonObject, live: LiveObject): readonly string[] =>
       owners.formerOf(object, live, { ...addon, takesOver: takesOver(delivery.request, addon.name) });
@@ -47,10 +47,10 @@ export const manifests: Deliverer<DesiredManifest> = {
       ...rightsOf(delivery, task),
       formerOf,
     });
-    const previews = await withoutFreed(delivery.cluster, seen, found.orphans);
+    const previews = await withoutFreed(delivery.cluster, seen, pruning.orphans);
     const refused = previews.flatMap(({ error }) => error ?? []);
     const close = async (): Promise<void> => Promise.resolve();
-    return { hash, begun: { objects }, refused, objects, previews, found, [Symbol.asyncDispose]: close };
+    return { hash, begun: { objects }, refused, objects, previews, pruning, [Symbol.asyncDispose]: close };
   },
 
   preview: async (delivery, task) => {
@@ -61,11 +61,11 @@ export const manifests: Deliverer<DesiredManifest> = {
       return outcomeOf('unchanged', { drift: changedObjects(await previewObjects(delivery.cluster, changed, shown)) });
     }
     await using desired = await manifests.desired(delivery, task);
-    const { previews, found, refused } = desired;
-    const errors = [...refused, ...found.errors];
+    const { previews, pruning, refused } = desired;
+    const errors = [...refused, ...pruning.errors];
     return outcomeOf(errors.length > 0 ? 'failed' : 'planned', {
-      objects: [...changedObjects(previews), ...found.orphans.filter(isDeleted).map(deletion)],
-      orphans: found.orphans.flatMap(retainedOrphan),
+      objects: [...changedObjects(previews), ...pruning.orphans.filter(isDeleted).map(deletion)],
+      orphans: pruning.orphans.flatMap(retainedOrphan),
       errors: errors.map(troubleOf),
     });
   },
@@ -73,14 +73,14 @@ export const manifests: Deliverer<DesiredManifest> = {
   deliver: async (delivery, task, { desired, report }): Promise<Delivered> => {
     const { cluster, request } = delivery;
     const { addon, record } = task;
-    const { objects, previews, found } = desired;
+    const { objects, previews, pruning } = desired;
     const timeoutMs = timeoutOf(request);
     const options = { ...rightsOf(delivery, task), id: addonId(addon), timeoutMs, report };
     const toApply = previews.map(({ object, value, former = [], takesFields }) => {
       return { ...object, value, former, takesFields };
     });
     let { applied, errors } = await applyObjects(cluster, toApply, options);
-    const pruned = await deleteOrphans(cluster, found, { timeoutMs });
+    const pruned = await deleteOrphans(cluster, pruning, { timeoutMs });
     // What was deleted may have been in the way.
     if (errors.length > 0 && pruned.deleted.length > 0)
       ({ applied, errors } = await applyObjects(cluster, toApply, options));
@@ -90,7 +90,7 @@ export const manifests: Deliverer<DesiredManifest> = {
       objects,
       changes: [...changedObjects(previews), ...pruned.deleted.map(deletion)],
       orphans: pruned.staying.flatMap(retainedOrphan),
-      errors: [...errors, ...found.errors, ...pruned.errors],
+      errors: [...errors, ...pruning.errors, ...pruned.errors],
       gone: new Set(pruned.deleted.map(({ key }) => key)),
       kinds: isPartial(task) ? joinKinds(now, record?.objects ?? []) : now,
       left: isPartial(task) ? record?.orphans : leftKinds(cluster, addon, pruned.left),
@@ -98,8 +98,8 @@ export const manifests: Deliverer<DesiredManifest> = {
     };
   },
 
-  remove: async ({ cluster, request }, _record, found) =>
-    deleteOrphans(cluster, found, { timeoutMs: timeoutOf(request) }),
+  remove: async ({ cluster, request }, _record, pruning) =>
+    deleteOrphans(cluster, pruning, { timeoutMs: timeoutOf(request) }),
 
   observe: async (cluster, records) => lookAtObjects(cluster, records, BY_LABEL),
 };

@@ -166,9 +166,9 @@ function stamped(
     labels: { ...(isObject(labels) ? labels : {}), ...stamp.labels },
   };
   const { status: _status, ...rest } = value;
-  const given = isObject(annotations) ? annotations : undefined;
-  if (given === undefined && stamp.annotations === undefined) return { ...rest, metadata: named };
-  return { ...rest, metadata: { ...named, annotations: { ...given, ...stamp.annotations } } };
+  const existing = isObject(annotations) ? annotations : undefined;
+  if (existing === undefined && stamp.annotations === undefined) return { ...rest, metadata: named };
+  return { ...rest, metadata: { ...named, annotations: { ...existing, ...stamp.annotations } } };
 }
 
 export function titleOfObject({ resource, namespace, name }: AddonObject): string {

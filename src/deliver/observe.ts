@@ -49,10 +49,11 @@ export async function lookAtObjects(
     const [missing, changed]: [string[], string[]] = [[], []];
     const seen = (record.objects ?? []).filter((kind) => !unread.has(keyOf(kind)));
     for (const [kind, object] of seen.flatMap((one) => one.objects.map((object) => [one, object] as const))) {
-      const found = live.get(`${keyOf(kind)} ${object.namespace ?? ''}/${object.name}`);
-      if (found === undefined || found.owner !== ownership.ownerOf(record)) missing.push(titleOf(kind, object));
+      const liveObject = live.get(`${keyOf(kind)} ${object.namespace ?? ''}/${object.name}`);
+      if (liveObject === undefined || liveObject.owner !== ownership.ownerOf(record))
+        missing.push(titleOf(kind, object));
       // The digest is not known if an apply did not finish.
-      else if (object.owned !== '' && !found.digests.includes(object.owned)) changed.push(titleOf(kind, object));
+      else if (object.owned !== '' && !liveObject.digests.includes(object.owned)) changed.push(titleOf(kind, object));
     }
     return { missing, changed };
   };

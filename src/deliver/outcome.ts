@@ -65,14 +65,14 @@ export function manifestChanges(
   after: readonly AddonObject[],
 ): readonly ChangedObject[] {
   const old = new Map(before.map((object) => [object.key, object]));
-  const kept = new Set(after.map(({ key }) => key));
+  const keys = new Set(after.map(({ key }) => key));
   const changed = after.flatMap((object): readonly ChangedObject[] => {
     const known = old.get(object.key);
     const fields = known === undefined ? [] : fieldChanges(known.value, object.value);
     if (known !== undefined && fields.length === 0) return [];
     return [{ object: titleOfObject(object), change: known === undefined ? 'create' : 'change', fields }];
   });
-  const gone = before.filter(({ key, value }) => !kept.has(key) && !isKept(value));
+  const gone = before.filter(({ key, value }) => !keys.has(key) && !isKept(value));
   return [
     ...changed,
     ...gone.map((object): ChangedObject => ({ object: titleOfObject(object), change: 'delete', fields: [] })),

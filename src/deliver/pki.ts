@@ -17,11 +17,11 @@ export async function needsPki(
   { name, needsPKI }: Pick<Addon, 'name' | 'needsPKI'>,
 ): Promise<boolean> {
   if (!needsPKI) return false;
-  const found = await Promise.all([
+  const objects = await Promise.all([
     getObject(call, SECRETS, { namespace: NAMESPACE, name: `${name}-ca` }),
     getObject(call, ISSUERS, { namespace: NAMESPACE, name }),
   ]);
-  return found.includes(undefined);
+  return objects.includes(undefined);
 }
 
 /** Creates what is missing. An existing authority is kept: certificates of it are in use. */

@@ -131,8 +131,8 @@ function verdictOf(
   }
   if (metadata.annotations[ORPHAN] !== undefined) return { stays: `its annotation ${ORPHAN} keeps it`, isLeft: false };
   if (prune === undefined) return { stays: 'the channel has no prune for this add-on' };
-  const kept = protection({ kind, labels, ...object });
-  if (kept !== undefined) return { stays: kept };
+  const reason = protection({ kind, labels, ...object });
+  if (reason !== undefined) return { stays: reason };
   if (!isSelected) return { stays: 'prune in the channel does not select it' };
   if (kind === 'Namespace' && !pruneNamespaces)
     return { stays: '--prune-namespaces deletes it, with all that is in it' };
@@ -236,9 +236,9 @@ async function waitUntilGone(
   limitMs: number,
 ): Promise<readonly Orphan[]> {
   const look = async (orphan: Orphan): Promise<readonly Orphan[]> => {
-    const found = await getObject(call, orphan.resource, orphan, { onlyMetadata: true });
-    if (found === undefined || found.metadata.uid !== orphan.uid) return [];
-    return [{ ...orphan, isGoing: isBeingDeleted(found.metadata), stays: stillDeleted(found.metadata) }];
+    const object = await getObject(call, orphan.resource, orphan, { onlyMetadata: true });
+    if (object === undefined || object.metadata.uid !== orphan.uid) return [];
+    return [{ ...orphan, isGoing: isBeingDeleted(object.metadata), stays: stillDeleted(object.metadata) }];
   };
   let left = deleted;
   return repeatUntil(
@@ -273,8 +273,8 @@ async function lookAtKnown(
       if (resource === undefined && isBroken) throw brokenApi(titleOf(ref.resource, ref), ref.resource);
       // A kind that is no longer served has no objects.
       if (resource === undefined) return [];
-      const found = await getObject(call, resource, ref, { onlyMetadata: true });
-      return found === undefined ? [] : [foundObject(resource, found.metadata)];
+      const object = await getObject(call, resource, ref, { onlyMetadata: true });
+      return object === undefined ? [] : [foundObject(resource, object.metadata)];
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof CurlewError)) throw error;
@@ -323,14 +323,14 @@ async function listCandidates(
       return [];
     }
     const selectors = { labelSelector: labelSelector || undefined, fieldSelector: fieldSelector || undefined };
-    const found: Found[] = [];
+    const objects: Found[] = [];
     for (const namespace of namespaces.length === 0 ? [undefined] : namespaces)
-      found.push(...(await listOne(cluster, { resource, namespace, ...selectors }, failed)));
+      objects.push(...(await listOne(cluster, { resource, namespace, ...selectors }, failed)));
     if (isBare(one) && compat !== 'native' && !isFirst) {
       const what = `prune of ${addon.name} has no labelSelector and no namespaces for ${kind}`;
-      cluster.warnings.push(`${what}: it selects ${found.length} objects of the whole cluster`);
+      cluster.warnings.push(`${what}: it selects ${objects.length} objects of the whole cluster`);
     }
-    return found;
+    return objects;
   };
   const options = { width: AT_ONCE, signal: cluster.signal };
   const lists = await mapLimited(prune === 'auto' ? all : prune, listKind, options);

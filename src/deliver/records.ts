@@ -86,8 +86,8 @@ export async function annotate(
 ): Promise<void> {
   const value = installed === undefined ? null : encodeAnnotation(installed, compat);
   const change = { metadata: { annotations: { [annotationKey(name)]: value } } };
-  const found = await mergeObject(call, NAMESPACES, { name: namespace }, change);
-  if (found !== undefined || value === null) return;
+  const merged = await mergeObject(call, NAMESPACES, { name: namespace }, change);
+  if (merged !== undefined || value === null) return;
   throw new CurlewError('CLUSTER_FAILED', `cannot record ${name}: namespace ${namespace} does not exist`, {
     hint: `create the namespace, or correct namespace in the channel, then run the same command again`,
   });

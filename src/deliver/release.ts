@@ -67,15 +67,15 @@ async function listRevisions(
   labelSelector: string,
 ): Promise<ReadonlyMap<string, readonly ReleaseRevision[]>> {
   const secrets = (await listObjects(call, SECRETS, { namespace, labelSelector, onlyMetadata: true })) ?? [];
-  const found = new Map<string, ReleaseRevision[]>();
+  const revisions = new Map<string, ReleaseRevision[]>();
   for (const { metadata } of secrets) {
     const { name = '', version = '', status = '', modifiedAt, createdAt } = metadata.labels;
     const one = { revision: Number(version), status, since: Number(modifiedAt ?? createdAt ?? 0) * 1000 };
-    const known = found.get(name);
-    if (known === undefined) found.set(name, [one]);
+    const known = revisions.get(name);
+    if (known === undefined) revisions.set(name, [one]);
     else known.push(one);
   }
-  return new Map([...found].map(([name, all]) => [name, all.toSorted((a, b) => a.revision - b.revision)]));
+  return new Map([...revisions].map(([name, all]) => [name, all.toSorted((a, b) => a.revision - b.revision)]));
 }
 
 /** What helm is given, in the private folder. */

@@ -27,7 +27,7 @@ export async function remove(
   const { cluster, request } = tools;
   const record = cluster.facts.records.get(recordKey(named.namespace, named.name));
   const { release, objects: recorded = [], orphans: left = [] } = record ?? {};
-  const found = await findOrphans(cluster, {
+  const pruning = await findOrphans(cluster, {
     addon: named,
     compat: 'native',
     kept: new Set(),
@@ -40,17 +40,17 @@ export async function remove(
     pruneCrds: request.pruneCrds === true,
   });
   if (!isReal) {
-    const objects = found.orphans.filter(isDeleted).map(({ title }) => title);
-    const orphans = found.orphans.flatMap(retainedOrphan);
-    return { objects, orphans, errors: found.errors.map(troubleOf), isDone: false };
+    const objects = pruning.orphans.filter(isDeleted).map(({ title }) => title);
+    const orphans = pruning.orphans.flatMap(retainedOrphan);
+    return { objects, orphans, errors: pruning.errors.map(troubleOf), isDone: false };
   }
   const { deleted, staying, errors } = await (release === undefined ? manifests : charts).remove(
     tools,
     { release },
-    found,
+    pruning,
   );
   const going = staying.filter(({ isGoing }) => isGoing);
-  const failures = [...found.errors, ...errors, ...going.map(goingError)];
+  const failures = [...pruning.errors, ...errors, ...going.map(goingError)];
   const isDone = failures.length === 0;
   // A record that is gone could not say what is still to be deleted.
   if (isDone) {
