@@ -48,10 +48,10 @@ export function createCatalogs(store: Store, options: CatalogsOptions): Catalogs
   if (verify !== undefined) return verifiedCatalogs(store, verify, options);
   const newest = createSingleFlightCache<Awaited<ReturnType<typeof currentRelease>>>({ freshMs, now });
   const watch = createWatch(store, options);
-  const kept = createSingleFlightCache<SeenCatalog>({ most: MAX_CATALOGS });
+  const cache = createSingleFlightCache<SeenCatalog>({ most: MAX_CATALOGS });
   const current = async (): Promise<string> => {
-    const found = await newest.get('', async () => currentRelease(store, { signal }));
-    if (found !== undefined) return found.release;
+    const latest = await newest.get('', async () => currentRelease(store, { signal }));
+    if (latest !== undefined) return latest.release;
     throw new CurlewError('NOT_FOUND', 'the store has no release');
   };
   return {
@@ -63,7 +63,7 @@ export function createCatalogs(store: Store, options: CatalogsOptions): Catalogs
       if (etag === undefined) throw missingError(release);
       const registry = await tryRegistry(watch);
       const seen = registry === undefined ? etag : `${etag} ${registry}`;
-      return kept.get(`${release} ${seen}`, async () => {
+      return cache.get(`${release} ${seen}`, async () => {
         const catalog = await asServerError(async () => findCatalog(store, release, { signal }));
         if (catalog === undefined) throw missingError(release);
         return { catalog: registry === undefined ? catalog : await withExternal(catalog), etag: seen };

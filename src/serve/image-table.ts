@@ -91,9 +91,9 @@ function* packagesOf({ release, addons }: Catalog): Generator<{
   for (const { name, versions } of addons) {
     for (const { version, tree, packages } of versions) {
       for (const arch of ARCHES) {
-        const found = packages[arch];
-        if (found === undefined || found.images.length === 0) continue;
-        yield { holder: holderOf(release, { name, version, tree, arch }, found), images: found.images };
+        const listed = packages[arch];
+        if (listed === undefined || listed.images.length === 0) continue;
+        yield { holder: holderOf(release, { name, version, tree, arch }, listed), images: listed.images };
       }
     }
   }

@@ -68,10 +68,10 @@ export function createImages(store: Store, { catalogs, planner, ...options }: Im
     return undefined;
   };
   const read = async (repository: Repository, digest: Digest): Promise<Manifest | undefined> => {
-    const found = await find(repository.manifests.get(digest) ?? [], digest);
-    if (found === undefined) return undefined;
-    const data = await readFile(found.source, found.entry, { limit: MANIFEST_LIMIT, signal });
-    return { data, digest, type: parseManifest(data, undefined, found.source.name).mediaType };
+    const place = await find(repository.manifests.get(digest) ?? [], digest);
+    if (place === undefined) return undefined;
+    const data = await readFile(place.source, place.entry, { limit: MANIFEST_LIMIT, signal });
+    return { data, digest, type: parseManifest(data, undefined, place.source.name).mediaType };
   };
   const indexOf = async (repository: Repository, tagged: readonly TaggedManifest[]): Promise<Manifest | undefined> => {
     const rows: unknown[] = [];
@@ -117,14 +117,14 @@ export function createImages(store: Store, { catalogs, planner, ...options }: Im
       return tables.get(`${catalog.release} ${etag}`, async () => imageTable(catalog));
     },
     manifest: async (repository, reference) => {
-      const found = isDigest(reference)
+      const manifest = isDigest(reference)
         ? await byDigest(repository, reference)
         : await byTag(repository, repository.tags.get(reference) ?? []);
-      return found === undefined ? undefined : manifestContent(found, isDigest(reference));
+      return manifest === undefined ? undefined : manifestContent(manifest, isDigest(reference));
     },
     blob: async (repository, digest) => {
-      const found = await find(repository.holders, digest);
-      return found === undefined ? undefined : blobContent(found, digest);
+      const place = await find(repository.holders, digest);
+      return place === undefined ? undefined : blobContent(place, digest);
     },
   };
 }

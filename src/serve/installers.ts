@@ -48,9 +48,9 @@ const OWN_ID = /^[0-9a-f]{7}$/;
 export function createInstallers(store: Store, prefix: string): Installers {
   const parsed = createSingleFlightCache<KnownSpec>({ most: MAX_CACHED });
   const read: Installers['read'] = async (id, { signal }) => {
-    const found = await store.read(`${prefix}${id}.yaml`, { limit: INSTALLER_LIMIT, signal });
-    if (found === undefined) throw new CurlewError('NOT_FOUND', `installer ${id} does not exist`);
-    const spec = await parsed.get(digestOf(found.data), async () => readSpecText(found.data, `${id}.yaml`));
+    const stored = await store.read(`${prefix}${id}.yaml`, { limit: INSTALLER_LIMIT, signal });
+    if (stored === undefined) throw new CurlewError('NOT_FOUND', `installer ${id} does not exist`);
+    const spec = await parsed.get(digestOf(stored.data), async () => readSpecText(stored.data, `${id}.yaml`));
     const own = installerId(spec.installer);
     if (!OWN_ID.test(id) || own === id) return spec;
     throw new CurlewError('DIGEST_MISMATCH', `${store.address}/${prefix}${id}.yaml: its id is ${own}`, {

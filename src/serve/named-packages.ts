@@ -28,7 +28,7 @@ export function namedPackages(
 ): readonly ResolvedPackage[] {
   if (names.length > MAX_NAMES) throw new CurlewError('SPEC_INVALID', `more than ${MAX_NAMES} packages requested`);
   const known = stemsOf(catalog, arch);
-  const found = new Map<string, ResolvedPackage>();
+  const byKey = new Map<string, ResolvedPackage>();
   const unknown: string[] = [];
   for (const name of names) {
     const stem = name.replaceAll('+', '-');
@@ -38,9 +38,9 @@ export function namedPackages(
       continue;
     }
     const { resolved } = resolvePackage(one, { catalog, arch });
-    found.set(resolved.key, resolved);
+    byKey.set(resolved.key, resolved);
   }
-  if (unknown.length === 0) return [...found.values()].toSorted((a, b) => compareText(a.key, b.key));
+  if (unknown.length === 0) return [...byKey.values()].toSorted((a, b) => compareText(a.key, b.key));
   throw new CurlewError('SPEC_INVALID', `release ${catalog.release} does not contain ${unknown.join(', ')}`, {
     hint: hintFor(unknown, [...known.keys(), ...catalog.addons.map(({ name }) => name)]),
   });
@@ -55,8 +55,8 @@ const cache = new WeakMap<Catalog, Map<Arch, Stems>>();
 function stemsOf(catalog: Catalog, arch: Arch): Stems {
   const ofCatalog = cache.get(catalog) ?? new Map<Arch, Stems>();
   cache.set(catalog, ofCatalog);
-  const found = ofCatalog.get(arch);
-  if (found !== undefined) return found;
+  const cached = ofCatalog.get(arch);
+  if (cached !== undefined) return cached;
   const stems = new Map(
     catalog.addons.flatMap(({ name, versions }) =>
       versions

@@ -146,8 +146,8 @@ async function describePackage(
   const files = opened.index.entries
     .map(({ path, size }) => ({ path: path.slice(prefix.length), size }))
     .filter(({ path }) => !path.startsWith('images/'));
-  const kept = JSON.stringify(settings ?? null).length > MAX_SCHEMA ? undefined : settings;
-  return { addon: { ...addon, settings: kept }, files: files.slice(0, MAX_FILES), count: files.length };
+  const schema = JSON.stringify(settings ?? null).length > MAX_SCHEMA ? undefined : settings;
+  return { addon: { ...addon, settings: schema }, files: files.slice(0, MAX_FILES), count: files.length };
 }
 
 function layoutOf({ segments, size, index }: SplicePlan, sources: Layout['sources']): Layout {
@@ -158,22 +158,22 @@ function layoutOf({ segments, size, index }: SplicePlan, sources: Layout['source
 function mergeBytes(segments: readonly Segment[]): readonly Segment[] {
   const total = segments.reduce((sum, one) => sum + (one.kind === 'bytes' ? one.data.byteLength : 0), 0);
   const memory = new Uint8Array(total);
-  const found: Segment[] = [];
+  const merged: Segment[] = [];
   let done = 0;
   for (const segment of segments) {
     if (segment.kind === 'range') {
-      found.push(segment);
+      merged.push(segment);
       continue;
     }
     memory.set(segment.data, done);
-    const last = found.at(-1);
+    const last = merged.at(-1);
     const start = last?.kind === 'bytes' ? last.data.byteOffset : done;
     done += segment.data.byteLength;
     const data = memory.subarray(start, done);
-    if (last?.kind === 'bytes') found[found.length - 1] = { ...last, data };
-    else found.push({ at: segment.at, kind: 'bytes', data });
+    if (last?.kind === 'bytes') merged[merged.length - 1] = { ...last, data };
+    else merged.push({ at: segment.at, kind: 'bytes', data });
   }
-  return found;
+  return merged;
 }
 
 async function perform(job: PlanJob, store: SourceStore, options: OpenOptions): Promise<PlanResult> {
@@ -196,12 +196,12 @@ async function perform(job: PlanJob, store: SourceStore, options: OpenOptions): 
 /** The buffers of a result, to transfer with it. */
 function memoryOf(result: PlanResult): readonly ArrayBuffer[] {
   if (typeof result !== 'object') return [];
-  const found = new Set<ArrayBufferLike>();
-  if ('blobs' in result) found.add(result.blobs.digests.buffer).add(result.blobs.places.buffer);
+  const buffers = new Set<ArrayBufferLike>();
+  if ('blobs' in result) buffers.add(result.blobs.digests.buffer).add(result.blobs.places.buffer);
   if ('segments' in result) {
-    for (const segment of result.segments) if (segment.kind === 'bytes') found.add(segment.data.buffer);
+    for (const segment of result.segments) if (segment.kind === 'bytes') buffers.add(segment.data.buffer);
   }
-  return [...found].filter((memory) => memory instanceof ArrayBuffer);
+  return [...buffers].filter((memory) => memory instanceof ArrayBuffer);
 }
 
 parentPort?.on('message', ({ job, store: known, maxTocBytes, port }: PlanOrder) => {

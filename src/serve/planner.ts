@@ -150,9 +150,9 @@ async function answer(
   context: { readonly store: Store; readonly signal: AbortSignal },
 ): Promise<void> {
   try {
-    const found = await lookUp(question, context);
-    const moved = found.kind === 'get' && found.data.buffer instanceof ArrayBuffer ? [found.data.buffer] : [];
-    port.postMessage({ type: 'answer', id, answer: found } satisfies ToPlanner, moved);
+    const result = await lookUp(question, context);
+    const moved = result.kind === 'get' && result.data.buffer instanceof ArrayBuffer ? [result.data.buffer] : [];
+    port.postMessage({ type: 'answer', id, answer: result } satisfies ToPlanner, moved);
   } catch (error) {
     port.postMessage({ type: 'refused', id, error: errorParts(error) } satisfies ToPlanner);
   }

@@ -34,15 +34,15 @@ export async function registryAnswer(route: RegistryRoute, { query, root, images
       return listAnswer(`${root}/v2/${name}/tags/list`, tags, query, (page) => ({ name, tags: page }));
     }
     case 'manifest': {
-      const found = await images.manifest(repository, reference);
+      const manifest = await images.manifest(repository, reference);
       const missing = `${name} does not have ${reference}`;
-      return found === undefined ? registryFailure(404, 'MANIFEST_UNKNOWN', missing) : withApi(found);
+      return manifest === undefined ? registryFailure(404, 'MANIFEST_UNKNOWN', missing) : withApi(manifest);
     }
     case 'blob': {
       if (!isDigest(reference)) return registryFailure(400, 'DIGEST_INVALID', 'only sha256 digests are supported');
-      const found = await images.blob(repository, reference);
+      const blob = await images.blob(repository, reference);
       const missing = `${name} does not have the blob ${reference}`;
-      return found === undefined ? registryFailure(404, 'BLOB_UNKNOWN', missing) : withApi(found);
+      return blob === undefined ? registryFailure(404, 'BLOB_UNKNOWN', missing) : withApi(blob);
     }
   }
 }

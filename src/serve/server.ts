@@ -147,8 +147,8 @@ async function listen(server: Server, host: string | undefined, port: number): P
 }
 
 function urlOf(server: Server, given: string | undefined, isTls: boolean): string {
-  const found = server.address();
-  const { address, port } = typeof found === 'object' && found !== null ? found : { address: '', port: 0 };
+  const bound = server.address();
+  const { address, port } = typeof bound === 'object' && bound !== null ? bound : { address: '', port: 0 };
   const host = given ?? address;
   return `${isTls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }

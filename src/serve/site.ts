@@ -88,8 +88,8 @@ export function createSite(store: Store, options: SiteOptions): Site {
   const images = createImages(store, { ...options, planner, catalogs });
   const verified = verify === undefined ? undefined : createVerifiedObjects(store, { ...options, planner, catalogs });
   const object = async (key: string, signal: AbortSignal): Promise<Answer> => {
-    const found = await (verified === undefined ? storedContent(store, key, { signal }) : verified(key, { signal }));
-    return found === undefined ? unknown(`${key} does not exist`) : { kind: 'content', content: found };
+    const content = await (verified === undefined ? storedContent(store, key, { signal }) : verified(key, { signal }));
+    return content === undefined ? unknown(`${key} does not exist`) : { kind: 'content', content };
   };
   const pages = createPages(store, { ...options, catalogs, bundles, planner, signed: verify !== undefined });
   const specOf = async ({ query, signal }: SiteRequest, id: string | undefined) =>
@@ -378,9 +378,9 @@ function createVerifiedObjects(
     }
     const expected = packageAt(catalog, file);
     if (expected === undefined) return undefined;
-    const found = await asServerError(async () => openStoreSource(store, key, { signal }));
+    const source = await asServerError(async () => openStoreSource(store, key, { signal }));
     // Serves the checked object, even if it was replaced meanwhile.
-    if (await isSigned(key, found.object.etag, expected)) return sourceContent(found);
+    if (await isSigned(key, source.object.etag, expected)) return sourceContent(source);
     throw new CurlewError('SIGNATURE_INVALID', `${store.address}/${key}: it is not the signed package`);
   };
 }

@@ -98,8 +98,8 @@ function packagesOf({ addons }: Catalog, arch: Arch): ReadonlyMap<string, Packag
   return new Map(
     addons.map(({ name, versions }) => {
       const built = versions.flatMap(({ version, packages }) => {
-        const found = packages[arch];
-        return found === undefined ? [] : [[version, found] as const];
+        const listed = packages[arch];
+        return listed === undefined ? [] : [[version, listed] as const];
       });
       return [name, new Map(built)];
     }),

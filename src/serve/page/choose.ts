@@ -80,11 +80,11 @@ function versionsFor({ versions }: Addon, arch: Arch): Addon['versions'] {
 function addonList({ catalog, choice, query, root }: ChoosePage): Html {
   const { arch } = choice;
   const find = (query.get('_find') ?? '').slice(0, 100);
-  const found = catalog.addons
+  const matching = catalog.addons
     .filter(({ name }) => name.includes(find.trim().toLowerCase()))
     .filter((addon) => versionsFor(addon, arch).length > 0)
     .toSorted((a, b) => compareText(a.name, b.name));
-  const { shown, page, pages } = sliceOf(found, { query, most: MAX_ROWS });
+  const { shown, page, pages } = sliceOf(matching, { query, most: MAX_ROWS });
   return html`<section id="add-ons" aria-labelledby="add-ons-title">
     <h2 id="add-ons-title">Add-ons</h2>
     <div class="bar">
@@ -97,7 +97,7 @@ function addonList({ catalog, choice, query, root }: ChoosePage): Html {
     </div>
     <table>
       <caption>
-        ${counted(found.length, 'add-on')}${find !== '' && html` with “${find}” in its name`}
+        ${counted(matching.length, 'add-on')}${find !== '' && html` with “${find}” in its name`}
       </caption>
       <thead>
         <tr>

@@ -100,8 +100,8 @@ function versionList(page: ContentsPage): Html {
   const { catalog, query, choice, resolved } = page;
   const offered = catalog.addons.find(({ name }) => name === resolved.name)?.versions ?? [];
   const built = offered.flatMap(({ version, packages }) => {
-    const found = packages[choice.arch];
-    return found === undefined ? [] : [{ version, found }];
+    const listed = packages[choice.arch];
+    return listed === undefined ? [] : [{ version, found: listed }];
   });
   const { shown, page: at, pages } = sliceOf(built, { query, most: MAX_VERSIONS });
   return html`<h2 id="versions">Versions</h2>
