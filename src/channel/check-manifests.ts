@@ -37,17 +37,17 @@ export async function checkManifests(
     if (owners === undefined) files.set(location, [entry]);
     else owners.push(entry);
   }
-  const found: Diagnostic[] = [];
+  const diagnostics: Diagnostic[] = [];
   const left = [...files];
   const work = async (): Promise<void> => {
     for (let next = left.shift(); next !== undefined; next = left.shift()) {
       signal.throwIfAborted();
       const [location, owners] = next;
-      found.push(...(await manifestFindings({ location, owners, kind, compat }, read, { signal })));
+      diagnostics.push(...(await manifestFindings({ location, owners, kind, compat }, read, { signal })));
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, work));
-  return found.toSorted(compareDiagnostics);
+  return diagnostics.toSorted(compareDiagnostics);
 }
 
 async function manifestFindings(
@@ -100,8 +100,8 @@ async function manifestFindings(
 
 /** To kops, a manifest without objects is one. */
 function contentFindings(file: string, content: Uint8Array, kind: Channel['kind']): readonly Diagnostic[] {
-  const { objects = [], diagnostics: found } = readObjects(file, content);
-  const diagnostics = [...found, ...objects.flatMap(stringDataFindings)].toSorted(compareDiagnostics);
+  const { objects = [], diagnostics: unreadable } = readObjects(file, content);
+  const diagnostics = [...unreadable, ...objects.flatMap(stringDataFindings)].toSorted(compareDiagnostics);
   const shown = diagnostics
     .slice(0, MAX_SHOWN)
     .map((one) =>

@@ -121,7 +121,7 @@ function circlesAmong(
   open: ReadonlyMap<Entry, ReadonlySet<Need>>,
   isAlternative: (entry: Entry, other: Entry) => boolean,
 ): readonly Diagnostic[] {
-  const found: Diagnostic[] = [];
+  const findings: Diagnostic[] = [];
   const seen = new Set<Entry>();
   for (const start of open.keys()) {
     const way: Entry[] = [];
@@ -143,7 +143,7 @@ function circlesAmong(
     if (first === undefined) continue;
     const titles = [...circle, first].slice(0, MAX_SHOWN).map(entryTitle).join(', which requires ');
     const message = `${titles.replace(', which', '')}: none of them can be first`;
-    found.push(finding('error', 'circle', first, message, 'remove one of these requirements'));
+    findings.push(finding('error', 'circle', first, message, 'remove one of these requirements'));
   }
-  return found;
+  return findings;
 }

@@ -22,18 +22,18 @@ import {
  */
 export function checkChannel({ entries, compat }: Channel): readonly Diagnostic[] {
   const addons = byName(entries);
-  const found = entries
+  const findings = entries
     .filter(({ range }) => range === undefined)
     .map((entry) => {
       const message = `${entryTitle(entry)} is never chosen: its range cannot be read`;
       return finding('error', 'range', entry, message, 'fix kubernetesVersion');
     });
   for (const own of addons.values()) {
-    found.push(...gapFindings(own), ...tieFindings(own, compat));
-    if (compat === 'kops') found.push(...shadowFindings(own));
+    findings.push(...gapFindings(own), ...tieFindings(own, compat));
+    if (compat === 'kops') findings.push(...shadowFindings(own));
   }
-  found.push(...checkRequirements(entries, addons));
-  return found.toSorted(compareDiagnostics);
+  findings.push(...checkRequirements(entries, addons));
+  return findings.toSorted(compareDiagnostics);
 }
 
 function gapFindings(own: readonly Entry[]): readonly Diagnostic[] {
@@ -59,17 +59,17 @@ function tieFindings(own: readonly Entry[], compat: Compat): readonly Diagnostic
     for (const interval of entry.range ?? []) parts.push({ entry, order, interval });
   }
   return [...ranks.values()].flatMap((parts) => {
-    const found = new Map<Entry, Diagnostic>();
+    const ties = new Map<Entry, Diagnostic>();
     let furthest: Part | undefined;
     for (const part of parts.toSorted((a, b) => compareTriples(a.interval.from, b.interval.from))) {
       const both = furthest === undefined ? [] : intersection([furthest.interval], [part.interval]);
       if (furthest !== undefined && both.length > 0 && furthest.entry !== part.entry) {
         const [one, other] = furthest.order < part.order ? [furthest.entry, part.entry] : [part.entry, furthest.entry];
-        if (!found.has(other)) found.set(other, tie(one, other, { both, compat }));
+        if (!ties.has(other)) ties.set(other, tie(one, other, { both, compat }));
       }
       if (furthest === undefined || compareTriples(furthest.interval.to, part.interval.to) < 0) furthest = part;
     }
-    return [...found.values()];
+    return [...ties.values()];
   });
 }
 
@@ -104,7 +104,7 @@ function tie(
 
 /** To kops, every later entry with another id or hash wins. */
 function shadowFindings(own: readonly Entry[]): readonly Diagnostic[] {
-  const found: Diagnostic[] = [];
+  const findings: Diagnostic[] = [];
   const later = new Set<string>();
   let covered: VersionRange = [];
   for (const entry of own.toReversed()) {
@@ -112,10 +112,10 @@ function shadowFindings(own: readonly Entry[]): readonly Diagnostic[] {
     const isCovered = range.length > 0 && intersection(range, complement(covered)).length === 0;
     if (isCovered && !later.has(keyOf(entry))) {
       const message = `${entryTitle(entry)} is never chosen: later entries fit wherever it does`;
-      found.push(finding('warning', 'never', entry, message, 'delete it, or narrow the ranges of the later ones'));
+      findings.push(finding('warning', 'never', entry, message, 'delete it, or narrow the ranges of the later ones'));
     }
     later.add(keyOf(entry));
     covered = union([...covered, ...range]);
   }
-  return found;
+  return findings;
 }

@@ -99,8 +99,8 @@ export function choose<T extends Candidate>(
   const chosen = new Map<string, T>();
   for (const entry of entries) {
     if (!fits(entry, kubernetes)) continue;
-    const kept = chosen.get(entry.name);
-    if (kept === undefined || replacesEntry(kept, entry, compat).replaces) chosen.set(entry.name, entry);
+    const current = chosen.get(entry.name);
+    if (current === undefined || replacesEntry(current, entry, compat).replaces) chosen.set(entry.name, entry);
   }
   return chosen;
 }

@@ -46,9 +46,9 @@ export interface Difference {
 
 /** The first `most` places where two values differ, as deep as both are maps or lists. */
 export function differences(before: unknown, after: unknown, most: number): readonly Difference[] {
-  const found: Difference[] = [];
-  collect(before, after, '', { found, most });
-  return found;
+  const collected: Difference[] = [];
+  collect(before, after, '', { found: collected, most });
+  return collected;
 }
 
 function compared(object: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
@@ -168,8 +168,8 @@ function withoutKey(value: unknown, step: string, rest: readonly Step[]): unknow
     const [next, ...others] = rest;
     return typeof next === 'string' ? withoutKey(value, `${step}.${next}`, others) : undefined;
   }
-  const { [step]: found, ...others } = value;
+  const { [step]: child, ...others } = value;
   if (rest.length === 0) return others;
-  const inner = without(found, rest);
+  const inner = without(child, rest);
   return inner === undefined ? undefined : { ...value, [step]: inner };
 }

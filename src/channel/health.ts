@@ -171,8 +171,8 @@ function byConditions(kind: string, status: Fields): Health {
 function conditionOf(status: Fields, type: string, wanted: 'True' | 'False'): string | undefined {
   const conditions = status['conditions'];
   if (!Array.isArray(conditions)) return undefined;
-  const found = (conditions as readonly unknown[]).map(fieldsOf).find((one) => one['type'] === type);
-  return found?.['status'] === wanted ? `${type} is ${wanted}${detail(found)}` : undefined;
+  const condition = (conditions as readonly unknown[]).map(fieldsOf).find((one) => one['type'] === type);
+  return condition?.['status'] === wanted ? `${type} is ${wanted}${detail(condition)}` : undefined;
 }
 
 function detail(found: Fields): string {

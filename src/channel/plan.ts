@@ -211,8 +211,8 @@ function gapOf<T extends Planned>(
   const addon = own[0]?.name ?? '';
   const near: NearEntry<T>[] = [];
   for (const which of ['both', 'new', 'old'] as const) {
-    const found = own.filter((entry) => nearness(entry, old, next) === which);
-    for (let left = found; left.length > 0 && found.length - left.length < MAX_NEAR;) {
+    const candidates = own.filter((entry) => nearness(entry, old, next) === which);
+    for (let left = candidates; left.length > 0 && candidates.length - left.length < MAX_NEAR;) {
       const entry = bestOf(left, compat) as T;
       near.push({ entry, fits: which, because: whyNot(entry, which, { old, next, current }) });
       left = left.filter((one) => one !== entry);

@@ -14,13 +14,13 @@ export function prune<T extends Prunable>(
   { kinds, kept }: { readonly kinds: readonly PruneKind[]; readonly kept: ReadonlySet<string> },
   live: readonly T[],
 ): readonly T[] {
-  const found = live.filter(
+  const orphans = live.filter(
     (object) =>
       !kept.has(objectKey(object)) &&
       kinds.some((kind) => isSelected(kind, object)) &&
       protection(object) === undefined,
   );
-  return inApplyOrder(found).toReversed();
+  return inApplyOrder(orphans).toReversed();
 }
 
 function isSelected({ group, kind, namespaces, labelSelector }: PruneKind, object: Prunable): boolean {
@@ -78,9 +78,9 @@ export function parseSelector(selector: string): readonly LabelTest[] | undefine
   if (selector.length > MAX_SELECTOR) return undefined;
   const tests: LabelTest[] = [];
   for (const part of selector.split(/,(?![^(]*\))/)) {
-    const found = (EXISTS.exec(part.trim()) ?? EQUALS.exec(part.trim()) ?? ONE_OF.exec(part.trim()))?.groups;
-    if (found === undefined) return undefined;
-    const { key = '', not = '', value, values = value } = found;
+    const groups = (EXISTS.exec(part.trim()) ?? EQUALS.exec(part.trim()) ?? ONE_OF.exec(part.trim()))?.groups;
+    if (groups === undefined) return undefined;
+    const { key = '', not = '', value, values = value } = groups;
     const wanted = values?.split(',').map((one) => one.trim());
     // An object without the label fulfills "is not".
     tests.push((labels) => {

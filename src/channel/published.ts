@@ -37,8 +37,8 @@ export function leftOut({ addons }: Catalog): readonly string[] {
 /** Without external packages, which a store may replace at any time. */
 function packagesOfRelease({ packages }: CatalogVersion): readonly (readonly [Arch, CatalogPackage])[] {
   return ARCHES.flatMap((arch) => {
-    const found = packages[arch];
-    return found === undefined || found.external === true ? [] : [[arch, found] as const];
+    const listed = packages[arch];
+    return listed === undefined || listed.external === true ? [] : [[arch, listed] as const];
   });
 }
 

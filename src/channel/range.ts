@@ -143,9 +143,9 @@ export function parseRange(text: string, rules: RangeRules): ParsedRange {
 /** Split at spaces, but not after `<`, `>` and `=`. */
 function termsOf(text: string, rules: RangeRules): readonly string[] {
   const terms = text.split(/(?<![<>=] *) /);
-  const kept =
+  const usable =
     rules === 'native' ? terms.filter((term) => term !== '') : terms.filter((term) => /..|[^\0-\x7f]/s.test(term));
-  return kept.map((term) => term.replaceAll(' ', ''));
+  return usable.map((term) => term.replaceAll(' ', ''));
 }
 
 function readTerm(term: string, rules: RangeRules): VersionRange | undefined {

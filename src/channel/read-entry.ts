@@ -99,10 +99,10 @@ function readRange(
 
 function readSource(item: Item, { kind, location }: Context, found: Findings): Source | undefined {
   const { fields, at } = item;
-  const given = SOURCES.filter((name) => Object.hasOwn(fields, name));
-  const [source, second] = given;
+  const sources = SOURCES.filter((name) => Object.hasOwn(fields, name));
+  const [source, second] = sources;
   if (source === undefined || second !== undefined) {
-    const message = source === undefined ? 'nothing says what to apply' : `${given.join(' and ')} exclude each other`;
+    const message = source === undefined ? 'nothing says what to apply' : `${sources.join(' and ')} exclude each other`;
     const hint = kind === 'Channel' ? `write one of ${SOURCES.join(', ')}` : 'write manifest';
     found.mistake('source', at(second ?? 'manifest'), message, hint);
     return undefined;
@@ -194,8 +194,8 @@ function readKind(
   const { kind = '', group = '', namespaces = [], labelSelector = '', fieldSelector = '' } = fields;
   const at = pathsOf(fields, path);
   if (kind === '') return found.wrong('kind', at('kind'), 'a kind of objects, such as ConfigMap') ?? [];
-  const given = labelSelector.trim();
-  if (parseSelector(given) === undefined) {
+  const trimmed = labelSelector.trim();
+  if (parseSelector(trimmed) === undefined) {
     found.mistake('value', at('labelSelector'), 'labelSelector cannot be read', 'write it as "app=web,tier!=db"');
   }
   const ownLabels = Object.entries(selector).map((label) => label.join('='));
@@ -203,7 +203,7 @@ function readKind(
     group,
     kind,
     namespaces: namespaces.flatMap((name = '') => (name === '' ? [] : [name])),
-    labelSelector: given === '' ? ownLabels.join(',') : given,
+    labelSelector: trimmed === '' ? ownLabels.join(',') : trimmed,
     fieldSelector,
   };
   const wrong = read.namespaces.find((name) => !NAMESPACE.test(name));

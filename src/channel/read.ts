@@ -38,17 +38,19 @@ export function readChannel(location: string, text: string, compat: Compat = 'na
   const yaml = readYaml(file, first.text, { ...options, firstLine: first.line });
   const value = yaml.value ?? undefined;
   const isNamed = (kind: string): boolean => isJsonObject(value) && value['kind'] === kind;
-  const found = new Findings(yaml, isNamed('Addons') || (compat !== 'native' && !isNamed('Channel')));
-  const channel = yaml.diagnostics.some(isError) ? undefined : readDocument(value, { location, text, compat, found });
+  const findings = new Findings(yaml, isNamed('Addons') || (compat !== 'native' && !isNamed('Channel')));
+  const channel = yaml.diagnostics.some(isError)
+    ? undefined
+    : readDocument(value, { location, text, compat, found: findings });
   const [second] = others;
   if (second !== undefined && channel?.kind !== 'Manifest') {
     const message = 'only the first document of this file counts';
     const place = { file, line: second.line, column: 1, length: 3 };
-    found.diagnostics.push({ code: 'channel/document', severity: 'warning', message, place });
+    findings.diagnostics.push({ code: 'channel/document', severity: 'warning', message, place });
   }
   return {
-    channel: found.diagnostics.some(isError) ? undefined : channel,
-    diagnostics: found.diagnostics.toSorted(compareDiagnostics),
+    channel: findings.diagnostics.some(isError) ? undefined : channel,
+    diagnostics: findings.diagnostics.toSorted(compareDiagnostics),
   };
 }
 

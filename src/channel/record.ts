@@ -172,9 +172,11 @@ function readAnnotated(value: unknown): Annotated | undefined {
   const fields = value === null ? {} : value;
   if (!isObject(fields)) return undefined;
   const { channel, version, id, manifestHash: hash, systemGeneration: generation } = fields;
-  const given = Object.entries({ channel, version, id, hash, generation: generation ?? 0 });
-  const found = Object.fromEntries(given.filter(([, field]) => field !== undefined && field !== null && field !== ''));
-  return fits(revision, found) ? found : undefined;
+  const entries = Object.entries({ channel, version, id, hash, generation: generation ?? 0 });
+  const present = Object.fromEntries(
+    entries.filter(([, field]) => field !== undefined && field !== null && field !== ''),
+  );
+  return fits(revision, present) ? present : undefined;
 }
 
 /** The data of the ConfigMap: one key for each add-on, `<namespace>.<add-on>`. Equal records have equal bytes. */
