@@ -51,8 +51,9 @@ export function chooseExtras(
     if (to === undefined) throw notInSpec(name, packages);
     for (const step of upgradeSteps({ name, from: version, to }, available)) add('step', step, step.because);
   }
-  for (const found of machinePackages(packages)) {
-    if (available(found.name).includes(found.version)) add('machine', found, found.because);
+  for (const machinePackage of machinePackages(packages)) {
+    if (available(machinePackage.name).includes(machinePackage.version))
+      add('machine', machinePackage, machinePackage.because);
   }
   if (from.forKurl !== true && available(HELPER_PACKAGE).length > 0 && packages.some((one) => hasImages(one, from))) {
     add('machine', { name: HELPER_PACKAGE, version: 'latest' }, 'helper programs that add-ons run in pods');
@@ -88,15 +89,15 @@ function machinePackages(
 ): readonly (RequestedPackage & { readonly because: string })[] {
   const has = (name: string): SpecPackage | undefined => packages.find((one) => one.name === name);
   const kubernetes = has('kubernetes')?.version;
-  const found = [];
+  const required = [];
   if (kubernetes !== undefined) {
-    found.push({ name: 'host', version: 'openssl', because: 'host package of every cluster' });
-    found.push({ name: 'host', version: 'fio', because: 'host package of every cluster' });
+    required.push({ name: 'host', version: 'openssl', because: 'host package of every cluster' });
+    required.push({ name: 'host', version: 'fio', because: 'host package of every cluster' });
   }
   if (has('longhorn') !== undefined)
-    found.push({ name: 'host', version: 'longhorn', because: 'host package of longhorn' });
+    required.push({ name: 'host', version: 'longhorn', because: 'host package of longhorn' });
   if (has('sonobuoy') !== undefined && kubernetes !== undefined && compareVersions(kubernetes, CONFORMANCE) > 0) {
-    found.push({ name: 'kubernetes-conformance', version: kubernetes, because: 'images that sonobuoy runs' });
+    required.push({ name: 'kubernetes-conformance', version: kubernetes, because: 'images that sonobuoy runs' });
   }
-  return found;
+  return required;
 }

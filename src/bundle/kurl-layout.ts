@@ -50,8 +50,8 @@ export async function readKurlScripts(folder: string): Promise<readonly RootFile
 async function filesBelow(folder: string): Promise<readonly string[]> {
   try {
     const below = join(folder, KURL_FOLDER);
-    const found = await readdir(below, { recursive: true, withFileTypes: true });
-    return found
+    const entries = await readdir(below, { recursive: true, withFileTypes: true });
+    return entries
       .filter((entry) => !entry.isDirectory())
       .map((entry) => join(KURL_FOLDER, entry.parentPath.slice(below.length - 1), entry.name))
       .toSorted(compareText);
@@ -63,9 +63,9 @@ async function filesBelow(folder: string): Promise<readonly string[]> {
 
 async function readScript(path: string, limit: number): Promise<Pick<RootFile, 'mode' | 'data'>> {
   try {
-    const found = await stat(path);
-    if (!found.isFile()) throw new CurlewError('FILE_UNUSABLE', `cannot read ${path}: not a regular file`);
-    return { mode: (found.mode & 0o111) === 0 ? 0o644 : 0o755, data: await readLimited(path, limit) };
+    const stats = await stat(path);
+    if (!stats.isFile()) throw new CurlewError('FILE_UNUSABLE', `cannot read ${path}: not a regular file`);
+    return { mode: (stats.mode & 0o111) === 0 ? 0o644 : 0o755, data: await readLimited(path, limit) };
   } catch (error) {
     if (errnoOf(error) !== 'ENOENT') throw fileError(`read ${path}`, error);
     throw new CurlewError('NOT_FOUND', `cannot read ${path}: no such file`, {

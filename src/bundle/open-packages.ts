@@ -42,7 +42,7 @@ export async function checkSettings(
   packages: readonly OpenPackage[],
   { signal }: { readonly signal: AbortSignal },
 ): Promise<readonly Diagnostic[]> {
-  const found = await mapLimited(
+  const schemas = await mapLimited(
     packages,
     async (one, context) => {
       const { name, toc } = one.resolved;
@@ -53,7 +53,7 @@ export async function checkSettings(
     { width: CONCURRENCY, signal },
   );
   const diagnostics: Diagnostic[] = [];
-  for (const { addon, schema } of found.flat()) {
+  for (const { addon, schema } of schemas.flat()) {
     diagnostics.push(...checkShipped(addon, schema));
     // Each check may take a while: let a server handle other requests.
     await setImmediate();

@@ -38,7 +38,7 @@ export async function openSavedPlan(
   const resolved = [...plan.packages, ...plan.extras];
   const packages = plan.sources.slice(0, resolved.length);
   const contents = packageContents(plan, resolved);
-  const kept = plan.bundle.os?.kept ?? OS_IDS;
+  const systems = plan.bundle.os?.kept ?? OS_IDS;
   const sources = await mapLimited(
     packages.map((planned, at) => ({ planned, at })),
     async ({ planned, at }, context): Promise<PlanSource> => {
@@ -47,7 +47,7 @@ export async function openSavedPlan(
       if (changed) throw conflict(source.name);
       const index = await checkedIndex(source, planned, signal);
       checkEntries(index, plan, at, source.name);
-      checkContents(index, resolved[at], { contents, kept });
+      checkContents(index, resolved[at], { contents, kept: systems });
       return source;
     },
     { width: CONCURRENCY, signal },
@@ -104,16 +104,16 @@ type Contents = ReadonlyMap<string, ReadonlyMap<string, PlacedEntry>>;
 /** The plan's entries of each package, by prefix and path. All packages must be in its `bundle.json`. */
 function packageContents(plan: BundlePlan, packages: readonly ResolvedPackage[]): Contents {
   const below = plan.bundle.layout === 'kurl' ? KURL_FOLDER : '';
-  const found = new Map(packages.map((one) => [prefixOf(one), new Map<string, PlacedEntry>()] as const));
+  const byPackage = new Map(packages.map((one) => [prefixOf(one), new Map<string, PlacedEntry>()] as const));
   for (const entry of wholeContents(plan)) {
     const path = entry.path.startsWith(below) ? entry.path.slice(below.length) : entry.path;
     const owner = ownerOf(path);
     if (owner === undefined) continue;
-    const contents = found.get(prefixOf(owner));
+    const contents = byPackage.get(prefixOf(owner));
     if (contents === undefined) throw invalidPlan(`${entry.path} belongs to no package in it`);
     contents.set(path, entry);
   }
-  return found;
+  return byPackage;
 }
 
 /** The plan must have exactly the files of a package under its prefix, from any source. */
@@ -138,8 +138,8 @@ function checkContents(
   }));
   const expected = [...index.entries.filter(select), ...generated];
   for (const { path, mode, size, digest } of expected) {
-    const found = planned?.get(path);
-    if (found?.mode !== mode || found.size !== size || found.digest !== digest) {
+    const saved = planned?.get(path);
+    if (saved?.mode !== mode || saved.size !== size || saved.digest !== digest) {
       throw invalidPlan(`${path} is not the file of ${resolved.key}`);
     }
   }
@@ -171,8 +171,8 @@ function checkEntries({ entries }: ArchiveIndex, { bundle, splice }: BundlePlan,
   for (const [index, origin] of splice.origins.entries()) {
     const planned = splice.index.entries[index];
     if (origin?.source !== number || planned === undefined) continue;
-    const found = known.get(origin.offset);
-    if (found !== undefined && describe(found, below) === describe(planned, '')) continue;
+    const current = known.get(origin.offset);
+    if (current !== undefined && describe(current, below) === describe(planned, '')) continue;
     throw invalidPlan(`${planned.path} is not at the planned offset in ${name}`);
   }
 }

@@ -97,10 +97,10 @@ export async function planFrom(
   const chosen =
     error === undefined ? chooseExtras(resolved, extras, { catalog, arch, forKurl: kurlScripts !== undefined }) : [];
   const packages = await openPackages(store, resolved, { maxTocBytes, signal });
-  const found = await checkSettings(installer, packages, { signal });
-  const findings = settings === 'strict' ? refusingTypos(found) : found;
+  const problems = await checkSettings(installer, packages, { signal });
+  const findings = settings === 'strict' ? refusingTypos(problems) : problems;
   requireSpec(findings, error, { rule: settings, hint: settingsHint });
-  const given = await openGiven();
+  const supplied = await openGiven();
   const others = await openPackages(store, chosen, { maxTocBytes, signal });
   if (kurlScripts !== undefined) await requireDockerArchives([...packages, ...others], { signal });
   const rootFiles = kurlScripts === undefined ? await readRootFiles() : await readKurlScripts(kurlScripts);
@@ -114,12 +114,12 @@ export async function planFrom(
       rootFiles,
       executable: executable?.index,
       packages,
-      extras: [...others, ...given],
+      extras: [...others, ...supplied],
       os,
       tool,
     });
     const toolSource = executable === undefined ? [] : [executable.source];
-    const sources = [...[...packages, ...others, ...given].map(({ source }): PlanSource => source), ...toolSource];
+    const sources = [...[...packages, ...others, ...supplied].map(({ source }): PlanSource => source), ...toolSource];
     return { plan, sources, findings, [Symbol.asyncDispose]: close };
   } catch (error) {
     await close();

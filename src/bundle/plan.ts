@@ -183,11 +183,11 @@ export function checkPackage(resolved: ResolvedPackage, index: ArchiveIndex): vo
 /** The operating systems for which a package of the bundle has a folder. */
 export function systemsOfPlan({ bundle, splice }: BundlePlan): ReadonlySet<OsId> {
   const below = bundle.layout === 'kurl' ? KURL_FOLDER : '';
-  const found = splice.index.entries.flatMap(({ path }) => {
+  const systems = splice.index.entries.flatMap(({ path }) => {
     const owner = path.startsWith(below) ? ownerOf(path.slice(below.length)) : undefined;
     return owner === undefined ? [] : (osFolderOf(path.slice(below.length + prefixOf(owner).length)) ?? []);
   });
-  return new Set(found);
+  return new Set(systems);
 }
 
 /** Summary of a plan, for people and scripts. */

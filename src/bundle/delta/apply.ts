@@ -26,17 +26,17 @@ export async function findHolders(
   base: Pick<Base, 'find'>,
   { doing, signal }: FindOptions,
 ): Promise<HolderOf> {
-  const found = new Map<Digest, Holder>(delta.included);
+  const holders = new Map<Digest, Holder>(delta.included);
   const missing: PlacedEntry[] = [];
   for (const entry of missingIn(delta)) {
     signal.throwIfAborted();
     const holder = await base.find(entry, { signal });
     if (holder === undefined) missing.push(entry);
-    else found.set(entry.digest, holder);
+    else holders.set(entry.digest, holder);
   }
   if (missing.length > 0) throw incompleteBase(doing, missing);
   return ({ digest, path }) => {
-    const holder = found.get(digest);
+    const holder = holders.get(digest);
     if (holder === undefined) throw new Error(`${path} was not looked up`);
     return holder;
   };

@@ -88,9 +88,9 @@ export function joinBases(bases: readonly Base[]): Base {
     find: async (entry, options) => {
       let other: Holder | undefined;
       for (const base of bases) {
-        const found = await base.find(entry, options);
-        if (found !== undefined && isSameForm(found, entry)) return found;
-        other ??= found;
+        const holder = await base.find(entry, options);
+        if (holder !== undefined && isSameForm(holder, entry)) return holder;
+        other ??= holder;
       }
       return other;
     },
@@ -140,10 +140,10 @@ async function openEachTime(path: string): ReturnType<typeof openFileSource> {
 }
 
 async function archivesBelow(folder: string): Promise<readonly string[]> {
-  const found = await readdir(folder, { recursive: true, withFileTypes: true }).catch((error: unknown) => {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch((error: unknown) => {
     throw fileError(`read ${folder}`, error);
   });
-  return found
+  return entries
     .filter(
       (entry) =>
         entry.isFile() && !entry.name.startsWith('.') && (isHeadPath(entry.name) || /\.t(?:ar\.)?gz$/.test(entry.name)),
@@ -178,8 +178,8 @@ function archiveBase(archives: readonly OpenArchive[]): Base {
       for (const archive of archives) for (const entry of archive.index.entries) if (entry.packed > 0) yield entry;
     },
     find: async (entry) => {
-      const found = holders.get(entry.digest);
-      return found?.find((one) => isSameForm(one, entry)) ?? found?.[0];
+      const candidates = holders.get(entry.digest);
+      return candidates?.find((one) => isSameForm(one, entry)) ?? candidates?.[0];
     },
   };
 }
@@ -217,8 +217,8 @@ export async function folderBase(folder: string, { signal }: Cancellable): Promi
     packages: [...packages],
     async *payloads(options) {
       for (const { path, size } of [...bySize.values()].flat()) {
-        const found = await digest(path, options);
-        if (found !== undefined) yield { digest: found, size };
+        const contentDigest = await digest(path, options);
+        if (contentDigest !== undefined) yield { digest: contentDigest, size };
       }
     },
     find: async (entry, options) => {
@@ -242,10 +242,10 @@ async function packageFiles(folder: string, { signal }: Cancellable): Promise<re
     signal.throwIfAborted();
     if (!entry.isFile()) continue;
     const path = resolve(entry.parentPath, entry.name);
-    const found = await lstat(path).catch(() => undefined);
-    const mode = (found?.mode ?? 0) & 0o777;
-    if (found?.isFile() !== true || found.size === 0 || (mode !== 0o644 && mode !== 0o755)) continue;
-    files.push({ path, size: found.size });
+    const stats = await lstat(path).catch(() => undefined);
+    const mode = (stats?.mode ?? 0) & 0o777;
+    if (stats?.isFile() !== true || stats.size === 0 || (mode !== 0o644 && mode !== 0o755)) continue;
+    files.push({ path, size: stats.size });
   }
   return files;
 }

@@ -40,10 +40,10 @@ export interface JoinOptions extends PartsPlace {
 export async function checkParts(path: string, options: PartsPlace): Promise<readonly FoundPart[]> {
   const { folders, verify, report, signal } = options;
   const head = await readHead(path);
-  const found = await verifyDigests(head, folders, { path, only: head.parts, report, signal });
-  if (verify === undefined || found.some(({ problem }) => problem !== undefined)) return found;
-  await verifyFound({ head, found }, path, 'all', options);
-  return found;
+  const parts = await verifyDigests(head, folders, { path, only: head.parts, report, signal });
+  if (verify === undefined || parts.some(({ problem }) => problem !== undefined)) return parts;
+  await verifyFound({ head, found: parts }, path, 'all', options);
+  return parts;
 }
 
 /**
@@ -84,9 +84,9 @@ async function verifyFound(
 export async function* joinedBytes(path: string, options: PartsPlace): AsyncGenerator<Uint8Array, void, undefined> {
   const { signal } = options;
   const head = await readHead(path);
-  const found = await usableParts(head, path, options);
-  await verifyFound({ head, found }, path, 'all', options);
-  for (const part of found) yield* verifiedBytes(part, { signal });
+  const parts = await usableParts(head, path, options);
+  await verifyFound({ head, found: parts }, path, 'all', options);
+  for (const part of parts) yield* verifiedBytes(part, { signal });
 }
 
 /** The existing parts, all verified. Missing parts are an error if `next` is absent. */
@@ -102,10 +102,10 @@ async function usableParts(
   const wrong = partsError(doing, seen);
   if (wrong !== undefined) throw wrong;
   const only = seen.map(({ part }) => part);
-  const found = await verifyDigests(head, folders, { path, only, report, signal });
-  const damaged = partsError(doing, found);
+  const parts = await verifyDigests(head, folders, { path, only, report, signal });
+  const damaged = partsError(doing, parts);
   if (damaged !== undefined) throw damaged;
-  return found;
+  return parts;
 }
 
 async function verifyDigests(
@@ -176,10 +176,12 @@ async function nextParts(
 ): Promise<readonly FoundPart[]> {
   for (let problem: string | undefined; ;) {
     await next?.(missing, problem);
-    const found = await findParts(head, folders, { only: missing, digests: true, signal });
-    const valid = found.filter((one) => one.problem === undefined);
+    const candidates = await findParts(head, folders, { only: missing, digests: true, signal });
+    const valid = candidates.filter((one) => one.problem === undefined);
     if (valid.length > 0) return valid;
-    const wrong = found.filter((one) => one.path !== undefined).map((one) => `${one.part.name} ${one.problem ?? ''}`);
+    const wrong = candidates
+      .filter((one) => one.path !== undefined)
+      .map((one) => `${one.part.name} ${one.problem ?? ''}`);
     problem = wrong.length === 0 ? 'no part was found' : wrong.join('; ');
   }
 }

@@ -51,9 +51,9 @@ export async function findParts(
     let best: CheckedPart = { part, path: undefined, verdict: 'is missing' };
     for (const folder of folders) {
       const path = join(folder, part.name);
-      const found = await stat(path).catch(() => undefined);
-      if (found?.isFile() !== true) continue;
-      const verdict = await checkPart(head, part, { path, folder, size: found.size }, options);
+      const stats = await stat(path).catch(() => undefined);
+      if (stats?.isFile() !== true) continue;
+      const verdict = await checkPart(head, part, { path, folder, size: stats.size }, options);
       if (best.path === undefined || verdict === undefined) best = { part, path, verdict };
       if (verdict === undefined) break;
     }

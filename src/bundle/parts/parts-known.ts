@@ -83,7 +83,7 @@ export async function readOlderHeads({ name, folders }: SetIdentity): Promise<re
 
 /** Size of a file; undefined if it does not exist. Anything except a regular file is `FILE_UNUSABLE`. */
 export async function sizeOfFile(path: string): Promise<number | undefined> {
-  const found = await stat(path).catch(() => undefined);
-  if (found !== undefined) requireRegular(path, found);
-  return found?.size;
+  const stats = await stat(path).catch(() => undefined);
+  if (stats !== undefined) requireRegular(path, stats);
+  return stats?.size;
 }

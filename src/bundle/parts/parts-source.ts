@@ -27,10 +27,10 @@ export async function openParts(
   { folders, ...options }: OpenOptions & { readonly folders: readonly string[] },
 ): Promise<PartsSource> {
   const head = await readHead(path);
-  const found = await findParts(head, folders, { digests: false, signal: options.signal });
-  const problem = partsError(`open ${path}`, found);
+  const parts = await findParts(head, folders, { digests: false, signal: options.signal });
+  const problem = partsError(`open ${path}`, parts);
   if (problem !== undefined) throw problem;
-  return openFound(path, { head, found }, options);
+  return openFound(path, { head, found: parts }, options);
 }
 
 /** The same for parts that are already found; all must exist. */

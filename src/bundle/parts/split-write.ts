@@ -148,11 +148,11 @@ async function findLayout(identity: SetIdentity, media: readonly Medium[], force
   const stale = older.flatMap(({ parts }) => parts.map((part) => part.name));
   const rooms = await withOwn(media, [...digests.keys(), ...stale]);
   const layout = planParts({ name, size }, { media: rooms, limit: limit === 0 ? undefined : limit });
-  const kept = resumed === undefined ? layout : resumed.layout;
+  const chosen = resumed === undefined ? layout : resumed.layout;
   // Head files of an unfinished set are its own, since they are written last.
   const heads = resumed === undefined ? folders.map((folder) => join(folder, partsPath.head(name))) : [];
-  await refuseExistingFiles([...heads, ...kept.filter((part) => !digests.has(part.name)).map(pathOf)], force);
-  return { layout: kept, digests, stale };
+  await refuseExistingFiles([...heads, ...chosen.filter((part) => !digests.has(part.name)).map(pathOf)], force);
+  return { layout: chosen, digests, stale };
 }
 
 /** Removes unfinished files, and with `force` older sets. */
