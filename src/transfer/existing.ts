@@ -40,8 +40,8 @@ export async function completeHere(
   options: Pick<ExistingOptions, 'force' | 'report' | 'signal'>,
 ): Promise<{ readonly size: number; readonly contents: Digest | undefined } | undefined> {
   const paths = pathsBeside(file);
-  const found = await sizeOf(file);
-  if (found !== undefined && (size ?? found) === found) {
+  const present = await sizeOf(file);
+  if (present !== undefined && (size ?? present) === present) {
     await using source = await openFileSource(file);
     if ((await digestAsStep(source, options)) === sha256) return await endOf(source, options);
   }
@@ -78,8 +78,8 @@ export async function checkExisting(
   opened: OpenPlace,
   options: ExistingOptions,
 ): Promise<Complete | undefined> {
-  const found = await inspectExisting(file, opened, options);
-  if (typeof found !== 'number') return found;
+  const result = await inspectExisting(file, opened, options);
+  if (typeof result !== 'number') return result;
   const { partial } = pathsBeside(file);
   // A file that is refused under the other name must keep its own.
   const left = await openLeft(file, 'write');
@@ -103,11 +103,11 @@ export async function inspectExisting(
   await using source = await openFileSource(file);
   // Nothing shows whether it is the same file; one that is replaced needs neither verification nor a signature.
   if (force && opened.end === undefined && sha256 === undefined) return undefined;
-  const found = await compare(source, opened, options);
-  if (typeof found !== 'string') return found;
+  const result = await compare(source, opened, options);
+  if (typeof result !== 'string') return result;
   if (force) return undefined;
   const hasPartial = (await sizeOf(pathsBeside(file).partial)) !== undefined;
-  if (hasPartial || !(await isBeginning(source, opened, signal))) throw exists(file, found);
+  if (hasPartial || !(await isBeginning(source, opened, signal))) throw exists(file, result);
   return source.size;
 }
 

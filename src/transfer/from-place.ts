@@ -69,10 +69,10 @@ export async function fromPlace(run: Transfer, given: OpenPlace): Promise<Pulled
   const isSame = run.filling !== undefined && isSameFile(run.filling.file.identity(), identityOf(given));
   const opened = { ...given, unpinned: given.unpinned && isSame };
   requireExpected(run, opened, opened.end);
-  const found = run.filling === undefined ? await checkExisting(file, opened, options) : undefined;
-  if (found !== undefined) {
-    if (!found.compared) warnUncompared(run, opened);
-    return { file, size: opened.object.size, contents: found.contents, fetched: 0, from: [] };
+  const existing = run.filling === undefined ? await checkExisting(file, opened, options) : undefined;
+  if (existing !== undefined) {
+    if (!existing.compared) warnUncompared(run, opened);
+    return { file, size: opened.object.size, contents: existing.contents, fetched: 0, from: [] };
   }
   let filling = await fillingFor(run, opened);
   await fillFrom(run, filling, opened);
@@ -105,11 +105,11 @@ export async function fromPlace(run: Transfer, given: OpenPlace): Promise<Pulled
 /** The place must have the size and the contents that the caller knows. */
 function requireExpected({ options }: Transfer, { name, object }: OpenPlace, end: ArchiveEnd | undefined): void {
   const { doing, size, contents, elsewhere } = options;
-  const found = end?.index.tocDigest;
+  const actual = end?.index.tocDigest;
   let what: string | undefined;
   if (size !== undefined && object.size !== size) what = `has ${object.size} bytes, not ${size}`;
-  else if (contents !== undefined && found !== undefined && found !== contents) {
-    what = `has the contents ${found}, not ${contents}`;
+  else if (contents !== undefined && actual !== undefined && actual !== contents) {
+    what = `has the contents ${actual}, not ${contents}`;
   }
   if (what === undefined) return;
   throw new CurlewError('DIGEST_MISMATCH', `cannot ${doing}: ${name} ${what}`, {

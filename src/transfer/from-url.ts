@@ -63,9 +63,9 @@ export async function fetchUrl(
     onBytes(file.have.bytes());
     const { size, etag, lastModified } = await receive(http, request, file, { onBytes, onSize, onFetched, signal });
     file.identify({ ...file.identity(), size });
-    const found = await digestOfAll(file.source, { signal });
+    const actual = await digestOfAll(file.source, { signal });
     try {
-      check(found);
+      check(actual);
     } catch (error) {
       if (!resumed) throw error;
       onBytes(-size);
@@ -73,7 +73,7 @@ export async function fetchUrl(
       continue;
     }
     await file.finish({ force });
-    return { size, digest: found, etag, lastModified };
+    return { size, digest: actual, etag, lastModified };
   }
 }
 

@@ -155,8 +155,8 @@ export async function inspectPartial(paths: Required<PartialPaths>, requested: I
 
 /** A sparse file uses less than its size. */
 async function bytesOnDisk(path: string): Promise<number> {
-  const found = await stat(path).catch(() => undefined);
-  return found === undefined ? 0 : found.blocks * 512;
+  const stats = await stat(path).catch(() => undefined);
+  return stats === undefined ? 0 : stats.blocks * 512;
 }
 
 async function guarded<Result>(doing: string, work: () => Promise<Result>): Promise<Result> {
@@ -194,10 +194,10 @@ export async function openPartial(
       contents: requested.contents ?? known?.contents,
       etag: requested.etag ?? known?.etag,
     };
-    const found = await guarded(doing, () => handle.stat());
-    const have = createRanges(known?.have ?? (keep === 'all' ? [{ offset: 0, end: found.size }] : []));
+    const stats = await guarded(doing, () => handle.stat());
+    const have = createRanges(known?.have ?? (keep === 'all' ? [{ offset: 0, end: stats.size }] : []));
     const listed = have.bytes();
-    have.remove({ offset: Math.min(found.size, requested.size ?? found.size), end: Number.MAX_SAFE_INTEGER });
+    have.remove({ offset: Math.min(stats.size, requested.size ?? stats.size), end: Number.MAX_SAFE_INTEGER });
     const isStale = known === undefined ? note !== undefined || requested.size !== undefined : have.bytes() < listed;
     // Before the file grows: neither a note nor its absence may stand for bytes that this run has yet to write.
     file = writing(paths, handle, have, identity);

@@ -90,10 +90,10 @@ export async function planPull(
       const anyFile = sha256 !== undefined && check === undefined;
       const opened = await openPlace(place, { anyFile, unpinned: false, signal });
       if (opened.end !== undefined) await check?.(opened.end.toc, opened);
-      const found = await inspectExisting(file, opened, { sha256, check, force, report, signal });
+      const existing = await inspectExisting(file, opened, { sha256, check, force, report, signal });
       const { size } = opened.object;
       const { bytes } = await inspectPartial(pathsBeside(file), identityOf(opened));
-      const present = found === undefined ? bytes : typeof found === 'number' ? found : size;
+      const present = existing === undefined ? bytes : typeof existing === 'number' ? existing : size;
       const contents = opened.end?.index.tocDigest;
       return { file, size, contents, missing: Math.max(0, size - present), from: opened.name };
     },
@@ -110,8 +110,8 @@ export async function transfer(places: readonly FetchPlace[], file: string, opti
   const { sha256, size, check } = options;
   await removeFinished(pathsBeside(file));
   if (sha256 !== undefined && check === undefined) {
-    const found = await completeHere(file, { sha256, size }, options);
-    if (found !== undefined) return { file, ...found, fetched: 0, from: [] };
+    const existing = await completeHere(file, { sha256, size }, options);
+    if (existing !== undefined) return { file, ...existing, fetched: 0, from: [] };
   }
   const run: Transfer = { file, options, filling: undefined, fetched: 0, from: new Set(), changed: new Set() };
   try {

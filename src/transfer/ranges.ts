@@ -40,9 +40,9 @@ export function createRanges(given: readonly Range[] = []): Ranges {
     let last = first;
     while ((all[last]?.offset ?? Infinity) <= range.end) last += 1;
     const touched = all.slice(first, last);
-    const kept = parts(touched).filter(({ offset, end }) => offset < end);
-    all.splice(first, touched.length, ...kept);
-    bytes += sizeOf(kept) - sizeOf(touched);
+    const replacement = parts(touched).filter(({ offset, end }) => offset < end);
+    all.splice(first, touched.length, ...replacement);
+    bytes += sizeOf(replacement) - sizeOf(touched);
   };
   const ranges: Ranges = {
     add: (range) => {
@@ -64,8 +64,8 @@ export function createRanges(given: readonly Range[] = []): Ranges {
       );
     },
     has: ({ offset, end }) => {
-      const found = all[from(offset + 1)];
-      return offset >= end || (found !== undefined && found.offset <= offset && end <= found.end);
+      const range = all[from(offset + 1)];
+      return offset >= end || (range !== undefined && range.offset <= offset && end <= range.end);
     },
     gap: (end) => {
       const [first, second] = all;
@@ -76,14 +76,14 @@ export function createRanges(given: readonly Range[] = []): Ranges {
       return gap.offset < gap.end ? gap : undefined;
     },
     missing: ({ offset, end }) => {
-      const found: Range[] = [];
+      const gaps: Range[] = [];
       let at = offset;
       for (let index = from(offset + 1); at < end; index += 1) {
         const next = all[index] ?? { offset: end, end };
-        if (at < next.offset) found.push({ offset: at, end: Math.min(end, next.offset) });
+        if (at < next.offset) gaps.push({ offset: at, end: Math.min(end, next.offset) });
         at = next.end;
       }
-      return found;
+      return gaps;
     },
     bytes: () => bytes,
     list: () => [...all],
