@@ -87,13 +87,13 @@ export async function openApi({
   isForeign,
   deadlineMs = DEADLINE_MS,
 }: ApiOptions): Promise<KubeApi | undefined> {
-  const found = await Promise.all(kubeconfigPaths(env).map(mayExist));
-  if (!found.includes(true)) return undefined;
+  const present = await Promise.all(kubeconfigPaths(env).map(mayExist));
+  if (!present.includes(true)) return undefined;
   const sessions = openSessions(env, { wanted: kubeContext, isForeign });
   let aheadMs = 0;
   const onDate = (date: string): void => {
-    const found = Date.parse(date) - Date.now();
-    if (!Number.isNaN(found)) aheadMs = Math.abs(found) < SAME_CLOCK_MS ? 0 : found;
+    const offsetMs = Date.parse(date) - Date.now();
+    if (!Number.isNaN(offsetMs)) aheadMs = Math.abs(offsetMs) < SAME_CLOCK_MS ? 0 : offsetMs;
   };
   const ask: KubeApi['ask'] = async (request, { signal, guard }) => {
     signal.throwIfAborted();

@@ -49,8 +49,8 @@ export function configMapClient(api: KubeApi, options: CallOptions): ConfigMapCl
   const known = new Map<string, ConfigMap>();
   const read = async (name: ConfigMapName): Promise<ConfigMap | undefined> => {
     const doing = `read ${titleOf(name)}`;
-    const found = await call(doing, { verb: 'get', path: objectPath(name) });
-    const map = found.outcome === 'done' ? configMapOf(name, found.value, doing) : undefined;
+    const reply = await call(doing, { verb: 'get', path: objectPath(name) });
+    const map = reply.outcome === 'done' ? configMapOf(name, reply.value, doing) : undefined;
     remember(known, name, map);
     return map;
   };

@@ -208,8 +208,10 @@ function proxyOf(entry: Entry): URL | undefined {
 function pluginConfig({ fields }: Entry): Json | undefined {
   const extensions = fields['extensions'];
   if (!Array.isArray(extensions)) return undefined;
-  const found = (extensions as readonly Json[]).find((one) => isJsonObject(one) && one['name'] === PLUGIN_EXTENSION);
-  return isJsonObject(found) ? found['extension'] : undefined;
+  const extension = (extensions as readonly Json[]).find(
+    (one) => isJsonObject(one) && one['name'] === PLUGIN_EXTENSION,
+  );
+  return isJsonObject(extension) ? extension['extension'] : undefined;
 }
 
 function userOf(name: string, entry: Entry): KubeUser {

@@ -142,9 +142,9 @@ class Renewals {
         return;
       }
       // The response to an earlier renewal may have been lost.
-      const found = await readLease(this.#call, this.#request);
-      if (found?.spec.holderIdentity !== this.#identity) break;
-      this.#held = { ...this.#held, lease: found };
+      const lease = await readLease(this.#call, this.#request);
+      if (lease?.spec.holderIdentity !== this.#identity) break;
+      this.#held = { ...this.#held, lease };
     }
     this.lose();
   }
@@ -175,10 +175,10 @@ async function takeLease(call: Call, request: LeaseRequest, identity: string): P
   let seen: { readonly lease: Lease; readonly at: number } | undefined;
   for (let conflicts = 0; ;) {
     request.signal.throwIfAborted();
-    const found = await readLease(call, request);
-    const holder = found?.spec.holderIdentity ?? '';
-    if (found === undefined || holder === '' || (seen !== undefined && performance.now() - seen.at >= DURATION_MS)) {
-      const taken = await writeLease(call, request, { lease: found, identity });
+    const lease = await readLease(call, request);
+    const holder = lease?.spec.holderIdentity ?? '';
+    if (lease === undefined || holder === '' || (seen !== undefined && performance.now() - seen.at >= DURATION_MS)) {
+      const taken = await writeLease(call, request, { lease, identity });
       if (taken !== 'conflict') return taken;
       conflicts += 1;
       if (conflicts === MAX_CONFLICTS) throw contended(request, holder);
@@ -187,8 +187,8 @@ async function takeLease(call: Call, request: LeaseRequest, identity: string): P
       continue;
     }
     if (seen === undefined) request.onWait?.(visible(holder));
-    else if (seen.lease.metadata.resourceVersion !== found.metadata.resourceVersion) throw busy(request, holder);
-    seen ??= { lease: found, at: performance.now() };
+    else if (seen.lease.metadata.resourceVersion !== lease.metadata.resourceVersion) throw busy(request, holder);
+    seen ??= { lease, at: performance.now() };
     await pause(LOOK_MS, { signal: request.signal });
   }
 }

@@ -100,8 +100,8 @@ export function valuesOf(value: unknown, fields: unknown, others: readonly unkno
   const steps = stepsIn(fields);
   if (steps.length > 0) {
     const inside = steps.flatMap(([step, field]) => {
-      const found = valuesOf(childAt(value, step), field, inner(others, step));
-      return found === undefined || (found === null && OPEN_MAPS.has(step)) ? [] : [[step, found]];
+      const owned = valuesOf(childAt(value, step), field, inner(others, step));
+      return owned === undefined || (owned === null && OPEN_MAPS.has(step)) ? [] : [[step, owned]];
     });
     if (inside.length > 0) return inside;
     return isObject(fields) && Object.hasOwn(fields, '.') ? null : undefined;

@@ -103,15 +103,15 @@ async function discoverRoot(api: KubeApi, path: ApiPath, options: CallOptions): 
   if (v.is(aggregatedSchema, value)) return fromAggregated(v.parse(aggregatedSchema, value));
   const versions = v.is(versionsSchema, value) ? value.versions : groupVersions(value, doing);
   const broken: string[] = [];
-  const found = new Map<string, readonly Served[]>();
+  const byVersion = new Map<string, readonly Served[]>();
   const discoverOne = async (apiVersion: string, { signal }: Pick<CallOptions, 'signal'>): Promise<void> => {
     // An aggregated API that is down would be waited for.
     const resources = await discoverVersion(openCalls(api, { patienceMs: 0, signal }), apiVersion);
     if (resources === undefined) broken.push(apiVersion);
-    else found.set(apiVersion, resources);
+    else byVersion.set(apiVersion, resources);
   };
   await eachLimited(versions, discoverOne, { width: GROUPS_AT_ONCE, signal: options.signal });
-  return { served: versions.flatMap((apiVersion) => found.get(apiVersion) ?? []), broken };
+  return { served: versions.flatMap((apiVersion) => byVersion.get(apiVersion) ?? []), broken };
 }
 
 function groupVersions(value: unknown, doing: string): readonly string[] {
@@ -186,8 +186,8 @@ export function objectPath(
 
 /** The path with query parameters; undefined ones are left out. */
 export function withQuery(path: ApiPath, query: Readonly<Record<string, string | number | undefined>>): ApiPath {
-  const given = Object.entries(query).flatMap(([key, value]) =>
+  const parameters = Object.entries(query).flatMap(([key, value]) =>
     value === undefined ? [] : [[key, String(value)] as [string, string]],
   );
-  return (given.length === 0 ? path : `${path}?${new URLSearchParams(given).toString()}`) as ApiPath;
+  return (parameters.length === 0 ? path : `${path}?${new URLSearchParams(parameters).toString()}`) as ApiPath;
 }

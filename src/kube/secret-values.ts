@@ -44,9 +44,9 @@ export function statusWithoutValues(body: Buffer): Buffer {
 
 /** A message of another program, cut where it begins to be about a Secret. */
 export function withoutSecretValues(text: string): string {
-  const found = ABOUT_SECRET.exec(text);
-  if (found === null) return text;
-  return [text.slice(0, found.index + found[0].length), ...fieldsIn(text), HIDDEN].join('; ');
+  const match = ABOUT_SECRET.exec(text);
+  if (match === null) return text;
+  return [text.slice(0, match.index + match[0].length), ...fieldsIn(text), HIDDEN].join('; ');
 }
 
 function fieldsIn(text: string): readonly string[] {

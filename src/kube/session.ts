@@ -77,8 +77,8 @@ type Parsed = Kubeconfig & Pick<Read, 'path'>;
 
 /** Does not read pipes, which could block forever. */
 async function readText(path: string): Promise<string> {
-  const found = await stat(path).catch(() => undefined);
-  if (found?.isFile() === false) throw new CurlewError('FILE_UNUSABLE', `cannot read ${path}: it is not a file`);
+  const stats = await stat(path).catch(() => undefined);
+  if (stats?.isFile() === false) throw new CurlewError('FILE_UNUSABLE', `cannot read ${path}: it is not a file`);
   return (await readLimited(path, FILE_LIMIT)).toString('utf8');
 }
 
@@ -159,8 +159,8 @@ export function openSessions(env: Environment, { wanted, isForeign = false }: Se
     // Previous connections close after their requests.
     if (transport?.print !== transportPrint)
       transport = { print: transportPrint, value: await openTransport(chosen, tls, env) };
-    const given = await credentialsOf(chosen, credential?.value);
-    return { server: chosen.server, namespace: chosen.namespace, ...transport.value, ...given };
+    const credentials = await credentialsOf(chosen, credential?.value);
+    return { server: chosen.server, namespace: chosen.namespace, ...transport.value, ...credentials };
   };
 
   return {

@@ -77,9 +77,9 @@ export class Watch<T> {
       return;
     }
     const key = keyOf(object.metadata);
-    const kept = this.#objects.get(key);
-    if (kept !== undefined && kept.uid === uid && isBefore(version, kept.version)) return;
-    if (kept === undefined && this.#objects.size >= MAX_OBJECTS) {
+    const known = this.#objects.get(key);
+    if (known !== undefined && known.uid === uid && isBefore(version, known.version)) return;
+    if (known === undefined && this.#objects.size >= MAX_OBJECTS) {
       throw new CurlewError('CLUSTER_FAILED', `cannot ${this.#doing}: there are more than ${MAX_OBJECTS}`);
     }
     this.#objects.set(key, { uid, version, value: this.#options.look(object) });
