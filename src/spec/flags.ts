@@ -112,15 +112,15 @@ function repeats(meaning: FlagMeaning): boolean {
 /** Parses flags. Throws `USAGE` with all problems at once, without values, which may be secret. */
 export function readFlags(args: readonly string[]): GivenFlags {
   const wrong: string[] = [];
-  const given = new Map<string, string[]>();
+  const values = new Map<string, string[]>();
   for (const arg of args) {
     const [name = ''] = arg.split('=', 1);
     const value = arg.includes('=') ? arg.slice(name.length + 1) : undefined;
-    const problem = flagProblem(name, value, given);
+    const problem = flagProblem(name, value, values);
     if (problem !== undefined) wrong.push(problem);
-    else given.set(name, [...(given.get(name) ?? []), value ?? '']);
+    else values.set(name, [...(values.get(name) ?? []), value ?? '']);
   }
-  const flags = wrong.length === 0 ? flagsOf(given, wrong) : undefined;
+  const flags = wrong.length === 0 ? flagsOf(values, wrong) : undefined;
   if (flags !== undefined && wrong.length === 0) return flags;
   throw new CurlewError('USAGE', wrong.join('; '), {
     hint:
@@ -207,6 +207,6 @@ export function withFlags(installer: Installer, { settings }: GivenFlags): Insta
 /** Appends addresses to those of the spec. */
 function appended(installer: Installer, specName: string, field: string, value: Json): Json {
   if (field !== 'additionalNoProxyAddresses' || !Array.isArray(value)) return value;
-  const found = installer.sections.find((section) => section.specName === specName)?.settings[field];
-  return [...(Array.isArray(found) ? (found as readonly Json[]) : []), ...(value as readonly Json[])];
+  const current = installer.sections.find((section) => section.specName === specName)?.settings[field];
+  return [...(Array.isArray(current) ? (current as readonly Json[]) : []), ...(value as readonly Json[])];
 }

@@ -54,8 +54,8 @@ export function parseMerged(base: SpecText, overlay: SpecText): ParsedInstaller 
     [lower].find(({ nulls }) => path.length === 2 && nulls.some((name) => name === path[1]));
   const placeOf = (path: Path): Diagnostic['place'] => ownerOf(path)?.placeOf(path) ?? placeOf(path.slice(0, -1));
   // A null in the overlay keeps what the spec has.
-  const given = Object.keys(isJsonObject(upper.document['spec']) ? upper.document['spec'] : {}).map(folderName);
-  const nulls = lower.nulls.filter((name) => !given.includes(folderName(name)));
+  const overlaid = Object.keys(isJsonObject(upper.document['spec']) ? upper.document['spec'] : {}).map(folderName);
+  const nulls = lower.nulls.filter((name) => !overlaid.includes(folderName(name)));
   return finish(diagnostics, { document, placeOf, nulls, plainText: (path) => ownerOf(path)?.plainText(path) });
 }
 
@@ -106,31 +106,31 @@ function readHead(
   const { value, nullKeys, placeOf, plainText } = read;
   const diagnostics = [...read.diagnostics];
   if (hasErrors(diagnostics)) return { diagnostics, head: undefined };
-  const found = findings(diagnostics, read);
+  const problems = findings(diagnostics, read);
   if (!isJsonObject(value)) {
-    found.add('error', 'document', [], 'not an installer spec: expected a map with apiVersion, kind and spec');
+    problems.add('error', 'document', [], 'not an installer spec: expected a map with apiVersion, kind and spec');
     return { diagnostics, head: undefined };
   }
   for (const key of Object.keys(value)) {
     if (TOP_KEYS.includes(key)) continue;
     const near = nearest(key, TOP_KEYS);
-    found.add('warning', 'unknown-key', [key], `"${key}" has no meaning here`, near && `did you mean "${near}"?`);
+    problems.add('warning', 'unknown-key', [key], `"${key}" has no meaning here`, near && `did you mean "${near}"?`);
   }
   const { apiVersion, kind, metadata, spec } = value;
   if (apiVersion === undefined || !API_VERSIONS.includes(apiVersion)) {
-    found.add(
+    problems.add(
       'error',
       'api-version',
       ['apiVersion'],
       `apiVersion must be cluster.kurl.sh/v1beta1${actual(apiVersion)}`,
     );
   }
-  if (kind !== 'Installer') found.add('error', 'kind', ['kind'], `kind must be Installer${actual(kind)}`);
-  checkName(metadata, found);
+  if (kind !== 'Installer') problems.add('error', 'kind', ['kind'], `kind must be Installer${actual(kind)}`);
+  checkName(metadata, problems);
   const head = { document: value, placeOf, plainText, nulls: nullKeys(['spec']) };
   if (isJsonObject(spec)) return { diagnostics, head };
   if (spec === undefined && (part || nullKeys([]).includes('spec'))) return { diagnostics, head };
-  found.add('error', 'spec', ['spec'], 'spec must be a map of add-ons');
+  problems.add('error', 'spec', ['spec'], 'spec must be a map of add-ons');
   return { diagnostics, head: undefined };
 }
 

@@ -216,11 +216,11 @@ function withNewNames(specName: string, settings: JsonObject): Renamed {
   const out: Record<string, Json> = { ...settings };
   for (const [old, value] of Object.entries(settings)) {
     const name = `${specName}.${old}`;
-    const found = Object.hasOwn(OLD_NAMES, name) ? OLD_NAMES[name] : undefined;
-    if (found === undefined) continue;
+    const successor = Object.hasOwn(OLD_NAMES, name) ? OLD_NAMES[name] : undefined;
+    if (successor === undefined) continue;
     Reflect.deleteProperty(out, old);
-    out[found.field] = found.value(value);
-    renamed.push([old, found.field]);
+    out[successor.field] = successor.value(value);
+    renamed.push([old, successor.field]);
   }
   if (specName === 'collectd' && settings['version'] === '0.0.1') out['version'] = 'v5';
   return { settings: out, renamed };

@@ -95,7 +95,7 @@ interface Place {
 }
 
 /** Deeper values are not inspected: they count as secret. */
-const DEEPEST = 32;
+const MAX_DEPTH = 32;
 const HIDDEN = Symbol('hidden');
 
 /**
@@ -155,7 +155,7 @@ function shownValue(value: unknown, place: Place, walk: Walk): unknown {
     return text;
   }
   if (typeof value !== 'object') return secret ? hide() : value;
-  if (walk.depth >= DEEPEST) return hide();
+  if (walk.depth >= MAX_DEPTH) return hide();
   const deeper = { ...walk, depth: walk.depth + 1 };
   if (!Array.isArray(value)) return shownMap(value as Entry, place, deeper);
   const items = expanded(
@@ -210,10 +210,10 @@ function expanded(schemas: readonly unknown[], root: unknown): readonly Entry[] 
 /** Resolves `#/definitions/name`; does not fetch schemas from elsewhere. */
 function resolveReference(pointer: string, root: unknown): unknown {
   if (!pointer.startsWith('#')) return undefined;
-  let found: unknown = root;
+  let value: unknown = root;
   for (const part of pointer.slice(1).split('/').slice(1)) {
     const key = part.replaceAll('~1', '/').replaceAll('~0', '~');
-    found = (isObject(found) || Array.isArray(found)) && Object.hasOwn(found, key) ? (found as Entry)[key] : undefined;
+    value = (isObject(value) || Array.isArray(value)) && Object.hasOwn(value, key) ? (value as Entry)[key] : undefined;
   }
-  return found;
+  return value;
 }

@@ -10,7 +10,7 @@ import { HOOK_TIMEOUT } from './settings.ts';
 
 const MAX_FINDINGS = 20;
 /** Add-ons have few settings, and compile time grows with the size of a schema. */
-const LARGEST = 128 * 1024;
+const MAX_SCHEMA = 128 * 1024;
 const MAX_LIST = 200;
 /**
  * Processor time for compiling a schema, and again for validating with it: some patterns and references take practically
@@ -27,7 +27,7 @@ const MAX_MS = 32_000;
  * compile; settings that it cannot validate in time are an error.
  */
 export function checkShipped(addon: InstallerAddon, schema: unknown): readonly Diagnostic[] {
-  if (!isObject(schema) || JSON.stringify(schema).length > LARGEST) return [];
+  if (!isObject(schema) || JSON.stringify(schema).length > MAX_SCHEMA) return [];
   const { requested, s3Override, settings } = addon;
   const properties = propertiesOf(schema);
   const { [HOOK_TIMEOUT]: timeout, ...others } = settings;
@@ -36,9 +36,9 @@ export function checkShipped(addon: InstallerAddon, schema: unknown): readonly D
   // Settings that every add-on has need not be in a schema.
   const common = Object.entries({ version: requested, s3Override, [HOOK_TIMEOUT]: timeout });
   const checked = { ...Object.fromEntries(common.filter(([name]) => named.includes(name))), ...others };
-  const found = errorsOf(schema, checked);
-  if (found === 'late') return [lateFinding(addon)];
-  const errors = found
+  const result = errorsOf(schema, checked);
+  if (result === 'late') return [lateFinding(addon)];
+  const errors = result
     .filter((error) => !isPlainText(error, others))
     .slice(0, MAX_FINDINGS)
     .map((error) => described(addon, error));

@@ -86,17 +86,17 @@ function valueText(value: Json): string | undefined {
 /** Effects of settings on the variables of other settings. */
 function applySideEffects(installer: Installer, out: Map<string, string>): void {
   const isSet = (name: string): boolean => (out.get(name) ?? '') !== '';
-  const given = (requiredSpec: string, requiredField: string): Json | undefined => {
-    const found = [...installer.sections, ...installer.addons].find(({ specName }) => specName === requiredSpec);
-    const fields = Object.entries(found?.settings ?? {});
+  const settingOf = (requiredSpec: string, requiredField: string): Json | undefined => {
+    const entry = [...installer.sections, ...installer.addons].find(({ specName }) => specName === requiredSpec);
+    const fields = Object.entries(entry?.settings ?? {});
     return fields.find(([field]) => field.toLowerCase() === requiredField.toLowerCase())?.[1];
   };
   if (isSet('LOAD_BALANCER_ADDRESS')) out.set('HA_CLUSTER', '1');
   if (isSet('AIRGAP')) out.set('OFFLINE_DOCKER_INSTALL', '1');
-  if (given('docker', 'hardFailOnLoopback') === undefined) out.set('HARD_FAIL_ON_LOOPBACK', '1');
-  out.set('NO_MASQ_LOCAL', given('weave', 'noMasqLocal') === false ? '0' : '1');
+  if (settingOf('docker', 'hardFailOnLoopback') === undefined) out.set('HARD_FAIL_ON_LOOPBACK', '1');
+  out.set('NO_MASQ_LOCAL', settingOf('weave', 'noMasqLocal') === false ? '0' : '1');
   // kURL writes 1 here, but the add-on tests for 0, so the setting never took effect.
-  out.set('ENCRYPT_NETWORK', given('weave', 'isEncryptionDisabled') === true ? '0' : '');
+  out.set('ENCRYPT_NETWORK', settingOf('weave', 'isEncryptionDisabled') === true ? '0' : '');
   if (isSet('PRESERVE_FIREWALLD_CONFIG')) out.set('DISABLE_FIREWALLD', '');
   if (isSet('PRESERVE_SELINUX_CONFIG')) out.set('DISABLE_SELINUX', '');
   if (!isSet('KUBERNETES_CLUSTER_NAME')) out.set('KUBERNETES_CLUSTER_NAME', 'kubernetes');
