@@ -60,9 +60,9 @@ export async function findAddons(root: string, patterns: readonly string[], opti
   const chosen = new Map<string, AddonFolder>();
   for (const pattern of patterns) {
     const named = here.filter((one) => matches(one, pattern));
-    const found = named.length > 0 ? named : await atPath(base, pattern, options);
-    if (found.length === 0) throw noMatch(pattern, here);
-    for (const one of found) chosen.set(one.folder, one);
+    const selected = named.length > 0 ? named : await atPath(base, pattern, options);
+    if (selected.length === 0) throw noMatch(pattern, here);
+    for (const one of selected) chosen.set(one.folder, one);
   }
   return checkedNames([...chosen.values()], base);
 }
@@ -133,9 +133,9 @@ function passOver(path: string, error: CurlewError, unreadable: Options['unreada
 }
 
 async function listRoot(root: string, base: string, options: Options): Promise<readonly AddonFolder[]> {
-  const found: AddonFolder[] = [];
-  for (const tree of ADDON_TREES) found.push(...(await listTree(root, tree, base, options)));
-  return found;
+  const folders: AddonFolder[] = [];
+  for (const tree of ADDON_TREES) folders.push(...(await listTree(root, tree, base, options)));
+  return folders;
 }
 
 async function listTree(
@@ -145,8 +145,8 @@ async function listTree(
   options: Options,
 ): Promise<readonly AddonFolder[]> {
   const names = await subfolders(join(root, tree), options);
-  const found = await Promise.all(names.map(async (name) => listName(root, tree, name, base, options)));
-  return found.flat();
+  const folders = await Promise.all(names.map(async (name) => listName(root, tree, name, base, options)));
+  return folders.flat();
 }
 
 async function listName(
@@ -181,9 +181,9 @@ function treeOf(text: string): AddonTree | undefined {
 
 /** The add-ons at a path: one version, a name, a tree, or a folder that contains trees. */
 async function atPath(base: string, pattern: string, options: Options): Promise<readonly AddonFolder[]> {
-  const given = resolve(base, pattern);
+  const target = resolve(base, pattern);
   // A Manifest or an install.sh means its add-on.
-  const path = statOf(given)?.isFile() === true ? dirname(given) : given;
+  const path = statOf(target)?.isFile() === true ? dirname(target) : target;
   const [parent, grandparent] = [dirname(path), dirname(dirname(path))];
   const versionTree = treeOf(basename(grandparent));
   if (versionTree !== undefined && statOf(path)?.isDirectory() === true) {

@@ -7,7 +7,7 @@ import { finding, quoted, type Find } from './rules.ts';
 import type { ShellFunction } from '../formats/bash/shell.ts';
 
 /** Shorter names have too many neighbors one letter away. */
-const SHORTEST_COMPARED = 4;
+const MIN_COMPARED = 4;
 
 /** Longer texts are not versions. */
 const MAX_VERSION = 128;
@@ -113,13 +113,13 @@ function findMisspelt(
   const hooks = HOOK_NAMES.map((hook) => ({ hook, called: hookFunction(name, hook) }));
   const names = new Set(hooks.map(({ called }) => called));
   const missing = hooks.filter(({ called }) => !defined.has(called));
-  const found = new Map<ShellFunction, Hook>();
+  const misspelt = new Map<ShellFunction, Hook>();
   for (const one of functions) {
     if (names.has(one.name)) continue;
     const meant = missing.find(({ called }) => isNear(one.name, called));
-    if (meant !== undefined && !occursTwice(one.name, text)) found.set(one, meant.hook);
+    if (meant !== undefined && !occursTwice(one.name, text)) misspelt.set(one, meant.hook);
   }
-  return found;
+  return misspelt;
 }
 
 function occursTwice(name: string, text: string): boolean {
@@ -141,7 +141,7 @@ function occursTwice(name: string, text: string): boolean {
 }
 
 function isNear(written: string, meant: string): boolean {
-  if (meant.length < SHORTEST_COMPARED) return false;
+  if (meant.length < MIN_COMPARED) return false;
   // The length excludes most pairs before the expensive comparison.
   if (Math.abs(written.length - meant.length) > 1) return false;
   const loose = (text: string): string => text.replaceAll('-', '_').toLowerCase();

@@ -103,7 +103,7 @@ export async function runShellcheck(
 ): Promise<readonly Diagnostic[] | undefined> {
   const byPath = new Map(scripts.map((script) => [script.path, script]));
   const args = ['--format=json1', '--shell=bash', '--severity=warning', `--exclude=${EXCLUDED.join(',')}`, '--'];
-  const found = await mapLimited(
+  const results = await mapLimited(
     batches(scripts, SHELLCHECK_BATCH),
     async (batch, { signal }) => {
       const { text, absent } = await run('shellcheck', [...args, ...batch.map(({ path }) => path)], {
@@ -114,8 +114,8 @@ export async function runShellcheck(
     },
     { width: availableParallelism(), signal: options.signal },
   );
-  if (found.includes(undefined)) return undefined;
-  return found.flatMap((comments) =>
+  if (results.includes(undefined)) return undefined;
+  return results.flatMap((comments) =>
     (comments ?? []).flatMap((comment) => {
       const script = byPath.get(comment.file);
       return script === undefined ? [] : [commentFinding(comment, script)];

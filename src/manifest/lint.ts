@@ -182,29 +182,31 @@ function forAllCopies(found: readonly Diagnostic[], copies: Copies): readonly Di
 
 /** Merges equal findings of several versions: they share categories.json, and each reports its problems. */
 function mergeVersions(diagnostics: readonly Diagnostic[]): readonly (Diagnostic & Pick<LintFinding, 'versions'>)[] {
-  const counts = new Map<string, { readonly found: Diagnostic; count: number }>();
-  for (const found of diagnostics) {
-    const { file, line, column } = found.place;
-    const key = JSON.stringify([found.code, file, line, column, found.message]);
+  const counts = new Map<string, { readonly diagnostic: Diagnostic; count: number }>();
+  for (const diagnostic of diagnostics) {
+    const { file, line, column } = diagnostic.place;
+    const key = JSON.stringify([diagnostic.code, file, line, column, diagnostic.message]);
     const known = counts.get(key);
-    if (known === undefined) counts.set(key, { found, count: 1 });
+    if (known === undefined) counts.set(key, { diagnostic, count: 1 });
     else known.count += 1;
   }
-  return [...counts.values()].map(({ found, count }) => (count === 1 ? found : { ...found, versions: count }));
+  return [...counts.values()].map(({ diagnostic, count }) =>
+    count === 1 ? diagnostic : { ...diagnostic, versions: count },
+  );
 }
 
 function withSources(
   diagnostics: ReturnType<typeof mergeVersions>,
   checked: readonly CheckedAddon[],
 ): readonly LintFinding[] {
-  const kept = new Map(checked.flatMap((one) => [...one.lines]));
+  const knownLines = new Map(checked.flatMap((one) => [...one.lines]));
   const texts = new Map(checked.flatMap((one) => one.texts));
   const lines = new Map<string, readonly string[]>();
-  return diagnostics.map((found) => {
-    const { file, line } = found.place;
+  return diagnostics.map((diagnostic) => {
+    const { file, line } = diagnostic.place;
     if (!lines.has(file)) lines.set(file, (texts.get(file) ?? '').split('\n'));
-    const source = kept.get(lineKey(found.place)) ?? lines.get(file)?.[line - 1] ?? '';
-    return { ...found, source: source === '' || source.length > MAX_SOURCE ? undefined : maskSecrets(source) };
+    const source = knownLines.get(lineKey(diagnostic.place)) ?? lines.get(file)?.[line - 1] ?? '';
+    return { ...diagnostic, source: source === '' || source.length > MAX_SOURCE ? undefined : maskSecrets(source) };
   });
 }
 

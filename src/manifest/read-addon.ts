@@ -179,7 +179,7 @@ function readManifest(
   if (read.kind === 'too-large') find(tooLarge(file));
   const text = read.kind === 'text' ? read.text : '';
   const { manifest, diagnostics } = parseManifest(file, text);
-  for (const found of diagnostics) find(found);
+  for (const diagnostic of diagnostics) find(diagnostic);
   return { manifest, text };
 }
 

@@ -123,10 +123,10 @@ export const asset: Directive<AssetRequest> = {
       const message = `the file name ${quoted(fileName.text)} ${problem}`;
       find(finding('asset/file-name', fileName.place, message, hint));
     }
-    const found = readSource(source, find);
-    if (problem !== undefined || found === undefined) return undefined;
+    const fields = readSource(source, find);
+    if (problem !== undefined || fields === undefined) return undefined;
     const { keyword, place } = line;
-    return { kind: 'asset', keyword, place, fileName, source, ...found };
+    return { kind: 'asset', keyword, place, fileName, source, ...fields };
   },
   check(requests, find) {
     eachRepeated(

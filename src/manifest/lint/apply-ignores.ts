@@ -35,7 +35,7 @@ export function applyIgnores(input: IgnoreInput): readonly Diagnostic[] {
     else same.push(comment);
   }
   const configuredFor = ignoresByFile(input);
-  const kept = input.diagnostics.flatMap((found): readonly Diagnostic[] => {
+  const remaining = input.diagnostics.flatMap((found): readonly Diagnostic[] => {
     const { code, place } = found;
     const { config } = input.contextOf(place.file);
     const fits = ({ rule, line }: IgnoreComment): boolean => rule === code && (line ?? place.line) === place.line;
@@ -54,7 +54,7 @@ export function applyIgnores(input: IgnoreInput): readonly Diagnostic[] {
     if (where !== undefined) refused.set(`${where.file}:${where.line}:${where.column}`, cannotIgnore(code, where));
     return [found];
   });
-  return [...kept, ...refused.values(), ...unusedComments(input, used), ...unusedConfigs(input, used)];
+  return [...remaining, ...refused.values(), ...unusedComments(input, used), ...unusedConfigs(input, used)];
 }
 
 /** The configured ignores of a file, for any rule; matches the patterns against each file once. */
@@ -64,9 +64,9 @@ function ignoresByFile({ contextOf }: Pick<IgnoreInput, 'contextOf'>): (file: st
     const before = known.get(file);
     if (before !== undefined) return before;
     const { path, config } = contextOf(file);
-    const found = (config?.ignores ?? []).filter(({ files }) => files.some((pattern) => matchesGlob(path, pattern)));
-    known.set(file, found);
-    return found;
+    const ignores = (config?.ignores ?? []).filter(({ files }) => files.some((pattern) => matchesGlob(path, pattern)));
+    known.set(file, ignores);
+    return ignores;
   };
 }
 

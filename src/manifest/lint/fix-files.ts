@@ -26,7 +26,7 @@ export interface FixedLine extends Change {
   readonly file: string;
 }
 
-const LARGEST = 4 * 1024 * 1024;
+const MAX_BYTES = 4 * 1024 * 1024;
 const FIXERS = [
   { name: MANIFEST, fix: fixManifest },
   { name: INSTALL_SH, fix: fixScript },
@@ -76,7 +76,7 @@ function fixFile(
 /** Undefined for anything but a regular file, and for a file that is too large. */
 function readBytes(path: string): Buffer | undefined {
   const stats = statOf(path);
-  if (stats?.isFile() !== true || stats.size > LARGEST) return undefined;
+  if (stats?.isFile() !== true || stats.size > MAX_BYTES) return undefined;
   try {
     const file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     try {

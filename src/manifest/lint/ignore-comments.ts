@@ -20,23 +20,23 @@ const MAX_RULES = 1000;
 export function findIgnores(file: string, text: string): readonly IgnoreComment[] {
   if (!text.includes('curlew-lint-ignore')) return [];
   const lines = text.split('\n');
-  const found: IgnoreComment[] = [];
+  const comments: IgnoreComment[] = [];
   for (const [index, line] of lines.entries()) {
     const match = COMMENT.exec(line);
-    if (match === null || found.length >= MAX_RULES) continue;
+    if (match === null || comments.length >= MAX_RULES) continue;
     const [, wholeFile, rest = ''] = match;
     const alone = line.slice(0, match.index).trim() === '';
     const target = alone ? nextLine(lines, index) : index + 1;
     const start = line.length - rest.length;
     const named = rest.replace(/(?:^|\s)--(?:\s.*)?$/s, '');
     const words = [...named.matchAll(/[^\s,]+/g)];
-    const rules = words.length > 0 ? words.slice(0, MAX_RULES - found.length) : [{ 0: '', index: 0 }];
+    const rules = words.length > 0 ? words.slice(0, MAX_RULES - comments.length) : [{ 0: '', index: 0 }];
     for (const { 0: rule, index: at } of rules) {
       const place = { file, line: index + 1, column: start + at + 1, length: Math.max(1, rule.length) };
-      found.push({ rule, place, line: wholeFile === undefined ? target : undefined });
+      comments.push({ rule, place, line: wholeFile === undefined ? target : undefined });
     }
   }
-  return found;
+  return comments;
 }
 
 /** Counted from 1; after the end if only blanks and comments follow. */

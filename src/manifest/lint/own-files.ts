@@ -34,8 +34,8 @@ export type KnownTexts = SingleFlightCache<TextFacts>;
 /** The facts about a file that is not YAML. */
 const NO_YAML: YamlFacts = { remarks: [], uses: [], rewrites: [], specs: new Set(), whole: true };
 
-const LARGEST_FILE = 8 * 1024 * 1024;
-const LARGEST_SUM = 64 * 1024 * 1024;
+const MAX_FILE_BYTES = 8 * 1024 * 1024;
+const MAX_SUM_BYTES = 64 * 1024 * 1024;
 const YAML = /\.ya?ml$/;
 const PREFLIGHT = 'host-preflight.yaml';
 const SUPPORT_BUNDLE = /(?:^|\/)(?:tmpl-)?troubleshoot\.yaml$/;
@@ -78,7 +78,7 @@ export async function checkOwnFiles(
     if (!isYaml && !mayContainPlaceholders(path)) continue;
     const file = `${shown}/${path}`;
     sum += size;
-    const read = sum > LARGEST_SUM ? 'too-large' : readOwn(join(folder, path), isYaml, known);
+    const read = sum > MAX_SUM_BYTES ? 'too-large' : readOwn(join(folder, path), isYaml, known);
     if (typeof read === 'string') {
       if (read === 'too-large') reportTooLarge(file, isYaml, find);
       continue;
@@ -92,8 +92,8 @@ export async function checkOwnFiles(
       keepLine(found.place, text(), lines);
       find(found);
     };
-    for (const found of facts.ignores) {
-      const comment = { ...found, place: { ...found.place, file } };
+    for (const ignore of facts.ignores) {
+      const comment = { ...ignore, place: { ...ignore.place, file } };
       comments.push(comment);
       keepLine(comment.place, text(), lines);
     }
@@ -130,7 +130,7 @@ interface OwnText {
 }
 
 function readOwn(path: string, isYaml: boolean, known: KnownTexts): OwnText | 'too-large' | 'other' {
-  const read = readBytesFile(path, LARGEST_FILE);
+  const read = readBytesFile(path, MAX_FILE_BYTES);
   if (read.kind !== 'bytes') return read.kind === 'too-large' ? 'too-large' : 'other';
   const key = `${isYaml ? 'yaml' : 'text'}:${createHash('sha256').update(read.bytes).digest('base64')}`;
   let decoded: string | undefined;
@@ -142,7 +142,7 @@ function readOwn(path: string, isYaml: boolean, known: KnownTexts): OwnText | 't
 }
 
 function textAt(path: string): string {
-  const read = readTextFile(path, LARGEST_FILE);
+  const read = readTextFile(path, MAX_FILE_BYTES);
   return read.kind === 'text' ? read.text : '';
 }
 

@@ -42,20 +42,20 @@ export interface Placeholder extends Spot {
 
 /** The first occurrence of each placeholder, at most a hundred. */
 export function findPlaceholders(text: string): readonly Placeholder[] {
-  const found = new Map<string, Placeholder>();
+  const placeholders = new Map<string, Placeholder>();
   let document = { to: 0, prose: false };
   let hasCni: boolean | undefined;
-  for (let at = text.indexOf('__'); at !== -1 && found.size < MAX_FOUND; at = text.indexOf('__', at)) {
+  for (let at = text.indexOf('__'); at !== -1 && placeholders.size < MAX_FOUND; at = text.indexOf('__', at)) {
     PLACEHOLDER.lastIndex = at;
     const [name = '', word = ''] = PLACEHOLDER.exec(text) ?? [];
     const from = at;
     at += name === '' ? 1 : name.length;
-    if (name === '' || found.has(name) || OTHERS.has(word.toLowerCase()) || LABELS.test(word)) continue;
+    if (name === '' || placeholders.has(name) || OTHERS.has(word.toLowerCase()) || LABELS.test(word)) continue;
     if (CNI_WORDS.test(word) && (hasCni ??= text.includes(CNI_CONFIG))) continue;
     if (from >= document.to) document = documentAt(text, from);
-    if (!document.prose) found.set(name, { name, from, to: at });
+    if (!document.prose) placeholders.set(name, { name, from, to: at });
   }
-  return [...found.values()];
+  return [...placeholders.values()];
 }
 
 /** Resource definitions are generated; their descriptions use this form as prose. */

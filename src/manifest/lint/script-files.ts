@@ -35,8 +35,8 @@ function filesNamed({ files, shown }: Listing, name: string): readonly string[] 
   const own = files.filter(
     ({ path }) => path === name || (name.endsWith(`/${path}`) && isSame(`${shown}/${path}`, name)),
   );
-  const found = own.length > 0 || name === '' ? own : files.filter(({ path }) => isSame(path, name));
-  return found.map(({ path }) => path);
+  const matches = own.length > 0 || name === '' ? own : files.filter(({ path }) => isSame(path, name));
+  return matches.map(({ path }) => path);
 }
 
 function checkParts({ files }: Listing, commands: readonly ShellCommand[], place: Placer, find: Find): void {
@@ -69,9 +69,9 @@ function checkTemplate({ folder, shown }: Listing, path: string, find: Find): vo
   const read = readTextFile(join(folder, path), TEMPLATE_LIMIT);
   if (read.kind !== 'text') return;
   const { text } = read;
-  const found = COMMAND.exec(text);
-  if (found === null) return;
-  const to = found.index + found[0].length;
+  const match = COMMAND.exec(text);
+  if (match === null) return;
+  const to = match.index + match[0].length;
   const message = 'install.sh renders this file, and the shell runs what is between backticks, also in a comment';
   const hint = String.raw`write \` for a backtick; for a command that is meant to run, write $(…)`;
   addFindings(

@@ -5,14 +5,14 @@ import { finding, type Find } from '../rules.ts';
 
 const MAX_MESSAGE = 300;
 /** Add-ons have few settings, and compile time grows with the size of a schema. */
-const LARGEST_COMPILED = 128 * 1024;
+const MAX_COMPILED = 128 * 1024;
 
 /** `schema` is the parsed file. References to other files are not followed. */
 export function checkSettingsSchema(file: string, schema: Readonly<Record<string, unknown>>, find: Find): void {
   const ajv = new Ajv({ strict: false, logger: false, validateFormats: false });
   try {
     if (ajv.validateSchema(schema) === true) {
-      if (JSON.stringify(schema).length < LARGEST_COMPILED) ajv.compile(schema);
+      if (JSON.stringify(schema).length < MAX_COMPILED) ajv.compile(schema);
       return;
     }
     reportInvalid(ajv.errorsText(ajv.errors, { dataVar: '' }), file, find);

@@ -29,13 +29,13 @@ export async function yamlFacts(
 ): Promise<YamlFacts> {
   const images: NamedImages = { uses: [], rewrites: [], remarks: [] };
   const remarks: Remark[] = [];
-  const found: FoundSpec[] = [];
+  const documents: FoundSpec[] = [];
   const addRemark = (remark: Remark): void => {
     remarks.push(remark);
   };
   const read = (document: YamlDocument): void => {
     collectImages(document, images);
-    addSpec(document, (remark) => remark, found);
+    addSpec(document, (remark) => remark, documents);
     const nested = nestedSpecs(document, text);
     remarks.push(...nested.remarks);
     for (const { text: inner, outward } of nested.specs) {
@@ -46,19 +46,19 @@ export async function yamlFacts(
           addRemark(toFile(remark));
         },
         (innerDocument) => {
-          addSpec(innerDocument, toFile, found);
+          addSpec(innerDocument, toFile, documents);
         },
       );
     }
   };
   eachDocument(text, addRemark, read, { clean });
   const whole = !remarks.some(({ code }) => code.startsWith('yaml/') && code !== 'yaml/duplicate-key');
-  if (found.length > 0) {
+  if (documents.length > 0) {
     // Loaded on use: it takes longer than reading a hundred add-ons without such a file.
     const { checkSpec } = await import('./troubleshoot.ts');
-    for (const { kind, document, outward } of found) remarks.push(...checkSpec(kind, document).map(outward));
+    for (const { kind, document, outward } of documents) remarks.push(...checkSpec(kind, document).map(outward));
   }
-  const specs = new Set(found.map(({ kind }) => kind));
+  const specs = new Set(documents.map(({ kind }) => kind));
   return { remarks: [...remarks, ...images.remarks], uses: images.uses, rewrites: images.rewrites, specs, whole };
 }
 

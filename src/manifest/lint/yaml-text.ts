@@ -204,15 +204,15 @@ function errorRemarks(trees: readonly Document[], base: number, rendered: boolea
 }
 
 function reportDuplicates(tree: Document, base: number, addRemark: AddRemark): void {
-  let found = 0;
+  let count = 0;
   visit(tree, {
     Map(_, map) {
       const seen = new Set<string>();
       for (const { key } of map.items) {
         const scalar = key as { readonly value?: unknown; readonly range?: readonly [number, number, number] | null };
         if (typeof scalar.value !== 'string' || scalar.value === '<<') continue;
-        if (seen.has(scalar.value) && found < MAX_MISTAKES && scalar.range) {
-          found += 1;
+        if (seen.has(scalar.value) && count < MAX_MISTAKES && scalar.range) {
+          count += 1;
           const message = `the key "${scalar.value.slice(0, 60)}" is listed twice`;
           addRemark({ code: 'yaml/duplicate-key', from: base + scalar.range[0], to: base + scalar.range[1], message });
         }

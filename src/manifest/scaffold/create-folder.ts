@@ -16,12 +16,12 @@ const MAX_NAMED = 8;
 
 /** Throws `FILE_EXISTS`, with the existing files, if the path exists. */
 export async function assertNothingAt(path: string, hint: string): Promise<void> {
-  const found = await lstat(path).catch((error: unknown) => {
+  const stats = await lstat(path).catch((error: unknown) => {
     if (errnoOf(error) === 'ENOENT') return undefined;
     throw fileError(`read ${path}`, error);
   });
-  if (found === undefined) return;
-  const names = found.isDirectory() ? (await readdir(path)).toSorted() : [];
+  if (stats === undefined) return;
+  const names = stats.isDirectory() ? (await readdir(path)).toSorted() : [];
   const more = names.length > MAX_NAMED ? ` and ${names.length - MAX_NAMED} more` : '';
   const within = names.length === 0 ? '' : `, with ${names.slice(0, MAX_NAMED).join(', ')}${more}`;
   throw new CurlewError('FILE_EXISTS', `${path} already exists${within}`, { hint });

@@ -229,16 +229,16 @@ const MAX_WORKLOADS = 8;
 /** One setting for each Deployment; `replicas` if there is only one. */
 function replicaSettings(names: AddonNames, { deployments }: Survey): readonly ReplicaSetting[] {
   if (deployments.length > MAX_WORKLOADS) return [];
-  const found = new Map<string, ReplicaSetting>();
+  const settings = new Map<string, ReplicaSetting>();
   for (const { name, namespace } of deployments) {
     const bare = name.startsWith(`${names.name}-`) ? name.slice(names.name.length + 1) : name;
     const setting = deployments.length === 1 ? 'replicas' : settingName(bare, 'Replicas');
     const variable = variableName(names.specName, setting);
-    if (variable === undefined || found.has(variable)) continue;
+    if (variable === undefined || settings.has(variable)) continue;
     const file = deployments.length === 1 ? 'replicas' : `${bare}-replicas`;
-    found.set(variable, { setting, variable, deployment: name, namespace, file });
+    settings.set(variable, { setting, variable, deployment: name, namespace, file });
   }
-  return [...found.values()];
+  return [...settings.values()];
 }
 
 function replicaWords({ setting, variable, deployment, namespace, file }: ReplicaSetting): Replacements {

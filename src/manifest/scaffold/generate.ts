@@ -45,12 +45,12 @@ async function namesIn(folder: string): Promise<readonly string[]> {
 /** Names of the add-ons in `root` with a generator, in code units. */
 export async function findTemplates(root: string): Promise<readonly string[]> {
   const names = (await Promise.all(ADDON_TREES.map(async (tree) => namesIn(join(root, tree))))).flat();
-  const found = await Promise.all(
+  const templates = await Promise.all(
     [...new Set(names.filter(isAddonName))].map(async (name) =>
       (await generatorOf(root, name)) === undefined ? [] : [name],
     ),
   );
-  return found.flat().toSorted();
+  return templates.flat().toSorted();
 }
 
 /** The first one of an add-on, relative to `root`. */
@@ -69,12 +69,12 @@ async function generatorOf(
 
 /** Versions with a mark that changes if the folder is replaced or changed. */
 async function versionsOf(folder: string): Promise<ReadonlyMap<string, string>> {
-  const found = new Map<string, string>();
+  const versions = new Map<string, string>();
   for (const name of (await namesIn(folder)).filter((one) => isVersion(one) && one !== 'template')) {
     const stats = await lstat(join(folder, name), { bigint: true }).catch(() => undefined);
-    if (stats?.isDirectory() === true) found.set(name, `${stats.ino} ${stats.ctimeNs}`);
+    if (stats?.isDirectory() === true) versions.set(name, `${stats.ino} ${stats.ctimeNs}`);
   }
-  return found;
+  return versions;
 }
 
 /**

@@ -18,15 +18,15 @@ export interface ReadOptions {
   readonly signal: AbortSignal;
 }
 
-const LARGEST = 8 * 1024 * 1024;
+const MAX_BYTES = 8 * 1024 * 1024;
 const CHART_YAML = 'Chart.yaml';
 const SOME = 1024 * 1024;
 
 async function kindOf(path: string): Promise<'file' | 'folder' | 'other' | 'nothing'> {
   try {
-    const found = await stat(path);
-    if (found.isDirectory()) return 'folder';
-    return found.isFile() ? 'file' : 'other';
+    const stats = await stat(path);
+    if (stats.isDirectory()) return 'folder';
+    return stats.isFile() ? 'file' : 'other';
   } catch (error) {
     if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return 'nothing';
     throw fileError(`read ${path}`, error);
@@ -45,7 +45,7 @@ export async function readSource(from: string, name: string, options: ReadOption
   if (kind === 'other') throw new CurlewError('FILE_UNUSABLE', `cannot read ${from}: not a regular file`);
   const chart = await chartAt(path, kind, from);
   if (chart !== undefined) return renderChart(chart, from, name, options);
-  const bytes = await readLimited(path, LARGEST);
+  const bytes = await readLimited(path, MAX_BYTES);
   return { text: bytes.toString(), path: from, chart: undefined };
 }
 
@@ -82,7 +82,7 @@ async function renderChart(chart: string, from: string, name: string, options: R
     });
   };
   const about = await helm(['show', 'chart', chart], SOME);
-  const text = await helm(['template', name, chart, '--namespace', name, '--include-crds'], LARGEST);
+  const text = await helm(['template', name, chart, '--namespace', name, '--include-crds'], MAX_BYTES);
   return { text, path: from, chart: { name: valueOf(about, 'name'), version: valueOf(about, 'version') } };
 }
 

@@ -159,17 +159,17 @@ function objectsIn(value: unknown, { deeper = 2 } = {}): readonly KubernetesObje
 
 /** Every text that is an item of a list. */
 function stringsIn(value: unknown): readonly string[] {
-  const found: string[] = [];
+  const strings: string[] = [];
   const stack: unknown[] = [value];
   for (let count = 0; count < MAX_VALUES; count += 1) {
     if (stack.length === 0) break;
     const next = stack.pop();
     if (Array.isArray(next)) {
-      for (const item of next as readonly unknown[]) if (typeof item === 'string') found.push(item);
+      for (const item of next as readonly unknown[]) if (typeof item === 'string') strings.push(item);
       stack.push(...(next as readonly unknown[]).filter((item) => typeof item === 'object'));
     } else if (isObject(next)) {
       stack.push(...Object.values(next).filter((item) => typeof item === 'object'));
     }
   }
-  return found;
+  return strings;
 }
