@@ -89,10 +89,10 @@ export interface RecordsChange {
 /** The data with the records of these add-ons changed; other keys stay. */
 export function withRecords(before: Data | undefined, uid: string, change: RecordsChange): Data {
   // Data of another cluster is dropped.
-  const kept = before?.['cluster'] === uid ? before : {};
+  const current = before?.['cluster'] === uid ? before : {};
   const adopted = change.adopted === undefined ? {} : { adopted: canonicalJson(change.adopted) };
   const moved = change.loadBalancer === undefined ? {} : { loadBalancer: change.loadBalancer };
-  const data: Record<string, string> = { ...kept, format: FORMAT, cluster: uid, ...adopted, ...moved };
+  const data: Record<string, string> = { ...current, format: FORMAT, cluster: uid, ...adopted, ...moved };
   for (const [name, record] of Object.entries(change.applied)) {
     if (record === undefined) delete data[`${ADDON}${name}`];
     else data[`${ADDON}${name}`] = canonicalJson(record);

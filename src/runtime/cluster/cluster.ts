@@ -97,8 +97,8 @@ export async function openCluster({
   return {
     uid,
     readRecords: async () => {
-      const found = await maps.read(RUN_RECORDS);
-      return found === undefined ? 'absent' : (parseClusterRecords(found.data, uid) ?? 'foreign');
+      const stored = await maps.read(RUN_RECORDS);
+      return stored === undefined ? 'absent' : (parseClusterRecords(stored.data, uid) ?? 'foreign');
     },
     writeRecords: async (change) => {
       await maps.change(RUN_RECORDS, (before) => withRecords(before, uid, change));
@@ -113,9 +113,9 @@ export async function openCluster({
     },
     keepKurl: async () => {
       const [current, secret] = await Promise.all([CURRENT_CONFIG, CURRENT_SECRET, LAST_CONFIG].map(maps.read));
-      const kept = keptData(current?.data ?? {}, secret?.data ?? {});
-      await changeSecret(LAST_SECRET, () => kept.secret);
-      await maps.change(LAST_CONFIG, () => kept.shown);
+      const saved = keptData(current?.data ?? {}, secret?.data ?? {});
+      await changeSecret(LAST_SECRET, () => saved.secret);
+      await maps.change(LAST_CONFIG, () => saved.shown);
     },
     beginKurl: async ({ shown, secret }) => {
       await changeSecret(CURRENT_SECRET, () => secret);
@@ -182,8 +182,14 @@ function nodeOf(item: unknown): ClusterNode {
   const { metadata, status } = fieldsOf(item);
   const name = isObject(metadata) && typeof metadata['name'] === 'string' ? metadata['name'] : '?';
   const conditions: unknown = isObject(status) ? status['conditions'] : undefined;
-  const found = (Array.isArray(conditions) ? conditions : []).find((one) => isObject(one) && one['type'] === 'Ready');
+  const condition = (Array.isArray(conditions) ? conditions : []).find(
+    (one) => isObject(one) && one['type'] === 'Ready',
+  );
   const labels = isObject(metadata) && isObject(metadata['labels']) ? metadata['labels'] : {};
   const controlPlane = CONTROL_PLANE.some((label) => Object.hasOwn(labels, label));
-  return { name, ready: isObject(found) && typeof found['status'] === 'string' ? found['status'] : '', controlPlane };
+  return {
+    name,
+    ready: isObject(condition) && typeof condition['status'] === 'string' ? condition['status'] : '',
+    controlPlane,
+  };
 }

@@ -25,8 +25,8 @@ export async function compareWithCluster(
   try {
     const cluster = await find();
     if (cluster === undefined) return own(records.cluster === undefined ? undefined : AWAY);
-    const found = await cluster.readRecords();
-    const known = typeof found === 'object' ? found.applied : {};
+    const recorded = await cluster.readRecords();
+    const known = typeof recorded === 'object' ? recorded.applied : {};
     const mine = recordOf(records.applied, name);
     const text = difference(mine, recordOf(known, name));
     const moved = records.cluster !== undefined && records.cluster !== cluster.uid;

@@ -80,18 +80,18 @@ export async function consultCluster(
   };
   if (request === undefined || cluster === undefined)
     return { cluster, records, own: records.applied, ...nothing, notes: refusals };
-  const found = await cluster.readRecords();
+  const recorded = await cluster.readRecords();
   const notes: string[] = [];
   const moved = records.cluster !== undefined && records.cluster !== cluster.uid;
   if (moved) notes.push(movedNote(records.cluster, cluster.uid));
-  if (found === 'foreign') notes.push(`${titleOf(RUN_RECORDS)} describes another cluster and is ignored`);
+  if (recorded === 'foreign') notes.push(`${titleOf(RUN_RECORDS)} describes another cluster and is ignored`);
   // If this node's records name the cluster, its ConfigMap was deleted: that does not make it a cluster of kURL.
-  const isNew = found === 'absent' && records.cluster !== cluster.uid;
+  const isNew = recorded === 'absent' && records.cluster !== cluster.uid;
   const adopting = isNew ? await takeOver(request, cluster) : undefined;
   if (adopting !== undefined) notes.push(adoptedNote(adopting));
   else if (request.adopt === true) notes.push('there is no kURL state to adopt');
-  const known = typeof found === 'object' ? found.applied : (adopting?.applied ?? {});
-  const adopted = typeof found === 'object' ? found.adopted : adopting?.adopted;
+  const known = typeof recorded === 'object' ? recorded.applied : (adopting?.applied ?? {});
+  const adopted = typeof recorded === 'object' ? recorded.adopted : adopting?.adopted;
   return {
     cluster,
     own: records.applied,
@@ -100,7 +100,7 @@ export async function consultCluster(
     channels: await cluster.readChannelOwners(),
     adopting,
     adopted,
-    loadBalancer: typeof found === 'object' ? found.loadBalancer : undefined,
+    loadBalancer: typeof recorded === 'object' ? recorded.loadBalancer : undefined,
     moved,
     notes,
   };

@@ -167,8 +167,8 @@ export class RunCluster {
     }
     if (cluster === undefined) return;
     if (before !== undefined && before !== cluster.uid) this.#warn(movedNote(before, cluster.uid));
-    const found = await cluster.readRecords();
-    const known = typeof found === 'object' ? found.applied : {};
+    const recorded = await cluster.readRecords();
+    const known = typeof recorded === 'object' ? recorded.applied : {};
     this.#found = known;
     await this.#enter(cluster, known);
   }

@@ -28,7 +28,7 @@ export async function mountsOf(
   { proc = PROC, signal }: FactOptions,
 ): Promise<readonly MountFacts[]> {
   const mounts = parseMounts(await readFile(join(proc, 'self/mountinfo'), 'utf8').catch(() => ''));
-  const found = new Map<string, MountFacts>();
+  const byDevice = new Map<string, MountFacts>();
   for (const path of paths) {
     signal.throwIfAborted();
     const folder = await existing(path);
@@ -36,15 +36,15 @@ export async function mountsOf(
       device: String((await stat(folder)).dev),
       mountPoint: folder,
     };
-    const known = found.get(device);
-    found.set(
+    const known = byDevice.get(device);
+    byDevice.set(
       device,
       known === undefined
         ? { device, mountPoint, paths: [path], ...(await spaceOf(folder)) }
         : { ...known, paths: [...known.paths, path] },
     );
   }
-  return [...found.values()];
+  return [...byDevice.values()];
 }
 
 /**

@@ -20,8 +20,8 @@ const MAX_OUTPUT = 1 << 20;
 
 /** An absolute path; it need not exist. */
 export async function imageRoot(name: RuntimeName, options: ImageRootOptions): Promise<string> {
-  const found = name === 'docker' ? await dockerRoot(options) : await containerdRoot(options);
-  return found?.startsWith('/') === true ? found : DEFAULT[name];
+  const root = name === 'docker' ? await dockerRoot(options) : await containerdRoot(options);
+  return root?.startsWith('/') === true ? root : DEFAULT[name];
 }
 
 async function dockerRoot(options: ImageRootOptions): Promise<string | undefined> {
@@ -40,8 +40,8 @@ export function tomlRoot(text: string): string | undefined {
   for (const line of text.split('\n')) {
     if (/^\s*\[/.test(line)) return undefined;
     const [, double, single] = /^\s*root\s*=\s*(?:"([^"\\]*)"|'([^']*)')\s*(?:#.*)?$/.exec(line) ?? [];
-    const found = double ?? single;
-    if (found !== undefined && found !== '') return found;
+    const root = double ?? single;
+    if (root !== undefined && root !== '') return root;
   }
   return undefined;
 }

@@ -37,13 +37,13 @@ export async function portsInUse(
   }
   if (sockets.length === 0) return [];
   const owners = await ownersOf(new Set(sockets.map(({ inode }) => inode)), proc);
-  const found = new Map<string, PortInUse>();
+  const byPort = new Map<string, PortInUse>();
   for (const { protocol, port, inode } of sockets) {
     const key = `${protocol} ${port}`;
-    const process = owners.get(inode) ?? found.get(key)?.process;
-    found.set(key, { protocol, port, process });
+    const process = owners.get(inode) ?? byPort.get(key)?.process;
+    byPort.set(key, { protocol, port, process });
   }
-  return [...found.values()].toSorted((a, b) => a.port - b.port);
+  return [...byPort.values()].toSorted((a, b) => a.port - b.port);
 }
 
 /** A missing table (no IPv6) has no sockets. Reads line by line: a busy machine has very many. */

@@ -23,16 +23,16 @@ export async function addonSpecs(
   { signal }: { readonly signal: AbortSignal },
 ): Promise<readonly AddonSpec[]> {
   const skipsPackages = settingText(situation, 'kurl', 'skipSystemPackageInstall') !== '';
-  const found: AddonSpec[] = [];
+  const specs: AddonSpec[] = [];
   for (const source of packages) {
     const addon = source.ref.name;
     const text = await fileOf(source, HOST_PREFLIGHT_YAML, signal);
-    if (text !== undefined) found.push({ addon, file: `${formatRef(source.ref)}: ${HOST_PREFLIGHT_YAML}`, text });
+    if (text !== undefined) specs.push({ addon, file: `${formatRef(source.ref)}: ${HOST_PREFLIGHT_YAML}`, text });
     const manifest = skipsPackages ? await fileOf(source, MANIFEST, signal) : undefined;
     const generated = manifest === undefined ? undefined : systemPackagesSpec(addon, manifest);
-    if (generated !== undefined) found.push(generated);
+    if (generated !== undefined) specs.push(generated);
   }
-  return found;
+  return specs;
 }
 
 async function fileOf(source: SourcePackage, path: string, signal: AbortSignal): Promise<string | undefined> {

@@ -43,12 +43,12 @@ export async function missingPackages(
     doing,
     options,
   );
-  const found = rows.map((row): MissingPackage => {
+  const missing = rows.map((row): MissingPackage => {
     const [key = '', offered] = row.split('\t');
     return { name: key.slice(key.indexOf(' ') + 1), neededBy: neededBy.get(key) ?? [], offered: offered === 'yes' };
   });
-  if (found.length === 0) return undefined;
-  return { command: [command, ...found.map(({ name }) => name)].join(' '), packages: found };
+  if (missing.length === 0) return undefined;
+  return { command: [command, ...missing.map(({ name }) => name)].join(' '), packages: missing };
 }
 
 /** Names, and capabilities as rpm writes them; nothing that could be an option or more than one word. */

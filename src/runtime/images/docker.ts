@@ -77,13 +77,13 @@ function parseList(text: string): ReadonlyMap<string, KnownName> {
   for (const line of text.split('\n')) {
     const { ID: id, Repository: repository, Tag: tag, Digest: digest } = fieldsOf(jsonIn(line));
     if (typeof id !== 'string' || !isDigest(id)) continue;
-    const found = { id, ready: true, complete: true };
-    known.set(id, found);
+    const image = { id, ready: true, complete: true };
+    known.set(id, image);
     if (typeof repository !== 'string') continue;
     for (const written of [`${repository}:${String(tag)}`, `${repository}@${String(digest)}`]) {
       const ref = parseImageRef(written);
       // `<none>` is not a valid tag or repository.
-      if (typeof ref !== 'string') known.set(formatImageRef(ref), found);
+      if (typeof ref !== 'string') known.set(formatImageRef(ref), image);
     }
   }
   return known;

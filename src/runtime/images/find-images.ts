@@ -43,16 +43,16 @@ export function sourceImages(packages: readonly SourcePackage[]): readonly Found
  */
 export async function findImages(folder: string, { signal }: Cancellable): Promise<readonly FoundImages[]> {
   const roots = [folder, join(folder, KURL)];
-  const found: FoundImages[] = [];
+  const groups: FoundImages[] = [];
   for (const root of roots) {
     for (const place of await packageFolders(root)) {
       signal.throwIfAborted();
-      found.push((await recordedImages(folder, place, { signal })) ?? (await imagesOf(place, { signal })));
+      groups.push((await recordedImages(folder, place, { signal })) ?? (await imagesOf(place, { signal })));
     }
     const shared = await archivesIn(root, SHARED, { signal });
-    found.push({ title: SHARED, images: shared });
+    groups.push({ title: SHARED, images: shared });
   }
-  const some = found.filter(({ images }) => images.length > 0);
+  const some = groups.filter(({ images }) => images.length > 0);
   if (some.length > 0) return some;
   const root = await stat(folder).catch(() => undefined);
   const what = root === undefined ? 'no such folder' : root.isDirectory() ? 'there are none' : 'it is not a folder';

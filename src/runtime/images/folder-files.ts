@@ -16,8 +16,8 @@ export function folderFiles(folder: string): ImageFiles {
     name: folder,
     size: async (path) => {
       try {
-        const found = await lstat(join(folder, path));
-        return found.isFile() ? found.size : undefined;
+        const stats = await lstat(join(folder, path));
+        return stats.isFile() ? stats.size : undefined;
       } catch (error) {
         if (errnoOf(error) === 'ENOENT') return undefined;
         throw fileError(`read ${join(folder, path)}`, error);

@@ -75,23 +75,23 @@ export async function problemOf(
   { names, known, complete, signal }: ProblemOptions,
 ): Promise<Problem | undefined> {
   for (const name of names) {
-    const found = known.get(name);
-    if (found === undefined) return { kind: 'missing', text: `${name} is missing` };
-    if (!(await runtime.isImage(found, image, { signal }))) {
+    const knownName = known.get(name);
+    if (knownName === undefined) return { kind: 'missing', text: `${name} is missing` };
+    if (!(await runtime.isImage(knownName, image, { signal }))) {
       const expected = image.digest === undefined ? '' : `, not ${image.digest}`;
-      return { kind: 'another', text: `${name} is ${found.id}${expected}` };
+      return { kind: 'another', text: `${name} is ${knownName.id}${expected}` };
     }
-    if (!found.ready && (await hasLayers(image, { signal })))
+    if (!knownName.ready && (await hasLayers(image, { signal })))
       return { kind: 'not unpacked', text: `${name} is not unpacked` };
-    if (complete && !found.complete) return { kind: 'incomplete', text: `blobs of ${name} are missing` };
+    if (complete && !knownName.complete) return { kind: 'incomplete', text: `blobs of ${name} are missing` };
   }
   return undefined;
 }
 
 /** False for an image with nothing to unpack. */
 async function hasLayers({ form }: RequiredImage, options: Cancellable): Promise<boolean> {
-  const found = await form(options);
-  return (found.kind === 'oci' ? found.image.layers.length : found.layers) > 0;
+  const content = await form(options);
+  return (content.kind === 'oci' ? content.image.layers.length : content.layers) > 0;
 }
 
 const OLD = 'k8s.gcr.io';

@@ -75,8 +75,8 @@ async function otherPackages(
   const others = records.extracted.filter(({ name }) => !names.has(name));
   return Promise.all(
     others.map(async ({ digest, omitted: _omitted, ...ref }) => {
-      const found = await describedPackage(directory, ref, digest, { signal });
-      if (found !== undefined) return found;
+      const described = await describedPackage(directory, ref, digest, { signal });
+      if (described !== undefined) return described;
       throw new CurlewError(
         'NOT_FOUND',
         `the images of ${formatRef(ref)} are unknown: its record is missing or damaged`,

@@ -34,12 +34,12 @@ export async function keptPackage(
 ): Promise<SourcePackage> {
   const { signal } = look;
   for (const path of [nodePath.addon(ref), nodePath.previous(ref)]) {
-    const found = await readKept(directory, path, { ref, digest }, look).catch((error: unknown) => {
+    const candidate = await readKept(directory, path, { ref, digest }, look).catch((error: unknown) => {
       signal.throwIfAborted();
       if (!(error instanceof CurlewError)) throw error;
       return undefined;
     });
-    if (found?.addon.digest === digest) return found;
+    if (candidate?.addon.digest === digest) return candidate;
   }
   throw new CurlewError('NOT_FOUND', `the package of ${formatRef(ref)} is no longer on this node or has changed`, {
     hint: 'install it from a bundle or store that has it',
@@ -110,12 +110,12 @@ async function filesOf(
   name: string,
   { report, signal }: LookOptions,
 ): Promise<readonly PackageFile[] | undefined> {
-  const found = await filesBelow(folder);
-  const step = { id: folder, title: `check ${name}`, bytes: found.reduce((sum, { size }) => sum + size, 0) };
+  const entries = await filesBelow(folder);
+  const step = { id: folder, title: `check ${name}`, bytes: entries.reduce((sum, { size }) => sum + size, 0) };
   const hash = async (): Promise<readonly PackageFile[]> => {
     const files: PackageFile[] = [];
     let bytes = 0;
-    for (const file of found) {
+    for (const file of entries) {
       const { digest } = await hashFile(join(folder, file.path), { signal });
       files.push({ ...file, digest });
       bytes += file.size;

@@ -156,15 +156,15 @@ const MISSING: Look = { what: ['missing'], mark: undefined, writable: false };
 const HARMFUL = 0o7022;
 
 async function lookAt(path: string, { mode, size }: PackageFile): Promise<Look> {
-  const found = await statOf(path);
-  if (found === undefined) return MISSING;
-  if (!found.isFile()) return { what: ['type'], mark: undefined, writable: false };
-  const bits = Number(found.mode) & 0o7777;
+  const stats = await statOf(path);
+  if (stats === undefined) return MISSING;
+  if (!stats.isFile()) return { what: ['type'], mark: undefined, writable: false };
+  const bits = Number(stats.mode) & 0o7777;
   const what: Difference[] = [];
-  if (isStranger(Number(found.uid))) what.push('owner');
+  if (isStranger(Number(stats.uid))) what.push('owner');
   if (bits !== mode) what.push('mode');
-  if (found.size !== BigInt(size)) what.push('size');
-  return { what, mark: markOf(found), writable: (bits & HARMFUL) !== 0 };
+  if (stats.size !== BigInt(size)) what.push('size');
+  return { what, mark: markOf(stats), writable: (bits & HARMFUL) !== 0 };
 }
 
 async function statOf(path: string): Promise<BigIntStats | undefined> {

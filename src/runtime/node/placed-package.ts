@@ -180,9 +180,9 @@ export async function placedPackage(
     one.tree === tree && one.name === name && one.version === version && one.digest === digest;
   if (!extracted.some(isThis)) return undefined;
   try {
-    const found = await recordedPackage(directory, ref, digest, { signal });
-    if (found === undefined || found.omitted.length > 0) return undefined;
-    return (await checkPlaced(directory, found, { signal })).digest === digest ? found : undefined;
+    const recorded = await recordedPackage(directory, ref, digest, { signal });
+    if (recorded === undefined || recorded.omitted.length > 0) return undefined;
+    return (await checkPlaced(directory, recorded, { signal })).digest === digest ? recorded : undefined;
   } catch {
     signal.throwIfAborted();
     // Whatever the error is, the package is fetched again.
@@ -221,13 +221,13 @@ export async function requireOwnFolders(directory: string, refs: readonly AddonR
   const names = refs.map(({ tree, name }) => `${tree}/${name}`);
   for (const name of new Set([...FOLDERS, ...names])) {
     const path = join(directory, name);
-    const found = await stat(path, { bigint: true }).catch((error: unknown) => {
+    const stats = await stat(path, { bigint: true }).catch((error: unknown) => {
       if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return undefined;
       throw fileError(`inspect ${path}`, error);
     });
-    const problems = found?.isDirectory() === true ? folderProblems(found) : [];
+    const problems = stats?.isDirectory() === true ? folderProblems(stats) : [];
     if (problems.length === 0) continue;
-    const what = problems.includes('owner') ? `it belongs to user ${found?.uid}` : 'other users can write to it';
+    const what = problems.includes('owner') ? `it belongs to user ${stats?.uid}` : 'other users can write to it';
     throw new CurlewError(
       'FILE_UNUSABLE',
       `cannot use ${path}: ${what}, so files could be replaced after they were verified`,

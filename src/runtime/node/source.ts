@@ -67,17 +67,17 @@ export interface OfferedPackage {
 export function entriesByPackage<Entry extends { readonly path: string }>(
   entries: readonly Entry[],
 ): readonly { readonly ref: AddonRef; readonly entries: readonly Entry[] }[] {
-  const found = new Map<string, { readonly ref: AddonRef; readonly entries: Entry[] }>();
+  const groups = new Map<string, { readonly ref: AddonRef; readonly entries: Entry[] }>();
   for (const entry of entries) {
     const owner = ownerOf(entry.path);
     if (owner === undefined) continue;
     const ref = addonRef(owner.name, owner.version, owner.tree);
     const prefix = prefixOf(ref);
-    const group = found.get(prefix) ?? { ref, entries: [] };
+    const group = groups.get(prefix) ?? { ref, entries: [] };
     group.entries.push(entry);
-    found.set(prefix, group);
+    groups.set(prefix, group);
   }
-  return [...found.values()];
+  return [...groups.values()];
 }
 
 export function packageFiles(ref: AddonRef, entries: readonly Omit<PlacedEntry, 'offset'>[]): readonly PackageFile[] {
@@ -175,9 +175,9 @@ export async function archivePackages(
         await extractEntries(source, index, { into, select, read, sync: true, signal: options.signal });
       },
       read: (path, options) => {
-        const found = findEntry(index, `${prefix}${path}`);
-        if (found === undefined) throw missingFile(source.name, ref, path);
-        return read(found, options);
+        const placed = findEntry(index, `${prefix}${path}`);
+        if (placed === undefined) throw missingFile(source.name, ref, path);
+        return read(placed, options);
       },
     });
   }

@@ -172,16 +172,16 @@ export function diskSteps(
   { directory, leftOvers, images }: RoomPlaces,
 ): readonly DiskStep[] {
   const steps = actions.flatMap(({ kind, addon }): readonly DiskStep[] => {
-    const found = packages.find((one) => one.addon === addon);
-    if (found === undefined) return [];
-    const fetched = fetchStep(found, directory);
+    const facts = packages.find((one) => one.addon === addon);
+    if (facts === undefined) return [];
+    const fetched = fetchStep(facts, directory);
     if (kind === 'fetch') return [fetched];
     // The fetched file is removed when its package is in place.
     if (kind === 'extract') {
-      const extracted = extractStep(found, directory);
+      const extracted = extractStep(facts, directory);
       return fetched.bytes === 0 ? [extracted] : [extracted, { ...fetched, bytes: -fetched.bytes, files: -1 }];
     }
-    return kind === 'images' && images !== undefined ? imageSteps(found, images) : [];
+    return kind === 'images' && images !== undefined ? imageSteps(facts, images) : [];
   });
   const because = 'left by a run that was interrupted';
   const before = { path: directory, use: 'left-overs', addon: '', bytes: -leftOvers, files: 0, because } as const;
@@ -244,8 +244,8 @@ export function requireRoom({ fits, mounts }: DiskPlan): void {
 
 function* shortages({ mountPoint, free, peak, reserve, short, inodes, total }: MountPlan): Generator<string> {
   if (short > 0) {
-    const kept = reserve === 0 ? '' : `, and ${bytesText(reserve)} (15% of ${bytesText(total)}) must stay free`;
-    yield `${mountPoint}: ${bytesText(short)} more needed: the run needs ${bytesText(peak)}${kept}; ${bytesText(free)} are free`;
+    const reserved = reserve === 0 ? '' : `, and ${bytesText(reserve)} (15% of ${bytesText(total)}) must stay free`;
+    yield `${mountPoint}: ${bytesText(short)} more needed: the run needs ${bytesText(peak)}${reserved}; ${bytesText(free)} are free`;
   }
   if (inodes !== undefined && inodes.short > 0) {
     yield `${mountPoint}: ${inodes.short} more inodes needed: the run creates ${inodes.peak} files; ${inodes.free} inodes are free`;

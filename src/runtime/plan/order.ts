@@ -111,8 +111,8 @@ function joinPhases(kind: 'join' | 'upgrade', run: Phased): Actions {
 
 /** The actions of kubernetes, between the hooks that other add-ons define for before and after them. */
 function kubernetes(run: Phased, actionsOf: (addon: PlannedAddon) => Actions): Actions {
-  const found = run.addons.find(({ ref }) => ref.name === KUBERNETES);
-  if (found === undefined) return [];
+  const planned = run.addons.find(({ ref }) => ref.name === KUBERNETES);
+  if (planned === undefined) return [];
   const { variables, loadBalancer } = run.options;
   const isCalled = ({ ifSet, ifMoved }: AroundHook): boolean => {
     if (ifMoved !== undefined && (loadBalancer === undefined || (ifMoved === 'others' && !loadBalancer.others)))
@@ -122,14 +122,14 @@ function kubernetes(run: Phased, actionsOf: (addon: PlannedAddon) => Actions): A
   const around = (when: AroundHook['when']): Actions =>
     AROUND_KUBERNETES.filter((one) => one.when === when && isCalled(one)).flatMap((one) => {
       const addon = run.addons.find(({ ref }) => ref.name === one.addon);
-      const idle = addon?.mode === 'already applied' && found.mode === 'already applied';
-      if (addon === undefined || idle || (found.mode === 'join' && one.onJoin !== true)) return [];
+      const idle = addon?.mode === 'already applied' && planned.mode === 'already applied';
+      if (addon === undefined || idle || (planned.mode === 'join' && one.onJoin !== true)) return [];
       const actions = hookOf(run, addon, 'around', one.function);
       return one.ifMoved === undefined || loadBalancer === undefined
         ? actions
         : actions.map(withMove(loadBalancer, one));
     });
-  return [...around('before'), ...actionsOf(found), ...around('after')];
+  return [...around('before'), ...actionsOf(planned), ...around('after')];
 }
 
 function withMove(

@@ -23,18 +23,18 @@ export function planRun(
     names.add(ref.name);
   }
   if (options.allowDowngrade !== true) refuseDowngrades(packages, records);
-  const kept = inOrder(packages);
+  const ordered = inOrder(packages);
   // The order is reversed, because later add-ons depend on earlier ones.
   const removed = inOrder(options.removed ?? []).toReversed();
   const addons = [
-    ...kept.map((facts) => planAddon(kind, facts, records, options)),
+    ...ordered.map((facts) => planAddon(kind, facts, records, options)),
     ...removed.map((facts) => planRemoval(kind, facts, options)),
   ];
   return {
     format: 1,
     kind,
     addons,
-    actions: phases(kind, { facts: [...kept, ...removed], addons, records, options }),
+    actions: phases(kind, { facts: [...ordered, ...removed], addons, records, options }),
   };
 }
 
@@ -61,12 +61,12 @@ interface Downgrade {
 }
 
 function downgradeHint(older: readonly Downgrade[]): string {
-  const kept = older.filter(({ name, version, before }) => rollbackTarget(name, before)?.version === version);
-  const failed = kept.find(({ before }) => !before.finished);
+  const reversible = older.filter(({ name, version, before }) => rollbackTarget(name, before)?.version === version);
+  const failed = reversible.find(({ before }) => !before.finished);
   if (failed !== undefined) {
     return `curlew rollback ${failed.name} restores the version before the failed upgrade`;
   }
-  const [back] = kept;
+  const [back] = reversible;
   const other =
     back === undefined ? 'use a newer bundle or release' : `curlew rollback ${back.name} restores ${back.version}`;
   return `${other}; --allow-downgrade installs this one, which may not be able to read newer data`;

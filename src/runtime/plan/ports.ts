@@ -57,10 +57,10 @@ export function planPorts(
   { applied }: Pick<Records, 'applied'>,
 ): readonly PortPlan[] {
   return needs.map((need) => {
-    const found = inUse.find(({ protocol, port }) => protocol === need.protocol && port === need.port);
+    const listener = inUse.find(({ protocol, port }) => protocol === need.protocol && port === need.port);
     const own = Object.hasOwn(applied, need.addon);
-    const state = found === undefined ? 'free' : 'in use';
-    return { ...need, state, process: found?.process, conflict: found !== undefined && !own };
+    const state = listener === undefined ? 'free' : 'in use';
+    return { ...need, state, process: listener?.process, conflict: listener !== undefined && !own };
   });
 }
 

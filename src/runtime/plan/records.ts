@@ -73,8 +73,8 @@ export function recordOf(applied: Records['applied'], name: string): AppliedReco
 
 /** The package of an add-on's version; an add-on that was never extracted is in `addons`. */
 export function recordedRef({ extracted }: Pick<Records, 'extracted'>, name: string, version: string): AddonRef {
-  const found = extracted.find((one) => one.name === name && one.version === version);
-  return { tree: found?.tree ?? 'addons', name, version };
+  const entry = extracted.find((one) => one.name === name && one.version === version);
+  return { tree: entry?.tree ?? 'addons', name, version };
 }
 
 export interface Records {

@@ -97,12 +97,12 @@ async function withLimit(
   try {
     const limit = Math.min(limitMs ?? Number.POSITIVE_INFINITY, collector.limitMs?.(settings) ?? DEFAULT_LIMIT_MS);
     const both = AbortSignal.any([signal, late.signal]);
-    const given = new Promise<never>((_, reject) => {
+    const aborted = new Promise<never>((_, reject) => {
       both.addEventListener('abort', () => reject(asError(both.reason)), { once: true });
     });
     timer = setTimeout(() => late.abort(new LimitExceeded(limit)), limit);
     const work = collector.collect(settings, { root, env, signal: both });
-    const data: Json = await Promise.race([work, given]);
+    const data: Json = await Promise.race([work, aborted]);
     return { ...base(), status: 'collected', data };
   } catch (error) {
     signal.throwIfAborted();

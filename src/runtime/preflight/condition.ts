@@ -23,9 +23,9 @@ export function readCondition(text: string): Condition {
   const trimmed = text.trimEnd();
   for (let at = 0; at < trimmed.length; at = WORD.lastIndex) {
     WORD.lastIndex = at;
-    const found = WORD.exec(trimmed);
-    if (found === null) throw problem(`unexpected ${JSON.stringify(trimmed.slice(at, at + 10).trim())}`);
-    words.push(found[0].trim());
+    const match = WORD.exec(trimmed);
+    if (match === null) throw problem(`unexpected ${JSON.stringify(trimmed.slice(at, at + 10).trim())}`);
+    words.push(match[0].trim());
   }
   const reader: Reader = { words, at: 0, depth: 0, problem };
   const condition = readAny(reader);

@@ -37,8 +37,8 @@ export interface HostFacts {
 /** The fact for an analyzer, by kind and name. If several have the same name, the last one with data counts. */
 export function findFact(facts: readonly Fact[], check: AnyCheck, name: string | undefined): Fact | undefined {
   const factName = factNameOf(check, name);
-  const found = facts.filter((fact) => fact.kind === check.kind && fact.name === factName);
-  return found.findLast(({ status }) => status === 'collected') ?? found.at(-1);
+  const matching = facts.filter((fact) => fact.kind === check.kind && fact.name === factName);
+  return matching.findLast(({ status }) => status === 'collected') ?? matching.at(-1);
 }
 
 export function formatFacts(facts: HostFacts): string {
@@ -59,9 +59,9 @@ export function parseFacts(text: string, file: string): HostFacts {
   if (typeof tool !== 'string' || typeof time !== 'string' || Number.isNaN(Date.parse(time))) throw bad('tool or time');
   if (!Array.isArray(facts) || facts.length > MAX_FACTS) throw bad('facts');
   const read = (facts as readonly unknown[]).map((fact, at) => {
-    const found = readFact(fact);
-    if (found === undefined) throw bad(`fact ${at + 1} does not have the shape of its kind`);
-    return found;
+    const parsed = readFact(fact);
+    if (parsed === undefined) throw bad(`fact ${at + 1} does not have the shape of its kind`);
+    return parsed;
   });
   return { format: FACTS_FORMAT, tool, time, facts: read };
 }

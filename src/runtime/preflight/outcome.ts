@@ -31,10 +31,10 @@ export function firstOutcome<Facts>(
   holds: (when: string, facts: Facts, settings: Settings) => boolean,
 ): (facts: Facts, spec: AnalyzerSpec) => readonly AnalyzerResult[] {
   return (facts, { outcomes, settings }) => {
-    const found = outcomes.find(
+    const match = outcomes.find(
       (outcome) => outcome.when === '' || inOutcome(outcome, () => holds(outcome.when, facts, settings)),
     );
-    return found === undefined ? noOutcome(outcomes) : [resultOf(found)];
+    return match === undefined ? noOutcome(outcomes) : [resultOf(match)];
   };
 }
 

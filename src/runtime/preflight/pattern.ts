@@ -23,12 +23,12 @@ export function matchAll(
   if (pattern.length > MAX_PATTERN) throw new AnalyzerProblem('the pattern is too long');
   const { source, flags } = translated(pattern);
   const code = `const form = new RegExp(source, flags);
-JSON.stringify(texts.map((text) => { const found = form.exec(text); return found === null ? null : { ...found.groups }; }))`;
+JSON.stringify(texts.map((text) => { const match = form.exec(text); return match === null ? null : { ...match.groups }; }))`;
   try {
-    const found = JSON.parse(
+    const matches = JSON.parse(
       String(runInNewContext(code, { source, flags, texts: [...texts] }, { timeout: LIMIT_MS })),
     ) as readonly (Readonly<Record<string, string>> | null)[];
-    return found.map((groups) => groups ?? undefined);
+    return matches.map((groups) => groups ?? undefined);
   } catch (error) {
     const shown = JSON.stringify(pattern.slice(0, 80));
     // It comes from another realm, so it is not an instance of this realm's Error.

@@ -49,7 +49,7 @@ export interface ReadOnlySpecs {
 export function withoutChanges(specs: readonly HostPreflight[]): ReadOnlySpecs {
   const acts = (kind: string | undefined): boolean => kind !== undefined && COLLECTORS.get(kind)?.acts === true;
   const leftOut: string[] = [];
-  const kept = specs.map((spec) => {
+  const readOnly = specs.map((spec) => {
     const analyzers = spec.analyzers.map((one) => {
       if (one.excluded || !acts(ANALYZERS.get(one.kind)?.kind)) return one;
       leftOut.push(titleOf(one));
@@ -58,5 +58,5 @@ export function withoutChanges(specs: readonly HostPreflight[]): ReadOnlySpecs {
     const collectors = spec.collectors.map((one) => (acts(one.kind) ? { ...one, excluded: true } : one));
     return { ...spec, collectors, analyzers };
   });
-  return { specs: kept, leftOut };
+  return { specs: readOnly, leftOut };
 }

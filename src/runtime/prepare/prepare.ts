@@ -100,8 +100,7 @@ export async function viewRun(given: RunRequest, look: LookOptions): Promise<Run
   if (kind !== 'reset') refuseChannelAddons(view.channels, resumed.plan.addons);
   if (cluster !== undefined) requireRoom(cluster, view, resumed.plan);
   const sources = [...request.packages.map(({ source }) => ({ label: source.ref.name, source })), ...companions];
-  const found = { request, records, view, last, packages, companions, sources, fingerprint, placed };
-  return { ...found, ...resumed };
+  return { request, records, view, last, packages, companions, sources, fingerprint, placed, ...resumed };
 }
 
 /** The records of a trial are about one cluster: in another one, what they call applied does not exist. */

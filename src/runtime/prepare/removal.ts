@@ -283,9 +283,9 @@ export async function leavingAddons(
   if (recordOf(own.applied, KUBERNETES) !== undefined && (await hasOtherControlPlanes(view))) return nothing;
   const runs = new Set([...(await runsOf(place.directory)), ...Object.values(own.applied).map(({ run }) => run)]);
   const isOurs = (name: string): boolean => (isListed(name) ? runs.has(view.known[name]?.run ?? '') : isPending(name));
-  const kept = installed.filter((name) => view.channels.has(name));
-  const leaving = new Set(installed.filter((name) => isOurs(name) && !kept.includes(name)));
-  return { leaving, notes: kept.map((name) => `${name} stays in the cluster: ${view.channels.get(name)} keeps it`) };
+  const staying = installed.filter((name) => view.channels.has(name));
+  const leaving = new Set(installed.filter((name) => isOurs(name) && !staying.includes(name)));
+  return { leaving, notes: staying.map((name) => `${name} stays in the cluster: ${view.channels.get(name)} keeps it`) };
 }
 
 async function hasOtherControlPlanes({ cluster }: ClusterView): Promise<boolean> {

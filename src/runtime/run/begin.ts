@@ -86,11 +86,11 @@ async function helperImage({ directory, sources, records, signal }: Run): Promis
   const isHelper = ({ name }: { readonly name: string }): boolean => name === HELPER_PACKAGE;
   const own = sources.find(({ source }) => isHelper(source.ref))?.source;
   const [newest] = records.extracted.filter(isHelper).toSorted((a, b) => compareVersions(b.version, a.version));
-  const found =
+  const helper =
     own ??
     (newest &&
       (await describedPackage(directory, addonRef(newest.name, newest.version, newest.tree), newest.digest, {
         signal,
       })));
-  return found?.addon.images[0]?.reference;
+  return helper?.addon.images[0]?.reference;
 }

@@ -120,26 +120,26 @@ function outlookOf(
   backs: readonly RollbackOutlook[],
 ): AddonOutlook {
   const packages = [...request.packages, ...(request.removal?.packages ?? [])];
-  const found = packages.find(({ source }) => source.ref.name === name)?.source;
+  const packaged = packages.find(({ source }) => source.ref.name === name)?.source;
   const planned = plan.addons.find(({ ref }) => ref.name === name);
-  if (found === undefined || planned === undefined) throw new Error(`not a package of this plan: ${name}`);
+  if (packaged === undefined || planned === undefined) throw new Error(`not a package of this plan: ${name}`);
   const own = plan.actions.filter(({ addon }) => addon === name);
   const fetch = own.find(({ kind }) => kind === 'fetch');
   const extract = own.find(({ kind }) => kind === 'extract');
   const loads = images.addons.find(({ addon }) => addon === name);
-  const defined = new Set(found.addon.hooks);
+  const defined = new Set(packaged.addon.hooks);
   const back = backs.find((one) => one.name === name);
   return {
     name,
-    version: found.ref.version,
-    fetch: fetch === undefined ? undefined : { because: fetch.because, bytes: found.remote?.size ?? 0 },
+    version: packaged.ref.version,
+    fetch: fetch === undefined ? undefined : { because: fetch.because, bytes: packaged.remote?.size ?? 0 },
     extract: {
       wanted: extract !== undefined,
       because: extract?.because ?? 'its files are in place',
-      bytes: extract === undefined ? 0 : sizeOnDisk(found.files).bytes,
+      bytes: extract === undefined ? 0 : sizeOnDisk(packaged.files).bytes,
     },
     images: {
-      total: found.addon.images.length,
+      total: packaged.addon.images.length,
       missing: loads?.missing ?? [],
       bytes: loads?.bytes ?? 0,
       skipped: images.skipped,
@@ -150,7 +150,7 @@ function outlookOf(
     hooks: own.flatMap((action) => (action.kind === 'hook' && defined.has(action.function) ? [action.function] : [])),
     leaves:
       isRemoved(planned) && planned.hasInstallScript ? leftByRemoval(name, (called) => defined.has(called)) : undefined,
-    done: found.addon.hooks.filter((hook) =>
+    done: packaged.addon.hooks.filter((hook) =>
       plan.continues?.done.some(({ action }) => action === actionId('hook', hook)),
     ),
   };

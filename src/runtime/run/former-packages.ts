@@ -64,14 +64,14 @@ export async function dropFormer(run: Run): Promise<void> {
     const before = request.keepsPrevious === false ? undefined : recordOf(changes.now.applied, ref.name)?.previous;
     return { ref, before };
   });
-  const kept = new Set([
+  const prefixes = new Set([
     ...addons.map(({ ref }) => prefixOf(ref)),
     ...previous.flatMap(({ ref, before }) =>
       before === undefined ? [] : [prefixOf({ ...ref, version: before.version })],
     ),
   ]);
   for (const one of changes.now.extracted) {
-    const isOther = addons.some(({ ref }) => ref.name === one.name) && !kept.has(prefixOf(one));
+    const isOther = addons.some(({ ref }) => ref.name === one.name) && !prefixes.has(prefixOf(one));
     if (isOther || steps.includes(prefixOf(one))) await takeOff(one, run);
   }
   // Only a package with the same version is kept in the folder `previous`.

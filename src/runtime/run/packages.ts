@@ -15,9 +15,9 @@ const FETCHES_AT_ONCE = 4;
 
 /** The package of an action, by its label. */
 export function sourceOf({ sources }: Pick<Run, 'sources'>, label: string): SourcePackage {
-  const found = sources.find((one) => one.label === label);
-  if (found === undefined) throw new Error(`not a package of this run: ${label}`);
-  return found.source;
+  const entry = sources.find((one) => one.label === label);
+  if (entry === undefined) throw new Error(`not a package of this run: ${label}`);
+  return entry.source;
 }
 
 /** Fetches the packages that are not on this machine; one that an earlier run has fetched completely is not requested again. */

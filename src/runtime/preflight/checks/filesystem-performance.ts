@@ -96,9 +96,9 @@ export const filesystemPerformance: Check<FilesystemFacts> = {
  * empty, as it would be after this process is killed.
  */
 async function besides(directory: string): Promise<string> {
-  const found = await existingFolder(directory);
-  if (found !== directory) return found;
-  const path = await realpath(found);
+  const existing = await existingFolder(directory);
+  if (existing !== directory) return existing;
+  const path = await realpath(existing);
   const parent = dirname(path);
   const [own, above] = await Promise.all([stat(path), stat(parent)]);
   const isWritable = await access(parent, constants.W_OK).then(

@@ -105,9 +105,9 @@ function checkedSign(sign: string): string {
 
 /** Up to three numbers at the start; the rest is ignored. */
 function versionOf(text: string): Numbers {
-  const [found = ''] = /^\d{1,15}(?:\.\d{1,15})?(?:\.\d{1,15})?/.exec(text) ?? [];
-  if (found === '') throw new AnalyzerProblem(`${JSON.stringify(text)} is not a version`);
-  const [major = 0, minor = 0, patch = 0] = found.split('.').map(Number);
+  const [digits = ''] = /^\d{1,15}(?:\.\d{1,15})?(?:\.\d{1,15})?/.exec(text) ?? [];
+  if (digits === '') throw new AnalyzerProblem(`${JSON.stringify(text)} is not a version`);
+  const [major = 0, minor = 0, patch = 0] = digits.split('.').map(Number);
   return [major, minor, patch];
 }
 

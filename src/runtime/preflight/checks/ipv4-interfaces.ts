@@ -14,8 +14,8 @@ export const ipv4Interfaces: Check<readonly Ipv4Interface[]> = {
   shared: true,
   collect: async () =>
     Object.entries(networkInterfaces()).flatMap(([name, addresses = []]) => {
-      const found = addresses.find(({ family, internal }) => family === 'IPv4' && !internal);
-      return found === undefined ? [] : [{ name, address: found.address }];
+      const ipv4 = addresses.find(({ family, internal }) => family === 'IPv4' && !internal);
+      return ipv4 === undefined ? [] : [{ name, address: ipv4.address }];
     }),
   facts: v.array(row),
   title: 'IPv4 Interfaces',
@@ -29,8 +29,8 @@ export const ipv4Interfaces: Check<readonly Ipv4Interface[]> = {
 /** The first IPv4 address of an interface, by default of the machine. */
 export function localIpv4(name: string | undefined): string {
   for (const [one, addresses = []] of Object.entries(networkInterfaces())) {
-    const found = addresses.find(({ family, internal }) => family === 'IPv4' && (name !== undefined || !internal));
-    if (found !== undefined && (name === undefined || one === name)) return found.address;
+    const ipv4 = addresses.find(({ family, internal }) => family === 'IPv4' && (name !== undefined || !internal));
+    if (ipv4 !== undefined && (name === undefined || one === name)) return ipv4.address;
   }
   throw new CollectProblem(
     name === undefined

@@ -23,30 +23,30 @@ export const kernelModules: Check<KernelModuleFacts> = {
   collect: async (_, host) => {
     const loaded = await readHostFile(host, 'proc/modules');
     if (loaded === undefined) throw new CollectProblem('the kernel provides no /proc/modules');
-    const found = new Map<string, string>();
+    const states = new Map<string, string>();
     const folder = (await modulesFolder(host)) ?? '';
     if (folder !== '') {
-      for (const name of await moduleFiles(host, folder)) found.set(name, 'loadable');
+      for (const name of await moduleFiles(host, folder)) states.set(name, 'loadable');
       const builtin = (await readHostFile(host, `${folder}/modules.builtin`)) ?? '';
-      for (const line of builtin.split('\n')) if (line !== '') found.set(moduleName(line), 'loaded');
+      for (const line of builtin.split('\n')) if (line !== '') states.set(moduleName(line), 'loaded');
     }
     for (const line of loaded.split('\n')) {
       const [name = '', , , , state = ''] = line.split(' ');
-      if (name !== '') found.set(name, STATES[state] ?? 'unknown');
+      if (name !== '') states.set(name, STATES[state] ?? 'unknown');
     }
-    return Object.fromEntries(found);
+    return Object.fromEntries(states);
   },
   facts: byKey(v.string()),
   title: 'Kernel Modules',
   analyze: (modules, { outcomes }: AnalyzerSpec): readonly AnalyzerResult[] => {
-    const found = outcomes.filter(
+    const matching = outcomes.filter(
       (outcome) => outcome.when !== '' && inOutcome(outcome, () => holds(outcome.when, modules)),
     );
-    const passed = found.some(({ verdict }) => verdict === 'pass');
-    const failed = found.some(({ verdict }) => verdict === 'fail');
+    const passed = matching.some(({ verdict }) => verdict === 'pass');
+    const failed = matching.some(({ verdict }) => verdict === 'fail');
     const applies = { fail: !passed, warn: !passed && !failed, pass: !failed };
     const last = outcomes.find(({ when, verdict }) => when === '' && applies[verdict]);
-    const all = [...found, ...(last === undefined ? [] : [last])].map(resultOf);
+    const all = [...matching, ...(last === undefined ? [] : [last])].map(resultOf);
     return all.length > 0 ? all : [{ verdict: 'warn', message: 'no results', uri: undefined }];
   },
 };
@@ -96,6 +96,6 @@ function holds(when: string, modules: KernelModuleFacts): boolean {
 /** File names of modules may have dashes instead of the kernel's underscores. */
 function stateOf(name: string, modules: KernelModuleFacts): string | undefined {
   const names = [name, name.replaceAll('-', '_'), name.replaceAll('_', '-')];
-  const found = names.find((one) => Object.hasOwn(modules, one));
-  return found === undefined ? undefined : modules[found];
+  const match = names.find((one) => Object.hasOwn(modules, one));
+  return match === undefined ? undefined : modules[match];
 }

@@ -196,12 +196,12 @@ async function roundTrip({ host, port, address, limitMs, signal }: RoundTrip): P
     return stateOf(error);
   }
   try {
-    const found = await repeatUntil(
+    const result = await repeatUntil(
       async () => tryOnce(target, token, Math.min(limitMs, DIAL_MS), signal),
       (one) => one !== undefined,
       { firstMs: PAUSE_MS, limitMs, signal },
     );
-    return found ?? { status: 'connection-timeout', message: `no response from this machine at ${address}` };
+    return result ?? { status: 'connection-timeout', message: `no response from this machine at ${address}` };
   } finally {
     await new Promise((resolve) => {
       server.close(resolve);

@@ -172,25 +172,25 @@ function textOf(facts: RunFacts, spec: AnalyzerSpec): string | undefined {
 
 /** A condition is true (for a match) or false. All outcomes are evaluated; the last that holds provides the message. */
 function patternResults(matches: boolean, { outcomes }: AnalyzerSpec): readonly AnalyzerResult[] {
-  const found = outcomes.filter((outcome) =>
+  const matching = outcomes.filter((outcome) =>
     inOutcome(outcome, () => {
       const when = outcome.when === '' ? outcome.verdict === 'pass' : parseTruth(outcome.when);
       if (when === undefined) throw new AnalyzerProblem(`${JSON.stringify(outcome.when)} is neither true nor false`);
       return when === matches;
     }),
   );
-  const last = found.at(-1);
+  const last = matching.at(-1);
   if (last === undefined) return noOutcome(outcomes);
-  const passed = found.some(({ verdict }) => verdict === 'pass');
+  const passed = matching.some(({ verdict }) => verdict === 'pass');
   return [{ ...resultOf(last), verdict: passed ? 'pass' : last.verdict }];
 }
 
 /** A condition compares a named group with a number or text: `Loss > 10`. */
 function groupResults(groups: Readonly<Record<string, string>>, { outcomes }: AnalyzerSpec): readonly AnalyzerResult[] {
-  const found = outcomes.find((outcome) => inOutcome(outcome, () => groupHolds(outcome.when, groups)));
-  if (found === undefined) return noOutcome(outcomes);
-  const message = inOutcome(found, () => messageOf(found.message, groups));
-  return [{ ...resultOf(found), message }];
+  const match = outcomes.find((outcome) => inOutcome(outcome, () => groupHolds(outcome.when, groups)));
+  if (match === undefined) return noOutcome(outcomes);
+  const message = inOutcome(match, () => messageOf(match.message, groups));
+  return [{ ...resultOf(match), message }];
 }
 
 function groupHolds(when: string, groups: Readonly<Record<string, string>>): boolean {

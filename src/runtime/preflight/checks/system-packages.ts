@@ -70,10 +70,10 @@ export const systemPackages: Check<SystemPackageFacts> = {
   analyze: (facts, { outcomes }: AnalyzerSpec): readonly AnalyzerResult[] =>
     facts.packages.flatMap((one) => {
       const data = dataOf(one, facts);
-      const found = outcomes.find((outcome) => inOutcome(outcome, () => holds(outcome.when, data)));
-      if (found === undefined) return [];
-      const message = inOutcome(found, () => messageOf(found.message, data));
-      return [{ verdict: found.verdict, message, uri: found.uri }];
+      const match = outcomes.find((outcome) => inOutcome(outcome, () => holds(outcome.when, data)));
+      if (match === undefined) return [];
+      const message = inOutcome(match, () => messageOf(match.message, data));
+      return [{ verdict: match.verdict, message, uri: match.uri }];
     }),
 };
 
