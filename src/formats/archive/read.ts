@@ -50,9 +50,9 @@ async function openFile(path: string): Promise<{ readonly file: FileHandle; read
   let file: FileHandle | undefined;
   try {
     file = await open(path, READ_ONLY);
-    const found = await file.stat();
-    if (!found.isFile()) throw new CurlewError('FILE_UNUSABLE', `cannot open ${path}: not a file`);
-    return { file, size: found.size };
+    const stats = await file.stat();
+    if (!stats.isFile()) throw new CurlewError('FILE_UNUSABLE', `cannot open ${path}: not a file`);
+    return { file, size: stats.size };
   } catch (error) {
     await file?.close();
     if (errnoOf(error) === 'ENOENT') {
@@ -128,9 +128,9 @@ export async function readTocMember(
 
 /** The entry of the index with this full name, if any; for a hard link, the linked file. */
 export function findEntry(index: ArchiveIndex, path: string): PlacedEntry | undefined {
-  const found = index.entries.find((entry) => entry.path === path);
-  if (found?.linkTo === undefined) return found;
-  return index.entries.find((entry) => entry.path === found.linkTo);
+  const match = index.entries.find((entry) => entry.path === path);
+  if (match?.linkTo === undefined) return match;
+  return index.entries.find((entry) => entry.path === match.linkTo);
 }
 
 /**

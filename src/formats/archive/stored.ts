@@ -88,10 +88,10 @@ export async function* storedRange(
   const end = framedAt(offset + length - 1) + 1;
   let at = begin;
   for await (const chunk of source.read(memberAt + MEMBER_HEADER.length + begin, end - begin, options)) {
-    const kept = takeFrameOut(chunk, at, size);
-    if (kept === undefined) throw damaged('a block header is damaged');
+    const remaining = takeFrameOut(chunk, at, size);
+    if (remaining === undefined) throw damaged('a block header is damaged');
     at += chunk.byteLength;
-    if (kept > 0) yield chunk.subarray(0, kept);
+    if (remaining > 0) yield chunk.subarray(0, remaining);
   }
 }
 

@@ -215,6 +215,6 @@ function indexProblem(entries: readonly PlacedEntry[], tocOffset: number): strin
 function fileAndFolder(paths: readonly string[]): string | undefined {
   // NUL sorts before any other character, so a path below a file directly follows the file.
   const sorted = paths.map((path) => path.replaceAll('/', '\0')).toSorted();
-  const found = sorted.find((path, at) => sorted[at + 1]?.startsWith(`${path}\0`) === true);
-  return found?.replaceAll('\0', '/');
+  const conflict = sorted.find((path, at) => sorted[at + 1]?.startsWith(`${path}\0`) === true);
+  return conflict?.replaceAll('\0', '/');
 }

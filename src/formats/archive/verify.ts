@@ -57,8 +57,8 @@ async function verifyMember(
   path: string,
   signal: AbortSignal,
 ): Promise<number> {
-  const found = await readRange(source, at, member.byteLength, { signal });
-  if (!sameBytes(found, member)) throw altered(source, path, 'its tar header differs from the table of contents');
+  const header = await readRange(source, at, member.byteLength, { signal });
+  if (!sameBytes(header, member)) throw altered(source, path, 'its tar header differs from the table of contents');
   return at + member.byteLength;
 }
 

@@ -63,6 +63,6 @@ export function run(pattern: RegExp, scan: Scan): string {
 }
 
 export function skipTo(scan: Scan, mark: string): void {
-  const found = scan.text.indexOf(mark, scan.at);
-  scan.at = found === -1 ? scan.text.length : found;
+  const index = scan.text.indexOf(mark, scan.at);
+  scan.at = index === -1 ? scan.text.length : index;
 }

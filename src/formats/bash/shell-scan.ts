@@ -55,22 +55,22 @@ const OPENERS: ReadonlySet<string> = new Set('{ ! then do else elif if while unt
 const DECLARING: ReadonlySet<string> = new Set('declare export local readonly typeset'.split(' '));
 
 export function scanShell(text: string): ShellScript {
-  const found: Found = { commands: [], functions: [], scopes: [], named: undefined };
+  const result: Found = { commands: [], functions: [], scopes: [], named: undefined };
   const scan = newScan(text, 0, (inner) => {
-    scanCode(inner, found);
+    scanCode(inner, result);
   });
-  scanCode(scan, found);
-  return { commands: found.commands, functions: found.functions, reads: scan.reads, assigned: scan.assigned };
+  scanCode(scan, result);
+  return { commands: result.commands, functions: result.functions, reads: scan.reads, assigned: scan.assigned };
 }
 
 /** Scans a text that is expanded like a here-document. */
 export function scanExpanded(text: string): ShellScript {
-  const found: Found = { commands: [], functions: [], scopes: [], named: undefined };
+  const result: Found = { commands: [], functions: [], scopes: [], named: undefined };
   const scan = newScan(text, 0, (inner) => {
-    scanCode(inner, found);
+    scanCode(inner, result);
   });
   scanExpansions(scan);
-  return { commands: found.commands, functions: found.functions, reads: scan.reads, assigned: scan.assigned };
+  return { commands: result.commands, functions: result.functions, reads: scan.reads, assigned: scan.assigned };
 }
 
 function newScan(text: string, base: number, code: Scan['code']): Scan {

@@ -163,8 +163,8 @@ function skipHereDocuments(scanner: Scanner): void {
 
 /** Moves to the next `mark`, or to the end. */
 function skipTo(scanner: Scanner, mark: string): void {
-  const found = scanner.text.indexOf(mark, scanner.at);
-  scanner.at = found === -1 ? scanner.text.length : found;
+  const index = scanner.text.indexOf(mark, scanner.at);
+  scanner.at = index === -1 ? scanner.text.length : index;
 }
 
 /** Characters without special meaning in double quotes or in an expansion. */

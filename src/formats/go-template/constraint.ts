@@ -46,9 +46,9 @@ function readGroup(text: string): readonly Condition[] {
   const trimmed = text.trim();
   for (let at = 0; at < trimmed.length; at = ONE.lastIndex) {
     ONE.lastIndex = at;
-    const found = ONE.exec(trimmed);
-    if (found === null) throw new UnfitValue(`invalid constraint: ${JSON.stringify(trimmed.slice(0, 80))}`);
-    const [, sign = '', ...parts] = found;
+    const match = ONE.exec(trimmed);
+    if (match === null) throw new UnfitValue(`invalid constraint: ${JSON.stringify(trimmed.slice(0, 80))}`);
+    const [, sign = '', ...parts] = match;
     const numbers = parts.slice(0, 3);
     const wild = numbers.findIndex((part) => part === undefined || /[xX*]/.test(part));
     const number = (index: number): number => (wild !== -1 && index >= wild ? 0 : Number(numbers[index]));

@@ -68,8 +68,8 @@ function checkBytes({ digest, size }: Descriptor, data: Uint8Array, from: string
   if (data.byteLength !== size) {
     throw new CurlewError('DIGEST_MISMATCH', `${from}: ${data.byteLength} bytes, expected ${size}`);
   }
-  const found = digestOf(data);
-  if (found !== digest) throw new CurlewError('DIGEST_MISMATCH', `${from}: is ${found}, expected ${digest}`);
+  const actual = digestOf(data);
+  if (actual !== digest) throw new CurlewError('DIGEST_MISMATCH', `${from}: is ${actual}, expected ${digest}`);
 }
 
 /**
@@ -131,9 +131,9 @@ export async function platformImage(
   ): Promise<PlatformImage> => {
     const { data } = await read(config, 'config', CONFIG_LIMIT);
     checkBytes(config, data, `${from}: config`);
-    const found = parseConfig(data, layers.length, `${from}: config`);
+    const imageConfig = parseConfig(data, layers.length, `${from}: config`);
     const by = named ? 'index' : anyPlatform ? 'user' : undefined;
-    if (!isFor(found, platform, by)) throw otherPlatform(from, required, found, name);
+    if (!isFor(imageConfig, platform, by)) throw otherPlatform(from, required, imageConfig, name);
     return { mediaType, manifest, config: { descriptor: config, data }, layers };
   };
   const image = await visit(first, 0, false);

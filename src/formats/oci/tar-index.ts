@@ -94,7 +94,7 @@ function takeEntry({ files, links }: Found, header: Header, extension: Extension
 }
 
 async function walk(file: FileHandle, total: number, from: string, signal: AbortSignal): Promise<Found> {
-  const found: Found = { files: new Map(), links: new Map() };
+  const index: Found = { files: new Map(), links: new Map() };
   const fresh = (): Extension => ({ pax: undefined, path: undefined, linkpath: undefined });
   let extension = fresh();
   let offset = 0;
@@ -103,20 +103,20 @@ async function walk(file: FileHandle, total: number, from: string, signal: Abort
     if (count > MAX_ENTRIES) throw invalid(from, `more than ${MAX_ENTRIES} entries`);
     const header = new Header(await readAt(file, offset, BLOCK), 0, extension.pax);
     offset += BLOCK;
-    if (header.nullBlock) return found;
+    if (header.nullBlock) return index;
     if (!header.cksumValid) throw invalid(from, `not a tar archive, or damaged at byte ${offset - BLOCK}`);
     const size = header.size ?? 0;
     if (!Number.isSafeInteger(size) || size < 0) throw invalid(from, 'an entry with an invalid size');
     const place = { offset, size };
     if (offset + size > total) throw invalid(from, 'it is truncated within an entry');
     if (!(await takeExtension(file, header, place, extension, from))) {
-      takeEntry(found, header, extension, place, from);
+      takeEntry(index, header, extension, place, from);
       extension = fresh();
     }
     offset += size + ((BLOCK - (size % BLOCK)) % BLOCK);
   }
-  if (found.files.size === 0) throw invalid(from, 'not a tar archive');
-  return found;
+  if (index.files.size === 0) throw invalid(from, 'not a tar archive');
+  return index;
 }
 
 /**

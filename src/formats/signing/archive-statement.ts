@@ -80,8 +80,8 @@ export function verifyArchive(
   contents: Digest,
   trusted: readonly TrustedKey[],
 ): Verified<ArchiveStatement> {
-  const found = verifyStatement(signed, trusted, parseArchive, FETCH_BOTH);
-  if (found.statement.contents === contents) return found;
+  const verified = verifyStatement(signed, trusted, parseArchive, FETCH_BOTH);
+  if (verified.statement.contents === contents) return verified;
   throw refused(signed.about, `the signature ${signed.from} belongs to another file`, FETCH_BOTH);
 }
 

@@ -41,10 +41,10 @@ function encode(body: Uint8Array, signature: Uint8Array): Buffer {
 /** The text of the part of a name that comes first. */
 function textOf(bytes: Buffer, id: string): string {
   const part = oid(id);
-  const found = bytes.indexOf(part);
+  const index = bytes.indexOf(part);
   // Tag and length of the text follow.
-  const from = found + part.length + 2;
-  return found === -1 ? '' : bytes.toString('utf8', from, from + (bytes[from - 1] ?? 0));
+  const from = index + part.length + 2;
+  return index === -1 ? '' : bytes.toString('utf8', from, from + (bytes[from - 1] ?? 0));
 }
 
 /**

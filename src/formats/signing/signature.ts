@@ -43,8 +43,8 @@ export function verifyText({ name, text, signature, from }: SignedText, trusted:
   if (!sha256(text).equals(digest)) {
     throw refused(name, `the signature ${from} belongs to another file`, 'fetch both again from the same source');
   }
-  const found = trusted.find(({ key }) => verify('sha256', text, key, bytes));
-  if (found !== undefined) return found;
+  const signer = trusted.find(({ key }) => verify('sha256', text, key, bytes));
+  if (signer !== undefined) return signer;
   const names = trusted.map((key) => key.name).join(', ');
   throw refused(name, `the signature ${from} was not made with ${names}`, UNKNOWN_KEY);
 }

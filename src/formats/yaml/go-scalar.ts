@@ -57,12 +57,12 @@ export function goTagged(tag: string, text: string): GoScalar | undefined {
   if (type === 'timestamp') return /^\d{4}-/.test(text) ? text : undefined;
   if (!['bool', 'int', 'float', 'null'].includes(type)) return text;
   const value = goScalar(text);
-  const found = value === null ? 'null' : typeof value;
-  if (type === 'bool') return found === 'boolean' ? value : undefined;
-  if (type === 'null') return found === 'null' ? value : undefined;
+  const actual = value === null ? 'null' : typeof value;
+  if (type === 'bool') return actual === 'boolean' ? value : undefined;
+  if (type === 'null') return actual === 'null' ? value : undefined;
   const isInteger = goInteger(withoutUnderscores(text)) !== undefined;
   if (type === 'int') return isInteger ? value : undefined;
-  return found === 'number' || found === 'bigint' ? Number(value) : undefined;
+  return actual === 'number' || actual === 'bigint' ? Number(value) : undefined;
 }
 
 /** Undefined unless it is a text in base64. */

@@ -102,7 +102,7 @@ export function textOfField(text: string, path: string): string {
   const [parent, child] = twoParts(path);
   const value = readOne(text);
   const inner = isFields(value) && Object.hasOwn(value, parent) ? value[parent] : undefined;
-  const found = isFields(inner) && Object.hasOwn(inner, child) ? inner[child] : undefined;
-  if (typeof found !== 'string') throw invalid(`${path} is not a text`);
-  return found;
+  const field = isFields(inner) && Object.hasOwn(inner, child) ? inner[child] : undefined;
+  if (typeof field !== 'string') throw invalid(`${path} is not a text`);
+  return field;
 }

@@ -199,16 +199,16 @@ function nodeFindings(
   rules: Pick<SettleRules, 'kubernetes'>,
   placeAt: PlaceAt,
 ): readonly Diagnostic[] {
-  const found: Diagnostic[] = [];
+  const findings: Diagnostic[] = [];
   settle(contents, [], {
     ...rules,
     complain: (code, message, range) => {
-      if (found.length === MAX_FINDINGS) return;
+      if (findings.length === MAX_FINDINGS) return;
       const place = placeAt(range?.[0] ?? 0, range?.[1] ?? 1);
-      found.push({ code: `yaml/${code}`, severity: 'error', message, place });
+      findings.push({ code: `yaml/${code}`, severity: 'error', message, place });
     },
   });
-  return found;
+  return findings;
 }
 
 type PairOf = (map: YAMLMap, step: string) => Pair | undefined;
@@ -287,8 +287,8 @@ function plain(value: unknown, path: Path, rules: Rules): unknown {
   else if (value === null || value === undefined) return isKubernetes ? null : undefined;
   else if (Array.isArray(value)) {
     return value.flatMap((item: unknown, index) => {
-      const kept = plain(item, [...path, index], rules);
-      return kept === undefined ? [] : [kept];
+      const result = plain(item, [...path, index], rules);
+      return result === undefined ? [] : [result];
     });
   } else if (isObject(value) && Object.getPrototypeOf(value) === Object.prototype) {
     const entries = Object.entries(value).map(([key, item]) => [key, plain(item, [...path, key], rules)] as const);
