@@ -39,12 +39,12 @@ export async function measureFile(
   { signal }: { readonly signal: AbortSignal },
 ): Promise<{ readonly size: number; readonly digest: Digest }> {
   try {
-    const found = await stat(path);
-    if (!found.isFile()) throw new CurlewError('FILE_UNUSABLE', `cannot ${doing}: ${path} is not a file`);
-    if (found.size > BODY_LIMIT) {
+    const stats = await stat(path);
+    if (!stats.isFile()) throw new CurlewError('FILE_UNUSABLE', `cannot ${doing}: ${path} is not a file`);
+    if (stats.size > BODY_LIMIT) {
       throw new CurlewError(
         'FILE_UNUSABLE',
-        `cannot ${doing}: ${path} has ${found.size} bytes, more than ${BODY_LIMIT}`,
+        `cannot ${doing}: ${path} has ${stats.size} bytes, more than ${BODY_LIMIT}`,
       );
     }
     return await hashFile(path, { signal });

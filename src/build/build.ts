@@ -68,8 +68,8 @@ async function sweepPackage(target: string, hidden: string, before: number): Pro
 /** True if none of these files was created or written since then; ignores missing files. */
 async function areUnchangedSince(paths: readonly string[], before: number): Promise<boolean> {
   for (const path of paths) {
-    const found = await lstat(path).catch(() => undefined);
-    if (found !== undefined && (!found.isFile() || found.ctimeMs >= before)) return false;
+    const stats = await lstat(path).catch(() => undefined);
+    if (stats !== undefined && (!stats.isFile() || stats.ctimeMs >= before)) return false;
   }
   return true;
 }

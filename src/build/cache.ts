@@ -45,8 +45,8 @@ export async function makeOwn(folder: string): Promise<void> {
 }
 
 async function isOwn(folder: string): Promise<boolean> {
-  const found = await lstat(folder).catch(() => undefined);
-  return found?.isDirectory() === true && !isStranger(found.uid) && (found.mode & 0o002) === 0;
+  const stats = await lstat(folder).catch(() => undefined);
+  return stats?.isDirectory() === true && !isStranger(stats.uid) && (stats.mode & 0o002) === 0;
 }
 
 /** A new temporary folder for the build of the add-on `id`; the caller removes it. */

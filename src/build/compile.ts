@@ -133,9 +133,9 @@ async function readStart(path: string, length: number): Promise<Uint8Array> {
     // It was a file when it was measured, but may have become a pipe, which would block.
     const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
     try {
-      const found = await file.stat();
-      if (!found.isFile()) throw fileChanged(path);
-      const bytes = Buffer.alloc(Math.min(length, found.size));
+      const stats = await file.stat();
+      if (!stats.isFile()) throw fileChanged(path);
+      const bytes = Buffer.alloc(Math.min(length, stats.size));
       const { bytesRead } = await file.read(bytes, 0, bytes.byteLength, 0);
       return bytes.subarray(0, bytesRead);
     } finally {

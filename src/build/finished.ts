@@ -50,8 +50,8 @@ export async function finishedPackage(
 
 /** Why an existing package is not trusted; undefined if it does not exist or belongs only to this user or root. */
 export async function whyForeign(path: string): Promise<string | undefined> {
-  const found = await stat(path).catch(() => undefined);
-  return found === undefined ? undefined : strangeness(found);
+  const stats = await stat(path).catch(() => undefined);
+  return stats === undefined ? undefined : strangeness(stats);
 }
 
 /**

@@ -33,13 +33,13 @@ export async function folderFiles(
 
 async function listFiles(folder: string, doing: string): Promise<readonly string[]> {
   try {
-    const found = await readdir(folder, { recursive: true, withFileTypes: true });
-    const below = (entry: (typeof found)[number]): string =>
+    const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+    const below = (entry: (typeof entries)[number]): string =>
       join(entry.parentPath, entry.name).slice(folder.length + 1);
-    const odd = found.find((entry) => !entry.isFile() && !entry.isDirectory());
+    const odd = entries.find((entry) => !entry.isFile() && !entry.isDirectory());
     if (odd !== undefined)
       throw new CurlewError('FILE_UNUSABLE', `cannot ${doing}: ${below(odd)} is neither file nor folder`);
-    return found
+    return entries
       .filter((entry) => entry.isFile())
       .map(below)
       .toSorted(compareText);

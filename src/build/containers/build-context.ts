@@ -81,9 +81,9 @@ async function findDockerfile(
 
 async function readIfThere(file: string, doing: string): Promise<string | undefined> {
   try {
-    const found = await stat(file);
-    if (!found.isFile()) throw new CurlewError('FILE_UNUSABLE', `cannot ${doing}: ${file} is not a file`);
-    if (found.size > TEXT_LIMIT)
+    const stats = await stat(file);
+    if (!stats.isFile()) throw new CurlewError('FILE_UNUSABLE', `cannot ${doing}: ${file} is not a file`);
+    if (stats.size > TEXT_LIMIT)
       throw new CurlewError('FILE_UNUSABLE', `cannot ${doing}: ${file} is larger than 1 MiB`);
     return await readStateFile(file, TEXT_LIMIT);
   } catch (error) {

@@ -56,8 +56,8 @@ export async function buildContainers(
       await mkdir(folder).catch((error: unknown) => {
         throw fileError(`create ${folder}`, error);
       });
-      const kept = alone(build) ? await takeEarlier(build, request, folder, within) : undefined;
-      return kept ?? run(build, request, { folder, ports }, within);
+      const earlier = alone(build) ? await takeEarlier(build, request, folder, within) : undefined;
+      return earlier ?? run(build, request, { folder, ports }, within);
     },
     { width: WIDTH, signal },
   );

@@ -45,12 +45,13 @@ function escapeOf(lines: readonly string[]): string {
 function instructionsOf(text: string): readonly Instruction[] {
   const lines = text.replace(/^\ufeff/, '').split(/\r?\n/);
   const escape = escapeOf(lines);
-  const found: Instruction[] = [];
+  const instructions: Instruction[] = [];
   let joined: string | undefined;
   let last = 0;
   const finish = (): void => {
     const [, keyword, rest] = /^\s*(\S+)(?:\s+([\s\S]*))?$/.exec(joined ?? '') ?? [];
-    if (keyword !== undefined) found.push({ keyword: keyword.toUpperCase(), rest: (rest ?? '').trim(), line: last });
+    if (keyword !== undefined)
+      instructions.push({ keyword: keyword.toUpperCase(), rest: (rest ?? '').trim(), line: last });
     joined = undefined;
   };
   for (const [index, line] of lines.entries()) {
@@ -62,7 +63,7 @@ function instructionsOf(text: string): readonly Instruction[] {
     if (!continued) finish();
   }
   finish();
-  return found;
+  return instructions;
 }
 
 /** The flags and arguments of `COPY` and `ADD`, also in JSON form. */

@@ -106,13 +106,13 @@ async function removeTriggered(
   signal: AbortSignal,
 ): Promise<void> {
   const fresh = (await listImages(engine, signal)).filter(({ id, named }) => !known.has(id) && !named);
-  const found = new Set<string>(bases);
+  const ids = new Set<string>(bases);
   const ours: EngineObject[] = [];
   for (let before = -1; before < ours.length;) {
     before = ours.length;
     for (const image of fresh) {
-      if (found.has(image.id) || !found.has(image.parent)) continue;
-      found.add(image.id);
+      if (ids.has(image.id) || !ids.has(image.parent)) continue;
+      ids.add(image.id);
       ours.push(image);
     }
   }

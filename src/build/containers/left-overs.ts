@@ -181,9 +181,9 @@ export async function removeLabelled(
   value: string,
   signal: AbortSignal,
 ): Promise<{ readonly found: boolean }> {
-  const found = await listLabelled(engine, `${name}=${value}`, signal);
-  await removeFound(engine, found, signal);
-  return { found: found.containers.length + found.images.length + found.volumes.length > 0 };
+  const objects = await listLabelled(engine, `${name}=${value}`, signal);
+  await removeFound(engine, objects, signal);
+  return { found: objects.containers.length + objects.images.length + objects.volumes.length > 0 };
 }
 
 /** Kills the containers with this label, so that calls that wait for them return. */

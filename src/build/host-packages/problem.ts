@@ -84,14 +84,14 @@ export function problemError(
     .map((line) => line.split('\t').map((field) => visible(redact(field)).slice(0, WIDTH)));
   const of = (kind: string): readonly (readonly string[])[] =>
     rows.filter(([word]) => word === kind).map(([, ...fields]) => fields);
-  const found = Object.entries(KINDS).find(([kind]) => of(kind).length > 0);
-  if (found === undefined) {
+  const match = Object.entries(KINDS).find(([kind]) => of(kind).length > 0);
+  if (match === undefined) {
     const kind = last.some((line) => FULL.test(line)) ? KINDS['full'] : undefined;
     const message = `cannot ${doing}: ${kind?.headline([]) ?? 'the package manager failed'}`;
     if (kind !== undefined) return new CurlewError(kind.code, message, { hint: kind.hint });
     return new CurlewError('FETCH_FAILED', `${message}${quoteLines(last.slice(-SHOWN).map(visible))}`);
   }
-  const [word, { code, headline, line, hint }] = found;
+  const [word, { code, headline, line, hint }] = match;
   const problems = of(word);
   const lines = line === undefined ? [] : problems.slice(0, SHOWN).map(line);
   const hints = word === 'missing' ? nearHints(of('near')) : [];

@@ -60,10 +60,10 @@ export function componentsOf({ addon, files, omitted, lock }: DescribedPackage):
   const packages = ours.flatMap(({ os, files: locked }) => locked.map((file) => hostPackageComponent(file, os)));
   const assets = lock.assets.map(assetComponent);
   const fetched = [...packages, ...assets].map((component) => requireIncluded(component));
-  const found = [...images, ...fetched, ...builtFiles(files, lock)];
-  const nameless = found.find(({ name }) => name === '');
+  const components = [...images, ...fetched, ...builtFiles(files, lock)];
+  const nameless = components.find(({ name }) => name === '');
   if (nameless !== undefined) throw bad(`a component of the kind ${nameless.kind} has no name`);
-  return found;
+  return components;
 }
 
 /** True for data with lone surrogates, which JSON parsers in other languages reject. */

@@ -28,13 +28,13 @@ export interface Sbom {
 export function formatSbom({ contents, packages, bundle }: Described, tool: string): Sbom {
   const subject = bundle === undefined ? packageModel(packages[0].addon) : bundleModel(bundle);
   const bom = new Bom({ metadata: metadataOf(subject, contents, tool) });
-  const found = new Map<string, Model>();
+  const models = new Map<string, Model>();
   const addComponent = (owner: Model, ref: string, make: () => Model): Model => {
-    const model = found.get(ref) ?? make();
-    if (found.size === MAX_COMPONENTS && !found.has(ref)) {
+    const model = models.get(ref) ?? make();
+    if (models.size === MAX_COMPONENTS && !models.has(ref)) {
       throw new CurlewError('PACKAGE_INVALID', `cannot create an SBOM: more than ${MAX_COMPONENTS} components`);
     }
-    found.set(ref, model);
+    models.set(ref, model);
     owner.dependencies.add(model.bomRef);
     return model;
   };
@@ -48,8 +48,8 @@ export function formatSbom({ contents, packages, bundle }: Described, tool: stri
     const { tool: digest, json } = bundle;
     addComponent(subject, BUNDLED_TOOL, () => toolModel(BUNDLED_TOOL, json.tool, digest));
   }
-  for (const model of found.values()) bom.components.add(model);
-  return { ...serialized(bom), components: found.size };
+  for (const model of models.values()) bom.components.add(model);
+  return { ...serialized(bom), components: models.size };
 }
 
 /** The text, with a serial number derived from it: different texts have different serial numbers. */
