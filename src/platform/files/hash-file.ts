@@ -51,8 +51,8 @@ async function openFile(path: string): Promise<{ readonly file: FileHandle; read
   let file: FileHandle | undefined;
   try {
     file = await open(path, READ_ONLY);
-    const found = await file.stat();
-    if (found.isFile()) return { file, expected: found.size };
+    const stats = await file.stat();
+    if (stats.isFile()) return { file, expected: stats.size };
     throw new CurlewError('FILE_UNUSABLE', `cannot open ${path}: not a file`);
   } catch (error) {
     await file?.close();

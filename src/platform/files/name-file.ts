@@ -42,12 +42,12 @@ export function requireRegular(path: string, found: Stats): void {
 /** Requires that the folder of an output file exists: a missing one may be a typo, or a medium that is not mounted. */
 export async function requireFolder(path: string): Promise<void> {
   const folder = dirname(path);
-  const found = await stat(folder).catch(() => undefined);
-  if (found?.isDirectory() === true) return;
-  const what = found === undefined ? 'does not exist' : 'is not a folder';
+  const stats = await stat(folder).catch(() => undefined);
+  if (stats?.isDirectory() === true) return;
+  const what = stats === undefined ? 'does not exist' : 'is not a folder';
   throw new CurlewError('FILE_UNUSABLE', `cannot write ${path}: ${folder} ${what}`, {
     hint:
-      found === undefined ? `create it first (mkdir -p ${folder}), or specify another file` : 'specify another file',
+      stats === undefined ? `create it first (mkdir -p ${folder}), or specify another file` : 'specify another file',
   });
 }
 

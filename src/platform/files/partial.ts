@@ -40,9 +40,9 @@ export async function sweepPartials(
 
 /** Uses the change time: writing, linking and renaming update it, and no program can set it. */
 async function isOld(path: string, now: number, folders: boolean): Promise<boolean> {
-  const found = await lstat(path).catch(() => undefined);
-  const counts = found?.isFile() === true || (folders && found?.isDirectory() === true);
-  return found !== undefined && counts && now - found.ctimeMs > MIN_AGE_MS;
+  const stats = await lstat(path).catch(() => undefined);
+  const counts = stats?.isFile() === true || (folders && stats?.isDirectory() === true);
+  return stats !== undefined && counts && now - stats.ctimeMs > MIN_AGE_MS;
 }
 
 /**

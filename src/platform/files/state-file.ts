@@ -39,9 +39,9 @@ export async function readFound(path: string, limit: number): Promise<Buffer | u
   let file: FileHandle | undefined;
   try {
     file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
-    const found = await file.stat();
+    const stats = await file.stat();
     // Reading a folder fails with a clear error.
-    if (found.isFile() || found.isDirectory()) return await readOpen(file, path, limit);
+    if (stats.isFile() || stats.isDirectory()) return await readOpen(file, path, limit);
     throw new CurlewError('FILE_UNUSABLE', `cannot read ${path}: not a regular file`, {
       hint: 'find out who put it there, and replace it with the file itself',
     });

@@ -42,13 +42,13 @@ function namesIn(parent: string): readonly string[] {
 }
 
 function isLeft(folder: string, [, , text = '']: readonly (string | undefined)[]): boolean {
-  const found = lstatSync(folder);
-  if (!found.isDirectory() || found.uid !== process.getuid?.()) return false;
+  const stats = lstatSync(folder);
+  if (!stats.isDirectory() || stats.uid !== process.getuid?.()) return false;
   const owner = parseOwner(text);
   const running = owner === undefined ? undefined : isOwnerRunning(owner);
   if (running !== undefined) return !running;
   // No process survives a reboot.
-  const age = Date.now() - found.mtimeMs;
+  const age = Date.now() - stats.mtimeMs;
   return age > Math.min(MIN_AGE_MS, uptime() * 1000);
 }
 

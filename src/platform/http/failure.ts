@@ -10,7 +10,7 @@ import { isRetryable, refusedWaitMs } from './retry.ts';
 
 const MESSAGE_LIMIT = 300;
 /** Shorter texts cannot be hidden without damaging the rest of a message. */
-const SHORTEST_SECRET = 4;
+const MIN_SECRET = 4;
 /** Parameters of queries and forms that contain secrets. */
 const SECRET_NAME = /sig|token|key|credential|secret|passw|auth/i;
 
@@ -24,25 +24,25 @@ const CODES: ReadonlyMap<number, ErrorCode> = new Map([
 
 /** The texts in a request's headers and address that must not be repeated. */
 export function secretsOf(request: HttpRequest): readonly string[] {
-  const found: string[] = [];
+  const secrets: string[] = [];
   for (const [name, value] of Object.entries(request.headers ?? {})) {
     if (!/^(?:authorization|cookie)$/i.test(name)) continue;
     const [scheme = '', ...rest] = value.split(' ');
     const token = rest.join(' ');
-    found.push(value, token);
+    secrets.push(value, token);
     if (scheme.toLowerCase() === 'basic') {
       const plain = Buffer.from(token, 'base64').toString();
-      found.push(plain, plain.slice(plain.indexOf(':') + 1));
+      secrets.push(plain, plain.slice(plain.indexOf(':') + 1));
     }
   }
   const parameters = [...new URLSearchParams(request.body ?? '')];
   if (URL.canParse(request.url)) {
     const { password, searchParams } = new URL(request.url);
-    found.push(password, decoded(password));
+    secrets.push(password, decoded(password));
     parameters.push(...searchParams);
   }
-  found.push(...parameters.filter(([name]) => SECRET_NAME.test(name)).map(([, value]) => value));
-  return found.filter((text) => text.length >= SHORTEST_SECRET);
+  secrets.push(...parameters.filter(([name]) => SECRET_NAME.test(name)).map(([, value]) => value));
+  return secrets.filter((text) => text.length >= MIN_SECRET);
 }
 
 function nonEmptyText(value: unknown): string | undefined {

@@ -28,9 +28,9 @@ export async function repeatUntil<Found>(
 ): Promise<Found> {
   const until = performance.now() + limitMs;
   for (let waitMs = firstMs; ; waitMs = Math.min(waitMs * 2, mostMs)) {
-    const found = await attempt();
+    const result = await attempt();
     const leftMs = until - performance.now();
-    if (isDone(found) || leftMs <= 0) return found;
+    if (isDone(result) || leftMs <= 0) return result;
     await pause(Math.min(waitMs, leftMs), { signal });
   }
 }

@@ -74,12 +74,12 @@ export function createSingleFlightCache<Value>({
   };
   return {
     get: async (key, make) => {
-      const found = entries.get(key);
-      if (found === undefined || (found.isSettled && now() - found.at >= freshMs)) return start(key, make);
+      const entry = entries.get(key);
+      if (entry === undefined || (entry.isSettled && now() - entry.at >= freshMs)) return start(key, make);
       // Insertion order is the order of use: the most recent one is last.
       entries.delete(key);
-      entries.set(key, found);
-      return failures === 'shared' ? found.made : found.made.catch(async () => start(key, make));
+      entries.set(key, entry);
+      return failures === 'shared' ? entry.made : entry.made.catch(async () => start(key, make));
     },
     drop,
     drain: async () => {

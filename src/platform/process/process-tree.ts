@@ -17,8 +17,8 @@ export interface ProcessInfo {
 
 /** Facts about a running process; undefined if it does not exist or is a zombie. */
 export function processInfo(pid: number): ProcessInfo | undefined {
-  const found = readStat(pid);
-  return found?.ended === true ? undefined : found;
+  const stat = readStat(pid);
+  return stat?.ended === true ? undefined : stat;
 }
 
 /**
@@ -26,8 +26,8 @@ export function processInfo(pid: number): ProcessInfo | undefined {
  * has not reaped does not run.
  */
 export function isProcessRunning(pid: number, start: string | undefined): boolean {
-  const found = readStat(pid);
-  if (found !== undefined) return !found.ended && (start === undefined || found.start === start);
+  const stat = readStat(pid);
+  if (stat !== undefined) return !stat.ended && (start === undefined || stat.start === start);
   // It does not exist, or /proc does not show it: it is not mounted, or hides the processes of other users.
   return exists(pid);
 }
@@ -110,8 +110,8 @@ export function isOutputOfProcess({ dev, ino }: { readonly dev: number; readonly
   return pids()
     .flatMap((pid) => [`/proc/${pid}/fd/1`, `/proc/${pid}/fd/2`])
     .some((path) => {
-      const found = readableStat(path);
-      return found !== undefined && found.dev === dev && found.ino === ino;
+      const stats = readableStat(path);
+      return stats !== undefined && stats.dev === dev && stats.ino === ino;
     });
 }
 

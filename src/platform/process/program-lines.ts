@@ -94,17 +94,17 @@ const KEPT = 20;
 
 /** Keeps the last lines that are not blank, for error messages. */
 export function keepLastLines(): LastLines {
-  const kept: string[] = [];
+  const lines: string[] = [];
   return {
     add: (line) => {
       if (line.trim() === '') return;
-      kept.push(line.trimEnd().slice(0, 500));
-      if (kept.length > KEPT) kept.shift();
+      lines.push(line.trimEnd().slice(0, 500));
+      if (lines.length > KEPT) lines.shift();
     },
     clear: () => {
-      kept.length = 0;
+      lines.length = 0;
     },
-    lines: () => [...kept],
+    lines: () => [...lines],
   };
 }
 

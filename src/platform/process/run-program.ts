@@ -67,7 +67,7 @@ const GRACE_MS = 5000;
 /** Processes that left the group may still hold the pipes open. */
 const LATE_MS = 2000;
 /** Shorter secrets occur in any text. */
-const SHORTEST_SECRET = 4;
+const MIN_SECRET = 4;
 
 /**
  * Runs a program in the place of a shell, next to a process of its group that kills the group when the standard input ends: when
@@ -204,7 +204,7 @@ function readOutputs(
   stop: (error?: unknown) => void,
 ): () => Outputs {
   const last = keepLastLines();
-  const hidden = secrets.map((one) => one.reveal()).filter(({ length }) => length >= SHORTEST_SECRET);
+  const hidden = secrets.map((one) => one.reveal()).filter(({ length }) => length >= MIN_SECRET);
   const hide = (text: string): string => hidden.reduce((shown, one) => shown.replaceAll(one, '[secret]'), text);
   const addLines = (texts: readonly string[]): void => {
     for (const text of texts) {
