@@ -33,15 +33,15 @@ export interface CheckedChannels {
 /** Returns all findings; only cancellation and wrong options throw. */
 export const checkChannels = useCase(CHANNEL_CHECK, async (request, context: Context): Promise<CheckedChannels> => {
   await using files = await openChannels(request, context);
-  const found: Diagnostic[] = [];
+  const findings: Diagnostic[] = [];
   for (const opened of files.channels) {
-    found.push(...opened.diagnostics, ...unreadable(opened));
+    findings.push(...opened.diagnostics, ...unreadable(opened));
     const { channel } = opened;
     if (channel === undefined) continue;
     const manifests = await checkManifests(channel, files.reader(channel), { signal: context.signal });
-    found.push(...checkChannel(channel), ...manifests);
+    findings.push(...checkChannel(channel), ...manifests);
   }
-  const all = [...found, ...sharedFindings(files.channels)].toSorted(compareDiagnostics);
+  const all = [...findings, ...sharedFindings(files.channels)].toSorted(compareDiagnostics);
   const texts = new Map(files.channels.map(({ location, text }) => [location, text.split(/\r?\n/)]));
   const diagnostics = all.map((one, at): SourcedDiagnostic => {
     // Lines of manifests are not shown: they may contain secrets of any name.

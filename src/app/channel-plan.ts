@@ -75,11 +75,11 @@ export const planChannels = useCase(CHANNEL_PLAN, async (request, context: Conte
       hint: 'plan them separately, or use --compat native',
     });
   }
-  const given = request.installed ?? [];
+  const versions = request.installed ?? [];
   const recorded = cluster === undefined ? undefined : recordedAddons(cluster.facts, entries);
   const byDefault = (): ReadonlyMap<string, Identity> =>
     recorded ?? withoutKubernetes(choose(entries, kubernetesTriple(from), compat));
-  const installed = given.length === 0 ? byDefault() : readInstalled(given);
+  const installed = versions.length === 0 ? byDefault() : readInstalled(versions);
   refuseShared(channels, installed);
   const kubernetes = kubernetesSteps(from, to, availableVersions(entries, request.available));
   const plan = planUpgrade(entries, { kubernetes, installed, compat, allowDowngrade, allowGap });

@@ -92,8 +92,8 @@ async function unhealthyObjects(
     refs,
     async ({ resource, namespace, name }) => {
       try {
-        const found = await getObject(cluster.call, resource, { namespace, name });
-        return found === undefined ? [] : [{ resource, live: found }];
+        const current = await getObject(cluster.call, resource, { namespace, name });
+        return current === undefined ? [] : [{ resource, live: current }];
       } catch (error) {
         // The server has answered: other objects and records can be read.
         if (!(error instanceof Refused)) throw error;

@@ -124,12 +124,12 @@ async function settled(paths: readonly string[], signal: AbortSignal): Promise<s
 async function fingerprint(paths: readonly string[]): Promise<string> {
   const rows: string[] = [];
   const look = async (path: string): Promise<void> => {
-    const found = await stat(path).catch(() => undefined);
-    rows.push(`${path} ${found === undefined ? 'absent' : `${found.ino} ${found.size} ${found.mtimeMs}`}`);
+    const stats = await stat(path).catch(() => undefined);
+    rows.push(`${path} ${stats === undefined ? 'absent' : `${stats.ino} ${stats.size} ${stats.mtimeMs}`}`);
     if (rows.length > MAX_FILES) {
       throw new CurlewError('UNSUPPORTED', `cannot watch ${paths.join(', ')}: more than ${MAX_FILES} files`);
     }
-    if (found?.isDirectory() !== true) return;
+    if (stats?.isDirectory() !== true) return;
     for (const name of (await readdir(path).catch(() => [])).toSorted(compareText)) await look(join(path, name));
   };
   for (const path of paths) await look(path);

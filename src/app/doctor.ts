@@ -63,21 +63,23 @@ const CHECKS: readonly Check[] = [
     use: 'bundles contain them',
     how: 'see curlew help install.md',
     look: async (request, context) => {
-      const found: string[] = [];
+      const targets: string[] = [];
       const missing: CurlewError[] = [];
       for (const arch of ARCHES) {
         try {
           const from = await findExecutable(arch, request, context);
-          found.push(`${arch} nodes${from === undefined ? '' : ` from ${from}`}`);
+          targets.push(`${arch} nodes${from === undefined ? '' : ` from ${from}`}`);
         } catch (error) {
           if (!(error instanceof CurlewError && error.code === 'NOT_FOUND')) throw error;
           missing.push(error);
         }
       }
       const [first] = missing;
-      if (first !== undefined && found.length === 0) throw first;
+      if (first !== undefined && targets.length === 0) throw first;
       // A bundle is for one architecture.
-      return [`bundles get the curlew of ${found.join(' and ')}`, ...missing.map(({ message }) => message)].join('; ');
+      return [`bundles get the curlew of ${targets.join(' and ')}`, ...missing.map(({ message }) => message)].join(
+        '; ',
+      );
     },
   },
   {
@@ -153,9 +155,9 @@ const CHECKS: readonly Check[] = [
     use: 'load-images, and specs without a runtime, need it',
     how: 'start containerd or Docker, or set CONTAINERD_ADDRESS',
     look: async (_, { env, signal }) => {
-      const found = await findImageRuntime({ env, signal });
-      if (found === undefined) throw new CurlewError('NOT_FOUND', 'neither containerd nor Docker responds');
-      return `${found.name} responds`;
+      const runtime = await findImageRuntime({ env, signal });
+      if (runtime === undefined) throw new CurlewError('NOT_FOUND', 'neither containerd nor Docker responds');
+      return `${runtime.name} responds`;
     },
   },
   {
@@ -218,9 +220,9 @@ async function withinLimit(look: (signal: AbortSignal) => Promise<string>, signa
 
 /** The free space of the disk of a folder that may not exist yet. */
 async function freeIn(folder: string): Promise<string> {
-  const found = await statfs(folder).catch(() => undefined);
-  if (found === undefined && folder !== '/') return freeIn(dirname(folder));
-  const free = found === undefined ? 0 : found.bavail * found.bsize;
+  const stats = await statfs(folder).catch(() => undefined);
+  if (stats === undefined && folder !== '/') return freeIn(dirname(folder));
+  const free = stats === undefined ? 0 : stats.bavail * stats.bsize;
   const text = `${formatBytes(free)} free in ${folder}`;
   if (free < GIGABYTE) throw new CurlewError('NO_SPACE', text);
   return text;

@@ -124,8 +124,8 @@ async function changed(request: InstallerSourceRequest, context: Context) {
 export const validateSpec = useCase(INSTALLER_VALIDATE, async (request, context: Context): Promise<Validated> => {
   const { texts, flags } = await specsOf(request, context);
   const { installer, readable, diagnostics: read } = parse(texts);
-  const given = readable && withSettings(withFlags(readable, flags), request.set ?? []);
-  const more = given !== undefined && hasSource(request) ? await sourceFindings(given, request, context) : [];
+  const changed = readable && withSettings(withFlags(readable, flags), request.set ?? []);
+  const more = changed !== undefined && hasSource(request) ? await sourceFindings(changed, request, context) : [];
   const diagnostics = withFurther(read, more);
   const lines = new Map(texts.map(({ file, text }) => [file, text.split(/\r?\n/)]));
   return {
@@ -175,8 +175,8 @@ export const mergeSpecs = useCase(INSTALLER_MERGE, async ({ base, overlay }, con
 /** The shell variables of the spec, as kURL's yamltobash prints them; with a source, versions are resolved. */
 export const specVariables = useCase(INSTALLER_ENV, async (request, context: Context): Promise<Environment> => {
   const { installer, flags } = await changed(request, context);
-  const found = hasSource(request) ? await versionsOf(installer, request, context) : undefined;
-  const versions = new Map(found?.addons.map(({ name, version }) => [name, version]));
+  const chosen = hasSource(request) ? await versionsOf(installer, request, context) : undefined;
+  const versions = new Map(chosen?.addons.map(({ name, version }) => [name, version]));
   const all = new Map([...shellVariables(installer, versions), ...flags.variables]);
   const shown = [...all].filter(([, value]) => value !== '' || request.filled !== true);
   const rows = shown.map(([name, value]) => [name, shownText(name, value)] as const);
@@ -209,15 +209,15 @@ async function versionsOf(
   const packages = await source.choose(installer);
   requireValidSettings(installer, packages, context);
   const addons = installer.addons.map(({ name, requested }) => {
-    const found = packages.find(({ ref }) => ref.name === name);
-    if (found === undefined) throw new CurlewError('NOT_FOUND', `${name}: no package found`);
-    const { version } = found.ref;
+    const chosen = packages.find(({ ref }) => ref.name === name);
+    if (chosen === undefined) throw new CurlewError('NOT_FOUND', `${name}: no package found`);
+    const { version } = chosen.ref;
     const channel = channelOf(requested);
     const because =
       channel === undefined
         ? resolveVersion(name, requested, [version]).because
         : channelReason(channel, packages.find(({ ref }) => ref.name === 'kubernetes')?.ref.version ?? 'unknown');
-    return { name, requested, version, because, digest: found.addon.digest };
+    return { name, requested, version, because, digest: chosen.addon.digest };
   });
   return { release: source.release, addons };
 }

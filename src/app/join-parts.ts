@@ -39,8 +39,8 @@ export interface JoinedParts {
 /** Checks every part and writes nothing. */
 export const checkBundleParts = useCase(CHECK_PARTS, async (request, context: Context): Promise<CheckedParts> => {
   const { head, place, signedBy } = await partsOf(request, context);
-  const found = await checkParts(head, place);
-  const parts = found.map(({ part: { name, size }, path, problem }) => ({ name, size, path, problem }));
+  const foundParts = await checkParts(head, place);
+  const parts = foundParts.map(({ part: { name, size }, path, problem }) => ({ name, size, path, problem }));
   return { kind: 'checked', parts, signedBy: signedBy() };
 });
 

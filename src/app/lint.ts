@@ -17,11 +17,11 @@ interface Linted extends LintReport {
 /** Returns all findings; only I/O errors and cancellation throw. */
 export const lint = useCase(LINT, async (request, { signal, report, env, cwd }: Context): Promise<Linted> => {
   const { addons = [], fix = false, noShellcheck = false } = request;
-  const found = await findAddons(cwd, addons, { signal });
+  const selection = await findAddons(cwd, addons, { signal });
   const searchPath = env['PATH'] ?? '/usr/bin:/bin';
   const options = { shellcheck: !noShellcheck, complete: addons.length === 0, searchPath, signal };
-  const fixed = fix ? await fixAll(found, options) : [];
-  const result = await lintAddons(found, options);
+  const fixed = fix ? await fixAll(selection, options) : [];
+  const result = await lintAddons(selection, options);
   if (result.shellcheck === 'absent') {
     const text = 'shellcheck is not installed: install.sh was checked by bash -n only';
     report({ type: 'note', level: 'info', text });

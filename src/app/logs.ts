@@ -19,8 +19,8 @@ export const logs = useCase(LOGS, async (request, context: Pick<Context, 'cwd'>)
   if (addon !== undefined) return { logs: await readHookLogs(directory, { run, addon, hook, lines }) };
   const runs = await listRunLogs(directory);
   if (run === undefined) return { runs };
-  const found = runs.filter((one) => one.run === run);
-  if (found.length > 0) return { runs: found };
+  const matching = runs.filter((one) => one.run === run);
+  if (matching.length > 0) return { runs: matching };
   throw new CurlewError('NOT_FOUND', `${directory} has no run ${JSON.stringify(run.slice(0, 60))}`, {
     hint: 'curlew logs lists the runs',
   });

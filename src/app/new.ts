@@ -27,8 +27,8 @@ export const newAddon = useCase(NEW, async (request, context: Context): Promise<
   }
   const root = resolve(cwd, dir);
   const hasTemplate = template === true || (upstream ?? newest) !== undefined;
-  const given = { name, version, from, hooks, upstream, newest, hasTemplate, root };
-  const made = await makeAddon(given, { cwd, env, samples: join(ownScripts(), 'new'), signal });
+  const options = { name, version, from, hooks, upstream, newest, hasTemplate, root };
+  const made = await makeAddon(options, { cwd, env, samples: join(ownScripts(), 'new'), signal });
   const lint = await lintCreated(root, [`addons/${name}/${made.version}`], context);
   return { ...made, shown: relative(cwd, made.folder) || '.', lint };
 });

@@ -111,8 +111,8 @@ async function sortFrom(
   const files: string[] = [];
   const places: string[] = [];
   for (const from of request.from ?? []) {
-    const found = await stat(resolve(cwd, from)).catch(() => undefined);
-    (found?.isFile() === true ? files : places).push(from);
+    const stats = await stat(resolve(cwd, from)).catch(() => undefined);
+    (stats?.isFile() === true ? files : places).push(from);
   }
   if (files.length > 1) throw usage('--from can name only one file of facts');
   return { factsFile: files[0], places };

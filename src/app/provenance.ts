@@ -93,18 +93,18 @@ type Env = Context['env'];
 
 /** `recorded` is the commit that publishing recorded with a package; the request takes precedence. */
 function builderOf(request: BuilderRequest, { env }: Pick<Context, 'env'>, recorded: string | undefined): Builder {
-  const found = serviceBuilder(env);
-  const commit = request.commit ?? recorded ?? found.commit;
+  const service = serviceBuilder(env);
+  const commit = request.commit ?? recorded ?? service.commit;
   if (commit !== undefined && !isCommit(commit)) {
     throw new CurlewError('USAGE', `--commit ${JSON.stringify(commit.slice(0, 80))}: not a git commit`);
   }
-  return { ...found, id: builderId(request.builder) ?? found.id, commit };
+  return { ...service, id: builderId(request.builder) ?? service.id, commit };
 }
 
 /** The CI job from the environment. */
 export function serviceBuilder(env: Env): Builder {
-  const found = onGithub(env) ?? onGitlab(env) ?? { id: UNNAMED, invocation: undefined, repository: undefined };
-  return { ...found, commit: found.commit };
+  const service = onGithub(env) ?? onGitlab(env) ?? { id: UNNAMED, invocation: undefined, repository: undefined };
+  return { ...service, commit: service.commit };
 }
 
 function builderId(text: string | undefined): string | undefined {

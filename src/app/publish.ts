@@ -135,11 +135,11 @@ const AT_ONCE = 16;
 export const planPublish = useCase(PUBLISH, async (request, context: Context): Promise<PublishPlan> => {
   const { cwd, signal } = context;
   const { to, addons = [], makeCurrent = false } = request;
-  const { plan, release: given } = await check(request, context);
+  const { plan, release: requested } = await check(request, context);
   const store = await findStoreFor(to, request, context);
   const previous: Previous = store === undefined ? NO_PREVIOUS : await readPrevious(store, { signal });
-  if (store !== undefined && given !== undefined)
-    await refuseOlder(store, given, { current: previous.current, makeCurrent, signal });
+  if (store !== undefined && requested !== undefined)
+    await refuseOlder(store, requested, { current: previous.current, makeCurrent, signal });
   await using ports = await openBuildPorts(plan.addons, request, context);
   const options = { jobs: AT_ONCE, lock: undefined, signal };
   const compared = await compareWithRelease(plan, previous.packages, ports, options);
@@ -156,7 +156,7 @@ export const planPublish = useCase(PUBLISH, async (request, context: Context): P
     rows.push({ name, version, change: 'unchanged', because: undefined, since, size: entry.size });
   }
   const bytes = (chosen: readonly PlannedPackage[]): number => chosen.reduce((sum, { size }) => sum + (size ?? 0), 0);
-  const release = given ?? (await nextRelease(previous, { store, now: new Date(), signal }));
+  const release = requested ?? (await nextRelease(previous, { store, now: new Date(), signal }));
   return {
     store: store?.address ?? resolve(cwd, to),
     release,

@@ -110,8 +110,8 @@ async function trustFor(request: PullRequest, context: Context): Promise<PullTru
     signedBy: () => signedBy,
     check: async (toc, { name, place: { store, key } }) => {
       const signed = await trust.check(name, toc, name, async () => {
-        const found = await store.read(signaturePath(key), { limit: SIGNATURE_LIMIT, signal: context.signal });
-        signature = found === undefined ? undefined : Buffer.from(found.data).toString();
+        const stored = await store.read(signaturePath(key), { limit: SIGNATURE_LIMIT, signal: context.signal });
+        signature = stored === undefined ? undefined : Buffer.from(stored.data).toString();
         return signature;
       });
       signedBy = signed.by;

@@ -11,8 +11,8 @@ const JOBS = 8;
 
 /** Reads the addon.json of each package in small ranges; reads a package completely only if its metadata is missing. */
 export const reindex = useCase(REINDEX, async (request, context: Context): Promise<ReindexResult> => {
-  const { release: given, dryRun = false, jobs = JOBS } = request;
-  const release = given === undefined ? undefined : checkedRelease(given, '--release');
+  const { release: requested, dryRun = false, jobs = JOBS } = request;
+  const release = requested === undefined ? undefined : checkedRelease(requested, '--release');
   const store = await openStoreFor(request.store, request, context, { create: false });
   return reindexStore(store, { release, dryRun, jobs, signal: context.signal });
 });

@@ -33,8 +33,8 @@ function installedRun(request: ResetRequest, context: Context): InstalledRun {
 /** Undefined if the install folder exists. */
 export const nothingToReset = useCase(RESET, async (request, context: Context): Promise<NothingToReset | undefined> => {
   const { directory } = placesOf(request, context);
-  const found = await stat(directory).catch(() => undefined);
-  return found === undefined ? { directory, removed: [] } : undefined;
+  const stats = await stat(directory).catch(() => undefined);
+  return stats === undefined ? { directory, removed: [] } : undefined;
 });
 
 /** Runs the hooks that remove all add-ons, then removes curlew's files from the install folder. */

@@ -30,8 +30,8 @@ export const resume = useCase(RESUME, async (request, context: Context): Promise
   const directory = folderOf(request, context);
   const last = await unfinishedRequest(directory);
   if (last === undefined) return { resumed: undefined };
-  const kept = last.asked?.command;
-  const name = commandName(kept);
+  const saved = last.asked?.command;
+  const name = commandName(saved);
   if (name === undefined) throw unusable();
   const repeat = REPEATED.get(name);
   if (repeat === undefined) {
@@ -43,7 +43,7 @@ export const resume = useCase(RESUME, async (request, context: Context): Promise
       },
     );
   }
-  return { resumed: last.run, result: await repeat(kept, { request, directory, context }) };
+  return { resumed: last.run, result: await repeat(saved, { request, directory, context }) };
 });
 
 interface Resumed {

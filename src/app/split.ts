@@ -52,12 +52,12 @@ export const split = useCase(SPLIT, async (request, context: Context): Promise<S
 
 /** Signatures next to the whole are copied next to its parts. The checksum contains the file name, so a new name gets none. */
 async function signaturesOf(whole: string, name: string): Promise<ReadonlyMap<string, Uint8Array>> {
-  const found = new Map<string, Uint8Array>();
+  const signatures = new Map<string, Uint8Array>();
   for (const pathOf of [signaturePath, wholePath.signature, ...(basename(whole) === name ? [wholePath.sum] : [])]) {
     const data = await readFound(pathOf(whole), SIGNATURE_LIMIT);
-    if (data !== undefined) found.set(pathOf(name), data);
+    if (data !== undefined) signatures.set(pathOf(name), data);
   }
-  return found;
+  return signatures;
 }
 
 /** Refuses to overwrite its own input, even with `--force`: an interrupted split would leave neither old nor new parts. */

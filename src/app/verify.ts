@@ -77,7 +77,7 @@ function signedOf(
 
 /** Checked before the whole bundle, so that the error names the part to copy again. */
 async function requireValidParts(head: string, { report, signal }: Context): Promise<void> {
-  const found = await checkParts(head, { folders: [dirname(head)], report, signal });
-  const problem = partsError(`verify ${head}`, found);
+  const parts = await checkParts(head, { folders: [dirname(head)], report, signal });
+  const problem = partsError(`verify ${head}`, parts);
   if (problem !== undefined) throw problem;
 }

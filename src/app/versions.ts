@@ -37,8 +37,8 @@ export interface Versions {
 
 /** External add-ons are listed before those of the release. `NOT_FOUND` for an add-on that the release does not have. */
 export const versions = useCase(VERSIONS, async (request, context: Context): Promise<Versions> => {
-  const { addons: requested = [], from, release: given } = request;
-  const named = given === undefined ? undefined : checkedRelease(given, '--release');
+  const { addons: requested = [], from, release: requestedRelease } = request;
+  const named = requestedRelease === undefined ? undefined : checkedRelease(requestedRelease, '--release');
   const web = lazyHttp(request, context);
   try {
     const http = isWebAddress(from) ? await web.get() : undefined;
@@ -69,11 +69,11 @@ async function publishedOf(
 
 function chosenOf({ release, addons }: Catalog, requested: readonly string[]): readonly AddonVersions[] {
   const all = addons.map(({ name, versions: offered }): AddonVersions => {
-    const found = offered.map(({ version, packages }) => {
+    const described = offered.map(({ version, packages }) => {
       const sizes = Object.values(packages).map(({ size }) => size);
       return { version, arches: Object.keys(packages), sizes };
     });
-    return { name, versions: found };
+    return { name, versions: described };
   });
   return requested.length === 0 ? all : requested.map((text) => oneOf(all, text, release));
 }
@@ -81,8 +81,8 @@ function chosenOf({ release, addons }: Catalog, requested: readonly string[]): r
 function oneOf(all: readonly AddonVersions[], text: string, release: string): AddonVersions {
   const at = text.indexOf('@');
   const name = at === -1 ? text : text.slice(0, at);
-  const found = all.find((addon) => addon.name === name);
-  if (found === undefined) {
+  const entry = all.find((addon) => addon.name === name);
+  if (entry === undefined) {
     const near = nearest(
       name,
       all.map((addon) => addon.name),
@@ -91,8 +91,8 @@ function oneOf(all: readonly AddonVersions[], text: string, release: string): Ad
       hint: near === undefined ? 'run the same command without a name to list them' : `did you mean ${near}?`,
     });
   }
-  if (at === -1) return found;
+  if (at === -1) return entry;
   // External packages that curlew cannot read are listed for other tools.
-  const available = found.versions.flatMap(({ version, arches }) => (arches.length === 0 ? [] : [version]));
-  return { ...found, resolved: resolveVersion(name, text.slice(at + 1), available) };
+  const available = entry.versions.flatMap(({ version, arches }) => (arches.length === 0 ? [] : [version]));
+  return { ...entry, resolved: resolveVersion(name, text.slice(at + 1), available) };
 }
