@@ -277,8 +277,8 @@ function nameHere(name: string): string | undefined {
 
 /** The command with this name; throws `USAGE` if it does not exist. */
 export async function commandOf(name: string): Promise<Command> {
-  const found = COMMANDS.get(name);
-  if (found !== undefined) return found.load();
+  const command = COMMANDS.get(name);
+  if (command !== undefined) return command.load();
   if (name.startsWith('-')) {
     const hint = `curlew COMMAND ${name}; curlew help commands lists the commands`;
     throw new CurlewError('USAGE', `no command before the option ${name}`, { hint });

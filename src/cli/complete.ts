@@ -36,14 +36,14 @@ export async function complete(words: readonly string[], cwd: string): Promise<C
           ? commandsIn(name)
           : [],
     );
-  const { options, waiting, next, given } = walkWords(of, args);
-  const where = { cwd, given };
+  const { options, waiting, next, values } = walkWords(of, args);
+  const where = { cwd, values };
   if (waiting !== undefined) return valuesOf(waiting, '', typed, where);
   const [, option, equals, value = ''] = /^--([^=]*)(=)?(.*)$/s.exec(typed) ?? [];
   const assigned = equals === undefined ? undefined : options.get(option ?? '');
   if (assigned !== undefined) return valuesOf(assigned, `--${option}=`, value, where);
   if (typed.startsWith('-')) {
-    const open = [...options].filter(([long, { takes }]) => takes === 'many' || !given.has(long));
+    const open = [...options].filter(([long, { takes }]) => takes === 'many' || !values.has(long));
     return matching(
       typed,
       open.map(([long, { help }]) => ({ value: `--${long}`, help })),
@@ -74,17 +74,17 @@ function commandsIn(word: string): readonly Candidate[] {
 async function valuesOf(field: Field, before: string, typed: string, where: Where): Promise<Completion> {
   const { values, names, offers, value } = field;
   const paths = names === undefined ? 'none' : /^(?:DIR|FOLDER|STORE$|STORE\|URL)/.test(value) ? 'folders' : 'files';
-  const found = values ?? (offers === undefined ? [] : await withinLimit(namesOf(offers, typed, where)));
+  const candidates = values ?? (offers === undefined ? [] : await withinLimit(namesOf(offers, typed, where)));
   const completion = matching(
     `${before}${typed}`,
-    (found ?? []).map((one) => ({ value: `${before}${one}`, help: '' })),
+    (candidates ?? []).map((one) => ({ value: `${before}${one}`, help: '' })),
     paths,
   );
-  return found === undefined ? { ...completion, isLate: true } : completion;
+  return candidates === undefined ? { ...completion, isLate: true } : completion;
 }
 
 async function namesOf(offers: NonNullable<Field['offers']>, typed: string, where: Where): Promise<readonly string[]> {
-  if (offers === 'topic') return topics(where.given.get('topic') ?? []);
+  if (offers === 'topic') return topics(where.values.get('topic') ?? []);
   const { offeredNames } = await import('../app/offered-names.ts');
   return offeredNames(offers, typed, where);
 }

@@ -46,8 +46,8 @@ export function readArguments({ of, bareWords = [] }: Given, given: readonly str
     if (folder !== undefined) throw wrong(`--${folder[0]} ends with a slash`, 'specify a file in that folder');
     const rest = [...positionals];
     for (const [name, { takes }] of all.operands) {
-      const given = rest.splice(0, takes === 'many' ? rest.length : 1);
-      if (given.length > 0) texts.set(name, given);
+      const words = rest.splice(0, takes === 'many' ? rest.length : 1);
+      if (words.length > 0) texts.set(name, words);
     }
     if (rest[0] !== undefined) throw wrong(`unexpected argument "${rest[0]}"`, usageOf(of));
     for (const [name, { required, hint }] of [...all.operands, ...all.options]) {
@@ -112,8 +112,8 @@ function withBareValues(
 function valuesOf(fields: Fields, texts: ReadonlyMap<string, readonly string[]>): Readonly<Record<string, unknown>> {
   const entries = Object.entries(fields).map(([name, field]) => {
     const option = optionName(name);
-    const given = texts.get(option);
-    return [name, given === undefined ? absent(field) : field.read(given, field.operand ? field.value : `--${option}`)];
+    const words = texts.get(option);
+    return [name, words === undefined ? absent(field) : field.read(words, field.operand ? field.value : `--${option}`)];
   });
   return Object.fromEntries(entries) as Readonly<Record<string, unknown>>;
 }

@@ -18,9 +18,9 @@ export function openStandardOutput({ signal }: { readonly signal: AbortSignal })
       hint: 'redirect it to a program or a file, or use -o with a file',
     });
   }
-  const found = fstatSync(DESCRIPTOR);
+  const stats = fstatSync(DESCRIPTOR);
   // Node writes to pipes and sockets without blocking, but drops bytes if a file's disk is full.
-  const write = found.isFIFO() || found.isSocket() ? send : put;
+  const write = stats.isFIFO() || stats.isSocket() ? send : put;
   return async (piece) => {
     try {
       await write(piece, signal);

@@ -52,9 +52,10 @@ function quoted(text: string): string {
 
 function argumentsOf(name: string, { request }: Given): readonly string[] {
   const option = `--${optionName(name)}`;
-  const found = request[name];
-  if (found === true) return [option];
-  const value = typeof found === 'string' ? found : name === 'installDir' ? folderFlag(request['flags']) : undefined;
+  const setting = request[name];
+  if (setting === true) return [option];
+  const value =
+    typeof setting === 'string' ? setting : name === 'installDir' ? folderFlag(request['flags']) : undefined;
   return value === undefined ? [] : [option, quoted(value)];
 }
 

@@ -10,7 +10,7 @@ export interface Walked {
   /** The operand that comes next, if the command takes one more. */
   readonly next: Field | undefined;
   /** What was given, by the names of options and operands. */
-  readonly given: ReadonlyMap<string, readonly string[]>;
+  readonly values: ReadonlyMap<string, readonly string[]>;
   /** True if all words are options of the command with their values. */
   readonly onlyOptions: boolean;
 }
@@ -19,8 +19,8 @@ export interface Walked {
 export function walkWords(of: Request, words: readonly string[]): Walked {
   const { options: own, operands } = parametersOf({ ...of, options: { ...of.options, ...GLOBAL_OPTIONS } });
   const options = new Map(own);
-  const given = new Map<string, string[]>();
-  const give = (name: string, value: string): unknown => given.set(name, [...(given.get(name) ?? []), value]);
+  const values = new Map<string, string[]>();
+  const give = (name: string, value: string): unknown => values.set(name, [...(values.get(name) ?? []), value]);
   let waiting: readonly [name: string, field: Field] | undefined;
   let unknown = false;
   let ended = false;
@@ -37,24 +37,24 @@ export function walkWords(of: Request, words: readonly string[]): Walked {
       ended = true;
     } else {
       const [, dashes, name = '', value] = /^(--?)([^=]*)(?:=(.*))?$/s.exec(word) ?? [];
-      const found = own.find(([long, { short }]) => (dashes === '--' ? long === name : short === name[0]));
-      if (found === undefined) unknown = true;
+      const option = own.find(([long, { short }]) => (dashes === '--' ? long === name : short === name[0]));
+      if (option === undefined) unknown = true;
       else if (
         value !== undefined ||
-        found[1].takes === 'nothing' ||
-        found[1].bare !== undefined ||
+        option[1].takes === 'nothing' ||
+        option[1].bare !== undefined ||
         (dashes === '-' && name.length > 1)
       )
-        give(found[0], value ?? name);
-      else waiting = found;
+        give(option[0], value ?? name);
+      else waiting = option;
     }
   }
-  const hasOperands = given.has('') || operands.some(([name]) => given.has(name));
+  const hasOperands = values.has('') || operands.some(([name]) => values.has(name));
   return {
     options,
     waiting: waiting?.[1],
     next: operands[place]?.[1],
-    given,
+    values,
     onlyOptions: !unknown && !ended && !hasOperands && waiting === undefined,
   };
 }

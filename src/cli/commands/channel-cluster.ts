@@ -57,8 +57,8 @@ function passText({ cluster, addons, unlisted, unfit, warnings, errors }: Channe
   });
   const table = rows.length === 0 ? [] : columns([['NAME', 'NAMESPACE', 'CURRENT', 'UPDATE', 'WHY'], ...rows]);
   const count = (state: AddonResult['state'], what: string): readonly string[] => {
-    const found = addons.filter((one) => one.state === state).length;
-    return found === 0 ? [] : [`${found} ${what}`];
+    const matching = addons.filter((one) => one.state === state).length;
+    return matching === 0 ? [] : [`${matching} ${what}`];
   };
   const isPlanned = addons.some(({ state }) => state === 'planned');
   const sums = [

@@ -91,8 +91,8 @@ export const remove = commandFor(FLEET_REMOVE, {
   },
   render: (result, { request }) => {
     const isNowhere = result.targets.length === 0 && (result.done ?? []).length === 0;
-    const found = isNowhere ? [visible(`no cluster that answers has ${request.addon}`)] : [];
-    return [...found, passText(result)].join('\n');
+    const notes = isNowhere ? [visible(`no cluster that answers has ${request.addon}`)] : [];
+    return [...notes, passText(result)].join('\n');
   },
   exitCode: (result) => {
     const { done = [], targets, clusters } = result;

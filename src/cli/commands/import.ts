@@ -28,11 +28,11 @@ export const command = commandFor(IMPORT, {
   render: (result, { request: { out }, options: { notes } }, paint) => {
     const { sums, addons, files, dryRun, orders } = result;
     const written = files.filter(({ outcome }) => outcome === 'written');
-    const kept = files.filter(({ outcome }) => outcome === 'kept').map(({ path }) => `unchanged: ${path}`);
+    const unchanged = files.filter(({ outcome }) => outcome === 'kept').map(({ path }) => `unchanged: ${path}`);
     const names = new Set(addons.map(({ tree, name }) => `${tree}/${name}`)).size;
     return [
       ...renderMigration(result, notes, paint),
-      ...kept,
+      ...unchanged,
       ...(dryRun ? written.map(({ path }) => `would write: ${path}`) : []),
       out === undefined
         ? `--out DIR writes the version order of ${counted(orders.length, 'add-on')}`

@@ -21,8 +21,8 @@ const IGNORED_WARNINGS: readonly string[] = [
 /** Why Ceph is not healthy according to `ceph status --format json`; undefined if it is. */
 export function cephTrouble(status: unknown, ignored: readonly string[] = []): string | undefined {
   const troubles = [failedChecks(status, ignored), movingData(status), runningTasks(status)];
-  const found = troubles.filter((trouble) => trouble !== undefined);
-  return found.length === 0 ? undefined : found.join('; ');
+  const present = troubles.filter((trouble) => trouble !== undefined);
+  return present.length === 0 ? undefined : present.join('; ');
 }
 
 function failedChecks(status: unknown, ignored: readonly string[]): string | undefined {

@@ -38,9 +38,9 @@ export async function nodesConnectivity(check: PortCheck, context: VerbContext):
       apiPath`/api/v1/namespaces/${namespace}/pods?labelSelector=${`app=${NAME}`}`,
       signal,
     );
-    const found = pods.map(listenerOf);
-    for (const to of found) {
-      for (const from of found) if (from.node !== to.node) await tryPath(cluster, { from, to }, check, context);
+    const running = pods.map(listenerOf);
+    for (const to of running) {
+      for (const from of running) if (from.node !== to.node) await tryPath(cluster, { from, to }, check, context);
     }
   } finally {
     await remove(cluster, ['-n', namespace, 'delete', 'daemonset', NAME], context);

@@ -62,8 +62,8 @@ async function storageClass(cluster: ClusterCalls, name: string, signal: AbortSi
   const all = await cluster.list(apiPath`/apis/storage.k8s.io/v1/storageclasses`, signal);
   const isDefault = (one: unknown): boolean =>
     at(one, 'metadata', 'annotations', 'storageclass.kubernetes.io/is-default-class') === 'true';
-  const found = all.find((one) => (name === '' ? isDefault(one) : at(one, 'metadata', 'name') === name));
-  if (found !== undefined) return found;
+  const match = all.find((one) => (name === '' ? isDefault(one) : at(one, 'metadata', 'name') === name));
+  if (match !== undefined) return match;
   throw failure(name === '' ? 'the cluster has no default storage class' : `no storage class ${JSON.stringify(name)}`);
 }
 
@@ -95,8 +95,8 @@ function basePath(storage: unknown): string {
   const text = stringOf(at(storage, 'metadata', 'annotations', 'cas.openebs.io/config'));
   const { value } = readYaml('cas.openebs.io/config', text);
   const path = listOf(value).find((one) => at(one, 'name') === 'BasePath');
-  const found = stringOf(at(path, 'value'));
-  if (found.startsWith('/')) return found;
+  const folder = stringOf(at(path, 'value'));
+  if (folder.startsWith('/')) return folder;
   throw failure('the annotation cas.openebs.io/config of the storage class does not contain a BasePath');
 }
 

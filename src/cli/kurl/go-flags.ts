@@ -21,7 +21,7 @@ export function parseGoFlags(
   args: readonly string[],
   { values, switches, anywhere = false }: GoFlagSpec,
 ): GoFlags {
-  const found = new Map<string, string>();
+  const texts = new Map<string, string>();
   const on = new Set<string>();
   const operands: string[] = [];
   const left = [...args];
@@ -36,14 +36,14 @@ export function parseGoFlags(
     if (switches.includes(name)) {
       if (value !== 'false') on.add(name);
     } else if (values.includes(name)) {
-      const given = value ?? left.shift();
-      if (given === undefined) throw new CurlewError('USAGE', `curlew kurl ${tool}: -${name} requires a value`);
-      found.set(name, given);
+      const argument = value ?? left.shift();
+      if (argument === undefined) throw new CurlewError('USAGE', `curlew kurl ${tool}: -${name} requires a value`);
+      texts.set(name, argument);
     } else {
       throw new CurlewError('USAGE', `curlew kurl ${tool}: unknown flag ${arg}`);
     }
   }
-  return { values: found, switches: on, operands: [...operands, ...left] };
+  return { values: texts, switches: on, operands: [...operands, ...left] };
 }
 
 /** The value of a required flag. */

@@ -56,10 +56,10 @@ function isUsable(flags: string): boolean {
 
 /** The interface of this machine's default route. */
 export async function defaultGatewayInterface(ipv6: boolean): Promise<string> {
-  const found = ipv6
+  const device = ipv6
     ? defaultInterface6(await readText('/proc/net/ipv6_route'))
     : defaultInterface(await readText('/proc/net/route'));
-  if (found !== undefined) return found;
+  if (device !== undefined) return device;
   const what = `this machine has no default ${ipv6 ? 'IPv6 ' : ''}route`;
   throw new CurlewError('NOT_FOUND', `kurl netutil default-gateway-iface: ${what}`);
 }

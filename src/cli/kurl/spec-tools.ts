@@ -98,14 +98,14 @@ export async function vendorflights(given: readonly string[]): Promise<string> {
   const { document } = await readValid('vendorflights', file);
   const { spec } = document;
   const kurl = isJsonObject(spec) ? spec['kurl'] : undefined;
-  const found = isJsonObject(kurl) ? kurl['hostPreflights'] : undefined;
-  if (found === undefined) return '';
-  if (!isJsonObject(found) || found['apiVersion'] !== 'troubleshoot.sh/v1beta2') {
+  const preflights = isJsonObject(kurl) ? kurl['hostPreflights'] : undefined;
+  if (preflights === undefined) return '';
+  if (!isJsonObject(preflights) || preflights['apiVersion'] !== 'troubleshoot.sh/v1beta2') {
     throw new CurlewError(
       'SPEC_INVALID',
       `vendorflights: ${file}: kurl.hostPreflights is not a troubleshoot.sh/v1beta2`,
     );
   }
-  await writePrivate(requiredFlag('vendorflights', flags, 'o'), installerYaml(found));
+  await writePrivate(requiredFlag('vendorflights', flags, 'o'), installerYaml(preflights));
   return '';
 }

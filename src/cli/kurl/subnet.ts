@@ -70,7 +70,7 @@ export async function subnet(given: readonly string[]): Promise<string> {
   const range = flags.get('subnet-alloc-range') ?? '10.0.0.0/8';
   const excluded = (flags.get('exclude-subnet') ?? '').split(',').filter((one) => one !== '');
   const taken = [...parseRoutes(await readText(ROUTES)), ...excluded.map((one) => network('exclude-subnet', one))];
-  const found = freeNetwork(network('subnet-alloc-range', range), size, taken);
-  if (found === undefined) throw new CurlewError('NOT_FOUND', `subnet: no free network /${size} within ${range}`);
-  return found;
+  const free = freeNetwork(network('subnet-alloc-range', range), size, taken);
+  if (free === undefined) throw new CurlewError('NOT_FOUND', `subnet: no free network /${size} within ${range}`);
+  return free;
 }

@@ -12,15 +12,15 @@ const SYSTEM_ERROR = /\bE[A-Z0-9]+: ([^,:\n]+), [a-z]+(?: '([^'\n]*)')?(?: -> '[
 const SELF_EXPLAINED: ReadonlySet<ErrorCode> = new Set(['NOT_FOUND', 'NO_SPACE', 'FILE_EXISTS']);
 
 function causes(error: CurlewError): readonly string[] {
-  const found: string[] = [];
+  const messages: string[] = [];
   let cause = error.cause;
-  while (cause instanceof Error && found.length < MAX_CAUSES) {
+  while (cause instanceof Error && messages.length < MAX_CAUSES) {
     const known = errnoOf(cause)?.startsWith('E') === true && SELF_EXPLAINED.has(error.code);
     // A cause that is already part of the message is not repeated.
-    if (cause.message !== '' && !known && !error.message.includes(cause.message)) found.push(redact(cause.message));
+    if (cause.message !== '' && !known && !error.message.includes(cause.message)) messages.push(redact(cause.message));
     cause = cause.cause;
   }
-  return found;
+  return messages;
 }
 
 /** Reduces system errors to their description, with the path if the rest of the text does not contain it. */
