@@ -35,13 +35,13 @@ export async function describeArchive(
 ): Promise<Described> {
   const { index: whole, read, requireAll } = await openBundle(source, given, { directory, signal });
   await requireAll(whole.entries.filter(isDocument));
-  const { index, packages: found, bundle: json } = await checkArchive(source, whole, { read, signal });
-  const locks = found.flatMap(({ files }) => files.filter(({ path }) => path === MANIFEST_LOCK));
+  const { index, packages: archived, bundle: json } = await checkArchive(source, whole, { read, signal });
+  const locks = archived.flatMap(({ files }) => files.filter(({ path }) => path === MANIFEST_LOCK));
   if (locks.reduce((sum, { size }) => sum + size, 0) > ALL_LOCKS_LIMIT) {
     throw new CurlewError('PACKAGE_INVALID', `${source.name}: its locks are larger than ${ALL_LOCKS_LIMIT} bytes`);
   }
   const packages: DescribedPackage[] = [];
-  for (const one of found) packages.push(await describePackage(one, source.name, { signal }));
+  for (const one of archived) packages.push(await describePackage(one, source.name, { signal }));
   const contents = whole.tocDigest;
   if (json !== undefined) {
     if (hasLoneSurrogates(json)) {

@@ -60,19 +60,19 @@ async function holdersIn(
   { signal }: { readonly signal: AbortSignal },
 ): Promise<{ readonly find: (entry: PlacedEntry) => Promise<Holder | undefined> }> {
   let base = await folderBase(directory, { signal });
-  const found = new Map<Digest, { readonly holder: Holder; readonly mark: string | undefined; readonly in: Base }>();
+  const holders = new Map<Digest, { readonly holder: Holder; readonly mark: string | undefined; readonly in: Base }>();
   const search = async (entry: PlacedEntry): Promise<Holder | undefined> => {
     const holder = await base.find(entry, { signal });
     const mark = holder?.kind === 'file' ? await markOf(holder.path) : undefined;
     if (holder === undefined || mark === undefined) return undefined;
-    found.set(entry.digest, { holder, mark, in: base });
+    holders.set(entry.digest, { holder, mark, in: base });
     return holder;
   };
   return {
     find: async (entry) => {
       const own = brought.get(entry.digest);
       if (own !== undefined) return own;
-      const known = found.get(entry.digest);
+      const known = holders.get(entry.digest);
       if (known === undefined) return search(entry);
       if (known.holder.kind !== 'file' || (await markOf(known.holder.path)) === known.mark) return known.holder;
       // Packages move as a whole: a new base found for one file is right for the others.
@@ -86,6 +86,6 @@ async function holdersIn(
 
 /** Changes if the file is replaced or written to; undefined if it does not exist. */
 async function markOf(path: string): Promise<string | undefined> {
-  const found = await lstat(path, { bigint: true }).catch(() => undefined);
-  return found === undefined ? undefined : [found.dev, found.ino, found.size, found.mtimeNs].join(' ');
+  const stats = await lstat(path, { bigint: true }).catch(() => undefined);
+  return stats === undefined ? undefined : [stats.dev, stats.ino, stats.size, stats.mtimeNs].join(' ');
 }

@@ -22,11 +22,11 @@ export async function planPackages(
   context: Context,
 ): Promise<BuildPlan> {
   const { cwd, signal } = context;
-  const found = await findAddons(cwd, patterns, { signal });
+  const selection = await findAddons(cwd, patterns, { signal });
   const plans = new Map<string, AddonPlan>();
-  await refuseLinted(found, context, (listing) => plans.set(listing.folder, planOf(listing)));
+  await refuseLinted(selection, context, (listing) => plans.set(listing.folder, planOf(listing)));
   return planFor(
-    found.folders.flatMap(({ folder }) => plans.get(folder) ?? []),
+    selection.folders.flatMap(({ folder }) => plans.get(folder) ?? []),
     request,
   );
 }
@@ -57,10 +57,10 @@ export async function planAddons(
   request: BuildRequest,
   { cwd, signal }: Context,
 ): Promise<BuildPlan> {
-  const found = await findAddons(cwd, patterns, { signal });
+  const selection = await findAddons(cwd, patterns, { signal });
   const listings = [];
-  for (const folder of found.folders) listings.push(await listAddon(folder, { signal }));
-  refuseErrors([...found.diagnostics, ...listings.flatMap(({ diagnostics }) => diagnostics)]);
+  for (const folder of selection.folders) listings.push(await listAddon(folder, { signal }));
+  refuseErrors([...selection.diagnostics, ...listings.flatMap(({ diagnostics }) => diagnostics)]);
   return planFor(listings.map(planOf), request);
 }
 

@@ -35,7 +35,7 @@ const OTHER_NAMES = ['centos-7', 'rocky-8', 'rocky-9', 'rocky-10', 'almalinux-9'
 /** Package folders of the requested systems, in the order of the table; undefined: all. */
 export function systemsOf({ os: names = [] }: ChoiceRequest): readonly OsId[] | undefined {
   if (names.length === 0) return undefined;
-  const kept = new Set(
+  const systems = new Set(
     names.flatMap((name) => {
       const folders = osFolders(name);
       if (folders.length > 0) return folders;
@@ -45,7 +45,7 @@ export function systemsOf({ os: names = [] }: ChoiceRequest): readonly OsId[] | 
       });
     }),
   );
-  return OS_IDS.filter((id) => kept.has(id));
+  return OS_IDS.filter((id) => systems.has(id));
 }
 
 /** Warnings about requested systems that no package of the bundle has files for. */
@@ -83,8 +83,8 @@ export function withoutAddons(given: ReadSpec, names: readonly string[], path: s
   if (names.length === 0) return given;
   const { installer, document } = given;
   const removed = names.map((name) => {
-    const found = installer.addons.find((one) => one.name === name || one.specName === name);
-    if (found !== undefined) return found.specName;
+    const addon = installer.addons.find((one) => one.name === name || one.specName === name);
+    if (addon !== undefined) return addon.specName;
     const near = nearest(
       name,
       installer.addons.map((one) => one.name),

@@ -66,14 +66,14 @@ export async function openPlan(request: BundlePlanRequest, context: Context): Pr
   const extra = await extraImages(installer, request, context);
   let images: AsyncDisposable | undefined;
   const close = async (): Promise<void> => images?.[Symbol.asyncDispose]();
-  const given = async (): Promise<readonly GivenPackage[]> => {
+  const openExtra = async (): Promise<readonly GivenPackage[]> => {
     if (extra.length === 0) return [];
     const opened = await openImages(extra, request, context);
     images = opened;
     return [opened];
   };
   try {
-    const open = await planStore({ ...choice, bytes, installer, from, given }, request, context);
+    const open = await planStore({ ...choice, bytes, installer, from, given: openExtra }, request, context);
     noteWarnings(context.report, open.findings);
     for (const text of idleSystems(request, open.plan)) context.report({ type: 'note', level: 'warning', text });
     const dispose = async (): Promise<void> => {

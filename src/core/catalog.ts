@@ -120,9 +120,9 @@ export function findPackage(
 ): { readonly entry: CatalogVersion; readonly file: string; readonly found: CatalogPackage } | undefined {
   const addon = catalog.addons.find((one) => one.name === name);
   const entry = addon?.versions.find((one) => one.version === version);
-  const found = entry?.packages[arch];
-  if (entry === undefined || found === undefined) return undefined;
-  return { entry, file: packageFileName({ name, version }, arch), found };
+  const listed = entry?.packages[arch];
+  if (entry === undefined || listed === undefined) return undefined;
+  return { entry, file: packageFileName({ name, version }, arch), found: listed };
 }
 
 /** The key of a package in the store. */

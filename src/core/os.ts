@@ -173,6 +173,6 @@ export function osFolders(name: string): readonly OsId[] {
   const [, distribution = '', version = ''] = /^([a-z]+)-(\d[\d.]*)$/.exec(name) ?? [];
   const [major = ''] = version.split('.', 1);
   const [, served] = SERVED.find(([names]) => names.test(distribution)) ?? [];
-  const found = name === 'rhel-7-force' ? ['rhel-7-force', 'rhel-7'] : (served?.(major) ?? [name]);
-  return OS_IDS.filter((id) => found.includes(id));
+  const folders = name === 'rhel-7-force' ? ['rhel-7-force', 'rhel-7'] : (served?.(major) ?? [name]);
+  return OS_IDS.filter((id) => folders.includes(id));
 }

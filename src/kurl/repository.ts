@@ -188,25 +188,25 @@ export function readTemplate({ folder, files }: AddonListing, path: string): Own
 }
 
 async function readScripts(root: string, cache: FactCache, { signal }: Options): Promise<readonly RepositoryScript[]> {
-  const found: RepositoryScript[] = [];
+  const scripts: RepositoryScript[] = [];
   let room = SCRIPTS_LIMIT;
   const walk = async (folder: string, depth: number): Promise<void> => {
     signal.throwIfAborted();
     const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
     for (const entry of entries.toSorted((a, b) => compareText(a.name, b.name))) {
       const path = join(folder, entry.name);
-      if (found.length >= MAX_SCRIPTS) return;
+      if (scripts.length >= MAX_SCRIPTS) return;
       if (entry.isDirectory() && depth < DEEPEST) await walk(path, depth + 1);
       if (!entry.isFile() || !entry.name.endsWith('.sh')) continue;
       const text = textWithin(path, room);
       if (text === undefined || badText(text) !== undefined) continue;
       room -= text.length;
-      found.push({ shown: relative(root, path), facts: factsOf(text, cache, scriptFacts) });
+      scripts.push({ shown: relative(root, path), facts: factsOf(text, cache, scriptFacts) });
     }
   };
   const start = join(root, 'scripts');
   if (isInside(root, start)) await walk(start, 0);
-  return found;
+  return scripts;
 }
 
 /** Undefined if it cannot be read: scripts of kURL itself only make messages more precise. */

@@ -43,16 +43,16 @@ async function wholeRequest(
   request: KeptRequest,
   context: Context,
 ): Promise<RunRequest> {
-  const kept = await requestIn(directory);
+  const saved = await requestIn(directory);
   return {
-    ...kept,
+    ...saved,
     scripts: ownScripts(),
     env: hookEnv(request, context),
     // Images are loaded, because kubelet may have removed those of a former version.
     skipImages: whySkipImages(request),
     hookLimit: hookLimitOf(request),
     command,
-    cluster: clusterOfKept(kept, request, context),
+    cluster: clusterOfKept(saved, request, context),
     place: await place(),
   };
 }

@@ -20,8 +20,8 @@ function savedFields(fields: Fields): Fields {
 /** The JSON of a request; fields that a resumed run does not get are left out. */
 export function commandOf(asked: SavedCommand<object>, fields: Fields): SavedCommand<object> {
   const saved = savedFields(fields);
-  const kept = Object.entries(asked.request).filter(([field]) => Object.hasOwn(saved, field));
-  return { ...asked, request: Object.fromEntries(kept) };
+  const entries = Object.entries(asked.request).filter(([field]) => Object.hasOwn(saved, field));
+  return { ...asked, request: Object.fromEntries(entries) };
 }
 
 /** The command name in such JSON, which determines the fields; undefined for anything else. */
@@ -36,8 +36,8 @@ export function parseCommand<Own extends Fields>(kept: unknown, fields: Own): Sa
   const { name, request, operands, options, cwd, installer } = kept;
   if (typeof name !== 'string' || !isPath(cwd)) return undefined;
   if (installer !== undefined && typeof installer !== 'string') return undefined;
-  const found = request === undefined ? ofOptions(operands, options, fields) : checked(request, fields);
-  return found === undefined ? undefined : { name, request: found, cwd, installer };
+  const parsed = request === undefined ? ofOptions(operands, options, fields) : checked(request, fields);
+  return parsed === undefined ? undefined : { name, request: parsed, cwd, installer };
 }
 
 function isPath(value: unknown): value is string {

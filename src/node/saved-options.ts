@@ -23,8 +23,8 @@ function givenFor(fields: Fields, request: object): readonly (readonly [name: st
 export function savedOptions(fields: Fields, request: object, { cwd }: Pick<Context, 'cwd'>): SavedOptions {
   const words = givenFor(fields, request).map(([name, { names }, value]): readonly [string, Given] => {
     const isPath = (text: string): boolean => names === 'path' || (names === 'place' && !isRemote(text));
-    const kept = (text: string): string => redact(isPath(text) ? resolve(cwd, text) : text);
-    return [optionName(name), value === true ? true : typeof value === 'string' ? kept(value) : value.map(kept)];
+    const toSaved = (text: string): string => redact(isPath(text) ? resolve(cwd, text) : text);
+    return [optionName(name), value === true ? true : typeof value === 'string' ? toSaved(value) : value.map(toSaved)];
   });
   return Object.fromEntries(words);
 }
@@ -42,15 +42,15 @@ export function withSavedOptions<Request extends object>(
   request: Request,
   { words }: Pick<SavedPlan, 'words'>,
 ): Request {
-  const given = givenFor(fields, request);
-  const decided = given.find(([, { plan }]) => plan === 'decided');
+  const explicit = givenFor(fields, request);
+  const decided = explicit.find(([, { plan }]) => plan === 'decided');
   if (decided !== undefined) {
     const option = optionName(decided[0]);
     throw new CurlewError('USAGE', `--${option} is determined by the saved plan`, {
       hint: `omit it, or save a plan with it: --dry-run --${option} --out FILE`,
     });
   }
-  const ownSource = given.some(([, { plan }]) => plan === 'source');
+  const ownSource = explicit.some(([, { plan }]) => plan === 'source');
   const saved = requestOfOptions(fields, words);
   if (saved === undefined) {
     throw new CurlewError('FILE_UNUSABLE', 'the saved plan contains an invalid option value', {
@@ -58,7 +58,7 @@ export function withSavedOptions<Request extends object>(
     });
   }
   const used = givenFor(fields, saved).filter(([name, { plan }]) => {
-    return !given.some(([other]) => other === name) && !(ownSource && plan === 'source');
+    return !explicit.some(([other]) => other === name) && !(ownSource && plan === 'source');
   });
   const places = used.flatMap(([, { names }, value]) => (names === 'place' && isTexts(value) ? value : []));
   const remote = places.find(isRemote);

@@ -77,8 +77,8 @@ export function placesOf(request: TargetRequest, { cwd }: Pick<Context, 'cwd'>):
 
 function sandboxOf(request: TargetRequest): Pick<Target, 'network' | 'passed'> {
   const { network, env: passed = [], kubeconfig, context } = request;
-  const given = { network, env: passed[0], kubeconfig, context };
-  const [option] = Object.entries(given).find(([, value]) => value !== undefined) ?? [];
+  const options = { network, env: passed[0], kubeconfig, context };
+  const [option] = Object.entries(options).find(([, value]) => value !== undefined) ?? [];
   if (!isConfined(request) && option !== undefined) throw usage(`--${option} requires the sandbox of --root`);
   if (context !== undefined && kubeconfig === undefined) throw usage('--context requires --kubeconfig');
   if (network !== undefined && network !== 'host') throw usage(`--network ${network}: only host is allowed`);

@@ -52,13 +52,13 @@ export interface ChannelFiles extends AsyncDisposable {
  */
 export async function openChannels(request: ChannelsRequest, context: Context): Promise<ChannelFiles> {
   const files = openFiles(request, context);
-  const given = new Map<string, Uint8Array>();
+  const contents = new Map<string, Uint8Array>();
   const open = async (location: string, signal: AbortSignal): Promise<OpenedChannel> => {
     const shown = redact(location);
     try {
       const content = await files.read(location, { isGiven: true, signal });
       if (content === undefined) throw missing(shown);
-      given.set(location, content);
+      contents.set(location, content);
       const text = Buffer.from(content).toString('utf8');
       const { channel, diagnostics } = readChannel(location, text, request.compat);
       const error = channel === undefined ? invalid(shown, diagnostics) : undefined;
@@ -82,7 +82,7 @@ export async function openChannels(request: ChannelsRequest, context: Context): 
       }
       // The only add-on of a plain manifest is the manifest, which may come from a pipe.
       return (
-        (location === channel.location ? given.get(location) : undefined) ??
+        (location === channel.location ? contents.get(location) : undefined) ??
         (await files.read(location, { namedBy: channel.location, signal }))
       );
     };

@@ -80,9 +80,9 @@ async function executablePlace(arch: Arch, request: WebRequest, context: Context
   const { env, cwd } = context;
   const digest = await executableDigest(arch);
   const file = releasedExecutableName(toolVersion(), arch);
-  const given = env['CURLEW_EXECUTABLES'];
+  const setting = env['CURLEW_EXECUTABLES'];
   const place =
-    given === undefined || given === '' ? (await readConfig(request.config, { env, cwd })).executables : given;
+    setting === undefined || setting === '' ? (await readConfig(request.config, { env, cwd })).executables : setting;
   if (place === undefined || digest === undefined) {
     throw new CurlewError(
       'NOT_FOUND',

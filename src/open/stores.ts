@@ -65,8 +65,8 @@ async function s3Options(request: StoreRequest, { env, cwd }: Context): Promise<
 
 async function profileOf(profile: string | undefined, env: Context['env']): Promise<AwsProfile> {
   const path = env['AWS_CONFIG_FILE'] ?? join(env['HOME'] ?? '/', '.aws/config');
-  const found = readAwsProfile((await readStateFile(path, MAX_PROFILE_BYTES)) ?? '', profile);
-  return env['AWS_IGNORE_CONFIGURED_ENDPOINT_URLS'] === 'true' ? { ...found, endpoint: undefined } : found;
+  const settings = readAwsProfile((await readStateFile(path, MAX_PROFILE_BYTES)) ?? '', profile);
+  return env['AWS_IGNORE_CONFIGURED_ENDPOINT_URLS'] === 'true' ? { ...settings, endpoint: undefined } : settings;
 }
 
 function pathStyleOf(text: string | undefined): boolean | undefined {

@@ -77,9 +77,9 @@ export async function trustOf(
   const { cwd, report } = context;
   const { trustedKeys } = await readConfig(request.config, context);
   const paths = [...(request.key ?? []).map((path) => resolve(cwd, path)), ...trustedKeys];
-  const [given, name] = [request.signature, request.signedAs];
+  const [signatureFile, name] = [request.signature, request.signedAs];
   if (paths.length === 0) {
-    if (request.requireSigned !== true && given === undefined && name === undefined) return undefined;
+    if (request.requireSigned !== true && signatureFile === undefined && name === undefined) return undefined;
     throw new CurlewError('USAGE', 'no key to verify signatures was given', {
       hint: 'specify one with --key FILE, or in trustedKeys of the configuration',
     });
@@ -88,17 +88,17 @@ export async function trustOf(
   return {
     keys,
     check: async (about, text, path, read = readSignatureFile) => {
-      const from = given === undefined ? signaturePath(path) : resolve(cwd, given);
-      const signature = given === undefined ? await read(from) : await readGivenFile(from, SIGNATURE_LIMIT);
+      const from = signatureFile === undefined ? signaturePath(path) : resolve(cwd, signatureFile);
+      const signature = signatureFile === undefined ? await read(from) : await readGivenFile(from, SIGNATURE_LIMIT);
       if (signature === undefined) {
         throw new CurlewError('SIGNATURE_INVALID', `cannot verify ${about}: there is no signature ${from}`, {
           hint: 'specify it with --signature FILE, or ask the publisher for it',
         });
       }
-      const found = { about, text, signature, from };
+      const subject = { about, text, signature, from };
       const { allowDowngrade = false, requireStatement: statement = false } = request;
       const wanted = { role, name, allowDowngrade, statement, now: new Date() };
-      return verifySignature(found, { keys, wanted, directory, report });
+      return verifySignature(subject, { keys, wanted, directory, report });
     },
   };
 }
@@ -153,6 +153,6 @@ export async function readKeyText(path: string): Promise<string> {
 
 /** An empty passphrase counts as none. */
 export function passphraseOf(env: Readonly<Record<string, string | undefined>>): string | undefined {
-  const found = env['CURLEW_KEY_PASSPHRASE'];
-  return found === '' ? undefined : found;
+  const passphrase = env['CURLEW_KEY_PASSPHRASE'];
+  return passphrase === '' ? undefined : passphrase;
 }

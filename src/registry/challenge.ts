@@ -65,7 +65,7 @@ function parameter(read: ReturnType<typeof reader>): readonly [string, string] |
 export function parseChallenges(header: string): readonly Challenge[] | undefined {
   if (header.length > HEADER_LIMIT) return undefined;
   const read = reader(header);
-  const found: Challenge[] = [];
+  const challenges: Challenge[] = [];
   for (let count = 0; !read.ended(); count += 1) {
     read.space();
     const scheme = read.token();
@@ -80,9 +80,9 @@ export function parseChallenges(header: string): readonly Challenge[] | undefine
       if (!read.is(',')) break;
       read.space();
     }
-    if (scheme === 'basic' || scheme === 'bearer') found.push({ scheme, parameters });
+    if (scheme === 'basic' || scheme === 'bearer') challenges.push({ scheme, parameters });
     read.space();
     if (!read.ended() && parameters.size === 0 && !read.is(',')) return undefined;
   }
-  return found;
+  return challenges;
 }

@@ -114,8 +114,8 @@ export function createCredentials(config: DockerConfig, env: Environment): Crede
       for (const scope of scopesOf(text)) {
         // The default helper knows only hosts.
         const store = scope.includes('/') ? undefined : config.store;
-        const found = await known.get(scope, async () => look(scope, store, signal));
-        if (found !== undefined) return found;
+        const credential = await known.get(scope, async () => look(scope, store, signal));
+        if (credential !== undefined) return credential;
       }
       return undefined;
     },

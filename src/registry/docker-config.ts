@@ -74,8 +74,8 @@ function credentialOf(value: unknown): Credential | undefined {
   const colon = plain.indexOf(':');
   if (colon < 1) return undefined;
   // Docker pads the password with NUL characters in some versions.
-  const given = plain.slice(colon + 1).replaceAll('\u0000', '');
-  return { kind: 'password', username: plain.slice(0, colon), password: secret(given) };
+  const secretText = plain.slice(colon + 1).replaceAll('\u0000', '');
+  return { kind: 'password', username: plain.slice(0, colon), password: secret(secretText) };
 }
 
 /** Reads the text of a config.json; `from` names the file. No message contains its secrets. */
@@ -85,12 +85,12 @@ export function parseDockerConfig(text: string, from: string): DockerConfig {
   if (value === undefined)
     throw new CurlewError('AUTH_FAILED', `${from}: not JSON`, { hint: 'correct the file, or log in again' });
   const { auths, credsStore, credHelpers } = fieldsOf(value);
-  const found = new Map<string, Credential>();
+  const credentials = new Map<string, Credential>();
   for (const [host, entry] of Object.entries(fieldsOf(auths))) {
     const credential = credentialOf(entry);
     // Docker's own key wins over other spellings of the same host.
-    if (credential !== undefined && (host === DOCKER_HUB_KEY || !found.has(scopeKey(host)))) {
-      found.set(scopeKey(host), credential);
+    if (credential !== undefined && (host === DOCKER_HUB_KEY || !credentials.has(scopeKey(host)))) {
+      credentials.set(scopeKey(host), credential);
     }
   }
   const helpers = new Map<string, string>();
@@ -98,5 +98,5 @@ export function parseDockerConfig(text: string, from: string): DockerConfig {
     const name = helperOf(helper, from);
     if (name !== undefined) helpers.set(scopeKey(host), name);
   }
-  return { auths: found, store: helperOf(credsStore, from), helpers };
+  return { auths: credentials, store: helperOf(credsStore, from), helpers };
 }

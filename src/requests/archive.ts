@@ -35,8 +35,8 @@ const sha256 = one<Digest>({
   schema: digest,
   read: (given, option) => {
     const parse = (hex: string): Digest | undefined => {
-      const found = `sha256:${hex.toLowerCase().replace(/^sha256:/, '')}`;
-      return isDigest(found) ? found : undefined;
+      const text = `sha256:${hex.toLowerCase().replace(/^sha256:/, '')}`;
+      return isDigest(text) ? text : undefined;
     };
     return reading(parse, 'not 64 hexadecimal digits')(given, option);
   },

@@ -85,13 +85,13 @@ export class Contents {
 
   #make(cluster: Cluster, matches: string, own: Values = {}): Content | string {
     const { default: base = {}, groups = [] } = this.#addon.config ?? {};
-    const found = this.sourceOf(cluster);
-    if (found === undefined) return `no entry of the channel fits Kubernetes ${cluster.kubernetes}`;
-    const rendered = this.#render(cluster, found.version);
+    const chosen = this.sourceOf(cluster);
+    if (chosen === undefined) return `no entry of the channel fits Kubernetes ${cluster.kubernetes}`;
+    const rendered = this.#render(cluster, chosen.version);
     if (typeof rendered === 'string') return `cannot render the values: ${rendered}`;
     const layers = groups.filter((_, at) => matches[at] === '1').map((group) => group.values);
     const values = mergeValues([base, ...layers, rendered, own]);
-    const { source, version } = found;
+    const { source, version } = chosen;
     return { source, ...(version !== undefined && { version }), values, specHash: specHash({ source, values }) };
   }
 

@@ -51,9 +51,9 @@ function isOpen({ cron, duration, timeZone = 'UTC' }: Window, now: number): bool
   const either = parts[2] !== '*' && parts[4] !== '*';
   const least = now - Math.min(parseTimeout(duration), MAX_SECONDS);
   for (let start = now - (now % 60); start > least; start -= 60) {
-    const found = new Map(format.formatToParts(start * 1000).map(({ type, value }) => [type, value]));
+    const local = new Map(format.formatToParts(start * 1000).map(({ type, value }) => [type, value]));
     const [minute, hour, day, month, weekday] = FIELDS.map(([field], at) => {
-      const text = found.get(field) ?? '';
+      const text = local.get(field) ?? '';
       return sets[at]?.has(field === 'weekday' ? WEEKDAYS.indexOf(text) : Number(text)) === true;
     });
     if (minute && hour && month && (either ? day || weekday : day && weekday)) return true;

@@ -179,8 +179,8 @@ export function chooseAll(
   options: ChooseOptions,
 ): readonly SourcePackage[] {
   for (const listed of [...(options.bundle?.packages ?? []), ...(options.bundle?.beside ?? [])]) {
-    const found = packages.find(({ ref }) => formatRef(ref) === formatRef(listed) && ref.tree === listed.tree);
-    if (found === undefined || found.addon.digest === listed.digest) continue;
+    const present = packages.find(({ ref }) => formatRef(ref) === formatRef(listed) && ref.tree === listed.tree);
+    if (present === undefined || present.addon.digest === listed.digest) continue;
     throw new CurlewError(
       'DIGEST_MISMATCH',
       `${options.from}: ${formatRef(listed)} is not the package that ${BUNDLE_JSON} lists`,
@@ -249,7 +249,7 @@ function chooseOne(
   if (usable.length === 0) throw new CurlewError('UNSUPPORTED', `${from}: it has no package of ${name} for ${arch}`);
   const versions = usable.map(({ ref }) => ref.version).toSorted((a, b) => compareVersions(b, a));
   const version = listed ?? resolveVersion(name, requested, versions).version;
-  const found = usable.find(({ ref }) => ref.version === version);
-  if (found === undefined) throw missing(requestedAddon, `${from}: it has no package ${name} ${version}`, listed);
-  return found;
+  const chosen = usable.find(({ ref }) => ref.version === version);
+  if (chosen === undefined) throw missing(requestedAddon, `${from}: it has no package ${name} ${version}`, listed);
+  return chosen;
 }

@@ -30,10 +30,10 @@ export async function openSource(
 ): Promise<InstallSource> {
   const { cwd, report, signal } = context;
   const { bundle, dir, from: places = [] } = request;
-  const given = [bundle, dir, places[0]].filter((one) => one !== undefined);
+  const sources = [bundle, dir, places[0]].filter((one) => one !== undefined);
   const release = request.release;
-  if (given.length === 0) throw new CurlewError('USAGE', 'one of --bundle, --dir and --from is required');
-  if (given.length > 1) throw new CurlewError('USAGE', 'only one of --bundle, --dir and --from can be used');
+  if (sources.length === 0) throw new CurlewError('USAGE', 'one of --bundle, --dir and --from is required');
+  if (sources.length > 1) throw new CurlewError('USAGE', 'only one of --bundle, --dir and --from can be used');
   if (release !== undefined && places.length === 0) throw new CurlewError('USAGE', '--release requires --from');
   const ownArch = hostArch();
   const trust = await trustOf(request, context, { role: 'bundle', directory });
@@ -69,10 +69,10 @@ export async function installerText(
   { cwd }: Context,
   source: Pick<InstallSource, 'installerText'>,
 ): Promise<string> {
-  const given = request.installer;
-  const text = given === undefined ? source.installerText : await readGivenFile(resolve(cwd, given), INSTALLER_LIMIT);
+  const path = request.installer;
+  const text = path === undefined ? source.installerText : await readGivenFile(resolve(cwd, path), INSTALLER_LIMIT);
   if (text !== undefined) return text;
-  if (given !== undefined) throw new CurlewError('NOT_FOUND', `cannot read ${given}: no such file`);
+  if (path !== undefined) throw new CurlewError('NOT_FOUND', `cannot read ${path}: no such file`);
   throw new CurlewError('USAGE', 'the source contains no installer spec: specify one with --installer FILE');
 }
 

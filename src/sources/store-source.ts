@@ -133,8 +133,8 @@ async function openLocal(store: Store, resolved: ResolvedPackage, signal: AbortS
   const index = await readIndex(source, { signal });
   requireContents(source, index, resolved.toc);
   const packages = await archivePackages(source, index, { signal });
-  const found = packages.find((one) => one.addon.digest === resolved.digest && isWhole(one));
-  if (found !== undefined) return found;
+  const whole = packages.find((one) => one.addon.digest === resolved.digest && isWhole(one));
+  if (whole !== undefined) return whole;
   throw new CurlewError('DIGEST_MISMATCH', `${source.name}: not the package that the catalog names`, {
     hint: 'publish the release again',
   });
@@ -156,8 +156,8 @@ async function openOverride(
 ): Promise<SourcePackage> {
   const place = await objectAt(s3Override);
   const file = { name: `${name} by its s3Override`, published: undefined, places: [place] };
-  const found = await openRemotePackage(file, { report: context.report, signal });
-  const { ref, addon } = found;
+  const opened = await openRemotePackage(file, { report: context.report, signal });
+  const { ref, addon } = opened;
   const bad = (code: 'SPEC_INVALID' | 'UNSUPPORTED', what: string): CurlewError =>
     new CurlewError(code, `${name}: the s3Override ${place.store.address}/${place.key} ${what}`, {
       hint: 'name another package in s3Override, or remove it from the spec',
@@ -169,5 +169,5 @@ async function openOverride(
   } catch {
     throw bad('SPEC_INVALID', `has version ${ref.version}, the spec requires ${requested}`);
   }
-  return found;
+  return opened;
 }
