@@ -75,10 +75,10 @@ async function boxOf(made: string, archives: readonly string[]): Promise<Tree> {
 
 /** Lets a file name this box in the place of the mark, and a journal the present start of this machine. */
 async function settle(box: Tree, path: string): Promise<void> {
-  const kept = await readFile(path);
+  const bytes = await readFile(path);
   const isJournal = basename(path) === 'journal.jsonl';
-  if (!isJournal && !kept.includes(BOX_MARK)) return;
-  const text = kept.toString().replaceAll(BOX_MARK, box.path);
+  if (!isJournal && !bytes.includes(BOX_MARK)) return;
+  const text = bytes.toString().replaceAll(BOX_MARK, box.path);
   await writeFile(path, isJournal ? begunIn(text, await bootId()) : text);
 }
 

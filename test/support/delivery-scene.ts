@@ -83,8 +83,8 @@ export async function openScene(): Promise<Scene> {
     record: async (addon) => {
       const { body } = await api.get('/api/v1/namespaces/kube-system/configmaps/curlew-addons');
       const data = at(body, 'data') as Readonly<Record<string, string>> | undefined;
-      const found = data?.[`default.${addon}`];
-      return found === undefined ? undefined : (JSON.parse(found) as JsonObject);
+      const record = data?.[`default.${addon}`];
+      return record === undefined ? undefined : (JSON.parse(record) as JsonObject);
     },
     [Symbol.asyncDispose]: async () => {
       await helm[Symbol.asyncDispose]();

@@ -70,8 +70,8 @@ export async function openFleetScene(names: readonly string[]): Promise<FleetSce
     apply: async (given = {}, more = {}) => applyFleet({ ...request, wait: 5000, ...given }, { ...context, ...more }),
     plan: async () => planFleets(request, context),
     versions: async () => {
-      const found = names.map(async (name) => textAt((await api(name).get(MAP)).body, 'data.version') || '-');
-      return (await Promise.all(found)).join(' ');
+      const versions = names.map(async (name) => textAt((await api(name).get(MAP)).body, 'data.version') || '-');
+      return (await Promise.all(versions)).join(' ');
     },
     [Symbol.asyncDispose]: async () => {
       for (const server of servers.values()) await server[Symbol.asyncDispose]();

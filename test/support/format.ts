@@ -102,7 +102,7 @@ function readTarHeader(block: Buffer): TarHeader {
 }
 
 function readPax(body: Buffer): ReadonlyMap<string, string> {
-  const found = new Map<string, string>();
+  const fields = new Map<string, string>();
   for (let at = 0; at < body.byteLength;) {
     const length = Number.parseInt(body.subarray(at).toString('latin1'), 10);
     const [key = '', value = ''] = body
@@ -110,10 +110,10 @@ function readPax(body: Buffer): ReadonlyMap<string, string> {
       .toString('utf8')
       .replace(/^\d+ /, '')
       .split('=', 2);
-    found.set(key, value);
+    fields.set(key, value);
     at += length;
   }
-  return found;
+  return fields;
 }
 
 function isPlain(path: string): boolean {
@@ -188,18 +188,18 @@ export function readByThePage(file: Buffer): readonly FormatEntry[] {
   };
   assert.equal(version, 1);
 
-  const found = new Map<string, FormatEntry>();
+  const byPath = new Map<string, FormatEntry>();
   let at = 0;
   for (const row of entries) {
     checkFields(row);
     const { name: path, size, mode, linkName: linkTo, packed = 0, stored } = row;
     checkPath(path);
-    assert.ok(!found.has(path));
+    assert.ok(!byPath.has(path));
     const header = readHeader(file, at, row);
     at = header.end;
     let data: Buffer = Buffer.alloc(0);
     if (linkTo !== undefined) {
-      const target = found.get(linkTo);
+      const target = byPath.get(linkTo);
       assert.ok(target !== undefined && target.linkTo === undefined, 'a link leads to an earlier file');
       data = target.data;
     } else if (size > 0) {
@@ -225,8 +225,8 @@ export function readByThePage(file: Buffer): readonly FormatEntry[] {
     }
     assert.equal(data.byteLength, size);
     assert.equal(row.digest, sha256(data));
-    found.set(path, { path, mode, data, stored, linkTo, pax: header.pax });
+    byPath.set(path, { path, mode, data, stored, linkTo, pax: header.pax });
   }
   assert.equal(at, tocAt, 'the bricks tile the file');
-  return [...found.values()];
+  return [...byPath.values()];
 }

@@ -95,7 +95,7 @@ class Release {
 
   async #revisions(): Promise<readonly Revision[]> {
     const { body } = await this.#api.get(`${SECRETS}?labelSelector=owner=helm,name=${this.#name}`);
-    const found = (at(body, 'items') as readonly JsonObject[]).map((secret): Revision => {
+    const revisions = (at(body, 'items') as readonly JsonObject[]).map((secret): Revision => {
       const objects = JSON.parse(Buffer.from(textAt(secret, 'data.release'), 'base64').toString()) as JsonObject[];
       return {
         version: Number(at(secret, 'metadata.labels.version')),
@@ -103,7 +103,7 @@ class Release {
         objects,
       };
     });
-    return found.toSorted((one, other) => one.version - other.version);
+    return revisions.toSorted((one, other) => one.version - other.version);
   }
 
   async #last(): Promise<Revision> {
@@ -143,8 +143,8 @@ class Release {
       await this.#write({ version, status: 'failed', objects });
       throw new Error(`UPGRADE FAILED: ${textAt(body, 'message')}`);
     }
-    const kept = new Set(objects.map(pathOf));
-    await this.#delete((deployed?.objects ?? []).filter((one) => !kept.has(pathOf(one))));
+    const paths = new Set(objects.map(pathOf));
+    await this.#delete((deployed?.objects ?? []).filter((one) => !paths.has(pathOf(one))));
     if (deployed !== undefined) await this.#write({ ...deployed, status: 'superseded' });
     await this.#write({ version, status: 'deployed', objects });
   }

@@ -16,8 +16,8 @@ export async function startKubeServer(
 ): Promise<KubeServer> {
   const { key, cert, ca } = certificate ?? (await makeCertificate());
   const regular = (asked: Asked): Reply => {
-    const found = answer(asked);
-    return 'json' in found ? { status: 200, body: JSON.stringify(found.json) } : found;
+    const reply = answer(asked);
+    return 'json' in reply ? { status: 200, body: JSON.stringify(reply.json) } : reply;
   };
   const server = await startServer(regular, { tls: { key, cert } });
   const kubeconfig = (user: object = { token: 'test-token' }, cluster: object = {}): string =>

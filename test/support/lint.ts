@@ -17,9 +17,9 @@ export async function lintFiles(
 ): Promise<LintReport> {
   const sound = { 'addons/ekco/1/Manifest': '', 'addons/ekco/1/install.sh': 'ekco() { :; }\n' };
   await using box = await tree({ ...sound, ...files });
-  const found = await findAddons(box.path, patterns, { signal });
+  const selection = await findAddons(box.path, patterns, { signal });
   const searchPath = process.env['PATH'] ?? '/usr/bin:/bin';
-  return await lintAddons(found, { shellcheck, complete: patterns.length === 0, searchPath, signal });
+  return await lintAddons(selection, { shellcheck, complete: patterns.length === 0, searchPath, signal });
 }
 
 /** `path:line:column severity code`, without the folder of the add-on `ekco/1`. */

@@ -95,9 +95,9 @@ export async function hostScene(...names: readonly string[]): Promise<HostScene>
   await writeFile(box.at('config'), `${keys.join('\n')}\nIdentitiesOnly yes\n`);
   await writeFile(box.at('ssh'), `#!/bin/sh\nexec /usr/bin/ssh -F '${box.at('config')}' "$@"\n`, { mode: 0o755 });
   const server = (name: string): Sshd => {
-    const found = hosts.get(name);
-    if (found === undefined) throw new Error(`no host ${name}`);
-    return found;
+    const host = hosts.get(name);
+    if (host === undefined) throw new Error(`no host ${name}`);
+    return host;
   };
   const context = {
     signal: never,

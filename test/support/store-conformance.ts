@@ -78,9 +78,9 @@ export function testStore(
 
   test(`${name}: a small object is read as a whole, one larger than the limit not`, async ({ signal }) => {
     const object = await store().put('whole/k', text('0123456789'), { metadata: { n: '1' }, signal });
-    const found = await store().read('whole/k', { limit: 10, signal });
-    assert.is(Buffer.from(found?.data ?? []).toString(), '0123456789');
-    assert.equal([found?.object.etag, found?.object.size, found?.object.metadata['n']], [object.etag, 10, '1']);
+    const stored = await store().read('whole/k', { limit: 10, signal });
+    assert.is(Buffer.from(stored?.data ?? []).toString(), '0123456789');
+    assert.equal([stored?.object.etag, stored?.object.size, stored?.object.metadata['n']], [object.etag, 10, '1']);
     await assert.rejectsWith(store().read('whole/k', { limit: 9, signal }), 'PACKAGE_INVALID', /larger than 9 bytes/);
     assert.is(await store().read('whole/none', { limit: 9, signal }), undefined);
     await store().put('whole/empty', text(''), { signal });
@@ -199,11 +199,11 @@ export function testStore(
     const from = await store().put('copy/a', text('bytes'), { metadata: { n: '1' }, signal });
     for (const ifNoneMatch of ['*', undefined] as const) {
       const kind = ifNoneMatch === undefined ? 'plain' : 'new';
-      const kept = await store().copy('copy/a', `copy/${kind}`, { ifNoneMatch, sourceIfMatch: from.etag, signal });
+      const copied = await store().copy('copy/a', `copy/${kind}`, { ifNoneMatch, sourceIfMatch: from.etag, signal });
       const head = await store().head(`copy/${kind}`, { signal });
-      assert.equal([head?.size, head?.etag], [kept.size, kept.etag]);
+      assert.equal([head?.size, head?.etag], [copied.size, copied.etag]);
       assert.is(head?.metadata['n'], '1');
-      assert.is(kept.metadata['n'], '1');
+      assert.is(copied.metadata['n'], '1');
       assert.is(await read(`copy/${kind}`, signal), 'bytes');
       await store().copy('copy/a', `copy/${kind}2`, { ifNoneMatch, metadata: { n: '2' }, signal });
       assert.is((await store().head(`copy/${kind}2`, { signal }))?.metadata['n'], '2');

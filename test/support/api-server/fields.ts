@@ -175,12 +175,12 @@ export function merge(live: Json | undefined, over: Json, field = ''): Json {
   const keys = isList(over) ? listKeys(field, over) : undefined;
   if (!isList(live) || !isList(over) || keys === undefined) return over;
   const news = new Map(over.map((item) => [itemKey(keys, item), item]));
-  const kept = live.map((item): Json => {
-    const found = news.get(itemKey(keys, item));
+  const merged = live.map((item): Json => {
+    const changed = news.get(itemKey(keys, item));
     news.delete(itemKey(keys, item));
-    return found === undefined ? item : merge(item, found);
+    return changed === undefined ? item : merge(item, changed);
   });
-  return [...kept, ...news.values()];
+  return [...merged, ...news.values()];
 }
 
 /** The document without these fields. A map or a list that they leave empty goes as well. */
@@ -188,18 +188,18 @@ export function without(document: JsonObject, paths: FieldSet): JsonObject {
   const strip = (value: Json, path: readonly string[], field: string): Json | undefined => {
     if (path.length > 0 && paths.has(path.join('\n'))) return undefined;
     if (isMap(value) && !ATOMIC.has(field)) {
-      const kept = Object.entries(value).flatMap(([key, child]): [string, Json][] => {
+      const entries = Object.entries(value).flatMap(([key, child]): [string, Json][] => {
         const left = strip(child, [...path, `f:${key}`], key);
         return left === undefined ? [] : [[key, left]];
       });
-      return kept.length === 0 && Object.keys(value).length > 0 && path.length > 0
+      return entries.length === 0 && Object.keys(value).length > 0 && path.length > 0
         ? undefined
-        : Object.fromEntries(kept);
+        : Object.fromEntries(entries);
     }
     const keys = isList(value) ? listKeys(field, value) : undefined;
     if (!isList(value) || keys === undefined) return value;
-    const kept = value.flatMap((item) => strip(item, [...path, itemKey(keys, item)], '') ?? []);
-    return kept.length === 0 && value.length > 0 ? undefined : kept;
+    const items = value.flatMap((item) => strip(item, [...path, itemKey(keys, item)], '') ?? []);
+    return items.length === 0 && value.length > 0 ? undefined : items;
   };
   return strip(document, [], '') as JsonObject;
 }

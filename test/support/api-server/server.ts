@@ -106,9 +106,9 @@ class Api {
       this.#options.before?.(`${request.method} ${request.url}`, user);
       const url = new URL(request.url ?? '/', 'https://server');
       const body = await text(request);
-      const found = this.#fixed(url.pathname);
+      const fixed = this.#fixed(url.pathname);
       if (url.pathname === '/metrics') response.end(this.#options.metrics);
-      else if (found !== undefined) send(response, 200, found);
+      else if (fixed !== undefined) send(response, 200, fixed);
       else this.#respond(request, response, { url, body, user });
     } catch (error) {
       const failure =
@@ -123,17 +123,15 @@ class Api {
     if (this.#options.users !== true) return ADMIN;
     const token = /^Bearer (.*)$/.exec(headers.authorization ?? '')?.[1];
     if (token === 'test-token') return ADMIN;
-    const found = token === undefined ? certified(socket as TLSSocket) : this.#bootstrapped(token);
-    if (found === undefined) throw new StatusError(401, 'Unauthorized', 'Unauthorized');
-    return found;
+    const user = token === undefined ? certified(socket as TLSSocket) : this.#bootstrapped(token);
+    if (user === undefined) throw new StatusError(401, 'Unauthorized', 'Unauthorized');
+    return user;
   }
 
   #bootstrapped(token: string): User | undefined {
     const [id = '', secret] = token.split('.');
-    const found = this.store.get(this.#kind('', 'v1', 'secrets'), 'kube-system', `bootstrap-token-${id}`)?.value[
-      'data'
-    ];
-    const field = (name: string): string => Buffer.from(isMap(found) ? textOf(found[name]) : '', 'base64').toString();
+    const data = this.store.get(this.#kind('', 'v1', 'secrets'), 'kube-system', `bootstrap-token-${id}`)?.value['data'];
+    const field = (name: string): string => Buffer.from(isMap(data) ? textOf(data[name]) : '', 'base64').toString();
     const isValid = field('token-secret') === secret && Date.parse(field('expiration')) > Date.now();
     if (!isValid || field('usage-bootstrap-authentication') !== 'true') return undefined;
     const extra = field('auth-extra-groups')
@@ -147,9 +145,9 @@ class Api {
   }
 
   #kind(group: string, version: string, plural: string): ServedKind {
-    const found = this.#kinds().find((one) => one.group === group && one.version === version && one.plural === plural);
-    if (found === undefined) throw new StatusError(404, 'NotFound', 'the server could not find the requested resource');
-    return found;
+    const kind = this.#kinds().find((one) => one.group === group && one.version === version && one.plural === plural);
+    if (kind === undefined) throw new StatusError(404, 'NotFound', 'the server could not find the requested resource');
+    return kind;
   }
 
   #fixed(path: string): object | undefined {
@@ -181,9 +179,9 @@ class Api {
     const onlyMetadata = (headers.accept ?? '').includes('as=PartialObjectMetadata');
     const document = body === '' ? {} : parse(body);
     if (method === 'GET' && target.name !== '') {
-      const found = this.store.get(target.kind, target.namespace, target.name);
-      if (found === undefined) throw notFound(target);
-      return send(response, 200, onlyMetadata ? partial(found.value) : found.value);
+      const stored = this.store.get(target.kind, target.namespace, target.name);
+      if (stored === undefined) throw notFound(target);
+      return send(response, 200, onlyMetadata ? partial(stored.value) : stored.value);
     }
     if (method === 'GET' && query.get('watch') === 'true')
       return this.#watch(target, query, { response, onlyMetadata });

@@ -61,13 +61,13 @@ export class Store {
 
   /** Objects in the order of namespace and name; an empty namespace means all. */
   list(kind: ServedKind, namespace: string): readonly StoredObject[] {
-    const found = [...this.#objects].filter(
+    const matching = [...this.#objects].filter(
       ([, one]) =>
         one.kind.group === kind.group &&
         one.kind.plural === kind.plural &&
         (namespace === '' || one.namespace === namespace),
     );
-    return found.toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, one]) => one);
+    return matching.toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, one]) => one);
   }
 
   /** Stores an object under a new version, which its metadata gets. */
@@ -129,9 +129,9 @@ export function labelSelector(selector: string): (object: StoredObject) => boole
       /^(!?)([^\s=!]+)\s*(==?|!=|in\b|notin\b)?\s*(.*)$/.exec(part.trim()) ?? [];
     const values = rest.replaceAll(/[()\s]/g, '').split(',');
     return (labels: JsonObject): boolean => {
-      const found = labels[key];
-      if (operator === undefined) return (found === undefined) === (not === '!');
-      return (found !== undefined && values.includes(textOf(found))) !== /^(?:!=|notin)$/.test(operator);
+      const value = labels[key];
+      if (operator === undefined) return (value === undefined) === (not === '!');
+      return (value !== undefined && values.includes(textOf(value))) !== /^(?:!=|notin)$/.test(operator);
     };
   });
   return ({ value }) => {
@@ -145,8 +145,8 @@ export function fieldSelector(selector: string): (object: StoredObject) => boole
   const tests = (selector.match(/[^,]+/g) ?? []).map((part) => {
     const [path = '', wanted = ''] = part.split(/!?==?/);
     return (value: JsonObject): boolean => {
-      const found = path.split('.').reduce<Json | undefined>((at, name) => (isMap(at) ? at[name] : undefined), value);
-      return (textOf(found) === wanted) !== part.includes('!=');
+      const field = path.split('.').reduce<Json | undefined>((at, name) => (isMap(at) ? at[name] : undefined), value);
+      return (textOf(field) === wanted) !== part.includes('!=');
     };
   });
   return ({ value }) => tests.every((test) => test(value));

@@ -79,11 +79,11 @@ export class Writes {
   replace(target: Target, body: JsonObject, options: WriteOptions): JsonObject {
     const live = this.#live(target);
     const metadata = metadataOf(live.value);
-    const given = metadataOf(body);
-    if ((given['resourceVersion'] ?? metadata['resourceVersion']) !== metadata['resourceVersion'])
+    const requested = metadataOf(body);
+    if ((requested['resourceVersion'] ?? metadata['resourceVersion']) !== metadata['resourceVersion'])
       throw conflict(target, CHANGED);
-    const managedFields = given['managedFields'] ?? metadata['managedFields'] ?? [];
-    const next = ownedOf(within(target, live, { ...body, metadata: { ...given, managedFields } }));
+    const managedFields = requested['managedFields'] ?? metadata['managedFields'] ?? [];
+    const next = ownedOf(within(target, live, { ...body, metadata: { ...requested, managedFields } }));
     return this.#commit(target, live, updated(ownedOf(live.value), next, writer(target, 'Update', options)), options);
   }
 
@@ -149,9 +149,9 @@ export class Writes {
 
   #requireNamespace(target: Target): void {
     const kind = { ...target.kind, group: '', plural: 'namespaces' };
-    const found = this.#store.get(kind, '', target.namespace);
-    if (found === undefined) throw notFound({ kind, name: target.namespace });
-    if (metadataOf(found.value)['deletionTimestamp'] === undefined) return;
+    const namespace = this.#store.get(kind, '', target.namespace);
+    if (namespace === undefined) throw notFound({ kind, name: target.namespace });
+    if (metadataOf(namespace.value)['deletionTimestamp'] === undefined) return;
     const message = `namespace ${target.namespace} is being terminated`;
     const what = `{} is forbidden: unable to create new content in namespace ${target.namespace} because it is being terminated`;
     throw problem(403, 'Forbidden', target, what, [
@@ -183,10 +183,10 @@ function ownerConflict(place: Place, conflicts: readonly Conflict[]): StatusErro
 /** The document with what a request to this path may write; the rest stays as it is. */
 function within({ kind, subresource }: Target, live: StoredObject, body: JsonObject): JsonObject {
   const { status, ...others } = encodeSecret(kind, body);
-  const kept = subresource === '' && kind.hasStatus ? live.value['status'] : status;
+  const otherStatus = subresource === '' && kind.hasStatus ? live.value['status'] : status;
   const managedFields = metadataOf(body)['managedFields'] ?? [];
   const rest = subresource === '' ? others : { ...live.value, metadata: { ...metadataOf(live.value), managedFields } };
-  return kept === undefined ? rest : { ...rest, status: kept };
+  return otherStatus === undefined ? rest : { ...rest, status: otherStatus };
 }
 
 /** A name, a schema, or a change of what cannot change. */
@@ -225,12 +225,12 @@ function completed(
 ): JsonObject {
   const before: JsonObject =
     live === undefined ? { uid: randomUUID(), creationTimestamp: seconds() } : metadataOf(live.value);
-  const given = Object.entries(metadataOf(document)).filter(([key]) => !OF_SERVER.includes(key));
+  const entries = Object.entries(metadataOf(document)).filter(([key]) => !OF_SERVER.includes(key));
   const own = Object.entries(before).filter(([key]) => OF_SERVER.includes(key));
   const hasGeneration = (kind.hasStatus || kind.schema !== undefined) && !WITHOUT_GENERATION.has(kind.kind);
   const generation = Number(before['generation'] ?? 0) + (isSame(live?.value['spec'], document['spec']) ? 0 : 1);
   const metadata = {
-    ...Object.fromEntries([...given, ...own]),
+    ...Object.fromEntries([...entries, ...own]),
     name,
     ...(kind.namespaced ? { namespace } : {}),
     ...(hasGeneration ? { generation: Math.max(generation, 1) } : {}),
@@ -262,10 +262,10 @@ function encodeSecret({ group, kind }: Pick<ServedKind, 'group' | 'kind'>, objec
 function mergePatched(value: Json | undefined, patch: Json): Json {
   if (!isMap(patch)) return patch;
   const base = isMap(value) ? value : {};
-  const kept = Object.entries(base).filter(([key]) => patch[key] !== null);
+  const unchanged = Object.entries(base).filter(([key]) => patch[key] !== null);
   const set = Object.entries(patch).filter(([, child]) => child !== null);
   const changed = set.map(([key, child]): [string, Json] => [key, mergePatched(base[key], child)]);
-  return Object.fromEntries([...kept, ...changed]);
+  return Object.fromEntries([...unchanged, ...changed]);
 }
 
 /** RFC 6902, of fields of objects: add, replace, remove and test. */
