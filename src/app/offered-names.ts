@@ -9,7 +9,7 @@ import { compareText, compareVersions, isAddonName, isVersion } from '../core/re
 export interface Where {
   readonly cwd: string;
   /** What the command line gives so far, by options and operands. */
-  readonly given: ReadonlyMap<string, readonly string[]>;
+  readonly values: ReadonlyMap<string, readonly string[]>;
 }
 
 /** The names that may follow `typed`, without any for what does not exist or cannot be read. `topic` is not among them. */
@@ -29,8 +29,8 @@ export async function offeredNames(
 type Lookup = (typed: string, where: Where) => Promise<readonly string[]>;
 
 const LOOKUPS: Readonly<Record<Exclude<Offered, 'topic'>, Lookup>> = {
-  addon: async (typed, { cwd, given }) => {
-    const root = resolve(cwd, given.get('dir')?.at(-1) ?? '.');
+  addon: async (typed, { cwd, values }) => {
+    const root = resolve(cwd, values.get('dir')?.at(-1) ?? '.');
     const [name, version] = typed.split('/');
     const trees = ['addons', 'packages'].map((tree) => join(root, tree));
     if (version === undefined) return (await Promise.all(trees.map(folders))).flat().filter(isAddonName);
@@ -40,9 +40,9 @@ const LOOKUPS: Readonly<Record<Exclude<Offered, 'topic'>, Lookup>> = {
       .filter(isVersion)
       .map((found) => `${name}/${found}`);
   },
-  installed: async (_, { cwd, given }) => {
-    const root = given.get('root')?.at(-1);
-    const directory = given.get('install-dir')?.at(-1) ?? INSTALL_DIRECTORY;
+  installed: async (_, { cwd, values }) => {
+    const root = values.get('root')?.at(-1);
+    const directory = values.get('install-dir')?.at(-1) ?? INSTALL_DIRECTORY;
     return folders(join(root === undefined ? resolve(cwd, directory) : join(resolve(cwd, root), directory), 'addons'));
   },
   release: async (_, where) => {
@@ -52,7 +52,7 @@ const LOOKUPS: Readonly<Record<Exclude<Offered, 'topic'>, Lookup>> = {
   published: async (typed, where) => {
     const store = storeOf(where);
     const current = async (): Promise<string> => (await readFile(join(store, storeKey.version), 'utf8')).trim();
-    const release = where.given.get('release')?.at(-1) ?? (await current());
+    const release = where.values.get('release')?.at(-1) ?? (await current());
     const catalog = join(store, storeKey.catalog(release));
     const { addons } = parseCatalog(await readFile(catalog, 'utf8'), catalog);
     if (!typed.includes('@')) return addons.map(({ name }) => name);
@@ -61,8 +61,10 @@ const LOOKUPS: Readonly<Record<Exclude<Offered, 'topic'>, Lookup>> = {
 };
 
 /** The store that the command line names; a remote one is a folder that does not exist. */
-function storeOf({ cwd, given }: Where): string {
-  const [store = ''] = [given.get('from'), given.get('store'), given.get('to')].flatMap((found) => found?.at(-1) ?? []);
+function storeOf({ cwd, values }: Where): string {
+  const [store = ''] = [values.get('from'), values.get('store'), values.get('to')].flatMap(
+    (found) => found?.at(-1) ?? [],
+  );
   return store.includes('://') ? '' : resolve(cwd, store);
 }
 
