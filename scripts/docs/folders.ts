@@ -201,8 +201,8 @@ const ROWS: readonly (readonly [name: string, holds: string, imports?: string])[
   ],
   [
     'building',
-    'a build: its plan, and its clients, threads and folders',
-    'core own platform/limit formats/archive manifest registry build requests open',
+    'a build: its plan, what has changed since a release, and its clients, threads and folders',
+    'core own platform/limit formats/archive manifest registry build store/release requests open',
   ],
   [
     'bundling',

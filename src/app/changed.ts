@@ -5,7 +5,7 @@ import type { Context } from '../core/context.ts';
 import { planAddons } from '../building/plan-packages.ts';
 import { openBuildPorts } from '../building/build-ports.ts';
 import { openStoreFor } from '../open/stores.ts';
-import { compareWithRelease, otherArchitectures, type Change } from './recorded.ts';
+import { compareWithRelease, otherArchitectures, type Change } from '../building/compare-with-release.ts';
 import { CHANGED } from '../requests/build.ts';
 import { useCase } from '../core/request.ts';
 

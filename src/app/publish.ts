@@ -17,7 +17,12 @@ import { lockMode, planPackages } from '../building/plan-packages.ts';
 import { openBuildPorts } from '../building/build-ports.ts';
 import { noteUnsigned, signerOf } from '../open/release-trust.ts';
 import { findStoreFor, openStoreFor } from '../open/stores.ts';
-import { compareWithRelease, otherArchitectures, type Change, type ComparedAddon } from './recorded.ts';
+import {
+  compareWithRelease,
+  otherArchitectures,
+  type Change,
+  type ComparedAddon,
+} from '../building/compare-with-release.ts';
 import { PUBLISH, type PublishRequest } from '../requests/build.ts';
 import { useCase } from '../core/request.ts';
 

@@ -1,6 +1,6 @@
 /** Completes command lines in shells, from the same declarations as help and parsing. scripts/completion calls it. */
 import { setTimeout } from 'node:timers/promises';
-import type { Where } from '../app/offered-names.ts';
+import type { Where } from './offered-names.ts';
 import type { Field } from '../core/field.ts';
 import { COMMANDS, familyOf, splitName } from './commands.ts';
 import { topics } from './help.ts';
@@ -85,7 +85,7 @@ async function valuesOf(field: Field, before: string, typed: string, where: Wher
 
 async function namesOf(offers: NonNullable<Field['offers']>, typed: string, where: Where): Promise<readonly string[]> {
   if (offers === 'topic') return topics(where.values.get('topic') ?? []);
-  const { offeredNames } = await import('../app/offered-names.ts');
+  const { offeredNames } = await import('./offered-names.ts');
   return offeredNames(offers, typed, where);
 }
 
