@@ -229,6 +229,19 @@ export function errnoOf(error: unknown): string | undefined {
   return typeof error.code === 'string' ? error.code : undefined;
 }
 
+/** True if a file operation failed because nothing is at its path. */
+export function isMissing(error: unknown): boolean {
+  return ['ENOENT', 'ENOTDIR'].includes(errnoOf(error) ?? '');
+}
+
+/** What a file operation finds; undefined if nothing is at its path. Throws {@link fileError} if it fails otherwise. */
+export async function ifExists<Found>(doing: string, operation: Promise<Found>): Promise<Found | undefined> {
+  return operation.catch((error: unknown) => {
+    if (isMissing(error)) return undefined;
+    throw fileError(doing, error);
+  });
+}
+
 /** Converts any thrown value to an Error. */
 export function asError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(String(thrown));

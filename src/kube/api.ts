@@ -1,6 +1,6 @@
 /** Sends requests to the API server of the kubeconfig's cluster. */
 import { stat } from 'node:fs/promises';
-import { CurlewError, errnoOf } from '../core/errors.ts';
+import { CurlewError, isMissing } from '../core/errors.ts';
 import { exactValue } from '../core/json.ts';
 import type { Environment } from '../platform/http/proxy.ts';
 import { retryAfterMs } from '../platform/http/retry.ts';
@@ -205,7 +205,7 @@ const NOT_NAMED: Problem = {
 async function mayExist(path: string): Promise<boolean> {
   return stat(path).then(
     () => true,
-    (error: unknown) => !['ENOENT', 'ENOTDIR'].includes(errnoOf(error) ?? ''),
+    (error: unknown) => !isMissing(error),
   );
 }
 

@@ -2,7 +2,7 @@
 import { readdir } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { compareDiagnostics, type Diagnostic } from '../core/diagnostic.ts';
-import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
+import { CurlewError, fileError, isMissing } from '../core/errors.ts';
 import { INSTALL_SH, MANIFEST } from '../core/layout.ts';
 import { compareText, compareVersions, formatRef, isAddonName, isVersion, type AddonTree } from '../core/ref.ts';
 import { nearest } from '../core/nearest.ts';
@@ -120,8 +120,7 @@ async function subfolders(path: string, { unreadable }: Options): Promise<readon
     const entries = await readdir(path, { withFileTypes: true });
     return entries.filter((entry) => entry.isDirectory() || entry.isSymbolicLink()).map(({ name }) => name);
   } catch (error) {
-    const errno = errnoOf(error);
-    if (errno === 'ENOENT' || errno === 'ENOTDIR') return [];
+    if (isMissing(error)) return [];
     return passOver(path, fileError(`list ${path}`, error), unreadable);
   }
 }

@@ -1,7 +1,7 @@
 /** Keeps the files that a Manifest names within its repository, the folder that contains `addons/`. */
 import { realpathSync } from 'node:fs';
 import { isAbsolute, join, resolve } from 'node:path';
-import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
+import { CurlewError, fileError, isMissing } from '../core/errors.ts';
 import { isWithin } from '../platform/files/is-within.ts';
 
 /** How an existing or missing path leaves the repository, by its name or through a symbolic link; undefined if it does not. */
@@ -11,7 +11,7 @@ export function outsideProblem(path: string, repository: string): string | undef
     if (isWithin(realpathSync(repository), realpathSync(path))) return undefined;
   } catch (error) {
     // Readers of the file report it.
-    if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return undefined;
+    if (isMissing(error)) return undefined;
     throw fileError(`read ${path}`, error);
   }
   return 'leads outside the repository through a symbolic link';

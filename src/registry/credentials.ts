@@ -3,7 +3,7 @@ import { fieldsOf, jsonIn } from '../core/json.ts';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { visible } from '../core/diagnostic.ts';
-import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
+import { CurlewError, fileError, isMissing } from '../core/errors.ts';
 import { secret } from '../core/secret.ts';
 import { createSingleFlightCache } from '../platform/limit/single-flight-cache.ts';
 import { runProgram } from '../platform/process/run-program.ts';
@@ -52,7 +52,7 @@ export async function readDockerConfig(env: Environment): Promise<DockerConfig> 
     if (size > CONFIG_LIMIT) throw new CurlewError('AUTH_FAILED', `cannot ${doing}: larger than ${CONFIG_LIMIT} bytes`);
     return parseDockerConfig(await file.readFile('utf8'), path);
   } catch (error) {
-    if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return NO_CONFIG;
+    if (isMissing(error)) return NO_CONFIG;
     throw fileError(doing, error);
   }
 }

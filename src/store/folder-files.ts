@@ -4,7 +4,7 @@ import { constants, type BigIntStats } from 'node:fs';
 import { copyFile, link, lstat, open, rename, rm, type FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Digest } from '../core/digest.ts';
-import { CurlewError, errnoOf } from '../core/errors.ts';
+import { CurlewError, errnoOf, isMissing } from '../core/errors.ts';
 import { partialName, sweepPartials } from '../platform/files/partial.ts';
 import { syncFolder } from '../platform/files/sync-folder.ts';
 import { writeFully } from '../platform/files/write-fully.ts';
@@ -164,7 +164,7 @@ export async function findFile(root: string, path: string): Promise<FoundFile | 
     const stats = await lstat(real, { bigint: true });
     return stats.isFile() ? { path: real, stat: stats } : undefined;
   } catch (error) {
-    if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return undefined;
+    if (isMissing(error)) return undefined;
     throw error;
   }
 }

@@ -6,7 +6,7 @@
  */
 import { link, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { errnoOf } from '../core/errors.ts';
+import { errnoOf, isMissing } from '../core/errors.ts';
 import { syncFolder } from '../platform/files/sync-folder.ts';
 import { findFile, nameReplacing, partialCopy } from './folder-files.ts';
 import { makeInside, removeInside, requireInside } from './folder-inside.ts';
@@ -28,7 +28,7 @@ export async function newestGeneration(root: string, key: string): Promise<Gener
   try {
     names = await readdir(await requireInside(root, folder));
   } catch (error) {
-    if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return undefined;
+    if (isMissing(error)) return undefined;
     throw error;
   }
   const number = Math.max(0, ...names.filter((name) => /^[1-9]\d{0,14}$/.test(name)).map(Number));

@@ -8,7 +8,7 @@ import { stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as v from 'valibot';
 import type { Digest } from '../core/digest.ts';
-import { CurlewError, errnoOf } from '../core/errors.ts';
+import { CurlewError, errnoOf, isMissing } from '../core/errors.ts';
 import { digest, fits } from '../core/schema.ts';
 import { syncFolder } from '../platform/files/sync-folder.ts';
 import { writeNew } from '../platform/files/write-new.ts';
@@ -44,7 +44,7 @@ export async function readNote(root: string, key: string, stamp: Stamp): Promise
     if (text === undefined) return undefined;
     value = JSON.parse(text);
   } catch (error) {
-    if (error instanceof SyntaxError || errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return undefined;
+    if (error instanceof SyntaxError || isMissing(error)) return undefined;
     throw error;
   }
   if (!fits(noteSchema, value)) return undefined;

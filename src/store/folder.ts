@@ -5,7 +5,7 @@
 import type { BigIntStats } from 'node:fs';
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
+import { CurlewError, errnoOf, fileError, ifExists } from '../core/errors.ts';
 import { compareText } from '../core/ref.ts';
 import {
   contentHash,
@@ -288,11 +288,8 @@ async function* list(root: string, prefix: string, signal: AbortSignal): ReturnT
   const walk = async (below: string): Promise<void> => {
     signal.throwIfAborted();
     const folder = await requireInside(root, join(root, below));
-    const entries = await readdir(folder, { withFileTypes: true }).catch((error: unknown) => {
-      if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return [];
-      throw fileError(`list ${root}`, error);
-    });
-    for (const entry of entries) {
+    const entries = await ifExists(`list ${root}`, readdir(folder, { withFileTypes: true }));
+    for (const entry of entries ?? []) {
       const key = `${below}${entry.name}`;
       if (keyProblem(key) !== undefined) continue;
       if (entry.isDirectory() && (key.startsWith(prefix) || prefix.startsWith(`${key}/`))) await walk(`${key}/`);

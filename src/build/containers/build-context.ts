@@ -3,7 +3,7 @@ import { readdir, readlink, stat } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
 import type { SentEntry } from '../../formats/archive/send-tar.ts';
 import { canonicalJson, type Digest, digestOf } from '../../core/digest.ts';
-import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
+import { CurlewError, fileError, isMissing } from '../../core/errors.ts';
 import { compareText } from '../../core/ref.ts';
 import { hashFile } from '../../platform/files/hash-file.ts';
 import { requireWithin } from '../../manifest/within-repository.ts';
@@ -87,7 +87,7 @@ async function readIfThere(file: string, doing: string): Promise<string | undefi
       throw new CurlewError('FILE_UNUSABLE', `cannot ${doing}: ${file} is larger than 1 MiB`);
     return await readStateFile(file, TEXT_LIMIT);
   } catch (error) {
-    if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return undefined;
+    if (isMissing(error)) return undefined;
     throw fileError(`${doing}: read ${file}`, error);
   }
 }

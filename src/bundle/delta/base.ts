@@ -8,7 +8,7 @@ import type { ArchiveIndex, PlacedEntry, RangeSource } from '../../formats/archi
 import type { Holder } from '../../formats/archive/holder.ts';
 import { openFileSource, readIndex } from '../../formats/archive/read.ts';
 import type { Digest } from '../../core/digest.ts';
-import { CurlewError, errnoOf, fileError, type ErrorCode } from '../../core/errors.ts';
+import { CurlewError, errnoOf, fileError, isMissing, type ErrorCode } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
 import { KURL_FOLDER, nodePath, ownerOf, prefixOf } from '../../core/layout.ts';
 import { isHeadPath } from '../../core/parts.ts';
@@ -235,7 +235,7 @@ async function packageFiles(folder: string, { signal }: Cancellable): Promise<re
   const files: PlainFile[] = [];
   const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch((error: unknown) => {
     // The path may be a file.
-    if (['ENOENT', 'ENOTDIR'].includes(errnoOf(error) ?? '')) return [];
+    if (isMissing(error)) return [];
     throw fileError(`read ${folder}`, error);
   });
   for (const entry of entries) {

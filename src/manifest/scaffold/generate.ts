@@ -2,7 +2,7 @@
 import { constants } from 'node:fs';
 import { access, lstat, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
+import { CurlewError, ifExists } from '../../core/errors.ts';
 import { reportStep, type Report } from '../../core/events.ts';
 import { compareVersions, isAddonName, isVersion } from '../../core/ref.ts';
 import { nearest } from '../../core/nearest.ts';
@@ -34,12 +34,7 @@ const GENERATORS = ['generate.sh', 'script.sh'];
 const OUTPUT_LIMIT = 1024 * 1024;
 
 async function namesIn(folder: string): Promise<readonly string[]> {
-  try {
-    return await readdir(folder);
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return [];
-    throw fileError(`list ${folder}`, error);
-  }
+  return (await ifExists(`list ${folder}`, readdir(folder))) ?? [];
 }
 
 /** Names of the add-ons in `root` with a generator, in code units. */

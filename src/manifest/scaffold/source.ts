@@ -1,7 +1,7 @@
 /** Reads the source of a new add-on: a file of resources, or a chart, which helm renders. */
 import { stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
+import { CurlewError, fileError, isMissing } from '../../core/errors.ts';
 import { readLimited } from '../../platform/files/read-limited.ts';
 import { runProgram } from '../../platform/process/run-program.ts';
 
@@ -28,7 +28,7 @@ async function kindOf(path: string): Promise<'file' | 'folder' | 'other' | 'noth
     if (stats.isDirectory()) return 'folder';
     return stats.isFile() ? 'file' : 'other';
   } catch (error) {
-    if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return 'nothing';
+    if (isMissing(error)) return 'nothing';
     throw fileError(`read ${path}`, error);
   }
 }

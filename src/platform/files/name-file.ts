@@ -2,7 +2,7 @@
 import type { Stats } from 'node:fs';
 import { link, rename, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
+import { CurlewError, errnoOf, fileError, isMissing } from '../../core/errors.ts';
 import { syncFolder } from './sync-folder.ts';
 
 function exists(path: string, cause?: unknown): CurlewError {
@@ -21,7 +21,7 @@ export async function refuseExisting(path: string, force: boolean): Promise<void
     requireRegular(path, await stat(path));
     if (!force) throw exists(path);
   } catch (error) {
-    if (!['ENOENT', 'ENOTDIR'].includes(errnoOf(error) ?? '')) throw fileError(`write ${path}`, error);
+    if (!isMissing(error)) throw fileError(`write ${path}`, error);
     await requireFolder(path);
   }
 }

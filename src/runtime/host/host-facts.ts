@@ -3,7 +3,7 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { lstat, readdir, readFile, realpath, stat, statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { asError, CurlewError, errnoOf } from '../../core/errors.ts';
+import { CurlewError, asError, isMissing } from '../../core/errors.ts';
 import { mountOf, parseMounts } from '../../platform/files/mounts.ts';
 import type { MountFacts } from '../plan/disk.ts';
 
@@ -74,8 +74,7 @@ async function existing(path: string): Promise<string> {
     try {
       return await realpath(at);
     } catch (error) {
-      const errno = errnoOf(error);
-      if ((errno === 'ENOENT' || errno === 'ENOTDIR') && dirname(at) !== at) continue;
+      if (isMissing(error) && dirname(at) !== at) continue;
       throw new CurlewError('FILE_UNUSABLE', `cannot inspect ${at}: ${asError(error).message}`, { cause: error });
     }
   }

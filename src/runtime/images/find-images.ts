@@ -3,7 +3,7 @@ import type { Dirent } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { mapLimited } from '../../platform/limit/each.ts';
-import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
+import { CurlewError, fileError, isMissing } from '../../core/errors.ts';
 import { ADDON_JSON, nodePath } from '../../core/layout.ts';
 import { ADDON_JSON_LIMIT, parseAddonJson } from '../../core/package.ts';
 import { addonRef, compareText, formatRef, isAddonName, isVersion, type AddonRef } from '../../core/ref.ts';
@@ -121,7 +121,7 @@ async function listed(path: string, select: (entry: Dirent) => boolean): Promise
       .map(({ name }) => name)
       .toSorted(compareText);
   } catch (error) {
-    if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return [];
+    if (isMissing(error)) return [];
     throw fileError(`read ${path}`, error);
   }
 }

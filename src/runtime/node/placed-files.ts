@@ -8,7 +8,7 @@ import { lstat, open } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Digest } from '../../core/digest.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
-import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
+import { CurlewError, errnoOf, fileError, ifExists } from '../../core/errors.ts';
 import { reportStep, type Report } from '../../core/events.ts';
 import { osFolderOf } from '../../core/omitted.ts';
 import type { PackageFile } from '../../core/package.ts';
@@ -168,12 +168,7 @@ async function lookAt(path: string, { mode, size }: PackageFile): Promise<Look> 
 }
 
 async function statOf(path: string): Promise<BigIntStats | undefined> {
-  try {
-    return await lstat(path, { bigint: true });
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return undefined;
-    throw fileError(`inspect ${path}`, error);
-  }
+  return ifExists(`inspect ${path}`, lstat(path, { bigint: true }));
 }
 
 function differing(wanted: readonly PackageFile[], looks: readonly Look[]): readonly FileDifference[] {

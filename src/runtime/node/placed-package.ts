@@ -2,7 +2,7 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Digest } from '../../core/digest.ts';
-import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
+import { CurlewError, fileError, ifExists } from '../../core/errors.ts';
 import { ADDON_JSON, nodePath, OMITTED_JSON } from '../../core/layout.ts';
 import { OMITTED_JSON_LIMIT } from '../../core/omitted.ts';
 import { ADDON_JSON_LIMIT, type PackageFile } from '../../core/package.ts';
@@ -221,10 +221,7 @@ export async function requireOwnFolders(directory: string, refs: readonly AddonR
   const names = refs.map(({ tree, name }) => `${tree}/${name}`);
   for (const name of new Set([...FOLDERS, ...names])) {
     const path = join(directory, name);
-    const stats = await stat(path, { bigint: true }).catch((error: unknown) => {
-      if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return undefined;
-      throw fileError(`inspect ${path}`, error);
-    });
+    const stats = await ifExists(`inspect ${path}`, stat(path, { bigint: true }));
     const problems = stats?.isDirectory() === true ? folderProblems(stats) : [];
     if (problems.length === 0) continue;
     const what = problems.includes('owner') ? `it belongs to user ${stats?.uid}` : 'other users can write to it';

@@ -1,7 +1,7 @@
 /** The machine that is inspected: its files and its programs. */
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
-import { asError, errnoOf } from '../../core/errors.ts';
+import { asError, isMissing } from '../../core/errors.ts';
 import { readLimited } from '../../platform/files/read-limited.ts';
 import { runProgram, type ProgramResult } from '../../platform/process/run-program.ts';
 
@@ -29,7 +29,7 @@ export async function readHostFile(host: Host, path: string, limit: number = FIL
   try {
     await access(target);
   } catch (error) {
-    if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return undefined;
+    if (isMissing(error)) return undefined;
     throw error;
   }
   return (await readLimited(target, limit)).toString('utf8');
