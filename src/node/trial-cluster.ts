@@ -22,8 +22,8 @@ export interface FoundCluster {
 }
 
 /**
- * Undefined without --kubeconfig, with a warning if the trial used a cluster before. Starts its credential plug-in, since hooks have neither the plug-in nor its files, and asks the
- * API server. `CLUSTER_FAILED` if the kubeconfig is unusable or the server does not answer, `NOT_FOUND` if there is no file.
+ * Undefined without --kubeconfig, with a warning if the trial used a cluster before: that cluster may be gone, and not all hooks
+ * need one. Starts its credential plug-in, since hooks have neither the plug-in nor its files, and asks the API server. `CLUSTER_FAILED` if the kubeconfig is unusable or the server does not answer, `NOT_FOUND` if there is no file.
  */
 export async function findTrialCluster(
   request: TargetRequest,
@@ -35,7 +35,8 @@ export async function findTrialCluster(
     if (root === undefined) return undefined;
     const { cluster } = await readable(directory, async () => readRecords(directory));
     const text =
-      'earlier runs of this trial used a cluster, and this one does not: --kubeconfig FILE lets its hooks change one';
+      'earlier runs of this trial used a cluster, and this one does not: --kubeconfig FILE lets its hooks change it; ' +
+      'without it, hooks that call kubectl fail, and objects in the cluster stay as they are';
     if (cluster !== undefined) report({ type: 'note', level: 'warning', text });
     return undefined;
   }

@@ -44,7 +44,8 @@ export async function rollbackRequest(
   const previous = done ?? rollbackTarget(name, record);
   if (previous === undefined) {
     if (record.finished) {
-      const hint = 'set the version that you want in the spec, then curlew install --allow-downgrade';
+      const hint =
+        'to install an older version: curlew install --bundle FILE --allow-downgrade, with a bundle that has it';
       throw refused(name, 'its state before the last change was not kept', hint);
     }
     const hint = `curlew resume continues that run; curlew uninstall ${name} removes what that run installed`;
