@@ -54,6 +54,13 @@ export function readArguments({ of, bareWords = [] }: Given, given: readonly str
       if (required === undefined || texts.has(name)) continue;
       throw wrong(required, hint);
     }
+    for (const [name, { with: other, plan }] of all.options) {
+      if (!texts.has(name) || other === undefined || texts.has(other)) continue;
+      // A saved plan may have the other one.
+      if (plan === undefined || !texts.has('plan')) {
+        throw wrong(`--${name} requires --${other}`, `add --${other}, or omit --${name}`);
+      }
+    }
     return {
       request: valuesOf(of.fields, texts),
       options: valuesOf({ ...of.options, ...GLOBAL_OPTIONS }, texts) as Arguments['options'],

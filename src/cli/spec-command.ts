@@ -8,12 +8,9 @@ import { nodeExitCode, renderNodeResult } from './render/run-result.ts';
 import { outlivingTerminal } from './signals.ts';
 
 /** `USAGE` for conflicting options. */
-function checkPlanOptions({ request: { out, force, plan }, options: { dryRun } }: Arguments<typeof INSTALL>): void {
-  const wrong = (what: string): CurlewError => new CurlewError('USAGE', what);
-  if (out !== undefined && !dryRun) throw wrong('--out requires --dry-run');
-  if (force && out === undefined) throw wrong('--force requires --out');
+function checkPlanOptions({ request: { out, plan } }: Arguments<typeof INSTALL>): void {
   if (out !== undefined && plan !== undefined)
-    throw wrong('--plan and --out cannot be used together: --out is for new plans');
+    throw new CurlewError('USAGE', '--plan and --out cannot be used together: --out is for new plans');
 }
 
 /** Creates a command that runs an installer spec. */

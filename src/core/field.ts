@@ -16,6 +16,8 @@ interface Attributes {
   readonly short?: string;
   /** Name of the option in the previous release: it still works, with a note, and no help lists it. */
   readonly formerly?: string;
+  /** Name of the option that it is for: a command line without that one is refused, and the help begins with it. */
+  readonly with?: string;
   /** The field is required; the text says what to do without it, such as `add --to …`. */
   readonly required?: string;
   /** What to do if it is missing, instead of the usage of the command. */
@@ -72,8 +74,12 @@ type Declare<Value, Values extends Takes> = <const More extends Attributes = obj
   more?: More,
 ) => Field<Value, Values> & NoInfer<More>;
 
-function declared<Value, Values extends Takes, More>(field: Field<Value, Values>, more: More | undefined) {
-  return Object.assign(field, more ?? ({} as More));
+function declared<Value, Values extends Takes, More extends Attributes>(
+  field: Field<Value, Values>,
+  more: More | undefined,
+) {
+  const help = more?.with === undefined ? field.help : `with --${more.with}: ${field.help}`;
+  return Object.assign({ ...field, help }, more ?? ({} as More));
 }
 
 /** Declares fields with one value of this kind. */

@@ -94,7 +94,7 @@ const SBOM_FILES = {
 };
 const SBOM_FILE = { file: place('FILE', 'path or address of a package or bundle', { required }) };
 const sbomOutput = path('FILE', 'the SBOM to write (default: standard output)', { short: 'o' });
-const replacing = { force: flag('with --output: replace an existing file') };
+const replacing = { force: flag('replace an existing file', { with: 'output' }) };
 
 export const SBOM = request(
   'sbom',
@@ -145,7 +145,7 @@ const OF_FILES = {
   name: text('NAME', 'name of the bundle (default: that of its spec, or its file)'),
   number: version('N', 'version in the statement (default: the current time in seconds)'),
 };
-const OF_RELEASE = { release: text('R', 'with --store: sign this release', { offers: 'release' }) };
+const OF_RELEASE = { release: text('R', 'sign this release', { offers: 'release', with: 'store' }) };
 const SIGNING = {
   key: path('FILE', 'private key from curlew keygen', usage),
   expires: age('TIME', 'validity (default: forever; for a current release 90d)'),

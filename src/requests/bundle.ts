@@ -76,8 +76,8 @@ const TARGET = {
   split: size('SIZE', 'write parts of at most this size, such as 4480M or 1.5G'),
   ...PARTS,
   ...DRY_RUN,
-  out: path('FILE', 'with --dry-run: save the plan, for --from-plan'),
-  against: path('FILE', 'with --dry-run: show what differs from this saved plan'),
+  out: path('FILE', 'save the plan, for --from-plan', { with: 'dry-run' }),
+  against: path('FILE', 'show what differs from this saved plan', { with: 'dry-run' }),
 };
 export type BundleTargetRequest = RequestOf<typeof TARGET & typeof STORE>;
 

@@ -88,11 +88,10 @@ const APPLY = {
   ...CHANNELS,
 };
 const only = texts('NAME', 'only this add-on');
-const ready = count(
-  'PORT',
-  'with --watch: GET /ready on this port of 127.0.0.1 is 200 if the last pass succeeded, otherwise 503',
-);
-export const WATCH = duration('TIME', 'with --yes: repeat the pass after this time, until it is stopped');
+const ready = count('PORT', 'GET /ready on this port of 127.0.0.1 is 200 if the last pass succeeded, otherwise 503', {
+  with: 'watch',
+});
+export const WATCH = duration('TIME', 'repeat the pass after this time, until it is stopped', { with: 'yes' });
 
 export const YES = flag('apply the changes', { short: 'y' });
 export const DRY_RUN = flag('only show what would change, as without --yes');

@@ -51,7 +51,7 @@ export const REACH = {
     decided,
   ),
   kubeconfig: path('FILE', 'with --root: let hooks change this cluster, over the network of this machine', located),
-  context: text('NAME', 'with --kubeconfig: the context in it (default: its current one)', located),
+  context: text('NAME', 'the context in it (default: its current one)', { ...located, with: 'kubeconfig' }),
 };
 
 const TARGET = {
@@ -82,7 +82,7 @@ export const SOURCE = {
     'fetch packages from a store, a web server with a store (repeat for mirrors), or a folder of builds',
     source,
   ),
-  release: text('R', 'with --from: the release (default: the current one)', { ...kept, offers: 'release' }),
+  release: text('R', 'the release (default: the current one)', { ...kept, offers: 'release', with: 'from' }),
   installer: path('FILE', 'installer spec: add-ons and their settings', kept),
 };
 export type SourceRequest = RequestOf<typeof SOURCE & typeof SIGNED & typeof DOWNGRADE & typeof ADDRESS>;
@@ -107,7 +107,7 @@ const SPEC_RUN = {
   ),
   dropPrevious: flag('do not keep previous packages: curlew rollback cannot undo this run', decided),
   prune: flag('remove add-ons that are no longer in the spec, like curlew uninstall', decided),
-  keepData: flag('with --prune: ask their hooks to keep data (CURLEW_KEEP_DATA=1)', decided),
+  keepData: flag('ask their hooks to keep data (CURLEW_KEEP_DATA=1)', { ...decided, with: 'prune' }),
   adopt: flag('adopt a cluster that kURL created; deletes nothing of kURL', decided),
   ...IMAGES,
   preflights: choice(
@@ -125,8 +125,8 @@ const SPEC_RUN = {
 const planning = { group: 'Plan options', once: true } as const;
 const PLAN = { plan: path('FILE', 'run a saved plan; fails if it is outdated', planning) };
 const SAVE_PLAN = {
-  out: path('FILE', 'with --dry-run: save the plan', planning),
-  force: flag('with --out: replace an existing file', planning),
+  out: path('FILE', 'save the plan', { ...planning, with: 'dry-run' }),
+  force: flag('replace an existing file', { ...planning, with: 'out' }),
 };
 const RUN_NOTHING = { dryRun: flag('show what a run would do, and change nothing', { once: true }) };
 const PLAN_ONLY = { dryRun: { ...RUN_NOTHING.dryRun, ...planning } };

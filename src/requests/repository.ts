@@ -70,7 +70,7 @@ const hint = 'curlew import kurl .';
 const CHECKOUT = {
   path: path('PATH', 'folder of the checkout', { operand: true, required, hint }),
   out: path('DIR', 'write missing files to DIR, which may be PATH itself'),
-  dryRun: flag('with --out: show which files would be written, and write nothing'),
+  dryRun: flag('show which files would be written, and write nothing', { with: 'out' }),
 };
 
 export const IMPORT = request(

@@ -29,7 +29,7 @@ export type TrustRequest = RequestOf<typeof SIGNED & typeof DOWNGRADE & typeof C
 /** Creating a release. */
 export const SIGNER = {
   sign: path('FILE', 'sign the release with this private key from curlew keygen', signatures),
-  expires: age('TIME', 'with --sign: validity as the current release (default: 90d)', signatures),
+  expires: age('TIME', 'validity as the current release (default: 90d)', { ...signatures, with: 'sign' }),
 };
 export type SignerRequest = RequestOf<typeof SIGNER> & KeyRequest;
 

@@ -1,6 +1,6 @@
-import { count, flag, one, text, texts } from '../../src/core/field.ts';
-import { parametersOf, request } from '../../src/core/request.ts';
-import { COMMANDS } from '../../src/cli/commands.ts';
+import { count, flag, one, text, texts, type Field } from '../../src/core/field.ts';
+import { parametersOf, request, type Request } from '../../src/core/request.ts';
+import { commandOf, COMMANDS, REQUESTS } from '../../src/cli/commands.ts';
 import * as v from 'valibot';
 import { operandsOf, readArguments } from '../../src/cli/read-arguments.ts';
 import { CurlewError } from '../../src/core/errors.ts';
@@ -154,6 +154,68 @@ test('every command refuses words beyond those that its help names', async () =>
     else assert.throwsWith(() => takes('webby'), 'USAGE', /: unexpected argument "webby"$/);
   }
   assert.equal(unlimited.toSorted(), UNLIMITED);
+});
+
+/** The least that a command accepts, and one more option. */
+function leastWith(of: Request, option: string): readonly string[] {
+  const { operands, options } = parametersOf(of);
+  const valueOf = (name: string, { takes }: Field): readonly string[] =>
+    takes === 'nothing' ? [`--${name}`] : [`--${name}`, 'x'];
+  return [
+    ...operands.flatMap(([, { required }]) => (required === undefined ? [] : ['x'])),
+    ...options.flatMap(([name, field]) =>
+      field.required === undefined && name !== option ? [] : valueOf(name, field),
+    ),
+  ];
+}
+
+const NEEDY = REQUESTS.flatMap((of) =>
+  parametersOf(of).options.flatMap(([name, { with: other }]) => (other === undefined ? [] : [{ of, name, other }])),
+);
+
+test('an option that is for another one is refused without it, and its help says so', async () => {
+  assert.ok(NEEDY.length > 10);
+  for (const { of, name, other } of NEEDY) {
+    const options = new Map(parametersOf(of).options);
+    assert.ok(options.has(other) && options.get(name)?.help.startsWith(`with --${other}: `), `${of.name} --${name}`);
+    const error = await assert.rejectsWith(
+      Promise.resolve().then(() => readArguments({ of }, leastWith(of, name))),
+      'USAGE',
+    );
+    assert.is(error.message, `curlew ${of.name}: --${name} requires --${other}`);
+    assert.is(error.hint, `add --${other}, or omit --${name}`);
+  }
+});
+
+test('help says that an option requires another one only where the parser refuses it without', async () => {
+  const said = await Promise.all(
+    REQUESTS.map(async (of) => {
+      const { details } = await commandOf(of.name);
+      const texts = [details ?? '', ...parametersOf(of).options.map(([, { help }]) => help)];
+      return texts.flatMap((text) =>
+        [...text.matchAll(/--([\w-]+) requires --([\w-]+)/g)].map(([, name, other]) => `${of.name} ${name} ${other}`),
+      );
+    }),
+  );
+  const kept = new Set(NEEDY.map(({ of, name, other }) => `${of.name} ${name} ${other}`));
+  assert.equal(
+    said.flat().filter((one) => !kept.has(one)),
+    [],
+  );
+  // Their sandbox is more than the option: node/target refuses them.
+  const ofSandbox = new Set(['network', 'env', 'kubeconfig', 'unconfined']);
+  for (const of of REQUESTS) {
+    for (const [name, field] of parametersOf(of).options) {
+      const isSaid = /^with --[\w-]+[:,]/.test(field.help);
+      assert.is(isSaid && field.with === undefined && !ofSandbox.has(name), false, `${of.name} --${name}`);
+    }
+  }
+});
+
+test('with a saved plan, which may have the other one, an option is not refused', () => {
+  const of = REQUESTS.find(({ name }) => name === 'install');
+  assert.ok(of);
+  assert.is(readArguments({ of }, ['--plan', 'p.json', '--release', 'v1']).request['release'], 'v1');
 });
 
 test.run();

@@ -7,7 +7,7 @@ import type { ChannelRemoval } from '../../app/channel-remove.ts';
 import type { AddonStatus } from '../../app/channel-status.ts';
 import { counted } from '../../core/counted.ts';
 import { visible } from '../../core/diagnostic.ts';
-import { CurlewError, ERROR_CODES } from '../../core/errors.ts';
+import { ERROR_CODES } from '../../core/errors.ts';
 import { commandFor } from '../command.ts';
 import { columns } from '../render/columns.ts';
 import { requireOneOf } from '../require-one-of.ts';
@@ -110,12 +110,6 @@ export const apply = commandFor(CHANNEL_APPLY, {
   run: async ({ request: own, options }, context): Promise<ChannelPass> => {
     const { yes, watch, ready, addon } = options;
     requireOneOf(options, 'channel apply');
-    if ((watch !== undefined && !yes) || (ready !== undefined && watch === undefined)) {
-      const [what, other] = ready === undefined || watch !== undefined ? ['--watch', '--yes'] : ['--ready', '--watch'];
-      throw new CurlewError('USAGE', `curlew channel apply: ${what} requires ${other}`, {
-        hint: `add ${other}, or omit ${what}`,
-      });
-    }
     const request = { ...own, addons: addon };
     if (watch !== undefined) {
       return (await import('../../app/channel-watch.ts')).watchChannels({ ...request, every: watch, ready }, context);

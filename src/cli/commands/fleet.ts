@@ -4,7 +4,7 @@ import type { FleetPlan, PlannedTarget } from '../../app/fleet-plan.ts';
 import { FLEET_APPLY, FLEET_CHECK, FLEET_INIT, FLEET_PLAN, FLEET_REMOVE, FLEET_STATUS } from '../../requests/fleet.ts';
 import { counted } from '../../core/counted.ts';
 import { renderDiagnostic, visible } from '../../core/diagnostic.ts';
-import { CurlewError, ERROR_CODES } from '../../core/errors.ts';
+import { ERROR_CODES } from '../../core/errors.ts';
 import { commandFor } from '../command.ts';
 import { requireOneOf } from '../require-one-of.ts';
 import { screen, columns, wrap, wrapped } from '../render/columns.ts';
@@ -63,12 +63,8 @@ export const apply = commandFor(FLEET_APPLY, {
     const { yes, watch } = options;
     requireOneOf(options, 'fleet apply');
     const { applyFleet, watchFleet } = await import('../../app/fleet-apply.ts');
-    if (watch !== undefined && yes) return watchFleet({ ...request, every: watch }, context);
+    if (watch !== undefined) return watchFleet({ ...request, every: watch }, context);
     if (yes) return applyFleet(request, context);
-    if (watch !== undefined)
-      throw new CurlewError('USAGE', 'curlew fleet apply: --watch requires --yes', {
-        hint: 'add --yes, or omit --watch',
-      });
     const { files, state, timeout, takeOver } = request;
     return (await import('../../app/fleet-plan.ts')).planFleets({ files, state, timeout, takeOver }, context);
   },

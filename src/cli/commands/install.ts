@@ -2,7 +2,7 @@
 import { INSTALL } from '../../requests/node.ts';
 import { specCommand } from '../spec-command.ts';
 
-const DETAILS = `One of --bundle, --dir and --from is required. A bundle contains an installer spec; --installer FILE replaces it. --from requires --installer.
+const DETAILS = `One of --bundle, --dir and --from is required. A bundle contains an installer spec; --installer FILE replaces it. For a store, --installer FILE names the spec; a folder of builds is installed whole without one.
 
 With --root DIR the install folder is in DIR, and hooks run in a sandbox: they see the programs and most files of this machine, their writes go to DIR/host, and they have no access to the network, other processes, kernel settings and credentials. --network host and --env NAME allow access to these. --kubeconfig FILE lets hooks change a cluster, which the plan names. Images are not loaded. docs/trials.md describes the limits of the sandbox. --unconfined disables the sandbox: hooks change this machine itself.
 

@@ -26,13 +26,9 @@ export const command = commandFor(SIGN, {
         hint: 'curlew sign FILE… --key FILE, or curlew sign --store STORE --key FILE',
       });
     }
-    const unused = Object.entries(store === undefined ? { release } : { name, number }).find(
-      ([, value]) => value !== undefined,
-    );
-    if (unused !== undefined) {
-      const other = store === undefined ? '--store' : 'files';
-      throw new CurlewError('USAGE', `curlew sign: --${unused[0]} requires ${other}`);
-    }
+    const [unused] = Object.entries({ name, number }).find(([, value]) => value !== undefined) ?? [];
+    if (store !== undefined && unused !== undefined)
+      throw new CurlewError('USAGE', `curlew sign: --${unused} requires files`);
     const { signFiles, signRelease } = await import('../../app/sign.ts');
     return store === undefined
       ? signFiles({ files, name, number, ...rest }, context)
