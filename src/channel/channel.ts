@@ -1,4 +1,5 @@
 /** A channel as data: which version of each add-on fits which Kubernetes. Pure. */
+import { groupBy } from '../core/group-by.ts';
 import { redact } from '../core/errors.ts';
 import type { Diagnostic, Place } from '../core/diagnostic.ts';
 import type { VersionRange } from './range.ts';
@@ -156,11 +157,5 @@ export function sourceTitle(source: Source): string {
 
 /** The entries of each add-on, both in the order of the file. */
 export function byName<T extends Candidate>(entries: readonly T[]): ReadonlyMap<string, readonly T[]> {
-  const addons = new Map<string, T[]>();
-  for (const entry of entries) {
-    const own = addons.get(entry.name);
-    if (own === undefined) addons.set(entry.name, [entry]);
-    else own.push(entry);
-  }
-  return addons;
+  return groupBy(entries, ({ name }) => name);
 }

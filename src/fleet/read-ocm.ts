@@ -1,4 +1,5 @@
 /** Documents of Open Cluster Management in a fleet -> labels of its clusters, and add-ons. Pure. */
+import { groupBy } from '../core/group-by.ts';
 import type { GenericSchema } from 'valibot';
 import type { Findings } from '../channel/findings.ts';
 import { convert, type Read } from '../core/schema.ts';
@@ -98,9 +99,10 @@ export function readOcm<Cluster extends { readonly name: string; readonly labels
   };
   const onClusters = read('ManagedClusterAddOn', MANAGED_CLUSTER_ADDON);
   for (const { value, found } of onClusters) need(value.metadata.namespace ?? '', ['metadata', 'namespace'], found);
+  const byAddon = groupBy(onClusters, ({ value }) => value.metadata.name);
   const addons = read('ClusterManagementAddOn', CLUSTER_MANAGEMENT_ADDON).flatMap(({ value, file, found }) => {
     const { name } = value.metadata;
-    const own = onClusters.filter((one) => one.value.metadata.name === name);
+    const own = byAddon.get(name) ?? [];
     const compat = compatOf(value, found);
     return fromClusterManagementAddon(value, own, { found, around }).map((one) => ({
       ...one,

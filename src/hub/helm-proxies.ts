@@ -13,6 +13,8 @@ import { conditionsAt } from './write.ts';
 const MAX_NAME = 53;
 
 export interface HubProxy extends Taken {
+  /** Name of what it becomes. */
+  readonly title: string;
   /** What it becomes, or why it becomes nothing. */
   readonly made: (Made & { readonly name: string }) | string;
   /** What has no effect. */
@@ -25,15 +27,15 @@ const NONE = { notes: [], needsRoots: false };
 
 /** The FleetAddon has its name in the namespace `default`, and `NAMESPACE-NAME` in others. */
 export function readProxy(object: Live): HubProxy {
-  const taken = readTaken('HelmChartProxy', object);
   const { namespace = 'default', name, annotations } = object.metadata;
+  const title = namespace === 'default' ? name : `${namespace}-${name}`;
+  const taken = { ...readTaken('HelmChartProxy', object), title };
   const found = findingsOf(taken.from);
   const read = convert(HELM_CHART_PROXY, object);
   if ('problems' in read) return { ...taken, made: read.problems[0].message, ...NONE };
   const { entry, spec } = fromHelmChartProxy(read.value, found, { hasSecrets: true });
   const compat = compatOf(object, found) ?? 'native';
   const wrong = found.diagnostics.find(({ severity }) => severity === 'error');
-  const title = namespace === 'default' ? name : `${namespace}-${name}`;
   if (wrong !== undefined) return { ...taken, made: wrong.message, ...NONE };
   if (title.length > MAX_NAME) return { ...taken, made: `${title} is too long for a FleetAddon`, ...NONE };
   const { credentials, tlsConfig } = read.value.spec;

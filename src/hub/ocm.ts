@@ -1,4 +1,5 @@
 /** Add-ons of Open Cluster Management in a hub: the FleetAddons that the controller makes from them, and the status that they get. Pure. */
+import { groupBy } from '../core/group-by.ts';
 import { readOcm, type OcmDocument } from '../fleet/read-ocm.ts';
 import { mergeConfigs } from '../fleet/upstream/placed.ts';
 import { PLACEMENT_LABEL } from '../fleet/upstream/placement.ts';
@@ -32,6 +33,18 @@ export interface OcmFleet {
   readonly notes: readonly string[];
   /** Labels of clusters, with those of their ManagedClusters. */
   readonly labels: ReadonlyMap<string, Labels>;
+  readonly configs: Configs;
+  /** ManagedClusterAddOns by the name of their add-on. */
+  readonly onClusters: ReadonlyMap<string, readonly OcmObject[]>;
+}
+
+/** Objects by resource, namespace and name, as references have them. */
+type Configs = ReadonlyMap<string, OcmObject>;
+
+export function configsIn(objects: readonly OcmObject[]): Configs {
+  return new Map(
+    objects.map((one) => [`${one.kind.toLowerCase()}s/${one.at.namespace ?? ''}/${one.at.name}`, one] as const),
+  );
 }
 
 export function fleetOf(objects: readonly OcmObject[], clusters: readonly Cluster[]): OcmFleet {
@@ -54,6 +67,11 @@ export function fleetOf(objects: readonly OcmObject[], clusters: readonly Cluste
     problems: new Map([...wrong.map(({ from, message }) => [from, message] as const), ...undecided]),
     notes: [...said.map(({ from, message }) => `${from}: ${message}`), ...[...undecided].map((one) => one.join(': '))],
     labels: new Map(read.clusters.map(({ name, labels }) => [name, { ...labels, [NAME_LABEL]: name }])),
+    configs: configsIn(objects),
+    onClusters: groupBy(
+      objects.filter(({ kind }) => kind === 'ManagedClusterAddOn'),
+      ({ at }) => at.name,
+    ),
   };
 }
 
@@ -67,13 +85,12 @@ function undecidedIn(objects: readonly OcmObject[]): ReadonlyMap<string, string>
   );
   // Without any, no scheduler runs, and placements are evaluated here.
   if (decided.size === 0) return new Map();
-  const waiting = of('Placement')
-    .map(({ at }) => `${at.namespace ?? ''}/${at.name}`)
-    .filter((key) => !decided.has(key));
+  const placements = of('Placement').map(({ at }) => `${at.namespace ?? ''}/${at.name}`);
+  const waiting = new Set(placements.filter((key) => !decided.has(key)));
   return new Map(
     of('ClusterManagementAddOn').flatMap((one) => {
       const keys = layersOf(one).placements.map(({ namespace, name }) => `${String(namespace)}/${String(name)}`);
-      const found = keys.find((key) => waiting.includes(key));
+      const found = keys.find((key) => waiting.has(key));
       return found === undefined ? [] : [[one.from, `Placement ${found} has no PlacementDecision yet`]];
     }),
   );
@@ -119,21 +136,28 @@ interface Config {
   readonly hash: string;
 }
 
+/** Hashes of specs: each cluster refers to the same objects. */
+const hashes = new WeakMap<OcmObject, string>();
+
+function hashOf(one: OcmObject): string {
+  const hash = hashes.get(one) ?? specHash(one.value);
+  hashes.set(one, hash);
+  return hash;
+}
+
 /** Configurations of these layers, the last one of each type, with the hashes of their specs. */
-function configsOf(layers: readonly (readonly Reference[])[], objects: readonly OcmObject[]): readonly Config[] {
+function configsOf(layers: readonly (readonly Reference[])[], configs: Configs): readonly Config[] {
   return Object.entries(mergeConfigs(layers)).flatMap(([title, keys]) => {
     const [group = '', resource = ''] = title.split('/');
     return keys.map((key): Config => {
       const [namespace = '', name = ''] = key.split('/');
-      const one = objects.find(({ kind, at }) => {
-        return `${kind.toLowerCase()}s` === resource && at.name === name && (at.namespace ?? '') === namespace;
-      });
+      const one = configs.get(`${resource}/${key}`);
       const referent = { ...(namespace !== '' && { namespace }), name };
       return {
         type: { group, resource },
         referent,
         generation: one?.generation ?? 0,
-        hash: one ? specHash(one.value) : '',
+        hash: one ? hashOf(one) : '',
       };
     });
   });
@@ -188,20 +212,20 @@ export function onClusterStatus(
     addon,
     at,
     reach,
-    objects,
+    configs: around,
     now,
   }: {
     readonly addon: OcmObject;
     readonly at: number;
     readonly reach: Reach;
-    readonly objects: readonly OcmObject[];
+    readonly configs: Configs;
     readonly now: number;
   },
 ): Values {
   const { base, placements } = layersOf(addon);
   const { configs } = isObject(own.value['spec']) ? own.value['spec'] : {};
   const before = storedIn(own.status, 'configReferences');
-  const references = configsOf([...base, placements[at]?.layer ?? [], referencesIn(configs)], objects).map((one) => {
+  const references = configsOf([...base, placements[at]?.layer ?? [], referencesIn(configs)], around).map((one) => {
     const { type, referent, generation } = one;
     const stored = before.find(({ resource, name }) => resource === type.resource && name === referent.name) ?? {};
     const desired = reach === 'waiting' ? (stored['desiredConfig'] ?? hashed(one)) : hashed(one);
@@ -243,11 +267,11 @@ export function addonStatus(
   own: OcmObject,
   {
     addons,
-    objects,
+    configs,
     now,
   }: {
     readonly addons: readonly (HubAddon | undefined)[];
-    readonly objects: readonly OcmObject[];
+    readonly configs: Configs;
     readonly now: number;
   },
 ): Values {
@@ -264,7 +288,7 @@ export function addonStatus(
     const hasFailed = Failed + TimedOut > 0 || stopped !== undefined;
     const [status, reason] = PROGRESS[isDone ? 'applied' : hasFailed ? 'failed' : 'under way'];
     const message = stopped ?? `${Succeeded}/${total} completed, ${Failed + TimedOut} failed`;
-    const configReferences = configsOf([...base, layer], objects).map((one) => {
+    const configReferences = configsOf([...base, layer], configs).map((one) => {
       const last = storedIn(stored, 'configReferences').find(({ resource }) => resource === one.type.resource) ?? {};
       const done = hashed(one);
       const { lastAppliedConfig, lastKnownGoodConfig }: Stored = isDone
@@ -282,7 +306,7 @@ export function addonStatus(
   });
   return {
     ...(isObject(own.status) && own.status),
-    defaultconfigReferences: configsOf(base, objects).map((one) => ({ ...one.type, desiredConfig: hashed(one) })),
+    defaultconfigReferences: configsOf(base, configs).map((one) => ({ ...one.type, desiredConfig: hashed(one) })),
     ...(progressions.length > 0 && { installProgressions: progressions }),
   };
 }

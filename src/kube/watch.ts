@@ -43,13 +43,14 @@ const eventSchema = v.object({
   object: v.looseObject({ code: v.optional(v.number()), message: v.optional(v.string(), '') }),
 });
 
-/** Objects by `NAMESPACE/NAME`, or `/NAME`. What a list or a connection that fails leaves out is not gone: it stays as it was. */
+/** Objects by namespace and name. What a list or a connection that fails leaves out is not gone: it stays as it was. */
 export class Watch<T> {
   readonly #api: KubeApi;
   readonly #options: WatchOptions<T>;
   readonly #doing: string;
   readonly #backoff: Backoff;
-  #objects = new Map<string, Kept<T>>();
+  #objects = new Map<string, Map<string, Kept<T>>>();
+  #size = 0;
   #problem: string | undefined;
 
   constructor(api: KubeApi, options: WatchOptions<T>) {
@@ -65,8 +66,14 @@ export class Watch<T> {
     return this.#problem;
   }
 
-  values(): readonly T[] {
-    return [...this.#objects.values()].map(({ value }) => value);
+  /** All objects, or those of a namespace. */
+  values(namespace?: string): readonly T[] {
+    const spaces = namespace === undefined ? [...this.#objects.values()] : [this.#objects.get(namespace)];
+    return spaces.flatMap((space) => [...(space?.values() ?? [])].map(({ value }) => value));
+  }
+
+  get(named: Named): T | undefined {
+    return this.#find(named)?.value;
   }
 
   /** What a write has returned, which the watch may bring only later. A deleted object without finalizers is gone. */
@@ -76,19 +83,30 @@ export class Watch<T> {
       this.drop(object.metadata);
       return;
     }
-    const key = keyOf(object.metadata);
-    const known = this.#objects.get(key);
+    const known = this.#find(object.metadata);
     if (known !== undefined && known.uid === uid && isBefore(version, known.version)) return;
-    if (known === undefined && this.#objects.size >= MAX_OBJECTS) {
+    if (known === undefined && this.#size >= MAX_OBJECTS) {
       throw new CurlewError('CLUSTER_FAILED', `cannot ${this.#doing}: there are more than ${MAX_OBJECTS}`);
     }
-    this.#objects.set(key, { uid, version, value: this.#options.look(object) });
+    this.#keep(object.metadata, { uid, version, value: this.#options.look(object) });
   }
 
   /** What was deleted; another object of its name stays. */
   drop(gone: Named & { readonly uid: string }): void {
-    const key = keyOf(gone);
-    if (this.#objects.get(key)?.uid === gone.uid) this.#objects.delete(key);
+    if (this.#find(gone)?.uid !== gone.uid) return;
+    this.#objects.get(gone.namespace ?? '')?.delete(gone.name);
+    this.#size -= 1;
+  }
+
+  #find({ namespace = '', name }: Named): Kept<T> | undefined {
+    return this.#objects.get(namespace)?.get(name);
+  }
+
+  #keep({ namespace = '', name }: Named, kept: Kept<T>): void {
+    const space = this.#objects.get(namespace) ?? new Map<string, Kept<T>>();
+    this.#objects.set(namespace, space);
+    if (!space.has(name)) this.#size += 1;
+    space.set(name, kept);
   }
 
   /** Until the signal aborts, whose reason it throws. */
@@ -116,9 +134,12 @@ export class Watch<T> {
 
   async #list(signal: AbortSignal): Promise<string> {
     const { resource, namespace, fieldSelector, look, onChange } = this.#options;
-    const keep = (object: LiveObject): readonly [string, Kept<T>] => {
-      const { uid, resourceVersion: version } = object.metadata;
-      return [keyOf(object.metadata), { uid, version, value: look(object) }];
+    const keep = (object: LiveObject): readonly [Named, Kept<T>] => {
+      const { namespace: space, name, uid, resourceVersion: version } = object.metadata;
+      return [
+        { namespace: space, name },
+        { uid, version, value: look(object) },
+      ];
     };
     const listed = await listVersion(
       openCalls(this.#api, { patienceMs: 0, signal }),
@@ -131,7 +152,9 @@ export class Watch<T> {
         hint: 'curlew hub manifests | kubectl apply -f - creates it',
       });
     }
-    this.#objects = new Map(listed.objects);
+    this.#objects = new Map();
+    this.#size = 0;
+    for (const one of listed.objects) this.#keep(...one);
     this.#problem = undefined;
     onChange();
     return listed.version;
@@ -179,10 +202,6 @@ export class Watch<T> {
     else if (type !== 'BOOKMARK') this.put(live);
     return live.metadata.resourceVersion;
   }
-}
-
-function keyOf({ namespace = '', name }: Named): string {
-  return `${namespace}/${name}`;
 }
 
 /** Versions are numbers of etcd. Of others, each is taken as newer. */

@@ -1,4 +1,5 @@
 /** Which clusters of an add-on begin now: group after group, at most so many at once, and so many failures. Pure. */
+import { groupBy } from '../core/group-by.ts';
 import type { Group } from './groups.ts';
 import { sizeOf } from './limits.ts';
 import { failuresOf, isFailure, isMandatory, type State, type Strategy } from './strategy.ts';
@@ -56,10 +57,11 @@ function stagesOf<M>(groups: readonly Group<M>[], strategy: Strategy): readonly 
   const { type = 'All' } = strategy;
   const titleOf = ({ name, index }: Group<M>): string => `group ${name || index}`;
   const first = groups.filter((group) => isMandatory(strategy, group));
-  const rest = groups.filter((group) => !first.includes(group));
+  const rest = groups.filter((group) => !isMandatory(strategy, group));
+  const named = groupBy(first, ({ name }) => name);
   const mandatory = first.map((group): Stage<M> => {
     // The last part of a group that is cut by size answers for all parts.
-    const parts = first.filter((part) => part === group || (part.name !== '' && part.name === group.name));
+    const parts = group.name === '' ? [group] : (named.get(group.name) ?? []);
     return {
       title: titleOf(group),
       allowed: 0,

@@ -13,6 +13,17 @@ export interface Selector {
   }[];
 }
 
+/** Lists longer than this are looked up: a selector may name each cluster of a fleet. */
+const FEW = 16;
+const sets = new WeakMap<readonly string[], ReadonlySet<string>>();
+
+function has(values: readonly string[], value: string): boolean {
+  if (values.length <= FEW) return values.includes(value);
+  const all = sets.get(values) ?? new Set(values);
+  sets.set(values, all);
+  return all.has(value);
+}
+
 /** Loops and no closures: a step asks this several times for each cluster and add-on. */
 export function selects({ matchLabels, matchExpressions }: Selector, labels: Labels): boolean {
   for (const key in matchLabels) if (labels[key] !== matchLabels[key]) return false;
@@ -21,7 +32,7 @@ export function selects({ matchLabels, matchExpressions }: Selector, labels: Lab
     const value = Object.hasOwn(labels, key) ? labels[key] : undefined;
     const isMeant = operator === 'Exists' || operator === 'In';
     const isBare = operator === 'Exists' || operator === 'DoesNotExist';
-    if (isMeant !== (value !== undefined && (isBare || values.includes(value)))) return false;
+    if (isMeant !== (value !== undefined && (isBare || has(values, value)))) return false;
   }
   return true;
 }

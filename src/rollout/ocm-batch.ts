@@ -53,7 +53,7 @@ export function ocmBatch(groups: Groups, strategy: Strategy, existing: readonly 
   const { type = 'All', maxConcurrency } = strategy;
   if (type === 'All') return perCluster(start(), groups, names.size, names.size);
   const first = groups.filter((group) => isMandatory(strategy, group));
-  const rest = groups.filter((group) => !first.includes(group));
+  const rest = groups.filter((group) => !isMandatory(strategy, group));
   if (first.length > 0) {
     const batch = perGroup(start(), first, () => 0);
     if (batch.rollout.length > 0 || batch.timedOut.length > 0) return batch;

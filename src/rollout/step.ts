@@ -138,9 +138,11 @@ function advanceAsOcm(
     }),
   );
   const stopped = batch.breached ? 'more clusters have failed than may' : undefined;
+  const groupNames = new Map(groups.flatMap(({ name, members }) => members.map((one) => [one, name] as const)));
+  const begun = new Set(batch.rollout);
   for (const target of targets) {
-    const group = groups.find(({ members }) => members.includes(target))?.name ?? '';
-    const isIn = isRemoval(target) || batch.rollout.includes(nameOf(target));
+    const group = groupNames.get(target) ?? '';
+    const isIn = isRemoval(target) || begun.has(nameOf(target));
     const place: Place = {
       stopped: isIn ? undefined : stopped,
       earlier: undefined,

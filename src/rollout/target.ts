@@ -1,5 +1,6 @@
 /** An add-on on one cluster: in which state it is, and what is to happen there. Pure. */
 import { CurlewError } from '../core/errors.ts';
+import { groupBy } from '../core/group-by.ts';
 import type { Member } from './batch.ts';
 import { Contents, type Memo } from './content.ts';
 import type {
@@ -38,7 +39,7 @@ export class Fleet {
   readonly version: string;
   readonly now: number;
   readonly heardSince: number;
-  readonly #byIdentity = new Map<string, Run[]>();
+  readonly #byIdentity: ReadonlyMap<string, readonly Run[]>;
   readonly #windows = new Map<string, string | undefined>();
 
   constructor({ clusters, addons, clusterAddons, version = '', heardSince = 0 }: Observed, now: number, memo: Memo) {
@@ -48,10 +49,7 @@ export class Fleet {
     this.clusters = byName(clusters);
     const named = byName(addons);
     this.runs = new Map([...named].map(([name, addon]) => [name, runOf(this, addon, { addons: named, memo })]));
-    for (const run of this.runs.values()) {
-      const { identity } = run.addon;
-      this.#byIdentity.set(identity, [...(this.#byIdentity.get(identity) ?? []), run]);
-    }
+    this.#byIdentity = groupBy(this.runs.values(), ({ addon }) => addon.identity);
     for (const record of clusterAddons) {
       const run = this.runs.get(record.addon);
       if (run === undefined) this.detached.push(record);

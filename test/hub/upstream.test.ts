@@ -2,7 +2,7 @@
 import { readCapiCluster } from '../../src/hub/capi.ts';
 import { proxyStatus, readProxy } from '../../src/hub/helm-proxies.ts';
 import { readAddon, type HubAddon, type Live } from '../../src/hub/observe.ts';
-import { addonStatus, fleetOf, readOcmObject, type OcmObject } from '../../src/hub/ocm.ts';
+import { addonStatus, configsIn, fleetOf, readOcmObject, type OcmObject } from '../../src/hub/ocm.ts';
 import { at, textAt } from '../support/api-client.ts';
 import type { JsonObject } from '../support/api-server/fields.ts';
 import * as assert from '../support/assert.ts';
@@ -93,7 +93,7 @@ test('what has succeeded before a change is not said of the change', () => {
   const own = readOcmObject(live(managementAddOn({ all: {} })));
   const template = readOcmObject(live(addOnTemplate('web-1', [])));
   const good = (of: number): unknown => {
-    const status = addonStatus(own, { addons: [succeeded(of)], objects: [own, template], now: 0 });
+    const status = addonStatus(own, { addons: [succeeded(of)], configs: configsIn([own, template]), now: 0 });
     return at(status as JsonObject, 'installProgressions.0.configReferences.0.lastKnownGoodConfig.name');
   };
   assert.equal([good(1), good(2)], [undefined, 'web-1']);

@@ -80,7 +80,10 @@ export function fromClusterManagementAddon(
     own.flatMap(({ names }) => names),
     around,
   );
-  for (const one of onClusters) noteOnCluster(one, spec, parts);
+  const isPlaced = spec.installStrategy?.type === 'Placements';
+  const existing = onClusters.map(({ value }) => value.metadata.namespace ?? '');
+  const unplaced = new Set(installDiff(isPlaced ? parts.map(({ names }) => names) : undefined, existing).delete);
+  for (const one of onClusters) noteOnCluster(one, unplaced);
   const layers = [base, ...[...own, ...parts].map(({ values }) => values)];
   if (layers.every(({ templates }) => templates === undefined)) {
     const message = `${name} is left alone: it has no AddOnTemplate, so its content is a program of its own`;
@@ -136,14 +139,13 @@ function partsOf(
 
 const HOSTED = 'addon.open-cluster-management.io/hosting-cluster-name';
 
-function noteOnCluster({ value, found }: OnCluster, { installStrategy }: Addon['spec'], parts: readonly Part[]): void {
+function noteOnCluster({ value, found }: OnCluster, unplaced: ReadonlySet<string>): void {
   const { namespace = '', annotations = {} } = value.metadata;
   if (HOSTED in annotations) {
     const message = `${HOSTED} has no effect: an add-on runs on the cluster that it is for`;
     found.add('warning', 'ignored', ['metadata', 'annotations', HOSTED], message);
   }
-  const placements = installStrategy?.type === 'Placements' ? parts.map(({ names }) => names) : undefined;
-  if (!installDiff(placements, [namespace]).delete.includes(namespace)) return;
+  if (!unplaced.has(namespace)) return;
   const message = `no placement of ${value.metadata.name} selects ${namespace}: it does not run there`;
   found.add('warning', 'placement', ['metadata', 'namespace'], message);
 }

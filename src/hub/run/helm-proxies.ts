@@ -12,6 +12,7 @@ import {
   holdTaken,
   letGo,
   makeAddon,
+  ownAddons,
   sourceOf,
   typed,
   writeMade,
@@ -26,6 +27,14 @@ const NAMESPACES: Resource = { apiVersion: 'v1', kind: 'Namespace', plural: 'nam
 /** Finalizer of the provider, which no longer runs when a controller takes its objects. */
 const PROVIDER = 'helmchartproxy.addons.cluster.x-k8s.io';
 
+const NO_ROOTS: Values = {};
+
+interface Joined {
+  readonly capi: CapiCluster;
+  readonly roots: Values;
+  readonly joined: HubCluster;
+}
+
 export class HelmProxies {
   readonly #clusters: Watch<CapiCluster>;
   readonly #proxies: Source<HubProxy>;
@@ -34,6 +43,8 @@ export class HelmProxies {
   readonly #note: UpstreamParts['note'];
   /** What templates see besides a Cluster, and the version of the Cluster by which that was read. */
   readonly #roots = new Map<string, { readonly version: string; readonly roots: Values }>();
+  /** The same object as long as nothing has changed: contents are remembered by it. */
+  readonly #joined = new WeakMap<HubCluster, Joined>();
 
   constructor({ api, find, served, onChange, note }: UpstreamParts) {
     this.#note = note;
@@ -56,8 +67,15 @@ export class HelmProxies {
   /** A Cluster with what Cluster API has of it; undefined if it has gone there. */
   joined(own: HubCluster): HubCluster | undefined {
     if (own.origin === undefined) return own;
-    const capi = this.#clusters.values().find(({ from }) => from === own.origin?.from);
-    return capi && joinCapi(own, capi, this.#roots.get(capi.from)?.roots ?? {});
+    const { namespace = '' } = /^Cluster (?<namespace>[^/]+)\//.exec(own.origin.from)?.groups ?? {};
+    const capi = this.#clusters.get({ namespace, name: own.cluster.name });
+    if (capi === undefined) return undefined;
+    const roots = this.#roots.get(capi.from)?.roots ?? NO_ROOTS;
+    const last = this.#joined.get(own);
+    if (last?.capi === capi && last.roots === roots) return last.joined;
+    const joined = joinCapi(own, capi, roots);
+    this.#joined.set(own, { capi, roots, joined });
+    return joined;
   }
 
   async pass(hub: Hub, now: number): Promise<Passed> {
@@ -72,7 +90,8 @@ export class HelmProxies {
       ),
     ];
     const first = await eachJob(clusters, limits);
-    const addons = proxies.map((one): Job => ({ key: one.from, run: async () => this.#takeProxy(hub, one, now) }));
+    const around = { hub, clusters: clustersOf(hub), now };
+    const addons = proxies.map((one): Job => ({ key: one.from, run: async () => this.#takeProxy(one, around) }));
     const second = await eachJob(addons, limits);
     const nextMs = this.#backoff.keep(new Set([...clusters, ...addons].map(({ key }) => key)));
     return { problem: first.problem ?? second.problem, nextMs };
@@ -82,12 +101,12 @@ export class HelmProxies {
     const { from, made, name } = one;
     if (typeof made === 'string') return this.#note(`${from} is left alone: ${made}`);
     if (needsRoots) await this.#readRoots(hub, one);
-    const found = hub.clusters.values().find((other) => other?.cluster.name === name);
+    const namespace = namespaceOf(name);
+    const found = hub.clusters.get({ namespace, name });
     if (found !== undefined && found.origin?.from !== from) {
       return this.#note(`${from} is left alone: Cluster ${name} of the fleet is not made from it`);
     }
     if (found?.origin?.hash === hashOfMade(made)) return;
-    const namespace = namespaceOf(name);
     if (found === undefined) {
       const value = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } };
       await createObject(hub.call, NAMESPACES, { name: namespace, value });
@@ -106,24 +125,30 @@ export class HelmProxies {
     this.#roots.set(from, { version, roots });
   }
 
-  async #takeProxy(hub: Hub, proxy: HubProxy, now: number): Promise<void> {
-    const { made, notes, from } = proxy;
+  async #takeProxy(proxy: HubProxy, { hub, clusters, now }: Around): Promise<void> {
+    const { made, notes, from, title } = proxy;
     for (const text of notes) this.#note(`${from}: ${text}`);
-    const find = (): readonly HubAddon[] => hub.addons.values().filter(({ origin }) => origin?.from === from);
+    const find = (): readonly HubAddon[] => ownAddons(hub, from, [title]);
     if (proxy.isDeleting) await letGo(hub, this.#proxies, { one: proxy, addons: find(), leave: [PROVIDER] });
     const isInvalid = typeof made === 'string';
     const own = proxy.isDeleting || isInvalid ? proxy : await holdTaken(hub, this.#proxies, proxy);
     const problem = isInvalid ? made : proxy.isDeleting ? undefined : await makeAddon(hub, made.name, made, find()[0]);
     const [addon] = find();
     if (proxy.isDeleting && addon === undefined) return;
-    await writeStatus(hub, this.#proxies, own, proxyStatus(own, addon, { clusters: clustersOf(hub), problem, now }));
+    await writeStatus(hub, this.#proxies, own, proxyStatus(own, addon, { clusters, problem, now }));
   }
+}
+
+interface Around {
+  readonly hub: Hub;
+  readonly clusters: readonly HubCluster[];
+  readonly now: number;
 }
 
 /** When nothing is on it any more, which its finalizer waits for. Finalizers of others keep it. */
 async function dropCluster(hub: Hub, { at, cluster, origin, finalizers }: HubCluster): Promise<void> {
   const { call, clusters, clusterAddons, report } = hub;
-  if (clusterAddons.values().some((one) => one?.record?.cluster === cluster.name)) return;
+  if (clusterAddons.values(namespaceOf(cluster.name)).some((one) => one?.record !== undefined)) return;
   const value = finalizers.filter((name) => name !== FINALIZER);
   const isBound = value.length < finalizers.length;
   if (cluster.deleting !== undefined && !isBound) return;

@@ -53,6 +53,14 @@ export async function writeMade(
   throw new CurlewError('BUSY', `cannot create ${kind} ${name}: it exists, or its namespace does not`);
 }
 
+/** The add-ons of these names that are made from an object. */
+export function ownAddons({ addons }: Hub, from: string, names: Iterable<string>): readonly HubAddon[] {
+  return [...names].flatMap((name) => {
+    const found = addons.get({ name });
+    return found?.origin?.from === from ? [found] : [];
+  });
+}
+
 /** Makes an add-on, or changes the one that was made before. Returns why it cannot be. */
 export async function makeAddon(
   hub: Hub,
@@ -60,7 +68,7 @@ export async function makeAddon(
   made: Made,
   found: HubAddon | undefined,
 ): Promise<string | undefined> {
-  if (found === undefined && hub.addons.values().some(({ addon }) => addon.name === name)) {
+  if (found === undefined && hub.addons.get({ name }) !== undefined) {
     return `there is a FleetAddon ${name} that is not made from it`;
   }
   if (found?.addon.deleting === true) return `FleetAddon ${name} is being removed`;
@@ -79,7 +87,7 @@ export interface Source<T extends Taken> {
 /** Items of a list may be without their kind, and those of a watch have fields of an error. */
 export function typed<T>({ apiVersion, kind }: Resource, read: (object: LiveObject) => T): (object: LiveObject) => T {
   return ({ metadata, spec, status }) =>
-    read({ apiVersion, kind, metadata, spec, ...(status !== undefined && { status }) });
+    read({ apiVersion, kind, metadata, ...(spec !== undefined && { spec }), ...(status !== undefined && { status }) });
 }
 
 export function sourceOf<T extends Taken>(

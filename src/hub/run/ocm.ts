@@ -1,5 +1,6 @@
 /** Add-ons of Open Cluster Management in a hub: they become FleetAddons. */
-import { FROM, type HubAddon, type HubCluster } from '../observe.ts';
+import { groupBy } from '../../core/group-by.ts';
+import { FROM, namespaceOf, type HubAddon, type HubCluster } from '../observe.ts';
 import {
   addonStatus,
   fleetOf,
@@ -14,8 +15,18 @@ import { UPSTREAM } from '../taken.ts';
 import { createObject } from '../../kube/objects.ts';
 import { Backoff } from '../../platform/limit/backoff.ts';
 import { Contents } from '../../rollout/content.ts';
+import type { ClusterAddon } from '../../rollout/fleet.ts';
 import { eachJob, type Job } from './jobs.ts';
-import { holdTaken, letGo, makeAddon, sourceOf, writeStatus, type Source, type UpstreamParts } from './making.ts';
+import {
+  holdTaken,
+  letGo,
+  makeAddon,
+  ownAddons,
+  sourceOf,
+  writeStatus,
+  type Source,
+  type UpstreamParts,
+} from './making.ts';
 import { deleteTaken, resourceOf, type Hub, type Passed } from './pass.ts';
 
 const ADDONS = resourceOf('FleetAddon');
@@ -27,6 +38,8 @@ export class OcmAddons {
   readonly #backoff = new Backoff();
   readonly #note: UpstreamParts['note'];
   #last: { readonly key: string; readonly fleet: OcmFleet } | undefined;
+  /** The same object as long as nothing has changed: contents are remembered by it. */
+  #joined = new WeakMap<HubCluster, HubCluster>();
 
   constructor({ api, find, onChange, note }: UpstreamParts) {
     this.#note = note;
@@ -45,7 +58,10 @@ export class OcmAddons {
   /** With the labels of its ManagedCluster, and one by which its name can be selected. */
   joined(own: HubCluster): HubCluster {
     const labels = this.#last?.fleet.labels.get(own.cluster.name);
-    return labels === undefined ? own : { ...own, cluster: { ...own.cluster, labels } };
+    if (labels === undefined) return own;
+    const joined = this.#joined.get(own) ?? { ...own, cluster: { ...own.cluster, labels } };
+    this.#joined.set(own, joined);
+    return joined;
   }
 
   async pass(hub: Hub, clusters: readonly HubCluster[], now: number): Promise<Passed> {
@@ -61,9 +77,20 @@ export class OcmAddons {
         objects,
         clusters.map(({ cluster }) => cluster),
       );
+    if (same === undefined) this.#joined = new WeakMap();
     this.#last = { key, fleet };
     for (const text of fleet.notes) this.#note(text);
-    const around = { hub, objects, fleet, now };
+    const around = {
+      hub,
+      fleet,
+      now,
+      isHeld: objects.some(({ kind, from }) => SHARED.has(kind) && fleet.problems.has(from)),
+      made: groupBy(hub.addons.values(), ({ origin }) => origin?.from),
+      records: groupBy(
+        hub.clusterAddons.values().flatMap((one) => one?.record ?? []),
+        ({ addon }) => addon,
+      ),
+    };
     const addons = objects.filter(({ kind }) => kind === 'ClusterManagementAddOn');
     const jobs = addons.map((one): Job => ({ key: one.from, run: async () => this.#take(one, around) }));
     const { problem } = await eachJob(jobs, { signal: hub.signal, backoff: this.#backoff });
@@ -77,16 +104,17 @@ export class OcmAddons {
   }
 
   async #take(one: OcmObject, around: Around): Promise<void> {
-    const { hub, fleet, objects, now } = around;
+    const { hub, fleet, isHeld, made: before, now } = around;
     const source = this.#source('ClusterManagementAddOn');
-    const own = (): readonly HubAddon[] => hub.addons.values().filter(({ origin }) => origin?.from === one.from);
-    if (one.isDeleting) return letGo(hub, source, { one, addons: own(), leave: [] });
     const wanted = fleet.addons.get(one.from) ?? [];
-    const onClusters = objects.filter(({ kind, at }) => kind === 'ManagedClusterAddOn' && at.name === one.at.name);
-    const concerned = [one, ...onClusters, ...objects.filter(({ kind }) => SHARED.has(kind))];
-    const problem = concerned.find(({ from }) => fleet.problems.has(from));
+    const names = wanted.map(({ name }) => name);
+    const mine = new Set([...(before.get(one.from) ?? []).map(({ addon }) => addon.name), ...names]);
+    const own = (): readonly HubAddon[] => ownAddons(hub, one.from, mine);
+    if (one.isDeleting) return letGo(hub, source, { one, addons: own(), leave: [] });
+    const onClusters = fleet.onClusters.get(one.at.name) ?? [];
     // One without templates is a program of its own.
-    if (problem !== undefined || wanted.length === 0) return;
+    if (isHeld || wanted.length === 0) return;
+    if ([one, ...onClusters].some(({ from }) => fleet.problems.has(from))) return;
     const held = await holdTaken(hub, source, one);
     for (const made of wanted) {
       const why = await makeAddon(
@@ -97,13 +125,12 @@ export class OcmAddons {
       );
       if (why !== undefined) this.#note(`${one.from}: ${why}`);
     }
-    const names = wanted.map(({ name }) => name);
     for (const { addon, at } of own()) {
       if (!names.includes(addon.name) && addon.deleting !== true) await deleteTaken(hub, ADDONS, at);
     }
     const addons = names.map((name) => own().find(({ addon }) => addon.name === name));
     await this.#onClusters(one, { ...around, addons, onClusters });
-    await writeStatus(hub, source, held, addonStatus(held, { addons, objects, now }));
+    await writeStatus(hub, source, held, addonStatus(held, { addons, configs: fleet.configs, now }));
   }
 
   /** Statuses of its ManagedClusterAddOns, which are created where a placement has selected a cluster. */
@@ -111,7 +138,8 @@ export class OcmAddons {
     one: OcmObject,
     {
       hub,
-      objects,
+      fleet,
+      records,
       now,
       addons,
       onClusters,
@@ -120,18 +148,14 @@ export class OcmAddons {
     const source = this.#source('ManagedClusterAddOn');
     const { name, uid } = one.at;
     const { apiVersion, kind } = source.resource;
-    const clusters = new Map(
-      hub.clusters.values().flatMap((found) => (found ? [[found.cluster.name, this.joined(found)]] : [])),
-    );
     const present = new Map(onClusters.map((found) => [found.at.namespace ?? '', found]));
     const there = new Set<string>();
     for (const [at, found] of addons.entries()) {
       if (found === undefined) continue;
       const contents = new Contents(found.addon, hub.memo);
-      for (const { record } of hub.clusterAddons.values().flatMap((each) => each ?? [])) {
-        if (record?.addon !== found.addon.name) continue;
+      for (const record of records.get(found.addon.name) ?? []) {
         const { cluster: namespace } = record;
-        const cluster = clusters.get(namespace);
+        const cluster = hub.clusters.get({ namespace: namespaceOf(namespace), name: namespace });
         there.add(namespace);
         let own = present.get(namespace);
         if (own === undefined && isPlaced(one) && record.spec.action === 'Install') {
@@ -153,8 +177,13 @@ export class OcmAddons {
           own = source.read(created);
         }
         if (own === undefined || cluster === undefined) continue;
-        const reach = reachOf(record, contents.contentOf(cluster.cluster, record));
-        await writeStatus(hub, source, own, onClusterStatus(own, { addon: one, at, reach, objects, now }));
+        const reach = reachOf(record, contents.contentOf(this.joined(cluster).cluster, record));
+        await writeStatus(
+          hub,
+          source,
+          own,
+          onClusterStatus(own, { addon: one, at, reach, configs: fleet.configs, now }),
+        );
       }
     }
     for (const own of onClusters) {
@@ -167,7 +196,12 @@ export class OcmAddons {
 
 interface Around {
   readonly hub: Hub;
-  readonly objects: readonly OcmObject[];
   readonly fleet: OcmFleet;
+  /** What all add-ons depend on cannot be read. */
+  readonly isHeld: boolean;
+  /** By the object that they are made from. */
+  readonly made: ReadonlyMap<string | undefined, readonly HubAddon[]>;
+  /** By their add-on. */
+  readonly records: ReadonlyMap<string, readonly ClusterAddon[]>;
   readonly now: number;
 }

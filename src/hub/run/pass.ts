@@ -86,9 +86,13 @@ export interface HubPassed extends Passed {
 }
 
 /** All that are there, with what Cluster API knows of its own. */
-export function clustersOf({ clusters, upstream }: Pick<Hub, 'clusters' | 'upstream'>): readonly HubCluster[] {
-  const all = clusters.values().flatMap((one) => one ?? []);
-  return upstream === undefined ? all : all.flatMap((one) => upstream.joined(one) ?? []);
+export function clustersOf(hub: Pick<Hub, 'clusters' | 'upstream'>): readonly HubCluster[] {
+  return hub.clusters.values().flatMap((one) => (one && joinedIn(hub, one)) ?? []);
+}
+
+/** A Cluster with what Cluster API knows of it; undefined if it has gone there. */
+export function joinedIn({ upstream }: Pick<Hub, 'upstream'>, one: HubCluster): HubCluster | undefined {
+  return upstream === undefined ? one : upstream.joined(one);
 }
 
 /** What has changed meanwhile is left to the next pass. `now` in seconds since 1970. */
@@ -121,11 +125,11 @@ export async function passHub(hub: Hub, now: number): Promise<HubPassed> {
   if (takesAway(writes)) {
     const doubt = await goneKind(hub);
     if (doubt !== undefined) return { problem: doubt, nextMs: Infinity, isDecided: false };
-    for (const { name } of observed.clusters.filter(({ deleting }) => deleting !== undefined)) {
-      const others = writes.put.filter(({ cluster }) => cluster !== name);
-      if (others.length < writes.put.length && (await goesWithNamespace(hub, name)))
-        writes = { ...writes, put: others };
-    }
+    const begun = new Set(writes.put.map(({ cluster }) => cluster));
+    const leaving = observed.clusters.filter(({ name, deleting }) => deleting !== undefined && begun.has(name));
+    const lost = new Set<string>();
+    for (const { name } of leaving) if (await goesWithNamespace(hub, name)) lost.add(name);
+    writes = { ...writes, put: writes.put.filter(({ cluster }) => !lost.has(cluster)) };
   }
   const done = new Pass(hub, { now, all, records, writes });
   const problemOfWrites = await done.run();
@@ -192,10 +196,16 @@ class Pass {
   #problem: string | undefined;
   /** What was refused in this pass or shortly before. */
   readonly #held = new Set<string>();
+  /** Add-ons that begin on a cluster. */
+  readonly #begun: ReadonlySet<string>;
+  readonly #statuses: ReadonlyMap<string, FleetAddonStatus>;
 
   constructor(hub: Hub, parts: PassParts) {
+    const { put, status } = parts.writes;
     this.#hub = hub;
     this.#parts = parts;
+    this.#begun = new Set(put.flatMap(({ addon, spec }) => (spec.action === 'Install' ? [addon] : [])));
+    this.#statuses = new Map(status.map((one) => [one.addon, one.status]));
   }
 
   /** Returns why something was not written. The status comes first: an approval is used up before something begins under it. */
@@ -212,8 +222,8 @@ class Pass {
     await this.#each([...puts, ...drops]);
     const isGone = ({ addon, finalizers }: HubAddon): boolean =>
       writes.released.includes(addon.name) && finalizers.includes(FINALIZER) && isFree({ addon: addon.name });
-    const isLeft = (name: string): boolean => drops.some(({ key }) => key.endsWith(`/${name}`) && this.#held.has(key));
-    const gone = [...all.values()].filter((one) => isGone(one) && !isLeft(one.addon.name));
+    const left = new Set(writes.drop.flatMap((one) => (this.#held.has(keyOf(one)) ? [one.addon] : [])));
+    const gone = [...all.values()].filter((one) => isGone(one) && !left.has(one.addon.name));
     await this.#each(gone.map((one): Job => ({ key: one.addon.name, run: async () => this.#release(one) })));
     const keys = [...jobs, ...bound, ...puts, ...drops].map(({ key }) => key);
     this.nextMs = this.#hub.backoff.keep(new Set(keys));
@@ -250,23 +260,21 @@ class Pass {
 
   /** Finalizer and status of an add-on, if they are to change. */
   async #writeAddon(found: HubAddon): Promise<void> {
-    const { now, writes } = this.#parts;
+    const { now } = this.#parts;
     const { addon, problem, finalizers } = found;
     let { at } = found;
     const isHeld = finalizers.includes(FINALIZER);
-    const begins = writes.put.some((one) => one.addon === addon.name && one.spec.action === 'Install');
-    if (begins && !isHeld && addon.deleting !== true) {
+    if (this.#begun.has(addon.name) && !isHeld && addon.deleting !== true) {
       at = await this.#patch(at, [{ op: 'add', path: '/metadata/finalizers', value: [...finalizers, FINALIZER] }]);
     }
-    const wanted = writes.status.find((one) => one.addon === addon.name)?.status ?? addon.status;
+    const wanted = this.#statuses.get(addon.name) ?? addon.status;
     const after = wanted ?? (problem === undefined ? undefined : NO_STATUS);
     if (after !== undefined) await this.#writeStatus(found, { at, after, now });
   }
 
   /** After its records are gone: without it they would stay. */
   async #release({ addon, finalizers }: HubAddon): Promise<void> {
-    const { addons } = this.#hub;
-    const { at } = addons.values().find((one) => one.addon.name === addon.name) ?? {};
+    const { at } = this.#hub.addons.get({ name: addon.name }) ?? {};
     const value = finalizers.filter((one) => one !== FINALIZER);
     if (at !== undefined) await this.#patch(at, [{ op: 'add', path: '/metadata/finalizers', value }]);
   }

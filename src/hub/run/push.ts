@@ -4,7 +4,7 @@ import type { Context } from '../../core/context.ts';
 import { holdCluster, openChannelCluster } from '../../deliver/cluster.ts';
 import type { Answer, Look } from '../../fleet/fleet.ts';
 import type { Deliverable, Job } from '../../fleet/pass.ts';
-import type { HubAddon, HubCluster, HubClusterAddon } from '../observe.ts';
+import { namespaceOf, type HubAddon, type HubCluster, type HubClusterAddon } from '../observe.ts';
 import {
   accessIn,
   addonStatus,
@@ -26,7 +26,7 @@ import { accessTo, AT_ONCE, lookAtClusters } from '../../fleet/run/clusters.ts';
 import { failureOf, Runner } from '../../fleet/run/runner.ts';
 import { openChannels } from '../../open/channel-files.ts';
 import type { ControllerRequest } from '../../requests/hub.ts';
-import { CLUSTER_ADDONS, clustersOf, keyOf, patchAt, resourceOf, type Hub } from './pass.ts';
+import { CLUSTER_ADDONS, clustersOf, joinedIn, keyOf, patchAt, resourceOf, type Hub } from './pass.ts';
 
 const CLUSTERS = resourceOf('Cluster');
 const SECRETS: Resource = { apiVersion: 'v1', kind: 'Secret', plural: 'secrets', namespaced: true };
@@ -83,14 +83,13 @@ export class Pushes {
   start(): number {
     if (this.#failure !== undefined) throw asError(this.#failure);
     const pushed = clustersOf(this.#hub).filter(({ secret }) => secret !== undefined);
-    const own = pushed.length === 0 ? new Map<string, Own[]>() : this.#own();
     const now = performance.now();
     let least = Infinity;
     for (const one of pushed) {
       const { name } = one.cluster;
       if (this.#turns.has(name)) continue;
       const { at, about } = this.#next.get(name) ?? { at: now };
-      const present = aboutOf(one, own.get(name) ?? []);
+      const present = aboutOf(one, this.#ownOf(name));
       if (at > now && (about === undefined || about === present)) least = Math.min(least, at - now);
       else this.#turns.set(name, this.#run(name, present));
     }
@@ -102,18 +101,12 @@ export class Pushes {
     await Promise.all(this.#turns.values());
   }
 
-  #own(): Map<string, Own[]> {
+  #ownOf(cluster: string): readonly Own[] {
     const { addons, clusterAddons } = this.#hub;
-    const byName = new Map(addons.values().map((one) => [one.addon.name, one]));
-    const own = new Map<string, Own[]>();
-    for (const found of clusterAddons.values()) {
-      if (found?.record === undefined) continue;
-      const { record } = found;
-      const all = own.get(record.cluster) ?? [];
-      own.set(record.cluster, all);
-      all.push({ found, record, addon: byName.get(record.addon) });
-    }
-    return own;
+    return clusterAddons.values(namespaceOf(cluster)).flatMap((found) => {
+      const { record } = found ?? {};
+      return found && record ? [{ found, record, addon: addons.get({ name: record.addon }) }] : [];
+    });
   }
 
   /** Never rejects. */
@@ -141,7 +134,7 @@ export class Pushes {
     if (looked === undefined) return;
     const { access, look } = looked;
     const jobs = new Map<Job, Own>();
-    for (const own of this.#own().get(name) ?? []) {
+    for (const own of this.#ownOf(name)) {
       const need = needOf(own.record, look, own.addon);
       if (need === undefined) continue;
       if ('act' in need) jobs.set(need, own);
@@ -177,7 +170,9 @@ export class Pushes {
 
   /** The Cluster now, if it is still delivered to. */
   #cluster(name: string): HubCluster | undefined {
-    return clustersOf(this.#hub).find((one) => one.cluster.name === name && one.secret !== undefined);
+    const own = this.#hub.clusters.get({ namespace: namespaceOf(name), name });
+    const one = own && joinedIn(this.#hub, own);
+    return one?.secret === undefined ? undefined : one;
   }
 
   /** Its text, or why there is none. */
@@ -299,9 +294,7 @@ export class Pushes {
   }
 
   #find(cluster: string, addon: string): HubClusterAddon | undefined {
-    return this.#hub.clusterAddons
-      .values()
-      .find((one) => one?.record?.cluster === cluster && one.record.addon === addon);
+    return this.#hub.clusterAddons.get({ namespace: namespaceOf(cluster), name: addon });
   }
 
   async #report({ record: { cluster, addon, spec } }: Own, report: Report): Promise<void> {
