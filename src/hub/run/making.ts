@@ -1,5 +1,4 @@
 /** Objects of a hub that the controller makes from those of other programs. */
-import { canonicalJson } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { FINALIZER, hashOfMade, type HubAddon, type Made, type Version } from '../observe.ts';
 import type { Taken } from '../taken.ts';
@@ -8,7 +7,7 @@ import { createObject, type LiveObject } from '../../kube/objects.ts';
 import type { Resource } from '../../kube/resources.ts';
 import { Watch } from '../../kube/watch.ts';
 import type { Values } from '../../rollout/fleet.ts';
-import { deleteTaken, patchAt, resourceOf, type Hub } from './pass.ts';
+import { deleteTaken, patchAt, patchStatus, resourceOf, type Hub } from './pass.ts';
 
 const ADDONS = resourceOf('FleetAddon');
 
@@ -130,12 +129,11 @@ export async function letGo<T extends Taken>(
 
 /** Only a status that has changed. */
 export async function writeStatus<T extends Taken>(
-  { call }: Hub,
+  hub: Hub,
   { resource, watch }: Source<T>,
   { at, status: before }: T,
   status: Values,
 ): Promise<void> {
-  if (canonicalJson(status) === canonicalJson(before ?? {})) return;
-  const changes = [{ op: 'add', path: '/status', value: status }];
-  watch.put(await patchAt(call, resource, { at, changes, subresource: 'status' }));
+  const changed = await patchStatus(hub, resource, { at, status, before });
+  if (changed !== undefined) watch.put(changed);
 }

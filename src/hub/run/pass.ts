@@ -1,5 +1,4 @@
 /** One pass of the controller: what a step of the fleet writes, into the objects of the hub. */
-import { canonicalJson } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
 import { definitionName } from '../manifests.ts';
@@ -20,11 +19,12 @@ import type { Resource } from '../../kube/resources.ts';
 import type { Watch } from '../../kube/watch.ts';
 import type { Backoff } from '../../platform/limit/backoff.ts';
 import type { Memo } from '../../rollout/content.ts';
-import type { Cluster, FleetAddonStatus, Observed, Writes } from '../../rollout/fleet.ts';
+import type { Cluster, FleetAddonStatus, Observed, Values, Writes } from '../../rollout/fleet.ts';
 import { step } from '../../rollout/step.ts';
 import type { Heartbeats } from './heartbeats.ts';
 import { NAMESPACES } from './identify.ts';
 import { eachJob, type Job } from './jobs.ts';
+import type { Kept } from './kept.ts';
 
 const EVENTS: Resource = { apiVersion: 'v1', kind: 'Event', plural: 'events', namespaced: true };
 const DEFINITIONS: Resource = {
@@ -70,6 +70,7 @@ export interface Hub {
   /** For writes that were refused, by object. */
   readonly backoff: Backoff;
   readonly memo: Memo;
+  readonly kept: Kept;
   readonly report: (text: string) => void;
 }
 
@@ -284,14 +285,15 @@ class Pass {
     { at, after, now }: { readonly at: Version; readonly after: FleetAddonStatus; readonly now: number },
   ): Promise<void> {
     const status = statusObject(after, found, now);
-    if (canonicalJson(status) === canonicalJson(found.status ?? {})) return;
-    await this.#patch(at, [{ op: 'add', path: '/status', value: status }], 'status');
+    const changed = await patchStatus(this.#hub, ADDONS, { at, status, before: found.status });
+    if (changed === undefined) return;
+    this.#hub.addons.put(changed);
     for (const one of happened(found.addon.status, found, after)) await this.#tell(at, one);
   }
 
-  async #patch(at: Version, changes: readonly object[], subresource?: 'status'): Promise<Version> {
+  async #patch(at: Version, changes: readonly object[]): Promise<Version> {
     const { call, addons } = this.#hub;
-    const changed = await patchAt(call, ADDONS, { at, changes, subresource });
+    const changed = await patchAt(call, ADDONS, { at, changes });
     addons.put(changed);
     return changed.metadata;
   }
@@ -350,6 +352,19 @@ class Pass {
       signal.throwIfAborted(),
     );
   }
+}
+
+/** Writes a status, unless the stored one is what the server keeps of it. */
+export async function patchStatus(
+  { call, kept }: Pick<Hub, 'call' | 'kept'>,
+  resource: Resource,
+  { at, status, before }: { readonly at: Version; readonly status: Values; readonly before: unknown },
+): Promise<LiveObject | undefined> {
+  if (kept.isSame(at.uid, status, before)) return undefined;
+  const changes = [{ op: 'add', path: '/status', value: status }];
+  const changed = await patchAt(call, resource, { at, changes, subresource: 'status' });
+  kept.see(resource, at.uid, status, changed['status']);
+  return changed;
 }
 
 /** Only if it is the object, and the version of it, by which was decided. */

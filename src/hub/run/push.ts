@@ -26,7 +26,7 @@ import { accessTo, AT_ONCE, lookAtClusters } from '../../fleet/run/clusters.ts';
 import { failureOf, Runner } from '../../fleet/run/runner.ts';
 import { openChannels } from '../../open/channel-files.ts';
 import type { ControllerRequest } from '../../requests/hub.ts';
-import { CLUSTER_ADDONS, clustersOf, joinedIn, keyOf, patchAt, resourceOf, type Hub } from './pass.ts';
+import { CLUSTER_ADDONS, clustersOf, joinedIn, keyOf, patchStatus, resourceOf, type Hub } from './pass.ts';
 
 const CLUSTERS = resourceOf('Cluster');
 const SECRETS: Resource = { apiVersion: 'v1', kind: 'Secret', plural: 'secrets', namespaced: true };
@@ -304,14 +304,14 @@ export class Pushes {
     if (found !== undefined && status !== undefined) await this.#write(CLUSTER_ADDONS, found, status);
   }
 
-  async #write(resource: Resource, { at }: HubCluster | HubClusterAddon, value: Values): Promise<void> {
-    const { call, clusters, clusterAddons } = this.#hub;
-    const changed = await patchAt(call, resource, {
-      at,
-      changes: [{ op: 'add', path: '/status', value }],
-      subresource: 'status',
-    });
-    (resource === CLUSTERS ? clusters : clusterAddons).put(changed);
+  async #write(
+    resource: Resource,
+    { at, status: before }: HubCluster | HubClusterAddon,
+    status: Values,
+  ): Promise<void> {
+    const { clusters, clusterAddons } = this.#hub;
+    const changed = await patchStatus(this.#hub, resource, { at, status, before });
+    if (changed !== undefined) (resource === CLUSTERS ? clusters : clusterAddons).put(changed);
   }
 }
 

@@ -1,0 +1,56 @@
+/** What a server keeps of what is written: a definition of an older version drops fields that it does not know. */
+import { canonicalJson } from '../../core/digest.ts';
+import { isObject } from '../../core/json.ts';
+import { CHANNEL_API_VERSION } from '../../channel/channel.ts';
+import { groupOf, type Resource } from '../../kube/resources.ts';
+import type { Values } from '../../rollout/fleet.ts';
+
+export class Kept {
+  /** By object: what was written, and what the server made of it, if that is something else. */
+  readonly #last = new Map<string, { readonly written: string; readonly kept: string }>();
+  readonly #said = new Set<string>();
+  readonly #report: (text: string) => void;
+
+  constructor(report: (text: string) => void) {
+    this.#report = report;
+  }
+
+  /** Would writing this status change nothing of the stored one? */
+  isSame(uid: string, status: Values, stored: unknown): boolean {
+    const [written, kept] = [canonicalJson(status), canonicalJson(stored ?? {})];
+    const last = this.#last.get(uid);
+    return written === kept || (last?.written === written && last.kept === kept);
+  }
+
+  /** Remembers what has become of a status, and names a definition that drops some of it once. */
+  see(resource: Resource, uid: string, status: Values, kept: unknown): void {
+    if (canonicalJson(status) === canonicalJson(kept ?? {})) {
+      this.#last.delete(uid);
+      return;
+    }
+    this.#last.set(uid, { written: canonicalJson(status), kept: canonicalJson(kept ?? {}) });
+    const lost = lostIn(status, kept);
+    const name = `${resource.plural}.${groupOf(resource)}`;
+    if (lost === undefined || this.#said.has(name)) return;
+    this.#said.add(name);
+    const isOurs = resource.apiVersion === CHANNEL_API_VERSION;
+    const next = isOurs ? 'curlew hub manifests | kubectl apply -f - updates it' : 'update it';
+    this.#report(`the CustomResourceDefinition ${name} is outdated: it does not keep status.${lost}; ${next}`);
+  }
+}
+
+/** The first field of the one that the other does not have. */
+function lostIn(written: unknown, kept: unknown): string | undefined {
+  if (Array.isArray(written)) {
+    const all = Array.isArray(kept) ? kept : [];
+    return written.map((item, at) => lostIn(item, all[at])).find((lost) => lost !== undefined);
+  }
+  if (!isObject(written)) return undefined;
+  const other = isObject(kept) ? kept : {};
+  for (const [key, value] of Object.entries(written)) {
+    if (!(key in other)) return key;
+    const lost = lostIn(value, other[key]);
+    if (lost !== undefined) return `${key}.${lost}`;
+  }
+  return undefined;
+}

@@ -1,0 +1,48 @@
+/** Passes of a controller over a hub in memory. */
+import { passHub } from '../../src/hub/run/pass.ts';
+import type { JsonObject } from '../support/api-server/fields.ts';
+import * as assert from '../support/assert.ts';
+import { openMemoryHub } from '../support/hub-memory.ts';
+import { hubAddon, hubCluster } from '../support/hub-objects.ts';
+import { addOnTemplate, decision, managedCluster, managementAddOn, placement } from '../support/ocm-files.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('hub/pass');
+const NOW = 1_800_000_000;
+const conditions = [
+  { type: 'Available', status: 'True', reason: 'Answers', lastTransitionTime: '2026-01-02T03:04:05Z' },
+];
+const oslo = { ...hubCluster('oslo', { env: 'prod' }), status: { facts: { version: 'v1.34.1' }, conditions } };
+
+test('a definition that drops a field of a status is named once, and an idle pass writes nothing', async () => {
+  await using memory = await openMemoryHub([oslo, hubAddon('web')], (object) => {
+    const { conditions: all, ...status } = (object['status'] ?? {}) as { readonly conditions?: readonly object[] };
+    const kept = all?.map((one) => ({ ...one, observedGeneration: undefined }));
+    return object['kind'] === 'FleetAddon' && kept !== undefined
+      ? (JSON.parse(JSON.stringify({ ...object, status: { ...status, conditions: kept } })) as JsonObject)
+      : object;
+  });
+  const { hub, writes, notes } = memory;
+  for (const at of [0, 1]) await passHub(hub, NOW + at);
+  const before = writes.length;
+  for (const at of [2, 3]) assert.is((await passHub(hub, NOW + at)).isDecided, true);
+  assert.equal(writes.slice(before), []);
+  assert.equal(
+    notes.filter((one) => one.includes('outdated')),
+    [
+      'the CustomResourceDefinition fleetaddons.fleet.curlew.dev is outdated: it does not keep status.conditions.observedGeneration; curlew hub manifests | kubectl apply -f - updates it',
+    ],
+  );
+});
+
+test('a PlacementDecision decides without a spec, which schedulers do not write', async () => {
+  const own = [managedCluster('oslo', { env: 'prod' }), managementAddOn({ all: {} }), addOnTemplate('web-1', [])];
+  await using memory = await openMemoryHub([oslo, ...own, placement('all'), decision('all', ['oslo'], [0, ''])]);
+  for (const at of [0, 1]) await passHub(memory.hub, NOW + at);
+  assert.equal(
+    memory.hub.clusterAddons.values().map((one) => one?.record?.cluster),
+    ['oslo'],
+  );
+});
+
+test.run();
