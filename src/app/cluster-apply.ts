@@ -1,6 +1,4 @@
 /** Brings the machines of a cluster to what its file says, over SSH: looks, does what waits for nothing, and looks again. */
-import { randomBytes } from 'node:crypto';
-import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';
@@ -17,7 +15,7 @@ import { openSsh, SshError } from '../ssh/ssh.ts';
 import { bundleFacts, planOf, type PlannedCluster } from './cluster-plan.ts';
 import { readHosts, type WrittenCluster, type WrittenHost } from '../machine/run/cluster-file.ts';
 import { lookAt, REMOTE, type ClusterLook } from '../machine/run/look.ts';
-import { lockHosts, runCommand, sendBundle, type BundleFile, type Remote } from '../machine/run/remote.ts';
+import { lockHosts, operatorOf, runCommand, sendBundle, type BundleFile, type Remote } from '../machine/run/remote.ts';
 
 export interface AppliedCluster extends PlannedCluster {
   readonly done: readonly { readonly host: string; readonly phase: Phase }[];
@@ -46,9 +44,11 @@ export const applyCluster = useCase(CLUSTER_APPLY, async (request, context: Cont
   if (plan.steps.length === 0) return { ...plan, done, failed };
   // Every operator of this cluster has these hosts.
   const control = look.hosts.filter(({ host, facts }) => host.role === 'control-plane' && facts !== undefined);
-  const owner = `${context.env['USER'] ?? 'root'}@${hostname()}-${randomBytes(4).toString('hex')}`;
   const first = control.map(({ host }) => host.ssh);
-  await using lock = await lockHosts({ ssh, signal: context.signal }, first, { owner, doing: `apply ${cluster.name}` });
+  await using lock = await lockHosts({ ssh, signal: context.signal }, first, {
+    owner: operatorOf(context.env),
+    doing: `apply ${cluster.name}`,
+  });
   const inside = { ...context, signal: lock.signal };
   const remote = { ssh, signal: lock.signal };
   let whole: Promise<BundleFile> | undefined;

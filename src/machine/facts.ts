@@ -28,6 +28,14 @@ export interface HostFacts {
   readonly bundle: string | undefined;
   /** What curlew runs on it now. */
   readonly running: string | undefined;
+  /** The operator who changes the cluster now, by a lock on this host. */
+  readonly lock: HostLock | undefined;
+}
+
+export interface HostLock {
+  readonly owner: string;
+  /** Time in ISO 8601, by the clock of the host; undefined where the lock does not say it. */
+  readonly since: string | undefined;
 }
 
 /** For sh; `$1` is the folder of records. Prints one fact per line. */
@@ -48,6 +56,9 @@ if [ -e /etc/kubernetes/pki/ca.crt ]; then p authority "$(sha256sum </etc/kubern
 p cluster "$(cat "$1/cluster" 2>/dev/null)"
 p bundle "$(cat "$1/bundle/.digest" 2>/dev/null)"
 if [ -e "$1/run.lock" ] && ! flock -s -n "$1/run.lock" true; then p running "$(cat "$1/name")"; fi
+until=0; owner=; since=
+if [ -s "$1/lock" ]; then read -r until owner since <"$1/lock"; fi
+if [ "$(date +%s)" -lt "$until" ]; then p lock "$owner $since"; fi
 `;
 
 const MAX_LENGTH = 256;
@@ -77,7 +88,18 @@ export function readFacts(text: string): HostFacts | undefined {
     cluster: found.get('cluster'),
     bundle: found.get('bundle'),
     running: found.get('running'),
+    lock: lockOf(found.get('lock')),
   };
+}
+
+const MAX_SECONDS = 8_640_000_000_000;
+
+function lockOf(text: string | undefined): HostLock | undefined {
+  if (text === undefined) return undefined;
+  const [owner = '', word = ''] = text.split(' ');
+  const seconds = Number(word);
+  const isTime = word !== '' && seconds >= 0 && seconds <= MAX_SECONDS;
+  return { owner, since: isTime ? new Date(seconds * 1000).toISOString() : undefined };
 }
 
 /**

@@ -36,4 +36,10 @@ export const CLUSTER_APPLY = request(
   { yes: flag('apply the changes; without this, show them', { short: 'y' }) },
 );
 
+export const CLUSTER_STATUS = request(
+  'cluster status',
+  'Show the machines of a cluster, and whether it is healthy',
+  FILES,
+);
+
 export const CLUSTER_NODES = request('cluster nodes', 'Show nodes and members of etcd, on a control plane', {});

@@ -28,6 +28,7 @@ const UNLIMITED = [
   'cluster apply',
   'cluster diff',
   'cluster plan',
+  'cluster status',
   'dev',
   'doctor',
   'fleet apply',

@@ -2,6 +2,7 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { applyCluster, type AppliedCluster } from '../../src/app/cluster-apply.ts';
 import { clusterPlan, type PlannedCluster } from '../../src/app/cluster-plan.ts';
+import type { Context } from '../../src/core/context.ts';
 import type { Report } from '../../src/core/events.ts';
 import { formatAddonJson } from '../../src/core/package.ts';
 import { openSsh, type Ssh, type SshHost } from '../../src/ssh/ssh.ts';
@@ -23,6 +24,8 @@ export interface HostScene extends AsyncDisposable {
     readonly signal?: AbortSignal;
     readonly report?: Report;
   }) => Promise<AppliedCluster>;
+  /** For use cases on the file, `paris.yaml`. */
+  readonly context: Context;
   /** Ends all connections to a host. */
   readonly cut: (name: string) => void;
   /** Folder with what the scripts of the bundle do: `node-NAME`, `calls` and more. */
@@ -65,6 +68,9 @@ case "$1 $2" in
   'join-token -o')
     echo "abcdef.$(date +%N)" >${api}/token
     printf 'spec:\\n  kubernetes:\\n    kubeadmToken: "%s"\\n' "$(cat ${api}/token)" >"$3";;
+  'status --json')
+    if [ -e ${api}/health-$(hostname) ]; then cat ${api}/health-$(hostname)
+    else echo '{"cluster":{"certificates":[{"name":"pki/apiserver.crt","expires":"2090-01-01T00:00:00.000Z"}]}}'; fi;;
   'node remove') echo "node remove $3" >>${api}/calls; rm ${api}/node-$3;;
 esac
 `;
@@ -127,6 +133,7 @@ export async function hostScene(...names: readonly string[]): Promise<HostScene>
     plan: async (options = {}) => clusterPlan({ files: ['paris.yaml'], ...options }, context),
     apply: async ({ plan, signal = never, report = noReport } = {}) =>
       applyCluster({ files: ['paris.yaml'], bundle: 'b.tar.gz', plan }, { ...context, signal, report }),
+    context,
     cut: (name) => server(name).cut(),
     api,
     calls: async () => (await readFile(`${api}/calls`, 'utf8').catch(() => '')).trim().split('\n'),

@@ -6,6 +6,7 @@ import type { ClusterHealth } from '../../machine/run/health.ts';
 import type { Status } from '../../app/status.ts';
 import { commandFor } from '../command.ts';
 import { columns } from '../render/columns.ts';
+import { expiryText } from '../render/expiry.ts';
 import { runLine } from '../render/run-line.ts';
 
 const DETAILS = `The exit status is 0 even if nothing is installed. If the last run of an add-on did not finish, the next run installs it again; \`curlew why\` shows details.
@@ -72,7 +73,6 @@ function renderStatus({ directory, addons, extracted, lastRun, busy, hook, clust
   ].join('\n');
 }
 
-const DAY_MS = 24 * 3_600_000;
 const ROLES = { 'control-plane': 'control plane', worker: 'worker' } as const;
 
 function clusterLines({
@@ -97,7 +97,9 @@ function clusterLines({
     ...addons.map(({ name, reason }) => `Add-on ${name}: ${reason}`),
     ...pods.map(({ name, reason }) => `Pod ${name}: ${reason}`),
     ...(morePods === 0 ? [] : [`${morePods} more pods are not ready.`]),
-    ...(first === undefined ? [] : [expiryLine(first, certificates.length)]),
+    ...(first === undefined
+      ? []
+      : [`Certificates: ${first.name}, the first of ${certificates.length}, ${expiryText(first.expires)}.`]),
     ...(images === undefined
       ? []
       : [
@@ -105,10 +107,4 @@ function clusterLines({
         ]),
     ...problems.map((problem) => `Problem: ${problem}`),
   ].map(visible);
-}
-
-function expiryLine({ name, expires }: ClusterHealth['certificates'][number], count: number): string {
-  const days = Math.floor((Date.parse(expires) - Date.now()) / DAY_MS);
-  const when = days < 0 ? `expired on ${expires.slice(0, 10)}` : `expires in ${days} days, on ${expires.slice(0, 10)}`;
-  return `Certificates: ${name}, the first of ${count}, ${when}.`;
 }

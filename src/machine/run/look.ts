@@ -131,9 +131,7 @@ interface Nodes {
 
 /** What `curlew cluster nodes` says on a control plane: the other end of the same program. */
 async function nodesOf(ssh: Ssh, host: WrittenHost, signal: AbortSignal): Promise<Nodes> {
-  const script = 'cd "$1/bundle" && exec ./tasks.sh cluster nodes --json';
-  const limits = { limitMs: LIMIT_MS, outputLimit: NODES_LIMIT, signal };
-  const { machines, members } = fieldsOf(jsonIn(await ssh.run(host.ssh, { script, operands: [REMOTE], ...limits })));
+  const { machines, members } = fieldsOf(await askHost(ssh, host, { command: ['cluster', 'nodes'], signal }));
   if (Array.isArray(machines)) return { machines, ...(Array.isArray(members) && { members }) };
   throw new SshError(
     host.ssh,
@@ -141,6 +139,17 @@ async function nodesOf(ssh: Ssh, host: WrittenHost, signal: AbortSignal): Promis
     'it does not list the nodes of the cluster',
     'send it this bundle: cluster apply',
   );
+}
+
+/** What a command of curlew that is on a host prints as JSON. Throws `SshError`. */
+export async function askHost(
+  ssh: Ssh,
+  host: WrittenHost,
+  { command, signal }: { readonly command: readonly string[]; readonly signal: AbortSignal },
+): Promise<unknown> {
+  const script = 'cd "$1/bundle" && shift && exec ./tasks.sh "$@" --json';
+  const limits = { limitMs: LIMIT_MS, outputLimit: NODES_LIMIT, signal };
+  return jsonIn(await ssh.run(host.ssh, { script, operands: [REMOTE, ...command], ...limits }));
 }
 
 /** sha256 of the authority that a kubeconfig names, as hosts say it; undefined without the file. */

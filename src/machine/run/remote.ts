@@ -1,6 +1,8 @@
 /** What curlew does on a host over SSH: its lock, the bundle, and runs that do not end with the connection. */
 import { randomBytes } from 'node:crypto';
 import { createReadStream } from 'node:fs';
+import { hostname } from 'node:os';
+import type { Context } from '../../core/context.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { hexOf, type Digest } from '../../core/digest.ts';
 import { pause } from '../../platform/limit/repeat.ts';
@@ -33,10 +35,16 @@ export interface BundleFile {
 
 const FOLDER = 'umask 077; mkdir -p "$1" && cd "$1" || exit 70\n';
 const LOCK = `${FOLDER}exec 9>lock.guard && flock 9 || exit 70
-now=$(date +%s); owner=; until=0
-if [ -s lock ]; then read -r until owner <lock; fi
+now=$(date +%s); owner=; until=0; since=
+if [ -s lock ]; then read -r until owner since <lock; fi
 if [ "$owner" != "$2" ] && [ "$now" -lt "$until" ]; then echo "$owner"; exit 0; fi
-if [ "$3" = 0 ]; then rm -f lock; else echo "$((now + $3)) $2" >lock; fi`;
+if [ "$owner" != "$2" ]; then since=$now; fi
+if [ "$3" = 0 ]; then rm -f lock; else echo "$((now + $3)) $2 $since" >lock; fi`;
+
+/** Names a command on this machine in the locks that it takes: one word. */
+export function operatorOf(env: Context['env']): string {
+  return `${env['USER'] ?? 'root'}@${hostname()}-${randomBytes(4).toString('hex')}`.replaceAll(/\s/g, '_');
+}
 
 /**
  * Locks hosts one after the other, and renews the locks. `BUSY` if another operator has one; a lock that its operator no longer renews is

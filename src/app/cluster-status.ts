@@ -1,0 +1,148 @@
+/** What the machines of a cluster and the cluster itself say now. */
+import * as v from 'valibot';
+import type { Context } from '../core/context.ts';
+import { CurlewError } from '../core/errors.ts';
+import { useCase } from '../core/request.ts';
+import type { Held } from '../machine/cluster.ts';
+import type { HostLock } from '../machine/facts.ts';
+import { readHosts, type WrittenHost } from '../machine/run/cluster-file.ts';
+import type { ClusterHealth, Unhealthy } from '../machine/run/health.ts';
+import { askHost, lookAt, type ClusterLook } from '../machine/run/look.ts';
+import { mapLimited } from '../platform/limit/each.ts';
+import { CLUSTER_STATUS } from '../requests/cluster.ts';
+import { openSsh, type Ssh } from '../ssh/ssh.ts';
+import { planOf, type PlannedCluster } from './cluster-plan.ts';
+
+export interface ClusterStatus {
+  readonly cluster: string;
+  /** Version of Kubernetes in the file. */
+  readonly version: string;
+  readonly hosts: readonly (PlannedCluster['hosts'][number] & {
+    /** Undefined for a machine that the cluster does not have as a Node. */
+    readonly ready?: boolean | undefined;
+    /** Why it is not ready. */
+    readonly reason?: string | undefined;
+    readonly cordoned: boolean;
+    /** The operator who changes the cluster now. */
+    readonly lock?: HostLock | undefined;
+    /** curlew is there, so that certificates and the disk of images are known. */
+    readonly asked: boolean;
+  })[];
+  readonly addons: readonly Unhealthy[];
+  readonly pods: readonly Unhealthy[];
+  readonly morePods: number;
+  /** The certificate of all machines that expires first. */
+  readonly certificate?: { readonly host: string; readonly name: string; readonly expires: string } | undefined;
+  /** Number of steps that would bring the cluster to what its file says. */
+  readonly steps: number;
+  readonly held: readonly Held[];
+  readonly refused: readonly Held[];
+  readonly problems: readonly Held[];
+  /** It is as its file says, and nothing above is wrong. */
+  readonly healthy: boolean;
+}
+
+const AT_ONCE = 16;
+
+const list = <Item extends v.GenericSchema>(item: Item) => v.optional(v.array(item), []);
+const unhealthy = v.object({ name: v.string(), reason: v.string() });
+/** {@link ClusterHealth} from another machine. */
+const healthSchema = v.object({
+  nodes: list(v.object({ name: v.string(), reason: v.string() })),
+  addons: list(unhealthy),
+  pods: list(unhealthy),
+  morePods: v.optional(v.number(), 0),
+  certificates: list(v.object({ name: v.string(), expires: v.pipe(v.string(), v.isoTimestamp()) })),
+  images: v.optional(v.object({ folder: v.string(), used: v.number(), limit: v.number() })),
+  problems: list(v.string()),
+});
+type Health = v.InferOutput<typeof healthSchema>;
+type Part = Pick<ClusterHealth, 'addons' | 'pods' | 'morePods'>;
+
+/** Changes nothing. `SPEC_INVALID` and `USAGE` for the file of the cluster; what is wrong with hosts is in the result. */
+export const clusterStatus = useCase(CLUSTER_STATUS, async ({ files }, context: Context): Promise<ClusterStatus> => {
+  const cluster = await readHosts(files, 'look at', context);
+  await using ssh = openSsh(context.env);
+  const look = await lookAt(cluster, { ssh, bundle: undefined }, context);
+  const { hosts, steps, held, refused } = planOf(cluster, look, undefined);
+  const said = await healthOfHosts(ssh, look, context.signal);
+  const problems = said.flatMap(({ host, problems: all }) => all.map((reason) => ({ host, reason })));
+  // Whoever is root on a worker must not be able to speak for the cluster.
+  const speaker = said.find(({ host }) => host === look.speaker?.name)?.health;
+  const { addons, pods, morePods }: Part = speaker ?? { addons: [], pods: [], morePods: 0 };
+  const reasons = new Map(speaker?.nodes.map(({ name, reason }) => [name, reason]));
+  const shown = hosts.map((host): ClusterStatus['hosts'][number] => {
+    const { name, joined } = host;
+    const node = look.seen.machines.find((one) => one.name === name);
+    const ready = joined ? node?.ready === true : undefined;
+    const facts = look.hosts.find((one) => one.host.name === name)?.facts;
+    return {
+      ...host,
+      ready,
+      ...(ready === false && { reason: reasons.get(name) || 'it is not ready' }),
+      cordoned: node?.cordon !== undefined,
+      lock: facts?.lock,
+      asked: said.some((one) => one.host === name && one.health !== undefined),
+    };
+  });
+  const certificates = said.flatMap(({ host, health }) =>
+    (health?.certificates ?? []).map((one) => ({ host, ...one })),
+  );
+  const [certificate] = certificates.toSorted((a, b) => Date.parse(a.expires) - Date.parse(b.expires));
+  const isSettled = steps.length + held.length + refused.length === 0;
+  const isWell = addons.length + pods.length + problems.length === 0 && shown.every(({ ready }) => ready === true);
+  return {
+    cluster: cluster.name,
+    version: cluster.version,
+    hosts: shown,
+    addons,
+    pods,
+    morePods,
+    certificate,
+    steps: steps.length,
+    held,
+    refused,
+    problems,
+    healthy: isSettled && isWell,
+  };
+});
+
+interface Said {
+  readonly host: string;
+  readonly health?: Health | undefined;
+  readonly problems: readonly string[];
+}
+
+/** What `curlew status` says on each machine of the cluster on which curlew is. */
+async function healthOfHosts(ssh: Ssh, { hosts }: ClusterLook, signal: AbortSignal): Promise<readonly Said[]> {
+  const able = hosts.flatMap(({ host, facts }) => (facts?.isPart && facts.bundle !== undefined ? host : []));
+  const ask = async (host: WrittenHost): Promise<Said> => {
+    try {
+      const health = healthIn(await askHost(ssh, host, { command: ['status'], signal }));
+      const problems = health === undefined ? ['it does not say how it is'] : problemsOf(health);
+      return { host: host.name, health, problems };
+    } catch (error) {
+      if (!(error instanceof CurlewError) || signal.aborted) throw error;
+      return { host: host.name, problems: [error.message] };
+    }
+  };
+  return mapLimited(able, ask, { width: AT_ONCE, signal });
+}
+
+function healthIn(status: unknown): Health | undefined {
+  const parsed = v.safeParse(v.object({ cluster: healthSchema }), status);
+  return parsed.success ? parsed.output.cluster : undefined;
+}
+
+function problemsOf({ problems, images, certificates }: Health): readonly string[] {
+  const expired = certificates.filter(({ expires }) => Date.parse(expires) < Date.now());
+  return [
+    ...problems,
+    ...expired.map(
+      ({ name, expires }) => `the certificate ${name} expired on ${expires.slice(0, 10)}: curlew certificates renew`,
+    ),
+    ...(images === undefined || images.used < images.limit
+      ? []
+      : [`the disk of ${images.folder} is ${images.used} % full: the kubelet removes images`]),
+  ];
+}
