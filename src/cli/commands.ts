@@ -14,7 +14,14 @@ import {
   CHANNEL_REMOVE,
   CHANNEL_STATUS,
 } from '../requests/channel.ts';
-import { CLUSTER_APPLY, CLUSTER_DIFF, CLUSTER_NODES, CLUSTER_PLAN, CLUSTER_STATUS } from '../requests/cluster.ts';
+import {
+  CLUSTER_APPLY,
+  CLUSTER_DELETE,
+  CLUSTER_DIFF,
+  CLUSTER_NODES,
+  CLUSTER_PLAN,
+  CLUSTER_STATUS,
+} from '../requests/cluster.ts';
 import {
   FLEET_APPLY,
   FLEET_APPROVE,
@@ -135,6 +142,7 @@ const CLUSTER_COMMANDS = [
   row(CLUSTER_PLAN, async () => (await import('./commands/cluster.ts')).plan),
   row(CLUSTER_APPLY, async () => (await import('./commands/cluster.ts')).apply),
   row(CLUSTER_STATUS, async () => (await import('./commands/cluster-status.ts')).status),
+  row(CLUSTER_DELETE, async () => (await import('./commands/cluster-delete.ts')).command),
   row(CLUSTER_NODES, async () => (await import('./commands/cluster.ts')).nodes),
 ];
 

@@ -1,5 +1,5 @@
 /** Requests about clusters that are described in files. */
-import { flag, path, paths, texts } from '../core/field.ts';
+import { flag, path, paths, text, texts } from '../core/field.ts';
 import { request } from '../core/request.ts';
 
 export const CLUSTER_DIFF = request('cluster diff', 'Show what differs between two clusters in files', {
@@ -41,5 +41,11 @@ export const CLUSTER_STATUS = request(
   'Show the machines of a cluster, and whether it is healthy',
   FILES,
 );
+
+export const CLUSTER_DELETE = request('cluster delete', 'Reset all machines of a cluster', {
+  ...FILES,
+  confirm: text('NAME', 'the name of the cluster; without this, show what would be reset'),
+  skipUnreachable: flag('leave out machines that cannot be reached'),
+});
 
 export const CLUSTER_NODES = request('cluster nodes', 'Show nodes and members of etcd, on a control plane', {});

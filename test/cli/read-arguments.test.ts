@@ -26,6 +26,7 @@ const UNLIMITED = [
   'channel plan',
   'channel status',
   'cluster apply',
+  'cluster delete',
   'cluster diff',
   'cluster plan',
   'cluster status',

@@ -71,6 +71,11 @@ case "$1 $2" in
   'status --json')
     if [ -e ${api}/health-$(hostname) ]; then cat ${api}/health-$(hostname)
     else echo '{"cluster":{"certificates":[{"name":"pki/apiserver.crt","expires":"2090-01-01T00:00:00.000Z"}]}}'; fi;;
+  'reset --yes')
+    echo "reset $(hostname) $*" >>${api}/calls; touch ${api}/began-$(hostname)
+    while [ -e ${api}/hold-$(hostname) ]; do sleep 0.05; done
+    rm -rf /etc/kubernetes
+    if [ -e ${api}/fail-$(hostname) ]; then echo 'a hook has failed' >&2; exit 3; fi;;
   'node remove') echo "node remove $3" >>${api}/calls; rm ${api}/node-$3;;
 esac
 `;

@@ -206,3 +206,12 @@ export async function runCommand(
     await ssh.run(host, { script: RUN, operands, input, line: fresh, limitMs: RUN_MS, signal });
   });
 }
+
+const CLEAN = `cd "$1" 2>/dev/null || exit 0
+if [ -e /etc/kubernetes/kubelet.conf ]; then echo 'it is still part of the cluster' >&2; exit 65; fi
+flock -n -E 75 run.lock sh -c 'rm -f bundle/.digest && rm -rf bundle bundle.new *.partial name id log pid status input && rm -f cluster'`;
+
+/** Removes the bundle and all records of a host that was reset; its lock stays. Fails on a host that is still part of a cluster. */
+export async function cleanHost({ ssh, signal }: Remote, host: SshHost): Promise<void> {
+  await ssh.run(host, { script: CLEAN, operands: [REMOTE], limitMs: SHORT_MS, signal });
+}

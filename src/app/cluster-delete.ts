@@ -1,0 +1,165 @@
+/** Resets the machines of a cluster over SSH: workers, then control planes. */
+import type { Context } from '../core/context.ts';
+import { CurlewError } from '../core/errors.ts';
+import { reportStep } from '../core/events.ts';
+import { useCase } from '../core/request.ts';
+import type { Held } from '../machine/cluster.ts';
+import { readHosts, type WrittenCluster, type WrittenHost } from '../machine/run/cluster-file.ts';
+import { lookAt, type ClusterLook, type HostLook } from '../machine/run/look.ts';
+import { cleanHost, lockHosts, operatorOf, runCommand, type Remote } from '../machine/run/remote.ts';
+import { eachLimited } from '../platform/limit/each.ts';
+import { CLUSTER_DELETE } from '../requests/cluster.ts';
+import { openSsh, SshError } from '../ssh/ssh.ts';
+
+export interface ClusterDeletion {
+  readonly cluster: string;
+  /** Machines that are left to reset, in this order. */
+  readonly left: readonly string[];
+  readonly done: readonly string[];
+  readonly failed: readonly { readonly host: string; readonly reason: string }[];
+  /** Why no machine is reset. */
+  readonly refused: readonly Held[];
+  /** Machines that cannot be reached. */
+  readonly unreached: readonly Held[];
+  /** It was confirmed, and was to leave out what cannot be reached. */
+  readonly confirmed: boolean;
+  readonly skipped: boolean;
+  /** What a reset leaves, for people. */
+  readonly stays: readonly string[];
+}
+
+const AT_ONCE = 8;
+
+/**
+ * Looks at the machines first, so that it continues what was interrupted. Without the name of the cluster as `confirm` it changes nothing;
+ * `USAGE` for another name. What is wrong with hosts is in the result; `BUSY` while another operator changes the cluster.
+ */
+export const deleteCluster = useCase(CLUSTER_DELETE, async (request, context: Context): Promise<ClusterDeletion> => {
+  const { files, confirm, skipUnreachable = false } = request;
+  const cluster = await readHosts(files, 'delete', context);
+  const { name } = cluster;
+  if (confirm !== undefined && confirm !== name) {
+    throw new CurlewError('USAGE', `cannot delete ${name}: it was confirmed as ${confirm}`, {
+      hint: `--confirm ${name}, if that is the cluster that you want to delete`,
+    });
+  }
+  await using ssh = openSsh(context.env);
+  const inspect = async (signal: AbortSignal): Promise<ClusterLook> =>
+    lookAt(cluster, { ssh, bundle: undefined }, { ...context, signal });
+  let look = await inspect(context.signal);
+  const result = (done: readonly string[] = [], failed: ClusterDeletion['failed'] = []): ClusterDeletion => {
+    const { refused, unreached, left } = deletionOf(cluster, look);
+    return {
+      cluster: name,
+      left: left.map(({ host }) => host.name).filter((one) => !done.includes(one)),
+      done,
+      failed,
+      refused,
+      unreached,
+      confirmed: confirm !== undefined,
+      skipped: skipUnreachable,
+      stays: [
+        'images in /var/lib/containerd of the machines',
+        'CNI configurations of other programs',
+        `${cluster.kubeconfig}, if it exists: delete it before a new cluster gets this name`,
+      ],
+    };
+  };
+  const isHeld = (): boolean => {
+    const { refused, unreached, left } = deletionOf(cluster, look);
+    return left.length === 0 || refused.length > 0 || (unreached.length > 0 && !skipUnreachable);
+  };
+  if (confirm === undefined || isHeld()) return result();
+  // Every operator of this cluster has these hosts.
+  const control = look.hosts.filter(({ host, facts }) => host.role === 'control-plane' && facts !== undefined);
+  const first = control.map(({ host }) => host.ssh);
+  await using lock = await lockHosts({ ssh, signal: context.signal }, first, {
+    owner: operatorOf(context.env),
+    doing: `delete ${name}`,
+  });
+  const remote = { ssh, signal: lock.signal };
+  // Another operator may have changed something before the lock was taken.
+  look = await inspect(lock.signal);
+  if (isHeld()) return result();
+  const { left } = deletionOf(cluster, look);
+  const done: string[] = [];
+  const failed: ClusterDeletion['failed'][number][] = [];
+  const act = async (one: HostLook, isLast: boolean): Promise<void> => {
+    const host = one.host.name;
+    try {
+      await reportStep(
+        context.report,
+        { id: `reset ${host}`, title: `${host} reset` },
+        async () => resetHost(remote, one, { isLast, report: context.report }),
+        () => 'done',
+      );
+      done.push(host);
+    } catch (error) {
+      if (!(error instanceof CurlewError) || lock.signal.aborted) throw error;
+      failed.push({ host, reason: error instanceof SshError ? error.reason : error.message });
+    }
+  };
+  const workers = left.filter(({ host }) => host.role === 'worker');
+  await eachLimited(workers, async (one) => act(one, true), { width: AT_ONCE, signal: lock.signal });
+  const planes = left.filter(({ host }) => host.role === 'control-plane');
+  for (const one of planes) if (failed.length === 0) await act(one, one === planes.at(-1));
+  return result(done, failed);
+});
+
+/** What is to reset, workers first, and what is in the way. */
+function deletionOf({ name, paused }: WrittenCluster, { hosts, seen }: ClusterLook) {
+  const refused: Held[] = paused === true ? [{ reason: 'the cluster is paused' }] : [];
+  const unreached: Held[] = [];
+  const left: HostLook[] = [];
+  for (const one of hosts) {
+    const { host, facts, problem } = one;
+    const belongs = seen.machines.find((machine) => machine.name === host.name)?.cluster;
+    const refuse = (reason: string): unknown => refused.push({ host: host.name, reason });
+    if (facts === undefined) unreached.push({ host: host.name, reason: problem?.reason ?? '' });
+    else if (belongs !== undefined && belongs !== name) refuse(`it belongs to the cluster ${belongs}`);
+    else if (facts.cluster !== undefined && facts.cluster !== name) continue;
+    else if (facts.hostname !== host.name) refuse(`its hostname is ${facts.hostname}: it may be another machine`);
+    else if (facts.isPart && facts.bundle === undefined)
+      refuse('curlew is not there: curlew reset on it, or cluster apply sends it the bundle');
+    else if (belongs === name || facts.cluster === name || facts.bundle !== undefined) left.push(one);
+  }
+  const known = new Set(hosts.map(({ host }) => host.name));
+  const others = seen.machines.filter((machine) => machine.joined && !known.has(machine.name));
+  unreached.push(...others.map((machine) => ({ host: machine.name, reason: 'the file does not have it' })));
+  const rank = ({ host }: HostLook): number => (host.role === 'worker' ? 0 : 1);
+  return { refused, unreached, left: left.toSorted((a, b) => rank(a) - rank(b)) };
+}
+
+/**
+ * What `reset` has removed before is no failure of it. A control plane that others survive refuses to leave, since it could cost etcd its
+ * quorum, which is of no use here: its reset continues, and counts if it has worked.
+ */
+async function resetHost(
+  remote: Remote,
+  { host, facts }: HostLook,
+  { isLast, report }: { readonly isLast: boolean; readonly report: Context['report'] },
+): Promise<void> {
+  let failure: unknown;
+  if (facts?.bundle !== undefined) {
+    const id = `reset ${host.name}`;
+    try {
+      await runCommand(remote, host.ssh, {
+        name: id,
+        command: ['./tasks.sh', 'reset', '--yes', ...(isLast ? [] : ['--keep-going'])],
+        line: (text) => report({ type: 'step-log', id, text }),
+      });
+    } catch (error) {
+      if (isLast || !(error instanceof SshError) || error.problem !== 'status') throw error;
+      failure = error;
+    }
+  }
+  await clean(remote, host, failure);
+}
+
+async function clean(remote: Remote, host: WrittenHost, failure: unknown): Promise<void> {
+  try {
+    await cleanHost(remote, host.ssh);
+  } catch (error) {
+    throw failure ?? error;
+  }
+}

@@ -1,0 +1,44 @@
+/** `curlew cluster delete`: resets all machines of a cluster. */
+import type { ClusterDeletion } from '../../app/cluster-delete.ts';
+import { visible } from '../../core/diagnostic.ts';
+import { ERROR_CODES } from '../../core/errors.ts';
+import { CLUSTER_DELETE } from '../../requests/cluster.ts';
+import { commandFor } from '../command.ts';
+
+/** Exit status of a preview with something to do. */
+const DIFFERS = 2;
+
+export const command = commandFor(CLUSTER_DELETE, {
+  details:
+    'Shows which machines would be reset. With the name of the cluster as --confirm, resets the workers over SSH, then the control planes, by curlew reset on each: all data of the cluster on them is lost. A machine of another cluster is refused, and then none is reset. Nothing is reset either while a machine cannot be reached, unless --skip-unreachable is given. Looks first, so the same command continues after any interruption.\n\nExits with status 0 if nothing is left to reset, 2 if something is left without --confirm, and 33 if something has failed, is refused, or was not reached.',
+  examples: ['curlew cluster delete paris.yaml', 'curlew cluster delete paris.yaml --confirm paris'],
+  run: async ({ request }, context) => (await import('../../app/cluster-delete.ts')).deleteCluster(request, context),
+  render: (result) => deletionLines(result).map(visible).join('\n'),
+  exitCode: (result) => {
+    if (!isBlocked(result) && result.left.length + result.failed.length === 0) return 0;
+    return result.confirmed ? ERROR_CODES.CLUSTER_FAILED : DIFFERS;
+  },
+});
+
+function isBlocked({ refused, unreached, skipped }: ClusterDeletion): boolean {
+  return refused.length > 0 || (unreached.length > 0 && !skipped);
+}
+
+function deletionLines(result: ClusterDeletion): readonly string[] {
+  const { cluster, left, done, failed, refused, unreached, confirmed, stays } = result;
+  return [
+    ...done.map((host) => `reset: ${host}`),
+    ...left.map((host) => `${confirmed ? 'not reset' : 'would be reset'}: ${host}`),
+    ...failed.map(({ host, reason }) => `failed: ${host}: ${reason}`),
+    ...refused.map(({ host = cluster, reason }) => `refused: ${host}: ${reason}`),
+    ...unreached.map(({ host = cluster, reason }) => `not reached: ${host}: ${reason}`),
+    ...(done.length === 0 ? [] : stays.map((text) => `stays: ${text}`)),
+    ...(confirmed && isBlocked(result) && refused.length === 0
+      ? ['nothing was reset: --skip-unreachable leaves out what was not reached']
+      : []),
+    ...(left.length + failed.length + refused.length === 0
+      ? [`nothing of ${cluster} is left on machines that answer`]
+      : []),
+    ...(confirmed || left.length === 0 ? [] : [`add --confirm ${cluster} to reset them: all data on them is lost`]),
+  ];
+}
