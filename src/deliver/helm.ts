@@ -102,9 +102,15 @@ export async function openHelm(
       ...(logins === undefined ? [] : ['--registry-config', await file('logins.json', logins)]),
       ...(trustsAll === true ? ['--insecure-skip-tls-verify'] : []),
     ];
-    await run(['pull', ...place, ...version, ...trusted, '--destination', target], {
-      doing: `download the chart ${redact(place[0] ?? '')}`,
-    });
+    const doing = `download the chart ${redact(place[0] ?? '')}`;
+    await run(['pull', ...place, ...version, ...trusted, '--destination', target], { doing }).catch(
+      (error: unknown) => {
+        // Its server has answered: another try does not help.
+        if (error instanceof CurlewError && NO_CHART.test(error.message))
+          throw new CurlewError('NOT_FOUND', error.message, { hint: 'check its name and version, and its repository' });
+        throw error;
+      },
+    );
     const archive = (await readdir(target)).find((name) => name.endsWith('.tgz'));
     if (archive !== undefined) return join(target, archive);
     throw new CurlewError('PROGRAM_FAILED', `cannot download the chart ${place[0]}: helm has written no archive`);
@@ -142,6 +148,9 @@ const HINTS: readonly (readonly [RegExp, string])[] = [
   [/conflict occurred while applying|conflicts? with "/, '--force-conflicts takes these fields'],
   [/invalid ownership metadata/, '--take-over makes existing objects those of the release'],
 ];
+
+/** What helm says about a chart or a version that a repository or registry does not have. */
+const NO_CHART = /\bnot found\b|manifest unknown/i;
 
 const NOT_RUN = { missing: 'is not installed', unusable: 'cannot be started' } as const;
 

@@ -76,6 +76,17 @@ test('a kind that the cluster does not have is a failure at once', async () => {
   await scene.becomes('1 Failed DeliveryFailed');
 });
 
+test('a chart that its repository does not have is a failure at once', async () => {
+  await using scene = await openAgentScene();
+  scene.helm.before((command) => {
+    if (command.startsWith('pull'))
+      throw new Error('chart "web" version "1.2.3" not found in https://charts.example.com');
+  });
+  await scene.order({});
+  await scene.start({ allowUnsigned: true });
+  await scene.becomes('1 Failed DeliveryFailed');
+});
+
 test('an add-on that a channel has is left alone', async () => {
   await using scene = await openAgentScene();
   const record = {
