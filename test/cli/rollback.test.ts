@@ -45,7 +45,7 @@ test('a failed upgrade is rolled back to the package and settings of before, of 
   }
   const again = await onNode(box, 'rollback', 'aaa', '--unconfined');
   assert.equal([again.exitCode, /was not kept/.test(again.stderr)], [14, true]);
-  assert.match(again.stderr, /hint: .*curlew install --bundle FILE --allow-downgrade/);
+  assert.match(again.stderr, /hint: .*curlew install .*--bundle FILE --allow-downgrade/);
   assert.match((await onNode(box, 'rollback', 'ccc', '--unconfined')).stderr, 'it is not installed');
 });
 
