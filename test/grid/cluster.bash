@@ -114,3 +114,39 @@ killed_at() {
     until grep -q "$text" /run/killed.log; do kill -0 $! || exit 1; sleep 0.02; done
     kill -9 -- -$! && ! wait $!' killed "${@:2}"
 }
+
+# usage: versions_are VERSION-OF-ONE VERSION-OF-TWO; and both nodes take pods
+versions_are() {
+  local found
+  found="$(kubectl_on one get nodes -o jsonpath='{range .items[*]}{.metadata.name} {.status.nodeInfo.kubeletVersion} {.spec.unschedulable}{"\n"}{end}')"
+  printf '%s\n' "$found"
+  [[ "$found" == "one $1 "$'\n'"two $2 " ]]
+}
+
+# A pod ends only after kube-proxy knows that it does.
+served_pods() {
+  local patch='{"spec":{"template":{"spec":{"terminationGracePeriodSeconds":30,"containers":[{"name":"web","lifecycle":{"preStop":{"sleep":{"seconds":10}}}}]}}}}'
+  grid_docker 20 cp "$PWD/test/grid/moved.yaml" one:/root/moved.yaml &&
+    kubectl_on one apply -f /root/moved.yaml &&
+    kubectl_on one patch deployment moved --patch "$patch" &&
+    kubectl_on one rollout status deployment/moved --timeout=55s &&
+    kubectl_on one expose deployment moved --port=80 &&
+    kubectl_on one create poddisruptionbudget moved --selector=app=moved --min-available=1
+}
+
+# From the network of node two, until the file /run/probe is gone; each answer and each failure is a line.
+start_probe() {
+  local address
+  address="$(kubectl_on one get service moved -o jsonpath='{.spec.clusterIP}')"
+  on two 20 sh -c "touch /run/probe; curl --silent --fail --max-time 5 http://$address/" &&
+    grid_docker 20 exec --detach two sh -c "while test -e /run/probe; do
+      date +%T; curl --silent --show-error --fail --max-time 5 http://$address/ || echo FAILED; echo; sleep 0.2; done >/var/log/probe 2>&1"
+}
+
+probe_never_failed() {
+  local log="$GRID/logs/two/probe"
+  on two 20 rm /run/probe
+  grep -c moved- "$log"
+  if grep -B 2 FAILED "$log"; then return 1; fi
+  (($(grep -c moved- "$log") > 50))
+}
