@@ -82,6 +82,7 @@ grid_images() {
   grid_place "$box/coredns" . "$made/coredns"
   grid_place "$box/pause" . "$made/programs"
   mv "$box/pause/programs" "$box/pause/pause"
+  cp -al "$box/pause" "$box/sandbox"
   grid_place "$box/flannel" opt/bin "$made/flanneld"
   grid_iptables "$box/flannel" "$node"
   grid_place "$box/flannel" bin /bin/busybox
@@ -94,10 +95,10 @@ grid_images() {
   while read -r _ id image _; do
     case "$id" in
       coredns) grid_image "$box/$id" "$image" "$out/$id.tar" '["/coredns"]' ;;
-      pause) grid_image "$box/$id" "$image" "$out/$id.tar" '["/pause"]' ;;
+      pause | sandbox) grid_image "$box/$id" "$image" "$out/$id.tar" '["/pause"]' ;;
       *) grid_image "$box/$id" "$image" "$out/$id.tar" ;;
     esac
-  done < <(grep -h '^image ' "$1"/kubernetes/*/Manifest addons/flannel/*/Manifest)
+  done < <(grep -h '^image ' "$1"/kubernetes/*/Manifest addons/{containerd,flannel}/*/Manifest)
   grid_image "$box/web" registry.example/grid/web:1 "$out/web.tar"
   rm -rf "$box" "$node"
 }
