@@ -138,7 +138,8 @@ served_pods() {
 start_probe() {
   local address
   address="$(kubectl_on one get service moved -o jsonpath='{.spec.clusterIP}')"
-  on two 20 sh -c "touch /run/probe; curl --silent --fail --max-time 5 http://$address/" &&
+  # kube-proxy has not heard of a new service at once.
+  grid_until 30 on two 20 curl --silent --fail --max-time 5 "http://$address/" && on two 20 touch /run/probe &&
     grid_docker 20 exec --detach two sh -c "while test -e /run/probe; do
       date +%T; curl --silent --show-error --fail --max-time 5 http://$address/ || echo FAILED; echo; sleep 0.2; done >/var/log/probe 2>&1"
 }
