@@ -1,6 +1,7 @@
 // The programs of the grid's images that upstream would bring: one static file, which its name tells what to do.
 //
 //	pause                 waits, and collects processes that have lost their parent
+//	pause -v              prints a version: the job with which kubeadm tests a cluster before an upgrade
 //	flannel               flannel's CNI plugin: hands the node's subnet to the plugin "bridge"
 //	web serve ADDRESS     serves the name of its host
 //	web get URL           prints what the server answers; fails after 5 seconds
@@ -26,7 +27,11 @@ func main() {
 	var err error
 	switch filepath.Base(os.Args[0]) {
 	case "pause":
-		pause()
+		if len(os.Args) == 2 && os.Args[1] == "-v" {
+			fmt.Println("pause")
+		} else {
+			pause()
+		}
 	case "flannel":
 		err = flannel()
 	case "web":
