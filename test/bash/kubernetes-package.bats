@@ -24,6 +24,7 @@ prepare() {
   KUBERNETES_STATE="$PWD/state"
   # Of the machine that runs the tests.
   kubernetes_require_kernel() { :; }
+  sleep() { :; }
   containerd() { echo 'containerd github.com/containerd/containerd/v2 v2.2.6 abc'; }
   kubectl() { if [[ "$1" == kustomize ]]; then cat "$2"/kustomization.yaml "$2"/*-*.yaml "$2"/init.yaml; fi; }
 }
@@ -650,4 +651,20 @@ static_pods() {
   kubernetes_in_image() (mkdir -p etcd/restored && bail 'etcd:1 has no etcdutl')
   run strict kubernetes_restore_etcd /media/shop.db
   [[ "$status" -eq 1 && "$(cat etcd/member/data)" == old && -e manifests/etcd.yaml && ! -e etcd/restored ]]
+}
+
+@test "add-ons come after an API server that stays, not after the first answer of one that is about to restart" {
+  prepare
+  local asked=0
+  # It goes away after five answers, for three questions.
+  kubernetes_api_answers() {
+    asked=$((asked + 1))
+    ((asked <= 5 || asked > 8))
+  }
+  kubernetes_wait_until_settled
+  [ "$asked" = 23 ]
+  kubernetes_api_answers() { false; }
+  run kubernetes_wait_until_settled
+  [ "$status" != 0 ]
+  [[ "$output" == *'did not answer for 15 seconds in a row'* ]]
 }

@@ -486,6 +486,7 @@ kubernetes_reconfigure() {
   if cmp -s "$new" "$kept"; then
     rm -f "$new"
     kubernetes_restart_kubelet "$KUBERNETES_CHANGED"
+    if [[ -n "$KUBERNETES_CHANGED" ]]; then kubernetes_wait_until_settled; fi
     return 0
   fi
   logStep "Applying the configuration of Kubernetes"
@@ -495,6 +496,7 @@ kubernetes_reconfigure() {
   kubeadm init phase control-plane all --config "$new"
   kubeadm init phase addon kube-proxy --config "$new"
   kubernetes_fetch_kubelet_configuration
+  kubernetes_wait_until_settled
   mv "$new" "$kept"
   logSuccess "Other nodes take the kubelet's configuration at their next upgrade.sh"
 }
@@ -575,6 +577,19 @@ kubernetes_update_node() {
 
 kubernetes_api_answers() {
   kubectl --kubeconfig=/etc/kubernetes/admin.conf --request-timeout=10s get --raw /readyz >/dev/null
+}
+
+# A kubelet of another version, or with other flags of a component, replaces static pods only some seconds after its start: add-ons
+# that come next would find no API server.
+kubernetes_wait_until_settled() {
+  local answers=0 tries=0
+  logStep "Waiting until the API server stays"
+  while ((answers < 15)); do
+    if kubernetes_api_answers 2>/dev/null; then answers=$((answers + 1)); else answers=0; fi
+    tries=$((tries + 1))
+    ((tries < 300)) || bail "kubernetes: the API server did not answer for 15 seconds in a row: see crictl ps --all, and journalctl -u kubelet"
+    sleep 1
+  done
 }
 
 # usage: kubernetes_wait_until_ready KUBECONFIG
