@@ -8,10 +8,10 @@ import type { HostLock } from '../machine/facts.ts';
 import { readHosts, type WrittenHost } from '../machine/run/cluster-file.ts';
 import type { ClusterHealth, Unhealthy } from '../machine/run/health.ts';
 import { askHost, lookAt, type ClusterLook } from '../machine/run/look.ts';
+import { planOf, type PlannedCluster } from '../machine/run/planned.ts';
 import { mapLimited } from '../platform/limit/each.ts';
 import { CLUSTER_STATUS } from '../requests/cluster.ts';
 import { openSsh, type Ssh } from '../ssh/ssh.ts';
-import { planOf, type PlannedCluster } from './cluster-plan.ts';
 
 export interface ClusterStatus {
   readonly cluster: string;

@@ -5,11 +5,10 @@ import { CurlewError } from '../core/errors.ts';
 import { useCase } from '../core/request.ts';
 import { openEtcd } from '../kube/etcd.ts';
 import { clusterInfo, requireOwnCluster } from '../machine/run/cluster-info.ts';
+import { DRAIN_MS } from '../machine/run/drain.ts';
 import { addressesOf, openNodeApi } from '../machine/run/nodes.ts';
 import { removeFrom, type NodeRemoval } from '../machine/run/removal.ts';
 import { NODE_REMOVE } from '../requests/node.ts';
-
-const DRAIN_MS = 5 * 60_000;
 
 /**
  * Continues what an attempt before it has begun. `USAGE` for the machine that it runs on, `CLUSTER_FAILED` where the cluster would lose its

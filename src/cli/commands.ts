@@ -35,6 +35,7 @@ import {
   FLEET_ROLLBACK,
   FLEET_STATUS,
 } from '../requests/fleet.ts';
+import { MACHINE_ADD, MACHINE_DRAIN, MACHINE_REMOVE, MACHINE_REPAIR, MACHINE_UPGRADE } from '../requests/machine.ts';
 import { AGENT_RUN } from '../requests/agent.ts';
 import { CONTROLLER, HUB_MANIFESTS } from '../requests/hub.ts';
 import { AGENT_REGISTER, AGENT_UNREGISTER, FLEET_ACCEPT, FLEET_DETACH, HUB_TOKEN } from '../requests/registration.ts';
@@ -54,6 +55,7 @@ import {
   JOIN_TOKEN,
   LOAD_IMAGES,
   LOGS,
+  NODE_DRAIN,
   NODE_REMOVE,
   PREFLIGHT,
   RESET,
@@ -146,6 +148,14 @@ const CLUSTER_COMMANDS = [
   row(CLUSTER_NODES, async () => (await import('./commands/cluster.ts')).nodes),
 ];
 
+const MACHINE_COMMANDS = [
+  row(MACHINE_ADD, async () => (await import('./commands/machine.ts')).add),
+  row(MACHINE_DRAIN, async () => (await import('./commands/machine.ts')).drain),
+  row(MACHINE_UPGRADE, async () => (await import('./commands/machine.ts')).upgrade),
+  row(MACHINE_REPAIR, async () => (await import('./commands/machine.ts')).repair),
+  row(MACHINE_REMOVE, async () => (await import('./commands/machine.ts')).remove),
+];
+
 const FLEET_COMMANDS = [
   row(FLEET_INIT, async () => (await import('./commands/fleet.ts')).init),
   row(FLEET_CHECK, async () => (await import('./commands/fleet.ts')).check),
@@ -182,6 +192,7 @@ const NODE_COMMANDS = [
   row(PREFLIGHT, async () => (await import('./commands/preflight.ts')).command),
   row(UNINSTALL, async () => (await import('./commands/uninstall.ts')).command),
   row(RESET, async () => (await import('./commands/reset.ts')).command),
+  row(NODE_DRAIN, async () => (await import('./commands/node-drain.ts')).command),
   row(NODE_REMOVE, async () => (await import('./commands/node-remove.ts')).command),
   row(ETCD_SNAPSHOT, async () => (await import('./commands/etcd.ts')).snapshot),
   row(ETCD_RESTORE, async () => (await import('./commands/etcd.ts')).restore),
@@ -210,6 +221,7 @@ export const COMMANDS: ReadonlyMap<string, Row> = new Map([
   ...grouped('On a node', NODE_COMMANDS),
   ...grouped('Clusters', CHANNEL_COMMANDS),
   ...grouped('Clusters', CLUSTER_COMMANDS),
+  ...grouped('Clusters', MACHINE_COMMANDS),
   ...grouped('Clusters', FLEET_COMMANDS),
   ...grouped('Clusters', HUB_COMMANDS),
   ...grouped('Clusters', AGENT_COMMANDS),

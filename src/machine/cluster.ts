@@ -118,3 +118,18 @@ export interface Held {
   readonly host?: string;
   readonly reason: string;
 }
+
+/** Nothing is left to do, and nothing keeps it from what is desired. */
+export function isSettled({
+  steps,
+  held,
+  refused,
+  failed = [],
+}: {
+  readonly steps: readonly Step[];
+  readonly held: readonly Held[];
+  readonly refused: readonly Held[];
+  readonly failed?: readonly unknown[] | undefined;
+}): boolean {
+  return steps.length + held.length + refused.length + failed.length === 0;
+}

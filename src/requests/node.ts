@@ -225,6 +225,12 @@ export const NODE_REMOVE = request('node remove', 'Remove another node from the 
   yes: flag('remove it; without this, show what would be done', { short: 'y' }),
 });
 
+export const NODE_DRAIN = request('node drain', 'Move the pods of a node to others, on a control plane', {
+  node: text('NODE', 'name of the node', { operand: true, required: 'specify one node' }),
+  drainTimeout: duration('TIME', 'how long its pods may take to end (default: 5m)'),
+  yes: flag('drain it; without this, show what would be done', { short: 'y' }),
+});
+
 export const ETCD_SNAPSHOT = request('etcd snapshot', 'Save the data of etcd', {
   file: path('FILE', 'the file (default: one below the install folder, which keeps the last three)', { operand: true }),
   installDir: FOLDER.installDir,

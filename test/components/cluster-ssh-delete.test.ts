@@ -81,7 +81,7 @@ tests('a reset that was interrupted is followed, and one that has failed keeps t
   await at.apply();
   await rm(`${at.api}/began-p2`);
   await writeFile(`${at.api}/hold-p2`, '');
-  await writeFile(`${at.api}/fail-p2`, '');
+  await writeFile(`${at.api}/fail-reset-p2`, '');
   const operator = new AbortController();
   const first = deletion(at, { confirm: 'paris' }, operator.signal);
   await appears(`${at.api}/began-p2`);
@@ -91,7 +91,7 @@ tests('a reset that was interrupted is followed, and one that has failed keeps t
   const failed = await deletion(at, { confirm: 'paris' });
   assert.equal(failed.failed, [{ host: 'p2', reason: 'it failed with status 3: a hook has failed' }]);
   assert.equal([failed.done, failed.left, command.exitCode?.(failed)], [[], ['p2', 'p1'], 33]);
-  await rm(`${at.api}/fail-p2`);
+  await rm(`${at.api}/fail-reset-p2`);
   assert.equal((await deletion(at, { confirm: 'paris' })).done, ['p2', 'p1']);
 });
 

@@ -1,7 +1,9 @@
 /** Hosts of a cluster for tests: real SSH servers with files of their own, and a bundle whose scripts do what kubeadm would, in files. */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import { applyCluster, type AppliedCluster } from '../../src/app/cluster-apply.ts';
-import { clusterPlan, type PlannedCluster } from '../../src/app/cluster-plan.ts';
+import { applyCluster } from '../../src/app/cluster-apply.ts';
+import { clusterPlan } from '../../src/app/cluster-plan.ts';
+import type { PlannedCluster } from '../../src/machine/run/planned.ts';
+import type { AppliedCluster } from '../../src/machine/run/settle.ts';
 import type { Context } from '../../src/core/context.ts';
 import type { Report } from '../../src/core/events.ts';
 import { formatAddonJson } from '../../src/core/package.ts';
@@ -24,7 +26,7 @@ export interface HostScene extends AsyncDisposable {
     readonly signal?: AbortSignal;
     readonly report?: Report;
   }) => Promise<AppliedCluster>;
-  /** For use cases on the file, `paris.yaml`. */
+  /** For use cases: the user's own configuration of SSH, and the folder of the file, `paris.yaml`. */
   readonly context: Context;
   /** Ends all connections to a host. */
   readonly cut: (name: string) => void;
@@ -49,8 +51,8 @@ echo 'authority of the cluster' >/etc/kubernetes/pki/ca.crt
 touch /etc/kubernetes/kubelet.conf; rm -f /etc/kubernetes/curlew/attempt
 role=${role}
 if [ $role = join ]; then
-  grep -q "$(cat ${api}/token)" ../input || { echo 'wrong token' >&2; exit 4; }
-  rm ${api}/token
+  token=$(sed -n 's/.*"kubeadmToken": *"\\([^"]*\\)".*/\\1/p' ../input)
+  rm "${api}/token-$token" || { echo 'wrong token' >&2; exit 4; }
   role=worker
 else echo secret-conf >/etc/kubernetes/admin.conf; fi
 cp ../input ${api}/input-$name
@@ -66,8 +68,8 @@ case "$1 $2" in
     for file in ${api}/node-*; do printf '%s' "$first"; cat "$file"; first=,; done
     printf '],"members":[{"name":"p1","healthy":true}]}';;
   'join-token -o')
-    echo "abcdef.$(date +%N)" >${api}/token
-    printf 'spec:\\n  kubernetes:\\n    kubeadmToken: "%s"\\n' "$(cat ${api}/token)" >"$3";;
+    token=abcdef.$(date +%N); touch ${api}/token-$token
+    printf 'spec:\\n  kubernetes:\\n    kubeadmToken: "%s"\\n' $token >"$3";;
   'status --json')
     if [ -e ${api}/health-$(hostname) ]; then cat ${api}/health-$(hostname)
     else echo '{"cluster":{"certificates":[{"name":"pki/apiserver.crt","expires":"2090-01-01T00:00:00.000Z"}]}}'; fi;;
@@ -75,15 +77,27 @@ case "$1 $2" in
     echo "reset $(hostname) $*" >>${api}/calls; touch ${api}/began-$(hostname)
     while [ -e ${api}/hold-$(hostname) ]; do sleep 0.05; done
     rm -rf /etc/kubernetes
-    if [ -e ${api}/fail-$(hostname) ]; then echo 'a hook has failed' >&2; exit 3; fi;;
+    if [ -e ${api}/fail-reset-$(hostname) ]; then echo 'a hook has failed' >&2; exit 3; fi;;
   'node remove') echo "node remove $3" >>${api}/calls; rm ${api}/node-$3;;
+  'node drain')
+    case "$*" in
+      *--yes*) echo "node drain $3 $4 $5 $6" >>${api}/calls; touch ${api}/drained-$3;;
+      *) if [ -e ${api}/drained-$3 ]; then echo '{"isCordoned":true,"pods":[]}'; exit 0; fi
+        echo '{"isCordoned":false,"pods":["default/web"]}'; exit 2;;
+    esac;;
 esac
+`;
+  const upgrade = `#!/bin/sh
+name=$(hostname)
+echo "upgrade.sh $name $*" >>${api}/calls
+sed -i 's/v1\\.34\\.3/v1.34.4/g' ${api}/node-$name
 `;
   const { addon } = packageOf('kubernetes', '1.34.4', []);
   const script = (path: string, data: string) => ({ path, data, mode: 0o755 as const });
   return archiveOf([
     script('install.sh', node('control-plane')),
     script('join.sh', node('join')),
+    script('upgrade.sh', upgrade),
     script('tasks.sh', tasks),
     { path: 'addons/kubernetes/1.34.4/addon.json', data: formatAddonJson(addon) },
   ]).bytes;

@@ -1,6 +1,7 @@
 /** `curlew cluster …`: a cluster and its machines, from a file. */
-import type { AppliedCluster } from '../../app/cluster-apply.ts';
-import type { PlannedCluster } from '../../app/cluster-plan.ts';
+import { isSettled } from '../../machine/cluster.ts';
+import type { PlannedCluster } from '../../machine/run/planned.ts';
+import type { AppliedCluster } from '../../machine/run/settle.ts';
 import { CLUSTER_APPLY, CLUSTER_DIFF, CLUSTER_NODES, CLUSTER_PLAN } from '../../requests/cluster.ts';
 import { counted } from '../../core/counted.ts';
 import { visible } from '../../core/diagnostic.ts';
@@ -82,11 +83,11 @@ export const nodes = commandFor(CLUSTER_NODES, {
     ).join('\n'),
 });
 
-function isSettled({ steps, held, refused }: PlannedCluster): boolean {
-  return steps.length + held.length + refused.length === 0;
-}
-
-function planLines({ cluster, hosts, steps, held, refused }: PlannedCluster): readonly string[] {
+/** A plan for people. `end`: what a settled one is, apart from a cluster that is as its file says. */
+export function planLines(
+  { cluster, hosts, steps, held, refused }: PlannedCluster,
+  end = `${cluster} is as its file says`,
+): readonly string[] {
   const rows = hosts.map(({ name, role, text, answers, joined, kubelet = '' }) => {
     return [
       name,
@@ -106,7 +107,7 @@ function planLines({ cluster, hosts, steps, held, refused }: PlannedCluster): re
     ...reasons('waits', held),
     ...reasons('refused', refused),
     steps.length + held.length + refused.length === 0
-      ? `${cluster} is as its file says`
+      ? end
       : `${cluster}: ${counted(steps.length, 'step')} to do, ${held.length} waiting, ${refused.length} refused`,
   ];
 }

@@ -2,7 +2,9 @@
 import { dirname, resolve } from 'node:path';
 import type { Context } from '../../core/context.ts';
 import { CurlewError } from '../../core/errors.ts';
+import { nearest } from '../../core/nearest.ts';
 import { readFleet } from '../../fleet/read.ts';
+import type { FleetFile, WrittenCluster as Found } from '../../fleet/fleet.ts';
 import type { ClusterFields } from '../../fleet/schema.ts';
 import type { DesiredCluster, DesiredMachine } from '../cluster.ts';
 import { readLimited } from '../../platform/files/read-limited.ts';
@@ -12,6 +14,7 @@ import { listFiles } from '../../fleet/run/files.ts';
 
 const MAX_BYTES = 16 << 20;
 const AT_ONCE = 8;
+const MAX_NAMED = 10;
 
 export type Machine = NonNullable<ClusterFields['spec']['machines']>[number];
 
@@ -22,6 +25,8 @@ export interface WrittenHost extends DesiredMachine {
 
 export interface WrittenCluster extends DesiredCluster {
   readonly machines: readonly WrittenHost[];
+  /** Absolute path of the file that has it. */
+  readonly file: string;
   /** Absolute path of the kubeconfig that the file names. */
   readonly kubeconfig: string;
   /** Settings of the add-ons by name, over those of the bundle. */
@@ -33,16 +38,18 @@ export async function readCluster(given: readonly string[], doing: string, conte
   return (await findCluster(given, doing, context)).fields;
 }
 
-async function findCluster(given: readonly string[], doing: string, context: Context) {
+async function findCluster(given: readonly string[], doing: string, context: Context): Promise<Found> {
   const { cwd, signal } = context;
   const found = (await Promise.all(given.map(async (one) => listFiles(one, context)))).flat();
   const read = async ({ path }: { readonly path: string }) => {
     const content = await readLimited(resolve(cwd, path), MAX_BYTES, { signal });
     return { path, folder: dirname(path), text: content.toString('utf8') };
   };
-  const texts = await mapLimited(found, read, { width: AT_ONCE, signal });
+  return oneCluster(await mapLimited(found, read, { width: AT_ONCE, signal }), doing, given.join(' '));
+}
+
+function oneCluster(texts: readonly FleetFile[], doing: string, name: string): Found {
   const { clusters, diagnostics } = readFleet(texts);
-  const name = given.join(' ');
   if (diagnostics.some(({ severity }) => severity === 'error')) {
     throw new CurlewError('SPEC_INVALID', `cannot ${doing} ${name}: it has errors`, { diagnostics });
   }
@@ -56,7 +63,19 @@ async function findCluster(given: readonly string[], doing: string, context: Con
 
 /** The same with what an SSH connection to each machine needs. `SPEC_INVALID` if a machine does not have it. */
 export async function readHosts(given: readonly string[], doing: string, context: Context): Promise<WrittenCluster> {
-  const { fields, kubeconfig } = await findCluster(given, doing, context);
+  return hostsOf(await findCluster(given, doing, context), doing, context);
+}
+
+/** The same cluster after its file was changed to this text. */
+export async function readChanged(
+  { file, text }: { readonly file: string; readonly text: string },
+  doing: string,
+  context: Context,
+): Promise<WrittenCluster> {
+  return hostsOf(oneCluster([{ path: file, folder: dirname(file), text }], doing, file), doing, context);
+}
+
+function hostsOf({ fields, kubeconfig, file }: Found, doing: string, { cwd }: Pick<Context, 'cwd'>): WrittenCluster {
   const { metadata, spec } = fields;
   const { kubernetes, paused, machines = [], installer = {} } = spec;
   const wrong = (what: string, hint: string): CurlewError =>
@@ -79,7 +98,18 @@ export async function readHosts(given: readonly string[], doing: string, context
     version: kubernetes.version.replace(/^v?/, 'v'),
     paused,
     machines: hosts,
-    kubeconfig: resolve(context.cwd, kubeconfig),
+    file: resolve(cwd, file.path),
+    kubeconfig: resolve(cwd, kubeconfig),
     installer,
   };
+}
+
+/** `NOT_FOUND` for a name that the file does not have. */
+export function requireMachine({ file, machines }: WrittenCluster, name: string, doing: string): void {
+  if (machines.some((one) => one.name === name)) return;
+  const names = machines.map((one) => one.name);
+  const near = nearest(name, names);
+  throw new CurlewError('NOT_FOUND', `cannot ${doing}: ${file} has no such machine`, {
+    hint: near === undefined ? `it has ${names.slice(0, MAX_NAMED).join(', ')}` : `did you mean ${near}?`,
+  });
 }

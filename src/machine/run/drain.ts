@@ -13,6 +13,8 @@ import { NODES, seenNode, type NodeApi } from './nodes.ts';
 
 const PODS: Resource = { apiVersion: 'v1', kind: 'Pod', plural: 'pods', namespaced: true };
 const DAEMON_SETS: Resource = { apiVersion: 'apps/v1', kind: 'DaemonSet', plural: 'daemonsets', namespaced: true };
+/** How long a drain may take if nobody says otherwise. */
+export const DRAIN_MS = 5 * 60_000;
 const AT_ONCE = 8;
 const FIRST_MS = 250;
 const MOST_MS = 4000;

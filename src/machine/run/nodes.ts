@@ -110,6 +110,11 @@ export async function markUpgrading(call: Call, name: string, version: string): 
   await mergeObject(call, NODES, { name }, { metadata, spec: { unschedulable: true } });
 }
 
+/** No new pods until a person allows them again: curlew does not lift it. */
+export async function cordonNode(call: Call, name: string): Promise<void> {
+  await mergeObject(call, NODES, { name }, { spec: { unschedulable: true } });
+}
+
 /** Lifts the cordon of {@link markUpgrading}. */
 export async function unmarkUpgrading(call: Call, name: string): Promise<void> {
   await mergeObject(

@@ -1,0 +1,72 @@
+/** Adds a machine to the file of a cluster, and lets it join. */
+import type { Context } from '../core/context.ts';
+import { canonicalJson } from '../core/digest.ts';
+import { CurlewError } from '../core/errors.ts';
+import { useCase } from '../core/request.ts';
+import { readChanged, readHosts, type Machine } from '../machine/run/cluster-file.ts';
+import { changedText, writeChanged } from '../machine/run/machine-list.ts';
+import { planMachine } from '../machine/run/one-machine.ts';
+import { carryOut, type MachineResult } from '../machine/run/settle.ts';
+import { MACHINE_ADD } from '../requests/machine.ts';
+import { bundleFacts } from './cluster-plan.ts';
+
+/**
+ * The file changes first, unless the machine is refused: from then on, curlew cluster apply continues it, too. `USAGE` if the file has
+ * another machine of this name, `UNSUPPORTED` if it cannot be changed.
+ */
+export const addMachine = useCase(MACHINE_ADD, async (request, context: Context): Promise<MachineResult> => {
+  const { file, name, bundle: path, ignore = [], yes = false } = request;
+  const doing = `add ${name}`;
+  const before = await readHosts([file], doing, context);
+  const machine = machineOf(request);
+  const old = before.machines.find((one) => one.name === name)?.machine;
+  if (old !== undefined && canonicalJson(old) !== canonicalJson(machine)) {
+    throw new CurlewError('USAGE', `cannot ${doing}: ${file} has it already, with other fields`, {
+      hint: 'use another name, or change the file and use curlew cluster apply',
+    });
+  }
+  const text = old === undefined ? await changedText(before, { add: machine }) : undefined;
+  const cluster = text === undefined ? before : await readChanged({ file: before.file, text }, doing, context);
+  const facts = await bundleFacts(path, context);
+  const given = { cluster, name, bundle: facts };
+  let written = false;
+  const result = await carryOut(
+    {
+      cluster,
+      doing,
+      bundle: { path, facts },
+      ignore,
+      next: (look) => planMachine(given, look),
+      check: async ({ refused }) => {
+        if (text === undefined || written || refused.length > 0) return;
+        await writeChanged(before, text);
+        written = true;
+      },
+    },
+    { yes },
+    context,
+  );
+  if (text === undefined) return result;
+  return { ...result, change: written ? `added ${name} to ${file}` : `add ${name} to ${file}` };
+});
+
+function machineOf(request: Parameters<typeof addMachine>[0]): Machine {
+  const { name, role = 'worker', address, hostKey, user, port, via, label = [] } = request;
+  const labels = label.map((word) => {
+    const at = word.indexOf('=');
+    if (at > 0) return [word.slice(0, at), word.slice(at + 1)] as const;
+    throw new CurlewError('USAGE', `--label ${word}: it is not KEY=VALUE`);
+  });
+  return {
+    name,
+    role,
+    address,
+    ssh: {
+      ...(user !== undefined && { user }),
+      ...(port !== undefined && { port }),
+      hostKey,
+      ...(via !== undefined && { via }),
+    },
+    ...(labels.length > 0 && { labels: Object.fromEntries(labels) }),
+  };
+}

@@ -1,0 +1,40 @@
+/** Removes a machine from its cluster, resets its host, and removes it from the file. */
+import type { Context } from '../core/context.ts';
+import { useCase } from '../core/request.ts';
+import { isSettled } from '../machine/cluster.ts';
+import { readHosts } from '../machine/run/cluster-file.ts';
+import { changedText, writeChanged } from '../machine/run/machine-list.ts';
+import { planLeaving } from '../machine/run/one-machine.ts';
+import { carryOut, type MachineResult } from '../machine/run/settle.ts';
+import { MACHINE_REMOVE } from '../requests/machine.ts';
+import { bundleFacts } from './cluster-plan.ts';
+
+/**
+ * The file changes last, so that the same command continues after any interruption. Refused for the last control plane, where an even
+ * number of them would be left, and where etcd would lose its quorum. `UNSUPPORTED`, before anything is done, if the file cannot be changed.
+ */
+export const removeMachine = useCase(MACHINE_REMOVE, async (request, context: Context): Promise<MachineResult> => {
+  const { file, name, bundle: path, yes = false } = request;
+  const doing = `remove ${name}`;
+  const cluster = await readHosts([file], doing, context);
+  const host = cluster.machines.find((one) => one.name === name);
+  if (host !== undefined) await changedText(cluster, { remove: name });
+  const bundle = path === undefined ? undefined : { path, facts: await bundleFacts(path, context) };
+  const given = { cluster, name, bundle: bundle?.facts };
+  const plan = { cluster, doing, bundle, next: (look: Parameters<typeof planLeaving>[1]) => planLeaving(given, look) };
+  const result = await carryOut(plan, { yes }, context);
+  if (!yes || !isSettled(result)) {
+    return { ...result, change: host && `remove ${name} from ${file}` };
+  }
+  if (host !== undefined) {
+    // A person may have changed it meanwhile.
+    const now = await readHosts([file], doing, context);
+    await writeChanged(now, await changedText(now, { remove: name }));
+  }
+  const isSilent = result.hosts.some(({ answers }) => !answers);
+  return {
+    ...result,
+    change: host && `removed ${name} from ${file}`,
+    notes: isSilent ? [`${name} does not answer, so it was not reset: leave it off, or reset it by itself`] : [],
+  };
+});

@@ -1,0 +1,39 @@
+/** Moves the pods of a node to others, from a control plane. */
+import type { Context } from '../core/context.ts';
+import { CurlewError } from '../core/errors.ts';
+import { useCase } from '../core/request.ts';
+import { getObject } from '../kube/objects.ts';
+import { DRAIN_MS, drainNode, leftToDrain } from '../machine/run/drain.ts';
+import { cordonNode, NODES, openNodeApi, seenNode } from '../machine/run/nodes.ts';
+import { NODE_DRAIN } from '../requests/node.ts';
+
+export interface NodeDrain {
+  readonly node: string;
+  /** It takes no new pods. */
+  readonly isCordoned: boolean;
+  /** Pods that are still to be evicted, or to end. */
+  readonly pods: readonly string[];
+}
+
+/** Cordons it as a person would. `NOT_FOUND` for an unknown node, `CLUSTER_FAILED` if its pods have not moved in time. */
+export const drain = useCase(NODE_DRAIN, async (request, context: Context): Promise<NodeDrain> => {
+  const { node, yes = false, drainTimeout: limitMs = DRAIN_MS } = request;
+  const { report, signal } = context;
+  const cluster = await openNodeApi(context);
+  const look = async (): Promise<NodeDrain> => {
+    const found = await getObject(cluster.call, NODES, { name: node });
+    if (found === undefined) {
+      throw new CurlewError('NOT_FOUND', `cannot drain ${node}: the cluster has no such node`, {
+        hint: 'curlew cluster nodes lists them',
+      });
+    }
+    const { toEvict, waiting } = await leftToDrain(cluster, node);
+    const pods = [...toEvict.map(({ name }) => name), ...waiting];
+    return { node, isCordoned: seenNode(found).cordon !== undefined, pods };
+  };
+  const before = await look();
+  if (!yes) return before;
+  if (!before.isCordoned) await cordonNode(cluster.call, node);
+  await drainNode(cluster, node, { limitMs, report, signal });
+  return look();
+});

@@ -1,0 +1,96 @@
+/** `curlew machine …`: one machine of a cluster in a file. */
+import { counted } from '../../core/counted.ts';
+import { visible } from '../../core/diagnostic.ts';
+import { ERROR_CODES } from '../../core/errors.ts';
+import { isSettled } from '../../machine/cluster.ts';
+import type { MachineResult } from '../../machine/run/settle.ts';
+import { MACHINE_ADD, MACHINE_DRAIN, MACHINE_REMOVE, MACHINE_REPAIR, MACHINE_UPGRADE } from '../../requests/machine.ts';
+import { commandFor } from '../command.ts';
+import { planLines } from './cluster.ts';
+
+/** Exit status of what would change, or waits. */
+const LEFT = 2;
+
+const EXITS =
+  'Without --yes it shows the steps. Looks before each step, so the same command continues after any interruption. Exits with status 0 if nothing is left to do, 2 if something is to do or waits, and 33 if something has failed or, with --yes, is refused.';
+
+interface Shown {
+  readonly request: { readonly yes: boolean };
+}
+
+const shown = {
+  render: (result: MachineResult, { request: { yes } }: Shown): string => {
+    const { machine, done = [], failed = [], change, notes = [] } = result;
+    const isDone = isSettled(result);
+    const lines = [
+      ...done.map(({ host, phase }) => `done: ${host} ${phase}`),
+      ...planLines(result, `${machine}: nothing is left to do`),
+      ...failed.map(({ host, phase, reason }) => `failed: ${host} ${phase}: ${reason}`),
+      ...(change === undefined ? [] : [change]),
+      ...notes,
+      ...(yes || (isDone && change === undefined) ? [] : ['add --yes to do it']),
+    ];
+    return lines.map(visible).join('\n');
+  },
+  exitCode: (result: MachineResult): number => {
+    const { failed, refused, change = '' } = result;
+    if (failed !== undefined && failed.length + refused.length > 0) return ERROR_CODES.CLUSTER_FAILED;
+    const isOpen = failed === undefined && change !== '';
+    return isSettled(result) && !isOpen ? 0 : LEFT;
+  },
+};
+
+export const add = commandFor(MACHINE_ADD, {
+  details: `Adds the machine at the end of the list in the file, whose other lines stay as they are, then lets it join as curlew cluster apply would. Two control planes more than before need two entries: change the file, and use curlew cluster apply.\n\n${EXITS}`,
+  examples: ['curlew machine add paris.yaml p3 --address 10.0.0.3 --host-key SHA256:… --bundle bundle.tar.gz --yes'],
+  run: async ({ request }, context): Promise<MachineResult> =>
+    (await import('../../app/machine-add.ts')).addMachine(request, context),
+  ...shown,
+});
+
+export const drain = commandFor(MACHINE_DRAIN, {
+  details:
+    'The machine gets no new pods, and its pods are evicted as their disruption budgets allow, for as long as drain.timeout in the file says (default: 5m). It stays cordoned until kubectl uncordon. Without --yes it shows the pods.\n\nExits with status 0 if nothing is left to do, 2 if something would be done, and 33 if it has failed.',
+  examples: ['curlew machine drain paris.yaml p2', 'curlew machine drain paris.yaml p2 --yes'],
+  run: async ({ request }, context) => (await import('../../app/machine-drain.ts')).drainMachine(request, context),
+  render: ({ machine, isCordoned, pods, failed }, { request: { yes } }) => {
+    const isDone = isCordoned && pods.length === 0;
+    const lines = [
+      ...pods.map((name) => `to do: ${machine} evict ${name}`),
+      isDone
+        ? `${machine} is drained, and takes no pods: kubectl uncordon ${machine} ends this`
+        : `${machine}: ${isCordoned ? '' : 'to be cordoned, '}${counted(pods.length, 'pod')} to evict`,
+      ...(failed === undefined ? [] : [`failed: ${machine} drain: ${failed}`]),
+      ...(yes || isDone ? [] : ['add --yes to do it']),
+    ];
+    return lines.map(visible).join('\n');
+  },
+  exitCode: ({ isCordoned, pods, failed }) => {
+    if (failed !== undefined) return ERROR_CODES.CLUSTER_FAILED;
+    return isCordoned && pods.length === 0 ? 0 : LEFT;
+  },
+});
+
+export const upgrade = commandFor(MACHINE_UPGRADE, {
+  details: `Does what curlew cluster apply would do on this machine, and nothing on others. It comes before others of its kind; what must come before it, such as the control planes before a worker, is shown as what it waits for.\n\n${EXITS}`,
+  examples: ['curlew machine upgrade paris.yaml p2 --bundle bundle.tar.gz --yes'],
+  run: async ({ request }, context): Promise<MachineResult> =>
+    (await import('../../app/machine-upgrade.ts')).upgradeMachine(request, context),
+  ...shown,
+});
+
+export const repair = commandFor(MACHINE_REPAIR, {
+  details: `For a machine that is not ready, or whose member of etcd is not healthy: its pods move, its member leaves etcd, its Node is deleted, its host is reset, and it joins again. A healthy machine is left alone. Refused for the only control plane, where etcd would lose its quorum, and where too many machines are not healthy.\n\n${EXITS}`,
+  examples: ['curlew machine repair paris.yaml p2 --bundle bundle.tar.gz --yes'],
+  run: async ({ request }, context): Promise<MachineResult> =>
+    (await import('../../app/machine-repair.ts')).repairMachine(request, context),
+  ...shown,
+});
+
+export const remove = commandFor(MACHINE_REMOVE, {
+  details: `Its pods move, its member leaves etcd, its Node is deleted, its host is reset, and its lines are removed from the file; all other lines stay as they are. A host that does not answer is not reset. Refused for the last control plane, where an even number of them would be left, and where etcd would lose its quorum.\n\n${EXITS}`,
+  examples: ['curlew machine remove paris.yaml p2', 'curlew machine remove paris.yaml p2 --yes'],
+  run: async ({ request }, context): Promise<MachineResult> =>
+    (await import('../../app/machine-remove.ts')).removeMachine(request, context),
+  ...shown,
+});

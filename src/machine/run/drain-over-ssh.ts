@@ -1,0 +1,62 @@
+/** Drains a node by a control plane of its cluster, over SSH. */
+import type { Context } from '../../core/context.ts';
+import { CurlewError } from '../../core/errors.ts';
+import { fieldsOf, isTexts, jsonIn } from '../../core/json.ts';
+import { openSsh, SshError } from '../../ssh/ssh.ts';
+import type { WrittenCluster } from './cluster-file.ts';
+import { lookAt, REMOTE } from './look.ts';
+import { drainLimit } from './perform.ts';
+import { lockHosts, operatorOf, runCommand } from './remote.ts';
+
+export interface DrainedMachine {
+  readonly cluster: string;
+  readonly machine: string;
+  readonly isCordoned: boolean;
+  /** Pods that are still to be evicted, or to end. */
+  readonly pods: readonly string[];
+  /** Why it has failed. */
+  readonly failed?: string;
+}
+
+const ASK_MS = 60_000;
+/** Its status says whether something is to do, as its output does. */
+const ASK = 'cd "$1/bundle" || exit 70; ./tasks.sh node drain "$2" --json; status=$?; [ $status = 2 ] || exit $status';
+
+/** `CLUSTER_FAILED` if no control plane answers. */
+export async function drainOverSsh(
+  cluster: WrittenCluster,
+  name: string,
+  { yes }: { readonly yes: boolean },
+  context: Context,
+): Promise<DrainedMachine> {
+  await using ssh = openSsh(context.env);
+  const { hosts, speaker } = await lookAt(cluster, { ssh, bundle: undefined }, context);
+  if (speaker === undefined) {
+    throw new CurlewError('CLUSTER_FAILED', `cannot drain ${name}: no control plane could be asked for its nodes`, {
+      hint: 'curlew cluster plan says why',
+    });
+  }
+  const ask = async (): Promise<DrainedMachine> => {
+    const run = { script: ASK, operands: [REMOTE, name], limitMs: ASK_MS, signal: context.signal };
+    const { isCordoned, pods } = fieldsOf(jsonIn(await ssh.run(speaker.ssh, run)));
+    return { cluster: cluster.name, machine: name, isCordoned: isCordoned === true, pods: isTexts(pods) ? pods : [] };
+  };
+  const before = await ask();
+  if (!yes || (before.isCordoned && before.pods.length === 0)) return before;
+  const control = hosts.filter(({ host, facts }) => host.role === 'control-plane' && facts !== undefined);
+  const owner = operatorOf(context.env);
+  const locked = control.map(({ host }) => host.ssh);
+  await using lock = await lockHosts({ ssh, signal: context.signal }, locked, { owner, doing: `drain ${name}` });
+  const limit = drainLimit(cluster.machines.find((one) => one.name === name));
+  try {
+    await runCommand({ ssh, signal: lock.signal }, speaker.ssh, {
+      name: `drain ${name}`,
+      command: ['./tasks.sh', 'node', 'drain', name, ...limit, '--yes'],
+      line: (text) => context.report({ type: 'step-log', id: `drain ${name}`, text }),
+    });
+  } catch (error) {
+    if (!(error instanceof SshError) || lock.signal.aborted) throw error;
+    return { ...(await ask()), failed: error.reason };
+  }
+  return await ask();
+}

@@ -1,0 +1,183 @@
+/** Plans about one machine of a cluster: what is to do on it for the file, how it leaves, and how it is repaired. Pure. */
+import type { Action, Held, SeenCluster, SeenMachine, Step } from '../cluster.ts';
+import { mayRepair } from '../pick.ts';
+import { planRemoval } from '../removal.ts';
+import type { WrittenCluster } from './cluster-file.ts';
+import type { BundleFacts, ClusterLook, HostLook } from './look.ts';
+import { planOf, shownHost, type PlannedCluster } from './planned.ts';
+import type { Done } from './settle.ts';
+
+export interface PlannedMachine extends PlannedCluster {
+  readonly machine: string;
+}
+
+interface Leaving {
+  readonly chain: readonly Action[];
+  readonly refused: readonly Held[];
+}
+
+const NOTHING: Leaving = { chain: [], refused: [] };
+
+interface Given {
+  readonly cluster: WrittenCluster;
+  readonly name: string;
+  readonly bundle: BundleFacts | undefined;
+}
+
+/** Most machines that may be unhealthy when one is repaired; one always may. */
+const MAX_UNHEALTHY = '40%';
+
+/** What the file needs on this machine. It comes before its equals; what must come before it on others is in `waits`. */
+export function planMachine({ cluster, name, bundle }: Given, look: ClusterLook): PlannedMachine {
+  const { machines } = cluster;
+  const first = [...machines.filter((one) => one.name === name), ...machines.filter((one) => one.name !== name)];
+  // The first control plane of a new cluster is that of the file.
+  const ordered = look.speaker === undefined ? machines : first;
+  return narrowed(planOf({ ...cluster, machines: ordered }, look, bundle), name);
+}
+
+/** The same for one that is part of the cluster already. */
+export function planUpgraded(given: Given, look: ClusterLook): PlannedMachine {
+  const plan = planMachine(given, look);
+  const { name } = given;
+  if (look.seen.machines.some((one) => one.name === name && one.joined)) return plan;
+  const reason = 'it is not in the cluster: curlew cluster apply lets it join';
+  return { ...plan, steps: [], refused: [...plan.refused, { host: name, reason }] };
+}
+
+function narrowed(plan: PlannedCluster, name: string): PlannedMachine {
+  const isAbout = ({ host }: Held): boolean => host === undefined || host === name;
+  return {
+    ...plan,
+    machine: name,
+    hosts: plan.hosts.filter((one) => one.name === name),
+    steps: plan.steps.filter(({ host }) => host === name),
+    held: plan.held.filter(isAbout),
+  };
+}
+
+/** How it leaves: its Node first, then its host is reset. Refused where the others could not go on without it. */
+export function planLeaving({ cluster, name, bundle }: Given, look: ClusterLook): PlannedMachine {
+  const others = { ...cluster, machines: cluster.machines.filter((one) => one.name !== name) };
+  const rest = narrowed(planOf(others, look, bundle), name);
+  const host = look.hosts.find((one) => one.host.name === name);
+  const { chain, refused: own } = leave(look, cluster.name, name);
+  const images = chain.some(({ phase }) => phase === 'reset') ? imagesFor(host, bundle) : NOTHING;
+  // What is wrong with its host does not keep it.
+  const refused = [...rest.refused.filter((one) => one.host !== name), ...own, ...images.refused];
+  const held = [...rest.held.filter((one) => one.host === undefined), ...silence(look)];
+  const hosts = host === undefined ? [] : [shownHost(look, host)];
+  const isAble = refused.length + held.length === 0;
+  return { ...rest, hosts, refused, held, steps: isAble ? inTurn([...images.chain, ...chain]) : [] };
+}
+
+/** Why nothing is known of nodes, where some control plane is one or may be one. */
+function silence({ speaker, hosts }: ClusterLook): readonly Held[] {
+  const control = hosts.filter(({ host }) => host.role === 'control-plane');
+  const isNone = control.every(({ facts }) => facts !== undefined && !facts.isControlPlane);
+  return speaker !== undefined || isNone ? [] : [{ reason: 'no control plane could be asked for its nodes' }];
+}
+
+/** curlew itself resets a host, by the bundle that is there, or that is sent. */
+function imagesFor(look: HostLook | undefined, bundle: BundleFacts | undefined): Leaving {
+  if (look?.facts === undefined || look.facts.bundle !== undefined) return NOTHING;
+  const { name: host } = look.host;
+  if (bundle === undefined)
+    return { chain: [], refused: [{ host, reason: 'no bundle is on it to reset it: add --bundle' }] };
+  return { chain: [{ host, phase: 'images', to: bundle.kubernetes, reason: 'the reset needs it' }], refused: [] };
+}
+
+/** Its Node, then its host if that is still part of the cluster. Nothing where neither is. */
+function leave({ seen, speaker }: ClusterLook, cluster: string, name: string): Leaving {
+  // Nothing is known of nodes while none of the control planes answers.
+  if (speaker === undefined) return NOTHING;
+  const machine = seen.machines.find((one) => one.name === name);
+  const joined = { ...seen, machines: seen.machines.filter((one) => one.joined) };
+  const { chains, held } = planRemoval(joined, name);
+  const chain = (chains[0] ?? []).filter(({ phase }) => phase !== 'reset');
+  // A host that another cluster uses now is not ours to reset.
+  const isPart = machine?.answers === true && machine.cluster === cluster;
+  const reset: Action = { host: name, phase: 'reset', reason: 'it must not join again by itself' };
+  return { chain: [...chain, ...(isPart ? [reset] : [])], refused: held };
+}
+
+function inTurn(actions: readonly Action[]): readonly Step[] {
+  return actions.map((action, at) => ({ ...action, waits: actions.slice(Math.max(0, at - 1), at).map(titleOf) }));
+}
+
+function titleOf({ host, phase, to }: Action): string {
+  return [phase, host, to].filter((part) => part !== undefined).join(' ');
+}
+
+interface Repair extends Given {
+  /** Most machines that may be unhealthy: a number, or a percentage of all. */
+  readonly maxUnhealthy?: string | undefined;
+}
+
+/**
+ * How a machine that is not healthy becomes so: it leaves, and joins again. Nothing for one that is healthy, so that the same command can be
+ * repeated. `done` is what this command has done.
+ */
+export function planRepair(given: Repair, look: ClusterLook, done: readonly Done[]): PlannedMachine {
+  const { cluster, name, bundle } = given;
+  const { seen, hosts } = look;
+  const asWritten = planMachine(given, look);
+  const machine = seen.machines.find((one) => one.name === name);
+  const isBack = done.some(({ phase }) => phase === 'join');
+  // Nodes that are not listed say nothing about this one.
+  if (isBack || machine === undefined || !seen.complete || look.speaker === undefined) return asWritten;
+  if (isHealthy(seen, machine)) return { ...asWritten, steps: [], held: [] };
+  const { chain, refused } = leave(look, cluster.name, name);
+  const isReset = chain.some(({ phase }) => phase === 'reset');
+  const gone: SeenCluster = {
+    ...seen,
+    machines: seen.machines.map((one) => (one.name === name ? withoutNode(one, isReset) : one)),
+    members: seen.members?.filter((one) => one.name !== name),
+  };
+  const after = planMachine(given, { ...look, seen: gone });
+  const silent = machine.answers
+    ? []
+    : [{ host: name, reason: 'it does not answer: turn it on, or install it again with this name and address' }];
+  const { cluster: owner = cluster.name } = machine;
+  const strange = owner === cluster.name ? [] : [{ host: name, reason: `it belongs to the cluster ${owner}` }];
+  const found = [
+    ...after.refused,
+    ...refused,
+    ...silent,
+    ...strange,
+    ...(chain.length > 0 ? tooMany(cluster, seen, given.maxUnhealthy) : []),
+  ];
+  // What has left and cannot come back is not repaired.
+  const isAble = found.length === 0 && after.steps.some(({ phase }) => phase === 'join' || phase === 'init');
+  if (!isAble) return { ...after, steps: [], refused: found };
+  const host = hosts.find((one) => one.host.name === name);
+  const images = isReset ? imagesFor(host, bundle) : NOTHING;
+  const before = inTurn([...images.chain, ...chain]);
+  const last = before.slice(-1).map(titleOf);
+  const joins = after.steps.map((one, at) => (at === 0 ? { ...one, waits: [...last, ...one.waits] } : one));
+  return { ...after, hosts: asWritten.hosts, steps: [...before, ...joins] };
+}
+
+/** As it is seen after it has left. A reset leaves nothing of the bundle. */
+function withoutNode({ name, answers, hostId, images = [] }: SeenMachine, isReset: boolean): SeenMachine {
+  return { name, answers, hostId, joined: false, images: isReset ? [] : images };
+}
+
+function isHealthy({ members }: SeenCluster, { name, joined, ready, leaving, role }: SeenMachine): boolean {
+  const works = role === 'worker' || members?.some((one) => one.name === name && one.healthy === true) !== false;
+  return joined && ready === true && leaving !== true && works;
+}
+
+/** Many broken machines have one cause, which a repair of each does not mend. */
+function tooMany({ machines }: WrittenCluster, seen: SeenCluster, given: string | undefined): readonly Held[] {
+  const found = new Map(seen.machines.map((one) => [one.name, one]));
+  const ours = machines.flatMap(({ name }) => found.get(name) ?? []).filter(({ joined }) => joined);
+  const unhealthy = ours.filter((one) => !isHealthy(seen, one)).length;
+  const total = machines.length;
+  const limit = given ?? MAX_UNHEALTHY;
+  const threshold = /^\d+$/.test(limit) ? Number(limit) : limit;
+  const isAllowed = mayRepair({ total, unhealthy, threshold });
+  if (isAllowed || (given === undefined && unhealthy <= 1)) return [];
+  const reason = `${unhealthy} of ${total} machines are not healthy, and a repair begins only while at most ${limit} are: look for what they have in common, or change --max-unhealthy`;
+  return [{ reason }];
+}

@@ -1,0 +1,176 @@
+/** The steps of a plan on hosts over SSH. */
+import type { Context } from '../../core/context.ts';
+import { CurlewError } from '../../core/errors.ts';
+import { reportStep } from '../../core/events.ts';
+import { fieldsOf, printableJson } from '../../core/json.ts';
+import { readYaml } from '../../formats/yaml/yaml.ts';
+import { readFound, writeStateFile } from '../../platform/files/state-file.ts';
+import { SshError } from '../../ssh/ssh.ts';
+import type { Phase, Step } from '../cluster.ts';
+import type { WrittenCluster, WrittenHost } from './cluster-file.ts';
+import { REMOTE, type ClusterLook } from './look.ts';
+import { runCommand, sendBundle, type BundleFile, type Remote } from './remote.ts';
+
+const SHORT_MS = 60_000;
+const KUBECONFIG_LIMIT = 16 << 20;
+/** Steps of `curlew node remove`, besides the drain, which an upgrade has, too. */
+const REMOVAL: ReadonlySet<Phase> = new Set(['mark', 'remove-member', 'delete-node']);
+
+export interface Scene {
+  readonly cluster: WrittenCluster;
+  readonly look: ClusterLook;
+  readonly remote: Remote;
+  readonly ignore: readonly string[];
+  readonly file: () => Promise<BundleFile>;
+  readonly report: Context['report'];
+}
+
+export async function perform(scene: Scene, step: Step): Promise<void> {
+  const { cluster, look, remote, ignore, file, report } = scene;
+  const { host: name = '', phase, to } = step;
+  const host = cluster.machines.find((one) => one.name === name);
+  const node = look.seen.machines.find((one) => one.name === name);
+  const id = `${phase} ${name}`;
+  const flags = ignore.flatMap((title) => ['--ignore', title]);
+  const limit = drainLimit(host);
+  const run = async (
+    at: WrittenHost,
+    command: readonly string[],
+    more: { readonly cluster?: string; readonly input?: string } = {},
+  ) =>
+    runCommand(remote, at.ssh, {
+      name: [phase, name, to].join(' '),
+      command,
+      line: (text) => report({ type: 'step-log', id, text }),
+      ...more,
+    });
+  // One command does all of it, and is repeated as a whole.
+  const leaves = host === undefined || node?.leaving === true || REMOVAL.has(phase);
+  const act = async (): Promise<void> => {
+    if (leaves && phase !== 'images' && phase !== 'reset') {
+      const speaker = speakerOf(look, name);
+      return run(speaker, ['./tasks.sh', 'node', 'remove', name, ...limit, '--yes']);
+    }
+    if (host === undefined) throw new CurlewError('UNSUPPORTED', `cannot ${phase} ${name}: its host is unknown`);
+    const { labels = {} } = host.machine;
+    const words = Object.entries(labels).map(([key, value]) => `${key}=${value}`);
+    const given = [
+      'airgap',
+      'installer-spec-file=../input',
+      ...(words.length === 0 ? [] : [`labels=${words.join(',')}`]),
+    ];
+    switch (phase) {
+      case 'images': {
+        const bundle = await file();
+        return sendBundle(remote, host.ssh, {
+          file: bundle,
+          sent: (bytes) => report({ type: 'step-progress', id, bytes, total: bundle.size }),
+        });
+      }
+      case 'init':
+        return run(host, ['./install.sh', ...flags, ...given], {
+          cluster: cluster.name,
+          input: settingsOf(scene, host),
+        });
+      case 'join': {
+        const token = await joinSettings(scene, host);
+        return run(host, ['./join.sh', ...flags, ...given], {
+          cluster: cluster.name,
+          input: settingsOf(scene, host, token),
+        });
+      }
+      case 'snapshot':
+      case 'drain':
+      case 'upgrade':
+      case 'uncordon':
+        // It saves etcd, drains and uncordons by itself.
+        return run(host, ['./upgrade.sh', ...flags, ...limit, 'airgap', 'installer-spec-file=../input'], {
+          input: settingsOf(scene, host),
+        });
+      case 'reset':
+        // The packages of the bundle were moved to where the reset removes them.
+        return run(host, ['sh', '-c', './tasks.sh reset --yes && rm -f .digest']);
+      case 'addon':
+      case 'mark':
+      case 'remove-member':
+      case 'delete-node':
+        throw new CurlewError('UNSUPPORTED', `cannot ${phase} ${name} over SSH`);
+    }
+  };
+  await reportStep(report, { id, title: [name, phase, to].join(' ') }, act, () => 'done');
+}
+
+/** `None` leaves it to the command. */
+export function drainLimit(host: WrittenHost | undefined): readonly string[] {
+  const { timeout = 'None' } = host?.machine.drain ?? {};
+  return timeout === 'None' ? [] : ['--drain-timeout', timeout];
+}
+
+/** A control plane that can say something about another node. */
+export function speakerOf({ speaker, hosts }: ClusterLook, about: string): WrittenHost {
+  const other = [
+    speaker,
+    ...hosts.map(({ host, facts }) => {
+      return host.role === 'control-plane' && facts?.isControlPlane === true ? host : undefined;
+    }),
+  ];
+  const found = other.find((one) => one !== undefined && one.name !== about);
+  if (found !== undefined) return found;
+  throw new CurlewError('CLUSTER_FAILED', `no other control plane answers for ${about}`);
+}
+
+/** The settings of a host as an installer spec; JSON is YAML. A machine that joins takes those of Kubernetes from its cluster. */
+function settingsOf({ cluster }: Scene, { machine }: WrittenHost, token?: Readonly<Record<string, unknown>>): string {
+  const { installer, name } = cluster;
+  const taints = (machine.taints ?? []).map(({ key, value = '', effect }) => `${key}=${value}:${effect}`);
+  const kubernetes = {
+    ...(token ?? fieldsOf(installer['kubernetes'])),
+    ...(taints.length > 0 && { nodeTaints: taints.join(',') }),
+  };
+  const spec = { ...installer, kubernetes };
+  return printableJson({ apiVersion: 'cluster.kurl.sh/v1beta1', kind: 'Installer', metadata: { name }, spec });
+}
+
+const TOKEN = `cd "$1/bundle" || exit 70
+file=../$2; shift 2
+trap 'rm -f "$file"' EXIT
+./tasks.sh join-token -o "$file" "$@" >&2 && cat "$file"`;
+
+/** The secret goes from one host to the other through this process alone. */
+async function joinSettings(scene: Scene, host: WrittenHost): Promise<Readonly<Record<string, unknown>>> {
+  const { look, remote, ignore, report } = scene;
+  const { ssh, signal } = remote;
+  const speaker = speakerOf(look, host.name);
+  const isControl = host.role === 'control-plane';
+  const operands = [REMOTE, `join-${host.name}.yaml`, ...(isControl ? ['--control-plane'] : [])];
+  const make = async (): Promise<string> =>
+    ssh.run(speaker.ssh, { script: TOKEN, operands, limitMs: SHORT_MS, signal });
+  let text: string;
+  try {
+    text = await make();
+  } catch (error) {
+    if (!(error instanceof SshError) || error.problem !== 'status' || !isControl) throw error;
+    // The certificates are kept for two hours; a run of install uploads them again.
+    const flags = ignore.flatMap((title) => ['--ignore', title]);
+    await runCommand(remote, speaker.ssh, {
+      name: `certificates ${speaker.name}`,
+      command: ['./install.sh', ...flags, 'airgap', 'installer-spec-file=../input'],
+      input: settingsOf(scene, speaker),
+      line: (line) => report({ type: 'step-log', id: `join ${host.name}`, text: line }),
+    });
+    text = await make();
+  }
+  const { spec } = fieldsOf(readYaml('join.yaml', text).value);
+  return fieldsOf(fieldsOf(spec)['kubernetes']);
+}
+
+/** For other commands on the cluster; a file that exists is left as it is. */
+export async function keepKubeconfig(
+  { ssh, signal }: Remote,
+  { kubeconfig }: WrittenCluster,
+  speaker: WrittenHost,
+): Promise<void> {
+  if ((await readFound(kubeconfig, KUBECONFIG_LIMIT)) !== undefined) return;
+  const script = 'cat /etc/kubernetes/admin.conf';
+  await writeStateFile(kubeconfig, await ssh.run(speaker.ssh, { script, limitMs: SHORT_MS, signal }));
+}

@@ -1,0 +1,108 @@
+/** What is to do on the machines of a cluster by what is seen of it. Pure. */
+import { canonicalJson, digestOf, type Digest } from '../../core/digest.ts';
+import type { Held, Step } from '../cluster.ts';
+import { planCluster } from '../plan.ts';
+import type { WrittenCluster } from './cluster-file.ts';
+import type { BundleFacts, ClusterLook, HostLook } from './look.ts';
+
+export interface PlannedCluster {
+  readonly cluster: string;
+  readonly hosts: readonly {
+    readonly name: string;
+    readonly role: string;
+    /** `debian 12, x86_64, 3900 MiB`; why it does not answer otherwise. */
+    readonly text: string;
+    readonly answers: boolean;
+    readonly joined: boolean;
+    readonly kubelet?: string | undefined;
+  }[];
+  readonly steps: readonly Step[];
+  readonly held: readonly Held[];
+  readonly refused: readonly Held[];
+  /** Digest of everything that the plan depends on. */
+  readonly digest: Digest;
+}
+
+/** `refused` has also what the file and its bundle lack. */
+export function planOf(cluster: WrittenCluster, look: ClusterLook, bundle: BundleFacts | undefined): PlannedCluster {
+  const { hosts, seen, silent } = look;
+  const own = { name: cluster.name, version: cluster.version, paused: cluster.paused };
+  const machines = cluster.machines.map(({ name, role, address, kubeletVersion }) => {
+    return { name, role, address, kubeletVersion };
+  });
+  const desired = { ...own, machines };
+  const planned = planCluster(desired, seen);
+  const early = planned.steps.filter(({ phase, to }) => phase === 'join' && to !== cluster.version);
+  const refused = [
+    ...refusals(cluster, bundle),
+    ...look.refused,
+    ...planned.refused,
+    ...early.map(({ host = '', to }) => ({
+      host,
+      reason: `it would join with ${to}, and the bundle has ${cluster.version}: let it join with the bundle of ${to} first, or add it after the upgrade`,
+    })),
+  ];
+  const first: readonly Step[] =
+    silent === undefined
+      ? planned.steps
+      : [
+          {
+            host: silent.name,
+            phase: 'images',
+            to: cluster.version,
+            reason: 'curlew must be there to ask it',
+            waits: [],
+          },
+        ];
+  const steps = refused.length > 0 ? [] : first;
+  const shown = hosts.map((one) => shownHost(look, one));
+  const held = silent === undefined ? planned.held : [];
+  // Free space changes all the time.
+  const digest = digestOf(
+    canonicalJson({
+      desired,
+      installer: cluster.installer,
+      seen: jsonOf(seen),
+      refused,
+      steps,
+      bundle: bundle ?? null,
+    }),
+  );
+  return { cluster: cluster.name, hosts: shown, steps, held, refused, digest };
+}
+
+/** What people see of a host. */
+export function shownHost(
+  { seen }: ClusterLook,
+  { host: { name, role }, facts, problem }: HostLook,
+): PlannedCluster['hosts'][number] {
+  const node = seen.machines.find((one) => one.name === name);
+  return {
+    name,
+    role,
+    text: facts === undefined ? (problem?.reason ?? '') : `${facts.os}, ${facts.arch}, ${facts.memoryMiB} MiB`,
+    answers: facts !== undefined,
+    joined: node?.joined === true,
+    kubelet: node?.kubelet,
+  };
+}
+
+function jsonOf(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value));
+}
+
+function refusals({ machines, version, installer }: WrittenCluster, bundle: BundleFacts | undefined): readonly Held[] {
+  const found: Held[] = [];
+  const { loadBalancerAddress } = Object(installer['kubernetes']);
+  const control = machines.filter(({ role }) => role === 'control-plane');
+  if (control.length > 1 && typeof loadBalancerAddress !== 'string') {
+    found.push({
+      reason: `${control.length} control planes need an address that reaches all of them: add spec.installer.kubernetes.loadBalancerAddress`,
+    });
+  }
+  if (bundle !== undefined && bundle.kubernetes !== version)
+    found.push({
+      reason: `the bundle has Kubernetes ${bundle.kubernetes}, and the file wants ${version}: add its bundle`,
+    });
+  return found;
+}

@@ -1,0 +1,131 @@
+/** Machines of a cluster follow a plan over SSH: a look, what waits for nothing, and another look. */
+import { resolve } from 'node:path';
+import type { Context } from '../../core/context.ts';
+import { CurlewError } from '../../core/errors.ts';
+import { hashFile } from '../../platform/files/hash-file.ts';
+import { eachLimited } from '../../platform/limit/each.ts';
+import { openSsh, SshError } from '../../ssh/ssh.ts';
+import type { Phase } from '../cluster.ts';
+import type { WrittenCluster } from './cluster-file.ts';
+import { lookAt, type BundleFacts, type ClusterLook } from './look.ts';
+import { keepKubeconfig, perform, type Scene } from './perform.ts';
+import type { PlannedCluster } from './planned.ts';
+import type { PlannedMachine } from './one-machine.ts';
+import { lockHosts, operatorOf, type BundleFile } from './remote.ts';
+
+const AT_ONCE = 8;
+
+export interface Done {
+  readonly host: string;
+  readonly phase: Phase;
+}
+
+export interface AppliedCluster extends PlannedCluster {
+  readonly done: readonly Done[];
+  readonly failed: readonly (Done & { readonly reason: string })[];
+}
+
+export interface MachineResult extends PlannedMachine, Partial<Pick<AppliedCluster, 'done' | 'failed'>> {
+  /** What becomes of the file, or has become of it. */
+  readonly change?: string | undefined;
+  readonly notes?: readonly string[];
+}
+
+export interface Plan<Planned extends PlannedCluster> {
+  readonly cluster: WrittenCluster;
+  /** For the lock: `apply paris`. */
+  readonly doing: string;
+  readonly bundle?: { readonly path: string; readonly facts: BundleFacts } | undefined;
+  /** Titles of host preflights that are passed. */
+  readonly ignore?: readonly string[];
+  /** What is left to do by what is seen, after what this command has done. */
+  readonly next: (look: ClusterLook, done: readonly Done[]) => Planned;
+  /** Before anything is done, and again once others are locked out. */
+  readonly check?: (plan: Planned) => Promise<void>;
+}
+
+/** What would be done. Changes nothing. */
+export async function previewPlan<Planned extends PlannedCluster>(
+  { cluster, bundle, next }: Plan<Planned>,
+  context: Context,
+): Promise<Planned> {
+  await using ssh = openSsh(context.env);
+  return next(await lookAt(cluster, { ssh, bundle: bundle?.facts }, context), []);
+}
+
+/**
+ * Continues what an attempt before it, also of another operator, has begun. `BUSY` while another operator changes the cluster. Failures of
+ * hosts are in the result.
+ */
+export async function followPlan<Planned extends PlannedCluster>(
+  { cluster, doing, bundle, ignore = [], next, check }: Plan<Planned>,
+  context: Context,
+): Promise<Planned & AppliedCluster> {
+  await using ssh = openSsh(context.env);
+  const looking = { ssh, bundle: bundle?.facts };
+  let look = await lookAt(cluster, looking, context);
+  let plan = next(look, []);
+  await check?.(plan);
+  const done: Done[] = [];
+  const failed: AppliedCluster['failed'][number][] = [];
+  if (plan.steps.length === 0) return { ...plan, done, failed };
+  // Every operator of this cluster has these hosts.
+  const control = look.hosts.filter(({ host, facts }) => host.role === 'control-plane' && facts !== undefined);
+  const owner = operatorOf(context.env);
+  const first = control.map(({ host }) => host.ssh);
+  await using lock = await lockHosts({ ssh, signal: context.signal }, first, { owner, doing });
+  const inside = { ...context, signal: lock.signal };
+  const remote = { ssh, signal: lock.signal };
+  let whole: Promise<BundleFile> | undefined;
+  const file = async (): Promise<BundleFile> => {
+    if (bundle === undefined) throw new CurlewError('USAGE', `cannot ${doing}: hosts need the bundle`);
+    const path = resolve(context.cwd, bundle.path);
+    return (whole ??= hashFile(path, { signal: lock.signal }).then(({ size, digest }) => {
+      return { path, digest: bundle.facts.digest, size, whole: digest };
+    }));
+  };
+  // Another operator may have changed something before the lock was taken.
+  look = await lookAt(cluster, looking, inside);
+  plan = next(look, done);
+  await check?.(plan);
+  for (;;) {
+    const ready = plan.steps.filter(({ waits }) => waits.length === 0);
+    if (ready.length === 0 || failed.length > 0) break;
+    const scene: Scene = { cluster, look, remote, ignore, file, report: context.report };
+    await eachLimited(
+      ready,
+      async (step) => {
+        const { host = cluster.name, phase, to } = step;
+        try {
+          const times = done.filter((one) => one.host === host && one.phase === phase).length;
+          // A reset ends what the bundle has brought.
+          if (times > (phase === 'images' ? 1 : 0))
+            throw new CurlewError(
+              'CLUSTER_FAILED',
+              'it has ended without a failure, and changed nothing that can be seen',
+            );
+          await perform(scene, step);
+          done.push({ host, phase });
+        } catch (error) {
+          if (!(error instanceof CurlewError) || lock.signal.aborted) throw error;
+          failed.push({ host, phase, reason: error instanceof SshError ? error.reason : error.message });
+          context.report({ type: 'note', level: 'warning', text: `${host}: ${phase} ${to ?? ''} has failed` });
+        }
+      },
+      { width: AT_ONCE, signal: lock.signal },
+    );
+    look = await lookAt(cluster, looking, inside);
+    plan = next(look, done);
+  }
+  if (look.speaker !== undefined) await keepKubeconfig(remote, cluster, look.speaker);
+  return { ...plan, done, failed };
+}
+
+/** Follows a plan about one machine, or only shows it. */
+export async function carryOut(
+  plan: Plan<PlannedMachine>,
+  { yes }: { readonly yes: boolean },
+  context: Context,
+): Promise<MachineResult> {
+  return yes ? followPlan(plan, context) : previewPlan(plan, context);
+}

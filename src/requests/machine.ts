@@ -1,0 +1,54 @@
+/** Requests about one machine of a cluster that is described in a file. */
+import { choice, flag, numberOf, one, path, text, texts } from '../core/field.ts';
+import { request } from '../core/request.ts';
+
+const MACHINE = {
+  file: path('FILE', 'the file with the Cluster and its machines', {
+    operand: true,
+    required: 'specify the file of a cluster',
+  }),
+  name: text('NAME', 'name of the machine', { operand: true, required: 'specify one machine' }),
+} as const;
+const yes = flag('do it; without this, show what would be done', { short: 'y' });
+const NEEDED = { required: 'add --bundle FILE' } as const;
+const IGNORE = { ignore: texts('TITLE', 'ignore a host preflight with this title; can be repeated') };
+
+export const MACHINE_ADD = request('machine add', 'Add a machine to the file of a cluster, and let it join', {
+  ...MACHINE,
+  address: text('HOST', 'name or address of the host', { required: 'add --address HOST' }),
+  hostKey: text('KEY', 'its host key: SHA256:…, or type and key', {
+    required: 'add --host-key',
+    hint: 'ssh-keyscan -t ed25519 HOST | ssh-keygen -lf - prints it: compare it with the console of the host',
+  }),
+  role: choice(['worker', 'control-plane'], 'what it becomes (default: worker)'),
+  user: text('USER', 'user of its SSH server'),
+  port: one(numberOf(1, 65_535, 'not a port'))('PORT', 'port of its SSH server'),
+  via: text('HOST', 'a host to connect through'),
+  label: texts('KEY=VALUE', 'a label of its node; can be repeated'),
+  bundle: path('FILE', 'the bundle that hosts get', NEEDED),
+  ...IGNORE,
+  yes,
+});
+
+export const MACHINE_DRAIN = request('machine drain', 'Move the pods of a machine to others', { ...MACHINE, yes });
+
+export const MACHINE_UPGRADE = request('machine upgrade', 'Bring one machine to the version in the file', {
+  ...MACHINE,
+  bundle: path('FILE', 'the bundle that hosts get', NEEDED),
+  ...IGNORE,
+  yes,
+});
+
+export const MACHINE_REPAIR = request('machine repair', 'Let a broken machine leave the cluster and join again', {
+  ...MACHINE,
+  bundle: path('FILE', 'the bundle that hosts get', NEEDED),
+  maxUnhealthy: text('N|P%', 'repair only while at most so many are unhealthy (default: 40%, at least 1)'),
+  ...IGNORE,
+  yes,
+});
+
+export const MACHINE_REMOVE = request('machine remove', 'Remove a machine from the cluster and from its file', {
+  ...MACHINE,
+  bundle: path('FILE', 'a bundle for a host that has none, to reset it'),
+  yes,
+});

@@ -1,0 +1,138 @@
+import type { SeenMachine } from '../../src/machine/cluster.ts';
+import type { HostFacts } from '../../src/machine/facts.ts';
+import type { WrittenCluster, WrittenHost } from '../../src/machine/run/cluster-file.ts';
+import type { BundleFacts, ClusterLook, HostLook } from '../../src/machine/run/look.ts';
+import { planLeaving, planRepair, planUpgraded, type PlannedMachine } from '../../src/machine/run/one-machine.ts';
+import * as assert from '../support/assert.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('plans of one machine');
+const VERSION = 'v1.34.4';
+const bundle: BundleFacts = { digest: 'sha256:b', size: 1, arch: 'x86_64', kubernetes: VERSION };
+
+type More = Partial<SeenMachine>;
+
+function given(names: readonly string[]): WrittenCluster {
+  const machines = names.map((name): WrittenHost => {
+    const role = name.startsWith('cp') ? 'control-plane' : 'worker';
+    const address = `10.0.0.${names.indexOf(name) + 1}`;
+    const ssh = { name, address, hostKey: 'x' };
+    return { name, role, address, ssh, machine: { name, role, address, ssh: { hostKey: 'x' } } };
+  });
+  const installer = { kubernetes: { loadBalancerAddress: '10.0.0.100:6443' } };
+  return { name: 'paris', version: VERSION, machines, file: '/paris.yaml', kubeconfig: '/paris.conf', installer };
+}
+
+/** Machines that all work, but for `more`. */
+function look({ machines }: WrittenCluster, more: Readonly<Record<string, More>> = {}): ClusterLook {
+  const seen = machines.map(({ name, role }): SeenMachine => {
+    const versions = role === 'worker' ? { kubelet: VERSION } : { kubelet: VERSION, apiServer: VERSION };
+    const host = { answers: true, hostId: `${name}-id`, cluster: 'paris', images: [VERSION] };
+    return { name, role, joined: true, ready: true, ...versions, ...host, ...more[name] };
+  });
+  const hosts = machines.map((host, at): HostLook => {
+    if (seen[at]?.answers === false) return { host };
+    return {
+      host,
+      facts: {
+        os: 'debian 12',
+        arch: 'x86_64',
+        memoryMiB: 4000,
+        isControlPlane: host.role !== 'worker',
+        bundle: 'sha256:b',
+      } as HostFacts,
+    };
+  });
+  const control = seen.filter(({ role }) => role === 'control-plane');
+  const members = control.map(({ name, ready }) => ({ name, healthy: ready === true }));
+  return {
+    hosts,
+    seen: { complete: true, machines: seen, members },
+    refused: [],
+    speaker: machines[0],
+    silent: undefined,
+  };
+}
+
+function phases({ steps }: PlannedMachine): readonly string[] {
+  return steps.map(({ host, phase }) => `${host} ${phase}`);
+}
+
+function reasons({ refused }: PlannedMachine): string {
+  return refused.map(({ host = '', reason }) => `${host}: ${reason}`).join('\n');
+}
+
+const ONE = given(['cp1', 'w1', 'w2', 'w3']);
+const THREE = given(['cp1', 'cp2', 'cp3', 'w1']);
+
+test('a worker is upgraded before its equals, and waits for its control plane', () => {
+  const old: More = { kubelet: 'v1.34.3' };
+  const workers = look(ONE, { w1: old, w2: old, w3: old });
+  const plan = planUpgraded({ cluster: ONE, name: 'w3', bundle }, workers);
+  assert.equal(phases(plan), ['w3 drain', 'w3 upgrade', 'w3 uncordon']);
+  assert.equal(plan.steps[0]?.waits, []);
+  const all = look(ONE, { cp1: { ...old, apiServer: 'v1.34.3' }, w1: old, w2: old, w3: old });
+  assert.match(planUpgraded({ cluster: ONE, name: 'w3', bundle }, all).steps[0]?.waits.join() ?? '', 'cp1');
+  const bare = look(ONE, { w3: { joined: false, cluster: undefined } });
+  assert.match(reasons(planUpgraded({ cluster: ONE, name: 'w3', bundle }, bare)), 'w3: it is not in the cluster');
+});
+
+test('a machine that leaves is drained and reset, and its control planes keep an odd number', () => {
+  assert.equal(phases(planLeaving({ cluster: ONE, name: 'w2', bundle: undefined }, look(ONE))), [
+    'w2 mark',
+    'w2 drain',
+    'w2 delete-node',
+    'w2 reset',
+  ]);
+  const gone = look(ONE, { w2: { joined: false } });
+  assert.equal(phases(planLeaving({ cluster: ONE, name: 'w2', bundle: undefined }, gone)), ['w2 reset']);
+  const last = planLeaving({ cluster: ONE, name: 'cp1', bundle: undefined }, look(ONE));
+  assert.match(reasons(last), 'the last control plane cannot be removed');
+  const even = planLeaving({ cluster: THREE, name: 'cp3', bundle: undefined }, look(THREE));
+  assert.match(reasons(even), '2 control planes survive no more failures than 1');
+  assert.equal([phases(last), phases(even)], [[], []]);
+});
+
+test('nothing leaves while no control plane says what the cluster has', () => {
+  const unknown = { ...look(ONE), speaker: undefined };
+  const plan = planLeaving({ cluster: ONE, name: 'w2', bundle: undefined }, unknown);
+  assert.equal([phases(plan), plan.held], [[], [{ reason: 'no control plane could be asked for its nodes' }]]);
+});
+
+test('a host that another cluster uses is not reset', () => {
+  const taken = look(ONE, { w2: { ready: false, cluster: 'rome' } });
+  const plan = planLeaving({ cluster: ONE, name: 'w2', bundle: undefined }, taken);
+  assert.equal(phases(plan), ['w2 mark', 'w2 drain', 'w2 delete-node']);
+  const repair = planRepair({ cluster: ONE, name: 'w2', bundle }, taken, []);
+  assert.match(reasons(repair), 'w2: it belongs to the cluster rome');
+  assert.equal(phases(repair), []);
+});
+
+test('a broken machine leaves, is reset and joins again, and a healthy one is left alone', () => {
+  assert.equal(phases(planRepair({ cluster: ONE, name: 'w2', bundle }, look(ONE), [])), []);
+  const chain = ['w2 mark', 'w2 drain', 'w2 delete-node', 'w2 reset', 'w2 images', 'w2 join'];
+  const broken = look(ONE, { w2: { ready: false } });
+  assert.equal(phases(planRepair({ cluster: ONE, name: 'w2', bundle }, broken, [])), chain);
+  const clean = look(ONE, { w2: { joined: false, cluster: undefined, images: [] } });
+  assert.equal(phases(planRepair({ cluster: ONE, name: 'w2', bundle }, clean, [])), ['w2 images', 'w2 join']);
+  const back = planRepair({ cluster: ONE, name: 'w2', bundle }, broken, [{ host: 'w2', phase: 'join' }]);
+  assert.equal(phases(back), []);
+  const control = planRepair({ cluster: THREE, name: 'cp3', bundle }, look(THREE, { cp3: { ready: false } }), []);
+  assert.equal(phases(control)[2], 'cp3 remove-member');
+});
+
+test('the only control plane, a silent host, and one of many broken machines are not repaired', () => {
+  const away: More = { ready: false };
+  const repair = (cluster: WrittenCluster, name: string, more: Readonly<Record<string, More>>, maxUnhealthy?: string) =>
+    planRepair({ cluster, name, bundle, maxUnhealthy }, look(cluster, more), []);
+  assert.match(reasons(repair(ONE, 'cp1', { cp1: away })), 'cp1: no other control plane is healthy');
+  assert.match(reasons(repair(THREE, 'cp3', { cp2: away, cp3: away })), 'etcd would lose its quorum');
+  assert.match(reasons(repair(ONE, 'w1', { w1: { ...away, answers: false } })), 'w1: it does not answer');
+  const many = { w1: away, w2: away };
+  assert.match(reasons(repair(ONE, 'w1', many)), '2 of 4 machines are not healthy');
+  assert.equal(repair(ONE, 'w1', many, '50%').refused, []);
+  assert.equal(repair(ONE, 'w1', many, '2').refused, []);
+  assert.not.equal(repair(ONE, 'w1', many, '1').refused, []);
+});
+
+test.run();
