@@ -107,7 +107,7 @@ export function drainLimit(host: WrittenHost | undefined): readonly string[] {
 }
 
 /** A control plane that can say something about another node. */
-export function speakerOf({ speaker, hosts }: ClusterLook, about: string): WrittenHost {
+function speakerOf({ speaker, hosts }: ClusterLook, about: string): WrittenHost {
   const other = [
     speaker,
     ...hosts.map(({ host, facts }) => {

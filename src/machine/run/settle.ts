@@ -45,7 +45,7 @@ export interface Plan<Planned extends PlannedCluster> {
 }
 
 /** What would be done. Changes nothing. */
-export async function previewPlan<Planned extends PlannedCluster>(
+async function previewPlan<Planned extends PlannedCluster>(
   { cluster, bundle, next }: Plan<Planned>,
   context: Context,
 ): Promise<Planned> {
