@@ -4,8 +4,7 @@ import { mayRepair } from '../pick.ts';
 import { planRemoval } from '../removal.ts';
 import type { WrittenCluster } from './cluster-file.ts';
 import type { BundleFacts, ClusterLook, HostLook } from './look.ts';
-import { planOf, shownHost, type PlannedCluster } from './planned.ts';
-import type { Done } from './settle.ts';
+import { planOf, shownHost, type Done, type PlannedCluster } from './planned.ts';
 
 export interface PlannedMachine extends PlannedCluster {
   readonly machine: string;
@@ -56,7 +55,7 @@ function narrowed(plan: PlannedCluster, name: string): PlannedMachine {
   };
 }
 
-/** How it leaves: its Node first, then its host is reset. Refused where the others could not go on without it. */
+/** How it leaves: its Node first, then its host is reset. Refused where the others would not work without it. */
 export function planLeaving({ cluster, name, bundle }: Given, look: ClusterLook): PlannedMachine {
   const others = { ...cluster, machines: cluster.machines.filter((one) => one.name !== name) };
   const rest = narrowed(planOf(others, look, bundle), name);
@@ -158,7 +157,7 @@ export function planRepair(given: Repair, look: ClusterLook, done: readonly Done
   return { ...after, hosts: asWritten.hosts, steps: [...before, ...joins] };
 }
 
-/** As it is seen after it has left. A reset leaves nothing of the bundle. */
+/** The machine as it is seen after it has left. A reset leaves nothing of the bundle. */
 function withoutNode({ name, answers, hostId, images = [] }: SeenMachine, isReset: boolean): SeenMachine {
   return { name, answers, hostId, joined: false, images: isReset ? [] : images };
 }
@@ -168,7 +167,7 @@ function isHealthy({ members }: SeenCluster, { name, joined, ready, leaving, rol
   return joined && ready === true && leaving !== true && works;
 }
 
-/** Many broken machines have one cause, which a repair of each does not mend. */
+/** Many broken machines have one cause, which a repair of each does not fix. */
 function tooMany({ machines }: WrittenCluster, seen: SeenCluster, given: string | undefined): readonly Held[] {
   const found = new Map(seen.machines.map((one) => [one.name, one]));
   const ours = machines.flatMap(({ name }) => found.get(name) ?? []).filter(({ joined }) => joined);

@@ -1,6 +1,6 @@
 /** What is to do on the machines of a cluster by what is seen of it. Pure. */
 import { canonicalJson, digestOf, type Digest } from '../../core/digest.ts';
-import type { Held, Step } from '../cluster.ts';
+import type { Held, Phase, Step } from '../cluster.ts';
 import { planCluster } from '../plan.ts';
 import type { WrittenCluster } from './cluster-file.ts';
 import type { BundleFacts, ClusterLook, HostLook } from './look.ts';
@@ -23,7 +23,13 @@ export interface PlannedCluster {
   readonly digest: Digest;
 }
 
-/** `refused` has also what the file and its bundle lack. */
+/** What a command has done on a machine. */
+export interface Done {
+  readonly host: string;
+  readonly phase: Phase;
+}
+
+/** `refused` has also what the file and its bundle do not have. */
 export function planOf(cluster: WrittenCluster, look: ClusterLook, bundle: BundleFacts | undefined): PlannedCluster {
   const { hosts, seen, silent } = look;
   const own = { name: cluster.name, version: cluster.version, paused: cluster.paused };

@@ -5,20 +5,14 @@ import { CurlewError } from '../../core/errors.ts';
 import { hashFile } from '../../platform/files/hash-file.ts';
 import { eachLimited } from '../../platform/limit/each.ts';
 import { openSsh, SshError } from '../../ssh/ssh.ts';
-import type { Phase } from '../cluster.ts';
 import type { WrittenCluster } from './cluster-file.ts';
 import { lookAt, type BundleFacts, type ClusterLook } from './look.ts';
 import { keepKubeconfig, perform, type Scene } from './perform.ts';
-import type { PlannedCluster } from './planned.ts';
 import type { PlannedMachine } from './one-machine.ts';
+import type { Done, PlannedCluster } from './planned.ts';
 import { lockHosts, operatorOf, type BundleFile } from './remote.ts';
 
 const AT_ONCE = 8;
-
-export interface Done {
-  readonly host: string;
-  readonly phase: Phase;
-}
 
 export interface AppliedCluster extends PlannedCluster {
   readonly done: readonly Done[];
