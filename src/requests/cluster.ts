@@ -16,6 +16,7 @@ const FILES = {
   }),
 };
 const BUNDLE = path('FILE', 'the bundle that hosts get');
+export const HOST_BUNDLE = { bundle: { ...BUNDLE, required: 'add --bundle FILE' } };
 
 export const CLUSTER_PLAN = request('cluster plan', 'Show what would change on the machines of a cluster', {
   ...FILES,
@@ -29,7 +30,7 @@ export const CLUSTER_APPLY = request(
   'Bring the machines of a cluster to what its file says',
   {
     ...FILES,
-    bundle: path('FILE', 'the bundle that hosts get', { required: 'add --bundle FILE' }),
+    ...HOST_BUNDLE,
     plan: path('FILE', 'apply a saved plan; fails if it is outdated'),
     ignore: texts('TITLE', 'ignore a host preflight with this title on every machine; can be repeated'),
   },

@@ -1,6 +1,8 @@
 /** Requests about one machine of a cluster that is described in a file. */
 import { choice, flag, numberOf, one, path, text, texts } from '../core/field.ts';
 import { request } from '../core/request.ts';
+import { HOST_BUNDLE } from './cluster.ts';
+import { IGNORE } from './node.ts';
 
 const MACHINE = {
   file: path('FILE', 'the file with the Cluster and its machines', {
@@ -10,8 +12,6 @@ const MACHINE = {
   name: text('NAME', 'name of the machine', { operand: true, required: 'specify one machine' }),
 } as const;
 const yes = flag('do it; without this, show what would be done', { short: 'y' });
-const NEEDED = { required: 'add --bundle FILE' } as const;
-const IGNORE = { ignore: texts('TITLE', 'ignore a host preflight with this title; can be repeated') };
 
 export const MACHINE_ADD = request('machine add', 'Add a machine to the file of a cluster, and let it join', {
   ...MACHINE,
@@ -25,7 +25,7 @@ export const MACHINE_ADD = request('machine add', 'Add a machine to the file of 
   port: one(numberOf(1, 65_535, 'not a port'))('PORT', 'port of its SSH server'),
   via: text('HOST', 'a host to connect through'),
   label: texts('KEY=VALUE', 'a label of its node; can be repeated'),
-  bundle: path('FILE', 'the bundle that hosts get', NEEDED),
+  ...HOST_BUNDLE,
   ...IGNORE,
   yes,
 });
@@ -34,14 +34,14 @@ export const MACHINE_DRAIN = request('machine drain', 'Move the pods of a machin
 
 export const MACHINE_UPGRADE = request('machine upgrade', 'Bring one machine to the version in the file', {
   ...MACHINE,
-  bundle: path('FILE', 'the bundle that hosts get', NEEDED),
+  ...HOST_BUNDLE,
   ...IGNORE,
   yes,
 });
 
 export const MACHINE_REPAIR = request('machine repair', 'Let a broken machine leave the cluster and join again', {
   ...MACHINE,
-  bundle: path('FILE', 'the bundle that hosts get', NEEDED),
+  ...HOST_BUNDLE,
   maxUnhealthy: text('N|P%', 'repair only while at most so many are unhealthy (default: 40%, at least 1)'),
   ...IGNORE,
   yes,

@@ -91,7 +91,7 @@ export type SourceRequest = RequestOf<typeof SOURCE & typeof SIGNED & typeof DOW
 export const SETTINGS = { set: texts('NAME.FIELD=VALUE', 'override a setting of the spec') };
 export type SpecRequest = RequestOf<Pick<typeof SOURCE, 'installer'> & typeof SETTINGS>;
 
-const IGNORE = { ignore: texts('TITLE', 'ignore a host preflight with this title; can be repeated', decided) };
+export const IGNORE = { ignore: texts('TITLE', 'ignore a host preflight with this title; can be repeated', decided) };
 
 /** Everything about a run of a spec but its plan; saved with the run. */
 const SPEC_RUN = {
@@ -219,15 +219,18 @@ export const JOIN_TOKEN = request('join-token', 'Write a file with which one mac
   out: outputFile('FILE', 'the file (default: /etc/kubernetes/curlew/join.yaml)', { short: 'o' }),
 });
 
-export const NODE_REMOVE = request('node remove', 'Remove another node from the cluster', {
+const DRAINED = {
   node: text('NODE', 'name of the node', { operand: true, required: 'specify one node' }),
   drainTimeout: duration('TIME', 'how long its pods may take to end (default: 5m)'),
+};
+
+export const NODE_REMOVE = request('node remove', 'Remove another node from the cluster', {
+  ...DRAINED,
   yes: flag('remove it; without this, show what would be done', { short: 'y' }),
 });
 
 export const NODE_DRAIN = request('node drain', 'Move the pods of a node to others, on a control plane', {
-  node: text('NODE', 'name of the node', { operand: true, required: 'specify one node' }),
-  drainTimeout: duration('TIME', 'how long its pods may take to end (default: 5m)'),
+  ...DRAINED,
   yes: flag('drain it; without this, show what would be done', { short: 'y' }),
 });
 
