@@ -42,7 +42,7 @@ const shown = {
 
 export const add = commandFor(MACHINE_ADD, {
   details: `Adds the machine at the end of the list in the file, whose other lines stay as they are, then lets it join as curlew cluster apply would. Two control planes more than before need two entries: change the file, and use curlew cluster apply.\n\n${EXITS}`,
-  examples: ['curlew machine add paris.yaml p3 --address 10.0.0.3 --host-key SHA256:… --bundle bundle.tar.gz --yes'],
+  examples: ['curlew machine add paris.yaml p3 --address p3 --host-key KEY --bundle b.tar.gz'],
   run: async ({ request }, context): Promise<MachineResult> =>
     (await import('../../app/machine-add.ts')).addMachine(request, context),
   ...shown,

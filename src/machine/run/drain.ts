@@ -13,7 +13,7 @@ import { NODES, seenNode, type NodeApi } from './nodes.ts';
 
 const PODS: Resource = { apiVersion: 'v1', kind: 'Pod', plural: 'pods', namespaced: true };
 const DAEMON_SETS: Resource = { apiVersion: 'apps/v1', kind: 'DaemonSet', plural: 'daemonsets', namespaced: true };
-/** How long a drain may take if nobody says otherwise. */
+/** How long a drain may take by default. */
 export const DRAIN_MS = 5 * 60_000;
 const AT_ONCE = 8;
 const FIRST_MS = 250;
