@@ -119,7 +119,7 @@ tests('a broken worker leaves, is reset and joins again, also after a join that 
   });
   assert.equal(
     calls.map((line) => line.split(' ').slice(0, 3).join(' ')),
-    ['node remove p2', 'reset p2', 'join.sh p2 airgap', 'join.sh p2 airgap'],
+    ['node remove p2', 'reset p2 reset', 'join.sh p2 airgap', 'join.sh p2 airgap'],
   );
 });
 
