@@ -128,7 +128,7 @@ tests(
   async () => {
     await using at = await hostScene('p1', 'p2', 'p3');
     await at.write({ ...P1, p2: P2, p3: P3 });
-    await joined(at, 'p1', 'p2');
+    await joined(at, 'p1', 'p2', 'p3');
     await broken(at, 'p1');
     const only = await repairMachine({ ...FILE, name: 'p1' }, at.context);
     assert.match(reasons(only), 'p1: no other control plane is healthy, so it cannot be removed');
