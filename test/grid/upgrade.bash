@@ -77,6 +77,8 @@ step 'a workload of two pods' served_pods
 step 'a probe of it' start_probe
 step 'unpack the bundle on one' unpack one
 step 'unpack the bundle on two' unpack two
+# kubeadm gives all nodes the next CoreDNS and kube-proxy together with the first one.
+step 'load its images on two' on two 120 /root/bundle/tasks.sh load-images
 step 'a worker waits for its control plane' worker_waits
 step 'an upgrade is shown' upgrade_is_shown
 note "kill -9 at: $FIRST_KILL; $SECOND_KILL s of kubeadm"
