@@ -130,6 +130,9 @@ grid_stop_engine() {
     kill -KILL "$process" 2>/dev/null || true
     wait "$process" 2>/dev/null || true
   fi
+  # The processes of a node that is paused end only once it is not.
+  find "/sys/fs/cgroup/freezer/$GRID_CGROUP" -name freezer.state -exec sh -c 'echo THAWED >"$1"' thaw {} \; 2>/dev/null || true
+  find "/sys/fs/cgroup/$GRID_CGROUP" -name cgroup.freeze -exec sh -c 'echo 0 >"$1"' thaw {} \; 2>/dev/null || true
   for try in {1..100}; do
     # Cgroups disappear when their last process has ended.
     for folder in /sys/fs/cgroup/*/"$GRID_CGROUP" "/sys/fs/cgroup/$GRID_CGROUP"; do
