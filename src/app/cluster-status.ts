@@ -48,7 +48,7 @@ const list = <Item extends v.GenericSchema>(item: Item) => v.optional(v.array(it
 const unhealthy = v.object({ name: v.string(), reason: v.string() });
 /** {@link ClusterHealth} from another machine. */
 const healthSchema = v.object({
-  nodes: list(v.object({ name: v.string(), reason: v.string() })),
+  nodes: list(unhealthy),
   addons: list(unhealthy),
   pods: list(unhealthy),
   morePods: v.optional(v.number(), 0),

@@ -19,7 +19,7 @@ import { pause } from '../platform/limit/repeat.ts';
 import { Wake } from '../platform/limit/wake.ts';
 import { Memo } from '../rollout/content.ts';
 import { Heartbeats } from '../hub/run/heartbeats.ts';
-import { Kept } from '../hub/run/kept.ts';
+import { StoredStatuses } from '../hub/run/stored-statuses.ts';
 import { identifyHub } from '../hub/run/identify.ts';
 import { passHub, resourceOf, type Hub, type HubPassed } from '../hub/run/pass.ts';
 import { Pushes } from '../hub/run/push.ts';
@@ -125,7 +125,7 @@ async function lead(direct: KubeApi, { lease, uid, say, request, context, onPass
     heartbeats,
     backoff: new Backoff(),
     memo: new Memo(),
-    kept: new Kept(report),
+    statuses: new StoredStatuses(report),
     report,
   };
   const { call } = hub;

@@ -1,9 +1,9 @@
 /** The health hook of an add-on on this node, which is called outside of runs. */
 import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Context } from '../core/context.ts';
 import { digestOf, hexOf } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
-import { join } from 'node:path';
 import { INSTALL_SH, nodePath } from '../core/layout.ts';
 import { ownScripts } from '../own/scripts.ts';
 import { endProcesses, membersOf } from '../platform/process/process-tree.ts';

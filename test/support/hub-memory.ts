@@ -2,7 +2,7 @@
 import { setMaxListeners } from 'node:events';
 import { Heartbeats } from '../../src/hub/run/heartbeats.ts';
 import { HelmProxies } from '../../src/hub/run/helm-proxies.ts';
-import { Kept } from '../../src/hub/run/kept.ts';
+import { StoredStatuses } from '../../src/hub/run/stored-statuses.ts';
 import type { UpstreamParts } from '../../src/hub/run/making.ts';
 import { OcmAddons } from '../../src/hub/run/ocm.ts';
 import { resourceOf, type Hub } from '../../src/hub/run/pass.ts';
@@ -125,7 +125,7 @@ export async function openMemoryHub(
     heartbeats,
     backoff: new Backoff(),
     memo: new Memo(),
-    kept: new Kept((text) => void notes.push(text)),
+    statuses: new StoredStatuses((text) => void notes.push(text)),
     report: (text) => void notes.push(text),
   };
   const { clusters, addons, clusterAddons, leases } = hub;

@@ -24,7 +24,7 @@ import { step } from '../../rollout/step.ts';
 import type { Heartbeats } from './heartbeats.ts';
 import { NAMESPACES } from './identify.ts';
 import { eachJob, type Job } from './jobs.ts';
-import type { Kept } from './kept.ts';
+import type { StoredStatuses } from './stored-statuses.ts';
 
 const EVENTS: Resource = { apiVersion: 'v1', kind: 'Event', plural: 'events', namespaced: true };
 const DEFINITIONS: Resource = {
@@ -70,7 +70,7 @@ export interface Hub {
   /** For writes that were refused, by object. */
   readonly backoff: Backoff;
   readonly memo: Memo;
-  readonly kept: Kept;
+  readonly statuses: StoredStatuses;
   readonly report: (text: string) => void;
 }
 
@@ -356,14 +356,14 @@ class Pass {
 
 /** Writes a status, unless the stored one is what the server keeps of it. */
 export async function patchStatus(
-  { call, kept }: Pick<Hub, 'call' | 'kept'>,
+  { call, statuses }: Pick<Hub, 'call' | 'statuses'>,
   resource: Resource,
   { at, status, before }: { readonly at: Version; readonly status: Values; readonly before: unknown },
 ): Promise<LiveObject | undefined> {
-  if (kept.isSame(at.uid, status, before)) return undefined;
+  if (statuses.isSame(at.uid, status, before)) return undefined;
   const changes = [{ op: 'add', path: '/status', value: status }];
   const changed = await patchAt(call, resource, { at, changes, subresource: 'status' });
-  kept.see(resource, at.uid, status, changed['status']);
+  statuses.remember(resource, at.uid, status, changed['status']);
   return changed;
 }
 

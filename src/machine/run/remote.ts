@@ -1,7 +1,7 @@
 /** What curlew does on a host over SSH: its lock, the bundle, and runs that do not end with the connection. */
 import { randomBytes } from 'node:crypto';
-import { hostname } from 'node:os';
 import { createReadStream } from 'node:fs';
+import { hostname } from 'node:os';
 import type { Context } from '../../core/context.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { hexOf, type Digest } from '../../core/digest.ts';

@@ -5,7 +5,7 @@ import { CHANNEL_API_VERSION } from '../../channel/channel.ts';
 import { groupOf, type Resource } from '../../kube/resources.ts';
 import type { Values } from '../../rollout/fleet.ts';
 
-export class Kept {
+export class StoredStatuses {
   /** By object: what was written, and what the server made of it, if that is something else. */
   readonly #last = new Map<string, { readonly written: string; readonly kept: string }>();
   readonly #said = new Set<string>();
@@ -23,7 +23,7 @@ export class Kept {
   }
 
   /** Remembers what has become of a status, and names a definition that drops some of it once. */
-  see(resource: Resource, uid: string, status: Values, kept: unknown): void {
+  remember(resource: Resource, uid: string, status: Values, kept: unknown): void {
     if (canonicalJson(status) === canonicalJson(kept ?? {})) {
       this.#last.delete(uid);
       return;
