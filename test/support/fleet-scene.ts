@@ -12,14 +12,16 @@ import { addon, cluster, documents } from './fleet-files.ts';
 import { makeCertificate } from './tls.ts';
 import { tree, type Tree } from './tree.ts';
 
+type BeforeRequest = (name: string, request: string) => void | Promise<void>;
+
 export interface FleetScene extends AsyncDisposable {
   readonly box: Tree;
   readonly context: Context;
   /** Requests to a cluster so far. */
   readonly requests: (name: string) => readonly string[];
   readonly api: (name: string) => ApiClient;
-  /** Before each request to any cluster: what it throws is the answer. */
-  readonly before: (hook: ((name: string, request: string) => void) | undefined) => void;
+  /** Before each request to any cluster: what it throws is the answer, and a promise is waited for. */
+  readonly before: (hook: BeforeRequest | undefined) => void;
   /** Writes the fleet: these add-ons, and all clusters with these labels besides `env: prod`. */
   readonly fleet: (addons: readonly object[], labels?: Readonly<Record<string, object>>) => Promise<void>;
   /** Writes a manifest of one ConfigMap in `default` with this version, or of other objects. */
@@ -43,7 +45,7 @@ export const BAD = { apiVersion: 'example.com/v1', kind: 'Missing', metadata: { 
 
 export async function openFleetScene(names: readonly string[]): Promise<FleetScene> {
   const box = await tree();
-  let before: ((name: string, request: string) => void) | undefined;
+  let before: BeforeRequest | undefined;
   const servers = new Map<string, MemoryApiServer>();
   for (const name of names) {
     const server = await startMemoryApiServer({ certificate, before: (request) => before?.(name, request) });

@@ -37,8 +37,8 @@ export interface MemoryApiOptions {
   /** Default: `v1.34.4` */
   readonly version?: string;
   readonly certificate?: TestCertificate;
-  /** Gets each request before it is answered: `PATCH /api/v1/…`. What it throws, such as a {@link StatusError}, is the answer. */
-  readonly before?: (request: string, user: User) => void;
+  /** Gets each request before it is answered: `PATCH /api/v1/…`. What it throws, such as a {@link StatusError}, is the answer, and a promise is waited for. */
+  readonly before?: (request: string, user: User) => void | Promise<void>;
   /** What the server says of itself at `/metrics`. */
   readonly metrics?: string;
   /** Knows users by bootstrap tokens and client certificates, of any signer; default: all are administrators. */
@@ -103,7 +103,7 @@ class Api {
     response.setHeader('date', new Date(Date.now() + (this.#options.aheadMs ?? 0)).toUTCString());
     try {
       const user = this.#user(request);
-      this.#options.before?.(`${request.method} ${request.url}`, user);
+      await this.#options.before?.(`${request.method} ${request.url}`, user);
       const url = new URL(request.url ?? '/', 'https://server');
       const body = await text(request);
       const fixed = this.#fixed(url.pathname);
