@@ -47,7 +47,12 @@ export function configsIn(objects: readonly OcmObject[]): Configs {
   );
 }
 
-export function fleetOf(objects: readonly OcmObject[], clusters: readonly Cluster[]): OcmFleet {
+/** `recent`: the uids of Placements that a scheduler may not have seen yet. */
+export function fleetOf(
+  objects: readonly OcmObject[],
+  clusters: readonly Cluster[],
+  recent: ReadonlySet<string> = new Set(),
+): OcmFleet {
   const documents = objects.map(({ kind, value, from }): OcmDocument => {
     return { kind, value, found: findingsOf(from), file: { path: from, folder: '', text: '' } };
   });
@@ -61,7 +66,7 @@ export function fleetOf(objects: readonly OcmObject[], clusters: readonly Cluste
   const said = documents.flatMap(({ file, found }) => found.diagnostics.map((one) => ({ ...one, from: file.path })));
   // Other clusters may have other ways to their add-ons.
   const wrong = said.filter(({ severity, code }) => severity === 'error' && code !== 'fleet/cluster');
-  const undecided = undecidedIn(objects);
+  const undecided = undecidedIn(objects, recent);
   return {
     addons,
     problems: new Map([...wrong.map(({ from, message }) => [from, message] as const), ...undecided]),
@@ -76,17 +81,22 @@ export function fleetOf(objects: readonly OcmObject[], clusters: readonly Cluste
 }
 
 /** Add-ons with a placement that the scheduler of a hub has not decided about yet, and which that is. */
-function undecidedIn(objects: readonly OcmObject[]): ReadonlyMap<string, string> {
+function undecidedIn(objects: readonly OcmObject[], recent: ReadonlySet<string>): ReadonlyMap<string, string> {
   const of = (wanted: string): readonly OcmObject[] => objects.filter(({ kind }) => kind === wanted);
   const decided = new Set(
     of('PlacementDecision').map(
       ({ at, value }) => `${at.namespace ?? ''}/${value.metadata.labels[PLACEMENT_LABEL] ?? ''}`,
     ),
   );
-  // Without any, no scheduler runs, and placements are evaluated here.
-  if (decided.size === 0) return new Map();
-  const placements = of('Placement').map(({ at }) => `${at.namespace ?? ''}/${at.name}`);
-  const waiting = new Set(placements.filter((key) => !decided.has(key)));
+  const placements = of('Placement');
+  // Without a trace of a scheduler, none runs, and placements are evaluated here.
+  const isScheduled = decided.size > 0 || placements.some(({ conditions }) => conditions.length > 0);
+  const waiting = new Set(
+    placements
+      .filter(({ at }) => isScheduled || recent.has(at.uid))
+      .map(({ at }) => `${at.namespace ?? ''}/${at.name}`)
+      .filter((key) => !decided.has(key)),
+  );
   return new Map(
     of('ClusterManagementAddOn').flatMap((one) => {
       const keys = layersOf(one).placements.map(({ namespace, name }) => `${String(namespace)}/${String(name)}`);

@@ -45,4 +45,19 @@ test('a PlacementDecision decides without a spec, which schedulers do not write'
   );
 });
 
+test('a Placement that is seen for the first time waits for its scheduler, and is evaluated if none runs', async () => {
+  const predicates = [{ requiredClusterSelector: { labelSelector: { matchLabels: { env: 'prod' } } } }];
+  const own = [managedCluster('oslo', { env: 'prod' }), managementAddOn({ all: {} }), addOnTemplate('web-1', [])];
+  await using memory = await openMemoryHub([oslo, ...own, placement('all', { predicates })]);
+  const { hub, writes, notes } = memory;
+  const first = await passHub(hub, NOW);
+  assert.equal([writes, first.nextMs], [[], 10_000]);
+  assert.is(notes.includes('ClusterManagementAddOn web: Placement fleet-ops/all has no PlacementDecision yet'), true);
+  for (const at of [9, 10, 11]) await passHub(hub, NOW + at);
+  assert.equal(
+    hub.clusterAddons.values().map((one) => one?.record?.cluster),
+    ['oslo'],
+  );
+});
+
 test.run();

@@ -111,6 +111,11 @@ test('while a scheduler has not decided about a Placement, the add-ons with it s
   assert.is(problemWith(...other), 'Placement fleet-ops/all has no PlacementDecision yet');
   assert.is(problemWith(...other, decision('all', [], [0, ''])), undefined);
   assert.is(problemWith(placement('other'), decision('all', [], [0, ''])), undefined);
+  const reason = 'AllDecisionsScheduled';
+  const lastTransitionTime = '2026-01-02T03:04:05Z';
+  const found = [{ type: 'PlacementSatisfied', status: 'True', reason, lastTransitionTime }];
+  const scheduled = { ...placement('other'), status: { conditions: found } };
+  assert.is(problemWith(scheduled), 'Placement fleet-ops/all has no PlacementDecision yet');
 });
 
 test.run();

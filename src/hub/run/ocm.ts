@@ -33,10 +33,15 @@ const ADDONS = resourceOf('FleetAddon');
 /** What all add-ons depend on: while one cannot be read, they stay as they are. */
 const SHARED: ReadonlySet<string> = new Set(['ManagedCluster', 'Placement', 'PlacementDecision']);
 
+/** Seconds that a scheduler has to decide about a Placement after it was seen first. Without a trace of a scheduler then, none runs. */
+const DECIDED_WITHIN = 10;
+
 export class OcmAddons {
   readonly #sources: ReadonlyMap<string, Source<OcmObject>>;
   readonly #backoff = new Backoff();
   readonly #note: UpstreamParts['note'];
+  /** When each Placement was seen first, by its uid, in seconds since 1970: a server's clock may be another. */
+  #seen: ReadonlyMap<string, number> = new Map();
   #last: { readonly key: string; readonly fleet: OcmFleet } | undefined;
   /** The same object as long as nothing has changed: contents are remembered by it. */
   #joined = new WeakMap<HubCluster, HubCluster>();
@@ -66,7 +71,9 @@ export class OcmAddons {
 
   async pass(hub: Hub, clusters: readonly HubCluster[], now: number): Promise<Passed> {
     const objects = [...this.#sources.values()].flatMap(({ watch }) => watch.values());
+    const recent = this.#recent(objects, now);
     const key = JSON.stringify([
+      [...recent.keys()],
       objects.map(({ from, at }) => [from, at.resourceVersion]),
       clusters.map(({ cluster }) => [cluster.name, cluster.labels]),
     ]);
@@ -76,6 +83,7 @@ export class OcmAddons {
       fleetOf(
         objects,
         clusters.map(({ cluster }) => cluster),
+        new Set(recent.keys()),
       );
     if (same === undefined) this.#joined = new WeakMap();
     this.#last = { key, fleet };
@@ -94,7 +102,16 @@ export class OcmAddons {
     const addons = objects.filter(({ kind }) => kind === 'ClusterManagementAddOn');
     const jobs = addons.map((one): Job => ({ key: one.from, run: async () => this.#take(one, around) }));
     const { problem } = await eachJob(jobs, { signal: hub.signal, backoff: this.#backoff });
-    return { problem, nextMs: this.#backoff.keep(new Set(jobs.map((job) => job.key))) };
+    const settledMs = Math.min(...recent.values()) * 1000;
+    return { problem, nextMs: Math.min(settledMs, this.#backoff.keep(new Set(jobs.map((job) => job.key)))) };
+  }
+
+  /** Placements that a scheduler may not have seen yet, by uid, with the seconds that it still has. */
+  #recent(objects: readonly OcmObject[], now: number): ReadonlyMap<string, number> {
+    const uids = objects.flatMap(({ kind, at }) => (kind === 'Placement' ? [at.uid] : []));
+    this.#seen = new Map(uids.map((uid) => [uid, this.#seen.get(uid) ?? now]));
+    const left = [...this.#seen].map(([uid, since]) => [uid, since + DECIDED_WITHIN - now] as const);
+    return new Map(left.filter(([, seconds]) => seconds > 0));
   }
 
   #source(kind: string): Source<OcmObject> {
