@@ -13,7 +13,7 @@ import type { ClusterAddon, ClusterAddonSpec, Values } from '../rollout/fleet.ts
 import { isFailure, type State } from '../rollout/strategy.ts';
 import { clusterStatus } from './cluster-status.ts';
 import { contentOf } from './content.ts';
-import { timeOf, type HubAddon, type HubCluster, type HubClusterAddon } from './observe.ts';
+import { COMPAT, timeOf, type HubAddon, type HubCluster, type HubClusterAddon } from './observe.ts';
 import { HUB_KINDS, source as SOURCE } from './schema.ts';
 import { conditionsAt, textOf } from './write.ts';
 
@@ -69,7 +69,7 @@ export function deliverableOf({ cluster, addon, spec }: ClusterAddon, drift: Hub
 export function needOf(
   { cluster, addon, spec, status }: ClusterAddon,
   look: Answer,
-  from: Pick<HubAddon, 'addon' | 'drift'> | undefined,
+  from: Pick<HubAddon, 'addon' | 'drift' | 'origin'> | undefined,
 ): Job | Report | undefined {
   const { adopt, orders, mode } = from?.addon ?? {};
   const isAbout = status?.applied.revision === spec.revision && status.applied.hash === spec.specHash;
@@ -82,8 +82,11 @@ export function needOf(
   const owner = installedIn(look.facts)[spec.identity]?.owner;
   const isFleets = owner === undefined || owner.startsWith(ownerOf(''));
   if (!isFleets && adopt !== true) {
-    const message = `it belongs to ${owner}: adopt of its FleetAddon takes it over`;
-    return { state: 'Skipped', reason: 'OtherOwner', message };
+    return {
+      state: 'Skipped',
+      reason: 'OtherOwner',
+      message: `it belongs to ${owner}: ${wayOver(addon, from?.origin)}`,
+    };
   }
   if (isOver) return undefined;
   const record = recordsOf(look).find((one) => one.owner === ownerOf(addon));
@@ -98,6 +101,14 @@ export function needOf(
   if (missing.length > 0 || (changed.length > 0 && from?.drift === 'Revert')) return { ...job, act: 'restore' };
   if (changed.length === 0 || from?.drift === 'Keep') return { state: 'Succeeded' };
   return { state: 'Succeeded', reason: 'Drift', message: `changed by others: ${changed.join(', ')}` };
+}
+
+/** What a person does about another owner. The controller overwrites what it has made from an object of another program. */
+function wayOver(addon: string, origin: HubAddon['origin']): string {
+  if (origin === undefined) return `adopt: true in the spec of FleetAddon ${addon} takes it over`;
+  if (origin.from.startsWith('HelmChartProxy '))
+    return `the annotation ${COMPAT}: caaph of ${origin.from} takes it over`;
+  return 'remove it there first';
 }
 
 /** The add-on of the fleet that leaves what this job takes over: its record goes without its objects. */

@@ -71,7 +71,9 @@ function otherOwner(target: Target): string | false {
   const first = rivals.find(({ name, wants, record: other }) => {
     return wants && (other !== undefined || compareNames(name, addon.name, 'native') < 0);
   });
-  if (first !== undefined && record === undefined) return `it belongs to fleet:${first.name}`;
+  if (first !== undefined && record === undefined) {
+    return `it belongs to fleet:${first.name}, which selects this cluster, too: narrow one of the two selectors`;
+  }
   const owner = cluster.installed?.[addon.identity]?.owner;
   if (owner === undefined || addon.adopt === true) return false;
   return ![addon, ...rivals].some(({ name }) => owner === `fleet:${name}`) && `it belongs to ${owner}`;

@@ -285,7 +285,8 @@ test('what belongs to another owner is left alone until adopt is set', async () 
   assert.is((await client?.get(RECORDS))?.status, 200);
   await hub.addon('web', { source: scene.source('1') });
   scene.start();
-  const expected = 'Skipped OtherOwner: it belongs to channel:stable: adopt of its FleetAddon takes it over';
+  const expected =
+    'Skipped OtherOwner: it belongs to channel:stable: adopt: true in the spec of FleetAddon web takes it over';
   await eventually(async () => (await scene.state('oslo')) === expected);
   assert.is(await scene.page('oslo'), '');
   await hub.change('web', { spec: { adopt: true } });

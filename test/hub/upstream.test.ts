@@ -1,12 +1,14 @@
 /** What a controller makes of objects of other programs. */
 import { readCapiCluster } from '../../src/hub/capi.ts';
 import { proxyStatus, readProxy } from '../../src/hub/helm-proxies.ts';
-import { readAddon, type HubAddon, type Live } from '../../src/hub/observe.ts';
+import { readAddon, readClusterAddon, type HubAddon, type Live } from '../../src/hub/observe.ts';
 import { addonStatus, configsIn, fleetOf, readOcmObject, type OcmObject } from '../../src/hub/ocm.ts';
+import type { Answer } from '../../src/fleet/fleet.ts';
+import { needOf } from '../../src/hub/push.ts';
 import { at, textAt } from '../support/api-client.ts';
 import type { JsonObject } from '../support/api-server/fields.ts';
 import * as assert from '../support/assert.ts';
-import { hubAddon } from '../support/hub-objects.ts';
+import { hubAddon, hubClusterAddon } from '../support/hub-objects.ts';
 import { addOnTemplate, decision, managementAddOn, placement } from '../support/ocm-files.ts';
 import { suite } from '../support/suite.ts';
 
@@ -97,6 +99,28 @@ test('what has succeeded before a change is not said of the change', () => {
     return at(status as JsonObject, 'installProgressions.0.configReferences.0.lastKnownGoodConfig.name');
   };
   assert.equal([good(1), good(2)], [undefined, 'web-1']);
+});
+
+test('another owner is named with what takes over from it', () => {
+  const record = {
+    owner: 'channel:stable',
+    namespace: 'web',
+    addon: 'web',
+    release: { namespace: 'web', name: 'web' },
+  };
+  const facts = { annotations: new Map(), records: new Map([['web/web', record]]), installer: new Set<string>() };
+  const own = readClusterAddon(live(hubClusterAddon('web', 'oslo')))?.record;
+  const why = (from?: string): unknown => {
+    const addon = readAddon(live(hubAddon('web')));
+    const origin = from === undefined ? undefined : { from, hash: '' };
+    const need = own && needOf(own, { facts } as unknown as Answer, { ...addon, origin });
+    return need !== undefined && 'message' in need ? need.message : need;
+  };
+  const belongs = 'it belongs to channel:stable';
+  assert.is(why(), `${belongs}: adopt: true in the spec of FleetAddon web takes it over`);
+  const annotation = 'the annotation curlew.dev/compat: caaph of HelmChartProxy a/web takes it over';
+  assert.is(why('HelmChartProxy a/web'), `${belongs}: ${annotation}`);
+  assert.is(why('ClusterManagementAddOn web'), `${belongs}: remove it there first`);
 });
 
 test('while a scheduler has not decided about a Placement, the add-ons with it stay as they are', () => {

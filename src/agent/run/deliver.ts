@@ -51,7 +51,8 @@ export async function deliverHere(job: AgentJob, entry: Entry, tools: Tools): Pr
     const takesOver = job.takesOver !== undefined;
     if (owner !== undefined && !(takesOver && owner === ownerOf(job.takesOver))) {
       if (act !== 'install') return { result: 'done', reason: '', message: '' };
-      return { result: 'bad', reason: 'OtherOwner', message: `${addon} belongs to ${owner}` };
+      const message = `it belongs to ${owner}, and an agent takes nothing over: remove it there first`;
+      return { result: 'bad', reason: 'OtherOwner', message };
     }
     const { specHash, version } = spec;
     const revision = {
