@@ -35,7 +35,12 @@ async function scene(
   { idleMs = 60_000, first = ['one', 'two'] }: { readonly idleMs?: number; readonly first?: readonly string[] } = {},
 ): Promise<Scene> {
   let isOpen = false;
-  const server = await startMemoryApiServer({ certificate, before: (request) => isOpen && before(request) });
+  const server = await startMemoryApiServer({
+    certificate,
+    before: (request) => {
+      if (isOpen) before(request);
+    },
+  });
   const box = await tree({ conf: server.kubeconfig });
   const client = apiClient(server.kubeconfig);
   for (const name of first) await client.create(PATH, { metadata: { name } });
