@@ -46,7 +46,7 @@ export interface SeenMachine {
   readonly drained?: boolean | undefined;
   /** It is marked as about to be removed. */
   readonly leaving?: boolean;
-  /** Versions of Kubernetes whose images are on the host. */
+  /** Versions of Kubernetes whose images are on the host, or come with what makes it a node. */
   readonly images?: readonly string[];
   /** The last attempt to bring it to this version has failed. */
   readonly failed?: { readonly to: string; readonly reason: string };

@@ -158,7 +158,19 @@ function upgrade(world: World, machine: SeenMachine, given: { readonly to: strin
   if ((isUp || !isBegun) && !mayRestart(members, name)) {
     return hold(name, `etcd would lose its quorum while it restarts: it has ${members.length} members`);
   }
-  const isSaved = !isFirst || world.snapshot === to;
+  if (!isFirst) return chainOf(chain);
+  const images = missingImages(world, to);
+  if (images.length > 0) return { chains: images.map((one) => [one]), held: [] };
   const snapshot: Action = { host: name, phase: 'snapshot', to, reason: 'etcd can be restored from it' };
-  return chainOf(isSaved ? chain : [snapshot, ...chain]);
+  return chainOf(world.snapshot === to ? chain : [snapshot, ...chain]);
+}
+
+/** With the first control plane, kubeadm gives every node the next CoreDNS and kube-proxy. A node that is away gets its images later. */
+function missingImages({ machines, wanted }: World, to: string): readonly Action[] {
+  return [...machines.values()].flatMap(({ name, joined, answers, leaving, images = [] }): readonly Action[] => {
+    const gets = joined && answers && leaving !== true && wanted.has(name) && !images.includes(to);
+    return gets
+      ? [{ host: name, phase: 'images', to, reason: 'the upgrade of the cluster needs them on every node' }]
+      : [];
+  });
 }

@@ -26,6 +26,8 @@ export interface HostFacts {
   readonly cluster: string | undefined;
   /** Digest of the bundle that is unpacked on it. */
   readonly bundle: string | undefined;
+  /** Its images were loaded while the host was a node already. */
+  readonly hasImages: boolean;
   /** What curlew runs on it now. */
   readonly running: string | undefined;
   /** The operator who changes the cluster now, by a lock on this host. */
@@ -55,6 +57,7 @@ if [ -e /etc/kubernetes/admin.conf ]; then p control yes; fi
 if [ -e /etc/kubernetes/pki/ca.crt ]; then p authority "$(sha256sum </etc/kubernetes/pki/ca.crt | cut -c 1-64)"; fi
 p cluster "$(cat "$1/cluster" 2>/dev/null)"
 p bundle "$(cat "$1/bundle/.digest" 2>/dev/null)"
+if [ -e "$1/bundle/.images" ]; then p images yes; fi
 if [ -e "$1/run.lock" ] && ! flock -s -n "$1/run.lock" true; then p running "$(cat "$1/name")"; fi
 until=0; owner=; since=
 if [ -s "$1/lock" ]; then read -r until owner since <"$1/lock"; fi
@@ -87,6 +90,7 @@ export function readFacts(text: string): HostFacts | undefined {
     authority: found.get('authority'),
     cluster: found.get('cluster'),
     bundle: found.get('bundle'),
+    hasImages: found.has('images'),
     running: found.get('running'),
     lock: lockOf(found.get('lock')),
   };

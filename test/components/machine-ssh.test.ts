@@ -87,16 +87,32 @@ tests('one worker is upgraded before its equals, and not before its control plan
   await old(at, 'p2');
   await old(at, 'p3');
   const shown = await upgradeMachine({ ...FILE, name: 'p3', yes: false }, at.context);
-  assert.equal(steps(shown), ['p3 drain', 'p3 upgrade', 'p3 uncordon']);
+  assert.equal(steps(shown), ['p3 images', 'p3 drain', 'p3 upgrade', 'p3 uncordon']);
   const calls = await callsAfter(at, async () => {
     assert.equal(steps(await upgradeMachine({ ...FILE, name: 'p3' }, at.context)), []);
   });
-  assert.equal(calls, ['upgrade.sh p3 airgap installer-spec-file=../input']);
+  assert.equal(calls, ['load-images p3', 'upgrade.sh p3 airgap installer-spec-file=../input']);
   await old(at, 'p1');
+  await old(at, 'p3');
   const waiting = await upgradeMachine({ ...FILE, name: 'p2' }, at.context);
-  assert.equal([waiting.done, waiting.failed], [[], []]);
+  assert.equal([waiting.done, waiting.failed], [[{ host: 'p2', phase: 'images' }], []]);
   assert.match(waiting.steps[0]?.waits.join() ?? '', 'p1');
   await assert.rejectsWith(upgradeMachine({ ...FILE, name: 'p4' }, at.context), 'NOT_FOUND', /has no such machine/);
+});
+
+tests('the first control plane is upgraded once all nodes have the images', async () => {
+  await using at = await hostScene('p1', 'p2');
+  await at.write({ ...P1, p2: P2 });
+  await joined(at, 'p1', 'p2');
+  await old(at, 'p1');
+  await old(at, 'p2');
+  const calls = await callsAfter(at, async () => {
+    assert.equal(steps(await upgradeMachine({ ...FILE, name: 'p1' }, at.context)), []);
+  });
+  assert.equal(calls.slice(0, 2).toSorted(), ['load-images p1', 'load-images p2']);
+  assert.equal(calls.slice(2), ['upgrade.sh p1 airgap installer-spec-file=../input']);
+  const rest = await callsAfter(at, async () => at.apply());
+  assert.equal(rest, ['upgrade.sh p2 airgap installer-spec-file=../input']);
 });
 
 tests('a broken worker leaves, is reset and joins again, also after a join that has failed', async () => {

@@ -42,18 +42,27 @@ function reasons(found: ClusterPlan['held']): readonly string[] {
 
 const THREE = ['cp0', 'cp1', 'cp2'].map((name) => machine(name));
 
-test('etcd is saved and images are loaded before the first control plane, then the others and the workers follow', () => {
+test('all nodes get their images, and etcd is saved before the first control plane, then the others and the workers follow', () => {
   const found = plan('cp0 cp1 cp2 w0', [...THREE, machine('w0')]);
+  const names = ['cp0', 'cp1', 'cp2', 'w0'];
   const upgrade = (host: string): readonly string[] => [
-    `images ${host} ${NEW}`,
     `drain ${host} ${NEW}`,
     `upgrade ${host} ${NEW}`,
     `uncordon ${host}`,
   ];
-  assert.equal(titles(found), [`snapshot cp0 ${NEW}`, ...['cp0', 'cp1', 'cp2', 'w0'].flatMap(upgrade)]);
+  const images = names.map((host) => `images ${host} ${NEW}`);
+  assert.equal(titles(found), [...images, `snapshot cp0 ${NEW}`, ...names.flatMap(upgrade)]);
   assert.equal(found.held, []);
-  assert.equal(found.steps.filter(({ waits }) => waits.length === 0).length, 1);
-  assert.equal(found.steps[5]?.waits, ['uncordon cp0']);
+  assert.equal(found.steps.filter(({ waits }) => waits.length === 0).length, 4);
+  assert.equal(found.steps[4]?.waits, images);
+  assert.equal(found.steps[8]?.waits, ['uncordon cp0']);
+});
+
+test('a node that is away gets its images later, with its own upgrade', () => {
+  const away = machine('w0', { answers: false, ready: false });
+  const found = titles(plan('cp0 w0 w1 w2', [...THREE.slice(0, 1), away, machine('w1'), machine('w2')]));
+  const before = found.slice(0, found.indexOf(`snapshot cp0 ${NEW}`));
+  assert.equal(before, [`images cp0 ${NEW}`, `images w1 ${NEW}`, `images w2 ${NEW}`]);
 });
 
 test('each minor is passed by all machines before the next, and add-ons move where they must', () => {
@@ -161,12 +170,15 @@ test('a broken control plane is replaced before anything is upgraded', () => {
     { members },
   );
   const found = titles(planCluster(desired(['cp0', 'cp1', 'cp3']), state));
-  assert.equal(found.slice(0, 6), [
+  assert.equal(found.slice(0, 9), [
     'mark cp2',
     'remove-member cp2',
     'delete-node cp2',
     `images cp3 ${OLD}`,
     `join cp3 ${OLD}`,
+    `images cp0 ${NEW}`,
+    `images cp1 ${NEW}`,
+    `images cp3 ${NEW}`,
     `snapshot cp0 ${NEW}`,
   ]);
   const worse = planCluster(desired(['cp0', 'cp1', 'cp3']), {

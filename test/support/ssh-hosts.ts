@@ -73,6 +73,7 @@ case "$1 $2" in
   'status --json')
     if [ -e ${api}/health-$(hostname) ]; then cat ${api}/health-$(hostname)
     else echo '{"cluster":{"certificates":[{"name":"pki/apiserver.crt","expires":"2090-01-01T00:00:00.000Z"}]}}'; fi;;
+  'load-images ') echo "load-images $(hostname)" >>${api}/calls;;
   'reset --yes')
     echo "reset $(hostname) $*" >>${api}/calls; touch ${api}/began-$(hostname)
     while [ -e ${api}/hold-$(hostname) ]; do sleep 0.05; done

@@ -94,7 +94,7 @@ export async function lookAt(
       answers: facts !== undefined,
       hostId: facts?.machineId,
       cluster: belongs,
-      images: facts?.bundle !== undefined && facts.bundle === bundle?.digest ? [bundle.kubernetes] : [],
+      images: bundle !== undefined && hasImages(facts, bundle, node) ? [bundle.kubernetes] : [],
     };
   });
   const isAlone = speakers.length === 0 && hosts.every(({ facts }) => facts?.isControlPlane !== true);
@@ -110,6 +110,11 @@ export async function lookAt(
     speaker,
     silent: able.length === 0 ? speakers[0]?.host : undefined,
   };
+}
+
+/** What makes a host a node loads them by itself. */
+function hasImages(facts: HostFacts | undefined, { digest }: BundleFacts, node: SeenMachine | undefined): boolean {
+  return facts?.bundle === digest && (node?.joined !== true || facts.hasImages);
 }
 
 async function lookAtHost(ssh: Ssh, host: WrittenHost, signal: AbortSignal): Promise<HostLook> {

@@ -45,12 +45,14 @@ export function planUpgraded(given: Given, look: ClusterLook): PlannedMachine {
 }
 
 function narrowed(plan: PlannedCluster, name: string): PlannedMachine {
+  const isFirst = plan.steps.some(({ host, phase }) => host === name && phase === 'snapshot');
   const isAbout = ({ host }: Held): boolean => host === undefined || host === name;
   return {
     ...plan,
     machine: name,
     hosts: plan.hosts.filter((one) => one.name === name),
-    steps: plan.steps.filter(({ host }) => host === name),
+    // The first control plane is upgraded once all nodes have the images.
+    steps: plan.steps.filter(({ host, phase }) => host === name || (isFirst && phase === 'images')),
     held: plan.held.filter(isAbout),
   };
 }
@@ -83,7 +85,7 @@ function imagesFor(look: HostLook | undefined, bundle: BundleFacts | undefined):
   const { name: host } = look.host;
   if (bundle === undefined)
     return { chain: [], refused: [{ host, reason: 'no bundle is on it to reset it: add --bundle' }] };
-  return { chain: [{ host, phase: 'images', to: bundle.kubernetes, reason: 'the reset needs it' }], refused: [] };
+  return { chain: [{ host, phase: 'images', reason: 'the reset needs the bundle' }], refused: [] };
 }
 
 /** Its Node, then its host if that is still part of the cluster. Nothing where neither is. */

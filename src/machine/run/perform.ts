@@ -62,10 +62,11 @@ export async function perform(scene: Scene, step: Step): Promise<void> {
     switch (phase) {
       case 'images': {
         const bundle = await file();
-        return sendBundle(remote, host.ssh, {
-          file: bundle,
-          sent: (bytes) => report({ type: 'step-progress', id, bytes, total: bundle.size }),
-        });
+        const sent = (bytes: number): void => report({ type: 'step-progress', id, bytes, total: bundle.size });
+        const { facts } = look.hosts.find((one) => one.host === host) ?? {};
+        if (facts?.bundle !== bundle.digest) await sendBundle(remote, host.ssh, { file: bundle, sent });
+        if (node?.joined !== true || to === undefined) return undefined;
+        return run(host, ['sh', '-c', './tasks.sh load-images && touch .images']);
       }
       case 'init':
         return run(host, ['./install.sh', ...flags, ...given], {

@@ -55,7 +55,6 @@ export function planOf(cluster: WrittenCluster, look: ClusterLook, bundle: Bundl
           {
             host: silent.name,
             phase: 'images',
-            to: cluster.version,
             reason: 'curlew must be there to ask it',
             waits: [],
           },
