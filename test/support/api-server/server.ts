@@ -38,7 +38,7 @@ export interface MemoryApiOptions {
   readonly version?: string;
   readonly certificate?: TestCertificate;
   /** Gets each request before it is answered: `PATCH /api/v1/…`. What it throws, such as a {@link StatusError}, is the answer, and a promise is waited for. */
-  readonly before?: (request: string, user: User) => void | Promise<void>;
+  readonly before?: (request: string, user: User) => unknown;
   /** What the server says of itself at `/metrics`. */
   readonly metrics?: string;
   /** Knows users by bootstrap tokens and client certificates, of any signer; default: all are administrators. */
