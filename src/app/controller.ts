@@ -129,6 +129,8 @@ async function lead(direct: KubeApi, { lease, uid, say, request, context, onPass
     report,
   };
   const { call } = hub;
+  // Controllers and agents have clocks of their own; what is written has that of the hub.
+  const now = (): number => Math.floor(direct.now().getTime() / 1000);
   const asked = new Wake();
   const requests = new Watch(api, { onChange: () => asked.set(), resource: REQUESTS, look: readAgentRequest });
   const answers = saying(context);
@@ -139,18 +141,16 @@ async function lead(direct: KubeApi, { lease, uid, say, request, context, onPass
   const watches = [hub.clusters, hub.addons, hub.clusterAddons, requests, leases, upstream].map(async (one) =>
     one?.run(signal).catch(() => undefined),
   );
-  const pushes = new Pushes(hub, { request, context, onEnd: () => changes.set() });
+  const pushes = new Pushes(hub, { request, context, now, onEnd: () => changes.set() });
   const failures = new Backoff();
   try {
     for (;;) {
       changes.clear();
-      const { problem, nextMs, isDecided } = await passHub(hub, Math.floor(Date.now() / 1000)).catch(
-        (error: unknown): HubPassed => {
-          signal.throwIfAborted();
-          if (!(error instanceof CurlewError)) throw error;
-          return { problem: asError(error).message, nextMs: failures.failed(), isDecided: false };
-        },
-      );
+      const { problem, nextMs, isDecided } = await passHub(hub, now()).catch((error: unknown): HubPassed => {
+        signal.throwIfAborted();
+        if (!(error instanceof CurlewError)) throw error;
+        return { problem: asError(error).message, nextMs: failures.failed(), isDecided: false };
+      });
       if (isDecided) failures.succeeded();
       if (problem !== undefined) say('warning', problem);
       onPass(isDecided);

@@ -21,7 +21,7 @@ export interface Health {
   readonly since: number;
 }
 
-/** The status that an order is to have; undefined if it has it. */
+/** The status that an order is to have, with times by the clock of the hub; undefined if it has it. */
 export function statusOf(
   { spec, status: stored }: Order,
   own: Kept | undefined,
@@ -29,7 +29,14 @@ export function statusOf(
     refusal,
     health,
     now,
-  }: { readonly refusal: Refusal | undefined; readonly health: Health | undefined; readonly now: number },
+    ahead = 0,
+  }: {
+    readonly refusal: Refusal | undefined;
+    readonly health: Health | undefined;
+    readonly now: number;
+    /** How many seconds the clock of the site is ahead of that of its hub. */
+    readonly ahead?: number;
+  },
 ): Values | undefined {
   const before = fits(STATUS, stored) ? stored : undefined;
   const isHere = own?.state === 'Succeeded' && own.spec.action === 'Install';
@@ -48,9 +55,11 @@ export function statusOf(
     ...(isHere && health && { health: health.is }),
     ...(own && own.orphans.length > 0 && { orphans: own.orphans.slice(0, MAX_NAMES).map(textOf) }),
   };
-  const isSame = before?.state === present.state && before.reason === reason;
-  const given = isSame ? before.since : timeOf(now);
-  const since = illness ? timeOf(illness.since + GRACE_S) : refusal || !own ? given : timeOf(own.since);
+  const isAbout = canonicalJson(before?.applied ?? {}) === canonicalJson(present.applied);
+  const isSame = isAbout && before?.state === present.state && (before.reason ?? '') === (reason ?? '');
+  const began = illness ? illness.since + GRACE_S : refusal || !own ? now : own.since;
+  // What is stored stays: the clock of the site may have been set meanwhile.
+  const since = isSame ? before.since : timeOf(began - ahead);
   const isAvailable = isHere && refusal === undefined && illness === undefined;
   const condition: Condition = {
     type: 'Available',

@@ -79,18 +79,23 @@ const NO_PACKAGES: Packages = {
   health: async () => Promise.resolve(undefined),
 };
 
-export async function openAgentScene(): Promise<AgentScene> {
+/** `aheadMs`: how far the clock of the hub is ahead. */
+export async function openAgentScene({ aheadMs = 0 }: { readonly aheadMs?: number } = {}): Promise<AgentScene> {
   const box = await tree();
   let before: ((request: string) => void) | undefined;
   let beforeHere: ((request: string) => void) | undefined;
   const servers: MemoryApiServer[] = [];
-  const start = async (name: string, hook: (request: string) => void): Promise<MemoryApiServer> => {
-    const server = await startMemoryApiServer({ certificate, before: hook });
+  const start = async (
+    name: string,
+    hook: (request: string) => void,
+    options: { readonly aheadMs?: number } = {},
+  ): Promise<MemoryApiServer> => {
+    const server = await startMemoryApiServer({ certificate, before: hook, ...options });
     await writeFile(box.at(`${name}.conf`), server.kubeconfig);
     servers.push(server);
     return server;
   };
-  const hubServer = await start('hub', (request) => before?.(request));
+  const hubServer = await start('hub', (request) => before?.(request), { aheadMs });
   const hereServer = await start('here', (request) => beforeHere?.(request));
   const [hub, here] = [apiClient(hubServer.kubeconfig), apiClient(hereServer.kubeconfig)];
   const helm = await startHelm(here, box);

@@ -279,9 +279,11 @@ class Loop {
 
   async #report(orders: ReadonlyMap<string, Order>, decided: Decided): Promise<void> {
     const now = seconds();
+    // The hub has one clock: by that of a site that is slow, a success would look old, and its soak be cut short.
+    const ahead = Math.round((Date.now() - this.#parts.hubApi.now().getTime()) / 1000);
     for (const [name, order] of orders) {
       const [refusal, health] = [decided.refused.get(name), this.#look.health.get(name)];
-      const status = statusOf(order, keptOf(decided.record, name), { refusal, health, now });
+      const status = statusOf(order, keptOf(decided.record, name), { refusal, health, now, ahead });
       if (status === undefined) continue;
       await this.#write(name, async () => {
         const written = await this.#hub.writeStatus(order.at, status);
@@ -289,14 +291,14 @@ class Loop {
       });
     }
     const seen = this.#seen;
-    if (seen !== undefined) await this.#write('', async () => this.#reportCluster(seen, decided, now));
+    if (seen !== undefined)
+      await this.#write('', async () => this.#reportCluster({ ...seen, ahead }, decided, now - ahead));
   }
 
-  async #reportCluster(seen: Omit<ClusterSeen, 'ahead'>, decided: Decided, now: number): Promise<void> {
+  async #reportCluster(seen: ClusterSeen, decided: Decided, now: number): Promise<void> {
     this.#stored ??= { status: await this.#hub.clusterStatus() };
-    const ahead = Math.round((Date.now() - this.#parts.hubApi.now().getTime()) / 1000);
     const degraded = degradedOf(decided, this.#hub.rival);
-    const present = clusterStatus({ ...seen, ahead }, [degraded], this.#stored.status, now);
+    const present = clusterStatus(seen, [degraded], this.#stored.status, now);
     const status = { ...present, lastSeen: timeOf(now) };
     await this.#hub.writeClusterStatus(status);
     this.#stored = { status };

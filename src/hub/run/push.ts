@@ -36,6 +36,8 @@ const EVERY_MS = 60_000;
 interface Parts {
   readonly request: ControllerRequest;
   readonly context: Context;
+  /** Seconds since 1970 by the clock of the hub. */
+  readonly now: () => number;
   /** Called when a turn has ended. */
   readonly onEnd: () => void;
 }
@@ -158,7 +160,7 @@ export class Pushes {
     const access = { name, kubeconfig: '', secret: secret.text };
     const looks = secret.problem === undefined ? await lookAtClusters([access], {}, context) : undefined;
     const look: Look = looks?.get(name) ?? { problem: secret.problem ?? '' };
-    const now = seconds();
+    const now = this.#parts.now();
     // It may have changed meanwhile.
     const found = this.#cluster(name);
     const status = found && pushedStatus(found, look, { now, seen: this.#seen.get(name) });
@@ -300,7 +302,8 @@ export class Pushes {
   async #report({ record: { cluster, addon, spec } }: Own, report: Report): Promise<void> {
     const found = this.#find(cluster, addon);
     // What has happened is about the spec that was followed.
-    const status = found?.record && addonStatus({ ...found, record: { ...found.record, spec } }, report, seconds());
+    const status =
+      found?.record && addonStatus({ ...found, record: { ...found.record, spec } }, report, this.#parts.now());
     if (found !== undefined && status !== undefined) await this.#write(CLUSTER_ADDONS, found, status);
   }
 
@@ -313,10 +316,6 @@ export class Pushes {
     const changed = await patchStatus(this.#hub, resource, { at, status, before });
     if (changed !== undefined) (resource === CLUSTERS ? clusters : clusterAddons).put(changed);
   }
-}
-
-function seconds(): number {
-  return Math.floor(Date.now() / 1000);
 }
 
 /** What is ordered on a cluster. */

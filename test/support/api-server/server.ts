@@ -29,6 +29,8 @@ export interface MemoryApiServer extends AsyncDisposable {
   readonly kubeconfig: string;
   /** Expires all lists and watches so far. */
   readonly compact: () => void;
+  /** Returns what restores the objects as they are now, and ends all connections. */
+  readonly backUp: () => () => void;
   /** Requests so far: `GET /api/v1/namespaces`. */
   readonly requests: readonly string[];
 }
@@ -70,6 +72,13 @@ export async function startMemoryApiServer(options: MemoryApiOptions = {}): Prom
     url,
     kubeconfig: kubeconfigText(url, { token: 'test-token' }, cluster),
     compact: () => api.store.compact(),
+    backUp: () => {
+      const restore = api.store.backUp();
+      return () => {
+        restore();
+        server.closeAllConnections();
+      };
+    },
     requests: api.requests,
     [Symbol.asyncDispose]: async () => {
       server.closeAllConnections();
