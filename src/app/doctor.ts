@@ -5,16 +5,16 @@ import { connectDocker } from '../build/containers/docker.ts';
 import { asError, CurlewError, redact } from '../core/errors.ts';
 import type { Context } from '../core/context.ts';
 import { INSTALL_DIRECTORY } from '../core/layout.ts';
-import { ARCHES } from '../core/ref.ts';
 import { useCase, type RequestOf } from '../core/request.ts';
 import { formatBytes } from '../core/units.ts';
 import { openChannelCluster } from '../deliver/cluster.ts';
 import { readDockerConfig } from '../registry/credentials.ts';
+import { HOST_ARCH } from '../runtime/images/required.ts';
 import { findImageRuntime } from '../runtime/images/find-runtime.ts';
 import { currentRelease } from '../store/read-catalog.ts';
 import { isWebAddress } from '../store/web.ts';
 import { readConfig, xdgFolder } from '../open/config.ts';
-import { findExecutable } from '../open/executables.ts';
+import { bundleArches, findExecutable, type BundleArches } from '../open/executables.ts';
 import { lazyHttp } from '../open/network.ts';
 import { openStoreFor } from '../open/stores.ts';
 import { DOCTOR } from '../requests/own.ts';
@@ -38,8 +38,8 @@ interface Check {
   readonly use: string;
   /** How to get it, if the error does not say. */
   readonly how: string;
-  /** What was found; throws if it does not work. */
-  readonly look: (request: DoctorRequest, context: Context) => Promise<string>;
+  /** What was found, with a hint if part of it is missing; throws if nothing works. */
+  readonly look: (request: DoctorRequest, context: Context) => Promise<string | BundleArches>;
 }
 
 const GIGABYTE = 1 << 30;
@@ -62,25 +62,8 @@ const CHECKS: readonly Check[] = [
     needed: ['bundle'],
     use: 'bundles contain them',
     how: 'see curlew help install.md',
-    look: async (request, context) => {
-      const targets: string[] = [];
-      const missing: CurlewError[] = [];
-      for (const arch of ARCHES) {
-        try {
-          const from = await findExecutable(arch, request, context);
-          targets.push(`${arch} nodes${from === undefined ? '' : ` from ${from}`}`);
-        } catch (error) {
-          if (!(error instanceof CurlewError && error.code === 'NOT_FOUND')) throw error;
-          missing.push(error);
-        }
-      }
-      const [first] = missing;
-      if (first !== undefined && targets.length === 0) throw first;
-      // A bundle is for one architecture.
-      return [`bundles get the curlew of ${targets.join(' and ')}`, ...missing.map(({ message }) => message)].join(
-        '; ',
-      );
-    },
+    look: async (request, context) =>
+      bundleArches(HOST_ARCH, async (arch) => findExecutable(arch, request, context)),
   },
   {
     name: 'Docker engine',
@@ -181,11 +164,10 @@ export const doctor = useCase(DOCTOR, async (request, context: Context): Promise
 async function findingOf(check: Check, request: DoctorRequest, context: Context): Promise<Finding> {
   const { name, needed, use, how, look } = check;
   try {
-    return {
-      check: name,
-      verdict: 'pass',
-      message: await withinLimit(async (signal) => look(request, { ...context, signal }), context.signal),
-    };
+    const found = await withinLimit(async (signal) => look(request, { ...context, signal }), context.signal);
+    const { message, hint } = typeof found === 'string' ? { message: found, hint: undefined } : found;
+    if (hint === undefined) return { check: name, verdict: 'pass', message };
+    return { check: name, verdict: 'warn', message, hint: redact(`${use}: ${hint}`) };
   } catch (thrown) {
     context.signal.throwIfAborted();
     const isNeeded = name === 'store' || (request.commands ?? []).some((command) => needed.includes(command));
@@ -201,7 +183,7 @@ async function findingOf(check: Check, request: DoctorRequest, context: Context)
 }
 
 /** Also ends a wait for what does not observe its signal, such as a disk that does not respond. */
-async function withinLimit(look: (signal: AbortSignal) => Promise<string>, signal: AbortSignal): Promise<string> {
+async function withinLimit<Found>(look: (signal: AbortSignal) => Promise<Found>, signal: AbortSignal): Promise<Found> {
   const own = new AbortController();
   const either = AbortSignal.any([signal, own.signal]);
   let timer: NodeJS.Timeout | undefined;

@@ -14,7 +14,7 @@ import type { Context } from '../core/context.ts';
 import { hexOf, type Digest } from '../core/digest.ts';
 import { CurlewError, redact } from '../core/errors.ts';
 import { packedExecutableName, releasedExecutableName } from '../core/layout.ts';
-import type { Arch } from '../core/ref.ts';
+import { ARCHES, type Arch } from '../core/ref.ts';
 import { toolVersion } from '../own/version.ts';
 import { hashFile } from '../platform/files/hash-file.ts';
 import { makeFolder } from '../platform/files/make-folder.ts';
@@ -64,6 +64,44 @@ export async function findExecutable(arch: Arch, request: WebRequest, context: C
   if (url !== undefined) return redact(url);
   requireDigest(path, await digestOfGiven(path, context.signal), digest);
   return path;
+}
+
+/** What a machine can bundle for. */
+export interface BundleArches {
+  /** One line with each architecture. */
+  readonly message: string;
+  /** What to do if bundles cannot be made for the machine's own nodes, or without `--arch`. */
+  readonly hint: string | undefined;
+}
+
+/**
+ * The architectures whose executables are there, on a machine of architecture `host`. Fails as `find` does if there is none:
+ * no bundle can be made.
+ */
+export async function bundleArches(
+  host: Arch | undefined,
+  find: (arch: Arch) => Promise<string | undefined>,
+): Promise<BundleArches> {
+  const able: string[] = [];
+  const missing = new Map<Arch, CurlewError>();
+  for (const arch of ARCHES) {
+    try {
+      const from = await find(arch);
+      able.push(`${arch} nodes${from === undefined ? '' : ` with ${from}`}`);
+    } catch (error) {
+      if (!(error instanceof CurlewError && error.code === 'NOT_FOUND')) throw error;
+      missing.set(arch, error);
+    }
+  }
+  const [first] = missing.values();
+  if (able.length === 0 && first !== undefined) throw first;
+  const not = [...missing.keys()].map((arch) => `, not for ${arch} nodes`);
+  // bundle without --arch is for amd64 on every machine.
+  const wanted = missing.get('amd64') ?? (host === undefined ? undefined : missing.get(host));
+  return {
+    message: `bundles can be made for ${able.join(' and ')}${not.join('')}`,
+    hint: wanted === undefined ? undefined : [wanted.message, wanted.hint ?? []].flat().join('; '),
+  };
 }
 
 /** The executable of this build; undefined if it has only the digest of one. */

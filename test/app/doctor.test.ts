@@ -1,6 +1,8 @@
 /** What `curlew doctor` finds on a machine, and when it fails. */
 import { createServer, type Server } from 'node:net';
 import type { Finding } from '../../src/app/doctor.ts';
+import { CurlewError } from '../../src/core/errors.ts';
+import { bundleArches, type BundleArches } from '../../src/open/executables.ts';
 import * as assert from '../support/assert.ts';
 import { runCommand } from '../support/run-command.ts';
 import { suite } from '../support/suite.ts';
@@ -85,6 +87,33 @@ test('a damaged file of credentials or configuration is reported', async () => {
   const found = await findings(box, ['build']);
   assert.is(found.get('registries')?.verdict, 'fail');
   assert.is(found.get('configuration')?.verdict, 'fail');
+});
+
+async function archesOf(host: 'amd64' | 'arm64', places: Readonly<Record<string, string>>): Promise<BundleArches> {
+  return bundleArches(host, async (arch) => {
+    const place = places[arch];
+    if (place === undefined) throw new CurlewError('NOT_FOUND', `no executable for ${arch}`, { hint: `get ${arch}` });
+    return Promise.resolve(place === '' ? undefined : place);
+  });
+}
+
+test('the architectures that bundles can be made for are named', async () => {
+  const both = await archesOf('arm64', { amd64: '', arm64: '/srv/arm64' });
+  assert.equal(both, { message: 'bundles can be made for amd64 nodes and arm64 nodes with /srv/arm64', hint: undefined });
+  const other = await archesOf('amd64', { amd64: '' });
+  assert.equal(other, { message: 'bundles can be made for amd64 nodes, not for arm64 nodes', hint: undefined });
+});
+
+test('without the executable of its own architecture, or of what bundle is for by default, a machine gets a hint', async () => {
+  const own = await archesOf('arm64', { amd64: '' });
+  assert.equal(own.hint, 'no executable for arm64; get arm64');
+  const byDefault = await archesOf('arm64', { arm64: '' });
+  assert.equal(byDefault.message, 'bundles can be made for arm64 nodes, not for amd64 nodes');
+  assert.equal(byDefault.hint, 'no executable for amd64; get amd64');
+});
+
+test('without any executable, the first one that is missing is the failure', async () => {
+  await assert.rejectsWith(archesOf('arm64', {}), 'NOT_FOUND', /no executable for amd64/);
 });
 
 test('what never answers is given up', async () => {

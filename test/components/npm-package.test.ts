@@ -176,7 +176,8 @@ test('doctor accepts the executable of one architecture, names what is missing, 
   const one = await run(program, ['doctor', 'bundle'], { CURLEW_EXECUTABLES: 'one' });
   assert.is(one.exitCode, 0, one.stdout);
   const missing = releasedExecutableName(toolVersion(), 'amd64');
-  assert.match(one.stdout, `bundles get the curlew of arm64 nodes from ${box.at('one', name)}; `);
+  const message = `bundles can be made for arm64 nodes with ${box.at('one', name)}, not for amd64 nodes\n`;
+  assert.match(one.stdout, `[WARN] executables: ${message}`);
   assert.match(one.stdout, `cannot open ${box.at('one', missing)}: no such file`);
   const none = await run(program, ['doctor', 'bundle'], { CURLEW_EXECUTABLES: 'none' });
   assert.is(none.exitCode, 21, none.stdout);
