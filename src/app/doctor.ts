@@ -62,8 +62,7 @@ const CHECKS: readonly Check[] = [
     needed: ['bundle'],
     use: 'bundles contain them',
     how: 'see curlew help install.md',
-    look: async (request, context) =>
-      bundleArches(HOST_ARCH, async (arch) => findExecutable(arch, request, context)),
+    look: async (request, context) => bundleArches(HOST_ARCH, async (arch) => findExecutable(arch, request, context)),
   },
   {
     name: 'Docker engine',

@@ -46,7 +46,8 @@ const ALIASES: ReadonlyMap<string, string> = new Map([
 ]);
 
 async function run(argv: readonly string[], signal: AbortSignal): Promise<number> {
-  screen.columns = widthFor(process.stdout) ?? screen.columns;
+  const width = widthFor(process.stdout);
+  if (width !== undefined) Object.assign(screen, { columns: width, isTerminal: true });
   if (argv.length === 0) {
     await show(process.stderr, await asCalled(overview()));
     return ERROR_CODES.USAGE;

@@ -29,7 +29,7 @@ export function specCommand(
       if (args.options.dryRun) return planInstall({ kind, out, force, ...request }, context);
       return outlivingTerminal(async () => install({ kind, ...request }, context));
     },
-    render: (result, _, paint) => renderNodeResult(result, paint),
+    render: (result, args, paint) => renderNodeResult(result, paint, args),
     exitCode: nodeExitCode,
   });
 }

@@ -99,7 +99,10 @@ async function archesOf(host: 'amd64' | 'arm64', places: Readonly<Record<string,
 
 test('the architectures that bundles can be made for are named', async () => {
   const both = await archesOf('arm64', { amd64: '', arm64: '/srv/arm64' });
-  assert.equal(both, { message: 'bundles can be made for amd64 nodes and arm64 nodes with /srv/arm64', hint: undefined });
+  assert.equal(both, {
+    message: 'bundles can be made for amd64 nodes and arm64 nodes with /srv/arm64',
+    hint: undefined,
+  });
   const other = await archesOf('amd64', { amd64: '' });
   assert.equal(other, { message: 'bundles can be made for amd64 nodes, not for arm64 nodes', hint: undefined });
 });

@@ -84,7 +84,7 @@ test('resume goes on with a delta, from any folder, and says when it has gone', 
   await writeFile(box.at('trace-ok'), '');
   const { exitCode, stdout, stderr } = await runCommand(resume, '/', { TRACE: box.at('trace') });
   assert.is(exitCode, 0, stderr);
-  assert.match(stdout, /^aaa {2}1\.0\.1 {2}installed/);
+  assert.match(stdout, /^aaa {2}1\.0\.0 → 1\.0\.1 {2}installed/);
 });
 
 test('an upgrade by a delta that failed is rolled back without it, and the delta is taken once more', async () => {
@@ -96,7 +96,7 @@ test('an upgrade by a delta that failed is rolled back without it, and the delta
   await writeFile(box.at('trace-ok'), '');
   const { exitCode, stdout, stderr } = await install(box, 'd.tar.gz');
   assert.is(exitCode, 0, stderr);
-  assert.match(stdout, /^aaa {2}1\.0\.1 {2}installed/);
+  assert.match(stdout, /^aaa {2}1\.0\.0 → 1\.0\.1 {2}installed/);
   assert.ok((await readFile(box.at(NODE, 'addons/aaa/1.0.1/one'))).equals(ONE));
 });
 

@@ -41,7 +41,7 @@ test('an upgrade of the node that an add-on was installed from installs the new 
   const { exitCode, stdout, stderr } = await on(box, 'upgrade', 'newer.tar.gz');
   assert.is(exitCode, 0, stderr);
   assert.match(stderr, 'this node, so this upgrade is an install');
-  assert.match(stdout, /^web {2}1\.0\.1 {2}installed \(version 1\.0\.0 was installed\)/);
+  assert.match(stdout, /^web {2}1\.0\.0 → 1\.0\.1 {2}installed, /);
   assert.ok((await trace(box)).includes('web 1'));
   assert.equal(await recorded(box), ['1.0.1', 'install']);
   assert.match((await on(box, 'install', 'newer.tar.gz')).stdout, /^web {2}1\.0\.1 {2}already applied/);
@@ -64,7 +64,7 @@ test('on a node that has joined, an upgrade runs join hooks, and an add-on does 
   await using box = await boxOfTwo();
   await on(box, 'join', 'b.tar.gz');
   const upgraded = await on(box, 'upgrade', 'newer.tar.gz');
-  assert.match(upgraded.stdout, /^web {2}1\.0\.1 {2}upgraded/);
+  assert.match(upgraded.stdout, /^web {2}1\.0\.0 → 1\.0\.1 {2}upgraded/);
   assert.equal(await trace(box), ['web_join', 'web_join']);
   assert.equal(await recorded(box), ['1.0.1', 'join']);
   const { stdout } = await on(box, 'install', 'newer.tar.gz');

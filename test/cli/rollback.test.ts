@@ -72,7 +72,11 @@ async function upgraded(...more: readonly string[]): Promise<Tree> {
   await put(box, [tracer('aaa', SAYS, '2.0.0')], greeting('2.0.0', 'after'));
   await writeFile(box.at(NODE, 'go'), '');
   const told = await onNode(box, 'install', '--unconfined', '--bundle', 'b.tar.gz', '--dry-run', ...more);
-  assert.is(/back {5}curlew rollback aaa restores 1\.0\.0/.test(told.stdout), more.length === 0, told.stdout);
+  assert.is(
+    /back {5}curlew rollback --root\s+\S+ --unconfined aaa\s+restores 1\.0\.0/.test(told.stdout),
+    more.length === 0,
+    told.stdout,
+  );
   assert.is((await onNode(box, 'install', '--unconfined', '--bundle', 'b.tar.gz', ...more)).exitCode, 0);
   await trace(box);
   return box;

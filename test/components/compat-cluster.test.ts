@@ -64,7 +64,7 @@ if (reason === undefined) {
       if (made !== FIRST) return;
       await using box = await clusterBox(boxOf);
       assert.match(decoded((await dataOf(server, 'kurl-current-config'))['addons-web']), SECRET);
-      assert.match(await done(box, NEWER), /^web +1\.1\.0 +installed \(version 1\.0\.0 was installed\)/m);
+      assert.match(await done(box, NEWER), /^web +1\.0\.0 → 1\.1\.0 +installed, /m);
       for (const name of ['kurl-current-config', 'kurl-last-config']) {
         const [shown, kept] = [await dataOf(server, name), await secretOf(server, name)];
         assert.not.match(decoded(shown['addons-web']), SECRET, name);

@@ -18,13 +18,13 @@ Without --installer the add-ons have no settings but those of --set. With it, al
     const { dev, watchDev } = await import('../../app/dev.ts');
     return watch ? watchDev(request, context) : dev(request, context);
   },
-  render: (developed, _, paint) => {
+  render: (developed, args, paint) => {
     if (developed === undefined) return '';
     const { packages, root, result } = developed;
     const built = packages.map(({ name, version, outcome, because }) => {
       return `${paint.mark(outcome === 'built' ? 'done' : 'same')}${name} ${version}: ${outcome}${outcome === 'built' ? ` (${because})` : ''}`;
     });
-    return [...built, renderNodeResult(result, paint), `the trial is in ${root}`].join('\n');
+    return [...built, renderNodeResult(result, paint, args), `the trial is in ${root}`].join('\n');
   },
   exitCode: (developed) => (developed === undefined ? 0 : nodeExitCode(developed.result)),
 });

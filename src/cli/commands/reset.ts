@@ -24,8 +24,8 @@ export const command = commandFor(RESET, {
     if (!request.yes) await confirm(`Remove everything on this node that was installed in ${directory}?`, context);
     return outlivingTerminal(async () => reset(request, context));
   },
-  render: (result, _, paint) => {
-    if (!('removed' in result)) return renderNodeResult(result, paint);
+  render: (result, args, paint) => {
+    if (!('removed' in result)) return renderNodeResult(result, paint, args);
     const addons = 'addons' in result ? result.addons : [];
     const rows = addons.map((addon) => `${paint.mark(markOf(addon))}${addon.name}  ${addon.version}  removed`);
     const { directory, removed } = result;

@@ -11,7 +11,7 @@ export const command = commandFor(RESUME, {
   examples: ['curlew resume --dry-run', 'curlew resume', 'curlew resume --root /tmp/trial'],
   run: async ({ request }, context) =>
     outlivingTerminal(async () => (await import('../../app/resume.ts')).resume(request, context)),
-  render: (result, _, paint) =>
-    result.resumed === undefined ? 'There is no run to resume.' : renderNodeResult(result.result, paint),
+  render: (result, args, paint) =>
+    result.resumed === undefined ? 'There is no run to resume.' : renderNodeResult(result.result, paint, args),
   exitCode: (result) => (result.resumed === undefined ? 0 : nodeExitCode(result.result)),
 });

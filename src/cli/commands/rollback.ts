@@ -15,6 +15,6 @@ export const command = commandFor(ROLLBACK, {
     if (dryRun) return planRollback(request, context);
     return outlivingTerminal(async () => rollback(request, context));
   },
-  render: (result, _, paint) => renderNodeResult(result, paint),
+  render: (result, args, paint) => renderNodeResult(result, paint, args),
   exitCode: nodeExitCode,
 });

@@ -25,6 +25,6 @@ export const command = commandFor(UNINSTALL, {
     }
     return outlivingTerminal(async () => uninstall(request, context));
   },
-  render: (result, _, paint) => renderNodeResult(result, paint),
+  render: (result, args, paint) => renderNodeResult(result, paint, args),
   exitCode: nodeExitCode,
 });

@@ -1,7 +1,10 @@
 /** Columns and line wrapping. */
 
-/** Width that results and help are wrapped to. `main` sets it once, to that of a terminal; everywhere else it is 80. */
-export const screen = { columns: 80 };
+/**
+ * Width that results and help are wrapped to. `main` sets it once, to that of a terminal; everywhere else it is 80, and rows of a
+ * table stay whole: programs read them.
+ */
+export const screen = { columns: 80, isTerminal: false };
 
 /** Narrower terminals get lines of this width, and wider ones no longer lines than the other. */
 const NARROWEST = 40;
@@ -20,12 +23,41 @@ function widthOf(text: string): number {
   return text.replaceAll(COLOR, '').length;
 }
 
-/** Breaks lines that are wider between words; the rest of a line is indented by two more columns. */
+/** Marks under a line what is meant in it. */
+const CARETS = /^( *)(\^+)$/;
+
+/**
+ * Breaks lines that are wider between words; the rest of a line is indented by two more columns. A line above carets is cut
+ * instead, around them.
+ */
 export function fitted(text: string, width: number): string {
-  return text
-    .split('\n')
-    .flatMap((line) => fittedLine(line, width))
+  const lines = text.split('\n');
+  return lines
+    .flatMap((line, at) => {
+      const cut = cutAbove(lines[at + 1], width);
+      if (cut !== undefined) return [cut.above(line)];
+      return cutAbove(line, width)?.carets ?? fittedLine(line, width);
+    })
     .join('\n');
+}
+
+/** How a line with carets and the one above are cut to a width; undefined for another line. */
+function cutAbove(
+  line: string | undefined,
+  width: number,
+): { readonly above: (text: string) => string; readonly carets: readonly string[] } | undefined {
+  const [, blanks = '', marks] = CARETS.exec(line?.replaceAll(COLOR, '') ?? '') ?? [];
+  if (line === undefined || marks === undefined) return undefined;
+  const from = blanks.length + marks.length < width ? 0 : Math.max(0, blanks.length - Math.floor(width / 2));
+  const fewer = marks.slice(0, Math.max(1, width - 1 - blanks.length + from));
+  return {
+    above: (text) => {
+      if (text.length <= width) return text;
+      const rest = from === 0 ? text : `…${text.slice(from + 1)}`;
+      return rest.length <= width ? rest : `${rest.slice(0, width - 1)}…`;
+    },
+    carets: [line.replace(' '.repeat(from), '').replace(marks, fewer)],
+  };
 }
 
 function fittedLine(line: string, width: number): readonly string[] {
@@ -47,9 +79,29 @@ function fittedLine(line: string, width: number): readonly string[] {
 
 /** A last column that would be narrower is below the others. */
 const MIN_LAST = 20;
+/** Columns before what is below a row of a table. */
+const BELOW = 6;
 
-/** Rows of a table, each column as wide as its widest cell. */
+/**
+ * Rows of a table, each column as wide as its widest cell. On a terminal that is too narrow, the columns that do not fit are below
+ * the others.
+ */
 export function columns(rows: readonly (readonly string[])[]): readonly string[] {
+  const whole = aligned(rows);
+  if (!screen.isTerminal || whole.every((line) => line.length <= screen.columns)) return whole;
+  const fits = (count: number): boolean =>
+    aligned(rows.map((row) => row.slice(0, count))).every((line) => line.length <= screen.columns);
+  let count = (rows[0] ?? []).length - 1;
+  while (count > 1 && !fits(count)) count -= 1;
+  const left = aligned(rows.map((row) => row.slice(0, count)));
+  return rows.flatMap((row, at) => {
+    const below = row.slice(count).filter((cell) => cell !== '');
+    const indent = ' '.repeat(BELOW);
+    return [left[at] ?? '', ...wrap(below.join(', '), screen.columns - BELOW).map((line) => indent + line)];
+  });
+}
+
+function aligned(rows: readonly (readonly string[])[]): readonly string[] {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => (row[column] ?? '').length)));
   return rows.map((row) =>
     row
@@ -79,7 +131,7 @@ export function wrapped(rows: readonly (readonly string[])[]): readonly string[]
   const left = columns(rows.map((row) => row.slice(0, -1)));
   const width = Math.max(...left.map((line) => line.length)) + 2;
   const isColumn = screen.columns - width >= MIN_LAST;
-  const indent = isColumn ? width : 6;
+  const indent = isColumn ? width : BELOW;
   return rows.flatMap((row, at) => {
     const lines = wrap(row.at(-1) ?? '', screen.columns - indent).map((line) => ' '.repeat(indent) + line);
     const line = left[at] ?? '';

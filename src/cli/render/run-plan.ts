@@ -13,8 +13,16 @@ import { formatBytes } from './units.ts';
 
 const LABEL = 11;
 
+/** Completes the commands in a text, as `suggesting` does. */
+export type Suggest = (text: string) => string;
+
+/** `1.1.0`, or `1.0.0 → 1.1.0` if it replaces a version. */
+export function versionText({ version, replaces }: Pick<AddonOutlook, 'version' | 'replaces'>): string {
+  return replaces === undefined ? version : `${replaces} → ${version}`;
+}
+
 /** `stays` are installed add-ons that are not in the spec. */
-export function renderDryRun(run: DryRun, stays: readonly StayingAddon[] = []): string {
+export function renderDryRun(run: DryRun, stays: readonly StayingAddon[], suggest: Suggest): string {
   const { plan, directory, cluster, addons, along = [], host, checks, problems, out } = run;
   const removals = addons.filter(({ apply }) => apply.mode === 'remove' || apply.mode === 'leave').length;
   const isRemoval = plan.kind === 'uninstall' || plan.kind === 'reset';
@@ -25,7 +33,7 @@ export function renderDryRun(run: DryRun, stays: readonly StayingAddon[] = []): 
   return [
     [title, ...before],
     cluster === undefined ? [] : wrap(`Cluster: ${visible(clusterText(cluster))}`, screen.columns),
-    ...addons.map(addonLines),
+    ...addons.map((addon) => addonLines(addon, suggest)),
     ...along.map(({ name, version, because }) => [`${name} ${version}`, ...entry('extra', because)]),
     ...stays.map(({ name, version }) => [`${name} ${version}`, ...entry('stays', 'not in the spec')]),
     ...(isRemoval ? [] : [diskLines(host.disk.mounts), portLines(host.ports), memoryLines(host.memory)]),
@@ -43,7 +51,7 @@ function entry(label: string, text: string): readonly string[] {
   return lines.map((line, index) => `  ${(index === 0 ? label : '').padEnd(LABEL - 2)}${line}`);
 }
 
-function addonLines(addon: AddonOutlook): readonly string[] {
+function addonLines(addon: AddonOutlook, suggest: Suggest): readonly string[] {
   const { name, version, fetch, extract, images, back, noBack, apply, hooks, leaves, done } = addon;
   const last = [
     ...entry(apply.mode === 'already applied' ? 'skip' : apply.mode, apply.because),
@@ -53,12 +61,14 @@ function addonLines(addon: AddonOutlook): readonly string[] {
   if (apply.mode === 'remove' || apply.mode === 'leave')
     return [`${name} ${version}`, ...last, ...(leaves === undefined ? [] : entry('leaves', leaves))];
   return [
-    `${name} ${version}`,
+    `${name} ${versionText(addon)}`,
     ...(fetch === undefined ? [] : entry('fetch', `${fetch.because}: ${formatBytes(fetch.bytes)}`)),
     ...entry('extract', extract.because + (extract.wanted ? `: ${formatBytes(extract.bytes)}` : '')),
     ...entry('images', imageText(images)),
     ...last,
-    ...(back === undefined ? [] : entry('back', `curlew rollback ${name} restores ${back}, whose package is kept`)),
+    ...(back === undefined
+      ? []
+      : entry('back', suggest(`curlew rollback ${name} restores ${back}, whose package is kept`))),
     ...(noBack === undefined ? [] : entry('back', `not possible after this run: ${noBack}`)),
   ];
 }

@@ -4,18 +4,24 @@ import { visible } from '../../core/diagnostic.ts';
 import { ERROR_CODES } from '../../core/errors.ts';
 import type { NodeResult } from '../../app/install.ts';
 import { countsText } from '../../runtime/preflight/report.ts';
-import { renderDryRun } from './run-plan.ts';
+import { ROLLBACK } from '../../requests/node.ts';
+import type { Arguments } from '../command.ts';
+import { suggesting } from '../suggested.ts';
+import { renderDryRun, versionText, type Suggest } from './run-plan.ts';
+import { otherVersion } from '../../runtime/plan/plan.ts';
 import type { Mark, Paint } from './paint.ts';
 import type { RunResult } from '../../runtime/run/run-result.ts';
 
 const STAYS = 'stays installed (not in the spec)';
 
-export function renderNodeResult(result: NodeResult, paint: Paint): string {
+/** `given` are the arguments of the run: the commands that are next are for the same node. */
+export function renderNodeResult(result: NodeResult, paint: Paint, given: Pick<Arguments, 'request'>): string {
+  const suggest = suggesting([ROLLBACK], given, process.env['CURLEW_CALLED']);
   const { upgrade, next } = result;
   const steps =
     upgrade === undefined ? [] : [`Upgrade of ${upgrade.node}:`, ...upgrade.steps.map((step) => `  ${step}`)];
   const lines = next === undefined ? steps : [...steps, next];
-  const shown = 'plan' in result ? renderDryRun(result, result.stays) : runTable(result, paint, result.stays);
+  const shown = 'plan' in result ? renderDryRun(result, result.stays ?? [], suggest) : runTable(result, paint, suggest);
   return [shown, ...(lines.length === 0 ? [] : ['', ...lines.map(visible)])].join('\n');
 }
 
@@ -26,9 +32,9 @@ export function nodeExitCode(result: NodeResult): number {
 }
 
 function runTable(
-  { addons, images, messages, checks, failed = [], run, seconds }: RunResult,
+  { addons, images, messages, checks, failed = [], run, seconds, stays = [] }: RunResult & Pick<NodeResult, 'stays'>,
   paint: Paint,
-  stays: NodeResult['stays'] = [],
+  suggest: Suggest,
 ): string {
   const width = (texts: readonly string[]): number => Math.max(0, ...texts.map(({ length }) => length));
   const all = [
@@ -36,9 +42,10 @@ function runTable(
     ...stays.map((addon) => ({ ...addon, mark: 'same' as const, result: STAYS })),
   ];
   const name = width(all.map((addon) => addon.name));
-  const version = width(all.map((addon) => addon.version));
+  const version = width(all.map(versionText));
   const rows = all.map(
-    (addon) => `${paint.mark(addon.mark)}${addon.name.padEnd(name)}  ${addon.version.padEnd(version)}  ${addon.result}`,
+    (addon) =>
+      `${paint.mark(addon.mark)}${addon.name.padEnd(name)}  ${versionText(addon).padEnd(version)}  ${addon.result}`,
   );
   const checked = checks === undefined ? [] : [`host preflights: ${countsText(checks)}`];
   const isRemoval = addons.every(({ outcome }) => outcome === 'removed');
@@ -48,8 +55,21 @@ function runTable(
     ...(images.removed === undefined ? [] : [`${counted(images.removed.length, 'image')} removed`]),
     `run ${run}, ${seconds.toFixed(1)} s`,
   ];
-  const end = [last.join('; '), ...leftLines(addons), ...failedLines(failed), ...messageLines(messages)];
+  const end = [
+    last.join('; '),
+    ...leftLines(addons),
+    ...failedLines(failed),
+    ...backLines(addons, suggest),
+    ...messageLines(messages),
+  ];
   return [...rows, ...checked, ...(isRemoval ? [] : skipped), ...end].join('\n');
+}
+
+/** How to return to the replaced versions. */
+function backLines(addons: RunResult['addons'], suggest: Suggest): readonly string[] {
+  return addons.flatMap(({ name, back }) =>
+    back === undefined ? [] : [suggest(`curlew rollback ${name} restores ${back}`)],
+  );
 }
 
 type Row = RunResult['addons'][number];
@@ -59,8 +79,10 @@ export function markOf({ outcome, leaves }: Pick<Row, 'outcome' | 'leaves'>): Ma
   return outcome === 'already applied' ? 'same' : 'done';
 }
 
-function resultText({ outcome, because, seconds }: Row): string {
-  return `${outcome} (${because})${seconds === undefined ? '' : `, ${seconds.toFixed(1)} s`}`;
+function resultText({ outcome, because, replaces, seconds }: Row): string {
+  // The versions are shown next to each other.
+  const reason = because === otherVersion(replaces ?? '') ? '' : ` (${because})`;
+  return `${outcome}${reason}${seconds === undefined ? '' : `, ${seconds.toFixed(1)} s`}`;
 }
 
 /** Lines about what removed add-ons have left behind. */

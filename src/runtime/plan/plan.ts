@@ -106,6 +106,11 @@ export function whyChanged(
   return whyInstall(planned, record, options.reapply) ?? whyMoved(planned.ref.name, options);
 }
 
+/** Why an add-on is installed that was installed in another version. */
+export function otherVersion(version: string): string {
+  return `version ${version} was installed`;
+}
+
 /** Undefined if the add-on need not be installed. */
 export function whyInstall(
   { ref, digest, settings }: Pick<PlannedAddon, 'ref' | 'digest' | 'settings'>,
@@ -114,7 +119,7 @@ export function whyInstall(
 ): string | undefined {
   if (record === undefined) return 'it was not installed';
   if (record.by === 'join') return 'this node joined with it and did not install it';
-  if (record.version !== ref.version) return `version ${record.version} was installed`;
+  if (record.version !== ref.version) return otherVersion(record.version);
   if (record.digest === undefined) return `another tool installed ${record.version}, from an unknown package`;
   if (record.digest !== digest) return 'another package of this version was installed';
   if (record.settings !== settings) return 'its settings have changed';

@@ -71,6 +71,19 @@ export function recordOf(applied: Records['applied'], name: string): AppliedReco
   return Object.hasOwn(applied, name) ? applied[name] : undefined;
 }
 
+/**
+ * The version of an add-on that another one replaces; undefined if it is not installed, or in this version. An upgrade that did
+ * not finish still replaces the version before it.
+ */
+export function replacedVersion(
+  { name, version }: Pick<AddonRef, 'name' | 'version'>,
+  { applied }: Pick<Records, 'applied'>,
+): string | undefined {
+  const record = recordOf(applied, name);
+  const before = record?.finished === false ? (record.previous ?? record) : record;
+  return before?.version === version ? undefined : before?.version;
+}
+
 /** The package of an add-on's version; an add-on that was never extracted is in `addons`. */
 export function recordedRef({ extracted }: Pick<Records, 'extracted'>, name: string, version: string): AddonRef {
   const entry = extracted.find((one) => one.name === name && one.version === version);

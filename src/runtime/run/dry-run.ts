@@ -4,6 +4,7 @@ import { checkHost, hostProblems, type HostChecks } from '../host/host-checks.ts
 import { NO_RUNTIME, planHost } from '../host/host-plan.ts';
 import { leftByRemoval } from '../plan/hooks.ts';
 import { actionId } from '../plan/action-id.ts';
+import { replacedVersion } from '../plan/records.ts';
 import { isRemoved } from '../plan/order.ts';
 import { basisOf, type SavedOptions, type SavedPlan } from './plan-file.ts';
 import { portConflicts } from '../plan/ports.ts';
@@ -18,6 +19,8 @@ import type { RunView } from '../prepare/request.ts';
 export interface AddonOutlook {
   readonly name: string;
   readonly version: string;
+  /** The version that it replaces; absent if it is not installed, or in this version. */
+  readonly replaces?: string | undefined;
   /** Undefined if it is not fetched. */
   readonly fetch: { readonly because: string; readonly bytes: number } | undefined;
   readonly extract: { readonly wanted: boolean; readonly because: string; readonly bytes: number };
@@ -115,7 +118,7 @@ function shortOf({ mountPoint, short, inodes }: MountPlan): readonly string[] {
 
 function outlookOf(
   name: string,
-  { plan, request }: RunView,
+  { plan, request, records }: RunView,
   images: SavedPlan['host']['images'],
   backs: readonly RollbackOutlook[],
 ): AddonOutlook {
@@ -132,6 +135,7 @@ function outlookOf(
   return {
     name,
     version: packaged.ref.version,
+    replaces: isRemoved(planned) ? undefined : replacedVersion(packaged.ref, records),
     fetch: fetch === undefined ? undefined : { because: fetch.because, bytes: packaged.remote?.size ?? 0 },
     extract: {
       wanted: extract !== undefined,

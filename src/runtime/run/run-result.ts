@@ -16,6 +16,10 @@ export interface RunResult {
     readonly version: string;
     readonly outcome: 'installed' | 'already applied' | 'joined' | 'upgraded' | 'removed';
     readonly because: string;
+    /** The version that it replaces; absent if it was not installed, or in this version. */
+    readonly replaces?: string | undefined;
+    /** The version that `curlew rollback` restores now; absent if there is none, or nothing was replaced. */
+    readonly back?: string | undefined;
     /** Time of its hooks in this run; absent if none ran. */
     readonly seconds?: number | undefined;
     /** What its removal has left behind; absent if it has a hook for that, or was not removed. */

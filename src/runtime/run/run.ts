@@ -9,6 +9,7 @@ import { endOfLog } from '../hooks/log-tail.ts';
 import { CLOSED, type Journal } from '../journal/journal.ts';
 import { RunRecords } from '../node/run-records.ts';
 import { actionId } from '../plan/action-id.ts';
+import { recordOf, replacedVersion, rollbackTarget } from '../plan/records.ts';
 import { hookFunction, leftByRemoval } from '../plan/hooks.ts';
 import type { PlannedAddon, RunKind, RunPlan } from '../plan/run-plan.ts';
 import type { RunView } from '../prepare/request.ts';
@@ -113,11 +114,16 @@ export async function resultOf(run: Run): Promise<RunResult> {
     const left = (): string | undefined => leftByRemoval(ref.name, (called) => functions.has(called));
     const leaves = outcome === 'removed' && hasInstallScript ? left() : undefined;
     const seconds = spent.get(ref.name);
+    const replaces = outcome === 'removed' ? undefined : replacedVersion(ref, run.records);
+    const now = recordOf(run.changes.now.applied, ref.name);
+    const back = replaces === undefined || now === undefined ? undefined : rollbackTarget(ref.name, now)?.version;
     return {
       name: ref.name,
       version: ref.version,
       outcome,
       because: again ?? because,
+      ...(replaces === undefined ? {} : { replaces }),
+      ...(back === undefined ? {} : { back }),
       ...(seconds === undefined ? {} : { seconds }),
       ...(leaves === undefined ? {} : { leaves }),
     };

@@ -1,6 +1,6 @@
 /** Lines on a terminal: as wide as it is, and no word broken at its edge. */
 import { execa } from 'execa';
-import { fitted, screen, widthFor, wrapped } from '../../../src/cli/render/columns.ts';
+import { columns, fitted, screen, widthFor, wrapped } from '../../../src/cli/render/columns.ts';
 import * as assert from '../../support/assert.ts';
 import { MAIN } from '../../support/compiled.ts';
 import { missing, unless } from '../../support/needs.ts';
@@ -45,6 +45,41 @@ test('the last column is below the others where they leave it too little room, a
   } finally {
     screen.columns = before;
   }
+});
+
+test('a table that is wider than a terminal has its last columns below the others, and is whole elsewhere', () => {
+  const rows = [
+    ['add-on', 'version', 'package', 'last run, UTC', ''],
+    ['web', '1.1.0', '373628c', '2026-11-27 02:50', ''],
+    ['db', '2', '44136fa', '2026-11-27 02:51', 'files changed'],
+  ];
+  const before = { ...screen };
+  try {
+    screen.columns = 40;
+    assert.is(columns(rows)[1], 'web     1.1.0    373628c  2026-11-27 02:50');
+    screen.isTerminal = true;
+    assert.equal(columns(rows), [
+      'add-on  version  package',
+      '      last run, UTC',
+      'web     1.1.0    373628c',
+      '      2026-11-27 02:50',
+      'db      2        44136fa',
+      '      2026-11-27 02:51, files changed',
+    ]);
+    screen.columns = 80;
+    assert.is(columns(rows)[2], 'db      2        44136fa  2026-11-27 02:51  files changed');
+  } finally {
+    Object.assign(screen, before);
+  }
+});
+
+test('a line above carets is cut around them, not broken', () => {
+  const red = (text: string): string => `\u001b[31m${text}\u001b[39m`;
+  const line = '    web: { version: "^1.0", replicas: 3 }';
+  const carets = `${' '.repeat(20)}^^^^^^`;
+  assert.is(fitted(`${line}\n${carets}`, 40), `${line.slice(0, 39)}…\n${carets}`);
+  assert.is(fitted(`${line}\n${red(carets)}`, 20), `…version: "^1.0", r…\n${red(`${' '.repeat(10)}^^^^^^`)}`);
+  assert.is(fitted(`short\n  ${'^'.repeat(30)}`, 20), `short\n  ${'^'.repeat(17)}`);
 });
 
 for (const [columns, width] of [
