@@ -1,5 +1,5 @@
 /** A fleet as it is written in files: clusters, add-ons, and the channels that these name. Pure. */
-import type { Channel, Entry } from '../channel/channel.ts';
+import type { Channel, ChartAccess, Entry } from '../channel/channel.ts';
 import type { Findings } from '../channel/findings.ts';
 import type { ClusterFacts, LiveState } from '../channel/pass.ts';
 import type { Values } from '../rollout/fleet.ts';
@@ -44,6 +44,8 @@ export interface WrittenAddon extends Written<AddonFields> {
    * Its manifest or chart; undefined if a channel has it. What cannot be read is an error among the findings.
    */
   readonly entry: Entry | undefined;
+  /** What its chart needs to be downloaded, from Secrets among the files. It is kept nowhere else. */
+  readonly access?: ChartAccess;
 }
 
 export interface WrittenFleet {

@@ -8,7 +8,7 @@ import type { EntryFields } from '../channel/schema.ts';
 import { readChannel } from '../channel/read.ts';
 import type { Diagnostic } from '../core/diagnostic.ts';
 import { nearest } from '../core/nearest.ts';
-import { convert } from '../core/schema.ts';
+import { convert, type Read } from '../core/schema.ts';
 import {
   isJsonObject,
   readYaml,
@@ -25,6 +25,7 @@ import { OCM_KINDS, readOcm, type OcmDocument } from './read-ocm.ts';
 import { compatOf, reported } from './reported.ts';
 import { KINDS, type AddonFields } from './schema.ts';
 import { CapiObjects } from './upstream/capi-objects.ts';
+import { ChartSecrets } from './upstream/chart-secrets.ts';
 import { CAPI_CLUSTER, capiObject, fromCapiCluster } from './upstream/cluster.ts';
 import { fromHelmChartProxy, HELM_CHART_PROXY } from './upstream/helm-chart-proxy.ts';
 import { NAME_LABEL } from './upstream/kinds.ts';
@@ -39,6 +40,7 @@ const OWN = /^[\s{"']*apiVersion["']?\s*:\s*["']?fleet\.curlew\.dev\/|^kind:[ \t
 /** Documents of Cluster API, and those of Open Cluster Management. */
 const CAPI = /^[\s{"']*apiVersion["']?\s*:\s*["']?(?:addons\.|controlplane\.|infrastructure\.)?cluster\.x-k8s\.io\//m;
 const CAPI_SECRET = /^(?:type|[\s{]*"type")\s*:\s*["']?cluster\.x-k8s\.io\/secret\b/m;
+const SECRET = /^(?:kind|[\s{]*"kind"):[ \t]*["']?(?:Secret|List)\b/m;
 const OCM = /^(?:apiVersion|[\s{]*"apiVersion"):[ \t]*["']?(?:addon|cluster)\.open-cluster-management\.io\//m;
 const CHANNEL = /^kind:[ \t]*["']?Channel\b/m;
 /** What kubectl prints for several objects. */
@@ -54,6 +56,7 @@ export function readFleet(files: readonly FleetFile[]): ReadFleet {
   const findings: Found[] = [];
   for (const file of files) {
     for (const { text, line } of splitYaml(file.text)) {
+      if (SECRET.test(text)) fleet.secrets.add({ text, line });
       if (LIST.test(text) && IN_LIST.test(text)) findings.push(...readList(file, { text, line }, fleet));
       else if (OCM.test(text)) findings.push(readOcmDocument(file, { text, line }, fleet));
       else if (OWN.test(text) || CAPI.test(text) || CAPI_SECRET.test(text))
@@ -69,7 +72,13 @@ export function readFleet(files: readonly FleetFile[]): ReadFleet {
     const entry = { name: named, version: undefined, manifest: posix.basename(file.path) };
     fleet.addons.push(become({ kind: 'ClusterManagementAddOn', name, compat, spec }, entry, { file, found }));
   }
-  const { ocm: _ocm, capi: _capi, ...read } = { ...fleet, clusters };
+  const { ocm: _ocm, capi: _capi, secrets, proxies, ...all } = { ...fleet, clusters };
+  const withAccess = (one: WrittenAddon): WrittenAddon => {
+    const proxy = proxies.get(one);
+    const access = proxy && secrets.accessOf(proxy, one.found);
+    return access === undefined ? one : { ...one, access };
+  };
+  const read = { ...all, addons: all.addons.map(withAccess) };
   // A document that cannot be read would be missed by the others.
   if (!diagnosticsOf().some(isError)) checkFleet(read);
   return { ...read, diagnostics: diagnosticsOf() };
@@ -81,7 +90,9 @@ function isError({ severity }: Diagnostic): boolean {
 
 function emptyFleet() {
   const lists = { clusters: [] as WrittenCluster[], addons: [] as WrittenAddon[], ocm: [] as OcmDocument[] };
-  return { ...lists, channels: new Map<string, Channel>(), capi: new CapiObjects() };
+  const proxies = new Map<WrittenAddon, Read<typeof HELM_CHART_PROXY>>();
+  const upstream = { capi: new CapiObjects(), secrets: new ChartSecrets(), proxies };
+  return { ...lists, ...upstream, channels: new Map<string, Channel>() };
 }
 
 interface Found {
@@ -134,7 +145,7 @@ function readValue(file: FleetFile, value: Json, found: Findings, fleet: Fleet):
     return found;
   }
   if (typeof apiVersion === 'string' && CAPI.test(`apiVersion: ${apiVersion}`)) {
-    if (kind === 'HelmChartProxy') readProxy(file, value, addons, found);
+    if (kind === 'HelmChartProxy') readProxy(file, value, fleet, found);
     else if (kind === 'Cluster') readCapiCluster(file, value, clusters, found);
     else if (isJsonObject(value)) capi.add(value);
     return found;
@@ -166,13 +177,15 @@ function readValue(file: FleetFile, value: Json, found: Findings, fleet: Fleet):
   return found;
 }
 
-function readProxy(file: FleetFile, value: unknown, addons: WrittenAddon[], found: Findings): void {
+function readProxy(file: FleetFile, value: unknown, { addons, proxies }: Fleet, found: Findings): void {
   const read = convert(HELM_CHART_PROXY, value);
   if ('problems' in read) return void reported(read.problems, found);
   const { entry, spec } = fromHelmChartProxy(read.value, found);
   const { name } = read.value.metadata;
   const compat = compatOf(value, found);
-  addons.push(become({ kind: 'HelmChartProxy', name, compat, spec }, entry, { file, found }));
+  const addon = become({ kind: 'HelmChartProxy', name, compat, spec }, entry, { file, found });
+  addons.push(addon);
+  proxies.set(addon, read.value);
 }
 
 /** What a document of another kind has become. */

@@ -33,7 +33,7 @@ export function readProxy(object: Live): HubProxy {
   const found = findingsOf(taken.from);
   const read = convert(HELM_CHART_PROXY, object);
   if ('problems' in read) return { ...taken, made: read.problems[0].message, ...NONE };
-  const { entry, spec } = fromHelmChartProxy(read.value, found, { hasSecrets: true });
+  const { entry, spec } = fromHelmChartProxy(read.value, found);
   const compat = compatOf(object, found) ?? 'native';
   const wrong = found.diagnostics.find(({ severity }) => severity === 'error');
   if (wrong !== undefined) return { ...taken, made: wrong.message, ...NONE };

@@ -46,4 +46,44 @@ test('values are rendered once, and a release passes to another add-on of the fl
   );
 });
 
+test('the chart of a HelmChartProxy is downloaded with the login in a Secret among the files, which is kept nowhere', async () => {
+  await using scene = await openFleetScene(['lyon']);
+  await using helm = await startHelm(scene.api('lyon'), scene.box);
+  const { at } = scene.box;
+  await writeFile(at('page'), JSON.stringify([{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'page' } }]));
+  const program = `#!/bin/bash
+if [ "$1" = pull ]; then
+  while [ "$1" != --destination ]; do
+    [ "$1" != --registry-config ] || cp "$2" '${at('logins')}'
+    shift
+  done
+  exec cp '${at('page')}' "$2/page-1.0.0.tgz"
+fi
+exec '${helm.program}' "$@"
+`;
+  await writeFile(at('helm-of-registry'), program);
+  await chmod(at('helm-of-registry'), 0o755);
+  const chart = { repoURL: 'oci://registry.example.com', chartName: 'page', version: '1.0.0' };
+  const credentials = { secret: { name: 'logins' } };
+  const proxy = {
+    apiVersion: 'addons.cluster.x-k8s.io/v1alpha1',
+    kind: 'HelmChartProxy',
+    metadata: { name: 'page' },
+    spec: { clusterSelector: { matchLabels: { env: 'prod' } }, ...chart, credentials },
+  };
+  const logins = '{"auths":{"registry.example.com":{"auth":"c2VjcmV0"}}}';
+  const secret = {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'logins' },
+    stringData: { 'config.json': logins },
+  };
+  await scene.fleet([proxy, secret]);
+  const env = { PATH: process.env['PATH'] };
+  assert.equal(doneIn(await scene.apply({ helm: at('helm-of-registry') }, { env })), ['lyon page install done']);
+  assert.is(await readFile(at('logins'), 'utf8'), logins);
+  const state = await readFile(at('.curlew/fleet/state.json'), 'utf8');
+  assert.is(state.includes('c2VjcmV0'), false);
+});
+
 test.run();

@@ -77,7 +77,7 @@ test('each field without an effect is named, and one that does not exist is an e
   const options = { timeout: '5m', upgrade: { maxHistory: 3 }, install: { createNamespace: false }, colour: 'red' };
   const spec = {
     options,
-    tlsConfig: { insecureSkipTLSVerify: true },
+    tlsConfig: { caSecret: { name: 'ca' } },
     version: '',
     valuesTemplate: 'a: {{ .InfraCluster.kind }}',
   };
@@ -86,8 +86,8 @@ test('each field without an effect is named, and one that does not exist is an e
     'warning fleet/ignored: options.upgrade.maxHistory has no effect: helm keeps its own number of revisions',
     'warning fleet/ignored: options.install.createNamespace has no effect: a missing namespace is created',
     'error fleet/unknown-field: "colour" is not a field',
-    'warning fleet/ignored: tlsConfig has no effect: put the certificate of the authority into SSL_CERT_FILE or NODE_EXTRA_CA_CERTS',
     'warning fleet/version: no version: each cluster gets the newest cni of its first day, and keeps it',
+    'warning fleet/ignored: tlsConfig has no effect: no Secret default/ca among the files has a text in ca.crt',
   ]);
   assert.match(found(capi('paris'), proxy('net', { step: 1 }))[0] ?? '', /unknown-field/);
   for (const repoURL of ['http://charts.example.com', 'charts.example.com', 'OCI://registry.example.com', 'https://']) {
@@ -95,11 +95,35 @@ test('each field without an effect is named, and one that does not exist is an e
   }
 });
 
+function secretOf(name: string, namespace: string, fields: object): object {
+  return { apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace }, ...fields };
+}
+
 test('credentials are those of a Secret in the namespace of the proxy by default (HS4)', () => {
-  const spec = { credentials: { secret: { name: 'creds' } } };
-  assert.equal(found(capi('paris'), proxy('net', spec, 'ns1')), [
-    'warning fleet/ignored: credentials has no effect: config.json of Secret ns1/creds is on a management cluster',
-  ]);
+  const spec = {
+    credentials: { secret: { name: 'creds' } },
+    tlsConfig: { caSecret: { name: 'ca', namespace: 'ns2' } },
+  };
+  const own = proxy('net', spec, 'ns1');
+  const logins = secretOf('creds', 'ns1', { stringData: { 'config.json': '{}' } });
+  const data = { 'ca.crt': Buffer.from('authorities').toString('base64') };
+  const authorities = secretOf('ca', 'ns2', { data });
+  const other = secretOf('creds', 'default', { stringData: { 'config.json': 'other' } });
+  const expected = { logins: '{}', authorities: 'authorities', trustsAll: undefined };
+  for (const all of [
+    [other, logins, authorities],
+    [{ apiVersion: 'v1', kind: 'List', items: [logins, authorities] }],
+  ]) {
+    const fleet = read(capi('paris'), own, ...all);
+    assert.equal([fleet.diagnostics, fleet.addons[0]?.access], [[], expected]);
+  }
+  const missing = [
+    'warning fleet/ignored: credentials has no effect: no Secret ns1/creds among the files has a text in config.json',
+    'warning fleet/ignored: tlsConfig has no effect: no Secret ns2/ca among the files has a text in ca.crt',
+  ];
+  assert.equal(found(capi('paris'), own, other, secretOf('ca', 'ns2', { data: { 'ca.crt': '-' } })), missing);
+  const insecure = read(capi('paris'), proxy('net', { tlsConfig: { insecureSkipTLSVerify: true } }));
+  assert.is(insecure.addons[0]?.access?.trustsAll, true);
 });
 
 test('a Cluster of Cluster API has its kubeconfig next to its file, and its networks and pause', () => {

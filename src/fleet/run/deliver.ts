@@ -91,7 +91,10 @@ async function runOnCluster(jobs: readonly Job[], written: WrittenCluster, parts
     const found = (job: Job): Deliverable | undefined => {
       const seen = before.observed.clusters.find((one) => one.name === name);
       const now = revisions.get(job.addon);
-      return seen && deliverable(job.hash, seen, [...(now ? [now] : []), ...(state.addons[job.addon]?.kept ?? [])]);
+      const kept = [...(now ? [now] : []), ...(state.addons[job.addon]?.kept ?? [])];
+      const content = seen && deliverable(job.hash, seen, kept);
+      const { access: logins } = before.fleet.addons.find((one) => one.name === job.addon) ?? {};
+      return content && { ...content, ...(logins && { access: logins }) };
     };
     const live = look !== undefined && 'live' in look ? look.live : undefined;
     const runner = new Runner(jobs, lease.cluster, { request, context, found, read, live });

@@ -65,7 +65,6 @@ const IGNORED: Readonly<Record<string, string>> = {
   'options.upgrade.cleanupOnFail': 'the next upgrade corrects a failed one',
   'options.uninstall.keepHistory': 'the history of a removed release is removed',
   'options.uninstall.description': 'curlew describes its own removals',
-  tlsConfig: 'put the certificate of the authority into SSL_CERT_FILE or NODE_EXTRA_CA_CERTS',
   rollout: 'it was a proposal: write rolloutStepSize, or the rollout of a FleetAddon',
 };
 const GROUPS = new Set(['options', 'options.install', 'options.upgrade', 'options.uninstall']);
@@ -84,26 +83,13 @@ export const UNLIKE_CAAPH = [
   'a change of the chart or the repository upgrades the release; the provider installs it again',
 ] as const;
 
-/**
- * The rest of a FleetAddon and its chart; each field that has no effect is a warning with its place. Without the Secrets of a hub,
- * logins and authorities have none.
- */
-export function fromHelmChartProxy(
-  { metadata, spec }: Read<typeof HELM_CHART_PROXY>,
-  found: Findings,
-  { hasSecrets = false } = {},
-) {
-  const { name, namespace = 'default' } = metadata;
+/** The rest of a FleetAddon and its chart; each field that has no effect is a warning with its place. */
+export function fromHelmChartProxy({ metadata, spec }: Read<typeof HELM_CHART_PROXY>, found: Findings) {
+  const { name } = metadata;
   const { chartName, repoURL, version, valuesTemplate, reconcileStrategy, rolloutStepSize } = spec;
   const { wait, atomic, ...options } = spec.options ?? {};
   noteIgnored(options, ['spec', 'options'], found);
   if (spec.rollout !== undefined) noteIgnored(true, ['spec', 'rollout'], found);
-  if (spec.tlsConfig !== undefined && !hasSecrets) noteIgnored(true, ['spec', 'tlsConfig'], found);
-  if (spec.credentials !== undefined && !hasSecrets) {
-    const { key = 'config.json', secret } = spec.credentials;
-    const message = `credentials has no effect: ${key} of Secret ${secret.namespace ?? namespace}/${secret.name} is on a management cluster`;
-    found.add('warning', 'ignored', ['spec', 'credentials'], message, 'log in on this machine: helm registry login');
-  }
   if (!version) {
     const message = `no version: each cluster gets the newest ${chartName} of its first day, and keeps it`;
     found.add('warning', 'version', ['spec', 'chartName'], message, 'write version');
