@@ -1,8 +1,14 @@
-import type { SeenMachine } from '../../src/machine/cluster.ts';
+import { isSettled, type SeenMachine } from '../../src/machine/cluster.ts';
 import type { HostFacts } from '../../src/machine/facts.ts';
 import type { WrittenCluster, WrittenHost } from '../../src/machine/run/cluster-file.ts';
 import type { BundleFacts, ClusterLook, HostLook } from '../../src/machine/run/look.ts';
-import { planLeaving, planRepair, planUpgraded, type PlannedMachine } from '../../src/machine/run/one-machine.ts';
+import {
+  planLeaving,
+  planMachine,
+  planRepair,
+  planUpgraded,
+  type PlannedMachine,
+} from '../../src/machine/run/one-machine.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 
@@ -75,6 +81,25 @@ test('a worker is upgraded before its equals, and waits for its control plane', 
   assert.match(planUpgraded({ cluster: ONE, name: 'w3', bundle }, all).steps[0]?.waits.join() ?? '', 'cp1');
   const bare = look(ONE, { w3: { joined: false, cluster: undefined } });
   assert.match(reasons(planUpgraded({ cluster: ONE, name: 'w3', bundle }, bare)), 'w3: it is not in the cluster');
+});
+
+test('a machine that cannot begin for another shows what waits there, and one that is as it should be does not', () => {
+  const away: More = { ready: false };
+  const waits = [{ host: 'cp2', reason: 'the control plane is not healthy: repair it' }];
+  const bare = look(THREE, { cp2: away, w1: { joined: false, cluster: undefined } });
+  const joining = planMachine({ cluster: THREE, name: 'w1', bundle }, bare);
+  assert.equal([phases(joining), joining.held], [[], waits]);
+  const old = look(THREE, { cp2: away, w1: { kubelet: 'v1.34.3' } });
+  assert.equal(planUpgraded({ cluster: THREE, name: 'w1', bundle }, old).held, waits);
+  const broken = look(THREE, { cp2: away, w1: away });
+  assert.equal(planRepair({ cluster: THREE, name: 'w1', bundle, maxUnhealthy: '2' }, broken, []).held, waits);
+  assert.ok(isSettled(planUpgraded({ cluster: THREE, name: 'w1', bundle }, look(THREE, { cp2: away }))));
+});
+
+test('a control plane gets the bundle by which it can be asked before another machine is planned', () => {
+  const mute = { ...look(ONE), speaker: undefined, silent: ONE.machines[0] };
+  const unknown = { ...mute, seen: { complete: true, machines: [] } };
+  assert.equal(phases(planMachine({ cluster: ONE, name: 'w1', bundle }, unknown)), ['cp1 images']);
 });
 
 test('a machine that leaves is drained and reset, and its control planes keep an odd number', () => {

@@ -27,12 +27,13 @@ interface Given {
 const MAX_UNHEALTHY = '40%';
 
 /** What the file needs on this machine. It comes before its equals; what must come before it on others is in `waits`. */
-export function planMachine({ cluster, name, bundle }: Given, look: ClusterLook): PlannedMachine {
+export function planMachine(given: Given, look: ClusterLook): PlannedMachine {
+  const { cluster, name, bundle } = given;
   const { machines } = cluster;
   const first = [...machines.filter((one) => one.name === name), ...machines.filter((one) => one.name !== name)];
   // The first control plane of a new cluster is that of the file.
   const ordered = look.speaker === undefined ? machines : first;
-  return narrowed(planOf({ ...cluster, machines: ordered }, look, bundle), name);
+  return narrowed(planOf({ ...cluster, machines: ordered }, look, bundle), given, look);
 }
 
 /** The same for one that is part of the cluster already. */
@@ -44,23 +45,38 @@ export function planUpgraded(given: Given, look: ClusterLook): PlannedMachine {
   return { ...plan, steps: [], refused: [...plan.refused, { host: name, reason }] };
 }
 
-function narrowed(plan: PlannedCluster, name: string): PlannedMachine {
+function narrowed(plan: PlannedCluster, { cluster, name }: Given, { seen, silent }: ClusterLook): PlannedMachine {
   const isFirst = plan.steps.some(({ host, phase }) => host === name && phase === 'snapshot');
-  const isAbout = ({ host }: Held): boolean => host === undefined || host === name;
+  const steps = plan.steps.filter(({ host, phase }) => {
+    // The first control plane is upgraded once all nodes have the images; one that cannot be asked gets them before anything is known.
+    return host === name || (phase === 'images' && (isFirst || host === silent?.name));
+  });
+  const isDone = isAtTarget(cluster, seen, name);
   return {
     ...plan,
     machine: name,
     hosts: plan.hosts.filter((one) => one.name === name),
-    // The first control plane is upgraded once all nodes have the images.
-    steps: plan.steps.filter(({ host, phase }) => host === name || (isFirst && phase === 'images')),
-    held: plan.held.filter(isAbout),
+    steps,
+    held: plan.held.filter(({ host }) => {
+      if (host === name) return true;
+      // What another machine waits for keeps this one from being as the file says, if nothing can be done on it.
+      return !isDone && (host === undefined || steps.length === 0);
+    }),
   };
+}
+
+function isAtTarget({ machines, version }: WrittenCluster, seen: SeenCluster, name: string): boolean {
+  const { kubeletVersion = version } = machines.find((one) => one.name === name) ?? {};
+  const machine = seen.machines.find((one) => one.name === name);
+  if (machine?.joined !== true) return false;
+  const { role, kubelet, apiServer, cordon } = machine;
+  return kubelet === kubeletVersion && (role === 'worker' || apiServer === version) && cordon !== 'curlew';
 }
 
 /** How it leaves: its Node first, then its host is reset. Refused where the others would not work without it. */
 export function planLeaving({ cluster, name, bundle }: Given, look: ClusterLook): PlannedMachine {
   const others = { ...cluster, machines: cluster.machines.filter((one) => one.name !== name) };
-  const rest = narrowed(planOf(others, look, bundle), name);
+  const rest = planOf(others, look, bundle);
   const host = look.hosts.find((one) => one.host.name === name);
   const { chain, refused: own } = leave(look, cluster.name, name);
   const images = chain.some(({ phase }) => phase === 'reset') ? imagesFor(host, bundle) : NOTHING;
@@ -69,7 +85,7 @@ export function planLeaving({ cluster, name, bundle }: Given, look: ClusterLook)
   const held = [...rest.held.filter((one) => one.host === undefined), ...silence(look)];
   const hosts = host === undefined ? [] : [shownHost(look, host)];
   const isAble = refused.length + held.length === 0;
-  return { ...rest, hosts, refused, held, steps: isAble ? inTurn([...images.chain, ...chain]) : [] };
+  return { ...rest, machine: name, hosts, refused, held, steps: isAble ? inTurn([...images.chain, ...chain]) : [] };
 }
 
 /** Why nothing is known of nodes, where some control plane is one or may be one. */
