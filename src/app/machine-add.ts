@@ -4,15 +4,16 @@ import { canonicalJson } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
 import { useCase } from '../core/request.ts';
 import { readChanged, readHosts, type Machine } from '../machine/run/cluster-file.ts';
-import { changedText, writeChanged } from '../machine/run/machine-list.ts';
+import { changedFile, writeChanged } from '../machine/run/machine-list.ts';
 import { planMachine } from '../machine/run/one-machine.ts';
 import { carryOut, type MachineResult } from '../machine/run/settle.ts';
 import { MACHINE_ADD } from '../requests/machine.ts';
 import { bundleFacts } from './cluster-plan.ts';
 
 /**
- * The file changes first, unless the machine is refused: from then on, curlew cluster apply continues it, too. `USAGE` if the file has
- * another machine of this name, `UNSUPPORTED` if it cannot be changed.
+ * The file changes first, once other operators are locked out and unless the machine is refused: from then on, curlew cluster apply
+ * continues it, too. `USAGE` if the file has another machine of this name, `UNSUPPORTED` if it cannot be changed, and `PLAN_CHANGED` if
+ * someone else changes it at the same time.
  */
 export const addMachine = useCase(MACHINE_ADD, async (request, context: Context): Promise<MachineResult> => {
   const { file, name, bundle: path, ignore = [], yes = false } = request;
@@ -25,8 +26,9 @@ export const addMachine = useCase(MACHINE_ADD, async (request, context: Context)
       hint: 'use another name, or change the file and use curlew cluster apply',
     });
   }
-  const text = old === undefined ? await changedText(before, { add: machine }) : undefined;
-  const cluster = text === undefined ? before : await readChanged({ file: before.file, text }, doing, context);
+  const changed = old === undefined ? await changedFile(before, { add: machine }) : undefined;
+  const cluster =
+    changed === undefined ? before : await readChanged({ file: before.file, text: changed.after }, doing, context);
   const facts = await bundleFacts(path, context);
   const given = { cluster, name, bundle: facts };
   let written = false;
@@ -37,16 +39,17 @@ export const addMachine = useCase(MACHINE_ADD, async (request, context: Context)
       bundle: { path, facts },
       ignore,
       next: (look) => planMachine(given, look),
-      check: async ({ refused }) => {
-        if (text === undefined || written || refused.length > 0) return;
-        await writeChanged(before, text);
-        written = true;
-      },
+      ...(changed !== undefined && {
+        begin: async () => {
+          await writeChanged(changed);
+          written = true;
+        },
+      }),
     },
     { yes },
     context,
   );
-  if (text === undefined) return result;
+  if (changed === undefined) return result;
   return { ...result, change: written ? `added ${name} to ${file}` : `add ${name} to ${file}` };
 });
 

@@ -3,7 +3,7 @@ import type { Context } from '../core/context.ts';
 import { useCase } from '../core/request.ts';
 import { isSettled } from '../machine/cluster.ts';
 import { readHosts } from '../machine/run/cluster-file.ts';
-import { changedText, writeChanged } from '../machine/run/machine-list.ts';
+import { changedFile, writeChanged } from '../machine/run/machine-list.ts';
 import { planLeaving } from '../machine/run/one-machine.ts';
 import { carryOut, type MachineResult } from '../machine/run/settle.ts';
 import { MACHINE_REMOVE } from '../requests/machine.ts';
@@ -18,7 +18,7 @@ export const removeMachine = useCase(MACHINE_REMOVE, async (request, context: Co
   const doing = `remove ${name}`;
   const cluster = await readHosts([file], doing, context);
   const host = cluster.machines.find((one) => one.name === name);
-  if (host !== undefined) await changedText(cluster, { remove: name });
+  if (host !== undefined) await changedFile(cluster, { remove: name });
   const bundle = path === undefined ? undefined : { path, facts: await bundleFacts(path, context) };
   const given = { cluster, name, bundle: bundle?.facts };
   const plan = { cluster, doing, bundle, next: (look: Parameters<typeof planLeaving>[1]) => planLeaving(given, look) };
@@ -29,7 +29,7 @@ export const removeMachine = useCase(MACHINE_REMOVE, async (request, context: Co
   if (host !== undefined) {
     // A person may have changed it meanwhile.
     const now = await readHosts([file], doing, context);
-    await writeChanged(now, await changedText(now, { remove: name }));
+    await writeChanged(await changedFile(now, { remove: name }));
   }
   const isSilent = result.hosts.some(({ answers }) => !answers);
   return {

@@ -9,6 +9,7 @@ import { repairMachine } from '../../src/app/machine-repair.ts';
 import { upgradeMachine } from '../../src/app/machine-upgrade.ts';
 import { REMOTE } from '../../src/machine/run/look.ts';
 import type { MachineResult } from '../../src/machine/run/settle.ts';
+import { appears } from '../support/appears.ts';
 import * as assert from '../support/assert.ts';
 import { missing, unless } from '../support/needs.ts';
 import { hostScene, type HostScene } from '../support/ssh-hosts.ts';
@@ -212,6 +213,43 @@ tests('a machine that is added is at the end of the list, and joins', async () =
   assert.equal((await addMachine(p2, at.context)).done, []);
   const other = addMachine({ ...p2, address: '127.1' }, at.context);
   await assert.rejectsWith(other, 'USAGE', /has it already, with other fields/);
+});
+
+tests('of two that add a machine at once, the second finds the lock, and no line of the first is lost', async () => {
+  await using at = await hostScene('p1', 'p2', 'p3');
+  await at.write(P1);
+  const text = await writeYaml(at);
+  await joined(at, 'p1');
+  const add = async (name: string, address: string) => {
+    const { user, port, hostKey } = at.host(name);
+    return addMachine({ ...FILE, name, address, user, port, hostKey }, at.context);
+  };
+  await writeFile(`${at.api}/hold-p2`, '');
+  const first = add('p2', 'localhost');
+  await appears(`${at.api}/began-p2`);
+  await assert.rejectsWith(add('p3', '127.1'), 'BUSY', /cannot add p3: .* is doing it now/);
+  const held = await readFile(at.at('paris.yaml'), 'utf8');
+  assert.equal(held.slice(text.length).match(/name: \w+/g), ['name: p2']);
+  await rm(`${at.api}/hold-p2`);
+  assert.equal((await first).failed, []);
+  assert.equal((await add('p3', '127.1')).failed, []);
+  const both = await readFile(at.at('paris.yaml'), 'utf8');
+  assert.equal(both.slice(text.length).match(/name: \w+/g), ['name: p2', 'name: p3']);
+});
+
+tests('a file that a person changes before the lock is taken stays as that person has left it', async () => {
+  await using at = await hostScene('p1', 'p2');
+  await at.write(P1);
+  await writeYaml(at);
+  await joined(at, 'p1');
+  const [ssh, file] = [at.at('ssh'), at.at('paris.yaml')];
+  const change = `case "$*" in *lock.guard*) echo '# changed' >>'${file}';; esac`;
+  await writeFile(ssh, (await readFile(ssh, 'utf8')).replace('\n', `\n${change}\n`));
+  const { user, port, hostKey } = at.host('p2');
+  const add = addMachine({ ...FILE, name: 'p2', address: 'localhost', user, port, hostKey }, at.context);
+  await assert.rejectsWith(add, 'PLAN_CHANGED', /paris\.yaml: someone else has changed it meanwhile/);
+  assert.match(await readFile(file, 'utf8'), /# changed\n/);
+  assert.equal(await at.calls(), ['']);
 });
 
 tests('the pods of a machine move by a control plane, once', async () => {

@@ -9,19 +9,24 @@ import type { Machine, WrittenCluster } from './cluster-file.ts';
 
 type Change = { readonly remove: string } | { readonly add: Machine };
 
-/** The text of the file after a change. `UNSUPPORTED` with what to change where the list is not a plain one. */
-export async function changedText({ file, name, machines }: WrittenCluster, change: Change): Promise<string> {
-  const text = await readFile(file, 'utf8').catch((error: unknown) => {
-    throw fileError(`read ${file}`, error);
-  });
+/** The text of a file now, and after a change. */
+export interface ChangedFile {
+  readonly file: string;
+  readonly before: string;
+  readonly after: string;
+}
+
+/** `UNSUPPORTED` with what to change where the list is not a plain one. */
+export async function changedFile({ file, name, machines }: WrittenCluster, change: Change): Promise<ChangedFile> {
+  const before = await textOf(file);
   const isIt = (value: unknown): boolean => {
     const { apiVersion, kind, metadata } = fieldsOf(value);
     return apiVersion === CHANNEL_API_VERSION && kind === 'Cluster' && fieldsOf(metadata)['name'] === name;
   };
   const remove = 'remove' in change ? machines.findIndex((one) => one.name === change.remove) : 0;
   const edit = 'add' in change ? { add: change.add } : { remove };
-  const changed = changeList(text, { isIt, path: ['spec', 'machines'] }, edit);
-  if (changed !== undefined) return changed;
+  const after = changeList(before, { isIt, path: ['spec', 'machines'] }, edit);
+  if (after !== undefined) return { file, before, after };
   const what =
     'add' in change
       ? `add to spec.machines: ${printableJson(change.add)}`
@@ -35,9 +40,20 @@ export async function changedText({ file, name, machines }: WrittenCluster, chan
   );
 }
 
-/** Replaces the file as a whole. It keeps its mode, and a link to it stays. */
-export async function writeChanged({ file }: Pick<WrittenCluster, 'file'>, text: string): Promise<void> {
+/** Replaces the file as a whole. It keeps its mode, and a link to it stays. `PLAN_CHANGED` if it is no longer what it was. */
+export async function writeChanged({ file, before, after }: ChangedFile): Promise<void> {
   const path = await realpath(file);
   const { mode } = await stat(path);
-  await writeText(path, text, { force: true, mode: mode & 0o777 });
+  if ((await textOf(path)) !== before) {
+    throw new CurlewError('PLAN_CHANGED', `cannot change ${file}: someone else has changed it meanwhile`, {
+      hint: 'run the same command again: it continues',
+    });
+  }
+  await writeText(path, after, { force: true, mode: mode & 0o777 });
+}
+
+async function textOf(file: string): Promise<string> {
+  return readFile(file, 'utf8').catch((error: unknown) => {
+    throw fileError(`read ${file}`, error);
+  });
 }

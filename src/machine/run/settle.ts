@@ -36,6 +36,8 @@ export interface Plan<Planned extends PlannedCluster> {
   readonly next: (look: ClusterLook, done: readonly Done[]) => Planned;
   /** Before anything is done, and again once others are locked out. */
   readonly check?: (plan: Planned) => Promise<void>;
+  /** Once others are locked out, and nothing is refused: before the first step, also where there is none. */
+  readonly begin?: () => Promise<void>;
 }
 
 /** What would be done. Changes nothing. */
@@ -52,7 +54,7 @@ async function previewPlan<Planned extends PlannedCluster>(
  * hosts are in the result.
  */
 export async function followPlan<Planned extends PlannedCluster>(
-  { cluster, doing, bundle, ignore = [], next, check }: Plan<Planned>,
+  { cluster, doing, bundle, ignore = [], next, check, begin }: Plan<Planned>,
   context: Context,
 ): Promise<Planned & AppliedCluster> {
   await using ssh = openSsh(context.env);
@@ -62,7 +64,7 @@ export async function followPlan<Planned extends PlannedCluster>(
   await check?.(plan);
   const done: Done[] = [];
   const failed: AppliedCluster['failed'][number][] = [];
-  if (plan.steps.length === 0) return { ...plan, done, failed };
+  if (plan.steps.length === 0 && (begin === undefined || plan.refused.length > 0)) return { ...plan, done, failed };
   // Every operator of this cluster has these hosts.
   const control = look.hosts.filter(({ host, facts }) => host.role === 'control-plane' && facts !== undefined);
   const owner = operatorOf(context.env);
@@ -82,6 +84,7 @@ export async function followPlan<Planned extends PlannedCluster>(
   look = await lookAt(cluster, looking, inside);
   plan = next(look, done);
   await check?.(plan);
+  if (plan.refused.length === 0) await begin?.();
   for (;;) {
     const ready = plan.steps.filter(({ waits }) => waits.length === 0);
     if (ready.length === 0 || failed.length > 0) break;
