@@ -9,6 +9,7 @@ import {
   planUpgraded,
   type PlannedMachine,
 } from '../../src/machine/run/one-machine.ts';
+import { planOf } from '../../src/machine/run/planned.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 
@@ -100,6 +101,33 @@ test('a control plane gets the bundle by which it can be asked before another ma
   const mute = { ...look(ONE), speaker: undefined, silent: ONE.machines[0] };
   const unknown = { ...mute, seen: { complete: true, machines: [] } };
   assert.equal(phases(planMachine({ cluster: ONE, name: 'w1', bundle }, unknown)), ['cp1 images']);
+});
+
+test('what a person must settle on another worker holds neither this one nor one that leaves', () => {
+  const all = look(ONE, { w1: { kubelet: 'v1.34.3' }, w3: { hostId: 'w2-id' } });
+  const strange: ClusterLook = { ...all, refused: [{ host: 'w2', reason: 'it has another host key' }] };
+  const upgraded = planUpgraded({ cluster: ONE, name: 'w1', bundle }, strange);
+  assert.equal([phases(upgraded), reasons(upgraded)], [['w1 drain', 'w1 upgrade', 'w1 uncordon'], '']);
+  assert.equal(phases(planLeaving({ cluster: ONE, name: 'w1', bundle }, strange)).length, 4);
+  assert.match(reasons(planUpgraded({ cluster: ONE, name: 'w2', bundle }, strange)), 'w2: it has another host key');
+  const control: ClusterLook = { ...all, refused: [{ host: 'cp1', reason: 'it has another host key' }] };
+  assert.match(reasons(planUpgraded({ cluster: ONE, name: 'w1', bundle }, control)), 'cp1: it has another host key');
+});
+
+test('room for the bundle, and its architecture, count only on hosts that get it', () => {
+  const other: BundleFacts = { ...bundle, digest: 'sha256:c' };
+  const plan = (more: Partial<HostFacts>) => {
+    const all = look(ONE, { w1: { kubelet: 'v1.34.3', images: [] } });
+    const hosts = all.hosts.map((one) => (one.facts ? { ...one, facts: { ...one.facts, ...more } } : one));
+    return planOf(ONE, { ...all, hosts }, other).refused;
+  };
+  assert.equal(plan({ diskMiB: 2000 }), []);
+  assert.equal(plan({ diskMiB: 9 }), [
+    { host: 'w1', reason: 'it has 9 MiB free in /var/lib, and the bundle needs 1025: make room there' },
+  ]);
+  assert.equal(plan({ arch: 'aarch64' }), [
+    { host: 'w1', reason: 'it is aarch64, and the bundle is for x86_64: use one for aarch64 on it' },
+  ]);
 });
 
 test('a machine that leaves is drained and reset, and its control planes keep an odd number', () => {

@@ -106,7 +106,7 @@ export async function lookAt(
       machines: [...machines, ...byName.values()],
       members: nodes === undefined ? undefined : nodes.members,
     },
-    refused: [...hosts.flatMap((one) => refusedHost(one, bundle)), ...(nodes === undefined ? failures : [])],
+    refused: [...hosts.flatMap(refusedHost), ...(nodes === undefined ? failures : [])],
     speaker,
     silent: able.length === 0 ? speakers[0]?.host : undefined,
   };
@@ -167,27 +167,32 @@ async function authorityIn(path: string): Promise<string | undefined> {
   return createHash('sha256').update(Buffer.from(data, 'base64')).digest('hex');
 }
 
-function refusedHost(
-  { host: { name, role }, facts, problem }: HostLook,
-  bundle: BundleFacts | undefined,
-): readonly Held[] {
+function refusedHost({ host: { name, role }, facts, problem }: HostLook): readonly Held[] {
   const refuse = (reason: string): readonly Held[] => [{ host: name, reason }];
-  // A host that is only away is no mistake.
-  if (problem !== undefined)
-    return ['unreachable', 'cut', 'late'].includes(problem.problem) ? [] : refuse(`${problem.reason}: ${problem.hint}`);
+  // A host that is only away is no mistake, and one that prints without end must not stop the others.
+  if (problem !== undefined) {
+    const isAway = ['unreachable', 'cut', 'late', 'output'].includes(problem.problem);
+    return isAway ? [] : refuse(`${problem.reason}: ${problem.hint}`);
+  }
   if (facts === undefined) return [];
   if (facts.hostname !== name)
     return refuse(
       `its hostname is ${facts.hostname}, so its Node would have that name: hostnamectl set-hostname ${name}`,
     );
-  if (bundle !== undefined && facts.arch !== bundle.arch)
-    return refuse(`it is ${facts.arch}, and the bundle is for ${bundle.arch}: add a bundle for it`);
-  const need = bundle === undefined ? 0 : SPARE_MIB + Math.ceil((TIMES * bundle.size) / MIB);
-  if (facts.bundle !== bundle?.digest && facts.diskMiB < need)
-    return refuse(`it has ${facts.diskMiB} MiB free in /var/lib, and the bundle needs ${need}: make room there`);
   if (!facts.isPart && facts.memoryMiB < LEAST_MIB[role])
     return refuse(`it has ${facts.memoryMiB} MiB of memory, and a ${role} needs ${LEAST_MIB[role]}`);
   return [];
+}
+
+/** Why a host cannot get the bundle. */
+export function refusedBundle({ host, facts }: HostLook, bundle: BundleFacts): readonly Held[] {
+  if (facts === undefined || facts.bundle === bundle.digest) return [];
+  const refuse = (reason: string): readonly Held[] => [{ host: host.name, reason }];
+  if (facts.arch !== bundle.arch)
+    return refuse(`it is ${facts.arch}, and the bundle is for ${bundle.arch}: use one for ${facts.arch} on it`);
+  const need = SPARE_MIB + Math.ceil((TIMES * bundle.size) / MIB);
+  if (facts.diskMiB >= need) return [];
+  return refuse(`it has ${facts.diskMiB} MiB free in /var/lib, and the bundle needs ${need}: make room there`);
 }
 
 /** The file of a bundle, what is in it, and its images in containerd; etcd needs some of the same disk. */

@@ -28,12 +28,29 @@ const MAX_UNHEALTHY = '40%';
 
 /** What the file needs on this machine. It comes before its equals; what must come before it on others is in `waits`. */
 export function planMachine(given: Given, look: ClusterLook): PlannedMachine {
-  const { cluster, name, bundle } = given;
+  const { cluster, name } = given;
   const { machines } = cluster;
   const first = [...machines.filter((one) => one.name === name), ...machines.filter((one) => one.name !== name)];
   // The first control plane of a new cluster is that of the file.
   const ordered = look.speaker === undefined ? machines : first;
-  return narrowed(planOf({ ...cluster, machines: ordered }, look, bundle), given, look);
+  return narrowed(planFor(given, { ...cluster, machines: ordered }, look), given, look);
+}
+
+/** Another worker that a person must settle first holds only what needs it, as if it did not answer. */
+function planFor({ name, bundle }: Given, cluster: WrittenCluster, look: ClusterLook): PlannedCluster {
+  const plan = planOf(cluster, look, bundle);
+  const { machines } = look.seen;
+  const control = new Set(
+    [...cluster.machines, ...machines].flatMap((one) => (one.role === 'control-plane' ? one.name : [])),
+  );
+  const isOther = ({ host = name }: Held): boolean => host !== name && !control.has(host);
+  const others = new Set(plan.refused.filter(isOther).map(({ host }) => host));
+  if (others.size === 0) return plan;
+  const away = machines.map((one) => {
+    return others.has(one.name) ? { ...one, answers: false, hostId: undefined, cluster: undefined } : one;
+  });
+  const refused = look.refused.filter((one) => !isOther(one));
+  return planOf(cluster, { ...look, seen: { ...look.seen, machines: away }, refused }, bundle);
 }
 
 /** The same for one that is part of the cluster already. */
@@ -74,9 +91,10 @@ function isAtTarget({ machines, version }: WrittenCluster, seen: SeenCluster, na
 }
 
 /** How it leaves: its Node first, then its host is reset. Refused where the others would not work without it. */
-export function planLeaving({ cluster, name, bundle }: Given, look: ClusterLook): PlannedMachine {
+export function planLeaving(given: Given, look: ClusterLook): PlannedMachine {
+  const { cluster, name, bundle } = given;
   const others = { ...cluster, machines: cluster.machines.filter((one) => one.name !== name) };
-  const rest = planOf(others, look, bundle);
+  const rest = planFor(given, others, look);
   const host = look.hosts.find((one) => one.host.name === name);
   const { chain, refused: own } = leave(look, cluster.name, name);
   const images = chain.some(({ phase }) => phase === 'reset') ? imagesFor(host, bundle) : NOTHING;

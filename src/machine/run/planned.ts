@@ -3,7 +3,7 @@ import { canonicalJson, digestOf, type Digest } from '../../core/digest.ts';
 import type { Held, Phase, Step } from '../cluster.ts';
 import { planCluster } from '../plan.ts';
 import type { WrittenCluster } from './cluster-file.ts';
-import type { BundleFacts, ClusterLook, HostLook } from './look.ts';
+import { refusedBundle, type BundleFacts, type ClusterLook, type HostLook } from './look.ts';
 
 export interface PlannedCluster {
   readonly cluster: string;
@@ -39,15 +39,6 @@ export function planOf(cluster: WrittenCluster, look: ClusterLook, bundle: Bundl
   const desired = { ...own, machines };
   const planned = planCluster(desired, seen);
   const early = planned.steps.filter(({ phase, to }) => phase === 'join' && to !== cluster.version);
-  const refused = [
-    ...refusals(cluster, bundle),
-    ...look.refused,
-    ...planned.refused,
-    ...early.map(({ host = '', to }) => ({
-      host,
-      reason: `it would join with ${to}, and the bundle has ${cluster.version}: let it join with the bundle of ${to} first, or add it after the upgrade`,
-    })),
-  ];
   const first: readonly Step[] =
     silent === undefined
       ? planned.steps
@@ -59,6 +50,17 @@ export function planOf(cluster: WrittenCluster, look: ClusterLook, bundle: Bundl
             waits: [],
           },
         ];
+  const gets = new Set(first.flatMap(({ host, phase }) => (phase === 'images' ? (host ?? []) : [])));
+  const refused = [
+    ...refusals(cluster, bundle),
+    ...look.refused,
+    ...planned.refused,
+    ...early.map(({ host = '', to }) => ({
+      host,
+      reason: `it would join with ${to}, and the bundle has ${cluster.version}: let it join with the bundle of ${to} first, or add it after the upgrade`,
+    })),
+    ...hosts.flatMap((one) => (bundle !== undefined && gets.has(one.host.name) ? refusedBundle(one, bundle) : [])),
+  ];
   const steps = refused.length > 0 ? [] : first;
   const shown = hosts.map((one) => shownHost(look, one));
   const held = silent === undefined ? planned.held : [];
