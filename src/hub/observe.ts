@@ -1,6 +1,6 @@
 /** What the objects of a hub say, as a step of the fleet sees it. Pure. */
 import * as v from 'valibot';
-import { exactValue } from '../core/json.ts';
+import { exactValue, isObject } from '../core/json.ts';
 import { convert, fits, type Read } from '../core/schema.ts';
 import { Findings } from '../channel/findings.ts';
 import { recordIdentity, releaseIdentity } from '../fleet/fleet.ts';
@@ -167,7 +167,7 @@ export function readAddon(object: Live): HubAddon {
   const { metadata, spec, status } = object;
   const { name, generation = 1, annotations, deletionTimestamp, finalizers } = metadata;
   const read = convert(HUB_KINDS.FleetAddon.spec, spec);
-  const own = fits(HUB_KINDS.FleetAddon.status, status) ? status : undefined;
+  const own = statusIn(status);
   const stored = own && readStatus(own);
   const { orders, paused, problem: wrong } = readOrders(annotations, generation, stored?.since ?? 0);
   const doubts = findingsOf(name);
@@ -229,7 +229,33 @@ function sourceOf(
   return { namespace, identity, source: { content: { manifest, hash } } };
 }
 
-function readStatus(status: Read<typeof HUB_KINDS.FleetAddon.status>): FleetAddonStatus {
+const NOT_STORED = {
+  observedGeneration: 0,
+  reached: 0,
+  rolledBack: false,
+  counts: {},
+  reasons: {},
+  batch: [],
+  waiting: [],
+};
+
+/**
+ * A definition of another version drops fields, and a controller of another version writes more: such a field counts as not stored. A
+ * rollout continues as long as its revision and its time are there.
+ */
+function statusIn(status: unknown): AddonStatus | undefined {
+  if (!isObject(status)) return undefined;
+  const known: Record<string, unknown> = { ...NOT_STORED, ...status };
+  const read = convert(HUB_KINDS.FleetAddon.status, known);
+  if (!('problems' in read)) return read.value;
+  for (const { path } of read.problems) delete known[String(path[0])];
+  const kept = { ...NOT_STORED, ...known };
+  return fits(HUB_KINDS.FleetAddon.status, kept) ? kept : undefined;
+}
+
+type AddonStatus = Read<typeof HUB_KINDS.FleetAddon.status>;
+
+function readStatus(status: AddonStatus): FleetAddonStatus {
   const { conditions: _conditions, since, removals, waiting, ...others } = status;
   return {
     ...others,

@@ -35,6 +35,21 @@ test('a definition that drops a field of a status is named once, and an idle pas
   );
 });
 
+test('a definition that drops a required field of a status does not restart a rollout', async () => {
+  for (const dropped of ['reasons', 'reached', 'counts']) {
+    await using memory = await openMemoryHub([oslo, hubAddon('web')], (object) => {
+      const { [dropped]: _dropped, ...status } = (object['status'] ?? {}) as JsonObject;
+      return object['kind'] === 'FleetAddon' && 'status' in object ? { ...object, status } : object;
+    });
+    const { hub, writes } = memory;
+    for (const at of [0, 1, 2]) await passHub(hub, NOW + at);
+    const before = writes.length;
+    for (const at of [60, 120]) assert.is((await passHub(hub, NOW + at)).isDecided, true);
+    assert.equal(writes.slice(before), [], dropped);
+    assert.is(hub.addons.get({ name: 'web' })?.addon.status?.since, NOW, dropped);
+  }
+});
+
 test('a PlacementDecision decides without a spec, which schedulers do not write', async () => {
   const own = [managedCluster('oslo', { env: 'prod' }), managementAddOn({ all: {} }), addOnTemplate('web-1', [])];
   await using memory = await openMemoryHub([oslo, ...own, placement('all'), decision('all', ['oslo'], [0, ''])]);
