@@ -16,6 +16,7 @@ import {
 } from '../requests/channel.ts';
 import {
   CLUSTER_APPLY,
+  CLUSTER_ADOPT,
   CLUSTER_DELETE,
   CLUSTER_DIFF,
   CLUSTER_NODES,
@@ -144,6 +145,7 @@ const CLUSTER_COMMANDS = [
   row(CLUSTER_PLAN, async () => (await import('./commands/cluster.ts')).plan),
   row(CLUSTER_APPLY, async () => (await import('./commands/cluster.ts')).apply),
   row(CLUSTER_STATUS, async () => (await import('./commands/cluster-status.ts')).status),
+  row(CLUSTER_ADOPT, async () => (await import('./commands/cluster-adopt.ts')).command),
   row(CLUSTER_DELETE, async () => (await import('./commands/cluster-delete.ts')).command),
   row(CLUSTER_NODES, async () => (await import('./commands/cluster.ts')).nodes),
 ];

@@ -43,6 +43,12 @@ export const CLUSTER_STATUS = request(
   FILES,
 );
 
+export const CLUSTER_ADOPT = request('cluster adopt', 'Write the file of a cluster that runs already', {
+  kubeconfig: path('FILE', 'kubeconfig of the cluster', { required: 'add --kubeconfig FILE' }),
+  name: text('NAME', 'name of the cluster in the file (default: that in its kubeadm configuration)'),
+  out: path('FILE', 'write it to this file, which must not exist (default: print it)', { short: 'o' }),
+});
+
 export const CLUSTER_DELETE = request('cluster delete', 'Reset all machines of a cluster', {
   ...FILES,
   confirm: text('NAME', 'the name of the cluster; without this, show what would be reset'),

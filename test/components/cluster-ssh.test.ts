@@ -89,6 +89,25 @@ tests(
       (await at.plan()).steps.map(({ host, phase }) => `${host} ${phase}`),
       ['p1 images'],
     );
+    // A cluster that is adopted has kubectl there.
+    const meta = { name: 'p1', labels: { 'node-role.kubernetes.io/control-plane': '' } };
+    const conditions = [{ type: 'Ready', status: 'True' }];
+    const status = { conditions, nodeInfo: { kubeletVersion: 'v1.34.4' } };
+    await writeFile(`${at.api}/nodes`, JSON.stringify({ items: [{ metadata: meta, status }] }, null, 2));
+    const etcd = { spec: { nodeName: 'p1' }, status: { conditions } };
+    await writeFile(`${at.api}/pods`, JSON.stringify({ items: [etcd] }, null, 2));
+    await at.on(
+      'p1',
+      `printf '#!/bin/sh\ncase "$KUBECONFIG $*" in "/etc/kubernetes/admin.conf get nodes -o json") cat "${at.api}/nodes";; *" get pods "*) cat "${at.api}/pods";; *) exit 1;; esac\n' >/usr/local/bin/kubectl && chmod +x /usr/local/bin/kubectl`,
+    );
+    const adopted = await at.plan();
+    assert.equal([adopted.steps, adopted.held, adopted.refused], [[], [], []]);
+    assert.is(adopted.hosts[0]?.kubelet, 'v1.34.4');
+    // Whoever wants to change something brings curlew there first.
+    assert.equal(
+      (await at.plan({ bundle: 'b.tar.gz' })).steps.map(({ host, phase }) => `${host} ${phase}`),
+      ['p1 images'],
+    );
     await at.on(
       'p1',
       `cd ${REMOTE}/bundle && echo sha256:x >.digest && printf '#!/bin/sh\necho %s\n' "'${listed.replaceAll('"', String.raw`\"`)}'" >tasks.sh && chmod +x tasks.sh`,

@@ -1,9 +1,11 @@
 /** A cluster of a file as it is now: what each host says over SSH, and what a control plane sees of its Nodes. */
 import { createHash } from 'node:crypto';
+import * as v from 'valibot';
 import type { Context } from '../../core/context.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { fieldsOf, jsonIn } from '../../core/json.ts';
 import { parseKubeconfig } from '../../kube/kubeconfig.ts';
+import { readObject } from '../../kube/objects.ts';
 import type { Held, SeenCluster, SeenMachine } from '../cluster.ts';
 import type { EtcdMember } from '../etcd.ts';
 import { authorityOf, clusterOf, FACTS_SCRIPT, readFacts, type HostFacts } from '../facts.ts';
@@ -11,6 +13,7 @@ import { readStateFile } from '../../platform/files/state-file.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
 import { SshError, type Ssh } from '../../ssh/ssh.ts';
 import type { WrittenCluster, WrittenHost } from './cluster-file.ts';
+import { seenNode } from './nodes.ts';
 
 /** On a host: curlew's own files there, which only root can read. */
 export const REMOTE = '/var/lib/curlew-remote';
@@ -84,6 +87,8 @@ export async function lookAt(
       failures.push({ host: host.name, reason: error.message });
     }
   }
+  const silent = able.length === 0 ? speakers : [];
+  for (const { host } of silent) nodes ??= await nodesByKubectl(ssh, host, signal);
   const byName = new Map((nodes?.machines ?? []).map((one) => [one.name, one]));
   const machines = hosts.map(({ host: { name }, facts }): SeenMachine => {
     const node = byName.get(name);
@@ -108,7 +113,7 @@ export async function lookAt(
     },
     refused: [...hosts.flatMap(refusedHost), ...(nodes === undefined ? failures : [])],
     speaker,
-    silent: able.length === 0 ? speakers[0]?.host : undefined,
+    silent: silent[0]?.host,
   };
 }
 
@@ -146,6 +151,46 @@ async function nodesOf(ssh: Ssh, host: WrittenHost, signal: AbortSignal): Promis
   );
 }
 
+const KUBECTL = `export KUBECONFIG=/etc/kubernetes/admin.conf
+kubectl get nodes -o json && echo && kubectl -n kube-system get pods -l component=etcd,tier=control-plane -o json`;
+const podSchema = v.object({
+  spec: v.object({ nodeName: v.string() }),
+  status: v.object({ conditions: v.optional(v.array(v.object({ type: v.string(), status: v.string() })), []) }),
+});
+
+/**
+ * The same on a control plane without curlew, such as that of a cluster that is adopted, for a look only: before anything is done there, it
+ * gets curlew and is asked again. Undefined where kubectl does not answer.
+ */
+async function nodesByKubectl(ssh: Ssh, host: WrittenHost, signal: AbortSignal): Promise<Nodes | undefined> {
+  try {
+    const limits = { limitMs: LIMIT_MS, outputLimit: NODES_LIMIT, signal };
+    const text = await ssh.run(host.ssh, { script: KUBECTL, ...limits });
+    const [nodes = [], pods = []] = text.split(/^(?=\{)/m).map((one) => itemsIn(jsonIn(one)));
+    const members = pods.map((pod) => {
+      const { spec, status } = v.parse(podSchema, pod);
+      return { name: spec.nodeName, healthy: status.conditions.some(isReady) };
+    });
+    if (nodes.length === 0) return undefined;
+    const machines = nodes.map((node) => seenNode(readObject(node, 'list nodes')));
+    // An etcd outside of the cluster has no pods.
+    return { machines, ...(members.length > 0 && { members }) };
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof CurlewError || error instanceof v.ValiError) return undefined;
+    throw error;
+  }
+}
+
+function itemsIn(list: unknown): readonly unknown[] {
+  const { items } = fieldsOf(list);
+  return Array.isArray(items) ? items : [];
+}
+
+function isReady({ type, status }: { readonly type: string; readonly status: string }): boolean {
+  return type === 'Ready' && status === 'True';
+}
+
 /** What a command of curlew that is on a host prints as JSON. Throws `SshError`. */
 export async function askHost(
   ssh: Ssh,
@@ -161,7 +206,9 @@ export async function askHost(
 async function authorityIn(path: string): Promise<string | undefined> {
   const text = await readStateFile(path, KUBECONFIG_LIMIT);
   if (text === undefined) return undefined;
-  const [cluster] = parseKubeconfig(path, text).clusters.values();
+  const { clusters, contexts, currentContext } = parseKubeconfig(path, text);
+  const named = contexts.get(currentContext)?.fields['cluster'];
+  const cluster = clusters.get(typeof named === 'string' ? named : '') ?? [...clusters.values()][0];
   const data = cluster?.fields['certificate-authority-data'];
   if (typeof data !== 'string') return undefined;
   return createHash('sha256').update(Buffer.from(data, 'base64')).digest('hex');

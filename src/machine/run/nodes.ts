@@ -44,13 +44,26 @@ function withCalls(api: KubeApi, { signal, report }: Context): NodeApi {
 }
 
 const nodeSchema = v.object({
-  spec: v.optional(v.object({ unschedulable: v.optional(v.boolean(), false) }), {}),
+  spec: v.optional(
+    v.object({
+      unschedulable: v.optional(v.boolean(), false),
+      taints: v.optional(
+        v.array(v.object({ key: v.string(), value: v.exactOptional(v.string()), effect: v.string() })),
+        [],
+      ),
+    }),
+    {},
+  ),
   status: v.optional(
     v.object({
       conditions: v.optional(v.array(v.object({ type: v.string(), status: v.string() })), []),
       addresses: v.optional(v.array(v.object({ type: v.string(), address: v.string() })), []),
       nodeInfo: v.optional(
-        v.object({ kubeletVersion: v.optional(v.string(), ''), containerRuntimeVersion: v.optional(v.string(), '') }),
+        v.object({
+          kubeletVersion: v.optional(v.string(), ''),
+          containerRuntimeVersion: v.optional(v.string(), ''),
+          osImage: v.optional(v.string(), ''),
+        }),
         {},
       ),
     }),
@@ -65,9 +78,14 @@ export async function seenNodes(call: Call): Promise<readonly SeenMachine[]> {
 
 /** Where a Node is reached within the cluster; none if it does not exist. */
 export async function addressesOf(call: Call, name: string): Promise<readonly string[]> {
-  const node = await getObject(call, NODES, { name });
-  const { status } = v.parse(nodeSchema, node ?? {});
-  return (status.addresses ?? []).flatMap(({ type, address }) => (type === 'InternalIP' ? [address] : []));
+  return detailsOf((await getObject(call, NODES, { name })) ?? {}).addresses;
+}
+
+/** What the planner does not ask for: addresses within the cluster, such as `Debian GNU/Linux 12 (bookworm)`, and taints. */
+export function detailsOf(node: object) {
+  const { spec, status } = v.parse(nodeSchema, node);
+  const addresses = (status.addresses ?? []).flatMap(({ type, address }) => (type === 'InternalIP' ? [address] : []));
+  return { addresses, os: status.nodeInfo?.osImage ?? '', taints: spec.taints ?? [] };
 }
 
 export function seenNode(node: LiveObject): SeenMachine {

@@ -39,17 +39,18 @@ export function planOf(cluster: WrittenCluster, look: ClusterLook, bundle: Bundl
   const desired = { ...own, machines };
   const planned = planCluster(desired, seen);
   const early = planned.steps.filter(({ phase, to }) => phase === 'join' && to !== cluster.version);
-  const first: readonly Step[] =
-    silent === undefined
-      ? planned.steps
-      : [
-          {
-            host: silent.name,
-            phase: 'images',
-            reason: 'curlew must be there to ask it',
-            waits: [],
-          },
-        ];
+  // Without a bundle to send, what kubectl there has said is all that can be known.
+  const isKnown = silent === undefined || (bundle === undefined && seen.machines.some(({ joined }) => joined));
+  const first: readonly Step[] = isKnown
+    ? planned.steps
+    : [
+        {
+          host: silent.name,
+          phase: 'images',
+          reason: 'curlew must be there to ask it',
+          waits: [],
+        },
+      ];
   const gets = new Set(first.flatMap(({ host, phase }) => (phase === 'images' ? (host ?? []) : [])));
   const refused = [
     ...refusals(cluster, bundle),
@@ -63,7 +64,7 @@ export function planOf(cluster: WrittenCluster, look: ClusterLook, bundle: Bundl
   ];
   const steps = refused.length > 0 ? [] : first;
   const shown = hosts.map((one) => shownHost(look, one));
-  const held = silent === undefined ? planned.held : [];
+  const held = isKnown ? planned.held : [];
   // Free space changes all the time.
   const digest = digestOf(
     canonicalJson({

@@ -1,0 +1,25 @@
+/** `curlew cluster adopt`: the file of a cluster that runs already. */
+import { visible } from '../../core/diagnostic.ts';
+import { counted } from '../../core/counted.ts';
+import { CLUSTER_ADOPT } from '../../requests/cluster.ts';
+import { commandFor } from '../command.ts';
+
+export const command = commandFor(CLUSTER_ADOPT, {
+  details:
+    'Reads the nodes of a cluster of kubeadm, kURL or curlew and the configuration of kubeadm from its API server, and writes the file with which curlew cluster plan begins. The file has no secrets, and no host keys: add that of each machine, which the lines that are printed show, compared with its console. Changes nothing of the cluster.',
+  examples: [
+    'curlew cluster adopt --kubeconfig paris.conf',
+    'curlew cluster adopt --kubeconfig paris.conf -o paris.yaml',
+  ],
+  run: async ({ request }, context) => (await import('../../app/cluster-adopt.ts')).adoptCluster(request, context),
+  render: ({ name, version, machines, text }, { request: { out } }) => {
+    if (out === undefined) return text.trimEnd();
+    return [
+      `${out} has ${name}, ${version}, with ${counted(machines.length, 'machine')}. Add their host keys, compared with their consoles:`,
+      ...machines.map((one) => `${one.name}: ${one.hostKeyBy}`),
+      `then: curlew cluster plan ${out}`,
+    ]
+      .map(visible)
+      .join('\n');
+  },
+});

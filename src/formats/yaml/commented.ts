@@ -1,0 +1,28 @@
+/** YAML for people to continue: a document with comments at the items of one of its lists. */
+import { Document, isMap, isSeq } from 'yaml';
+
+/** Comments of an item: lines before it, and after its fields. */
+export interface Comments {
+  readonly before: string;
+  readonly after: string;
+}
+
+/** Each comment may have several lines. An item that is no map gets none. */
+export function commentedYaml(
+  value: unknown,
+  { path, comments }: { readonly path: readonly string[]; readonly comments: readonly Comments[] },
+): string {
+  const document = new Document(value);
+  const list = document.getIn(path);
+  for (const [at, item] of isSeq(list) ? list.items.entries() : []) {
+    const { before, after } = comments[at] ?? {};
+    if (!isMap(item) || before === undefined || after === undefined) continue;
+    item.commentBefore = spaced(before);
+    item.comment = spaced(after);
+  }
+  return document.toString({ lineWidth: 0 });
+}
+
+function spaced(text: string): string {
+  return text.replaceAll(/^/gm, ' ');
+}
