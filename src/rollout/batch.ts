@@ -29,6 +29,8 @@ export interface Place {
   group: string;
   /** Places that are free. */
   free: number;
+  /** Places for what holds one by an earlier content, and wants something new: a strategy that was narrowed has fewer than there are. */
+  kept: number;
 }
 
 export interface Hold {
@@ -96,11 +98,12 @@ export function advance<M extends Member>(
   const stages = stagesOf(groups, strategy);
   const total = countIn(groups.filter((group) => !isMandatory(strategy, group))) || countIn(groups);
   const free = Math.max(1, sizeOf(strategy.maxConcurrency, total, Infinity, 'native'));
-  const place: Place = { stopped: given.stopped, earlier: undefined, unproven: undefined, group: '', free };
+  const place: Place = { stopped: given.stopped, earlier: undefined, unproven: undefined, group: '', free, kept: free };
   for (const { title, allowed, groups: own } of stages) {
     const failed = countIn(own, ({ state }) => isFailure(state));
     if (failed > allowed) place.stopped ??= `${title}: ${failed} failed, and ${allowed} may`;
     place.free -= countIn(own, ({ holds }) => holds);
+    place.kept -= countIn(own, ({ holds, wants }) => holds && !wants);
   }
   const only = (isMeant: boolean) => (group: Group<M>) => {
     return { ...group, members: group.members.filter(({ wants, holds }) => (wants && !holds) === isMeant) };
@@ -135,7 +138,7 @@ function begin<M extends Member>(
     place.group = name;
     for (const member of members) {
       if (member.wants) member.hold = hold(member, place);
-      if (member.wants && member.hold === undefined && !member.holds) place.free -= 1;
+      if (member.wants && member.hold === undefined) place[member.holds ? 'kept' : 'free'] -= 1;
       isDone &&= member.hold?.skips ?? !(member.wants || member.holds);
     }
   }

@@ -48,7 +48,12 @@ const GATES: readonly Gate[] = [
       !run.orders?.groups?.includes(group) &&
       `group ${group} waits for a person's approval`,
   },
-  { reason: 'Batch', back: true, why: ({ holds }, { free }) => free <= 0 && !holds && 'the batch is full' },
+  {
+    reason: 'Batch',
+    back: true,
+    why: ({ holds, goal }, { free, kept }) =>
+      (holds ? goal === undefined && kept <= 0 : free <= 0) && 'the batch is full',
+  },
   { reason: 'Content', skips: true, why: problemOfContent },
   { reason: 'Content', why: earlierProblem },
 ];

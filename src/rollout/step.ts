@@ -149,6 +149,8 @@ function advanceAsOcm(
       unproven: undefined,
       group,
       free: isIn ? 1 : 0,
+      // By the rules of Open Cluster Management, what has a place keeps it.
+      kept: 1,
     };
     if (target.wants) target.hold = holdOf(target, place);
   }

@@ -286,6 +286,24 @@ test('the names of a large batch, and its reasons to wait, are capped in the sta
   assert.is(world.waiting().length, 150);
 });
 
+test('a rollout that is made careful with a new version is careful at once, although all have what was before for a short time', () => {
+  const world = fleet({ type: 'All' });
+  const names = ['s1', 's2', 's3', 's4', 'w1', 'w2'];
+  assert.equal(world.begin(), names);
+  world.report('Succeeded', ...names);
+  assert.equal(world.begin(), []);
+  world.now += 60;
+  world.change('net', { rollout: { type: 'Progressive', maxConcurrency: 2, minSuccessTime: '1h' } });
+  world.release('net', '2.0.0');
+  assert.equal(world.begin(), ['s1', 's2']);
+  assert.is(world.why('s3'), 'Batch: the batch is full');
+  world.report('Succeeded', 's1', 's2');
+  world.now += 3599;
+  assert.equal(world.begin(), []);
+  world.now += 1;
+  assert.equal(world.begin(), ['s3', 's4']);
+});
+
 test('names are in the order that people count in', () => {
   const world = new TestFleet(
     ring('shop', 'c10', 'c2', 'c1'),
