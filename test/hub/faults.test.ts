@@ -85,6 +85,38 @@ test('a version that becomes bad after five of six clusters took it goes back be
   assert.is(contents(memory), `${everywhere(FIRST, '1.2.3@3')} turin:1.2.3@1`);
 });
 
+test('a pass over a fleet that is as it is to be asks the hub nothing', async () => {
+  const rollout = { type: 'Progressive', maxConcurrency: 5 };
+  await using first = await openMemoryHub([...sites(), hubAddon('web', { rollout })]);
+  await pass(first, NOW);
+  await report(first, NOW, 'Succeeded', ...FIRST);
+  await pass(first, NOW);
+  await report(first, NOW, 'Succeeded', 'turin');
+  await pass(first, NOW);
+  const before = first.requests.length;
+  for (const days of [1, 2, 3]) await pass(first, NOW + days * 24 * HOUR);
+  assert.equal(first.requests.slice(before), []);
+});
+
+test('a rollout that is paused gets no write and no restart from the controller that takes over, hours later', async () => {
+  const rollout = { type: 'Progressive', maxConcurrency: 2, minSuccessTime: '5m' };
+  await using first = await openMemoryHub([...sites(), hubAddon('web', { rollout })]);
+  await pass(first, NOW);
+  await report(first, NOW, 'Succeeded', 'bergen');
+  await change(first, '/metadata/annotations', { 'fleet.curlew.dev/pause': 'true' });
+  await pass(first, NOW);
+  // What was under way ends.
+  await report(first, NOW, 'Succeeded', 'lyon');
+  await pass(first, NOW + HOUR);
+  await using next = await openMemoryHub(first.objects());
+  await pass(next, NOW + 5 * HOUR);
+  assert.equal(next.writes, []);
+  assert.is(contents(next), everywhere(['bergen', 'lyon'], '1.2.3@1'));
+  await change(next, '/metadata/annotations', {});
+  await pass(next, NOW + 5 * HOUR);
+  assert.is(contents(next), everywhere(SITES.slice(0, 4), '1.2.3@1'));
+});
+
 test('times in the hub are by its clock, and what is stored stays when the clock of the site is set', () => {
   const orderWith = (status?: object): Order => {
     const { metadata, ...object } = hubClusterAddon('web', 'oslo', { hub: 'hub' }) as { readonly metadata: object };

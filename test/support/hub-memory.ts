@@ -26,6 +26,10 @@ interface Operation {
 
 export interface MemoryHub extends AsyncDisposable {
   readonly hub: Hub;
+  /** All objects as they are now, for another hub. */
+  readonly objects: () => readonly object[];
+  /** Requests so far, without watches. */
+  readonly requests: readonly string[];
   /** Requests that wrote something. */
   readonly writes: readonly string[];
   readonly notes: readonly string[];
@@ -37,7 +41,7 @@ export async function openMemoryHub(
   keeps: (object: JsonObject) => JsonObject = (object) => object,
 ): Promise<MemoryHub> {
   const stored = new Map<string, JsonObject>();
-  const [writes, notes]: [string[], string[]] = [[], []];
+  const [requests, writes, notes]: [string[], string[], string[]] = [[], [], []];
   let version = 0;
   const keep = (path: string, object: JsonObject): JsonObject => {
     version += 1;
@@ -51,6 +55,7 @@ export async function openMemoryHub(
   const gone: ApiAnswer = { kind: 'problem', problem: 'not found', message: 'not found' } as never;
   const ask = ({ verb, path: full, document = '{}' }: ApiRequest): ApiAnswer => {
     const path = (full.split('?')[0] ?? '').replace(/\/status$/, '');
+    requests.push(`${verb} ${path}`);
     if (verb === 'get') {
       const found = stored.get(path);
       if (path.includes('/customresourcedefinitions/')) return answer({ metadata: {} });
@@ -134,6 +139,8 @@ export async function openMemoryHub(
   await until(() => all.every(({ problem }) => problem === undefined));
   return {
     hub,
+    objects: () => [...stored.values()],
+    requests,
     writes,
     notes,
     [Symbol.asyncDispose]: async () => {
