@@ -1,25 +1,17 @@
 /** What would change on the machines of a cluster in a file, and why. */
 import { resolve } from 'node:path';
 import type { Context } from '../core/context.ts';
-import type { Digest } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
 import { printableJson } from '../core/json.ts';
 import { useCase } from '../core/request.ts';
-import type { Step } from '../machine/cluster.ts';
 import { writeText } from '../platform/files/write-whole.ts';
 import { openSsh, type Ssh } from '../ssh/ssh.ts';
 import { inspect } from './inspect.ts';
 import { readHosts } from '../machine/run/cluster-file.ts';
 import { lookAt, type BundleFacts } from '../machine/run/look.ts';
 import { planOf, type PlannedCluster } from '../machine/run/planned.ts';
+import type { SavedPlan } from '../machine/run/saved-plan.ts';
 import { CLUSTER_PLAN } from '../requests/cluster.ts';
-
-export interface SavedPlan {
-  readonly format: 1;
-  readonly cluster: string;
-  readonly digest: Digest;
-  readonly steps: readonly Step[];
-}
 
 /** Changes nothing. `SPEC_INVALID` and `USAGE` for the file of the cluster; what is wrong with hosts is in the result. */
 export const clusterPlan = useCase(CLUSTER_PLAN, async (request, context: Context): Promise<PlannedCluster> => {
@@ -27,7 +19,7 @@ export const clusterPlan = useCase(CLUSTER_PLAN, async (request, context: Contex
   const cluster = await readHosts(files, 'plan', context);
   const bundle = request.bundle === undefined ? undefined : await bundleFacts(request.bundle, context);
   await using ssh: Ssh = openSsh(context.env);
-  const plan = planOf(cluster, await lookAt(cluster, { ssh, bundle }, context), bundle);
+  const plan = planOf(cluster, await lookAt(cluster, { ssh, bundle }, context), bundle, request);
   if (out !== undefined) {
     const { digest, steps } = plan;
     const saved: SavedPlan = { format: 1, cluster: cluster.name, digest, steps };

@@ -167,7 +167,8 @@ export function removalLimit({ policy, machines, lists }: World): string | undef
   const { maxRemovals = MAX_REMOVALS, approvedRemovals = 0 } = policy;
   const most = Math.max(1, sizeOf(maxRemovals, machines.size, 1, 'native'), approvedRemovals);
   const { length } = lists.leaving;
-  return length > most ? `${length} machines would be removed, and ${most} may without approval` : undefined;
+  if (length <= most) return undefined;
+  return `${length} machines would be removed, and ${most} may without approval: curlew cluster apply --approve-removals ${length} gives it`;
 }
 
 /** How a machine leaves: it keeps its mark until it is no longer a Node, so that this can be continued at any point. */

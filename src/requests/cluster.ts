@@ -1,5 +1,5 @@
 /** Requests about clusters that are described in files. */
-import { flag, path, paths, text, texts } from '../core/field.ts';
+import { flag, numberOf, one, path, paths, text, texts } from '../core/field.ts';
 import { request } from '../core/request.ts';
 
 export const CLUSTER_DIFF = request('cluster diff', 'Show what differs between two clusters in files', {
@@ -18,9 +18,16 @@ const FILES = {
 const BUNDLE = path('FILE', 'the bundle that hosts get');
 export const HOST_BUNDLE = { bundle: { ...BUNDLE, required: 'add --bundle FILE' } };
 
+const removals = one(numberOf(1, 100_000, 'not a number from 1 to 100000'));
+const CHOICES = {
+  ignore: texts('TITLE', 'ignore a host preflight with this title on every machine; can be repeated'),
+  approveRemovals: removals('N', 'let N machines be removed at once (default: 10 %, at least 1)'),
+};
+
 export const CLUSTER_PLAN = request('cluster plan', 'Show what would change on the machines of a cluster', {
   ...FILES,
   bundle: BUNDLE,
+  ...CHOICES,
   out: path('FILE', 'save the plan, for curlew cluster apply --plan'),
   force: flag('replace the file of --out'),
 });
@@ -32,7 +39,7 @@ export const CLUSTER_APPLY = request(
     ...FILES,
     ...HOST_BUNDLE,
     plan: path('FILE', 'apply a saved plan; fails if it is outdated'),
-    ignore: texts('TITLE', 'ignore a host preflight with this title on every machine; can be repeated'),
+    ...CHOICES,
   },
   { yes: flag('apply the changes; without this, show them', { short: 'y' }) },
 );

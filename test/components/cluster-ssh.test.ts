@@ -5,6 +5,7 @@ import type { AppliedCluster } from '../../src/machine/run/settle.ts';
 import type { Report } from '../../src/core/events.ts';
 import type { PlannedCluster } from '../../src/machine/run/planned.ts';
 import { REMOTE } from '../../src/machine/run/look.ts';
+import { previewApply } from '../../src/app/cluster-apply.ts';
 import { inspect } from '../../src/app/inspect.ts';
 import { appears } from '../support/appears.ts';
 import * as assert from '../support/assert.ts';
@@ -272,8 +273,26 @@ tests('a saved plan is applied only while nothing has changed', async () => {
   await at.plan({ bundle: 'b.tar.gz', out: 'paris.plan' });
   await at.write(P1, { installer: { kubernetes: { maxPodsPerNode: 9 } } });
   await assert.rejectsWith(at.apply({ plan: 'paris.plan' }), 'PLAN_CHANGED', /have changed since/);
+  const shown = previewApply({ files: ['paris.yaml'], bundle: 'b.tar.gz', plan: 'paris.plan' }, at.context);
+  await assert.rejectsWith(shown, 'PLAN_CHANGED', /have changed since/);
   await at.write(P1);
   assert.equal(done(await at.apply({ plan: 'paris.plan' })), ['p1 images', 'p1 init']);
+});
+
+tests('a saved plan ends where something comes up that it could not know', async () => {
+  await using at = await hostScene('p1', 'p2');
+  await at.write(P1);
+  await at.apply();
+  await at.on('p1', `rm -r ${REMOTE}/bundle`);
+  await at.write({ ...P1, p2: { address: 'localhost' } });
+  await at.plan({ bundle: 'b.tar.gz', out: 'paris.plan' });
+  const applied = await at.apply({ plan: 'paris.plan' });
+  assert.equal([done(applied), applied.steps], [['p1 images'], []]);
+  assert.match(
+    applied.held.map(({ host, reason }) => `${host}: ${reason}`).join(),
+    'p2: paris.plan does not have its step',
+  );
+  assert.equal(done(await at.apply()), ['p2 images', 'p2 join']);
 });
 
 tests('a saved plan is not applied if a host goes away before its lock is taken', async () => {

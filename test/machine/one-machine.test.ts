@@ -146,6 +146,29 @@ test('a machine that leaves is drained and reset, and its control planes keep an
   assert.equal([phases(last), phases(even)], [[], []]);
 });
 
+test('machines leave together with approval, and one that a person names does without', () => {
+  const file = given(['cp1', 'w1']);
+  const all = look(given(['cp1', 'w1', 'w2', 'w3']));
+  const { steps, held } = planOf(file, all, bundle);
+  assert.equal(steps, []);
+  assert.match(held[0]?.reason ?? '', /^2 machines would be removed, .* --approve-removals 2 gives it$/);
+  const approved = planOf(file, all, bundle, { approveRemovals: 2 });
+  assert.equal(approved.held, []);
+  assert.equal(approved.steps.filter(({ phase }) => phase === 'delete-node').length, 2);
+  const named = planLeaving({ cluster: file, name: 'w1', bundle: undefined }, all);
+  assert.equal([phases(named).length, named.held], [4, []]);
+});
+
+test('a plan differs with everything that a machine gets, and with the preflights that it passes', () => {
+  const { digest } = planOf(ONE, look(ONE), bundle);
+  const machines = ONE.machines.map((one) => {
+    return one.name === 'w1' ? { ...one, machine: { ...one.machine, labels: { disk: 'ssd' } } } : one;
+  });
+  assert.not.equal(planOf({ ...ONE, machines }, look(ONE), bundle).digest, digest);
+  assert.not.equal(planOf(ONE, look(ONE), bundle, { ignore: ['Memory'] }).digest, digest);
+  assert.equal(planOf(ONE, look(ONE), bundle, { ignore: [] }).digest, digest);
+});
+
 test('nothing leaves while no control plane says what the cluster has', () => {
   const unknown = { ...look(ONE), speaker: undefined };
   const plan = planLeaving({ cluster: ONE, name: 'w2', bundle: undefined }, unknown);

@@ -201,11 +201,15 @@ test('a failure stops the other workers, and more removals than are allowed wait
   const gone = (policy: Policy): ClusterPlan =>
     planCluster(desired(['cp0'], { version: OLD }), seen([machine('cp0'), ...workers]), policy);
   assert.equal(gone({}).steps, []);
-  assert.equal(reasons(gone({}).held), ['4 machines would be removed, and 1 may without approval']);
+  assert.equal(reasons(gone({}).held), [
+    '4 machines would be removed, and 1 may without approval: curlew cluster apply --approve-removals 4 gives it',
+  ]);
   assert.equal(gone({ approvedRemovals: 4 }).steps.length, 16);
   const five = [...THREE, machine('cp3'), machine('cp4')];
   assert.equal(titles(plan('cp0 cp1 cp2', five)), []);
-  assert.equal(reasons(plan('cp0 cp1 cp2', five).held), ['2 machines would be removed, and 1 may without approval']);
+  assert.equal(reasons(plan('cp0 cp1 cp2', five).held), [
+    '2 machines would be removed, and 1 may without approval: curlew cluster apply --approve-removals 2 gives it',
+  ]);
   assert.is(titles(plan('cp0 cp1 cp2', five, { approvedRemovals: 2 }))[0], 'mark cp3');
 });
 

@@ -47,9 +47,8 @@ export const apply = commandFor(CLUSTER_APPLY, {
     'curlew cluster apply paris.yaml --bundle bundle.tar.gz --plan paris.plan --yes',
   ],
   run: async ({ request, options }, context): Promise<PlannedCluster & Partial<AppliedCluster>> => {
-    if (options.yes) return (await import('../../app/cluster-apply.ts')).applyCluster(request, context);
-    const { files, bundle } = request;
-    return (await import('../../app/cluster-plan.ts')).clusterPlan({ files, bundle }, context);
+    const { applyCluster, previewApply } = await import('../../app/cluster-apply.ts');
+    return options.yes ? applyCluster(request, context) : previewApply(request, context);
   },
   render: (result, { options }) => {
     const { done = [], failed = [] } = result;

@@ -4,7 +4,7 @@ import { mayRepair } from '../pick.ts';
 import { planRemoval } from '../removal.ts';
 import type { WrittenCluster } from './cluster-file.ts';
 import type { BundleFacts, ClusterLook, HostLook } from './look.ts';
-import { planOf, shownHost, type Done, type PlannedCluster } from './planned.ts';
+import { planOf, shownHost, type Choices, type Done, type PlannedCluster } from './planned.ts';
 
 export interface PlannedMachine extends PlannedCluster {
   readonly machine: string;
@@ -37,8 +37,13 @@ export function planMachine(given: Given, look: ClusterLook): PlannedMachine {
 }
 
 /** Another worker that a person must settle first holds only what needs it, as if it did not answer. */
-function planFor({ name, bundle }: Given, cluster: WrittenCluster, look: ClusterLook): PlannedCluster {
-  const plan = planOf(cluster, look, bundle);
+function planFor(
+  { name, bundle }: Given,
+  cluster: WrittenCluster,
+  look: ClusterLook,
+  choices: Choices = {},
+): PlannedCluster {
+  const plan = planOf(cluster, look, bundle, choices);
   const { machines } = look.seen;
   const control = new Set(
     [...cluster.machines, ...machines].flatMap((one) => (one.role === 'control-plane' ? one.name : [])),
@@ -50,7 +55,7 @@ function planFor({ name, bundle }: Given, cluster: WrittenCluster, look: Cluster
     return others.has(one.name) ? { ...one, answers: false, hostId: undefined, cluster: undefined } : one;
   });
   const refused = look.refused.filter((one) => !isOther(one));
-  return planOf(cluster, { ...look, seen: { ...look.seen, machines: away }, refused }, bundle);
+  return planOf(cluster, { ...look, seen: { ...look.seen, machines: away }, refused }, bundle, choices);
 }
 
 /** The same for one that is part of the cluster already. */
@@ -94,7 +99,8 @@ function isAtTarget({ machines, version }: WrittenCluster, seen: SeenCluster, na
 export function planLeaving(given: Given, look: ClusterLook): PlannedMachine {
   const { cluster, name, bundle } = given;
   const others = { ...cluster, machines: cluster.machines.filter((one) => one.name !== name) };
-  const rest = planFor(given, others, look);
+  // A person names it: that is the approval.
+  const rest = planFor(given, others, look, { approveRemovals: Infinity });
   const host = look.hosts.find((one) => one.host.name === name);
   const { chain, refused: own } = leave(look, cluster.name, name);
   const images = chain.some(({ phase }) => phase === 'reset') ? imagesFor(host, bundle) : NOTHING;

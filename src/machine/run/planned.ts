@@ -29,15 +29,28 @@ export interface Done {
   readonly phase: Phase;
 }
 
+/** What a person decides apart from the file. */
+export interface Choices {
+  /** Titles of host preflights that are passed. */
+  readonly ignore?: readonly string[] | undefined;
+  /** So many machines may be removed at once. */
+  readonly approveRemovals?: number | undefined;
+}
+
 /** `refused` has also what the file and its bundle do not have. */
-export function planOf(cluster: WrittenCluster, look: ClusterLook, bundle: BundleFacts | undefined): PlannedCluster {
+export function planOf(
+  cluster: WrittenCluster,
+  look: ClusterLook,
+  bundle: BundleFacts | undefined,
+  { ignore = [], approveRemovals: approvedRemovals = 0 }: Choices = {},
+): PlannedCluster {
   const { hosts, seen, silent } = look;
   const own = { name: cluster.name, version: cluster.version, paused: cluster.paused };
   const machines = cluster.machines.map(({ name, role, address, kubeletVersion }) => {
     return { name, role, address, kubeletVersion };
   });
   const desired = { ...own, machines };
-  const planned = planCluster(desired, seen);
+  const planned = planCluster(desired, seen, { approvedRemovals });
   const early = planned.steps.filter(({ phase, to }) => phase === 'join' && to !== cluster.version);
   // Without a bundle to send, what kubectl there has said is all that can be known.
   const isKnown = silent === undefined || (bundle === undefined && seen.machines.some(({ joined }) => joined));
@@ -69,7 +82,9 @@ export function planOf(cluster: WrittenCluster, look: ClusterLook, bundle: Bundl
   const digest = digestOf(
     canonicalJson({
       desired,
+      machines: jsonOf(cluster.machines.map(({ machine }) => machine)),
       installer: cluster.installer,
+      ignore: ignore.toSorted(),
       seen: jsonOf(seen),
       refused,
       steps,

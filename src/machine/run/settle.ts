@@ -41,12 +41,14 @@ export interface Plan<Planned extends PlannedCluster> {
 }
 
 /** What would be done. Changes nothing. */
-async function previewPlan<Planned extends PlannedCluster>(
-  { cluster, bundle, next }: Plan<Planned>,
+export async function previewPlan<Planned extends PlannedCluster>(
+  { cluster, bundle, next, check }: Plan<Planned>,
   context: Context,
 ): Promise<Planned> {
   await using ssh = openSsh(context.env);
-  return next(await lookAt(cluster, { ssh, bundle: bundle?.facts }, context), []);
+  const plan = next(await lookAt(cluster, { ssh, bundle: bundle?.facts }, context), []);
+  await check?.(plan);
+  return plan;
 }
 
 /**
