@@ -9,13 +9,13 @@ import { NODE_DRAIN } from '../requests/node.ts';
 
 export interface NodeDrain {
   readonly node: string;
-  /** It takes no new pods. */
+  /** It takes no new pods until a person allows them again. */
   readonly isCordoned: boolean;
   /** Pods that are still to be evicted, or to end. */
   readonly pods: readonly string[];
 }
 
-/** Cordons it as a person would. `NOT_FOUND` for an unknown node, `CLUSTER_FAILED` if its pods have not moved in time. */
+/** Cordons it as a person would, also where an upgrade of curlew has cordoned it until its end. `NOT_FOUND` for an unknown node, `CLUSTER_FAILED` if its pods have not moved in time. */
 export const drain = useCase(NODE_DRAIN, async (request, context: Context): Promise<NodeDrain> => {
   const { node, yes = false, drainTimeout: limitMs = DRAIN_MS } = request;
   const { report, signal } = context;
@@ -29,7 +29,8 @@ export const drain = useCase(NODE_DRAIN, async (request, context: Context): Prom
     }
     const { toEvict, waiting } = await leftToDrain(cluster, node);
     const pods = [...toEvict.map(({ name }) => name), ...waiting];
-    return { node, isCordoned: seenNode(found).cordon !== undefined, pods };
+    const { cordon, cordonFor } = seenNode(found);
+    return { node, isCordoned: cordon !== undefined && cordonFor === undefined, pods };
   };
   const before = await look();
   if (!yes) return before;

@@ -41,6 +41,17 @@ test('a drain shows the pods first, then moves them, and leaves a cordon that is
   });
 });
 
+test('the cordon of an upgrade becomes that of a person, which no upgrade lifts', async () => {
+  await onNode(async (api, run) => {
+    const metadata = { annotations: { 'curlew.dev/cordon': 'v1.34.5' } };
+    await api.merge('/api/v1/nodes/two', { metadata, spec: { unschedulable: true } });
+    assert.is((await run('two')).isCordoned, false);
+    assert.equal(await run('two', true), { node: 'two', isCordoned: true, pods: [] });
+    const { body } = await api.get('/api/v1/nodes/two');
+    assert.equal([at(body, 'spec.unschedulable'), at(body, 'metadata.annotations') ?? {}], [true, {}]);
+  });
+});
+
 test('a node that the cluster does not have is not drained', async () => {
   await onNode(async (_, run) => {
     await assert.rejectsWith(run('tow', true), 'NOT_FOUND', /cannot drain tow: the cluster has no such node/);

@@ -264,6 +264,10 @@ tests('the pods of a machine move by a control plane, once', async () => {
     await drainMachine({ ...request, yes: true }, at.context);
   });
   assert.equal(calls, ['node drain p2 --drain-timeout 9m --yes']);
+  await rm(`${at.api}/drained-p2`);
+  await at.write({ ...P1, p2: P2 }, { paused: true });
+  const paused = await drainMachine({ ...request, yes: true }, at.context);
+  assert.equal([paused.pods, paused.held], [['default/web'], 'the cluster is paused']);
 });
 
 test.run();

@@ -53,15 +53,16 @@ export const drain = commandFor(MACHINE_DRAIN, {
     'The machine gets no new pods, and its pods are evicted as their disruption budgets allow, for as long as drain.timeout in the file says (default: 5m). It stays cordoned until kubectl uncordon. Without --yes it shows the pods.\n\nExits with status 0 if nothing is left to do, 2 if something would be done, and 33 if it has failed.',
   examples: ['curlew machine drain paris.yaml p2', 'curlew machine drain paris.yaml p2 --yes'],
   run: async ({ request }, context) => (await import('../../app/machine-drain.ts')).drainMachine(request, context),
-  render: ({ machine, isCordoned, pods, failed }, { request: { yes } }) => {
+  render: ({ machine, isCordoned, pods, held, failed }, { request: { yes } }) => {
     const isDone = isCordoned && pods.length === 0;
     const lines = [
       ...pods.map((name) => `to do: ${machine} evict ${name}`),
       isDone
         ? `${machine} is drained, and takes no pods: kubectl uncordon ${machine} ends this`
         : `${machine}: ${isCordoned ? '' : 'to be cordoned, '}${counted(pods.length, 'pod')} to evict`,
+      ...(held === undefined ? [] : [`waits: ${machine}: ${held}`]),
       ...(failed === undefined ? [] : [`failed: ${machine} drain: ${failed}`]),
-      ...(yes || isDone ? [] : ['add --yes to do it']),
+      ...(yes || isDone || held !== undefined ? [] : ['add --yes to do it']),
     ];
     return lines.map(visible).join('\n');
   },

@@ -14,6 +14,8 @@ export interface DrainedMachine {
   readonly isCordoned: boolean;
   /** Pods that are still to be evicted, or to end. */
   readonly pods: readonly string[];
+  /** Why it does not begin. */
+  readonly held?: string;
   /** Why it has failed. */
   readonly failed?: string;
 }
@@ -42,7 +44,9 @@ export async function drainOverSsh(
     return { cluster: cluster.name, machine: name, isCordoned: isCordoned === true, pods: isTexts(pods) ? pods : [] };
   };
   const before = await ask();
-  if (!yes || (before.isCordoned && before.pods.length === 0)) return before;
+  if (before.isCordoned && before.pods.length === 0) return before;
+  if (cluster.paused === true) return { ...before, held: 'the cluster is paused' };
+  if (!yes) return before;
   const control = hosts.filter(({ host, facts }) => host.role === 'control-plane' && facts !== undefined);
   const owner = operatorOf(context.env);
   const locked = control.map(({ host }) => host.ssh);

@@ -128,9 +128,10 @@ export async function markUpgrading(call: Call, name: string, version: string): 
   await mergeObject(call, NODES, { name }, { metadata, spec: { unschedulable: true } });
 }
 
-/** No new pods until a person allows them again: curlew does not lift it. */
+/** No new pods until a person allows them again: curlew does not lift it, nor what was its own cordon before. */
 export async function cordonNode(call: Call, name: string): Promise<void> {
-  await mergeObject(call, NODES, { name }, { spec: { unschedulable: true } });
+  const metadata = { annotations: { [CORDON]: null } };
+  await mergeObject(call, NODES, { name }, { metadata, spec: { unschedulable: true } });
 }
 
 /** Lifts the cordon of {@link markUpgrading}. */
