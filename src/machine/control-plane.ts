@@ -116,12 +116,16 @@ export function removeControlPlane(world: World, machine: SeenMachine, reason: s
 }
 
 function join(world: World, name: string, to: string): Turn {
-  const { members = [] } = world;
+  const { members = [], machines } = world;
   const others = members.filter((one) => one.name !== name);
   // A member that votes already is no further one.
   const isVoter = members.some((one) => one.name === name && one.learner !== true);
   const safe = isVoter || quorumAfter(others, { add: true }).safe;
   if (!safe) return hold(name, 'etcd could lose its quorum by one more member: repair those that are not healthy');
+  const { joined = false, begun } = machines.get(name) ?? {};
+  if (joined && begun === 'init') {
+    return joinChain(world, name, { phase: 'init', to, reason: 'it has not ended without a failure' });
+  }
   return joinChain(world, name, { phase: 'join', to, reason: 'the file has it' });
 }
 

@@ -18,6 +18,8 @@ export interface HostFacts {
   readonly isPart: boolean;
   /** kubeadm has not ended there, or its end was not seen. */
   readonly isUnfinished: boolean;
+  /** curlew has begun to make it a node, and that has not ended without a failure: its add-ons may be missing. */
+  readonly begun: 'init' | 'join' | undefined;
   /** It can administer its cluster: it is a control plane of it. */
   readonly isControlPlane: boolean;
   /** sha256 of the certificate of its cluster's authority. */
@@ -56,6 +58,7 @@ if [ -e /etc/kubernetes/curlew/attempt ]; then p attempt yes; fi
 if [ -e /etc/kubernetes/admin.conf ]; then p control yes; fi
 if [ -e /etc/kubernetes/pki/ca.crt ]; then p authority "$(sha256sum </etc/kubernetes/pki/ca.crt | cut -c 1-64)"; fi
 p cluster "$(cat "$1/cluster" 2>/dev/null)"
+p begun "$(cut -d ' ' -f 1 "$1/unfinished" 2>/dev/null)"
 p bundle "$(cat "$1/bundle/.digest" 2>/dev/null)"
 if [ -e "$1/bundle/.images" ]; then p images yes; fi
 if [ -e "$1/run.lock" ] && ! flock -s -n "$1/run.lock" true; then p running "$(cat "$1/name")"; fi
@@ -75,6 +78,7 @@ export function readFacts(text: string): HostFacts | undefined {
   }
   const mebibytes = (name: string): number => Math.floor(Number(found.get(name) ?? 0) / 1024) || 0;
   const [hostname, machineId, arch] = [found.get('hostname'), found.get('machineId'), found.get('arch')];
+  const begun = found.get('begun');
   if (hostname === undefined || machineId === undefined || arch === undefined) return undefined;
   return {
     hostname: hostname.toLowerCase(),
@@ -86,6 +90,7 @@ export function readFacts(text: string): HostFacts | undefined {
     kubelet: found.get('kubelet'),
     isPart: found.has('part'),
     isUnfinished: found.has('attempt'),
+    begun: begun === 'init' || begun === 'join' ? begun : undefined,
     isControlPlane: found.has('control'),
     authority: found.get('authority'),
     cluster: found.get('cluster'),

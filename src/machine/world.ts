@@ -29,7 +29,7 @@ interface Lists {
   readonly workers: readonly SeenMachine[];
   /** Machines that go, or are to go. */
   readonly leaving: readonly SeenMachine[];
-  /** Machines of the file that are not part of the cluster, or only in part. */
+  /** Machines of the file that are not part of the cluster, or only in part: the same step is done there again. */
   readonly absent: readonly DesiredMachine[];
   /** The highest version of an API server: that of the cluster for kubeadm. Undefined: there is no cluster yet. */
   readonly version: string | undefined;
@@ -61,7 +61,9 @@ function listsOf({ desired, machines, wanted }: World): Lists {
     leaving,
     absent: desired.machines.filter(({ name, role }) => {
       const machine = machines.get(name);
-      return machine?.joined !== true || (role === 'control-plane' && machine.apiServer === undefined);
+      if (machine?.joined !== true || (role === 'control-plane' && machine.apiServer === undefined)) return true;
+      // An upgrade brings all that is missing, too.
+      return machine.begun !== undefined && machine.leaving !== true && machine.kubelet === desired.version;
     }),
     version: [...servers].toSorted(byVersion).at(-1),
     lowestWorker: [...kubelets].toSorted(byVersion)[0],
@@ -115,7 +117,14 @@ export class World {
         if (role === 'control-plane') {
           this.members = [...(this.members ?? []).filter(({ name }) => name !== host), { name: host, healthy: true }];
         }
-        return set({ joined: true, ready: true, cluster: this.desired.name, ...(role && { role }), ...versions });
+        return set({
+          joined: true,
+          begun: undefined,
+          ready: true,
+          cluster: this.desired.name,
+          ...(role && { role }),
+          ...versions,
+        });
       }
       case 'snapshot':
         this.snapshot = to;

@@ -233,6 +233,32 @@ tests(
   },
 );
 
+tests('what fails once its node is there is done again by the same command', async () => {
+  await using at = await hostScene('p1', 'p2');
+  await at.write({ ...P1, p2: { address: 'localhost' } });
+  for (const [name, phase] of [
+    ['p1', 'init'],
+    ['p2', 'join'],
+  ] as const) {
+    await writeFile(`${at.api}/fail-late-${name}`, '');
+    assert.equal((await at.apply()).failed, [
+      { host: name, phase, reason: 'it failed with status 4: an add-on has failed' },
+    ]);
+    const { steps } = await at.plan({ bundle: 'b.tar.gz' });
+    assert.equal(
+      [steps[0]?.host, steps[0]?.phase, steps.some((step) => step.host === name && step.phase === 'images')],
+      [name, phase, false],
+    );
+    await rm(`${at.api}/fail-late-${name}`);
+  }
+  assert.equal(done(await at.apply()), ['p2 join']);
+  assert.equal((await at.plan({ bundle: 'b.tar.gz' })).steps, []);
+  assert.equal(
+    (await at.calls()).map((line) => line.split(' ').slice(0, 2).join(' ')),
+    ['install.sh p1', 'install.sh p1', 'join.sh p2', 'join.sh p2'],
+  );
+});
+
 tests('a host without room for the bundle is refused', async () => {
   await using at = await hostScene('p1');
   await at.write(P1);

@@ -42,6 +42,19 @@ function reasons(found: ClusterPlan['held']): readonly string[] {
 
 const THREE = ['cp0', 'cp1', 'cp2'].map((name) => machine(name));
 
+test('what has made a machine a node, but not ended, is done there again before anything needs it', () => {
+  const half = { kubelet: NEW, ready: false } as const;
+  const control = machine('cp0', { ...half, apiServer: NEW, begun: 'init', images: [NEW] });
+  const bare = { name: 'w0', answers: true, joined: false, images: [NEW] };
+  assert.equal(titles(plan('cp0 w0', [control, bare])), [`init cp0 ${NEW}`, `join w0 ${NEW}`]);
+  const worker = machine('w0', { ...half, begun: 'join', images: [NEW] });
+  const well = machine('cp0', { kubelet: NEW, apiServer: NEW });
+  assert.equal(titles(plan('cp0 w0', [well, worker])), [`join w0 ${NEW}`]);
+  // An upgrade has all of it, and a machine that leaves needs none.
+  assert.ok(!titles(plan('cp0 w0', [machine('cp0'), machine('w0', { begun: 'join' })]))[0]?.startsWith('join'));
+  assert.equal(titles(plan('cp0', [well, worker]))[0], 'mark w0');
+});
+
 test('all nodes get their images, and etcd is saved before the first control plane, then the others and the workers follow', () => {
   const found = plan('cp0 cp1 cp2 w0', [...THREE, machine('w0')]);
   const names = ['cp0', 'cp1', 'cp2', 'w0'];

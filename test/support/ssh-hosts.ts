@@ -60,6 +60,7 @@ printf '{"name":"%s","joined":true,"answers":true,"ready":true,"role":"%s","kube
 if [ $role = control-plane ]; then printf ',"apiServer":"v1.34.4"' >>${api}/node-$name.part; fi
 printf '}' >>${api}/node-$name.part
 mv ${api}/node-$name.part ${api}/node-$name
+if [ -e ${api}/fail-late-$name ]; then echo 'an add-on has failed' >&2; exit 4; fi
 `;
   const tasks = `#!/bin/sh
 case "$1 $2" in

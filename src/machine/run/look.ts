@@ -99,6 +99,7 @@ export async function lookAt(
       answers: facts !== undefined,
       hostId: facts?.machineId,
       cluster: belongs,
+      begun: belongs === cluster.name ? facts?.begun : undefined,
       images: bundle !== undefined && hasImages(facts, bundle, node) ? [bundle.kubernetes] : [],
     };
   });
@@ -118,8 +119,13 @@ export async function lookAt(
 }
 
 /** What makes a host a node loads them by itself. */
-function hasImages(facts: HostFacts | undefined, { digest }: BundleFacts, node: SeenMachine | undefined): boolean {
-  return facts?.bundle === digest && (node?.joined !== true || facts.hasImages);
+function hasImages(
+  facts: HostFacts | undefined,
+  { digest, kubernetes }: BundleFacts,
+  node: SeenMachine | undefined,
+): boolean {
+  if (facts?.bundle !== digest) return false;
+  return node?.joined !== true || facts.hasImages || (facts.begun !== undefined && node.kubelet === kubernetes);
 }
 
 async function lookAtHost(ssh: Ssh, host: WrittenHost, signal: AbortSignal): Promise<HostLook> {

@@ -90,7 +90,7 @@ export async function perform(scene: Scene, step: Step): Promise<void> {
         });
       case 'reset':
         // The packages of the bundle were moved to where the reset removes them.
-        return run(host, ['sh', '-c', './tasks.sh reset --yes && rm -f .digest']);
+        return run(host, ['sh', '-c', './tasks.sh reset --yes && rm -f .digest ../unfinished']);
       case 'addon':
       case 'mark':
       case 'remove-member':

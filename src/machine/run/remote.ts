@@ -161,9 +161,10 @@ elif busy; then
   if [ "$(cat name)" != "$name" ]; then echo "$(cat name) runs there: wait until it ends" >&2; exit 75; fi
 else
   cat >input
-  if [ -n "$cluster" ]; then echo "$cluster" >cluster; fi
+  if [ -n "$cluster" ]; then echo "$cluster" >cluster; printf %s "$name" >unfinished; fi
   rm -f status pid; : >log; printf %s "$name" >name; started=yes
-  setsid flock -w 9 -o run.lock sh -c 'cd bundle && "$@" >../log 2>&1; echo $? >../status.new; cd .. ; rm -f input; mv status.new status' run "$@" </dev/null >/dev/null 2>&1 &
+  setsid flock -w 9 -o run.lock sh -c 'cd bundle && "$@" >../log 2>&1; echo $? >../status.new; cd .. ; rm -f input
+if [ "$(cat status.new)" = 0 ] && [ "$(cat name)" = "$(cat unfinished 2>/dev/null)" ]; then rm -f unfinished; fi; mv status.new status' run "$@" </dev/null >/dev/null 2>&1 &
   echo $! >pid
 fi
 printf %s "$id" >id
@@ -176,7 +177,7 @@ echo 'it was cut, as by a restart of the host: run the same command again' >&2; 
 export interface RemoteCommand {
   /** For people, and for whoever continues it: the same command always has the same name. */
   readonly name: string;
-  /** The cluster that the host records from now on. */
+  /** The cluster that the host records from now on; until the run has ended with status 0, it also records that this is unfinished. */
   readonly cluster?: string;
   /** Runs in the unpacked bundle. */
   readonly command: readonly string[];
@@ -209,7 +210,7 @@ export async function runCommand(
 
 const CLEAN = `cd "$1" 2>/dev/null || exit 0
 if [ -e /etc/kubernetes/kubelet.conf ]; then echo 'it is still part of the cluster' >&2; exit 65; fi
-flock -n -E 75 run.lock sh -c 'rm -f bundle/.digest && rm -rf bundle bundle.new *.partial name id log pid status input && rm -f cluster'`;
+flock -n -E 75 run.lock sh -c 'rm -f bundle/.digest && rm -rf bundle bundle.new *.partial name id log pid status input unfinished && rm -f cluster'`;
 
 /** Removes the bundle and all records of a host that was reset; its lock stays. Fails on a host that is still part of a cluster. */
 export async function cleanHost({ ssh, signal }: Remote, host: SshHost): Promise<void> {
