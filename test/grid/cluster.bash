@@ -52,6 +52,11 @@ node_ready() {
   [[ "$(kubectl_on one get node "$1" -o jsonpath='{.status.conditions[?(@.type=="Ready")].status}')" == True ]]
 }
 
+# usage: node_is_lost NODE; its kubelet has not been heard for a while
+node_is_lost() {
+  [[ "$(kubectl_on one get node "$1" -o jsonpath='{.status.conditions[?(@.type=="Ready")].status}')" == Unknown ]]
+}
+
 control_plane_works() {
   [[ "$(kubectl_on one get --raw /readyz)" == ok ]] && node_ready one &&
     kubectl_on one --namespace kube-system rollout status deployment/coredns --timeout=50s

@@ -38,10 +38,15 @@ cluster_file() {
     printf '  machines:\n'
     for node in one two; do
       printf '    - { name: %s, role: %s, address: %s, ssh: { user: root, hostKey: "%s" }, labels: { rack: %s } }\n' "$node" "$role" \
-        "$(grid_docker 10 inspect --format '{{.NetworkSettings.Networks.grid.IPAddress}}' "$node")" "$(host_key "$node")" "$node"
+        "$(address_of "$node")" "$(host_key "$node")" "$node"
       role=worker
     done
   } >"$OPERATOR/grid.yaml"
+}
+
+# usage: address_of NODE
+address_of() {
+  grid_docker 10 inspect --format '{{.NetworkSettings.Networks.grid.IPAddress}}' "$1"
 }
 
 # usage: host_key NODE
@@ -57,7 +62,7 @@ apply() {
 # usage: is_planned BUNDLE TEXT…; the plan has these lines, and nothing is changed
 is_planned() {
   local text status=0 wanted
-  text="$(apply "$1")" || status=$?
+  text="$(operator cluster plan "$OPERATOR/grid.yaml" --bundle "$GRID/media/$1.tar.gz")" || status=$?
   printf '%s\n' "$text"
   ((status == 2)) || return 1
   for wanted in "${@:2}"; do
@@ -130,6 +135,65 @@ upgrade_is_planned() {
   cluster_file "$NEW" && is_planned bundle "one upgrade $NEW" "two upgrade $NEW" && versions_are "$OLD" "$OLD"
 }
 
+# usage: machine VERB NODE [OPTION…]
+machine() {
+  operator machine "$1" "$OPERATOR/grid.yaml" "$2" "${@:3}" --yes
+}
+
+# The lock of the operator who was killed counts for a minute.
+first_machine_goes_up() {
+  grid_until 120 machine upgrade one --bundle "$GRID/media/bundle.tar.gz" "${IGNORE[@]}" && versions_are "$NEW" "$OLD"
+}
+
+cluster_is_well() {
+  local text
+  text="$(operator cluster status "$OPERATOR/grid.yaml")" || {
+    printf '%s\n' "$text"
+    return 1
+  }
+  printf '%s\n' "$text"
+  [[ "$text" =~ two\ +worker\ +$NEW\ +ready && "$text" == *'expires in 364 days'* ]]
+}
+
+pods_move_away() {
+  machine drain two && is_drained && kubectl_on one uncordon two
+}
+
+is_drained() {
+  [[ "$(kubectl_on one get node two -o jsonpath='{.spec.unschedulable}')" == true &&
+    -z "$(kubectl_on one get pods --selector=app=moved --field-selector=spec.nodeName=two --output=name)" ]]
+}
+
+# A machine that is as it should be is left alone.
+broken_machine_is_repaired() {
+  local text
+  text="$(machine repair two --bundle "$GRID/media/bundle.tar.gz" "${IGNORE[@]}")" && [[ "$text" == *'nothing is left to do'* ]] || return 1
+  on two 30 systemctl disable --now kubelet && grid_until 120 node_is_lost two || return 1
+  machine repair two --bundle "$GRID/media/bundle.tar.gz" "${IGNORE[@]}" && versions_are "$NEW" "$NEW"
+}
+
+machine_goes() {
+  machine remove two && ! grep -q 'name: two' "$OPERATOR/grid.yaml" &&
+    [[ -z "$(kubectl_on one get node two --ignore-not-found --output=name)" ]] && on two 20 test ! -e /etc/kubernetes
+}
+
+machine_comes() {
+  machine add two --address "$(address_of two)" --user root --host-key "$(host_key two)" --label rack=two \
+    --bundle "$GRID/media/bundle.tar.gz" "${IGNORE[@]}" &&
+    grep -q 'name: two' "$OPERATOR/grid.yaml" && versions_are "$NEW" "$NEW" && labels_are_set
+}
+
+# Without the name nothing is reset.
+cluster_is_deleted() {
+  local node status=0
+  operator cluster delete "$OPERATOR/grid.yaml" || status=$?
+  ((status == 2)) && control_plane_works || return 1
+  operator cluster delete "$OPERATOR/grid.yaml" --confirm grid || return 1
+  for node in one two; do
+    on "$node" 20 sh -c 'test ! -e /etc/kubernetes && test ! -e /var/lib/etcd/member && test ! -e /var/lib/curlew-remote/bundle' || return 1
+  done
+}
+
 OLD="$(tools_version grid-kubernetes-older)" NEW="$(tools_version grid-kubernetes)"
 step "the operator's machine" operator_machine
 for node in one two; do
@@ -150,8 +214,16 @@ step 'a workload of two pods' served_pods
 step 'a probe of it' start_probe
 step 'an upgrade is planned' upgrade_is_planned
 step 'apply, killed' killed_apply "$SECOND_KILL" bundle
+step 'one machine first' first_machine_goes_up
 step 'apply goes on' apply_goes_on bundle
 step 'both nodes have the next minor' versions_are "$NEW" "$NEW"
 step 'the probe never failed' probe_never_failed
 step 'pods talk across nodes' pods_talk
 step 'a second apply changes nothing' nothing_is_left bundle
+step 'the cluster is well' cluster_is_well
+step 'pods of a machine move away' pods_move_away
+step 'a broken machine is repaired' broken_machine_is_repaired
+step 'a machine is removed' machine_goes
+step 'a machine is added' machine_comes
+step 'pods talk across nodes' pods_talk
+step 'the cluster is deleted' cluster_is_deleted

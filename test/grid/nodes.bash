@@ -125,11 +125,6 @@ dead_node_is_removed() {
     [[ -z "$(kubectl_on one get node two --ignore-not-found --output=name)" ]]
 }
 
-# usage: node_is_lost NODE
-node_is_lost() {
-  [[ "$(kubectl_on one get node "$1" -o jsonpath='{.status.conditions[?(@.type=="Ready")].status}')" == Unknown ]]
-}
-
 # What was changed since the snapshot is gone, and what was there before is back.
 snapshot_is_restored() {
   kubectl_on one create configmap before &&

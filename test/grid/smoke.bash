@@ -38,6 +38,7 @@ reset_and_join() {
 
 step 'node one boots' grid_start_node one 1
 step 'unpack the bundle' unpack one
+step 'its checks' on one 60 /root/bundle/tasks.sh preflight "${IGNORE[@]}"
 step 'install' install_on one
 step 'control plane works' control_plane_works
 step 'services work' services_work one

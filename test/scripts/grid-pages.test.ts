@@ -1,0 +1,49 @@
+/** The pages about clusters are promises: scenarios of `scripts/grid` run each of their commands on real nodes. */
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { splitName } from '../../src/cli/commands.ts';
+import * as assert from '../support/assert.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('pages of the grid');
+const ROOT = join(import.meta.dirname, '../..');
+
+/** They need the internet, or only look; other tests run them. */
+const ELSEWHERE = new Set(['curlew lint', 'curlew build']);
+
+/** The programs of curlew in blocks of sh: `./tasks.sh node remove`, `curlew lint`, `./install.sh`. */
+function commandsOf(page: string): readonly string[] {
+  const blocks = [...page.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block);
+  return blocks
+    .flatMap((block) => block.split(/\n|&&/))
+    .flatMap((line) => {
+      const [program = '', ...words] = line.trim().split(' ');
+      if (program !== 'curlew' && program !== './tasks.sh') return program.startsWith('./') ? program : [];
+      return `${program} ${splitName(words).name}`;
+    });
+}
+
+async function scenarios(): Promise<string> {
+  const folder = join(ROOT, 'test/grid');
+  const own = (await readdir(folder)).filter((name) => name.endsWith('.bash')).map((name) => join(folder, name));
+  const texts = await Promise.all([join(ROOT, 'scripts/grid'), ...own].map(async (path) => readFile(path, 'utf8')));
+  return texts.join('\n').replaceAll(/^ *#.*$/gm, '');
+}
+
+test('each command of the pages about clusters is run by a scenario', async () => {
+  const text = await scenarios();
+  const isRun = (command: string): boolean => {
+    const words = command.replace(/^(?:curlew |\.\/)/, '').replaceAll('.', '\\.');
+    return new RegExp(`(?<![\\w-])${words}(?![\\w-])`).test(text);
+  };
+  for (const page of ['docs/cluster.md', 'docs/clusters-as-data.md']) {
+    const commands = [...new Set(commandsOf(await readFile(join(ROOT, page), 'utf8')))];
+    assert.ok(commands.length > 5, `${page}: ${commands.join()}`);
+    assert.equal(
+      commands.filter((command) => !ELSEWHERE.has(command) && !isRun(command)),
+      [],
+    );
+  }
+});
+
+test.run();
