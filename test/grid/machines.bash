@@ -183,6 +183,16 @@ machine_comes() {
     grep -q 'name: two' "$OPERATOR/grid.yaml" && versions_are "$NEW" "$NEW" && labels_are_set
 }
 
+# The file of a running cluster needs only the host keys: then nothing is to do.
+cluster_is_adopted() {
+  local node file="$OPERATOR/adopted.yaml"
+  operator cluster adopt --kubeconfig "$OPERATOR/grid.conf" -o "$file" --name grid || return 1
+  for node in one two; do
+    sed -i "/- name: $node\$/,/- name: two\$/ s|# ssh: .*|ssh: { user: root, hostKey: '$(host_key "$node")' }|" "$file"
+  done
+  operator cluster plan "$file"
+}
+
 # Without the name nothing is reset.
 cluster_is_deleted() {
   local node status=0
@@ -226,4 +236,5 @@ step 'a broken machine is repaired' broken_machine_is_repaired
 step 'a machine is removed' machine_goes
 step 'a machine is added' machine_comes
 step 'pods talk across nodes' pods_talk
+step 'a file of it is written' cluster_is_adopted
 step 'the cluster is deleted' cluster_is_deleted
