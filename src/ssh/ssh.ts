@@ -213,12 +213,15 @@ function failureOf(host: SshHost, { status, stderr, lastLines, error }: ProgramR
     );
   if (/Permission denied|Too many authentication|No supported authentication/.test(all))
     return new SshError(host, 'denied', `${at} refuses the user: ${last}`, 'check user and key: ssh -v');
+  const { via } = host;
+  // With a shared connection, ssh does not show what the one to the jump host says, such as that its host key is unknown.
+  const jump = via === undefined ? '' : `, and that this connects without a question: ssh -J ${via} ${host.address}`;
   if (/connect to host|Could not resolve|kex_exchange_identification|banner exchange|stdio forwarding/.test(all))
     return new SshError(
       host,
       'unreachable',
-      `it does not answer: ${last}`,
-      'check that it runs, its address, and the firewall',
+      `it does not answer${via === undefined ? '' : ` through ${via}`}: ${last}`,
+      `check that it runs, its address, and the firewall${jump}`,
     );
   return new SshError(
     host,

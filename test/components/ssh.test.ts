@@ -136,6 +136,18 @@ tests('a jump host is connected through with the configuration of the user', asy
   assert.match(text, /^127\.0\.0\.1 /);
 });
 
+tests('a jump host that does not connect is named', async () => {
+  await using at = await scene();
+  const { config, host } = at.server;
+  await writeFile(at.box.at('known'), '');
+  const own = `UserKnownHostsFile "${at.box.at('known')}"\nStrictHostKeyChecking yes\n`;
+  await writeFile(config, `${readFileSync(config, 'utf8')}${own}`);
+  const via = `${host.user}@localhost:${host.port}`;
+  const { problem, reason, hint } = await failure(at.run('true', {}, { via }));
+  assert.match(`${problem}: ${reason}`, `unreachable: it does not answer through ${via}: `);
+  assert.match(hint ?? '', `: ssh -J ${via} 127.0.0.1`);
+});
+
 const isRoot = process.getuid?.() === 0;
 
 unless(isRoot ? missing(SSHD, 'ssh', 'ssh-keygen', 'useradd') : 'needs root', test)(

@@ -126,7 +126,10 @@ test('room for the bundle, and its architecture, count only on hosts that get it
     { host: 'w1', reason: 'it has 9 MiB free in /var/lib, and the bundle needs 1025: make room there' },
   ]);
   assert.equal(plan({ arch: 'aarch64' }), [
-    { host: 'w1', reason: 'it is aarch64, and the bundle is for x86_64: use one for aarch64 on it' },
+    {
+      host: 'w1',
+      reason: 'it is aarch64, and the bundle is for x86_64: curlew machine add or upgrade can use another for it',
+    },
   ]);
 });
 

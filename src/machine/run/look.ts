@@ -242,7 +242,9 @@ export function refusedBundle({ host, facts }: HostLook, bundle: BundleFacts): r
   if (facts === undefined || facts.bundle === bundle.digest) return [];
   const refuse = (reason: string): readonly Held[] => [{ host: host.name, reason }];
   if (facts.arch !== bundle.arch)
-    return refuse(`it is ${facts.arch}, and the bundle is for ${bundle.arch}: use one for ${facts.arch} on it`);
+    return refuse(
+      `it is ${facts.arch}, and the bundle is for ${bundle.arch}: curlew machine add or upgrade can use another for it`,
+    );
   const need = SPARE_MIB + Math.ceil((TIMES * bundle.size) / MIB);
   if (facts.diskMiB >= need) return [];
   return refuse(`it has ${facts.diskMiB} MiB free in /var/lib, and the bundle needs ${need}: make room there`);

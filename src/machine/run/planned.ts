@@ -125,7 +125,7 @@ function refusals({ machines, version, installer }: WrittenCluster, bundle: Bund
   }
   if (bundle !== undefined && bundle.kubernetes !== version)
     found.push({
-      reason: `the bundle has Kubernetes ${bundle.kubernetes}, and the file wants ${version}: add its bundle`,
+      reason: `the bundle has Kubernetes ${bundle.kubernetes}, and the file wants ${version}: use one that has it, or change the file`,
     });
   return found;
 }
