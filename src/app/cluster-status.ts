@@ -44,17 +44,24 @@ export interface ClusterStatus {
 
 const AT_ONCE = 16;
 
+/** What is shown of a list of another machine, and of a text in it. */
+const [MOST, LENGTH] = [50, 400];
+
 const list = <Item extends v.GenericSchema>(item: Item) => v.optional(v.array(item), []);
-const unhealthy = v.object({ name: v.string(), reason: v.string() });
+const text = v.pipe(
+  v.string(),
+  v.transform((all) => (all.length > LENGTH ? `${all.slice(0, LENGTH)}…` : all)),
+);
+const unhealthy = v.object({ name: text, reason: text });
 /** {@link ClusterHealth} from another machine. */
 const healthSchema = v.object({
   nodes: list(unhealthy),
   addons: list(unhealthy),
   pods: list(unhealthy),
   morePods: v.optional(v.number(), 0),
-  certificates: list(v.object({ name: v.string(), expires: v.pipe(v.string(), v.isoTimestamp()) })),
-  images: v.optional(v.object({ folder: v.string(), used: v.number(), limit: v.number() })),
-  problems: list(v.string()),
+  certificates: list(v.object({ name: text, expires: v.pipe(v.string(), v.isoTimestamp()) })),
+  images: v.optional(v.object({ folder: text, used: v.number(), limit: v.number() })),
+  problems: list(text),
 });
 type Health = v.InferOutput<typeof healthSchema>;
 type Part = Pick<ClusterHealth, 'addons' | 'pods' | 'morePods'>;
@@ -66,7 +73,10 @@ export const clusterStatus = useCase(CLUSTER_STATUS, async ({ files }, context: 
   const look = await lookAt(cluster, { ssh, bundle: undefined }, context);
   const { hosts, steps, held, refused } = planOf(cluster, look, undefined);
   const said = await healthOfHosts(ssh, look, context.signal);
-  const problems = said.flatMap(({ host, problems: all }) => all.map((reason) => ({ host, reason })));
+  const problems = said.flatMap(({ host, problems: all }) => {
+    const more = all.length > MOST ? [`${all.length - MOST} more problems`] : [];
+    return [...all.slice(0, MOST), ...more].map((reason) => ({ host, reason }));
+  });
   // Whoever is root on a worker must not be able to speak for the cluster.
   const speaker = said.find(({ host }) => host === look.speaker?.name)?.health;
   const { addons, pods, morePods }: Part = speaker ?? { addons: [], pods: [], morePods: 0 };
@@ -90,7 +100,9 @@ export const clusterStatus = useCase(CLUSTER_STATUS, async ({ files }, context: 
   );
   const [certificate] = certificates.toSorted((a, b) => Date.parse(a.expires) - Date.parse(b.expires));
   const isSettled = steps.length + held.length + refused.length === 0;
-  const isWell = addons.length + pods.length + problems.length === 0 && shown.every(({ ready }) => ready === true);
+  const isWell =
+    addons.length + pods.length + problems.length === 0 &&
+    shown.every(({ ready, answers }) => ready === true && answers);
   return {
     cluster: cluster.name,
     version: cluster.version,

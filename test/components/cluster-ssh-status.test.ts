@@ -49,6 +49,10 @@ tests('bare hosts are not in the cluster, and a cluster that was just made is he
   assert.is(well.healthy, true);
   assert.equal(well.certificate, { host: 'p1', name: 'pki/apiserver.crt', expires: '2090-01-01T00:00:00.000Z' });
   assert.is((await at.calls()).length, 2);
+  const { user, hostKey } = at.host('p2');
+  await at.write({ ...P1, p2: { address: 'localhost', ssh: { user, port: 1, hostKey } } });
+  const away = await statusOf(at);
+  assert.equal([away.hosts[1]?.ready, away.hosts[1]?.answers, away.healthy], [true, false, false]);
 });
 
 tests('what a node says of add-ons, pods, certificates and disks makes the cluster unhealthy', async () => {
@@ -75,6 +79,10 @@ tests('what a node says of add-ons, pods, certificates and disks makes the clust
   ]);
   assert.is(found.healthy, false);
   await rm(`${at.api}/health-p1`);
+  await says(at, 'p2', { problems: Array.from({ length: 60 }, () => 'x'.repeat(9000)) });
+  const { problems } = await statusOf(at);
+  assert.equal([problems.length, problems[0]?.reason.length], [51, 401]);
+  assert.equal(problems.at(-1), { host: 'p2', reason: '10 more problems' });
   await writeFile(`${at.api}/health-p2`, '{"cluster":{"certificates":[{"name":1}]}}');
   assert.equal((await statusOf(at)).problems, [{ host: 'p2', reason: 'it does not say how it is' }]);
 });
