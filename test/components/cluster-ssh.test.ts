@@ -259,6 +259,20 @@ tests('what fails once its node is there is done again by the same command', asy
   );
 });
 
+tests('what was done is in the result although the kubeconfig cannot be kept', async () => {
+  await using at = await hostScene('p1');
+  await at.write(P1);
+  const ssh = at.at('ssh');
+  const refuse = `case "$*" in *'cat /etc/kubernetes/admin.conf'*) exit 1;; esac`;
+  await writeFile(ssh, (await readFile(ssh, 'utf8')).replace('\n', `\n${refuse}\n`));
+  const notes: string[] = [];
+  const report: Report = (event) => {
+    if (event.type === 'note') notes.push(event.text);
+  };
+  assert.equal(done(await at.apply({ report })), ['p1 images', 'p1 init']);
+  assert.match(notes.join('\n'), /^the kubeconfig is not in .*paris\.conf: cannot run a program on p1: /m);
+});
+
 tests('a host without room for the bundle is refused', async () => {
   await using at = await hostScene('p1');
   await at.write(P1);

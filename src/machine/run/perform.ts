@@ -48,7 +48,7 @@ export async function perform(scene: Scene, step: Step): Promise<void> {
   const leaves = host === undefined || node?.leaving === true || REMOVAL.has(phase);
   const act = async (): Promise<void> => {
     if (leaves && phase !== 'images' && phase !== 'reset') {
-      const speaker = speakerOf(look, name);
+      const speaker = await speakerFor(scene, name);
       return run(speaker, ['./tasks.sh', 'node', 'remove', name, ...limit, '--yes']);
     }
     if (host === undefined) throw new CurlewError('UNSUPPORTED', `cannot ${phase} ${name}: its host is unknown`);
@@ -107,17 +107,18 @@ export function drainLimit(host: WrittenHost | undefined): readonly string[] {
   return timeout === 'None' ? [] : ['--drain-timeout', timeout];
 }
 
-/** A control plane that can say something about another node. */
-function speakerOf({ speaker, hosts }: ClusterLook, about: string): WrittenHost {
-  const other = [
-    speaker,
-    ...hosts.map(({ host, facts }) => {
-      return host.role === 'control-plane' && facts?.isControlPlane === true ? host : undefined;
-    }),
-  ];
-  const found = other.find((one) => one !== undefined && one.name !== about);
-  if (found !== undefined) return found;
-  throw new CurlewError('CLUSTER_FAILED', `no other control plane answers for ${about}`);
+/** A control plane that can say something about another node. Without curlew on any of them, one gets the bundle. */
+async function speakerFor({ look, remote, file }: Scene, about: string): Promise<WrittenHost> {
+  const { speaker, hosts } = look;
+  if (speaker !== undefined && speaker.name !== about) return speaker;
+  const others = hosts.filter(({ host: { name, role }, facts }) => {
+    return role === 'control-plane' && name !== about && facts?.isControlPlane === true;
+  });
+  const found = others.find(({ facts }) => facts?.bundle !== undefined) ?? others[0];
+  if (found === undefined) throw new CurlewError('CLUSTER_FAILED', `no other control plane answers for ${about}`);
+  const { host, facts } = found;
+  if (facts?.bundle === undefined) await sendBundle(remote, host.ssh, { file: await file(), sent: () => undefined });
+  return host;
 }
 
 /** The settings of a host as an installer spec; JSON is YAML. A machine that joins takes those of Kubernetes from its cluster. */
@@ -139,9 +140,9 @@ trap 'rm -f "$file"' EXIT
 
 /** The secret goes from one host to the other through this process alone. */
 async function joinSettings(scene: Scene, host: WrittenHost): Promise<Readonly<Record<string, unknown>>> {
-  const { look, remote, ignore, report } = scene;
+  const { remote, ignore, report } = scene;
   const { ssh, signal } = remote;
-  const speaker = speakerOf(look, host.name);
+  const speaker = await speakerFor(scene, host.name);
   const isControl = host.role === 'control-plane';
   const operands = [REMOTE, `join-${host.name}.yaml`, ...(isControl ? ['--control-plane'] : [])];
   const make = async (): Promise<string> =>

@@ -122,7 +122,8 @@ export async function sendBundle(
   const id = hexOf(file.digest as Digest);
   const at = { operands: [REMOTE, id], limitMs: SHORT_MS, signal };
   await again(remote, async () => {
-    let there = Number(await ssh.run(host, { ...at, script: SENT })) || 0;
+    const said = Number(await ssh.run(host, { ...at, script: SENT }));
+    let there = Number.isSafeInteger(said) && said >= 0 ? said : 0;
     sent(there);
     if (there >= file.size) return;
     const read = createReadStream(file.path, { start: there });

@@ -116,7 +116,16 @@ export async function followPlan<Planned extends PlannedCluster>(
     look = await lookAt(cluster, looking, inside);
     plan = next(look, done);
   }
-  if (look.speaker !== undefined) await keepKubeconfig(remote, cluster, look.speaker);
+  if (look.speaker !== undefined) {
+    try {
+      await keepKubeconfig(remote, cluster, look.speaker);
+    } catch (error) {
+      if (!(error instanceof CurlewError) || lock.signal.aborted) throw error;
+      // What was done, and has failed, is not lost for it.
+      const text = `the kubeconfig is not in ${cluster.kubeconfig}: ${error.message}`;
+      context.report({ type: 'note', level: 'warning', text });
+    }
+  }
   return { ...plan, done, failed };
 }
 
