@@ -34,7 +34,7 @@ export async function bundleFacts(path: string, context: Context): Promise<Bundl
   const kubernetes = packages.find(({ name }) => name === 'kubernetes');
   if (kubernetes === undefined) {
     throw new CurlewError('SPEC_INVALID', `cannot use ${path}: it has no package kubernetes`, {
-      hint: 'add it to the spec of the bundle: docs/cluster.md',
+      hint: 'add it to the spec of the bundle: curlew help cluster.md',
     });
   }
   const arch = kubernetes.arch === 'arm64' ? 'aarch64' : 'x86_64';

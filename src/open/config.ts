@@ -37,7 +37,7 @@ export async function readConfig(
 }
 
 function parseConfig(text: string, file: string): Config {
-  const bad = (what: string, hint = 'docs/configuration.md describes each key'): CurlewError =>
+  const bad = (what: string, hint = 'curlew help configuration describes each key'): CurlewError =>
     new CurlewError('USAGE', `configuration ${file}: ${what}`, { hint });
   // The parser's message would quote the text, which may contain secrets in addresses of mirrors.
   const json = parseText(text, shallowJson, (what) => bad(what, `jq . ${file} shows where`));

@@ -41,7 +41,7 @@ export function isRule(id: string): boolean {
 /** The finding for an unknown rule. */
 export function unknownRule(id: string, place: Place): Diagnostic {
   const near = nearest(id, RULE_IDS);
-  const hint = near === undefined ? 'docs/manifest.md lists the rules' : `did you mean "${near}"?`;
+  const hint = near === undefined ? 'curlew help manifest lists the rules' : `did you mean "${near}"?`;
   return finding('lint/unknown-rule', place, `unknown rule ${quoted(id)}`, hint);
 }
 
