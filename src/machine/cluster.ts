@@ -33,6 +33,8 @@ export interface SeenMachine {
   readonly cluster?: string | undefined;
   /** The API server has its Node; all that follows is known only then. */
   readonly joined: boolean;
+  /** kubeadm has begun to make it a node and not ended, which a join continues. */
+  readonly attempted?: boolean;
   /** What makes it a node was begun, and has not ended without a failure. */
   readonly begun?: 'init' | 'join' | undefined;
   readonly role?: Role;

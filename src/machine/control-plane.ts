@@ -5,6 +5,7 @@ import { pickControlPlane } from './pick.ts';
 import {
   chainOf,
   hold,
+  isLeftOver,
   joinChain,
   NOTHING,
   removalChain,
@@ -117,6 +118,8 @@ export function removeControlPlane(world: World, machine: SeenMachine, reason: s
 
 function join(world: World, name: string, to: string): Turn {
   const { members = [], machines } = world;
+  const isMember = members.some((one) => one.name === name);
+  if (isMember && isLeftOver(world, name) && machines.get(name)?.answers === true) return removeOrphan(world, name);
   const others = members.filter((one) => one.name !== name);
   // A member that votes already is no further one.
   const isVoter = members.some((one) => one.name === name && one.learner !== true);

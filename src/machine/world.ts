@@ -144,7 +144,8 @@ export class World {
       case 'uncordon':
         return set({ cordon: undefined, drained: false });
       case 'reset':
-        return set({ cluster: undefined, drained: true });
+        // It removes the bundle, too.
+        return set({ cluster: undefined, drained: true, images: [] });
       case 'delete-node':
         this.machines.delete(host);
         return undefined;
@@ -195,16 +196,26 @@ export function removalChain(world: World, machine: SeenMachine, reason: string)
   return actions;
 }
 
+/** Its Node was deleted, and its host was not reset: kubeadm does not join such a host. */
+export function isLeftOver({ desired, machines }: World, host: string): boolean {
+  const { joined = false, cluster, attempted = false } = machines.get(host) ?? {};
+  return !joined && cluster === desired.name && !attempted;
+}
+
 /** How a machine becomes part of the cluster. */
 export function joinChain(
-  { machines }: World,
+  world: World,
   host: string,
   action: { readonly phase: 'init' | 'join'; readonly to: string; readonly reason: string },
 ): Turn {
-  const machine = machines.get(host);
+  const machine = world.machines.get(host);
   const { to } = action;
   if (machine?.answers !== true) return hold(host, 'it does not answer');
   if (machine.failed?.to === to) return hold(host, `its ${action.phase} has failed: ${machine.failed.reason}`);
   const images: Action = { host, phase: 'images', to, reason: `the ${action.phase} needs them` };
-  return chainOf([...(machine.images?.includes(to) === true ? [] : [images]), { host, ...action }]);
+  const sent = machine.images?.includes(to) === true ? [] : [images];
+  if (action.phase === 'join' && isLeftOver(world, host)) {
+    return chainOf([...sent, { host, phase: 'reset', reason: 'its node was deleted, and it cannot join before' }]);
+  }
+  return chainOf([...sent, { host, ...action }]);
 }

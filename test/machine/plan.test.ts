@@ -42,6 +42,30 @@ function reasons(found: ClusterPlan['held']): readonly string[] {
 
 const THREE = ['cp0', 'cp1', 'cp2'].map((name) => machine(name));
 
+test('a host whose node was deleted is reset before it joins again, and a member of etcd leaves first', () => {
+  const left = (name: string, more: Partial<SeenMachine> = {}): SeenMachine => {
+    return { name, answers: true, joined: false, cluster: 'shop', images: [NEW], ...more };
+  };
+  const [cp0, cp1, cp2] = ['cp0', 'cp1', 'cp2'].map((name) => machine(name, { kubelet: NEW, apiServer: NEW }));
+  if (cp0 === undefined || cp1 === undefined || cp2 === undefined) throw new Error('three');
+  const again = ['reset w0', `images w0 ${NEW}`, `join w0 ${NEW}`];
+  assert.equal(titles(plan('cp0 w0', [cp0, left('w0')])), again);
+  // A join that was cut continues.
+  assert.equal(titles(plan('cp0 w0', [cp0, left('w0', { attempted: true })])), [`join w0 ${NEW}`]);
+  const gone = [cp0, cp1, left('cp2')];
+  const members = gone.map(({ name }) => ({ name, healthy: true }));
+  const wanted = desired(['cp0', 'cp1', 'cp2']);
+  assert.equal(titles(planCluster(wanted, seen(gone, { members }))), [
+    'remove-member cp2',
+    'reset cp2',
+    `images cp2 ${NEW}`,
+    `join cp2 ${NEW}`,
+  ]);
+  // The only control plane is never reset for its file.
+  const only = seen([left('cp0')], { members: [{ name: 'cp0', healthy: true }] });
+  assert.equal(titles(planCluster(desired(['cp0']), only)), [`init cp0 ${NEW}`]);
+});
+
 test('what has made a machine a node, but not ended, is done there again before anything needs it', () => {
   const half = { kubelet: NEW, ready: false } as const;
   const control = machine('cp0', { ...half, apiServer: NEW, begun: 'init', images: [NEW] });

@@ -11,6 +11,8 @@ export interface Host {
   /** Its kubelet and its etcd run. */
   up: boolean;
   record?: string | undefined;
+  /** kubeadm has begun there. */
+  attempted?: boolean;
   node: boolean;
   kubelet?: string | undefined;
   apiServer?: string | undefined;
@@ -89,6 +91,7 @@ export class Simulator {
           name: host.name,
           answers: host.answers,
           joined: host.node,
+          attempted: host.attempted === true,
           ready: host.up && host.answers && !host.restarting,
           drained: !host.pods,
           leaving: host.leaving,
@@ -137,19 +140,25 @@ export class Simulator {
         node: true,
         kubelet: to,
         restarting: false,
+        attempted: false,
         ...(isControl && { apiServer: to }),
       });
+    };
+    const begin = (): void => {
+      if (host.record !== undefined && !host.node && host.attempted !== true)
+        this.broken.push(`${phase} of ${name}, which has files of a cluster`);
+      Object.assign(host, { record: this.name, attempted: true });
     };
     const checkImages = (): void => {
       if (!host.images.has(to)) this.broken.push(`${phase} of ${name} without images`);
     };
     switch (phase) {
       case 'init':
-        return [checkImages, () => (host.record = this.name), () => ((host.member = 'voter'), (host.up = true)), run];
+        return [checkImages, begin, () => ((host.member = 'voter'), (host.up = true)), run];
       case 'join': {
         const learn = (): void => void (host.member = host.member === 'voter' ? 'voter' : 'learner');
         const vote = (): void => void Object.assign(host, { member: 'voter', up: true, restarting: false });
-        return [checkImages, () => (host.record = this.name), ...(isControl ? [learn, vote] : []), run];
+        return [checkImages, begin, ...(isControl ? [learn, vote] : []), run];
       }
       case 'snapshot':
         return [() => (this.snapshot = to)];
@@ -178,7 +187,7 @@ export class Simulator {
       case 'remove-member':
         return [() => (host.member = 'none')];
       case 'reset':
-        return [() => (host.up = false), () => (host.record = undefined)];
+        return [() => (host.up = false), () => Object.assign(host, { record: undefined, attempted: false })];
       case 'delete-node':
         return [
           () =>

@@ -99,6 +99,7 @@ export async function lookAt(
       answers: facts !== undefined,
       hostId: facts?.machineId,
       cluster: belongs,
+      attempted: facts?.isUnfinished === true,
       begun: belongs === cluster.name ? facts?.begun : undefined,
       images: bundle !== undefined && hasImages(facts, bundle, node) ? [bundle.kubernetes] : [],
     };
