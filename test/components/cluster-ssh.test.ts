@@ -5,7 +5,6 @@ import type { AppliedCluster } from '../../src/machine/run/settle.ts';
 import type { Report } from '../../src/core/events.ts';
 import type { PlannedCluster } from '../../src/machine/run/planned.ts';
 import { REMOTE } from '../../src/machine/run/look.ts';
-import { previewApply } from '../../src/app/cluster-apply.ts';
 import { inspect } from '../../src/app/inspect.ts';
 import { appears } from '../support/appears.ts';
 import * as assert from '../support/assert.ts';
@@ -259,6 +258,50 @@ tests('what fails once its node is there is done again by the same command', asy
   );
 });
 
+tests('a removal is followed also at its next phase, and one control plane removes nodes one by one', async () => {
+  await using at = await hostScene('p1');
+  await at.write(P1);
+  await at.apply();
+  const node = async (name: string, leaving: boolean): Promise<void> => {
+    const versions = { role: 'worker', kubelet: 'v1.34.4' };
+    const text = JSON.stringify({ name, joined: true, answers: false, ready: true, leaving, ...versions });
+    await writeFile(`${at.api}/node-${name}`, text);
+  };
+  await node('p2', false);
+  await writeFile(`${at.api}/hold-p2`, '');
+  const operator = new AbortController();
+  const first = at.apply({ signal: operator.signal });
+  await appears(`${at.api}/began-p2`);
+  operator.abort(new Error('gone'));
+  assert.match(String(await first.catch((error: unknown) => error)), 'gone');
+  await node('p2', true);
+  await node('p3', true);
+  await node('p4', false);
+  const started = at.at('started');
+  await rm(`${at.api}/began-p2`);
+  const report: Report = (event) => {
+    if (event.type === 'step-log') writeFileSync(started, event.text);
+  };
+  const second = at.apply({ report });
+  await appears(started);
+  await rm(`${at.api}/hold-p2`);
+  const { failed, steps } = await second;
+  assert.equal([failed, steps], [[], []]);
+  assert.equal((await at.calls()).slice(1), ['node remove p2', 'node remove p3', 'node remove p4']);
+});
+
+tests('a bundle whose packages went with a reset by hand is sent again', async () => {
+  await using at = await hostScene('p1');
+  await at.write(P1);
+  const { digest } = await inspect({ path: 'b.tar.gz' }, { signal: never, report: noReport, env: {}, cwd: at.at() });
+  await at.on('p1', `mkdir -p ${REMOTE}/bundle/addons && echo ${digest} >${REMOTE}/bundle/.digest`);
+  const { steps } = await at.plan({ bundle: 'b.tar.gz' });
+  assert.equal(
+    steps.map(({ phase }) => phase),
+    ['images', 'init'],
+  );
+});
+
 tests('what was done is in the result although the kubeconfig cannot be kept', async () => {
   await using at = await hostScene('p1');
   await at.write(P1);
@@ -305,46 +348,6 @@ tests('a bundle that has arrived in part is completed, and one that was damaged 
   assert.match(damaged.failed[0]?.reason ?? '', 'the bundle was damaged on its way');
   await at.on('p1', `head -c 100 ${at.at('b.tar.gz')} >${partial}`);
   assert.equal(done(await at.apply()), ['p1 images', 'p1 init']);
-});
-
-tests('a saved plan is applied only while nothing has changed', async () => {
-  await using at = await hostScene('p1');
-  await at.write(P1);
-  await at.plan({ bundle: 'b.tar.gz', out: 'paris.plan' });
-  await at.write(P1, { installer: { kubernetes: { maxPodsPerNode: 9 } } });
-  await assert.rejectsWith(at.apply({ plan: 'paris.plan' }), 'PLAN_CHANGED', /have changed since/);
-  const shown = previewApply({ files: ['paris.yaml'], bundle: 'b.tar.gz', plan: 'paris.plan' }, at.context);
-  await assert.rejectsWith(shown, 'PLAN_CHANGED', /have changed since/);
-  await at.write(P1);
-  assert.equal(done(await at.apply({ plan: 'paris.plan' })), ['p1 images', 'p1 init']);
-});
-
-tests('a saved plan ends where something comes up that it could not know', async () => {
-  await using at = await hostScene('p1', 'p2');
-  await at.write(P1);
-  await at.apply();
-  await at.on('p1', `rm -r ${REMOTE}/bundle`);
-  await at.write({ ...P1, p2: { address: 'localhost' } });
-  await at.plan({ bundle: 'b.tar.gz', out: 'paris.plan' });
-  const applied = await at.apply({ plan: 'paris.plan' });
-  assert.equal([done(applied), applied.steps], [['p1 images'], []]);
-  assert.match(
-    applied.held.map(({ host, reason }) => `${host}: ${reason}`).join(),
-    'p2: paris.plan does not have its step',
-  );
-  assert.equal(done(await at.apply()), ['p2 images', 'p2 join']);
-});
-
-tests('a saved plan is not applied if a host goes away before its lock is taken', async () => {
-  await using at = await hostScene('p1', 'p2');
-  await at.write({ ...P1, p2: { address: 'localhost' } });
-  await at.plan({ bundle: 'b.tar.gz', out: 'paris.plan' });
-  const [ssh, locked] = [at.at('ssh'), at.at('locked')];
-  const away = `case "$*" in *lock.guard*) touch '${locked}';; esac
-if [ -e '${locked}' ]; then case "$*" in *localhost*) exit 255;; esac; fi`;
-  await writeFile(ssh, (await readFile(ssh, 'utf8')).replace('\n', `\n${away}\n`));
-  await assert.rejectsWith(at.apply({ plan: 'paris.plan' }), 'PLAN_CHANGED', /have changed since/);
-  assert.equal(await at.calls(), ['']);
 });
 
 tests('a worker with the files of a control plane does not speak for the cluster', async () => {
