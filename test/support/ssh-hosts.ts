@@ -80,7 +80,10 @@ case "$1 $2" in
     while [ -e ${api}/hold-$(hostname) ]; do sleep 0.05; done
     rm -rf /etc/kubernetes
     if [ -e ${api}/fail-reset-$(hostname) ]; then echo 'a hook has failed' >&2; exit 3; fi;;
-  'node remove') echo "node remove $3" >>${api}/calls; rm ${api}/node-$3;;
+  'node remove')
+    echo "node remove $3" >>${api}/calls; touch ${api}/began-$3; echo 'it has begun'
+    while [ -e ${api}/hold-$3 ]; do sleep 0.05; done
+    rm ${api}/node-$3;;
   'node drain')
     case "$*" in
       *--yes*) echo "node drain $3 $4 $5 $6" >>${api}/calls; touch ${api}/drained-$3;;

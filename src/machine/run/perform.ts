@@ -5,6 +5,7 @@ import { reportStep } from '../../core/events.ts';
 import { fieldsOf, printableJson } from '../../core/json.ts';
 import { readYaml } from '../../formats/yaml/yaml.ts';
 import { readFound, writeStateFile } from '../../platform/files/state-file.ts';
+import type { KeyedMutex } from '../../platform/limit/keyed-mutex.ts';
 import { SshError } from '../../ssh/ssh.ts';
 import type { Phase, Step } from '../cluster.ts';
 import type { WrittenCluster, WrittenHost } from './cluster-file.ts';
@@ -16,10 +17,15 @@ const KUBECONFIG_LIMIT = 16 << 20;
 /** Steps of `curlew node remove`, besides the drain, which an upgrade has, too. */
 const REMOVAL: ReadonlySet<Phase> = new Set(['mark', 'remove-member', 'delete-node']);
 
+/** Steps of `./upgrade.sh`. */
+const UPGRADE: ReadonlySet<Phase> = new Set(['snapshot', 'drain', 'upgrade', 'uncordon']);
+
 export interface Scene {
   readonly cluster: WrittenCluster;
   readonly look: ClusterLook;
   readonly remote: Remote;
+  /** By the name of the host that runs something. */
+  readonly turns: KeyedMutex;
   readonly ignore: readonly string[];
   readonly file: () => Promise<BundleFile>;
   readonly report: Context['report'];
@@ -37,13 +43,12 @@ export async function perform(scene: Scene, step: Step): Promise<void> {
     at: WrittenHost,
     command: readonly string[],
     more: { readonly cluster?: string; readonly input?: string } = {},
-  ) =>
-    runCommand(remote, at.ssh, {
-      name: [phase, name, to].join(' '),
-      command,
-      line: (text) => report({ type: 'step-log', id, text }),
-      ...more,
-    });
+  ) => {
+    const about = { name: runName(cluster, step, leaves), command, ...more };
+    const line = (text: string): void => report({ type: 'step-log', id, text });
+    // A host has one run at a time, and a control plane may have several nodes to remove.
+    return scene.turns.run([at.name], async () => runCommand(remote, at.ssh, { ...about, line }), remote);
+  };
   // One command does all of it, and is repeated as a whole.
   const leaves = host === undefined || node?.leaving === true || REMOVAL.has(phase);
   const act = async (): Promise<void> => {
@@ -99,6 +104,12 @@ export async function perform(scene: Scene, step: Step): Promise<void> {
     }
   };
   await reportStep(report, { id, title: [name, phase, to].join(' ') }, act, () => 'done');
+}
+
+/** That of its command: whoever follows the run may see it at another of its phases than the one with which it began. */
+function runName({ version }: WrittenCluster, { host = '', phase, to = '' }: Step, leaves: boolean): string {
+  if (leaves && phase !== 'images' && phase !== 'reset') return `remove ${host}`;
+  return UPGRADE.has(phase) ? `upgrade ${host} ${version}` : `${phase} ${host} ${to}`.trim();
 }
 
 /** `None` leaves it to the command. */

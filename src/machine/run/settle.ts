@@ -4,6 +4,7 @@ import type { Context } from '../../core/context.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { hashFile } from '../../platform/files/hash-file.ts';
 import { eachLimited } from '../../platform/limit/each.ts';
+import { createKeyedMutex } from '../../platform/limit/keyed-mutex.ts';
 import { openSsh, SshError } from '../../ssh/ssh.ts';
 import type { WrittenCluster } from './cluster-file.ts';
 import { lookAt, type BundleFacts, type ClusterLook } from './look.ts';
@@ -74,6 +75,7 @@ export async function followPlan<Planned extends PlannedCluster>(
   await using lock = await lockHosts({ ssh, signal: context.signal }, first, { owner, doing });
   const inside = { ...context, signal: lock.signal };
   const remote = { ssh, signal: lock.signal };
+  const turns = createKeyedMutex();
   let whole: Promise<BundleFile> | undefined;
   const file = async (): Promise<BundleFile> => {
     if (bundle === undefined) throw new CurlewError('USAGE', `cannot ${doing}: hosts need the bundle`);
@@ -90,7 +92,7 @@ export async function followPlan<Planned extends PlannedCluster>(
   for (;;) {
     const ready = plan.steps.filter(({ waits }) => waits.length === 0);
     if (ready.length === 0 || failed.length > 0) break;
-    const scene: Scene = { cluster, look, remote, ignore, file, report: context.report };
+    const scene: Scene = { cluster, look, remote, turns, ignore, file, report: context.report };
     await eachLimited(
       ready,
       async (step) => {
