@@ -15,6 +15,8 @@ const RUN_MS = 2 * 60 * 60_000;
 /** After this time without a renewal, the operator who holds the lock counts as gone. */
 const LOCK_S = 60;
 const RENEW_MS = 20_000;
+/** Less than what is left of a lock: a host that does not answer must not cost the locks of others. */
+const RENEW_LIMIT_MS = 15_000;
 const TRIES = 6;
 const AGAIN_MS = 2000;
 
@@ -56,9 +58,9 @@ export async function lockHosts(
   { owner, doing }: { readonly owner: string; readonly doing: string },
 ): Promise<AsyncDisposable & { readonly signal: AbortSignal }> {
   const lost = new AbortController();
-  const lock = async (host: SshHost, seconds: number, at: AbortSignal): Promise<void> => {
+  const lock = async (host: SshHost, seconds: number, at: AbortSignal, limitMs = SHORT_MS): Promise<void> => {
     const operands = [REMOTE, owner, String(seconds)];
-    const other = (await ssh.run(host, { script: LOCK, operands, limitMs: SHORT_MS, signal: at })).trim();
+    const other = (await ssh.run(host, { script: LOCK, operands, limitMs, signal: at })).trim();
     if (other === '') return;
     throw new CurlewError('BUSY', `cannot ${doing}: ${other} is doing it now, by its lock on ${host.name}`, {
       hint: `wait until it ends; if it is gone, its lock ends ${LOCK_S} seconds after its last sign`,
@@ -84,12 +86,13 @@ export async function lockHosts(
     while (!stopped.signal.aborted) {
       await pause(RENEW_MS, stopped).catch(() => undefined);
       if (stopped.signal.aborted) return;
-      for (const host of held) {
+      const renew = async (host: SshHost): Promise<void> => {
         // A host that does not answer for a while is one that others cannot lock either.
-        await lock(host, LOCK_S, signal).catch((error: unknown) => {
+        await lock(host, LOCK_S, signal, RENEW_LIMIT_MS).catch((error: unknown) => {
           if (error instanceof CurlewError && error.code === 'BUSY') lost.abort(error);
         });
-      }
+      };
+      await Promise.all(held.map(renew));
     }
   })();
   return {
