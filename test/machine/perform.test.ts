@@ -3,6 +3,7 @@ import type { HostFacts } from '../../src/machine/facts.ts';
 import type { WrittenCluster, WrittenHost } from '../../src/machine/run/cluster-file.ts';
 import type { ClusterLook } from '../../src/machine/run/look.ts';
 import { perform } from '../../src/machine/run/perform.ts';
+import { createKeyedMutex } from '../../src/platform/limit/keyed-mutex.ts';
 import type { Ssh } from '../../src/ssh/ssh.ts';
 import * as assert from '../support/assert.ts';
 import { never, noReport } from '../support/context.ts';
@@ -33,7 +34,7 @@ test('a control plane without curlew gets the bundle before it removes the one t
     const look = { hosts, speaker: machines[0], seen: { complete: true, machines: [] } } as unknown as ClusterLook;
     const file = async () => ({ path: box.at('b.tar.gz'), digest, size: 10, whole: digest });
     const remote = { ssh: { run } as Ssh, signal: never };
-    const scene = { cluster, look, remote, ignore: [], file, report: noReport };
+    const scene = { cluster, look, remote, turns: createKeyedMutex(), ignore: [], file, report: noReport };
     await perform(scene, { host: 'cp1', phase: 'mark', reason: '', waits: [] });
     return ran;
   };
