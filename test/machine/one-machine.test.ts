@@ -72,6 +72,25 @@ function reasons({ refused }: PlannedMachine): string {
 const ONE = given(['cp1', 'w1', 'w2', 'w3']);
 const THREE = given(['cp1', 'cp2', 'cp3', 'w1']);
 
+test('a machine that was left behind needs the bundle of its cluster before the next one', () => {
+  const cluster = given(['cp1', 'w1', 'w2']);
+  const late = { kubelet: 'v1.34.0' };
+  const now = { kubelet: 'v1.34.1' };
+  const { steps, refused } = planOf(
+    cluster,
+    look(cluster, { cp1: { ...now, apiServer: 'v1.34.1' }, w1: late, w2: now }),
+    bundle,
+  );
+  assert.equal(steps, []);
+  assert.equal(refused, [
+    {
+      host: 'w1',
+      reason:
+        'it must go to v1.34.1 before its cluster goes to v1.34.4: apply the file with v1.34.1 and its bundle first',
+    },
+  ]);
+});
+
 test('a worker is upgraded before its equals, and waits for its control plane', () => {
   const old: More = { kubelet: 'v1.34.3' };
   const workers = look(ONE, { w1: old, w2: old, w3: old });

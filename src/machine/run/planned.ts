@@ -51,7 +51,10 @@ export function planOf(
   });
   const desired = { ...own, machines };
   const planned = planCluster(desired, seen, { approvedRemovals });
-  const early = planned.steps.filter(({ phase, to }) => phase === 'join' && to !== cluster.version);
+  // A host gets only the version of the bundle: one that is behind its cluster needs that of the cluster first.
+  const early = planned.steps.filter(
+    ({ phase, to }) => (phase === 'join' || phase === 'upgrade') && to !== cluster.version,
+  );
   // Without a bundle to send, what kubectl there has said is all that can be known.
   const isKnown = silent === undefined || (bundle === undefined && seen.machines.some(({ joined }) => joined));
   const first: readonly Step[] = isKnown
@@ -69,9 +72,12 @@ export function planOf(
     ...refusals(cluster, bundle),
     ...look.refused,
     ...planned.refused,
-    ...early.map(({ host = '', to }) => ({
+    ...early.map(({ host = '', phase, to }) => ({
       host,
-      reason: `it would join with ${to}, and the bundle has ${cluster.version}: let it join with the bundle of ${to} first, or add it after the upgrade`,
+      reason:
+        phase === 'join'
+          ? `it would join with ${to}, and the bundle has ${cluster.version}: let it join with the bundle of ${to} first, or add it after the upgrade`
+          : `it must go to ${to} before its cluster goes to ${cluster.version}: apply the file with ${to} and its bundle first`,
     })),
     ...hosts.flatMap((one) => (bundle !== undefined && gets.has(one.host.name) ? refusedBundle(one, bundle) : [])),
   ];
