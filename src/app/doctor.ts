@@ -147,8 +147,8 @@ const CHECKS: readonly Check[] = [
     needed: ['channel', 'fleet'],
     use: 'channel and fleet need it',
     how: 'set KUBECONFIG to the kubeconfig of a cluster',
-    look: async (_, context) => {
-      const { server, kubernetes } = await openChannelCluster({}, context);
+    look: async (request, context) => {
+      const { server, kubernetes } = await openChannelCluster(request, context);
       return `Kubernetes ${kubernetes} at ${redact(server)}`;
     },
   },

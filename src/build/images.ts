@@ -96,7 +96,8 @@ async function resolveStep(
 }
 
 function withEngineHint(error: CurlewError): CurlewError {
-  const way = 'if only the Docker engine of this machine has it, add --from-engine';
+  const way =
+    'if only the Docker engine of this machine has it, add --from-engine; the Manifest also takes a file of docker save: image ID FILE.tar';
   return error.with({ hint: error.hint === undefined ? way : `${error.hint}; ${way}` });
 }
 

@@ -124,7 +124,7 @@ async function executablePlace(arch: Arch, request: WebRequest, context: Context
   if (place === undefined || digest === undefined) {
     throw new CurlewError(
       'NOT_FOUND',
-      `no executable for ${arch} nodes, which every bundle needs: this package of curlew does not contain it`,
+      `no executable for ${arch} nodes, which bundles for them need: this package of curlew does not contain it`,
       {
         hint: `download ${file} of this release, and set CURLEW_EXECUTABLES=FOLDER, or {"executables": "FOLDER"} in ~/.config/curlew/config.json; an https address is a folder too: curlew help install.md`,
       },

@@ -1,6 +1,7 @@
 /** Requests about curlew itself. */
 import { choice, choiceOf, many, place, texts } from '../core/field.ts';
 import { request } from '../core/request.ts';
+import { CLUSTER } from './channel.ts';
 import { STORE, WEB } from './connection.ts';
 import { FOLDER } from './node.ts';
 
@@ -27,6 +28,7 @@ export const DOCTOR = request('doctor', 'Check what works on this machine', {
   commands: asked('COMMAND', 'fail if this command cannot work; by default nothing fails', { operand: true }),
   from: place('STORE', 'also check a store; fail if it does not respond'),
   installDir: FOLDER.installDir,
+  ...CLUSTER,
   ...WEB,
   ...STORE,
 });

@@ -1,11 +1,14 @@
 /** What `curlew doctor` finds on a machine, and when it fails. */
+import { writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
 import type { Finding } from '../../src/app/doctor.ts';
 import { CurlewError } from '../../src/core/errors.ts';
 import { bundleArches, type BundleArches } from '../../src/open/executables.ts';
+import { startMemoryApiServer } from '../support/api-server/server.ts';
 import * as assert from '../support/assert.ts';
 import { runCommand } from '../support/run-command.ts';
 import { suite } from '../support/suite.ts';
+import { makeCertificate } from '../support/tls.ts';
 import { tree, type Tree } from '../support/tree.ts';
 
 const test = suite('app/doctor', { timeoutMs: 60_000 });
@@ -44,6 +47,14 @@ test('a named command that cannot work is a failure', async () => {
     [...stdout.matchAll(/^\[FAIL\] (.*?):/gm)].map(([, name]) => name),
     ['container runtime', 'cluster'],
   );
+});
+
+test('the cluster of the option is asked', async () => {
+  await using box = await tree();
+  await using server = await startMemoryApiServer({ certificate: await makeCertificate() });
+  await writeFile(box.at('paris.conf'), server.kubeconfig);
+  const found = await findings(box, ['channel', '--kubeconfig', 'paris.conf']);
+  assert.is(found.get('cluster')?.verdict, 'pass');
 });
 
 test('a store is checked if it is given, and fails if it does not respond', async () => {

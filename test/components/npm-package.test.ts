@@ -113,7 +113,7 @@ test('a bundle without a place of the executables says what to do before it read
   assert.is(exitCode, 14);
   assert.match(
     stderr,
-    /no executable for amd64 nodes, which every bundle needs: this package of curlew does not contain it/,
+    /no executable for amd64 nodes, which bundles for them need: this package of curlew does not contain it/,
   );
   assert.match(stderr, `download ${releasedExecutableName(toolVersion(), 'amd64')} of this release`);
   assert.match(stderr, /CURLEW_EXECUTABLES=FOLDER, or {"executables": "FOLDER"} in ~\/.config\/curlew\/config.json/);
