@@ -154,7 +154,7 @@ test('a bundle takes the executable from a folder, or from a web server once, an
   await using server = await serveFolder(box.at('release'));
   await writeFile(box.at('config.json'), JSON.stringify({ executables: `${server.url}/` }));
   const doctor = await curlew('doctor', 'bundle', '--config', 'config.json');
-  assert.match(doctor, `from ${server.url}/${releasedExecutableName(toolVersion(), 'amd64')}`);
+  assert.match(doctor, `with ${server.url}/${releasedExecutableName(toolVersion(), 'amd64')}`);
   assert.is(server.log.length, 0);
   for (let time = 0; time < 2; time++) assert.is((await bundle({ CURLEW_EXECUTABLES: server.url })).exitCode, 0);
   assert.is(server.log.length, 1);
