@@ -4,7 +4,7 @@ import { renewIfDue, readCertificate } from '../../src/agent/certificate.ts';
 import { AgentFolder } from '../../src/agent/folder.ts';
 import { acceptCluster } from '../../src/app/fleet-accept.ts';
 import { detachCluster } from '../../src/app/fleet-detach.ts';
-import { makeHubToken } from '../../src/app/hub-token.ts';
+import { makeHubToken, makeRejoinToken } from '../../src/app/hub-token.ts';
 import { registerAgent } from '../../src/app/agent-register.ts';
 import type { Context } from '../../src/core/context.ts';
 import { hubManifests } from '../../src/hub/manifests.ts';
@@ -176,6 +176,40 @@ if (reason === undefined) {
     });
     assert.is(status, 403, textAt(body, 'message'));
     assert.match(await server.kubectl(['get', 'clusters.fleet.curlew.dev', '-A']), /fleet-rome +rome/);
+  });
+
+  test('an agent whose certificate has expired says what to do, and a token to rejoin lets its site back in', async () => {
+    await signer?.[Symbol.asyncDispose]();
+    signer = await authority.startSigner(kubeconfig, '--cluster-signing-duration=20s');
+    const register = async (file: string, before: string): Promise<void> => {
+      const done = registerAgent({ tokenFile: file, root: 'oslo', allowUnsigned: true }, context);
+      const waits = async (): Promise<boolean> => {
+        const names = (await server.kubectl(['get', 'csr', '-o', 'name'])).split('\n');
+        return names.some((name) => name.includes('curlew-oslo-') && !before.includes(name));
+      };
+      await eventually(waits);
+      await acceptCluster({ cluster: 'oslo', kubeconfig }, context);
+      assert.is((await done).cluster, 'oslo');
+    };
+    await register((await makeHubToken({ cluster: 'oslo', kubeconfig }, context)).file, '');
+    const folder = folderOf('oslo');
+    const own = `${FLEET}/namespaces/fleet-oslo/clusteraddons`;
+    const status = async (): Promise<number> =>
+      (await apiClient(await readFile(folder.kubeconfig, 'utf8')).get(own)).status;
+    const user = (await readCertificate(folder))?.user;
+    await eventually(async () => (await status()) === 401);
+    const api = await openApi({ env: { KUBECONFIG: folder.kubeconfig } });
+    if (api === undefined) throw new Error('there is no API');
+    const error = await assert.rejectsWith(renewIfDue(folder, { api, signal: never }), 'CLUSTER_FAILED');
+    assert.match(error.message, /has expired at 20/);
+    assert.match(error.hint ?? '', /curlew fleet accept --rejoin/);
+    await signer[Symbol.asyncDispose]();
+    signer = await authority.startSigner(kubeconfig);
+    const before = await server.kubectl(['get', 'csr', '-o', 'name']);
+    const out = 'again.token';
+    await register((await makeRejoinToken({ cluster: 'oslo', kubeconfig, out }, context)).file, before);
+    assert.is(await status(), 200);
+    assert.is.not((await readCertificate(folder))?.user, user);
   });
 } else test.skip('identity of agents at an API server with a signer', reason);
 
