@@ -229,7 +229,8 @@ function sourceOf(
   return { namespace, identity, source: { content: { manifest, hash } } };
 }
 
-const NOT_STORED = {
+/** What a status has that says nothing yet. */
+export const NOT_STORED = {
   observedGeneration: 0,
   reached: 0,
   rolledBack: false,

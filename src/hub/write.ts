@@ -1,6 +1,6 @@
 /** What a step writes into a hub: contents of clusters, and how far each add-on is. Pure. */
 import type { ClusterAddonSpec, FleetAddonStatus, Values } from '../rollout/fleet.ts';
-import { timeOf, type HubAddon } from './observe.ts';
+import { NOT_STORED, timeOf, type HubAddon } from './observe.ts';
 import type { Condition } from './schema.ts';
 
 /** Longer ones would be refused. */
@@ -12,15 +12,9 @@ export function specObject({ startedAt, ...spec }: ClusterAddonSpec, hub: string
 }
 
 export const NO_STATUS: FleetAddonStatus = {
-  observedGeneration: 0,
+  ...NOT_STORED,
   revision: '',
   since: 0,
-  reached: 0,
-  rolledBack: false,
-  counts: {},
-  reasons: {},
-  batch: [],
-  waiting: [],
 };
 
 /** The status of an add-on with its conditions; `now` is when those began that have changed. */
