@@ -125,8 +125,8 @@ export async function sendBundle(
   const id = hexOf(file.digest as Digest);
   const at = { operands: [REMOTE, id], limitMs: SHORT_MS, signal };
   await again(remote, async () => {
-    const said = Number(await ssh.run(host, { ...at, script: SENT }));
-    let there = Number.isSafeInteger(said) && said >= 0 ? said : 0;
+    const arrived = Number(await ssh.run(host, { ...at, script: SENT }));
+    let there = Number.isSafeInteger(arrived) && arrived >= 0 ? arrived : 0;
     sent(there);
     if (there >= file.size) return;
     const read = createReadStream(file.path, { start: there });
