@@ -59,7 +59,8 @@ const ROWS: readonly (readonly [name: string, holds: string, imports?: string])[
   [
     'manifest',
     'directives, parser, linter, lock',
-    'core platform/limit platform/files platform/process formats/yaml formats/bash formats/archive channel',
+    `core platform/limit platform/files platform/process formats/yaml formats/bash formats/archive formats/oci
+      channel`,
   ],
   [
     'manifest/scaffold',

@@ -1,12 +1,20 @@
 /** The metadata in `addon.json` apart from files: from the source of a new package, and from an existing package. */
+import { posix } from 'node:path';
 import { canonicalJson } from '../core/digest.ts';
 import { MANIFEST_LOCK } from '../core/layout.ts';
 import type { AddonJson, PackageFile } from '../core/package.ts';
 import type { AddonSource } from '../manifest/read-addon.ts';
 
-/** The files of the folder that are packed unchanged. The build's lock replaces a committed lock. */
-export function ownFiles({ files }: AddonSource): readonly PackageFile[] {
-  return files.filter(({ path }) => path !== MANIFEST_LOCK);
+/**
+ * The files of the folder that are packed unchanged. The build's lock replaces a committed lock, and `images/` has what is in
+ * the archives of `image` lines.
+ */
+export function ownFiles({ files, manifest }: AddonSource): readonly PackageFile[] {
+  const replaced = new Set([MANIFEST_LOCK]);
+  for (const request of manifest.requests) {
+    if (request.kind === 'image' && request.archive !== undefined) replaced.add(posix.normalize(request.archive));
+  }
+  return files.filter(({ path }) => !replaced.has(path));
 }
 
 /** The part of `addon.json` that depends on the source, as text. */

@@ -3,7 +3,7 @@ import { chmod, mkdir, readdir, readFile, rm, stat, symlink, utimes, writeFile }
 import { extractEntries } from '../../src/formats/archive/extract.ts';
 import { openFileSource, readIndex } from '../../src/formats/archive/read.ts';
 import { pruneCache } from '../../src/build/cache.ts';
-import { digestOf } from '../../src/core/digest.ts';
+import { digestOf, hexOf } from '../../src/core/digest.ts';
 import { CurlewError } from '../../src/core/errors.ts';
 import * as assert from '../support/assert.ts';
 import { addon, buildAll } from '../support/builds.ts';
@@ -12,6 +12,7 @@ import { makeImage, makeLayer } from '../support/images.ts';
 import { noise } from '../support/packages.ts';
 import { startRegistry } from '../support/registry-server.ts';
 import { suite } from '../support/suite.ts';
+import { tarOf } from '../support/tar-file.ts';
 import { tree } from '../support/tree.ts';
 import { serveFiles } from '../support/web-server.ts';
 
@@ -233,6 +234,27 @@ for (const [what, reason, left] of [
     assert.equal(await readdir(box.at('cache/unfinished')), []);
   });
 }
+
+test('an archive of an image line is in the package once, as the image', async () => {
+  const layerPath = 'layer.tar';
+  const image = makeImage([makeLayer({ a: 'a' }, 'docker', 'none')], 'docker');
+  const Config = `${hexOf(image.config.digest)}.json`;
+  const saved = tarOf([
+    { path: layerPath, data: image.layers[0]?.data ?? '' },
+    { path: Config, data: image.config.data },
+    { path: 'manifest.json', data: JSON.stringify([{ Config, RepoTags: ['team/app:1'], Layers: [layerPath] }]) },
+  ]);
+  await using box = await tree(addon('a', 'image app ./app.tar\n', { 'app.tar': saved, 'other.tar': saved }));
+  const [built] = await buildAll({ root: box.path });
+  const names = await listing(built?.path ?? '');
+  assert.equal(
+    names.filter((name) => name.endsWith('.tar')),
+    ['addons/a/1.0/other.tar'],
+  );
+  assert.ok(names.some((name) => name.startsWith('addons/a/1.0/images/blobs/')));
+  const [again] = await buildAll({ root: box.path });
+  assert.is(again?.outcome, 'unchanged');
+});
 
 test("images in kURL's form are archives of their own", async () => {
   await using registry = await startRegistry(images);

@@ -3,7 +3,7 @@
  * (manifest.json) and OCI archives, plain or gzipped. Returns the same type as for an image from a registry.
  */
 import { createHash } from 'node:crypto';
-import { createReadStream, createWriteStream } from 'node:fs';
+import { constants, createReadStream, createWriteStream } from 'node:fs';
 import { mkdtemp, open, stat, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -171,12 +171,26 @@ function indexEntries(
   return { names: named.flatMap(({ names }) => names), index: Buffer.from(JSON.stringify(index)) };
 }
 
+function isOci({ find }: Opened): boolean {
+  return find('oci-layout') !== undefined && find('index.json') !== undefined;
+}
+
+/** The index of an OCI archive; its names can be in docker's manifest instead. */
+async function ociIndex(archive: Opened): Promise<ReturnType<typeof indexEntries>> {
+  const { find, from } = archive;
+  const data = await readFromArchive(archive, 'index.json', MANIFEST_LIMIT);
+  const { names, index } = indexEntries(data, `${from}: index.json`);
+  if (find('manifest.json') === undefined || names.length > 0) return { names, index };
+  return { names: await dockerNames(archive), index };
+}
+
+async function dockerNames(archive: Opened): Promise<readonly string[]> {
+  return namesOf((await dockerRows(archive)).flatMap(({ tags }) => tags));
+}
+
 async function ociImage(archive: Opened, { arch }: ArchiveOptions): Promise<FoundImage> {
   const { find, from } = archive;
-  const { names, index } = indexEntries(
-    await readFromArchive(archive, 'index.json', MANIFEST_LIMIT),
-    `${from}: index.json`,
-  );
+  const { names, index } = await ociIndex(archive);
   const blob = (digest: Digest): string => `blobs/sha256/${hexOf(digest)}`;
   const image = await platformImage(
     { data: index, mediaType: undefined },
@@ -194,8 +208,7 @@ async function ociImage(archive: Opened, { arch }: ArchiveOptions): Promise<Foun
       throw invalid(from, `layer ${digest} is missing in it or incomplete`);
     places.set(digest, place);
   }
-  if (find('manifest.json') === undefined || names.length > 0) return { image, names, places };
-  return { image, names: namesOf((await dockerRows(archive)).flatMap(({ tags }) => tags)), places };
+  return { image, names, places };
 }
 
 /** The path of the plain tar: the archive itself, or its gunzipped content in `scratch`, within limits. */
@@ -238,10 +251,9 @@ export async function openImageArchive(path: string, options: ArchiveOptions): P
     await using file = await open(plain);
     const find = await indexTar(file, total, from, { signal: options.signal });
     const archive: Opened = { file, find, from };
-    const isOci = find('oci-layout') !== undefined && find('index.json') !== undefined;
-    if (!isOci && find('manifest.json') === undefined)
+    if (!isOci(archive) && find('manifest.json') === undefined)
       throw invalid(from, 'it contains neither index.json nor manifest.json');
-    const { image, names: own, places } = await (isOci ? ociImage : dockerImage)(archive, options);
+    const { image, names: own, places } = await (isOci(archive) ? ociImage : dockerImage)(archive, options);
     const { names = own } = options;
     const [reference] = names;
     if (reference === undefined) throw invalid(from, 'its image has no name', 'save it by name: docker save NAME:TAG');
@@ -263,5 +275,26 @@ export async function openImageArchive(path: string, options: ArchiveOptions): P
   } catch (error) {
     options.signal.throwIfAborted();
     throw errnoOf(error) === undefined ? error : fileError(`read ${from}`, error);
+  }
+}
+
+/**
+ * The names of the image in an archive, without reading its layers; undefined if they cannot be known: a gzipped archive would
+ * have to be unpacked, and a damaged one is reported by a build.
+ */
+export async function namesInArchive(
+  path: string,
+  { signal }: Pick<ArchiveOptions, 'signal'>,
+): Promise<readonly string[] | undefined> {
+  try {
+    await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    const stats = await file.stat();
+    if (!stats.isFile()) return undefined;
+    const archive: Opened = { file, find: await indexTar(file, stats.size, path, { signal }), from: path };
+    return isOci(archive) ? (await ociIndex(archive)).names : await dockerNames(archive);
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof CurlewError || errnoOf(error) !== undefined) return undefined;
+    throw error;
   }
 }

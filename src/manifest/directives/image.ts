@@ -47,7 +47,7 @@ export const image: Directive<ImageRequest> = {
   kind: 'image',
   usage: `image <id> <[registry/]name:tag[@sha256:…] or path.tar> [${NO_REMOTE_LOAD}]`,
   about:
-    'A container image, from a registry or, if the source ends in `.tar`, from an image archive next to the Manifest. ' +
+    'A container image, from a registry or, if the source ends in `.tar`, from an archive of `docker save` next to the Manifest, which is packed as the image only. ' +
     `\`${NO_REMOTE_LOAD}\`: the image is not expected on other nodes.`,
   yields: '`images/`',
   columns: { needed: 2, optional: [NO_REMOTE_LOAD] },

@@ -18,6 +18,19 @@ interface Listed {
   readonly ref: ImageRef;
 }
 
+/** The names of the images in archives, by the path in the Manifest. An archive that cannot be read is missing. */
+export type ArchiveNames = ReadonlyMap<string, readonly string[]>;
+
+function archivedImages(requests: readonly Request[], archives: ArchiveNames): readonly Listed[] {
+  return requests.flatMap((request) => {
+    const names = request.kind === 'image' ? archives.get(request.archive ?? '') : undefined;
+    return (names ?? []).flatMap((name): readonly Listed[] => {
+      const ref = refOf(name);
+      return request.kind !== 'image' || ref === undefined ? [] : [{ request, ref }];
+    });
+  });
+}
+
 function listedImages(requests: readonly Request[]): readonly Listed[] {
   return requests.flatMap((request): readonly Listed[] =>
     request.kind === 'image' && request.ref !== undefined ? [{ request, ref: request.ref }] : [],
@@ -75,13 +88,22 @@ function usedImages(files: readonly FileImages[]): readonly UsedImage[] {
   return used;
 }
 
+function hintOf({ request: { place, source, archive }, ref }: Listed): string {
+  const lists = `line ${place.line} lists ${source.text}`;
+  return archive === undefined ? lists : `${lists}, which contains ${formatImageRef(ref)}`;
+}
+
 /** Limit of reported missing images. */
 const MAX_REPORTED = 1000;
 
 /** Reports images that files name and that are missing from the Manifest, each once, at its first place. */
-export function checkListed(requests: readonly Request[], files: readonly FileImages[], find: Find): void {
+export function checkListed(
+  requests: readonly Request[],
+  { files, archives }: { readonly files: readonly FileImages[]; readonly archives: ArchiveNames },
+  find: Find,
+): void {
   const listed = new Map<string, Listed[]>();
-  for (const one of listedImages(requests)) {
+  for (const one of [...listedImages(requests), ...archivedImages(requests, archives)]) {
     const same = listed.get(nameOf(one.ref));
     if (same === undefined) listed.set(nameOf(one.ref), [one]);
     else same.push(one);
@@ -94,8 +116,7 @@ export function checkListed(requests: readonly Request[], files: readonly FileIm
     reported.add(shown);
     if (reported.size > MAX_REPORTED) return;
     const [near] = same;
-    const hint =
-      near === undefined ? `image <id> ${shown}` : `line ${near.request.place.line} lists ${near.request.source.text}`;
+    const hint = near === undefined ? `image <id> ${shown}` : hintOf(near);
     const message = `the image ${quoted(shown)} is missing from the Manifest`;
     find(finding(sure ? 'image/not-listed' : 'image/not-listed-value', place.at(spot), message, hint));
   }

@@ -9,6 +9,7 @@ import type { AddonListing } from '../read-addon.ts';
 import { finding, type Find } from '../rules.ts';
 import { decodeText, isCleanText, readBytesFile, readTextFile } from '../text-file.ts';
 import { findIgnores, type IgnoreComment } from './ignore-comments.ts';
+import { readArchiveNames } from './image-archives.ts';
 import { checkListed, checkUnused, watchUnused, type FileImages } from './image-use.ts';
 import {
   filledPlaceholders,
@@ -110,7 +111,8 @@ export async function checkOwnFiles(
     find(found);
   };
   images.sort((a, b) => compareText(a.place.file, b.place.file));
-  checkListed(manifest.requests, images, noteNamed);
+  const archives = images.length === 0 ? new Map<string, never>() : await readArchiveNames(listing, { signal });
+  checkListed(manifest.requests, { files: images, archives }, noteNamed);
   checkUnused(unused, images, find);
   return { lines, comments };
 }

@@ -1,6 +1,7 @@
 import * as assert from '../../support/assert.ts';
 import { lintFiles, told } from '../../support/lint.ts';
 import { suite } from '../../support/suite.ts';
+import { tarOf } from '../../support/tar-file.ts';
 
 const test = suite('manifest/lint/images');
 
@@ -111,6 +112,34 @@ test('the hint names the line with another tag', async ({ signal }) => {
   );
   assert.is(diagnostics[0]?.hint, 'line 1 lists quay.io/org/app:1.2');
   assert.is(diagnostics[0]?.source, '      image: quay.io/org/app:1.3');
+});
+
+test('the names of an image in an archive of the add-on are listed, in each form', async ({ signal }) => {
+  const rows = JSON.stringify([{ Config: 'x.json', RepoTags: ['quay.io/org/app:1.2', 'app:mine'], Layers: [] }]);
+  const annotations = { 'org.opencontainers.image.ref.name': 'quay.io/org/oci:1' };
+  const index = JSON.stringify({ manifests: [{ digest: `sha256:${'a'.repeat(64)}`, annotations }] });
+  const files = {
+    'addons/ekco/1/Manifest':
+      'image app images/app.tar\nimage oci oci.tar\nimage bad bad.tar\nimage up ../../../../up.tar\n',
+    'addons/ekco/1/images/app.tar': tarOf([{ path: 'manifest.json', data: rows }]),
+    'addons/ekco/1/oci.tar': tarOf([
+      { path: 'oci-layout', data: '{}' },
+      { path: 'index.json', data: index },
+    ]),
+    'addons/ekco/1/bad.tar': 'junk',
+  };
+  const found = async (...images: readonly string[]): Promise<readonly string[]> => {
+    const report = await lintFiles(
+      { ...files, 'addons/ekco/1/x.yaml': images.map((one) => pod(one)).join('---\n') },
+      { signal },
+    );
+    return report.diagnostics.filter(({ code }) => code === 'image/not-listed').map(({ hint }) => hint ?? '');
+  };
+  assert.equal(await found('quay.io/org/app:1.2', 'app:mine', 'quay.io/org/oci:1'), []);
+  assert.equal(await found('quay.io/org/app:1.3', 'quay.io/org/bad:1'), [
+    'line 1 lists images/app.tar, which contains quay.io/org/app:1.2',
+    'image <id> quay.io/org/bad:1',
+  ]);
 });
 
 test('an image that no file names is remarked, unless no file names any', async ({ signal }) => {
