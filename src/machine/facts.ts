@@ -60,7 +60,7 @@ if [ -e /etc/kubernetes/pki/ca.crt ]; then p authority "$(sha256sum </etc/kubern
 p cluster "$(cat "$1/cluster" 2>/dev/null)"
 p begun "$(cut -d ' ' -f 1 "$1/unfinished" 2>/dev/null)"
 # An install moves packages from the bundle to its own folder, which a reset manually removes.
-if [ -e /etc/kubernetes/kubelet.conf ] || [ -e /etc/kubernetes/admin.conf ] || [ -n "$(ls -d "$1"/bundle/addons/kubernetes/* /var/lib/curlew/addons/kubernetes/* 2>/dev/null)" ]; then
+if [ -e /etc/kubernetes/kubelet.conf ] || [ -e /etc/kubernetes/admin.conf ] || [ -n "$(ls -d "$1"/bundle/*/kubernetes/* /var/lib/curlew/*/kubernetes/* 2>/dev/null)" ]; then
   p bundle "$(cat "$1/bundle/.digest" 2>/dev/null)"
 fi
 if [ -e "$1/bundle/.images" ]; then p images yes; fi

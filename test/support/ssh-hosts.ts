@@ -104,7 +104,7 @@ sed -i 's/v1\\.34\\.3/v1.34.4/g' ${api}/node-$name
     script('join.sh', node('join')),
     script('upgrade.sh', upgrade),
     script('tasks.sh', tasks),
-    { path: 'addons/kubernetes/1.34.4/addon.json', data: formatAddonJson(addon) },
+    { path: 'packages/kubernetes/1.34.4/addon.json', data: formatAddonJson(addon) },
   ]).bytes;
 }
 
