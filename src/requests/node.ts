@@ -63,7 +63,7 @@ const TARGET = {
 export type TargetRequest = RequestOf<typeof TARGET>;
 
 const HOOK_TIMEOUT = {
-  hookTimeout: text('TIME', 'time limit of a hook: 90s, 30m, 2h (default: none)', decided),
+  hookTimeout: text('TIME', 'time limit of a hook: 90s (or 90), 30m, 2h; 0: none (default: none)', decided),
 };
 
 export const HOOKS = { ...HOOK_TIMEOUT, yes: flag('answer yes to questions of hooks', { short: 'y', ...kept }) };

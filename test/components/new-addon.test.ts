@@ -89,18 +89,22 @@ else {
     await using server = await startApiServer(folder.at('server'));
     await using box = await tree({ 'web.yaml': WITH_DATA });
     const { namespace } = await newIn(box, { from: 'web.yaml' });
-    const call = async (words: string): Promise<void> => {
+    const call = async (words: string): Promise<string> => {
       const script = `set -eE; DIR=$PWD; for file in "$1"/*.sh; do . "$file"; done
         . addons/web/1.0.0/install.sh; ${words}`;
       const env = { KUBECONFIG: server.kubeconfig, PATH: `${dirname(oracle('kubectl'))}:${process.env['PATH'] ?? ''}` };
-      await execa('bash', ['-c', script, 'bash', LIBRARY], { cwd: box.path, env });
+      const { all } = await execa('bash', ['-c', script, 'bash', LIBRARY], { cwd: box.path, env, all: true });
+      return all;
     };
     const found = async (): Promise<readonly string[]> => {
       const kinds = 'namespace,persistentvolumeclaim,clusterrole,deployment,service,customresourcedefinition';
       const list = await server.kubectl(['get', kinds, '--all-namespaces', '-o', 'name']);
       return list.split('\n').filter((name) => /\bwebs?\b|data/.test(name) && !name.includes('system:'));
     };
-    await call('web_render; kubectl apply --server-side -f kustomize/web/crds.yaml; kubectl apply -k kustomize/web');
+    // Nothing rolls out on an API server alone.
+    assert.match(await call('web'), 'web is applied, but this cluster has no nodes to run it');
+    const node = JSON.stringify({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'one' } });
+    assert.match(await call(`echo '${node}' | kubectl create -f -; web_running || echo waits`), 'waits');
     const before = await found();
     assert.ok(before.length > 4, before.join(' '));
     await call('CURLEW_KEEP_DATA=1; web_pre_remove');
