@@ -28,7 +28,7 @@ export const CACHE = { cache: path('DIR', 'folder for unfinished downloads') };
 const ADDONS = {
   addons: texts('addon', 'names, name/version or paths (default: all)', { operand: true, offers: 'addon' }),
 };
-export const OUT = { out: path('DIR', 'folder for packages (default: out, next to addons)') };
+export const OUT = { out: path('DIR', 'folder for packages (default: out, next to addons)', { short: 'o' }) };
 const JOBS = { jobs: count('N', 'concurrent add-ons (default: 4)', { short: 'j' }) };
 const FORMAT = {
   imageFormat: choice(['oci', 'docker-archive'], 'oci (default) or docker-archive, as in kURL', { value: 'FORM' }),

@@ -34,7 +34,7 @@ test('of several repositories, packages are put below the current folder', async
 test('no package is put into an add-on, nor taken from one', async () => {
   await using box = await tree(addon('web', ''));
   for (const out of ['addons/web/1.0', 'addons/web/1.0/out/x']) {
-    const inside = await runCommand(['build', '--out', out], box.path, { HOME: box.at('home') });
+    const inside = await runCommand(['build', '-o', out], box.path, { HOME: box.at('home') });
     assert.is(inside.exitCode, 64);
     assert.match(inside.stderr, /--out .* is inside the add-on .*addons\/web\/1\.0/);
   }
