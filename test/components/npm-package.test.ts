@@ -88,6 +88,20 @@ test('has the licenses of the packages inside, and the digests and indexes of th
   assert.equal(names.toSorted(), [EXECUTABLE_SUMS, ...ARCHES.map(executableIndexName)].toSorted());
 });
 
+test('reads at most ten of its files to show a help', async () => {
+  for (const words of [['--help'], ['bundle', '--help']]) {
+    const folder = box.at(`coverage-${words.join('')}`);
+    const { exitCode } = await run(box.at('node_modules/.bin/curlew'), words, { NODE_V8_COVERAGE: folder });
+    assert.is(exitCode, 0);
+    const [name = ''] = await readdir(folder);
+    const { result } = JSON.parse(await readFile(join(folder, name), 'utf8')) as {
+      readonly result: readonly { readonly url: string }[];
+    };
+    const files = result.filter(({ url }) => url.startsWith('file:'));
+    assert.ok(files.length > 0 && files.length <= 10, files.map(({ url }) => url).join('\n'));
+  }
+});
+
 test('creates, checks, builds and publishes an add-on, and shows the pages that messages name', async () => {
   assert.match(await curlew('--version'), toolVersion());
   assert.match(await curlew('help', 'install.md'), 'CURLEW_EXECUTABLES');
