@@ -641,7 +641,7 @@ kubernetes_upload_certificates() {
   # Not as an argument, which every user of the machine could read.
   (
     umask 077
-    openssl rand -hex 32 >"$key.new"
+    od -An -v -N32 -tx1 /dev/urandom | tr -d ' \n' >"$key.new"
     printf 'certificateKey: %s\n' "$(cat "$key.new")" >"$key.line"
     sed "/^kind: InitConfiguration\$/r $key.line" "$KUBERNETES_STATE/init.yaml" >"$file"
   )
