@@ -1,10 +1,10 @@
 /** HelmChartProxies in a hub, with the clusters of Cluster API: hub and clusters are API servers in this process, and helm a stand-in. */
-import { chmod, readFile, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { apiClient, at, textAt, type ApiClient } from '../support/api-client.ts';
 import { isMap } from '../support/api-server/fields.ts';
 import { startMemoryApiServer, type MemoryApiServer } from '../support/api-server/server.ts';
 import * as assert from '../support/assert.ts';
-import { startHelm, type HelmStandIn } from '../support/helm-stand-in.ts';
+import { helmWithRepository, startHelm, type HelmStandIn } from '../support/helm-stand-in.ts';
 import { eventually, openHubScene, type HubScene, type RunningController } from '../support/hub-scene.ts';
 import { suite } from '../support/suite.ts';
 import { makeCertificate } from '../support/tls.ts';
@@ -17,6 +17,7 @@ const FLEET = '/apis/fleet.curlew.dev/v1alpha1';
 const PROXIES = '/apis/addons.cluster.x-k8s.io/v1alpha1/namespaces/default/helmchartproxies';
 const CLUSTERS = '/apis/cluster.x-k8s.io/v1beta1/namespaces/default/clusters';
 const SECRETS = '/api/v1/namespaces/default/secrets';
+const PAGE = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'page' }, data: { version: '1' } };
 const OSLO = {
   apiVersion: 'cluster.x-k8s.io/v1beta1',
   kind: 'Cluster',
@@ -53,23 +54,7 @@ async function openScene(): Promise<Scene> {
   const cluster = apiClient(server.kubeconfig);
   const helm = await startHelm(cluster, box);
   await createDefinitions(hub.client, CAPI_KINDS);
-  // The chart of a repository is a file here.
-  await writeFile(
-    box.at('page'),
-    JSON.stringify([{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'page' }, data: { version: '1' } }]),
-  );
-  const program = `#!/bin/bash
-if [ "$1" = pull ]; then
-  while [ "$1" != --destination ]; do
-    case "$1" in --registry-config | --ca-file) cat "$2" >>'${box.at('access')}' ;; --insecure*) echo "$1" >>'${box.at('access')}' ;; esac
-    shift
-  done
-  exec cp '${box.at('page')}' "$2/page-1.0.0.tgz"
-fi
-exec '${helm.program}' "$@"
-`;
-  await writeFile(box.at('helm-of-repository'), program);
-  await chmod(box.at('helm-of-repository'), 0o755);
+  const { program, access } = await helmWithRepository(helm, box, [PAGE]);
   await hub.client.create(CLUSTERS, OSLO);
   await hub.client.create('/apis/controlplane.cluster.x-k8s.io/v1beta1/namespaces/default/kubeadmcontrolplanes', {
     apiVersion: 'controlplane.cluster.x-k8s.io/v1beta1',
@@ -90,8 +75,8 @@ exec '${helm.program}' "$@"
     own,
     helm,
     cluster,
-    access: box.at('access'),
-    start: () => hub.start({ helm: box.at('helm-of-repository'), reconcile: [['helmchartproxies']] }),
+    access,
+    start: () => hub.start({ helm: program, reconcile: [['helmchartproxies']] }),
     proxy: async (spec = {}, metadata = {}) => {
       const selected = { clusterSelector: { matchLabels: { cni: 'page' } } };
       const chart = { repoURL: 'https://charts.example.com', chartName: 'page', version: '1.0.0' };

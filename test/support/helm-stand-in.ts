@@ -40,6 +40,33 @@ if [ "$status" = 0 ]; then cat <&3; else { printf 'Error: '; cat <&3; echo; } >&
 exit "$status"
 `;
 
+/** A program that downloads every chart from a file of objects, and leaves the rest to the stand-in. Appends to `access` what downloads were given. */
+export async function helmWithRepository(
+  { program }: Pick<HelmStandIn, 'program'>,
+  box: Tree,
+  objects: readonly object[],
+): Promise<{ readonly program: string; readonly access: string }> {
+  const [chart, access, own] = ['chart-of-repository', 'access', 'helm-of-repository'].map((name) => box.at(name)) as [
+    string,
+    string,
+    string,
+  ];
+  await writeFile(chart, JSON.stringify(objects));
+  const text = `#!/bin/bash
+if [ "$1" = pull ]; then
+  while [ "$1" != --destination ]; do
+    case "$1" in --registry-config | --ca-file) cat "$2" >>'${access}' ;; --insecure*) echo "$1" >>'${access}' ;; esac
+    shift
+  done
+  exec cp '${chart}' "$2/page-1.0.0.tgz"
+fi
+exec '${program}' "$@"
+`;
+  await writeFile(own, text);
+  await chmod(own, 0o755);
+  return { program: own, access };
+}
+
 export async function startHelm(api: ApiClient, box: Tree): Promise<HelmStandIn> {
   const commands: string[] = [];
   let before: ((command: string) => void | Promise<void>) | undefined;

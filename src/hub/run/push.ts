@@ -254,9 +254,13 @@ export class Pushes {
         continue;
       }
       const under = job.act === 'remove' ? 'Removing' : 'Progressing';
+      const waits = async (message: string): Promise<void> => {
+        // What is restored has succeeded, and still counts as that.
+        if (job.act !== 'restore') await this.#report(own, { state: under, reason: 'Waiting', message });
+      };
       if (why instanceof CurlewError) {
         later ??= why;
-        await this.#report(own, { state: under, reason: 'Waiting', message: why.message });
+        await waits(why.message);
         continue;
       }
       const before = this.#triesOf(own);
@@ -271,7 +275,7 @@ export class Pushes {
       if (error !== undefined && failure !== 'bad' && count < MAX_TRIES) {
         this.#tries.set(keyOf(own.record), { revision: own.record.spec.revision, count });
         later ??= error;
-        if (job.act !== 'restore') await this.#report(own, { state: under, reason: 'Waiting', message: reason });
+        await waits(reason);
         continue;
       }
       this.#tries.delete(keyOf(own.record));

@@ -1,0 +1,85 @@
+/** Charts that a controller delivers itself, with Secrets of the hub: hub and clusters are API servers in this process, and helm a stand-in. */
+import { apiClient, textAt, type ApiClient } from '../support/api-client.ts';
+import { startMemoryApiServer } from '../support/api-server/server.ts';
+import * as assert from '../support/assert.ts';
+import { helmWithRepository, startHelm, type HelmStandIn } from '../support/helm-stand-in.ts';
+import { hubCluster } from '../support/hub-objects.ts';
+import { eventually, openHubScene, type HubScene, type RunningController } from '../support/hub-scene.ts';
+import { suite } from '../support/suite.ts';
+import { makeCertificate } from '../support/tls.ts';
+import { tree } from '../support/tree.ts';
+
+const test = suite('app/controller-charts', { timeoutMs: 240_000 });
+const certificate = await makeCertificate();
+const ROOT = '/apis/fleet.curlew.dev/v1alpha1';
+const MAP = '/api/v1/namespaces/default/configmaps/page';
+const PAGE = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'page' }, data: { version: '1' } };
+const CHART = { repoURL: 'https://charts.example.com', name: 'page', version: '1.0.0', namespace: 'default' };
+
+interface ChartScene extends AsyncDisposable {
+  readonly hub: HubScene;
+  /** The cluster `oslo`. */
+  readonly cluster: ApiClient;
+  readonly helm: HelmStandIn;
+  readonly start: () => RunningController;
+  /** Creates a Secret of the hub, or replaces it with another one. */
+  readonly secret: (place: string, data: Readonly<Record<string, string>>) => Promise<void>;
+  /** What the hub says about the add-on `page` on `oslo`: `Succeeded`, or `Failed REASON: message`. */
+  readonly state: () => Promise<string>;
+}
+
+async function openScene(): Promise<ChartScene> {
+  const box = await tree();
+  const own = await startMemoryApiServer({ certificate });
+  const server = await startMemoryApiServer({ certificate });
+  const hub = await openHubScene(own.kubeconfig);
+  const cluster = apiClient(server.kubeconfig);
+  const helm = await startHelm(cluster, box);
+  const { program } = await helmWithRepository(helm, box, [PAGE]);
+  const secret: ChartScene['secret'] = async (place, data) => {
+    const [namespace = '', name = ''] = place.split('/');
+    const path = `/api/v1/namespaces/${namespace}/secrets`;
+    await hub.client.remove(`${path}/${name}`);
+    const encoded = Object.entries(data).map(([key, text]) => [key, Buffer.from(text).toString('base64')]);
+    const value = { apiVersion: 'v1', kind: 'Secret', metadata: { name }, data: Object.fromEntries(encoded) as object };
+    assert.is((await hub.client.create(path, value)).status, 201);
+  };
+  await hub.client.create('/api/v1/namespaces', { metadata: { name: 'fleet-oslo' } });
+  const spec = { access: { kubeconfigSecret: 'oslo-kubeconfig' } };
+  await hub.client.create(`${ROOT}/namespaces/fleet-oslo/clusters`, hubCluster('oslo', { env: 'prod' }, spec));
+  await secret('fleet-oslo/oslo-kubeconfig', { value: server.kubeconfig });
+  return {
+    hub,
+    cluster,
+    helm,
+    secret,
+    start: () => hub.start({ helm: program }),
+    state: async () => {
+      const { body } = await hub.client.get(`${ROOT}/namespaces/fleet-oslo/clusteraddons/page`);
+      const [state, reason, message] = ['state', 'reason', 'message'].map((key) => textAt(body, `status.${key}`));
+      return `${state} ${reason}: ${message}`.replace(/ : $/, '');
+    },
+    [Symbol.asyncDispose]: async () => {
+      await hub[Symbol.asyncDispose]();
+      for (const one of [helm, server, own, box]) await one[Symbol.asyncDispose]();
+    },
+  };
+}
+
+test('an add-on stays what it is while the login that its restoration needs cannot be read', async () => {
+  await using scene = await openScene();
+  const { hub, cluster } = scene;
+  await scene.secret('default/repository', { 'config.json': '{}' });
+  await hub.addon('page', { source: { chart: { ...CHART, credentials: { secret: { name: 'repository' } } } } });
+  const controller = scene.start();
+  await eventually(async () => (await scene.state()) === 'Succeeded');
+  await hub.client.remove('/api/v1/namespaces/default/secrets/repository');
+  await cluster.remove(MAP);
+  await hub.change('page', { spec: { drift: 'Revert' } });
+  await eventually(() => controller.notes.includes('oslo: there is no Secret default/repository'));
+  assert.is(await scene.state(), 'Succeeded');
+  await scene.secret('default/repository', { 'config.json': '{}' });
+  await eventually(async () => (await cluster.get(MAP)).status === 200);
+});
+
+test.run();
