@@ -211,7 +211,7 @@ export function targetOf(run: Run, cluster: Cluster): Target | undefined {
   const isGood = own.state === 'Succeeded' && !own.holds && spec?.action === 'Install';
   const content = record && selected ? run.contents.contentOf(cluster, record) : undefined;
   const isAsWanted = typeof content === 'object' && content.specHash === spec?.specHash;
-  const isRetried = isFailure(own.state) && (spec?.startedAt ?? 0) < (orders?.retry ?? 0);
+  const isRetried = isFailure(own.state) && isBefore(orders?.retry ?? 0, run, record);
   const goesBack = run.rolledBack && isAsWanted && (orders?.rollback === true || !isGood);
   const goal = goesBack && spec?.knownGood?.specHash !== spec?.specHash ? spec?.knownGood : undefined;
   const changed = goal !== undefined || !isAsWanted || isRetried;
@@ -251,6 +251,13 @@ export function targetOf(run: Run, cluster: Cluster): Target | undefined {
     ),
     hold: undefined,
   };
+}
+
+/** Has what failed begun, and also failed, before an order to try again? The clock of its site may be ahead. */
+function isBefore(retry: number, { fleet }: Run, record: ClusterAddon | undefined): boolean {
+  const { spec, status } = record ?? {};
+  const failed = (status && isFailure(status.state) && fleet.past(status.since)) || 0;
+  return (spec?.startedAt ?? 0) < retry && failed <= retry + MAX_AHEAD;
 }
 
 interface Standing extends Settled {

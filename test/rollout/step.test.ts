@@ -235,6 +235,18 @@ test('a failure is tried again only when a person asks', () => {
   assert.equal(world.begin(), []);
 });
 
+test('an order to try again is not for what fails long after it', () => {
+  const world = fleet();
+  world.settle();
+  world.now += 10;
+  world.order('net', { retry: world.now });
+  world.now += 86_400;
+  world.report('Failed', 'w1');
+  assert.equal(world.begin(), []);
+  world.order('net', { retry: world.now });
+  assert.equal(world.begin(), ['w1']);
+});
+
 test('what has changed on the hub for one group is staged like a version (OS8)', () => {
   const world = fleet();
   world.settle();
