@@ -1,8 +1,6 @@
 /** Agents as processes below a `--root`: packages of a signed store, killed in hooks, and their memory. */
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { AgentFolder } from '../../src/agent/folder.ts';
 import { readPublicKey } from '../../src/formats/signing/keys.ts';
-import type { HubKubeconfig } from '../../src/hub/kubeconfig.ts';
 import { createFolderStore } from '../../src/store/folder.ts';
 import { openAgentScene, type AgentScene } from '../support/agent-scene.ts';
 import { textAt } from '../support/api-client.ts';
@@ -71,15 +69,7 @@ if (reason === undefined) {
     await publishAs(store, 'r1', made, never);
     await curlewOk(['keygen', 'our'], { cwd: box.path });
     await curlewOk(['sign', '--store', 'store', '--release', 'r1', '--key', 'our.key'], { cwd: box.path });
-    const folder = new AgentFolder(box.at('site'));
-    await using _claim = await folder.claim();
-    const conf = JSON.parse(await readFile(box.at('hub.conf'), 'utf8')) as {
-      readonly clusters: readonly [{ readonly cluster: HubKubeconfig['hub'] }];
-      readonly users: readonly [{ readonly user: HubKubeconfig['user'] }];
-    };
-    await folder.writeKubeconfig({ hub: conf.clusters[0].cluster, user: conf.users[0].user });
-    const keys = [readPublicKey(await readFile(box.at('our.pub'), 'utf8'), 'our.pub')];
-    await folder.writeSettings({ cluster: 'oslo', hub: scene.id, keys, allowUnsigned: false });
+    await scene.register([readPublicKey(await readFile(box.at('our.pub'), 'utf8'), 'our.pub')]);
   });
   test.after(opened.close);
 

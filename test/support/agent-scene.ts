@@ -2,12 +2,14 @@
 import { setMaxListeners } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { AgentFolder } from '../../src/agent/folder.ts';
 import { runLoop, type Packages } from '../../src/agent/run/loop.ts';
 import type { AgentRunRequest } from '../../src/requests/agent.ts';
 import type { Context } from '../../src/core/context.ts';
 import { CurlewError } from '../../src/core/errors.ts';
 import { digestOf } from '../../src/core/digest.ts';
-import { makeKeyPair, publicPart, readPrivateKey } from '../../src/formats/signing/keys.ts';
+import { makeKeyPair, publicPart, readPrivateKey, type TrustedKey } from '../../src/formats/signing/keys.ts';
+import type { HubKubeconfig } from '../../src/hub/kubeconfig.ts';
 import { hubManifests } from '../../src/hub/manifests.ts';
 import { openApi, type KubeApi } from '../../src/kube/api.ts';
 import { apiClient, textAt, type ApiClient } from './api-client.ts';
@@ -44,8 +46,16 @@ export interface AgentScene extends AsyncDisposable {
   readonly helm: HelmStandIn;
   /** Requests to the hub so far. */
   readonly requests: readonly string[];
-  /** Before each request to the hub, and to the cluster of the agent: what it throws is the answer. */
-  readonly before: (hook: ((request: string) => void) | undefined, hereToo?: (request: string) => void) => void;
+  /** Returns what restores the hub as it is now. */
+  readonly backUp: () => () => void;
+  /** Before each request to the hub, to the cluster of the agent, and to the web server: what it throws is the answer of the first two. */
+  readonly before: (
+    hook: ((request: string) => void) | undefined,
+    hereToo?: (request: string) => void,
+    filesToo?: (request: string) => void,
+  ) => void;
+  /** Registers the folder `site`, for agents that are processes of their own: `--root site`. */
+  readonly register: (keys?: readonly TrustedKey[]) => Promise<void>;
   readonly start: (
     options?: Partial<AgentRunRequest> & {
       readonly allowUnsigned?: boolean;
@@ -59,6 +69,8 @@ export interface AgentScene extends AsyncDisposable {
     version: string,
     options?: { readonly by?: 'stranger' | 'none'; readonly objects?: readonly object[] },
   ) => object;
+  /** The archive of a chart with the ConfigMap of {@link manifest}, signed by the pinned key; its source. */
+  readonly chart: (version: string) => object;
   /** Lets nothing be read from the web server any more. */
   readonly cutFiles: () => void;
   /** The hub writes a ClusterAddon of this cluster, or changes its spec. */
@@ -79,11 +91,16 @@ const NO_PACKAGES: Packages = {
   health: async () => Promise.resolve(undefined),
 };
 
+function pageOf(version: string): object {
+  return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'page', namespace: 'default' }, data: { version } };
+}
+
 /** `aheadMs`: how far the clock of the hub is ahead. */
 export async function openAgentScene({ aheadMs = 0 }: { readonly aheadMs?: number } = {}): Promise<AgentScene> {
   const box = await tree();
   let before: ((request: string) => void) | undefined;
   let beforeHere: ((request: string) => void) | undefined;
+  let beforeFile: ((request: string) => void) | undefined;
   const servers: MemoryApiServer[] = [];
   const start = async (
     name: string,
@@ -102,7 +119,8 @@ export async function openAgentScene({ aheadMs = 0 }: { readonly aheadMs?: numbe
   const files = new Map<string, string>();
   let isCut = false;
   const web: WebServer = await startServer(
-    ({ path }) => {
+    ({ method, path }) => {
+      beforeFile?.(`${method} ${path}`);
       const body = isCut ? undefined : files.get(path);
       return body === undefined ? { status: isCut ? 503 : 404 } : { status: 200, body };
     },
@@ -138,7 +156,18 @@ export async function openAgentScene({ aheadMs = 0 }: { readonly aheadMs?: numbe
     helm,
     status,
     requests: hubServer.requests,
-    before: (hook, hereToo) => ([before, beforeHere] = [hook, hereToo]),
+    backUp: hubServer.backUp,
+    before: (hook, hereToo, filesToo) => ([before, beforeHere, beforeFile] = [hook, hereToo, filesToo]),
+    register: async (keys = [publicPart(key, 'pinned')]) => {
+      const folder = new AgentFolder(box.at('site'));
+      await using _claim = await folder.claim();
+      const { clusters, users } = JSON.parse(hubServer.kubeconfig) as {
+        readonly clusters: readonly [{ readonly cluster: HubKubeconfig['hub'] }];
+        readonly users: readonly [{ readonly user: HubKubeconfig['user'] }];
+      };
+      await folder.writeKubeconfig({ hub: clusters[0].cluster, user: users[0].user });
+      await folder.writeSettings({ cluster: 'oslo', hub: HUB, keys, allowUnsigned: false });
+    },
     start: async ({ allowUnsigned = false, packages = NO_PACKAGES, program, ...request } = {}) => {
       const controller = new AbortController();
       setMaxListeners(0, controller.signal);
@@ -190,19 +219,20 @@ export async function openAgentScene({ aheadMs = 0 }: { readonly aheadMs?: numbe
       running.add(one);
       return one;
     },
-    manifest: (version, { by, objects } = {}) => {
-      const page = {
-        apiVersion: 'v1',
-        kind: 'ConfigMap',
-        metadata: { name: 'page', namespace: 'default' },
-        data: { version },
-      };
-      const text = (objects ?? [page]).map((one) => JSON.stringify(one)).join('\n---\n');
+    manifest: (version, { by, objects = [pageOf(version)] } = {}) => {
+      const text = objects.map((one) => JSON.stringify(one)).join('\n---\n');
       const path = `/${version}.yaml`;
       files.set(path, text);
       if (by !== 'none')
         files.set(`${path}.sigstore.json`, signBare(Buffer.from(text), by === 'stranger' ? stranger : key));
       return { manifest: `${web.url}${path}`, hash: digestOf(text) };
+    },
+    chart: (version) => {
+      const text = JSON.stringify([pageOf(version)]);
+      const path = `/web-${version}.tgz`;
+      files.set(path, text);
+      files.set(`${path}.sigstore.json`, signBare(Buffer.from(text), key));
+      return { chart: { package: `${web.url}${path}`, version, namespace: 'default' }, hash: digestOf(text) };
     },
     cutFiles: () => (isCut = true),
     order: async (spec, name = 'web') => {

@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { MAIN } from '../../support/compiled.ts';
 import { bundleOf, type TestAddon } from '../../support/node-bundles.ts';
 
-const POINTS = join(import.meta.dirname, 'kill-points.mjs');
+/** What is preloaded. */
+export const POINTS: string = join(import.meta.dirname, 'kill-points.mjs');
 const HOOKS = ['_pre_init', '', '_already_applied', '_post_init', '_outro', '_join', '_upgrade'] as const;
 /** Hooks die, or lose their parent, at these moments of their own. */
 export const HOOK_MOMENTS = ['middle', 'end'] as const;
