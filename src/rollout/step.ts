@@ -3,7 +3,7 @@ import { counted } from '../core/counted.ts';
 import { canonicalJson } from '../core/digest.ts';
 import { advance, type Place } from './batch.ts';
 import { Memo } from './content.ts';
-import type { ClusterAddonSpec, Content, FleetAddonStatus, Observed, Waiting, Writes } from './fleet.ts';
+import type { ClusterAddon, ClusterAddonSpec, Content, FleetAddonStatus, Observed, Waiting, Writes } from './fleet.ts';
 import { holdOf } from './gates.ts';
 import { compareNames, groupsOf, type Group } from './groups.ts';
 import { sizeOf } from './limits.ts';
@@ -15,6 +15,8 @@ const MAX_NAMES = 100;
 const MAX_WAITING = 20;
 /** A message of a cluster, within why an add-on has gone back. */
 const MAX_WHY = 512;
+/** A cluster says itself what it has obeyed, and no number is to end the counting. */
+const MAX_CLAIMED = 2 ** 31;
 const GONE_BACK = 'it has gone back to what was known as good';
 
 /** What a step has found out about one add-on. */
@@ -184,7 +186,7 @@ function specOf(target: Target): ClusterAddonSpec {
   const content = goal ?? (isRemoved ? spec : contents.contentOf(cluster, record));
   if (content === undefined || typeof content === 'string') throw new TypeError('a target without content has begun');
   const others = fleet.rivals(addon, cluster).map((rival) => rival.record?.spec.revision);
-  const revisions = [spec?.revision, cluster.installed?.[addon.identity]?.revision, ...others];
+  const revisions = [spec?.revision, obeyedOf(record), cluster.installed?.[addon.identity]?.revision, ...others];
   const knownGood = action === 'create' ? undefined : isGood && goal === undefined ? spec : spec?.knownGood;
   return {
     ...contentIn(content),
@@ -195,6 +197,12 @@ function specOf(target: Target): ClusterAddonSpec {
     ...(knownGood && { knownGood: contentIn(knownGood) }),
     ...(isRemoved && addon.remove && { remove: addon.remove }),
   };
+}
+
+/** After a hub was restored, clusters have obeyed higher revisions than it knows, and refuse what is not higher than these. */
+function obeyedOf(record: ClusterAddon | undefined): number | undefined {
+  const { revision = 0 } = record?.status?.applied ?? {};
+  return revision <= MAX_CLAIMED ? revision : undefined;
 }
 
 function contentIn({ source, version, values, specHash, inputs }: Content): Content {

@@ -51,6 +51,10 @@ test('under a controller, a hub is restored from a backup: what sites have is no
   await hub.becomes('web', everywhere([...names, 'turin'], '1.2.3@1'));
   await hub.report('web', 'Succeeded', ...names, 'turin');
   await hub.condition('web', 'Available', 'True AllSucceeded');
+  // A lower revision than its agent has obeyed would be refused.
+  await hub.client.merge(`${web}/status`, { status: reported });
+  await hub.change('web', { spec: { source: hubChart('1.4.0') } });
+  await hub.becomes('web', 'oslo:1.4.0@3 paris:1.4.0@2 turin:1.4.0@2');
   const writes = server.requests.filter((one) => one.startsWith('DELETE'));
   assert.equal(writes, []);
   assert.ok(!controller.notes.some((one) => one.startsWith('ended')), controller.notes.join('\n'));

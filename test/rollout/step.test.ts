@@ -316,6 +316,23 @@ test('a rollout that is made careful with a new version is careful at once, alth
   assert.equal(world.begin(), ['s3', 's4']);
 });
 
+test('after a hub was restored, what is new has a higher revision than its clusters have obeyed, unless no number would be left', () => {
+  const world = new TestFleet(ring('shop', 's1', 's2', 's3'), addon('net'));
+  world.settle();
+  const obeyed: Readonly<Record<string, number>> = { s1: 5, s2: Number.MAX_SAFE_INTEGER };
+  world.records = world.records.map(({ status, ...record }) => {
+    const revision = obeyed[record.cluster] ?? 1;
+    return { ...record, ...(status && { status: { ...status, applied: { ...status.applied, revision } } }) };
+  });
+  assert.equal(world.begin(), []);
+  world.release('net', '2.0.0');
+  world.begin();
+  assert.equal(
+    ['s1', 's2', 's3'].map((name) => world.spec(name)?.revision),
+    [6, 2, 2],
+  );
+});
+
 test('names are in the order that people count in', () => {
   const world = new TestFleet(
     ring('shop', 'c10', 'c2', 'c1'),
