@@ -231,7 +231,9 @@ function refusalOf(
   const { revision } = own.spec;
   if (spec.revision === revision) {
     const isSame = spec.specHash === own.spec.specHash && spec.action === own.spec.action;
-    return isSame ? undefined : refuse('ChangedRevision', `it is another revision ${revision} than was obeyed`);
+    return isSame
+      ? undefined
+      : refuse('ChangedRevision', `another revision ${revision} was obeyed; change its add-on: the next one is obeyed`);
   }
   if (acceptOlder) return undefined;
   if (spec.revision < revision) {
