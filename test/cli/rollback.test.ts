@@ -96,6 +96,19 @@ test('an upgrade that finished can be rolled back, once, also after a run that c
   assert.is((await onNode(box, 'rollback', 'aaa', '--unconfined')).exitCode, 14);
 });
 
+test('a plan has the name of its command, and so has a rollback in what it recorded', async () => {
+  await using box = await upgraded();
+  for (const [command, ...more] of [['rollback', 'aaa'], ['uninstall', 'aaa'], ['reset']] as const) {
+    const { stdout } = await onNode(box, command, ...more, '--unconfined', '--dry-run');
+    assert.match(stdout, new RegExp(`^Plan: ${command} of 1 add-on in `));
+  }
+  assert.is((await onNode(box, 'rollback', 'aaa', '--unconfined')).exitCode, 0);
+  for (const command of ['status', 'logs']) {
+    const { stdout } = await onNode(box, command);
+    assert.match(stdout, /\b\d{8}T\d{6}Z-[0-9a-f]{4}, rollback, finished$/m, command);
+  }
+});
+
 test('an upgrade that finished can be rolled back to another package of its version', async () => {
   await using box = await tree();
   for (const more of ['', '# another']) {
@@ -134,6 +147,8 @@ test('a rollback whose hook has failed still goes back, however it is continued'
     await rm(box.at(NODE, 'stop'));
     await trace(box);
     const [command, ...more] = words;
+    const told = await onNode(box, command, ...more, '--unconfined', '--dry-run');
+    assert.match(told.stdout, /^Plan: rollback of 1 add-on in .*\nResumes run /);
     const back = await onNode(box, command, ...more, '--unconfined');
     assert.is(back.exitCode, 0, back.stderr);
     assert.ok((await trace(box)).includes('aaa 1.0.0'));

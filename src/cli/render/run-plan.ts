@@ -6,6 +6,7 @@ import type { HostChecks } from '../../runtime/host/host-checks.ts';
 import { countsText, resultLines } from '../../runtime/preflight/report.ts';
 import type { HostPlan } from '../../runtime/host/host-plan.ts';
 import { clusterText } from '../../runtime/node/node-place.ts';
+import { runName } from '../../runtime/plan/run-plan.ts';
 import type { StayingAddon } from '../../runtime/plan/plan.ts';
 import type { MountPlan } from '../../runtime/plan/disk.ts';
 import { screen, wrap } from './columns.ts';
@@ -28,7 +29,7 @@ export function renderDryRun(run: DryRun, stays: readonly StayingAddon[], sugges
   const isRemoval = plan.kind === 'uninstall' || plan.kind === 'reset';
   const pruned = isRemoval || removals === 0 ? '' : `, removal of ${removals}`;
   const count = counted(addons.length - (isRemoval ? 0 : removals), 'add-on');
-  const title = `Plan: ${plan.kind} of ${count}${pruned} in ${visible(directory)}`;
+  const title = `Plan: ${runName(plan)} of ${count}${pruned} in ${visible(directory)}`;
   const before = plan.continues === undefined ? [] : [`Resumes run ${plan.continues.run}.`];
   return [
     [title, ...before],

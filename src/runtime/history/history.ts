@@ -6,7 +6,7 @@ import { runInProgress } from '../node/lock.ts';
 import { readRecords } from '../node/records.ts';
 import type { Records } from '../plan/records.ts';
 import { readRunJournal, runsOf } from '../prepare/run-folder.ts';
-import type { PlannedAction, RunKind, RunPlan } from '../plan/run-plan.ts';
+import { runName, type PlannedAction, type RunName, type RunPlan } from '../plan/run-plan.ts';
 
 /** `interrupted`: it has not ended and is not running. */
 export type RunState = 'finished' | 'failed' | 'cancelled' | 'at work' | 'interrupted';
@@ -32,7 +32,7 @@ export interface ActionHistory {
 
 export interface RunHistory {
   readonly run: string;
-  readonly kind: RunKind | undefined;
+  readonly kind: RunName | undefined;
   /** ISO 8601. */
   readonly began: string | undefined;
   /** ISO 8601; undefined if it has not ended. */
@@ -96,7 +96,7 @@ function historyOf(
   const open = busy ? 'at work' : 'interrupted';
   return {
     run,
-    kind: plan?.kind,
+    kind: plan === undefined ? undefined : runName(plan),
     began: entries[0]?.at,
     ended: end?.at,
     state: end?.outcome ?? open,

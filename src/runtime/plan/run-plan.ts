@@ -110,11 +110,20 @@ export type SpecKind = Exclude<RunKind, 'uninstall' | 'reset'>;
 export interface RunPlan {
   readonly format: 1;
   readonly kind: RunKind;
+  /** It restores the state of an add-on before its last change. */
+  readonly isRollback?: true | undefined;
   /** The run that this one resumes, and the actions that are done. */
   readonly continues?: { readonly run: string; readonly done: readonly DoneAction[] } | undefined;
   /** Add-ons in the order of the run, each once. */
   readonly addons: readonly PlannedAddon[];
   readonly actions: readonly PlannedAction[];
+}
+
+/** The command that a run is known by. */
+export type RunName = RunKind | 'rollback';
+
+export function runName({ kind, isRollback }: Pick<RunPlan, 'kind' | 'isRollback'>): RunName {
+  return isRollback === true ? 'rollback' : kind;
 }
 
 /** Names in a plan become paths of folders whose scripts are run and which are removed, so they are checked. */

@@ -86,13 +86,14 @@ export async function viewRun(given: RunRequest, look: LookOptions): Promise<Run
   for (const one of request.packages) packages.push(factsOf(request, one, await check(one.source)));
   // They were verified when they were opened.
   const removed = (request.removal?.packages ?? []).map((one) => factsOf(request, one, NOT_PLACED));
-  const { kind, reapply, allowDowngrade, skipImages, variables } = request;
+  const { kind, isRollback, reapply, allowDowngrade, skipImages, variables } = request;
   const loadBalancer = await loadBalancerMove(view, variables);
   const companions = await companionsOf(request, records, check);
   const images = skipImages === undefined;
   const keepData = request.removal?.keepData;
   const options = { reapply, allowDowngrade, images, variables, loadBalancer, companions, removed, leaving, keepData };
-  const fresh = planRun(kind, packages, records, options);
+  const planned = planRun(kind, packages, records, options);
+  const fresh = isRollback === true ? { ...planned, isRollback } : planned;
   const fingerprint = { identity: runIdentity(fresh, options), boot: await bootId() };
   // Hooks that are done may depend on files that no longer exist.
   const isWhole = [...packages, ...companions].every(({ differs = [] }) => differs.length === 0);

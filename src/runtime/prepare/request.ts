@@ -48,6 +48,8 @@ export interface Removal {
 
 export interface RunRequest {
   readonly kind: RunKind;
+  /** It restores the state of an add-on before its last change. */
+  readonly isRollback?: true | undefined;
   readonly place: NodePlace;
   /** Folder with hook-runner.sh, cap-log.sh and lib/. */
   readonly scripts: string;

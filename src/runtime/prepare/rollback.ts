@@ -14,6 +14,11 @@ interface RollbackOptions {
   readonly signal: AbortSignal;
 }
 
+type RollbackRequest = Pick<
+  RunRequest,
+  'kind' | 'isRollback' | 'packages' | 'variables' | 'reapply' | 'allowDowngrade' | 'keepsPrevious'
+>;
+
 /**
  * A request that installs the package and the settings of this add-on before its last change. `NOT_FOUND` if the add-on is not
  * installed, had no former state, or that is no longer available. `UNSUPPORTED` for a finished upgrade of Kubernetes.
@@ -22,7 +27,7 @@ export async function rollbackRequest(
   directory: string,
   name: string,
   { isAgain, report, signal }: RollbackOptions,
-): Promise<Pick<RunRequest, 'kind' | 'packages' | 'variables' | 'reapply' | 'allowDowngrade' | 'keepsPrevious'>> {
+): Promise<RollbackRequest> {
   const records = await readRecords(directory);
   const record = recordOf(records.applied, name);
   if (record === undefined) {
@@ -55,6 +60,7 @@ export async function rollbackRequest(
   return {
     // A node that joined must not run install hooks: the primary applies add-ons to the cluster.
     kind: record.by === 'join' ? 'upgrade' : 'install',
+    isRollback: true,
     keepsPrevious: false,
     packages: [{ source, settings: asked.settings[name] ?? {} }],
     variables: asked.variables,
