@@ -2,7 +2,7 @@
 import { CurlewError } from '../core/errors.ts';
 import { listRunLogs, readHookLogs, type HookLog, type RunSummary } from '../runtime/history/hook-logs.ts';
 import type { Context } from '../core/context.ts';
-import { folderOf } from '../node/install-folder.ts';
+import { installedFolder } from '../node/install-folder.ts';
 import { LINES, LOGS } from '../requests/node.ts';
 import { useCase } from '../core/request.ts';
 
@@ -15,7 +15,7 @@ export interface Logs {
 /** The kept runs, or the last lines of an add-on's logs. `NOT_FOUND` if there are none. */
 export const logs = useCase(LOGS, async (request, context: Pick<Context, 'cwd'>): Promise<Logs> => {
   const { addon, hook, run, lines = LINES } = request;
-  const directory = folderOf(request, context);
+  const directory = await installedFolder(request, context);
   if (addon !== undefined) return { logs: await readHookLogs(directory, { run, addon, hook, lines }) };
   const runs = await listRunLogs(directory);
   if (run === undefined) return { runs };

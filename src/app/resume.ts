@@ -5,7 +5,7 @@ import { unfinishedRequest } from '../runtime/prepare/last-run.ts';
 import { readFlags } from '../spec/flags.ts';
 import type { Context } from '../core/context.ts';
 import { install, planInstall, type NodeResult } from './install.ts';
-import { folderOf } from '../node/install-folder.ts';
+import { installedFolder } from '../node/install-folder.ts';
 import { commandName, parseCommand, type SavedCommand } from '../node/saved-command.ts';
 import { placesOf } from '../node/target.ts';
 import { planReset, reset } from './reset.ts';
@@ -27,7 +27,7 @@ export type ResumeResult = { readonly resumed: string; readonly result: NodeResu
 
 /** `FILE_UNUSABLE` if the saved request is missing or invalid, or the run was started in another folder. */
 export const resume = useCase(RESUME, async (request, context: Context): Promise<ResumeResult> => {
-  const directory = folderOf(request, context);
+  const directory = await installedFolder(request, context);
   const last = await unfinishedRequest(directory);
   if (last === undefined) return { resumed: undefined };
   const saved = last.asked?.command;

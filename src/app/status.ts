@@ -1,7 +1,7 @@
 /** The installed add-ons of a node, the result of its last run, and what its cluster says. */
 import { nodeStatus, type NodeStatus } from '../runtime/history/status.ts';
 import type { Context } from '../core/context.ts';
-import { folderOf } from '../node/install-folder.ts';
+import { installedFolder } from '../node/install-folder.ts';
 import { STATUS } from '../requests/node.ts';
 import { useCase } from '../core/request.ts';
 import { clusterHealth, type ClusterHealth } from '../machine/run/health.ts';
@@ -13,7 +13,7 @@ export interface Status extends NodeStatus {
 
 /** Empty if the install folder does not exist. `FILE_UNUSABLE` if the records are damaged. */
 export const status = useCase(STATUS, async (request, context: Context): Promise<Status> => {
-  const node = await nodeStatus(folderOf(request, context), context);
+  const node = await nodeStatus(await installedFolder(request, context), context);
   const cluster = request.root === undefined ? await clusterHealth(context) : undefined;
   return { ...node, ...(cluster && { cluster }) };
 });

@@ -11,7 +11,7 @@ import { verifyPlaced, type VerifiedNode } from '../runtime/history/verify-place
 import { openArchive } from '../archives/open-archive.ts';
 import { verifyWhole, requireSignedFile } from '../archives/verify-whole.ts';
 import type { Context } from '../core/context.ts';
-import { folderOf } from '../node/install-folder.ts';
+import { folderOf, installedFolder } from '../node/install-folder.ts';
 import { checkedIndex } from '../sources/install-source.ts';
 import { trustOf, type Signed } from '../open/trust.ts';
 import { VERIFY_FILES, VERIFY_INSTALLED } from '../requests/archive.ts';
@@ -62,7 +62,7 @@ export const verify = useCase(VERIFY_FILES, async (request, context: Context): P
 
 /** Compares installed files with their packages. */
 export const verifyInstalled = useCase(VERIFY_INSTALLED, async (request, context: Context): Promise<VerifiedNode> => {
-  return verifyPlaced(folderOf(request, context), context);
+  return verifyPlaced(await installedFolder(request, context), context);
 });
 
 function signedOf(

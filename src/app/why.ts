@@ -1,7 +1,7 @@
 /** Explains the last result of an add-on. */
 import { whyAddon, type AddonHistory } from '../runtime/history/why.ts';
 import type { Context } from '../core/context.ts';
-import { folderOf } from '../node/install-folder.ts';
+import { installedFolder } from '../node/install-folder.ts';
 import { clusterFinder } from '../node/cluster.ts';
 import { WHY } from '../requests/node.ts';
 import { useCase } from '../core/request.ts';
@@ -9,5 +9,5 @@ import { useCase } from '../core/request.ts';
 /** `NOT_FOUND` if neither the records of this node or of its cluster nor a kept run have the add-on. */
 export const why = useCase(WHY, async (request, context: Context): Promise<AddonHistory> => {
   const find = clusterFinder(request, context);
-  return whyAddon(folderOf(request, context), request.addon, { find, signal: context.signal });
+  return whyAddon(await installedFolder(request, context), request.addon, { find, signal: context.signal });
 });

@@ -11,6 +11,7 @@ import type { Context } from '../core/context.ts';
 import { ownScripts } from '../own/scripts.ts';
 import { toolVersion } from '../own/version.ts';
 import { clusterOfKept } from './cluster.ts';
+import { installedFolder } from './install-folder.ts';
 import { findTrialCluster } from './trial-cluster.ts';
 import { hookEnv, hookLimitOf, placeOf, placesOf, targetOf, whySkipImages } from './target.ts';
 import type { KeptRequest, RemovalRequest } from '../requests/node.ts';
@@ -66,6 +67,7 @@ export async function runInstalled<Result>(
 ): Promise<Result> {
   const target = targetOf(request, context);
   const { directory } = target;
+  await installedFolder(request, context);
   const cluster = await findTrialCluster(request, context);
   const place = async (): Promise<NodePlace> => ({ ...(await placeOf(target, context)), cluster: cluster?.facts });
   const whole = await wholeRequest(run, { directory, place }, request, context);
@@ -78,6 +80,7 @@ export async function runInstalled<Result>(
 /** Plans the run; changes nothing. */
 export async function planInstalled(run: InstalledRun, request: KeptRequest, context: Context): Promise<DryRun> {
   const { directory } = placesOf(request, context);
+  await installedFolder(request, context);
   const { report, signal } = context;
   const cluster = await findTrialCluster(request, context, { isPlan: true });
   const view = await readable(directory, async () => {

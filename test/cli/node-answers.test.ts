@@ -1,4 +1,4 @@
-import { appendFile, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { appendFile, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { fileError } from '../../src/core/errors.ts';
 import { readable } from '../../src/runtime/history/history.ts';
 import type { HookLog, RunSummary } from '../../src/runtime/history/hook-logs.ts';
@@ -47,6 +47,24 @@ test('a node on which nothing was ever installed says so, and that is no failure
   assert.is(why.exitCode, 14);
   assert.match(why.stderr, 'nothing is installed on this node, and no run is recorded');
   assert.is(await stat(box.at('node')).catch(() => 'absent'), 'absent');
+});
+
+test('a --root in which there is no trial is named, and not taken for an empty node', async () => {
+  await using box = await tree({ 'empty/other': 'x', file: 'x' });
+  const inside = box.at('empty/var/lib/curlew');
+  const WRONG = { nowhere: 'no such folder', empty: `it has no ${inside}`, file: 'it is not a folder' };
+  const COMMANDS = ['status', 'logs', 'why aaa', 'verify --installed', 'resume', 'rollback aaa', 'uninstall aaa --yes'];
+  const DRY = ['resume --dry-run', 'rollback aaa --dry-run', 'uninstall aaa --dry-run'];
+  for (const [root, why] of Object.entries(WRONG)) {
+    for (const command of [...COMMANDS, ...DRY]) {
+      const { exitCode, stdout, stderr } = await runCommand([...command.split(' '), '--root', root], box.path);
+      assert.equal([exitCode, stdout], [14, ''], `${command}: ${stderr}`);
+      const hint = `check the path; curlew install --root ${root} creates a trial`;
+      const said = stderr.replaceAll(/\s+/g, ' ');
+      assert.ok(said.includes(`there is no trial in ${box.at(root)}: ${why}`) && said.includes(hint), stderr);
+    }
+  }
+  assert.equal((await readdir(box.path)).toSorted(), ['empty', 'file']);
 });
 
 test('status tells add-ons, versions, digests, times and the last run', async () => {

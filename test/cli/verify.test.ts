@@ -16,7 +16,7 @@ test('words of verify that do not go together are refused', async () => {
   ]) {
     assert.is((await runCommand(['verify', ...words], box.path)).exitCode, 64, words.join(' '));
   }
-  const nothing = await runCommand(['verify', '--installed', '--root', 'root'], box.path);
+  const nothing = await runCommand(['verify', '--installed', '--install-dir', 'nowhere'], box.path);
   assert.equal([nothing.exitCode, nothing.stdout.startsWith('Nothing is installed in ')], [0, true]);
 });
 
