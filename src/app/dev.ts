@@ -9,9 +9,10 @@ import { findAddons, type AddonFolder } from '../manifest/find-addons.ts';
 import { pause } from '../platform/limit/repeat.ts';
 import { build, type Built } from './build.ts';
 import { install, type NodeResult } from './install.ts';
+import { openTrialApi } from '../node/trial-cluster.ts';
 import { DEV, type DevRequest } from '../requests/dev.ts';
 import { specOfBuilds } from '../sources/builds-source.ts';
-import { hostArch } from '../sources/run-source.ts';
+import { hostArch, installerText } from '../sources/run-source.ts';
 
 export interface Developed {
   readonly packages: readonly Built[];
@@ -67,6 +68,9 @@ async function tryOnce(
   folders: readonly AddonFolder[],
   context: Context,
 ): Promise<Developed> {
+  // A build may take minutes.
+  if (installer !== undefined) await installerText({ installer }, context, { installerText: undefined });
+  if (kubeconfig !== undefined) await openTrialApi(kubeconfig, { context: chosen }, context);
   const paths = folders.map(({ folder }) => folder);
   const { packages } = await build({ ...inputs, addons: paths, arch: hostArch() }, context);
   const out = dirname(packages[0]?.path ?? context.cwd);

@@ -8,7 +8,7 @@ import { formatRef } from '../core/ref.ts';
 import { refuseExisting } from '../platform/files/name-file.ts';
 import { writeText } from '../platform/files/write-whole.ts';
 import { requirePrograms } from '../runtime/host/host-facts.ts';
-import { plainPlace, type NodePlace } from '../runtime/node/node-place.ts';
+import { plainPlace } from '../runtime/node/node-place.ts';
 import { readRecords } from '../runtime/node/records.ts';
 import type { SourcePackage } from '../runtime/node/source.ts';
 import { settingText } from '../runtime/preflight/situation.ts';
@@ -82,11 +82,12 @@ export const install = useCase(RUN, async (given, context: Context): Promise<Nod
   const { request, flags, saved } = await resolveRequest(given, context);
   const target = targetOf(request, context);
   await requirePrograms(target.directory, context);
-  const cluster = await findTrialCluster(request, context);
   await using source = await openSource(request, context, { directory: target.directory, remember: true });
-  const place = async (): Promise<NodePlace> => ({ ...(await placeOf(target, context)), cluster: cluster?.facts });
-  const run = await runRequest(request, context, { source, flags, place });
-  await using prepared = await prepare(run, context);
+  const run = await runRequest(request, context, { source, flags });
+  // A missing package or setting is named before a cluster is asked, and before there is a sandbox.
+  const cluster = await findTrialCluster(request, context);
+  const place = { ...(await placeOf(target, context)), cluster: cluster?.facts };
+  await using prepared = await prepare({ ...run, place }, context);
   if (saved !== undefined) requireSamePlan(saved, prepared, toolVersion());
   await source.remember?.();
   await using _kubeconfig = await cluster?.writeIn(target.directory);
@@ -106,11 +107,11 @@ export const planInstall = useCase(PLANNED_RUN, async (given, context: Context):
   const out = given.out === undefined ? undefined : resolve(cwd, given.out);
   if (out !== undefined) await refuseExisting(out, force);
   await requirePrograms(directory, context);
-  const cluster = await findTrialCluster(request, context, { isPlan: true });
   await using source = await openSource(request, context, { directory, remember: false });
-  const place = (): NodePlace => ({ ...plainPlace(directory), cluster: cluster?.facts });
-  const run = await runRequest(request, context, { source, flags, place });
-  const view = await readable(directory, async () => viewRun(run, context));
+  const run = await runRequest(request, context, { source, flags });
+  const cluster = await findTrialCluster(request, context, { isPlan: true });
+  const place = { ...plainPlace(directory), cluster: cluster?.facts };
+  const view = await readable(directory, async () => viewRun({ ...run, place }, context));
   for (const text of view.view.notes) report({ type: 'note', level: 'warning', text });
   if (saved !== undefined) requireSamePlan(saved, view, toolVersion());
   const upgrade = await upgradeOf(view, request, context);
@@ -177,20 +178,12 @@ async function kindOf(request: InstallRequest, context: Context): Promise<SpecKi
   return kind;
 }
 
-/** The request of the run. `place` is called last: it may create a sandbox. */
+/** The request of the run but for its place. */
 async function runRequest(
   request: InstallRequest,
   context: Context,
-  {
-    source,
-    flags,
-    place,
-  }: {
-    readonly source: InstallSource;
-    readonly flags: GivenFlags;
-    readonly place: () => NodePlace | Promise<NodePlace>;
-  },
-): Promise<RunRequest> {
+  { source, flags }: { readonly source: InstallSource; readonly flags: GivenFlags },
+): Promise<Omit<RunRequest, 'place'>> {
   const { kind } = request;
   const hookLimit = hookLimitOf(request);
   const from = { source, flags, recorded: request.installerText };
@@ -219,7 +212,6 @@ async function runRequest(
     checks: checksOf(request, installer),
     command: commandOf({ name: kind, request, cwd: context.cwd, installer: text }, RUN.fields),
     cluster: clusterOf(request, context, { installer, versions, schemas, release: source.release }),
-    place: await place(),
   };
 }
 

@@ -5,7 +5,7 @@ import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';
 import { isObject } from '../core/json.ts';
 import { nodePath } from '../core/layout.ts';
-import { openApi, type ApiAnswer } from '../kube/api.ts';
+import { openApi, type ApiAnswer, type KubeApi } from '../kube/api.ts';
 import { apiPath, type ApiPath } from '../kube/path.ts';
 import { writeStateFile } from '../platform/files/state-file.ts';
 import { clusterText, type TrialCluster } from '../runtime/node/node-place.ts';
@@ -19,6 +19,20 @@ export interface FoundCluster {
   readonly facts: TrialCluster;
   /** Writes the kubeconfig into the install folder, and removes it when disposed: it contains credentials. */
   readonly writeIn: (directory: string) => Promise<AsyncDisposable>;
+}
+
+/** The API server of a kubeconfig, which is not asked yet. `NOT_FOUND` if there is no file, `CLUSTER_FAILED` if it is unusable. */
+export async function openTrialApi(
+  kubeconfig: string,
+  { context: kubeContext }: Pick<TargetRequest, 'context'>,
+  { env, cwd }: Pick<Context, 'env' | 'cwd'>,
+): Promise<{ readonly path: string; readonly api: KubeApi }> {
+  const path = resolve(cwd, kubeconfig);
+  const api = await openApi({ env: { ...env, KUBECONFIG: path }, kubeContext });
+  if (api !== undefined) return { path, api };
+  throw new CurlewError('NOT_FOUND', `cannot read ${path}: no such file`, {
+    hint: '--kubeconfig takes the kubeconfig of a cluster that the trial may change, such as ~/.kube/config',
+  });
 }
 
 /**
@@ -40,13 +54,7 @@ export async function findTrialCluster(
     if (cluster !== undefined) report({ type: 'note', level: 'warning', text });
     return undefined;
   }
-  const path = resolve(cwd, request.kubeconfig);
-  const api = await openApi({ env: { ...env, KUBECONFIG: path }, kubeContext: request.context });
-  if (api === undefined) {
-    throw new CurlewError('NOT_FOUND', `cannot read ${path}: no such file`, {
-      hint: '--kubeconfig takes the kubeconfig of a cluster that the trial may change, such as ~/.kube/config',
-    });
-  }
+  const { path, api } = await openTrialApi(request.kubeconfig, request, { env, cwd });
   const { text, context, server, endsAt } = await api.embedded({ signal });
   const ask = async (asked: ApiPath): Promise<ApiAnswer> => {
     const answer = await api.ask({ verb: 'get', path: asked }, { signal });

@@ -10,7 +10,7 @@ import { boxWith } from '../support/node-bundles.ts';
 import { runCommand } from '../support/run-command.ts';
 import { suite } from '../support/suite.ts';
 import { makeCertificate } from '../support/tls.ts';
-import { writeTree, type Tree } from '../support/tree.ts';
+import { tree, writeTree, type Tree } from '../support/tree.ts';
 import type { Asked } from '../support/web-server.ts';
 
 const test = suite('cli/trial-cluster');
@@ -51,6 +51,47 @@ test('the plan of a trial names the cluster that its hooks change', async () => 
   assert.is(await stat(box.at('root')).catch(() => 'absent'), 'absent');
   assert.not.match(`${stdout}${shown.stdout}`, /test-token/);
 });
+
+test('what is missing is named before the cluster is asked', async () => {
+  const asked: string[] = [];
+  await using server = await startKubeServer(({ path }) => {
+    asked.push(path);
+    return { json: {} };
+  }, certificate);
+  await using box = await boxFor('true', server.kubeconfig());
+  await writeTree(box.path, { 'addons/aaa/1.0.0/Manifest': '', 'addons/aaa/1.0.0/install.sh': 'aaa() { true; }' });
+  const MISSING = [
+    ['install', '--from', 'nowhere'],
+    ['install', '--from', 'nowhere', '--dry-run'],
+    ['install', '--bundle', 'nowhere'],
+    ['install', '--bundle', 'b.tar.gz', '--installer', 'nowhere'],
+    ['uninstall', 'aaa', '--yes'],
+    ['dev', 'aaa', '--installer', 'nowhere'],
+  ];
+  for (const words of MISSING) {
+    const { exitCode, stderr } = await runCommand([...words, '--root', 'nowhere', ...KUBECONFIG], box.path);
+    assert.is(exitCode, 14, `${words.join(' ')}: ${stderr}`);
+    assert.match(stderr, 'nowhere');
+    assert.equal([asked, await absent(box, 'nowhere')], [[], true], words.join(' '));
+  }
+});
+
+test('dev names a missing spec and a missing kubeconfig before it builds', async () => {
+  await using box = await tree({ 'addons/aaa/1.0.0/Manifest': '', 'addons/aaa/1.0.0/install.sh': 'aaa() { true; }' });
+  for (const option of ['--installer', '--kubeconfig']) {
+    const { exitCode, stderr } = await runCommand(['dev', 'aaa', option, 'nowhere'], box.path);
+    assert.is(exitCode, 14, stderr);
+    assert.match(stderr, /cannot read \S*nowhere: no such file/);
+    assert.ok(await absent(box, 'out'), option);
+  }
+});
+
+async function absent(box: Tree, path: string): Promise<boolean> {
+  return stat(box.at(path)).then(
+    () => false,
+    () => true,
+  );
+}
 
 test('a saved plan is refused when its kubeconfig leads to another cluster', async () => {
   await using one = await startCluster('1');
