@@ -6,6 +6,7 @@ import { useCase } from '../core/request.ts';
 import { openClusterApi } from '../deliver/cluster.ts';
 import { openCalls } from '../kube/call.ts';
 import { adoptedCluster, type AdoptedCluster } from '../machine/run/adopt.ts';
+import { refuseExisting } from '../platform/files/name-file.ts';
 import { writeText } from '../platform/files/write-whole.ts';
 import { CLUSTER_ADOPT } from '../requests/cluster.ts';
 
@@ -25,6 +26,7 @@ export const adoptCluster = useCase(CLUSTER_ADOPT, async (request, context: Cont
       hint: `copy it there: the file names it by a path from its folder, ${folder}`,
     });
   }
+  if (out !== undefined) await refuseExisting(resolve(cwd, out), undefined);
   const { api } = await openClusterApi({ kubeconfig }, context);
   const call = openCalls(api, { patienceMs: PATIENCE_MS, signal });
   const adopted = await adoptedCluster(call, { name, kubeconfig: beside });

@@ -4,6 +4,7 @@ import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';
 import { printableJson } from '../core/json.ts';
 import { useCase } from '../core/request.ts';
+import { refuseExisting } from '../platform/files/name-file.ts';
 import { writeText } from '../platform/files/write-whole.ts';
 import { openSsh, type Ssh } from '../ssh/ssh.ts';
 import { inspect } from './inspect.ts';
@@ -15,7 +16,9 @@ import { CLUSTER_PLAN } from '../requests/cluster.ts';
 
 /** Changes nothing. `SPEC_INVALID` and `USAGE` for the file of the cluster; what is wrong with hosts is in the result. */
 export const clusterPlan = useCase(CLUSTER_PLAN, async (request, context: Context): Promise<PlannedCluster> => {
-  const { files, out, force = false } = request;
+  const { files, force = false } = request;
+  const out = request.out === undefined ? undefined : resolve(context.cwd, request.out);
+  if (out !== undefined) await refuseExisting(out, force);
   const cluster = await readHosts(files, 'plan', context);
   const bundle = request.bundle === undefined ? undefined : await bundleFacts(request.bundle, context);
   await using ssh: Ssh = openSsh(context.env);
@@ -23,7 +26,7 @@ export const clusterPlan = useCase(CLUSTER_PLAN, async (request, context: Contex
   if (out !== undefined) {
     const { digest, steps } = plan;
     const saved: SavedPlan = { format: 1, cluster: cluster.name, digest, steps };
-    await writeText(resolve(context.cwd, out), `${printableJson(saved, 1)}\n`, { force });
+    await writeText(out, `${printableJson(saved, 1)}\n`, { force });
   }
   return plan;
 });

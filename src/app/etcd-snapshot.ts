@@ -13,15 +13,15 @@ import { ETCD_SNAPSHOT } from '../requests/node.ts';
 export const etcdSnapshot = useCase(
   ETCD_SNAPSHOT,
   async (request, context: Context): Promise<{ readonly file: string }> => {
+    const file = request.file === undefined ? undefined : resolve(context.cwd, request.file);
+    if (file !== undefined) await refuseExisting(file, undefined);
     using etcd = await openEtcd({ signal: context.signal });
     if (etcd === undefined) {
       throw new CurlewError('CLUSTER_FAILED', 'cannot save etcd: kubeadm has made no member of it on this machine', {
         hint: 'run it as root on a control plane',
       });
     }
-    if (request.file === undefined) return { file: await keepSnapshot(etcd, folderOf(request, context), new Date()) };
-    const file = resolve(context.cwd, request.file);
-    await refuseExisting(file, false);
+    if (file === undefined) return { file: await keepSnapshot(etcd, folderOf(request, context), new Date()) };
     await saveSnapshot(etcd, dirname(file), file);
     return { file };
   },

@@ -6,6 +6,7 @@ import type { Digest } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
 import { INSTALL_DIRECTORY } from '../core/layout.ts';
 import { hashFile } from '../platform/files/hash-file.ts';
+import { refuseExisting } from '../platform/files/name-file.ts';
 import { writeText } from '../platform/files/write-whole.ts';
 import type { Context } from '../core/context.ts';
 import { toolVersion } from '../own/version.ts';
@@ -32,6 +33,8 @@ const SMALL = 4096;
 export const inventory = useCase(INVENTORY, async (request, context: Context): Promise<CreatedInventory> => {
   const { cwd, program, report, signal } = context;
   const { places = [], output, compact = false, withTool = false, force = false } = request;
+  const file = output === undefined ? undefined : resolve(cwd, output);
+  if (file !== undefined) await refuseExisting(file, force);
   const bases = [];
   for (const place of places.length === 0 ? [INSTALL_DIRECTORY] : places)
     bases.push(await openBase(resolve(cwd, place), { report, signal }));
@@ -51,8 +54,7 @@ export const inventory = useCase(INVENTORY, async (request, context: Context): P
   const { digest, packages } = made;
   const bytes = made.payloads.reduce((sum, [, size]) => sum + size, 0);
   const counts = { digest, packages, payloads: made.payloads.length, bytes };
-  if (output === undefined) return { file: undefined, ...counts, inventory: made };
-  const file = resolve(cwd, output);
+  if (file === undefined) return { file, ...counts, inventory: made };
   await writeText(file, formatInventory(made), { force });
   return { file, ...counts };
 });

@@ -10,6 +10,7 @@ import { digestAsStep } from '../formats/archive/digest-all.ts';
 import { readPrivateKey } from '../formats/signing/keys.ts';
 import { type Statement, formatStatement, signStatement } from '../formats/signing/statement.ts';
 import { writeStateFile } from '../platform/files/state-file.ts';
+import { refuseExisting } from '../platform/files/name-file.ts';
 import { writeText } from '../platform/files/write-whole.ts';
 import { describeArchive } from '../archives/describe-archive.ts';
 import { documentPath, openAnywhere, requireUnwritten } from '../archives/open-anywhere.ts';
@@ -42,6 +43,7 @@ export const provenance = useCase(PROVENANCE, async (request, context: Context):
   builderOf(request, context, undefined);
   const key =
     sign === undefined ? undefined : readPrivateKey(await readKeyText(resolve(cwd, sign)), sign, passphraseOf(env));
+  if (output !== undefined) await refuseExisting(resolve(cwd, output), force);
   const stated: Stated[] = [];
   for (const path of files) {
     const { statement, sha256, builder, name } = await stateOf(path, request, context);

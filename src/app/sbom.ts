@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { formatSbom, type Sbom } from '../build/sbom/cyclonedx.ts';
 import { readIndex } from '../formats/archive/read.ts';
 import { writeStateFile } from '../platform/files/state-file.ts';
+import { refuseExisting } from '../platform/files/name-file.ts';
 import { writeText } from '../platform/files/write-whole.ts';
 import { describeArchive } from '../archives/describe-archive.ts';
 import { documentPath, openAnywhere, requireUnwritten } from '../archives/open-anywhere.ts';
@@ -29,10 +30,12 @@ export const sbom = useCase(
 
 /** Writes the document to the file `output`, which may exist only with `force`. */
 export const writeSbom = useCase(WRITE_SBOM, async (request, context: Context): Promise<WrittenSbom> => {
-  const { text, serialNumber, components } = await makeSbom(request.file, request, context);
   const file = resolve(context.cwd, request.output);
+  const force = request.force === true;
+  await refuseExisting(file, force);
+  const { text, serialNumber, components } = await makeSbom(request.file, request, context);
   context.signal.throwIfAborted();
-  await writeText(file, text, { force: request.force === true });
+  await writeText(file, text, { force });
   return { file, serialNumber, components };
 });
 

@@ -5,21 +5,22 @@ import { dirname } from 'node:path';
 import { CurlewError, errnoOf, fileError, isMissing } from '../../core/errors.ts';
 import { syncFolder } from './sync-folder.ts';
 
-function exists(path: string, cause?: unknown): CurlewError {
+function exists(path: string, force: boolean | undefined, cause?: unknown): CurlewError {
   return new CurlewError('FILE_EXISTS', `cannot write ${path}: the file already exists`, {
-    hint: 'specify another file, or replace it with --force',
+    hint:
+      force === undefined ? 'specify another file, or delete it' : 'specify another file, or replace it with --force',
     cause,
   });
 }
 
 /**
- * Throws `FILE_EXISTS` if the path exists, unless it is a regular file and `force` is set; `FILE_UNUSABLE` if it is not a
- * regular file, or if its folder does not exist.
+ * Throws `FILE_EXISTS` if the path exists, unless it is a regular file and `force` is set, which is undefined for a command without
+ * that option; `FILE_UNUSABLE` if it is not a regular file, or if its folder does not exist.
  */
-export async function refuseExisting(path: string, force: boolean): Promise<void> {
+export async function refuseExisting(path: string, force: boolean | undefined): Promise<void> {
   try {
     requireRegular(path, await stat(path));
-    if (!force) throw exists(path);
+    if (force !== true) throw exists(path, force);
   } catch (error) {
     if (!isMissing(error)) throw fileError(`write ${path}`, error);
     await requireFolder(path);
@@ -60,7 +61,7 @@ export async function nameFile(partial: string, path: string, force: boolean): P
     try {
       await link(partial, path);
     } catch (error) {
-      if (errnoOf(error) === 'EEXIST') throw exists(path, error);
+      if (errnoOf(error) === 'EEXIST') throw exists(path, force, error);
       if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP'].includes(errnoOf(error) ?? '')) throw error;
       await refuseExisting(path, force);
       await rename(partial, path);
