@@ -4,6 +4,7 @@ import { joinBases, openBase, type BasePayload } from '../bundle/delta/base.ts';
 import { formatInventory, makeInventory, type Inventory } from '../bundle/delta/inventory.ts';
 import type { Digest } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
+import { reportStep } from '../core/events.ts';
 import { INSTALL_DIRECTORY } from '../core/layout.ts';
 import { hashFile } from '../platform/files/hash-file.ts';
 import { refuseExisting } from '../platform/files/name-file.ts';
@@ -29,6 +30,9 @@ interface CreatedInventory {
 /** Smaller files in a delta take little more space than their line in an inventory. */
 const SMALL = 4096;
 
+/** The step that reads what is unpacked. */
+const READ = 'unpacked packages';
+
 /** Reads only the tables of contents of bundles and packages; hashes files in folders. */
 export const inventory = useCase(INVENTORY, async (request, context: Context): Promise<CreatedInventory> => {
   const { cwd, program, report, signal } = context;
@@ -49,7 +53,16 @@ export const inventory = useCase(INVENTORY, async (request, context: Context): P
     }
     payloads.push(await hashFile(executable, { signal }));
   }
-  for await (const { digest, size } of base.payloads({ signal })) if (size >= least) payloads.push({ digest, size });
+  const read = async (): Promise<void> => {
+    let bytes = 0;
+    for await (const { digest, size } of base.payloads({ signal })) {
+      if (size >= least) payloads.push({ digest, size });
+      report({ type: 'step-progress', id: READ, bytes: (bytes += size) });
+    }
+  };
+  // Unpacked packages may be many GB.
+  if (base.isUnpacked) await reportStep(report, { id: READ, title: READ }, read, () => 'read');
+  else await read();
   const made = makeInventory({ payloads, packages: base.packages, tool: toolVersion() });
   const { digest, packages } = made;
   const bytes = made.payloads.reduce((sum, [, size]) => sum + size, 0);

@@ -103,7 +103,8 @@ test('an upgrade by a delta that failed is rolled back without it, and the delta
 test('the next delta is made since a node that a delta has upgraded', async () => {
   await using box = await nodeWith(BEFORE, AFTER);
   assert.is((await install(box, 'd.tar.gz')).exitCode, 0);
-  const { stdout } = await runTraced(['inventory', NODE], box);
+  const { stdout, stderr: said } = await runTraced(['inventory', NODE], box);
+  assert.match(said, /^unpacked packages: read$/m);
   const next = await bundleOfPackages([tracerPackage('bbb', '1.0.0', { one: ONE, three: THREE })]);
   const delta = await deltaOf(next, parseInventory(stdout, 'inventory'));
   assert.ok(delta.bytes.byteLength < 60_000, `${delta.bytes.byteLength} bytes`);
