@@ -1,4 +1,5 @@
-import { COMMANDS, splitName } from '../../src/cli/commands.ts';
+import { readFile } from 'node:fs/promises';
+import { COMMANDS, commandOf, splitName } from '../../src/cli/commands.ts';
 import { parametersOf } from '../../src/core/request.ts';
 import { commandHelp, commandList, helpAbout, overview } from '../../src/cli/help.ts';
 import { wrap } from '../../src/cli/render/columns.ts';
@@ -71,6 +72,18 @@ for (const [topic, expected] of [
     assert.match(await helpAbout(topic), expected);
   });
 }
+
+test('the README of a package begins with commands that its reader has', async () => {
+  const readme = await readFile(`${import.meta.dirname}/../../README.md`, 'utf8');
+  const [, block = ''] = /```sh\n([^]*?)```/.exec(readme) ?? [];
+  const commands = [...block.matchAll(/^(\S+) (\S+)(?: (\S+))?/gm)];
+  assert.ok(commands.length > 0);
+  for (const [line, program, name = '', topic] of commands) {
+    assert.is(program, 'curlew', line);
+    const { of } = await commandOf(name);
+    if (of.name === 'help') assert.match(await helpAbout([topic ?? '']), /^# /);
+  }
+});
 
 test('help about what does not exist is refused, as is help about two commands', async () => {
   for (const [topic, message] of [
