@@ -8,7 +8,7 @@ import { ownPages } from '../own/scripts.ts';
 import { GLOBAL_OPTIONS, type Command } from './command.ts';
 import { commandOf, COMMANDS, familyOf, splitName } from './commands.ts';
 import { operandsOf } from './read-arguments.ts';
-import { screen, wrap } from './render/columns.ts';
+import { lastColumnAt, screen, wrap } from './render/columns.ts';
 
 /** The help of longer options is on the next line. */
 const MAX_OPTION_WIDTH = 32;
@@ -22,7 +22,11 @@ function paragraphs(text: string): string {
     .join('\n\n');
 }
 
-function table(rows: readonly Row[], width: number): string {
+/** Columns before a help that is below its option. */
+const BELOW = 10;
+
+function table(rows: readonly Row[], wanted: number): string {
+  const width = lastColumnAt(wanted, BELOW);
   const blank = ' '.repeat(width);
   return rows
     .map(([left, help]) => {

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { COMMANDS, commandOf, splitName } from '../../src/cli/commands.ts';
 import { parametersOf } from '../../src/core/request.ts';
 import { commandHelp, commandList, helpAbout, overview } from '../../src/cli/help.ts';
-import { wrap } from '../../src/cli/render/columns.ts';
+import { fitted, screen, wrap } from '../../src/cli/render/columns.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 
@@ -72,6 +72,22 @@ for (const [topic, expected] of [
     assert.match(await helpAbout(topic), expected);
   });
 }
+
+test('on a narrow terminal, the help of every command has no word that is broken at its edge', async () => {
+  const before = { ...screen };
+  try {
+    Object.assign(screen, { columns: 40, isTerminal: true });
+    for (const { load } of COMMANDS.values()) {
+      const lines = fitted(commandHelp(await load()), 40).split('\n');
+      const broken = lines.filter((line) => line.length > 40 && line.trim().length <= 30);
+      assert.equal(broken, []);
+    }
+    const help = commandHelp(await commandOf('install'));
+    assert.match(help, /^ {6}--prune\n {10}remove add-ons that are no\n {10}longer in the spec, like\n/m);
+  } finally {
+    Object.assign(screen, before);
+  }
+});
 
 test('the README of a package begins with commands that its reader has', async () => {
   const readme = await readFile(`${import.meta.dirname}/../../README.md`, 'utf8');

@@ -4,6 +4,7 @@ import type { PreflightReport } from '../../app/preflight.ts';
 import { countsText, resultLines, TAGS } from '../../runtime/preflight/report.ts';
 import { FLAGS } from '../../spec/flags.ts';
 import { commandFor } from '../command.ts';
+import { screen } from '../render/columns.ts';
 import type { Paint } from '../render/paint.ts';
 
 const DETAILS = `Checks this machine, and prints [PASS], [WARN] or [FAIL] for each check. Changes nothing.
@@ -36,7 +37,7 @@ function renderReport({ results, counts }: PreflightReport, ignoreWarnings: bool
   const colors = { pass: paint.info, warn: paint.warning, fail: paint.error };
   const lines = results.flatMap((result) => {
     const tag = TAGS[result.verdict];
-    const [first = '', ...rest] = resultLines(result);
+    const [first = '', ...rest] = resultLines(result, { width: screen.columns });
     return [`${colors[result.verdict](tag)}${first.slice(tag.length)}`, ...rest];
   });
   const ignored = counts.fail === 0 && counts.warn > 0 && ignoreWarnings;

@@ -27,7 +27,7 @@ function widthOf(text: string): number {
 const CARETS = /^( *)(\^+)$/;
 
 /**
- * Breaks lines that are wider between words; the rest of a line is indented by two more columns. A line above carets is cut
+ * Breaks lines that are wider between words; the rest of a line is indented by two more columns, or is below the text after a tag. A line above carets is cut
  * instead, around them.
  */
 export function fitted(text: string, width: number): string {
@@ -60,10 +60,13 @@ function cutAbove(
   };
 }
 
+/** A line begins with a tag such as `[PASS] `, whose text is a column of its own, or with blanks. */
+const TAG = /^(?:( *\[[A-Z]+\] )|( *))/;
+
 function fittedLine(line: string, width: number): readonly string[] {
   if (widthOf(line) <= width) return [line];
-  const own = /^ */.exec(line)?.[0].length ?? 0;
-  const indent = ' '.repeat(Math.min(own + 2, Math.floor(width / 2)));
+  const [, tag, blanks = ''] = TAG.exec(line.replaceAll(COLOR, '')) ?? [];
+  const indent = ' '.repeat(Math.min(tag?.length ?? blanks.length + 2, Math.floor(width / 2)));
   const lines: string[] = [];
   let current = '';
   for (const [, space = '', word = ''] of line.matchAll(/( *)([^ ]+)/g)) {
@@ -126,12 +129,17 @@ export function wrap(text: string, columns: number): readonly string[] {
   return line === '' ? lines : [...lines, line];
 }
 
+/** Where the last column of a table begins: after `width`, or `below` the others if that leaves too little room. */
+export function lastColumnAt(width: number, below: number = BELOW): number {
+  return screen.columns - width >= MIN_LAST ? width : below;
+}
+
 /** Rows of a table, whose last cell is wrapped in its column, or below the others if these leave too little room. */
 export function wrapped(rows: readonly (readonly string[])[]): readonly string[] {
   const left = columns(rows.map((row) => row.slice(0, -1)));
   const width = Math.max(...left.map((line) => line.length)) + 2;
-  const isColumn = screen.columns - width >= MIN_LAST;
-  const indent = isColumn ? width : BELOW;
+  const indent = lastColumnAt(width);
+  const isColumn = indent === width;
   return rows.flatMap((row, at) => {
     const lines = wrap(row.at(-1) ?? '', screen.columns - indent).map((line) => ' '.repeat(indent) + line);
     const line = left[at] ?? '';

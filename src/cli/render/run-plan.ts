@@ -136,7 +136,7 @@ function checkLines(checks: HostChecks | undefined): readonly string[] {
     ...wrap(`Host preflights: ${countsText(counts)}${ignored}`, screen.columns),
     ...results
       .filter(({ verdict }) => verdict !== 'pass')
-      .flatMap(resultLines)
+      .flatMap((result) => resultLines(result, { width: screen.columns - 2 }))
       .map((line) => `  ${line}`),
     ...(leftOut.length === 0 ? [] : entry('', `not checked in a dry run: ${leftOut.map(visible).join(', ')}`)),
   ];

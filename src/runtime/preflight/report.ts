@@ -9,11 +9,14 @@ const WIDTH = 80;
 const IGNORED = ' (ignored)';
 const INDENT = '       ';
 
-/** `[PASS] Title: message`, wrapped at 80 columns; a URI is on its own line. */
-export function resultLines({ verdict, title, message, uri, ignored }: PreflightResult): readonly string[] {
+/** `[PASS] Title: message`, wrapped at this width; a URI is on its own line. */
+export function resultLines(
+  { verdict, title, message, uri, ignored }: PreflightResult,
+  { width = WIDTH }: { readonly width?: number } = {},
+): readonly string[] {
   const lines = `${title}: ${message}${ignored === true ? IGNORED : ''}`
     .split('\n')
-    .flatMap((line) => wrapped(visible(line), WIDTH - INDENT.length));
+    .flatMap((line) => wrapped(visible(line), width - INDENT.length));
   const all = uri === undefined ? lines : [...lines, visible(uri)];
   return all.map((line, at) => `${at === 0 ? `${TAGS[verdict]} ` : INDENT}${line}`);
 }
@@ -58,7 +61,7 @@ export function savedReport({ tool, options, results }: SavedReport): string {
   const parts = [
     ['[version]', tool],
     ['[options]', ...options],
-    ['[results]', ...results.flatMap(resultLines)],
+    ['[results]', ...results.flatMap((result) => resultLines(result))],
   ];
   return `${parts.map((lines) => lines.join('\n')).join('\n\n')}\n`;
 }

@@ -19,6 +19,13 @@ test('a word that is wider than the screen stays whole, and blanks between colum
   assert.is(fitted('a     b     c', 20), 'a     b     c');
 });
 
+test('what does not fit after a tag is below its text', () => {
+  const tag = '\u001b[33m[WARN]\u001b[39m';
+  assert.is(fitted(`${tag} engine: does not respond`, 22), `${tag} engine: does\n       not respond`);
+  assert.is(fitted('  [FAIL] one two', 18), '  [FAIL] one two');
+  assert.is(fitted('  [FAIL] one two', 14), '  [FAIL] one\n       two');
+});
+
 test('colors have no width', () => {
   const red = '\u001b[31mfail\u001b[39m';
   assert.is(fitted(`${red} ${red} ${red}`, 14), `${red} ${red} ${red}`);
