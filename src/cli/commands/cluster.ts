@@ -91,7 +91,7 @@ export function planLines(
     return [
       name,
       role,
-      joined ? `in the cluster ${kubelet}` : answers ? 'not in the cluster' : 'does not answer',
+      joined ? `in the cluster ${kubelet}` : answers ? 'not in the cluster' : text === '' ? 'does not answer' : '',
       text,
     ];
   });

@@ -7,7 +7,7 @@ import { renderDiagnostic, visible } from '../../core/diagnostic.ts';
 import { ERROR_CODES } from '../../core/errors.ts';
 import { commandFor } from '../command.ts';
 import { requireOneOf } from '../require-one-of.ts';
-import { screen, columns, wrap, wrapped } from '../render/columns.ts';
+import { columns, wrapped } from '../render/columns.ts';
 import { paintDiagnostic } from '../render/paint.ts';
 
 export const check = commandFor(FLEET_CHECK, {
@@ -192,7 +192,7 @@ function statusLines(result: FleetPlan, isWhy: boolean): readonly string[] {
   return [
     ...wrapped([['ADD-ON', 'DONE', 'ROLLING', 'WAITING', 'FAILED', ''], ...rows]),
     ...(isWhy && held.length > 0 ? ['', ...wrapped([['CLUSTER', 'ADD-ON', 'SINCE', 'REASON', 'WHY'], ...held])] : []),
-    ...noteLines(result).flatMap((line) => wrap(line, screen.columns)),
+    ...noteLines(result),
     ...(!isWhy && held.length > 0 ? [`--why shows what holds ${counted(held.length, 'cluster')}`] : []),
   ];
 }
