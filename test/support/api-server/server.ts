@@ -88,6 +88,8 @@ export async function startMemoryApiServer(options: MemoryApiOptions = {}): Prom
   };
 }
 
+/** Clients take a watch without any data for dead. */
+const BOOKMARK_MS = 60_000;
 const FIRST_NAMESPACES = ['default', 'kube-node-lease', 'kube-public', 'kube-system'];
 
 class Api {
@@ -260,15 +262,22 @@ class Api {
     };
     const stop = this.store.onChange(flush);
     const seconds = Number(query.get('timeoutSeconds') ?? 1800);
-    const timer = setTimeout(() => {
+    const mark = (): void => {
       if (query.get('allowWatchBookmarks') === 'true')
         write('BOOKMARK', { kind: target.kind.kind, metadata: { resourceVersion: String(seen) } });
+    };
+    const marks = setInterval(mark, BOOKMARK_MS);
+    const end = (): void => {
+      stop();
+      clearInterval(marks);
+      clearTimeout(timer);
+    };
+    const timer = setTimeout(() => {
+      mark();
+      end();
       response.end();
     }, seconds * 1000);
-    response.on('close', () => {
-      stop();
-      clearTimeout(timer);
-    });
+    response.on('close', end);
     flush();
   }
 }
