@@ -9,7 +9,7 @@
  * Everything else in the folder belongs to `run`.
  */
 import { chmod, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import * as v from 'valibot';
 import { CurlewError } from '../core/errors.ts';
 import { closed, readJson, type Read } from '../core/schema.ts';
@@ -21,6 +21,7 @@ import { formatKubeconfig, parseKubeconfig, type HubKubeconfig } from '../hub/ku
 import { claim } from '../platform/files/claim.ts';
 import { makeFolder } from '../platform/files/make-folder.ts';
 import { readOwnFile, writeStateFile } from '../platform/files/state-file.ts';
+import { syncFolder } from '../platform/files/sync-folder.ts';
 
 const LIMIT = 1 << 20;
 const FORMAT = 1;
@@ -76,6 +77,8 @@ export class AgentFolder {
   async claim(): Promise<AsyncDisposable> {
     await makeFolder(this.path);
     await chmod(this.path, 0o700);
+    // A token works once: after a power failure, the folder must not be gone with what came for it.
+    for (const folder of [dirname(this.path), dirname(dirname(this.path))]) await syncFolder(folder);
     return claim(this.#settings);
   }
 

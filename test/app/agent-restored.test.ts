@@ -119,6 +119,7 @@ test('the record of an earlier version is obeyed as one of this version is', asy
 
 for (const [title, text, expected] of [
   ['of a later version', '{"format":2,"addons":{}}', /format/],
+  ['that is empty', '', /record\.json/],
   ['that is torn', '{"format":1,"addons":{"web":{"spec":{"revi', /record\.json/],
 ] as const) {
   test(`a record ${title} ends the agent, which names it, and stays as it is`, async () => {

@@ -4,12 +4,19 @@ import * as assert from '../support/assert.ts';
 import { compiledModule } from '../support/compiled.ts';
 import { archiveOf } from '../support/packages.ts';
 import { suite } from '../support/suite.ts';
-import { tree } from '../support/tree.ts';
+import { tree, type Tree } from '../support/tree.ts';
 import { cannotRun, run } from './support/programs.ts';
 
 const test = suite('components/durable', { timeoutMs: 120_000 });
 
 const reason = cannotRun('strace');
+
+async function requireFlushed(box: Tree, script: string, paths: readonly string[]): Promise<void> {
+  const node = [process.execPath, '--input-type=module', '-e', script];
+  await run('strace', ['-f', '-y', '-qq', '-e', 'trace=fsync,fdatasync', '-o', box.at('trace'), ...node]);
+  const trace = await readFile(box.at('trace'), 'utf8');
+  for (const path of paths) assert.ok(trace.includes(`<${box.at(path)}>`), path);
+}
 
 if (reason === undefined) {
   test('extraction flushes every file, and every folder on the way to it', async () => {
@@ -23,12 +30,17 @@ if (reason === undefined) {
       const source = await openFileSource(${JSON.stringify(box.at('p.tar.gz'))});
       const index = await readIndex(source, { signal });
       await extractEntries(source, index, { into: ${JSON.stringify(box.at('out'))}, sync: true, signal });`;
-    const node = [process.execPath, '--input-type=module', '-e', script];
-    await run('strace', ['-f', '-y', '-qq', '-e', 'trace=fsync,fdatasync', '-o', box.at('trace'), ...node]);
-    const trace = await readFile(box.at('trace'), 'utf8');
-    for (const path of ['out/a/b/c/file', 'out/a/b/c', 'out/a/b', 'out/a', 'out']) {
-      assert.ok(trace.includes(`<${box.at(path)}>`), path);
-    }
+    await requireFlushed(box, script, ['out/a/b/c/file', 'out/a/b/c', 'out/a/b', 'out/a', 'out']);
+  });
+
+  test('the folder of an agent is flushed with those in which it is new', async () => {
+    await using box = await tree();
+    const script = `
+      const { AgentFolder } = await import(${JSON.stringify(compiledModule('src/agent/folder.ts'))});
+      const folder = new AgentFolder(${JSON.stringify(box.path)});
+      await folder.claim();
+      await folder.writeSettings({ cluster: 'oslo', hub: crypto.randomUUID(), keys: [], allowUnsigned: true });`;
+    await requireFlushed(box, script, ['var/lib/curlew/agent', 'var/lib/curlew', 'var/lib']);
   });
 } else {
   test.skip('files and folders are flushed', reason);

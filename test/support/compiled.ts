@@ -10,6 +10,7 @@ export const PRODUCT = '.curlew/tests/product';
 
 /** Modules besides the tests themselves that processes of their own run or import. */
 export const MODULES: readonly string[] = [
+  'src/agent/folder.ts',
   'src/formats/archive/extract.ts',
   'src/formats/archive/read.ts',
   'src/cli/unpack-scripts.ts',

@@ -108,7 +108,7 @@ export async function runLoop(parts: AgentParts): Promise<void> {
 
 interface OnDisk {
   readonly record: AgentRecord;
-  /** What the file has; empty without one. */
+  /** What the file has; empty for none. */
   readonly text: string;
 }
 
@@ -117,8 +117,9 @@ async function readRecord(file: string): Promise<OnDisk> {
     new CurlewError('FILE_UNUSABLE', `cannot read ${file}: ${what}`, {
       hint: 'use the version of curlew that wrote it, or delete it: the agent then obeys what the hub has',
     });
-  const text = (await readOwnFile(file, MAX_BYTES)) ?? '';
-  return { record: text === '' ? NO_RECORD : readAgentRecord(text, bad), text };
+  const text = await readOwnFile(file, MAX_BYTES);
+  // An empty file is damage: without its record, an agent would obey what is older than it had.
+  return text === undefined ? { record: NO_RECORD, text: '' } : { record: readAgentRecord(text, bad), text };
 }
 
 class Loop {
