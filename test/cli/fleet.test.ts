@@ -132,6 +132,19 @@ test('apply is the plan until --yes, then exits with 2 while something waits, an
   ]);
 });
 
+test('status names what a cluster does not answer in one line, as plan does', async () => {
+  await using box = await tree();
+  await writeFile(box.at('paris.conf'), kubeconfigText('https://127.0.0.1:1', { token: 'x' }, {}));
+  await writeFile(box.at('web.yaml'), '');
+  await writeFile(box.at('fleet.yaml'), documents(cluster('paris', { env: 'prod' }), addon('web')));
+  for (const command of ['plan', 'status']) {
+    const { stdout } = await runCommand(['fleet', command, 'fleet.yaml'], box.path);
+    const [line = ''] = stdout.split('\n').filter((one) => one.startsWith('paris does not answer: '));
+    assert.match(line, /127\.0\.0\.1:1/, `${command}: ${stdout}`);
+    assert.ok(line.length > 80, line);
+  }
+});
+
 test('remove of an add-on that no cluster has says so, since its name may be wrong', async () => {
   await using box = await tree();
   await using paris = await startMemoryApiServer();

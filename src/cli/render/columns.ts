@@ -27,8 +27,8 @@ function widthOf(text: string): number {
 const CARETS = /^( *)(\^+)$/;
 
 /**
- * Breaks lines that are wider between words; the rest of a line is indented by two more columns, or is below the text after a tag. A line above carets is cut
- * instead, around them.
+ * Breaks lines that are wider between words; the rest of a line is indented by two more columns, or is below the text after a tag.
+ * A line above carets is cut instead, around them.
  */
 export function fitted(text: string, width: number): string {
   const lines = text.split('\n');

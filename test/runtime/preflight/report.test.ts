@@ -42,6 +42,7 @@ test('long messages are broken at 80 columns, and control characters are shown',
   assert.ok(lines.slice(1).every((line) => line.startsWith('       ')));
   assert.not.match(lines.join(''), /\u001b/);
   assert.is(lines.at(-1), '       https://a.test/b');
+  assert.is(resultLines(result('warn', 'word '.repeat(25)), { width: 160 }).length, 1, 'or where a terminal ends');
 });
 
 test('the saved file has version, options and results', () => {
