@@ -53,7 +53,7 @@ const ROWS: readonly (readonly [name: string, holds: string, imports?: string])[
   [
     'hub',
     'the hub of a fleet: its kinds, what its objects say, what a step writes to them, and who its agents are; no I/O',
-    'core formats/signing channel rollout fleet/upstream fleet',
+    'core formats/yaml formats/signing channel rollout fleet/upstream fleet',
   ],
   ['spec', 'installer specs', 'core formats/yaml'],
   [

@@ -24,6 +24,7 @@ import { identifyHub } from '../hub/run/identify.ts';
 import { passHub, resourceOf, type Hub, type HubPassed } from '../hub/run/pass.ts';
 import { Pushes } from '../hub/run/push.ts';
 import { Upstream } from '../hub/run/upstream.ts';
+import { ValuesSecrets } from '../hub/run/values-secrets.ts';
 import { decideRequests, type Say } from '../hub/run/renewals.ts';
 import { serveReadiness } from '../open/readiness.ts';
 import { CONTROLLER, type ControllerRequest } from '../requests/hub.ts';
@@ -113,11 +114,12 @@ async function lead(direct: KubeApi, { lease, uid, say, request, context, onPass
   const report = (text: string): void => say('info', text);
   const upstream =
     reconcile.length === 0 ? undefined : await Upstream.open(api, reconcile.flat(), { signal, report, ...watching });
+  const call = openCalls(api, { patienceMs: 0, signal, guard: lease.guard });
   const hub: Hub = {
     uid,
     signal,
     upstream,
-    call: openCalls(api, { patienceMs: 0, signal, guard: lease.guard }),
+    call,
     clusters: new Watch(api, { ...watching, resource: resourceOf('Cluster'), look: readCluster }),
     addons: new Watch(api, { ...watching, resource: resourceOf('FleetAddon'), look: readAddon }),
     clusterAddons: new Watch(api, { ...watching, resource: resourceOf('ClusterAddon'), look: readClusterAddon }),
@@ -126,9 +128,9 @@ async function lead(direct: KubeApi, { lease, uid, say, request, context, onPass
     backoff: new Backoff(),
     memo: new Memo(),
     statuses: new StoredStatuses(report),
+    valuesSecrets: new ValuesSecrets(call),
     report,
   };
-  const { call } = hub;
   // Controllers and agents have clocks of their own; what is written has that of the hub.
   const now = (): number => Math.floor(direct.now().getTime() / 1000);
   const asked = new Wake();

@@ -1,14 +1,14 @@
 /** What is applied to a cluster to make it a hub. */
 import { CurlewError } from '../core/errors.ts';
 import { useCase } from '../core/request.ts';
-import { CLUSTER_NAME } from '../fleet/upstream/kinds.ts';
+import { CLUSTER_NAME, SECRET_NAME } from '../fleet/upstream/kinds.ts';
 import { hubManifests, type Manifest } from '../hub/manifests.ts';
 import { HUB_MANIFESTS } from '../requests/hub.ts';
 
 /** Objects for kubectl. `USAGE` for an image that no reference can be. */
 export const printHubManifests = useCase(
   HUB_MANIFESTS,
-  async ({ image, push = [], reconcile = [] }): Promise<readonly Manifest[]> => {
+  async ({ image, push = [], valuesSecret = [], reconcile = [] }): Promise<readonly Manifest[]> => {
     if (image !== undefined && !/^[\w.:/@-]{1,512}$/.test(image)) {
       const shown = JSON.stringify(image.slice(0, 80));
       const hint = 'write a reference such as registry.example.com/curlew:1.2.0';
@@ -20,6 +20,12 @@ export const printHubManifests = useCase(
       const hint = 'write the name of a Cluster: at most 57 lower-case letters, digits and "-"';
       throw new CurlewError('USAGE', `cannot write the rights on ${shown}: it is no name of a cluster`, { hint });
     }
-    return Promise.resolve(hubManifests({ image, push, reconcile: reconcile.flat() }));
+    const other = valuesSecret.find((name) => !SECRET_NAME.test(name));
+    if (other !== undefined) {
+      const shown = JSON.stringify(other.slice(0, 80));
+      const hint = 'write the name of a Secret: lower-case letters, digits, "-" and "."';
+      throw new CurlewError('USAGE', `cannot write the right on ${shown}: it is no name of a Secret`, { hint });
+    }
+    return Promise.resolve(hubManifests({ image, push, valuesSecrets: valuesSecret, reconcile: reconcile.flat() }));
   },
 );

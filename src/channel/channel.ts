@@ -69,7 +69,14 @@ export interface Chart {
   readonly atomic: boolean;
 }
 
-/** What a download needs beyond what this machine has: texts of files. */
+/** Values that a hub has in a Secret. */
+export interface SecretValues {
+  /** It changes with the values, and reveals nothing of them. */
+  readonly digest: string;
+  readonly values: Readonly<Record<string, unknown>>;
+}
+
+/** What a chart needs beyond what this machine has: for its download, texts of files. */
 export interface ChartAccess {
   /** Logins, as docker keeps them. */
   readonly logins?: string | undefined;
@@ -77,6 +84,8 @@ export interface ChartAccess {
   readonly authorities?: string | undefined;
   /** Whoever answers is trusted. */
   readonly trustsAll?: boolean | undefined;
+  /** The last layer of its values. */
+  readonly values?: SecretValues | undefined;
 }
 
 export type Source =

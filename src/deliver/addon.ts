@@ -38,7 +38,7 @@ export interface Addon extends Pick<
   readonly hashOf: (content: Uint8Array) => string;
   /** What helm gets for a chart; undefined: the values of the chart itself, whose texts are templates. */
   readonly values?: Readonly<Record<string, unknown>>;
-  /** What its chart needs to be downloaded. */
+  /** What its chart needs to be downloaded, and values that nothing shows. */
   readonly access?: ChartAccess;
 }
 

@@ -250,7 +250,9 @@ async function chartHash(addon: Addon, cluster: ChannelCluster): Promise<string>
   const isOpen = others.package !== undefined && addon.hash === '';
   const archive = isOpen ? hexOf(digestOf(await addon.read())) : addon.hash;
   const values = valuesOf(addon, cluster);
-  const identity = { repoURL, oci, name, version, archive, releaseName, namespace, values };
+  const { digest } = addon.access?.values ?? {};
+  const hidden = digest === undefined ? {} : { hidden: digest };
+  const identity = { repoURL, oci, name, version, archive, releaseName, namespace, values, ...hidden };
   return hexOf(digestOf(canonicalJson(withDigits(identity))));
 }
 

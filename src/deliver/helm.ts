@@ -23,7 +23,6 @@ export interface HelmCall {
   readonly doing: string;
   /** Gets each line of output; otherwise the standard output is returned. */
   readonly line?: ProgramOptions['line'];
-  readonly secrets?: readonly Secret[];
   readonly limitMs?: number;
 }
 
@@ -53,12 +52,13 @@ const MIN_MINOR = 17;
 
 /**
  * Finds the program and asks for its version. `UNSUPPORTED` if there is none, or another one than helm 3 or 4. The operator's own
- * configuration of helm is not used, except for logins to registries, and not changed.
+ * configuration of helm is not used, except for logins to registries, and not changed. Nothing that it prints shows the secrets.
  */
 export async function openHelm(
   { helm: path }: HelmRequest,
   { kubeconfig, kubeContext, signal, guard }: Pick<ChannelCluster, 'kubeconfig' | 'kubeContext' | 'signal' | 'guard'>,
   { env, cwd }: Pick<Context, 'env' | 'cwd'>,
+  secrets: readonly Secret[] = [],
 ): Promise<Helm> {
   const program = path === undefined ? 'helm' : resolve(cwd, path);
   const folder = makeTemporary('helm');
@@ -74,6 +74,7 @@ export async function openHelm(
       limitMs,
       signal,
       clean,
+      secrets,
       bound: true,
       doing: `cannot ${doing}`,
     };

@@ -8,7 +8,7 @@ import { digestOf, hexOf } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
 import { exactJson, isObject, jsonIn } from '../core/json.ts';
 import { checked } from '../core/schema.ts';
-import { secret, type Secret } from '../core/secret.ts';
+import { secretsIn, type Secret } from '../core/secret.ts';
 import { listObjects } from '../kube/objects.ts';
 import { discover, type Discovery, type Resource } from '../kube/resources.ts';
 import { mapLimited } from '../platform/limit/each.ts';
@@ -85,7 +85,6 @@ export interface PreparedRelease extends AsyncDisposable {
   readonly chartArgs: readonly string[];
   /** Further arguments of `helm upgrade`. */
   readonly args: readonly string[];
-  readonly secrets: readonly Secret[];
 }
 
 /** What helm says if the chart has objects of kinds that it defines itself, in its folder `crds`. */
@@ -118,7 +117,9 @@ export async function prepareRelease(
 ): Promise<PreparedRelease> {
   const chart = chartOf(addon);
   const values = valuesOf(addon, cluster);
-  const helm = await openHelm(request, cluster, context);
+  const { values: hidden } = addon.access ?? {};
+  const secrets = [...namedSecrets(values), ...secretsIn(hidden?.values)];
+  const helm = await openHelm(request, cluster, context, secrets);
   try {
     const file =
       chart.package === undefined
@@ -127,14 +128,13 @@ export async function prepareRelease(
     if (chart.package === undefined && addon.hash !== '') await requireHash(file, addon);
     const { name, namespace } = releaseOf(addon);
     const valuesFile = await helm.file('values.json', exactJson(values));
-    const chartArgs = [name, file, '--namespace', namespace, '--values', valuesFile];
+    const layers = [valuesFile, ...(hidden ? [await helm.file('secret.json', exactJson(hidden.values))] : [])];
+    const chartArgs = [name, file, '--namespace', namespace, ...layers.flatMap((layer) => ['--values', layer])];
     const owned = takesOver(request, addon.name) ? ['--take-ownership'] : [];
-    const secrets = secretTexts(values, false).map(secret);
     return {
       helm,
       chartArgs,
       args: ['upgrade', '--install', ...chartArgs, '--hide-notes', ...owned],
-      secrets,
       [Symbol.asyncDispose]: async () => helm[Symbol.asyncDispose](),
     };
   } catch (error) {
@@ -151,20 +151,20 @@ async function kindsNow({ api, signal }: ChannelCluster): Promise<Discovery> {
 /** The objects of the release that the chart makes on this cluster: a dry run of the upgrade. */
 export async function renderRelease(
   addon: Addon,
-  { helm, args, chartArgs, secrets }: PreparedRelease,
+  { helm, args, chartArgs }: PreparedRelease,
   cluster: ChannelCluster,
 ): Promise<readonly AddonObject[]> {
   const doing = `render the chart of ${entryTitle(addon)}`;
   const kinds = await kindsNow(cluster);
   const render = async (): Promise<string> => {
     try {
-      const text = await helm.run([...args, '--dry-run=server', '--output', 'json'], { doing, secrets });
+      const text = await helm.run([...args, '--dry-run=server', '--output', 'json'], { doing });
       return parsed(renderedSchema, text, doing).manifest;
     } catch (error) {
       if (!(error instanceof CurlewError) || !error.message.includes(NO_KIND)) throw error;
       const served = [...new Set(kinds.served.map(({ apiVersion }) => apiVersion))];
       const facts = ['--kube-version', cluster.kubernetes, '--api-versions', served.join(',')];
-      return helm.run(['template', ...chartArgs, '--include-crds', ...facts], { doing, secrets });
+      return helm.run(['template', ...chartArgs, '--include-crds', ...facts], { doing });
     }
   };
   return releaseObjects(releaseOf(addon), await render(), kinds);
@@ -184,7 +184,7 @@ export async function currentObjects(
 
 export async function upgradeRelease(
   { addon, action }: Task,
-  { helm, args, secrets }: PreparedRelease,
+  { helm, args }: PreparedRelease,
   { cluster, request, report }: Pick<ReleaseTools, 'cluster' | 'request'> & Reporting,
 ): Promise<void> {
   const { wait, atomic, namespace } = chartOf(addon);
@@ -205,7 +205,7 @@ export async function upgradeRelease(
   ];
   // Each hook may take as long as the limit.
   const limitMs = 3 * timeoutMs + 60_000;
-  await helm.run([...args, ...more], { doing: `apply ${entryTitle(addon)}`, line: report, secrets, limitMs });
+  await helm.run([...args, ...more], { doing: `apply ${entryTitle(addon)}`, line: report, limitMs });
 }
 
 /** An operation that was interrupted blocks all further ones: goes back to the last revision that was complete. */
@@ -270,11 +270,10 @@ async function requireHash(file: string, addon: Addon): Promise<void> {
 }
 
 /** Texts and numbers below names of secrets, which helm may print in its errors. */
-function secretTexts(value: unknown, isSecret: boolean): readonly string[] {
-  if (typeof value === 'string' || typeof value === 'number') return isSecret ? [String(value)] : [];
-  if (Array.isArray(value)) return value.flatMap((item) => secretTexts(item, isSecret));
+function namedSecrets(value: unknown): readonly Secret[] {
+  if (Array.isArray(value)) return value.flatMap(namedSecrets);
   if (!isObject(value)) return [];
-  return Object.entries(value).flatMap(([key, item]) => secretTexts(item, isSecret || isSecretName(key)));
+  return Object.entries(value).flatMap(([key, item]) => (isSecretName(key) ? secretsIn(item) : namedSecrets(item)));
 }
 
 /** Uninstalls a release; one that does not exist is no error. */

@@ -171,6 +171,10 @@ function readValue(file: FleetFile, value: Json, found: Findings, fleet: Fleet):
   }
   const read = convert(KINDS.FleetAddon, value);
   if ('problems' in read) return reported(read.problems, found);
+  if (read.value.spec.valuesSecret !== undefined) {
+    const hint = 'write the values into spec.config, and keep the folder private';
+    found.error('secret', ['spec', 'valuesSecret'], 'a folder has no Secrets: valuesSecret is for a hub', hint);
+  }
   const entry = entryOf(file, read.value, found);
   const compat = compatOf(value, found);
   addons.push({ file, fields: read.value, found, name: read.value.metadata.name, compat, entry, kind });

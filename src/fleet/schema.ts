@@ -14,6 +14,7 @@ import {
   like,
   list,
   MAX_CLUSTERS,
+  secretName,
   selector,
   size,
   wholeNumber,
@@ -159,6 +160,12 @@ const rollout = fields({
   ),
 });
 
+export const VALUES_SECRET = {
+  name: secretName,
+  key: v.exactOptional(
+    about('Which text has them as YAML; values.yaml by default.', like(/^[-._A-Za-z0-9]{1,253}$/, 'a key of a Secret')),
+  ),
+};
 export const ADDON_FIELDS = {
   clusterSelector: about('The clusters that get it, by their labels; not empty.', selector),
   valuesTemplate: v.exactOptional(
@@ -172,6 +179,9 @@ export const ADDON_FIELDS = {
         groups: v.exactOptional(v.pipe(list(fields({ selector, values })), v.metadata({ maxItems: MAX_CLUSTERS }))),
       }),
     ),
+  ),
+  valuesSecret: v.exactOptional(
+    about('More values for a chart, from a Secret of a hub in the namespace curlew-system.', fields(VALUES_SECRET)),
   ),
   dependsOn: v.exactOptional(about('Add-ons that must be ready on a cluster before.', list(aText))),
   mode: oneOf(['Continuous', 'InstallOnce'], 'Follows changes (default), or is left alone once it is installed.'),

@@ -5,7 +5,7 @@ import { byKey, convert, fits, readJson, type Bad, type Read } from '../core/sch
 import { parseTimeout } from '../rollout/limits.ts';
 import { specHash } from '../rollout/spec-hash.ts';
 import { versionOf, type Live, type Version } from './observe.ts';
-import { HUB_KINDS, source as SOURCE } from './schema.ts';
+import { HUB_KINDS, resolvedSource } from './schema.ts';
 
 const { name: NAME, spec: SPEC } = HUB_KINDS.ClusterAddon;
 type AgentSpec = Read<typeof SPEC>;
@@ -83,13 +83,13 @@ export function readOrder(object: Live): Order {
 
 /** True if hash and version are those of what would be installed: what is allowed depends on them. */
 function isBound({ source, values, version, specHash: hash }: AgentSpec): boolean {
-  if (specHash({ source, values }) !== hash || !fits(SOURCE, source)) return false;
+  if (specHash({ source, values }) !== hash || !fits(resolvedSource, source)) return false;
   const { package: packed, chart } = source;
   return (packed ?? chart ?? { version }).version === version;
 }
 
 function packageOf({ source }: AgentSpec): string | undefined {
-  return fits(SOURCE, source) ? source.package?.name : undefined;
+  return fits(resolvedSource, source) ? source.package?.name : undefined;
 }
 
 export interface AgentJob {

@@ -2,7 +2,7 @@
 import type { Entry, Source } from '../channel/channel.ts';
 import { convert } from '../core/schema.ts';
 import type { Content } from '../rollout/fleet.ts';
-import { source as SOURCE } from './schema.ts';
+import { resolvedSource } from './schema.ts';
 
 /** What a hub names by the digest of a package, which is installed by a node. */
 export interface HubPackage {
@@ -15,10 +15,13 @@ export interface HubPackage {
 export function contentOf(
   name: string,
   { source: given, version }: Pick<Content, 'source' | 'version'>,
-): { readonly entry: Entry; readonly isTemplate: boolean } | { readonly package: HubPackage } | undefined {
-  const read = convert(SOURCE, given);
+):
+  | { readonly entry: Entry; readonly isTemplate: boolean; readonly hasSecret: boolean }
+  | { readonly package: HubPackage }
+  | undefined {
+  const read = convert(resolvedSource, given);
   if ('problems' in read) return undefined;
-  const { manifest, hash = '', chart, package: packed, template } = read.value;
+  const { manifest, hash = '', chart, package: packed, template, valuesSecret } = read.value;
   if (packed !== undefined) return { package: packed };
   const { namespace = 'kube-system', releaseName = name, credentials: _, tlsConfig: _tls, ...plain } = chart ?? {};
   const file = manifest ?? template;
@@ -47,7 +50,7 @@ export function contentOf(
     selector: {},
     place: { file: location, line: 1, column: 1, length: 1 },
   };
-  return source && { entry, isTemplate: template !== undefined };
+  return source && { entry, isTemplate: template !== undefined, hasSecret: valuesSecret !== undefined };
 }
 
 const NO_CHART = {

@@ -22,12 +22,19 @@ interface HubOptions {
   readonly image?: string | undefined;
   /** Names of clusters that the controller delivers to. */
   readonly push?: readonly string[] | undefined;
+  /** Names of Secrets with values for charts. */
+  readonly valuesSecrets?: readonly string[] | undefined;
   /** Kinds of other programs that the controller takes. */
   readonly reconcile?: readonly Upstreams[] | undefined;
 }
 
 /** Objects in the order in which they can be created. */
-export function hubManifests({ image, push = [], reconcile = [] }: HubOptions = {}): readonly Manifest[] {
+export function hubManifests({
+  image,
+  push = [],
+  valuesSecrets = [],
+  reconcile = [],
+}: HubOptions = {}): readonly Manifest[] {
   const kinds = Object.keys(HUB_KINDS) as HubKind[];
   const rights = [
     NAMESPACE_OBJECT,
@@ -44,6 +51,7 @@ export function hubManifests({ image, push = [], reconcile = [] }: HubOptions = 
     ...kinds.map(definitionOf),
     ...rights,
     ...pushed,
+    ...(valuesSecrets.length === 0 ? [] : [valuesRole(valuesSecrets), VALUES_BINDING]),
     ...(reconcile.length === 0 ? [] : [upstreamRole(reconcile), UPSTREAM_BINDING]),
     ...(image === undefined ? [] : [CONFIG, deployment(image, reconcile)]),
   ];
@@ -201,6 +209,14 @@ function pushRights(cluster: string): readonly Manifest[] {
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } },
     bindingTo({ kind: 'ClusterRole', name: PUSH }, 'RoleBinding', { name: PUSH, namespace }),
   ];
+}
+
+const VALUES = { name: `${NAME}-values`, namespace: NAMESPACE };
+const VALUES_BINDING = bindingTo({ kind: 'Role', name: VALUES.name }, 'RoleBinding', VALUES);
+
+function valuesRole(names: readonly string[]): Manifest {
+  const rules = [may('', ['secrets'], ['get'], names)];
+  return { apiVersion: `${RBAC}/v1`, kind: 'Role', metadata: { ...VALUES, labels: LABELS }, rules };
 }
 
 const UPSTREAM_NAME = `${NAME}-upstream`;

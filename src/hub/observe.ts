@@ -64,6 +64,8 @@ export interface HubAddon {
   /** Why nothing is done for it; it is then only removed. */
   readonly problem: string | undefined;
   readonly drift: Read<typeof HUB_KINDS.FleetAddon.spec>['drift'];
+  /** Values that are only delivered: their digest is in the source, if they have been read. */
+  readonly valuesSecret: Read<typeof HUB_KINDS.FleetAddon.spec>['valuesSecret'];
   readonly finalizers: readonly string[];
   readonly conditions: readonly Condition[];
   /** The stored status. */
@@ -169,21 +171,33 @@ export function readAddon(object: Live): HubAddon {
   const read = convert(HUB_KINDS.FleetAddon.spec, spec);
   const own = statusIn(status);
   const stored = own && readStatus(own);
-  const { orders, paused, problem: wrong } = readOrders(annotations, generation, stored?.since ?? 0);
   const doubts = findingsOf(name);
   const compat = compatOf(object, doubts);
   const given = 'problems' in read ? undefined : read.value;
   const found = given && sourceOf(given.source, name);
+  // A changed Secret begins a rollout of the same generation: an order about an earlier one differs only by its time.
+  const since = given?.valuesSecret === undefined ? (stored?.since ?? 0) : 0;
+  const { orders, paused, problem: wrong } = readOrders(annotations, generation, since);
   const problem =
     ('problems' in read ? read.problems[0].message : undefined) ??
     windowsProblem(given?.rollout?.windows) ??
     (found === undefined ? 'it has no source' : (wrong ?? doubts.diagnostics[0]?.message));
-  const { source: _source, drift, ...others } = given ?? { clusterSelector: {}, drift: undefined };
+  const {
+    source: _source,
+    drift,
+    valuesSecret,
+    ...others
+  } = given ?? {
+    clusterSelector: {},
+    drift: undefined,
+    valuesSecret: undefined,
+  };
   return {
     at: versionOf(object),
     origin: originOf(object),
     problem,
     drift,
+    valuesSecret,
     finalizers,
     conditions: own?.conditions ?? [],
     status,
@@ -274,7 +288,7 @@ const order = v.object({
   removals: v.exactOptional(v.pipe(v.number(), v.integer(), v.minValue(0))),
 });
 
-/** An order about another generation is void. `since` is when the rollout began: a person's clock may be late. */
+/** An order about another generation is void. None counts as given before `since`: a person's clock may be late. */
 function readOrders(
   annotations: Readonly<Record<string, string>>,
   generation: number,

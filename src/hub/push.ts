@@ -14,7 +14,7 @@ import { isFailure, type State } from '../rollout/strategy.ts';
 import { clusterStatus } from './cluster-status.ts';
 import { contentOf } from './content.ts';
 import { COMPAT, timeOf, type HubAddon, type HubCluster, type HubClusterAddon } from './observe.ts';
-import { HUB_KINDS, source as SOURCE } from './schema.ts';
+import { HUB_KINDS, resolvedSource } from './schema.ts';
 import { conditionsAt, textOf } from './write.ts';
 
 /** How an add-on is on a cluster. */
@@ -38,11 +38,11 @@ export function textIn({ data }: Values, key: string, title: string): string {
   throw new CurlewError('CLUSTER_FAILED', `${title} has no text in data.${key}`);
 }
 
-/** Where a hub has what a chart needs to be downloaded; undefined if it needs nothing. */
+/** Where a hub has what a chart needs besides; undefined if it needs nothing. */
 export function accessIn({ source }: ClusterAddonSpec) {
-  const { chart } = fits(SOURCE, source) ? source : {};
+  const { chart, valuesSecret: values } = fits(resolvedSource, source) ? source : {};
   const { credentials, tlsConfig } = chart ?? {};
-  if (credentials === undefined && tlsConfig === undefined) return undefined;
+  if ([credentials, tlsConfig, values].every((one) => one === undefined)) return undefined;
   const { key = 'config.json', secret } = credentials ?? {};
   const { caSecret, insecureSkipTLSVerify: trustsAll } = tlsConfig ?? {};
   const named = (one: { readonly namespace?: string; readonly name: string }) => ({ namespace: 'default', ...one });
@@ -50,6 +50,7 @@ export function accessIn({ source }: ClusterAddonSpec) {
     logins: secret && { ...named(secret), key },
     authorities: caSecret && { ...named(caSecret), key: 'ca.crt' },
     trustsAll,
+    values,
   };
 }
 

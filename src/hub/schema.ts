@@ -1,9 +1,9 @@
 /** The kinds of a hub: their fields, the rules between fields, and how kubectl shows them. Pure. */
 import * as v from 'valibot';
 import { byKey, type Read } from '../core/schema.ts';
-import { ADDON_FIELDS, CHART, CLUSTER_FIELDS, removal, version } from '../fleet/schema.ts';
+import { ADDON_FIELDS, CHART, CLUSTER_FIELDS, removal, VALUES_SECRET, version } from '../fleet/schema.ts';
 import { CREDENTIALS, TLS_CONFIG } from '../fleet/upstream/helm-chart-proxy.ts';
-import { about, addonName, aMap, aText, clusterName, fields, like, list } from '../fleet/upstream/kinds.ts';
+import { about, addonName, aMap, aText, clusterName, fields, like, list, secretName } from '../fleet/upstream/kinds.ts';
 
 /** A rule of the Common Expression Language that the API server checks, and what it says otherwise. */
 function rules<Schema extends v.GenericSchema>(schema: Schema, ...all: readonly (readonly [string, string])[]) {
@@ -42,36 +42,34 @@ export type Condition = Read<typeof condition>;
 
 const digest = like(/^sha256:[0-9a-f]{64}$/, 'a digest: sha256: and 64 hex digits in lower case');
 const address = like(/^https:\/\/[^\s/@]+\/\S+$/, 'an https address, without a login');
-export const source = rules(
-  fields({
-    manifest: v.exactOptional(about('Address of a manifest.', address)),
-    hash: v.exactOptional(about('Digest of the manifest, or of the archive of the chart.', digest)),
-    chart: v.exactOptional(
-      rules(
-        fields({
-          ...CHART,
-          version: v.exactOptional(about('Without it, a cluster keeps the newest one of its first day.', aText)),
-          package: v.exactOptional(about('Address of its archive.', address)),
-          wait: v.exactOptional(about('If true, helm waits until it is ready.', v.boolean('true or false'))),
-          atomic: v.exactOptional(about('If true, helm takes back what fails.', v.boolean('true or false'))),
-          credentials: v.exactOptional(about('Secret with logins for a download by the controller.', CREDENTIALS)),
-          tlsConfig: v.exactOptional(about('Authorities for a download by the controller.', TLS_CONFIG)),
-        }),
-        [
-          '[has(self.repoURL), has(self.oci), has(self.package)].filter(given, given).size() == 1',
-          'write repoURL and name, or oci, or package',
-        ],
-        ['!has(self.repoURL) || has(self.name)', 'a chart of a repository needs name'],
-      ),
+const SOURCE = {
+  manifest: v.exactOptional(about('Address of a manifest.', address)),
+  hash: v.exactOptional(about('Digest of the manifest, or of the archive of the chart.', digest)),
+  chart: v.exactOptional(
+    rules(
+      fields({
+        ...CHART,
+        version: v.exactOptional(about('Without it, a cluster keeps the newest one of its first day.', aText)),
+        package: v.exactOptional(about('Address of its archive.', address)),
+        wait: v.exactOptional(about('If true, helm waits until it is ready.', v.boolean('true or false'))),
+        atomic: v.exactOptional(about('If true, helm takes back what fails.', v.boolean('true or false'))),
+        credentials: v.exactOptional(about('Secret with logins for a download by the controller.', CREDENTIALS)),
+        tlsConfig: v.exactOptional(about('Authorities for a download by the controller.', TLS_CONFIG)),
+      }),
+      [
+        '[has(self.repoURL), has(self.oci), has(self.package)].filter(given, given).size() == 1',
+        'write repoURL and name, or oci, or package',
+      ],
+      ['!has(self.repoURL) || has(self.name)', 'a chart of a repository needs name'],
     ),
-    package: v.exactOptional(fields({ name: addonName, version: aText, hash: digest })),
-    template: v.exactOptional(
-      about(
-        'Add-on of Open Cluster Management, whose objects are made from the templates among its values.',
-        addonName,
-      ),
-    ),
-  }),
+  ),
+  package: v.exactOptional(fields({ name: addonName, version: aText, hash: digest })),
+  template: v.exactOptional(
+    about('Add-on of Open Cluster Management, whose objects are made from the templates among its values.', addonName),
+  ),
+};
+const source = rules(
+  fields(SOURCE),
   [
     '[has(self.manifest), has(self.chart), has(self.package), has(self.template)].filter(given, given).size() == 1',
     'write exactly one of manifest, chart, package and template',
@@ -82,6 +80,12 @@ export const source = rules(
 );
 
 const { rollout, clusterSelector, ...others } = ADDON_FIELDS;
+/** The source of a ClusterAddon, to which the controller has added the values of a Secret by their digest. */
+export const resolvedSource = fields({
+  ...SOURCE,
+  valuesSecret: v.exactOptional(fields({ ...VALUES_SECRET, digest })),
+});
+
 const SELECTS = [
   '(has(self.matchLabels) && size(self.matchLabels) > 0) || (has(self.matchExpressions) && size(self.matchExpressions) > 0)',
   'an empty selector would select every cluster, also those that come later',
@@ -96,22 +100,25 @@ function named(list_: string, name: string, unless = ''): readonly [string, stri
     `${list_} names a group that groups does not have`,
   ];
 }
-const addonSpec = fields({
-  source,
-  clusterSelector: rules(clusterSelector, SELECTS, VALUES),
-  ...others,
-  rollout: v.exactOptional(
-    rules(
-      rollout.wrapped,
-      [
-        '!has(self.mandatoryDecisionGroups) || self.mandatoryDecisionGroups.all(one, has(one.groupName) || has(one.groupIndex))',
-        'a mandatory group needs groupName or groupIndex',
-      ],
-      named('mandatoryDecisionGroups', 'one.groupName', '!has(one.groupName) || '),
-      named('approval', 'one'),
+const addonSpec = rules(
+  fields({
+    source,
+    clusterSelector: rules(clusterSelector, SELECTS, VALUES),
+    ...others,
+    rollout: v.exactOptional(
+      rules(
+        rollout.wrapped,
+        [
+          '!has(self.mandatoryDecisionGroups) || self.mandatoryDecisionGroups.all(one, has(one.groupName) || has(one.groupIndex))',
+          'a mandatory group needs groupName or groupIndex',
+        ],
+        named('mandatoryDecisionGroups', 'one.groupName', '!has(one.groupName) || '),
+        named('approval', 'one'),
+      ),
     ),
-  ),
-});
+  }),
+  ['!has(self.valuesSecret) || has(self.source.chart)', 'valuesSecret is for a chart'],
+);
 
 const waiting = fields({ cluster: aText, reason: aText, message: aText, since: time });
 const addonStatus = fields({
@@ -137,7 +144,7 @@ const clusterSpec = fields({
       fields({
         kubeconfigSecret: about(
           'Secret next to this Cluster, such as NAME-kubeconfig of Cluster API; its key value has a kubeconfig.',
-          like(/^[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$/, 'the name of a Secret'),
+          secretName,
         ),
       }),
     ),

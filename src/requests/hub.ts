@@ -18,6 +18,10 @@ export const HUB_MANIFESTS = request('hub manifests', 'Print the kinds of a hub,
     'CLUSTER',
     'also print the right to deliver to this cluster, with the Secrets in its namespace; can be repeated',
   ),
+  valuesSecret: texts(
+    'NAME',
+    'also print the right to read this Secret in curlew-system, for valuesSecret of add-ons; can be repeated',
+  ),
   reconcile: kindLists('KINDS', 'also print the rights to take these kinds of other programs, as the controller does'),
   image: text('REF', 'also print a Deployment of the controller with this image'),
 });

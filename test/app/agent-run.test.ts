@@ -55,10 +55,23 @@ test('a template is refused at once, also by an agent that accepts unsigned cont
   await scene.order({ source: { manifest: 'https://example.com/page.yaml' } }, 'two');
   await scene.start({ allowUnsigned: true });
   await scene.becomes('1 Failed Content');
-  assert.match(textAt(await scene.status(), 'message'), /^an agent installs no template, .*kubeconfig$/);
+  assert.match(
+    textAt(await scene.status(), 'message'),
+    /^an agent installs no template, .*access.kubeconfigSecret in the Cluster of this site$/,
+  );
   await scene.becomes('1 Failed Unreadable', 'two');
   await scene.order({ source: { template: 'web' }, revision: 2, action: 'Remove' });
   await scene.becomes('2 Succeeded');
+});
+
+test('values in a Secret of the hub are refused at once, with the way to deliver them', async () => {
+  await using scene = await openAgentScene();
+  const valuesSecret = { name: 'web', digest: `sha256:${'0'.repeat(64)}` };
+  await scene.order({ source: { ...scene.manifest('1'), valuesSecret } });
+  await scene.start();
+  await scene.becomes('1 Failed Content');
+  assert.match(textAt(await scene.status(), 'message'), /^an agent cannot read valuesSecret, .*kubeconfigSecret/);
+  assert.is(await scene.version(), '-');
 });
 
 test('unsigned content is accepted by an agent that was joined so', async () => {

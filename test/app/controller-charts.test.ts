@@ -1,5 +1,8 @@
 /** Charts that a controller delivers itself, with Secrets of the hub: hub and clusters are API servers in this process, and helm a stand-in. */
-import { apiClient, textAt, type ApiClient } from '../support/api-client.ts';
+import { readFile } from 'node:fs/promises';
+import { readYaml } from '../../src/formats/yaml/yaml.ts';
+import { apiClient, at, textAt, type ApiClient } from '../support/api-client.ts';
+import type { JsonObject } from '../support/api-server/fields.ts';
 import { startMemoryApiServer } from '../support/api-server/server.ts';
 import * as assert from '../support/assert.ts';
 import { helmWithRepository, startHelm, type HelmStandIn } from '../support/helm-stand-in.ts';
@@ -80,6 +83,62 @@ test('an add-on stays what it is while the login that its restoration needs cann
   assert.is(await scene.state(), 'Succeeded');
   await scene.secret('default/repository', { 'config.json': '{}' });
   await eventually(async () => (await cluster.get(MAP)).status === 200);
+});
+
+/** All that the hub says of add-ons, and what the cluster has recorded. */
+async function shownBy({ hub, cluster }: ChartScene): Promise<string> {
+  const paths = [`${ROOT}/fleetaddons`, `${ROOT}/clusteraddons`, '/api/v1/namespaces/default/events'];
+  const own = await Promise.all(paths.map(async (path) => (await hub.client.get(path)).body));
+  const { body } = await cluster.get('/api/v1/namespaces/kube-system/configmaps');
+  return JSON.stringify([...own, body]);
+}
+
+test('values of a Secret are the last ones, roll out when they change, and are shown nowhere', async () => {
+  await using scene = await openScene();
+  const { hub, helm } = scene;
+  const [, text = ''] = /### Secret values[^]*?```yaml\n([^]*?)```/.exec(await readFile('docs/hub.md', 'utf8')) ?? [];
+  const { spec } = readYaml('hub.md', text).value as { readonly spec: JsonObject };
+  const chart = { ...(at(spec, 'source.chart') as JsonObject), namespace: 'default' };
+  const place = `curlew-system/${textAt(spec, 'valuesSecret.name')}`;
+  await scene.secret(place, { 'values.yaml': 'replicas: 3\ntoken: first-secret\n' });
+  await hub.addon('page', { ...spec, source: { chart } });
+  const controller = scene.start();
+  await eventually(async () => (await scene.state()) === 'Succeeded');
+  assert.equal(helm.values(), [{ replicas: 2 }, { replicas: 3, token: 'first-secret' }]);
+  await hub.condition('page', 'Available', 'True AllSucceeded');
+  await hub.becomes('page', 'oslo:1.4.2@1');
+
+  helm.before((command) => {
+    if (command === 'upgrade page') throw new Error('UPGRADE FAILED: bad value "second-secret"');
+  });
+  const values = Buffer.from('token: second-secret\n').toString('base64');
+  const path = `/api/v1/namespaces/curlew-system/secrets/${place.split('/')[1] ?? ''}`;
+  await hub.client.merge(path, { data: { 'values.yaml': values } });
+  await hub.becomes('page', 'oslo:1.4.2@2');
+  await eventually(async () => (await scene.state()).endsWith('bad value "[secret]"'));
+  assert.equal(helm.values(), [{ replicas: 2 }, { token: 'second-secret' }]);
+  assert.not.match([await shownBy(scene), ...controller.notes].join('\n'), /(?:first|second)-secret/);
+});
+
+test('without its Secret, an add-on is invalid, and what is installed stays', async () => {
+  await using scene = await openScene();
+  const { hub, cluster } = scene;
+  const problem = async (): Promise<string> => {
+    const all = at(await hub.status('page'), 'conditions') as readonly JsonObject[] | undefined;
+    const found = all?.find((one) => one['type'] === 'Degraded' && one['reason'] === 'Invalid');
+    return textAt(found, 'message');
+  };
+  await scene.secret('curlew-system/web', { values: 'token: some-secret' });
+  await hub.addon('page', { source: { chart: CHART }, valuesSecret: { name: 'web', key: 'values' } });
+  const controller = scene.start();
+  await eventually(async () => (await scene.state()) === 'Succeeded');
+  await hub.client.remove('/api/v1/namespaces/curlew-system/secrets/web');
+  await eventually(async () => (await problem()) === 'there is no Secret curlew-system/web');
+  assert.equal([await hub.contents('page'), (await cluster.get(MAP)).status], ['oslo:1.0.0@1', 200]);
+  await hub.client.remove(`${ROOT}/fleetaddons/page`);
+  await eventually(async () => (await hub.client.get(`${ROOT}/fleetaddons/page`)).status === 404);
+  assert.is((await cluster.get(MAP)).status, 404);
+  assert.not.match([await shownBy(scene), ...controller.notes].join('\n'), /some-secret/);
 });
 
 test.run();

@@ -39,6 +39,7 @@ const GOOD: readonly (readonly [string, object])[] = [
       remove: { onFailure: 'Orphan', timeout: '10m' },
     }),
   ],
+  ['values of a Secret', hubAddon('w', { valuesSecret: { name: 'web', key: 'values' } })],
   ['what a cluster gets', hubClusterAddon('web', 'paris')],
 ];
 
@@ -63,6 +64,11 @@ const BAD: readonly (readonly [string, object, RegExp])[] = [
     'a chart in two places',
     hubAddon('x', { source: { chart: { repoURL: 'https://a.io/', oci: 'oci://a.io/b', name: 'c', version: '1' } } }),
     /write repoURL and name, or oci/,
+  ],
+  [
+    'values of a Secret for what is no chart',
+    hubAddon('x', { source: { manifest: 'https://example.com/x', hash: HASH }, valuesSecret: { name: 'x' } }),
+    /valuesSecret is for a chart/,
   ],
   ['an empty selector', hubAddon('x', { clusterSelector: {} }), /would select every cluster/],
   [

@@ -143,6 +143,11 @@ for (const [title, all, wanted] of [
     [PARIS, addon('web', { rollout: { progressDeadline: 'soon' } })],
     'error fleet/value: spec.rollout.progressDeadline must be a time such as 90s, 10m or 2h',
   ],
+  [
+    'values of a Secret',
+    [PARIS, addon('web', { valuesSecret: { name: 'web' } })],
+    'error fleet/secret: a folder has no Secrets: valuesSecret is for a hub',
+  ],
   ['no source', [PARIS, addon('web', { source: {} })], 'error fleet/source: nothing says what to deliver'],
   [
     'two sources',

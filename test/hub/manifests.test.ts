@@ -96,6 +96,18 @@ test('Secrets are readable only in the namespaces of the clusters that the contr
   await assert.rejectsWith(printHubManifests({ push: ['Oslo'] }), 'USAGE', /no name of a cluster/);
 });
 
+test('the controller may read the Secrets with values that are named, and no other of its namespace', async () => {
+  const objects = await printHubManifests({ valuesSecret: ['web-1', 'web-2'] });
+  const [role, binding] = objects.filter(({ metadata }) => (metadata as Named).name === 'curlew-controller-values');
+  assert.equal(
+    [role?.['kind'], role?.['rules']],
+    ['Role', [{ apiGroups: [''], resources: ['secrets'], resourceNames: ['web-1', 'web-2'], verbs: ['get'] }]],
+  );
+  const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'curlew-controller-values' };
+  assert.equal([binding?.['kind'], binding?.['roleRef']], ['RoleBinding', roleRef]);
+  await assert.rejectsWith(printHubManifests({ valuesSecret: ['Web'] }), 'USAGE', /no name of a Secret/);
+});
+
 test('the rights to take objects of other programs are printed only for those that are asked for', async () => {
   const role = (objects: readonly Manifest[]): string =>
     JSON.stringify(objects.find(({ metadata }) => (metadata as Named).name === 'curlew-controller-upstream') ?? {});

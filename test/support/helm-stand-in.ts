@@ -15,6 +15,8 @@ export interface HelmStandIn extends AsyncDisposable {
   readonly program: string;
   /** The commands so far: `upgrade web`. */
   readonly commands: readonly string[];
+  /** The files of values that the last upgrade got. */
+  readonly values: () => readonly unknown[];
   /** Before each command, with its name and release: what it throws is what helm reports. */
   readonly before: (hook: ((command: string) => void | Promise<void>) | undefined) => void;
 }
@@ -69,6 +71,7 @@ exec '${program}' "$@"
 
 export async function startHelm(api: ApiClient, box: Tree): Promise<HelmStandIn> {
   const commands: string[] = [];
+  let values: readonly unknown[] = [];
   let before: ((command: string) => void | Promise<void>) | undefined;
   const answer = async (args: readonly string[]): Promise<string> => {
     const [command = '', second = ''] = args;
@@ -76,6 +79,9 @@ export async function startHelm(api: ApiClient, box: Tree): Promise<HelmStandIn>
     const name = args.find((one, at_) => at_ > 0 && !['--install', 'metadata', 'manifest'].includes(one)) ?? '';
     const said = args.includes('--dry-run=server') ? `render ${name}` : `${command} ${name}`;
     commands.push(said);
+    const files = args.filter((_, at_) => args[at_ - 1] === '--values');
+    if (command === 'upgrade')
+      values = await Promise.all(files.map(async (file) => JSON.parse(await readFile(file, 'utf8')) as unknown));
     await before?.(said);
     const release = new Release(api, name);
     if (command === 'upgrade') return release.upgrade(args);
@@ -104,6 +110,7 @@ export async function startHelm(api: ApiClient, box: Tree): Promise<HelmStandIn>
   return {
     program: box.at('helm'),
     commands,
+    values: () => values,
     before: (hook) => (before = hook),
     [Symbol.asyncDispose]: async () => {
       server.close();

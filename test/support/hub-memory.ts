@@ -3,6 +3,7 @@ import { setMaxListeners } from 'node:events';
 import { Heartbeats } from '../../src/hub/run/heartbeats.ts';
 import { HelmProxies } from '../../src/hub/run/helm-proxies.ts';
 import { StoredStatuses } from '../../src/hub/run/stored-statuses.ts';
+import { ValuesSecrets } from '../../src/hub/run/values-secrets.ts';
 import type { UpstreamParts } from '../../src/hub/run/making.ts';
 import { OcmAddons } from '../../src/hub/run/ocm.ts';
 import { resourceOf, type Hub } from '../../src/hub/run/pass.ts';
@@ -106,6 +107,7 @@ export async function openMemoryHub(
   const parts: UpstreamParts = { api, find, served: [], onChange, note: (text) => void notes.push(text) };
   const [proxies, ocm] = [new HelmProxies(parts), new OcmAddons(parts)];
   const heartbeats = new Heartbeats(onChange);
+  const call = openCalls(api, { patienceMs: 0, signal });
   const hub: Hub = {
     uid: 'hub',
     signal,
@@ -122,7 +124,7 @@ export async function openMemoryHub(
         return ocm.pass(all, clusters, now);
       },
     },
-    call: openCalls(api, { patienceMs: 0, signal }),
+    call,
     clusters: new Watch(api, { resource: resourceOf('Cluster'), look: readCluster, onChange }),
     addons: new Watch(api, { resource: resourceOf('FleetAddon'), look: readAddon, onChange }),
     clusterAddons: new Watch(api, { resource: resourceOf('ClusterAddon'), look: readClusterAddon, onChange }),
@@ -131,6 +133,7 @@ export async function openMemoryHub(
     backoff: new Backoff(),
     memo: new Memo(),
     statuses: new StoredStatuses((text) => void notes.push(text)),
+    valuesSecrets: new ValuesSecrets(call),
     report: (text) => void notes.push(text),
   };
   const { clusters, addons, clusterAddons, leases } = hub;

@@ -314,11 +314,8 @@ class Loop {
     const tools = { request, context, files: join(folder, 'files'), keys, allowUnsigned };
     if (content === undefined)
       return { result: 'bad', reason: 'Unreadable', message: 'this version of curlew cannot read its source' };
-    if ('entry' in content && content.isTemplate && act === 'install') {
-      const message =
-        'an agent installs no template, which nothing signs: give the Cluster of this site access to a kubeconfig';
-      return { result: 'bad', reason: 'Content', message };
-    }
+    const unfit = 'entry' in content && act === 'install' ? unfitFor(content) : undefined;
+    if (unfit !== undefined) return { result: 'bad', reason: 'Content', message: `${unfit}: ${TO_PUSH}` };
     const done =
       'entry' in content
         ? await deliverHere(job, content.entry, tools)
@@ -363,6 +360,14 @@ class Loop {
       this.#isBusy = false;
     }
   }
+}
+
+const TO_PUSH = 'give the hub its kubeconfig by access.kubeconfigSecret in the Cluster of this site';
+
+/** Why only the hub itself can deliver it. */
+function unfitFor({ isTemplate, hasSecret }: { readonly isTemplate: boolean; readonly hasSecret: boolean }) {
+  if (isTemplate) return 'an agent installs no template, which nothing signs';
+  return hasSecret ? 'an agent cannot read valuesSecret, which stays in the hub' : undefined;
 }
 
 /** What is at fault with a package. */

@@ -7,6 +7,7 @@ import type { Selector } from '../../rollout/groups.ts';
 export const CLUSTER_NAME = /^[a-z0-9](?:[a-z0-9-]{0,55}[a-z0-9])?$/;
 /** Also that of a Helm release. */
 const ADDON_NAME = /^[a-z0-9](?:[a-z0-9-]{0,51}[a-z0-9])?$/;
+export const SECRET_NAME = /^[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$/;
 const LABEL_KEY = /^(?:[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?\/)?[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
 const LABEL_VALUE = /^(?:[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$/;
 
@@ -24,6 +25,8 @@ export function about<Schema extends v.GenericSchema>(description: string, schem
 
 export const clusterName = like(CLUSTER_NAME, 'at most 57 lower-case letters, digits and "-"');
 export const addonName = like(ADDON_NAME, 'at most 53 lower-case letters, digits and "-"');
+
+export const secretName = like(SECRET_NAME, 'the name of a Secret');
 
 export function fields<Entries extends v.ObjectEntries>(entries: Entries) {
   return closed(entries, 'field', aMap);

@@ -25,6 +25,7 @@ import type { Heartbeats } from './heartbeats.ts';
 import { NAMESPACES } from './identify.ts';
 import { eachJob, type Job } from './jobs.ts';
 import type { StoredStatuses } from './stored-statuses.ts';
+import { ValuesSecrets } from './values-secrets.ts';
 
 const EVENTS: Resource = { apiVersion: 'v1', kind: 'Event', plural: 'events', namespaced: true };
 const DEFINITIONS: Resource = {
@@ -71,6 +72,7 @@ export interface Hub {
   readonly backoff: Backoff;
   readonly memo: Memo;
   readonly statuses: StoredStatuses;
+  readonly valuesSecrets: ValuesSecrets;
   readonly report: (text: string) => void;
 }
 
@@ -104,7 +106,9 @@ export async function passHub(hub: Hub, now: number): Promise<HubPassed> {
   hub.heartbeats.hears(problem === undefined);
   if (problem !== undefined) return { problem, nextMs: Infinity, isDecided: false };
   const taken = await hub.upstream?.pass(hub, now);
-  const all = new Map(hub.addons.values().map((one) => [one.addon.name, one]));
+  const all = new Map<string, HubAddon>();
+  for (const one of hub.addons.values()) all.set(one.addon.name, await hub.valuesSecrets.complete(one));
+  const hasSecrets = [...all.values()].some(({ valuesSecret }) => valuesSecret !== undefined);
   const records = new Map<string, HubClusterAddon>();
   for (const one of hub.clusterAddons.values()) {
     if (one?.record !== undefined) records.set(keyOf(one.record), one);
@@ -137,7 +141,12 @@ export async function passHub(hub: Hub, now: number): Promise<HubPassed> {
   return {
     problem: problemOfWrites ?? taken?.problem,
     isDecided: true,
-    nextMs: Math.min(done.nextMs, taken?.nextMs ?? Infinity, (writes.recheckAfter ?? Infinity) * 1000),
+    nextMs: Math.min(
+      done.nextMs,
+      taken?.nextMs ?? Infinity,
+      (writes.recheckAfter ?? Infinity) * 1000,
+      hasSecrets ? ValuesSecrets.keptMs : Infinity,
+    ),
   };
 }
 

@@ -27,9 +27,9 @@ import { failureOf, Runner } from '../../fleet/run/runner.ts';
 import { openChannels } from '../../open/channel-files.ts';
 import type { ControllerRequest } from '../../requests/hub.ts';
 import { CLUSTER_ADDONS, clustersOf, joinedIn, keyOf, patchStatus, resourceOf, type Hub } from './pass.ts';
+import { SECRETS } from './values-secrets.ts';
 
 const CLUSTERS = resourceOf('Cluster');
-const SECRETS: Resource = { apiVersion: 'v1', kind: 'Secret', plural: 'secrets', namespaced: true };
 /** A cluster without news is asked again after this time, ± 25 %; one that fails at the latest then. */
 const EVERY_MS = 60_000;
 
@@ -200,17 +200,17 @@ export class Pushes {
     return read(found, title);
   }
 
-  /** With what its chart needs to be downloaded. A text says why it cannot be delivered, an error why not now. */
+  /** With what its chart needs from Secrets. A text says why it cannot be delivered, an error why not now. */
   async #deliverable({ record, addon }: Own): Promise<Deliverable | CurlewError | string> {
     const content = deliverableOf(record, addon?.drift);
     const places = accessIn(record.spec);
     if (typeof content === 'string' || places === undefined) return content;
-    const { logins, authorities, trustsAll } = places;
+    const { logins, authorities, trustsAll, values } = places;
     const textOf = async (place: typeof logins): Promise<string | undefined> =>
       place && this.#secret(place, (secret, title) => textIn(secret, place.key, title));
     try {
       const access = { logins: await textOf(logins), authorities: await textOf(authorities), trustsAll };
-      return { ...content, access };
+      return { ...content, access: { ...access, values: values && (await this.#hub.valuesSecrets.read(values)) } };
     } catch (error) {
       this.#hub.signal.throwIfAborted();
       if (error instanceof CurlewError) return error;

@@ -3,7 +3,7 @@ import type { ChildProcess } from 'node:child_process';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { asError, CurlewError } from '../../core/errors.ts';
-import type { Secret } from '../../core/secret.ts';
+import { hiding, type Secret } from '../../core/secret.ts';
 import { endGroup, killGroup } from './process-tree.ts';
 import { createLineSplitter, keepLastLines, plainLine, quoteLines } from './program-lines.ts';
 
@@ -66,8 +66,6 @@ const OUTPUT_LIMIT = 8 << 20;
 const GRACE_MS = 5000;
 /** Processes that left the group may still hold the pipes open. */
 const LATE_MS = 2000;
-/** Shorter secrets occur in any text. */
-const MIN_SECRET = 4;
 
 /**
  * Runs a program in the place of a shell, next to a process of its group that kills the group when the standard input ends: when
@@ -204,8 +202,7 @@ function readOutputs(
   stop: (error?: unknown) => void,
 ): () => Outputs {
   const last = keepLastLines();
-  const hidden = secrets.map((one) => one.reveal()).filter(({ length }) => length >= MIN_SECRET);
-  const hide = (text: string): string => hidden.reduce((shown, one) => shown.replaceAll(one, '[secret]'), text);
+  const hide = hiding(secrets);
   const addLines = (texts: readonly string[]): void => {
     for (const text of texts) {
       const shown = plainLine(clean(hide(text)));

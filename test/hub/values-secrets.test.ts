@@ -1,0 +1,108 @@
+/** Digests of values in Secrets, for passes of a controller. */
+import { CurlewError } from '../../src/core/errors.ts';
+import { readAddon, type Live } from '../../src/hub/observe.ts';
+import { ValuesSecrets } from '../../src/hub/run/values-secrets.ts';
+import { Refused, type Call } from '../../src/kube/call.ts';
+import * as assert from '../support/assert.ts';
+import { hubAddon } from '../support/hub-objects.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('hub/values-secrets');
+
+function addonWith(annotations: Readonly<Record<string, string>> = {}, status?: object) {
+  const own = hubAddon('web', { valuesSecret: { name: 'web' } }) as Live;
+  const metadata = {
+    name: 'web',
+    uid: 'u',
+    resourceVersion: '1',
+    generation: 1,
+    labels: {},
+    annotations,
+    finalizers: [],
+  };
+  return readAddon({ ...own, metadata, ...(status && { status }) });
+}
+
+/** A hub with this Secret; `at` is the clock. */
+function hubWith(given: { text: string | undefined; uid: string; failure?: CurlewError | undefined }) {
+  const hub = { ...given, reads: 0, at: 0 };
+  const call: Call = async () => {
+    hub.reads += 1;
+    if (hub.failure !== undefined) throw hub.failure;
+    if (hub.text === undefined) return Promise.resolve({ outcome: 'not found' });
+    const data = hub.text === '' ? {} : { 'values.yaml': Buffer.from(hub.text).toString('base64') };
+    const value = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'web', uid: hub.uid }, data };
+    return Promise.resolve({ outcome: 'done', value, bytes: 0 });
+  };
+  const secrets = new ValuesSecrets(call, () => hub.at);
+  const look = async (): Promise<string> => {
+    const { problem, addon } = await secrets.complete(addonWith());
+    const content = 'content' in addon.source ? addon.source.content : {};
+    return problem ?? (content['valuesSecret'] as { readonly digest: string }).digest;
+  };
+  return { hub, secrets, look };
+}
+
+test('a digest is kept for a while, changes with the values, and cannot be told from the values alone', async () => {
+  const { hub, look } = hubWith({ text: 'token: first', uid: '1' });
+  const first = await look();
+  assert.equal([await look(), hub.reads], [first, 1]);
+  hub.text = 'token: second';
+  assert.is(await look(), first);
+  hub.at += ValuesSecrets.keptMs;
+  const second = await look();
+  assert.equal([second === first, hub.reads], [false, 2]);
+  assert.is.not(await hubWith({ text: 'token: second', uid: '2' }).look(), second);
+});
+
+test('a Secret that is missing, has no such key, or no map is a problem, whose message quotes nothing of it', async () => {
+  const { hub, look } = hubWith({ text: 'token: first', uid: '1' });
+  await look();
+  const problems: readonly (readonly [string | undefined, string])[] = [
+    [undefined, 'there is no Secret curlew-system/web'],
+    ['', 'Secret curlew-system/web has no text in data.values.yaml'],
+    ['a: 1\ntoken: "some', 'Secret curlew-system/web: data.values.yaml is not a map in YAML: line 2'],
+    ['some', 'Secret curlew-system/web: data.values.yaml is not a map in YAML: line 1'],
+  ];
+  for (const [text, expected] of problems) {
+    hub.text = text;
+    hub.at += ValuesSecrets.keptMs;
+    assert.is(await look(), expected);
+  }
+  hub.text = 'token: first';
+  assert.match(await look(), /is not a map/);
+  hub.at += ValuesSecrets.keptMs;
+  assert.match(await look(), /^sha256:/);
+});
+
+test('a server that is away leaves an add-on as it was, and a missing right is named with what gives it', async () => {
+  const { hub, look } = hubWith({ text: 'token: first', uid: '1' });
+  const first = await look();
+  hub.failure = new CurlewError('CLUSTER_FAILED', 'no answer');
+  hub.at += ValuesSecrets.keptMs;
+  assert.is(await look(), first);
+  const failure = new Refused('cannot read Secret curlew-system/web: forbidden', '', { status: 403 });
+  const { look: lookAtOther } = hubWith({ text: '', uid: '1', failure });
+  assert.match(await lookAtOther(), /forbidden: apply what curlew hub manifests --values-secret web prints$/);
+});
+
+test('other values than those of a revision are not delivered, and the next pass knows of them', async () => {
+  const { hub, secrets, look } = hubWith({ text: 'token: first', uid: '1' });
+  const digest = await look();
+  assert.equal((await secrets.read({ name: 'web', digest })).values, { token: 'first' });
+  hub.text = 'token: second';
+  await assert.rejectsWith(secrets.read({ name: 'web', digest }), 'CLUSTER_FAILED', /no longer has the values/);
+  const second = await look();
+  assert.is.not(second, digest);
+  assert.equal((await secrets.read({ name: 'web', digest: second })).values, { token: 'second' });
+});
+
+test('an order of a rollout before the Secret changed is void, although the generation is the same', () => {
+  const order = JSON.stringify({ generation: 1, at: '2026-01-02T03:04:05Z', groups: ['canary'] });
+  const since = '2026-01-02T04:00:00Z';
+  const status = { revision: 'x', since, observedGeneration: 1 };
+  const { addon } = addonWith({ 'fleet.curlew.dev/approve': order }, status);
+  assert.ok((addon.orders?.at ?? Infinity) < (addon.status?.since ?? 0));
+});
+
+test.run();
