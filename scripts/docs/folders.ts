@@ -220,7 +220,7 @@ const ROWS: readonly (readonly [name: string, holds: string, imports?: string])[
   [
     'machine/run',
     'machines of a cluster: those of a file over SSH; nodes of the cluster of this machine: drains, upgrades, snapshots of etcd, removal, and health',
-    'core platform/files platform/limit formats/yaml channel fleet kube deliver ssh machine fleet/run',
+    'core platform/files platform/limit platform/process formats/yaml channel fleet kube deliver open ssh machine fleet/run',
   ],
   [
     'hub/run',

@@ -1,4 +1,4 @@
-/** Resets the machines of a cluster over SSH: workers, then control planes. */
+/** Resets the machines of a cluster over SSH, or deletes those of providers: workers, then control planes. */
 import type { Context } from '../core/context.ts';
 import { CurlewError } from '../core/errors.ts';
 import { reportStep } from '../core/events.ts';
@@ -6,6 +6,7 @@ import { useCase } from '../core/request.ts';
 import type { Held } from '../machine/cluster.ts';
 import { readHosts, type WrittenCluster, type WrittenHost } from '../machine/run/cluster-file.ts';
 import { lookAt, type ClusterLook, type HostLook } from '../machine/run/look.ts';
+import { deleteProvided } from '../machine/run/provider.ts';
 import { cleanHost, lockHosts, operatorOf, runCommand, type Remote } from '../machine/run/remote.ts';
 import { eachLimited } from '../platform/limit/each.ts';
 import { CLUSTER_DELETE } from '../requests/cluster.ts';
@@ -16,6 +17,8 @@ export interface ClusterDeletion {
   /** Machines that are left to reset, in this order. */
   readonly left: readonly string[];
   readonly done: readonly string[];
+  /** Machines of a provider, which deletes them. */
+  readonly provided: readonly string[];
   readonly failed: readonly { readonly host: string; readonly reason: string }[];
   /** Why no machine is reset. */
   readonly refused: readonly Held[];
@@ -53,6 +56,7 @@ export const deleteCluster = useCase(CLUSTER_DELETE, async (request, context: Co
       cluster: name,
       left: left.map(({ host }) => host.name).filter((one) => !done.includes(one)),
       done,
+      provided: cluster.machines.flatMap((host) => (host.provided === undefined ? [] : host.name)),
       failed,
       refused,
       unreached,
@@ -87,10 +91,18 @@ export const deleteCluster = useCase(CLUSTER_DELETE, async (request, context: Co
   const act = async (one: HostLook, isLast: boolean): Promise<void> => {
     const host = one.host.name;
     try {
+      const {
+        exists,
+        host: { provided },
+      } = one;
+      const word = exists === true ? 'delete' : 'reset';
       await reportStep(
         context.report,
-        { id: `reset ${host}`, title: `${host} reset` },
-        async () => resetHost(remote, one, { isLast, report: context.report }),
+        { id: `${word} ${host}`, title: `${host} ${word}` },
+        async () =>
+          exists === true && provided !== undefined
+            ? deleteProvided(provided.by, provided.wanted, lock.signal)
+            : resetHost(remote, one, { isLast, report: context.report }),
         () => 'done',
       );
       done.push(host);
@@ -107,18 +119,22 @@ export const deleteCluster = useCase(CLUSTER_DELETE, async (request, context: Co
 });
 
 /** What is to reset, workers first, and what is in the way. */
-function deletionOf({ name, paused }: WrittenCluster, { hosts, seen }: ClusterLook) {
+function deletionOf({ name, paused }: WrittenCluster, { hosts, seen, extras }: ClusterLook) {
   const refused: Held[] = paused === true ? [{ reason: 'the cluster is paused' }] : [];
   const unreached: Held[] = [];
   const left: HostLook[] = [];
   for (const one of hosts) {
-    const { host, facts, problem } = one;
+    const { host, facts, problem, exists } = one;
+    if (exists === false) continue;
+    const isSilent = ['unreachable', 'cut', 'late'].includes(problem?.problem ?? '');
     const belongs = seen.machines.find((machine) => machine.name === host.name)?.cluster;
     const refuse = (reason: string): unknown => refused.push({ host: host.name, reason });
-    if (facts === undefined) unreached.push({ host: host.name, reason: problem?.reason ?? '' });
+    if (exists === true && isSilent) left.push(one);
+    else if (facts === undefined) unreached.push({ host: host.name, reason: problem?.reason ?? '' });
     else if (belongs !== undefined && belongs !== name) refuse(`it belongs to the cluster ${belongs}`);
     else if (facts.cluster !== undefined && facts.cluster !== name) continue;
     else if (facts.hostname !== host.name) refuse(`its hostname is ${facts.hostname}: it may be another machine`);
+    else if (exists === true) left.push(one);
     else if (facts.isPart && facts.bundle === undefined)
       refuse('curlew is not there: curlew reset on it, or cluster apply sends it the bundle');
     else if (belongs === name || facts.cluster === name || facts.bundle !== undefined) left.push(one);
@@ -126,6 +142,9 @@ function deletionOf({ name, paused }: WrittenCluster, { hosts, seen }: ClusterLo
   const known = new Set(hosts.map(({ host }) => host.name));
   const others = seen.machines.filter((machine) => machine.joined && !known.has(machine.name));
   unreached.push(...others.map((machine) => ({ host: machine.name, reason: 'the file does not have it' })));
+  unreached.push(
+    ...extras.map(({ host }) => ({ host: host.name, reason: 'only its provider has it: curlew machine remove' })),
+  );
   const rank = ({ host }: HostLook): number => (host.role === 'worker' ? 0 : 1);
   return { refused, unreached, left: left.toSorted((a, b) => rank(a) - rank(b)) };
 }

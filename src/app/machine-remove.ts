@@ -1,4 +1,4 @@
-/** Removes a machine from its cluster, resets its host, and removes it from the file. */
+/** Removes a machine from its cluster, resets its host or lets its provider delete it, and removes it from the file. */
 import type { Context } from '../core/context.ts';
 import { useCase } from '../core/request.ts';
 import { isSettled } from '../machine/cluster.ts';
@@ -31,7 +31,7 @@ export const removeMachine = useCase(MACHINE_REMOVE, async (request, context: Co
     const now = await readHosts([file], doing, context);
     await writeChanged(await changedFile(now, { remove: name }));
   }
-  const isSilent = result.hosts.some(({ answers }) => !answers);
+  const isSilent = host?.provided === undefined && result.hosts.some(({ answers }) => !answers);
   return {
     ...result,
     change: host && `removed ${name} from ${file}`,

@@ -58,9 +58,10 @@ export const version = like(/^v?\d+\.\d+\.\d+\S*$/, 'a version such as v1.31.2')
 /** It is an argument of ssh, which would take one that begins with "-" as an option. */
 const host = like(/^[A-Za-z0-9[][^\s]*$/, 'a name or an address of a host');
 
-const machine = fields({
-  name: like(/^[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$/, 'the name of a node'),
-  role: v.picklist(['control-plane', 'worker'], 'one of control-plane, worker'),
+export const MACHINE_NAME = /^[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$/;
+
+/** How a machine is reached. */
+export const REACH = {
   address: v.exactOptional(host),
   ssh: v.exactOptional(
     fields({
@@ -72,6 +73,12 @@ const machine = fields({
       via: v.exactOptional(host),
     }),
   ),
+};
+
+const machine = fields({
+  name: like(MACHINE_NAME, 'the name of a node'),
+  role: v.picklist(['control-plane', 'worker'], 'one of control-plane, worker'),
+  ...REACH,
   labels: v.exactOptional(labels),
   taints: v.exactOptional(
     list(
@@ -89,6 +96,15 @@ const machine = fields({
   containerRuntime: v.exactOptional(fields({ name: aText, version: aText })),
   update: oneOf(['Auto', 'InPlaceOnly', 'Replace'], 'How it gets what an update changes.'),
   drain: v.exactOptional(fields({ timeout: duration })),
+  provider: v.exactOptional(
+    fields({
+      exec: about(
+        "Its name in the operator's configuration, which has the path of its program.",
+        like(/^[a-z0-9][a-z0-9-]{0,63}$/, 'the name of a provider'),
+      ),
+      config: v.exactOptional(about('Only the provider reads it.', aMap)),
+    }),
+  ),
 });
 
 export const CLUSTER_FIELDS = {

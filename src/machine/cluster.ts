@@ -33,6 +33,8 @@ export interface SeenMachine {
   readonly cluster?: string | undefined;
   /** The API server has its Node; all that follows is known only then. */
   readonly joined: boolean;
+  /** Why its provider must create it before anything else can be done on it. */
+  readonly toCreate?: string | undefined;
   /** kubeadm has begun to make it a node and not ended, which a join continues. */
   readonly attempted?: boolean;
   /** What makes it a node was begun, and has not ended without a failure. */
@@ -89,6 +91,8 @@ export interface Policy {
 
 /** What is done on a host, or once for the cluster (`addon`). Each can be repeated. */
 export type Phase =
+  | 'create'
+  | 'delete'
   | 'init'
   | 'join'
   | 'snapshot'

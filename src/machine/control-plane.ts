@@ -136,7 +136,10 @@ function init(world: World): Turn {
   const { desired, machines } = world;
   const control = desired.machines.filter(({ role }) => role === 'control-plane');
   // Whether a host that does not answer is part of a cluster is unknown.
-  const silent = control.find(({ name }) => machines.get(name)?.answers !== true);
+  const silent = control.find(({ name }) => {
+    const machine = machines.get(name);
+    return machine?.answers !== true && machine?.toCreate === undefined;
+  });
   if (silent !== undefined) return hold(silent.name, 'it does not answer, and could be part of the cluster already');
   const [begun, ...others] = [...machines.values()].filter(({ cluster, joined }) => joined || cluster === desired.name);
   const host = begun?.name ?? control[0]?.name ?? '';

@@ -8,7 +8,7 @@ import { controlPlaneTurn } from './control-plane.ts';
 import { reasonOf, refusalsOf } from './refusals.ts';
 import { workerSteps } from './versions.ts';
 import { workersTurn } from './workers.ts';
-import { NOTHING, World, type Turn } from './world.ts';
+import { lostReason, NOTHING, World, type Turn } from './world.ts';
 
 export interface ClusterPlan {
   /** Steps in an order in which they are possible. */
@@ -33,7 +33,7 @@ export function planCluster(desired: DesiredCluster, seen: SeenCluster, policy: 
   let before: readonly string[] = [];
   for (;;) {
     const turn = turnOf(world);
-    if (turn.chains.length === 0) return { steps, held: turn.held, refused: [] };
+    if (turn.chains.length === 0) return { steps, held: withLost(world, turn.held), refused: [] };
     const ends = turn.chains.map((chain) => titleOf(chain.at(-1)));
     for (const chain of turn.chains) {
       for (const [at, action] of chain.entries()) {
@@ -43,6 +43,15 @@ export function planCluster(desired: DesiredCluster, seen: SeenCluster, policy: 
     }
     before = ends.length > MAX_NAMES ? [...ends.slice(0, MAX_NAMES), `${ends.length - MAX_NAMES} others`] : ends;
   }
+}
+
+/** What a machine that is lost holds is said once, also where nothing is to do on it. */
+function withLost(world: World, held: readonly Held[]): readonly Held[] {
+  const lost = [...world.machines.values()].flatMap((machine) => {
+    const reason = lostReason(world, machine);
+    return reason === undefined ? [] : [{ host: machine.name, reason }];
+  });
+  return [...lost, ...held.filter(({ host }) => lost.every((one) => one.host !== host))];
 }
 
 function titleOf(action: Action | undefined): string {

@@ -112,6 +112,8 @@ export class World {
     const role = this.wanted.get(host)?.role ?? old?.role;
     const versions = role === 'control-plane' ? { kubelet: to, apiServer: to } : { kubelet: to };
     switch (phase) {
+      case 'create':
+        return set({ answers: true, toCreate: undefined });
       case 'init':
       case 'join': {
         if (role === 'control-plane') {
@@ -146,6 +148,7 @@ export class World {
       case 'reset':
         // It removes the bundle, too.
         return set({ cluster: undefined, drained: true, images: [] });
+      case 'delete':
       case 'delete-node':
         this.machines.delete(host);
         return undefined;
@@ -202,6 +205,15 @@ export function isLeftOver({ desired, machines }: World, host: string): boolean 
   return !joined && cluster === desired.name && !attempted;
 }
 
+/** Why a machine that its provider does not have is not created: the cluster has it, so it may be there, or be lost. */
+export function lostReason(
+  { members = [] }: Pick<World, 'members'>,
+  { name, joined, toCreate }: SeenMachine,
+): string | undefined {
+  if (toCreate === undefined || !(joined || members.some((one) => one.name === name))) return undefined;
+  return `${toCreate}, and the cluster does: curlew machine repair creates it again, curlew machine remove forgets it`;
+}
+
 /** How a machine becomes part of the cluster. */
 export function joinChain(
   world: World,
@@ -210,9 +222,14 @@ export function joinChain(
 ): Turn {
   const machine = world.machines.get(host);
   const { to } = action;
+  const images: Action = { host, phase: 'images', to, reason: `the ${action.phase} needs them` };
+  if (machine?.toCreate !== undefined) {
+    const lost = lostReason(world, machine);
+    if (lost !== undefined) return hold(host, lost);
+    return chainOf([{ host, phase: 'create', reason: machine.toCreate }, images, { host, ...action }]);
+  }
   if (machine?.answers !== true) return hold(host, 'it does not answer');
   if (machine.failed?.to === to) return hold(host, `its ${action.phase} has failed: ${machine.failed.reason}`);
-  const images: Action = { host, phase: 'images', to, reason: `the ${action.phase} needs them` };
   const sent = machine.images?.includes(to) === true ? [] : [images];
   if (action.phase === 'join' && isLeftOver(world, host)) {
     return chainOf([...sent, { host, phase: 'reset', reason: 'its node was deleted, and it cannot join before' }]);

@@ -113,6 +113,10 @@ function configSchema(folder: string) {
     v.string(),
     v.transform((name) => (isWebAddress(name) ? name : resolve(folder, name))),
   );
+  const programs = v.pipe(
+    byKey(v.string()),
+    v.transform((paths) => Object.entries(paths).map(([name, file]) => [name, resolve(folder, file)] as const)),
+  );
   return closed({
     /** Registry hosts with the mirrors that are tried before them, in order. */
     registryMirrors: v.optional(mirrors, {}),
@@ -138,6 +142,8 @@ function configSchema(folder: string) {
     trustedKeys: v.optional(v.array(path), []),
     /** Folder, or address of a web server's, with the executables for nodes of this version's release. */
     executables: v.exactOptional(place),
+    /** Programs that create machines, by the name that files of clusters have for them. */
+    providers: v.optional(programs, {}),
     /** Registry hosts, including subdomains, that image overrides of a spec may name in addition to the public ones. */
     imageRegistries: v.optional(v.array(v.pipe(v.string(), v.toLowerCase())), []),
   });

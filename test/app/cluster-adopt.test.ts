@@ -107,7 +107,8 @@ test('the file of a running cluster has its nodes, and with their host keys noth
     assert.ok(kube);
     const machines = await seenNodes(openCalls(kube, { patienceMs: 0, signal: never }));
     const members = ['p1', 'p2', 'p3'].map((name) => ({ name, healthy: true }));
-    const look = { hosts: [], seen: { complete: true, machines, members }, refused: [], speaker: undefined };
+    const seen = { complete: true, machines, members };
+    const look = { hosts: [], extras: [], seen, held: [], refused: [], speaker: undefined };
     const { steps, held, refused } = planOf(cluster, { ...look, silent: undefined }, undefined);
     assert.equal([steps, held, refused], [[], [], []]);
   });

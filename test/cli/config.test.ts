@@ -15,6 +15,7 @@ const NOTHING: Config = {
   s3: {},
   trustedKeys: [],
   imageRegistries: [],
+  providers: [],
 };
 
 /** A configuration with one repository for an operating system. */
@@ -109,6 +110,7 @@ test('everything that can be set is read; paths in the file begin at its folder'
     caFile: 'certificates/ca.pem',
     trustedKeys: ['release.pub', '/etc/curlew/site.pub'],
     imageRegistries: ['Registry.Example'],
+    providers: { lab: 'lab-provider', cloud: '/opt/cloud' },
     builders: { 'rhel-8': 'registry.example/rocky:8' },
     repositories: { 'ubuntu-22.04': [OWN] },
     s3: { endpoint: 'https://s3.example', region: 'eu-1', profile: 'publisher', pathStyle: false },
@@ -127,6 +129,10 @@ test('everything that can be set is read; paths in the file begin at its folder'
     caFile: box.at('site/certificates/ca.pem'),
     trustedKeys: [box.at('site/release.pub'), '/etc/curlew/site.pub'],
     imageRegistries: ['registry.example'],
+    providers: [
+      ['lab', box.at('site/lab-provider')],
+      ['cloud', '/opt/cloud'],
+    ],
     builders: { 'rhel-8': 'registry.example/rocky:8' },
     repositories: { 'ubuntu-22.04': [OWN] },
     s3: { endpoint: 'https://s3.example', region: 'eu-1', profile: 'publisher', pathStyle: false },

@@ -56,6 +56,8 @@ function look({ machines }: WrittenCluster, more: Readonly<Record<string, More>>
     hosts,
     seen: { complete: true, machines: seen, members },
     refused: [],
+    extras: [],
+    held: [],
     speaker: machines[0],
     silent: undefined,
   };
@@ -231,6 +233,63 @@ test('the only control plane, a silent host, and one of many broken machines are
   assert.equal(repair(ONE, 'w1', many, '50%').refused, []);
   assert.equal(repair(ONE, 'w1', many, '2').refused, []);
   assert.not.equal(repair(ONE, 'w1', many, '1').refused, []);
+});
+
+/** The same look, in which a provider has these machines, or not. */
+function provided(at: ClusterLook, exists: Readonly<Record<string, boolean | undefined>>): ClusterLook {
+  const by = { name: 'lab', program: '/lab', env: {} };
+  const reason = 'its provider does not say';
+  const toCreate = 'the provider lab does not have it';
+  return {
+    ...at,
+    seen: {
+      ...at.seen,
+      machines: at.seen.machines.map((one) =>
+        exists[one.name] === false ? { ...one, toCreate, answers: false } : one,
+      ),
+    },
+    hosts: at.hosts.map((one): HostLook => {
+      const { name, role } = one.host;
+      if (!(name in exists)) return one;
+      const host = { ...one.host, provided: { by, wanted: { uid: `paris/${name}`, name, role } } };
+      const has = exists[name];
+      if (has === undefined) return { host, problem: { problem: 'unreachable', reason, hint: '' } };
+      return { ...one, host, exists: has, ...(!has && { facts: undefined as never }) };
+    }),
+  };
+}
+
+test('a machine of a provider is deleted instead of reset when it leaves, and never by a list that has failed', () => {
+  const leave = (more: Readonly<Record<string, More>>, exists: boolean | undefined): PlannedMachine =>
+    planLeaving({ cluster: ONE, name: 'w1', bundle }, provided(look(ONE, more), { w1: exists }));
+  assert.equal(phases(leave({}, true)), ['w1 mark', 'w1 drain', 'w1 delete-node', 'w1 delete']);
+  assert.equal(phases(leave({ w1: { answers: false } }, true)), ['w1 mark', 'w1 delete-node', 'w1 delete']);
+  assert.equal(phases(leave({}, false)), ['w1 mark', 'w1 delete-node']);
+  const unknown = leave({ w1: { answers: false } }, undefined);
+  assert.equal([phases(unknown), reasons(unknown)], [[], 'w1: its provider does not say']);
+  const other = leave({ w1: { cluster: 'berlin' } }, true);
+  assert.equal([phases(other), reasons(other)], [[], 'w1: it belongs to the cluster berlin']);
+});
+
+test('a repair deletes and creates what does not answer, and resets what does', () => {
+  const repair = (name: string, more: More, exists: boolean | undefined): PlannedMachine =>
+    planRepair(
+      { cluster: name.startsWith('cp') ? THREE : ONE, name, bundle },
+      provided(look(name.startsWith('cp') ? THREE : ONE, { [name]: { ready: false, ...more } }), { [name]: exists }),
+      [],
+    );
+  const again = (name: string): readonly string[] => [`${name} create`, `${name} images`, `${name} join`];
+  const leaves = ['w1 mark', 'w1 delete-node'];
+  assert.equal(phases(repair('w1', { answers: false }, true)), [...leaves, 'w1 delete', ...again('w1')]);
+  assert.equal(phases(repair('w1', {}, false)), [...leaves, ...again('w1')]);
+  assert.equal(phases(repair('w1', {}, true)).slice(-3), ['w1 reset', 'w1 images', 'w1 join']);
+  // Killed after its node was deleted.
+  const off = { joined: false, cluster: undefined, answers: false } as const;
+  assert.equal(phases(repair('w1', off, true)), ['w1 delete', ...again('w1')]);
+  assert.equal(phases(repair('w1', { ready: true, answers: false }, true)), []);
+  assert.match(reasons(repair('w1', { answers: false }, undefined)), 'w1: it does not answer: turn it on');
+  const control = repair('cp2', { answers: false }, true);
+  assert.equal(phases(control), ['cp2 mark', 'cp2 remove-member', 'cp2 delete-node', 'cp2 delete', ...again('cp2')]);
 });
 
 test.run();

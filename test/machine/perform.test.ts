@@ -31,7 +31,12 @@ test('a control plane without curlew gets the bundle before it removes the one t
     const hosts = machines.map((host) => {
       return { host, facts: { isControlPlane: true, bundle: bundles[host.name] } as HostFacts };
     });
-    const look = { hosts, speaker: machines[0], seen: { complete: true, machines: [] } } as unknown as ClusterLook;
+    const look = {
+      hosts,
+      extras: [],
+      speaker: machines[0],
+      seen: { complete: true, machines: [] },
+    } as unknown as ClusterLook;
     const file = async () => ({ path: box.at('b.tar.gz'), digest, size: 10, whole: digest });
     const remote = { ssh: { run } as Ssh, signal: never };
     const scene = { cluster, look, remote, turns: createKeyedMutex(), ignore: [], file, report: noReport };

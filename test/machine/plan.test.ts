@@ -42,6 +42,49 @@ function reasons(found: ClusterPlan['held']): readonly string[] {
 
 const THREE = ['cp0', 'cp1', 'cp2'].map((name) => machine(name));
 
+/** A machine that its provider does not have, as it is seen by the rest of the cluster. */
+function absent(name: string, more: Partial<SeenMachine> = {}): SeenMachine {
+  return { name, answers: false, joined: false, toCreate: 'the provider lab does not have it', ...more };
+}
+
+test('a machine that its provider does not have is created before it joins, control planes one by one', () => {
+  const names = 'cp0 cp1 cp2 w0';
+  const bare = names.split(' ').map((name) => absent(name));
+  const steps = titles(plan(names, bare));
+  const join = (name: string): readonly string[] => [`create ${name}`, `images ${name} ${NEW}`, `join ${name} ${NEW}`];
+  assert.equal(steps, ['create cp0', `images cp0 ${NEW}`, `init cp0 ${NEW}`, ...['cp1', 'cp2', 'w0'].flatMap(join)]);
+  // Whether a host that only does not answer is part of the cluster is unknown.
+  const silent = [{ ...absent('cp0'), toCreate: undefined }, ...bare.slice(1)];
+  assert.equal(titles(plan(names, silent)), []);
+});
+
+test('a machine that the cluster has is not created again, whatever its provider lists', () => {
+  const now = { kubelet: NEW, apiServer: NEW };
+  const [cp0, cp1, cp2] = ['cp0', 'cp1', 'cp2'].map((name) => machine(name, now));
+  if (cp0 === undefined || cp1 === undefined || cp2 === undefined) throw new Error('three');
+  const lost =
+    'the provider lab does not have it, and the cluster does: curlew machine repair creates it again, curlew machine remove forgets it';
+  const held = (
+    names: string,
+    machines: readonly SeenMachine[],
+    more: Partial<SeenCluster> = {},
+  ): readonly string[] => {
+    const found = planCluster(desired(names.split(' ')), seen(machines, more));
+    assert.equal(titles(found), []);
+    return reasons(found.held);
+  };
+  const node = { joined: true, role: 'worker', kubelet: NEW } as const;
+  // Ready or not, and with a join that has not ended.
+  assert.equal(held('cp0 w0', [cp0, absent('w0', { ...node, ready: true })]), [`w0: ${lost}`]);
+  assert.equal(held('cp0 w0', [cp0, absent('w0', node)]), [`w0: ${lost}`]);
+  assert.equal(held('cp0 w0', [cp0, absent('w0', { ...node, begun: 'join' })]), [`w0: ${lost}`]);
+  const gone = absent('cp2', { joined: true, role: 'control-plane', ...now });
+  assert.equal(held('cp0 cp1 cp2', [cp0, cp1, gone]), [`cp2: ${lost}`]);
+  // Its node is gone, and etcd still has it.
+  const members = ['cp0', 'cp1', 'cp2'].map((name) => ({ name, healthy: name !== 'cp2' }));
+  assert.equal(held('cp0 cp1 cp2', [cp0, cp1, absent('cp2')], { members }), [`cp2: ${lost}`]);
+});
+
 test('a host whose node was deleted is reset before it joins again, and a member of etcd leaves first', () => {
   const left = (name: string, more: Partial<SeenMachine> = {}): SeenMachine => {
     return { name, answers: true, joined: false, cluster: 'shop', images: [NEW], ...more };

@@ -200,6 +200,8 @@ export class Simulator {
               pods: true,
             }),
         ];
+      case 'create':
+      case 'delete':
       case 'addon':
         return [];
     }

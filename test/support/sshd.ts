@@ -47,7 +47,7 @@ interface SshdOptions {
 }
 
 /** What {@link SshdOptions.hostname} does; /tmp, /proc, /dev and /run are those of this machine. */
-const OWN_FILES = `set -e
+export const OWN_FILES = `set -e
 mount -t tmpfs none "$1" && mkdir "$1/u" "$1/w" "$1/m"
 mount -t overlay -o "lowerdir=/,upperdir=$1/u,workdir=$1/w" overlay "$1/m"
 for folder in proc dev sys tmp run; do mount --rbind "/$folder" "$1/m/$folder"; done

@@ -11,6 +11,8 @@ import { readLimited } from '../../platform/files/read-limited.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
 import type { SshHost } from '../../ssh/ssh.ts';
 import { listFiles } from '../../fleet/run/files.ts';
+import { readConfig } from '../../open/config.ts';
+import type { Provider, Wanted } from './provider.ts';
 
 const MAX_BYTES = 16 << 20;
 const AT_ONCE = 8;
@@ -20,7 +22,9 @@ export type Machine = NonNullable<ClusterFields['spec']['machines']>[number];
 
 export interface WrittenHost extends DesiredMachine {
   readonly machine: Machine;
+  /** Without an address while its provider has not said it. */
   readonly ssh: SshHost;
+  readonly provided?: { readonly by: Provider; readonly wanted: Wanted } | undefined;
 }
 
 export interface WrittenCluster extends DesiredCluster {
@@ -75,15 +79,34 @@ export async function readChanged(
   return hostsOf(oneCluster([{ path: file, folder: dirname(file), text }], doing, file), doing, context);
 }
 
-function hostsOf({ fields, kubeconfig, file }: Found, doing: string, { cwd }: Pick<Context, 'cwd'>): WrittenCluster {
+async function hostsOf({ fields, kubeconfig, file }: Found, doing: string, context: Context): Promise<WrittenCluster> {
+  const { cwd, env } = context;
   const { metadata, spec } = fields;
   const { kubernetes, paused, machines = [], installer = {} } = spec;
   const wrong = (what: string, hint: string): CurlewError =>
     new CurlewError('SPEC_INVALID', `cannot ${doing} ${metadata.name}: ${what}`, { hint });
   if (kubernetes === undefined) throw wrong('it has no version of Kubernetes', 'add spec.kubernetes.version');
   if (machines.length === 0) throw wrong('it has no machines', 'list them in spec.machines');
+  // The file of a cluster never names a program: whoever writes it would run that as the operator.
+  const isProvided = machines.some(({ provider }) => provider !== undefined);
+  const programs = new Map(isProvided ? (await readConfig(undefined, context)).providers : []);
   const hosts = machines.map((machine): WrittenHost => {
-    const { name, role, address, kubeletVersion, ssh } = machine;
+    const { name, role, address, kubeletVersion, ssh, provider } = machine;
+    if (provider !== undefined) {
+      const { exec, config = {} } = provider;
+      const program = programs.get(exec);
+      if (address !== undefined || ssh !== undefined)
+        throw wrong(`the machine ${name} has a provider, and an address or ssh`, 'remove them: the provider says both');
+      if (program === undefined)
+        throw wrong(
+          `the provider ${exec} of the machine ${name} is not known here`,
+          `name its program in the configuration: {"providers": {"${exec}": "/usr/local/bin/${exec}"}}`,
+        );
+      const by = { name: exec, program, env };
+      const wanted = { uid: `${metadata.name}/${name}`, name, role, config };
+      const unknown = { name, address: '', hostKey: '' };
+      return { name, role, kubeletVersion, machine, ssh: unknown, provided: { by, wanted } };
+    }
     if (address === undefined) throw wrong(`the machine ${name} has no address`, 'add it: address: 10.0.0.1');
     if (ssh === undefined) {
       throw wrong(

@@ -13,6 +13,7 @@ import { readStateFile } from '../../platform/files/state-file.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
 import { SshError, type Ssh } from '../../ssh/ssh.ts';
 import type { WrittenCluster, WrittenHost } from './cluster-file.ts';
+import { listHosts, lostMachines, type ListedHost } from './listed.ts';
 import { seenNode } from './nodes.ts';
 
 /** On a host: curlew's own files there, which only root can read. */
@@ -35,15 +36,17 @@ export interface BundleFacts {
   readonly kubernetes: string;
 }
 
-export interface HostLook {
-  readonly host: WrittenHost;
+export interface HostLook extends ListedHost {
   readonly facts?: HostFacts;
-  readonly problem?: SshError;
 }
 
 export interface ClusterLook {
   readonly hosts: readonly HostLook[];
+  /** Machines that only a provider has. */
+  readonly extras: readonly ListedHost[];
   readonly seen: SeenCluster;
+  /** What keeps the cluster from being as the file says, and stops nothing. */
+  readonly held: readonly Held[];
   /** What hosts are not as the file needs them. */
   readonly refused: readonly Held[];
   /** A control plane that answers for the cluster; undefined while none runs. */
@@ -58,10 +61,10 @@ export async function lookAt(
   context: Context,
 ): Promise<ClusterLook> {
   const { signal } = context;
-  const hosts = await mapLimited(cluster.machines, async (host, at) => lookAtHost(ssh, host, at.signal), {
-    width: AT_ONCE,
-    signal,
-  });
+  const listed = await listHosts(cluster, signal);
+  const look = async (one: ListedHost, at: { readonly signal: AbortSignal }): Promise<HostLook> =>
+    one.problem === undefined ? { ...one, ...(await lookAtHost(ssh, one.host, at.signal)) } : one;
+  const hosts = await mapLimited(listed.hosts, look, { width: AT_ONCE, signal });
   // Whoever is root on a worker must not be able to speak for the cluster.
   const control = hosts.filter(({ host }) => host.role === 'control-plane');
   const known = control.flatMap(({ facts }) => facts ?? []);
@@ -90,13 +93,18 @@ export async function lookAt(
   const silent = able.length === 0 ? speakers : [];
   for (const { host } of silent) nodes ??= await nodesByKubectl(ssh, host, signal);
   const byName = new Map((nodes?.machines ?? []).map((one) => [one.name, one]));
-  const machines = hosts.map(({ host: { name }, facts }): SeenMachine => {
+  const lost = lostMachines(hosts, {
+    nodes: nodes && new Set(byName.keys()),
+    madeBy: (await readStateFile(cluster.kubeconfig, KUBECONFIG_LIMIT)) === undefined ? undefined : cluster.kubeconfig,
+  });
+  const machines = hosts.map(({ host: { name }, facts, toCreate }): SeenMachine => {
     const node = byName.get(name);
     byName.delete(name);
     const belongs = facts && clusterOf(facts, own);
     return {
       ...(node ?? { name, joined: false }),
       answers: facts !== undefined,
+      toCreate,
       hostId: facts?.machineId,
       cluster: belongs,
       attempted: facts?.isUnfinished === true,
@@ -107,13 +115,15 @@ export async function lookAt(
   const isAlone = speakers.length === 0 && hosts.every(({ facts }) => facts?.isControlPlane !== true);
   return {
     hosts,
+    extras: listed.extras,
+    held: listed.held,
     seen: {
       complete:
         nodes !== undefined || (isAlone && hosts.some(({ facts }) => facts !== undefined)) || failures.length === 0,
       machines: [...machines, ...byName.values()],
       members: nodes === undefined ? undefined : nodes.members,
     },
-    refused: [...hosts.flatMap(refusedHost), ...(nodes === undefined ? failures : [])],
+    refused: [...hosts.flatMap(refusedHost), ...lost, ...(nodes === undefined ? failures : [])],
     speaker,
     silent: silent[0]?.host,
   };
@@ -221,12 +231,13 @@ async function authorityIn(path: string): Promise<string | undefined> {
   return createHash('sha256').update(Buffer.from(data, 'base64')).digest('hex');
 }
 
-function refusedHost({ host: { name, role }, facts, problem }: HostLook): readonly Held[] {
+function refusedHost({ host: { name, role, provided }, facts, problem }: HostLook): readonly Held[] {
   const refuse = (reason: string): readonly Held[] => [{ host: name, reason }];
   // A host that is only away is no mistake, and one that prints without end must not stop the others.
   if (problem !== undefined) {
     const isAway = ['unreachable', 'cut', 'late', 'output'].includes(problem.problem);
-    return isAway ? [] : refuse(`${problem.reason}: ${problem.hint}`);
+    const hint = provided === undefined ? problem.hint : `its provider ${provided.by.name} says how it is reached`;
+    return isAway ? [] : refuse(`${problem.reason}: ${hint}`);
   }
   if (facts === undefined) return [];
   if (facts.hostname !== name)

@@ -95,21 +95,39 @@ function isAtTarget({ machines, version }: WrittenCluster, seen: SeenCluster, na
   return kubelet === kubeletVersion && (role === 'worker' || apiServer === version) && cordon !== 'curlew';
 }
 
-/** How it leaves: its Node first, then its host is reset. Refused where the others would not work without it. */
+/** How it leaves: its Node first, then its host is reset, or deleted by its provider. Refused where the others would not work without it. */
 export function planLeaving(given: Given, look: ClusterLook): PlannedMachine {
   const { cluster, name, bundle } = given;
   const others = { ...cluster, machines: cluster.machines.filter((one) => one.name !== name) };
-  // A person names it: that is the approval.
-  const rest = planFor(given, others, look, { approveRemovals: Infinity });
-  const host = look.hosts.find((one) => one.host.name === name);
+  // A person names it: that is the approval. What other machines need does not keep it.
+  const rest = planFor(given, others, { ...look, held: [] }, { approveRemovals: Infinity });
+  const host = [...look.hosts, ...look.extras].find((one) => one.host.name === name);
   const { chain, refused: own } = leave(look, cluster.name, name);
-  const images = chain.some(({ phase }) => phase === 'reset') ? imagesFor(host, bundle) : NOTHING;
+  const provider = providerOf(look, cluster.name, host);
+  // What its provider deletes needs no reset.
+  const before = chain.filter(({ phase }) => phase !== 'reset' || provider.chain.length === 0);
+  const images = before.some(({ phase }) => phase === 'reset') ? imagesFor(host, bundle) : NOTHING;
   // What is wrong with its host does not keep it.
-  const refused = [...rest.refused.filter((one) => one.host !== name), ...own, ...images.refused];
+  const refused = [...rest.refused.filter((one) => one.host !== name), ...own, ...images.refused, ...provider.refused];
   const held = [...rest.held.filter((one) => one.host === undefined), ...silence(look)];
   const hosts = host === undefined ? [] : [shownHost(look, host)];
   const isAble = refused.length + held.length === 0;
-  return { ...rest, machine: name, hosts, refused, held, steps: isAble ? inTurn([...images.chain, ...chain]) : [] };
+  const steps = isAble ? inTurn([...images.chain, ...before, ...provider.chain]) : [];
+  return { ...rest, machine: name, hosts, refused, held, steps };
+}
+
+/** A machine of which its provider says nothing is not forgotten: no one else would delete it. */
+function providerOf({ seen }: ClusterLook, cluster: string, look: HostLook | undefined): Leaving {
+  if (look?.host.provided === undefined || look.exists === false) return NOTHING;
+  const { host, exists, problem } = look;
+  const { cluster: owner = cluster } = seen.machines.find((one) => one.name === host.name) ?? {};
+  const wrong = exists === undefined ? problem?.reason : owner === cluster ? undefined : belongsTo(owner);
+  if (wrong !== undefined) return { chain: [], refused: [{ host: host.name, reason: wrong }] };
+  return { chain: [{ host: host.name, phase: 'delete', reason: 'its provider has it' }], refused: [] };
+}
+
+function belongsTo(cluster: string): string {
+  return `it belongs to the cluster ${cluster}`;
 }
 
 /** Why nothing is known of nodes, where some control plane is one or may be one. */
@@ -156,7 +174,8 @@ interface Repair extends Given {
 }
 
 /**
- * How a machine that is not healthy becomes so: it leaves, and joins again. Nothing for one that is healthy, so that the same command can be
+ * How a machine that is not healthy becomes so: it leaves, and joins again. One that does not answer is deleted and created again by its
+ * provider. Nothing for one that is healthy, so that the same command can be
  * repeated. `done` is what this command has done.
  */
 export function planRepair(given: Repair, look: ClusterLook, done: readonly Done[]): PlannedMachine {
@@ -170,17 +189,21 @@ export function planRepair(given: Repair, look: ClusterLook, done: readonly Done
   if (isHealthy(seen, machine)) return { ...asWritten, steps: [], held: [] };
   const { chain, refused } = leave(look, cluster.name, name);
   const isReset = chain.some(({ phase }) => phase === 'reset');
+  const host = hosts.find((one) => one.host.name === name);
+  const isDeleted = !machine.answers && host?.exists === true;
+  const { toCreate = isDeleted ? 'its provider has deleted it' : undefined } = machine;
   const gone: SeenCluster = {
     ...seen,
-    machines: seen.machines.map((one) => (one.name === name ? withoutNode(one, isReset) : one)),
+    machines: seen.machines.map((one) => (one.name === name ? { ...withoutNode(one, isReset), toCreate } : one)),
     members: seen.members?.filter((one) => one.name !== name),
   };
   const after = planMachine(given, { ...look, seen: gone });
-  const silent = machine.answers
-    ? []
-    : [{ host: name, reason: 'it does not answer: turn it on, or install it again with this name and address' }];
+  const silent =
+    machine.answers || host?.exists !== undefined
+      ? []
+      : [{ host: name, reason: 'it does not answer: turn it on, or install it again with this name and address' }];
   const { cluster: owner = cluster.name } = machine;
-  const strange = owner === cluster.name ? [] : [{ host: name, reason: `it belongs to the cluster ${owner}` }];
+  const strange = owner === cluster.name ? [] : [{ host: name, reason: belongsTo(owner) }];
   const found = [
     ...after.refused,
     ...refused,
@@ -191,9 +214,9 @@ export function planRepair(given: Repair, look: ClusterLook, done: readonly Done
   // What has left and cannot come back is not repaired.
   const isAble = found.length === 0 && after.steps.some(({ phase }) => phase === 'join' || phase === 'init');
   if (!isAble) return { ...after, steps: [], refused: found };
-  const host = hosts.find((one) => one.host.name === name);
   const images = isReset ? imagesFor(host, bundle) : NOTHING;
-  const before = inTurn([...images.chain, ...chain]);
+  const deletion: Action = { host: name, phase: 'delete', reason: 'it does not answer' };
+  const before = inTurn([...images.chain, ...chain, ...(isDeleted ? [deletion] : [])]);
   const last = before.slice(-1).map(titleOf);
   const joins = after.steps.map((one, at) => (at === 0 ? { ...one, waits: [...last, ...one.waits] } : one));
   return { ...after, hosts: asWritten.hosts, steps: [...before, ...joins] };

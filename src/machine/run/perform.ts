@@ -6,19 +6,28 @@ import { fieldsOf, printableJson } from '../../core/json.ts';
 import { readYaml } from '../../formats/yaml/yaml.ts';
 import { readFound, writeStateFile } from '../../platform/files/state-file.ts';
 import type { KeyedMutex } from '../../platform/limit/keyed-mutex.ts';
+import { repeatUntil } from '../../platform/limit/repeat.ts';
 import { SshError } from '../../ssh/ssh.ts';
 import type { Phase, Step } from '../cluster.ts';
 import type { WrittenCluster, WrittenHost } from './cluster-file.ts';
+import { reached } from './listed.ts';
 import { REMOTE, type ClusterLook } from './look.ts';
+import { createProvided, deleteProvided } from './provider.ts';
 import { runCommand, sendBundle, type BundleFile, type Remote } from './remote.ts';
 
 const SHORT_MS = 60_000;
 const KUBECONFIG_LIMIT = 16 << 20;
 /** Steps of `curlew node remove`, besides the drain, which an upgrade has, too. */
 const REMOVAL: ReadonlySet<Phase> = new Set(['mark', 'remove-member', 'delete-node']);
+/** What is done on the host of a machine, or by its provider, also while it leaves. */
+const OTHERS: ReadonlySet<Phase> = new Set(['images', 'reset', 'create', 'delete']);
 
 /** Steps of `./upgrade.sh`. */
 const UPGRADE: ReadonlySet<Phase> = new Set(['snapshot', 'drain', 'upgrade', 'uncordon']);
+
+/** What SSH says of a machine that is still starting; its user and keys come last. */
+const STARTING: ReadonlySet<string> = new Set(['unreachable', 'cut', 'late', 'denied', 'sudo']);
+const START = { firstMs: 500, mostMs: 5000, limitMs: 300_000 };
 
 export interface Scene {
   readonly cluster: WrittenCluster;
@@ -34,7 +43,7 @@ export interface Scene {
 export async function perform(scene: Scene, step: Step): Promise<void> {
   const { cluster, look, remote, ignore, file, report } = scene;
   const { host: name = '', phase, to } = step;
-  const host = cluster.machines.find((one) => one.name === name);
+  const host = [...look.hosts, ...look.extras].find((one) => one.host.name === name)?.host;
   const node = look.seen.machines.find((one) => one.name === name);
   const id = `${phase} ${name}`;
   const flags = ignore.flatMap((title) => ['--ignore', title]);
@@ -50,9 +59,9 @@ export async function perform(scene: Scene, step: Step): Promise<void> {
     return scene.turns.run([at.name], async () => runCommand(remote, at.ssh, { ...about, line }), remote);
   };
   // One command does all of it, and is repeated as a whole.
-  const leaves = host === undefined || node?.leaving === true || REMOVAL.has(phase);
+  const leaves = !OTHERS.has(phase) && (host === undefined || node?.leaving === true || REMOVAL.has(phase));
   const act = async (): Promise<void> => {
-    if (leaves && phase !== 'images' && phase !== 'reset') {
+    if (leaves) {
       const speaker = await speakerFor(scene, name);
       return run(speaker, ['./tasks.sh', 'node', 'remove', name, ...limit, '--yes']);
     }
@@ -65,6 +74,10 @@ export async function perform(scene: Scene, step: Step): Promise<void> {
       ...(words.length === 0 ? [] : [`labels=${words.join(',')}`]),
     ];
     switch (phase) {
+      case 'create':
+        return createHost(remote, host);
+      case 'delete':
+        return host.provided && deleteProvided(host.provided.by, host.provided.wanted, remote.signal);
       case 'images': {
         const bundle = await file();
         const sent = (bytes: number): void => report({ type: 'step-progress', id, bytes, total: bundle.size });
@@ -106,9 +119,28 @@ export async function perform(scene: Scene, step: Step): Promise<void> {
   await reportStep(report, { id, title: [name, phase, to].join(' ') }, act, () => 'done');
 }
 
+/** Ends once its SSH server answers. */
+async function createHost({ ssh, signal }: Remote, host: WrittenHost): Promise<void> {
+  if (host.provided === undefined)
+    throw new CurlewError('UNSUPPORTED', `cannot create ${host.name}: it has no provider`);
+  const { by, wanted } = host.provided;
+  const { ssh: at } = reached(host, await createProvided(by, wanted, signal));
+  const attempt = async (): Promise<SshError | undefined> => {
+    try {
+      await ssh.run(at, { script: 'true', limitMs: SHORT_MS, signal });
+      return undefined;
+    } catch (error) {
+      if (error instanceof SshError && STARTING.has(error.problem)) return error;
+      throw error;
+    }
+  };
+  const failure = await repeatUntil(attempt, (error) => error === undefined, { ...START, signal });
+  if (failure !== undefined) throw failure;
+}
+
 /** That of its command: whoever follows the run may see it at another of its phases than the one with which it began. */
 function runName({ version }: WrittenCluster, { host = '', phase, to = '' }: Step, leaves: boolean): string {
-  if (leaves && phase !== 'images' && phase !== 'reset') return `remove ${host}`;
+  if (leaves) return `remove ${host}`;
   return UPGRADE.has(phase) ? `upgrade ${host} ${version}` : `${phase} ${host} ${to}`.trim();
 }
 

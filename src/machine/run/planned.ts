@@ -46,7 +46,9 @@ export function planOf(
 ): PlannedCluster {
   const { hosts, seen, silent } = look;
   const own = { name: cluster.name, version: cluster.version, paused: cluster.paused };
-  const machines = cluster.machines.map(({ name, role, address, kubeletVersion }) => {
+  // Providers say addresses only when they are asked.
+  const said = new Map(hosts.map(({ host }) => [host.name, host.address]));
+  const machines = cluster.machines.map(({ name, role, address = said.get(name), kubeletVersion }) => {
     return { name, role, address, kubeletVersion };
   });
   const desired = { ...own, machines };
@@ -83,7 +85,7 @@ export function planOf(
   ];
   const steps = refused.length > 0 ? [] : first;
   const shown = hosts.map((one) => shownHost(look, one));
-  const held = isKnown ? planned.held : [];
+  const held = [...look.held, ...(isKnown ? planned.held : [])];
   // Free space changes all the time.
   const digest = digestOf(
     canonicalJson({

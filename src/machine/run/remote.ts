@@ -48,15 +48,22 @@ export function operatorOf(env: Context['env']): string {
   return `${env['USER'] ?? 'root'}@${hostname()}-${randomBytes(4).toString('hex')}`.replaceAll(/\s/g, '_');
 }
 
+interface HostsLock extends AsyncDisposable {
+  /** Aborts when a lock is lost. */
+  readonly signal: AbortSignal;
+  /** Locks further ones, such as those that were created meanwhile. */
+  readonly add: (hosts: readonly SshHost[]) => Promise<void>;
+}
+
 /**
  * Locks hosts one after the other, and renews the locks. `BUSY` if another operator has one; a lock that its operator no longer renews is
- * taken over after a minute. The signal aborts when a lock is lost.
+ * taken over after a minute.
  */
 export async function lockHosts(
   { ssh, signal }: Remote,
   hosts: readonly SshHost[],
   { owner, doing }: { readonly owner: string; readonly doing: string },
-): Promise<AsyncDisposable & { readonly signal: AbortSignal }> {
+): Promise<HostsLock> {
   const lost = new AbortController();
   const lock = async (host: SshHost, seconds: number, at: AbortSignal, limitMs = SHORT_MS): Promise<void> => {
     const operands = [REMOTE, owner, String(seconds)];
@@ -73,11 +80,15 @@ export async function lockHosts(
     const { signal: own } = new AbortController();
     await Promise.all(held.map(async (host) => lock(host, 0, own).catch(() => undefined)));
   };
-  try {
-    for (const host of hosts) {
+  const add = async (more: readonly SshHost[]): Promise<void> => {
+    for (const host of more) {
+      if (held.some(({ name }) => name === host.name)) continue;
       await lock(host, LOCK_S, signal);
       held.push(host);
     }
+  };
+  try {
+    await add(hosts);
   } catch (error) {
     await free();
     throw error;
@@ -97,6 +108,7 @@ export async function lockHosts(
   })();
   return {
     signal: AbortSignal.any([signal, lost.signal]),
+    add,
     [Symbol.asyncDispose]: async () => {
       stopped.abort();
       await renewing;

@@ -5,7 +5,7 @@ import { CurlewError } from '../../core/errors.ts';
 import { hashFile } from '../../platform/files/hash-file.ts';
 import { eachLimited } from '../../platform/limit/each.ts';
 import { createKeyedMutex } from '../../platform/limit/keyed-mutex.ts';
-import { openSsh, SshError } from '../../ssh/ssh.ts';
+import { openSsh, SshError, type SshHost } from '../../ssh/ssh.ts';
 import type { WrittenCluster } from './cluster-file.ts';
 import { lookAt, type BundleFacts, type ClusterLook } from './look.ts';
 import { keepKubeconfig, perform, type Scene } from './perform.ts';
@@ -68,11 +68,8 @@ export async function followPlan<Planned extends PlannedCluster>(
   const done: Done[] = [];
   const failed: AppliedCluster['failed'][number][] = [];
   if (plan.steps.length === 0 && (begin === undefined || plan.refused.length > 0)) return { ...plan, done, failed };
-  // Every operator of this cluster has these hosts.
-  const control = look.hosts.filter(({ host, facts }) => host.role === 'control-plane' && facts !== undefined);
   const owner = operatorOf(context.env);
-  const first = control.map(({ host }) => host.ssh);
-  await using lock = await lockHosts({ ssh, signal: context.signal }, first, { owner, doing });
+  await using lock = await lockHosts({ ssh, signal: context.signal }, controlPlanes(look), { owner, doing });
   const inside = { ...context, signal: lock.signal };
   const remote = { ssh, signal: lock.signal };
   const turns = createKeyedMutex();
@@ -116,6 +113,7 @@ export async function followPlan<Planned extends PlannedCluster>(
       { width: AT_ONCE, signal: lock.signal },
     );
     look = await lookAt(cluster, looking, inside);
+    await lock.add(controlPlanes(look));
     plan = next(look, done);
   }
   if (look.speaker !== undefined) {
@@ -129,6 +127,11 @@ export async function followPlan<Planned extends PlannedCluster>(
     }
   }
   return { ...plan, done, failed };
+}
+
+/** Hosts that every operator of this cluster has, as far as they answer. */
+function controlPlanes({ hosts }: ClusterLook): readonly SshHost[] {
+  return hosts.flatMap(({ host, facts }) => (host.role === 'control-plane' && facts !== undefined ? host.ssh : []));
 }
 
 /** Follows a plan about one machine, or only shows it. */
