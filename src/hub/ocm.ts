@@ -222,12 +222,15 @@ export function onClusterStatus(
     addon,
     at,
     reach,
+    message,
     configs: around,
     now,
   }: {
     readonly addon: OcmObject;
     readonly at: number;
     readonly reach: Reach;
+    /** What is known of a failure. */
+    readonly message?: string | undefined;
     readonly configs: Configs;
     readonly now: number;
   },
@@ -248,11 +251,12 @@ export function onClusterStatus(
       ...(applied !== undefined && { lastAppliedConfig: applied }),
     };
   });
-  const [status, reason, message] = PROGRESS[reach];
+  const [status, reason, text] = PROGRESS[reach];
+  const shown = reach === 'failed' && message !== undefined ? `${text}: ${message}` : text;
   const available = reach === 'applied' ? (['True', 'WorkApplied'] as const) : (['False', 'WorkNotApplied'] as const);
   const present = [
-    { type: 'Available', status: available[0], reason: available[1], message },
-    { type: 'Progressing', status, reason, message },
+    { type: 'Available', status: available[0], reason: available[1], message: shown },
+    { type: 'Progressing', status, reason, message: shown },
   ];
   return withConditions(own, { configReferences: references }, present, now);
 }

@@ -178,4 +178,22 @@ test('people install an add-on by a ManagedClusterAddOn, whose own configuration
   await controller.stop();
 });
 
+test('a failure on a cluster is named in its ManagedClusterAddOn', async () => {
+  await using scene = await openScene();
+  const { hub } = scene;
+  const path = `${ADDON}/namespaces/oslo/managedclusteraddons`;
+  await scene.create(`${ADDON}/namespaces/fleet-ops/addondeploymentconfigs`, {
+    metadata: { name: 'absent', namespace: 'fleet-ops' },
+    spec: { agentInstallNamespace: 'absent' },
+  });
+  await scene.create(`${ADDON}/clustermanagementaddons`, addon({ type: 'Manual' }));
+  await scene.create(path, { metadata: { name: 'page', namespace: 'oslo' }, spec: { configs: [configOf('absent')] } });
+  const controller = hub.start({ reconcile: [['clustermanagementaddons']] });
+  await eventually(async () => (await scene.progress('oslo')) === 'False Failed');
+  const conditions = at((await hub.client.get(`${path}/page`)).body, 'status.conditions');
+  const why = 'the configuration could not be applied: cannot apply page: namespace absent does not exist';
+  for (const one of conditions as readonly JsonObject[]) assert.is(textAt(one, 'message'), why);
+  await controller.stop();
+});
+
 test.run();

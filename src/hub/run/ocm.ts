@@ -194,12 +194,13 @@ export class OcmAddons {
           own = source.read(created);
         }
         if (own === undefined || cluster === undefined) continue;
+        const { message } = record.status ?? {};
         const reach = reachOf(record, contents.contentOf(this.joined(cluster).cluster, record));
         await writeStatus(
           hub,
           source,
           own,
-          onClusterStatus(own, { addon: one, at, reach, configs: fleet.configs, now }),
+          onClusterStatus(own, { addon: one, at, reach, message, configs: fleet.configs, now }),
         );
       }
     }
