@@ -234,6 +234,7 @@ test('a package that the fleet has not brought is neither changed nor removed', 
   await scene.order({ ...packageNamed('weave'), action: 'Remove' }, 'net');
   await scene.start({ packages });
   await scene.becomes('1 Failed OtherOwner');
+  assert.match(textAt(await scene.status(), 'message'), /: curlew uninstall weave on the node removes it$/);
   await scene.becomes('1 Succeeded', 'net');
   await scene.order({ ...packageNamed('weave'), revision: 2, action: 'Remove' });
   await scene.becomes('2 Succeeded');

@@ -340,8 +340,10 @@ class Loop {
           const other = brought !== undefined && (await packages.has(brought)) ? brought : undefined;
           if (other !== undefined)
             return { result: 'bad', reason: 'OtherPackage', message: `remove it first: its package is ${other}` };
-          if (name !== OWN_PACKAGE && (await packages.has(name)))
-            return { result: 'bad', reason: 'OtherOwner', message: `the fleet has not brought the package ${name}` };
+          if (name !== OWN_PACKAGE && (await packages.has(name))) {
+            const message = `the fleet has not brought the package ${name}: curlew uninstall ${name} on the node removes it`;
+            return { result: 'bad', reason: 'OtherOwner', message };
+          }
           if (!(await this.#keep(withPackage(this.#record, addon, name))))
             return { result: 'later', reason: 'Waiting', message: 'its record cannot be written' };
         }
