@@ -11,7 +11,12 @@ export interface DesiredMachine {
   readonly address?: string | undefined;
   /** Version of a worker that stays behind its cluster, by one minor at most. */
   readonly kubeletVersion?: string | undefined;
+  /** How it gets what changes; a control plane gets its versions in place. Default: `Auto`. */
+  readonly update?: Update | undefined;
 }
+
+/** `Auto`: in place, and by a new machine where only its provider can change something; `Replace`: always by a new one. */
+export type Update = 'Auto' | 'InPlaceOnly' | 'Replace';
 
 export interface DesiredCluster {
   readonly name: string;
@@ -35,6 +40,10 @@ export interface SeenMachine {
   readonly joined: boolean;
   /** Why its provider must create it before anything else can be done on it. */
   readonly toCreate?: string | undefined;
+  /** Its provider has it, and can delete it. */
+  readonly exists?: boolean | undefined;
+  /** Why its provider must replace it. */
+  readonly outdated?: string | undefined;
   /** kubeadm has begun to make it a node and not ended, which a join continues. */
   readonly attempted?: boolean;
   /** What makes it a node was begun, and has not ended without a failure. */

@@ -7,9 +7,12 @@ import {
   hold,
   isLeftOver,
   joinChain,
+  keptAs,
   NOTHING,
   removalChain,
   removalLimit,
+  replacedFor,
+  replacement,
   upgradeChain,
   type Turn,
   type World,
@@ -73,8 +76,15 @@ function* turns(world: World, to: string, next: string | undefined): Iterable<Tu
     }),
   );
   if (outdated?.outdated === true) yield upgrade(world, outdated.machine, { to, isBegun: false });
-  for (const one of staying)
+  for (const one of staying) {
     if (!isHealthy(world, one)) yield hold(one.name, 'the control plane is not healthy: repair it');
+    yield { ...NOTHING, held: keptAs(world, one) };
+    const replaced = replacedFor(world, one, to);
+    if (replaced === undefined) continue;
+    const { chains, held } = removeControlPlane(world, one, replaced);
+    const join = { phase: 'join', to, reason: 'the file has it' } as const;
+    yield { chains: chains.map((chain) => replacement(chain, one.name, join)), held };
+  }
 }
 
 function isHealthy({ members = [] }: World, { name, ready }: SeenMachine): boolean {

@@ -6,7 +6,17 @@ import type { Strategy } from '../rollout/strategy.ts';
 import type { Held, SeenMachine } from './cluster.ts';
 import { inDeletionOrder, mayRepair } from './pick.ts';
 import { byVersion } from './refusals.ts';
-import { joinChain, removalChain, removalLimit, upgradeChain, type Turn, type World } from './world.ts';
+import {
+  joinChain,
+  keptAs,
+  removalChain,
+  removalLimit,
+  replacedFor,
+  replacement,
+  upgradeChain,
+  type Turn,
+  type World,
+} from './world.ts';
 
 export interface WorkersTurn extends Turn {
   /** Some have not the version that they are to have, so the control plane must not go further ahead. */
@@ -73,6 +83,8 @@ interface Upgraded extends Member {
   readonly machine: SeenMachine;
   readonly labels: NonNullable<SeenMachine['labels']>;
   readonly to: string;
+  /** Why a new machine takes its place. */
+  readonly replaced: string | undefined;
 }
 
 function upgrade(world: World, workers: readonly SeenMachine[], current: string): WorkersTurn {
@@ -81,12 +93,13 @@ function upgrade(world: World, workers: readonly SeenMachine[], current: string)
   const members = workers.map((machine): Upgraded => {
     const { name, labels = {}, answers, kubelet, cordon, failed, ready } = machine;
     const to = versionFor(wanted.get(name)?.kubeletVersion, current);
-    const isDone = kubelet === to;
+    const replaced = replacedFor(world, machine, to);
+    const isDone = kubelet === to && replaced === undefined;
     const hasFailed = !isDone && failed?.to === to;
     const holds = cordon === 'curlew' && !hasFailed;
     const state = hasFailed ? 'Failed' : isDone && !holds ? 'Succeeded' : holds ? 'Progressing' : 'ToApply';
     const isProven = isDone && !holds && ready === true;
-    return { machine, labels, to, state, holds, wants: !isDone && !hasFailed, isProven, isUnknown: !answers };
+    return { machine, labels, to, replaced, state, holds, wants: !isDone && !hasFailed, isProven, isUnknown: !answers };
   });
   const unhealthy = workers.filter(({ ready, cordon }) => ready !== true && cordon !== 'curlew').length;
   const threshold = policy.maxUnhealthy ?? MAX_UNHEALTHY;
@@ -98,14 +111,19 @@ function upgrade(world: World, workers: readonly SeenMachine[], current: string)
   const chains = [];
   const held: Held[] = [];
   let isBehind = false;
-  for (const { machine, to, wants, holds, hold, state } of members) {
+  let isReplacing = false;
+  for (const { machine, to, replaced, wants, holds, hold, state } of members) {
     const { name: host, failed, ready } = machine;
+    held.push(...keptAs(world, machine));
     if (!wants && !holds && state !== 'Failed') {
       if (ready !== true) held.push({ host, reason: 'it is not ready' });
       continue;
     }
-    isBehind = true;
-    const chain = upgradeChain(world, machine, to, 'its control plane has this version');
+    isBehind ||= holds || machine.kubelet !== to;
+    const chain =
+      replaced === undefined
+        ? upgradeChain(world, machine, to, 'its control plane has this version')
+        : replacement(removalChain(world, machine, replaced), host, { phase: 'join', to, reason: 'the file has it' });
     const isUpgraded = chain.every(({ phase }) => phase === 'uncordon');
     const reason =
       state === 'Failed'
@@ -116,11 +134,20 @@ function upgrade(world: World, workers: readonly SeenMachine[], current: string)
             ? 'it has its version, and is not ready yet'
             : holds
               ? undefined
-              : hold?.message;
-    if (reason === undefined) chains.push(chain);
-    else held.push({ host, reason });
+              : (hold?.message ?? (replaced === undefined ? undefined : before(world, host, isReplacing)));
+    if (reason === undefined) {
+      isReplacing ||= replaced !== undefined;
+      chains.push(chain);
+    } else held.push({ host, reason });
   }
   return { chains, held, isBehind };
+}
+
+/** What comes before a worker is replaced: it goes before the new one comes, so all others must work. */
+function before({ desired, machines }: World, host: string, isReplacing: boolean): string | undefined {
+  if (isReplacing) return 'one machine is replaced at a time';
+  const broken = desired.machines.find(({ name }) => name !== host && machines.get(name)?.ready !== true);
+  return broken && `it is replaced once ${broken.name} is ready`;
 }
 
 /** Why a worker that is not under way waits. */

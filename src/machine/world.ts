@@ -113,7 +113,7 @@ export class World {
     const versions = role === 'control-plane' ? { kubelet: to, apiServer: to } : { kubelet: to };
     switch (phase) {
       case 'create':
-        return set({ answers: true, toCreate: undefined });
+        return set({ answers: true, toCreate: undefined, exists: true, outdated: undefined });
       case 'init':
       case 'join': {
         if (role === 'control-plane') {
@@ -149,8 +149,14 @@ export class World {
         // It removes the bundle, too.
         return set({ cluster: undefined, drained: true, images: [] });
       case 'delete':
+        return set({ answers: false, toCreate: 'it was deleted', cluster: undefined, images: [] });
       case 'delete-node':
         this.machines.delete(host);
+        // A machine that the file has joins again.
+        if (old !== undefined && this.wanted.has(host)) {
+          const { answers, hostId, cluster, images = [], exists, outdated } = old;
+          this.machines.set(host, { name: host, joined: false, answers, hostId, cluster, images, exists, outdated });
+        }
         return undefined;
       case 'addon':
         this.addons.set(addon ?? '', { version: to });
@@ -214,6 +220,39 @@ export function lostReason(
   return `${toCreate}, and the cluster does: curlew machine repair creates it again, curlew machine remove forgets it`;
 }
 
+/** Why a new machine of its provider takes the place of one that answers, once its cluster has the version of the file. */
+export function replacedFor(
+  { wanted, desired }: Pick<World, 'wanted' | 'desired'>,
+  { name, exists, answers, outdated, kubelet }: SeenMachine,
+  to: string,
+): string | undefined {
+  const { update, role } = wanted.get(name) ?? {};
+  if (exists !== true || !answers || update === 'InPlaceOnly' || to !== desired.version) return undefined;
+  return update === 'Replace' && role === 'worker' && kubelet !== to ? 'update: Replace' : outdated;
+}
+
+/** What keeps a machine from what its provider would have to replace. */
+export function keptAs({ wanted }: Pick<World, 'wanted'>, { name, outdated }: SeenMachine): readonly Held[] {
+  if (outdated === undefined || wanted.get(name)?.update !== 'InPlaceOnly') return [];
+  return [{ host: name, reason: `${outdated}, and update: InPlaceOnly never replaces a machine` }];
+}
+
+/** How a new machine of its provider takes the place of one that has left, or leaves by these actions. */
+export function replacement(
+  leaving: readonly Action[],
+  host: string,
+  join: { readonly phase: 'init' | 'join'; readonly to: string; readonly reason: string },
+): readonly Action[] {
+  return [
+    // What is deleted needs no reset.
+    ...leaving.filter(({ phase }) => phase !== 'reset'),
+    { host, phase: 'delete', reason: 'a new machine takes its place' },
+    { host, phase: 'create', reason: 'it takes the place of the old one' },
+    { host, phase: 'images', to: join.to, reason: `the ${join.phase} needs them` },
+    { host, ...join },
+  ];
+}
+
 /** How a machine becomes part of the cluster. */
 export function joinChain(
   world: World,
@@ -230,6 +269,9 @@ export function joinChain(
   }
   if (machine?.answers !== true) return hold(host, 'it does not answer');
   if (machine.failed?.to === to) return hold(host, `its ${action.phase} has failed: ${machine.failed.reason}`);
+  // What was interrupted continues: a machine that has left is not taken again.
+  const isOld = machine.outdated !== undefined || isLeftOver(world, host);
+  if (isOld && replacedFor(world, machine, to) !== undefined) return chainOf(replacement([], host, action));
   const sent = machine.images?.includes(to) === true ? [] : [images];
   if (action.phase === 'join' && isLeftOver(world, host)) {
     return chainOf([...sent, { host, phase: 'reset', reason: 'its node was deleted, and it cannot join before' }]);

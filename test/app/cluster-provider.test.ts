@@ -145,6 +145,16 @@ test('a provider is named by the operator, and says alone how its machines are r
   await assert.rejectsWith(at.plan({ ...P1, provider: { exec: 'lab', program: '/bin/sh' } }), 'SPEC_INVALID');
 });
 
+test('update: Replace is for workers of a provider', async () => {
+  await using at = await scene();
+  const update = 'Replace';
+  const bare = { ...P2, provider: undefined, ...AWAY, update };
+  await assert.rejectsWith(at.plan(P1, bare), 'SPEC_INVALID', /the machine p2 has update: Replace and no provider$/);
+  const control = at.plan({ ...P1, update });
+  await assert.rejectsWith(control, 'SPEC_INVALID', /the control plane p1 gets its versions in place$/);
+  assert.is((await at.plan(P1, { ...P2, update })).steps.length, 6);
+});
+
 test('another host key than that of the provider is refused, with who says it', async () => {
   await using at = await scene();
   await at.lists({ uid: 'paris/p1', ...AWAY, ssh: { hostKey: 'none' } });

@@ -190,4 +190,26 @@ tests(
   },
 );
 
+tests('a worker that its provider calls outdated is replaced, and with InPlaceOnly it waits', async () => {
+  await withLab({ ...MACHINES, p2: { ...LAB, update: 'InPlaceOnly' } }, async (scene) => {
+    const { at, docker } = scene;
+    await at.apply();
+    const [path, old] = [at.at('curlew-lab'), at.at('old')];
+    const outdated = '{uid: $uid} + (if env.OLD == $uid then {outdated: "it has another image"} else {} end) +';
+    await writeFile(path, (await readFile(path, 'utf8')).replace('{uid: $uid} +', outdated));
+    await first(
+      scene,
+      `if [ "$1" = create ]; then rm '${old}'; fi; OLD=$(cat '${old}' 2>/dev/null) || OLD=; export OLD`,
+    );
+    await writeFile(old, 'paris/p2');
+    const kept = await at.apply();
+    assert.equal([kept.done, kept.held[0]?.host], [[], 'p2']);
+    await at.write(MACHINES);
+    const replaced = await at.apply();
+    assert.equal([replaced.failed, replaced.steps, replaced.held], [[], [], []]);
+    assert.equal(done(replaced), ['p2 mark', 'p2 delete', 'p2 create', 'p2 images', 'p2 join']);
+    assert.is(await docker.runs(), 3);
+  });
+});
+
 test.run();

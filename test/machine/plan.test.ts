@@ -85,6 +85,79 @@ test('a machine that the cluster has is not created again, whatever its provider
   assert.equal(held('cp0 cp1 cp2', [cp0, cp1, absent('cp2')], { members }), [`cp2: ${lost}`]);
 });
 
+/** How the one machine of a file that is about to be replaced gets a new one in its place. */
+function renewed(name: string): readonly string[] {
+  return [`delete ${name}`, `create ${name}`, `images ${name} ${NEW}`, `join ${name} ${NEW}`];
+}
+
+test('workers with update: Replace get a version by new machines, one after the other, and none in place', () => {
+  const [cp0, w0, w1] = ['cp0', 'w0', 'w1'].map((name) => machine(name, { exists: true, images: [NEW] }));
+  if (cp0 === undefined || w0 === undefined || w1 === undefined) throw new Error('three');
+  const now = { kubelet: NEW, apiServer: NEW };
+  const names = ['cp0', 'w0', 'w1'];
+  const machines = desired(names).machines.map((one) => ({
+    ...one,
+    ...(one.role === 'worker' && { update: 'Replace' as const }),
+  }));
+  const replace = (found: readonly SeenMachine[]): ClusterPlan =>
+    planCluster(desired(names, { machines }), seen(found));
+  const leaves = (name: string): readonly string[] => [`mark ${name}`, `drain ${name}`, `delete-node ${name}`];
+  const whole = replace([{ ...cp0, ...now }, w0, w1]);
+  assert.equal(
+    titles(whole),
+    ['w0', 'w1'].flatMap((name) => [...leaves(name), ...renewed(name)]),
+  );
+  // Each waits for the one before it.
+  assert.equal(whole.steps.find(({ host, phase }) => host === 'w1' && phase === 'mark')?.waits, [`join w0 ${NEW}`]);
+  assert.equal(titles(replace([cp0, w0, w1])).slice(0, 4), [
+    `snapshot cp0 ${NEW}`,
+    `drain cp0 ${NEW}`,
+    `upgrade cp0 ${NEW}`,
+    'uncordon cp0',
+  ]);
+  // Killed once its node was deleted: it is not reset to join again.
+  const left = { ...w0, joined: false };
+  assert.equal(titles(replace([{ ...cp0, ...now }, left, w1])).slice(0, 5), [...renewed('w0'), 'mark w1']);
+  const more = { machines: [...machines, { name: 'w2', role: 'worker' as const }] };
+  const bad = machine('w2', { ready: false, kubelet: NEW });
+  const broken = planCluster(desired(names, more), seen([{ ...cp0, ...now }, w0, w1, bad]));
+  assert.equal(titles(broken), []);
+  assert.ok(reasons(broken.held).includes('w0: it is replaced once w2 is ready'));
+});
+
+test('what only its provider can change makes a new machine, unless update: InPlaceOnly keeps it', () => {
+  const now = { kubelet: NEW, apiServer: NEW, exists: true };
+  const old = { outdated: 'its image is debian-11' };
+  const at = (found: readonly SeenMachine[], update?: 'Auto' | 'InPlaceOnly', version = NEW): ClusterPlan => {
+    const machines = found.map(({ name, role = 'worker' }) => ({ name, role, update }));
+    return planCluster({ name: 'shop', version, machines }, seen(found));
+  };
+  const [cp0, cp1, cp2] = ['cp0', 'cp1', 'cp2'].map((name) => machine(name, now));
+  if (cp0 === undefined || cp1 === undefined || cp2 === undefined) throw new Error('three');
+  const w0 = { ...machine('w0', { kubelet: NEW, exists: true }), ...old };
+  assert.equal(titles(at([cp0, w0])), ['mark w0', 'drain w0', 'delete-node w0', ...renewed('w0')]);
+  const kept = at([cp0, w0], 'InPlaceOnly');
+  assert.equal(titles(kept), []);
+  assert.equal(reasons(kept.held), ['w0: its image is debian-11, and update: InPlaceOnly never replaces a machine']);
+  const leaves = ['mark cp1', 'drain cp1', 'remove-member cp1', 'delete-node cp1'];
+  assert.equal(titles(at([cp0, { ...cp1, ...old }, cp2])), [...leaves, ...renewed('cp1')]);
+  const only = at([
+    { ...cp0, ...old },
+    { ...w0, outdated: undefined },
+  ]);
+  assert.equal(titles(only), []);
+  assert.equal(reasons(only.held), ['cp0: no other control plane is healthy, so it cannot be removed']);
+  // A machine that does not answer is for a repair, and one whose cluster goes up first has the version of the file then.
+  assert.equal(titles(at([cp0, { ...w0, answers: false }])), []);
+  const behind = machine('cp0', { exists: true, images: [NEW] });
+  assert.equal(titles(at([behind, { ...w0, kubelet: OLD, images: [NEW] }])).slice(4), [
+    'mark w0',
+    'drain w0',
+    'delete-node w0',
+    ...renewed('w0'),
+  ]);
+});
+
 test('a host whose node was deleted is reset before it joins again, and a member of etcd leaves first', () => {
   const left = (name: string, more: Partial<SeenMachine> = {}): SeenMachine => {
     return { name, answers: true, joined: false, cluster: 'shop', images: [NEW], ...more };

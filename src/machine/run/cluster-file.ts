@@ -91,7 +91,9 @@ async function hostsOf({ fields, kubeconfig, file }: Found, doing: string, conte
   const isProvided = machines.some(({ provider }) => provider !== undefined);
   const programs = new Map(isProvided ? (await readConfig(undefined, context)).providers : []);
   const hosts = machines.map((machine): WrittenHost => {
-    const { name, role, address, kubeletVersion, ssh, provider } = machine;
+    const { name, role, address, kubeletVersion, ssh, provider, update } = machine;
+    if (update === 'Replace' && role === 'control-plane')
+      throw wrong(`the control plane ${name} gets its versions in place`, 'only workers have update: Replace');
     if (provider !== undefined) {
       const { exec, config = {} } = provider;
       const program = programs.get(exec);
@@ -105,8 +107,10 @@ async function hostsOf({ fields, kubeconfig, file }: Found, doing: string, conte
       const by = { name: exec, program, env };
       const wanted = { uid: `${metadata.name}/${name}`, name, role, config };
       const unknown = { name, address: '', hostKey: '' };
-      return { name, role, kubeletVersion, machine, ssh: unknown, provided: { by, wanted } };
+      return { name, role, kubeletVersion, update, machine, ssh: unknown, provided: { by, wanted } };
     }
+    if (update === 'Replace')
+      throw wrong(`the machine ${name} has update: Replace and no provider`, 'add its provider, or use update: Auto');
     if (address === undefined) throw wrong(`the machine ${name} has no address`, 'add it: address: 10.0.0.1');
     if (ssh === undefined) {
       throw wrong(

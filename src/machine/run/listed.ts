@@ -11,6 +11,8 @@ export interface ListedHost {
   readonly exists?: boolean;
   /** Why its provider must create it, or end that, before it can be reached. */
   readonly toCreate?: string;
+  /** Why its provider must replace it. */
+  readonly outdated?: string | undefined;
   /** Why it cannot be reached. */
   readonly problem?: Pick<SshError, 'problem' | 'reason' | 'hint'>;
 }
@@ -66,7 +68,7 @@ function listedHost(
   const list = lists.get(by);
   if (list === undefined) return away(failures.get(by) ?? '');
   const seen = list.get(host.name);
-  if (isReady(seen)) return { host: reached(host, seen), exists: true };
+  if (isReady(seen)) return { host: reached(host, seen), exists: true, outdated: seen.outdated };
   const toCreate = `the provider ${by} ${seen === undefined ? 'does not have it' : 'has no address and host key of it'}`;
   return { ...away(toCreate), toCreate, exists: seen !== undefined };
 }

@@ -97,7 +97,7 @@ export async function lookAt(
     nodes: nodes && new Set(byName.keys()),
     madeBy: (await readStateFile(cluster.kubeconfig, KUBECONFIG_LIMIT)) === undefined ? undefined : cluster.kubeconfig,
   });
-  const machines = hosts.map(({ host: { name }, facts, toCreate }): SeenMachine => {
+  const machines = hosts.map(({ host: { name }, facts, toCreate, exists, outdated }): SeenMachine => {
     const node = byName.get(name);
     byName.delete(name);
     const belongs = facts && clusterOf(facts, own);
@@ -105,6 +105,8 @@ export async function lookAt(
       ...(node ?? { name, joined: false }),
       answers: facts !== undefined,
       toCreate,
+      exists,
+      outdated,
       hostId: facts?.machineId,
       cluster: belongs,
       attempted: facts?.isUnfinished === true,

@@ -48,8 +48,8 @@ export function planOf(
   const own = { name: cluster.name, version: cluster.version, paused: cluster.paused };
   // Providers say addresses only when they are asked.
   const said = new Map(hosts.map(({ host }) => [host.name, host.address]));
-  const machines = cluster.machines.map(({ name, role, address = said.get(name), kubeletVersion }) => {
-    return { name, role, address, kubeletVersion };
+  const machines = cluster.machines.map(({ name, role, address = said.get(name), kubeletVersion, update }) => {
+    return { name, role, address, kubeletVersion, update };
   });
   const desired = { ...own, machines };
   const planned = planCluster(desired, seen, { approvedRemovals });

@@ -47,7 +47,12 @@ export interface Provided extends Omit<v.InferOutput<typeof machine>, 'uid'> {
 
 type Ready = Provided & Required<Pick<Provided, 'address' | 'ssh'>>;
 
-const machine = v.object({ uid: v.pipe(v.string(), v.regex(/^[!-~]{1,400}$/, 'not a uid')), ...REACH });
+const machine = v.object({
+  uid: v.pipe(v.string(), v.regex(/^[!-~]{1,400}$/, 'not a uid')),
+  ...REACH,
+  /** Why it is not as its configuration says, which only a new machine can be. */
+  outdated: v.exactOptional(v.pipe(v.string(), v.regex(/^[ -~]{1,200}$/, 'not a line of text'))),
+});
 const changed = v.object({ apiVersion: v.literal(API), machine: v.object({ uid: v.string() }) });
 const listed = v.object({ apiVersion: v.literal(API), machines: v.array(machine) });
 
