@@ -292,6 +292,20 @@ test('promotion asks for signatures, signs in the new place, and tells who stays
   );
 });
 
+test('a release that is published again without a key, though it is signed as current, causes no warning', async ({
+  signal,
+}) => {
+  await using box = await signedBox(signal);
+  await mkdir(box.at('addons/web/1.0.0'), { recursive: true });
+  await writeFile(box.at('addons/web/1.0.0/Manifest'), '');
+  await writeFile(box.at('addons/web/1.0.0/install.sh'), 'web() { :; }\n');
+  const words = ['--to', 'fresh', '--release'];
+  await done(box, 'publish', ...words, 'v1', '--sign', 'our.key');
+  assert.not.match((await done(box, 'publish', ...words, 'v1')).stderr, 'is not signed');
+  await writeFile(box.at('addons/web/1.0.0/install.sh'), 'web() { true; }\n');
+  assert.match((await done(box, 'publish', ...words, 'v2')).stderr, 'v2 is not signed as the current release');
+});
+
 test('words that do not go together are told', async ({ signal }) => {
   await using box = await signedBox(signal);
   for (const [name, words] of [

@@ -7,7 +7,13 @@ import type { Store } from '../store.ts';
 import { secondsOf } from '../../formats/signing/claim.ts';
 import type { TrustedKey } from '../../formats/signing/keys.ts';
 import { SIGNATURE_LIMIT } from '../../formats/signing/signature.ts';
-import { staleness, verifyRelease, type ReleaseStatement, type ReleaseTexts } from './release-statement.ts';
+import {
+  readUnverified,
+  staleness,
+  verifyRelease,
+  type ReleaseStatement,
+  type ReleaseTexts,
+} from './release-statement.ts';
 
 /** The greatest statement versions seen on this machine, per store: they reveal that an old state of a store was restored. */
 export interface SeenVersions {
@@ -140,6 +146,24 @@ const TAKE_CURRENT =
 
 function currentOf({ address }: Store): string {
   return `the current release of ${address}`;
+}
+
+/**
+ * For a publisher without keys: whether the store's signature names this release and its catalog as current, until a time after
+ * `now`. Undefined if the store has no signature. The signature itself is not verified.
+ */
+export async function claimsCurrent(
+  store: Store,
+  release: string,
+  { now, signal }: { readonly now: Date; readonly signal: AbortSignal },
+): Promise<boolean | undefined> {
+  const from = storeKey.versionSignature;
+  const stored = await store.read(from, { limit: SIGNATURE_LIMIT, signal });
+  if (stored === undefined) return undefined;
+  const claimed = readUnverified(Buffer.from(stored.data).toString(), from);
+  if (claimed?.role !== 'current' || claimed.release !== release || claimed.expires <= now) return false;
+  const catalog = await store.read(storeKey.catalog(release), { limit: CATALOG_LIMIT, signal });
+  return catalog !== undefined && digestOf(catalog.data) === claimed.catalog;
 }
 
 /**
