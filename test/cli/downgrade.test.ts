@@ -73,4 +73,26 @@ test('after an upgrade that failed, the way back is rollback', async () => {
   assert.is(back.exitCode, 0, back.stderr);
 });
 
+test('a version that is installed stays protected after it failed to be applied again', async () => {
+  const onlyOnce = 'web() { [ ! -e ran ] && touch ran; }';
+  await using box = await boxOfTwo(onlyOnce.replaceAll('ran', '"$DIR/../ran"'));
+  await on(box, 'install', 'newer.tar.gz');
+  assert.is((await on(box, 'install', 'newer.tar.gz', '--reapply')).exitCode, 20);
+  const { exitCode, stderr } = await on(box, 'install', 'b.tar.gz');
+  assert.is(exitCode, 34, stderr);
+  assert.match(stderr, 'error DOWNGRADE: this would downgrade web from 1.10.0 to 1.9.0\n');
+  await writeFile(box.at('fails.tar.gz'), bundleOf([tracer('web', 'web() { false; }', '1.11.0'), tracer('db')]));
+  const upgrade = await on(box, 'install', 'fails.tar.gz');
+  assert.is(upgrade.exitCode, 20);
+  assert.match((await on(box, 'install', 'fails.tar.gz', '--dry-run')).stdout, '1.10.0 → 1.11.0');
+  assert.is((await on(box, 'install', 'b.tar.gz')).exitCode, 34);
+});
+
+test('a version whose first install failed is not protected, as it was never installed', async () => {
+  await using box = await boxOfTwo('web() { false; }');
+  assert.is((await on(box, 'install', 'newer.tar.gz')).exitCode, 20);
+  const { exitCode, stderr } = await on(box, 'install', 'b.tar.gz');
+  assert.is(exitCode, 0, stderr);
+});
+
 test.run();

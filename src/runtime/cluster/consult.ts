@@ -121,7 +121,10 @@ export function isOfCluster(ref: { readonly name: string }): boolean {
   return !isContainerRuntime(ref);
 }
 
-/** The cluster's records, plus what only this node knows: its container runtime, rollback targets, unfinished installs. */
+/**
+ * The cluster's records, plus what only this node knows: its container runtime, rollback targets, unfinished installs and what
+ * was installed before them.
+ */
 export function merged(own: Applied, known: Applied): Applied {
   // An unfinished removal may have removed the add-on from the cluster, but not yet from this node.
   const rows = Object.entries(own).filter(
@@ -129,13 +132,14 @@ export function merged(own: Applied, known: Applied): Applied {
   );
   for (const [name, record] of Object.entries(known)) {
     if (!isOfCluster({ name })) continue;
-    const { previous, by, run } = recordOf(own, name) ?? {};
+    const { previous, by, run, installed } = recordOf(own, name) ?? {};
     // Only the node knows that it installed the add-on. With `join` the cluster's record is used unchanged.
     const noted = by === 'install' ? { ...record, by } : record;
     // After another node's run has finished with the add-on, it cannot be rolled back here. Before that, a run that died may have
     // updated only one of the two records.
     const isOver = record.finished && record.run !== run;
-    rows.push([name, isOver || previous === undefined ? noted : { ...noted, previous }]);
+    const kept = record.finished || installed === undefined ? noted : { installed, ...noted };
+    rows.push([name, isOver || previous === undefined ? kept : { ...kept, previous }]);
   }
   return Object.fromEntries(rows);
 }

@@ -7,7 +7,7 @@ import { isContainerRuntime, KUBERNETES } from '../plan/hooks.ts';
 import { isRemoved } from '../plan/order.ts';
 import { whyInstall } from '../plan/plan.ts';
 import { type AppliedRecord, recordOf } from '../plan/records.ts';
-import type { RunRecords } from '../node/run-records.ts';
+import { unfinished, type RunRecords } from '../node/run-records.ts';
 import { repeatUntil } from '../../platform/limit/repeat.ts';
 import { writeStateFile } from '../../platform/files/state-file.ts';
 import type { Applied } from './cluster-records.ts';
@@ -57,6 +57,8 @@ async function recording({ ref }: PlannedAddon, what: string, writing: Promise<v
 export class RunCluster {
   readonly #parts: RunClusterParts;
   #cluster: Cluster | undefined;
+  /** Records of the cluster before this run. */
+  #known: Applied = {};
   /** Records of a cluster that was first reached during the run; undefined if the plan knew the cluster. */
   #found: Applied | undefined;
   /** The hook of Kubernetes, which may repair a cluster that refuses, has not run yet. */
@@ -135,7 +137,8 @@ export class RunCluster {
   }
 
   #row({ ref, digest, settings }: PlannedAddon, finished: boolean): Readonly<Record<string, AppliedRecord>> {
-    return { [ref.name]: { version: ref.version, digest, settings, run: this.#parts.run, finished } };
+    const state = { version: ref.version, digest, settings, run: this.#parts.run };
+    return { [ref.name]: finished ? { ...state, finished } : unfinished(recordOf(this.#known, ref.name), state) };
   }
 
   async #find(request: ClusterRequest): Promise<Cluster | undefined> {
@@ -176,10 +179,11 @@ export class RunCluster {
   /** Marks the add-ons of this run as unfinished, and replaces kURL's state unless an earlier run has. */
   async #enter(cluster: Cluster, known: Applied): Promise<void> {
     const { request, view, plan, run, records, once } = this.#parts;
+    this.#known = known;
     // Add-ons that are removed only from this node stay in the cluster.
     const names = new Set(plan.addons.flatMap(({ ref, mode }) => (mode === 'leave' ? [] : [ref.name])));
     const touched = Object.entries(known).flatMap(([name, record]) => {
-      if (names.has(name)) return [[name, { ...record, run, finished: false }] as const];
+      if (names.has(name)) return [[name, unfinished(record, { ...record, run })] as const];
       // Other add-ons are left out, so that concurrent changes to them are not overwritten.
       return view.adopting === undefined ? [] : [[name, record] as const];
     });

@@ -4,6 +4,7 @@ import { writeRecords } from './records.ts';
 import {
   type AppliedRecord,
   type ExtractedRecord,
+  installedVersion,
   type PreviousRecord,
   type Records,
   recordOf,
@@ -53,7 +54,7 @@ export class RunRecords {
       const addon = addons.find(({ ref }) => ref.name === name);
       if (addon === undefined) return [name, record] as const;
       const { previous, ...rest } = record;
-      const touched = { ...rest, run: this.#run, finished: false };
+      const touched = unfinished(record, { ...rest, run: this.#run });
       const goesBack = !keepsPrevious && previous !== undefined && isSame(previous, addon);
       return [name, withPrevious(touched, goesBack ? previous : previousOf(this.#records, addon))] as const;
     });
@@ -96,14 +97,8 @@ export class RunRecords {
   ): Readonly<Record<string, AppliedRecord>> {
     const before = recordOf(this.#records.applied, ref.name);
     const by = mode === 'join' ? 'join' : mode === 'install' ? 'install' : before?.by;
-    const row = {
-      version: ref.version,
-      digest,
-      settings,
-      run: this.#run,
-      finished,
-      ...(by === undefined ? {} : { by }),
-    };
+    const state = { version: ref.version, digest, settings, run: this.#run, ...(by === undefined ? {} : { by }) };
+    const row = finished ? { ...state, finished } : unfinished(before, state);
     const previous = keepsPrevious ? before?.previous : undefined;
     const isBack = previous !== undefined && isSame(previous, { ref, digest, settings });
     return { [ref.name]: finished && isBack ? row : withPrevious(row, previous) };
@@ -128,6 +123,15 @@ function isSame(
 
 function withPrevious(record: AppliedRecord, previous: PreviousRecord | undefined): AppliedRecord {
   return previous === undefined ? record : { ...record, previous };
+}
+
+/** A row of a run that has not finished, with the version that `before` has as installed. */
+export function unfinished(
+  before: AppliedRecord | undefined,
+  row: Omit<AppliedRecord, 'finished' | 'installed'>,
+): AppliedRecord {
+  const installed = before === undefined ? undefined : installedVersion(before);
+  return { ...row, finished: false, ...(installed === undefined ? {} : { installed }) };
 }
 
 /** The new rollback target of an add-on: its last finished state or, if that is the same as planned, the target of that state. */

@@ -4,7 +4,14 @@ import { compareText, compareVersions } from '../../core/ref.ts';
 import { orderAddons } from '../../spec/order.ts';
 import { isContainerRuntime, KUBERNETES } from './hooks.ts';
 import { phases } from './order.ts';
-import { settingsDigest, rollbackTarget, type AppliedRecord, type Records, recordOf } from './records.ts';
+import {
+  installedVersion,
+  settingsDigest,
+  rollbackTarget,
+  type AppliedRecord,
+  type Records,
+  recordOf,
+} from './records.ts';
 import type { PackageFacts, PlannedAddon, PlanOptions, RunKind, RunPlan, SpecKind } from './run-plan.ts';
 
 /**
@@ -46,7 +53,7 @@ function refuseDowngrades(packages: readonly PackageFacts[], { applied }: Record
   const older = packages.flatMap(({ ref: { name, version } }) => {
     const before = recordOf(applied, name);
     // An add-on whose first install never finished has no version to compare with.
-    if (before === undefined || (!before.finished && before.previous === undefined)) return [];
+    if (before === undefined || installedVersion(before) === undefined) return [];
     return compareVersions(before.version, version) > 0 ? [{ name, version, before }] : [];
   });
   if (older.length === 0) return;
@@ -62,7 +69,7 @@ interface Downgrade {
 
 function downgradeHint(older: readonly Downgrade[]): string {
   const reversible = older.filter(({ name, version, before }) => rollbackTarget(name, before)?.version === version);
-  const failed = reversible.find(({ before }) => !before.finished);
+  const failed = reversible.find(({ before }) => installedVersion(before) !== before.version);
   if (failed !== undefined) {
     return `curlew rollback ${failed.name} restores the version before the failed upgrade`;
   }

@@ -44,6 +44,8 @@ const appliedRecord = v.object({
   finished: v.boolean(),
   /** The hook that applied it: a node that joins does not install most add-ons. Absent in records of older versions. */
   by: v.optional(v.picklist(['install', 'join'])),
+  /** See {@link installedVersion}; only in the record of a run that has not finished. */
+  installed: v.optional(version),
   /** What a rollback restores; absent if there is nothing. */
   previous: v.optional(previousRecord),
 });
@@ -71,6 +73,17 @@ export function recordOf(applied: Records['applied'], name: string): AppliedReco
   return Object.hasOwn(applied, name) ? applied[name] : undefined;
 }
 
+/** The version of the add-on that the last run that finished has installed; undefined if none has finished. */
+export function installedVersion({
+  finished,
+  version,
+  installed,
+  previous,
+}: Pick<AppliedRecord, 'finished' | 'version' | 'installed' | 'previous'>): string | undefined {
+  // Records of older versions have only what a rollback restores.
+  return finished ? version : (installed ?? previous?.version);
+}
+
 /**
  * The version of an add-on that another one replaces; undefined if it is not installed, or in this version. An upgrade that did
  * not finish still replaces the version before it.
@@ -80,8 +93,8 @@ export function replacedVersion(
   { applied }: Pick<Records, 'applied'>,
 ): string | undefined {
   const record = recordOf(applied, name);
-  const before = record?.finished === false ? (record.previous ?? record) : record;
-  return before?.version === version ? undefined : before?.version;
+  const before = record === undefined ? undefined : (installedVersion(record) ?? record.version);
+  return before === version ? undefined : before;
 }
 
 /** The package of an add-on's version; an add-on that was never extracted is in `addons`. */

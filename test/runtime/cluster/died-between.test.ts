@@ -64,6 +64,20 @@ test('what can be gone back to is not forgotten when the cluster was not told of
   assert.is((await readRecords(box.at('node'))).applied['aaa']?.previous?.version, '1.0.0');
 });
 
+test('what is installed is not replaced by an older version after it failed to be applied again', async () => {
+  await using box = await tree();
+  const { given } = memoryCluster();
+  const env = { PATH: process.env['PATH'], TRACE: box.at('trace'), STATE: box.at('state') };
+  const packages = await packagesOf(bundleOf([tracer('aaa', 'aaa() { [ ! -e "$STATE" ]; }', '2.0.0')]));
+  await run(box, packages, { ...given(), env });
+  await writeFile(box.at('state'), '');
+  await fails(box, packages, { ...given(), env, reapply: true }, /aaa failed/);
+  await fails(box, packages, { env, reapply: true }, /aaa failed/);
+  const older = await packagesOf(bundleOf([tracer('aaa')]));
+  await fails(box, older, given(), /this would downgrade aaa from 2\.0\.0 to 1\.0\.0/);
+  await fails(box, older, {}, /this would downgrade aaa from 2\.0\.0 to 1\.0\.0/);
+});
+
 test('a reset that died before the cluster heard of it still takes its records away', async () => {
   for (const [write, times] of [
     ['writeRecords', 1],
