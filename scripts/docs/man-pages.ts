@@ -1,12 +1,12 @@
 /**
- * Writes the man pages: curlew.1, and one of each command, from the same declarations as `--help`.
+ * Writes the man pages: curlew.1, one of each command, and one of each family such as `curlew fleet`, from the same declarations as `--help`.
  * usage: tsx scripts/docs/man-pages.ts FOLDER
  */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Command } from '../../src/cli/command.ts';
 import { GLOBAL_OPTIONS } from '../../src/cli/command.ts';
-import { COMMANDS } from '../../src/cli/commands.ts';
+import { COMMANDS, familyOf } from '../../src/cli/commands.ts';
 import { operandsOf } from '../../src/cli/read-arguments.ts';
 import type { Field } from '../../src/core/field.ts';
 import { parametersOf } from '../../src/core/request.ts';
@@ -19,7 +19,14 @@ export async function manPages(): Promise<ReadonlyMap<string, string>> {
     const command = await load();
     pages.set(`${pageName(command.of.name)}.1`, commandPage(command));
   }
+  for (const word of familyWords()) pages.set(`${pageName(word)}.1`, familyPage(word));
   return pages;
+}
+
+/** First words of commands of two words that are not commands themselves. */
+function familyWords(): ReadonlySet<string> {
+  const firsts = [...COMMANDS.keys()].flatMap((name) => (name.includes(' ') ? name.slice(0, name.indexOf(' ')) : []));
+  return new Set(firsts.filter((word) => !COMMANDS.has(word)));
 }
 
 function pageName(command: string): string {
@@ -68,9 +75,28 @@ function commandPage({ of, details, examples }: Command): string {
       section(group, options.filter(([, spec]) => (spec.group ?? 'Options') === group).map(optionItem)),
     ),
     ...section('Examples', [`.nf\n${examples.map(escaped).join('\n')}\n.fi`]),
-    ...section('See also', ['\\fBcurlew\\fR(1)']),
+    ...section('See also', [reference('curlew')]),
     '',
   ].join('\n');
+}
+
+function familyPage(word: string): string {
+  const rows = familyOf(word);
+  return [
+    heading(pageName(word), `the commands of curlew ${word}`),
+    ...section('Synopsis', [`\\fBcurlew ${escaped(word)}\\fR COMMAND [options]`]),
+    ...section(
+      'Commands',
+      rows.map(([name, { of }]) => item(name, of.summary)),
+    ),
+    ...section('See also', [['curlew', ...rows.map(([name]) => pageName(name))].map(reference).join(',\n')]),
+    '',
+  ].join('\n');
+}
+
+/** A page in `See also`. */
+function reference(page: string): string {
+  return `\\fB${escaped(page)}\\fR(1)`;
 }
 
 function mainPage(): string {
@@ -85,7 +111,7 @@ function mainPage(): string {
       ),
     ),
     ...section('Options of every command', Object.entries<Field>(GLOBAL_OPTIONS).map(optionItem)),
-    ...section('See also', [[...COMMANDS.keys()].map((name) => `\\fB${escaped(pageName(name))}\\fR(1)`).join(',\n')]),
+    ...section('See also', [[...COMMANDS.keys()].map((name) => reference(pageName(name))).join(',\n')]),
     '',
   ].join('\n');
 }

@@ -8,6 +8,7 @@ import { useCase } from '../core/request.ts';
 
 /** `NOT_FOUND` if neither the records of this node or of its cluster nor a kept run have the add-on. */
 export const why = useCase(WHY, async (request, context: Context): Promise<AddonHistory> => {
-  const find = clusterFinder(request, context);
+  // A trial remembers which cluster it used, but not how to reach it.
+  const find = request.root === undefined ? clusterFinder(request, context) : undefined;
   return whyAddon(await installedFolder(request, context), request.addon, { find, signal: context.signal });
 });

@@ -197,6 +197,40 @@ test('logs lists runs and shows what hooks printed, harmless and bounded', async
   );
 });
 
+test('logs lists what each run changed, from which version to which', async () => {
+  await using box = await failedNode();
+  const next = await packagesOf(bundleOf([tracer('aaa', '', '1.1.0')]));
+  await run(box, next);
+  await run(box, next);
+  const { stdout } = await ask(box, 'logs');
+  const lines = stdout.split('\n').filter((line) => !line.endsWith(' B)'));
+  assert.equal(
+    lines.map((line) => line.replace(/^\S+Z-\w{4}, | at \/.*/, '')),
+    [
+      'install, finished',
+      'install, finished',
+      '  aaa 1.0.0 → 1.1.0',
+      'install, failed',
+      '  bbb: bbb failed with status 3',
+      '  bbb 1.0.0',
+      'install, finished',
+      '  aaa 1.0.0',
+    ],
+  );
+});
+
+test('the ID of a run in the place of an add-on is told with the option for it', async () => {
+  await using box = await failedNode();
+  const { lastRun = '' } = await readRecords(box.at('node'));
+  const { exitCode, stderr } = await ask(box, 'logs', lastRun);
+  assert.is(exitCode, 14);
+  const text = stderr.replaceAll(/\s+/g, ' ');
+  assert.match(text, `${lastRun} is a run, not an add-on`);
+  assert.match(text, new RegExp(`curlew logs .*--run ${lastRun} lists its logs`));
+  const unknown = await ask(box, 'logs', `${lastRun.slice(0, -4)}0000`);
+  assert.match(unknown.stderr.replaceAll(/\s+/g, ' '), `did you mean "${lastRun}"?`);
+});
+
 test('a large log is shown by its end', async () => {
   await using box = await failedNode();
   const { lastRun = '' } = await readRecords(box.at('node'));

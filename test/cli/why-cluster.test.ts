@@ -1,6 +1,6 @@
 /** `curlew why` on a node of a cluster, whose API server answers from files. */
 import { existsSync, readFileSync } from 'node:fs';
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { cp, rm, writeFile } from 'node:fs/promises';
 import { readRecords } from '../../src/runtime/node/records.ts';
 import type { AppliedRecord } from '../../src/runtime/plan/records.ts';
 import { whyAddon, type AddonHistory } from '../../src/runtime/history/why.ts';
@@ -53,8 +53,8 @@ async function ask(box: Tree, name: string, ...more: readonly string[]): Promise
   return curlew(words, { cwd: box.path, env: { KUBECONFIG: box.at(config) } });
 }
 
-async function told(box: Tree, name: string): Promise<AddonHistory> {
-  const { stdout, stderr, exitCode } = await ask(box, name, '--json', '--quiet');
+async function told(box: Tree, name: string, ...more: readonly string[]): Promise<AddonHistory> {
+  const { stdout, stderr, exitCode } = await ask(box, name, '--json', '--quiet', ...more);
   assert.is(exitCode, 0, stderr);
   return JSON.parse(stdout) as AddonHistory;
 }
@@ -115,7 +115,11 @@ test('another cluster than before is told, and one of a trial is not asked', asy
   await writeFile(path, JSON.stringify({ ...(await readRecords(box.at('node'))), cluster: 'u-0' }));
   await note(box, { aaa: await ownRecord(box) });
   assert.match((await told(box, 'aaa')).cluster ?? '', /\(u-1\) is not the one before \(u-0\)/);
-  await mkdir(box.at('trial'), { recursive: true });
+  const inTrial = box.at('trial', box.at('node'));
+  await cp(box.at('node'), inTrial, { recursive: true });
+  const trial = await told(box, 'aaa', '--root', box.at('trial'));
+  assert.is(trial.cluster, 'not asked, since this is a trial');
+  await rm(inTrial, { recursive: true });
   assert.is((await ask(box, 'aaa', '--root', box.at('trial'))).exitCode, 14);
 });
 

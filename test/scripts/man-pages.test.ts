@@ -12,7 +12,6 @@ const test = suite('man pages');
 
 test('each command has a page with all of its options and examples', async () => {
   const pages = await manPages();
-  assert.is(pages.size, COMMANDS.size + 1);
   for (const [name, { of, load }] of COMMANDS) {
     const page = pages.get(`curlew-${name.replaceAll(' ', '-')}.1`)?.replaceAll('\\-', '-') ?? '';
     for (const [option] of parametersOf(of).options) assert.ok(page.includes(`--${option}`), `${name} --${option}`);
@@ -24,6 +23,20 @@ test('each command has a page with all of its options and examples', async () =>
         .includes(`curlew-${name.replaceAll(' ', '-')}`),
       name,
     );
+  }
+});
+
+test('each family of commands has a page that lists them', async () => {
+  const pages = await manPages();
+  const families = [...COMMANDS.keys()].flatMap((name) => (name.includes(' ') ? name.split(' ', 1) : []));
+  const alone = new Set(families.filter((word) => !COMMANDS.has(word)));
+  assert.ok(alone.has('fleet'));
+  assert.is(pages.size, COMMANDS.size + alone.size + 1);
+  for (const [name, { of }] of COMMANDS) {
+    const [word = '', second] = name.split(' ');
+    if (second === undefined || !alone.has(word)) continue;
+    const page = pages.get(`curlew-${word}.1`)?.replaceAll('\\-', '-') ?? '';
+    for (const text of [name, of.summary, `curlew-${word}-${second}`]) assert.ok(page.includes(text), text);
   }
 });
 

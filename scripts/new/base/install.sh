@@ -19,6 +19,8 @@ sample-addon() {
     kubectl apply --server-side --force-conflicts -f "$dst/crds.yaml"
     kubectl wait --for=condition=Established --timeout=60s -f "$dst/crds.yaml"
   fi
+  # This deletes nothing. If an older version has an object that this one no longer has, add a line for it:
+  # kubectl --namespace sample-namespace delete KIND NAME --ignore-not-found
   kubectl apply -k "$dst"
   # [if wait]
   sample-addon_wait

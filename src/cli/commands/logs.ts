@@ -2,12 +2,13 @@
 import { LOGS } from '../../requests/node.ts';
 import { visible } from '../../core/diagnostic.ts';
 import { redact } from '../../core/errors.ts';
-import type { HookLog, RunSummary } from '../../runtime/history/hook-logs.ts';
+import type { HookLog, RunChange, RunSummary } from '../../runtime/history/hook-logs.ts';
 import { commandFor } from '../command.ts';
 import { runLine } from '../render/run-line.ts';
+import { versionText } from '../render/run-plan.ts';
 import { formatBytes } from '../render/units.ts';
 
-const DETAILS = `Without an add-on, lists recorded runs, latest first, with their logs. With an add-on, shows the logs of its hooks from the latest run that has any. HOOK is install, pre_init, post_init, outro, already_applied, join, or the name of a function. Shows the end of each log, without escape sequences; the printed path contains the whole log.`;
+const DETAILS = `Without an add-on, lists recorded runs, latest first, with the versions that they changed and their logs. With an add-on, shows the logs of its hooks from the latest run that has any. HOOK is install, pre_init, post_init, outro, already_applied, join, or the name of a function. Shows the end of each log, without escape sequences; the printed path contains the whole log.`;
 
 export const command = commandFor(LOGS, {
   details: DETAILS,
@@ -20,10 +21,16 @@ function runTable(runs: readonly RunSummary[]): string {
   if (runs.length === 0) return 'No recorded runs.';
   return runs
     .map((one) => {
-      const rows = one.logs.map(({ hook, bytes }) => `  ${hook} (${formatBytes(bytes)})`);
-      return [runLine(one), ...rows].map(visibleLines).join('\n');
+      const logs = one.logs.map(({ hook, bytes }) => `  ${hook} (${formatBytes(bytes)})`);
+      return [runLine(one), ...one.changes.map(changeLine), ...logs].map(visibleLines).join('\n');
     })
     .join('\n');
+}
+
+/** `  greeter 1.0.0 → 1.1.0`. */
+function changeLine(change: RunChange): string {
+  const removed = { remove: ' removed', leave: ' removed from this node', install: '', join: '' }[change.mode];
+  return `  ${change.name} ${versionText(change)}${removed}`;
 }
 
 function visibleLines(text: string): string {

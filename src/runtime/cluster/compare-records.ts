@@ -13,15 +13,16 @@ export interface ClusterComparison {
 
 /**
  * Reads the record from the cluster of this node. If it cannot be reached, `text` gives the reason and the node's own records
- * are used: `curlew why` must also work without a healthy cluster.
+ * are used: `curlew why` must also work without a healthy cluster. Without `find`, as for a trial, no cluster is asked.
  */
 export async function compareWithCluster(
   name: string,
   records: Records,
-  find: () => Promise<Cluster | undefined>,
+  find: (() => Promise<Cluster | undefined>) | undefined,
 ): Promise<ClusterComparison> {
   const own = (text: string | undefined): ClusterComparison => ({ records, text });
   if (!isOfCluster({ name })) return own(undefined);
+  if (find === undefined) return own(records.cluster === undefined ? undefined : NOT_ASKED);
   try {
     const cluster = await find();
     if (cluster === undefined) return own(records.cluster === undefined ? undefined : AWAY);
@@ -39,6 +40,7 @@ export async function compareWithCluster(
   }
 }
 
+const NOT_ASKED = 'not asked, since this is a trial';
 const AWAY = "unknown: the API server of this node's cluster does not respond";
 
 /** The node that applied it is ignored. */

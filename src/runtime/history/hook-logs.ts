@@ -5,12 +5,25 @@ import { CurlewError } from '../../core/errors.ts';
 import { nodePath } from '../../core/layout.ts';
 import { nearest } from '../../core/nearest.ts';
 import { readable, readHistory, readRun, type RunHistory } from './history.ts';
+import { isRunId } from '../plan/records.ts';
+import type { PlannedAddon } from '../plan/run-plan.ts';
 import { endOfFile } from '../hooks/log-tail.ts';
 
 export interface RunSummary extends Omit<RunHistory, 'actions' | 'plan'> {
   readonly addons: readonly string[];
+  /** What it changed, or would have changed before it failed, in the order of the run. */
+  readonly changes: readonly RunChange[];
   /** Hooks with a log, in the order of the run. */
   readonly logs: readonly { readonly hook: string; readonly bytes: number }[];
+}
+
+/** One add-on of a run that was not applied already. */
+export interface RunChange {
+  readonly name: string;
+  readonly version: string;
+  /** The version that it replaced; absent if there was none, and if the run did not record it. */
+  readonly replaces?: string | undefined;
+  readonly mode: Exclude<PlannedAddon['mode'], 'already applied'>;
 }
 
 export interface HookLog {
@@ -44,7 +57,12 @@ async function summarize(directory: string, run: string, busy: boolean): Promise
   const order = actions.flatMap((action) => action.function ?? []);
   const found = await logsOf(directory, run);
   const logs = found.toSorted((a, b) => order.indexOf(a.hook) - order.indexOf(b.hook));
-  return { ...summary, addons: plan?.addons.map(({ ref }) => ref.name) ?? [], logs };
+  const addons = plan?.addons ?? [];
+  return { ...summary, addons: addons.map(({ ref }) => ref.name), changes: addons.flatMap(changeOf), logs };
+}
+
+function changeOf({ ref: { name, version }, replaces, mode }: PlannedAddon): readonly RunChange[] {
+  return mode === 'already applied' ? [] : [{ name, version, ...(replaces === undefined ? {} : { replaces }), mode }];
 }
 
 async function logsOf(directory: string, run: string): Promise<RunSummary['logs']> {
@@ -78,7 +96,12 @@ export async function readHookLogs(directory: string, query: LogQuery): Promise<
   const { runs, records, busy } = await readHistory(directory);
   const { run: requested, addon } = query;
   if (requested !== undefined && !runs.includes(requested)) {
-    throw notFound(`${directory} has no run ${JSON.stringify(requested.slice(0, 60))}`, requested, runs);
+    throw unknownRun(directory, requested, runs);
+  }
+  if (isRunId(addon)) {
+    if (!runs.includes(addon)) throw unknownRun(directory, addon, runs);
+    const hint = `curlew logs --run ${addon} lists its logs`;
+    throw new CurlewError('NOT_FOUND', `${addon} is a run, not an add-on`, { hint });
   }
   const known = new Set<string>();
   const hooks = new Set<string>();
@@ -120,6 +143,10 @@ async function matching(
     return { run, addon: own.includes(name) ? addon : undefined, hook: name, path, ...end };
   });
   return Promise.all(read);
+}
+
+function unknownRun(directory: string, run: string, runs: readonly string[]): CurlewError {
+  return notFound(`${directory} has no run ${JSON.stringify(run.slice(0, 60))}`, run, runs);
 }
 
 /** `others` are further valid names that are not listed. */

@@ -58,19 +58,11 @@ interface WhyOptions {
   readonly signal: AbortSignal;
 }
 
-async function noCluster(): Promise<undefined> {
-  return Promise.resolve(undefined);
-}
-
 /**
  * `NOT_FOUND` if neither the records of this node or of its cluster nor a kept run have the add-on. `find` opens the cluster;
  * absent if there is none, as with --root.
  */
-export async function whyAddon(
-  directory: string,
-  name: string,
-  { find = noCluster, signal }: WhyOptions,
-): Promise<AddonHistory> {
+export async function whyAddon(directory: string, name: string, { find, signal }: WhyOptions): Promise<AddonHistory> {
   const { records, runs, busy } = await readHistory(directory);
   const word = await compareWithCluster(name, records, find);
   const next = await nextOf(directory, name, word.records, signal);

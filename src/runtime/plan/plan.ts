@@ -7,6 +7,7 @@ import { phases } from './order.ts';
 import {
   installedVersion,
   settingsDigest,
+  replacedVersion,
   rollbackTarget,
   type AppliedRecord,
   type Records,
@@ -82,7 +83,8 @@ function downgradeHint(older: readonly Downgrade[]): string {
 function planAddon(kind: RunKind, facts: PackageFacts, records: Records, options: PlanOptions): PlannedAddon {
   const { ref, digest, hasInstallScript } = facts;
   const settings = settingsDigest(facts.settings);
-  const common = { ref, digest, settings, hasInstallScript };
+  const replaces = replacedVersion(ref, records);
+  const common = { ref, digest, settings, ...(replaces === undefined ? {} : { replaces }), hasInstallScript };
   if (kind !== 'install' && !isContainerRuntime(ref)) return { ...common, mode: 'join', because: `every ${kind}` };
   const because = whyChanged({ ref, digest, settings }, recordOf(records.applied, ref.name), options);
   return because === undefined

@@ -71,6 +71,8 @@ export interface PlannedAddon {
    */
   readonly mode: 'install' | 'already applied' | 'join' | 'remove' | 'leave';
   readonly because: string;
+  /** The version that it replaces; absent if it was not installed, or in this version, and in plans of older versions of curlew. */
+  readonly replaces?: string | undefined;
   readonly hasInstallScript: boolean;
 }
 
@@ -130,7 +132,7 @@ export function runName({ kind, isRollback }: Pick<RunPlan, 'kind' | 'isRollback
 const action = { id: v.string(), addon: v.string(), because: v.string() };
 const runPlan = v.object({
   kind: v.string(),
-  addons: v.array(v.object({ ref: v.object({ tree, name: addonName, version }) })),
+  addons: v.array(v.object({ ref: v.object({ tree, name: addonName, version }), replaces: v.optional(version) })),
   actions: v.array(
     v.union([
       v.object({ ...action, kind: v.literal('hook'), hook: v.string(), function: v.string() }),

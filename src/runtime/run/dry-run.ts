@@ -4,7 +4,6 @@ import { checkHost, hostProblems, type HostChecks } from '../host/host-checks.ts
 import { NO_RUNTIME, planHost } from '../host/host-plan.ts';
 import { leftByRemoval } from '../plan/hooks.ts';
 import { actionId } from '../plan/action-id.ts';
-import { replacedVersion } from '../plan/records.ts';
 import { isRemoved } from '../plan/order.ts';
 import { basisOf, type SavedOptions, type SavedPlan } from './plan-file.ts';
 import { portConflicts } from '../plan/ports.ts';
@@ -118,7 +117,7 @@ function shortOf({ mountPoint, short, inodes }: MountPlan): readonly string[] {
 
 function outlookOf(
   name: string,
-  { plan, request, records }: RunView,
+  { plan, request }: RunView,
   images: SavedPlan['host']['images'],
   backs: readonly RollbackOutlook[],
 ): AddonOutlook {
@@ -135,7 +134,7 @@ function outlookOf(
   return {
     name,
     version: packaged.ref.version,
-    replaces: isRemoved(planned) ? undefined : replacedVersion(packaged.ref, records),
+    replaces: planned.replaces,
     fetch: fetch === undefined ? undefined : { because: fetch.because, bytes: packaged.remote?.size ?? 0 },
     extract: {
       wanted: extract !== undefined,

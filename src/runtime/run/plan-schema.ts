@@ -67,6 +67,7 @@ const plan = object({
       settings: DIGEST,
       mode: { type: 'string', maxLength: 100 },
       because: TEXT,
+      'replaces?': { $ref: '#/definitions/version' },
       hasInstallScript: { type: 'boolean' },
     }),
     'In the order of the run.',

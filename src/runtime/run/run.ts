@@ -9,7 +9,7 @@ import { endOfLog } from '../hooks/log-tail.ts';
 import { CLOSED, type Journal } from '../journal/journal.ts';
 import { RunRecords } from '../node/run-records.ts';
 import { actionId } from '../plan/action-id.ts';
-import { recordOf, replacedVersion, rollbackTarget } from '../plan/records.ts';
+import { recordOf, rollbackTarget } from '../plan/records.ts';
 import { hookFunction, leftByRemoval } from '../plan/hooks.ts';
 import type { PlannedAddon, RunKind, RunPlan } from '../plan/run-plan.ts';
 import type { RunView } from '../prepare/request.ts';
@@ -108,13 +108,12 @@ function outcomeOf(mode: PlannedAddon['mode'], kind: RunKind): Outcome {
 
 export async function resultOf(run: Run): Promise<RunResult> {
   const { plan, request, refuted, spent, functions, loaded, removedImages, failed, messages } = run;
-  const addons = plan.addons.map(({ ref, mode, because, hasInstallScript }): RunResult['addons'][number] => {
+  const addons = plan.addons.map(({ ref, mode, because, replaces, hasInstallScript }): RunResult['addons'][number] => {
     const again = refuted.get(ref.name);
     const outcome = again === undefined ? outcomeOf(mode, plan.kind) : 'installed';
     const left = (): string | undefined => leftByRemoval(ref.name, (called) => functions.has(called));
     const leaves = outcome === 'removed' && hasInstallScript ? left() : undefined;
     const seconds = spent.get(ref.name);
-    const replaces = outcome === 'removed' ? undefined : replacedVersion(ref, run.records);
     const now = recordOf(run.changes.now.applied, ref.name);
     const back = replaces === undefined || now === undefined ? undefined : rollbackTarget(ref.name, now)?.version;
     return {
