@@ -116,15 +116,19 @@ function withOwn(recorded: ClusterAddon, own: AddonState = NEW_ADDON, isGone: bo
  * ceased to answer.
  */
 function attempted(
-  { cluster, addon, spec, status: before }: ClusterAddon,
+  recorded: ClusterAddon,
   { failures, begun = {} }: AddonState = NEW_ADDON,
   isGone: boolean,
 ): ClusterAddon | undefined {
+  const { cluster, addon, spec, status: before } = recorded;
   const { [cluster]: cut } = isGone ? begun : {};
   const { [cluster]: failure } = failures;
   const found = cut ?? failure;
   if (found === undefined || (cut === undefined && found.hash === spec.specHash)) return undefined;
   const { hash, since } = found;
+  const reason = failure?.reason ?? '';
+  // Going back is tried again: the record stays as it is.
+  if (cut === undefined && hash === spec.knownGood?.specHash) return { ...recorded, backFailure: reason };
   const { version, specHash } = spec;
   const isOther = before?.state === 'Succeeded' && specHash !== hash;
   const knownGood = isOther ? { ...UNRECORDED, ...versionOf({ version }), specHash } : spec.knownGood;
@@ -132,7 +136,9 @@ function attempted(
     cluster,
     addon,
     spec: { ...spec, specHash: hash, startedAt: since, ...(knownGood && { knownGood }) },
-    ...(cut === undefined && { status: { applied: { revision: 1, hash }, state: 'Failed', since } }),
+    ...(cut === undefined && {
+      status: { applied: { revision: 1, hash }, state: 'Failed', since, ...(reason !== '' && { message: reason }) },
+    }),
   };
 }
 
@@ -217,7 +223,7 @@ function recordedAddon(
   identities: ReadonlyMap<string, string>,
   { now, ahead, isGone }: { readonly now: number; readonly ahead: number; readonly isGone: boolean },
 ): ClusterAddon {
-  const { owner, release, state, applied, knownGood, history, desired = applied ?? {} } = record;
+  const { owner, release, state, reason, applied, knownGood, history, desired = applied ?? {} } = record;
   const addon = owner.slice(OWNER.length);
   const isByName = identities.get(addon)?.startsWith('addon:') === true;
   const identity = release === undefined || isByName ? recordIdentity(record) : releaseIdentity(release);
@@ -241,6 +247,11 @@ function recordedAddon(
       startedAt: since,
       ...(back !== false && { knownGood: back }),
     },
-    status: { applied: { revision: 1, hash: specHash }, state: state === 'Paused' ? 'Skipped' : state, since },
+    status: {
+      applied: { revision: 1, hash: specHash },
+      state: state === 'Paused' ? 'Skipped' : state,
+      since,
+      ...(reason !== '' && { message: reason }),
+    },
   };
 }

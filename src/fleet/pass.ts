@@ -91,7 +91,9 @@ function jobsOf(observed: Observed, { put, drop }: Writes): readonly Job[] {
   }
   for (const { cluster, addon, spec } of put) {
     const before = records.get(keyOf({ cluster, addon }))?.spec;
-    const isBack = before?.knownGood?.specHash === spec.specHash;
+    // What was good, and failed when it returned, may be tried again.
+    const isAgain = before?.specHash === spec.specHash && addons.get(addon)?.status?.rolledBack === true;
+    const isBack = isAgain || before?.knownGood?.specHash === spec.specHash;
     const isRemoved = spec.action === 'Remove';
     const owner = clusters.get(cluster)?.installed?.[spec.identity]?.owner;
     const isAnothers = owner === undefined ? addons.get(addon)?.adopt === true : owner !== ownerOf(addon);
@@ -230,8 +232,7 @@ export function endPass(state: FleetState, done: readonly Done[], now: number, b
     }
     const isDone = result === 'done';
     const isThere = state.clusters[cluster]?.available === true;
-    // Going back is tried again.
-    const counts = !isDone && (act === 'install' || act === 'update') && isThere;
+    const counts = !isDone && (act === 'install' || act === 'update' || act === 'go back') && isThere;
     addons[addon] = {
       ...rest,
       failures: counts ? { ...others, [cluster]: { hash, since: now, reason } } : isDone ? others : failures,

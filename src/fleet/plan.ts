@@ -69,11 +69,14 @@ export function planFleet(
     const addon = run.addon.name;
     const waiting = new Map(waitingIn(plan).map((one) => [one.cluster, one]));
     for (const target of [...planned, ...dropped]) {
-      const { cluster, state, drop, hold, holds, wants, action, goal, record } = target;
+      const { cluster, state, drop, hold, holds, wants, action, goal, record, isAsWanted } = target;
       const drift = driftAt(target, driftOf);
       const isSilent = !cluster.available && hold === undefined && !isFailure(state);
       const silence = isSilent ? (holds ? CUT : SILENT) : undefined;
-      const recorded = reasonOf(cluster.name, addon) || (isFailure(state) && !cluster.available ? LATE : undefined);
+      // What an earlier content has failed with says nothing about the one that begins.
+      const isNew = wants && goal === undefined && !isAsWanted;
+      const said = isNew ? '' : reasonOf(cluster.name, addon);
+      const recorded = said || (isFailure(state) && !cluster.available ? LATE : undefined);
       const isBegun = state === 'Progressing' || state === 'Removing';
       const isFree = cluster.available && cluster.paused !== true && run.addon.paused !== true;
       const next = wants

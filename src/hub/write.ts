@@ -19,12 +19,13 @@ export const NO_STATUS: FleetAddonStatus = {
 
 /** The status of an add-on with its conditions; `now` is when those began that have changed. */
 export function statusObject(status: FleetAddonStatus, { addon, conditions, problem }: HubAddon, now: number): Values {
-  const { since, removals, stopped, waiting, ...others } = status;
+  const { since, removals, stopped, wentBack, waiting, ...others } = status;
   return {
     ...others,
     since: timeOf(since),
     ...(removals && { removals: { at: timeOf(removals.at), begun: removals.begun } }),
     ...(stopped !== undefined && { stopped: textOf(stopped) }),
+    ...(wentBack !== undefined && { wentBack: textOf(wentBack) }),
     waiting: waiting.map((one) => ({ ...one, message: textOf(one.message), since: timeOf(one.since) })),
     conditions: conditionsAt(conditionsOf(status, problem), conditions, now).map((one): Condition => {
       return { ...one, observedGeneration: addon.generation };

@@ -106,6 +106,8 @@ export interface FleetAddonStatus {
   readonly removals?: { readonly at: number; readonly begun: number };
   /** Why nothing new begins. */
   readonly stopped?: string;
+  /** Why it goes back to what was known as good, whatever has come of that. */
+  readonly wentBack?: string;
   readonly counts: Readonly<Partial<Record<State, number>>>;
   /** How many clusters wait, by reason. */
   readonly reasons: Readonly<Record<string, number>>;
@@ -143,6 +145,8 @@ export interface ClusterAddon extends Key {
     /** Why, for people. */
     readonly message?: string;
   };
+  /** Why it could not go back to `knownGood`, if `spec` is still what it was to leave. */
+  readonly backFailure?: string;
 }
 
 export interface ClusterAddonSpec extends Content {

@@ -9,7 +9,7 @@ import { compareNames, groupsOf, type Group } from './groups.ts';
 import { sizeOf } from './limits.ts';
 import { ocmBatch } from './ocm-batch.ts';
 import { isFailure, type State } from './strategy.ts';
-import { begins, Fleet, isRemoval, targetOf, type Run, type Target } from './target.ts';
+import { begins, Fleet, isRemoval, messageOf, targetOf, type Run, type Target } from './target.ts';
 
 const MAX_NAMES = 100;
 const MAX_WAITING = 20;
@@ -98,7 +98,8 @@ function planOf(run: Run): AddonPlan {
   run.brake = brakeOf(run, targets, held.length);
   const lost = run.brake === undefined ? held.splice(0) : [];
   const sizes = { rules: strategy.groups ?? [], size: strategy.groupSize };
-  const stoppedBefore = run.rolledBack ? (run.wentBack ?? GONE_BACK) : undefined;
+  if (run.rolledBack) run.wentBack ??= GONE_BACK;
+  const stoppedBefore = run.rolledBack ? (backFailureIn(targets) ?? run.wentBack) : undefined;
   const { reached, stopped } =
     run.rules === 'ocm'
       ? advanceAsOcm(targets, run, sizes)
@@ -113,9 +114,18 @@ function planOf(run: Run): AddonPlan {
   }
   run.rolledBack = true;
   const { cluster, record } = targets.find(({ state }) => isFailure(state)) ?? {};
-  const why = [GONE_BACK, stopped, cluster?.name, record?.status?.message?.slice(0, MAX_WHY)];
+  const why = [GONE_BACK, stopped, cluster?.name, messageOf(record)?.slice(0, MAX_WHY)];
   run.wentBack = why.filter((one) => one !== undefined).join(': ');
   return planOf(run);
+}
+
+/** That clusters could not go back: the first of them, why, and what to do. */
+function backFailureIn(targets: readonly Target[]): string | undefined {
+  const [first, ...others] = targets.filter(({ backFailure }) => backFailure !== undefined);
+  if (first?.backFailure === undefined) return undefined;
+  const where = others.length === 0 ? nameOf(first) : `${nameOf(first)} and ${others.length} more`;
+  const why = first.backFailure.slice(0, MAX_WHY);
+  return `going back to what was known as good failed on ${where}: ${why}; remove the cause, then retry the add-on`;
 }
 
 /** The same by the rules of Open Cluster Management, in which a removal needs no place. */
@@ -253,6 +263,7 @@ function statusOf(plan: AddonPlan): FleetAddonStatus {
     rolledBack,
     ...(orders?.removals !== undefined && { removals: { at: orders.at, begun: removed } }),
     ...(stopped !== undefined && { stopped }),
+    ...(rolledBack && run.wentBack !== undefined && stopped !== run.wentBack && { wentBack: run.wentBack }),
     counts,
     reasons,
     batch,

@@ -27,6 +27,8 @@ interface Rival {
 }
 const NO_RIVALS: readonly Rival[] = [];
 
+const UNHEALTHY = 'it has not become healthy';
+
 /** Seconds by which the clock of a site may be ahead. */
 const MAX_AHEAD = 3600;
 
@@ -137,7 +139,7 @@ function runOf(
     removed: begun.removals?.at === (isMeant ? orders.at : undefined) ? (begun.removals?.begun ?? 0) : 0,
     rolledBack: begun.rolledBack || (isMeant && orders.rollback === true),
     /** Why it has gone back, if no person has ordered it. */
-    wentBack: begun.rolledBack ? begun.stopped : undefined,
+    wentBack: begun.rolledBack ? (begun.wentBack ?? begun.stopped) : undefined,
     /** Why no removal may begin. */
     brake: undefined as string | undefined,
   };
@@ -182,6 +184,10 @@ export interface Target extends Member {
   readonly action: Action;
   /** Known good content that the cluster goes back to. */
   readonly goal: Content | undefined;
+  /** Why it could not go back to what was known as good. */
+  readonly backFailure: string | undefined;
+  /** Its record is about what is wanted now. */
+  readonly isAsWanted: boolean;
   /** What is there has lasted long enough. */
   readonly isGood: boolean;
   /** The state of its record, which also counts while the cluster does not answer, and the seconds since it began. */
@@ -213,7 +219,16 @@ export function targetOf(run: Run, cluster: Cluster): Target | undefined {
   const isAsWanted = typeof content === 'object' && content.specHash === spec?.specHash;
   const isRetried = isFailure(own.state) && isBefore(orders?.retry ?? 0, run, record);
   const goesBack = run.rolledBack && isAsWanted && (orders?.rollback === true || !isGood);
-  const goal = goesBack && spec?.knownGood?.specHash !== spec?.specHash ? spec?.knownGood : undefined;
+  const leaves = goesBack && spec?.knownGood?.specHash !== spec?.specHash ? spec?.knownGood : undefined;
+  // What was good failed when it returned, after this rollout had begun.
+  const isBackFailed =
+    run.rolledBack &&
+    selected &&
+    !isAsWanted &&
+    isFailure(own.state) &&
+    spec?.action === 'Install' &&
+    spec.startedAt >= run.begun.since;
+  const goal = leaves ?? (isBackFailed && isRetried ? spec : undefined);
   const changed = goal !== undefined || !isAsWanted || isRetried;
   const action = actionOf(
     selected,
@@ -228,13 +243,16 @@ export function targetOf(run: Run, cluster: Cluster): Target | undefined {
   const wants = action !== 'none';
   const isProven = isGood && !wants;
   const isSilent = !cluster.available;
-  const isFailed = isFailure(own.state) && !wants && spec?.action === 'Install';
+  const isFailed = isBackFailed || (isFailure(own.state) && !wants && spec?.action === 'Install');
+  const failure = isBackFailed ? (messageOf(record) ?? UNHEALTHY) : undefined;
   return {
     run,
     cluster,
     record,
     action,
     goal,
+    backFailure: leaves === undefined ? failure : record?.backFailure,
+    isAsWanted,
     isGood,
     own: own.raw,
     age: own.age,
@@ -243,7 +261,7 @@ export function targetOf(run: Run, cluster: Cluster): Target | undefined {
     isUnknown: !cluster.available && selected && !isProven,
     labels: cluster.labels,
     drop: spec && !selected ? dropReason(run, cluster, spec, own.state) : undefined,
-    state: isSilent && !isFailed ? 'Unreachable' : wants ? 'ToApply' : own.state,
+    state: isSilent && !isFailed ? 'Unreachable' : wants && !isBackFailed ? 'ToApply' : own.state,
     holds: own.holds && (!isSilent || own.isLost),
     recheckAfter: Math.min(
       !isSilent || own.isLost || spec?.action === 'Remove' ? own.recheckAfter : Infinity,
@@ -251,6 +269,12 @@ export function targetOf(run: Run, cluster: Cluster): Target | undefined {
     ),
     hold: undefined,
   };
+}
+
+/** Why its state is as it is, unless that is about an earlier revision. */
+export function messageOf({ spec, status }: Partial<ClusterAddon> = {}): string | undefined {
+  const counts = status?.applied.revision === spec?.revision && status?.applied.hash === spec?.specHash;
+  return counts ? status?.message : undefined;
 }
 
 /** Has what failed begun, and also failed, before an order to try again? The clock of its site may be ahead. */

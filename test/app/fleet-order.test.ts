@@ -226,6 +226,71 @@ test('a rollback brings every cluster back to its last good content, and stays u
   assert.is(await scene.versions(), '3 3 3');
 });
 
+test('a rollback that fails says where, why and what to do until it succeeds, and no more after the next edit', async () => {
+  await using scene = await openFleetScene(['lyon', 'nice']);
+  await scene.fleet([addon('web')]);
+  for (const version of ['1', '2']) {
+    await scene.manifest(version);
+    await scene.apply();
+  }
+  let isBroken = true;
+  scene.before((name, request) => {
+    if (isBroken && name === 'lyon' && /PATCH .*configmaps\/page/.test(request))
+      throw new StatusError(422, 'Invalid', 'quota is used up');
+  });
+  await order(scene, rollBackAddon);
+  assert.equal(doneIn(await scene.apply()), ['lyon web go back failed', 'nice web go back done']);
+  const why =
+    /^going back to what was known as good failed on lyon: .*quota is used up.*; remove the cause, then retry/;
+  const failed = await scene.plan();
+  assert.match(failed.addons[0]?.stopped ?? '', why);
+  assert.is(failed.targets[0]?.state, 'Failed');
+  await scene.apply();
+  assert.match((await scene.plan()).addons[0]?.stopped ?? '', why);
+  await scene.manifest('3');
+  const edited = await scene.plan();
+  assert.is(edited.addons[0]?.stopped, undefined);
+  assert.equal(statesIn(edited), ['lyon ToApply update', 'nice ToApply update']);
+  assert.equal(
+    edited.targets.map(({ message }) => message),
+    [undefined, undefined],
+  );
+  await scene.manifest('2');
+  await order(scene, rollBackAddon);
+  await scene.apply();
+  isBroken = false;
+  await order(scene, retryAddon);
+  assert.equal(doneIn(await scene.apply()), ['lyon web go back done']);
+  assert.is((await scene.plan()).addons[0]?.stopped, 'it has gone back to what was known as good');
+  assert.is(await scene.versions(), '1 1');
+});
+
+test('a rollback that fails while its objects are written is tried again on order', async () => {
+  await using scene = await openFleetScene(['lyon']);
+  await scene.fleet([addon('web')]);
+  for (const version of ['1', '2']) {
+    await scene.manifest(version);
+    await scene.apply();
+  }
+  let isBroken = true;
+  scene.before((_name, request) => {
+    if (isBroken && /PATCH .*configmaps\/page/.test(request) && !request.includes('dryRun'))
+      throw new StatusError(422, 'Invalid', 'quota is used up');
+  });
+  await order(scene, rollBackAddon);
+  assert.equal(doneIn(await scene.apply()), ['lyon web go back failed']);
+  const failed = await scene.apply();
+  assert.equal(statesIn(failed), ['lyon Failed wait Stopped']);
+  assert.match(
+    failed.targets[0]?.message ?? '',
+    /^going back to what was known as good failed on lyon: .*quota is used/,
+  );
+  isBroken = false;
+  await order(scene, retryAddon);
+  assert.equal(doneIn(await scene.apply()), ['lyon web go back done']);
+  assert.is(await scene.versions(), '1');
+});
+
 test('without the state, going back says that the content is not kept, and changes nothing', async () => {
   await using scene = await openFleetScene(['lyon']);
   await scene.fleet([addon('web')]);

@@ -1,5 +1,7 @@
 /** `curlew fleet …`, as people call it. */
 import { mkdir, writeFile } from 'node:fs/promises';
+import type { FleetPlan } from '../../src/app/fleet-plan.ts';
+import { apiClient } from '../support/api-client.ts';
 import { startMemoryApiServer } from '../support/api-server/server.ts';
 import * as assert from '../support/assert.ts';
 import { addon, cluster, documents } from '../support/fleet-files.ts';
@@ -143,6 +145,40 @@ test('status names what a cluster does not answer in one line, as plan does', as
     assert.match(line, /127\.0\.0\.1:1/, `${command}: ${stdout}`);
     assert.ok(line.length > 80, line);
   }
+});
+
+test('a rollback that another program is in the way of says what failed, and how to go on', async () => {
+  await using box = await tree();
+  await using paris = await startMemoryApiServer();
+  await writeFile(box.at('paris.conf'), paris.kubeconfig);
+  await writeFile(box.at('fleet.yaml'), documents(cluster('paris', { env: 'prod' }), addon('web')));
+  const fleet = async (...words: readonly string[]): Promise<string> =>
+    (await runCommand(['fleet', ...words, 'fleet.yaml'], box.path)).stdout;
+  const stopped = async (): Promise<string> =>
+    (JSON.parse(await fleet('status', '--json')) as FleetPlan).addons[0]?.stopped ?? '';
+  for (const greeting of ['one', 'two']) {
+    const page = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'page', namespace: 'default' } };
+    await writeFile(box.at('web.yaml'), documents({ ...page, data: { greeting } }));
+    await fleet('apply', '--yes');
+  }
+  const path = '/api/v1/namespaces/default/configmaps/page';
+  await apiClient(paris.kubeconfig).merge(path, { data: { greeting: 'three' } }, 'kubectl-patch');
+  await fleet('rollback', 'web');
+  const hint =
+    'hint: drift: Revert of an add-on takes fields from others, drift: Keep leaves them; then: curlew fleet retry';
+  assert.match(await fleet('apply', '--yes'), hint);
+  assert.match(await fleet('status', '--why'), hint);
+  assert.match(
+    await stopped(),
+    /^going back to what was known as good failed on paris: .*\.data\.greeting belongs to kubectl/,
+  );
+  await writeFile(
+    box.at('fleet.yaml'),
+    documents(cluster('paris', { env: 'prod' }), addon('web', { drift: 'Revert' })),
+  );
+  await fleet('retry', 'web');
+  assert.not.match(await fleet('apply', '--yes'), 'hint:');
+  assert.is(await stopped(), 'it has gone back to what was known as good');
 });
 
 test('remove of an add-on that no cluster has says so, since its name may be wrong', async () => {

@@ -164,8 +164,15 @@ function planLines(result: FleetPlan, isAll: boolean): readonly string[] {
   ];
 }
 
-function noteLines({ clusters, detached, warnings }: FleetPlan): readonly string[] {
+/** How a delivery says that another program has set fields which it is to change. */
+const CONFLICT = /(?:^|[:;] )\.\S+ belongs to \S/;
+const CONFLICT_HINT =
+  'hint: drift: Revert of an add-on takes fields from others, drift: Keep leaves them; then: curlew fleet retry';
+
+function noteLines({ clusters, detached, warnings, targets, addons }: FleetPlan): readonly string[] {
+  const texts = [...targets.map(({ message }) => message), ...addons.map(({ stopped }) => stopped)];
   return [
+    ...(texts.some((text = '') => CONFLICT.test(text)) ? [CONFLICT_HINT] : []),
     ...clusters.flatMap(({ name, problem }) => (problem === undefined ? [] : [`${name} does not answer: ${problem}`])),
     ...detached.map(({ cluster, addon }) => `${addon} stays on ${cluster}: no file has it any more`),
     ...warnings.map((text) => `warning: ${text}`),

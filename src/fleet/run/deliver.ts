@@ -93,8 +93,10 @@ async function runOnCluster(jobs: readonly Job[], written: WrittenCluster, parts
       const now = revisions.get(job.addon);
       const kept = [...(now ? [now] : []), ...(state.addons[job.addon]?.kept ?? [])];
       const content = seen && deliverable(job.hash, seen, kept);
-      const { access: logins } = before.fleet.addons.find((one) => one.name === job.addon) ?? {};
-      return content && { ...content, ...(logins && { access: logins }) };
+      const { access: logins, entry: present } = before.fleet.addons.find((one) => one.name === job.addon) ?? {};
+      // What becomes of changes by others is no content: an earlier one follows what is written now.
+      const entry = content && { ...content.entry, drift: present?.drift ?? content.entry.drift };
+      return content && entry && { ...content, entry, ...(logins && { access: logins }) };
     };
     const live = look !== undefined && 'live' in look ? look.live : undefined;
     const runner = new Runner(jobs, lease.cluster, { request, context, found, read, live });

@@ -1,0 +1,71 @@
+/** Rollbacks that fail, and what is said about them. */
+import type { Strategy } from '../../src/rollout/strategy.ts';
+import * as assert from '../support/assert.ts';
+import { addon, ring, ringGroup, TestFleet } from '../support/fleet.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('rollout/back');
+
+const ROLLBACK: Strategy = {
+  type: 'Progressive',
+  groups: [ringGroup('canary')],
+  mandatoryDecisionGroups: [{ groupName: 'canary' }],
+  maxConcurrency: 2,
+  onFailure: 'Rollback',
+};
+const CLUSTERS = [...ring('canary', 'w1', 'w2'), ...ring('shop', 's1', 's2', 's3', 's4')];
+const fleet = (rollout: Strategy) => new TestFleet(CLUSTERS, addon('net', { rollout }));
+
+test('what fails when it goes back is said with its cluster until it is healthy, and is tried again on order', () => {
+  const world = fleet(ROLLBACK);
+  world.settle();
+  world.release('net', '2.0.0');
+  world.step();
+  world.report('Failed', 'w1', 'w2');
+  assert.equal(world.begin(), ['w1', 'w2']);
+  const gone = 'it has gone back to what was known as good: group canary: 2 failed, and 0 may: w1: no such kind';
+  assert.is(world.status('net')?.stopped, gone);
+  world.report('Failed', 'w1', 'w2');
+  assert.equal(world.begin(), []);
+  const failed =
+    'going back to what was known as good failed on w1 and 1 more: no such kind; remove the cause, then retry the add-on';
+  assert.is(world.status('net')?.stopped, failed);
+  assert.is(world.why('w1'), `Stopped: ${failed}`);
+  assert.equal(world.status('net')?.counts, { Failed: 2, ToApply: 4 });
+  world.now += 10;
+  world.order('net', { retry: world.now });
+  assert.equal(world.begin(), ['w1', 'w2']);
+  assert.is(world.spec('w1')?.version, '1.0.0');
+  world.report('Succeeded', 'w1', 'w2');
+  world.step();
+  assert.is(world.status('net')?.stopped, gone);
+});
+
+test('a cluster that had failed before the rollout has not failed by going back', () => {
+  const world = fleet(ROLLBACK);
+  world.settle();
+  world.report('Failed', 's1');
+  world.now += 10;
+  world.release('net', '2.0.0');
+  world.step();
+  world.report('Failed', 'w1');
+  world.step();
+  world.report('Succeeded', 'w1', 'w2');
+  world.step();
+  assert.match(world.status('net')?.stopped ?? '', /^it has gone back/);
+});
+
+test('what an earlier revision failed with is not why a later one goes back', () => {
+  const world = fleet({ ...ROLLBACK, progressDeadline: '1m' });
+  world.settle();
+  world.report('Failed', 'w1');
+  world.now += 10;
+  world.release('net', '2.0.0');
+  world.step();
+  world.now += 120;
+  world.step();
+  assert.match(world.status('net')?.stopped ?? '', /^it has gone back/);
+  assert.not.match(world.status('net')?.stopped ?? '', 'no such kind');
+});
+
+test.run();
