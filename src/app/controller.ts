@@ -113,7 +113,7 @@ async function lead(direct: KubeApi, { lease, uid, say, request, context, onPass
   const { reconcile = [] } = request;
   const report = (text: string): void => say('info', text);
   const upstream =
-    reconcile.length === 0 ? undefined : await Upstream.open(api, reconcile.flat(), { signal, report, ...watching });
+    reconcile.length === 0 ? undefined : await Upstream.open(api, reconcile.flat(), { signal, say, ...watching });
   const call = openCalls(api, { patienceMs: 0, signal, guard: lease.guard });
   const hub: Hub = {
     uid,

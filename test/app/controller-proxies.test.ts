@@ -1,15 +1,18 @@
 /** HelmChartProxies in a hub, with the clusters of Cluster API: hub and clusters are API servers in this process, and helm a stand-in. */
 import { readFile } from 'node:fs/promises';
+import { openClusterApi } from '../../src/deliver/cluster.ts';
+import { Upstream } from '../../src/hub/run/upstream.ts';
 import { apiClient, at, textAt, type ApiClient } from '../support/api-client.ts';
 import { isMap } from '../support/api-server/fields.ts';
 import { startMemoryApiServer, type MemoryApiServer } from '../support/api-server/server.ts';
 import * as assert from '../support/assert.ts';
+import { noReport } from '../support/context.ts';
 import { helmWithRepository, startHelm, type HelmStandIn } from '../support/helm-stand-in.ts';
 import { eventually, openHubScene, type HubScene, type RunningController } from '../support/hub-scene.ts';
 import { suite } from '../support/suite.ts';
 import { makeCertificate } from '../support/tls.ts';
 import { tree } from '../support/tree.ts';
-import { CAPI_KINDS, createDefinitions } from '../support/upstream-kinds.ts';
+import { CAPI_KINDS, createDefinitions, OCM_KINDS } from '../support/upstream-kinds.ts';
 
 const test = suite('app/controller-proxies', { timeoutMs: 240_000 });
 const certificate = await makeCertificate();
@@ -39,6 +42,8 @@ interface Scene extends AsyncDisposable {
   readonly cluster: ApiClient;
   /** A file with what downloads were given. */
   readonly access: string;
+  /** The stand-in of helm. */
+  readonly program: string;
   readonly start: () => RunningController;
   readonly proxy: (spec?: object, metadata?: object) => Promise<void>;
   /** `True UpToDate` and so on, in the order of the status. */
@@ -76,6 +81,7 @@ async function openScene(): Promise<Scene> {
     helm,
     cluster,
     access,
+    program,
     start: () => hub.start({ helm: program, reconcile: [['helmchartproxies']] }),
     proxy: async (spec = {}, metadata = {}) => {
       const selected = { clusterSelector: { matchLabels: { cni: 'page' } } };
@@ -99,6 +105,44 @@ async function openScene(): Promise<Scene> {
     },
   };
 }
+
+test('what the hub does not have the kinds of is named, holds nothing else, and is taken when they come', async () => {
+  await using scene = await openScene();
+  const { hub } = scene;
+  await scene.proxy();
+  const controller = hub.start({ helm: scene.program, reconcile: [['helmchartproxies', 'clustermanagementaddons']] });
+  await hub.condition('page', 'Available', 'True AllSucceeded');
+  const text =
+    'cannot take clustermanagementaddons: the server has no ClusterManagementAddOn of addon.open-cluster-management.io: install its definition, or leave clustermanagementaddons out of --reconcile';
+  assert.equal(
+    controller.notes.filter((one) => one.includes('cannot take')),
+    [text],
+  );
+  assert.is(controller.notes.filter((one) => one === 'leading the hub').length, 1);
+  await controller.stop();
+
+  await using box = await tree({ conf: scene.own.kubeconfig });
+  const ended = new AbortController();
+  const { signal } = ended;
+  const { api } = await openClusterApi({ kubeconfig: 'conf' }, { signal, report: noReport, env: {}, cwd: box.path });
+  const said: string[] = [];
+  let changes = 0;
+  const upstream = await Upstream.open(api, ['helmchartproxies', 'clustermanagementaddons'], {
+    signal,
+    onChange: () => (changes += 1),
+    say: (_level, one) => void said.push(one),
+    askMs: 100,
+  });
+  const running = upstream.run(signal).catch(() => undefined);
+  assert.is(upstream.definitions.length, 2);
+  await eventually(() => upstream.problem === undefined);
+  await createDefinitions(hub.client, OCM_KINDS);
+  await eventually(() => upstream.definitions.length === 9 && upstream.problem === undefined);
+  assert.ok(changes > 0);
+  assert.is(said[0], text);
+  ended.abort();
+  await running;
+});
 
 const READY = 'Ready True Ready, HelmReleaseProxiesReady True Ready, HelmReleaseProxySpecsUpToDate True UpToDate';
 

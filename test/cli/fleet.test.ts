@@ -147,7 +147,7 @@ test('status names what a cluster does not answer in one line, as plan does', as
   }
 });
 
-test('a rollback that another program is in the way of says what failed, and how to go on', async () => {
+test('a rollback that another program is in the way of says what failed, and how to continue', async () => {
   await using box = await tree();
   await using paris = await startMemoryApiServer();
   await writeFile(box.at('paris.conf'), paris.kubeconfig);

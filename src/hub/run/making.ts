@@ -14,7 +14,7 @@ const ADDONS = resourceOf('FleetAddon');
 /** What the takers of other programs' objects are made with. */
 export interface UpstreamParts {
   readonly api: KubeApi;
-  /** Throws `CLUSTER_FAILED` for a kind that the server does not have. */
+  /** The server has each kind that is read for what is taken. */
   readonly find: (kind: string, group: string) => Resource;
   readonly served: readonly Resource[];
   readonly onChange: () => void;

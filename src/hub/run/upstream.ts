@@ -4,52 +4,51 @@ import type { HubCluster } from '../observe.ts';
 import { UPSTREAM, type Upstreams } from '../taken.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { discover, groupOf, type Resource } from '../../kube/resources.ts';
+import { pause } from '../../platform/limit/repeat.ts';
 import { HelmProxies } from './helm-proxies.ts';
 import { OcmAddons } from './ocm.ts';
 import type { Hub, Passed } from './pass.ts';
 
+/** A kind that a server does not have may come. */
+const ASK_MS = 60_000;
+
 interface UpstreamOptions {
   readonly signal: AbortSignal;
   readonly onChange: () => void;
-  readonly report: (text: string) => void;
+  readonly say: (level: 'info' | 'warning', text: string) => void;
+  /** Between looks for kinds that the server did not have; default: a minute. */
+  readonly askMs?: number;
 }
 
 export class Upstream {
-  /** Names of the definitions of all kinds that it reads. */
-  readonly definitions: readonly string[];
-  readonly #proxies: HelmProxies | undefined;
-  readonly #addons: OcmAddons | undefined;
+  readonly #api: KubeApi;
+  readonly #options: UpstreamOptions;
+  readonly #said = new Set<string>();
+  /** What is to be taken, and cannot be yet. */
+  #missing: readonly Upstreams[];
+  #proxies: HelmProxies | undefined;
+  #addons: OcmAddons | undefined;
 
-  /** `CLUSTER_FAILED` if the server does not have a kind. */
+  /** What the server does not have the kinds of is said, and taken as soon as it does. */
   static async open(api: KubeApi, names: readonly Upstreams[], options: UpstreamOptions): Promise<Upstream> {
-    const { served } = await discover(api, { patienceMs: 0, signal: options.signal });
-    return new Upstream(api, names, served, options);
+    const upstream = new Upstream(api, names, options);
+    await upstream.#take(options.signal);
+    return upstream;
   }
 
-  private constructor(
-    api: KubeApi,
-    names: readonly Upstreams[],
-    served: readonly Resource[],
-    { onChange, report }: UpstreamOptions,
-  ) {
-    const kinds = names.flatMap((name) => [...UPSTREAM[name]]);
-    this.definitions = kinds.map(({ plural, group }) => `${plural}.${group}`);
-    const find = (kind: string, group: string): Resource => {
-      const found = served.find((one) => one.kind === kind && groupOf(one) === group);
-      if (found !== undefined) return found;
-      const hint = 'install its definition, or leave it out of --reconcile';
-      throw new CurlewError('CLUSTER_FAILED', `cannot take ${names.join()}: the server has no ${kind} of ${group}`, {
-        hint,
-      });
-    };
-    const said = new Set<string>();
-    const note = (text: string): void => {
-      if (!said.has(text)) report(text);
-      said.add(text);
-    };
-    const parts = { api, find, served, onChange, note };
-    if (names.includes('helmchartproxies')) this.#proxies = new HelmProxies(parts);
-    if (names.includes('clustermanagementaddons')) this.#addons = new OcmAddons(parts);
+  private constructor(api: KubeApi, names: readonly Upstreams[], options: UpstreamOptions) {
+    this.#api = api;
+    this.#missing = [...new Set(names)];
+    this.#options = options;
+  }
+
+  /** Names of the definitions of all kinds that it reads. */
+  get definitions(): readonly string[] {
+    const taken = [
+      ...(this.#proxies === undefined ? [] : UPSTREAM.helmchartproxies),
+      ...(this.#addons === undefined ? [] : UPSTREAM.clustermanagementaddons),
+    ];
+    return taken.map(({ plural, group }) => `${plural}.${group}`);
   }
 
   /** Why its objects may not be all, or be old. */
@@ -58,7 +57,54 @@ export class Upstream {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    await Promise.all([this.#proxies?.run(signal), this.#addons?.run(signal)]);
+    await Promise.all([this.#proxies?.run(signal), this.#addons?.run(signal), this.#takeLater(signal)]);
+  }
+
+  async #takeLater(signal: AbortSignal): Promise<void> {
+    let taken: readonly (HelmProxies | OcmAddons)[] = [];
+    while (taken.length === 0) {
+      if (this.#missing.length === 0) return;
+      await pause(this.#options.askMs ?? ASK_MS, { signal });
+      taken = await this.#take(signal).catch((error: unknown) => {
+        signal.throwIfAborted();
+        if (!(error instanceof CurlewError)) throw error;
+        return [];
+      });
+    }
+    this.#options.onChange();
+    await Promise.all([...taken.map(async (one) => one.run(signal)), this.#takeLater(signal)]);
+  }
+
+  /** Takes what the server has all kinds of by now, and returns it. */
+  async #take(signal: AbortSignal): Promise<readonly (HelmProxies | OcmAddons)[]> {
+    const { served } = await discover(this.#api, { patienceMs: 0, signal });
+    const found = (kind: string, group: string): Resource | undefined =>
+      served.find((one) => one.kind === kind && groupOf(one) === group);
+    const find = (kind: string, group: string): Resource => {
+      const resource = found(kind, group);
+      if (resource === undefined) throw new TypeError(`${kind} of ${group} is not in the list of kinds`);
+      return resource;
+    };
+    const note = (text: string): void => this.#sayOnce('info', text);
+    const parts = { api: this.#api, find, served, onChange: this.#options.onChange, note };
+    const taken: (HelmProxies | OcmAddons)[] = [];
+    const missing: Upstreams[] = [];
+    for (const name of this.#missing) {
+      const lacking = UPSTREAM[name].find(({ kind, group }) => found(kind, group) === undefined);
+      if (lacking !== undefined) {
+        const what = `cannot take ${name}: the server has no ${lacking.kind} of ${lacking.group}`;
+        this.#sayOnce('warning', `${what}: install its definition, or leave ${name} out of --reconcile`);
+        missing.push(name);
+      } else if (name === 'helmchartproxies') taken.push((this.#proxies = new HelmProxies(parts)));
+      else taken.push((this.#addons = new OcmAddons(parts)));
+    }
+    this.#missing = missing;
+    return taken;
+  }
+
+  #sayOnce(level: 'info' | 'warning', text: string): void {
+    if (!this.#said.has(text)) this.#options.say(level, text);
+    this.#said.add(text);
   }
 
   /** A Cluster with what is known of it elsewhere; undefined if it has gone there. */
