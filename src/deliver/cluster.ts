@@ -81,6 +81,7 @@ export async function openClusterApi(
     env,
     kubeContext: request.context,
     isForeign: request.isForeign,
+    way: request.kubeconfig === undefined ? undefined : '--kubeconfig',
     deadlineMs: REQUEST_MS,
   });
   if (api !== undefined) return { api, kubeconfig: kubeconfigPaths(env).join(delimiter) };

@@ -6,6 +6,7 @@ import type { Environment } from '../platform/http/proxy.ts';
 import { retryAfterMs } from '../platform/http/retry.ts';
 import { pause } from '../platform/limit/repeat.ts';
 import { exchange, streamLines, type Answered } from './exchange.ts';
+import { choosing, type KubeconfigWay } from './kubeconfig.ts';
 import type { ApiPath } from './path.ts';
 import { statusProblem, thrownProblem, type Problem } from './problem.ts';
 import { statusWithoutValues, writesSecret } from './secret-values.ts';
@@ -67,6 +68,8 @@ export interface ApiOptions {
   readonly kubeContext?: string | undefined;
   /** The kubeconfig came with files of others: it may neither start a program nor send the content of a file as a token. */
   readonly isForeign?: boolean | undefined;
+  /** How the caller chose the kubeconfig, for hints; default: KUBECONFIG. */
+  readonly way?: KubeconfigWay | undefined;
   /** Time limit of a request, including credentials, waits and retries. */
   readonly deadlineMs?: number | undefined;
 }
@@ -85,11 +88,12 @@ export async function openApi({
   env,
   kubeContext,
   isForeign,
+  way,
   deadlineMs = DEADLINE_MS,
 }: ApiOptions): Promise<KubeApi | undefined> {
   const present = await Promise.all(kubeconfigPaths(env).map(mayExist));
   if (!present.includes(true)) return undefined;
-  const sessions = openSessions(env, { wanted: kubeContext, isForeign });
+  const sessions = openSessions(env, { wanted: kubeContext, isForeign, way });
   let aheadMs = 0;
   const onDate = (date: string): void => {
     const offsetMs = Date.parse(date) - Date.now();
@@ -120,7 +124,8 @@ export async function openApi({
   const target: KubeApi['target'] = async (options) => {
     const session = await sessions.current(options);
     if (session !== undefined) return { server: session.server.href.replace(/\/$/, ''), namespace: session.namespace };
-    throw new CurlewError('CLUSTER_FAILED', NOT_NAMED.message, { hint: NOT_NAMED.hint });
+    const { message, hint } = notNamed(sessions);
+    throw new CurlewError('CLUSTER_FAILED', message, { hint });
   };
   const followed: KubeApi['follow'] = async (path, options) => follow(sessions, path, options);
   const now = (): Date => new Date(Date.now() + aheadMs);
@@ -141,7 +146,7 @@ async function follow(
   try {
     let session = await sessions.current({ signal: both });
     for (let isRenewed = false; ; isRenewed = true) {
-      if (session === undefined) return NOT_NAMED;
+      if (session === undefined) return notNamed(sessions);
       const answer = await streamLines(session, request, { signal: both, onData, onLine });
       if (answer.status >= 200 && answer.status < 300) return undefined;
       const better = answer.status === 401 && !isRenewed && (await sessions.renewed(session, { signal: both }));
@@ -166,7 +171,7 @@ async function send(
   let session = await sessions.current({ signal });
   let isRenewed = false;
   for (let waits = 0; ; waits += 1) {
-    if (session === undefined) return NOT_NAMED;
+    if (session === undefined) return notNamed(sessions);
     if (request.verb !== 'get') await guard?.();
     const answer = await answered(session, request, signal);
     if (answer.kind === 'problem') return answer;
@@ -194,12 +199,10 @@ function failureOf(answer: Answered, request: ApiRequest, session: Session): Pro
 /** The deadline of a request has passed. */
 class Late extends Error {}
 
-const NOT_NAMED: Problem = {
-  kind: 'problem',
-  problem: 'unreachable',
-  message: 'no kubeconfig names a current context',
-  hint: 'set KUBECONFIG to a kubeconfig with a current-context',
-};
+function notNamed({ way }: Sessions): Problem {
+  const hint = choosing(way, 'a kubeconfig with a current-context');
+  return { kind: 'problem', problem: 'unreachable', message: 'no kubeconfig names a current context', hint };
+}
 
 /** True also for folders and unreadable files, so that reading them reports the error. */
 async function mayExist(path: string): Promise<boolean> {

@@ -9,6 +9,7 @@ import { readFound } from '../platform/files/state-file.ts';
 import { openConnections } from '../platform/http/connections.ts';
 import { mapLimited } from '../platform/limit/each.ts';
 import { exchange, streamLines } from './exchange.ts';
+import type { Session } from './session.ts';
 
 export interface Member {
   readonly id: string;
@@ -75,13 +76,14 @@ export async function openEtcd({
   if (ca === undefined || cert === undefined || key === undefined) return undefined;
   const secureContext = contextOf(folder, { ca, cert, key });
   const connections = openConnections({ proxyOf: () => undefined, connectMs: REQUEST_MS, secureContext });
-  const sessionOf = (to: string) => ({
+  const sessionOf = (to: string): Session => ({
     server: new URL(to),
     connections,
     namespace: '',
     headers: {},
     secrets: [],
     certificateEndsAt: undefined,
+    way: 'KUBECONFIG',
   });
   const requestOf = (method: 'GET' | 'POST', path: string, body?: object) => ({
     method,

@@ -37,6 +37,8 @@ export interface KubeUser {
 /** The API server, and the user. */
 export interface KubeContext {
   readonly name: string;
+  /** The file that has it. */
+  readonly path: string;
   readonly server: URL;
   readonly namespace: string;
   readonly authority: Material | undefined;
@@ -75,8 +77,16 @@ const MAX_NAMED = 10;
 /** Characters of a name in messages. */
 const NAME_LIMIT = 100;
 
-function bad(path: string, what: string, hint = 'fix it, or set KUBECONFIG to another kubeconfig'): CurlewError {
+function bad(path: string, what: string, hint = 'fix it, or use another kubeconfig'): CurlewError {
   return new CurlewError('CLUSTER_FAILED', `kubeconfig ${path}: ${what}`, { hint });
+}
+
+/** How the caller chooses a kubeconfig. */
+export type KubeconfigWay = 'KUBECONFIG' | '--kubeconfig';
+
+/** What to do about a kubeconfig, as part of a hint. */
+export function choosing(way: KubeconfigWay, what: string): string {
+  return way === 'KUBECONFIG' ? `set KUBECONFIG to ${what}` : `choose ${what} with --kubeconfig`;
 }
 
 /** A name from a file, for messages. */
@@ -146,7 +156,8 @@ export function currentContext(
   const userEntry = userName === undefined ? undefined : first('users', userName, by);
   const user = userName === undefined || userEntry === undefined ? undefined : userOf(userName, userEntry);
   const written = () => ({ cluster: cluster.fields, user: userEntry?.fields ?? {} });
-  return { name, namespace: text(context, 'namespace') ?? 'default', ...clusterOf(cluster), user, written };
+  const { path } = context;
+  return { name, path, namespace: text(context, 'namespace') ?? 'default', ...clusterOf(cluster), user, written };
 }
 
 /** `CLUSTER_FAILED` unless a kubeconfig names a cluster, and nothing of the machine that it comes from; `path` is for messages. */
@@ -170,7 +181,7 @@ export function badContext(
   return bad(files.map(({ path }) => path).join(', '), what, hint);
 }
 
-function clusterOf(entry: Entry): Omit<KubeContext, 'name' | 'namespace' | 'user' | 'written'> {
+function clusterOf(entry: Entry): Omit<KubeContext, 'name' | 'path' | 'namespace' | 'user' | 'written'> {
   const authority = material(entry, 'certificate-authority');
   const insecure = flag(entry, 'insecure-skip-tls-verify');
   if (insecure && authority !== undefined) {

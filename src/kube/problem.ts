@@ -11,6 +11,7 @@ import {
   serverMessage,
 } from '../platform/http/failure.ts';
 import { TooLong, type Answered } from './exchange.ts';
+import { choosing, type KubeconfigWay } from './kubeconfig.ts';
 import type { Session } from './session.ts';
 
 /** Why a request failed; `unreachable` if it is unknown whether it was executed. */
@@ -83,7 +84,9 @@ const STATUSES: Readonly<Record<number, ApiProblem>> = {
   429: 'unreachable',
 };
 
-const OTHER_USER = 'set KUBECONFIG to the kubeconfig of an administrator, then run the same command again';
+function otherUser(way: KubeconfigWay): string {
+  return `${choosing(way, 'the kubeconfig of an administrator')}, then run the same command again`;
+}
 const TERMINATING =
   'wait until the namespace is deleted (its conditions say what remains), create it again if need be, then run the same command again';
 const CLOCK =
@@ -113,7 +116,7 @@ export function statusProblem(answer: Answered, session: Session): Problem {
   const { certificateEndsAt } = session;
   // An API server reports an expired certificate only as an unknown user.
   if (status !== 401 || certificateEndsAt === undefined || certificateEndsAt > Date.now()) {
-    return { kind: 'problem', problem, message, hint: isTerminating ? TERMINATING : OTHER_USER, status };
+    return { kind: 'problem', problem, message, hint: isTerminating ? TERMINATING : otherUser(session.way), status };
   }
   const ended = `the client certificate of the kubeconfig expired at ${new Date(certificateEndsAt).toISOString()}`;
   return { kind: 'problem', problem, message: `${message}; ${ended}`, hint: CLOCK, status };
@@ -188,6 +191,7 @@ export function thrownProblem(thrown: unknown, session?: Session): Problem {
     return { kind: 'problem', problem, message: error.message, hint: error.hint, isTooLong: error instanceof TooLong };
   }
   const code = errnoOf(error) ?? '';
+  const way = session?.way ?? 'KUBECONFIG';
   const host = session === undefined ? '' : `${session.server.host}: `;
   const problemOf = (problem: ApiProblem, what: string, hint?: string): Problem => {
     return { kind: 'problem', problem, message: visible(`${host}${what}`), hint };
@@ -198,10 +202,10 @@ export function thrownProblem(thrown: unknown, session?: Session): Problem {
     return problemOf('refused', 'its certificate is for another name', 'use the address in the certificate as server');
   }
   if (isCertificateProblem(code)) {
-    const hint = "set KUBECONFIG to a kubeconfig with this cluster's certificate authority";
+    const hint = choosing(way, "a kubeconfig with this cluster's certificate authority");
     return problemOf('refused', `its certificate is not from the authority of the kubeconfig (${code})`, hint);
   }
-  if (/_ALERT_/.test(code)) return problemOf('refused', `it ended the TLS handshake (${code})`, OTHER_USER);
+  if (/_ALERT_/.test(code)) return problemOf('refused', `it ended the TLS handshake (${code})`, otherUser(way));
   // A name that the DNS does not have does not come back by itself, other than a resolver that does not answer.
   if (code === 'ENOTFOUND')
     return problemOf('failed', 'host not found', 'check the name in the kubeconfig, and the network');

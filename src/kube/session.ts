@@ -21,12 +21,14 @@ import {
   parseKubeconfig,
   quoted,
   type Kubeconfig,
+  type KubeconfigWay,
   type KubeContext,
   type KubeUser,
   type Material,
 } from './kubeconfig.ts';
 
 export interface Session {
+  readonly way: KubeconfigWay;
   readonly server: URL;
   /** The namespace of the context. */
   readonly namespace: string;
@@ -49,6 +51,7 @@ export interface Embedded {
 }
 
 export interface Sessions {
+  readonly way: KubeconfigWay;
   /** The context with its certificates and credentials as they are now. `CLUSTER_FAILED` if the files name none. */
   readonly embedded: (options: { readonly signal: AbortSignal }) => Promise<Embedded>;
   /** Undefined if no file names a cluster. `CLUSTER_FAILED` if the files are unusable. */
@@ -98,7 +101,7 @@ async function readFiles(paths: readonly string[]): Promise<readonly Read[]> {
 function asKubeconfigError(error: unknown): unknown {
   if (!(error instanceof CurlewError)) return error;
   return new CurlewError('CLUSTER_FAILED', `kubeconfig: ${error.message}`, {
-    hint: error.hint ?? 'set KUBECONFIG to a readable kubeconfig',
+    hint: error.hint ?? 'use a readable kubeconfig',
     cause: error,
   });
 }
@@ -121,10 +124,15 @@ interface SessionOptions {
   readonly wanted?: string | undefined;
   /** The kubeconfig came with files of others: it may neither start a program nor send the content of a file as a token. */
   readonly isForeign?: boolean | undefined;
+  /** Default: KUBECONFIG. */
+  readonly way?: KubeconfigWay | undefined;
 }
 
 /** Keeps connections and credentials as long as the files do not change. */
-export function openSessions(env: Environment, { wanted, isForeign = false }: SessionOptions = {}): Sessions {
+export function openSessions(
+  env: Environment,
+  { wanted, isForeign = false, way = 'KUBECONFIG' }: SessionOptions = {},
+): Sessions {
   let context: { readonly print: string; readonly files: readonly Parsed[]; readonly value: KubeContext | undefined } =
     { print: '', files: [], value: undefined };
   let credential: { readonly print: string; readonly value: PluginCredential } | undefined;
@@ -160,10 +168,11 @@ export function openSessions(env: Environment, { wanted, isForeign = false }: Se
     if (transport?.print !== transportPrint)
       transport = { print: transportPrint, value: await openTransport(chosen, tls, env) };
     const credentials = await credentialsOf(chosen, credential?.value);
-    return { server: chosen.server, namespace: chosen.namespace, ...transport.value, ...credentials };
+    return { way, server: chosen.server, namespace: chosen.namespace, ...transport.value, ...credentials };
   };
 
   return {
+    way,
     embedded: async ({ signal }) =>
       mutex.run(
         async () => {
@@ -285,7 +294,7 @@ async function openTransport(
 
 function secureContext(context: KubeContext, tls: Tls, roots: readonly string[] | undefined): SecureContext {
   if (tls.authority !== undefined && !tls.authority.includes('-----BEGIN CERTIFICATE-----')) {
-    throw unusable(context, 'its certificate authority is not PEM');
+    throw unusable(context, `${authorityOf(context)} is not PEM`);
   }
   const ca = tls.authority ?? roots;
   try {
@@ -299,14 +308,19 @@ function secureContext(context: KubeContext, tls: Tls, roots: readonly string[] 
     // Replaces OpenSSL's message.
     const code = errnoOf(error) ?? '';
     const what = code.includes('KEY_VALUES_MISMATCH') ? 'do not match' : 'cannot be read or are not PEM';
-    const which = tls.certificate === undefined ? 'its certificate authority' : 'its certificates and their key';
+    const which = tls.certificate === undefined ? authorityOf(context) : 'its certificates and their key';
     throw unusable(context, `${which} ${what}`);
   }
 }
 
-function unusable({ name }: KubeContext, what: string, hint?: string): CurlewError {
-  return new CurlewError('CLUSTER_FAILED', `kubeconfig: context ${quoted(name)}: ${what}`, {
-    hint: hint ?? 'fix the kubeconfig, or set KUBECONFIG to another one',
+function authorityOf({ authority }: KubeContext): string {
+  const file = authority !== undefined && 'path' in authority ? ` ${authority.path}` : '';
+  return `its certificate authority${file}`;
+}
+
+function unusable({ name, path }: KubeContext, what: string, hint?: string): CurlewError {
+  return new CurlewError('CLUSTER_FAILED', `kubeconfig ${path}: context ${quoted(name)}: ${what}`, {
+    hint: hint ?? 'fix it, or use another kubeconfig',
   });
 }
 

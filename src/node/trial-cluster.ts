@@ -28,7 +28,7 @@ export async function openTrialApi(
   { env, cwd }: Pick<Context, 'env' | 'cwd'>,
 ): Promise<{ readonly path: string; readonly api: KubeApi }> {
   const path = resolve(cwd, kubeconfig);
-  const api = await openApi({ env: { ...env, KUBECONFIG: path }, kubeContext });
+  const api = await openApi({ env: { ...env, KUBECONFIG: path }, kubeContext, way: '--kubeconfig' });
   if (api !== undefined) return { path, api };
   throw new CurlewError('NOT_FOUND', `cannot read ${path}: no such file`, {
     hint: '--kubeconfig takes the kubeconfig of a cluster that the trial may change, such as ~/.kube/config',

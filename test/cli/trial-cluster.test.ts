@@ -241,7 +241,25 @@ test('credentials that the server refuses are refused before anything runs', asy
   const { exitCode, stderr } = await trial(box, ...KUBECONFIG);
   assert.is(exitCode, 33, stderr);
   assert.match(stderr, /cannot be used: .* returned 401/);
+  assert.match(stderr.replaceAll(/\s+/g, ' '), 'choose the kubeconfig of an administrator with --kubeconfig');
   assert.not.match(stderr, /test-token/);
+});
+
+test('no hint about a kubeconfig of --kubeconfig names a variable', async () => {
+  const CONFIGS = [
+    '[]',
+    kubeconfigText('https://127.0.0.1:1', {}, { 'certificate-authority-data': 'eA==' }),
+    kubeconfigText('https://127.0.0.1:1', {}, {}).replace('"current-context":"test"', '"x":0'),
+    kubeconfigText('https://127.0.0.1:1', { tokenFile: '.' }, {}),
+  ];
+  for (const conf of CONFIGS) {
+    await using box = await boxFor('true', conf);
+    const { exitCode, stderr } = await trial(box, ...KUBECONFIG);
+    assert.is(exitCode, 33, stderr);
+    assert.match(stderr, /\bhint: /);
+    assert.not.match(stderr, /KUBECONFIG/);
+    assert.match(stderr, box.at('conf').split('/').at(-2) ?? '');
+  }
 });
 
 test('a kubeconfig is only for the sandbox of a trial', async () => {

@@ -273,7 +273,7 @@ test('keys that cannot be used are named without the words of OpenSSL', async ({
   assert.match(await ask(files2('a.crt', 'b.key')), /^failed: .*do not match$/);
   assert.match(await ask(files2('none.crt', 'a.key')), /^failed: .*cannot be read or are not PEM$/);
   assert.match(await ask(files2('a.crt', 'away.key')), /^failed: kubeconfig: cannot read .*away\.key: no such file$/);
-  assert.match(await ask({}, { 'certificate-authority': 'none.crt' }), /^failed: .*certificate authority is not PEM$/);
+  assert.match(await ask({}, { 'certificate-authority': 'none.crt' }), /conf: .* authority .*none\.crt is not PEM$/);
   assert.match(await ask(files2('a.crt', 'a.key')), /^unreachable: /);
 });
 
