@@ -169,6 +169,12 @@ export const RULES = {
       'install.sh reads the folder of another version of the add-on and never its own, as in a copy of that version.',
   },
   'hook/duplicate': { severity: 'warning', about: 'A hook is defined twice; the last definition applies.' },
+  'kustomization/missing-file': {
+    severity: 'warning',
+    about:
+      'A kustomization lists a file or folder that the add-on does not have, and that neither its Manifest nor its scripts name: ' +
+      '`kubectl apply -k` fails.',
+  },
   'yaml/syntax': { severity: 'error', about: 'A YAML file does not parse.' },
   'yaml/template': {
     severity: 'info',

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import type { Place } from '../../core/diagnostic.ts';
-import { MANIFEST } from '../../core/layout.ts';
+import { INSTALL_SH, MANIFEST } from '../../core/layout.ts';
 import { compareText } from '../../core/ref.ts';
 import type { AddonListing } from '../read-addon.ts';
 import { finding, type Find } from '../rules.ts';
@@ -18,6 +18,7 @@ import {
   placeholderRemarks,
   type Placeholder,
 } from './placeholders.ts';
+import { missingPaths } from './kustomization.ts';
 import { placer, addFindings, type Placer } from './spot.ts';
 import type { YamlFacts } from './yaml-facts.ts';
 import { createSingleFlightCache, type SingleFlightCache } from '../../platform/limit/single-flight-cache.ts';
@@ -72,6 +73,10 @@ export async function checkOwnFiles(
   const unused = watchUnused(manifest.requests);
   const filled = filledPlaceholders(listing.installScript ?? '');
   const named = new Map<string, () => string>();
+  const texts = {
+    files: files.map(({ path }) => path),
+    scripts: () => [listing.manifestText, listing.installScript ?? '', ...scriptsOf(listing)].join('\n'),
+  };
   let sum = 0;
   // Small files first: they name most of the images, and large ones need not be searched for those.
   for (const { path, size } of files.toSorted((a, b) => a.size - b.size)) {
@@ -102,6 +107,7 @@ export async function checkOwnFiles(
     if (!isYaml) continue;
     addFindings(facts.remarks, place, note);
     checkSpecFile(path, place, facts, note);
+    addFindings(missingPaths(path, text, texts), place, note);
     if (facts.uses.length + facts.rewrites.length === 0) continue;
     images.push({ place, uses: facts.uses, rewrites: facts.rewrites });
     named.set(file, text);
@@ -115,6 +121,13 @@ export async function checkOwnFiles(
   checkListed(manifest.requests, { files: images, archives }, noteNamed);
   checkUnused(unused, images, find);
   return { lines, comments };
+}
+
+/** The texts of its other shell scripts. */
+function scriptsOf({ folder, files }: AddonListing): readonly string[] {
+  return files
+    .filter(({ path }) => path.endsWith('.sh') && path !== INSTALL_SH)
+    .map(({ path }) => textAt(join(folder, path)));
 }
 
 function keepLine(place: Place, text: string, lines: Map<string, string>): void {
