@@ -5,6 +5,7 @@ import { reportStep } from '../core/events.ts';
 import { useCase } from '../core/request.ts';
 import type { Held } from '../machine/cluster.ts';
 import { readHosts, type WrittenCluster, type WrittenHost } from '../machine/run/cluster-file.ts';
+import { runsElsewhere } from '../machine/run/listed.ts';
 import { lookAt, type ClusterLook, type HostLook } from '../machine/run/look.ts';
 import { deleteProvided } from '../machine/run/provider.ts';
 import { cleanHost, lockHosts, operatorOf, runCommand, type Remote } from '../machine/run/remote.ts';
@@ -19,6 +20,8 @@ export interface ClusterDeletion {
   readonly done: readonly string[];
   /** Machines of a provider, which deletes them. */
   readonly provided: readonly string[];
+  /** Machines that their providers do not have, with the reason: nothing of them is left, or a provider looks elsewhere. */
+  readonly absent: readonly Held[];
   readonly failed: readonly { readonly host: string; readonly reason: string }[];
   /** Why no machine is reset. */
   readonly refused: readonly Held[];
@@ -57,6 +60,9 @@ export const deleteCluster = useCase(CLUSTER_DELETE, async (request, context: Co
       left: left.map(({ host }) => host.name).filter((one) => !done.includes(one)),
       done,
       provided: cluster.machines.flatMap((host) => (host.provided === undefined ? [] : host.name)),
+      absent: look.hosts.flatMap(({ host, exists, problem }) =>
+        exists === false && !done.includes(host.name) ? [{ host: host.name, reason: problem?.reason ?? '' }] : [],
+      ),
       failed,
       refused,
       unreached,
@@ -125,9 +131,14 @@ function deletionOf({ name, paused }: WrittenCluster, { hosts, seen, extras }: C
   const left: HostLook[] = [];
   for (const one of hosts) {
     const { host, facts, problem, exists } = one;
-    if (exists === false) continue;
+    const node = seen.machines.find((machine) => machine.name === host.name);
+    if (exists === false) {
+      const elsewhere = runsElsewhere(one, node);
+      if (elsewhere !== undefined) unreached.push({ host: host.name, reason: elsewhere });
+      continue;
+    }
     const isSilent = ['unreachable', 'cut', 'late'].includes(problem?.problem ?? '');
-    const belongs = seen.machines.find((machine) => machine.name === host.name)?.cluster;
+    const belongs = node?.cluster;
     const refuse = (reason: string): unknown => refused.push({ host: host.name, reason });
     if (exists === true && isSilent) left.push(one);
     else if (facts === undefined) unreached.push({ host: host.name, reason: problem?.reason ?? '' });

@@ -67,7 +67,12 @@ export const REACH = {
     fields({
       user: v.exactOptional(host),
       port: v.exactOptional(
-        v.pipe(v.number('a number'), v.integer('a whole number'), v.minValue(1, 'a number from 1')),
+        v.pipe(
+          v.number('a number'),
+          v.integer('a whole number'),
+          v.minValue(1, 'a number from 1'),
+          v.maxValue(65_535, 'a number up to 65535'),
+        ),
       ),
       hostKey: aText,
       via: v.exactOptional(host),

@@ -1,8 +1,9 @@
 /** What happens on control planes now: one at a time, and never so that etcd or the last API server is away. Pure. */
-import type { Action, SeenMachine } from './cluster.ts';
+import type { Action, Held, SeenMachine } from './cluster.ts';
 import { mayRestart, quorumAfter } from './etcd.ts';
 import { pickControlPlane } from './pick.ts';
 import {
+  beforeReplacement,
   chainOf,
   hold,
   isLeftOver,
@@ -78,13 +79,26 @@ function* turns(world: World, to: string, next: string | undefined): Iterable<Tu
   if (outdated?.outdated === true) yield upgrade(world, outdated.machine, { to, isBegun: false });
   for (const one of staying) {
     if (!isHealthy(world, one)) yield hold(one.name, 'the control plane is not healthy: repair it');
-    yield { ...NOTHING, held: keptAs(world, one) };
-    const replaced = replacedFor(world, one, to);
-    if (replaced === undefined) continue;
-    const { chains, held } = removeControlPlane(world, one, replaced);
-    const join = { phase: 'join', to, reason: 'the file has it' } as const;
-    yield { chains: chains.map((chain) => replacement(chain, one.name, join)), held };
   }
+}
+
+/** A new machine for one that only its provider can change. What keeps it holds nothing else: the cluster works as it is. */
+export function replaceControlPlane(world: World, to: string): Turn {
+  const held: Held[] = [];
+  for (const one of world.lists.controlPlanes) {
+    held.push(...keptAs(world, one));
+    const reason = replacedFor(world, one, to);
+    if (reason === undefined) continue;
+    const { chains, held: kept } = removeControlPlane(world, one, reason);
+    const waits = beforeReplacement(world, one.name);
+    if (waits !== undefined) held.push({ host: one.name, reason: waits });
+    else if (chains.length === 0) held.push(...kept.map((why) => ({ ...why, reason: `${reason}, but ${why.reason}` })));
+    else {
+      const join = { phase: 'join', to, reason: 'the file has it' } as const;
+      return { chains: chains.map((chain) => replacement(chain, one.name, join)), held };
+    }
+  }
+  return { ...NOTHING, held };
 }
 
 function isHealthy({ members = [] }: World, { name, ready }: SeenMachine): boolean {

@@ -4,7 +4,7 @@
  */
 import { planUpgrade, kubernetesSteps } from '../channel/plan.ts';
 import type { Action, DesiredCluster, Held, Policy, SeenCluster, Step } from './cluster.ts';
-import { controlPlaneTurn } from './control-plane.ts';
+import { controlPlaneTurn, replaceControlPlane } from './control-plane.ts';
 import { reasonOf, refusalsOf } from './refusals.ts';
 import { workerSteps } from './versions.ts';
 import { workersTurn } from './workers.ts';
@@ -72,11 +72,13 @@ function turnOf(world: World): Turn {
   const ahead = isDrained && version !== undefined ? nextVersion(world, version).to : undefined;
   const current = controlPlaneTurn(world, version, ahead);
   if (current.chains.length > 0 || current.held.length > 0 || version === undefined) return current;
+  const replaced = replaceControlPlane(world, version);
+  if (replaced.chains.length > 0) return replaced;
   const workers = workersTurn(world, version);
   if (workers.chains.length > 0) return workers;
-  if (workers.isBehind) return workers;
+  if (workers.isBehind) return { ...workers, held: [...replaced.held, ...workers.held] };
   const next = nextVersion(world, version);
-  const held = [...workers.held, ...next.held];
+  const held = [...replaced.held, ...workers.held, ...next.held];
   if (next.chains.length > 0 || next.to === undefined) return { ...next, held };
   const control = controlPlaneTurn(world, next.to);
   return { ...control, held: [...held, ...control.held] };

@@ -3,10 +3,11 @@ import { advance, type Hold, type Member, type Place } from '../rollout/batch.ts
 import { groupsOf } from '../rollout/groups.ts';
 import { sizeOf } from '../rollout/limits.ts';
 import type { Strategy } from '../rollout/strategy.ts';
-import type { Held, SeenMachine } from './cluster.ts';
+import type { Action, Held, SeenMachine } from './cluster.ts';
 import { inDeletionOrder, mayRepair } from './pick.ts';
 import { byVersion } from './refusals.ts';
 import {
+  beforeReplacement,
   joinChain,
   keptAs,
   removalChain,
@@ -35,7 +36,7 @@ export function workersTurn(world: World, current: string): WorkersTurn {
   const leaving: SeenMachine[] = [];
   const staying: SeenMachine[] = [];
   for (const one of workers) (!wanted.has(one.name) || one.leaving === true ? leaving : staying).push(one);
-  const removals = remove(world, leaving);
+  const removals = remove(world, leaving, current);
   const upgrades = upgrade(world, staying, current);
   const held = [...joins.held, ...removals.held, ...upgrades.held];
   const chains = [joins.chains, removals.chains, upgrades.chains].find((some) => some.length > 0) ?? [];
@@ -61,8 +62,8 @@ function versionFor(own: string | undefined, current: string): string {
 }
 
 /** All or nothing. */
-function remove(world: World, leaving: readonly SeenMachine[]): Turn {
-  const { policy } = world;
+function remove(world: World, leaving: readonly SeenMachine[], current: string): Turn {
+  const { policy, wanted } = world;
   const { workers } = world.lists;
   const marked = leaving.filter((one) => one.leaving === true);
   const limit = leaving.length === marked.length ? undefined : removalLimit(world);
@@ -76,7 +77,18 @@ function remove(world: World, leaving: readonly SeenMachine[]): Turn {
   );
   const places = Math.max(1, sizeOf((policy.workers ?? FEW).maxConcurrency, workers.length, workers.length, 'native'));
   const able = limit !== undefined ? marked : order.slice(0, places).map(({ machine }) => machine);
-  return { chains: able.map((machine) => removalChain(world, machine, 'the file does not have it')), held };
+  const chainFor = (machine: SeenMachine): readonly Action[] => {
+    const { name } = machine;
+    const chain = removalChain(world, machine, 'the file does not have it');
+    const to = versionFor(wanted.get(name)?.kubeletVersion, current);
+    // What was begun with a machine of the file continues with a new one.
+    return replacedFor(world, machine, to) === undefined ? chain : replacedBy(chain, name, to);
+  };
+  return { chains: able.map(chainFor), held };
+}
+
+function replacedBy(leaving: readonly Action[], host: string, to: string): readonly Action[] {
+  return replacement(leaving, host, { phase: 'join', to, reason: 'the file has it' });
 }
 
 interface Upgraded extends Member {
@@ -123,7 +135,13 @@ function upgrade(world: World, workers: readonly SeenMachine[], current: string)
     const chain =
       replaced === undefined
         ? upgradeChain(world, machine, to, 'its control plane has this version')
-        : replacement(removalChain(world, machine, replaced), host, { phase: 'join', to, reason: 'the file has it' });
+        : replacedBy(removalChain(world, machine, replaced), host, to);
+    const waits =
+      replaced === undefined
+        ? holds
+          ? undefined
+          : hold?.message
+        : (hold?.message ?? (isReplacing ? 'one machine is replaced at a time' : beforeReplacement(world, host)));
     const isUpgraded = chain.every(({ phase }) => phase === 'uncordon');
     const reason =
       state === 'Failed'
@@ -132,22 +150,13 @@ function upgrade(world: World, workers: readonly SeenMachine[], current: string)
           ? 'it does not answer'
           : isUpgraded && ready !== true
             ? 'it has its version, and is not ready yet'
-            : holds
-              ? undefined
-              : (hold?.message ?? (replaced === undefined ? undefined : before(world, host, isReplacing)));
+            : waits;
     if (reason === undefined) {
       isReplacing ||= replaced !== undefined;
       chains.push(chain);
     } else held.push({ host, reason });
   }
   return { chains, held, isBehind };
-}
-
-/** What comes before a worker is replaced: it goes before the new one comes, so all others must work. */
-function before({ desired, machines }: World, host: string, isReplacing: boolean): string | undefined {
-  if (isReplacing) return 'one machine is replaced at a time';
-  const broken = desired.machines.find(({ name }) => name !== host && machines.get(name)?.ready !== true);
-  return broken && `it is replaced once ${broken.name} is ready`;
 }
 
 /** Why a worker that is not under way waits. */

@@ -237,6 +237,12 @@ export function keptAs({ wanted }: Pick<World, 'wanted'>, { name, outdated }: Se
   return [{ host: name, reason: `${outdated}, and update: InPlaceOnly never replaces a machine` }];
 }
 
+/** What comes before a machine is replaced: it goes before the new one comes, so all others must work. */
+export function beforeReplacement({ desired, machines }: World, host: string): string | undefined {
+  const broken = desired.machines.find(({ name }) => name !== host && machines.get(name)?.ready !== true);
+  return broken && `it is replaced once ${broken.name} is ready`;
+}
+
 /** How a new machine of its provider takes the place of one that has left, or leaves by these actions. */
 export function replacement(
   leaving: readonly Action[],

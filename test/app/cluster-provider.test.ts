@@ -1,5 +1,6 @@
 /** Clusters whose machines are a provider's; what SSH says of them has its own tests. */
 import { readFile, writeFile } from 'node:fs/promises';
+import { deleteCluster } from '../../src/app/cluster-delete.ts';
 import { clusterPlan } from '../../src/app/cluster-plan.ts';
 import { clusterStatus } from '../../src/app/cluster-status.ts';
 import type { PlannedCluster } from '../../src/machine/run/planned.ts';
@@ -127,6 +128,15 @@ test('a machine that only the provider has waits for a person, also in the statu
     { ...P1, name: 'p3' },
   );
   assert.equal(plan.held[0], { host: 'p2', reason: 'the provider lab has it, and the file does not: delete it there' });
+});
+
+test('a deletion names the machines that a provider does not have', async () => {
+  await using at = await scene();
+  await at.plan(P1, P2);
+  const context = { signal: never, report: noReport, env: { HOME: at.path, PATH: process.env['PATH'] }, cwd: at.path };
+  const deleted = await deleteCluster({ files: ['paris.yaml'], confirm: 'paris' }, context);
+  const reason = 'the provider lab does not have it';
+  assert.equal([deleted.left, deleted.absent], [[], ['p1', 'p2'].map((host) => ({ host, reason }))]);
 });
 
 test('a provider is named by the operator, and says alone how its machines are reached', async () => {

@@ -42,6 +42,7 @@ function look({ machines }: WrittenCluster, more: Readonly<Record<string, More>>
     return {
       host,
       facts: {
+        hostname: host.name,
         os: 'debian 12',
         arch: 'x86_64',
         memoryMiB: 4000,
@@ -199,6 +200,19 @@ test('nothing leaves while no control plane says what the cluster has', () => {
   assert.equal([phases(plan), plan.held], [[], [{ reason: 'no control plane could be asked for its nodes' }]]);
 });
 
+test('the host of another machine, by an entry that was copied, is not reset', () => {
+  const all = look(ONE, { w2: { joined: false } });
+  const hosts = all.hosts.map((one): HostLook => {
+    return one.host.name === 'w2' && one.facts ? { ...one, facts: { ...one.facts, hostname: 'w3' } } : one;
+  });
+  const plan = planLeaving({ cluster: ONE, name: 'w2', bundle }, { ...all, hosts });
+  assert.equal(phases(plan), []);
+  assert.is(
+    reasons(plan),
+    'w2: its hostname is w3: it may be another machine, so correct its address, or take it out of the file',
+  );
+});
+
 test('a host that another cluster uses is not reset', () => {
   const taken = look(ONE, { w2: { ready: false, cluster: 'rome' } });
   const plan = planLeaving({ cluster: ONE, name: 'w2', bundle: undefined }, taken);
@@ -264,7 +278,11 @@ test('a machine of a provider is deleted instead of reset when it leaves, and ne
     planLeaving({ cluster: ONE, name: 'w1', bundle }, provided(look(ONE, more), { w1: exists }));
   assert.equal(phases(leave({}, true)), ['w1 mark', 'w1 drain', 'w1 delete-node', 'w1 delete']);
   assert.equal(phases(leave({ w1: { answers: false } }, true)), ['w1 mark', 'w1 delete-node', 'w1 delete']);
-  assert.equal(phases(leave({}, false)), ['w1 mark', 'w1 delete-node']);
+  assert.equal(phases(leave({ w1: { ready: false } }, false)), ['w1 mark', 'w1 delete-node']);
+  // It runs: its provider looks elsewhere.
+  const runs = leave({}, false);
+  assert.equal(phases(runs), []);
+  assert.match(reasons(runs), /^w1: its node is ready, and the provider lab does not have it: /);
   const unknown = leave({ w1: { answers: false } }, undefined);
   assert.equal([phases(unknown), reasons(unknown)], [[], 'w1: its provider does not say']);
   const other = leave({ w1: { cluster: 'berlin' } }, true);

@@ -118,6 +118,13 @@ test('workers with update: Replace get a version by new machines, one after the 
   // Killed once its node was deleted: it is not reset to join again.
   const left = { ...w0, joined: false };
   assert.equal(titles(replace([{ ...cp0, ...now }, left, w1])).slice(0, 5), [...renewed('w0'), 'mark w1']);
+  // Killed while its node was leaving.
+  const going = { ...w0, leaving: true, drained: true, cordon: 'curlew' } as const;
+  assert.equal(titles(replace([{ ...cp0, ...now }, going, w1])).slice(0, 5), ['delete-node w0', ...renewed('w0')]);
+  // Cordoned in the middle of a batch that was to go up in place.
+  const cordoned = [w0, w1].map((one) => ({ ...one, cordon: 'curlew', cordonFor: NEW }) as const);
+  const batch = replace([{ ...cp0, ...now }, ...cordoned]);
+  assert.equal(batch.steps.filter(({ waits }) => waits.length === 0).length, 1);
   const more = { machines: [...machines, { name: 'w2', role: 'worker' as const }] };
   const bad = machine('w2', { ready: false, kubelet: NEW });
   const broken = planCluster(desired(names, more), seen([{ ...cp0, ...now }, w0, w1, bad]));
@@ -146,7 +153,29 @@ test('what only its provider can change makes a new machine, unless update: InPl
     { ...w0, outdated: undefined },
   ]);
   assert.equal(titles(only), []);
-  assert.equal(reasons(only.held), ['cp0: no other control plane is healthy, so it cannot be removed']);
+  const alone = 'cp0: its image is debian-11, but no other control plane is healthy, so it cannot be removed';
+  assert.equal(reasons(only.held), [alone]);
+  // Neither keeps workers from what they need, nor the cluster from its version.
+  const fresh = { name: 'w1', answers: true, joined: false, images: [NEW] };
+  for (const update of ['Auto', 'InPlaceOnly'] as const) {
+    assert.equal(
+      titles(
+        at(
+          [
+            { ...cp0, ...old },
+            { ...fresh, role: 'worker' },
+          ],
+          update,
+        ),
+      ),
+      [`join w1 ${NEW}`],
+    );
+    const before = machine('cp0', { exists: true, images: [NEW], ...old });
+    assert.equal(titles(at([before], update))[1], `upgrade cp0 ${NEW}`);
+  }
+  const broken = at([cp0, { ...cp1, ...old }, cp2, { ...w0, outdated: undefined, ready: false }]);
+  assert.equal(titles(broken), []);
+  assert.equal(reasons(broken.held), ['cp1: it is replaced once w0 is ready', 'w0: it is not ready']);
   // A machine that does not answer is for a repair, and one whose cluster goes up first has the version of the file then.
   assert.equal(titles(at([cp0, { ...w0, answers: false }])), []);
   const behind = machine('cp0', { exists: true, images: [NEW] });

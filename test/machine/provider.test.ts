@@ -62,6 +62,7 @@ test('a list that cannot be relied on says what is wrong with it', async () => {
   assert.match(await said(machines({ address: '10.0.0.1' })), `${begin}machines[0].uid: `);
   assert.match(await said(machines({ uid: 'paris/p1', address: '-oProxyCommand=x' })), `${begin}machines[0].address: `);
   assert.match(await said(machines({ uid: 'paris/p1', ssh: { user: 'ops' } })), `${begin}machines[0].ssh.hostKey: `);
+  assert.match(await said(machines({ uid: 'paris/p1', ssh: { hostKey: 'x', port: 1e9 } })), 'a number up to 65535');
   assert.match(await said(machines({ uid: 'paris/p\u001b[2J' })), `${begin}machines[0].uid: not a uid`);
   assert.is(
     await said(machines({ uid: 'paris/p1' }, { uid: 'paris/p1' })),
@@ -96,6 +97,38 @@ test('what a provider says when it fails is shown without the secrets that it ha
   assert.match(String(error), 'status 3');
   assert.match(String(error), 'denied: [secret] [secret]');
   assert.ok(!/open-sesame|hush-hush|hidden/.test(String(error)));
+});
+
+test('secrets below others, in several lines, and in variables of any usual name are hidden, too', async () => {
+  await using at = await scene(`cat >/dev/null; echo "$SSHPASS $PEM_KEY pa55word 778899" >&2; exit 3`);
+  const env = { ...at.provider.env, SSHPASS: 'abracadabra', PEM_KEY: 'first-line\nsecond-line' };
+  const config = { login: { password: 'pa55word', tokens: [778899] } };
+  const error = await listProvided(
+    { ...at.provider, env },
+    { cluster: 'paris', machines: [{ ...P1, config }] },
+    never,
+  ).catch((problem: unknown) => problem);
+  assert.match(String(error), 'status 3');
+  assert.ok(!/abracadabra|first-line|second-line|pa55word|778899/.test(String(error)), String(error));
+});
+
+test('a list that fails once while a machine comes or goes is asked again', async () => {
+  await using at = await scene(`cat >/dev/null
+case $1 in
+  list) if [ -e failed ]; then cat ready; else touch failed; echo 'busy' >&2; exit 1; fi;;
+  *) echo '{"apiVersion":"provider.curlew.dev/v1","machine":{"uid":"paris/p1"}}';;
+esac`);
+  await writeFile(at.at('ready'), machines({ uid: 'paris/p1', address: '10.0.0.1', ssh: SSH }));
+  assert.equal(await createProvided(at.provider, P1, never), { name: 'p1', address: '10.0.0.1', ssh: SSH });
+  await using down = await scene(
+    `cat >/dev/null; [ $1 != list ] || { echo 'down' >&2; exit 1; }; echo '{"apiVersion":"provider.curlew.dev/v1","machine":{"uid":"paris/p1"}}'`,
+    { limitMs: 60 },
+  );
+  await assert.rejectsWith(
+    deleteProvided(down.provider, P1, never),
+    'PROGRAM_FAILED',
+    /^list by the provider lab, .*down/s,
+  );
 });
 
 test('a machine is created once its list has an address and a host key, whatever its own answer says', async () => {

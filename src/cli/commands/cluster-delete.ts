@@ -25,11 +25,12 @@ function isBlocked({ refused, unreached, skipped }: ClusterDeletion): boolean {
 }
 
 function deletionLines(result: ClusterDeletion): readonly string[] {
-  const { cluster, left, done, provided, failed, refused, unreached, confirmed, stays } = result;
+  const { cluster, left, done, provided, absent, failed, refused, unreached, confirmed, stays } = result;
   const word = (host: string): string => (provided.includes(host) ? 'deleted' : 'reset');
   return [
     ...done.map((host) => `${word(host)}: ${host}`),
     ...left.map((host) => `${confirmed ? 'not' : 'would be'} ${word(host)}: ${host}`),
+    ...absent.map(({ host = cluster, reason }) => `not there: ${host}: ${reason}`),
     ...failed.map(({ host, reason }) => `failed: ${host}: ${reason}`),
     ...refused.map(({ host = cluster, reason }) => `refused: ${host}: ${reason}`),
     ...unreached.map(({ host = cluster, reason }) => `not reached: ${host}: ${reason}`),

@@ -1,7 +1,7 @@
 /** The machines of a cluster by what their providers have. */
 import { CurlewError } from '../../core/errors.ts';
 import type { SshError } from '../../ssh/ssh.ts';
-import type { Held } from '../cluster.ts';
+import type { Held, SeenMachine } from '../cluster.ts';
 import type { WrittenCluster, WrittenHost } from './cluster-file.ts';
 import { isReady, listProvided, type Provided, type Provider } from './provider.ts';
 
@@ -85,6 +85,13 @@ function extraOf(name: string, cluster: string, by: Provider | undefined): reado
   return [
     { host: { name, role, machine: { name, role }, ssh: { name, address: '', hostKey: '' }, provided }, exists: true },
   ];
+}
+
+/** Why a machine counts as one that is there, although its provider does not have it. */
+export function runsElsewhere({ host, exists }: ListedHost, node: SeenMachine | undefined): string | undefined {
+  if (exists !== false || node?.ready !== true) return undefined;
+  const { name = '' } = host.provided?.by ?? {};
+  return `its node is ready, and the provider ${name} does not have it: look whether it uses another account or region; if it was just deleted, its node says so within a minute`;
 }
 
 /** Why nothing may be created: what a running cluster has is not missing because a provider looks in another place. */

@@ -3,6 +3,7 @@ import type { Action, Held, SeenCluster, SeenMachine, Step } from '../cluster.ts
 import { mayRepair } from '../pick.ts';
 import { planRemoval } from '../removal.ts';
 import type { WrittenCluster } from './cluster-file.ts';
+import { runsElsewhere } from './listed.ts';
 import type { BundleFacts, ClusterLook, HostLook } from './look.ts';
 import { planOf, shownHost, type Choices, type Done, type PlannedCluster } from './planned.ts';
 
@@ -106,9 +107,17 @@ export function planLeaving(given: Given, look: ClusterLook): PlannedMachine {
   const provider = providerOf(look, cluster.name, host);
   // What its provider deletes needs no reset.
   const before = chain.filter(({ phase }) => phase !== 'reset' || provider.chain.length === 0);
-  const images = before.some(({ phase }) => phase === 'reset') ? imagesFor(host, bundle) : NOTHING;
+  const isReset = before.some(({ phase }) => phase === 'reset');
+  const images = isReset ? imagesFor(host, bundle) : NOTHING;
+  const strange = isReset ? otherMachine(host) : [];
   // What is wrong with its host does not keep it.
-  const refused = [...rest.refused.filter((one) => one.host !== name), ...own, ...images.refused, ...provider.refused];
+  const refused = [
+    ...rest.refused.filter((one) => one.host !== name),
+    ...own,
+    ...strange,
+    ...images.refused,
+    ...provider.refused,
+  ];
   const held = [...rest.held.filter((one) => one.host === undefined), ...silence(look)];
   const hosts = host === undefined ? [] : [shownHost(look, host)];
   const isAble = refused.length + held.length === 0;
@@ -116,11 +125,23 @@ export function planLeaving(given: Given, look: ClusterLook): PlannedMachine {
   return { ...rest, machine: name, hosts, refused, held, steps };
 }
 
-/** A machine of which its provider says nothing is not forgotten: no one else would delete it. */
+/** An entry that was copied from that of another machine must not cost that one its data. */
+function otherMachine(look: HostLook | undefined): readonly Held[] {
+  if (look?.facts === undefined || look.facts.hostname === look.host.name) return [];
+  const { name: host } = look.host;
+  const reason = `its hostname is ${look.facts.hostname}: it may be another machine, so correct its address, or take it out of the file`;
+  return [{ host, reason }];
+}
+
+/** A machine of which its provider says nothing, or that runs and that it does not have, is not forgotten: no one else would delete it. */
 function providerOf({ seen }: ClusterLook, cluster: string, look: HostLook | undefined): Leaving {
-  if (look?.host.provided === undefined || look.exists === false) return NOTHING;
+  if (look?.host.provided === undefined) return NOTHING;
   const { host, exists, problem } = look;
-  const { cluster: owner = cluster } = seen.machines.find((one) => one.name === host.name) ?? {};
+  const node = seen.machines.find((one) => one.name === host.name);
+  const { cluster: owner = cluster } = node ?? {};
+  const elsewhere = runsElsewhere(look, node);
+  if (elsewhere !== undefined) return { chain: [], refused: [{ host: host.name, reason: elsewhere }] };
+  if (exists === false) return NOTHING;
   const wrong = exists === undefined ? problem?.reason : owner === cluster ? undefined : belongsTo(owner);
   if (wrong !== undefined) return { chain: [], refused: [{ host: host.name, reason: wrong }] };
   return { chain: [{ host: host.name, phase: 'delete', reason: 'its provider has it' }], refused: [] };

@@ -2,9 +2,9 @@
 import * as v from 'valibot';
 import type { Context } from '../../core/context.ts';
 import { CurlewError } from '../../core/errors.ts';
-import { parseText, shallowJson } from '../../core/json.ts';
+import { fieldsOf, parseText, shallowJson } from '../../core/json.ts';
 import { convert, type Read } from '../../core/schema.ts';
-import { secret } from '../../core/secret.ts';
+import { secretsIn, type Secret } from '../../core/secret.ts';
 import { MACHINE_NAME, REACH } from '../../fleet/schema.ts';
 import { repeatUntil } from '../../platform/limit/repeat.ts';
 import { runProgram } from '../../platform/process/run-program.ts';
@@ -16,7 +16,7 @@ const LIST_MS = 60_000;
 const LONGER = 10;
 const [FIRST_MS, MOST_MS] = [500, 5000];
 /** Names of variables and settings whose values are not shown where a provider prints them. */
-const SECRET = /TOKEN|SECRET|PASSW|CREDENTIAL|KEY/i;
+const SECRET = /TOKEN|SECRET|PASS|CREDENTIAL|KEY|AUTH/i;
 
 export interface Provider {
   /** The name that files of clusters have for it. */
@@ -110,9 +110,25 @@ async function change(
   const answer = await ask(provider, { command, body: { machine: wanted }, schema: changed, limitMs }, signal);
   if (answer.machine.uid !== uid) throw failed(provider, command, `it answers for another machine than ${uid}`);
   const about = { cluster: uid.slice(0, uid.indexOf('/')), machines: [wanted] };
-  const look = async (): Promise<Provided | undefined> =>
-    (await listProvided(provider, about, signal)).find((seen) => seen.name === name);
-  return repeatUntil(look, isDone, { firstMs: FIRST_MS, mostMs: MOST_MS, limitMs, signal });
+  const look = async (): Promise<Looked> => {
+    try {
+      return { seen: (await listProvided(provider, about, signal)).find((seen) => seen.name === name) };
+    } catch (error) {
+      if (!(error instanceof CurlewError) || signal.aborted) throw error;
+      return { error };
+    }
+  };
+  // A list may fail while other machines come and go.
+  const isEnd = (found: Looked): boolean => found.error === undefined && isDone(found.seen);
+  const { seen, error } = await repeatUntil(look, isEnd, { firstMs: FIRST_MS, mostMs: MOST_MS, limitMs, signal });
+  if (error !== undefined) throw error;
+  return seen;
+}
+
+interface Looked {
+  readonly seen?: Provided | undefined;
+  /** Why the list says nothing. */
+  readonly error?: CurlewError;
 }
 
 /** What a provider prints is checked here, once. Its standard error is in the message of a failure; its output never is. */
@@ -129,11 +145,7 @@ async function ask<Schema extends v.GenericSchema>(
   const { command, body, schema, limitMs } = given;
   const { name, program, env } = provider;
   const settings = [...(body.machines ?? []), body.machine].map((wanted) => wanted?.config ?? {});
-  const secrets = [env, ...settings].flatMap((values) =>
-    Object.entries(values).flatMap(([key, value]) =>
-      SECRET.test(key) && typeof value === 'string' ? [secret(value)] : [],
-    ),
-  );
+  const secrets = [env, ...settings].flatMap(namedSecrets);
   const { stdout, error } = await runProgram(program, [command], {
     env,
     input: JSON.stringify({ apiVersion: API, command, ...body }),
@@ -148,6 +160,14 @@ async function ask<Schema extends v.GenericSchema>(
   const read = convert(schema, parseText(stdout, shallowJson, wrong));
   if ('value' in read) return read.value;
   throw wrong(read.problems[0].message);
+}
+
+/** What is below such a name, at any depth. */
+function namedSecrets(value: unknown): readonly Secret[] {
+  if (Array.isArray(value)) return value.flatMap(namedSecrets);
+  return Object.entries(fieldsOf(value)).flatMap(([key, item]) =>
+    SECRET.test(key) ? secretsIn(item) : namedSecrets(item),
+  );
 }
 
 function failed({ name, program }: Provider, command: string, why: string): CurlewError {
