@@ -31,7 +31,7 @@ export const apply = useCase(APPLY, async (request, context: Context): Promise<A
   const file = resolve(cwd, request.output);
   const trust = await trustOf(request, context, { role: 'bundle' });
   await refuseExisting(file, force);
-  await using source = await openArchive(resolve(cwd, path), context);
+  await using source = await openArchive(resolve(cwd, path), { signal, shown: path });
   const index = await checkedIndex(source, source.whole, { ...context, trust });
   const delta = await readDelta(source, index, { signal });
   if (delta === undefined) {

@@ -13,7 +13,7 @@ import { openPlan } from '../bundling/open-plan.ts';
 import { bundleTarget, type ByteSink, type Written } from '../bundling/target.ts';
 import type { Context } from '../core/context.ts';
 import { toolVersion } from '../own/version.ts';
-import { BUNDLE } from '../requests/bundle.ts';
+import { BUNDLE, type BundleRequest } from '../requests/bundle.ts';
 import { useCase } from '../core/request.ts';
 
 export interface BundleResult extends PlanSummary, Written {
@@ -25,6 +25,17 @@ export interface BundleResult extends PlanSummary, Written {
 
 /** Writes a bundle of unchanged byte ranges of published packages to a file, a store, or `sink` instead of `output`. */
 export const bundle = useCase(BUNDLE, async (request, context: Context, sink?: ByteSink): Promise<BundleResult> => {
+  try {
+    return await bundleTo(request, context, sink);
+  } catch (error) {
+    const isWhole = sink === undefined && request.split === undefined && (request.to ?? []).length === 0;
+    // A file or an object appears only when it is complete; parts stay, and the next run continues with them.
+    if (!context.signal.aborted || !isWhole) throw error;
+    throw new CurlewError('CANCELLED', 'canceled; nothing was written', { cause: error });
+  }
+});
+
+async function bundleTo(request: BundleRequest, context: Context, sink?: ByteSink): Promise<BundleResult> {
   if (request.spec !== undefined) await refuseArchive(resolve(context.cwd, request.spec), request.spec);
   const write = await bundleTarget(request, context, sink);
   await using open = await openPlan(request, context);
@@ -36,7 +47,7 @@ export const bundle = useCase(BUNDLE, async (request, context: Context, sink?: B
   const { notCurrent } = open;
   const result = { ...(await write({ ...open, plan })), tocDigest: plan.splice.index.tocDigest, ...summarize(plan) };
   return notCurrent === undefined ? result : { ...result, notCurrent };
-});
+}
 
 /** The plan itself, or its delta from an inventory. */
 async function planSince(

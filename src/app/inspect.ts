@@ -7,7 +7,6 @@ import { ADDON_JSON, DELTA_CONTENTS, OMITTED_JSON, ownerOf, prefixOf } from '../
 import { parseAddonJson, refOf, type AddonJson } from '../core/package.ts';
 import type { ArchiveIndex, PlacedEntry } from '../formats/archive/entry.ts';
 import { findEntry, readFile, readIndex } from '../formats/archive/read.ts';
-import { refuseInstaller } from '../archives/file-kind.ts';
 import { openArchive } from '../archives/open-archive.ts';
 import type { Context } from '../core/context.ts';
 import { INSPECT } from '../requests/archive.ts';
@@ -41,8 +40,7 @@ const DOCUMENT_LIMIT = 32 << 20;
 /** Does not read payloads. */
 export const inspect = useCase(INSPECT, async (request, { cwd, signal }: Context): Promise<Inspected> => {
   const { path, files = false } = request;
-  await refuseInstaller(resolve(cwd, path), path);
-  await using source = await openArchive(resolve(cwd, path), { signal });
+  await using source = await openArchive(resolve(cwd, path), { signal, shown: path });
   const index = await readIndex(source, { signal });
   const delta = findEntry(index, DELTA_CONTENTS) === undefined ? undefined : await readDelta(source, index, { signal });
   const whole = delta?.full ?? index;

@@ -35,7 +35,7 @@ export const split = useCase(SPLIT, async (request, context: Context): Promise<S
   const { file, output, size: limit, force = false, verify = false, dryRun = false } = request;
   if (isAddress(file)) throw elsewhere(file);
   const requested = partsPlace(request, context, file);
-  await using source = await openArchive(resolve(cwd, file), { signal });
+  await using source = await openArchive(resolve(cwd, file), { signal, shown: file });
   const place = output === undefined ? { ...requested, name: basename(source.whole) } : requested;
   await requireApart(source.files, place);
   const index = await readIndex(source, { signal });

@@ -48,7 +48,7 @@ export const verify = useCase(VERIFY_FILES, async (request, context: Context): P
   for (const path of request.files) {
     const file = resolve(context.cwd, path);
     if (isHeadPath(file)) await requireValidParts(file, context);
-    await using source = await openArchive(file, context);
+    await using source = await openArchive(file, { signal: context.signal, shown: path });
     const checked = trust === undefined ? undefined : await checkedIndex(source, source.whole, { ...context, trust });
     const index = await verifyWhole(source, path, context);
     if (checked?.signed?.statement !== undefined)

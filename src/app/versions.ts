@@ -6,10 +6,12 @@ import { nearest } from '../core/nearest.ts';
 import { resolveVersion, type ResolvedVersion } from '../spec/version.ts';
 import { offeredCatalog } from '../store/release/offered.ts';
 import { checkedRelease } from '../store/release/release-name.ts';
+import { readSigned } from '../store/release/signed-release.ts';
 import type { Store } from '../store/store.ts';
 import { isWebAddress } from '../store/web.ts';
 import type { Context } from '../core/context.ts';
 import { lazyHttp } from '../open/network.ts';
+import { trustOfStore } from '../open/release-trust.ts';
 import { openStoreFor } from '../open/stores.ts';
 import { VERSIONS } from '../requests/release.ts';
 import { useCase } from '../core/request.ts';
@@ -32,10 +34,12 @@ export interface Versions {
   readonly release: string;
   /** When the release was written to this store, in ISO 8601; absent if the store does not say. */
   readonly published?: string;
+  /** The public key whose signature holds, where signatures were asked for. */
+  readonly signedBy?: string;
   readonly addons: readonly AddonVersions[];
 }
 
-/** External add-ons are listed before those of the release. `NOT_FOUND` for an add-on that the release does not have. */
+/** Without signatures, external add-ons are listed before those of the release. `NOT_FOUND` for an add-on that the release does not have. */
 export const versions = useCase(VERSIONS, async (request, context: Context): Promise<Versions> => {
   const { addons: requested = [], from, release: requestedRelease } = request;
   const named = requestedRelease === undefined ? undefined : checkedRelease(requestedRelease, '--release');
@@ -43,10 +47,14 @@ export const versions = useCase(VERSIONS, async (request, context: Context): Pro
   try {
     const http = isWebAddress(from) ? await web.get() : undefined;
     const store = await openStoreFor(from, request, context, { create: false, http });
-    const catalog = await offeredCatalog(store, { release: named, signal: context.signal });
+    const trust = await trustOfStore(request, context, { address: store.address, allowOlder: true });
+    const { signal } = context;
+    const signed = trust === undefined ? undefined : await readSigned(store, { release: named, trust, signal });
+    const catalog = signed?.parsed ?? (await offeredCatalog(store, { release: named, signal }));
     const { release } = catalog;
     const addons = chosenOf(catalog, requested);
-    return { store: store.address, release, ...(await publishedOf(store, release, context)), addons };
+    const proof = signed === undefined ? {} : { signedBy: signed.signedBy };
+    return { store: store.address, release, ...(await publishedOf(store, release, context)), ...proof, addons };
   } finally {
     await web.close();
   }

@@ -1,6 +1,10 @@
 /** Says what a file is that is given where another kind of file is expected. */
-import { open } from 'node:fs/promises';
+import { open, stat } from 'node:fs/promises';
+import { join } from 'node:path';
 import { CurlewError } from '../core/errors.ts';
+import { storeKey } from '../core/layout.ts';
+import type { RangeSource } from '../formats/archive/entry.ts';
+import { readRange } from '../formats/archive/read.ts';
 
 const HEAD = 4096;
 
@@ -14,11 +18,31 @@ export async function refuseArchive(path: string, shown: string): Promise<void> 
 }
 
 /** Throws `PACKAGE_INVALID` for an installer spec. What cannot be read is left to the reader of the archive. */
-export async function refuseInstaller(path: string, shown: string): Promise<void> {
-  if (!/^kind: *["']?Installer\b/m.test((await headOf(path)).toString('latin1'))) return;
+export async function refuseInstaller(
+  source: RangeSource,
+  shown: string,
+  { signal }: { readonly signal: AbortSignal },
+): Promise<void> {
+  const head = await readRange(source, 0, Math.min(HEAD, source.size), { signal });
+  if (!/^kind: *["']?Installer\b/m.test(Buffer.from(head).toString('latin1'))) return;
   throw new CurlewError('PACKAGE_INVALID', `${shown} is an installer spec, not a package or bundle`, {
     hint: `curlew installer validate ${shown} checks it; curlew bundle ${shown} --from STORE -o FILE makes a bundle of it`,
   });
+}
+
+/** Throws `FILE_UNUSABLE` for a folder, and says how to read it if it is a store. */
+export async function refuseFolder(path: string, shown: string): Promise<void> {
+  if (!(await isFolder(path))) return;
+  const isStore = (await stat(join(path, storeKey.version)).catch(() => undefined))?.isFile() === true;
+  throw new CurlewError('FILE_UNUSABLE', `${shown} is a ${isStore ? 'store' : 'folder'}, not a package or bundle`, {
+    hint: isStore
+      ? `curlew versions --from ${shown} lists what it has; with --key FILE it verifies the signature of the release`
+      : 'specify a file',
+  });
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  return (await stat(path).catch(() => undefined))?.isDirectory() === true;
 }
 
 /** The first bytes of a file; none of anything else. */

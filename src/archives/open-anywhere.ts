@@ -22,7 +22,8 @@ export function isAddress(text: string): boolean {
 
 export async function openAnywhere(place: string, request: AddressRequest, context: Context): Promise<FoundArchive> {
   const { cwd, signal } = context;
-  if (!isAddress(place)) return { ...(await openArchive(resolve(cwd, place), { signal })), commit: undefined };
+  if (!isAddress(place))
+    return { ...(await openArchive(resolve(cwd, place), { signal, shown: place })), commit: undefined };
   const web = lazyHttp(request, context);
   try {
     const { store, key } = await objectOpener(request, context, web)(place);

@@ -4,6 +4,7 @@ import type { RangeSource } from '../formats/archive/entry.ts';
 import { openFileSource } from '../formats/archive/read.ts';
 import { openParts } from '../bundle/parts/parts-source.ts';
 import { isHeadPath } from '../core/parts.ts';
+import { refuseFolder, refuseInstaller } from './file-kind.ts';
 
 export interface OpenArchive extends RangeSource, AsyncDisposable {
   /** Path of the whole file, even if only its parts exist; signatures are next to it. */
@@ -12,9 +13,25 @@ export interface OpenArchive extends RangeSource, AsyncDisposable {
   readonly files: readonly string[];
 }
 
-/** The parts of a head file must be in its folder; they are read in place. */
-export async function openArchive(path: string, { signal }: { readonly signal: AbortSignal }): Promise<OpenArchive> {
-  if (!isHeadPath(path)) return { ...(await openFileSource(path)), whole: path, files: [path] };
+/**
+ * The parts of a head file must be in its folder; they are read in place. Installer specs and stores are refused, by the name
+ * `shown`.
+ */
+export async function openArchive(
+  path: string,
+  { signal, shown = path }: { readonly signal: AbortSignal; readonly shown?: string | undefined },
+): Promise<OpenArchive> {
+  if (!isHeadPath(path)) {
+    await refuseFolder(path, shown);
+    const source = await openFileSource(path);
+    try {
+      await refuseInstaller(source, shown, { signal });
+    } catch (error) {
+      await source[Symbol.asyncDispose]();
+      throw error;
+    }
+    return { ...source, whole: path, files: [path] };
+  }
   const folder = dirname(path);
   const parts = await openParts(path, { folders: [folder], signal });
   return { ...parts, whole: join(folder, parts.head.name), files: [path, ...parts.paths] };

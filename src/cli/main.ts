@@ -166,9 +166,9 @@ function fail(error: Error): number {
 }
 
 /** Converts any error after an abort to `CANCELLED`; keeps one with more details. */
-function cancelled(thrown: unknown): CurlewError {
+function canceled(thrown: unknown): CurlewError {
   if (thrown instanceof CurlewError && thrown.code === 'CANCELLED') return thrown;
-  return new CurlewError('CANCELLED', 'cancelled', { cause: thrown });
+  return new CurlewError('CANCELLED', 'canceled', { cause: thrown });
 }
 
 /** A help text or hint that names commands as the operator calls them, which is seldom another way than by curlew. */
@@ -199,7 +199,7 @@ async function main(): Promise<void> {
   try {
     process.exitCode = await run(args, signal);
   } catch (thrown) {
-    const error = await withCalledHint(signal.aborted ? cancelled(thrown) : asError(thrown));
+    const error = await withCalledHint(signal.aborted ? canceled(thrown) : asError(thrown));
     process.exitCode = fail(error);
     // With --json, standard output always contains one document.
     if (args.includes('--json')) await print(process.stdout, `${printableJson(failureJson(error), 2)}\n`);

@@ -76,6 +76,12 @@ export function readArguments({ of, bareWords = [] }: Given, given: readonly str
     const { message } = asError(error);
     const [, option = ''] = /'(?:-\w, )?(--?[^' ]+)/.exec(message) ?? [];
     if (code === 'ERR_PARSE_ARGS_UNKNOWN_OPTION') {
+      // The parser takes `-from` for the options -f, -r, -o and -m.
+      const single = args.find((arg) => /^-[a-z]{2}/.test(arg) && specs.has(arg.slice(1).replace(/=.*/s, '')));
+      if (single !== undefined && !option.startsWith('--')) {
+        const name = single.replace(/=.*/s, '');
+        throw wrong(`unknown option ${name}`, `did you mean -${name}?`);
+      }
       const bare = option.slice(2);
       if (bareWords.includes(bare)) throw wrong(`unknown option ${option}`, `write the flag without dashes: ${bare}`);
       const near = option.startsWith('--') ? nearest(option.slice(2), specs.keys()) : undefined;

@@ -22,7 +22,7 @@ export function listenForSignals(): AbortSignal {
   const controller = new AbortController();
   const stop = (): void => {
     if (controller.signal.aborted) exitNow();
-    controller.abort(new CurlewError('CANCELLED', 'cancelled'));
+    controller.abort(new CurlewError('CANCELLED', 'canceled'));
   };
   process.on('SIGINT', stop);
   process.on('SIGTERM', stop);

@@ -247,6 +247,14 @@ export function asError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(String(thrown));
 }
 
+const DENIED = 'check its owner and permissions, run the same command as another user, or use another path';
+
+const FILE_HINTS: ReadonlyMap<string, string> = new Map([
+  ['EACCES', DENIED],
+  ['EPERM', DENIED],
+  ['EROFS', 'the disk is read-only: remount it writable or use another folder, then run the same command again'],
+]);
+
 /**
  * Converts a failed file operation: `NO_SPACE` for a full disk or quota, `FILE_UNUSABLE` otherwise. A CurlewError is
  * returned unchanged.
@@ -263,9 +271,6 @@ export function fileError(doing: string, error: unknown): CurlewError {
   if (errno === 'EISDIR') {
     return new CurlewError('FILE_UNUSABLE', `cannot ${doing}: it is a folder`, { hint: 'specify a file' });
   }
-  const hint =
-    errno === 'EROFS'
-      ? 'the disk is read-only: remount it writable or use another folder, then run the same command again'
-      : undefined;
+  const hint = errno === undefined ? undefined : FILE_HINTS.get(errno);
   return new CurlewError('FILE_UNUSABLE', `cannot ${doing}: ${asError(error).message}`, { hint, cause: error });
 }

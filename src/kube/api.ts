@@ -102,9 +102,9 @@ export async function openApi({
   const ask: KubeApi['ask'] = async (request, { signal, guard }) => {
     signal.throwIfAborted();
     const own = new AbortController();
-    const cancelled = (): void => own.abort(signal.reason);
+    const canceled = (): void => own.abort(signal.reason);
     const timer = setTimeout(() => own.abort(new Late()), deadlineMs);
-    signal.addEventListener('abort', cancelled, { once: true });
+    signal.addEventListener('abort', canceled, { once: true });
     try {
       return await send(sessions, request, {
         until: performance.now() + deadlineMs,
@@ -118,7 +118,7 @@ export async function openApi({
       return { kind: 'problem', problem: 'unreachable', message: `no response in ${deadlineMs / 1000} s` };
     } finally {
       clearTimeout(timer);
-      signal.removeEventListener('abort', cancelled);
+      signal.removeEventListener('abort', canceled);
     }
   };
   const target: KubeApi['target'] = async (options) => {

@@ -92,7 +92,7 @@ export async function trustOf(
       const signature = signatureFile === undefined ? await read(from) : await readGivenFile(from, SIGNATURE_LIMIT);
       if (signature === undefined) {
         throw new CurlewError('SIGNATURE_INVALID', `cannot verify ${about}: there is no signature ${from}`, {
-          hint: 'specify it with --signature FILE, or ask the publisher for it',
+          hint: 'specify it with --signature FILE, or ask the publisher for it; packages in a signed store have no signatures of their own: curlew versions --from STORE --key FILE verifies its catalog',
         });
       }
       const subject = { about, text, signature, from };

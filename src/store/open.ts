@@ -61,7 +61,7 @@ export async function openStore(address: string, options: OpenStoreOptions): Pro
   try {
     if (create) await makeFolder(root, `open store ${root}`);
     if (!(await stat(root)).isDirectory())
-      throw new CurlewError('FILE_UNUSABLE', `cannot open store ${root}: not a folder`);
+      throw new CurlewError('FILE_UNUSABLE', `cannot open store ${root}: not a folder`, { hint: 'specify a folder' });
   } catch (error) {
     if (errnoOf(error) === 'ENOENT') {
       throw new CurlewError('NOT_FOUND', `cannot open store ${root}: no such folder`, {

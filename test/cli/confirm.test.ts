@@ -56,7 +56,7 @@ if ((await execa('script', ['--version'], { reject: false })).exitCode === 0) {
       const { exitCode, shown } = await answered(box, answer);
       const typed = JSON.stringify([answer, shown]);
       assert.is(exitCode, 130, typed);
-      assert.ok(/^[^\n]*\n(?:nothing has changed|cancelled)\n$/.test(shown), typed);
+      assert.ok(/^[^\n]*\n(?:nothing has changed|canceled)\n$/.test(shown), typed);
       assert.ok(await isThere(box), typed);
     }
     const { exitCode, shown } = await answered(box, 'y\r');

@@ -1,4 +1,5 @@
 /** What is said to mistakes of a first hour: what the given thing is, and what to write instead. */
+import { gzipSync } from 'node:zlib';
 import { commandOf, COMMANDS } from '../../src/cli/commands.ts';
 import { helpAbout, overview } from '../../src/cli/help.ts';
 import { calledAs } from '../../src/cli/suggested.ts';
@@ -58,6 +59,37 @@ for (const [title, words, message] of [
     ['bundle', 'b.tar.gz'],
     /b\.tar\.gz is a package or bundle, not/,
   ],
+  [
+    'a spec instead of a bundle, to install',
+    ['install', '--bundle', 'installer.yaml', '--root', 'root'],
+    /PACKAGE_INVALID: installer\.yaml is an installer spec, not a package or bundle\n.*curlew bundle installer\.yaml/,
+  ],
+  [
+    'a spec instead of a bundle, to verify',
+    ['verify', 'installer.yaml'],
+    /installer\.yaml is an installer spec, not a package or bundle/,
+  ],
+  [
+    'a store instead of a bundle',
+    ['verify', 'store'],
+    /FILE_UNUSABLE: store is a store, not a package or bundle\n.*curlew versions --from store .*--key FILE it verifies/,
+  ],
+  [
+    'a folder instead of a bundle',
+    ['inspect', 'folder'],
+    /folder is a folder, not a package or bundle\n.*specify a file/,
+  ],
+  [
+    'an archive of something else',
+    ['install', '--bundle', 'other.tar.gz', '--root', 'root'],
+    /other\.tar\.gz: not a package or bundle of curlew, or its end is missing/,
+  ],
+  [
+    'a file instead of a store',
+    ['publish', '--to', 'installer.yaml'],
+    /installer\.yaml is not a folder\n[^]*hint: specify a folder, or a path at which nothing exists yet/,
+  ],
+  ['a file on what is no disk', ['keygen', '/proc/no-such-key'], /FILE_UNUSABLE: cannot write \/proc\/no-such-key/],
   ['a spec instead of a bundle', ['inspect', 'installer.yaml'], /installer\.yaml is an installer spec, not a package/],
   [
     'an address without its scheme',
@@ -72,7 +104,15 @@ for (const [title, words, message] of [
 ] as const) {
   test(`what was given is named: ${title}`, async () => {
     const gzip = Uint8Array.of(0x1f, 0x8b, 8, 0);
-    await using box = await tree({ 'b.tar.gz': gzip, 'installer.yaml': `${HEAD}  rook: {version: latest}\n` });
+    await using box = await tree({
+      'b.tar.gz': gzip,
+      'other.tar.gz': gzipSync(new Uint8Array(10_240), { level: 0 }),
+      'folder/file': '',
+      'store/VERSION': 'v1\n',
+      'addons/web/1.0.0/Manifest': '',
+      'addons/web/1.0.0/install.sh': 'web() { :; }\n',
+      'installer.yaml': `${HEAD}  rook: {version: latest}\n`,
+    });
     const { exitCode, stderr } = await runCommand(words, box.path);
     assert.ok(exitCode !== 0);
     assert.match(stderr, message);

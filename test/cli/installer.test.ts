@@ -40,7 +40,10 @@ bad.yaml:9:5 error installer/type: kurl.airgap must be true or false, not a stri
   hint: write it without quotes
 bad.yaml: not valid, 2 errors, 1 warning`,
   );
-  assert.is((await installer(box, 'validate', 'good.yaml')).stdout, 'good.yaml: valid, 1 add-on');
+  assert.is(
+    (await installer(box, 'validate', 'good.yaml')).stdout,
+    'good.yaml: valid, 1 add-on; versions not checked (add --from STORE)',
+  );
   const merged = await installer(box, 'validate', 'good.yaml', 'installer-spec-file=site.yaml', '--json');
   assert.is(merged.exitCode, 0);
   assert.equal(JSON.parse(merged.stdout), {

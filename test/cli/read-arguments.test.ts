@@ -85,6 +85,7 @@ test('words, values and flags are read', () => {
 test('wrong words are refused with what was meant, or where it says more', () => {
   assert.is(refusal('--forse'), 'USAGE curlew build: unknown option --forse | did you mean --force?');
   assert.is(refusal('--zzzzzz'), 'USAGE curlew build: unknown option --zzzzzz | curlew build --help lists its options');
+  assert.is(refusal('-force'), 'USAGE curlew build: unknown option -force | did you mean --force?');
   assert.is(refusal('-x'), 'USAGE curlew build: unknown option -x | curlew build --help lists its options');
   assert.is(refusal('--out'), 'USAGE curlew build: --out requires a value | curlew build --help lists its options');
   assert.is(

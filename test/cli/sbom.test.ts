@@ -223,7 +223,7 @@ function entriesOf(name: string, files = lockedPackage(name).files, extra = {}):
 }
 
 for (const [title, exitCode, message] of [
-  ['no archive', 16, /too short|no archive footer/],
+  ['no archive', 16, /too short|not a package or bundle of curlew, or its end is missing/],
   ['another archive', 16, /neither one package nor a bundle/],
   ['no lock', 16, /addons\/web\/1\.0\.0\/Manifest\.lock is missing/],
   ['a lock that is no JSON', 16, /Manifest\.lock: not JSON/],

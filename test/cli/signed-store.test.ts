@@ -292,6 +292,21 @@ test('promotion asks for signatures, signs in the new place, and tells who stays
   );
 });
 
+test('versions names the key of a signed release, and refuses another key', async ({ signal }) => {
+  await using box = await signedBox(signal);
+  const from = ['--from', 'store', '--key'];
+  assert.match((await done(box, 'versions', ...from, 'our.pub')).stdout, /^release r1 of .*, signed with .*our\.pub$/m);
+  await refused(box, /was not made with .*their\.pub/, 'versions', ...from, 'their.pub');
+  await refused(
+    box,
+    /packages in a signed store have no signatures of their own: curlew versions --from STORE --key FILE/,
+    'verify',
+    'store/r1/aaa-1.0.0.tar.gz',
+    '--key',
+    'our.pub',
+  );
+});
+
 test('a release that is published again without a key, though it is signed as current, causes no warning', async ({
   signal,
 }) => {

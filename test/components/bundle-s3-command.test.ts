@@ -164,7 +164,7 @@ for (const name of SERVERS) {
       running.kill(kind);
       const { exitCode, stderr } = await running;
       assert.is(exitCode, 130, stderr);
-      assert.match(stderr, 'cancelled');
+      assert.match(stderr, 'canceled');
       assert.is(await open('bundles').head('stopped.tar.gz', { signal }), undefined);
       assert.is(await uploadsBegun(signal), 0);
     }

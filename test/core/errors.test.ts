@@ -1,4 +1,4 @@
-import { maskSecrets, redact } from '../../src/core/errors.ts';
+import { fileError, maskSecrets, redact } from '../../src/core/errors.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 
@@ -37,6 +37,14 @@ test('frames of source text keep their columns without their secrets', () => {
     ['asset a https://host/a', 'asset a https://host/a'],
   ] as const) {
     assert.is(maskSecrets(text), masked);
+  }
+});
+
+test('a file operation that is not permitted is answered with what to check', () => {
+  for (const code of ['EACCES', 'EPERM']) {
+    const error = fileError('write /etc/x', Object.assign(new Error(`${code}: permission denied`), { code }));
+    assert.is(error.code, 'FILE_UNUSABLE');
+    assert.match(error.hint ?? '', 'check its owner and permissions');
   }
 });
 

@@ -265,7 +265,7 @@ test('mirrors with a file of another length or other contents are told, and left
   const { notes, from } = await pullTo(box.at(NAME), addresses, { signal });
   assert.equal(from, [`${good.url}/${NAME}`]);
   assert.match(notes[0] ?? '', 'returned 500');
-  assert.match(notes[1] ?? '', 'no archive footer');
+  assert.match(notes[1] ?? '', 'not a package or bundle of curlew, or its end is missing');
   assert.match(notes[2] ?? '', /it has \d+ bytes, not/);
   assert.match(notes[3] ?? '', 'its contents are sha256:');
   assert.is(notes.length, 4);

@@ -22,7 +22,8 @@ export const validate = commandFor(INSTALLER_VALIDATE, {
   details: `Reports all mistakes at once, and exits with status 11 if one is an error. With --from, --bundle or --dir, it also reports versions that do not exist, and settings that the packages reject.\n\n${FLAGS}`,
   examples: ['curlew installer validate installer.yaml', 'curlew installer validate installer.yaml --from /srv/dist'],
   run: async ({ request }, context) => (await import('../../app/installer.ts')).validateSpec(request, context),
-  render: (result, _, paint) => renderFindings(result, paint),
+  render: (result, { request: { bundle, dir, from } }, paint) =>
+    renderFindings(result, bundle !== undefined || dir !== undefined || from.length > 0, paint),
   exitCode: ({ valid }) => (valid ? 0 : ERROR_CODES.SPEC_INVALID),
 });
 
@@ -57,15 +58,16 @@ export const resolve = commandFor(INSTALLER_RESOLVE, {
   render: ({ addons }) => columns(addons.map(({ name, version, because }) => [name, version, because])).join('\n'),
 });
 
-function renderFindings({ files, valid, addons, diagnostics }: Validated, paint: Paint): string {
+function renderFindings({ files, valid, addons, diagnostics }: Validated, isCompared: boolean, paint: Paint): string {
   const count = (severity: string, thing: string): readonly string[] => {
     const number = diagnostics.filter((one) => one.severity === severity).length;
     return number === 0 ? [] : [counted(number, thing)];
   };
   const sums = [...count('error', 'error'), ...count('warning', 'warning'), ...count('info', 'remark')];
   const all = [valid ? `valid, ${counted(addons, 'add-on')}` : 'not valid', ...sums];
+  const unknown = valid && !isCompared ? '; versions not checked (add --from STORE)' : '';
   return [
     ...diagnostics.map((one) => paintDiagnostic(renderDiagnostic(one, one.source), one.severity, paint)),
-    `${files.join(' + ')}: ${all.join(', ')}`,
+    `${files.join(' + ')}: ${all.join(', ')}${unknown}`,
   ].join('\n');
 }

@@ -9,12 +9,14 @@ export const command = commandFor(VERSIONS, {
   details:
     'Versions are in order; the first is "latest". External add-ons come before those of the release. After an @, use an exact\n' +
     'version, "latest" or a range such as 1.2.x: the result is the version for an installer spec. The versions of a named add-on\n' +
-    'are shown with the sizes of their packages.',
+    'are shown with the sizes of their packages. With --key, the signature of the release is verified first, and external add-ons,\n' +
+    'which it does not cover, are left out.',
   examples: ['curlew versions --from /srv/dist', 'curlew versions rook@1.0.x --from s3://bucket/dist'],
   run: async ({ request }, context) => (await import('../../app/versions.ts')).versions(request, context),
-  render: ({ addons, release, published, store }, { request }) => {
+  render: ({ addons, release, published, signedBy, store }, { request }) => {
     const isAll = request.addons.length === 0;
     const time = published === undefined ? '' : `, published ${published.slice(0, 16).replace('T', ' ')} UTC`;
+    const proof = signedBy === undefined ? '' : `, signed with ${signedBy}`;
     return [
       ...addons.flatMap(({ name, versions: offered, resolved }) => {
         if (resolved !== undefined) return visible(`${name} ${resolved.version} (${resolved.because})`);
@@ -26,7 +28,7 @@ export const command = commandFor(VERSIONS, {
           ]),
         );
       }),
-      ...(isAll ? [visible(`release ${release} of ${store}${time}`)] : []),
+      ...(isAll ? [visible(`release ${release} of ${store}${time}${proof}`)] : []),
     ].join('\n');
   },
 });

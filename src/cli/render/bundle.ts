@@ -22,7 +22,12 @@ export function renderBundle(
   );
   if (os !== undefined) lines.push(systemsLine(os));
   if (file === undefined) {
-    lines.push(...ranges.map(({ key, offset, length }) => `copy ${length} bytes of ${key} from ${offset}`));
+    lines.push(
+      ...ranges.map(({ key, offset, length }) => {
+        const from = offset === 0 ? '' : `, from ${formatBytes(offset)} on`;
+        return `copy ${formatBytes(length)} of ${key}${from}`;
+      }),
+    );
   }
   const shared = linked === 0 ? '' : `; ${formatBytes(linked)} that packages share are in it once`;
   const { images, files, executable } = contents;

@@ -107,7 +107,7 @@ export function parseFooter(footer: Uint8Array, size: number, name: string): num
         hint: `use the head file next to it: ${name.replace(/\.part-\d{3}$/, '.parts.json')}`,
       });
     }
-    throw damaged(name, 'it has no archive footer');
+    throw damaged(name, 'not a package or bundle of curlew, or its end is missing');
   }
   if (offset >= size - FOOTER_SIZE) throw damaged(name, 'the footer points beyond the end');
   if (size - FOOTER_SIZE - offset > TOC_LIMIT) throw damaged(name, 'the table of contents is too large');
@@ -122,10 +122,12 @@ export function parseToc(member: Uint8Array, tocOffset: number, size: number, na
 /** The JSON text of the TOC's member. */
 export function tocText(member: Uint8Array, name: string): Uint8Array {
   const tar = unframeMember(member);
-  if (tar === undefined) throw damaged(name, 'table of contents: not in the framing of format 1');
+  if (tar === undefined)
+    throw damaged(name, 'not a package or bundle of curlew: its table of contents has another form');
   const declared = Number.parseInt(Buffer.from(tar.subarray(124, 136)).toString('latin1'), 8);
   const json = tar.subarray(512, 512 + (Number.isSafeInteger(declared) ? declared : 0));
-  if (!sameBytes(tar, tocTar(json))) throw damaged(name, 'table of contents: not a tar entry of format 1');
+  if (!sameBytes(tar, tocTar(json)))
+    throw damaged(name, 'not a package or bundle of curlew: its table of contents has another form');
   return json;
 }
 

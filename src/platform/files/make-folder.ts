@@ -16,6 +16,7 @@ export async function makeFolder(path: string, doing = `create ${path}`): Promis
     const parent = dirname(path);
     if (errno === 'EEXIST' || errno === 'ENOTDIR') {
       throw new CurlewError('FILE_UNUSABLE', `cannot ${doing}: ${errno === 'EEXIST' ? path : parent} is not a folder`, {
+        hint: 'specify a folder, or a path at which nothing exists yet',
         cause: error,
       });
     }

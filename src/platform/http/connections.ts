@@ -185,7 +185,7 @@ interface TunnelOptions extends Pick<ConnectionOptions, 'proxyOf' | 'connectMs'>
 
 /** Options that requests pass to their agents: Node does not pass on a request's `signal`. */
 export interface AgentRequestOptions extends RequestOptions {
-  readonly cancelledBy?: AbortSignal | undefined;
+  readonly canceledBy?: AbortSignal | undefined;
 }
 
 class TunnelAgent extends SecureAgent {
@@ -203,7 +203,7 @@ class TunnelAgent extends SecureAgent {
     const tls: TlsOptions = { ...trust(), ...(request as object) };
     if (proxy === undefined) return inTime(super.createConnection(tls) as Duplex, 'secureConnect', connectMs);
     openTunnel(proxy, `${host}:${port}`, this.#options, {
-      cancelledBy: request.cancelledBy,
+      canceledBy: request.canceledBy,
       opened: (socket) => done?.(null, inTime(connectTls({ ...tls, socket }), 'secureConnect', connectMs)),
       // Node ignores the stream if the connection failed.
       failed: (error) => (done as ((error: Error) => void) | undefined)?.(error),
@@ -219,7 +219,7 @@ function addressOf({ host, hostname, port }: RequestOptions): { readonly host: s
 
 interface Ends {
   /** Cancels the attempt. */
-  readonly cancelledBy: AbortSignal | undefined;
+  readonly canceledBy: AbortSignal | undefined;
   readonly opened: (socket: Socket) => void;
   /** Called at most once, and not after `opened`. */
   readonly failed: (error: CurlewError) => void;
@@ -247,7 +247,7 @@ function openTunnel(proxy: URL, target: string, { trust, connectMs }: TunnelOpti
     path: target,
     headers: { host: target, ...(token === undefined ? {} : { 'proxy-authorization': token }) },
     agent: false,
-    ...(ends.cancelledBy === undefined ? {} : { signal: ends.cancelledBy }),
+    ...(ends.canceledBy === undefined ? {} : { signal: ends.canceledBy }),
     ...(secure ? { ...trust(), servername: nameOf(proxy) } : {}),
   });
   // Limits the total time, not the idle time: a proxy may send its response byte by byte.

@@ -66,7 +66,7 @@ export async function withinTime<Result>(
   work: (signal: AbortSignal) => Promise<Result>,
 ): Promise<Result> {
   const own = new AbortController();
-  const cancelled = (): void => {
+  const canceled = (): void => {
     own.abort(signal.reason);
   };
   const timer = setTimeout(() => {
@@ -75,11 +75,11 @@ export async function withinTime<Result>(
     own.abort(new CurlewError('FETCH_FAILED', message, { hint: SLOW_HINT }));
   }, ms);
   signal.throwIfAborted();
-  signal.addEventListener('abort', cancelled, { once: true });
+  signal.addEventListener('abort', canceled, { once: true });
   try {
     return await work(own.signal);
   } finally {
     clearTimeout(timer);
-    signal.removeEventListener('abort', cancelled);
+    signal.removeEventListener('abort', canceled);
   }
 }

@@ -56,9 +56,9 @@ function endingOf(signal: AbortSignal): Ending {
       reject(error);
     };
   });
-  const cancelled = (): void => end(asError(signal.reason));
+  const canceled = (): void => end(asError(signal.reason));
   const broken = (error: Error): void => end(new Broken(error));
-  signal.addEventListener('abort', cancelled);
+  signal.addEventListener('abort', canceled);
   over.catch(() => undefined);
   return {
     over,
@@ -70,7 +70,7 @@ function endingOf(signal: AbortSignal): Ending {
     },
     [Symbol.dispose]: () => {
       clearTimeout(timer);
-      signal.removeEventListener('abort', cancelled);
+      signal.removeEventListener('abort', canceled);
     },
   };
 }
@@ -177,7 +177,7 @@ function startRequest(
     headers: { ...headers, ...route.headers } as Record<string, string | string[]>,
     ...(servername === undefined ? {} : { servername }),
     ...(lookup === undefined ? {} : { lookup }),
-    cancelledBy: signal,
+    canceledBy: signal,
   };
   try {
     const request = (secure ? requestSecure : requestPlain)(options);

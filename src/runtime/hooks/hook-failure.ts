@@ -44,7 +44,7 @@ export interface FailedHook {
   readonly notes: HookNotes;
   /**
    * Exit status or signal. `exited`: it called `exit 0`. `limit`: it exceeded its time limit. `cancelled`: the run was
-   * cancelled.
+   * canceled.
    */
   readonly exit: number | NodeJS.Signals | 'exited' | 'limit' | 'cancelled';
   /** For a hook in a sandbox: whether it had a kubeconfig. */

@@ -20,7 +20,7 @@ export interface CollectOptions extends Host {
 /** Collectors mostly wait, so this is more than any spec has. */
 const WIDTH = 256;
 
-/** The facts of all collectors that are not excluded, in the order of the specs. Throws only if it is cancelled. */
+/** The facts of all collectors that are not excluded, in the order of the specs. Throws only if it is canceled. */
 export async function collectFacts(specs: readonly HostPreflight[], options: CollectOptions): Promise<readonly Fact[]> {
   const { signal } = options;
   const included = specs.flatMap(({ collectors }) => collectors).filter(({ excluded }) => !excluded);

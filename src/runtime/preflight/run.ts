@@ -23,7 +23,7 @@ export interface PreflightContext {
   readonly limitMs?: number | undefined;
 }
 
-/** Collects and evaluates facts, and leaves no changes on the machine. Throws only if it is cancelled. */
+/** Collects and evaluates facts, and leaves no changes on the machine. Throws only if it is canceled. */
 export async function runPreflights(
   specs: readonly HostPreflight[],
   { root, env, tool, limitMs }: PreflightContext,

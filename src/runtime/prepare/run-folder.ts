@@ -132,7 +132,7 @@ export async function dropShellFiles({ path }: Pick<RunFolder, 'path'>, needed: 
 }
 
 const KEEP_FINISHED = 10;
-/** Runs that failed, were cancelled or died: an operator may need to find out why. */
+/** Runs that failed, were canceled or died: an operator may need to find out why. */
 const KEEP_OTHERS = 20;
 
 /** Total bytes of logs that are kept; those of the oldest runs are removed first. */

@@ -52,7 +52,7 @@ export async function execute(view: RunView, options: RunOptions): Promise<RunRe
     const [message = ''] = asError(error).message.split('\n');
     await run.journal.append({ type: 'ended', outcome, message }).catch(() => undefined);
     if (!run.signal.aborted || (error instanceof CurlewError && error.hint !== undefined)) throw error;
-    throw new CurlewError('CANCELLED', 'cancelled', {
+    throw new CurlewError('CANCELLED', 'canceled', {
       hint: 'run the same command again, or curlew resume, to continue',
       cause: error,
     });

@@ -50,7 +50,8 @@ test('a partial file beside the one that is named is not shown', () => {
   const refused = systemError("EACCES: permission denied, open '/a/ro/.curlew-partial-1'", 'EACCES');
   assert.is(
     shown(fileError('write /a/ro/b.gz', refused)),
-    'error FILE_UNUSABLE: cannot write /a/ro/b.gz: permission denied',
+    `error FILE_UNUSABLE: cannot write /a/ro/b.gz: permission denied
+  hint: check its owner and permissions, run the same command as another user, or use another path`,
   );
 });
 
@@ -75,8 +76,8 @@ test('findings that make up the message are shown once, with their hint', () => 
   );
 });
 
-test('whoever has cancelled is not told of an error', () => {
-  assert.is(shown(new CurlewError('CANCELLED', 'cancelled', { cause: new Error('aborted') })), 'cancelled');
+test('whoever has canceled is not told of an error', () => {
+  assert.is(shown(new CurlewError('CANCELLED', 'canceled', { cause: new Error('aborted') })), 'canceled');
 });
 
 test('a bug shows its stack, without secrets', () => {

@@ -42,7 +42,7 @@ test('what failed is named, but not what was canceled', () => {
   const { take } = createPlainLines(() => 0, '');
   take({ type: 'step-started', id: 'a', title: 'web 1.0' });
   assert.is(take({ type: 'step-failed', id: 'a', error: new Error('no') }), 'web 1.0: failed');
-  assert.is(take({ type: 'step-failed', id: 'a', error: new CurlewError('CANCELLED', 'cancelled') }), undefined);
+  assert.is(take({ type: 'step-failed', id: 'a', error: new CurlewError('CANCELLED', 'canceled') }), undefined);
 });
 
 test('nothing secret and nothing that drives a terminal passes', () => {
