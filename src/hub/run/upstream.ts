@@ -26,10 +26,12 @@ export class Upstream {
   readonly #said = new Set<string>();
   /** What is to be taken, and cannot be yet. */
   #missing: readonly Upstreams[];
+  /** Why not. */
+  #lack: string | undefined;
   #proxies: HelmProxies | undefined;
   #addons: OcmAddons | undefined;
 
-  /** What the server does not have the kinds of is said, and taken as soon as it does. */
+  /** What the server does not have the kinds of is a {@link problem} until it does. */
   static async open(api: KubeApi, names: readonly Upstreams[], options: UpstreamOptions): Promise<Upstream> {
     const upstream = new Upstream(api, names, options);
     await upstream.#take(options.signal);
@@ -51,9 +53,12 @@ export class Upstream {
     return taken.map(({ plural, group }) => `${plural}.${group}`);
   }
 
-  /** Why its objects may not be all, or be old. */
+  /**
+   * Why its objects may not be all, or be old. So it is while kinds are missing: labels of clusters come from them, and without
+   * these a hub that has had them would remove add-ons.
+   */
   get problem(): string | undefined {
-    return this.#proxies?.problem ?? this.#addons?.problem;
+    return this.#lack ?? this.#proxies?.problem ?? this.#addons?.problem;
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -85,26 +90,26 @@ export class Upstream {
       if (resource === undefined) throw new TypeError(`${kind} of ${group} is not in the list of kinds`);
       return resource;
     };
-    const note = (text: string): void => this.#sayOnce('info', text);
+    const note = (text: string): void => {
+      if (!this.#said.has(text)) this.#options.say('info', text);
+      this.#said.add(text);
+    };
     const parts = { api: this.#api, find, served, onChange: this.#options.onChange, note };
     const taken: (HelmProxies | OcmAddons)[] = [];
     const missing: Upstreams[] = [];
+    const lacks: string[] = [];
     for (const name of this.#missing) {
       const lacking = UPSTREAM[name].find(({ kind, group }) => found(kind, group) === undefined);
       if (lacking !== undefined) {
         const what = `cannot take ${name}: the server has no ${lacking.kind} of ${lacking.group}`;
-        this.#sayOnce('warning', `${what}: install its definition, or leave ${name} out of --reconcile`);
+        lacks.push(`${what}: install its definition, or leave ${name} out of --reconcile`);
         missing.push(name);
       } else if (name === 'helmchartproxies') taken.push((this.#proxies = new HelmProxies(parts)));
       else taken.push((this.#addons = new OcmAddons(parts)));
     }
     this.#missing = missing;
+    this.#lack = lacks[0];
     return taken;
-  }
-
-  #sayOnce(level: 'info' | 'warning', text: string): void {
-    if (!this.#said.has(text)) this.#options.say(level, text);
-    this.#said.add(text);
   }
 
   /** A Cluster with what is known of it elsewhere; undefined if it has gone there. */
