@@ -2,7 +2,7 @@
 import { readdir, stat } from 'node:fs/promises';
 import { dirname, join, relative, resolve } from 'node:path';
 import type { Context } from '../core/context.ts';
-import { CurlewError } from '../core/errors.ts';
+import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
 import { compareText, formatRef } from '../core/ref.ts';
 import { useCase } from '../core/request.ts';
 import { findAddons, type AddonFolder } from '../manifest/find-addons.ts';
@@ -12,7 +12,7 @@ import { install, type NodeResult } from './install.ts';
 import { openTrialApi } from '../node/trial-cluster.ts';
 import { DEV, type DevRequest } from '../requests/dev.ts';
 import { specOfBuilds } from '../sources/builds-source.ts';
-import { hostArch, installerText } from '../sources/run-source.ts';
+import { hostArch } from '../sources/run-source.ts';
 
 export interface Developed {
   readonly packages: readonly Built[];
@@ -63,13 +63,23 @@ async function newestOf({ addons }: DevRequest, { cwd, signal }: Context): Promi
   return [...new Map(folders.map((one) => [`${one.root}\0${one.tree}/${one.name}`, one])).values()];
 }
 
+/** Without reading it: what a pipe has can be read once. `NOT_FOUND` if there is none. */
+async function requireFile(path: string, name: string): Promise<void> {
+  const doing = `read ${name}`;
+  const found = await stat(path).catch((error: unknown) => {
+    if (errnoOf(error) === 'ENOENT') return undefined;
+    throw fileError(doing, error);
+  });
+  if (found === undefined) throw new CurlewError('NOT_FOUND', `cannot ${doing}: no such file`);
+}
+
 async function tryOnce(
   { root, installer, set, hookTimeout, yes, network, env, kubeconfig, context: chosen, ...inputs }: DevRequest,
   folders: readonly AddonFolder[],
   context: Context,
 ): Promise<Developed> {
   // A build may take minutes.
-  if (installer !== undefined) await installerText({ installer }, context, { installerText: undefined });
+  if (installer !== undefined) await requireFile(resolve(context.cwd, installer), installer);
   if (kubeconfig !== undefined) await openTrialApi(kubeconfig, { context: chosen }, context);
   const paths = folders.map(({ folder }) => folder);
   const { packages } = await build({ ...inputs, addons: paths, arch: hostArch() }, context);

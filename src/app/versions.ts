@@ -47,7 +47,9 @@ export const versions = useCase(VERSIONS, async (request, context: Context): Pro
   try {
     const http = isWebAddress(from) ? await web.get() : undefined;
     const store = await openStoreFor(from, request, context, { create: false, http });
-    const trust = await trustOfStore(request, context, { address: store.address, allowOlder: true });
+    // A list says nothing of what will be used: no key of the configuration refuses it, and no release counts as seen by it.
+    const options = { address: store.address, allowOlder: true, remember: false };
+    const trust = request.key === undefined ? undefined : await trustOfStore(request, context, options);
     const { signal } = context;
     const signed = trust === undefined ? undefined : await readSigned(store, { release: named, trust, signal });
     const catalog = signed?.parsed ?? (await offeredCatalog(store, { release: named, signal }));

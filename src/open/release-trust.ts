@@ -60,11 +60,15 @@ export async function noteUnsigned(
 export async function trustOfStore(
   request: TrustRequest,
   context: Context,
-  { address, allowOlder }: { readonly address: string; readonly allowOlder: boolean },
+  {
+    address,
+    allowOlder,
+    remember = true,
+  }: { readonly address: string; readonly allowOlder: boolean; readonly remember?: boolean },
 ): Promise<ReleaseTrust | undefined> {
   const trust = await trustOf(request, context);
   if (trust === undefined) return undefined;
-  return { ...releaseTrust(trust, context, { addresses: [address], file: undefined, remember: true }), allowOlder };
+  return { ...releaseTrust(trust, context, { addresses: [address], file: undefined, remember }), allowOlder };
 }
 
 /** Verifies releases that are read from these addresses. */

@@ -297,6 +297,15 @@ test('versions names the key of a signed release, and refuses another key', asyn
   const from = ['--from', 'store', '--key'];
   assert.match((await done(box, 'versions', ...from, 'our.pub')).stdout, /^release r1 of .*, signed with .*our\.pub$/m);
   await refused(box, /was not made with .*their\.pub/, 'versions', ...from, 'their.pub');
+  // A list has not used what it shows.
+  const seen = async (): Promise<string> => readFile(box.at('.local/state/curlew', 'seen-releases.json'), 'utf8');
+  const before = await seen();
+  await done(box, 'sign', '--store', 'store', '--key', 'our.key', '--expires', '30d');
+  const signed = await seen();
+  await writeFile(box.at('.local/state/curlew/seen-releases.json'), before);
+  await done(box, 'versions', ...from, 'our.pub');
+  assert.is(await seen(), before);
+  assert.is.not(signed, before);
   await refused(
     box,
     /packages in a signed store have no signatures of their own: curlew versions --from STORE --key FILE/,

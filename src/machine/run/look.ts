@@ -93,9 +93,12 @@ export async function lookAt(
   const silent = able.length === 0 ? speakers : [];
   for (const { host } of silent) nodes ??= await nodesByKubectl(ssh, host, signal);
   const byName = new Map((nodes?.machines ?? []).map((one) => [one.name, one]));
+  // Another operator's file, which this one may not be able to read, counts only where nodes cannot be asked for machines that are gone.
+  const isGone = nodes === undefined && control.some(({ exists }) => exists === false);
+  const isMade = isGone && (await readStateFile(cluster.kubeconfig, KUBECONFIG_LIMIT)) !== undefined;
   const lost = lostMachines(hosts, {
     nodes: nodes && new Set(byName.keys()),
-    madeBy: (await readStateFile(cluster.kubeconfig, KUBECONFIG_LIMIT)) === undefined ? undefined : cluster.kubeconfig,
+    madeBy: isMade ? cluster.kubeconfig : undefined,
   });
   const machines = hosts.map(({ host: { name }, facts, toCreate, exists, outdated }): SeenMachine => {
     const node = byName.get(name);
