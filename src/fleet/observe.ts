@@ -73,14 +73,16 @@ export function observedOf(
       const { records, ahead = 0 } = seenIn(look) ?? state.clusters[cluster]?.seen ?? NOT_SEEN;
       const recorded = records
         .filter(({ owner }) => owner.startsWith(OWNER))
-        .map((one) => recordedAddon(cluster, one, identities, { now, ahead, isGone }));
-      const names = new Set(recorded.map(({ addon }) => addon));
+        .map((record) => ({ record, one: recordedAddon(cluster, record, identities, { now, ahead, isGone }) }));
+      const names = new Set(recorded.map(({ one }) => one.addon));
       const others = addons.filter(({ name }) => !names.has(name));
       return [
-        ...recorded.map((one) => withOwn(one, state.addons[one.addon], isGone)),
+        ...recorded.map(({ record, one }) => {
+          return withOwn(one, state.addons[one.addon], { isGone, isGood: isKnownGood(record) });
+        }),
         ...others.flatMap(({ name, identity }) => {
           const spec = { ...UNRECORDED, specHash: '', identity, startedAt: 0 };
-          return attempted({ cluster, addon: name, spec }, state.addons[name], isGone) ?? [];
+          return attempted({ cluster, addon: name, spec }, state.addons[name], { isGone, isGood: false }) ?? [];
         }),
       ];
     }),
@@ -97,6 +99,17 @@ export function recordedReason(look: Look | undefined, addon: string, failure = 
   return recordsOf(look).find(({ owner }) => owner === ownerOf(addon))?.reason || failure;
 }
 
+interface About {
+  /** The cluster does not answer. */
+  readonly isGone: boolean;
+  /** What the record wants there became healthy, whatever has failed since. */
+  readonly isGood: boolean;
+}
+
+function isKnownGood({ desired, applied, knownGood }: AddonRecord): boolean {
+  return knownGood?.id !== undefined && knownGood.id === (desired ?? applied)?.id;
+}
+
 const UNRECORDED = { source: {}, values: {}, revision: 1, action: 'Install' } as const;
 const NOT_SEEN: Pick<Seen, 'records' | 'ahead'> = { records: [] };
 
@@ -104,11 +117,11 @@ const NOT_SEEN: Pick<Seen, 'records' | 'ahead'> = { records: [] };
  * A record, with what only the state knows: a removal that has begun, or an attempt. The state in a record is that of an installation,
  * and says nothing about a removal: a record that is there is one that is not removed.
  */
-function withOwn(recorded: ClusterAddon, own: AddonState = NEW_ADDON, isGone: boolean): ClusterAddon {
+function withOwn(recorded: ClusterAddon, own: AddonState = NEW_ADDON, about: About): ClusterAddon {
   const { cluster, addon, spec } = recorded;
   const { [cluster]: begun } = own.removing;
   if (begun !== undefined) return { cluster, addon, spec: { ...spec, action: 'Remove', startedAt: begun } };
-  return attempted(recorded, own, isGone) ?? recorded;
+  return attempted(recorded, own, about) ?? recorded;
 }
 
 /**
@@ -118,7 +131,7 @@ function withOwn(recorded: ClusterAddon, own: AddonState = NEW_ADDON, isGone: bo
 function attempted(
   recorded: ClusterAddon,
   { failures, begun = {} }: AddonState = NEW_ADDON,
-  isGone: boolean,
+  { isGone, isGood }: About,
 ): ClusterAddon | undefined {
   const { cluster, addon, spec, status: before } = recorded;
   const { [cluster]: cut } = isGone ? begun : {};
@@ -130,7 +143,7 @@ function attempted(
   // Going back is tried again: the record stays as it is.
   if (cut === undefined && hash === spec.knownGood?.specHash) return { ...recorded, backFailure: reason };
   const { version, specHash } = spec;
-  const isOther = before?.state === 'Succeeded' && specHash !== hash;
+  const isOther = (before?.state === 'Succeeded' || isGood) && specHash !== hash;
   const knownGood = isOther ? { ...UNRECORDED, ...versionOf({ version }), specHash } : spec.knownGood;
   return {
     cluster,

@@ -142,6 +142,18 @@ test('a cluster that does not answer any more after its update began keeps the p
   );
 });
 
+test('after an update that failed before it began, going back means what is there, and not what was healthy before that', () => {
+  const revision = (id: string) => ({ revision: { id }, until: new Date((NOW - HOUR) * 1000).toISOString() });
+  const record = { ...recordOf('one', NOW - 60, 'Failed'), knownGood: { id: 'one' }, history: [revision('old')] };
+  const failures = { a: { hash: 'next', since: NOW - 60, reason: 'refused' } };
+  const state = { ...NO_STATE, addons: { web: { ...NEW_ADDON, failures } } };
+  const { seen } = pair(state, NOW, { a: [record] });
+  assert.equal(
+    seen.clusterAddons.map(({ spec }) => [spec.specHash, spec.knownGood?.specHash]),
+    [['next', 'one']],
+  );
+});
+
 test('nothing has begun on a cluster that could not be reached any more', () => {
   const old = [recordOf('old', NOW - HOUR)];
   const first = pair(NO_STATE, NOW, { a: old, b: old });
