@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { hostname } from 'node:os';
+import { isDeepStrictEqual } from 'node:util';
 import type { Context } from '../../core/context.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { hexOf, type Digest } from '../../core/digest.ts';
@@ -82,9 +83,11 @@ export async function lockHosts(
   };
   const add = async (more: readonly SshHost[]): Promise<void> => {
     for (const host of more) {
-      if (held.some(({ name }) => name === host.name)) continue;
+      const at = held.findIndex(({ name }) => name === host.name);
+      if (isDeepStrictEqual(held[at], host)) continue;
       await lock(host, LOCK_S, signal);
-      held.push(host);
+      // A new machine that has the name of one that is gone takes its place, with its own address and key.
+      held.splice(at < 0 ? held.length : at, 1, host);
     }
   };
   try {
