@@ -310,4 +310,12 @@ test('a repair deletes and creates what does not answer, and resets what does', 
   assert.equal(phases(control), ['cp2 mark', 'cp2 remove-member', 'cp2 delete-node', 'cp2 delete', ...again('cp2')]);
 });
 
+test('a control plane that runs, and that its provider does not have, gets no second machine by a repair', () => {
+  const all = provided(look(THREE), { cp2: false });
+  const members = all.seen.members?.map((one) => ({ ...one, healthy: one.name !== 'cp2' }));
+  const repaired = planRepair({ cluster: THREE, name: 'cp2', bundle }, { ...all, seen: { ...all.seen, members } }, []);
+  assert.equal(phases(repaired), []);
+  assert.match(reasons(repaired), /^cp2: its node is ready, and the provider lab does not have it: /);
+});
+
 test.run();

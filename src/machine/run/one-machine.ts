@@ -224,7 +224,14 @@ export function planRepair(given: Repair, look: ClusterLook, done: readonly Done
       ? []
       : [{ host: name, reason: 'it does not answer: turn it on, or install it again with this name and address' }];
   const { cluster: owner = cluster.name } = machine;
-  const strange = owner === cluster.name ? [] : [{ host: name, reason: belongsTo(owner) }];
+  // A second machine with its name would take its place, and no one would delete the first.
+  const elsewhere = host && runsElsewhere(host, machine);
+  const strange = [
+    ...(owner === cluster.name ? [] : [belongsTo(owner)]),
+    ...(elsewhere === undefined ? [] : [elsewhere]),
+  ].map((reason) => {
+    return { host: name, reason };
+  });
   const found = [
     ...after.refused,
     ...refused,
