@@ -137,10 +137,10 @@ function deletionOf({ name, paused }: WrittenCluster, { hosts, seen, extras }: C
       if (elsewhere !== undefined) unreached.push({ host: host.name, reason: elsewhere });
       continue;
     }
-    const isSilent = ['unreachable', 'cut', 'late'].includes(problem?.problem ?? '');
     const belongs = node?.cluster;
     const refuse = (reason: string): unknown => refused.push({ host: host.name, reason });
-    if (exists === true && isSilent) left.push(one);
+    // Its provider deletes it by its uid, which needs no connection.
+    if (facts === undefined && exists === true) left.push(one);
     else if (facts === undefined) unreached.push({ host: host.name, reason: problem?.reason ?? '' });
     else if (belongs !== undefined && belongs !== name) refuse(`it belongs to the cluster ${belongs}`);
     else if (facts.cluster !== undefined && facts.cluster !== name) continue;

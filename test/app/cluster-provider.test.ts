@@ -1,5 +1,5 @@
 /** Clusters whose machines are a provider's; what SSH says of them has its own tests. */
-import { readFile, writeFile } from 'node:fs/promises';
+import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { deleteCluster } from '../../src/app/cluster-delete.ts';
 import { clusterPlan } from '../../src/app/cluster-plan.ts';
 import { clusterStatus } from '../../src/app/cluster-status.ts';
@@ -137,6 +137,45 @@ test('a deletion names the machines that a provider does not have', async () => 
   const deleted = await deleteCluster({ files: ['paris.yaml'], confirm: 'paris' }, context);
   const reason = 'the provider lab does not have it';
   assert.equal([deleted.left, deleted.absent], [[], ['p1', 'p2'].map((host) => ({ host, reason }))]);
+});
+
+test('a machine that refuses the connection is deleted by its provider, and without one it is named as left', async () => {
+  await using at = await scene();
+  await writeFile(
+    at.at('.config/curlew/lab'),
+    `#!/bin/sh
+input=$(cat)
+case $1 in
+  delete)
+    echo '{"apiVersion":"provider.curlew.dev/v1","machines":[]}' >"$HOME/list"
+    echo "$input" | sed 's/.*"uid":"\\([^"]*\\)".*/{"apiVersion":"provider.curlew.dev\\/v1","machine":{"uid":"\\1"}}/';;
+  *) cat "$HOME/list";;
+esac
+`,
+  );
+  await writeFile(at.at('ssh'), `#!/bin/sh\necho 'ops@127.0.0.1: Permission denied (publickey).' >&2; exit 255\n`);
+  await chmod(at.at('ssh'), 0o755);
+  const context = {
+    signal: never,
+    report: noReport,
+    env: { HOME: at.path, PATH: `${at.path}:${process.env['PATH']}` },
+    cwd: at.path,
+  };
+  await at.lists({ uid: 'paris/p1', ...AWAY });
+  await at.plan(P1, { name: 'p2', role: 'worker', ...AWAY });
+  const request = { files: ['paris.yaml'], confirm: 'paris' };
+  const kept = await deleteCluster(request, context);
+  assert.equal([kept.done, kept.left], [[], ['p1']]);
+  assert.match(
+    kept.unreached.map(({ host, reason }) => `${host}: ${reason}`).join('\n'),
+    /^p2: \S+ refuses the user: /,
+  );
+  const deleted = await deleteCluster({ ...request, skipUnreachable: true }, context);
+  assert.equal([deleted.done, deleted.failed, deleted.left], [['p1'], [], []]);
+  assert.equal(
+    deleted.unreached.map(({ host }) => host),
+    ['p2'],
+  );
 });
 
 test('a provider is named by the operator, and says alone how its machines are reached', async () => {
