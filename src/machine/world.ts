@@ -214,9 +214,11 @@ export function isLeftOver({ desired, machines }: World, host: string): boolean 
 /** Why a machine that its provider does not have is not created: the cluster has it, so it may be there, or be lost. */
 export function lostReason(
   { members = [] }: Pick<World, 'members'>,
-  { name, joined, toCreate }: SeenMachine,
+  { name, joined, toCreate, exists }: SeenMachine,
 ): string | undefined {
   if (toCreate === undefined || !(joined || members.some((one) => one.name === name))) return undefined;
+  if (exists === true)
+    return `${toCreate}, and the cluster has it: start it, or curlew machine repair deletes it and creates it again, curlew machine remove deletes it`;
   return `${toCreate}, and the cluster does: curlew machine repair creates it again, curlew machine remove forgets it`;
 }
 

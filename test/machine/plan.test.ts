@@ -78,6 +78,8 @@ test('a machine that the cluster has is not created again, whatever its provider
   assert.equal(held('cp0 w0', [cp0, absent('w0', { ...node, ready: true })]), [`w0: ${lost}`]);
   assert.equal(held('cp0 w0', [cp0, absent('w0', node)]), [`w0: ${lost}`]);
   assert.equal(held('cp0 w0', [cp0, absent('w0', { ...node, begun: 'join' })]), [`w0: ${lost}`]);
+  const off = absent('w0', { ...node, exists: true, toCreate: 'no address' });
+  assert.match(held('cp0 w0', [cp0, off])[0] ?? '', /: start it, or .* repair deletes it .* remove deletes it$/);
   const gone = absent('cp2', { joined: true, role: 'control-plane', ...now });
   assert.equal(held('cp0 cp1 cp2', [cp0, cp1, gone]), [`cp2: ${lost}`]);
   // Its node is gone, and etcd still has it.
