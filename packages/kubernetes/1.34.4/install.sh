@@ -631,23 +631,25 @@ kubernetes_packed_images() {
 # For further control planes, encrypted by a key that only root can read. The cluster deletes them after two hours, and a token of
 # join-token is valid for one. A key exists only while what is uploaded is encrypted by it, also after a power cut.
 kubernetes_upload_certificates() {
-  local key="$KUBERNETES_STATE/certificate-key" file="$KUBERNETES_STATE/upload.yaml" found
+  local key="$KUBERNETES_STATE/certificate-key" file="$KUBERNETES_STATE/upload.yaml" found settings
   [[ -n "${LOAD_BALANCER_ADDRESS-}" ]] || return 0
   if [[ -s "$key" && -z "$(find "$key" -mmin +60)" ]]; then
     found="$(kubectl --namespace kube-system get secret kubeadm-certs --ignore-not-found --output=name)"
     if [[ -n "$found" ]]; then return 0; fi
   fi
   rm -f "$key"
+  # From the cluster: the first control plane, whose file has the same, may be gone.
+  settings="$(kubectl --namespace kube-system get configmap kubeadm-config -o jsonpath='{.data.ClusterConfiguration}')"
   # Not as an argument, which every user of the machine could read.
   (
     umask 077
     od -An -v -N32 -tx1 /dev/urandom | tr -d ' \n' >"$key.new"
-    printf 'certificateKey: %s\n' "$(cat "$key.new")" >"$key.line"
-    sed "/^kind: InitConfiguration\$/r $key.line" "$KUBERNETES_STATE/init.yaml" >"$file"
+    printf 'apiVersion: kubeadm.k8s.io/v1beta4\nkind: InitConfiguration\ncertificateKey: %s\nnodeRegistration: { criSocket: "unix://%s" }\n---\n%s\n' \
+      "$(cat "$key.new")" "$(kubeadm_get_containerd_sock)" "$settings" >"$file"
   )
   kubeadm init phase upload-certs --upload-certs --skip-certificate-key-print --config "$file"
   mv "$key.new" "$key"
-  rm -f "$file" "$key.line"
+  rm -f "$file"
 }
 
 # For curlew certificates renew: all that kubeadm has made, and then those who read them only when they start, one after the other.
