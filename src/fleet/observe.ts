@@ -130,7 +130,7 @@ function withOwn(recorded: ClusterAddon, own: AddonState = NEW_ADDON, about: Abo
  */
 function attempted(
   recorded: ClusterAddon,
-  { failures, begun = {} }: AddonState = NEW_ADDON,
+  { failures, begun = {}, status }: AddonState = NEW_ADDON,
   { isGone, isGood }: About,
 ): ClusterAddon | undefined {
   const { cluster, addon, spec, status: before } = recorded;
@@ -140,8 +140,9 @@ function attempted(
   if (found === undefined || (cut === undefined && found.hash === spec.specHash)) return undefined;
   const { hash, since } = found;
   const reason = failure?.reason ?? '';
-  // Going back is tried again: the record stays as it is.
-  if (cut === undefined && hash === spec.knownGood?.specHash) return { ...recorded, backFailure: reason };
+  // Going back is tried again: the record stays as it is. What the files want has failed, even if it was good before.
+  const isBack = status?.rolledBack === true && hash === spec.knownGood?.specHash;
+  if (cut === undefined && isBack) return { ...recorded, backFailure: reason };
   const { version, specHash } = spec;
   const isOther = (before?.state === 'Succeeded' || isGood) && specHash !== hash;
   const knownGood = isOther ? { ...UNRECORDED, ...versionOf({ version }), specHash } : spec.knownGood;

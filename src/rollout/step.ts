@@ -100,8 +100,9 @@ function planOf(run: Run): AddonPlan {
   const sizes = { rules: strategy.groups ?? [], size: strategy.groupSize };
   if (run.rolledBack) run.wentBack ??= GONE_BACK;
   const stoppedBefore = run.rolledBack ? (backFailureIn(targets) ?? run.wentBack) : undefined;
+  // Open Cluster Management does not go back: how that is done is ours.
   const { reached, stopped } =
-    run.rules === 'ocm'
+    run.rules === 'ocm' && !run.rolledBack
       ? advanceAsOcm(targets, run, sizes)
       : advance(groupsOf(targets, sizes), strategy, {
           reached: begun.reached,

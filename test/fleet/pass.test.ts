@@ -154,6 +154,24 @@ test('after an update that failed before it began, going back means what is ther
   );
 });
 
+test('what was healthy before, and is wanted again, has failed like anything else where it cannot be delivered', () => {
+  const first = pair(NO_STATE, NOW, { a: [recordOf('next', NOW - HOUR)] });
+  const [wanted] = decide(first.seen, NOW).jobs;
+  const revision = { revision: { id: wanted?.hash ?? '' }, until: new Date((NOW - HOUR) * 1000).toISOString() };
+  const record = { ...recordOf('next', NOW - HOUR), knownGood: { id: 'next' }, history: [revision] };
+  const before = pair(NO_STATE, NOW, { a: [record] });
+  const decided = decide(before.seen, NOW);
+  assert.equal(
+    decided.jobs.map(({ act, hash }) => [act, hash]),
+    [['go back', wanted?.hash]],
+  );
+  const begun = beginPass(before.state, before.seen, { ...decided, now: NOW, revisions: before.revisions });
+  const done: readonly Done[] = decided.jobs.map((job) => ({ ...job, result: 'failed', reason: 'no such file' }));
+  const after = pair(endPass(begun, done, NOW, before.state), NOW + 60, { a: [record] });
+  const again = decide(after.seen, NOW + 60);
+  assert.equal([again.jobs, again.writes.status[0]?.status.counts], [[], { Failed: 1 }]);
+});
+
 test('nothing has begun on a cluster that could not be reached any more', () => {
   const old = [recordOf('old', NOW - HOUR)];
   const first = pair(NO_STATE, NOW, { a: old, b: old });

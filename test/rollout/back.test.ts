@@ -68,4 +68,29 @@ test('what an earlier revision failed with is not why a later one goes back', ()
   assert.not.match(world.status('net')?.stopped ?? '', 'no such kind');
 });
 
+test('by the rules of Open Cluster Management, too, what has gone back stays there until the add-on changes', () => {
+  const rollout: Strategy = { type: 'Progressive', maxConcurrency: 3 };
+  const versions = (world: TestFleet) => CLUSTERS.map(({ name }) => world.spec(name)?.version).join(' ');
+  const ordered = new TestFleet(CLUSTERS, addon('net', { rollout, compat: 'ocm' }));
+  ordered.settle();
+  ordered.release('net', '2.0.0');
+  ordered.settle();
+  ordered.order('net', { rollback: true });
+  ordered.settle();
+  assert.is(versions(ordered), '1.0.0 1.0.0 1.0.0 1.0.0 1.0.0 1.0.0');
+  assert.is(ordered.why('w1'), 'Stopped: it has gone back to what was known as good');
+
+  const failing = new TestFleet(CLUSTERS, addon('net', { rollout: { ...rollout, onFailure: 'Rollback' }, compat: 'ocm' }));
+  failing.settle();
+  failing.release('net', '2.0.0');
+  failing.step();
+  failing.report('Failed', 's1');
+  failing.settle();
+  assert.is(versions(failing), '1.0.0 1.0.0 1.0.0 1.0.0 1.0.0 1.0.0');
+  assert.match(failing.status('net')?.stopped ?? '', /^it has gone back .*: s1: no such kind$/);
+  failing.release('net', '3.0.0');
+  failing.settle();
+  assert.is(versions(failing), '3.0.0 3.0.0 3.0.0 3.0.0 3.0.0 3.0.0');
+});
+
 test.run();
