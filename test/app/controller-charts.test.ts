@@ -24,6 +24,7 @@ interface ChartScene extends AsyncDisposable {
   /** The cluster `oslo`. */
   readonly cluster: ApiClient;
   readonly helm: HelmStandIn;
+  readonly hubRequests: readonly string[];
   readonly start: () => RunningController;
   /** Creates a Secret of the hub, or replaces it with another one. */
   readonly secret: (place: string, data: Readonly<Record<string, string>>) => Promise<void>;
@@ -55,6 +56,7 @@ async function openScene(): Promise<ChartScene> {
     hub,
     cluster,
     helm,
+    hubRequests: own.requests,
     secret,
     start: () => hub.start({ helm: program }),
     state: async () => {
@@ -83,6 +85,26 @@ test('an add-on stays what it is while the login that its restoration needs cann
   assert.is(await scene.state(), 'Succeeded');
   await scene.secret('default/repository', { 'config.json': '{}' });
   await eventually(async () => (await cluster.get(MAP)).status === 200);
+});
+
+test('what cannot be restored yet holds no later order on its cluster', async () => {
+  await using scene = await openScene();
+  const { hub, cluster, hubRequests } = scene;
+  await scene.secret('default/repository', { 'config.json': '{}' });
+  await hub.addon('page', { source: { chart: { ...CHART, credentials: { secret: { name: 'repository' } } } } });
+  scene.start();
+  await eventually(async () => (await scene.state()) === 'Succeeded');
+  await hub.client.remove('/api/v1/namespaces/default/secrets/repository');
+  await cluster.remove(MAP);
+  const tries = (): number => hubRequests.filter((one) => /^GET .*secrets\/repository/.test(one)).length;
+  const before = tries();
+  await hub.change('page', { spec: { drift: 'Revert' } });
+  // After the fifth failure, the next try is at least 12.8 s away.
+  await eventually(() => tries() >= before + 5);
+  const begun = performance.now();
+  await hub.client.remove(`${ROOT}/fleetaddons/page`);
+  await eventually(async () => (await hub.client.get(`${ROOT}/fleetaddons/page`)).status === 404);
+  assert.ok(performance.now() - begun < 10_000);
 });
 
 /** All that the hub says of add-ons, and what the cluster has recorded. */

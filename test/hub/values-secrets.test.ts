@@ -1,6 +1,6 @@
 /** Digests of values in Secrets, for passes of a controller. */
 import { CurlewError } from '../../src/core/errors.ts';
-import { readAddon, type Live } from '../../src/hub/observe.ts';
+import { readAddon, type HubAddon, type Live } from '../../src/hub/observe.ts';
 import { ValuesSecrets } from '../../src/hub/run/values-secrets.ts';
 import { Refused, type Call } from '../../src/kube/call.ts';
 import * as assert from '../support/assert.ts';
@@ -8,9 +8,10 @@ import { hubAddon } from '../support/hub-objects.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('hub/values-secrets');
+const { signal: SIGNAL } = new AbortController();
 
-function addonWith(annotations: Readonly<Record<string, string>> = {}, status?: object) {
-  const own = hubAddon('web', { valuesSecret: { name: 'web' } }) as Live;
+function addonWith(annotations: Readonly<Record<string, string>> = {}, status?: object, secret = 'web') {
+  const own = hubAddon('web', { valuesSecret: { name: secret } }) as Live;
   const metadata = {
     name: 'web',
     uid: 'u',
@@ -21,6 +22,12 @@ function addonWith(annotations: Readonly<Record<string, string>> = {}, status?: 
     finalizers: [],
   };
   return readAddon({ ...own, metadata, ...(status && { status }) });
+}
+
+function digestOf(one: HubAddon | undefined): string {
+  const { source } = one?.addon ?? addonWith().addon;
+  const content = 'content' in source ? source.content : {};
+  return (content['valuesSecret'] as { readonly digest?: string }).digest ?? '';
 }
 
 /** A hub with this Secret; `at` is the clock. */
@@ -36,9 +43,8 @@ function hubWith(given: { text: string | undefined; uid: string; failure?: Curle
   };
   const secrets = new ValuesSecrets(call, () => hub.at);
   const look = async (): Promise<string> => {
-    const { problem, addon } = await secrets.complete(addonWith());
-    const content = 'content' in addon.source ? addon.source.content : {};
-    return problem ?? (content['valuesSecret'] as { readonly digest: string }).digest;
+    const [one] = await secrets.complete([addonWith()], SIGNAL);
+    return one?.problem ?? digestOf(one);
   };
   return { hub, secrets, look };
 }
@@ -84,6 +90,34 @@ test('a server that is away leaves an add-on as it was, and a missing right is n
   const failure = new Refused('cannot read Secret curlew-system/web: forbidden', '', { status: 403 });
   const { look: lookAtOther } = hubWith({ text: '', uid: '1', failure });
   assert.match(await lookAtOther(), /forbidden: apply what curlew hub manifests --values-secret web prints$/);
+});
+
+test('a server that is away before anything was read makes no add-on invalid, and is asked again at once', async () => {
+  const { hub, look } = hubWith({
+    text: 'token: first',
+    uid: '1',
+    failure: new CurlewError('CLUSTER_FAILED', 'no answer'),
+  });
+  await assert.rejectsWith(look(), 'CLUSTER_FAILED', /no answer/);
+  hub.failure = undefined;
+  assert.match(await look(), /^sha256:/);
+});
+
+test('the Secrets of many add-ons are read together, twenty at once, and each of them once', async () => {
+  let [reads, present, most] = [0, 0, 0];
+  const call: Call = async (_doing, { path }) => {
+    reads += 1;
+    present += 1;
+    most = Math.max(most, present);
+    await new Promise((done) => setImmediate(done));
+    present -= 1;
+    const [name = ''] = path.split('/').slice(-1);
+    const value = { apiVersion: 'v1', kind: 'Secret', metadata: { name, uid: name }, data: { 'values.yaml': 'e30=' } };
+    return { outcome: 'done', value, bytes: 0 };
+  };
+  const addons = Array.from({ length: 60 }, (_, at) => addonWith({}, undefined, `web-${at % 30}`));
+  const digests = (await new ValuesSecrets(call).complete(addons, SIGNAL)).map(digestOf);
+  assert.equal([reads, most, new Set(digests).size, digests.includes('')], [30, 20, 30, false]);
 });
 
 test('other values than those of a revision are not delivered, and the next pass knows of them', async () => {

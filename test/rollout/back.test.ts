@@ -80,7 +80,10 @@ test('by the rules of Open Cluster Management, too, what has gone back stays the
   assert.is(versions(ordered), '1.0.0 1.0.0 1.0.0 1.0.0 1.0.0 1.0.0');
   assert.is(ordered.why('w1'), 'Stopped: it has gone back to what was known as good');
 
-  const failing = new TestFleet(CLUSTERS, addon('net', { rollout: { ...rollout, onFailure: 'Rollback' }, compat: 'ocm' }));
+  const failing = new TestFleet(
+    CLUSTERS,
+    addon('net', { rollout: { ...rollout, onFailure: 'Rollback' }, compat: 'ocm' }),
+  );
   failing.settle();
   failing.release('net', '2.0.0');
   failing.step();

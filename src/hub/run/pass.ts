@@ -106,9 +106,9 @@ export async function passHub(hub: Hub, now: number): Promise<HubPassed> {
   hub.heartbeats.hears(problem === undefined);
   if (problem !== undefined) return { problem, nextMs: Infinity, isDecided: false };
   const taken = await hub.upstream?.pass(hub, now);
-  const all = new Map<string, HubAddon>();
-  for (const one of hub.addons.values()) all.set(one.addon.name, await hub.valuesSecrets.complete(one));
-  const hasSecrets = [...all.values()].some(({ valuesSecret }) => valuesSecret !== undefined);
+  const addons = await hub.valuesSecrets.complete(hub.addons.values(), hub.signal);
+  const all = new Map(addons.map((one) => [one.addon.name, one]));
+  const hasSecrets = addons.some(({ valuesSecret }) => valuesSecret !== undefined);
   const records = new Map<string, HubClusterAddon>();
   for (const one of hub.clusterAddons.values()) {
     if (one?.record !== undefined) records.set(keyOf(one.record), one);
@@ -121,7 +121,7 @@ export async function passHub(hub: Hub, now: number): Promise<HubPassed> {
     heardSince: now - hub.heartbeats.heardFor,
     clusters: clusters.map((one) => present(one, hub, now)),
     // What cannot be read stays as it is; what is deleted goes, whatever it says.
-    addons: [...all.values()].flatMap(({ addon, problem: wrong }) =>
+    addons: addons.flatMap(({ addon, problem: wrong }) =>
       wrong === undefined || addon.deleting === true ? [addon] : [],
     ),
     clusterAddons: [...records.values()].flatMap(({ record }) => record ?? []),

@@ -17,7 +17,6 @@ import {
   type Report,
 } from '../push.ts';
 import { requireEmbedded } from '../../kube/kubeconfig.ts';
-import { getObject } from '../../kube/objects.ts';
 import type { Resource } from '../../kube/resources.ts';
 import { Backoff } from '../../platform/limit/backoff.ts';
 import { createSemaphore } from '../../platform/limit/semaphore.ts';
@@ -27,7 +26,7 @@ import { failureOf, Runner } from '../../fleet/run/runner.ts';
 import { openChannels } from '../../open/channel-files.ts';
 import type { ControllerRequest } from '../../requests/hub.ts';
 import { CLUSTER_ADDONS, clustersOf, joinedIn, keyOf, patchStatus, resourceOf, type Hub } from './pass.ts';
-import { SECRETS } from './values-secrets.ts';
+import { getSecret } from './secrets.ts';
 
 const CLUSTERS = resourceOf('Cluster');
 /** A cluster without news is asked again after this time, ± 25 %; one that fails at the latest then. */
@@ -49,7 +48,7 @@ const MAX_TRIES = 3;
 interface Next {
   /** By `performance.now()`. */
   readonly at: number;
-  /** What the last turn was about: other orders are followed at once; undefined after a failure. */
+  /** What the last turn was about: other orders are followed at once; undefined if it was not about any. */
   readonly about: string | undefined;
 }
 
@@ -116,24 +115,33 @@ export class Pushes {
     const { signal } = this.#hub;
     let next: Next;
     try {
-      await this.#turn(name);
-      this.#backoff.succeeded(name);
-      next = { at: performance.now() + EVERY_MS * (0.75 + Math.random() / 2), about };
+      const waits = await this.#turn(name);
+      // What waits on a cluster that answers holds no other order there.
+      if (waits !== undefined) next = { at: this.#again(name, waits), about };
+      else {
+        this.#backoff.succeeded(name);
+        next = { at: performance.now() + EVERY_MS * (0.75 + Math.random() / 2), about };
+      }
     } catch (error) {
       if (!signal.aborted && !(error instanceof CurlewError)) this.#failure = error;
-      if (!signal.aborted) this.#hub.report(`${name}: ${asError(error).message}`);
-      next = { at: performance.now() + Math.min(this.#backoff.failed(name), EVERY_MS), about: undefined };
+      next = { at: this.#again(name, error), about: undefined };
     }
     this.#next.set(name, next);
     this.#turns.delete(name);
     this.#parts.onEnd();
   }
 
-  /** Asks a cluster, and brings onto it what it is to have. */
-  async #turn(name: string): Promise<void> {
+  /** Says why a cluster is tried again. Returns when. */
+  #again(name: string, error: unknown): number {
+    if (!this.#hub.signal.aborted) this.#hub.report(`${name}: ${asError(error).message}`);
+    return performance.now() + Math.min(this.#backoff.failed(name), EVERY_MS);
+  }
+
+  /** Asks a cluster, and brings onto it what it is to have. Returns why some of it is tried again soon. */
+  async #turn(name: string): Promise<CurlewError | undefined> {
     const { signal } = this.#hub;
     const looked = await this.#looks.run(async () => this.#look(name), { signal });
-    if (looked === undefined) return;
+    if (looked === undefined) return undefined;
     const { access, look } = looked;
     const jobs = new Map<Job, Own>();
     for (const own of this.#ownOf(name)) {
@@ -142,7 +150,8 @@ export class Pushes {
       if ('act' in need) jobs.set(need, own);
       else await this.#report(own, need);
     }
-    if (jobs.size > 0) await this.#slots.run(async () => this.#deliver(jobs, access, look), { signal });
+    if (jobs.size === 0) return undefined;
+    return this.#slots.run(async () => this.#deliver(jobs, access, look), { signal });
   }
 
   /** Asks a cluster; undefined if nothing is to be brought onto it. */
@@ -180,7 +189,8 @@ export class Pushes {
   /** Its text, or why there is none. */
   async #kubeconfig(secret: NonNullable<HubCluster['secret']>) {
     try {
-      const text = await this.#secret(secret, kubeconfigIn);
+      const read = await getSecret(this.#hub.call, secret);
+      const text = read(kubeconfigIn);
       requireEmbedded(`Secret ${secret.namespace}/${secret.name}`, text);
       return { text, problem: undefined };
     } catch (error) {
@@ -190,16 +200,6 @@ export class Pushes {
     }
   }
 
-  async #secret(
-    { namespace, name }: NonNullable<HubCluster['secret']>,
-    read: (secret: Values, title: string) => string,
-  ): Promise<string> {
-    const title = `Secret ${namespace}/${name}`;
-    const found = await getObject(this.#hub.call, SECRETS, { namespace, name });
-    if (found === undefined) throw new CurlewError('CLUSTER_FAILED', `there is no ${title}`);
-    return read(found, title);
-  }
-
   /** With what its chart needs from Secrets. A text says why it cannot be delivered, an error why not now. */
   async #deliverable({ record, addon }: Own): Promise<Deliverable | CurlewError | string> {
     const content = deliverableOf(record, addon?.drift);
@@ -207,7 +207,7 @@ export class Pushes {
     if (typeof content === 'string' || places === undefined) return content;
     const { logins, authorities, trustsAll, values } = places;
     const textOf = async (place: typeof logins): Promise<string | undefined> =>
-      place && this.#secret(place, (secret, title) => textIn(secret, place.key, title));
+      place && (await getSecret(this.#hub.call, place))((secret, title) => textIn(secret, place.key, title));
     try {
       const access = { logins: await textOf(logins), authorities: await textOf(authorities), trustsAll };
       return { ...content, access: { ...access, values: values && (await this.#hub.valuesSecrets.read(values)) } };
@@ -222,7 +222,7 @@ export class Pushes {
     jobs: ReadonlyMap<Job, Own>,
     access: Parameters<typeof accessTo>[0] & { readonly name: string },
     look: Answer,
-  ): Promise<void> {
+  ): Promise<CurlewError | undefined> {
     const { request } = this.#parts;
     const context = { ...this.#parts.context, signal: this.#hub.signal };
     using file = accessTo(access);
@@ -284,8 +284,7 @@ export class Pushes {
         result === 'done' ? { state: 'Succeeded' } : { state: 'Failed', reason: word, message: reason },
       );
     }
-    // The next turn comes soon.
-    if (later !== undefined) throw later;
+    return later;
   }
 
   #triesOf({ record }: Own): number | undefined {

@@ -1,16 +1,17 @@
 /** Values of add-ons in Secrets of the hub. */
 import type { SecretValues } from '../../channel/channel.ts';
 import { CurlewError } from '../../core/errors.ts';
+import { AT_ONCE } from '../../fleet/run/clusters.ts';
 import { Refused, type Call } from '../../kube/call.ts';
-import { getObject, type LiveObject } from '../../kube/objects.ts';
-import type { Resource } from '../../kube/resources.ts';
+import { mapLimited } from '../../platform/limit/each.ts';
 import { CONTROLLER_LEASE } from '../manifests.ts';
 import type { HubAddon } from '../observe.ts';
 import { valuesIn } from '../values-secret.ts';
-
-export const SECRETS: Resource = { apiVersion: 'v1', kind: 'Secret', plural: 'secrets', namespaced: true };
+import { getSecret, titleOfSecret } from './secrets.ts';
 
 type Place = NonNullable<HubAddon['valuesSecret']>;
+/** A digest, or why the Secret has no values. */
+type Digest = string | CurlewError;
 
 const { namespace } = CONTROLLER_LEASE;
 
@@ -20,7 +21,7 @@ export class ValuesSecrets {
   static readonly keptMs = 15_000;
   readonly #call: Call;
   readonly #now: () => number;
-  readonly #kept = new Map<string, { readonly until: number; readonly found: string | CurlewError }>();
+  readonly #kept = new Map<string, { readonly until: number; readonly digest: Digest }>();
 
   /** `now` in milliseconds. */
   constructor(call: Call, now = (): number => performance.now()) {
@@ -28,68 +29,76 @@ export class ValuesSecrets {
     this.#now = now;
   }
 
-  /** An add-on whose source has the digest of its values, or a problem. What is deleted needs none. */
-  async complete(one: HubAddon): Promise<HubAddon> {
-    const { valuesSecret: place, addon, problem } = one;
-    if (place === undefined || problem !== undefined || addon.deleting === true || !('content' in addon.source))
-      return one;
-    const digest = await this.#digestOf(place);
-    if (digest instanceof CurlewError) return { ...one, problem: digest.message };
-    const content = { ...addon.source.content, valuesSecret: { ...place, digest } };
-    return { ...one, addon: { ...addon, source: { ...addon.source, content } } };
+  /**
+   * With the digests of their values in their sources, or with a problem. What is deleted needs none. Rejects if a Secret that was
+   * never read cannot be: which content its add-on has is not known then.
+   */
+  async complete(all: readonly HubAddon[], signal: AbortSignal): Promise<readonly HubAddon[]> {
+    const places = new Map(all.flatMap((one) => placeOf(one) ?? []).map((place) => [keyOf(place), place]));
+    const work = async ([key, place]: readonly [string, Place]) => [key, await this.#digestOf(place)] as const;
+    const digests = new Map(await mapLimited([...places], work, { width: AT_ONCE, signal }));
+    return all.map((one) => withDigest(one, digests));
   }
 
   /** The values that have this digest. `CLUSTER_FAILED` if there are others now. */
   async read({ digest, ...place }: Place & { readonly digest: string }): Promise<SecretValues> {
-    const found = valuesOf(await this.#get(place), place);
-    this.#keep(place, found.digest);
-    if (found.digest === digest) return found;
-    throw new CurlewError('CLUSTER_FAILED', `${titleOf(place)} no longer has the values of this revision`);
+    const found = await this.#valuesOf(place);
+    const values = found();
+    this.#keep(place, values.digest);
+    if (values.digest === digest) return values;
+    const title = titleOfSecret({ namespace, name: place.name });
+    throw new CurlewError('CLUSTER_FAILED', `${title} no longer has the values of this revision`);
   }
 
-  async #digestOf(place: Place): Promise<string | CurlewError> {
+  async #digestOf(place: Place): Promise<Digest> {
     const known = this.#kept.get(keyOf(place));
-    if (known !== undefined && this.#now() < known.until) return known.found;
-    const secret = await this.#get(place).catch((error: unknown) => asFailure(error));
-    if (!(secret instanceof CurlewError)) return this.#keep(place, digestIn(secret, place));
-    // A server that is away has said nothing new.
-    if (typeof known?.found === 'string') return this.#keep(place, known.found);
-    const isForbidden = secret instanceof Refused && secret.isForbidden;
-    const way = `: apply what curlew hub manifests --values-secret ${place.name} prints`;
-    return this.#keep(place, new CurlewError(secret.code, `${secret.message}${isForbidden ? way : ''}`));
+    if (known !== undefined && this.#now() < known.until) return known.digest;
+    try {
+      const found = await this.#valuesOf(place);
+      return this.#keep(place, digestIn(found));
+    } catch (error) {
+      // A server that is away has said nothing new.
+      if (typeof known?.digest === 'string' && error instanceof CurlewError) return this.#keep(place, known.digest);
+      if (!(error instanceof Refused && error.isForbidden)) throw error;
+      const way = `apply what curlew hub manifests --values-secret ${place.name} prints`;
+      return this.#keep(place, new CurlewError(error.code, `${error.message}: ${way}`));
+    }
   }
 
-  #keep<Found extends string | CurlewError>(place: Place, found: Found): Found {
-    this.#kept.set(keyOf(place), { until: this.#now() + ValuesSecrets.keptMs, found });
-    return found;
+  #keep(place: Place, digest: Digest): Digest {
+    this.#kept.set(keyOf(place), { until: this.#now() + ValuesSecrets.keptMs, digest });
+    return digest;
   }
 
-  async #get({ name }: Place): Promise<LiveObject | undefined> {
-    return getObject(this.#call, SECRETS, { namespace, name });
+  async #valuesOf({ name, key = 'values.yaml' }: Place): Promise<() => SecretValues> {
+    const read = await getSecret(this.#call, { namespace, name });
+    return () => read((secret, title) => valuesIn(secret, key, title));
   }
 }
 
-function digestIn(secret: LiveObject | undefined, place: Place): string | CurlewError {
+/** Where the values of an add-on are; undefined if it needs none. */
+function placeOf({ valuesSecret, addon, problem }: HubAddon): Place | undefined {
+  const isNeeded = problem === undefined && addon.deleting !== true && 'content' in addon.source;
+  return isNeeded ? valuesSecret : undefined;
+}
+
+function withDigest(one: HubAddon, digests: ReadonlyMap<string, Digest>): HubAddon {
+  const place = placeOf(one);
+  const digest = place && digests.get(keyOf(place));
+  const { addon } = one;
+  if (place === undefined || digest === undefined || !('content' in addon.source)) return one;
+  if (digest instanceof CurlewError) return { ...one, problem: digest.message };
+  const content = { ...addon.source.content, valuesSecret: { ...place, digest } };
+  return { ...one, addon: { ...addon, source: { ...addon.source, content } } };
+}
+
+function digestIn(read: () => SecretValues): Digest {
   try {
-    return valuesOf(secret, place).digest;
+    return read().digest;
   } catch (error) {
-    return asFailure(error);
+    if (error instanceof CurlewError) return error;
+    throw error;
   }
-}
-
-function valuesOf(secret: LiveObject | undefined, { key = 'values.yaml', ...place }: Place): SecretValues {
-  const title = titleOf(place);
-  if (secret === undefined) throw new CurlewError('CLUSTER_FAILED', `there is no ${title}`);
-  return valuesIn(secret, key, title);
-}
-
-function asFailure(error: unknown): CurlewError {
-  if (error instanceof CurlewError) return error;
-  throw error;
-}
-
-function titleOf({ name }: Place): string {
-  return `Secret ${namespace}/${name}`;
 }
 
 function keyOf({ name, key = '' }: Place): string {
