@@ -2,6 +2,7 @@
 import type { ChartAccess, Compat, Entry } from '../channel/channel.ts';
 import type { AddonAction, LiveState } from '../channel/pass.ts';
 import type { AddonRecord, Annotated } from '../channel/record.ts';
+import { secretsIn, type Secret } from '../core/secret.ts';
 
 /** Label of every object of a manifest; its value is {@link addonId}. */
 export const ADDON_LABEL = 'fleet.curlew.dev/addon';
@@ -40,6 +41,11 @@ export interface Addon extends Pick<
   readonly values?: Readonly<Record<string, unknown>>;
   /** What its chart needs to be downloaded, and values that nothing shows. */
   readonly access?: ChartAccess;
+}
+
+/** What nothing shows of an add-on, although helm gets it. */
+export function hiddenIn({ access }: Pick<Addon, 'access'>): readonly Secret[] {
+  return secretsIn(access?.values?.values);
 }
 
 /** An add-on, and how the cluster is now. */

@@ -2,9 +2,10 @@
 import type { LiveState } from '../channel/pass.ts';
 import type { AddonRecord } from '../channel/record.ts';
 import { CurlewError } from '../core/errors.ts';
+import { hiding } from '../core/secret.ts';
 import { listObjects, mergeObject, type LiveObject } from '../kube/objects.ts';
 import type { Resource } from '../kube/resources.ts';
-import { isPartial, type Addon, type Task } from './addon.ts';
+import { hiddenIn, isPartial, type Addon, type Task } from './addon.ts';
 import { charts } from './charts.ts';
 import type { ChannelCluster } from './cluster.ts';
 import type { Deliverer, Desired } from './deliverer.ts';
@@ -38,16 +39,33 @@ export async function preview(delivery: Delivery, task: Task): Promise<Outcome> 
  * `Succeeded` or `Failed`; the annotation is written last. A failure before anything is there leaves no record. An error that is
  * thrown is in the record, too.
  */
-export async function deliver(delivery: Delivery, task: Task, how: Reporting): Promise<Outcome> {
+export async function deliver(delivery: Delivery, task: Task, { report }: Reporting): Promise<Outcome> {
   const { addon } = task;
+  const secrets = hiddenIn(addon);
+  const hide = hiding(secrets);
+  const how: Hiding = {
+    report: (text) => report(hide(text)),
+    hidden: (error) => {
+      // Without its cause, which may quote them, too.
+      return secrets.length === 0 ? error : new CurlewError(error.code, hide(error.message), { hint: error.hint });
+    },
+  };
   try {
     const isChart = addon.source?.type === 'chart';
     return await (isChart ? run(charts, delivery, task, how) : run(manifests, delivery, task, how));
   } catch (error) {
     const { cluster } = delivery;
-    if (error instanceof CurlewError && !cluster.signal.aborted) await recordFailure(cluster, addon, error);
-    throw error;
+    if (!(error instanceof CurlewError) || cluster.signal.aborted) throw error;
+    const shown = how.hidden(error);
+    await recordFailure(cluster, addon, shown);
+    throw shown;
   }
+}
+
+/** What a cluster or its programs say may quote values that nothing shows. */
+interface Hiding extends Reporting {
+  /** An error without them. */
+  readonly hidden: (error: CurlewError) => CurlewError;
 }
 
 /** How records differ from what is there, by the key of the record. */
@@ -70,25 +88,26 @@ async function run<D extends Desired>(
   deliverer: Deliverer<D>,
   delivery: Delivery,
   task: Task,
-  how: Reporting,
+  { report, hidden }: Hiding,
 ): Promise<Outcome> {
   const { cluster, request } = delivery;
   const { addon, record } = task;
   await using desired = await deliverer.desired(delivery, task);
-  const [refused] = desired.refused;
+  const refusals = desired.refused.map(hidden);
+  const [refused] = refusals;
   if (refused !== undefined) {
     await recordFailure(cluster, addon, refused);
-    return outcomeOf('failed', { errors: desired.refused.map(troubleOf) });
+    return outcomeOf('failed', { errors: refusals.map(troubleOf) });
   }
   const revision = revisionOf(cluster, addon, desired.hash);
   const mayHave = joinKinds(record?.objects ?? [], kindsOf(desired.begun.objects));
   const begun = { desired: revision, release: desired.begun.release, objects: mayHave };
   await recordState(cluster, task, { state: 'Progressing', reason: 'the last run was interrupted', ...begun });
   await ensurePki(cluster, addon);
-  const done = await deliverer.deliver(delivery, task, { desired, ...how });
+  const done = await deliverer.deliver(delivery, task, { desired, report });
   const { applied = [], objects = [], gone = new Set(), kinds = [], release } = done;
-  const unhealthy = await waitForHealth(cluster, applied, { objects, timeoutMs: timeoutOf(request), ...how });
-  const errors = [...(done.errors ?? []), ...unhealthy];
+  const unhealthy = await waitForHealth(cluster, applied, { objects, timeoutMs: timeoutOf(request), report });
+  const errors = [...(done.errors ?? []), ...unhealthy].map(hidden);
   const outcome = { objects: done.changes ?? [], orphans: done.orphans ?? [] };
   const [failure] = errors;
   if (failure !== undefined) {

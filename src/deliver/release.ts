@@ -14,7 +14,7 @@ import { discover, type Discovery, type Resource } from '../kube/resources.ts';
 import { mapLimited } from '../platform/limit/each.ts';
 import { isSecretName } from '../spec/secret-settings.ts';
 import type { Context } from '../core/context.ts';
-import type { Addon, Task } from './addon.ts';
+import { hiddenIn, type Addon, type Task } from './addon.ts';
 import { AT_ONCE, type ChannelCluster } from './cluster.ts';
 import { openHelm, readChartFile, type Helm, type WebTrust } from './helm.ts';
 import { releaseObjects, type AddonObject } from './objects.ts';
@@ -118,7 +118,7 @@ export async function prepareRelease(
   const chart = chartOf(addon);
   const values = valuesOf(addon, cluster);
   const { values: hidden } = addon.access ?? {};
-  const secrets = [...namedSecrets(values), ...secretsIn(hidden?.values)];
+  const secrets = [...namedSecrets(values), ...hiddenIn(addon)];
   const helm = await openHelm(request, cluster, context, secrets);
   try {
     const file =

@@ -5,6 +5,7 @@ import { apiClient, at, textAt, type ApiClient } from '../support/api-client.ts'
 import type { JsonObject } from '../support/api-server/fields.ts';
 import { startMemoryApiServer } from '../support/api-server/server.ts';
 import * as assert from '../support/assert.ts';
+import { deployment } from '../support/delivery-scene.ts';
 import { helmWithRepository, startHelm, type HelmStandIn } from '../support/helm-stand-in.ts';
 import { hubCluster } from '../support/hub-objects.ts';
 import { eventually, openHubScene, type HubScene, type RunningController } from '../support/hub-scene.ts';
@@ -32,14 +33,15 @@ interface ChartScene extends AsyncDisposable {
   readonly state: () => Promise<string>;
 }
 
-async function openScene(): Promise<ChartScene> {
+/** The chart has these objects. */
+async function openScene(objects: readonly object[] = [PAGE]): Promise<ChartScene> {
   const box = await tree();
   const own = await startMemoryApiServer({ certificate });
   const server = await startMemoryApiServer({ certificate });
   const hub = await openHubScene(own.kubeconfig);
   const cluster = apiClient(server.kubeconfig);
   const helm = await startHelm(cluster, box);
-  const { program } = await helmWithRepository(helm, box, [PAGE]);
+  const { program } = await helmWithRepository(helm, box, objects);
   const secret: ChartScene['secret'] = async (place, data) => {
     const [namespace = '', name = ''] = place.split('/');
     const path = `/api/v1/namespaces/${namespace}/secrets`;
@@ -140,6 +142,24 @@ test('values of a Secret are the last ones, roll out when they change, and are s
   await eventually(async () => (await scene.state()).endsWith('bad value "[secret]"'));
   assert.equal(helm.values(), [{ replicas: 2 }, { token: 'second-secret' }]);
   assert.not.match([await shownBy(scene), ...controller.notes].join('\n'), /(?:first|second)-secret/);
+});
+
+test('what a cluster quotes of a Secret when an add-on is unhealthy is in no reason, there or in the hub', async () => {
+  await using scene = await openScene([PAGE, deployment('page')]);
+  const { hub, cluster } = scene;
+  await scene.secret('curlew-system/web', { 'values.yaml': 'image: registry.local/some-secret\n' });
+  await hub.addon('page', { source: { chart: CHART }, valuesSecret: { name: 'web' } });
+  const controller = scene.start();
+  const path = '/apis/apps/v1/namespaces/default/deployments/page';
+  await eventually(async () => (await cluster.get(path)).status === 200);
+  const message = 'cannot pull registry.local/some-secret';
+  const failed = { type: 'Progressing', status: 'False', reason: 'ProgressDeadlineExceeded', message };
+  await cluster.merge(`${path}/status`, { status: { observedGeneration: 1, conditions: [failed] } });
+  await eventually(async () => (await scene.state()).startsWith('Failed'));
+  assert.match(await scene.state(), /cannot pull \[secret\]/);
+  const { body } = await cluster.get('/api/v1/namespaces/kube-system/configmaps/curlew-addons');
+  assert.match(JSON.stringify(body), /cannot pull \[secret\]/);
+  assert.not.match([await shownBy(scene), ...controller.notes].join('\n'), /some-secret/);
 });
 
 test('without its Secret, an add-on is invalid, and what is installed stays', async () => {

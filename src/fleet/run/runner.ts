@@ -7,7 +7,6 @@ import { recordKey, type AddonRecord } from '../../channel/record.ts';
 import type { Context } from '../../core/context.ts';
 import { digestOf, hexOf } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
-import { hiding, secretsIn } from '../../core/secret.ts';
 import type { Addon, Task } from '../../deliver/addon.ts';
 import type { ChannelCluster } from '../../deliver/cluster.ts';
 import { deliver } from '../../deliver/deliver.ts';
@@ -89,13 +88,7 @@ export class Runner {
     const { cluster, addon, act } = job;
     const id = `fleet ${cluster} ${addon}`;
     report({ type: 'step-started', id, title: `${cluster}: ${act} ${addon}` });
-    const hide = hiding(secretsIn(this.#parts.found(job)?.access?.values?.values));
-    const made = await this.#act(job, { report: (text) => report({ type: 'step-log', id, text: hide(text) }) });
-    const error = this.errors.get(job);
-    // What a cluster or its programs say may quote values.
-    if (error !== undefined)
-      this.errors.set(job, new CurlewError(error.code, hide(error.message), { hint: error.hint }));
-    const done = { ...made, reason: hide(made.reason) };
+    const done = await this.#act(job, { report: (text) => report({ type: 'step-log', id, text }) });
     if (done.result === 'done') report({ type: 'step-done', id, outcome: act === 'remove' ? 'gone' : 'recorded' });
     else report({ type: 'step-failed', id, error: new CurlewError('CLUSTER_FAILED', done.reason) });
     return done;
