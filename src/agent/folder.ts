@@ -75,10 +75,11 @@ export class AgentFolder {
 
   /** Creates it. `BUSY` while another process registers, unregisters or renews. */
   async claim(): Promise<AsyncDisposable> {
-    await makeFolder(this.path);
+    const made = await makeFolder(this.path);
     await chmod(this.path, 0o700);
     // A token works once: after a power failure, the folder must not be gone with what came for it.
-    for (const folder of [dirname(this.path), dirname(dirname(this.path))]) await syncFolder(folder);
+    for (const folder of new Set([this.path, dirname(this.path), ...made].map((one) => dirname(one))))
+      await syncFolder(folder);
     return claim(this.#settings);
   }
 

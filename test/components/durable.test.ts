@@ -37,10 +37,11 @@ if (reason === undefined) {
     await using box = await tree();
     const script = `
       const { AgentFolder } = await import(${JSON.stringify(compiledModule('src/agent/folder.ts'))});
-      const folder = new AgentFolder(${JSON.stringify(box.path)});
+      const folder = new AgentFolder(${JSON.stringify(box.at('site'))});
       await folder.claim();
       await folder.writeSettings({ cluster: 'oslo', hub: crypto.randomUUID(), keys: [], allowUnsigned: true });`;
-    await requireFlushed(box, script, ['var/lib/curlew/agent', 'var/lib/curlew', 'var/lib']);
+    const folders = ['site/var/lib/curlew', 'site/var/lib', 'site/var', 'site', ''];
+    await requireFlushed(box, script, ['site/var/lib/curlew/agent', ...folders]);
   });
 } else {
   test.skip('files and folders are flushed', reason);

@@ -5,14 +5,15 @@ import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
 
 /**
  * Creates a folder and its missing parents. Not with Node's recursive mkdir, which never returns for a path such as /proc,
- * where every new name reports that the parent does not exist. `doing` begins messages.
+ * where every new name reports that the parent does not exist. `doing` begins messages. Returns the folders that it has created.
  */
-export async function makeFolder(path: string, doing = `create ${path}`): Promise<void> {
+export async function makeFolder(path: string, doing = `create ${path}`): Promise<readonly string[]> {
   try {
     await mkdir(path, { mode: 0o755 });
+    return [path];
   } catch (error) {
     const errno = errnoOf(error);
-    if (errno === 'EEXIST' && (await isFolder(path))) return;
+    if (errno === 'EEXIST' && (await isFolder(path))) return [];
     const parent = dirname(path);
     if (errno === 'EEXIST' || errno === 'ENOTDIR') {
       throw new CurlewError('FILE_UNUSABLE', `cannot ${doing}: ${errno === 'EEXIST' ? path : parent} is not a folder`, {
@@ -27,8 +28,7 @@ export async function makeFolder(path: string, doing = `create ${path}`): Promis
         cause: error,
       });
     }
-    await makeFolder(parent, doing);
-    await makeFolder(path, doing);
+    return [...(await makeFolder(parent, doing)), ...(await makeFolder(path, doing))];
   }
 }
 

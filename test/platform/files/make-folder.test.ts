@@ -8,8 +8,9 @@ const test = suite('folders that people name');
 
 test('all that is missing is made; what is there is left alone', async () => {
   await using box = await tree({ 'there/file': 'x' });
-  await makeFolder(box.at('there/a/b c/d'));
-  await makeFolder(box.at('there/a/b c/d'));
+  const made = ['there/a', 'there/a/b c', 'there/a/b c/d'].map((path) => box.at(path));
+  assert.equal(await makeFolder(box.at('there/a/b c/d')), made);
+  assert.equal(await makeFolder(box.at('there/a/b c/d')), []);
   assert.ok((await stat(box.at('there/a/b c/d'))).isDirectory());
 });
 
