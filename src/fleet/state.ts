@@ -173,10 +173,13 @@ export function withState(addon: FleetAddon, { revision, now, own, order }: Know
   const { paused, revision: meant, at = 0, ...orders } = order ?? {};
   // An order may come before the rollout that it is about.
   const since = status?.revision === revision ? status.since : now;
+  const { groups, removals } = orders;
+  const isLapsed = meant !== undefined && meant !== revision && (groups !== undefined || removals !== undefined);
   return {
     ...addon,
     ...(status && { status }),
     ...(paused === true && { paused }),
+    ...(isLapsed && { lapsed: { at, ...(groups && { groups }), ...(removals !== undefined && { removals }) } }),
     ...(meant === revision && { orders: { ...orders, generation: addon.generation, at: Math.max(at, since) } }),
   };
 }
@@ -191,7 +194,7 @@ interface Known {
 
 /** Keeps the contents of these add-ons; the newest one that was good stays, however old. */
 export function keep(state: AddonState, { revision, addon, entries }: Revision): AddonState {
-  const { status: _status, orders: _orders, paused: _paused, ...plain } = addon;
+  const { status: _status, orders: _orders, lapsed: _lapsed, paused: _paused, ...plain } = addon;
   const before = state.kept.find((one) => one.revision === revision);
   const first = { revision, addon: plain, entries, isGood: before?.isGood === true };
   const all = [first, ...state.kept.filter((one) => one !== before)];

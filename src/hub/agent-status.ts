@@ -4,7 +4,7 @@ import { fits } from '../core/schema.ts';
 import type { Values } from '../rollout/fleet.ts';
 import { isFailure } from '../rollout/strategy.ts';
 import type { Decided, Kept, Order, Refusal } from './agent.ts';
-import { timeOf } from './observe.ts';
+import { timeOf } from '../core/time.ts';
 import { HUB_KINDS, type Condition } from './schema.ts';
 import { textOf } from './write.ts';
 

@@ -7,7 +7,7 @@ import { recordIdentity, releaseIdentity } from '../fleet/fleet.ts';
 import { compatOf } from '../fleet/reported.ts';
 import { specHash } from '../rollout/spec-hash.ts';
 import { windowProblem, type Window } from '../rollout/windows.ts';
-import type { Cluster, ClusterAddon, FleetAddon, FleetAddonStatus, Orders, Values } from '../rollout/fleet.ts';
+import type { Approval, Cluster, ClusterAddon, FleetAddon, FleetAddonStatus, Values } from '../rollout/fleet.ts';
 import { HUB_KINDS, type Condition } from './schema.ts';
 
 /** Each cluster has a namespace of its own. */
@@ -104,10 +104,6 @@ function secondsOf(time: string): number {
   return Math.floor(Date.parse(time) / 1000) || 0;
 }
 
-export function timeOf(seconds: number): string {
-  return new Date(seconds * 1000).toISOString().replace('.000Z', 'Z');
-}
-
 export function versionOf({ metadata: { name, namespace, uid, resourceVersion } }: Live): Version {
   return { name, namespace, uid, resourceVersion };
 }
@@ -177,7 +173,7 @@ export function readAddon(object: Live): HubAddon {
   const found = given && sourceOf(given.source, name);
   // A changed Secret begins a rollout of the same generation: an order about an earlier one differs only by its time.
   const since = given?.valuesSecret === undefined ? (stored?.since ?? 0) : 0;
-  const { orders, paused, problem: wrong } = readOrders(annotations, generation, since);
+  const { orders, lapsed, paused, problem: wrong } = readOrders(annotations, generation, since);
   const problem =
     ('problems' in read ? read.problems[0].message : undefined) ??
     windowsProblem(given?.rollout?.windows) ??
@@ -212,6 +208,7 @@ export function readAddon(object: Live): HubAddon {
       ...(paused && { paused }),
       ...(typeof deletionTimestamp === 'string' && { deleting: true }),
       ...(orders && { orders }),
+      ...(lapsed && { lapsed }),
       ...(stored && { status: stored }),
     },
   };
@@ -293,36 +290,41 @@ function readOrders(
   annotations: Readonly<Record<string, string>>,
   generation: number,
   since: number,
-): { readonly orders: Orders | undefined; readonly paused: boolean; readonly problem?: string } {
+): Pick<FleetAddon, 'orders' | 'lapsed'> & { readonly paused: boolean; readonly problem?: string } {
   const { [`${ORDER}pause`]: pause = 'false', [PAUSED]: held } = annotations;
   const paused = pause !== 'false' || held === 'true';
   const found: Partial<Record<'approve' | 'retry' | 'rollback', Read<typeof order>>> = {};
+  let lapsed: FleetAddon['lapsed'];
   for (const verb of ['approve', 'retry', 'rollback'] as const) {
     const text = annotations[`${ORDER}${verb}`];
     if (text === undefined) continue;
     const value = valueOf(text);
     if (!fits(order, value)) {
       const example = '{"generation":1,"at":"2026-01-02T03:04:05Z"}';
-      return { orders: undefined, paused, problem: `the annotation ${ORDER}${verb} is not like ${example}` };
+      return { paused, problem: `the annotation ${ORDER}${verb} is not like ${example}` };
     }
     if (value.generation === generation) found[verb] = value;
+    else if (verb === 'approve') lapsed = approvalIn(value);
   }
   const { approve, retry, rollback } = found;
   // The time of an approval says how many removals have begun under it.
   const [first] = [approve, retry, rollback].flatMap((one) => one ?? []);
-  if (first === undefined) return { orders: undefined, paused };
-  const { groups, removals } = approve ?? {};
+  const others = { paused, ...(lapsed && { lapsed }) };
+  if (first === undefined) return others;
   return {
-    paused,
+    ...others,
     orders: {
       generation,
+      ...(approve && approvalIn(approve)),
       at: Math.max(secondsOf(first.at), since),
-      ...(groups && { groups }),
-      ...(removals !== undefined && { removals }),
       ...(retry && { retry: secondsOf(retry.at) }),
       ...(rollback && { rollback: true }),
     },
   };
+}
+
+function approvalIn({ at, groups, removals }: Read<typeof order>): Approval {
+  return { at: secondsOf(at), ...(groups && { groups }), ...(removals !== undefined && { removals }) };
 }
 
 function valueOf(text: string): unknown {

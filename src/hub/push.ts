@@ -4,6 +4,7 @@ import { canonicalJson } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
 import { isObject } from '../core/json.ts';
 import { fits } from '../core/schema.ts';
+import { timeOf } from '../core/time.ts';
 import type { Answer, Look } from '../fleet/fleet.ts';
 import { installedIn, ownerOf, recordsOf } from '../fleet/observe.ts';
 import type { Deliverable, Job } from '../fleet/pass.ts';
@@ -13,7 +14,7 @@ import type { ClusterAddon, ClusterAddonSpec, Values } from '../rollout/fleet.ts
 import { isFailure, type State } from '../rollout/strategy.ts';
 import { clusterStatus } from './cluster-status.ts';
 import { contentOf } from './content.ts';
-import { COMPAT, timeOf, type HubAddon, type HubCluster, type HubClusterAddon } from './observe.ts';
+import { COMPAT, type HubAddon, type HubCluster, type HubClusterAddon } from './observe.ts';
 import { HUB_KINDS, resolvedSource } from './schema.ts';
 import { conditionsAt, textOf } from './write.ts';
 

@@ -1,6 +1,7 @@
 /** What a step writes into a hub: contents of clusters, and how far each add-on is. Pure. */
 import type { ClusterAddonSpec, FleetAddonStatus, Values } from '../rollout/fleet.ts';
-import { NOT_STORED, timeOf, type HubAddon } from './observe.ts';
+import { timeOf } from '../core/time.ts';
+import { NOT_STORED, type HubAddon } from './observe.ts';
 import type { Condition } from './schema.ts';
 
 /** Longer ones would be refused. */
@@ -52,7 +53,7 @@ export function textOf(text: string): string {
 
 type Plain = Pick<Condition, 'type' | 'status' | 'reason'> & { readonly message: string };
 
-function conditionsOf({ counts, stopped }: FleetAddonStatus, problem: string | undefined): readonly Plain[] {
+function conditionsOf({ counts, stopped, waiting }: FleetAddonStatus, problem: string | undefined): readonly Plain[] {
   const { Succeeded = 0, Failed = 0, TimedOut = 0, ToApply = 0, Progressing = 0, Removing = 0 } = counts;
   const total = Object.values(counts).reduce((sum, count) => sum + count, 0);
   const [failed, moving] = [Failed + TimedOut, ToApply + Progressing + Removing];
@@ -62,7 +63,8 @@ function conditionsOf({ counts, stopped }: FleetAddonStatus, problem: string | u
   const isMoving = why === undefined && moving > 0;
   const isAvailable = problem === undefined && total > 0 && Succeeded === total;
   const left = isMoving ? 'RollingOut' : isDegraded ? trouble : total === 0 ? 'NoClusters' : 'Waiting';
-  const done = `${Succeeded} of ${total} clusters have it`;
+  const asked = waiting.find(({ reason }) => reason === 'Approval' || reason === 'Removals');
+  const done = `${Succeeded} of ${total} clusters have it${asked === undefined ? '' : `; ${asked.message}`}`;
   return [
     { type: 'Available', ...either(isAvailable, 'AllSucceeded', left), message: why ?? done },
     { type: 'Progressing', ...either(isMoving, 'RollingOut', isAvailable ? 'AllSucceeded' : left), message: done },

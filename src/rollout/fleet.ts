@@ -62,6 +62,8 @@ export interface FleetAddon {
   readonly rollout?: Strategy;
   readonly remove?: Removal;
   readonly orders?: Orders;
+  /** An approval that was for another content, and does not count any more. */
+  readonly lapsed?: Approval;
   readonly status?: FleetAddonStatus;
 }
 
@@ -71,14 +73,18 @@ export interface Removal {
   readonly timeout?: string;
 }
 
-/** What a person asked for. Void if the generation is another one, or a rollout began later. */
-export interface Orders {
-  readonly generation: number;
+/** What a person lets pass. */
+export interface Approval {
   readonly at: number;
   /** Groups that may begin. */
   readonly groups?: readonly string[];
   /** Up to this number of removals may pass the brake. */
   readonly removals?: number;
+}
+
+/** What a person asked for. Void if the generation is another one, or a rollout began later. */
+export interface Orders extends Approval {
+  readonly generation: number;
   /** What failed before this time is tried again. */
   readonly retry?: number;
   /** Every cluster goes back to what was known as good. */

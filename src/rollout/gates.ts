@@ -2,7 +2,7 @@
 import { compareVersions } from '../core/ref.ts';
 import type { Hold, Place } from './batch.ts';
 import { compareNames } from './groups.ts';
-import { isRemoval, targetOf, type Target } from './target.ts';
+import { isRemoval, lapsedNote, targetOf, type Target } from './target.ts';
 
 interface Gate {
   readonly reason: string;
@@ -46,7 +46,7 @@ const GATES: readonly Gate[] = [
     why: ({ run }, { group }) =>
       run.strategy.approval?.includes(group) &&
       !run.orders?.groups?.includes(group) &&
-      `group ${group} waits for a person's approval`,
+      `group ${group} waits for a person's approval${lapsedNote(run, ({ groups = [] }) => groups.includes(group))}`,
   },
   {
     reason: 'Batch',

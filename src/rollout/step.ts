@@ -9,7 +9,7 @@ import { compareNames, groupsOf, type Group } from './groups.ts';
 import { sizeOf } from './limits.ts';
 import { ocmBatch } from './ocm-batch.ts';
 import { isFailure, type State } from './strategy.ts';
-import { begins, Fleet, isRemoval, messageOf, targetOf, type Run, type Target } from './target.ts';
+import { begins, Fleet, isRemoval, lapsedNote, messageOf, targetOf, type Run, type Target } from './target.ts';
 
 const MAX_NAMES = 100;
 const MAX_WAITING = 20;
@@ -175,7 +175,8 @@ function nameOf({ cluster }: Target): string {
 }
 
 /** Why no removal may begin: too many at once, without an approval of at least their number. */
-function brakeOf({ addon, fleet, strategy, orders, removed }: Run, targets: readonly Target[], gone: number) {
+function brakeOf(run: Run, targets: readonly Target[], gone: number): string | undefined {
+  const { addon, fleet, strategy, orders, removed } = run;
   let [wanted, underWay] = [gone, 0];
   for (const target of targets) {
     const { cluster, record, holds } = target;
@@ -186,7 +187,7 @@ function brakeOf({ addon, fleet, strategy, orders, removed }: Run, targets: read
   const most = sizeOf(strategy.maxRemovals, total, Math.max(1, Math.ceil(total / 10)), 'native');
   const approved = (orders?.removals ?? 0) - removed;
   if (wanted === 0 || wanted + underWay <= most || wanted <= approved) return undefined;
-  return `${counted(wanted + underWay, 'removal')} at once, and ${most} may: approve ${wanted}`;
+  return `${counted(wanted + underWay, 'removal')} at once, and ${most} may: approve ${wanted}${lapsedNote(run, ({ removals }) => removals !== undefined)}`;
 }
 
 function specOf(target: Target): ClusterAddonSpec {

@@ -1,9 +1,11 @@
 /** An add-on on one cluster: in which state it is, and what is to happen there. Pure. */
 import { CurlewError } from '../core/errors.ts';
 import { groupBy } from '../core/group-by.ts';
+import { timeOf } from '../core/time.ts';
 import type { Member } from './batch.ts';
 import { Contents, type Memo } from './content.ts';
 import type {
+  Approval,
   Cluster,
   ClusterAddon,
   ClusterAddonSpec,
@@ -135,6 +137,7 @@ function runOf(
     times: timesOf(strategy, rules),
     removalTimes: { soak: 0, deadline: parseTimeout(timeout) },
     orders: isMeant ? orders : undefined,
+    lapsed: lapsedOf(addon, begun.since),
     /** How many removals have begun under the present approval. */
     removed: begun.removals?.at === (isMeant ? orders.at : undefined) ? (begun.removals?.begun ?? 0) : 0,
     rolledBack: begun.rolledBack || (isMeant && orders.rollback === true),
@@ -143,6 +146,19 @@ function runOf(
     /** Why no removal may begin. */
     brake: undefined as string | undefined,
   };
+}
+
+/** An approval that does not count, and why: without a word, people would wait for nothing. */
+function lapsedOf({ generation, orders, lapsed }: FleetAddon, since: number) {
+  if (orders?.generation === generation && orders.at < since)
+    return { ...orders, why: `is older than this rollout, which began at ${timeOf(since)}` };
+  return lapsed && { ...lapsed, why: 'was for another content' };
+}
+
+/** What a person who waits under an approval must know; nothing if none is meant, or it counts. */
+export function lapsedNote({ lapsed }: Run, isMeant: (approval: Approval) => boolean): string {
+  if (lapsed === undefined || !isMeant(lapsed)) return '';
+  return `; the approval of ${timeOf(lapsed.at)} ${lapsed.why}: approve again`;
 }
 
 function firstProblem(

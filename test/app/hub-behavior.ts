@@ -208,6 +208,8 @@ export function hubBehavior(
     await eventually(async () => textAt(await hub.status('web'), 'waiting.0.reason') === 'Approval');
     await hub.order('web', 'approve', { groups: ['canary'], generation: 7 });
     await hub.order('web', 'retry');
+    const said = /waits for a person's approval; the approval of \S+Z was for another content: approve again$/;
+    await eventually(async () => said.test(textAt(await hub.status('web'), 'waiting.0.message')));
     assert.is(await hub.contents('web'), '');
     await hub.order('web', 'approve', { groups: ['canary'] });
     await hub.becomes('web', 'oslo:1.2.3@1');

@@ -2,7 +2,7 @@
 import { afterJob, decide, keptOf, NO_RECORD, readOrder, type Order } from '../../src/hub/agent.ts';
 import { statusOf } from '../../src/hub/agent-status.ts';
 import { passHub, resourceOf } from '../../src/hub/run/pass.ts';
-import { timeOf } from '../../src/hub/observe.ts';
+import { timeOf } from '../../src/core/time.ts';
 import { patchObject } from '../../src/kube/objects.ts';
 import * as assert from '../support/assert.ts';
 import { openMemoryHub, type MemoryHub } from '../support/hub-memory.ts';

@@ -1,7 +1,9 @@
 /** Digests of values in Secrets, for passes of a controller. */
 import { CurlewError } from '../../src/core/errors.ts';
 import { readAddon, type HubAddon, type Live } from '../../src/hub/observe.ts';
+import { NO_STATUS, statusObject } from '../../src/hub/write.ts';
 import { ValuesSecrets } from '../../src/hub/run/values-secrets.ts';
+import { step } from '../../src/rollout/step.ts';
 import { Refused, type Call } from '../../src/kube/call.ts';
 import * as assert from '../support/assert.ts';
 import { hubAddon } from '../support/hub-objects.ts';
@@ -137,6 +139,25 @@ test('an order of a rollout before the Secret changed is void, although the gene
   const status = { revision: 'x', since, observedGeneration: 1 };
   const { addon } = addonWith({ 'fleet.curlew.dev/approve': order }, status);
   assert.ok((addon.orders?.at ?? Infinity) < (addon.status?.since ?? 0));
+});
+
+test('an approval that is void since the Secret changed is named where a cluster waits, and in the conditions', () => {
+  const began = Date.parse('2026-01-02T04:00:00Z') / 1000;
+  const rollout = { groups: [{ name: 'all', selector: {} }], approval: ['all'] };
+  const clusters = [{ name: 'oslo', labels: { env: 'prod' }, available: true, kubernetes: 'v1.34.1' }];
+  const lookWith = (at: string, generation = 1) => {
+    const found = addonWith({ 'fleet.curlew.dev/approve': JSON.stringify({ generation, at, groups: ['all'] }) });
+    const addons = [{ ...found.addon, rollout }];
+    const [written] = step({ complete: true, clusters, addons, clusterAddons: [] }, began).status;
+    const { conditions } = statusObject(written?.status ?? NO_STATUS, found, began);
+    return JSON.stringify([written?.status.waiting.map(({ message }) => message), conditions]);
+  };
+  const waits = "group all waits for a person's approval; the approval of 2026-01-02T03:04:05Z";
+  const early = `${waits} is older than this rollout, which began at 2026-01-02T04:00:00Z: approve again`;
+  assert.is(lookWith('2026-01-02T03:04:05Z').split(early).length, 4);
+  const other = `${waits} was for another content: approve again`;
+  assert.is(lookWith('2026-01-02T03:04:05Z', 7).split(other).length, 4);
+  assert.not.match(lookWith('2026-01-02T05:00:00Z'), 'approval of');
 });
 
 test.run();

@@ -34,6 +34,11 @@ test('more removals at once than a tenth wait for the approval of exactly so man
   deselect(world, 'c1', 'c2', 'c3');
   assert.equal(world.begin(), []);
   assert.is(world.why('c1'), 'Removals: 3 removals at once, and 2 may: approve 3');
+  world.order('net', { removals: 3, at: 1 });
+  assert.match(
+    world.why('c1') ?? '',
+    /: approve 3; the approval of 1970-01-01T00:00:01Z is older than .*: approve again$/,
+  );
   world.now += 10;
   world.order('net', { removals: 3 });
   assert.equal(world.begin(), ['Remove c1', 'Remove c2']);

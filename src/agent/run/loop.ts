@@ -4,6 +4,7 @@ import { stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { timeOf } from '../../core/time.ts';
 import type { Context } from '../../core/context.ts';
 import { asError, CurlewError } from '../../core/errors.ts';
 import { exactJson } from '../../core/json.ts';
@@ -24,7 +25,7 @@ import {
 import { degradedOf, statusOf } from '../../hub/agent-status.ts';
 import { clusterStatus, type ClusterSeen } from '../../hub/cluster-status.ts';
 import { contentOf, type HubPackage } from '../../hub/content.ts';
-import { namespaceOf, timeOf } from '../../hub/observe.ts';
+import { namespaceOf } from '../../hub/observe.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { Watch } from '../../kube/watch.ts';
 import type { TrustedKey } from '../../formats/signing/keys.ts';
