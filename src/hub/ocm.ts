@@ -193,6 +193,11 @@ export function isPlaced(addon: OcmObject): boolean {
   return layersOf(addon).placements.length > 0;
 }
 
+/** Its version has other fields in the status. */
+function isLater({ value }: OcmObject): boolean {
+  return String(value['apiVersion']).endsWith('/v1beta1');
+}
+
 interface Stored {
   readonly lastAppliedConfig?: unknown;
   readonly lastKnownGoodConfig?: unknown;
@@ -240,12 +245,14 @@ export function onClusterStatus(
   const before = storedIn(own.status, 'configReferences');
   const references = configsOf([...base, placements[at]?.layer ?? [], referencesIn(configs)], around).map((one) => {
     const { type, referent, generation } = one;
-    const stored = before.find(({ resource, name }) => resource === type.resource && name === referent.name) ?? {};
+    const isStored = ({ resource, name, desiredConfig }: Stored): boolean =>
+      resource === type.resource && (name ?? (isObject(desiredConfig) && desiredConfig['name'])) === referent.name;
+    const stored = before.find(isStored) ?? {};
     const desired = reach === 'waiting' ? (stored['desiredConfig'] ?? hashed(one)) : hashed(one);
     const applied = reach === 'applied' ? hashed(one) : stored['lastAppliedConfig'];
     return {
       ...type,
-      ...referent,
+      ...(!isLater(own) && referent),
       lastObservedGeneration: generation,
       desiredConfig: desired,
       ...(applied !== undefined && { lastAppliedConfig: applied }),
@@ -320,7 +327,10 @@ export function addonStatus(
   });
   return {
     ...(isObject(own.status) && own.status),
-    defaultconfigReferences: configsOf(base, configs).map((one) => ({ ...one.type, desiredConfig: hashed(one) })),
+    [isLater(own) ? 'defaultConfigReferences' : 'defaultconfigReferences']: configsOf(base, configs).map((one) => ({
+      ...one.type,
+      desiredConfig: hashed(one),
+    })),
     ...(progressions.length > 0 && { installProgressions: progressions }),
   };
 }

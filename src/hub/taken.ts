@@ -6,22 +6,36 @@ import { conditions, type Condition } from './schema.ts';
 
 const ADDON = 'addon.open-cluster-management.io';
 const CLUSTER = 'cluster.open-cluster-management.io';
-/** By the name of a resource, as `--reconcile` has it: all kinds that are read for it. A finalizer and a status are written if it is taken. */
+
+/** Another kind, as a controller looks for it on a server. */
+export interface UpstreamKind {
+  readonly kind: string;
+  readonly plural: string;
+  readonly group: string;
+  /** A finalizer and a status are written. */
+  readonly isTaken: boolean;
+  /** The version in which it is requested if the server has that, too; default: the one that the server prefers. */
+  readonly version?: string;
+}
+
+/** Objects are stored in it: in another version, a server without the webhook of Open Cluster Management shows less of them. */
+const version = 'v1alpha1';
+/** By the name of a resource, as `--reconcile` has it: all kinds that are read for it. */
 export const UPSTREAM = {
   helmchartproxies: [
     { kind: 'HelmChartProxy', plural: 'helmchartproxies', group: 'addons.cluster.x-k8s.io', isTaken: true },
     { kind: 'Cluster', plural: 'clusters', group: 'cluster.x-k8s.io', isTaken: false },
   ],
   clustermanagementaddons: [
-    { kind: 'ClusterManagementAddOn', plural: 'clustermanagementaddons', group: ADDON, isTaken: true },
-    { kind: 'ManagedClusterAddOn', plural: 'managedclusteraddons', group: ADDON, isTaken: true },
-    { kind: 'AddOnTemplate', plural: 'addontemplates', group: ADDON, isTaken: false },
-    { kind: 'AddOnDeploymentConfig', plural: 'addondeploymentconfigs', group: ADDON, isTaken: false },
+    { kind: 'ClusterManagementAddOn', plural: 'clustermanagementaddons', group: ADDON, version, isTaken: true },
+    { kind: 'ManagedClusterAddOn', plural: 'managedclusteraddons', group: ADDON, version, isTaken: true },
+    { kind: 'AddOnTemplate', plural: 'addontemplates', group: ADDON, version, isTaken: false },
+    { kind: 'AddOnDeploymentConfig', plural: 'addondeploymentconfigs', group: ADDON, version, isTaken: false },
     { kind: 'ManagedCluster', plural: 'managedclusters', group: CLUSTER, isTaken: false },
     { kind: 'Placement', plural: 'placements', group: CLUSTER, isTaken: false },
     { kind: 'PlacementDecision', plural: 'placementdecisions', group: CLUSTER, isTaken: false },
   ],
-} as const;
+} as const satisfies Readonly<Record<string, readonly UpstreamKind[]>>;
 export type Upstreams = keyof typeof UPSTREAM;
 
 export interface Taken {

@@ -2,7 +2,12 @@
 import { readCapiCluster } from '../../src/hub/capi.ts';
 import { proxyStatus, readProxy } from '../../src/hub/helm-proxies.ts';
 import { readAddon, readClusterAddon, type HubAddon, type Live } from '../../src/hub/observe.ts';
-import { addonStatus, configsIn, fleetOf, readOcmObject, type OcmObject } from '../../src/hub/ocm.ts';
+import { addonStatus, configsIn, fleetOf, onClusterStatus, readOcmObject, type OcmObject } from '../../src/hub/ocm.ts';
+import { groupBy } from '../../src/core/group-by.ts';
+import { Upstream } from '../../src/hub/run/upstream.ts';
+import { UPSTREAM } from '../../src/hub/taken.ts';
+import type { KubeApi } from '../../src/kube/api.ts';
+import { until } from '../support/appears.ts';
 import type { Answer } from '../../src/fleet/fleet.ts';
 import { needOf } from '../../src/hub/push.ts';
 import { at, textAt } from '../support/api-client.ts';
@@ -140,6 +145,86 @@ test('while a scheduler has not decided about a Placement, the add-ons with it s
   const found = [{ type: 'PlacementSatisfied', status: 'True', reason, lastTransitionTime }];
   const scheduled = { ...placement('other'), status: { conditions: found } };
   assert.is(problemWith(scheduled), 'Placement fleet-ops/all has no PlacementDecision yet');
+});
+
+/** A server that has these versions of the add-on kinds, the preferred one first, and one of each other kind. */
+function serverOf(versions: readonly string[]): { readonly api: KubeApi; readonly paths: readonly string[] } {
+  const paths: string[] = [];
+  const groups = groupBy(UPSTREAM.clustermanagementaddons, ({ group }) => group);
+  const items = [...groups].map(([group, kinds]) => ({
+    metadata: { name: group },
+    versions: (group.startsWith('addon.') ? versions : ['v1']).map((version) => ({
+      version,
+      resources: kinds.map(({ kind, plural }) => ({
+        resource: plural,
+        responseKind: { kind },
+        scope: 'Namespaced',
+        verbs: ['list'],
+      })),
+    })),
+  }));
+  const ask: KubeApi['ask'] = async ({ path }) => {
+    paths.push(path);
+    const root = path === '/apis' || path === '/api';
+    const list = { metadata: { resourceVersion: '1' }, items: [] };
+    const value = root ? { kind: 'APIGroupDiscoveryList', items: path === '/apis' ? items : [] } : list;
+    return Promise.resolve({ kind: 'answer', value, bytes: 0 });
+  };
+  return { api: { ask, follow: async () => new Promise(() => undefined) } as unknown as KubeApi, paths };
+}
+
+test('add-ons of Open Cluster Management are read in the version in which they are stored, or in the only one', async () => {
+  for (const [served, asked] of [
+    [['v1beta1', 'v1alpha1'], 'v1alpha1'],
+    [['v1beta1'], 'v1beta1'],
+  ] as const) {
+    const { api, paths } = serverOf(served);
+    const stop = new AbortController();
+    const { signal } = stop;
+    const upstream = await Upstream.open(api, ['clustermanagementaddons'], {
+      signal,
+      onChange: () => undefined,
+      say: () => undefined,
+    });
+    void upstream.run(signal).catch(() => undefined);
+    await until(() => upstream.problem === undefined);
+    stop.abort();
+    const read = paths.flatMap((path) => /^\/apis\/addon[^/]*\/([^/]+)\//.exec(path)?.[1] ?? []);
+    assert.equal([...new Set(read)], [asked]);
+  }
+});
+
+test('a status of Open Cluster Management has the fields of its version, and keeps what was applied before', () => {
+  const template = readOcmObject(live(addOnTemplate('web-1', [])));
+  const config = { group: 'addon.open-cluster-management.io', resource: 'addontemplates', name: 'web-1' };
+  const group = 'addon.open-cluster-management.io';
+  for (const [version, field] of [
+    ['v1alpha1', 'defaultconfigReferences'],
+    ['v1beta1', 'defaultConfigReferences'],
+  ] as const) {
+    const apiVersion = `${group}/${version}`;
+    const spec =
+      version === 'v1beta1'
+        ? { defaultConfigs: [config] }
+        : { supportedConfigs: [{ ...config, defaultConfig: config }] };
+    const addon = readOcmObject(live({ apiVersion, kind: 'ClusterManagementAddOn', metadata: { name: 'web' }, spec }));
+    const configs = configsIn([addon, template]);
+    const status = addonStatus(addon, { addons: [], configs, now: 0 });
+    assert.equal(Object.keys(status), [field]);
+    const onCluster = (reach: 'applied' | 'waiting', stored?: object): JsonObject => {
+      const metadata = { name: 'web', namespace: 'oslo' };
+      const own = readOcmObject(live({ apiVersion, kind: 'ManagedClusterAddOn', metadata, status: stored }));
+      return onClusterStatus(own, { addon, at: 0, reach, configs, now: 0 }) as JsonObject;
+    };
+    const applied = onCluster('applied');
+    assert.is('name' in (at(applied, 'configReferences.0') as object), version === 'v1alpha1', version);
+    const old = {
+      configReferences: [
+        { ...(at(applied, 'configReferences.0') as object), lastAppliedConfig: { name: 'web-1', specHash: 'old' } },
+      ],
+    };
+    assert.is(textAt(onCluster('waiting', old), 'configReferences.0.lastAppliedConfig.specHash'), 'old', version);
+  }
 });
 
 test.run();

@@ -8,7 +8,7 @@ import type { UpstreamParts } from '../../src/hub/run/making.ts';
 import { OcmAddons } from '../../src/hub/run/ocm.ts';
 import { resourceOf, type Hub } from '../../src/hub/run/pass.ts';
 import { readAddon, readCluster, readClusterAddon } from '../../src/hub/observe.ts';
-import { UPSTREAM } from '../../src/hub/taken.ts';
+import { UPSTREAM, type Upstreams } from '../../src/hub/taken.ts';
 import type { ApiAnswer, ApiRequest, KubeApi } from '../../src/kube/api.ts';
 import { openCalls } from '../../src/kube/call.ts';
 import { LEASES } from '../../src/kube/lease.ts';
@@ -97,15 +97,16 @@ export async function openMemoryHub(
     now: () => new Date(),
   };
   const onChange = (): void => undefined;
-  const find = (kind: string, group: string): Resource => {
-    const found = Object.values(UPSTREAM)
-      .flat()
-      .find((one) => one.kind === kind && one.group === group);
-    if (found === undefined) throw new TypeError(kind);
-    return { apiVersion: `${group}/v1`, kind, plural: found.plural, namespaced: !WIDE.has(kind) };
+  const partsFor = (name: Upstreams): UpstreamParts => {
+    const find = (kind: string): Resource => {
+      const found = UPSTREAM[name].find((one) => one.kind === kind);
+      if (found === undefined) throw new TypeError(kind);
+      return { apiVersion: `${found.group}/v1`, kind, plural: found.plural, namespaced: !WIDE.has(kind) };
+    };
+    return { api, find, served: [], onChange, note: (text) => void notes.push(text) };
   };
-  const parts: UpstreamParts = { api, find, served: [], onChange, note: (text) => void notes.push(text) };
-  const [proxies, ocm] = [new HelmProxies(parts), new OcmAddons(parts)];
+  const proxies = new HelmProxies(partsFor('helmchartproxies'));
+  const ocm = new OcmAddons(partsFor('clustermanagementaddons'));
   const heartbeats = new Heartbeats(onChange);
   const call = openCalls(api, { patienceMs: 0, signal });
   const hub: Hub = {

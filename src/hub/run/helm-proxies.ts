@@ -48,8 +48,8 @@ export class HelmProxies {
 
   constructor({ api, find, served, onChange, note }: UpstreamParts) {
     this.#note = note;
-    const clusters = find('Cluster', 'cluster.x-k8s.io');
-    const resource = find('HelmChartProxy', 'addons.cluster.x-k8s.io');
+    const clusters = find('Cluster');
+    const resource = find('HelmChartProxy');
     this.#served = served;
     const look = typed(clusters, readCapiCluster);
     this.#clusters = new Watch(api, { resource: clusters, look, onChange });

@@ -15,7 +15,7 @@ const ADDONS = resourceOf('FleetAddon');
 export interface UpstreamParts {
   readonly api: KubeApi;
   /** The server has each kind that is read for what is taken. */
-  readonly find: (kind: string, group: string) => Resource;
+  readonly find: (kind: string) => Resource;
   readonly served: readonly Resource[];
   readonly onChange: () => void;
   /** Says a text once. */

@@ -48,7 +48,7 @@ export class OcmAddons {
 
   constructor({ api, find, onChange, note }: UpstreamParts) {
     this.#note = note;
-    const kinds = UPSTREAM.clustermanagementaddons.map(({ kind, group }) => find(kind, group));
+    const kinds = UPSTREAM.clustermanagementaddons.map(({ kind }) => find(kind));
     this.#sources = new Map(kinds.map((one) => [one.kind, sourceOf(api, one, { read: readOcmObject, onChange })]));
   }
 

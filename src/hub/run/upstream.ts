@@ -1,7 +1,7 @@
 /** Objects of other programs in a hub that the controller takes. */
 import { CurlewError } from '../../core/errors.ts';
 import type { HubCluster } from '../observe.ts';
-import { UPSTREAM, type Upstreams } from '../taken.ts';
+import { UPSTREAM, type UpstreamKind, type Upstreams } from '../taken.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { discover, groupOf, type Resource } from '../../kube/resources.ts';
 import { pause } from '../../platform/limit/repeat.ts';
@@ -18,6 +18,12 @@ interface UpstreamOptions {
   readonly say: (level: 'info' | 'warning', text: string) => void;
   /** Between looks for kinds that the server did not have; default: a minute. */
   readonly askMs?: number;
+}
+
+/** How a server has a kind; undefined if it does not. */
+function servedAs({ kind, group, version = '' }: UpstreamKind, served: readonly Resource[]): Resource | undefined {
+  const all = served.filter((one) => one.kind === kind && groupOf(one) === group);
+  return all.find(({ apiVersion }) => apiVersion === `${group}/${version}`) ?? all[0];
 }
 
 export class Upstream {
@@ -83,23 +89,25 @@ export class Upstream {
   /** Takes what the server has all kinds of by now, and returns it. */
   async #take(signal: AbortSignal): Promise<readonly (HelmProxies | OcmAddons)[]> {
     const { served } = await discover(this.#api, { patienceMs: 0, signal });
-    const found = (kind: string, group: string): Resource | undefined =>
-      served.find((one) => one.kind === kind && groupOf(one) === group);
-    const find = (kind: string, group: string): Resource => {
-      const resource = found(kind, group);
-      if (resource === undefined) throw new TypeError(`${kind} of ${group} is not in the list of kinds`);
-      return resource;
-    };
     const note = (text: string): void => {
       if (!this.#said.has(text)) this.#options.say('info', text);
       this.#said.add(text);
     };
-    const parts = { api: this.#api, find, served, onChange: this.#options.onChange, note };
+    const { onChange } = this.#options;
     const taken: (HelmProxies | OcmAddons)[] = [];
     const missing: Upstreams[] = [];
     const lacks: string[] = [];
     for (const name of this.#missing) {
-      const lacking = UPSTREAM[name].find(({ kind, group }) => found(kind, group) === undefined);
+      const kinds: ReadonlyMap<string, Resource | undefined> = new Map(
+        UPSTREAM[name].map((one) => [one.kind, servedAs(one, served)]),
+      );
+      const lacking = UPSTREAM[name].find(({ kind }) => kinds.get(kind) === undefined);
+      const find = (kind: string): Resource => {
+        const resource = kinds.get(kind);
+        if (resource === undefined) throw new TypeError(`${kind} is not in the list of kinds`);
+        return resource;
+      };
+      const parts = { api: this.#api, find, served, onChange, note };
       if (lacking !== undefined) {
         const what = `cannot take ${name}: the server has no ${lacking.kind} of ${lacking.group}`;
         lacks.push(`${what}: install its definition, or leave ${name} out of --reconcile`);
