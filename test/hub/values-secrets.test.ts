@@ -105,6 +105,19 @@ test('a server that is away before anything was read makes no add-on invalid, an
   assert.match(await look(), /^sha256:/);
 });
 
+test('a Secret that a server refuses to return for long is a problem of its add-on alone', async () => {
+  const failure = new Refused('cannot read Secret curlew-system/web: it cannot be decrypted', '', { status: 500 });
+  const { hub, look } = hubWith({ text: 'token: first', uid: '1', failure });
+  await assert.rejectsWith(look(), 'CLUSTER_FAILED', /decrypted/);
+  hub.at += ValuesSecrets.keptMs - 1;
+  await assert.rejectsWith(look(), 'CLUSTER_FAILED', /decrypted/);
+  hub.at += 1;
+  assert.is(await look(), failure.message);
+  hub.failure = undefined;
+  hub.at += ValuesSecrets.keptMs;
+  assert.match(await look(), /^sha256:/);
+});
+
 test('the Secrets of many add-ons are read together, twenty at once, and each of them once', async () => {
   let [reads, present, most] = [0, 0, 0];
   const call: Call = async (_doing, { path }) => {

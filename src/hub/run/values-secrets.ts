@@ -23,6 +23,9 @@ export class ValuesSecrets {
   readonly #now: () => number;
   readonly #kept = new Map<string, { readonly until: number; readonly digest: Digest }>();
 
+  /** Since when the server refuses to return a Secret, although it may be read. */
+  readonly #refused = new Map<string, number>();
+
   /** `now` in milliseconds. */
   constructor(call: Call, now = (): number => performance.now()) {
     this.#call = call;
@@ -30,7 +33,7 @@ export class ValuesSecrets {
   }
 
   /**
-   * With the digests of their values in their sources, or with a problem. What is deleted needs none. Rejects if a Secret that was
+   * With the digests of their values in their sources, or with a problem. What is deleted needs none. Rejects while a Secret that was
    * never read cannot be: which content its add-on has is not known then.
    */
   async complete(all: readonly HubAddon[], signal: AbortSignal): Promise<readonly HubAddon[]> {
@@ -59,13 +62,19 @@ export class ValuesSecrets {
     } catch (error) {
       // A server that is away has said nothing new.
       if (typeof known?.digest === 'string' && error instanceof CurlewError) return this.#keep(place, known.digest);
-      if (!(error instanceof Refused && error.isForbidden)) throw error;
-      const way = `apply what curlew hub manifests --values-secret ${place.name} prints`;
-      return this.#keep(place, new CurlewError(error.code, `${error.message}: ${way}`));
+      if (!(error instanceof Refused)) throw error;
+      const way = `: apply what curlew hub manifests --values-secret ${place.name} prints`;
+      if (error.isForbidden) return this.#keep(place, new CurlewError(error.code, `${error.message}${way}`));
+      const since = this.#refused.get(keyOf(place)) ?? this.#now();
+      this.#refused.set(keyOf(place), since);
+      // A server that starts may refuse for a moment. Later, the Secret is at fault, and only its add-on waits.
+      if (this.#now() - since < ValuesSecrets.keptMs) throw error;
+      return this.#keep(place, error);
     }
   }
 
   #keep(place: Place, digest: Digest): Digest {
+    if (typeof digest === 'string') this.#refused.delete(keyOf(place));
     this.#kept.set(keyOf(place), { until: this.#now() + ValuesSecrets.keptMs, digest });
     return digest;
   }
