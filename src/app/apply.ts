@@ -6,7 +6,7 @@ import { readDelta } from '../bundle/delta/delta-read.ts';
 import type { Digest } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
 import { refuseExisting } from '../platform/files/name-file.ts';
-import { openArchive } from '../archives/open-archive.ts';
+import { openArchive } from '../bundle/open-archive.ts';
 import type { Context } from '../core/context.ts';
 import { checkedIndex } from '../sources/install-source.ts';
 import { trustOf } from '../open/trust.ts';
@@ -40,7 +40,7 @@ export const apply = useCase(APPLY, async (request, context: Context): Promise<A
     });
   }
   const bases = [];
-  for (const place of base) bases.push(await openBase(resolve(cwd, place), { report, signal }));
+  for (const place of base) bases.push(await openBase(resolve(cwd, place), { report, signal, shown: place }));
   const holderOf = await findHolders(delta, joinBases(bases), { doing: `apply ${path}`, signal });
   await applyDelta(delta, holderOf, file, { force, report, signal });
   const { size, tocDigest: digest } = delta.full;

@@ -7,7 +7,7 @@ import { summarize, type BundlePlan, type PlanSummary } from '../bundle/plan.ts'
 import { CurlewError } from '../core/errors.ts';
 import { readLimited } from '../platform/files/read-limited.ts';
 import type { NotCurrent } from '../store/release/signed-release.ts';
-import { refuseArchive } from '../archives/file-kind.ts';
+import { refuseArchive } from '../bundle/file-kind.ts';
 import { checkContents } from '../archives/verify-whole.ts';
 import { openPlan } from '../bundling/open-plan.ts';
 import { bundleTarget, type ByteSink, type Written } from '../bundling/target.ts';

@@ -7,7 +7,7 @@ import { ADDON_JSON, DELTA_CONTENTS, OMITTED_JSON, ownerOf, prefixOf } from '../
 import { parseAddonJson, refOf, type AddonJson } from '../core/package.ts';
 import type { ArchiveIndex, PlacedEntry } from '../formats/archive/entry.ts';
 import { findEntry, readFile, readIndex } from '../formats/archive/read.ts';
-import { openArchive } from '../archives/open-archive.ts';
+import { openArchive } from '../bundle/open-archive.ts';
 import type { Context } from '../core/context.ts';
 import { INSPECT } from '../requests/archive.ts';
 import { useCase } from '../core/request.ts';

@@ -41,7 +41,7 @@ export const inventory = useCase(INVENTORY, async (request, context: Context): P
   if (file !== undefined) await refuseExisting(file, force);
   const bases = [];
   for (const place of places.length === 0 ? [INSTALL_DIRECTORY] : places)
-    bases.push(await openBase(resolve(cwd, place), { report, signal }));
+    bases.push(await openBase(resolve(cwd, place), { report, signal, shown: place }));
   const base = joinBases(bases);
   const least = compact ? SMALL : 0;
   const payloads: BasePayload[] = [];

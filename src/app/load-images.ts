@@ -13,7 +13,7 @@ import { loadPackages } from '../runtime/images/load-packages.ts';
 import { planNeeds } from '../runtime/images/plan.ts';
 import { archivePackages } from '../runtime/node/source.ts';
 import { folderPackages } from '../runtime/node/source-folder.ts';
-import { openArchive } from '../archives/open-archive.ts';
+import { openArchive } from '../bundle/open-archive.ts';
 import { openBundle } from '../archives/open-bundle.ts';
 import type { Context } from '../core/context.ts';
 import { folderOf } from '../node/install-folder.ts';

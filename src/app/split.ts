@@ -9,7 +9,7 @@ import { readIndex } from '../formats/archive/read.ts';
 import { SIGNATURE_LIMIT } from '../formats/signing/signature.ts';
 import { readFound } from '../platform/files/state-file.ts';
 import { isAddress } from '../archives/open-anywhere.ts';
-import { openArchive } from '../archives/open-archive.ts';
+import { openArchive } from '../bundle/open-archive.ts';
 import type { Context } from '../core/context.ts';
 import { partsPlace, writePartsTo } from '../archives/write-parts.ts';
 import { signaturePath, wholePath } from '../open/trust.ts';

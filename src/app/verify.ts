@@ -8,7 +8,7 @@ import type { Digest } from '../core/digest.ts';
 import { isHeadPath } from '../core/parts.ts';
 import { secondsOf } from '../formats/signing/claim.ts';
 import { verifyPlaced, type VerifiedNode } from '../runtime/history/verify-placed.ts';
-import { openArchive } from '../archives/open-archive.ts';
+import { openArchive } from '../bundle/open-archive.ts';
 import { verifyWhole, requireSignedFile } from '../archives/verify-whole.ts';
 import type { Context } from '../core/context.ts';
 import { folderOf, installedFolder } from '../node/install-folder.ts';

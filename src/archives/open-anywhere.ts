@@ -5,7 +5,7 @@ import { fileNameProblem } from '../core/layout.ts';
 import { isCommit } from '../store/release/inputs.ts';
 import { openStoreSource } from '../store/source.ts';
 import type { Context } from '../core/context.ts';
-import { openArchive, type OpenArchive } from './open-archive.ts';
+import { openArchive, type OpenArchive } from '../bundle/open-archive.ts';
 import { objectOpener } from '../open/stores.ts';
 import { lazyHttp } from '../open/network.ts';
 import type { AddressRequest } from '../requests/connection.ts';

@@ -138,8 +138,8 @@ export async function helpAbout(topic: readonly string[]): Promise<string> {
   if (code !== undefined) return code;
   const page = COMMANDS.has(name) ? undefined : pages().find((one) => one === name || `${one}.md` === name);
   if (page !== undefined) return pageText(page).trimEnd();
-  const near = nearest(name, [...COMMANDS.keys(), ...pages()]);
-  if (!COMMANDS.has(name) && near !== undefined && pages().includes(near)) {
+  const near = COMMANDS.has(name) ? undefined : nearest(name, [...COMMANDS.keys(), ...pages(), ...Object.keys(ERRORS)]);
+  if (near !== undefined && !COMMANDS.has(near)) {
     throw new CurlewError('USAGE', `unknown command or page "${name}"`, { hint: `did you mean curlew help ${near}?` });
   }
   return commandHelp(await commandOf(name));

@@ -5,7 +5,7 @@ import { CurlewError } from '../core/errors.ts';
 import { storeKey } from '../core/layout.ts';
 import { compareVersions, type AddonRef } from '../core/ref.ts';
 import { archivePackages, type SourcePackage } from '../runtime/node/source.ts';
-import { openArchive } from '../archives/open-archive.ts';
+import { openArchive } from '../bundle/open-archive.ts';
 import { checkedIndex, chooseAll, type Common, type InstallSource } from './install-source.ts';
 
 /** More packages than this belong into a store, which has a catalog of them. */

@@ -15,7 +15,7 @@ import { checkPlaced } from '../runtime/node/placed-package.ts';
 import type { NotCurrent } from '../store/release/signed-release.ts';
 import { folderPackages } from '../runtime/node/source-folder.ts';
 import { checkArchive } from '../archives/check-archive.ts';
-import { openArchive } from '../archives/open-archive.ts';
+import { openArchive } from '../bundle/open-archive.ts';
 import { openBundle } from '../archives/open-bundle.ts';
 import { archiveOf } from '../formats/signing/archive-statement.ts';
 import type { Signed, Trust } from '../open/trust.ts';

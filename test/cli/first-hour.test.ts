@@ -37,6 +37,12 @@ test('a word that is nothing here is answered with the lists of commands and pag
   assert.is(error.hint, 'curlew help commands lists the commands, curlew help pages the pages');
 });
 
+test('a misspelled error code is answered with the right one', async () => {
+  const error = await helpAbout(['SPEC_INVALD']).catch((thrown: unknown) => thrown);
+  assert.ok(error instanceof CurlewError);
+  assert.is(error.hint, 'did you mean curlew help SPEC_INVALID?');
+});
+
 const HEAD = 'apiVersion: cluster.kurl.sh/v1beta1\nkind: Installer\nmetadata: {name: site}\nspec:\n';
 
 for (const version of ['^1.0', '>=1.0', '~1.2', '1.x || 2.x']) {
@@ -91,6 +97,11 @@ for (const [title, words, message] of [
   ],
   ['a file on what is no disk', ['keygen', '/proc/no-such-key'], /FILE_UNUSABLE: cannot write \/proc\/no-such-key/],
   ['a spec instead of a bundle', ['inspect', 'installer.yaml'], /installer\.yaml is an installer spec, not a package/],
+  [
+    'a spec instead of what a delta starts from',
+    ['inventory', 'installer.yaml'],
+    /PACKAGE_INVALID: installer\.yaml is an installer spec, not a package or bundle/,
+  ],
   [
     'an address without its scheme',
     ['pull', 'dl.example:8080/b.tar.gz'],

@@ -3,7 +3,7 @@
  * bundle or the install folder of a node.
  */
 import { lstat, readdir, stat } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import type { ArchiveIndex, PlacedEntry, RangeSource } from '../../formats/archive/entry.ts';
 import type { Holder } from '../../formats/archive/holder.ts';
 import { openFileSource, readIndex } from '../../formats/archive/read.ts';
@@ -13,7 +13,7 @@ import type { Report } from '../../core/events.ts';
 import { KURL_FOLDER, nodePath, ownerOf, prefixOf } from '../../core/layout.ts';
 import { isHeadPath } from '../../core/parts.ts';
 import { hashFile } from '../../platform/files/hash-file.ts';
-import { openParts } from '../parts/parts-source.ts';
+import { openArchive } from '../open-archive.ts';
 import { createSingleFlightCache } from '../../platform/limit/single-flight-cache.ts';
 
 export interface BasePayload {
@@ -38,14 +38,16 @@ interface Cancellable {
 
 interface OpenOptions extends Cancellable {
   readonly report: Report;
+  /** The path as it was given, for messages. */
+  readonly shown?: string;
 }
 
 /** Opens a base; reads only the tables of contents of archives. A missing path is `NOT_FOUND`. */
-export async function openBase(path: string, { report, signal }: OpenOptions): Promise<Base> {
-  const isFolder = await isDirectory(path);
-  if (!isFolder) return archiveBase([await openArchive(path, { signal })]);
+export async function openBase(path: string, { report, signal, shown = path }: OpenOptions): Promise<Base> {
+  const isFolder = await isDirectory(path, shown);
+  if (!isFolder) return archiveBase([await readArchive(path, { signal, shown })]);
   const names = await readdir(path).catch((error: unknown) => {
-    throw fileError(`read ${path}`, error);
+    throw fileError(`read ${shown}`, error);
   });
   if (names.some((name) => TREES.includes(name))) {
     const base = await folderBase(path, { signal });
@@ -54,18 +56,18 @@ export async function openBase(path: string, { report, signal }: OpenOptions): P
   // A folder unpacked next to a bundle, as kURL documents, may be of another bundle.
   const kurl = await folderBase(join(path, KURL_FOLDER), { signal });
   const unpacked = kurl.packages.length > 0 ? [kurl] : [];
-  const archives: OpenArchive[] = [];
+  const archives: Archive[] = [];
   for (const name of await archivesBelow(path)) {
     if (unpacked.length > 0 && name.startsWith(KURL_FOLDER)) continue;
     try {
-      archives.push(await openArchive(join(path, name), { signal }));
+      archives.push(await readArchive(join(path, name), { signal }));
     } catch (error) {
       if (!(error instanceof CurlewError) || !UNREADABLE.includes(error.code)) throw error;
       report({ type: 'note', level: 'warning', text: `${error.message}: skipped` });
     }
   }
   if (archives.length + unpacked.length === 0) {
-    throw new CurlewError('NOT_FOUND', `cannot read ${path}: the folder contains neither bundles nor packages`, {
+    throw new CurlewError('NOT_FOUND', `cannot read ${shown}: the folder contains neither bundles nor packages`, {
       hint: PLACES,
     });
   }
@@ -102,26 +104,28 @@ function isSameForm(holder: Holder, { packedDigest }: PlacedEntry): boolean {
   return packedDigest === undefined || (holder.kind === 'entry' && holder.entry.packedDigest === packedDigest);
 }
 
-async function isDirectory(path: string): Promise<boolean> {
+async function isDirectory(path: string, shown: string): Promise<boolean> {
   try {
     return (await stat(path)).isDirectory();
   } catch (error) {
     if (errnoOf(error) === 'ENOENT') {
-      throw new CurlewError('NOT_FOUND', `cannot open ${path}: no such file or folder`, { hint: PLACES });
+      throw new CurlewError('NOT_FOUND', `cannot open ${shown}: no such file or folder`, { hint: PLACES });
     }
-    throw fileError(`open ${path}`, error);
+    throw fileError(`open ${shown}`, error);
   }
 }
 
-interface OpenArchive {
+interface Archive {
   readonly source: RangeSource;
   readonly index: ArchiveIndex;
 }
 
-/** Opens one file, or parts through their head file. */
-async function openArchive(path: string, { signal }: Cancellable): Promise<OpenArchive> {
-  const parts = { folders: [dirname(path)], open: openEachTime, signal };
-  const source = isHeadPath(path) ? await openParts(path, parts) : await openEachTime(path);
+/** A package or bundle with its table of contents. */
+async function readArchive(
+  path: string,
+  { signal, shown }: Cancellable & { readonly shown?: string },
+): Promise<Archive> {
+  const source = await openArchive(path, { signal, shown, open: openEachTime });
   return { source, index: await readIndex(source, { signal }) };
 }
 
@@ -157,7 +161,7 @@ function belowKurl(path: string): string {
   return path.startsWith(KURL_FOLDER) ? path.slice(KURL_FOLDER.length) : path;
 }
 
-function archiveBase(archives: readonly OpenArchive[]): Base {
+function archiveBase(archives: readonly Archive[]): Base {
   const holders = new Map<Digest, Holder[]>();
   const packages = new Set<string>();
   for (const { source, index } of archives) {

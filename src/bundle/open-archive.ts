@@ -2,7 +2,7 @@
 import { dirname, join } from 'node:path';
 import type { RangeSource } from '../formats/archive/entry.ts';
 import { openFileSource } from '../formats/archive/read.ts';
-import { openParts } from '../bundle/parts/parts-source.ts';
+import { openParts } from './parts/parts-source.ts';
 import { isHeadPath } from '../core/parts.ts';
 import { refuseFolder, refuseInstaller } from './file-kind.ts';
 
@@ -13,17 +13,24 @@ export interface OpenArchive extends RangeSource, AsyncDisposable {
   readonly files: readonly string[];
 }
 
+interface OpenOptions {
+  readonly signal: AbortSignal;
+  readonly shown?: string | undefined;
+  /** How each file is opened. */
+  readonly open?: typeof openFileSource;
+}
+
 /**
  * The parts of a head file must be in its folder; they are read in place. Installer specs and stores are refused, by the name
  * `shown`.
  */
 export async function openArchive(
   path: string,
-  { signal, shown = path }: { readonly signal: AbortSignal; readonly shown?: string | undefined },
+  { signal, shown = path, open = openFileSource }: OpenOptions,
 ): Promise<OpenArchive> {
   if (!isHeadPath(path)) {
     await refuseFolder(path, shown);
-    const source = await openFileSource(path);
+    const source = await open(path);
     try {
       await refuseInstaller(source, shown, { signal });
     } catch (error) {
@@ -33,6 +40,6 @@ export async function openArchive(
     return { ...source, whole: path, files: [path] };
   }
   const folder = dirname(path);
-  const parts = await openParts(path, { folders: [folder], signal });
+  const parts = await openParts(path, { folders: [folder], open, signal });
   return { ...parts, whole: join(folder, parts.head.name), files: [path, ...parts.paths] };
 }
