@@ -1,6 +1,7 @@
 /** What would happen to a fleet now, and how it is. */
 import type { Context } from '../core/context.ts';
 import { useCase } from '../core/request.ts';
+import { withMissingKinds } from '../fleet/run/kinds.ts';
 import { observeFleet, planOf, readWhole, type FleetPlan } from '../fleet/run/observed.ts';
 import { FLEET_PLAN } from '../requests/fleet.ts';
 
@@ -9,5 +10,6 @@ export type { FleetPlan } from '../fleet/run/observed.ts';
 
 /** Changes nothing. `SPEC_INVALID` for mistakes in the files; a cluster that does not answer holds no other. */
 export const planFleets = useCase(FLEET_PLAN, async (request, context: Context): Promise<FleetPlan> => {
-  return planOf(await observeFleet(await readWhole(request, context), request, context));
+  const observed = await observeFleet(await readWhole(request, context), request, context);
+  return withMissingKinds(planOf(observed), observed, request, context);
 });

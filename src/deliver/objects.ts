@@ -6,7 +6,7 @@ import { isObject } from '../core/json.ts';
 import { nearest } from '../core/nearest.ts';
 import { titleOf } from '../kube/objects.ts';
 import type { Discovery, Resource } from '../kube/resources.ts';
-import { ADDON_LABEL, isPartial, type Task } from './addon.ts';
+import { ADDON_LABEL, isPartial, type Addon, type Task } from './addon.ts';
 
 /** An object of an add-on, with its label, its namespace and its kind in the cluster. */
 export interface AddonObject {
@@ -26,7 +26,7 @@ export interface AddonObject {
  * pass have `defined`, and those that the manifest itself defines. `MANIFEST_INVALID` for a manifest that cannot be read, or for a kind that is neither.
  */
 export function addonObjects(
-  { addon, record }: Pick<Task, 'addon' | 'record'>,
+  { addon, record }: { readonly addon: Pick<Addon, 'namespace' | 'name' | 'objectNamespace'> } & Pick<Task, 'record'>,
   { location, content }: { readonly location: string; readonly content: Uint8Array },
   {
     namespace,
@@ -148,7 +148,7 @@ function unknownKind({ apiVersion, kind, place }: ManifestObject, { served, brok
     others.length > 0
       ? `it serves ${kind} as ${[...new Set(others)].join(', ')}`
       : near === undefined
-        ? 'apply the add-on that defines this kind first (requires in the channel)'
+        ? 'apply the add-on that defines this kind first (requires in a channel, dependsOn in a fleet)'
         : `did you mean "${near}"?`;
   return new CurlewError('MANIFEST_INVALID', what, { hint });
 }

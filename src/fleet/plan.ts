@@ -30,7 +30,7 @@ export interface PlannedTarget {
   readonly wanted: string | undefined;
   /** Why it waits, in one word for programs. */
   readonly reason: string | undefined;
-  /** Why it waits, or what its record says. */
+  /** Why it waits, or why what is about to begin would fail, or what its record says. */
   readonly message: string | undefined;
   /** Since when it waits, or has its state, in seconds since 1970; undefined if that is not known. */
   readonly since: number | undefined;

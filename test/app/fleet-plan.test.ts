@@ -10,6 +10,7 @@ import { startMemoryApiServer } from '../support/api-server/server.ts';
 import * as assert from '../support/assert.ts';
 import { noReport } from '../support/context.ts';
 import { addon, cluster, documents } from '../support/fleet-files.ts';
+import { openFleetScene } from '../support/fleet-scene.ts';
 import { kubeconfigText } from '../support/kube-server.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
@@ -49,6 +50,57 @@ test('a plan reads the records of a cluster, and writes nothing', async () => {
     paris.requests.slice(before).filter((one) => !one.startsWith('GET ')),
     [],
   );
+});
+
+test('a plan says which clusters do not serve a kind of a manifest, unless what is delivered before it defines the kind', async () => {
+  const missing = { apiVersion: 'example.com/v1', kind: 'Widget', metadata: { name: 'one', namespace: 'default' } };
+  const spec = {
+    group: 'example.com',
+    scope: 'Namespaced',
+    names: { kind: 'Widget', plural: 'widgets' },
+    versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: { type: 'object' } } }],
+  };
+  const definition = {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: 'widgets.example.com' },
+    spec,
+  };
+  await using scene = await openFleetScene(['lyon', 'paris']);
+  await scene.manifest('1', missing);
+  await writeFile(scene.box.at('kinds.yaml'), documents(definition));
+  const problem = 'cannot apply web.yaml: line 5: the cluster has no example.com/v1 Widget; apply the add-on';
+  await scene.fleet([addon('web')]);
+  assert.equal(
+    lines(await scene.plan()).map((line) => line.split(problem)[0]),
+    ['lyon web install ', 'paris web install '],
+  );
+  await scene.fleet([addon('kinds'), addon('web')]);
+  assert.equal(
+    lines(await scene.plan()).filter((line) => line.includes(problem)),
+    [],
+  );
+  // A pass then says the same.
+  await scene.fleet([addon('web')]);
+  const [done] = (await scene.apply()).done;
+  assert.ok(done !== undefined && done.result === 'failed');
+  assert.ok(problem.startsWith(done.reason), done.reason);
+});
+
+test('a plan asks a cluster for its kinds once, and not where nothing is to change', async () => {
+  await using scene = await openFleetScene(['paris']);
+  await writeFile(scene.box.at('more.yaml'), documents({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'x' } }));
+  await scene.manifest('1');
+  const asked = async (): Promise<number> => {
+    const before = scene.requests('paris').length;
+    await scene.plan();
+    const requests = scene.requests('paris').slice(before);
+    return requests.filter((one) => /^GET \/apis?(?: |$)/.test(one)).length;
+  };
+  await scene.fleet([addon('web'), addon('more')]);
+  assert.is(await asked(), 2);
+  await scene.apply();
+  assert.is(await asked(), 0);
 });
 
 test('the plan of an add-on that has failed says why, from the record of the cluster', async () => {

@@ -86,7 +86,7 @@ test('plan shows what would happen on each cluster, and exits with 2 until nothi
   await using box = await tree();
   await using paris = await startMemoryApiServer();
   await writeFile(box.at('paris.conf'), paris.kubeconfig);
-  await writeFile(box.at('web.yaml'), documents({ kind: 'ConfigMap' }));
+  await writeFile(box.at('web.yaml'), documents({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'page' } }));
   await writeFile(box.at('fleet.yaml'), documents(cluster('paris', { env: 'prod' }), addon('web')));
   const planned = await runCommand(['fleet', 'plan', 'fleet.yaml'], box.path);
   assert.equal(planned.stdout.split('\n'), [

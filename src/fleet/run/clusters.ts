@@ -6,7 +6,7 @@ import { isUrl } from '../../channel/location.ts';
 import type { Context } from '../../core/context.ts';
 import { digestOf, hexOf } from '../../core/digest.ts';
 import { asError, CurlewError, redact } from '../../core/errors.ts';
-import { openChannelCluster } from '../../deliver/cluster.ts';
+import { openChannelCluster, type ClusterRequest } from '../../deliver/cluster.ts';
 import { observe } from '../../deliver/deliver.ts';
 import { channelEntries, type Look, type WrittenCluster, type WrittenFleet } from '../fleet.ts';
 import { settledRecords } from '../observe.ts';
@@ -18,39 +18,52 @@ import type { FleetPlanRequest } from '../../requests/fleet.ts';
 /** Clusters that are contacted at the same time. */
 export const AT_ONCE = 20;
 const TIMEOUT_MS = 20_000;
-const MAX_BYTES = 64 << 20;
+/** Largest file that an add-on delivers. */
+export const MAX_BYTES = 64 << 20;
 
+type Patience = Pick<FleetPlanRequest, 'timeout' | 'allowExec'>;
 type Accessible = Pick<WrittenCluster, 'name' | 'kubeconfig' | 'secret'>;
 
 /** Asks each cluster, by default for at most 20 seconds. One that does not answer holds no other. */
 export async function lookAtClusters(
   clusters: readonly Accessible[],
-  { timeout: timeoutMs = TIMEOUT_MS, allowExec }: Pick<FleetPlanRequest, 'timeout' | 'allowExec'>,
+  { timeout, allowExec }: Patience,
   context: Context,
 ): Promise<ReadonlyMap<string, Look>> {
   const look = async (cluster: Accessible): Promise<readonly [string, Look]> => {
-    const { name } = cluster;
-    const late = AbortSignal.timeout(timeoutMs);
-    let slow = '';
-    // The result says which clusters do not answer.
-    const report: Context['report'] = (event) => (slow = event.type === 'note' ? `: ${event.text}` : slow);
-    const own = { ...context, signal: AbortSignal.any([context.signal, late]), report };
-    try {
-      using access = accessTo(cluster);
-      const from = { kubeconfig: access.kubeconfig, isForeign: allowExec !== true };
+    const answer = await askCluster(cluster, { timeout, allowExec }, context, async (from, own): Promise<Look> => {
       const opened = await openChannelCluster(from, own);
       const { server, kubernetes, facts, warnings, api } = opened;
       const ahead = Math.round((api.now().getTime() - Date.now()) / 1000);
       const live = await observe(opened, settledRecords([...facts.records.values()]));
-      return [name, { server, kubernetes, ahead, facts, live, warnings }];
-    } catch (error) {
-      context.signal.throwIfAborted();
-      if (late.aborted) return [name, { problem: `no answer within ${timeoutMs / 1000} s${slow}` }];
-      if (!(error instanceof CurlewError)) throw error;
-      return [name, { problem: asError(error).message }];
-    }
+      return { server, kubernetes, ahead, facts, live, warnings };
+    });
+    return [cluster.name, answer];
   };
   return new Map(await mapLimited(clusters, look, { width: AT_ONCE, signal: context.signal }));
+}
+
+/** What a cluster answers, by default within 20 seconds, or why it does not. */
+export async function askCluster<T>(
+  cluster: Accessible,
+  { timeout: timeoutMs = TIMEOUT_MS, allowExec }: Patience,
+  context: Context,
+  ask: (from: ClusterRequest, own: Context) => Promise<T>,
+): Promise<T | { readonly problem: string }> {
+  const late = AbortSignal.timeout(timeoutMs);
+  let slow = '';
+  // The result says which clusters do not answer.
+  const report: Context['report'] = (event) => (slow = event.type === 'note' ? `: ${event.text}` : slow);
+  const own = { ...context, signal: AbortSignal.any([context.signal, late]), report };
+  try {
+    using access = accessTo(cluster);
+    return await ask({ kubeconfig: access.kubeconfig, isForeign: allowExec !== true }, own);
+  } catch (error) {
+    context.signal.throwIfAborted();
+    if (late.aborted) return { problem: `no answer within ${timeoutMs / 1000} s${slow}` };
+    if (!(error instanceof CurlewError)) throw error;
+    return { problem: asError(error).message };
+  }
 }
 
 /** The path of its kubeconfig. One from a Secret is in a private file until this is disposed of. */
