@@ -1,4 +1,5 @@
 /** Executes a build plan: several add-ons at once, each either unchanged or built again. */
+import { CurlewError } from '../core/errors.ts';
 import { mapLimited } from '../platform/limit/each.ts';
 import { makeFolder } from '../platform/files/make-folder.ts';
 import { removeBodies } from './assets.ts';
@@ -25,7 +26,10 @@ export async function buildAddons(
   { jobs, lock, signal }: BuildOptions,
 ): Promise<readonly BuiltPackage[]> {
   await makeFolder(ports.out, `create the folder for packages ${ports.out}`);
-  await makeFolder(ports.cache, `create the folder for the cache ${ports.cache}`);
+  await makeFolder(ports.cache, `create the folder for the cache ${ports.cache}`).catch((error: unknown) => {
+    if (!(error instanceof CurlewError)) throw error;
+    throw new CurlewError(error.code, error.message, { hint: 'specify another folder with --cache DIR', cause: error });
+  });
   await sweepOut(ports.out, Date.now());
   const built = await mapLimited(
     plan.addons,

@@ -13,10 +13,16 @@ import { isWebAddress } from '../store/web.ts';
 
 export type Config = Read<ReturnType<typeof configSchema>>;
 
+/** HOME, or `/` if it is unset. One that is empty or relative would be the current folder, whose files may be of others. */
+export function homeFolder(env: Context['env']): string {
+  const home = env['HOME'] ?? '/';
+  return home.startsWith('/') ? home : '/';
+}
+
 /** The folder of the user's settings or data, by the XDG base directory specification. */
 export function xdgFolder(env: Context['env'], variable: string, fallback: string): string {
   const set = env[variable];
-  return set !== undefined && set.startsWith('/') ? set : join(env['HOME'] ?? '/', fallback);
+  return set !== undefined && set.startsWith('/') ? set : join(homeFolder(env), fallback);
 }
 
 /** Reads the named file, or the user's own if it exists. An unknown key is an error: it would have no effect. */

@@ -11,7 +11,7 @@ import type { FetchPlace } from '../store/places.ts';
 import type { Store } from '../store/store.ts';
 import { isWebAddress, webObject } from '../store/web.ts';
 import type { Context } from '../core/context.ts';
-import { readConfig } from './config.ts';
+import { homeFolder, readConfig } from './config.ts';
 import type { lazyHttp } from './network.ts';
 import type { AddressRequest, StoreRequest } from '../requests/connection.ts';
 
@@ -64,7 +64,7 @@ async function s3Options(request: StoreRequest, { env, cwd }: Context): Promise<
 }
 
 async function profileOf(profile: string | undefined, env: Context['env']): Promise<AwsProfile> {
-  const path = env['AWS_CONFIG_FILE'] ?? join(env['HOME'] ?? '/', '.aws/config');
+  const path = env['AWS_CONFIG_FILE'] ?? join(homeFolder(env), '.aws/config');
   const settings = readAwsProfile((await readStateFile(path, MAX_PROFILE_BYTES)) ?? '', profile);
   return env['AWS_IGNORE_CONFIGURED_ENDPOINT_URLS'] === 'true' ? { ...settings, endpoint: undefined } : settings;
 }

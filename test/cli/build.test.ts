@@ -19,6 +19,14 @@ test('packages are put beside the folder addons, from wherever a build starts', 
   assert.equal((await readdir(box.at('addons/web/1.0'))).toSorted(), ['Manifest', 'install.sh', 'page.html']);
 });
 
+test('a cache that cannot be created is named with the option for another one', async () => {
+  await using box = await tree({ ...addon('web', ''), cache: 'a file' });
+  const env = { HOME: box.at('home'), XDG_CACHE_HOME: box.at('cache') };
+  const { exitCode, stderr } = await runCommand(['build'], box.path, env);
+  assert.is(exitCode, 25, stderr);
+  assert.match(stderr, /cannot create the folder for the cache .*cache is not a folder\n[^]*--cache DIR/);
+});
+
 test('of several repositories, packages are put below the current folder', async () => {
   const files = Object.entries(addon('web', '')).map(([path, data]) => [`a/${path}`, data] as const);
   const more = Object.entries(addon('db', '')).map(([path, data]) => [`b/${path}`, data] as const);

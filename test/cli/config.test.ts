@@ -1,5 +1,5 @@
 import * as assert from '../support/assert.ts';
-import { readConfig, type Config } from '../../src/open/config.ts';
+import { readConfig, xdgFolder, type Config } from '../../src/open/config.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
 
@@ -154,6 +154,10 @@ test("the user's own file is read where it is, and its absence is no error", asy
   assert.equal((await read({ HOME: box.at('home'), XDG_CONFIG_HOME: 'xdg' })).allowHttp, ['home']);
   assert.equal(await read({ HOME: box.at('empty') }), NOTHING);
   assert.equal(await read({}), NOTHING);
+});
+
+test('an empty or relative HOME is not the current folder, whose configuration may be of another', () => {
+  for (const HOME of ['', '.']) assert.is(xdgFolder({ HOME }, 'XDG_CONFIG_HOME', '.config'), '/.config');
 });
 
 test('a file that was named must be there, and be a file', async () => {
