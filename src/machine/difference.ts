@@ -19,12 +19,12 @@ export function clusterDiff(
   b: unknown,
   ignore: readonly string[] = IDENTITY,
 ): readonly ClusterDifference[] {
-  const found: ClusterDifference[] = [];
+  const relevant: ClusterDifference[] = [];
   for (const { field, before, after } of differences(a, b, Infinity)) {
     const path = field.replace(/^\./, '');
     const plain = path.replaceAll(/\[(?:"(?:[^"\\]|\\.)*"|[^\]"])*\]/g, '');
     if (ignore.some((one) => plain === one || plain.startsWith(`${one}.`))) continue;
-    found.push({ path, ...(before !== undefined && { a: before }), ...(after !== undefined && { b: after }) });
+    relevant.push({ path, ...(before !== undefined && { a: before }), ...(after !== undefined && { b: after }) });
   }
-  return found.toSorted((one, other) => compareText(one.path, other.path));
+  return relevant.toSorted((one, other) => compareText(one.path, other.path));
 }

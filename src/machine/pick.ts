@@ -71,13 +71,13 @@ export function inDeletionOrder<M extends Deletable>(machines: readonly M[], ord
  * Whether so few are unhealthy that repairs may continue by themselves: at most `threshold` (a percentage rounds down), or within `inRange`
  * such as `[3-5]`, which decides if it is given. `SPEC_INVALID` for any other text.
  */
-export function mayRepair(given: {
+export function mayRepair(counts: {
   readonly total: number;
   readonly unhealthy: number;
   readonly threshold?: number | string | undefined;
   readonly inRange?: string | undefined;
 }): boolean {
-  const { total, unhealthy, threshold = '100%', inRange } = given;
+  const { total, unhealthy, threshold = '100%', inRange } = counts;
   if (inRange === undefined) {
     const percent = /^(\d{1,9})%$/.exec(String(threshold))?.[1];
     const most =

@@ -5,18 +5,18 @@ import { isVersion, mayMove, skewsOf, versionOf } from './versions.ts';
 
 /** Each of them with its reason. */
 export function refusalsOf(desired: DesiredCluster, seen: SeenCluster): readonly Held[] {
-  const found = [...desiredRefusals(desired), ...hostRefusals(desired, seen)];
+  const refusals = [...desiredRefusals(desired), ...hostRefusals(desired, seen)];
   // Versions are compared only once all of them can be read.
-  return found.length > 0 ? found : versionRefusals(desired, seen.machines);
+  return refusals.length > 0 ? refusals : versionRefusals(desired, seen.machines);
 }
 
 function desiredRefusals({ version, machines }: DesiredCluster): readonly Held[] {
-  const found: Held[] = [];
-  if (!isVersion(version)) found.push({ reason: `unknown version: ${version} is not a version of Kubernetes` });
+  const refusals: Held[] = [];
+  if (!isVersion(version)) refusals.push({ reason: `unknown version: ${version} is not a version of Kubernetes` });
   const control = machines.filter(({ role }) => role === 'control-plane');
-  if (control.length === 0) found.push({ reason: 'the last control plane cannot be removed' });
+  if (control.length === 0) refusals.push({ reason: 'the last control plane cannot be removed' });
   else if (control.length % 2 === 0) {
-    found.push({
+    refusals.push({
       reason: `${control.length} control planes survive no more failures than ${control.length - 1}: add or remove one`,
     });
   }
@@ -24,25 +24,25 @@ function desiredRefusals({ version, machines }: DesiredCluster): readonly Held[]
   const names = new Set<string>();
   for (const { name, address, role, kubeletVersion } of machines) {
     const twin = address === undefined ? undefined : addresses.get(address);
-    if (names.has(name)) found.push({ host: name, reason: 'the name is there twice' });
-    else if (twin !== undefined) found.push({ host: name, reason: `${twin} has the same address ${address ?? ''}` });
+    if (names.has(name)) refusals.push({ host: name, reason: 'the name is there twice' });
+    else if (twin !== undefined) refusals.push({ host: name, reason: `${twin} has the same address ${address ?? ''}` });
     names.add(name);
     if (address !== undefined) addresses.set(address, twin ?? name);
     if (kubeletVersion === undefined) continue;
-    if (!isVersion(kubeletVersion)) found.push({ host: name, reason: `unknown version: ${kubeletVersion}` });
+    if (!isVersion(kubeletVersion)) refusals.push({ host: name, reason: `unknown version: ${kubeletVersion}` });
     else if (role === 'control-plane')
-      found.push({ host: name, reason: 'a control plane has the version of its cluster' });
+      refusals.push({ host: name, reason: 'a control plane has the version of its cluster' });
     else if (
       isVersion(version) &&
       (!mayMove(kubeletVersion, version, 'native') || versionOf(kubeletVersion).compare(version) > 0)
     ) {
-      found.push({
+      refusals.push({
         host: name,
         reason: `skew: ${kubeletVersion} must be that of the cluster, ${version}, or one minor below`,
       });
     }
   }
-  return found;
+  return refusals;
 }
 
 function hostRefusals(desired: DesiredCluster, { machines }: SeenCluster): readonly Held[] {
@@ -73,22 +73,24 @@ function versionRefusals({ version }: DesiredCluster, machines: readonly SeenMac
   const running = machines.flatMap(({ joined, apiServer }) => (joined && apiServer !== undefined ? [apiServer] : []));
   const [lowest, highest] = [running.toSorted(byVersion)[0], running.toSorted(byVersion).at(-1)];
   if (lowest === undefined || highest === undefined) return [];
-  const found: Held[] = [];
+  const refusals: Held[] = [];
   if (versionOf(version).compare(highest) < 0) {
-    found.push({ reason: `downgrade: the cluster has ${highest}, and kubeadm cannot return to ${version}` });
+    refusals.push({ reason: `downgrade: the cluster has ${highest}, and kubeadm cannot return to ${version}` });
   }
   if (!mayMove(lowest, highest, 'native')) {
-    found.push({ reason: `skew: control planes have ${lowest} and ${highest}, which are more than one minor apart` });
+    refusals.push({
+      reason: `skew: control planes have ${lowest} and ${highest}, which are more than one minor apart`,
+    });
   }
   for (const { name: host, joined, role, kubelet = highest, apiServer } of machines) {
     const server = role === 'control-plane' ? apiServer : lowest;
     if (!joined || server === undefined || skewsOf(server, kubelet, { kubeadm: false }).length === 0) continue;
-    found.push({
+    refusals.push({
       host,
       reason: `skew: its kubelet ${kubelet} does not work with the API server ${server}: reset it and join it again`,
     });
   }
-  return found;
+  return refusals;
 }
 
 export function byVersion(a: string, b: string): number {

@@ -63,10 +63,10 @@ export function skewsOf(
   { kubeadm }: { readonly kubeadm: boolean },
 ): readonly Skew[] {
   const behind = versionOf(controlPlane).minor - versionOf(worker).minor;
-  const found: Skew[] = [];
-  if (behind < 0 || behind > KUBELET_SKEW) found.push('KubernetesVersionSkew');
-  if (kubeadm && behind !== 0) found.push('KubeadmVersionSkew');
-  return found;
+  const skews: Skew[] = [];
+  if (behind < 0 || behind > KUBELET_SKEW) skews.push('KubernetesVersionSkew');
+  if (kubeadm && behind !== 0) skews.push('KubeadmVersionSkew');
+  return skews;
 }
 
 export interface Route {

@@ -83,14 +83,14 @@ function refusal(what: string, hint?: string): CurlewError {
 }
 
 async function kubeadmConfig(call: Call): Promise<Readonly<Record<string, unknown>>> {
-  const found = await getObject(call, CONFIG_MAPS, { namespace: 'kube-system', name: 'kubeadm-config' });
-  if (found === undefined) {
+  const configMap = await getObject(call, CONFIG_MAPS, { namespace: 'kube-system', name: 'kubeadm-config' });
+  if (configMap === undefined) {
     throw refusal(
       'it has no ConfigMap kube-system/kubeadm-config, so kubeadm has not made it',
       'only clusters of kubeadm, kURL and curlew can be adopted; those of a cloud, k3s or RKE2 are changed by their own tools',
     );
   }
-  const text = fieldsOf(found['data'])['ClusterConfiguration'];
+  const text = fieldsOf(configMap['data'])['ClusterConfiguration'];
   const config = typeof text === 'string' ? fieldsOf(readYaml('kubeadm-config', text).value) : {};
   if (config['kind'] === 'ClusterConfiguration') return config;
   throw refusal(

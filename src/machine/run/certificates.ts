@@ -18,12 +18,12 @@ const CONFIGS = ['admin.conf', 'super-admin.conf', 'controller-manager.conf', 's
 
 /** The folder is /etc/kubernetes, or like it. Certificates that sign others are left out: kubeadm does not renew them. */
 export async function certificatesIn(folder: string): Promise<readonly NodeCertificate[]> {
-  const found: NodeCertificate[] = [];
+  const certificates: NodeCertificate[] = [];
   for (const name of [...(await namesIn(folder, 'pki')), ...(await namesIn(folder, 'pki/etcd')), ...CONFIGS]) {
     const one = await certificateOf(folder, name);
-    if (one !== undefined) found.push(one);
+    if (one !== undefined) certificates.push(one);
   }
-  return found;
+  return certificates;
 }
 
 /** Undefined for a file that is missing, that signs others, or that is a kubeconfig with other credentials. */

@@ -18,8 +18,8 @@ export async function clusterInfo(
   call: Call,
   doing: string,
 ): Promise<{ readonly address: string; readonly hash: string }> {
-  const found = await getObject(call, CONFIG_MAPS, { namespace: 'kube-public', name: 'cluster-info' });
-  const text = (found?.['data'] as Readonly<Record<string, unknown>> | undefined)?.['kubeconfig'];
+  const configMap = await getObject(call, CONFIG_MAPS, { namespace: 'kube-public', name: 'cluster-info' });
+  const text = (configMap?.['data'] as Readonly<Record<string, unknown>> | undefined)?.['kubeconfig'];
   const [cluster] = typeof text === 'string' ? parseKubeconfig('cluster-info', text).clusters.values() : [];
   const { server, 'certificate-authority-data': authority } = cluster?.fields ?? {};
   const url = typeof server === 'string' && URL.canParse(server) ? new URL(server) : undefined;

@@ -129,8 +129,8 @@ export async function drainNode(
       report({ type: 'note', level: 'info', text });
     }
     reasons = [...refused.toSorted(), ...waiting.map((name) => `${name}: has not ended yet`)];
-    const found = await getObject(cluster.call, NODES, { name: node });
-    return found !== undefined && seenNode(found).answers ? toEvict.length + waiting.length : 0;
+    const object = await getObject(cluster.call, NODES, { name: node });
+    return object !== undefined && seenNode(object).answers ? toEvict.length + waiting.length : 0;
   };
   const left = await repeatUntil(attempt, (count) => count === 0, {
     firstMs: FIRST_MS,

@@ -103,9 +103,9 @@ export async function planNodeUpgrade(
     },
     finish: async () => {
       const isWell = async (): Promise<boolean> => {
-        const found = await getObject(call, NODES, { name: node });
-        if (found === undefined) return false;
-        const now = seenNode(found);
+        const object = await getObject(call, NODES, { name: node });
+        if (object === undefined) return false;
+        const now = seenNode(object);
         return now.ready === true && (wanted === undefined || now.kubelet === wanted);
       };
       if (!(await repeatUntil(isWell, (well) => well, { firstMs: 500, mostMs: 4000, limitMs: READY_MS, signal }))) {
@@ -134,15 +134,15 @@ export async function planNodeUpgrade(
 }
 
 /** containerd adds its distribution's revision to the version. */
-function isRuntime(found: string, version: string): boolean {
-  const [, current = ''] = /^containerd:\/\/v?(\d+\.\d+\.\d+)/.exec(found) ?? [];
+function isRuntime(runtime: string, version: string): boolean {
+  const [, current = ''] = /^containerd:\/\/v?(\d+\.\d+\.\d+)/.exec(runtime) ?? [];
   return current === version || !/^\d+\.\d+\.\d+$/.test(version);
 }
 
 /** What kubeadm has brought the cluster to. Its kubelets may read it, too. */
 async function clusterVersion({ call }: NodeApi): Promise<string> {
-  const found = await getObject(call, CONFIG_MAPS, { namespace: 'kube-system', name: 'kubeadm-config' });
-  const text = (found?.['data'] as Readonly<Record<string, unknown>> | undefined)?.['ClusterConfiguration'];
+  const configMap = await getObject(call, CONFIG_MAPS, { namespace: 'kube-system', name: 'kubeadm-config' });
+  const text = (configMap?.['data'] as Readonly<Record<string, unknown>> | undefined)?.['ClusterConfiguration'];
   const [, version = ''] = /^kubernetesVersion: ["']?([^\s"']+)/m.exec(typeof text === 'string' ? text : '') ?? [];
   if (isVersion(version)) return version;
   throw new CurlewError('CLUSTER_FAILED', 'cannot upgrade: the ConfigMap kube-system/kubeadm-config has no version', {
@@ -156,17 +156,17 @@ async function clusterVersion({ call }: NodeApi): Promise<string> {
  */
 async function removedApis({ api }: NodeApi, wanted: string, signal: AbortSignal): Promise<readonly string[]> {
   const { minor } = versionOf(wanted);
-  const found: string[] = [];
+  const problems: string[] = [];
   const onLine = (line: string): void => {
     if (!line.startsWith('apiserver_requested_deprecated_apis{') || line.endsWith(' 0')) return;
     const labels = new Map([...line.matchAll(/(\w+)="([^"]*)"/g)].map(([, name = '', value = '']) => [name, value]));
     const [, removed] = /^1\.(\d+)$/.exec(labels.get('removed_release') ?? '') ?? [];
-    if (removed === undefined || Number(removed) > minor || found.length === MAX_NAMED) return;
+    if (removed === undefined || Number(removed) > minor || problems.length === MAX_NAMED) return;
     const group = [labels.get('group'), labels.get('version')].filter((part) => part !== '').join('/');
-    found.push(`${group} ${labels.get('resource')} is in use, and Kubernetes 1.${removed} no longer has it`);
+    problems.push(`${group} ${labels.get('resource')} is in use, and Kubernetes 1.${removed} no longer has it`);
   };
   const problem = await api.follow(apiPath`/metrics`, { signal, idleMs: METRICS_IDLE_MS, onLine });
-  return problem === undefined ? found : [`APIs in use are unknown: ${problem.message}`];
+  return problem === undefined ? problems : [`APIs in use are unknown: ${problem.message}`];
 }
 
 function nextText(versions: NodeVersions | undefined, isAdmin: boolean): string {
