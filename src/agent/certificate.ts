@@ -76,13 +76,13 @@ export async function askForCertificate(folder: AgentFolder, asking: Asking): Pr
     throw error;
   });
   if (object === waiting) return waiting;
-  const found = convert(answered, object);
+  const read = convert(answered, object);
   // The hub has forgotten it, or was restored and has another one of this name: the next step asks again.
-  if ('problems' in found || !isOwn(found.value.spec.request, { user, key })) {
+  if ('problems' in read || !isOwn(read.value.spec.request, { user, key })) {
     await folder.writeRequest({ user, key: pending.key });
     return waiting;
   }
-  const { certificate, conditions } = found.value.status;
+  const { certificate, conditions } = read.value.status;
   const refusal = conditions.find(({ type }) => type === 'Denied' || type === 'Failed');
   if (refusal !== undefined) {
     await folder.writeRequest(undefined);
@@ -100,15 +100,15 @@ function failed(what: string, hint?: string): CurlewError {
 
 /** The one that waits, or another one with a new key. */
 async function currentRequest(folder: AgentFolder, { api, cluster, user }: Asking): Promise<PendingRequest> {
-  const found = await folder.readRequest();
+  const pending = await folder.readRequest();
   const present = (await readCertificate(folder))?.user;
   const isWanted =
     user === undefined
-      ? found !== undefined && clusterOfUser(found.user) === cluster && found.user !== present
-      : found?.user === user;
-  if (found !== undefined && isWanted) {
-    const age = Math.abs(api.now().getTime() - (found.at ?? 0));
-    return found.name === undefined || age < STALE_MS ? found : { user: found.user, key: found.key };
+      ? pending !== undefined && clusterOfUser(pending.user) === cluster && pending.user !== present
+      : pending?.user === user;
+  if (pending !== undefined && isWanted) {
+    const age = Math.abs(api.now().getTime() - (pending.at ?? 0));
+    return pending.name === undefined || age < STALE_MS ? pending : { user: pending.user, key: pending.key };
   }
   const made = {
     user: user ?? agentUser(cluster, randomBytes(16).toString('hex')),
@@ -124,8 +124,8 @@ interface Own {
 }
 
 function isOwn(request: string, { user, key }: Own): boolean {
-  const found = readRequest(Buffer.from(request, 'base64').toString());
-  return found?.subject.commonName === user && found.key.equals(createPublicKey(key));
+  const csr = readRequest(Buffer.from(request, 'base64').toString());
+  return csr?.subject.commonName === user && csr.key.equals(createPublicKey(key));
 }
 
 /** A certificate for another key or another user would never work. */

@@ -154,7 +154,7 @@ function isAccepted(verify: () => void): boolean {
 
 /** Deletes the kept files that no add-on has. */
 export async function sweepFiles(files: string, { addons }: AgentRecord): Promise<void> {
-  const kept = new Set(
+  const hashes = new Set(
     Object.entries(addons).map(([name, { spec }]) => {
       const content = contentOf(name, spec);
       return content && 'entry' in content ? content.entry.hash : '';
@@ -162,7 +162,7 @@ export async function sweepFiles(files: string, { addons }: AgentRecord): Promis
   );
   for (const name of await readdir(files).catch((): readonly string[] => [])) {
     const path = join(files, name);
-    if (!kept.has(name.slice(0, 64)))
+    if (!hashes.has(name.slice(0, 64)))
       await rm(path, { force: true }).catch((error: unknown) => {
         throw fileError(`delete ${path}`, error);
       });

@@ -60,13 +60,13 @@ export class ClusterLook {
       for (const name of this.#health.keys()) if (!addons.has(name)) this.#health.delete(name);
       for (const [name, packaged] of addons) {
         const record = records.find(({ owner }) => owner === ownerOf(name));
-        const found =
+        const health =
           packaged !== undefined
             ? await this.#ofPackage(packaged)
             : record && ((await this.#lease(name, record, { call, now })) ?? (await workloads(record, call)));
         const before = this.#health.get(name);
-        if (found !== undefined)
-          this.#health.set(name, { ...found, since: before?.is === found.is ? before.since : now });
+        if (health !== undefined)
+          this.#health.set(name, { ...health, since: before?.is === health.is ? before.since : now });
       }
       return {
         facts: { version, nodes: arches.length, ...(arch !== '' && { arch }), agentVersion: toolVersion(), server },
