@@ -14,12 +14,12 @@ export interface HubPackage {
 /** Undefined for what this version cannot read. A template has no file: its objects are made from values, and nothing signs them. */
 export function contentOf(
   name: string,
-  { source: given, version }: Pick<Content, 'source' | 'version'>,
+  { source: written, version }: Pick<Content, 'source' | 'version'>,
 ):
   | { readonly entry: Entry; readonly isTemplate: boolean; readonly hasSecret: boolean }
   | { readonly package: HubPackage }
   | undefined {
-  const read = convert(resolvedSource, given);
+  const read = convert(resolvedSource, written);
   if ('problems' in read) return undefined;
   const { manifest, hash = '', chart, package: packed, template, valuesSecret } = read.value;
   if (packed !== undefined) return { package: packed };

@@ -111,8 +111,8 @@ export function readAgentRequest(live: unknown): AgentRequest | undefined {
   const { username: by, groups } = spec;
   const sender = senderOf(by, groups);
   if (sender === undefined) return undefined;
-  const found = readRequest(Buffer.from(spec.request, 'base64').toString('latin1'));
-  const user = found?.subject.commonName ?? '';
+  const csr = readRequest(Buffer.from(spec.request, 'base64').toString('latin1'));
+  const user = csr?.subject.commonName ?? '';
   const { name, resourceVersion, creationTimestamp: createdAt, generateName } = metadata;
   const prefix = requestPrefix(sender.cluster);
   const rules: readonly (readonly [boolean, string])[] = [
@@ -120,7 +120,7 @@ export function readAgentRequest(live: unknown): AgentRequest | undefined {
     [spec.usages.join() === 'client auth', 'its usages are not exactly "client auth"'],
     [(spec.expirationSeconds ?? Infinity) <= LIFE_S, `its certificate would live longer than ${LIFE_S} seconds`],
     [generateName === prefix && name.startsWith(prefix), 'its name was not made by the server'],
-    [found?.subject.organization === ORGANIZATION, `it is not for one user of ${ORGANIZATION}, with a P-256 key`],
+    [csr?.subject.organization === ORGANIZATION, `it is not for one user of ${ORGANIZATION}, with a P-256 key`],
     [clusterOfUser(user) === sender.cluster, `it is for another name than the cluster ${sender.cluster}`],
     [sender.kind !== 'renewal' || user === by, 'an agent can only renew its own certificate'],
   ];
@@ -131,7 +131,7 @@ export function readAgentRequest(live: unknown): AgentRequest | undefined {
     ...sender,
     by,
     user,
-    fingerprint: found === undefined ? '' : fingerprintOf(found.key),
+    fingerprint: csr === undefined ? '' : fingerprintOf(csr.key),
     isPending: status.conditions.length === 0,
     isIssued: status.certificate !== undefined,
     problem: rules.find(([holds]) => !holds)?.[1],

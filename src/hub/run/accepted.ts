@@ -21,14 +21,14 @@ const binding = v.object({ subjects: v.tuple([v.object({ kind: v.literal('User')
 
 /** The user that is the agent of a cluster; undefined if none is. */
 export async function readAccepted(call: Call, cluster: string): Promise<string | undefined> {
-  const found = convert(binding, await getObject(call, BINDINGS, { namespace: namespaceOf(cluster), name: AGENT }));
-  return 'problems' in found ? undefined : found.value.subjects[0].name;
+  const read = convert(binding, await getObject(call, BINDINGS, { namespace: namespaceOf(cluster), name: AGENT }));
+  return 'problems' in read ? undefined : read.value.subjects[0].name;
 }
 
 /** All requests of a cluster, the newest first. */
 export async function requestsOf(call: Call, cluster: string): Promise<readonly AgentRequest[]> {
-  const found = (await mapObjects(call, REQUESTS, {}, readAgentRequest)) ?? [];
-  return found
+  const requests = (await mapObjects(call, REQUESTS, {}, readAgentRequest)) ?? [];
+  return requests
     .flatMap((one) => (one?.cluster === cluster ? [one] : []))
     .toSorted((a, b) => (a.createdAt > b.createdAt ? -1 : 1));
 }

@@ -163,12 +163,9 @@ const dated = v.object({ data: v.object({ expiration: v.string() }) });
 
 /** A site that was accepted needs its token only to get its certificate. */
 export async function endToken(call: Call, id: string, now: Date): Promise<void> {
-  const found = convert(dated, await getObject(call, SECRETS, secretOf(id)));
+  const read = convert(dated, await getObject(call, SECRETS, secretOf(id)));
   const until = new Date(now.getTime() + LAST_MS);
-  if (
-    'problems' in found ||
-    Date.parse(Buffer.from(found.value.data.expiration, 'base64').toString()) <= until.getTime()
-  )
+  if ('problems' in read || Date.parse(Buffer.from(read.value.data.expiration, 'base64').toString()) <= until.getTime())
     return;
   await mergeObject(call, SECRETS, secretOf(id), {
     stringData: { expiration: until.toISOString().replace(/\.\d+Z$/, 'Z') },
