@@ -12,7 +12,7 @@ export function driftIn(
   { addons, channels }: Pick<WrittenFleet, 'addons' | 'channels'>,
   looks: ReadonlyMap<string, Look>,
 ): { readonly driftOf: DriftOf; readonly warnings: readonly string[] } {
-  const found = new Map<string, string>();
+  const drifts = new Map<string, string>();
   const warnings: string[] = [];
   for (const [cluster, look] of looks) {
     if ('problem' in look || look.live === undefined) continue;
@@ -23,13 +23,13 @@ export function driftIn(
       const { missing, changed } = live;
       const { drift } = addon.entry ?? channelEntries(addon, { clusters: [], addons, channels })[0] ?? {};
       const key = `${cluster} ${addon.name}`;
-      if (missing.length > 0) found.set(key, `missing: ${missing.join(', ')}`);
-      else if (changed.length > 0 && drift === 'Revert') found.set(key, `changed by others: ${changed.join(', ')}`);
+      if (missing.length > 0) drifts.set(key, `missing: ${missing.join(', ')}`);
+      else if (changed.length > 0 && drift === 'Revert') drifts.set(key, `changed by others: ${changed.join(', ')}`);
       else if (changed.length > 0 && drift !== 'Keep')
         warnings.push(`${cluster}: ${addon.name} was changed by others: ${changed.join(', ')}`);
     }
   }
-  return { driftOf: (cluster, addon) => found.get(`${cluster} ${addon}`), warnings };
+  return { driftOf: (cluster, addon) => drifts.get(`${cluster} ${addon}`), warnings };
 }
 
 /** What is to be restored of a settled target, and why it waits; undefined if nothing is. */

@@ -273,9 +273,9 @@ function isIn(folder: string, path: string): boolean {
 }
 
 /** A path that a file names, below its folder. */
-function pathIn(file: FleetFile, given: string, path: Path, found: Findings): string | undefined {
-  const resolved = posix.join(posix.dirname(file.path), given);
-  if (!given.startsWith('/') && isIn(file.folder, resolved)) return resolved;
+function pathIn(file: FleetFile, location: string, path: Path, found: Findings): string | undefined {
+  const resolved = posix.join(posix.dirname(file.path), location);
+  if (!location.startsWith('/') && isIn(file.folder, resolved)) return resolved;
   const message = `${path.join('.')} must be a path in the folder ${file.folder}`;
   found.error('outside', path, message, INSIDE);
   return undefined;
@@ -287,9 +287,9 @@ const SOURCES = ['manifest', 'chart', 'channel'] as const;
 function entryOf(file: FleetFile, { metadata, spec }: AddonFields, found: Findings): Entry | undefined {
   const { source } = spec;
   const at = ['spec', 'source'];
-  const given = SOURCES.filter((name) => source[name] !== undefined);
-  if (given.length !== 1) {
-    const what = given.length === 0 ? 'nothing says what to deliver' : `${given.join(' and ')} exclude each other`;
+  const sources = SOURCES.filter((name) => source[name] !== undefined);
+  if (sources.length !== 1) {
+    const what = sources.length === 0 ? 'nothing says what to deliver' : `${sources.join(' and ')} exclude each other`;
     found.error('source', at, what, `write one of ${SOURCES.join(', ')}`);
     return undefined;
   }

@@ -38,8 +38,8 @@ export async function openFleet(
   context: Context,
   { isWhole = false }: { readonly isWhole?: boolean } = {},
 ): Promise<OpenedFleet> {
-  const found = (await Promise.all(files.map(async (given) => listFiles(given, context)))).flat();
-  const unique = [...new Map(found.map((one) => [one.path, one])).values()];
+  const listed = (await Promise.all(files.map(async (path) => listFiles(path, context)))).flat();
+  const unique = [...new Map(listed.map((one) => [one.path, one])).values()];
   if (unique.length > MAX_FILES) throw new CurlewError('UNSUPPORTED', `a fleet has at most ${MAX_FILES} files`);
   const read = async ({ path, folder }: Omit<FleetFile, 'text'>, signal: AbortSignal): Promise<FleetFile> => {
     const content = await readLimited(resolve(context.cwd, path), MAX_BYTES, { signal });
@@ -106,16 +106,16 @@ export async function openFleet(
 }
 
 /** YAML files of a folder, or the file itself. `NOT_FOUND` if nothing is there. */
-export async function listFiles(given: string, { cwd, signal }: Context): Promise<readonly Omit<FleetFile, 'text'>[]> {
-  const top = normalize(given);
+export async function listFiles(file: string, { cwd, signal }: Context): Promise<readonly Omit<FleetFile, 'text'>[]> {
+  const top = normalize(file);
   try {
     if (!(await stat(resolve(cwd, top))).isDirectory()) return [{ path: top, folder: dirname(top) }];
     return (await filesBelow(top, { cwd, signal })).map((path) => ({ path, folder: top }));
   } catch (error) {
     signal.throwIfAborted();
     if (errnoOf(error) === 'ENOENT')
-      throw new CurlewError('NOT_FOUND', `cannot read ${given}: it does not exist`, { hint: 'check the spelling' });
-    throw fileError(`read ${given}`, error);
+      throw new CurlewError('NOT_FOUND', `cannot read ${file}: it does not exist`, { hint: 'check the spelling' });
+    throw fileError(`read ${file}`, error);
   }
 }
 

@@ -38,8 +38,8 @@ export async function withMissingKinds(
       const { api } = await openClusterApi(from, own);
       return discover(api, { patienceMs: 0, signal: own.signal });
     });
-    const found = 'problem' in answer ? [] : await problemsOf(manifestsOf.get(cluster.name) ?? [], answer, context);
-    for (const [addon, message] of found) problems.set(`${cluster.name} ${addon}`, message);
+    const messages = 'problem' in answer ? [] : await problemsOf(manifestsOf.get(cluster.name) ?? [], answer, context);
+    for (const [addon, message] of messages) problems.set(`${cluster.name} ${addon}`, message);
   };
   const asked = observed.fleet.clusters.filter(({ name }) => manifestsOf.has(name));
   await mapLimited(asked, onCluster, { width: AT_ONCE, signal: context.signal });

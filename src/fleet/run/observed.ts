@@ -84,13 +84,13 @@ export async function observeFleet(
   context: Context,
   adapt: Adapt = taking(takeOver),
 ): Promise<ObservedFleet> {
-  const [kept, given] = [await folder.read(), await folder.readOrders()];
-  const orders = ordersFor(kept, given);
+  const [stored, storedOrders] = [await folder.read(), await folder.readOrders()];
+  const orders = ordersFor(stored, storedOrders);
   const hashOf = await hashContents(fleet, context);
   const looks = await lookAtClusters(fleet.clusters, request, context);
   const now = Math.floor(Date.now() / 1000);
-  const state = withLooks(kept, looks, now);
-  return observeAgain({ fleet, hashOf, orders, isStateLost: orders !== given, adapt }, { looks, now, state });
+  const state = withLooks(stored, looks, now);
+  return observeAgain({ fleet, hashOf, orders, isStateLost: orders !== storedOrders, adapt }, { looks, now, state });
 }
 
 /** The same fleet with other answers. */

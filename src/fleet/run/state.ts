@@ -62,9 +62,9 @@ export class StateFolder {
   async order(addon: string, change: (order: Order) => Order): Promise<Order> {
     await makeFolder(this.#files, DOING);
     await using _claim = await claim(this.#orders);
-    const given = await this.readOrders();
+    const orders = await this.readOrders();
     // The next pass binds new ones.
-    const { addons, ...others } = given.state === undefined ? given : ordersFor(await this.read(), given);
+    const { addons, ...others } = orders.state === undefined ? orders : ordersFor(await this.read(), orders);
     const order = change(addons[addon] ?? {});
     await writeStateFile(this.#orders, encodeState({ ...others, addons: { ...addons, [addon]: order } }));
     await this.#ignoreFiles();
@@ -105,15 +105,15 @@ export class StateFolder {
   /** Reads the file of an entry with a hash from its place, or as it was when it was delivered: files change. Each is read once. */
   reader(files: ChannelFiles, { signal }: Pick<Context, 'signal'>): (entry: Entry) => Promise<Uint8Array> {
     const read = async (entry: Entry): Promise<Uint8Array> => {
-      const kept = join(this.#files, entry.hash);
+      const copy = join(this.#files, entry.hash);
       const { file: location } = entry.place;
       const from = { kind: 'Channel', name: undefined, location, compat: 'native', entries: [] } as const;
       try {
         const content = await files.readManifest(from, entry, { signal });
-        await writeStateFile(kept, content);
+        await writeStateFile(copy, content);
         return content;
       } catch (error) {
-        const before = error instanceof CurlewError ? await readFound(kept, MAX_BYTES) : undefined;
+        const before = error instanceof CurlewError ? await readFound(copy, MAX_BYTES) : undefined;
         if (before === undefined || hexOf(digestOf(before)) !== entry.hash) throw error;
         return before;
       }

@@ -42,12 +42,12 @@ export function releaseAction(
 }
 
 /** What the removal of a release's record does with the release. */
-export function releaseRemoval(found: {
+export function releaseRemoval(target: {
   readonly once: boolean;
   readonly cluster: boolean;
   readonly release: boolean;
 }): 'uninstall' | 'drop-record' {
-  return !found.once && found.cluster && found.release ? 'uninstall' : 'drop-record';
+  return !target.once && target.cluster && target.release ? 'uninstall' : 'drop-record';
 }
 
 type Condition = 'True' | 'False';

@@ -54,9 +54,9 @@ export interface ProbedWork {
 }
 
 /** Status and reason of the condition Available, by the work that delivers the add-on; or that it stays as it is. */
-export function workProbe({ work, results, check = true, ...found }: ProbedWork): string {
-  if (found.prober === false) return 'True/WorkApplied';
-  if (found.clusterAvailable === 'Unknown' || found.manifestAppliedPresent === false) return 'unchanged';
+export function workProbe({ work, results, check = true, ...seen }: ProbedWork): string {
+  if (seen.prober === false) return 'True/WorkApplied';
+  if (seen.clusterAvailable === 'Unknown' || seen.manifestAppliedPresent === false) return 'unchanged';
   if (work === null) return 'Unknown/WorkNotFound';
   if (work.available !== 'True') return `${work.available ?? 'Unknown'}/WorkNotApplied`;
   if (results?.length === 0) return 'Unknown/NoProbeResult';

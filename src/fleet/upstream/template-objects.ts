@@ -126,13 +126,13 @@ function isMeant(pattern: string, id: string): boolean {
 
 /** The last registry that changes an image wins. One without a source replaces all but the last part of the name. */
 function mirrored(image: string, registries: readonly Registry[]): string {
-  let found = image;
+  let replaced = image;
   for (const { source = '', mirror } of registries) {
     const [from, to] = [source, mirror].map((one) => one.replace(/\/$/, '')) as [string, string];
-    if (from === '') found = [to, image.split('/').at(-1)].filter(Boolean).join('/');
-    else if (image.startsWith(from)) found = `${to}${image.slice(from.length)}`;
+    if (from === '') replaced = [to, image.split('/').at(-1)].filter(Boolean).join('/');
+    else if (image.startsWith(from)) replaced = `${to}${image.slice(from.length)}`;
   }
-  return found;
+  return replaced;
 }
 
 /** What the removal of these objects does at first, and once their hooks have ended well; as `Kind/name`. */
