@@ -9,6 +9,11 @@ unpack() {
 # A container has the clock of the machine and no service for it, and the folder of images is small on purpose.
 IGNORE=(--ignore 'NTP Status' --ignore 'Ephemeral Disk Usage /var/lib/containerd')
 
+# usage: balancer_is NODE; by the address GRID_BALANCER, other control planes reach all of them
+balancer_is() {
+  on "$1" 20 ip address add "$GRID_BALANCER/24" dev eth0
+}
+
 # usage: install_on NODE [FLAG…]
 install_on() {
   on "$1" 600 /root/bundle/install.sh "${IGNORE[@]}" airgap installer-spec-file=/media/node-settings.yaml "${@:2}"
@@ -28,6 +33,13 @@ join_file() {
 # usage: join_on NODE [WORD…]; with the file of join_file
 join_on() {
   on "$1" 600 /root/bundle/join.sh "${IGNORE[@]}" airgap installer-spec-file=/root/merged.yaml "${@:2}"
+}
+
+# usage: upgrade_on NODE [WORD…]
+upgrade_on() {
+  local settings=/media/node-settings.yaml
+  if [[ "$1" == two ]]; then settings=/root/join-settings.yaml; fi
+  on "$1" 900 /root/bundle/upgrade.sh "${IGNORE[@]}" airgap "installer-spec-file=$settings" "${@:2}"
 }
 
 # usage: processes NODE; what a run that has nothing to do must not restart

@@ -1,114 +1,15 @@
 # shellcheck shell=bash
 # The life of a cluster as data: from bare hosts to the next minor version over SSH, with kill -9 of the operator. Sourced by scripts/grid.
 
+# shellcheck source=test/grid/operator.bash
+source test/grid/operator.bash
 RANDOM="${GRID_SEED:-1}"
 # Seconds after which the operator of one attempt is killed, while hosts go on.
 FIRST_KILL=$((5 + RANDOM % 20)) SECOND_KILL=$((5 + RANDOM % 30))
-OPERATOR="$GRID/operator"
-
-# usage: trust_operator NODE; its server accepts the key of the operator
-trust_operator() {
-  on "$1" 20 sh -c 'mkdir -p -m 700 /root/.ssh && cat /media/operator.pub >/root/.ssh/authorized_keys' &&
-    grid_until 30 on "$1" 10 systemctl is-active --quiet ssh
-}
-
-# The operator's machine: a key, and an ssh that uses it.
-operator_machine() {
-  rm -rf "$OPERATOR"
-  (umask 077 && mkdir -p "$OPERATOR/bin") &&
-    ssh-keygen -q -t ed25519 -N '' -f "$OPERATOR/key" &&
-    cp "$OPERATOR/key.pub" "$GRID/media/operator.pub" &&
-    printf '#!/bin/sh\nexec /usr/bin/ssh -i "%s" -o IdentitiesOnly=yes "$@"\n' "$OPERATOR/key" >"$OPERATOR/bin/ssh" &&
-    chmod 755 "$OPERATOR/bin/ssh"
-}
-
-# usage: operator WORD…; curlew in the network of the nodes, on a machine that is none of them
-operator() {
-  PATH="$OPERATOR/bin:$PATH" nsenter --net --target "$(cat "$GRID_RUN/engine")" \
-    timeout --foreground --kill-after=10 1500 node "$ROOT/dist/cli/main.js" "$@"
-}
-
-# usage: cluster_file VERSION; the nodes one and two, with what nodes in containers need
-cluster_file() {
-  local node role=control-plane
-  {
-    printf 'apiVersion: fleet.curlew.dev/v1alpha1\nkind: Cluster\nmetadata: { name: grid }\nspec:\n'
-    printf '  kubernetes: { version: %s }\n  access: { kubeconfig: grid.conf }\n  installer:\n' "$1"
-    sed -n '/^spec:$/,$ { /^spec:$/d; s/^/  /p }' test/grid/node-settings.yaml
-    printf '  machines:\n'
-    for node in one two; do
-      printf '    - { name: %s, role: %s, address: %s, ssh: { user: root, hostKey: "%s" }, labels: { rack: %s } }\n' "$node" "$role" \
-        "$(address_of "$node")" "$(host_key "$node")" "$node"
-      role=worker
-    done
-  } >"$OPERATOR/grid.yaml"
-}
-
-# usage: address_of NODE
-address_of() {
-  grid_docker 10 inspect --format '{{.NetworkSettings.Networks.grid.IPAddress}}' "$1"
-}
-
-# usage: host_key NODE
-host_key() {
-  on "$1" 10 ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub | cut -d ' ' -f 2
-}
-
-# usage: apply BUNDLE [OPTION…]
-apply() {
-  operator cluster apply "$OPERATOR/grid.yaml" --bundle "$GRID/media/$1.tar.gz" "${IGNORE[@]}" "${@:2}"
-}
-
-# usage: is_planned BUNDLE TEXT…; the plan has these lines, and nothing is changed
-is_planned() {
-  local text status=0 wanted
-  text="$(operator cluster plan "$OPERATOR/grid.yaml" --bundle "$GRID/media/$1.tar.gz")" || status=$?
-  printf '%s\n' "$text"
-  ((status == 2)) || return 1
-  for wanted in "${@:2}"; do
-    [[ "$text" == *"$wanted"* ]] || return 1
-  done
-}
+NODES=(one=control-plane two=worker)
 
 hosts_are_bare() {
-  cluster_file "$OLD" && is_planned older "one init $OLD" "two join $OLD" && on one 20 test ! -e /etc/kubernetes/kubelet.conf
-}
-
-# usage: killed_apply SECONDS BUNDLE; kill -9 of the operator with all its processes
-killed_apply() {
-  local process
-  # In a group of its own.
-  set -m
-  apply "$2" --yes >"$GRID/logs/killed-apply" 2>&1 &
-  process=$!
-  set +m
-  sleep "$1"
-  kill -9 -- "-$process" && ! wait "$process"
-}
-
-# The lock of the one before counts for a minute after its last sign.
-apply_goes_on() {
-  grid_until 120 applied "$1"
-}
-
-applied() {
-  local status=0
-  apply "$1" --yes || status=$?
-  # BUSY: the lock of the operator that was killed.
-  ((status == 0)) || {
-    printf 'status %s\n' "$status"
-    return 1
-  }
-}
-
-nothing_is_left() {
-  local before after began text
-  before="$(processes one; processes two)"
-  began="$(date +%s%N)"
-  text="$(apply "$1" --yes)" || return 1
-  printf '%s\n%s ms\n' "$text" $((($(date +%s%N) - began) / 1000000))
-  after="$(processes one; processes two)"
-  [[ "$before" == "$after" && "$text" == *'nothing was changed'* ]]
+  cluster_file "$OLD" "${NODES[@]}" && is_planned older "one init $OLD" "two join $OLD" && on one 20 test ! -e /etc/kubernetes/kubelet.conf
 }
 
 kubeconfig_works() {
@@ -132,12 +33,7 @@ hosts_are_clean() {
 }
 
 upgrade_is_planned() {
-  cluster_file "$NEW" && is_planned bundle "one upgrade $NEW" "two upgrade $NEW" && versions_are "$OLD" "$OLD"
-}
-
-# usage: machine VERB NODE [OPTION…]
-machine() {
-  operator machine "$1" "$OPERATOR/grid.yaml" "$2" "${@:3}" --yes
+  cluster_file "$NEW" "${NODES[@]}" && is_planned bundle "one upgrade $NEW" "two upgrade $NEW" && versions_are "$OLD" "$OLD"
 }
 
 # The lock of the operator who was killed counts for a minute.
@@ -206,13 +102,11 @@ cluster_is_deleted() {
 
 OLD="$(tools_version grid-kubernetes-older)" NEW="$(tools_version grid-kubernetes)"
 step "the operator's machine" operator_machine
-for node in one two; do
-  step "node $node boots" grid_start_node "$node" "$([[ $node == one ]] && echo 1 || echo 2)"
-  step "it trusts the operator" trust_operator "$node"
-done
+step 'node one boots' starts_bare one 1
+step 'node two boots' starts_bare two 2
 step 'a plan of bare hosts' hosts_are_bare
 note "kill -9 of the operator after $FIRST_KILL s, and after $SECOND_KILL s of the upgrade"
-step 'apply, killed' killed_apply "$FIRST_KILL" older
+step 'apply, killed' killed_after "$FIRST_KILL" apply older --yes
 step 'apply goes on' apply_goes_on older
 step 'both nodes have the version' versions_are "$OLD" "$OLD"
 step 'labels are set' labels_are_set
@@ -223,7 +117,7 @@ step 'a second apply changes nothing' nothing_is_left older
 step 'a workload of two pods' served_pods
 step 'a probe of it' start_probe
 step 'an upgrade is planned' upgrade_is_planned
-step 'apply, killed' killed_apply "$SECOND_KILL" bundle
+step 'apply, killed' killed_after "$SECOND_KILL" apply bundle --yes
 step 'one machine first' first_machine_goes_up
 step 'apply goes on' apply_goes_on bundle
 step 'both nodes have the next minor' versions_are "$NEW" "$NEW"

@@ -1,12 +1,8 @@
 # shellcheck shell=bash
 # Nodes come and go: a second control plane joins and is removed, is reset and joins again as a worker, and dies. Sourced by scripts/grid.
 
-# What other control planes reach all of them by. It stays with node one.
+# It stays with node one.
 GRID_BALANCER="$GRID_NETWORK.100"
-
-balancer_address() {
-  on one 20 ip address add "$GRID_BALANCER/24" dev eth0
-}
 
 # usage: refused TEXT NODE [WORD…]; the join fails with this text, and the machine is not changed by kubeadm
 refused() {
@@ -163,7 +159,7 @@ certificates_are_renewed() {
 
 step 'node one boots' grid_start_node one 1
 step 'unpack the bundle' unpack one
-step 'address of the balancer' balancer_address
+step 'address of the balancer' balancer_is one
 step 'install' install_on one "load-balancer-address=$GRID_BALANCER:6443"
 step 'node two boots' grid_start_node two 2
 step 'unpack the bundle' unpack two

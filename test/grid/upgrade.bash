@@ -6,13 +6,6 @@ RANDOM="${GRID_SEED:-1}"
 KILLS=('etcd is saved' 'no new pods, and evicting')
 FIRST_KILL="${KILLS[RANDOM % 2]}" SECOND_KILL=$((RANDOM % 20))
 
-# usage: upgrade_on NODE [WORD…]
-upgrade_on() {
-  local settings=/media/node-settings.yaml
-  if [[ "$1" == two ]]; then settings=/root/join-settings.yaml; fi
-  on "$1" 900 /root/bundle/upgrade.sh "${IGNORE[@]}" airgap "installer-spec-file=$settings" "${@:2}"
-}
-
 worker_waits() {
   local text
   if text="$(upgrade_on two 2>&1)"; then return 1; fi
