@@ -19,7 +19,7 @@ export function fleetApiPage(): string {
       `## ${kind}`,
       `${about} ${names}`,
       table('spec', jsonSchema(spec)),
-      table('status', jsonSchema(status)),
+      ...(status ? [table('status', jsonSchema(status))] : []),
     ].join('\n\n');
   });
   return `${[INTRODUCTION.trimEnd(), ...kinds].join('\n\n')}\n`;

@@ -5,6 +5,7 @@ import { asError, CurlewError } from '../core/errors.ts';
 import type { Context } from '../core/context.ts';
 import { useCase } from '../core/request.ts';
 import { openClusterApi } from '../deliver/cluster.ts';
+import { readChannel } from '../hub/channel.ts';
 import { readAddon, readCluster, readClusterAddon } from '../hub/observe.ts';
 import { AGENT } from '../hub/identity.ts';
 import { CONTROLLER_LEASE } from '../hub/manifests.ts';
@@ -123,6 +124,7 @@ async function lead(direct: KubeApi, { lease, uid, say, request, context, onPass
     clusters: new Watch(api, { ...watching, resource: resourceOf('Cluster'), look: readCluster }),
     addons: new Watch(api, { ...watching, resource: resourceOf('FleetAddon'), look: readAddon }),
     clusterAddons: new Watch(api, { ...watching, resource: resourceOf('ClusterAddon'), look: readClusterAddon }),
+    channels: new Watch(api, { ...watching, resource: resourceOf('Channel'), look: readChannel }),
     leases,
     heartbeats,
     backoff: new Backoff(),
@@ -140,8 +142,8 @@ async function lead(direct: KubeApi, { lease, uid, say, request, context, onPass
   const answering = decideRequests({ call, signal, requests, backoff: new Backoff(), say: answers }, asked).catch(
     (error: unknown) => over.abort(error),
   );
-  const watches = [hub.clusters, hub.addons, hub.clusterAddons, requests, leases, upstream].map(async (one) =>
-    one?.run(signal).catch(() => undefined),
+  const watches = [hub.clusters, hub.addons, hub.clusterAddons, hub.channels, requests, leases, upstream].map(
+    async (one) => one?.run(signal).catch(() => undefined),
   );
   const pushes = new Pushes(hub, { request, context, now, onEnd: () => changes.set() });
   const failures = new Backoff();

@@ -5,7 +5,8 @@ import { closed, type Read } from '../core/schema.ts';
 import { DRIFTS, ENTRY_NAME, NODE_ROLES } from './channel.ts';
 import { NAMESPACE } from './objects.ts';
 
-const PACKAGE = /^[A-Za-z0-9][A-Za-z0-9._-]*\.tar\.gz$/;
+/** The file name of a package. */
+export const PACKAGE = /^[A-Za-z0-9][A-Za-z0-9._-]*\.tar\.gz$/;
 /** A chart in a repository, which may have folders. */
 const CHART_NAME = /^[A-Za-z0-9][A-Za-z0-9._/-]*$/;
 

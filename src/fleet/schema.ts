@@ -135,10 +135,11 @@ const cluster = document(
 const { repoURL, oci, name, releaseName, namespace } = CHART_FIELDS;
 export const CHART = { repoURL, oci, name, version: aText, releaseName, namespace };
 const chart = fields(CHART);
+export const entryName = like(ENTRY_NAME, 'the name of an add-on');
 const source = fields({
   manifest: text,
   chart: v.exactOptional(chart),
-  channel: v.exactOptional(fields({ name: aText, addon: v.exactOptional(like(ENTRY_NAME, 'the name of an add-on')) })),
+  channel: v.exactOptional(fields({ name: aText, addon: v.exactOptional(entryName) })),
 });
 
 export const removal = fields({

@@ -57,9 +57,15 @@ export function hubManifests({
   ];
 }
 
-export function definitionName(kind: HubKind): string {
+function definitionName(kind: HubKind): string {
   return `${HUB_KINDS[kind].plural}.${GROUP}`;
 }
+
+/**
+ * Definitions that take all objects of their kind with them, for which add-ons would be removed from clusters. Without its Channel, an
+ * add-on stays.
+ */
+export const HELD_BY: readonly string[] = (['Cluster', 'FleetAddon', 'ClusterAddon'] as const).map(definitionName);
 
 /** The CustomResourceDefinition of a kind. */
 export function definitionOf(kind: HubKind): Manifest {
@@ -74,7 +80,7 @@ export function definitionOf(kind: HubKind): Manifest {
       ...texts,
       metadata,
       spec: structural(jsonSchema(spec)),
-      status: structural(jsonSchema(status)),
+      ...(status && { status: structural(jsonSchema(status)) }),
     },
   };
   const shown = columns.map(([title, type, jsonPath]) => ({ name: title, type, jsonPath }));
@@ -83,7 +89,7 @@ export function definitionOf(kind: HubKind): Manifest {
     served: true,
     storage: true,
     schema: { openAPIV3Schema: schema },
-    subresources: { status: {} },
+    ...(status && { subresources: { status: {} } }),
     additionalPrinterColumns: [...shown, { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' }],
   };
   const names = { kind, listKind: `${kind}List`, plural, singular: kind.toLowerCase(), shortNames: [short] };
@@ -162,17 +168,12 @@ const CLUSTER_ROLE = {
   kind: 'ClusterRole',
   metadata: { name: NAME, labels: LABELS },
   rules: [
-    may(GROUP, ['clusters', 'fleetaddons', 'clusteraddons'], ['get', 'list', 'watch']),
+    may(GROUP, ['clusters', 'fleetaddons', 'channels', 'clusteraddons'], ['get', 'list', 'watch']),
     // Finalizers, and the content of clusters.
     may(GROUP, ['clusters', 'fleetaddons', 'clusteraddons'], ['patch']),
     may(GROUP, ['clusteraddons'], ['create', 'delete']),
     may(GROUP, ['fleetaddons/status'], ['patch']),
-    may(
-      'apiextensions.k8s.io',
-      ['customresourcedefinitions'],
-      ['get'],
-      (Object.keys(HUB_KINDS) as HubKind[]).map(definitionName),
-    ),
+    may('apiextensions.k8s.io', ['customresourcedefinitions'], ['get'], HELD_BY),
     // Agents renew them.
     may('coordination.k8s.io', ['leases'], ['list', 'watch'], [AGENT]),
     // Which hub it is, and whether a Cluster goes with its namespace.

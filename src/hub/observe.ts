@@ -66,6 +66,8 @@ export interface HubAddon {
   readonly drift: Read<typeof HUB_KINDS.FleetAddon.spec>['drift'];
   /** Values that are only delivered: their digest is in the source, if they have been read. */
   readonly valuesSecret: Read<typeof HUB_KINDS.FleetAddon.spec>['valuesSecret'];
+  /** The Channel that has its contents, which are in the source if it has been read. */
+  readonly channel: Source['channel'];
   readonly finalizers: readonly string[];
   readonly conditions: readonly Condition[];
   /** The stored status. */
@@ -171,13 +173,14 @@ export function readAddon(object: Live): HubAddon {
   const compat = compatOf(object, doubts);
   const given = 'problems' in read ? undefined : read.value;
   const found = given && sourceOf(given.source, name);
-  // A changed Secret begins a rollout of the same generation: an order about an earlier one differs only by its time.
-  const since = given?.valuesSecret === undefined ? (stored?.since ?? 0) : 0;
+  const { channel } = given?.source ?? {};
+  // A changed Secret or Channel begins a rollout of the same generation: an order about an earlier one differs only by its time.
+  const since = (given?.valuesSecret ?? channel) === undefined ? (stored?.since ?? 0) : 0;
   const { orders, lapsed, paused, problem: wrong } = readOrders(annotations, generation, since);
   const problem =
     ('problems' in read ? read.problems[0].message : undefined) ??
     windowsProblem(given?.rollout?.windows) ??
-    (found === undefined ? 'it has no source' : (wrong ?? doubts.diagnostics[0]?.message));
+    ((found ?? channel) === undefined ? 'it has no source' : (wrong ?? doubts.diagnostics[0]?.message));
   const {
     source: _source,
     drift,
@@ -194,6 +197,7 @@ export function readAddon(object: Live): HubAddon {
     problem,
     drift,
     valuesSecret,
+    channel,
     finalizers,
     conditions: own?.conditions ?? [],
     status,
@@ -215,11 +219,15 @@ export function readAddon(object: Live): HubAddon {
 }
 
 type Source = Read<typeof HUB_KINDS.FleetAddon.spec>['source'];
+type Found = Pick<FleetAddon, 'identity' | 'namespace'> & {
+  readonly source: { readonly content: Values; readonly version?: string };
+};
 
-function sourceOf(
+/** What a source says by digest; undefined for a channel, and for what breaks a rule. */
+export function sourceOf(
   { chart, package: packed, manifest, hash, template }: Source,
   name: string,
-): Pick<FleetAddon, 'identity' | 'namespace' | 'source'> | undefined {
+): Found | undefined {
   const byName = { namespace: 'kube-system', addon: template ?? name };
   if (chart !== undefined) {
     const { namespace = 'kube-system', releaseName = name, version } = chart;

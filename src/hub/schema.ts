@@ -1,7 +1,8 @@
 /** The kinds of a hub: their fields, the rules between fields, and how kubectl shows them. Pure. */
 import * as v from 'valibot';
 import { byKey, type Read } from '../core/schema.ts';
-import { ADDON_FIELDS, CHART, CLUSTER_FIELDS, removal, VALUES_SECRET, version } from '../fleet/schema.ts';
+import { PACKAGE } from '../channel/schema.ts';
+import { ADDON_FIELDS, CHART, CLUSTER_FIELDS, entryName, removal, VALUES_SECRET, version } from '../fleet/schema.ts';
 import { CREDENTIALS, TLS_CONFIG } from '../fleet/upstream/helm-chart-proxy.ts';
 import { about, addonName, aMap, aText, clusterName, fields, like, list, secretName } from '../fleet/upstream/kinds.ts';
 
@@ -42,25 +43,33 @@ export type Condition = Read<typeof condition>;
 
 const digest = like(/^sha256:[0-9a-f]{64}$/, 'a digest: sha256: and 64 hex digits in lower case');
 const address = like(/^https:\/\/[^\s/@]+\/\S+$/, 'an https address, without a login');
+const { version: _version, ...CHART_PLACE } = CHART;
+/** A chart whose version is somewhere else. */
+const CHART_FIELDS = {
+  ...CHART_PLACE,
+  package: v.exactOptional(about('Address of its archive.', address)),
+  wait: v.exactOptional(about('If true, helm waits until it is ready.', v.boolean('true or false'))),
+  atomic: v.exactOptional(about('If true, helm takes back what fails.', v.boolean('true or false'))),
+  credentials: v.exactOptional(about('Secret with logins for a download by the controller.', CREDENTIALS)),
+  tlsConfig: v.exactOptional(about('Authorities for a download by the controller.', TLS_CONFIG)),
+};
+const CHART_RULES = [
+  [
+    '[has(self.repoURL), has(self.oci), has(self.package)].filter(given, given).size() == 1',
+    'write repoURL and name, or oci, or package',
+  ],
+  ['!has(self.repoURL) || has(self.name)', 'a chart of a repository needs name'],
+] as const;
 const SOURCE = {
   manifest: v.exactOptional(about('Address of a manifest.', address)),
   hash: v.exactOptional(about('Digest of the manifest, or of the archive of the chart.', digest)),
   chart: v.exactOptional(
     rules(
       fields({
-        ...CHART,
+        ...CHART_FIELDS,
         version: v.exactOptional(about('Without it, a cluster keeps the newest one of its first day.', aText)),
-        package: v.exactOptional(about('Address of its archive.', address)),
-        wait: v.exactOptional(about('If true, helm waits until it is ready.', v.boolean('true or false'))),
-        atomic: v.exactOptional(about('If true, helm takes back what fails.', v.boolean('true or false'))),
-        credentials: v.exactOptional(about('Secret with logins for a download by the controller.', CREDENTIALS)),
-        tlsConfig: v.exactOptional(about('Authorities for a download by the controller.', TLS_CONFIG)),
       }),
-      [
-        '[has(self.repoURL), has(self.oci), has(self.package)].filter(given, given).size() == 1',
-        'write repoURL and name, or oci, or package',
-      ],
-      ['!has(self.repoURL) || has(self.name)', 'a chart of a repository needs name'],
+      ...CHART_RULES,
     ),
   ),
   package: v.exactOptional(fields({ name: addonName, version: aText, hash: digest })),
@@ -69,11 +78,23 @@ const SOURCE = {
   ),
 };
 const source = rules(
-  fields(SOURCE),
+  fields({
+    ...SOURCE,
+    channel: v.exactOptional(
+      about(
+        'The entry of a Channel that fits the Kubernetes of each cluster.',
+        fields({
+          name: addonName,
+          addon: v.exactOptional(about('Its name in the channel, if it is not that of this FleetAddon.', entryName)),
+        }),
+      ),
+    ),
+  }),
   [
-    '[has(self.manifest), has(self.chart), has(self.package), has(self.template)].filter(given, given).size() == 1',
-    'write exactly one of manifest, chart, package and template',
+    '[has(self.manifest), has(self.chart), has(self.package), has(self.template), has(self.channel)].filter(given, given).size() == 1',
+    'write exactly one of manifest, chart, package, template and channel',
   ],
+  ['!has(self.hash) || !has(self.channel)', 'the hash of an entry is in its Channel'],
   ['!has(self.manifest) || has(self.hash)', 'a manifest needs its hash'],
   ['!has(self.hash) || !has(self.package)', 'the hash of a package is in package'],
   ['!has(self.chart) || !has(self.chart.package) || has(self.hash)', 'the archive of a chart needs its hash'],
@@ -117,8 +138,44 @@ const addonSpec = rules(
       ),
     ),
   }),
-  ['!has(self.valuesSecret) || has(self.source.chart)', 'valuesSecret is for a chart'],
+  ['!has(self.valuesSecret) || has(self.source.chart) || has(self.source.channel)', 'valuesSecret is for a chart'],
 );
+
+const MAX_ENTRIES = 1000;
+const entry = rules(
+  fields({
+    name: about('The add-on: entries of the same name are alternatives.', entryName),
+    version: about(
+      'The greatest version that fits is chosen; a chart or package has the same version.',
+      like(/^v?\d+(?:\.\d+(?:\.\S+)?)?$/, 'a semantic version, such as 1.2.3'),
+    ),
+    kubernetesVersion: v.exactOptional(
+      about('The versions of Kubernetes that it supports, such as >=1.30.0 <1.33.0; all by default.', aText),
+    ),
+    manifest: SOURCE.manifest,
+    hash: v.exactOptional(about('Digest of the manifest, the package, or the archive of the chart.', digest)),
+    chart: v.exactOptional(rules(fields(CHART_FIELDS), ...CHART_RULES)),
+    package: v.exactOptional(about('Name of a package.', like(PACKAGE, 'a name such as weave-2.8.1.tar.gz'))),
+  }),
+  [
+    '[has(self.manifest), has(self.chart), has(self.package)].filter(given, given).size() == 1',
+    'write exactly one of manifest, chart and package',
+  ],
+  [
+    'has(self.hash) || (has(self.chart) && !has(self.chart.package))',
+    'a manifest, a package and the archive of a chart need their hash',
+  ],
+  [
+    "!has(self.package) || self.package.endsWith('-' + self.version + '.tar.gz')",
+    'a package is named by the version of its entry, as in NAME-VERSION.tar.gz',
+  ],
+);
+const channelSpec = fields({
+  addons: about(
+    'Versions of add-ons, and the versions of Kubernetes that each supports.',
+    v.pipe(list(entry), v.metadata({ maxItems: MAX_ENTRIES })),
+  ),
+});
 
 const waiting = fields({ cluster: aText, reason: aText, message: aText, since: time });
 const addonStatus = fields({
@@ -239,6 +296,16 @@ export const HUB_KINDS = {
       ['Failed', 'integer', '.status.counts.Failed'],
       ['Stopped', 'string', '.status.stopped'],
     ],
+  },
+  Channel: {
+    plural: 'channels',
+    short: 'fch',
+    scope: 'Cluster',
+    about: 'Which version of each add-on fits which Kubernetes. FleetAddons name it.',
+    name: addonName,
+    spec: channelSpec,
+    status: undefined,
+    columns: [],
   },
   ClusterAddon: {
     plural: 'clusteraddons',

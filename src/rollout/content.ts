@@ -29,8 +29,9 @@ type Source = Pick<Content, 'source' | 'version'>;
 export function revisionOf({ source, config, valuesTemplate, identity }: FleetAddon): string {
   const entries =
     'channel' in source &&
-    source.channel.map(({ name, version, id, hash, kubernetesVersion, source: from }) => {
-      return { name, version, id, hash, kubernetesVersion, from };
+    source.channel.map((one) => {
+      const { name, version, id, hash, kubernetesVersion } = one;
+      return { name, version, id, hash, kubernetesVersion, from: 'content' in one ? one.content : one.source };
     });
   return specHash({ source: entries || source, config, valuesTemplate, identity });
 }
@@ -118,8 +119,11 @@ export class Contents {
 function sourceFor(from: FleetAddon['source'], kubernetes: string): Source | undefined {
   if ('content' in from) return { ...from, source: from.content };
   const triple = parseTriple(kubernetes);
-  const { source, version, id, hash } = (triple && choose(from.channel, triple, 'native').get(from.addon)) ?? {};
-  return source && { source: { ...source, version, id, hash }, ...(version !== undefined && { version }) };
+  const chosen = triple && choose(from.channel, triple, 'native').get(from.addon);
+  if (chosen === undefined) return undefined;
+  const { version, id, hash } = chosen;
+  const source = 'content' in chosen ? chosen.content : chosen.source && { ...chosen.source, version, id, hash };
+  return source && { source, ...(version !== undefined && { version }) };
 }
 
 /** Maps are merged, other values replace those of the layers before, and null removes them, as in Helm. */

@@ -1,5 +1,5 @@
 /** A fleet as it is observed, and what one step writes. Times are seconds since 1970. Pure. */
-import type { Entry } from '../channel/channel.ts';
+import type { Candidate, Entry } from '../channel/channel.ts';
 import type { Labels, Selector } from './groups.ts';
 import type { Rules } from './limits.ts';
 import type { State, Strategy } from './strategy.ts';
@@ -32,6 +32,12 @@ export interface Cluster {
   readonly installed?: Readonly<Record<string, { readonly owner: string; readonly revision?: number }>>;
 }
 
+/** An entry of a channel in a hub, whose content is there by digest. */
+export interface Alternative extends Candidate {
+  readonly kubernetesVersion: string;
+  readonly content: Values;
+}
+
 export interface FleetAddon {
   readonly name: string;
   /** Grows with each change by people. */
@@ -42,7 +48,7 @@ export interface FleetAddon {
   /** A package, manifest or chart by digest; or a channel, whose entry that fits the Kubernetes of a cluster is chosen. */
   readonly source:
     | { readonly content: Values; readonly version?: string }
-    | { readonly channel: readonly Entry[]; readonly addon: string };
+    | { readonly channel: readonly (Entry | Alternative)[]; readonly addon: string };
   readonly clusterSelector: Selector;
   readonly paused?: boolean;
   /** It is removed from all clusters. One that vanishes instead stays installed. */

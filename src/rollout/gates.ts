@@ -91,10 +91,12 @@ function heir({ run, cluster, action }: Target): string | undefined {
 
 function downgrade(target: Target): string | false {
   const { run, cluster, record } = target;
-  const { version, knownGood, action } = record?.spec ?? {};
+  const { version, knownGood, action, startedAt = 0 } = record?.spec ?? {};
   const next = run.contents.sourceOf(cluster)?.version;
   if (version === undefined || next === undefined || action !== 'Install' || isRemoval(target)) return false;
-  const isAllowed = run.orders?.allowDowngrade === true || knownGood?.version === next;
+  // A channel that is as it was has less only for an older Kubernetes, as one of several API servers reports during an upgrade.
+  const isChanged = 'content' in run.addon.source || startedAt < run.begun.since;
+  const isAllowed = run.orders?.allowDowngrade === true || (isChanged && knownGood?.version === next);
   return !isAllowed && compareVersions(next, version) < 0 && `${next} is lower than the installed ${version}`;
 }
 

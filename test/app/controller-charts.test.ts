@@ -7,7 +7,7 @@ import { startMemoryApiServer } from '../support/api-server/server.ts';
 import * as assert from '../support/assert.ts';
 import { deployment } from '../support/delivery-scene.ts';
 import { helmWithRepository, startHelm, type HelmStandIn } from '../support/helm-stand-in.ts';
-import { hubCluster } from '../support/hub-objects.ts';
+import { hubChannel, hubCluster } from '../support/hub-objects.ts';
 import { eventually, openHubScene, type HubScene, type RunningController } from '../support/hub-scene.ts';
 import { suite } from '../support/suite.ts';
 import { makeCertificate } from '../support/tls.ts';
@@ -159,6 +159,25 @@ test('what a cluster quotes of a Secret when an add-on is unhealthy is in no rea
   assert.match(await scene.state(), /cannot pull \[secret\]/);
   const { body } = await cluster.get('/api/v1/namespaces/kube-system/configmaps/curlew-addons');
   assert.match(JSON.stringify(body), /cannot pull \[secret\]/);
+  assert.not.match([await shownBy(scene), ...controller.notes].join('\n'), /some-secret/);
+});
+
+test('values of a Secret are for each chart of a channel', async () => {
+  await using scene = await openScene();
+  const { hub, helm } = scene;
+  const { version: _version, ...chart } = CHART;
+  const entry = (version: string): object => ({ name: 'page', version, chart });
+  await scene.secret('curlew-system/web', { 'values.yaml': 'token: some-secret' });
+  await hub.client.create(`${ROOT}/channels`, hubChannel('stable', [entry('1.0.0')]));
+  await hub.addon('page', { source: { channel: { name: 'stable' } }, valuesSecret: { name: 'web' } });
+  const controller = scene.start();
+  await eventually(async () => (await scene.state()) === 'Succeeded');
+  await hub.becomes('page', 'oslo:1.0.0@1');
+  assert.equal(helm.values(), [{}, { token: 'some-secret' }]);
+  await hub.client.merge(`${ROOT}/channels/stable`, { spec: { addons: [entry('1.0.0'), entry('1.1.0')] } });
+  await hub.becomes('page', 'oslo:1.1.0@2');
+  await hub.condition('page', 'Available', 'True AllSucceeded');
+  assert.equal(helm.values(), [{}, { token: 'some-secret' }]);
   assert.not.match([await shownBy(scene), ...controller.notes].join('\n'), /some-secret/);
 });
 

@@ -7,7 +7,7 @@ import type { JsonObject } from '../support/api-server/fields.ts';
 import { startMemoryApiServer, type MemoryApiServer } from '../support/api-server/server.ts';
 import { StatusError } from '../support/api-server/store.ts';
 import * as assert from '../support/assert.ts';
-import { hubCluster } from '../support/hub-objects.ts';
+import { hubChannel, hubCluster } from '../support/hub-objects.ts';
 import { eventually, openHubScene, type HubScene, type RunningController } from '../support/hub-scene.ts';
 import { freePort } from '../support/ports.ts';
 import { suite } from '../support/suite.ts';
@@ -306,6 +306,27 @@ test('a manifest with another digest, or that a cluster refuses, fails there wit
     spec: { source: { package: { name: 'a', version: '1.0.0', hash: digestOf('a') }, manifest: null, hash: null } },
   });
   await eventually(async () => (await scene.state('oslo')).includes('a package is installed on nodes'));
+});
+
+test('a cluster gets the entry of a Channel for its Kubernetes, and another one when the Channel changes', async () => {
+  await using scene = await openScene(['oslo']);
+  const { hub } = scene;
+  const entry = (version: string, kubernetesVersion: string): object => {
+    return { name: 'web', version, kubernetesVersion, ...scene.source(version) };
+  };
+  const entries = [entry('1.0.0', '<1.34.0'), entry('1.1.0', '1.34.x'), entry('2.0.0', '>=1.35.0')];
+  assert.is((await hub.client.create(`${ROOT}/channels`, hubChannel('stable', entries))).status, 201);
+  await hub.addon('web', { source: { channel: { name: 'stable' } } });
+  scene.start();
+  await hub.condition('web', 'Available', 'True AllSucceeded');
+  assert.equal([await scene.page('oslo'), await hub.contents('web')], ['1.1.0', 'oslo:1.1.0@1']);
+  const changed = { spec: { addons: [...entries, entry('1.2.0', '>=1.34.0')] } };
+  await hub.client.merge(`${ROOT}/channels/stable`, changed);
+  await eventually(async () => (await scene.page('oslo')) === '1.2.0');
+  await hub.condition('web', 'Available', 'True AllSucceeded');
+  await hub.client.remove(`${ROOT}/channels/stable`);
+  await hub.condition('web', 'Degraded', 'True Invalid');
+  assert.equal([await scene.page('oslo'), await hub.contents('web')], ['1.2.0', 'oslo:1.2.0@2']);
 });
 
 test.run();

@@ -6,7 +6,7 @@ import type { JsonObject } from '../support/api-server/fields.ts';
 import * as assert from '../support/assert.ts';
 import { startCurlew } from '../support/curlew.ts';
 import { eventually, openHubScene, type HubScene } from '../support/hub-scene.ts';
-import { hubChart } from '../support/hub-objects.ts';
+import { hubChannel, hubChart } from '../support/hub-objects.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 import { API_SERVER_PROGRAMS, startApiServer, type ApiServer } from './support/api-server.ts';
@@ -124,6 +124,30 @@ if (reason === undefined) {
     }
     await hub.becomes('web', all('1.3.0@2'));
     await hub.condition('web', 'Available', 'True AllSucceeded');
+  });
+
+  test('with the rights of the manifests, a controller gives each cluster the entry of a Channel for its Kubernetes', async () => {
+    const entry = (version: string, kubernetesVersion: string): object => {
+      const manifest = `https://example.com/dns-${version}.yaml`;
+      return { name: 'dns', version, kubernetesVersion, manifest, hash: `sha256:${'0'.repeat(64)}` };
+    };
+    const entries = [entry('1.0.0', '<1.34.0'), entry('1.1.0', '>=1.34.0')];
+    const facts = async (version: string): Promise<string> => {
+      const at = ['clusters.fleet.curlew.dev', 'c1', '-n', 'fleet-c1', '--subresource=status', '--type=merge'];
+      return server.kubectl(['patch', ...at, '-p', JSON.stringify({ status: { facts: { version } } })]);
+    };
+    await facts('v1.33.2');
+    await server.kubectl(['apply', '-f', '-'], JSON.stringify(hubChannel('stable', entries)));
+    await hub.addon('dns', { source: { channel: { name: 'stable' } } });
+    await hub.becomes('dns', `c1:1.0.0@1 ${all('1.1.0@1').slice('c1:1.1.0@1 '.length)}`);
+    await hub.report('dns', 'Succeeded', ...NAMES);
+    await hub.condition('dns', 'Available', 'True AllSucceeded');
+    await facts('v1.34.1');
+    await hub.becomes('dns', `c1:1.1.0@2 ${all('1.1.0@1').slice('c1:1.1.0@1 '.length)}`);
+    await server.kubectl(['delete', 'channel.fleet.curlew.dev', 'stable']);
+    await hub.condition('dns', 'Degraded', 'True Invalid');
+    await hub.change('dns', { metadata: { finalizers: null } });
+    await server.kubectl(['delete', 'fleetaddon', 'dns']);
   });
 
   test('a definition of a kind that is deleted removes nothing from clusters', async () => {

@@ -1,7 +1,7 @@
 /** A real API server takes the kinds of a hub, refuses objects that break their rules, and shows them to kubectl. */
 import { hubManifests } from '../../src/hub/manifests.ts';
 import * as assert from '../support/assert.ts';
-import { hubAddon, hubChart, hubCluster, hubClusterAddon } from '../support/hub-objects.ts';
+import { hubAddon, hubChannel, hubChart, hubCluster, hubClusterAddon } from '../support/hub-objects.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
 import { API_SERVER_PROGRAMS, startApiServer, type ApiServer } from './support/api-server.ts';
@@ -15,6 +15,8 @@ const opened = createOpened();
 const WINDOW = { cron: '0 22 * * 1-5', duration: '4h' };
 const GROUPS = [{ name: 'canary', selector: { matchLabels: { ring: 'canary' } } }];
 const HASH = `sha256:${'0'.repeat(64)}`;
+const ENTRY = { name: 'net', version: '1.0.0', manifest: 'https://example.com/net.yaml', hash: HASH };
+const REPOSITORY = { repoURL: 'https://charts.example.com', name: 'web' };
 
 const GOOD: readonly (readonly [string, object])[] = [
   ['a cluster', hubCluster('paris', { env: 'prod' }, { paused: true, windows: [WINDOW] })],
@@ -40,11 +42,31 @@ const GOOD: readonly (readonly [string, object])[] = [
     }),
   ],
   ['values of a Secret', hubAddon('w', { valuesSecret: { name: 'web', key: 'values' } })],
+  [
+    'a channel',
+    hubChannel('stable', [
+      { ...ENTRY, kubernetesVersion: '>=1.30.0 <1.33.0' },
+      { name: 'web', version: '1.4.0', chart: REPOSITORY },
+      { name: 'node', version: '2.8.1', package: 'node-2.8.1.tar.gz', hash: HASH },
+    ]),
+  ],
+  [
+    'a channel of a thousand entries',
+    hubChannel(
+      'large',
+      Array.from({ length: 1000 }, () => ENTRY),
+    ),
+  ],
+  [
+    'values of a Secret for charts of a channel',
+    hubAddon('v', { source: { channel: { name: 'stable' } }, valuesSecret: { name: 'web' } }),
+  ],
+  ['an entry of a channel', hubAddon('from', { source: { channel: { name: 'stable', addon: 'net' } } })],
   ['what a cluster gets', hubClusterAddon('web', 'paris')],
 ];
 
 const BAD: readonly (readonly [string, object, RegExp])[] = [
-  ['no source', hubAddon('x', { source: {} }), /exactly one of manifest, chart, package and template/],
+  ['no source', hubAddon('x', { source: {} }), /exactly one of manifest, chart, package, template and channel/],
   [
     'two sources',
     hubAddon('x', { source: { ...hubChart(), manifest: 'https://example.com/x', hash: HASH } }),
@@ -69,6 +91,38 @@ const BAD: readonly (readonly [string, object, RegExp])[] = [
     'values of a Secret for what is no chart',
     hubAddon('x', { source: { manifest: 'https://example.com/x', hash: HASH }, valuesSecret: { name: 'x' } }),
     /valuesSecret is for a chart/,
+  ],
+  [
+    'a channel with a digest',
+    hubAddon('x', { source: { channel: { name: 'stable' }, hash: HASH } }),
+    /the hash of an entry is in its Channel/,
+  ],
+  [
+    'more entries than a channel may have',
+    hubChannel(
+      'x',
+      Array.from({ length: 1001 }, () => ENTRY),
+    ),
+    /at most 1000 items/,
+  ],
+  ['an entry without digest', hubChannel('x', [{ ...ENTRY, hash: undefined }]), /need their hash/],
+  [
+    'an archive of a chart without digest',
+    hubChannel('x', [{ name: 'x', version: '1.0.0', chart: { package: 'https://example.com/x.tgz' } }]),
+    /need their hash/,
+  ],
+  ['an entry with two contents', hubChannel('x', [{ ...ENTRY, chart: REPOSITORY }]), /exactly one of manifest, chart/],
+  ['a path in a channel', hubChannel('x', [{ ...ENTRY, manifest: 'net.yaml' }]), /addons\[0\].manifest/],
+  ['a version that is none', hubChannel('x', [{ ...ENTRY, version: 'latest' }]), /addons\[0\].version/],
+  [
+    'a package of another version',
+    hubChannel('x', [{ name: 'x', version: '1.0.0', package: 'x-1.0.1.tar.gz', hash: HASH }]),
+    /a package is named by the version of its entry/,
+  ],
+  [
+    'a field that only files have',
+    hubChannel('x', [{ ...ENTRY, prune: 'auto' }]),
+    /unknown field "spec.addons\[0\].prune"/,
   ],
   ['an empty selector', hubAddon('x', { clusterSelector: {} }), /would select every cluster/],
   [

@@ -7,6 +7,7 @@ import { ValuesSecrets } from '../../src/hub/run/values-secrets.ts';
 import type { UpstreamParts } from '../../src/hub/run/making.ts';
 import { OcmAddons } from '../../src/hub/run/ocm.ts';
 import { resourceOf, type Hub } from '../../src/hub/run/pass.ts';
+import { readChannel } from '../../src/hub/channel.ts';
 import { readAddon, readCluster, readClusterAddon } from '../../src/hub/observe.ts';
 import { UPSTREAM, type Upstreams } from '../../src/hub/taken.ts';
 import type { ApiAnswer, ApiRequest, KubeApi } from '../../src/kube/api.ts';
@@ -129,6 +130,7 @@ export async function openMemoryHub(
     clusters: new Watch(api, { resource: resourceOf('Cluster'), look: readCluster, onChange }),
     addons: new Watch(api, { resource: resourceOf('FleetAddon'), look: readAddon, onChange }),
     clusterAddons: new Watch(api, { resource: resourceOf('ClusterAddon'), look: readClusterAddon, onChange }),
+    channels: new Watch(api, { resource: resourceOf('Channel'), look: readChannel, onChange }),
     leases: new Watch(api, { resource: LEASES, look: (lease) => heartbeats.see(lease), onChange }),
     heartbeats,
     backoff: new Backoff(),
@@ -137,8 +139,8 @@ export async function openMemoryHub(
     valuesSecrets: new ValuesSecrets(call),
     report: (text) => void notes.push(text),
   };
-  const { clusters, addons, clusterAddons, leases } = hub;
-  const all = [clusters, addons, clusterAddons, leases, proxies, ocm];
+  const { clusters, addons, clusterAddons, channels, leases } = hub;
+  const all = [clusters, addons, clusterAddons, channels, leases, proxies, ocm];
   const running = all.map(async (one) => one.run(signal).catch(() => undefined));
   await until(() => all.every(({ problem }) => problem === undefined));
   return {
@@ -154,7 +156,13 @@ export async function openMemoryHub(
   };
 }
 
-const WIDE: ReadonlySet<string> = new Set(['ClusterManagementAddOn', 'AddOnTemplate', 'ManagedCluster', 'FleetAddon']);
+const WIDE: ReadonlySet<string> = new Set([
+  'ClusterManagementAddOn',
+  'AddOnTemplate',
+  'ManagedCluster',
+  'FleetAddon',
+  'Channel',
+]);
 
 interface Written {
   readonly apiVersion: string;

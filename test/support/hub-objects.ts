@@ -17,6 +17,10 @@ export function hubAddon(name: string, spec: object = {}): object {
   return { apiVersion, kind: 'FleetAddon', metadata: { name }, spec: { source: hubChart(), clusterSelector, ...spec } };
 }
 
+export function hubChannel(name: string, addons: readonly object[]): object {
+  return { apiVersion, kind: 'Channel', metadata: { name }, spec: { addons } };
+}
+
 /** Unless `spec` has them, the hash is that of source and values, and the version that of the source. */
 export function hubClusterAddon(name: string, cluster: string, spec: object = {}): object {
   const content = { source: hubChart() as object, values: {}, ...spec };

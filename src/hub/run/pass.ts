@@ -1,7 +1,8 @@
 /** One pass of the controller: what a step of the fleet writes, into the objects of the hub. */
 import { CurlewError } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
-import { definitionName } from '../manifests.ts';
+import { withChannel, type HubChannel } from '../channel.ts';
+import { HELD_BY } from '../manifests.ts';
 import {
   FINALIZER,
   namespaceOf,
@@ -63,6 +64,7 @@ export interface Hub {
   readonly clusters: Watch<HubCluster | undefined>;
   readonly addons: Watch<HubAddon>;
   readonly clusterAddons: Watch<HubClusterAddon | undefined>;
+  readonly channels: Watch<HubChannel>;
   /** The Leases of agents, which `heartbeats` gets. */
   readonly leases: Watch<void>;
   readonly heartbeats: Heartbeats;
@@ -100,13 +102,18 @@ export function joinedIn({ upstream }: Pick<Hub, 'upstream'>, one: HubCluster): 
 
 /** What has changed meanwhile is left to the next pass. `now` in seconds since 1970. */
 export async function passHub(hub: Hub, now: number): Promise<HubPassed> {
-  const problem = [hub.clusters, hub.addons, hub.clusterAddons, hub.leases, hub.upstream]
+  // An older hub has no channels, and no add-on that names one.
+  const channels = hub.addons.values().some(({ channel }) => channel !== undefined) ? hub.channels : undefined;
+  const problem = [hub.clusters, hub.addons, hub.clusterAddons, hub.leases, hub.upstream, channels]
     .map((one) => one?.problem)
     .find((one) => one !== undefined);
   hub.heartbeats.hears(problem === undefined);
   if (problem !== undefined) return { problem, nextMs: Infinity, isDecided: false };
   const taken = await hub.upstream?.pass(hub, now);
-  const addons = await hub.valuesSecrets.complete(hub.addons.values(), hub.signal);
+  const joined = hub.addons.values().map((one) => {
+    return withChannel(one, one.channel && hub.channels.get({ name: one.channel.name }));
+  });
+  const addons = await hub.valuesSecrets.complete(joined, hub.signal);
   const all = new Map(addons.map((one) => [one.addon.name, one]));
   const hasSecrets = addons.some(({ valuesSecret }) => valuesSecret !== undefined);
   const records = new Map<string, HubClusterAddon>();
@@ -166,8 +173,7 @@ function takesAway({ put, drop, released }: Writes): boolean {
 
 /** With the definition of a kind, the API server deletes all its objects. The add-ons themselves must stay. */
 async function goneKind({ call, upstream }: Hub): Promise<string | undefined> {
-  const own = (Object.keys(HUB_KINDS) as HubKind[]).map(definitionName);
-  for (const name of [...own, ...(upstream?.definitions ?? [])]) {
+  for (const name of [...HELD_BY, ...(upstream?.definitions ?? [])]) {
     const found = await getObject(call, DEFINITIONS, { name });
     const isHere = found !== undefined && typeof found.metadata.deletionTimestamp !== 'string';
     if (!isHere) return `nothing is removed from clusters: the CustomResourceDefinition ${name} is deleted`;

@@ -6,6 +6,7 @@ import { Refused, type Call } from '../../kube/call.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
 import { CONTROLLER_LEASE } from '../manifests.ts';
 import type { HubAddon } from '../observe.ts';
+import type { Values } from '../../rollout/fleet.ts';
 import { valuesIn } from '../values-secret.ts';
 import { getSecret, titleOfSecret } from './secrets.ts';
 
@@ -87,18 +88,24 @@ export class ValuesSecrets {
 
 /** Where the values of an add-on are; undefined if it needs none. */
 function placeOf({ valuesSecret, addon, problem }: HubAddon): Place | undefined {
-  const isNeeded = problem === undefined && addon.deleting !== true && 'content' in addon.source;
-  return isNeeded ? valuesSecret : undefined;
+  return problem === undefined && addon.deleting !== true ? valuesSecret : undefined;
 }
 
 function withDigest(one: HubAddon, digests: ReadonlyMap<string, Digest>): HubAddon {
   const place = placeOf(one);
   const digest = place && digests.get(keyOf(place));
-  const { addon } = one;
-  if (place === undefined || digest === undefined || !('content' in addon.source)) return one;
+  if (place === undefined || digest === undefined) return one;
   if (digest instanceof CurlewError) return { ...one, problem: digest.message };
-  const content = { ...addon.source.content, valuesSecret: { ...place, digest } };
-  return { ...one, addon: { ...addon, source: { ...addon.source, content } } };
+  const own = <Whole extends { readonly content: Values }>(whole: Whole): Whole => {
+    return { ...whole, content: { ...whole.content, valuesSecret: { ...place, digest } } };
+  };
+  const { addon } = one;
+  const { source } = addon;
+  const complete =
+    'content' in source
+      ? own(source)
+      : { ...source, channel: source.channel.map((entry) => ('content' in entry ? own(entry) : entry)) };
+  return { ...one, addon: { ...addon, source: complete } };
 }
 
 function digestIn(read: () => SecretValues): Digest {

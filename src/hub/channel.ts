@@ -1,0 +1,86 @@
+/** Channels of a hub: which entries an add-on may become on its clusters. Pure. */
+import { parseRange } from '../channel/range.ts';
+import { groupBy } from '../core/group-by.ts';
+import { convert, type Read } from '../core/schema.ts';
+import type { Alternative } from '../rollout/fleet.ts';
+import { sourceOf, type HubAddon, type Live } from './observe.ts';
+import { HUB_KINDS, resolvedSource } from './schema.ts';
+
+type Written = Read<typeof HUB_KINDS.Channel.spec>['addons'][number];
+/** With the Kubernetes versions that it is for. */
+type Entry = Written & { readonly parsed: ReturnType<typeof parseRange> };
+
+/** The entries of a Channel by add-on, or why it cannot be read. */
+export type HubChannel = ReadonlyMap<string, readonly Entry[]> | string;
+
+export function readChannel({ spec }: Live): HubChannel {
+  const read = convert(HUB_KINDS.Channel.spec, spec);
+  if ('problems' in read) return read.problems[0].message;
+  const entries = read.value.addons.map((one): Entry => {
+    return { ...one, parsed: parseRange(one.kubernetesVersion ?? '', 'native') };
+  });
+  return groupBy(entries, ({ name }) => name);
+}
+
+/** An add-on with what its channel has for it, or a problem. What is deleted needs none. */
+export function withChannel(one: HubAddon, channel: HubChannel | undefined): HubAddon {
+  const { problem, addon } = one;
+  if (one.channel === undefined || problem !== undefined) return one;
+  const found = resolve(one, one.channel, channel);
+  if (typeof found !== 'string') return { ...one, addon: { ...addon, ...found } };
+  return addon.deleting === true ? one : { ...one, problem: found };
+}
+
+function resolve(
+  { addon: { name }, valuesSecret }: HubAddon,
+  { name: channelName, addon = name }: NonNullable<HubAddon['channel']>,
+  channel: HubChannel | undefined,
+): Pick<HubAddon['addon'], 'identity' | 'namespace' | 'source'> | string {
+  const title = `Channel ${channelName}`;
+  if (channel === undefined) return `there is no ${title}: create it, or name another one`;
+  if (typeof channel === 'string') return `${title} cannot be read: ${channel}`;
+  const places = new Map<string, string | undefined>();
+  const entries: Alternative[] = [];
+  for (const entry of channel.get(addon) ?? []) {
+    const read = alternativeOf(entry, name);
+    if (typeof read === 'string')
+      return `${title} has an entry of ${addon} that cannot be read, ${entry.version}: ${read}`;
+    if (valuesSecret !== undefined && entry.chart === undefined)
+      return `valuesSecret is for a chart, and ${title} has another entry of ${addon}, ${entry.version}`;
+    places.set(read.identity, read.namespace);
+    entries.push(read.entry);
+  }
+  const [place, other] = places;
+  if (place === undefined)
+    return `${title} has no add-on ${addon}: add it, or name another one in spec.source.channel.addon`;
+  if (other !== undefined) {
+    const both = `${place[0]} and ${other[0]}`;
+    return `${title} has entries of ${addon} that cannot replace each other, ${both}: make two add-ons of them`;
+  }
+  const [identity, namespace] = place;
+  return { identity, ...(namespace !== undefined && { namespace }), source: { channel: entries, addon } };
+}
+
+/** What an entry is for the FleetAddon of this name, and where; or why it cannot be read. */
+function alternativeOf(entry: Entry, name: string) {
+  const { name: addon, version, hash = '', kubernetesVersion = '', parsed } = entry;
+  const { range, problem = '' } = parsed;
+  if (range === undefined) return problem;
+  const found = sourceOf(contentOf(entry), name);
+  if (found === undefined) return 'it has no content';
+  const read = convert(resolvedSource, found.source.content);
+  if ('problems' in read) return read.problems[0].message;
+  const known = { name: addon, version, hash: hash.replace('sha256:', ''), range, kubernetesVersion };
+  return { ...found, entry: { ...known, content: read.value } };
+}
+
+/** An entry as the source of a FleetAddon, which has versions of charts and packages in another place. */
+function contentOf({ version, manifest, hash, chart, package: file }: Written): Parameters<typeof sourceOf>[0] {
+  if (file !== undefined)
+    return { package: { name: file.slice(0, -`-${version}.tar.gz`.length), version, hash: hash ?? '' } };
+  return {
+    ...(manifest !== undefined && { manifest }),
+    ...(hash !== undefined && { hash }),
+    ...(chart !== undefined && { chart: { ...chart, version } }),
+  };
+}

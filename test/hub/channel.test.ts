@@ -1,0 +1,325 @@
+/** Channels of a hub: what each cluster gets of them in passes of a controller over a hub in memory. */
+import { readFile } from 'node:fs/promises';
+import { readYaml, splitYaml } from '../../src/formats/yaml/yaml.ts';
+import { isObject } from '../../src/core/json.ts';
+import { keyOf, passHub, resourceOf } from '../../src/hub/run/pass.ts';
+import type { HubKind } from '../../src/hub/schema.ts';
+import { patchObject, type LiveObject } from '../../src/kube/objects.ts';
+import * as assert from '../support/assert.ts';
+import { openMemoryHub, type MemoryHub } from '../support/hub-memory.ts';
+import { hubAddon, hubChannel, hubChart, hubCluster } from '../support/hub-objects.ts';
+import { runCommand } from '../support/run-command.ts';
+import { suite } from '../support/suite.ts';
+import { tree } from '../support/tree.ts';
+
+const test = suite('hub/channel');
+const NOW = 1_800_000_000;
+const HASH = `sha256:${'0'.repeat(64)}`;
+
+interface Written {
+  readonly apiVersion?: string;
+  readonly kind: HubKind;
+  readonly metadata: { readonly name: string; readonly namespace?: string };
+}
+
+function cluster(name: string, kubernetes: string, labels: object = {}): object {
+  const available = {
+    type: 'Available',
+    status: 'True',
+    reason: 'Answers',
+    lastTransitionTime: '2026-01-02T03:04:05Z',
+  };
+  const status = { facts: { version: kubernetes }, conditions: [available] };
+  return { ...hubCluster(name, { env: 'prod', ...labels }), status };
+}
+
+function entry(version: string, kubernetesVersion?: string, more: object = {}): object {
+  const manifest = `https://example.com/web-${version}.yaml`;
+  return {
+    name: 'web',
+    version,
+    ...(kubernetesVersion !== undefined && { kubernetesVersion }),
+    manifest,
+    hash: HASH,
+    ...more,
+  };
+}
+
+const OLD = entry('1.0.0', '<1.33.0');
+const NEW = entry('1.1.0', '>=1.32.0');
+const STABLE = hubChannel('stable', [OLD, NEW, { ...entry('9.0.0'), name: 'other' }]);
+const web = (spec: object = {}): object => hubAddon('web', { source: { channel: { name: 'stable' } }, ...spec });
+
+/** What the clusters get, such as `oslo:1.0.0@1`, in the order of their names. */
+function contents({ hub }: MemoryHub): string {
+  const records = hub.clusterAddons.values().flatMap((one) => one?.record ?? []);
+  return records
+    .map(({ cluster: name, spec: { action, version = '', revision } }) => {
+      return `${name}:${action === 'Remove' ? '-' : ''}${version}@${revision}`;
+    })
+    .toSorted()
+    .join(' ');
+}
+
+/** Changes these fields of an object, also of its metadata. */
+async function change({ hub }: MemoryHub, changed: object): Promise<void> {
+  const { apiVersion: _version, kind, metadata, ...fields } = changed as Written;
+  const watches = {
+    Cluster: hub.clusters,
+    FleetAddon: hub.addons,
+    Channel: hub.channels,
+    ClusterAddon: hub.clusterAddons,
+  };
+  const { name, namespace, ...others } = metadata;
+  const operations = [
+    ...Object.entries(others).map(([key, value]) => ({ op: 'add', path: `/metadata/${key}`, value })),
+    ...Object.entries(fields).map(([key, value]) => ({ op: 'add', path: `/${key}`, value })),
+  ];
+  const found = await patchObject(hub.call, resourceOf(kind), { namespace, name }, { operations });
+  if (found === undefined || !isObject(found)) throw new TypeError(`there is no ${kind} ${name}`);
+  watches[kind].put(found);
+}
+
+/** The agents of these clusters have what they are to have. */
+async function succeed(memory: MemoryHub, ...names: readonly string[]): Promise<void> {
+  for (const { at, record } of memory.hub.clusterAddons.values().flatMap((one) => one ?? [])) {
+    if (record === undefined || !names.includes(record.cluster)) continue;
+    const applied = { revision: record.spec.revision, hash: record.spec.specHash };
+    const status = { applied, state: 'Succeeded', since: '2027-01-15T08:00:00Z' };
+    await change(memory, { kind: 'ClusterAddon', metadata: { name: at.name, namespace: at.namespace }, status });
+  }
+}
+
+async function pass({ hub }: MemoryHub, ...times: readonly number[]): Promise<void> {
+  for (const at of times) assert.is((await passHub(hub, NOW + at)).problem, undefined);
+}
+
+const waiting = ({ hub }: MemoryHub): readonly string[] =>
+  (hub.addons.get({ name: 'web' })?.addon.status?.waiting ?? []).map((one) => {
+    return `${one.cluster} ${one.reason}: ${one.message}`;
+  });
+
+const problemOf = ({ hub }: MemoryHub): string | undefined => {
+  const found = hub.addons.get({ name: 'web' })?.conditions.find(({ reason }) => reason === 'Invalid');
+  return found?.message;
+};
+
+test('each cluster gets the greatest entry for its Kubernetes, by digest, and an idle pass writes nothing', async () => {
+  await using memory = await openMemoryHub([
+    STABLE,
+    web(),
+    cluster('oslo', 'v1.31.4'),
+    cluster('paris', 'v1.32.0'),
+    cluster('rome', 'v1.34.1-eks-2'),
+  ]);
+  await pass(memory, 0, 1);
+  assert.is(contents(memory), 'oslo:1.0.0@1 paris:1.1.0@1 rome:1.1.0@1');
+  const [oslo, paris, rome] = memory.hub.clusterAddons.values().flatMap((one) => one?.record?.spec ?? []);
+  assert.equal(oslo?.source, { manifest: 'https://example.com/web-1.0.0.yaml', hash: HASH });
+  assert.equal([paris?.specHash === rome?.specHash, oslo?.specHash === paris?.specHash], [true, false]);
+  const before = memory.writes.length;
+  await pass(memory, 2, 3);
+  assert.equal(memory.writes.slice(before), []);
+});
+
+test('a cluster without an entry for its Kubernetes waits alone, and keeps what it has', async () => {
+  await using memory = await openMemoryHub([STABLE, web(), cluster('oslo', 'v1.31.4'), cluster('paris', 'v1.32.0')]);
+  await pass(memory, 0);
+  await succeed(memory, 'oslo', 'paris');
+  await change(memory, hubChannel('stable', [entry('1.2.0', '>=1.32.0')]));
+  await pass(memory, 1, 2);
+  assert.is(contents(memory), 'oslo:1.0.0@1 paris:1.2.0@2');
+  assert.equal(waiting(memory), ['oslo Content: no entry of the channel fits Kubernetes v1.31.4']);
+});
+
+test('an upgraded Kubernetes brings another entry to that cluster, and an API server of before does not take it back', async () => {
+  const own = [STABLE, web(), cluster('oslo', 'v1.31.4'), cluster('paris', 'v1.31.4')];
+  await using memory = await openMemoryHub(own);
+  await pass(memory, 0);
+  await succeed(memory, 'oslo', 'paris');
+  await pass(memory, 1);
+  await change(memory, cluster('oslo', 'v1.32.0'));
+  await pass(memory, 2);
+  assert.is(contents(memory), 'oslo:1.1.0@2 paris:1.0.0@1');
+  await succeed(memory, 'oslo');
+  await change(memory, cluster('oslo', 'v1.31.4'));
+  await pass(memory, 3);
+  assert.is(contents(memory), 'oslo:1.1.0@2 paris:1.0.0@1');
+  assert.equal(waiting(memory), ['oslo Downgrade: 1.0.0 is lower than the installed 1.1.0']);
+  await change(memory, cluster('oslo', 'v1.33.0'));
+  await pass(memory, 4);
+  assert.equal([contents(memory), waiting(memory)], ['oslo:1.1.0@2 paris:1.0.0@1', []]);
+});
+
+test('an entry that is taken back makes place for what was healthy before it, and for no other lower version', async () => {
+  const [old, bad] = [entry('1.0.0'), entry('1.1.0')];
+  await using memory = await openMemoryHub([hubChannel('stable', [old]), web(), cluster('oslo', 'v1.31.4')]);
+  await pass(memory, 0);
+  await succeed(memory, 'oslo');
+  await change(memory, hubChannel('stable', [old, bad]));
+  await pass(memory, 1);
+  await change(memory, hubChannel('stable', [entry('0.9.0')]));
+  await pass(memory, 2);
+  assert.equal(
+    [contents(memory), waiting(memory)],
+    ['oslo:1.1.0@2', ['oslo Downgrade: 0.9.0 is lower than the installed 1.1.0']],
+  );
+  await change(memory, hubChannel('stable', [old]));
+  await pass(memory, 3);
+  assert.equal([contents(memory), waiting(memory)], ['oslo:1.0.0@3', []]);
+});
+
+test('a channel that changes in the middle of a rollout begins its stages again, and an approval of before is void', async () => {
+  const groups = [{ name: 'canary', selector: { matchLabels: { ring: 'canary' } } }];
+  const mandatoryDecisionGroups = [{ groupName: 'canary' }];
+  const rollout = { type: 'Progressive', groups, mandatoryDecisionGroups, approval: ['canary'] };
+  const canary = cluster('oslo', 'v1.32.0', { ring: 'canary' });
+  await using memory = await openMemoryHub([STABLE, web({ rollout }), canary, cluster('paris', 'v1.32.0')]);
+  const approve = async (at: number): Promise<void> => {
+    const time = new Date((NOW + at) * 1000).toISOString();
+    const order = JSON.stringify({ generation: 1, at: time, groups: ['canary'] });
+    const annotations = { 'fleet.curlew.dev/approve': order };
+    await change(memory, { kind: 'FleetAddon', metadata: { name: 'web', annotations } });
+  };
+  await pass(memory, 0);
+  await approve(1);
+  await pass(memory, 2);
+  assert.is(contents(memory), 'oslo:1.1.0@1');
+  await change(memory, hubChannel('stable', [OLD, NEW, entry('1.2.0', '>=1.32.0')]));
+  await pass(memory, 3);
+  assert.equal(
+    [contents(memory), memory.hub.addons.get({ name: 'web' })?.addon.status?.since],
+    ['oslo:1.1.0@1', NOW + 3],
+  );
+  await approve(4);
+  await pass(memory, 5);
+  assert.is(contents(memory), 'oslo:1.2.0@2');
+  await succeed(memory, 'oslo');
+  await pass(memory, 6);
+  assert.is(contents(memory), 'oslo:1.2.0@2 paris:1.2.0@1');
+});
+
+test('a Channel that cannot be followed is named, and what is installed stays', async () => {
+  const chart = (more: object): object => {
+    const { version: _version, ...place } = hubChart().chart;
+    return { name: 'web', version: '2.0.0', chart: { ...place, ...more } };
+  };
+  const cases: readonly (readonly [object, string])[] = [
+    [hubChannel('other', [OLD]), 'there is no Channel stable: create it, or name another one'],
+    [
+      hubChannel('stable', []),
+      'Channel stable has no add-on web: add it, or name another one in spec.source.channel.addon',
+    ],
+    [
+      hubChannel('stable', [{ ...OLD, name: 'dns' }]),
+      'Channel stable has no add-on web: add it, or name another one in spec.source.channel.addon',
+    ],
+    [
+      { ...STABLE, spec: { addons: [{ ...OLD, prune: 'auto' }] } },
+      'Channel stable cannot be read: addons[0].prune: unknown field',
+    ],
+    [{ ...STABLE, spec: {} }, 'Channel stable cannot be read: addons: missing'],
+    [
+      hubChannel('stable', [OLD, entry('1.1.0', '>=1.x.9')]),
+      'Channel stable has an entry of web that cannot be read, 1.1.0: ">=1.x.9" is not a comparison with a version',
+    ],
+    [
+      hubChannel('stable', [entry('1.0.0', '1 '.repeat(400))]),
+      'Channel stable has an entry of web that cannot be read, 1.0.0: it is longer than 512 characters',
+    ],
+    [
+      hubChannel('stable', [{ name: 'web', version: '1.0.0' }]),
+      'Channel stable has an entry of web that cannot be read, 1.0.0: it has no content',
+    ],
+    [
+      hubChannel('stable', [{ name: 'web', version: '1.0.0', package: 'Web_x-1.0.0.tar.gz', hash: HASH }]),
+      'Channel stable has an entry of web that cannot be read, 1.0.0: package.name: at most 53 lower-case letters, digits and "-"',
+    ],
+    [
+      hubChannel('stable', [OLD, chart({})]),
+      'Channel stable has entries of web that cannot replace each other, addon:kube-system/web and release:web/web: make two add-ons of them',
+    ],
+  ];
+  for (const [channel, expected] of cases) {
+    await using memory = await openMemoryHub([STABLE, web(), cluster('oslo', 'v1.31.4')]);
+    await pass(memory, 0);
+    if (expected.startsWith('there is no')) {
+      const { uid } = (memory.objects()[0] as LiveObject).metadata;
+      memory.hub.channels.drop({ name: 'stable', uid });
+    } else await change(memory, channel);
+    await pass(memory, 1, 2);
+    assert.equal([problemOf(memory), contents(memory)], [expected, 'oslo:1.0.0@1']);
+    await change(memory, STABLE);
+    await pass(memory, 3);
+    assert.equal([problemOf(memory), contents(memory)], [undefined, 'oslo:1.0.0@1']);
+  }
+});
+
+test('values of a Secret are for channels of charts', async () => {
+  const own = [STABLE, web({ valuesSecret: { name: 'web' } }), cluster('oslo', 'v1.31.4')];
+  await using memory = await openMemoryHub(own);
+  await pass(memory, 0, 1);
+  const expected = 'valuesSecret is for a chart, and Channel stable has another entry of web, 1.0.0';
+  assert.equal([problemOf(memory), contents(memory)], [expected, '']);
+});
+
+test('an add-on whose Channel is gone is removed from its clusters when it is deleted', async () => {
+  await using memory = await openMemoryHub([STABLE, web(), cluster('oslo', 'v1.31.4')]);
+  await pass(memory, 0);
+  await succeed(memory, 'oslo');
+  const { uid } = (memory.objects()[0] as LiveObject).metadata;
+  memory.hub.channels.drop({ name: 'stable', uid });
+  await change(memory, { kind: 'FleetAddon', metadata: { name: 'web', deletionTimestamp: '2027-01-15T08:00:00Z' } });
+  await pass(memory, 1);
+  assert.is(contents(memory), 'oslo:-1.0.0@2');
+});
+
+test('a package and a chart of a channel have the version of their entry', async () => {
+  const { version: _version, ...place } = hubChart().chart;
+  const addons = [
+    { name: 'node', version: '2.8.1', package: 'node-tools-2.8.1.tar.gz', hash: HASH },
+    { name: 'web', version: '1.4.2', chart: place },
+  ];
+  const node = hubAddon('node', { source: { channel: { name: 'stable' } } });
+  const own = hubAddon('site', { source: { channel: { name: 'stable', addon: 'web' } } });
+  await using memory = await openMemoryHub([hubChannel('stable', addons), node, own, cluster('oslo', 'v1.31.4')]);
+  await pass(memory, 0);
+  const specs = memory.hub.clusterAddons.values().flatMap((one) => (one?.record ? [one.record] : []));
+  assert.equal(
+    new Map(specs.map((one) => [keyOf(one), [one.spec.version, one.spec.source, one.spec.identity]])),
+    new Map([
+      [
+        'oslo/node',
+        ['2.8.1', { package: { name: 'node-tools', version: '2.8.1', hash: HASH } }, 'addon:kube-system/node'],
+      ],
+      ['oslo/site', ['1.4.2', { chart: { ...place, version: '1.4.2', releaseName: 'site' } }, 'release:web/site']],
+    ]),
+  );
+});
+
+test('a hub without the kind Channel is led as before, until an add-on names one', async () => {
+  await using memory = await openMemoryHub([hubAddon('old'), cluster('oslo', 'v1.31.4')]);
+  const problem = 'cannot list channels: not found';
+  const { channels: listed, ...others } = memory.hub;
+  const channels = new Proxy(listed, { get: (_, field) => (field === 'problem' ? problem : undefined) });
+  assert.is((await passHub({ ...others, channels }, NOW)).isDecided, true);
+  assert.is(contents(memory), 'oslo:1.2.3@1');
+  await using other = await openMemoryHub([web(), cluster('oslo', 'v1.31.4')]);
+  const { isDecided, problem: said } = await passHub({ ...other.hub, channels }, NOW);
+  assert.equal([isDecided, said, other.writes], [false, problem, []]);
+});
+
+test('the Channel of docs/hub.md works in a hub, and commands for channels read it', async () => {
+  const [, text = ''] = /## Channels[^]*?```yaml\n([^]*?)```/.exec(await readFile('docs/hub.md', 'utf8')) ?? [];
+  const parts = splitYaml(text).map((part) => part.text);
+  const objects = parts.map((part) => readYaml('hub.md', part).value as object);
+  await using memory = await openMemoryHub([...objects, cluster('oslo', 'v1.31.4'), cluster('paris', 'v1.33.2')]);
+  await pass(memory, 0);
+  assert.is(contents(memory), 'oslo:1.11.1@1 paris:1.12.0@1');
+  await using box = await tree({ 'stable.yaml': parts[0] ?? '' });
+  const words = ['channel', 'explain', 'dashboard', 'stable.yaml', '--kubernetes', 'v1.31.4'];
+  const { stdout } = await runCommand(words, box.path);
+  assert.match(stdout, /^\* +1\.11\.1 /m);
+});
+
+test.run();
